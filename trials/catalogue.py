@@ -1,0 +1,1 @@
+"""Imports every module that registers an experiment; imported by `trials.experiment` on demand."""

@@ -1,0 +1,111 @@
+"""What a claim's verdict carries: plain data, written to the run store as JSON, read by reports.
+
+Text fields may hold inline LaTeX math between dollar signs; nothing else is markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+
+class Verdict(StrEnum):
+    """The four outcomes; each is about the pre-registered cells only."""
+
+    SUPPORTED = "SUPPORTED"
+    REFUTED = "REFUTED"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    VACUOUS = "VACUOUS"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellResult:
+    """One cell's evidence: observed value with its confidence limits, beside the bound.
+
+    ``ratio`` is observed over bound (below one: the bound holds, and by how much).
+    """
+
+    params: Mapping[str, Any]
+    n_trials: int
+    n_failed: int = 0
+    observed: float | None = None
+    se: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    bound: float | None = None
+    ratio: float | None = None
+    verdict: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A small table; cells are text (inline math allowed) or numbers."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str | int | float | None]]
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """One curve or point set; ``lower`` / ``upper`` are drawn as a band or as error bars."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float | None]
+    lower: Sequence[float | None] | None = None
+    upper: Sequence[float | None] | None = None
+    style: Literal["points", "line", "dashed", "band"] = "points"
+    group: str = ""  # series of one group share a colour
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A figure as data; axes labels carry the units or the words "dimensionless"."""
+
+    name: str
+    title: str
+    xlabel: str
+    ylabel: str
+    series: Sequence[Series]
+    xscale: Literal["linear", "log"] = "linear"
+    yscale: Literal["linear", "log"] = "linear"
+    hlines: Sequence[tuple[float, str]] = ()
+    vlines: Sequence[tuple[float, str]] = ()
+    caption: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Witness:
+    """A counterexample: where, what was found against what was stated, and how to replay it."""
+
+    description: str
+    params: Mapping[str, Any]
+    observed: float
+    bound: float
+    trial: str | None = None  # trial id for ``verify replay``; None for a deterministic point
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """The outcome of a decision procedure."""
+
+    verdict: Verdict
+    summary: str
+    level: float
+    n_trials: int
+    n_failed: int = 0
+    cells: Sequence[CellResult] = ()
+    tables: Sequence[Table] = ()
+    figures: Sequence[Figure] = ()
+    sharpness: Sequence[str] = ()
+    witness: Witness | None = None
+    notes: Sequence[str] = field(default_factory=tuple)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The evidence as JSON-ready nested dictionaries."""
+        return asdict(self)
