@@ -1,0 +1,83 @@
+r"""IFCA on the linear model, conference version (NeurIPS 2020, Section 5.1).
+
+Symbols as in `bounds.ifca`. It differs from the journal in its initialisation,
+:math:`\|\theta_j-\theta_j^*\|\le\Delta/4`, so its exponents carry no closeness, and in the number
+of steps, :math:`T=\log(\Delta/4\varepsilon)`.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from bounds import ifca
+from bounds.ifca import HALF, SIGNAL_FREE, T, alpha, balanced, m, one_step, regime
+from bounds.statement import Assumption, Statement
+
+PAPER = "Ghosh, Chung, Yin & Ramchandran, NeurIPS 2020"
+
+QUARTER = (
+    Assumption(name="initialisation within Delta/4", left=alpha, right=sp.Rational(1, 4)),
+    Assumption(name="closeness below 1/2", left=HALF, right=alpha, strict=True),
+)
+ASSUMPTION_2 = regime(SIGNAL_FREE, SIGNAL_FREE)
+
+
+def _conference(base: Statement, id_: str, title: str, source: str, **fields: object) -> Statement:
+    """A journal statement under the conference version's initialisation."""
+    values: dict[str, object] = {
+        "kind": base.kind,
+        "quantifiers": base.quantifiers.replace(r",\alpha\ ", r"\ ").replace(r",\alpha_0\ ", r"\ "),
+        "observed": base.observed,
+        "terms": base.terms,
+        "failure": base.failure,
+        "constants": base.constants,
+        "reading": base.reading,
+    }
+    values |= fields
+    return Statement(id=f"ifca.neurips-{id_}", title=title, paper=PAPER, source=source, **values)  # type: ignore[arg-type]
+
+
+THEOREM_1_AS_PRINTED = _conference(
+    ifca.THEOREM_1_AS_PRINTED,
+    "thm1-as-printed",
+    "Theorem 1 (conference): one step from Delta/4, clusters of any sizes",
+    "Theorem 1",
+    terms=one_step(HALF, SIGNAL_FREE),
+    assumptions=(*QUARTER, *ASSUMPTION_2),
+)
+
+THEOREM_1 = _conference(
+    ifca.THEOREM_1,
+    "thm1",
+    "Theorem 1 (conference): one step from Delta/4, clusters within a factor two",
+    "Theorem 1, corrected",
+    terms=one_step(HALF, SIGNAL_FREE),
+    assumptions=(*QUARTER, balanced(2), *ASSUMPTION_2),
+)
+
+ROUNDS = sp.log(ifca.Delta / (4 * ifca.varepsilon))
+_AFTER = r"\text{after}\ T=\log\frac{\Delta}{4\varepsilon}\ \text{steps}"
+
+COROLLARY_1_AS_PRINTED = _conference(
+    ifca.COROLLARY_1_AS_PRINTED,
+    "cor1-as-printed",
+    "Corollary 1 (conference): the whole run from Delta/4, clusters of any sizes",
+    "Corollary 1",
+    quantifiers=r"\exists c_1,c_6,c_7,c_8>0\;\forall m,n',d,k,p_j,\Delta,\sigma\ " + _AFTER,
+    failure=T / m,
+    assumptions=(*QUARTER, *ASSUMPTION_2),
+)
+
+COROLLARY_1 = _conference(
+    ifca.COROLLARY_1,
+    "cor1",
+    "Corollary 1 (conference): the whole run from Delta/4, clusters within a factor two",
+    "Corollary 1, corrected",
+    quantifiers=r"\exists c_1,c_6,c_7,c_8>0\;\forall m,n',d,k,p_j,\Delta,\sigma\ " + _AFTER,
+    failure=T / m,
+    assumptions=(*QUARTER, balanced(2), *ASSUMPTION_2),
+)
+
+STATEMENTS: tuple[Statement, ...] = tuple(
+    value for value in list(globals().values()) if isinstance(value, Statement)
+)

@@ -1,0 +1,235 @@
+r"""Statements as data.
+
+A theorem's right-hand side is a sum of named terms, each a sympy expression in declared symbols
+and named constants.  One object is evaluated (`Statement.bound`), typeset (`Statement.latex`)
+and taken apart (`Statement.exponent`), so what is printed is what was tested.
+
+Assumptions are relations ``left >= C * right``: `Assumption.margin` is the largest ``C`` with which
+a cell meets one, which is what "for a sufficiently large constant" is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any, Literal
+
+import numpy as np
+import sympy as sp
+
+Kind = Literal["deterministic", "probability", "law", "upper bound", "rate", "comparison"]
+Values = Mapping[str, Any]
+
+
+class OutsideTheorem(ValueError):
+    """The parameters violate an assumption; the message says which, by how much, and its source."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constant:
+    """A universal constant of a statement, with the declared box in which it is looked for.
+
+    ``generous`` is the end of the box that makes the statement easiest to meet; ``choose`` marks a
+    constant that the algorithm's user picks (a step size), which trials cannot be generous about.
+    """
+
+    symbol: sp.Symbol
+    low: float
+    high: float
+    generous: Literal["high", "low", "choose"]
+    meaning: str
+
+    @property
+    def name(self) -> str:
+        """The symbol's name, the key under which values are passed."""
+        return str(self.symbol.name)
+
+    @property
+    def most_generous(self) -> float:
+        """The end of the box that asks least of the statement."""
+        if self.generous == "choose":
+            raise ValueError(f"{self.name} is chosen by the algorithm's user: no end is generous")
+        return self.high if self.generous == "high" else self.low
+
+
+@dataclass(frozen=True, kw_only=True)
+class Term:
+    """One summand of a bound."""
+
+    name: str
+    expr: sp.Expr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumption:
+    r"""``left >= C right`` (or ``left > right`` where no constant is hidden).
+
+    Attributes
+    ----------
+    constant : the hidden constant of a ``\gtrsim``, or None where the paper's condition is exact.
+    strict : whether equality violates the condition.
+    """
+
+    name: str
+    left: sp.Expr
+    right: sp.Expr
+    constant: sp.Symbol | None = None
+    strict: bool = False
+    note: str = ""
+
+    def margin(self, values: Values) -> float:
+        """``left / right``: the largest constant with which the condition holds (inf: always)."""
+        left = float(evaluate(self.left, values))
+        right = float(evaluate(self.right, values))
+        if right <= 0.0:
+            return np.inf if left >= right else 0.0
+        return left / right
+
+    def holds(self, values: Values) -> bool:
+        """Whether the condition holds, hidden constants taken from ``values`` (default 1)."""
+        needed = float(values.get(self.constant.name, 1.0)) if self.constant is not None else 1.0
+        margin = self.margin(values)
+        return margin > needed if self.strict else margin >= needed
+
+    def latex(self) -> str:
+        r"""The condition as LaTeX, ``\gtrsim`` where a constant is hidden."""
+        relation = r"\gtrsim" if self.constant is not None else (">" if self.strict else r"\ge")
+        return f"{latex(self.left)} {relation} {latex(self.right)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """A checkable statement of a paper, or a corrected reading of one.
+
+    Attributes
+    ----------
+    id : ``paper.statement``.
+    quantifiers : LaTeX, in the paper's order.
+    observed : LaTeX of the quantity on the left of the inequality.
+    terms : the right-hand side, summand by summand.
+    failure : the probability with which the statement may fail (None: never).
+    reading : where the print is ambiguous or contradicts its proof, what was read and why.
+    """
+
+    id: str
+    title: str
+    paper: str
+    source: str
+    kind: Kind
+    quantifiers: str
+    observed: str
+    terms: Sequence[Term]
+    relation: Literal[r"\le", r"\ge", "=", r"\propto"] = r"\le"
+    failure: sp.Expr | None = None
+    constants: Sequence[Constant] = ()
+    assumptions: Sequence[Assumption] = ()
+    reading: str = ""
+    names: Mapping[sp.Symbol, str] = field(default_factory=dict)
+
+    @cached_property
+    def expr(self) -> sp.Expr:
+        """The right-hand side as one expression."""
+        return sp.Add(*(term.expr for term in self.terms))
+
+    def constant(self, name: str) -> Constant:
+        """The constant of that name; unknown names list the valid ones."""
+        for constant in self.constants:
+            if constant.name == name:
+                return constant
+        known = ", ".join(c.name for c in self.constants) or "none"
+        raise KeyError(f"{self.id} has no constant {name!r}; it has: {known}")
+
+    def require(self, values: Values) -> None:
+        """Raise `OutsideTheorem` unless every assumption holds at ``values``."""
+        for assumption in self.assumptions:
+            if not assumption.holds(values):
+                left, right = (
+                    float(evaluate(e, values)) for e in (assumption.left, assumption.right)
+                )
+                needed = (
+                    1.0
+                    if assumption.constant is None
+                    else float(values.get(assumption.constant.name, 1.0))
+                )
+                raise OutsideTheorem(
+                    f"{assumption.name}: {plain(assumption.left)}={left:.6g} must be "
+                    f"{'>' if assumption.strict else '>='} {needed:g} * {right:.6g} = {needed:g} * "
+                    f"({plain(assumption.right)}) ({self.paper}, {self.source})"
+                )
+
+    def margins(self, values: Values) -> dict[str, float]:
+        """The largest hidden constant with which each assumption holds at ``values``."""
+        return {a.name: a.margin(values) for a in self.assumptions}
+
+    def bound(self, values: Values, *, unchecked: bool = False) -> Any:
+        """Evaluate the right-hand side; outside the assumptions raise `OutsideTheorem`.
+
+        Values may be arrays where only the terms (not the assumptions) use them.
+        """
+        if not unchecked:
+            self.require(values)
+        return evaluate(self.expr, values)
+
+    def term_values(self, values: Values) -> dict[str, Any]:
+        """Each summand's value, by name (assumptions not checked)."""
+        return {term.name: evaluate(term.expr, values) for term in self.terms}
+
+    def failure_probability(self, values: Values) -> float:
+        """The probability with which the statement may fail at ``values``."""
+        return 0.0 if self.failure is None else float(evaluate(self.failure, values))
+
+    def exponent(self, term: str, symbol: sp.Symbol) -> sp.Expr:
+        r"""``d log(term) / d log(symbol)``: the exponent that the statement claims."""
+        expr = next(t.expr for t in self.terms if t.name == term).doit()
+        return sp.simplify(symbol * sp.diff(sp.expand_log(sp.log(expr), force=True), symbol))
+
+    def latex(self) -> str:
+        """The statement's inequality as LaTeX."""
+        return f"{self.observed} {self.relation} " + " + ".join(latex(t.expr) for t in self.terms)
+
+    def failure_latex(self) -> str:
+        """The failure probability as LaTeX, empty for statements that never fail."""
+        return "" if self.failure is None else latex(self.failure)
+
+
+@lru_cache(maxsize=4096)
+def _compiled(expr: sp.Expr) -> tuple[tuple[str, ...], Any]:
+    """NumPy code for an expression, with the sorted names of its free symbols."""
+    symbols = tuple(sorted(expr.free_symbols, key=lambda s: s.name))
+    return tuple(s.name for s in symbols), sp.lambdify(symbols, expr, "numpy")
+
+
+def evaluate(expr: sp.Expr, values: Values) -> Any:
+    """Evaluate a sympy expression at named values; a missing or NaN value is named."""
+    names, function = _compiled(sp.sympify(expr))
+    missing = [name for name in names if name not in values]
+    if missing:
+        raise KeyError(f"no value for {', '.join(missing)}; given: {', '.join(sorted(values))}")
+    arguments = [values[name] for name in names]
+    for name, value in zip(names, arguments, strict=True):
+        if np.any(np.isnan(np.asarray(value, dtype=float))):
+            raise ValueError(f"{name}=nan must be a number")
+    return function(*arguments)
+
+
+def plain(expr: sp.Expr) -> str:
+    """An expression as one line of plain text, for error messages."""
+    return str(sp.sstr(expr))
+
+
+#: House symbols whose LaTeX is not their name; the paper's primes and stars.
+LATEX_NAMES: dict[str, str] = {
+    "n": "n'",
+    "p_max": r"p_{\max}",
+    "err": r"\norm{\theta_j-\theta_j^*}",
+    "Delta": r"\Delta",
+    "alpha_0": r"\alpha_0",
+}
+
+
+def latex(expr: sp.Expr) -> str:
+    """LaTeX of an expression in the papers' letters."""
+    expr = sp.sympify(expr)
+    names = {s: LATEX_NAMES[s.name] for s in expr.free_symbols if s.name in LATEX_NAMES}
+    return str(sp.latex(expr, symbol_names=names, fold_short_frac=False, ln_notation=False))
