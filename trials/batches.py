@@ -1,0 +1,90 @@
+"""Checks on batches of arrays, shared by the drivers of clustering and local-fit kernels.
+
+A batch has one leading axis, the trial (or user): ``(B, m, d)`` holds B data sets of m points in
+R^d.  Kernels never validate; these checks stand at the door of every driver, so that a bad array
+is named with its shape and refused before any work starts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trials.experiment import FloatArray, InvalidParameter
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+# Squared distances of larger entries could overflow to infinity in float64.
+LARGEST_ENTRY = 1e150
+
+
+def finite_batch(name: str, value: ArrayLike, axes: tuple[str, ...]) -> FloatArray:
+    """Return ``value`` as a C-contiguous float64 array with the named axes, all entries finite.
+
+    Parameters
+    ----------
+    name : what the caller calls the array, for the error message.
+    value : array-like of real numbers.
+    axes : the names of the axes, e.g. ``("B", "m", "d")``; every axis must have length >= 1.
+
+    Raises
+    ------
+    InvalidParameter
+        Wrong number of axes, an empty axis, an entry that is NaN, infinite or above 1e150.
+    """
+    array = np.ascontiguousarray(value, dtype=np.float64)
+    wanted = f"({', '.join(axes)})"
+    if array.ndim != len(axes) or 0 in array.shape:
+        hint = "; for a single data set pass array[None]" if array.ndim == len(axes) - 1 else ""
+        raise InvalidParameter(
+            f"{name}.shape={array.shape} must be {wanted} with every axis >= 1{hint}"
+        )
+    largest = float(np.max(np.abs(array)))
+    if not largest <= LARGEST_ENTRY:  # also true for NaN
+        bad = tuple(int(i) for i in np.argwhere(~(np.abs(array) <= LARGEST_ENTRY))[0])
+        raise InvalidParameter(
+            f"{name}[{', '.join(map(str, bad))}]={array[bad]} must be finite and "
+            f"at most {LARGEST_ENTRY:g} in magnitude"
+        )
+    return array
+
+
+def same_axis(name: str, got: int, other: str, wanted: int) -> None:
+    """Refuse two arrays whose shared axis differs in length."""
+    if got != wanted:
+        raise InvalidParameter(f"{name}={got} must equal {other}={wanted}")
+
+
+def integer_between(name: str, value: Any, low: int, high: int | None = None, why: str = "") -> int:
+    """Return ``value`` as an int in [low, high]; ``why`` says where the upper limit comes from."""
+    number = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise InvalidParameter(f"{name}={value!r} must be an integer >= {low}")
+    if number < low or (high is not None and number > high):
+        limit = f">= {low}" if high is None else f"between {low} and {high}"
+        raise InvalidParameter(f"{name}={number} must be {limit}{f' ({why})' if why else ''}")
+    return number
+
+
+def real_between(
+    name: str, value: Any, low: float, high: float = math.inf, *, open_low: bool = False
+) -> float:
+    """Return ``value`` as a finite float in [low, high], or in (low, high] when ``open_low``."""
+    number = float(value)
+    inside = math.isfinite(number) and low <= number <= high and not (open_low and number == low)
+    if not inside:
+        sign = ">" if open_low else ">="
+        upper = "" if high == math.inf else f" and <= {high:g}"
+        raise InvalidParameter(f"{name}={number:g} must be finite, {sign} {low:g}{upper}")
+    return number
+
+
+def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
+    """Return ``value`` if it is one of ``choices``; the error lists them."""
+    if value not in choices:
+        raise InvalidParameter(f"{name}={value!r} must be one of {', '.join(map(repr, choices))}")
+    return value
