@@ -1,0 +1,310 @@
+r"""Deciding claims of the form :math:`P(\mathrm{bad}) \le \delta_c` in every cell :math:`c`.
+
+*Refute* when, in some cell, the lower confidence limit at level :math:`\alpha / C` exceeds
+:math:`\delta_c` (Bonferroni over the C cells that are not trivial).  *Support* when in every cell
+the upper limit at level :math:`\alpha` is at most :math:`\delta_c`: the claim is an intersection,
+its complement a union, so no correction is needed (Berger 1982).  Both use the beta-binomial
+confidence sequence with a prior centred at :math:`\delta_c`, so a verdict may be taken at any
+stopping time, and each kind of wrong verdict has probability at most :math:`\alpha`.
+A failed trial is a bad trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trials.experiment import InvalidParameter
+from verify.decisions.sequences import (
+    FloatArray,
+    check_level,
+    confidence_sequence,
+    exceeds,
+    falls_below,
+    log_evidence,
+    prior_for,
+    trials_to_resolve,
+)
+from verify.evidence import CellResult, Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbabilityCell:
+    """One cell: the count of bad trials, its limits, and what they decide.
+
+    ``lower`` is valid at the refuting level (already split over cells), ``upper`` at the
+    supporting level.  ``target`` is what ``upper`` is compared with: delta, or the stated
+    resolution where delta is below it.  ``status`` is one of ``"above"`` (refutes), ``"below"``
+    (supports), ``"unresolved"`` and ``"trivial"`` (delta >= 1).
+    """
+
+    n_trials: int
+    n_bad: int
+    n_failed: int
+    delta: float
+    target: float
+    observed: float
+    se: float
+    lower: float
+    upper: float
+    status: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbabilityDecision:
+    """The verdict over all cells; ``worst`` and ``unresolved`` index ``cells``."""
+
+    verdict: Verdict
+    summary: str
+    level: float
+    cells: tuple[ProbabilityCell, ...]
+    worst: int | None
+    unresolved: tuple[int, ...]
+
+    def cell_results(self, params: Sequence[Mapping[str, Any]]) -> tuple[CellResult, ...]:
+        """The cells as evidence, one parameter assignment for each."""
+        return tuple(
+            CellResult(
+                params=p,
+                n_trials=c.n_trials,
+                n_failed=c.n_failed,
+                observed=c.observed,
+                se=c.se,
+                lower=c.lower,
+                upper=c.upper,
+                bound=c.delta,
+                ratio=c.observed / c.delta if c.delta > 0 else None,
+                verdict=_WORDS[c.status],
+                note=c.reason,
+            )
+            for p, c in zip(params, self.cells, strict=True)
+        )
+
+
+_WORDS = {
+    "above": str(Verdict.REFUTED),
+    "below": str(Verdict.SUPPORTED),
+    "unresolved": str(Verdict.INCONCLUSIVE),
+    "trivial": str(Verdict.VACUOUS),
+}
+
+
+def _counts(
+    bad_counts: ArrayLike,
+    n_trials: ArrayLike,
+    targets: ArrayLike,
+    failed: ArrayLike | None,
+    name: str,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Validated, broadcast (bad including failed, trials, targets, failed), each of shape (C,)."""
+    raw = np.broadcast_arrays(
+        *(
+            np.atleast_1d(np.asarray(v, dtype=np.float64))
+            for v in (bad_counts, n_trials, targets, 0.0 if failed is None else failed)
+        )
+    )
+    bad, n, target, lost = (np.array(v, dtype=np.float64) for v in raw)
+    bad = bad + lost
+    if bad.size == 0:
+        raise InvalidParameter("bad_counts must hold at least one cell")
+    if np.any(~np.isfinite(target) | (target < 0)):
+        raise InvalidParameter(f"{name} must be finite and >= 0 in every cell")
+    if np.any((bad < 0) | (lost < 0) | (bad > n)):
+        raise InvalidParameter("bad (with failed) trials must number between 0 and n_trials")
+    return bad, n, target, lost
+
+
+def _priors(targets: FloatArray) -> tuple[FloatArray, FloatArray]:
+    shapes = np.array([prior_for(float(d)) for d in targets])
+    return shapes[:, 0], shapes[:, 1]
+
+
+def _observed(bad: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
+    rate = bad / np.maximum(n, 1.0)
+    return rate, np.sqrt(rate * (1.0 - rate) / np.maximum(n, 1.0))
+
+
+def decide_probability(
+    bad_counts: ArrayLike,
+    n_trials: ArrayLike,
+    deltas: ArrayLike,
+    level: float,
+    *,
+    failed_counts: ArrayLike | None = None,
+    resolution: float = 0.0,
+    support_level: float | None = None,
+) -> ProbabilityDecision:
+    r"""Decide :math:`P(\mathrm{bad}) \le \delta_c` for all cells, at any stopping time.
+
+    Parameters
+    ----------
+    bad_counts, n_trials, deltas : one entry a cell; scalars broadcast.
+    level : probability of refuting a true claim.
+    failed_counts : trials that diverged or raised and are not in ``bad_counts`` yet; they are
+        added to it.
+    resolution : declared smallest probability that the run sets out to resolve.  A cell with
+        ``delta < resolution`` supports the claim when its upper limit is at most ``resolution``,
+        and the summary says so; zero (the default) asks for delta itself.
+    support_level : probability of supporting a false claim; ``level`` by default.
+
+    Returns
+    -------
+    ProbabilityDecision : VACUOUS when delta >= 1 in all cells.
+    """
+    check_level(level)
+    confirm = check_level(level if support_level is None else support_level)
+    bad, n, delta, lost = _counts(bad_counts, n_trials, deltas, failed_counts, "delta")
+    trivial = delta >= 1.0
+    n_live = int(np.sum(~trivial))
+    split = level / max(n_live, 1)
+    target = np.maximum(delta, resolution)
+    # Two tests, two priors, each centred at the probability that its test is about.
+    prior, prior_target = _priors(delta), _priors(target)
+    above = exceeds(bad, n, delta, split, prior) & ~trivial
+    below = falls_below(bad, n, target, confirm, prior_target) & ~above & ~trivial
+    lower = confidence_sequence(bad, n, split, prior)[0]
+    upper = confidence_sequence(bad, n, confirm, prior_target)[1]
+    rate, se = _observed(bad, n)
+
+    cells = []
+    for c in range(bad.size):
+        status, reason = "unresolved", ""
+        if trivial[c]:
+            status, reason = "trivial", "delta >= 1: the statement allows everything"
+        elif above[c]:
+            status = "above"
+        elif below[c]:
+            status = "below"
+            if target[c] > delta[c]:
+                reason = f"supported down to the stated resolution {resolution:g} only"
+        else:
+            reason = _why_unresolved(bad[c], n[c], target[c], confirm)
+        cells.append(
+            ProbabilityCell(
+                n_trials=int(n[c]),
+                n_bad=int(bad[c]),
+                n_failed=int(lost[c]),
+                delta=float(delta[c]),
+                target=float(target[c]),
+                observed=float(rate[c]),
+                se=float(se[c]),
+                lower=float(lower[c]),
+                upper=float(upper[c]),
+                status=status,
+                reason=reason,
+            )
+        )
+    unresolved = tuple(c for c, cell in enumerate(cells) if cell.status == "unresolved")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        badness = np.where(above, lower, -np.inf) if above.any() else upper
+        ratio = np.where(trivial, -np.inf, badness / np.where(above.any(), delta, target))
+    worst = int(np.nanargmax(ratio)) if n_live else None
+
+    if n_live == 0:
+        verdict, summary = Verdict.VACUOUS, "delta >= 1 in every cell"
+    elif above.any():
+        verdict = Verdict.REFUTED
+        w = cells[worst or 0]
+        summary = (
+            f"{int(above.sum())} of {n_live} cells exceed delta; worst: {w.n_bad}/{w.n_trials}, "
+            f"lower limit {w.lower:.3g} against delta {w.delta:.3g}"
+        )
+    elif unresolved:
+        verdict = Verdict.INCONCLUSIVE
+        summary = f"{len(unresolved)} of {n_live} cells unresolved: {cells[unresolved[0]].reason}"
+    else:
+        verdict = Verdict.SUPPORTED
+        summary = f"upper limit at most delta in all {n_live} cells"
+        coarse = int(np.sum((target > delta) & ~trivial))
+        if coarse:
+            summary += f" ({coarse} of them down to the stated resolution {resolution:g} only)"
+    return ProbabilityDecision(
+        verdict=verdict,
+        summary=summary,
+        level=level,
+        cells=tuple(cells),
+        worst=worst,
+        unresolved=unresolved,
+    )
+
+
+def _why_unresolved(bad: float, n: float, target: float, level: float) -> str:
+    if target <= 0.0:
+        return "delta = 0: no number of trials supports it"
+    need = trials_to_resolve(target, level)
+    if n < need:
+        return f"{int(n)} trials cannot resolve {target:.3g}: {need} failure-free ones are needed"
+    return f"{int(bad)}/{int(n)} bad is too close to {target:.3g}"
+
+
+def decide_exact_probability(
+    counts: ArrayLike,
+    n_trials: ArrayLike,
+    probabilities: ArrayLike,
+    level: float,
+    *,
+    margin: float = 0.1,
+    failed_counts: ArrayLike | None = None,
+) -> ProbabilityDecision:
+    r"""Decide :math:`P = q_c` for all cells (an exact law), at any stopping time.
+
+    REFUTED when in some cell the two-sided limits at level ``level / C`` exclude :math:`q_c`,
+    however small the difference.  No sample proves an equality, so SUPPORTED means equivalence:
+    in every cell the limits at ``level`` lie within :math:`q_c (1 \pm \mathrm{margin})`
+    (capped at one).  In the cells, ``upper`` and ``lower`` are both at the supporting level.
+    A failed trial counts as an occurrence.
+    """
+    check_level(level)
+    bad, n, q, lost = _counts(counts, n_trials, probabilities, failed_counts, "probability")
+    if np.any(q > 1):
+        raise InvalidParameter("probability must be at most 1 in every cell")
+    prior = _priors(q)
+    split = level / bad.size
+    low_all, high_all = confidence_sequence(bad, n, split, prior)
+    excluded = (q < low_all) | (q > high_all)
+    lower, upper = confidence_sequence(bad, n, level, prior)
+    # At q = 1 the upper limit is one, hence inside.
+    inside = (lower >= q * (1 - margin)) & (upper <= np.minimum(q * (1 + margin), 1.0)) & ~excluded
+    rate, se = _observed(bad, n)
+    cells = tuple(
+        ProbabilityCell(
+            n_trials=int(n[c]),
+            n_bad=int(bad[c]),
+            n_failed=int(lost[c]),
+            delta=float(q[c]),
+            target=float(q[c] * (1 + margin)),
+            observed=float(rate[c]),
+            se=float(se[c]),
+            lower=float(lower[c]),
+            upper=float(upper[c]),
+            status="above" if excluded[c] else "below" if inside[c] else "unresolved",
+            reason=""
+            if excluded[c] or inside[c]
+            else f"limits wider than {margin:.0%} of {q[c]:.3g}",
+        )
+        for c in range(bad.size)
+    )
+    unresolved = tuple(c for c, cell in enumerate(cells) if cell.status == "unresolved")
+    worst = int(np.argmax(log_evidence(bad, n, q, prior)))
+    if excluded.any():
+        verdict = Verdict.REFUTED
+        summary = f"{int(excluded.sum())} of {bad.size} cells exclude the stated probability"
+    elif unresolved:
+        verdict = Verdict.INCONCLUSIVE
+        summary = f"{len(unresolved)} of {bad.size} cells unresolved: {cells[unresolved[0]].reason}"
+    else:
+        verdict = Verdict.SUPPORTED
+        summary = f"equal to within {margin:.0%} in all {bad.size} cells"
+    return ProbabilityDecision(
+        verdict=verdict,
+        summary=summary,
+        level=level,
+        cells=cells,
+        worst=worst,
+        unresolved=unresolved,
+    )

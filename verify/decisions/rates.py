@@ -1,0 +1,329 @@
+r"""Rates: exponents of power laws and contraction factors, with intervals that admit misfit.
+
+Exponents come from least squares on logarithms,
+
+.. math:: \log y_i = \beta_0 + \sum_j \beta_j \log x_{ij} + \varepsilon_i,
+
+with the HC3 covariance of MacKinnon and White (1985), which weights each squared residual by
+:math:`(1 - h_{ii})^{-2}`: it is consistent whatever the variances of the cells are, errs on the
+wide side in small designs (Long and Ervin 2000), and counts a power law's lack of fit as noise
+instead of ignoring it.  Limits use Student's t with n - q degrees of freedom and are simultaneous
+over the exponents by Bonferroni.
+
+References
+----------
+MacKinnon, J. G. and White, H. (1985). Some heteroskedasticity-consistent covariance matrix
+estimators with improved finite sample properties. Journal of Econometrics 29.
+Long, J. S. and Ervin, L. H. (2000). Using heteroscedasticity consistent standard errors in the
+linear regression model. The American Statistician 54.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import t as student
+
+from trials.experiment import InvalidParameter
+from verify.decisions.sequences import FloatArray, check_level
+from verify.evidence import Verdict
+
+Side = Literal["equals", "at most", "at least"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerLawFit:
+    """A power law fitted to cells; ``lower`` / ``upper`` are simultaneous at ``level``.
+
+    ``max_leverage`` of one means that a single cell alone determines some exponent: HC3 then has
+    nothing to estimate its error from, and the standard errors are infinite.
+    """
+
+    names: tuple[str, ...]
+    exponents: tuple[float, ...]
+    se: tuple[float, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    log_constant: float
+    dof: int
+    r_squared: float
+    max_leverage: float
+    level: float
+
+    def limits(self, name: str, level: float, *, family: int = 1) -> tuple[float, float]:
+        """Two-sided limits for one exponent at ``level`` shared by ``family`` exponents."""
+        i = self.names.index(name)
+        half = float(student.isf(level / (2 * family), self.dof)) * self.se[i]
+        return self.exponents[i] - half, self.exponents[i] + half
+
+    def predict(self, x: Mapping[str, ArrayLike]) -> FloatArray:
+        """The fitted value at given parameters."""
+        terms = [
+            b * np.log(np.asarray(x[name], dtype=np.float64))
+            for name, b in zip(self.names, self.exponents, strict=True)
+        ]
+        return np.asarray(np.exp(self.log_constant + np.sum(terms, axis=0)), dtype=np.float64)
+
+
+def fit_power_law(
+    y: ArrayLike,
+    x: Mapping[str, ArrayLike],
+    *,
+    level: float = 0.05,
+    se_log: ArrayLike | None = None,
+) -> PowerLawFit:
+    r"""Fit :math:`y = C \prod_j x_j^{\beta_j}` on logarithms, with HC3 simultaneous limits.
+
+    Parameters
+    ----------
+    y : (n,) positive values, one a cell.
+    x : name -> (n,) positive parameters; every one varies and none is a power of the others.
+    level : simultaneous two-sided error probability of the limits.
+    se_log : (n,) standard errors of log y; the fit is then weighted by ``1 / se_log**2``.  Weights
+        change the efficiency alone: HC3 keeps the limits honest when they are wrong.
+
+    Raises
+    ------
+    InvalidParameter : values that are not positive, or a design that does not identify the
+        exponents.
+    """
+    # statsmodels pulls pandas in; keep it off the path of commands that fit nothing.
+    from statsmodels.regression.linear_model import WLS
+
+    check_level(level)
+    log_y = _log("y", y)
+    names = tuple(x)
+    design = np.column_stack([np.ones_like(log_y), *(_log(name, x[name]) for name in names)])
+    n, q = design.shape
+    if n <= q:
+        raise InvalidParameter(f"n_cells={n} must exceed {q}, the number of coefficients")
+    scale = np.maximum(np.abs(design).max(axis=0), 1.0)
+    if np.linalg.matrix_rank(design / scale, tol=1e-8) < q:
+        raise InvalidParameter(f"the cells do not vary {', '.join(names)} independently")
+    weights = np.ones(n) if se_log is None else np.asarray(se_log, dtype=np.float64) ** -2.0
+    if weights.shape != (n,) or not np.all(np.isfinite(weights)):
+        raise InvalidParameter("se_log must hold one positive finite value a cell")
+    fit = WLS(log_y, design, weights=weights).fit()
+    orthonormal = np.linalg.qr(design * np.sqrt(weights)[:, None])[0]
+    leverage = float(np.max(np.sum(orthonormal**2, axis=1)))
+    beta = np.asarray(fit.params, dtype=np.float64)
+    if leverage > 1.0 - 1e-9:
+        se = np.full(q, math.inf)
+    else:
+        se = np.asarray(fit.HC3_se, dtype=np.float64)
+    half = np.zeros(q) if not names else float(student.isf(level / (2 * len(names)), n - q)) * se
+    return PowerLawFit(
+        names=names,
+        exponents=tuple(map(float, beta[1:])),
+        se=tuple(map(float, se[1:])),
+        lower=tuple(map(float, (beta - half)[1:])),
+        upper=tuple(map(float, (beta + half)[1:])),
+        log_constant=float(beta[0]),
+        dof=n - q,
+        r_squared=float(fit.rsquared),
+        max_leverage=leverage,
+        level=level,
+    )
+
+
+def _log(name: str, values: ArrayLike) -> FloatArray:
+    v = np.asarray(values, dtype=np.float64)
+    if v.ndim != 1 or not np.all(np.isfinite(v) & (v > 0)):
+        raise InvalidParameter(f"{name} must be a vector of positive finite values")
+    return np.asarray(np.log(v), dtype=np.float64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateDecision:
+    """What limits for an exponent say about a stated exponent."""
+
+    verdict: Verdict
+    summary: str
+    stated: float
+    side: Side
+    margin: float
+    lower: float
+    upper: float
+
+
+def decide_rate(
+    limits: tuple[float, float], stated: float, side: Side = "equals", margin: float = 0.1
+) -> RateDecision:
+    """Compare limits for an exponent with the exponent that a theorem states.
+
+    With the band ``stated ± margin`` (one-sided for ``"at most"`` and ``"at least"``): REFUTED when
+    the limits lie wholly outside the band, SUPPORTED when wholly inside, else INCONCLUSIVE.  The
+    margin, declared beforehand, is the deviation that a finite grid cannot tell from lower-order
+    terms.  Both errors have at most the error probability of the limits.
+    """
+    lower, upper = float(limits[0]), float(limits[1])
+    if not lower <= upper:
+        raise InvalidParameter(f"limits={limits} must be ordered and not NaN")
+    if not margin >= 0:
+        raise InvalidParameter(f"margin={margin} must be >= 0")
+    low = -math.inf if side == "at most" else stated - margin
+    high = math.inf if side == "at least" else stated + margin
+    if lower > high or upper < low:
+        verdict, verb = Verdict.REFUTED, "exclude"
+    elif low <= lower and upper <= high:
+        verdict, verb = Verdict.SUPPORTED, "agree with"
+    else:
+        verdict, verb = Verdict.INCONCLUSIVE, "straddle"
+    relation = "" if side == "equals" else f"{side} "
+    summary = f"limits [{lower:.3g}, {upper:.3g}] {verb} {relation}{stated:.3g} ± {margin:.3g}"
+    return RateDecision(
+        verdict=verdict,
+        summary=summary,
+        stated=stated,
+        side=side,
+        margin=margin,
+        lower=lower,
+        upper=upper,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContractionFit:
+    """A contraction factor a step, read between burn-in and floor.
+
+    ``lower`` / ``upper`` bound the geometric mean factor over the window ``[start, stop]`` of
+    iterations, already widened by ``floor_bias`` (in log) on both sides.  ``steps`` lists the mean
+    log factor of every step of the window with its limits, for plots.  When ``resolved`` is
+    false, ``reason`` says why no factor can be read, and the limits are (0, inf).
+    """
+
+    resolved: bool
+    reason: str
+    factor: float
+    lower: float
+    upper: float
+    se_log: float
+    floor: float
+    floor_bias: float
+    start: int
+    stop: int
+    n_used: int
+    n_failed: int
+    steps: tuple[tuple[int, float, float, float], ...]
+
+    def log_limits(self) -> tuple[float, float]:
+        """Limits for the logarithm of the factor, as `decide_rate` takes them."""
+        return math.log(self.lower) if self.lower > 0 else -math.inf, math.log(self.upper)
+
+
+def contraction_factor(
+    errors: ArrayLike,
+    *,
+    floor: float | None = None,
+    level: float = 0.05,
+    above: float = 20.0,
+    settle: float = 0.2,
+    min_steps: int = 2,
+) -> ContractionFit:
+    r"""The factor a step, burn-in and floor set apart.
+
+    The model is :math:`e_{t+1} = \rho_t e_t \pm \varphi` with :math:`\rho_t \to \rho`.
+    The trials are split in two: even ones choose the window, odd ones are measured in it, so that
+    the choice does not bias the interval.
+
+    1. *Floor.* ``floor`` where the caller knows it, else the median error over the last quarter of
+       the iterations (at least two).  On a trajectory that has not levelled off yet this overstates
+       the floor, which only shortens the window.
+    2. *Window's end.* The last iteration before the median error first falls below ``above`` times
+       the floor.
+    3. *Burn-in.* The first iteration from which on the median log factors of the remaining steps
+       stay within ``settle`` of each other.
+    4. *Factor.* For each measured trial the mean log factor over the window; a Student interval
+       over trials.
+    5. *What the floor can still do.* Inside the window one step moves the log by at most about
+       :math:`\varphi / e_{t+1}`; the limits are widened by the mean of that over the window.
+
+    Parameters
+    ----------
+    errors : (n_trials, T + 1) non-negative errors along the iterations.  A trial that is not finite
+        has no factor: it is counted in ``n_failed``, for the caller to count as a violation.
+
+    Complexity: O(n_trials T).
+    """
+    e = np.asarray(errors, dtype=np.float64)
+    check_level(level)
+    if e.ndim != 2 or e.shape[1] < 2:
+        raise InvalidParameter(f"errors of shape {e.shape} must be (n_trials, T + 1) with T >= 1")
+    finite = np.all(np.isfinite(e) & (e >= 0), axis=1)
+    n_failed = int(np.sum(~finite))
+    e = e[finite]
+    if e.shape[0] < 4:
+        return _no_factor(f"{e.shape[0]} finite trials; 4 are needed", n_failed)
+    median = np.median(e[0::2], axis=0)
+    tail = max(2, e.shape[1] // 4)
+    level_off = float(np.median(e[0::2, -tail:])) if floor is None else float(floor)
+    low = np.flatnonzero((median <= above * level_off) | (median <= 0))
+    stop = int(low[0]) - 1 if low.size else e.shape[1] - 1
+    if stop < min_steps:
+        reason = f"the error is above {above:g} floors for {max(stop, 0)} steps only"
+        return _no_factor(f"{reason}; {min_steps} are needed", n_failed, level_off)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_e = np.log(e[:, : stop + 1])
+    local = np.median(np.diff(log_e[0::2], axis=1), axis=0)
+    spread = np.maximum.accumulate(local[::-1]) - np.minimum.accumulate(local[::-1])
+    start = stop - int(np.searchsorted(spread, settle, side="right"))
+    if stop - start < min_steps:
+        reason = f"the factors of the last {min_steps} steps above the floor differ by more than"
+        return _no_factor(f"{reason} {settle:g} in log: still in burn-in", n_failed, level_off)
+
+    measured = log_e[1::2, start:]
+    # A trial that reaches zero error inside the window has no logarithm; it contracts faster than
+    # any factor, so its presence opens the lower limit.
+    readable = np.all(np.isfinite(measured), axis=1)
+    measured = measured[readable]
+    n_used = measured.shape[0]
+    if n_used < 2:
+        return _no_factor("fewer than two measured trials", n_failed, level_off)
+    per_trial = (measured[:, -1] - measured[:, 0]) / (stop - start)
+    quantile = float(student.isf(level / 2, n_used - 1))
+    mean, se = float(per_trial.mean()), float(per_trial.std(ddof=1) / math.sqrt(n_used))
+    bias = float(np.mean(level_off / median[start + 1 : stop + 1]))
+    step_logs = np.diff(measured, axis=1)
+    step_half = quantile * step_logs.std(axis=0, ddof=1) / math.sqrt(n_used)
+    steps = tuple(
+        (start + i, float(m), float(m - h), float(m + h))
+        for i, (m, h) in enumerate(zip(step_logs.mean(axis=0), step_half, strict=True))
+    )
+    return ContractionFit(
+        resolved=True,
+        reason="",
+        factor=math.exp(mean),
+        lower=math.exp(mean - quantile * se - bias) if readable.all() else 0.0,
+        upper=math.exp(mean + quantile * se + bias),
+        se_log=se,
+        floor=level_off,
+        floor_bias=bias,
+        start=start,
+        stop=stop,
+        n_used=n_used,
+        n_failed=n_failed,
+        steps=steps,
+    )
+
+
+def _no_factor(reason: str, n_failed: int, floor: float = math.nan) -> ContractionFit:
+    return ContractionFit(
+        resolved=False,
+        reason=reason,
+        factor=math.nan,
+        lower=0.0,
+        upper=math.inf,
+        se_log=math.nan,
+        floor=floor,
+        floor_bias=math.nan,
+        start=0,
+        stop=0,
+        n_used=0,
+        n_failed=n_failed,
+        steps=(),
+    )
