@@ -498,9 +498,10 @@ def _iterate(
             break
         previous = labels.copy()
         descent[:] = 0.0
-        add(t, models, labels, descent)
+        with np.errstate(over="ignore", invalid="ignore"):  # a status says it; JIT is silent anyway
+            add(t, models, labels, descent)
+            take_steps(models, step_sizes[going] / n_clients, descent, sizes)
         changes[t, going] = (labels != previous).sum(axis=1)
-        take_steps(models, step_sizes[going] / n_clients, descent, sizes)
         kept = sizes <= divergence_bound**2
         if not kept.all():
             lost, rows = going[~kept], np.repeat(kept, k)
