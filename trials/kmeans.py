@@ -317,7 +317,7 @@ def _shift_tolerance(points: FloatArray, tol: float) -> float:
         mean /= m
         for i in range(m):
             total += (points[i, j] - mean) ** 2
-    return tol * total / (m * d)
+    return float(tol * total / (m * d))
 
 
 @njit(cache=True, nogil=True)

@@ -109,7 +109,7 @@ def _distance(a: FloatArray, b: FloatArray) -> float:
     total = 0.0
     for j in range(a.shape[0]):
         total += (a[j] - b[j]) ** 2
-    return np.sqrt(total)
+    return float(np.sqrt(total))
 
 
 @njit(cache=True, nogil=True)
