@@ -1,0 +1,122 @@
+"""A claim: a statement of a paper joined to the procedure that tries it, and the expected verdict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bounds.statement import Statement, latex
+from trials.experiment import InvalidParameter
+from verify.evidence import Verdict
+from verify.procedures.base import Procedure, Profile
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What is claimed, how it is tried, and what is known about the outcome.
+
+    Attributes
+    ----------
+    build : the pre-registered procedure for a profile: cells, budget, constants' box.
+    expected : the catalogue's verdict; a statement known to be false is expected to be refuted.
+    weight : share of the family-wise level, relative to the other claims of the run.
+    """
+
+    statement: Statement
+    build: Callable[[Profile], Procedure]
+    expected: Verdict = Verdict.SUPPORTED
+    weight: float = 1.0
+
+    @property
+    def id(self) -> str:
+        """``paper.statement``."""
+        return self.statement.id
+
+    def document(self, procedure: Procedure) -> dict[str, Any]:
+        """The claim's static part as plain data for the store, typeset fields in LaTeX."""
+        statement = self.statement
+        return {
+            "id": self.id,
+            "title": statement.title,
+            "paper": statement.paper,
+            "source": statement.source,
+            "kind": statement.kind,
+            "quantifiers": statement.quantifiers,
+            "bound_latex": statement.latex(),
+            "failure_latex": statement.failure_latex(),
+            "assumptions": [
+                {"name": a.name, "latex": a.latex(), "note": a.note} for a in statement.assumptions
+            ],
+            "constants": [
+                {
+                    "latex": latex(c.symbol),
+                    "low": c.low,
+                    "high": c.high,
+                    "generous": c.generous,
+                    "meaning": c.meaning,
+                }
+                for c in statement.constants
+            ],
+            "reading": statement.reading,
+            "procedure": procedure.describe(),
+            "expected": str(self.expected),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """A claim id with parameter values put into its cells: ``ifca.thm1[m=400,d=100]``."""
+
+    claim: str
+    values: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        inside = ",".join(f"{k}={v}" for k, v in self.values.items())
+        return f"{self.claim}[{inside}]" if inside else self.claim
+
+
+_SELECTION = re.compile(r"^(?P<claim>[^\[\]]+)(\[(?P<values>[^\[\]]*)\])?$")
+
+
+def parse_selection(text: str) -> Selection:
+    """Read ``CLAIM`` or ``CLAIM[param=value,...]``; values are integers, floats or words."""
+    match = _SELECTION.match(text.strip())
+    if match is None:
+        raise InvalidParameter(f"claim {text!r} must look like CLAIM or CLAIM[param=value,...]")
+    values: dict[str, Any] = {}
+    for part in filter(None, (match["values"] or "").split(",")):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (name and equals and value):
+            raise InvalidParameter(f"{part.strip()!r} in {text!r} must look like param=value")
+        values[name] = _number(value)
+    return Selection(claim=match["claim"].strip(), values=values)
+
+
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def select(catalogue: Mapping[str, Claim], texts: Sequence[str]) -> list[tuple[Selection, Claim]]:
+    """Claims named on the command line (all when none is); unknown names list the valid ones."""
+    if not texts:
+        return [(Selection(claim=name, values={}), claim) for name, claim in catalogue.items()]
+    chosen = []
+    for text in texts:
+        selection = parse_selection(text)
+        names = [selection.claim]
+        if selection.claim.endswith(".*"):
+            names = [n for n in catalogue if n.startswith(selection.claim[:-1])]
+        if not names or names[0] not in catalogue:
+            known = "\n  ".join(catalogue)
+            raise InvalidParameter(f"unknown claim {selection.claim!r}; known claims:\n  {known}")
+        chosen += [
+            (Selection(claim=name, values=selection.values), catalogue[name]) for name in names
+        ]
+    return chosen

@@ -1,0 +1,151 @@
+"""What every procedure shares: the protocol, profiles, sampling and the reading of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trials.engine import Demand
+from trials.experiment import Experiment, InvalidParameter, Params
+from trials.store import RunStore, Table
+from verify.evidence import Evidence, Figure
+from verify.evidence import Table as EvidenceTable
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """How much work a run may do; part of what is fixed before a trial runs.
+
+    Attributes
+    ----------
+    max_trials : budget of one cell.
+    searches : evaluations that a search for a counterexample may spend.
+    """
+
+    name: str
+    max_trials: int
+    searches: int
+
+
+PROFILES: dict[str, Profile] = {
+    "quick": Profile(name="quick", max_trials=4_096, searches=2_000),
+    "standard": Profile(name="standard", max_trials=65_536, searches=30_000),
+    "full": Profile(name="full", max_trials=1_048_576, searches=300_000),
+}
+
+
+class Procedure(Protocol):
+    """A decision procedure over stored trials."""
+
+    def check(self) -> None:
+        """Refuse impossible parameters and cells outside the theorem, before any work."""
+        ...
+
+    def demands(self, store: RunStore, level: float) -> Sequence[Demand]:
+        """Blocks still wanted, given what the store holds; empty when a verdict can be given."""
+        ...
+
+    def decide(self, store: RunStore, level: float) -> Evidence:
+        """The verdict at error level ``level``, with its evidence."""
+        ...
+
+    def describe(self) -> str:
+        """Cells, budget and stopping rule in a few sentences (inline LaTeX allowed)."""
+        ...
+
+    def override(self, values: Mapping[str, Any]) -> Self:
+        """The same procedure at other parameter values; unknown names are refused."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """One cell with its trials."""
+
+    params: Params
+    table: Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Presentation:
+    """What a claim shows beside its verdict."""
+
+    figures: Sequence[Figure] = ()
+    tables: Sequence[EvidenceTable] = ()
+    sharpness: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+
+Present = Callable[[Sequence[Observed]], Presentation]
+
+
+def nothing_to_show(_observed: Sequence[Observed]) -> Presentation:
+    """The presentation of a claim that has no figures of its own."""
+    return Presentation()
+
+
+def override_cells(
+    cells: Iterable[Params], values: Mapping[str, Any], owner: str
+) -> tuple[dict[str, Any], ...]:
+    """Every cell with ``values`` put in, duplicates removed, order kept."""
+    distinct: dict[str, dict[str, Any]] = {}
+    for cell in cells:
+        unknown = sorted(set(values) - set(cell))
+        if unknown:
+            known = ", ".join(sorted(cell))
+            raise InvalidParameter(
+                f"{owner} has no parameter {unknown[0]!r}; its parameters: {known}"
+            )
+        merged = {**cell, **values}
+        distinct.setdefault(repr(sorted(merged.items())), merged)
+    return tuple(distinct.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How a procedure draws trials of its cells: doubling rounds up to a budget."""
+
+    experiment: Experiment
+    max_trials: int
+    first: int = 512
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def n_blocks(self, n_trials: int) -> int:
+        """Blocks that hold at least ``n_trials`` trials."""
+        return max(1, -(-n_trials // self.experiment.block_size))
+
+    def observed(self, store: RunStore, cells: Sequence[Params]) -> list[Observed]:
+        """The stored trials of cells that have any."""
+        return [
+            Observed(params=cell, table=store.table(self.experiment, self.experiment.check(cell)))
+            for cell in cells
+            if 0 in store.blocks(self.experiment, self.experiment.check(cell))
+        ]
+
+    def n_trials(self, store: RunStore, cell: Params) -> int:
+        """How many trials of a cell are stored."""
+        blocks = store.blocks(self.experiment, self.experiment.check(cell))
+        return len(blocks) * self.experiment.block_size
+
+    def upto(self, store: RunStore, cell: Params, n_trials: int) -> Demand | None:
+        """The demand that brings a cell to ``n_trials`` (its budget at most); None when met."""
+        blocks = self.n_blocks(min(n_trials, self.max_trials))
+        if blocks * self.experiment.block_size <= self.n_trials(store, cell):
+            return None
+        return Demand(self.experiment, cell, blocks)
+
+    def doubled(self, store: RunStore, cell: Params) -> Demand | None:
+        """The next doubling of a cell's trials; None when its budget is spent."""
+        return self.upto(store, cell, max(self.first, 2 * self.n_trials(store, cell)))
+
+    def check(self, cells: Iterable[Params]) -> None:
+        """Validate every cell with the experiment's own check."""
+        for cell in cells:
+            self.experiment.check(cell)

@@ -1,0 +1,265 @@
+"""Upper bounds with unspecified constants: feasibility, held-out extrapolation, drift."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from bounds.statement import Statement
+from trials.engine import Demand
+from trials.experiment import Params
+from trials.store import RunStore, Table
+from verify.decisions.constants import CellData, ConstantsDecision, Direction, decide_constants
+from verify.decisions.constants import Constant as Box
+from verify.decisions.sequences import quantile_lower, quantile_upper, resolvable
+from verify.evidence import CellResult, Evidence, Figure, Series
+from verify.procedures.base import (
+    FloatArray,
+    Present,
+    Sampling,
+    nothing_to_show,
+    override_cells,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constants:
+    """The kind *upper bound with unspecified universal constants*.
+
+    Attributes
+    ----------
+    calibration, held_out : cells on which constants are fitted, and fresh cells on which they are
+        tried, each parameter alone and jointly far outside the calibrated range.
+    values : ``cell -> `` the statement's symbols there (hidden constants of assumptions included).
+    regressors : ``cell -> `` the positive numbers in which drift is tested.
+    statistic, covariates : read from a cell's trials.
+    choice : values of the constants that the theorem lets one choose, declared before the run.
+    """
+
+    statement: Statement
+    sampling: Sampling
+    calibration: tuple[Params, ...]
+    held_out: tuple[Params, ...]
+    values: Callable[[Params], dict[str, float]]
+    regressors: Callable[[Params], dict[str, float]]
+    statistic: Callable[[Table], FloatArray]
+    covariates: Callable[[Table], dict[str, FloatArray]]
+    drift: Mapping[str, Direction]
+    choice: Mapping[str, float]
+    tighten: tuple[str, ...]
+    slack: float = 2.0
+    margin: float = 0.1
+    present: Present = nothing_to_show
+
+    def check(self) -> None:
+        """Every cell is possible and meets the assumptions with the declared hidden constants."""
+        for cell in (*self.calibration, *self.held_out):
+            self.sampling.experiment.check(cell)
+            self.statement.require(self.values(cell))
+
+    def override(self, values: Mapping[str, Any]) -> Self:
+        """The same constants, calibrated as always, held out at the given values only."""
+        return replace(self, held_out=override_cells(self.held_out, values, self.statement.id))
+
+    def describe(self) -> str:
+        """Cells, budget and what each of the three parts does."""
+        chosen = ", ".join(f"${_tex(k)}={v:.4g}$" for k, v in self.choice.items())
+        fitted = ", ".join(f"${_tex(name)}$" for name in self.tighten)
+        return (
+            f"Choice {chosen}. Feasibility at the generous corner of the box in all cells; "
+            f"constants {fitted} fitted on {len(self.calibration)} calibration cells and frozen "
+            f"with slack {self.slack:g}; fresh trials in {len(self.held_out)} held-out cells, each "
+            "parameter alone and jointly at least 4 times outside the calibrated range; drift of "
+            f"the required constant in {', '.join(self.drift)} (HC3, margin {self.margin:g} per "
+            f"unit log). {self.sampling.max_trials} trials a cell of experiment "
+            f"{self.sampling.experiment.name}."
+        )
+
+    @property
+    def _cells(self) -> list[tuple[Literal["calibration", "held-out"], Params]]:
+        return [
+            *(("calibration", c) for c in self.calibration),  # type: ignore[list-item]
+            *(("held-out", c) for c in self.held_out),
+        ]
+
+    def demands(self, store: RunStore, level: float) -> list[Demand]:
+        """A pilot in every cell; unless it refutes already, the whole budget."""
+        pilot = [self.sampling.upto(store, c, self.sampling.first) for _, c in self._cells]
+        if any(pilot):
+            return [d for d in pilot if d is not None]
+        full = [self.sampling.upto(store, c, self.sampling.max_trials) for _, c in self._cells]
+        if not any(full):
+            return []
+        decision = self._decision(self._data(store), level)
+        if decision.feasibility is not None and not any(decision.feasibility.feasible):
+            return []
+        return [d for d in full if d is not None]
+
+    def _data(self, store: RunStore) -> list[CellData]:
+        data = []
+        for role, cell in self._cells:
+            (observed,) = self.sampling.observed(store, [cell])
+            values = self.values(cell)
+            data.append(
+                CellData(
+                    params={**cell, **self.regressors(cell)},
+                    statistic=np.where(
+                        observed.table.failed, np.inf, self.statistic(observed.table)
+                    ),
+                    delta=self.statement.failure_probability(values),
+                    role=role,
+                    choice=self.choice,
+                    covariates=self.covariates(observed.table),
+                )
+            )
+        return data
+
+    def _boxes(self) -> list[Box]:
+        return [
+            Box(
+                name=c.name,
+                low=max(c.low, 1e-6),
+                high=c.high,
+                generous=c.generous,
+                grid=(self.choice[c.name],) if c.generous == "choose" else (),
+            )
+            for c in self.statement.constants
+        ]
+
+    def _bound(self, constants: Mapping[str, float], cell: CellData) -> FloatArray:
+        values = {**self.values(cell.params), **constants, **cell.covariates}
+        return np.asarray(self.statement.bound(values, unchecked=True), dtype=np.float64)
+
+    def _decision(self, data: Sequence[CellData], level: float) -> ConstantsDecision:
+        return decide_constants(
+            data,
+            self._boxes(),
+            self._bound,
+            drift=self.drift,
+            level=level,
+            tighten=self.tighten,
+            slack=self.slack,
+            margin=self.margin,
+            resolution=resolvable(min(c.n_trials for c in data), level) * (1 + 1e-6),
+        )
+
+    def decide(self, store: RunStore, level: float) -> Evidence:
+        """The verdict, the frozen constants, the drift, and each cell's error against its bound."""
+        data = self._data(store)
+        decision = self._decision(data, level)
+        observed = self.sampling.observed(store, [c for _, c in self._cells])
+        shown = self.present(observed)
+        cells = tuple(self._cell_result(c, decision, level) for c in data)
+        return Evidence(
+            verdict=decision.verdict,
+            summary=decision.summary,
+            level=level,
+            n_trials=sum(c.n_trials for c in data),
+            n_failed=sum(o.table.n_failed for o in observed),
+            cells=cells,
+            tables=(*decision.tables(), *shown.tables),
+            figures=(*self._figures(cells, decision), *shown.figures),
+            sharpness=(*self._sharpness(cells), *shown.sharpness),
+            witness=decision.witness,
+            notes=(*decision.notes, *shown.notes),
+        )
+
+    def _cell_result(self, cell: CellData, decision: ConstantsDecision, level: float) -> CellResult:
+        """The error quantile that the statement bounds, against the bound at frozen constants."""
+        wanted = max(cell.delta, resolvable(cell.n_trials, level))
+        finite = np.where(np.isfinite(cell.statistic), cell.statistic, np.inf)
+        q = float(np.quantile(finite, 1 - wanted, method="inverted_cdf"))
+        bound = None
+        if decision.calibration is not None:
+            frozen = {**decision.calibration.frozen, **self.choice}
+            bound = float(np.median(self._bound(frozen, cell)))
+        return CellResult(
+            params=dict(cell.params),
+            n_trials=cell.n_trials,
+            n_failed=int(np.sum(~np.isfinite(cell.statistic))),
+            observed=q,
+            lower=quantile_lower(finite, 1 - wanted, level),
+            upper=quantile_upper(finite, 1 - wanted, level),
+            bound=bound,
+            ratio=None if bound is None else q / bound,
+            note=f"{cell.role}; quantile at failure probability {wanted:.2g}"
+            + ("" if wanted <= cell.delta else f" ($\\delta$ = {cell.delta:.2g} not resolved)"),
+        )
+
+    def _figures(
+        self, cells: Sequence[CellResult], decision: ConstantsDecision
+    ) -> tuple[Figure, ...]:
+        """Observed quantiles with their limits against the frozen bound, cell by cell."""
+        shown = [c for c in cells if c.bound is not None and c.observed is not None]
+        if not shown or decision.drift is None:
+            return ()
+        series = []
+        for role in ("calibration", "held-out"):
+            mine = [c for c in shown if c.note.startswith(role)]
+            series.append(
+                Series(
+                    label=f"{role} cells",
+                    x=[c.bound or 0.0 for c in mine],
+                    y=[c.observed for c in mine],
+                    lower=[c.lower for c in mine],
+                    upper=[c.upper if c.upper != np.inf else None for c in mine],
+                )
+            )
+        ends = [min(c.bound or 1.0 for c in shown), max(c.bound or 1.0 for c in shown)]
+        series.append(Series(label="observed = bound", x=ends, y=ends, style="dashed"))
+        needed = Series(
+            label="required multiple of the frozen bound",
+            x=list(range(1, len(decision.drift.kappa) + 1)),
+            y=list(decision.drift.kappa),
+            lower=[
+                k * float(np.exp(-2 * s))
+                for k, s in zip(decision.drift.kappa, decision.drift.se_log, strict=True)
+            ],
+            upper=[
+                k * float(np.exp(2 * s))
+                for k, s in zip(decision.drift.kappa, decision.drift.se_log, strict=True)
+            ],
+        )
+        return (
+            Figure(
+                name="quantiles",
+                title="Error quantiles against the bound",
+                xlabel="bound at the frozen constants (units of $\\theta$)",
+                ylabel="error quantile (units of $\\theta$)",
+                xscale="log",
+                yscale="log",
+                series=series,
+                caption="Each point is a cell; bars are confidence limits of the quantile. "
+                "Points below the dashed line obey the bound.",
+            ),
+            Figure(
+                name="required",
+                title="Required constants over the grid",
+                xlabel="cell (calibration first, then held-out)",
+                ylabel="required multiple (dimensionless)",
+                yscale="log",
+                series=[needed],
+                hlines=[(1.0, "frozen constants")],
+                caption="The multiple of the frozen bound that would just serve each cell, with "
+                "two standard errors. Above one the frozen constants fail.",
+            ),
+        )
+
+    @staticmethod
+    def _sharpness(cells: Sequence[CellResult]) -> tuple[str, ...]:
+        ratios = [c.ratio for c in cells if c.ratio is not None and np.isfinite(c.ratio)]
+        if not ratios:
+            return ()
+        return (
+            f"Observed quantile over frozen bound: between {min(ratios):.2g} and "
+            f"{max(ratios):.2g} (median {float(np.median(ratios)):.2g}) over {len(ratios)} cells.",
+        )
+
+
+def _tex(name: str) -> str:
+    """``c_1`` as LaTeX."""
+    head, _, index = name.partition("_")
+    return f"{head}_{{{index}}}" if index else head

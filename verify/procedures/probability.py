@@ -1,0 +1,145 @@
+r"""P(bad) <= delta in every cell, by a beta-binomial confidence sequence in doubling rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from trials.engine import Demand, trial_id
+from trials.experiment import Params
+from trials.store import RunStore, Table
+from verify.decisions.probability import (
+    ProbabilityDecision,
+    decide_exact_probability,
+    decide_probability,
+)
+from verify.decisions.sequences import resolvable
+from verify.evidence import Evidence, Verdict, Witness
+from verify.procedures.base import (
+    BoolArray,
+    Observed,
+    Present,
+    Sampling,
+    nothing_to_show,
+    override_cells,
+)
+
+Bad = Callable[[Table, Params], BoolArray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probability:
+    """The kind *probability*: all constants explicit, P(bad) <= delta tested cell by cell.
+
+    Attributes
+    ----------
+    bad : ``(trials, cell) -> (n_trials,)`` bool; a failed trial counts as bad whatever it says.
+    delta : ``cell -> `` stated failure probability.
+    exact : test ``P(bad) = delta`` (a law) instead of ``<=``, with a relative equivalence margin.
+    validate : raises `OutsideTheorem` for a cell that violates the assumptions.
+    event : what "bad" is, in words, for the report.
+    """
+
+    name: str
+    sampling: Sampling
+    cells: tuple[Params, ...]
+    bad: Bad
+    delta: Callable[[Params], float]
+    event: str
+    validate: Callable[[Params], None] = lambda _cell: None
+    exact: float | None = None
+    present: Present = nothing_to_show
+
+    def check(self) -> None:
+        """Every cell is possible and inside the theorem."""
+        self.sampling.check(self.cells)
+        for cell in self.cells:
+            self.validate(cell)
+
+    def override(self, values: Mapping[str, Any]) -> Self:
+        """The same test at other parameter values."""
+        return replace(self, cells=override_cells(self.cells, values, self.name))
+
+    def describe(self) -> str:
+        """Cells, budget and stopping rule."""
+        form = (
+            f"equal to the law's value (equivalence margin {self.exact:.0%})"
+            if self.exact is not None
+            else "at most the stated $\\delta$"
+        )
+        return (
+            f"Probability of {self.event}, tested to be {form} in {len(self.cells)} cells of "
+            f"experiment {self.sampling.experiment.name}; beta-binomial confidence sequence, "
+            f"doubling rounds from {self.sampling.first} to {self.sampling.max_trials} trials a "
+            "cell, stopped when decided; failed trials count as bad. Where $\\delta$ is below what "
+            "the budget resolves, the resolution takes its place and is stated."
+        )
+
+    def demands(self, store: RunStore, level: float) -> list[Demand]:
+        """The first round for every cell, then doublings of the undecided ones."""
+        fresh = [c for c in self.cells if self.sampling.n_trials(store, c) == 0]
+        if fresh:
+            wanted = [self.sampling.doubled(store, c) for c in fresh]
+            return [d for d in wanted if d is not None]
+        decision = self._decision(self.sampling.observed(store, self.cells), level)
+        if decision.verdict is Verdict.REFUTED:
+            return []
+        wanted = [self.sampling.doubled(store, self.cells[i]) for i in decision.unresolved]
+        return [d for d in wanted if d is not None]
+
+    def _decision(self, observed: Sequence[Observed], level: float) -> ProbabilityDecision:
+        bad = [int(np.sum(self.bad(o.table, o.params) & ~o.table.failed)) for o in observed]
+        counts = [o.table.n_trials for o in observed]
+        failed = [o.table.n_failed for o in observed]
+        deltas = [self.delta(o.params) for o in observed]
+        if self.exact is not None:
+            return decide_exact_probability(
+                bad, counts, deltas, level, margin=self.exact, failed_counts=failed
+            )
+        return decide_probability(
+            bad,
+            counts,
+            deltas,
+            level,
+            failed_counts=failed,
+            resolution=resolvable(self.sampling.max_trials, level) * (1 + 1e-6),
+        )
+
+    def decide(self, store: RunStore, level: float) -> Evidence:
+        """The verdict with one row a cell and, when refuted, a trial to replay."""
+        observed = self.sampling.observed(store, self.cells)
+        decision = self._decision(observed, level)
+        shown = self.present(observed)
+        return Evidence(
+            verdict=decision.verdict,
+            summary=decision.summary,
+            level=level,
+            n_trials=sum(o.table.n_trials for o in observed),
+            n_failed=sum(o.table.n_failed for o in observed),
+            cells=decision.cell_results([o.params for o in observed]),
+            figures=shown.figures,
+            tables=shown.tables,
+            sharpness=shown.sharpness,
+            notes=shown.notes,
+            witness=self._witness(decision, observed),
+        )
+
+    def _witness(
+        self, decision: ProbabilityDecision, observed: Sequence[Observed]
+    ) -> Witness | None:
+        if decision.verdict is not Verdict.REFUTED or decision.worst is None:
+            return None
+        worst, cell = observed[decision.worst], decision.cells[decision.worst]
+        indices = np.flatnonzero(self.bad(worst.table, worst.params) | worst.table.failed)
+        return Witness(
+            description=f"{self.event} in {cell.n_bad} of {cell.n_trials} trials; the first of them",
+            params=worst.params,
+            observed=cell.observed,
+            bound=cell.delta,
+            trial=trial_id(self.sampling.experiment, worst.params, int(indices[0]))
+            if indices.size
+            else None,
+        )

@@ -1,0 +1,179 @@
+"""Rates: exponents and factors read where one term of the bound dominates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from trials.engine import Demand
+from trials.experiment import Params
+from trials.store import RunStore, Table
+from verify.decisions.rates import PowerLawFit, Side, decide_rate, fit_power_law
+from verify.evidence import CellResult, Evidence, Verdict
+from verify.evidence import Table as EvidenceTable
+from verify.procedures.base import (
+    FloatArray,
+    Observed,
+    Present,
+    Sampling,
+    nothing_to_show,
+    override_cells,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatedRate:
+    """One stated exponent: the observed one may not exceed it, fall below it, or differ."""
+
+    exponent: float
+    side: Side
+    symbol: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate:
+    """The kind *rate*: a power law in the cells' parameters, exponent by exponent.
+
+    Attributes
+    ----------
+    statistic : ``trials -> (n_trials,)``; its mean in each cell is regressed, in logs, on the logs
+        of ``regressors``.  A failed trial makes its cell infinite, hence the claim inconclusive.
+    stated : regressor -> stated exponent; regressors without one are nuisance parameters.
+    """
+
+    name: str
+    sampling: Sampling
+    cells: tuple[Params, ...]
+    statistic: Callable[[Table], FloatArray]
+    regressors: Callable[[Params], dict[str, float]]
+    stated: Mapping[str, StatedRate]
+    observable: str
+    validate: Callable[[Params], None] = lambda _cell: None
+    bound: Callable[[Params], float] | None = None
+    margin: float = 0.05
+    present: Present = nothing_to_show
+
+    def check(self) -> None:
+        """Every cell is possible and inside the theorem."""
+        self.sampling.check(self.cells)
+        for cell in self.cells:
+            self.validate(cell)
+
+    def override(self, values: Mapping[str, Any]) -> Self:
+        """The same regression with some parameters at other values."""
+        return replace(self, cells=override_cells(self.cells, values, self.name))
+
+    def describe(self) -> str:
+        """Cells, budget and regression."""
+        stated = ", ".join(
+            f"{s.symbol}: {'' if s.side == 'equals' else s.side + ' '}{s.exponent:g}"
+            for s in self.stated.values()
+        )
+        return (
+            f"Mean of {self.observable} in {len(self.cells)} cells of experiment "
+            f"{self.sampling.experiment.name}, {self.sampling.max_trials} trials each; exponents by "
+            f"least squares in logs with HC3 limits, simultaneous; stated {stated}; margin "
+            f"{self.margin:g}."
+        )
+
+    def demands(self, store: RunStore, _level: float) -> list[Demand]:
+        """The whole budget of every cell."""
+        wanted = [self.sampling.upto(store, c, self.sampling.max_trials) for c in self.cells]
+        return [d for d in wanted if d is not None]
+
+    def decide(self, store: RunStore, level: float) -> Evidence:
+        """Each exponent's limits against the stated one; all must agree."""
+        observed = self.sampling.observed(store, self.cells)
+        means, errors = zip(*(self._mean(o) for o in observed), strict=True)
+        regressors = [self.regressors(o.params) for o in observed]
+        names = list(regressors[0])
+        fit = fit_power_law(
+            means,
+            {n: [r[n] for r in regressors] for n in names},
+            level=level,
+            se_log=np.asarray(errors) / np.asarray(means),
+        )
+        verdict, summary, rows = self._verdict(fit, level)
+        shown = self.present(observed)
+        return Evidence(
+            verdict=verdict,
+            summary=summary,
+            level=level,
+            n_trials=sum(o.table.n_trials for o in observed),
+            n_failed=sum(o.table.n_failed for o in observed),
+            cells=[
+                self._cell_result(o, mean, error)
+                for o, mean, error in zip(observed, means, errors, strict=True)
+            ],
+            tables=(
+                EvidenceTable(
+                    title="Exponents",
+                    columns=("parameter", "observed", "se", "lower", "upper", "stated", "verdict"),
+                    rows=rows,
+                    note=f"R-squared {fit.r_squared:.6f}; limits simultaneous at level {level:.2g}",
+                ),
+                *shown.tables,
+            ),
+            figures=shown.figures,
+            sharpness=(*self._sharpness(fit), *shown.sharpness),
+            notes=shown.notes,
+        )
+
+    def _mean(self, observed: Observed) -> tuple[float, float]:
+        values = np.where(observed.table.failed, np.inf, self.statistic(observed.table))
+        if not np.all(np.isfinite(values)):
+            return np.inf, np.inf
+        return float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size))
+
+    def _verdict(
+        self, fit: PowerLawFit, level: float
+    ) -> tuple[Verdict, str, list[tuple[str | float, ...]]]:
+        rows: list[tuple[str | float, ...]] = []
+        verdicts, parts = [], []
+        for i, name in enumerate(fit.names):
+            limits = fit.limits(name, level, family=len(self.stated))
+            stated = self.stated.get(name)
+            word, text = "nuisance", ""
+            if stated is not None:
+                decision = decide_rate(limits, stated.exponent, stated.side, self.margin)
+                verdicts.append(decision.verdict)
+                word = str(decision.verdict)
+                text = f"{'' if stated.side == 'equals' else stated.side + ' '}{stated.exponent:g}"
+                parts.append(f"{name} {fit.exponents[i]:.3f} ({text})")
+            rows.append((name, fit.exponents[i], fit.se[i], *limits, text, word))
+        order = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.SUPPORTED)
+        verdict = next(v for v in order if v in verdicts)
+        return verdict, "exponents observed (stated): " + ", ".join(parts), rows
+
+    def _cell_result(self, observed: Observed, mean: float, error: float) -> CellResult:
+        bound = None if self.bound is None else self.bound(observed.params)
+        return CellResult(
+            params=dict(observed.params),
+            n_trials=observed.table.n_trials,
+            n_failed=observed.table.n_failed,
+            observed=mean,
+            se=error,
+            bound=bound,
+            ratio=None if bound is None else mean / bound,
+        )
+
+    def _sharpness(self, fit: PowerLawFit) -> list[str]:
+        """Where the data support a smaller bound than the stated one."""
+        lines = []
+        for name, stated in self.stated.items():
+            found = fit.exponents[fit.names.index(name)]
+            if stated.side != "equals" and abs(found - stated.exponent) > self.margin:
+                lines.append(
+                    f"In {stated.symbol} the data support exponent {found:.3f} where the bound has "
+                    f"{stated.exponent:g}."
+                )
+        return lines
+
+
+def mean_and_error(values: Sequence[float] | FloatArray) -> tuple[float, float]:
+    """Mean and its Monte Carlo standard error."""
+    array = np.asarray(values, dtype=np.float64)
+    return float(array.mean()), float(array.std(ddof=1) / np.sqrt(array.size))

@@ -1,0 +1,129 @@
+"""Deterministic statements: a search for a counterexample, with what came closest to one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from trials.engine import Demand
+from trials.experiment import InvalidParameter
+from trials.store import RunStore
+from verify.decisions.search import Choice, Domain, SearchResult, search_counterexample
+from verify.evidence import Evidence, Verdict, Witness
+from verify.evidence import Table as EvidenceTable
+from verify.procedures.base import Presentation
+
+Point = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """The kind *identity / deterministic*: true for every input, or there is a counterexample.
+
+    Attributes
+    ----------
+    violation : ``point -> float``, positive exactly where the statement fails; its unit is named
+        in ``unit`` (e.g. "log of the ratio to the bound").
+    recheck : the same in mpmath, so that rounding is not mistaken for refutation.
+    sides : ``point -> (observed, bound)`` for the witness.
+    """
+
+    name: str
+    violation: Callable[[Point], float]
+    domain: Domain
+    budget: int
+    sides: Callable[[Point], tuple[float, float]]
+    unit: str
+    recheck: Callable[[Point], Any] | None = None
+    constraints: Callable[[Point], bool] | None = None
+    seed: int = 0
+    constants: Mapping[str, float] = field(default_factory=dict)
+    present: Callable[[SearchResult], Presentation] = lambda _result: Presentation()
+
+    def check(self) -> None:
+        """Nothing can be wrong before the search: the domain is the statement's own."""
+
+    def override(self, values: Mapping[str, Any]) -> Self:
+        """The same search with some parameters held fixed."""
+        unknown = sorted(set(values) - set(self.domain))
+        if unknown:
+            known = ", ".join(sorted(self.domain))
+            raise InvalidParameter(
+                f"{self.name} has no parameter {unknown[0]!r}; its parameters: {known}"
+            )
+        fixed = {name: Choice((value,)) for name, value in values.items()}
+        return replace(self, domain={**self.domain, **fixed})
+
+    def describe(self) -> str:
+        """Domain and budget."""
+        chosen = ", ".join(f"${k}={v:.4g}$" for k, v in self.constants.items())
+        return (
+            (f"Constants exhibited before the search: {chosen}. " if chosen else "")
+            + f"{self.budget} evaluations: scrambled Sobol points and corners, differential "
+            "evolution with Nelder-Mead, Hypothesis with targets; over "
+            + "; ".join(f"{name} {spell_range(r)}" for name, r in self.domain.items())
+            + ". Candidates are re-checked with 50 digits and shrunk."
+        )
+
+    def demands(self, _store: RunStore, _level: float) -> list[Demand]:
+        """A search draws no trials."""
+        return []
+
+    def decide(self, _store: RunStore, level: float) -> Evidence:
+        """REFUTED with a shrunk counterexample, or SUPPORTED to the extent of the search."""
+        result = search_counterexample(
+            self.violation,
+            self.domain,
+            budget=self.budget,
+            seed=self.seed,
+            constraints=self.constraints,
+            recheck=self.recheck,
+        )
+        witness = None
+        if result.found and result.witness is not None:
+            observed, bound = self.sides(result.witness)
+            witness = Witness(
+                description=f"{self.unit}: {result.rechecked or result.violation}",
+                params=dict(result.witness),
+                observed=observed,
+                bound=bound,
+            )
+        shown = self.present(result)
+        closest = () if result.largest_at is None else tuple(result.largest_at.items())
+        return Evidence(
+            verdict=Verdict.REFUTED if result.found else Verdict.SUPPORTED,
+            summary=result.summary,
+            level=level,
+            n_trials=result.n_evaluations,
+            tables=(
+                EvidenceTable(
+                    title="Search",
+                    columns=("method", "evaluations"),
+                    rows=[
+                        *result.by_method.items(),
+                        ("outside the assumptions", result.n_outside),
+                        ("undefined", result.n_undefined),
+                        ("taken back as rounding", result.n_rounding),
+                    ],
+                    note=f"largest violation ({self.unit}): {result.largest:.4g} at "
+                    + ", ".join(f"{k}={_short(v)}" for k, v in closest),
+                ),
+                *shown.tables,
+            ),
+            figures=shown.figures,
+            sharpness=shown.sharpness,
+            notes=shown.notes,
+            witness=witness,
+        )
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def spell_range(r: Any) -> str:
+    """A parameter's range in words."""
+    if isinstance(r, Choice):
+        return "in {" + ", ".join(map(str, r.values)) + "}"
+    return f"from {_short(r.low)} to {_short(r.high)}"

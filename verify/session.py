@@ -1,0 +1,240 @@
+"""A run: claims, a seed and a budget become stored trials, verdicts and documents.
+
+Everything a run decides follows from its configuration: the stopping rule looks only at stored
+blocks, blocks are identified by their registered numbers, and `trials.engine.ensure` computes just
+those that are missing.  So running, resuming after a kill and extending are one code path.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from trials.engine import Demand, ensure
+from trials.executors import Executor
+from trials.experiment import InvalidParameter
+from trials.store import RunStore, StoreError
+from verify.claim import Claim, Selection, select
+from verify.decisions.familywise import allocate
+from verify.discrepancies import DISCREPANCIES, SYMBOLS
+from verify.evidence import Verdict
+from verify.procedures.base import PROFILES, Procedure, Profile
+from verify.registry import catalogue
+
+STORE_NAME = "store.sqlite"
+#: Families-wise error level of a whole run, split over its claims.
+FAMILYWISE_LEVEL = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """What a run is: fixed before the first trial and stored with it."""
+
+    claims: tuple[str, ...] = ()
+    profile: str = "quick"
+    seed: int = 0
+    level: float = FAMILYWISE_LEVEL
+
+    def check(self) -> None:
+        """Refuse a configuration that cannot be run, before any work."""
+        if self.profile not in PROFILES:
+            raise InvalidParameter(
+                f"unknown profile {self.profile!r}; known: {', '.join(PROFILES)}"
+            )
+        if not isinstance(self.seed, int) or self.seed < 0:
+            raise InvalidParameter(f"seed={self.seed} must be an integer >= 0")
+        if not 0.0 < self.level < 1.0:
+            raise InvalidParameter(f"level={self.level} must lie strictly between 0 and 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """One claim's verdict within a run."""
+
+    selection: str
+    expected: Verdict
+    document: Mapping[str, Any]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The decision procedure's word."""
+        return Verdict(self.document["evidence"]["verdict"])
+
+
+@dataclass
+class Listener:
+    """Callbacks of a run; the command line draws its progress display with them."""
+
+    on_claim: Callable[[str, int, int], None] = field(default=lambda _name, _i, _n: None)
+    on_block: Callable[[int, int, Demand, int], None] | None = None
+    on_outcome: Callable[[Outcome], None] = field(default=lambda _outcome: None)
+
+
+def prepare(config: RunConfig) -> list[tuple[Selection, Claim, Procedure]]:
+    """Build every procedure and check every parameter of a run, before any work."""
+    config.check()
+    profile = PROFILES[config.profile]
+    prepared = []
+    for selection, claim in select(catalogue(), config.claims):
+        procedure = claim.build(profile)
+        if selection.values:
+            procedure = procedure.override(selection.values)
+        prepared.append((selection, claim, procedure))
+    return prepared
+
+
+def create(directory: Path, config: RunConfig) -> RunStore:
+    """Make a run directory with an empty store; an existing run is never overwritten."""
+    config.check()
+    path = directory / STORE_NAME
+    if path.exists():
+        raise StoreError(
+            f"{directory} already holds a run; continue it with `python -m verify resume "
+            f"{directory}` or choose another --output"
+        )
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{directory}: cannot make the run directory: {error.strerror}") from None
+    return RunStore.create(path, root_seed=config.seed, config=asdict(config))
+
+
+def open_run(directory: Path, *, readonly: bool = False) -> tuple[RunStore, RunConfig]:
+    """Open a run directory's store and read back its configuration."""
+    store = RunStore.open(directory / STORE_NAME, readonly=readonly)
+    values = dict(store.config)
+    values["claims"] = tuple(values.get("claims", ()))
+    return store, RunConfig(**values)
+
+
+def execute(
+    store: RunStore,
+    config: RunConfig,
+    executor: Executor,
+    listener: Listener | None = None,
+    commands: Sequence[str] = (),
+) -> list[Outcome]:
+    """Run (or continue, or extend) every claim of ``config`` to a verdict.
+
+    A claim whose document was written under the same profile is not tried again.  Everything is
+    committed as it is found, so an interrupted call loses the blocks in flight and nothing else.
+    """
+    listener = listener or Listener()
+    prepared = prepare(config)
+    levels = allocate(
+        [str(s) for s, _, _ in prepared], config.level, [c.weight for _, c, _ in prepared]
+    )
+    started = _now()
+    begin = time.perf_counter()
+    earlier = store.document("run", "summary") or {}
+    _put_static(store)
+    outcomes = []
+    for i, (selection, claim, procedure) in enumerate(prepared):
+        name = str(selection)
+        listener.on_claim(name, i, len(prepared))
+        stored = store.document("claim", name)
+        if stored is None or stored["profile"] != config.profile:
+            stored = _try(
+                store, claim, selection, procedure, levels[name], config, executor, listener
+            )
+        outcome = Outcome(selection=name, expected=claim.expected, document=stored)
+        outcomes.append(outcome)
+        listener.on_outcome(outcome)
+    store.put_document(
+        "run",
+        "summary",
+        {
+            "title": "Empirical verification of clustered federated learning",
+            "run_id": store.path.parent.name,
+            "profile": config.profile,
+            "seed": config.seed,
+            "n_jobs": executor.n_jobs,
+            "executor": executor.kind,
+            "started": earlier.get("started", started),
+            "finished": _now(),
+            "wall_seconds": earlier.get("wall_seconds", 0.0) + time.perf_counter() - begin,
+            "familywise_level": config.level,
+            "allocation": [[name, level] for name, level in levels.items()],
+            "environment": environment(),
+            "commands": list(commands),
+            "content_digest": store.content_digest(),
+        },
+    )
+    return outcomes
+
+
+def _try(
+    store: RunStore,
+    claim: Claim,
+    selection: Selection,
+    procedure: Procedure,
+    level: float,
+    config: RunConfig,
+    executor: Executor,
+    listener: Listener,
+) -> dict[str, Any]:
+    """Draw trials until the procedure wants no more, then store its verdict."""
+    begin = time.perf_counter()
+    while demands := procedure.demands(store, level):
+        ensure(store, demands, executor, listener.on_block)
+    evidence = procedure.decide(store, level)
+    run = store.path.parent
+    replay = [f"python -m verify run '{selection}' --profile {config.profile} --seed {config.seed}"]
+    if evidence.witness is not None and evidence.witness.trial is not None:
+        replay.append(f"python -m verify replay {run.name} {evidence.witness.trial}")
+    document = {
+        **claim.document(procedure),
+        "selection": str(selection),
+        "profile": config.profile,
+        "evidence": evidence.as_dict(),
+        "replay": replay,
+        "seconds": time.perf_counter() - begin,
+    }
+    store.put_document("claim", str(selection), document)
+    return document
+
+
+def _put_static(store: RunStore) -> None:
+    for key, discrepancy in DISCREPANCIES.items():
+        store.put_document("discrepancy", key, asdict(discrepancy))
+    store.put_document("symbol", "ifca", {"symbols": [list(pair) for pair in SYMBOLS]})
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def environment() -> dict[str, str]:
+    """Versions and machine facts that a reader needs to reproduce a run."""
+    packages = ("numpy", "numba", "scipy", "statsmodels", "hypothesis", "sympy", "mpmath")
+    return {
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in packages},
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cpus": str(os.cpu_count()),
+        "byteorder": sys.byteorder,
+    }
+
+
+def resumed(config: RunConfig, profile: str | None) -> RunConfig:
+    """The configuration of a continued run, with a larger profile when one is asked for."""
+    if profile is None:
+        return config
+    extended = RunConfig(
+        claims=config.claims, profile=profile, seed=config.seed, level=config.level
+    )
+    extended.check()
+    return extended
+
+
+def profile_of(config: RunConfig) -> Profile:
+    """The profile's budgets."""
+    return PROFILES[config.profile]
