@@ -1,1 +1,3 @@
 """Imports every module that registers an experiment; imported by `trials.experiment` on demand."""
+
+import trials.ifca_experiments  # noqa: F401

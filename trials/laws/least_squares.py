@@ -1,0 +1,57 @@
+r"""The exact law of ordinary least squares with Gaussian features.
+
+For ``n >= d`` samples :math:`y=\langle x,\theta^*\rangle+\epsilon` with :math:`x\sim N(0,I_d)`,
+:math:`\hat\theta-\theta^*=(X^\top X)^{-1}X^\top\epsilon` is rotationally invariant, given
+:math:`X` normal with covariance :math:`\sigma^2(X^\top X)^{-1}`.  For a fixed unit vector
+:math:`1/\langle v,(X^\top X)^{-1}v\rangle\sim\chi^2_{n-d+1}`; the error is therefore a multivariate
+Student vector:
+
+.. math:: \hat\theta-\theta^*\;\overset d=\;\frac{\sigma z}{\sqrt{\chi^2_{n-d+1}}},\quad
+          z\sim N(0,I_d),\qquad
+          |\hat\theta-\theta^*|^2\sim\frac{\sigma^2d}{n-d+1}F_{d,\,n-d+1},
+
+.. math:: E|\hat\theta-\theta^*|^2=\frac{\sigma^2d}{n-d-1}\quad(n>d+1).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from trials.experiment import InvalidParameter
+
+
+def _check(n: int, d: int, sigma: float) -> None:
+    if d < 1:
+        raise InvalidParameter(f"d={d} must be >= 1")
+    if n < d:
+        raise InvalidParameter(f"n={n} must be >= d={d} for a unique least-squares solution")
+    if not (math.isfinite(sigma) and sigma >= 0):
+        raise InvalidParameter(f"sigma={sigma} must be finite and >= 0")
+
+
+def errors(
+    n: int, d: int, sigma: float, rng: np.random.Generator, n_trials: int
+) -> NDArray[np.float64]:
+    """Draw ``theta_hat - theta*``, (n_trials, d), at cost O(d) a draw."""
+    _check(n, d, sigma)
+    scale = sigma / np.sqrt(rng.chisquare(n - d + 1, n_trials))
+    return np.asarray(scale[:, None] * rng.standard_normal((n_trials, d)))
+
+
+def mean_squared_error(n: int, d: int, sigma: float) -> float:
+    """E|theta_hat - theta*|^2; infinite for n <= d + 1."""
+    _check(n, d, sigma)
+    return math.inf if n <= d + 1 else sigma**2 * d / (n - d - 1)
+
+
+def squared_error_cdf(t: ArrayLike, n: int, d: int, sigma: float) -> NDArray[np.float64]:
+    """P(|theta_hat - theta*|^2 <= t), for sigma > 0."""
+    _check(n, d, sigma)
+    if sigma == 0:
+        raise InvalidParameter("sigma=0 must be > 0: the error is zero with certainty")
+    ratio = np.asarray(t, dtype=float) * (n - d + 1) / (sigma**2 * d)
+    return np.asarray(stats.f.cdf(ratio, d, n - d + 1))

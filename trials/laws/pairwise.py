@@ -1,0 +1,318 @@
+r"""The exact law of one client's preference between two models.
+
+A client of true cluster :math:`a` holds ``n`` fresh samples :math:`x\sim N(0,I_d)`,
+:math:`y=\langle x,\theta_a^*\rangle+\epsilon`, :math:`\epsilon\sim N(0,\sigma^2)`, and compares the
+squared losses of the models :math:`\theta_a` and :math:`\theta_b`.  Put
+:math:`u_1=\theta_a-\theta_a^*`, :math:`u_2=\theta_b-\theta_a^*`.
+
+*F law.*  The ``n`` residual pairs are i.i.d. :math:`N(0,S)` with
+
+.. math:: S=\begin{pmatrix}A&c\\c&B\end{pmatrix},\qquad A=|u_1|^2+\sigma^2,\quad
+          B=|u_2|^2+\sigma^2,\quad c=\langle u_1,u_2\rangle+\sigma^2 .
+
+Write :math:`S=MM^\top` with :math:`M^\top\mathrm{diag}(1,-1)M=\mathrm{diag}(l_+,-l_-)`; then the
+difference of the two sums of squares is :math:`l_+\chi^2_n-l_-\chi'^2_n` with independent
+chi-squares, and the client prefers :math:`b` with probability
+:math:`P(F_{n,n}\ge l_-/l_+)`.  Here :math:`l_+-l_-=A-B` and :math:`l_+l_-=AB-c^2`.
+
+*Student law.*  :math:`\tfrac{\sqrt n}{2}(F^{1/2}-F^{-1/2})\sim t_n` when :math:`F\sim F_{n,n}`
+(Cacoullos 1965), and :math:`l_-/l_+=(\sqrt{1+x^2}+x)^2` for
+
+.. math:: x=\frac{B-A}{2\sqrt{AB-c^2}}
+           =\frac{\text{signed distance of }\theta_a^*\text{ from the bisecting hyperplane of }
+                  \theta_a,\theta_b}
+                 {\sqrt{\sigma^2+h^2}},
+
+:math:`h` the distance of :math:`\theta_a^*` from the line through :math:`\theta_a,\theta_b`,
+because :math:`AB-c^2=|u_1-u_2|^2(\sigma^2+h^2)`.  Hence
+
+.. math:: P(\text{prefers } b)=P(t_n\ge\sqrt n\,x)
+           =\tfrac12 I_{1/(1+x^2)}(\tfrac n2,\tfrac12)\quad(x\ge0),
+
+with Chernoff exponent :math:`\tfrac n2\log(1+x^2)`.  All the code works with the *margin*
+:math:`x`: it is found from the vectors without cancellation, and one number decides the law.
+
+Ties.  With :math:`\theta_a=\theta_b`, or noiseless and :math:`u_2=-u_1`, the two losses are equal
+with certainty.  The margin is then NaN (0/0) and the tie goes to the smaller index, as an argmin
+does; callers that know no indices pass the probability ``ties``.  Without noise and with
+:math:`\theta_a^*` on the line through both models the preference is certain, the margin infinite.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from trials.experiment import InvalidParameter
+
+_LOG_2 = math.log(2.0)
+_MAX_TERMS = 100_000
+_EPS = 2.2e-16
+
+
+@njit(cache=True, nogil=True)
+def _log_beta_half(a: float) -> float:
+    """log B(a, 1/2), without the cancellation of two large log-gammas when ``a`` is large."""
+    if a < 40.0:
+        return math.lgamma(a) + math.lgamma(0.5) - math.lgamma(a + 0.5)
+    # log Gamma(a + 1/2) - log Gamma(a), asymptotic; the next term is below 1e-17 at a = 40
+    b = 1.0 / a
+    series = b * (-1.0 / 8 + b * b * (1.0 / 192 + b * b * (-1.0 / 640 + b * b * 17.0 / 14336)))
+    return 0.5 * math.log(math.pi) - 0.5 * math.log(a) - series
+
+
+@njit(cache=True, nogil=True)
+def _beta_fraction(a: float, b: float, y: float) -> float:
+    """The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method."""
+    tiny = 1e-300
+    c = 1.0
+    d = 1.0 - (a + b) * y / (a + 1.0)
+    d = 1.0 / (d if abs(d) > tiny else tiny)
+    h = d
+    for i in range(1, _MAX_TERMS):
+        for odd in range(2):
+            if odd == 0:
+                e = i * (b - i) * y / ((a + 2 * i - 1) * (a + 2 * i))
+            else:
+                e = -(a + i) * (a + b + i) * y / ((a + 2 * i) * (a + 2 * i + 1))
+            d = 1.0 + e * d
+            d = 1.0 / (d if abs(d) > tiny else tiny)
+            c = 1.0 + e / c
+            c = c if abs(c) > tiny else tiny
+            h *= d * c
+        if abs(d * c - 1.0) < _EPS:
+            break
+    return h
+
+
+@njit(cache=True, nogil=True)
+def log_tail(x: float, n: float) -> float:
+    r"""log P(t_n >= sqrt(n) x), accurate in the whole upper tail.
+
+    Above the bulk the continued fraction of :math:`I_y(n/2,1/2)` multiplies a prefactor kept as a
+    logarithm, so the result is right far below the smallest float; in the bulk its complement is
+    used.  ``x`` may be infinite; NaN gives NaN.  Cost: O(sqrt(n)) at worst.
+    """
+    if math.isnan(x):
+        return math.nan
+    if x < 0.0:
+        upper = log_tail(-x, n)
+        return math.log1p(-math.exp(upper))
+    if x == 0.0:
+        return -_LOG_2
+    if x == math.inf:
+        return -math.inf
+    a = 0.5 * n
+    log_1_x2 = math.log1p(x * x) if x < 1e8 else 2.0 * math.log(x)
+    y = math.exp(-log_1_x2)
+    log_w = 2.0 * math.log(x) - log_1_x2  # w = 1 - y, without cancellation
+    log_prefactor = -a * log_1_x2 + 0.5 * log_w - _log_beta_half(a)
+    if y < (a + 1.0) / (a + 2.5):
+        return log_prefactor + math.log(_beta_fraction(a, 0.5, y) / a) - _LOG_2
+    complement = 2.0 * math.exp(log_prefactor) * _beta_fraction(0.5, a, math.exp(log_w))
+    return math.log(0.5 * (1.0 - complement))
+
+
+@njit(cache=True, nogil=True)
+def margin(
+    theta_a: NDArray[np.float64],
+    theta_b: NDArray[np.float64],
+    theta_star: NDArray[np.float64],
+    sigma: float,
+) -> tuple[float, float]:
+    """The margin ``x`` of the Student law and ``sqrt(A B - c^2)``, from the vectors.
+
+    NaN margin: a certain tie (see the module) or coordinates that are not finite.
+    """
+    length_sq = 0.0
+    along = 0.0
+    twice_middle = 0.0
+    for i in range(theta_a.size):
+        step = theta_b[i] - theta_a[i]
+        u1 = theta_a[i] - theta_star[i]
+        length_sq += step * step
+        along += step * u1
+        twice_middle += step * (u1 + (theta_b[i] - theta_star[i]))
+    if length_sq == 0.0:
+        return math.nan, 0.0
+    h_sq = 0.0
+    for i in range(theta_a.size):
+        off = (theta_a[i] - theta_star[i]) - along / length_sq * (theta_b[i] - theta_a[i])
+        h_sq += off * off
+    root = math.sqrt(length_sq) * math.sqrt(sigma * sigma + h_sq)
+    if root == 0.0:
+        if twice_middle == 0.0:
+            return math.nan, 0.0
+        return math.copysign(math.inf, twice_middle), 0.0
+    return 0.5 * twice_middle / root, root
+
+
+@njit(cache=True, nogil=True)
+def _fill_log_tail(
+    x: NDArray[np.float64], n: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
+    for i in range(x.size):
+        out[i] = log_tail(x[i], n[i])
+
+
+@njit(cache=True, nogil=True)
+def tail_draw(x0: float, n: float, rng: np.random.Generator) -> float:
+    r"""Draw ``x = t_n / sqrt(n)`` conditional on ``x > x0`` (``x0`` finite), exactly.
+
+    In the tail, :math:`s=\log(1+x^2)` has density proportional to
+    :math:`e^{-ns/2}/\sqrt{1-e^{-s}}`: propose :math:`s_0` plus an exponential of rate :math:`n/2`
+    and accept with probability :math:`\sqrt{(1-e^{-s_0})/(1-e^{-s})}`.  Below one standard unit,
+    plain rejection.  The expected number of proposals is at most about seven.
+    """
+    if x0 * math.sqrt(n) < 1.0:
+        while True:
+            x = rng.standard_normal() / math.sqrt(rng.chisquare(n))
+            if x > x0:
+                return x
+    s0 = math.log1p(x0 * x0)
+    w0 = x0 * x0 / (1.0 + x0 * x0)
+    while True:
+        extra = rng.standard_exponential() / (0.5 * n)
+        if rng.random() ** 2 * -math.expm1(-(s0 + extra)) <= w0:
+            return math.sqrt(math.expm1(s0 + extra))
+
+
+def _difference_of_products(a: ArrayLike, b: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
+    """``a b - c^2`` to full precision of the inputs (Dekker's exact products)."""
+
+    def product(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+        split = 134217729.0  # 2^27 + 1
+        xh = split * x - (split * x - x)
+        yh = split * y - (split * y - y)
+        xl, yl = x - xh, y - yh
+        p = x * y
+        return p, ((xh * yh - p) + xh * yl + xl * yh) + xl * yl
+
+    p, p_low = product(np.asarray(a, float), np.asarray(b, float))
+    q, q_low = product(np.asarray(c, float), np.asarray(c, float))
+    return np.asarray((p - q) + (p_low - q_low))
+
+
+def _checked(
+    u1_sq: ArrayLike, u12: ArrayLike, u2_sq: ArrayLike, s_sq: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """``B - A`` and ``A B - c^2`` from the inner products, inputs validated."""
+    values = [np.asarray(v, dtype=float) for v in (u1_sq, u12, u2_sq, s_sq)]
+    for name, value in zip(("u1_sq", "u12", "u2_sq", "s_sq"), values, strict=True):
+        if not np.all(np.isfinite(value)):
+            raise InvalidParameter(f"{name}={value} must be finite")
+        if name != "u12" and np.any(value < 0.0):
+            raise InvalidParameter(f"{name}={value} must be >= 0")
+    one, cross, two, noise = values
+    gram = _difference_of_products(one, two, cross)
+    if np.any(gram < -1e-9 * one * two):
+        raise InvalidParameter(f"u12={cross} must satisfy u12^2 <= u1_sq u2_sq")
+    gap = np.maximum(one - 2.0 * cross + two, 0.0)
+    return two - one, np.maximum(gram, 0.0) + noise * gap
+
+
+def eigenvalues(
+    u1_sq: ArrayLike, u12: ArrayLike, u2_sq: ArrayLike, s_sq: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    r"""The eigenvalues :math:`l_+` and :math:`-l_-` of :math:`S\,\mathrm{diag}(1,-1)`.
+
+    Parameters
+    ----------
+    u1_sq, u12, u2_sq : :math:`|u_1|^2`, :math:`\langle u_1,u_2\rangle`, :math:`|u_2|^2`; broadcast.
+    s_sq : noise variance :math:`\sigma^2`.
+
+    Returns
+    -------
+    (l_plus, l_minus), both >= 0.  The larger is a sum of positive terms, the smaller is
+    :math:`(AB-c^2)` over the larger, so neither suffers cancellation.
+    """
+    difference, determinant = _checked(u1_sq, u12, u2_sq, s_sq)
+    larger = 0.5 * (np.abs(difference) + np.hypot(difference, 2.0 * np.sqrt(determinant)))
+    smaller = np.divide(
+        determinant, larger, out=np.zeros(np.broadcast(determinant, larger).shape), where=larger > 0
+    )
+    plus = np.where(difference > 0, smaller, larger)
+    minus = np.where(difference > 0, larger, smaller)
+    return plus, minus
+
+
+def margin_from_products(
+    u1_sq: ArrayLike, u12: ArrayLike, u2_sq: ArrayLike, s_sq: ArrayLike
+) -> NDArray[np.float64]:
+    """The margin ``x`` from inner products; infinite when certain, NaN on a certain tie."""
+    difference, determinant = _checked(u1_sq, u12, u2_sq, s_sq)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(difference / (2.0 * np.sqrt(determinant)))
+
+
+def log_misidentification_probability(
+    u1_sq: ArrayLike,
+    u12: ArrayLike,
+    u2_sq: ArrayLike,
+    s_sq: ArrayLike,
+    n: ArrayLike,
+    ties: float = 0.0,
+) -> NDArray[np.float64]:
+    """Logarithm of `misidentification_probability`, accurate where that underflows."""
+    return log_tail_probability(margin_from_products(u1_sq, u12, u2_sq, s_sq), n, ties)
+
+
+def log_tail_probability(
+    margins: ArrayLike, n: ArrayLike, ties: float = 0.0
+) -> NDArray[np.float64]:
+    """log P(t_n >= sqrt(n) x) for an array of margins; NaN margins give ``log(ties)``."""
+    n_array = np.asarray(n, dtype=float)
+    if not np.all(n_array >= 1.0):
+        raise InvalidParameter(f"n={n!r} must be >= 1")
+    x, n_array = np.broadcast_arrays(np.asarray(margins, dtype=float), n_array)
+    out = np.empty(x.shape)
+    flat = np.empty(x.size)
+    _fill_log_tail(np.ascontiguousarray(x).ravel(), np.ascontiguousarray(n_array).ravel(), flat)
+    out[...] = flat.reshape(x.shape)
+    out[np.isnan(x)] = math.log(ties) if ties > 0 else -math.inf
+    return out
+
+
+def misidentification_probability(
+    u1_sq: ArrayLike,
+    u12: ArrayLike,
+    u2_sq: ArrayLike,
+    s_sq: ArrayLike,
+    n: ArrayLike,
+    ties: float = 0.0,
+) -> NDArray[np.float64]:
+    r"""P(a client of cluster a prefers model b) :math:`=P(F_{n,n}\ge l_-/l_+)`.
+
+    Parameters
+    ----------
+    u1_sq, u12, u2_sq : inner products of :math:`u_1=\theta_a-\theta_a^*` and
+        :math:`u_2=\theta_b-\theta_a^*`; broadcast against each other.
+    s_sq : noise variance.
+    n : samples per client, >= 1.
+    ties : the probability that a certain tie goes to ``b`` (0: ``a`` has the smaller index).
+
+    Notes
+    -----
+    Source: exact counterpart of Lemma 1 of Ghosh, Chung, Yin & Ramchandran (TIT 2022).  Near-equal
+    models lose relative precision through ``u1_sq - 2 u12 + u2_sq``; `margin` works from the
+    vectors and does not.
+    """
+    return np.exp(log_misidentification_probability(u1_sq, u12, u2_sq, s_sq, n, ties))
+
+
+def chernoff_exponent(
+    u1_sq: ArrayLike, u12: ArrayLike, u2_sq: ArrayLike, s_sq: ArrayLike, n: ArrayLike
+) -> NDArray[np.float64]:
+    r"""The exponent of :math:`P\le e^{-E}`, valid for margins >= 0.
+
+    .. math:: E=\frac n2\log\frac{(1+r)^2}{4r}=\frac n2\log\Bigl(1+\frac{(B-A)^2}{4(AB-c^2)}\Bigr),
+              \qquad r=l_-/l_+ ,
+
+    the optimised Chernoff bound of :math:`l_+\chi^2_n\ge l_-\chi'^2_n`.
+    """
+    x = margin_from_products(u1_sq, u12, u2_sq, s_sq)
+    with np.errstate(over="ignore"):
+        return np.asarray(0.5 * np.asarray(n, dtype=float) * np.log1p(x * x))

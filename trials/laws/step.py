@@ -1,0 +1,294 @@
+r"""The exact law of resampled IFCA gradient steps, at a cost free of ``m``, ``n`` and ``d``.
+
+*One pair.*  The :math:`c` clients of true cluster :math:`a` labelled :math:`j` hold
+:math:`N=cn` fresh samples; :math:`u=\theta_j-\theta_a^*`, residual :math:`r=Xu-\epsilon` and
+gradient sum :math:`\sum_i\nabla F_i=\tfrac2nX^\top r`.  With :math:`\tau^2=|u|^2+\sigma^2` and
+:math:`v=u/|u|`, the coordinate :math:`g=Xv` is jointly Gaussian with :math:`r` and the others are
+independent of it:
+
+.. math:: g=\frac{|u|}{\tau^2}r+\frac\sigma\tau g',\qquad g'\perp r .
+
+Given :math:`r`, :math:`X^\top r` therefore is Gaussian; with
+:math:`K=|r|^2/\tau^2\sim\chi^2_N` independent of everything else
+
+.. math:: X^\top r = K\,u+\sqrt K\,\bigl(\tau z+(\sigma-\tau)\,v\langle v,z\rangle\bigr),
+          \qquad z\sim N(0,I_d),
+
+whose covariance given :math:`K` is :math:`K(\tau^2I-uu^\top)`.  (The same law as
+:math:`v S_{gr}+\sqrt{S_{rr}}(I-vv^\top)z`, with :math:`S_{rr}=\tau^2K` and
+:math:`S_{gr}=|u|K+\sigma\sqrt K\zeta`.)  It holds for every :math:`N\ge1`, :math:`d\ge1`,
+:math:`\sigma\ge0`; at :math:`u=0` the direction drops out because :math:`\tau=\sigma`.
+
+*Free of d.*  Outside the span of all :math:`\theta_j,\theta_a^*` the :math:`k` updates are
+independent isotropic Gaussians of scale
+:math:`s_j=\tfrac{2\gamma_j}{mn}(\sum_aK_{aj}\tau_{aj}^2)^{1/2}`.  Everything a trajectory is asked
+(distances, labels) is invariant under rotations, so this part is represented by a :math:`k\times k`
+Bartlett factor of :math:`d-D` degrees of freedom, :math:`D` the coordinates in use.  After the step
+the coordinates beyond the centres' own are rotated back into :math:`k` (an LQ factorisation).  The
+state thus lives in at most :math:`2k` coordinates whatever :math:`d` is.
+
+Source: the update rule of Ghosh, Chung, Yin & Ramchandran (TIT 2022), section V, with resampling
+(labels and gradients on disjoint fresh samples), :math:`F_i(\theta)=\tfrac1n|Y_i-X_i\theta|^2`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from trials.experiment import InvalidParameter
+from trials.laws.wishart import _bartlett_row, label_counts
+
+MAX_CANDIDATES = 2e7
+_OK, _TOO_MANY = 0, 1
+
+
+@njit(cache=True, nogil=True)
+def gradient_step(
+    theta: NDArray[np.float64],
+    theta_star: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    sigma: float,
+    n: int,
+    m: int,
+    gamma: NDArray[np.float64],
+    d_extra: int,
+    rng: np.random.Generator,
+    theta_new: NDArray[np.float64],
+    outside: NDArray[np.float64],
+) -> None:
+    """One gradient step given the label counts.
+
+    Parameters
+    ----------
+    theta, theta_star : (k, D) models and centres in the coordinates in use.
+    counts : (k, k), clients of cluster a that use model j.
+    gamma : (k,) step size of each model.
+    d_extra : dimensions orthogonal to all coordinates, d - D.
+    theta_new : (k, D) output.
+    outside : (k, k) output, the new components in the other ``d_extra`` dimensions, up to rotation.
+
+    Notes
+    -----
+    Cost O(k^2 D + k^3), whatever ``m``, ``n`` and ``d`` are.
+    """
+    k, d = theta.shape
+    z = np.empty(d)
+    for j in range(k):
+        scale = 2.0 * gamma[j] / (float(m) * n)
+        spread = 0.0
+        theta_new[j] = theta[j]
+        for a in range(k):
+            if counts[a, j] == 0:
+                continue
+            u_sq = 0.0
+            u_z = 0.0
+            for c in range(d):
+                z[c] = rng.standard_normal()
+                u = theta[j, c] - theta_star[a, c]
+                u_sq += u * u
+                u_z += u * z[c]
+            tau = math.sqrt(u_sq + sigma * sigma)
+            energy = rng.chisquare(float(counts[a, j]) * n)
+            root = math.sqrt(energy)
+            along = energy + (root * (sigma - tau) * u_z / u_sq if u_sq > 0.0 else 0.0)
+            spread += energy * tau * tau
+            for c in range(d):
+                u = theta[j, c] - theta_star[a, c]
+                theta_new[j, c] -= scale * (along * u + root * tau * z[c])
+        _bartlett_row(j, d_extra, rng, outside[j])
+        for c in range(k):
+            outside[j, c] *= scale * math.sqrt(spread)
+
+
+@njit(cache=True, nogil=True)
+def _reembed(theta: NDArray[np.float64], outside: NDArray[np.float64], n_fixed: int) -> None:
+    """Rotate ``[theta[:, n_fixed:], outside]`` (k, 2k) back into the k coordinates of ``theta``.
+
+    Modified Gram-Schmidt on the rows: the triangular factor is backward stable.
+    """
+    k = theta.shape[0]
+    rows = np.empty((k, 2 * k))
+    rows[:, :k] = theta[:, n_fixed:]
+    rows[:, k:] = outside
+    theta[:, n_fixed:] = 0.0
+    for i in range(k):
+        length = math.sqrt(np.sum(rows[i] * rows[i]))
+        theta[i, n_fixed + i] = length
+        if length == 0.0:
+            continue
+        rows[i] /= length
+        for j in range(i + 1, k):
+            overlap = np.sum(rows[i] * rows[j])
+            theta[j, n_fixed + i] = overlap
+            rows[j] -= overlap * rows[i]
+
+
+@njit(cache=True, nogil=True)
+def _write_errors(
+    theta: NDArray[np.float64],
+    theta_star: NDArray[np.float64],
+    outside: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    for j in range(out.size):
+        out[j] = math.sqrt(np.sum((theta[j] - theta_star[j]) ** 2) + np.sum(outside[j] ** 2))
+
+
+@njit(cache=True, nogil=True)
+def trajectories(
+    theta: NDArray[np.float64],
+    theta_star: NDArray[np.float64],
+    n_fixed: int,
+    d: int,
+    sizes: NDArray[np.int64],
+    sigma: float,
+    n: int,
+    gamma: NDArray[np.float64],
+    max_candidates: float,
+    rng: np.random.Generator,
+    errors: NDArray[np.float64],
+    moved: NDArray[np.float64],
+) -> int:
+    """Resampled IFCA from each start: labels, gradient step, again.
+
+    Parameters
+    ----------
+    theta : (n_trials, k, D) starts.  Overwritten by the final models (in rotated coordinates).
+    theta_star : (n_trials, k, D) centres.
+    n_fixed : coordinates that hold the centres; when ``D < d``, ``D = n_fixed + k`` is required
+        and ``theta_star`` vanishes beyond ``n_fixed``.
+    d : ambient dimension, >= D.
+    sizes, sigma, n, gamma : (k,) clients, noise, samples per client and stage, (k,) step sizes.
+    errors : (n_trials, n_steps + 1, k) output, ``|theta_j - theta*_j|`` before each step and at
+        the end.  From the first non-finite model on, everything is NaN.
+    moved : (n_trials, n_steps, k) output, clients of other clusters labelled j at each step.
+
+    Returns
+    -------
+    0, or 1 when a cluster would need more than ``max_candidates`` explicit draws.
+    """
+    n_trials, k, width = theta.shape
+    n_steps = moved.shape[1]
+    m = sizes.sum()
+    counts = np.empty((k, k), np.int64)
+    theta_new = np.empty((k, width))
+    outside = np.empty((k, k))
+    for trial in range(n_trials):
+        outside[:] = 0.0
+        _write_errors(theta[trial], theta_star[trial], outside, errors[trial, 0])
+        for step in range(n_steps):
+            # squared lengths enter the margins: beyond 1e150 they are no longer finite
+            if not np.all(np.abs(theta[trial]) < 1e150):
+                errors[trial, step + 1 :] = math.nan
+                moved[trial, step:] = math.nan
+                break
+            if not label_counts(
+                theta[trial], theta_star[trial], sizes, sigma, n, max_candidates, rng, counts
+            ):
+                return _TOO_MANY
+            gradient_step(
+                theta[trial],
+                theta_star[trial],
+                counts,
+                sigma,
+                n,
+                m,
+                gamma,
+                d - width,
+                rng,
+                theta_new,
+                outside,
+            )
+            for j in range(k):
+                moved[trial, step, j] = counts[:, j].sum() - counts[j, j]
+            _write_errors(theta_new, theta_star[trial], outside, errors[trial, step + 1])
+            theta[trial] = theta_new
+            if width < d:
+                _reembed(theta[trial], outside, n_fixed)
+    return _OK
+
+
+def gradient_norms(
+    distance: ArrayLike, d: int, n_samples: int, sigma: float, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    r"""Draw :math:`|\nabla F_i(\theta)|` of one client, :math:`|\theta-\theta_a^*|` = ``distance``.
+
+    .. math:: |\nabla F_i|=\tfrac2n\bigl((K|u|+\sqrt K\sigma\zeta)^2+\tau^2K\chi^2_{d-1}\bigr)^{1/2}
+
+    (the pair's law with :math:`K\sim\chi^2_n`); the exact counterpart of (6)-(7) of the proof.
+    One draw for each entry of ``distance``.
+    """
+    u = np.asarray(distance, dtype=float)
+    energy = rng.chisquare(n_samples, u.shape)
+    along = energy * u + np.sqrt(energy) * sigma * rng.standard_normal(u.shape)
+    across = rng.chisquare(d - 1, u.shape) if d > 1 else np.zeros(u.shape)
+    return np.asarray(2.0 / n_samples * np.sqrt(along**2 + (u**2 + sigma**2) * energy * across))
+
+
+def simulate_trajectories(
+    *,
+    theta: NDArray[np.float64],
+    theta_star: NDArray[np.float64],
+    d: int,
+    cluster_sizes: NDArray[np.int64],
+    sigma: float,
+    n_samples: int,
+    gamma: float | NDArray[np.float64],
+    n_steps: int,
+    rng: np.random.Generator,
+    n_fixed: int | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Draw resampled IFCA trajectories from their exact law.
+
+    Parameters
+    ----------
+    theta, theta_star : (n_trials, k, D) or (k, D); ``D = d``, or ``D = n_fixed + k < d`` with the
+        centres in the first ``n_fixed`` coordinates (what lies beyond is isotropic).
+    gamma : step size, one for all models or (k,).
+
+    Returns
+    -------
+    errors : (n_trials, n_steps + 1, k); moved : (n_trials, n_steps, k) misassigned clients by
+        receiving model.
+
+    Raises
+    ------
+    InvalidParameter
+        On shapes that do not fit, or (k > 2) when one round would need more than `MAX_CANDIDATES`
+        explicit client draws: many clients and frequent errors at once.
+    """
+    start = np.array(theta, dtype=float, ndmin=3)
+    centres = np.ascontiguousarray(
+        np.broadcast_to(np.asarray(theta_star, dtype=float), start.shape)
+    )
+    n_trials, k, width = start.shape
+    if width != d and not (n_fixed is not None and width == n_fixed + k < d):
+        raise InvalidParameter(f"theta has {width} coordinates: must be d={d}, or n_fixed + k < d")
+    if not np.all(np.isfinite(start)) or not np.all(np.isfinite(centres)):
+        raise InvalidParameter("theta and theta_star must be finite")
+    errors = np.empty((n_trials, n_steps + 1, k))
+    moved = np.empty((n_trials, n_steps, k))
+    status = trajectories(
+        start,
+        centres,
+        width - k if n_fixed is None else n_fixed,
+        d,
+        np.asarray(cluster_sizes, dtype=np.int64),
+        float(sigma),
+        int(n_samples),
+        np.broadcast_to(np.asarray(gamma, dtype=float), (k,)).copy(),
+        MAX_CANDIDATES,
+        rng,
+        errors,
+        moved,
+    )
+    if status == _TOO_MANY:
+        raise InvalidParameter(
+            f"m={int(np.sum(cluster_sizes))} must be smaller where k={k} > 2 and label errors are "
+            f"frequent: more than {MAX_CANDIDATES:.0e} clients would be drawn one by one"
+        )
+    return errors, moved

@@ -1,0 +1,303 @@
+r"""The exact law of the label counts of one round: Wishart losses, never the data.
+
+The ``k`` losses of a client of true cluster :math:`a` on ``n`` fresh samples are the diagonal of a
+Wishart matrix :math:`W_k(n,C)`, :math:`C_{jl}=\langle u_j,u_l\rangle+\sigma^2`,
+:math:`u_j=\theta_j-\theta_a^*`; the label is the argmin (first index on a tie).  A round needs only
+the counts :math:`N_{aj}` of clients of cluster :math:`a` labelled :math:`j`.
+
+*Two models.*  :math:`N_{ab}` is binomial with the pairwise probability (`trials.laws.pairwise`).
+
+*More models, by thinning.*  Let :math:`q_j=P(\text{loss}_j<\text{loss}_a)` and
+:math:`Q=\sum_{j\ne a}q_j`.  Each client is a *candidate* with probability :math:`Q`; a candidate
+picks :math:`j` with probability :math:`q_j/Q`, draws its losses from the Wishart law conditional on
+:math:`\text{loss}_j<\text{loss}_a`, and is accepted with probability :math:`1/|B|`,
+:math:`B=\{j':\text{loss}_{j'}<\text{loss}_a\}`.  An accepted client takes the argmin, every other
+client the label :math:`a`.  The law is exact: with :math:`f` the density of the losses,
+an accepted client has losses :math:`w` with density
+
+.. math:: \sum_{j\in B(w)} Q\,\frac{q_j}{Q}\,\frac{f(w)}{q_j}\,\frac1{|B(w)|}
+          = f(w)\,\mathbf 1\{B(w)\neq\emptyset\},
+
+and :math:`B=\emptyset` is precisely the event "label :math:`a`".  Clients are independent, so the
+cost is the number of candidates, about ``m Q``: it does not grow with ``m`` while errors are rare.
+When :math:`Q\ge1/2` nothing would be gained and every client is drawn.
+
+*The conditional draw.*  Rows :math:`(r_a,r_j)=A(z_1,z_2)` with :math:`AA^\top=S` and
+:math:`A^\top\mathrm{diag}(1,-1)A=\mathrm{diag}(l_+,-l_-)`, so that
+:math:`\text{loss}_a-\text{loss}_j=l_+|z_1|^2-l_-|z_2|^2`.  The condition bears on
+:math:`|z_1|^2/|z_2|^2` alone (a Student tail, drawn by `pairwise.tail_draw`); the total
+:math:`|z_1|^2+|z_2|^2\sim\chi^2_{2n}` and the angle of the two n-vectors are independent of it.
+The remaining rows of the Bartlett factor are unconditional.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from trials.laws.pairwise import log_tail, margin, tail_draw
+
+_DRAW_ALL = 0.5
+
+
+@njit(cache=True, nogil=True)
+def _bartlett_row(i: int, n: int, rng: np.random.Generator, row: NDArray[np.float64]) -> None:
+    """Row ``i`` (from 0) of the triangular factor of a standard Wishart with ``n`` degrees."""
+    for c in range(min(i, n)):
+        row[c] = rng.standard_normal()
+    for c in range(min(i, n), row.size):
+        row[c] = 0.0
+    if i < n:
+        row[i] = math.sqrt(rng.chisquare(float(n - i)))
+
+
+@njit(cache=True, nogil=True)
+def _cholesky_from(factor: NDArray[np.float64], start: int) -> None:
+    """Cholesky in place of the trailing block, lower; a pivot rounded below zero counts as zero."""
+    k = factor.shape[0]
+    for i in range(start, k):
+        for j in range(start, i + 1):
+            value = factor[i, j]
+            for c in range(start, j):
+                value -= factor[i, c] * factor[j, c]
+            if i == j:
+                factor[i, i] = math.sqrt(max(value, 0.0))
+            else:
+                factor[i, j] = value / factor[j, j] if factor[j, j] > 0.0 else 0.0
+    for i in range(start, k):
+        for j in range(i + 1, k):
+            factor[i, j] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _losses(
+    factor: NDArray[np.float64], bartlett: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
+    """The diagonal of ``factor @ bartlett @ bartlett.T @ factor.T``."""
+    k = factor.shape[0]
+    for i in range(k):
+        total = 0.0
+        for c in range(k):
+            entry = 0.0
+            for r in range(k):
+                entry += factor[i, r] * bartlett[r, c]
+            total += entry * entry
+        out[i] = total
+
+
+@njit(cache=True, nogil=True)
+def _conditional_factor(
+    cov: NDArray[np.float64],
+    order: NDArray[np.int64],
+    x: float,
+    root: float,
+    factor: NDArray[np.float64],
+) -> None:
+    """A factor of ``cov[order, order]`` whose first two columns diagonalise the first two losses.
+
+    ``order[0]`` is the own model and ``order[1]`` the rival, ``x`` their margin and ``root`` the
+    square root of ``A B - c^2``; ``l_plus / root`` and ``l_minus / root`` are
+    ``sqrt(1 + x^2) -+ x``.
+    """
+    k = order.size
+    big = math.sqrt(1.0 + x * x) + abs(x)
+    plus, minus = (root / big, root * big) if x > 0 else (root * big, root / big)
+    own, rival = order[0], order[1]
+    a, b, c = cov[own, own], cov[rival, rival], cov[own, rival]
+    both = plus + minus
+    a00 = math.sqrt(plus * (b + plus) / both)
+    a11 = math.sqrt(minus * (a + minus) / both)
+    a01 = c * math.sqrt(minus / ((a + minus) * both))
+    a10 = c * math.sqrt(plus / ((b + plus) * both))
+    factor[:] = 0.0
+    factor[0, 0], factor[0, 1], factor[1, 0], factor[1, 1] = a00, a01, a10, a11
+    for i in range(2, k):
+        with_own, with_rival = cov[order[i], own], cov[order[i], rival]
+        factor[i, 0] = (with_own * a00 - with_rival * a10) / plus
+        factor[i, 1] = (with_rival * a11 - with_own * a01) / minus
+    for i in range(2, k):
+        for j in range(2, i + 1):
+            factor[i, j] = (
+                cov[order[i], order[j]] - factor[i, 0] * factor[j, 0] - factor[i, 1] * factor[j, 1]
+            )
+    _cholesky_from(factor, 2)
+
+
+@njit(cache=True, nogil=True)
+def _conditional_bartlett(
+    x: float, n: int, rng: np.random.Generator, bartlett: NDArray[np.float64]
+) -> None:
+    """The standard factor given that the own loss exceeds the rival's (margin ``x``)."""
+    bartlett[:] = 0.0
+    t = tail_draw(x, float(n), rng)
+    grown = math.sqrt(1.0 + t * t) + abs(t)
+    ratio = grown if t > 0 else 1.0 / grown  # |z1| / |z2|
+    total = math.sqrt(rng.chisquare(2.0 * n))
+    first = total / math.sqrt(1.0 + 1.0 / (ratio * ratio))
+    second = total / math.sqrt(1.0 + ratio * ratio)
+    g = rng.standard_normal()
+    h_sq = rng.chisquare(n - 1.0) if n > 1 else 0.0
+    length = math.sqrt(g * g + h_sq)
+    bartlett[0, 0] = first
+    bartlett[1, 0] = second * g / length
+    bartlett[1, 1] = second * math.sqrt(h_sq) / length
+    for i in range(2, bartlett.shape[0]):
+        _bartlett_row(i, n, rng, bartlett[i])
+
+
+@njit(cache=True, nogil=True)
+def _draw_every_client(
+    cov: NDArray[np.float64],
+    alive: NDArray[np.int64],
+    size: int,
+    n: int,
+    rng: np.random.Generator,
+    counts: NDArray[np.int64],
+) -> None:
+    """Label each of ``size`` clients by its own Wishart losses."""
+    k = alive.size
+    factor = np.zeros((k, k))
+    for i in range(k):
+        for j in range(i + 1):
+            factor[i, j] = cov[alive[i], alive[j]]
+    _cholesky_from(factor, 0)
+    bartlett = np.zeros((k, k))
+    losses = np.empty(k)
+    for _ in range(size):
+        for i in range(k):
+            _bartlett_row(i, n, rng, bartlett[i])
+        _losses(factor, bartlett, losses)
+        counts[alive[np.argmin(losses)]] += 1
+
+
+@njit(cache=True, nogil=True)
+def _draw_candidates(
+    cov: NDArray[np.float64],
+    alive: NDArray[np.int64],
+    own: int,
+    rival: int,
+    x: float,
+    root: float,
+    n_candidates: int,
+    n: int,
+    rng: np.random.Generator,
+    counts: NDArray[np.int64],
+) -> None:
+    """Draw the candidates that picked ``rival``; the accepted ones move from ``own``."""
+    k = alive.size
+    order = np.empty(k, np.int64)
+    order[0], order[1] = own, rival
+    filled = 2
+    for j in alive:
+        if j != own and j != rival:
+            order[filled] = j
+            filled += 1
+    factor = np.empty((k, k))
+    _conditional_factor(cov, order, x, root, factor)
+    bartlett = np.empty((k, k))
+    losses = np.empty(k)
+    for _ in range(n_candidates):
+        _conditional_bartlett(x, n, rng, bartlett)
+        _losses(factor, bartlett, losses)
+        losses[1] = min(losses[1], losses[0])  # true by construction; rounding may say otherwise
+        better = 1
+        for i in range(2, k):
+            better += losses[i] < losses[0]
+        if rng.random() * better < 1.0:
+            counts[order[1 + np.argmin(losses[1:])]] += 1
+            counts[own] -= 1
+
+
+@njit(cache=True, nogil=True)
+def label_counts(
+    theta: NDArray[np.float64],
+    theta_star: NDArray[np.float64],
+    sizes: NDArray[np.int64],
+    sigma: float,
+    n: int,
+    max_candidates: float,
+    rng: np.random.Generator,
+    counts: NDArray[np.int64],
+) -> bool:
+    """Draw the counts ``N[a, j]`` of one round of label estimation.
+
+    Parameters
+    ----------
+    theta, theta_star : (k, d) models and true parameters; finite.
+    sizes : (k,) clients per true cluster.
+    sigma, n : noise level and fresh samples per client.
+    max_candidates : refuse a cluster whose expected number of explicitly drawn clients exceeds it.
+    counts : (k, k) output.
+
+    Returns
+    -------
+    False where ``max_candidates`` is exceeded (``counts`` is then meaningless), else True.
+
+    Notes
+    -----
+    Cost O(k^2 d) for the margins, plus O(k^3) for each candidate when k > 2.  Identical models are
+    represented by the first of them, the argmin's choice.
+    """
+    k, d = theta.shape
+    representative = np.arange(k)
+    for j in range(k):
+        for i in range(j):
+            if np.all(theta[i] == theta[j]):
+                representative[j] = i
+                break
+    alive = np.array([j for j in range(k) if representative[j] == j])
+    margins = np.empty(k)
+    roots = np.empty(k)
+    tail = np.empty(k)
+    cov = np.empty((k, k))
+    counts[:] = 0
+    for a in range(k):
+        own = representative[a]
+        counts[a, own] = sizes[a]
+        total = 0.0
+        for j in alive:
+            if j == own:
+                continue
+            margins[j], roots[j] = margin(theta[own], theta[j], theta_star[a], sigma)
+            if math.isnan(margins[j]):  # a certain tie: the smaller index wins
+                margins[j] = -math.inf if j < own else math.inf
+            tail[j] = math.exp(log_tail(margins[j], float(n))) if margins[j] > -math.inf else 1.0
+            total += tail[j]
+        if alive.size == 2:
+            other = alive[0] + alive[1] - own
+            moved = rng.binomial(sizes[a], tail[other])
+            counts[a, own] -= moved
+            counts[a, other] = moved
+            continue
+        expected = sizes[a] * (total if total < _DRAW_ALL else 1.0)
+        if alive.size == 1 or total == 0.0:
+            continue
+        if expected > max_candidates:
+            return False
+        left = rng.binomial(sizes[a], total) if total < _DRAW_ALL else sizes[a]
+        if left == 0:
+            continue
+        for i in alive:
+            for j in alive:
+                product = sigma * sigma
+                for c in range(d):
+                    product += (theta[i, c] - theta_star[a, c]) * (theta[j, c] - theta_star[a, c])
+                cov[i, j] = product
+        if total >= _DRAW_ALL:
+            counts[a, own] = 0
+            _draw_every_client(cov, alive, left, n, rng, counts[a])
+            continue
+        for j in alive:
+            if j == own or left == 0 or tail[j] == 0.0:
+                continue
+            picked = rng.binomial(left, min(tail[j] / total, 1.0))
+            total -= tail[j]
+            left -= picked
+            if picked > 0:
+                _draw_candidates(
+                    cov, alive, own, j, margins[j], roots[j], picked, n, rng, counts[a]
+                )
+    return True
