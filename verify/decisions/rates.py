@@ -27,7 +27,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from trials.experiment import InvalidParameter
 from verify.decisions.sequences import FloatArray, check_level
@@ -58,7 +58,7 @@ class PowerLawFit:
     def limits(self, name: str, level: float, *, family: int = 1) -> tuple[float, float]:
         """Two-sided limits for one exponent at ``level`` shared by ``family`` exponents."""
         i = self.names.index(name)
-        half = float(student.isf(level / (2 * family), self.dof)) * self.se[i]
+        half = _t_quantile(level / (2 * family), self.dof) * self.se[i]
         return self.exponents[i] - half, self.exponents[i] + half
 
     def predict(self, x: Mapping[str, ArrayLike]) -> FloatArray:
@@ -116,7 +116,7 @@ def fit_power_law(
         se = np.full(q, math.inf)
     else:
         se = np.asarray(fit.HC3_se, dtype=np.float64)
-    half = np.zeros(q) if not names else float(student.isf(level / (2 * len(names)), n - q)) * se
+    half = np.zeros(q) if not names else _t_quantile(level / (2 * len(names)), n - q) * se
     return PowerLawFit(
         names=names,
         exponents=tuple(map(float, beta[1:])),
@@ -129,6 +129,11 @@ def fit_power_law(
         max_leverage=leverage,
         level=level,
     )
+
+
+def _t_quantile(tail: float, dof: int) -> float:
+    """The upper ``tail`` quantile of Student's t."""
+    return -float(stdtrit(dof, tail))
 
 
 def _log(name: str, values: ArrayLike) -> FloatArray:
@@ -222,7 +227,7 @@ def contraction_factor(
     floor: float | None = None,
     level: float = 0.05,
     above: float = 20.0,
-    settle: float = 0.2,
+    settle: float = 0.1,
     min_steps: int = 2,
 ) -> ContractionFit:
     r"""The factor a step, burn-in and floor set apart.
@@ -237,7 +242,8 @@ def contraction_factor(
     2. *Window's end.* The last iteration before the median error first falls below ``above`` times
        the floor.
     3. *Burn-in.* The first iteration from which on the median log factors of the remaining steps
-       stay within ``settle`` of each other.
+       stay within ``settle`` of each other, up to three standard errors of such a median.  What is
+       left of the burn-in may move the factor by a part of ``settle``; margins should allow for it.
     4. *Factor.* For each measured trial the mean log factor over the window; a Student interval
        over trials.
     5. *What the floor can still do.* Inside the window one step moves the log by at most about
@@ -269,12 +275,17 @@ def contraction_factor(
         return _no_factor(f"{reason}; {min_steps} are needed", n_failed, level_off)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_e = np.log(e[:, : stop + 1])
-    local = np.median(np.diff(log_e[0::2], axis=1), axis=0)
+    choosing = np.diff(log_e[0::2], axis=1)
+    local = np.median(choosing, axis=0)
+    with np.errstate(invalid="ignore"):
+        # 1.25 / sqrt(n): a median's standard error in units of the standard deviation.
+        noise = 1.25 * np.nanmax(choosing.std(axis=0)) / math.sqrt(choosing.shape[0])
+    allowed = settle + (3.0 * noise if math.isfinite(noise) else 0.0)
     spread = np.maximum.accumulate(local[::-1]) - np.minimum.accumulate(local[::-1])
-    start = stop - int(np.searchsorted(spread, settle, side="right"))
+    start = stop - int(np.searchsorted(spread, allowed, side="right"))
     if stop - start < min_steps:
         reason = f"the factors of the last {min_steps} steps above the floor differ by more than"
-        return _no_factor(f"{reason} {settle:g} in log: still in burn-in", n_failed, level_off)
+        return _no_factor(f"{reason} {allowed:.2g} in log: still in burn-in", n_failed, level_off)
 
     measured = log_e[1::2, start:]
     # A trial that reaches zero error inside the window has no logarithm; it contracts faster than
@@ -285,7 +296,7 @@ def contraction_factor(
     if n_used < 2:
         return _no_factor("fewer than two measured trials", n_failed, level_off)
     per_trial = (measured[:, -1] - measured[:, 0]) / (stop - start)
-    quantile = float(student.isf(level / 2, n_used - 1))
+    quantile = _t_quantile(level / 2, n_used - 1)
     mean, se = float(per_trial.mean()), float(per_trial.std(ddof=1) / math.sqrt(n_used))
     bias = float(np.mean(level_off / median[start + 1 : stop + 1]))
     step_logs = np.diff(measured, axis=1)

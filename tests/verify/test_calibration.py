@@ -1,0 +1,247 @@
+"""Calibration of the verdicts: wrong ones are no more frequent than stated, planted errors are found.
+
+True claims are simulated where refuting is easiest: at equality, looked at after every block, at
+the edge of the box of constants, with no margin.  The rate of wrong verdicts is compared with its
+nominal level by an exact one-sided binomial test at `FALSE_ALARM`, which is thus the probability
+that a procedure that sits *exactly* at its level fails one test (the seeds are fixed: it either
+does, once and for all, or does not).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, norm
+
+from verify.decisions.constants import CellData, Constant, decide_constants
+from verify.decisions.controls import CONTROLS, planted_power, probability_refuted, refutations
+from verify.decisions.probability import decide_exact_probability, decide_probability
+from verify.decisions.rates import contraction_factor, decide_rate, fit_power_law
+from verify.decisions.sequences import exceeds, falls_below, prior_for, quantile_upper
+from verify.evidence import Verdict
+
+LEVEL = 0.05
+FALSE_ALARM = 1e-6
+QUICK = 2_000
+SLOW = 20_000
+
+sizes = pytest.mark.parametrize(
+    "n_batches",
+    [
+        pytest.param(QUICK, id="quick"),
+        pytest.param(SLOW, id="slow", marks=pytest.mark.slow),
+    ],
+)
+
+
+def assert_at_most(n_wrong: int, n_batches: int, level: float = LEVEL) -> None:
+    """The wrong verdicts do not exceed their level (false-alarm probability `FALSE_ALARM`)."""
+    p_value = binomtest(int(n_wrong), n_batches, level, alternative="greater").pvalue
+    assert p_value > FALSE_ALARM, f"{n_wrong} of {n_batches} at nominal {level}: p={p_value:.1e}"
+
+
+# probability
+
+
+@sizes
+@pytest.mark.parametrize("delta", [0.002, 0.02, 0.3])
+def test_a_probability_at_exactly_delta_is_seldom_refuted_under_optional_stopping(
+    delta: float, n_batches: int
+) -> None:
+    rng = np.random.default_rng(1)
+    deltas = np.array([delta, delta, delta / 2])
+    refuted = probability_refuted(rng, n_batches, deltas, deltas, LEVEL, n_looks=40)
+    assert_at_most(refuted.sum(), n_batches)
+    assert refuted.any()  # optional stopping at equality does bite: the test is not idle
+
+
+@sizes
+def test_a_probability_just_above_delta_is_seldom_supported_under_optional_stopping(
+    n_batches: int,
+) -> None:
+    rng = np.random.default_rng(2)
+    delta, looks = 0.02, np.arange(1, 41)[:, None]
+    counts = rng.binomial(100, delta * 1.001, (looks.size, n_batches)).cumsum(axis=0)
+    supported = falls_below(counts, 100 * looks, delta, LEVEL, prior_for(delta)).any(axis=0)
+    assert_at_most(supported.sum(), n_batches)
+    assert supported.any()
+
+
+def test_the_verdict_at_the_stopping_time_is_the_one_that_the_batched_rule_gives() -> None:
+    rng = np.random.default_rng(3)
+    deltas = np.array([0.02, 0.05])
+    prior = tuple(np.array([prior_for(d) for d in deltas]).T)
+    n_refuted = 0
+    for _ in range(200):
+        n = int(rng.integers(1, 3000))
+        counts = rng.binomial(n, 1.4 * deltas)
+        batched = exceeds(counts, n, deltas, LEVEL / 2, prior).any()
+        decision = decide_probability(counts, n, deltas, LEVEL)
+        assert (decision.verdict is Verdict.REFUTED) == batched
+        n_refuted += int(batched)
+    assert 0 < n_refuted < 200
+
+
+@sizes
+def test_an_exact_probability_is_seldom_refuted(n_batches: int) -> None:
+    rng = np.random.default_rng(4)
+    q = np.array([0.01, 0.5, 0.93])
+    counts = rng.binomial(2_000, q, (min(n_batches, 4_000), 3))
+    verdicts = [decide_exact_probability(c, 2_000, q, LEVEL).verdict for c in counts]
+    assert_at_most(sum(v is Verdict.REFUTED for v in verdicts), len(verdicts))
+
+
+@sizes
+def test_the_anytime_quantile_limit_covers_at_every_look(n_batches: int) -> None:
+    rng = np.random.default_rng(5)
+    missed = 0
+    for sample in rng.standard_exponential((n_batches // 4, 300)):
+        looks = [quantile_upper(sample[:n], 0.9, LEVEL, anytime=True) for n in (50, 100, 200, 300)]
+        missed += min(looks) < -math.log(0.1)
+    assert_at_most(missed, n_batches // 4)
+
+
+# constants
+
+
+def _power_law_cells(
+    rng: np.random.Generator, exponent: float, m_values: dict[float, str]
+) -> list[CellData]:
+    return [
+        CellData(
+            params={"m": m},
+            statistic=m**exponent * np.exp(0.3 * rng.standard_normal(100)),
+            delta=0.05,
+            role="calibration" if role == "calibration" else "held-out",
+        )
+        for m, role in m_values.items()
+    ]
+
+
+_M = {
+    **dict.fromkeys((10.0, 20.0, 40.0), "calibration"),
+    **dict.fromkeys((160.0, 640.0, 2560.0), "held-out"),
+}
+
+
+def _inverse_root(values, cell):  # type: ignore[no-untyped-def]
+    return values["c"] * cell.params["m"] ** -0.5
+
+
+@sizes
+def test_a_true_bound_at_the_edge_of_its_box_is_seldom_refuted(n_batches: int) -> None:
+    """The only constant that serves is the box's end: P(violation) = delta in every cell."""
+    top = math.exp(0.3 * norm.isf(0.05))
+    box = (Constant(name="c", low=top / 100, high=top),)
+    rng = np.random.default_rng(6)
+    refuted = supported = 0
+    for _ in range(n_batches):
+        cells = _power_law_cells(rng, -0.5, _M)
+        decision = decide_constants(cells, box, _inverse_root, drift={"m": "up"}, level=LEVEL)
+        refuted += decision.verdict is Verdict.REFUTED
+        supported += decision.verdict is Verdict.SUPPORTED
+    assert_at_most(refuted, n_batches)
+
+
+@sizes
+def test_a_required_constant_that_grows_by_no_more_than_the_margin_is_seldom_refuted(
+    n_batches: int,
+) -> None:
+    """Slope exactly at the margin, no slack: extrapolation nearly always rejects, so that drift
+    alone decides, at its level of half the claim's."""
+    box = (Constant(name="c", low=1e-2, high=1e3),)
+    rng = np.random.default_rng(7)
+    refuted = extrapolation_rejects = 0
+    for _ in range(n_batches):
+        cells = _power_law_cells(rng, -0.5 + 0.1, _M)
+        decision = decide_constants(
+            cells, box, _inverse_root, drift={"m": "up"}, level=LEVEL, slack=1.0, margin=0.1
+        )
+        refuted += decision.verdict is Verdict.REFUTED
+        assert decision.held_out is not None
+        extrapolation_rejects += decision.held_out.verdict is Verdict.REFUTED
+    assert extrapolation_rejects > 0.9 * n_batches
+    # HC3 with Student's t is approximate, so the level is held to the claim's and not to its half.
+    assert_at_most(refuted, n_batches)
+
+
+@sizes
+def test_a_required_constant_that_grows_beyond_the_margin_is_seldom_supported(
+    n_batches: int,
+) -> None:
+    box = (Constant(name="c", low=1e-2, high=1e3),)
+    rng = np.random.default_rng(8)
+    n_batches = n_batches // 4
+    supported = 0
+    for _ in range(n_batches):
+        cells = _power_law_cells(rng, -0.5 + 0.11, _M)
+        decision = decide_constants(
+            cells, box, _inverse_root, drift={"m": "up"}, level=LEVEL, slack=100.0, margin=0.1
+        )
+        supported += decision.verdict is Verdict.SUPPORTED
+    assert_at_most(supported, n_batches)
+
+
+# rates
+
+
+@sizes
+def test_a_true_exponent_is_seldom_refuted_without_a_margin(n_batches: int) -> None:
+    """Noise that grows with m: an ordinary covariance would be wrong here, HC3 is not."""
+    rng = np.random.default_rng(9)
+    m = np.geomspace(10, 10_000, 16)
+    refuted = 0
+    for _ in range(n_batches):
+        y = m**-0.5 * np.exp(0.02 * np.sqrt(m / 10) ** 0.8 * rng.standard_normal(m.size))
+        fit = fit_power_law(y, {"m": m}, level=LEVEL)
+        refuted += decide_rate((fit.lower[0], fit.upper[0]), -0.5, margin=0.0).verdict is (
+            Verdict.REFUTED
+        )
+    assert_at_most(refuted, n_batches)
+
+
+@sizes
+def test_a_true_contraction_factor_is_seldom_refuted_without_a_margin(n_batches: int) -> None:
+    """The factor is 1/3 after two slow steps; both "at most" and "at least" are true."""
+    rng = np.random.default_rng(10)
+    n_steps, resolved, wrong = 14, 0, {"at most": 0, "at least": 0}
+    for _ in range(n_batches):
+        errors = np.ones((40, n_steps + 1))
+        for t in range(n_steps):
+            noise = np.exp(0.2 * rng.standard_normal(40))
+            errors[:, t + 1] = (0.8 if t < 2 else 1 / 3) * noise * errors[:, t]
+            errors[:, t + 1] += 1e-5 * np.abs(rng.standard_normal(40))
+        fit = contraction_factor(errors, level=LEVEL)
+        resolved += fit.resolved
+        for side in wrong:
+            decision = decide_rate(fit.log_limits(), math.log(1 / 3), side, margin=0.0)  # type: ignore[arg-type]
+            wrong[side] += decision.verdict is Verdict.REFUTED
+    assert resolved > 0.9 * n_batches
+    assert_at_most(wrong["at most"], n_batches)
+    assert_at_most(wrong["at least"], n_batches)
+
+
+# planted falsehoods
+
+
+@pytest.mark.parametrize("control", CONTROLS, ids=lambda c: c.name)
+def test_a_planted_falsehood_is_found_and_its_true_sibling_is_not_refuted(control) -> None:  # type: ignore[no-untyped-def]
+    n_batches = 60
+    found = refutations(control, n_batches, 11, LEVEL, planted=True)
+    wrong = refutations(control, n_batches, 12, LEVEL, planted=False)
+    # The measured power is above 0.99 (`planted_power`); at that power, 54 detections or fewer out
+    # of 60 have probability 3e-6.
+    assert found >= 55
+    assert_at_most(wrong, n_batches)
+
+
+@pytest.mark.slow
+def test_the_power_table_covers_every_control_at_every_effort() -> None:
+    results = planted_power(400)
+    assert len(results) == 3 * len(CONTROLS)
+    for r in results:
+        assert_at_most(r.n_false, r.n_batches)
+        assert r.power_lower <= r.power <= r.power_upper
+    assert all(r.power > 0.95 for r in results[: len(CONTROLS)])
