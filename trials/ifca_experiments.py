@@ -90,11 +90,12 @@ def _check_step(params: Params) -> dict[str, Any]:
     if full["profile"] != "equal" and len(given) != 1:
         raise InvalidParameter(f"profile={full['profile']!r} must come with one of p_min and ratio")
     full |= {name: mx.real(name, value, 0.0, strict=True) for name, value in given.items()}
-    _sizes(full)
+    sizes_of(full)
     return full
 
 
-def _sizes(params: Params) -> NDArray[np.int64]:
+def sizes_of(params: Params) -> NDArray[np.int64]:
+    """Cluster sizes of a cell, ascending fractions turned into whole clients, (k,)."""
     if "ratio" in params:
         weights = mx.fractions_with_ratio(params["k"], params["ratio"], params["profile"])
     else:
@@ -102,7 +103,7 @@ def _sizes(params: Params) -> NDArray[np.int64]:
     return mx.cluster_sizes(params["m"], weights)
 
 
-def _step_sizes(params: Params, sizes: NDArray[np.int64]) -> FloatArray:
+def step_sizes_of(params: Params, sizes: NDArray[np.int64]) -> FloatArray:
     shares = sizes / sizes.sum()
     base = {"c/p": shares.min(), "c/p_j": shares, "c/p_max": shares.max()}[params["step_rule"]]
     return np.asarray(np.broadcast_to(params["c1"] / base, shares.shape))
@@ -142,7 +143,7 @@ def draw_geometry(
 def _run(
     params: Params, rng: np.random.Generator, n_trials: int, n_steps: int
 ) -> tuple[FloatArray, FloatArray]:
-    sizes = _sizes(params)
+    sizes = sizes_of(params)
     theta, theta_star, n_fixed = draw_geometry(params, rng, n_trials)
     return simulate_trajectories(
         theta=theta,
@@ -151,7 +152,7 @@ def _run(
         cluster_sizes=sizes,
         sigma=params["sigma"],
         n_samples=params["n"],
-        gamma=_step_sizes(params, sizes),
+        gamma=step_sizes_of(params, sizes),
         n_steps=n_steps,
         rng=rng,
         n_fixed=n_fixed,
