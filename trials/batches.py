@@ -43,8 +43,8 @@ def finite_batch(name: str, value: ArrayLike, axes: tuple[str, ...]) -> FloatArr
         raise InvalidParameter(
             f"{name}.shape={array.shape} must be {wanted} with every axis >= 1{hint}"
         )
-    largest = float(np.max(np.abs(array)))
-    if not largest <= LARGEST_ENTRY:  # also true for NaN
+    # two reductions without a temporary array; a NaN makes both comparisons false
+    if not (array.max() <= LARGEST_ENTRY and array.min() >= -LARGEST_ENTRY):
         bad = tuple(int(i) for i in np.argwhere(~(np.abs(array) <= LARGEST_ENTRY))[0])
         raise InvalidParameter(
             f"{name}[{', '.join(map(str, bad))}]={array[bad]} must be finite and "
