@@ -1,0 +1,148 @@
+"""Building a report: documents in, ``report.tex``, figures, tables and ``report.pdf`` out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from reports.engines import ReportError, choose, compile_pdf, describe
+from reports.latex import MACROS, Latex, escape_text
+from reports.model import Reader, collect
+
+STORE_NAME = "store.sqlite"
+FORMATS = ("pdf", "tex")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildResult:
+    """What was written (``report.pdf`` last when asked for), and the PDF engine (None: no PDF)."""
+
+    paths: tuple[Path, ...]
+    engine: str | None
+
+
+def render_tex(context: dict[str, Any]) -> str:
+    """The report's LaTeX source; every value that is not `Latex` already is escaped."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("reports"),
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="<<",
+        variable_end_string=">>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # HTML's; `finalize` escapes for LaTeX
+        finalize=lambda v: v if isinstance(v, Latex) else escape_text(str(v)),
+    )
+    return environment.get_template("report.tex.j2").render(context, macros=Latex(MACROS))
+
+
+def _timestamp(reader: Reader) -> int:
+    """When the run finished: the only date in the PDF, so that building again gives its bytes."""
+    summary = reader.documents("run").get("summary", {})
+    for key in ("finished", "started"):
+        try:
+            return max(int(datetime.fromisoformat(str(summary[key])).timestamp()), 0)
+        except (KeyError, ValueError):
+            continue
+    return 0
+
+
+def _write(path: Path, content: str | bytes) -> Path:
+    """Write a file whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".part")
+    partial.write_bytes(content.encode() if isinstance(content, str) else content)
+    os.replace(partial, path)
+    return path
+
+
+def write_report(
+    reader: Reader,
+    out_dir: Path,
+    *,
+    formats: Sequence[str] = FORMATS,
+    engine: str = "auto",
+    progress: Callable[[str], None] | None = None,
+) -> BuildResult:
+    """Build a report from any reader of documents; see `build`."""
+    say = progress or (lambda _message: None)
+    unknown = [name for name in formats if name not in FORMATS]
+    if unknown or not formats:
+        raise ReportError(f"format {', '.join(unknown) or '(none)'} must be among {', '.join(FORMATS)}")
+    chosen = choose(engine) if "pdf" in formats else None
+    say("drawing figures and tables")
+    report = collect(
+        reader, engine=describe(chosen) if chosen else "no engine; LaTeX source only"
+    )
+    try:
+        (out_dir / "report.pdf").unlink(missing_ok=True)  # would pass for this build's
+        paths = [_write(out_dir / name, content) for name, content in report.files.items()]
+        source = _write(out_dir / "report.tex", render_tex(report.context))
+        paths.append(source)
+        if chosen:
+            say(f"typesetting with the {chosen} engine")
+            pdf = compile_pdf(source, chosen, timestamp=_timestamp(reader))
+            paths.append(_write(out_dir / "report.pdf", pdf))
+    except OSError as error:
+        raise ReportError(f"{out_dir}: cannot write the report: {error.strerror or error}") from None
+    return BuildResult(paths=tuple(paths), engine=chosen)
+
+
+def build(
+    run_dir: Path | str,
+    *,
+    formats: Sequence[str] = FORMATS,
+    engine: str = "auto",
+    out_dir: Path | str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> BuildResult:
+    """Build the report of a run directory.
+
+    Parameters
+    ----------
+    formats : ``"pdf"`` and ``"tex"``; source, figures and tables are written in any case.
+    engine : ``"latex"`` (latexmk), ``"embedded"`` (pandoc and Typst) or ``"auto"``, which takes
+        LaTeX where it is complete.
+    out_dir : where to write; ``report/`` in the run directory by default.
+    progress : called with a line of text as each stage begins.
+
+    Raises
+    ------
+    ReportError
+        When the run cannot be read or the report not be set; one line, naming the file.
+    """
+    from trials.store import RunStore, StoreError
+
+    run_dir = Path(run_dir)
+    if not run_dir.is_dir():
+        raise ReportError(f"{run_dir}: no such run directory")
+    try:
+        with RunStore.open(run_dir / STORE_NAME, readonly=True) as store:
+            return write_report(
+                store,
+                Path(out_dir) if out_dir is not None else run_dir / "report",
+                formats=formats,
+                engine=engine,
+                progress=progress,
+            )
+    except StoreError as error:
+        raise ReportError(str(error)) from None
+
+
+def latest(runs: Path) -> Path:
+    """The run directory under ``runs`` whose store was written last."""
+    stores = sorted(runs.glob(f"*/{STORE_NAME}"), key=lambda path: (path.stat().st_mtime_ns, path))
+    if not stores:
+        raise ReportError(f"{runs}: holds no run; name a run directory")
+    return stores[-1].parent

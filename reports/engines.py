@@ -1,0 +1,170 @@
+"""PDF engines: latexmk where LaTeX is installed, pandoc and Typst from Python wheels elsewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import warnings
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Literal
+
+Engine = Literal["latex", "embedded"]
+PACKAGES = (
+    "article.cls", "amsmath.sty", "amssymb.sty", "amsthm.sty", "array.sty", "booktabs.sty",
+    "float.sty", "fontenc.sty", "geometry.sty", "graphicx.sty", "hyperref.sty", "inputenc.sty", "lmodern.sty",
+    "longtable.sty", "textcomp.sty", "xcolor.sty",
+)  # fmt: skip
+_TIMEOUT_SECONDS = 600
+
+
+class ReportError(Exception):
+    """A report that cannot be built; the message is for the user."""
+
+
+def latex_missing() -> list[str]:
+    """What the latexmk route lacks on this machine: programs, packages; empty when complete."""
+    programs = [name for name in ("latexmk", "pdflatex", "kpsewhich") if shutil.which(name) is None]
+    if programs:
+        return programs
+    found = subprocess.run(
+        ["kpsewhich", *PACKAGES], capture_output=True, text=True, check=False, timeout=60
+    ).stdout
+    present = {Path(line).name for line in found.splitlines()}
+    return [name for name in PACKAGES if name not in present]
+
+
+def choose(engine: str) -> Engine:
+    """The engine to use for ``auto``, ``latex`` or ``embedded``.
+
+    Raises
+    ------
+    ReportError
+        For an unknown name, or when LaTeX is asked for and incomplete.
+    """
+    if engine == "embedded":
+        return "embedded"
+    if engine not in ("auto", "latex"):
+        raise ReportError(f"engine={engine!r} must be auto, latex or embedded")
+    missing = latex_missing()
+    if engine == "latex" and missing:
+        raise ReportError(
+            f"engine=latex needs {', '.join(missing)}, not installed; use --engine embedded"
+        )
+    return "embedded" if missing else "latex"
+
+
+def describe(engine: Engine) -> str:
+    """The engine with its versions, for the report's environment table."""
+    if engine == "embedded":
+        import pypandoc
+
+        return (
+            f"embedded engine (pandoc {pypandoc.get_pandoc_version()}, "
+            f"Typst {metadata.version('typst')})"
+        )
+    out = subprocess.run(
+        ["pdflatex", "--version"], capture_output=True, text=True, check=False, timeout=60
+    ).stdout
+    return f"latexmk, {out.splitlines()[0] if out else 'pdflatex'}"
+
+
+def compile_pdf(source: Path, engine: Engine, *, timestamp: int) -> bytes:
+    """The PDF of a ``.tex`` file; relative paths in it start from its folder.
+
+    ``timestamp`` (seconds since 1970) is the only date that the PDF holds.
+
+    Raises
+    ------
+    ReportError
+        With the engine's own first error.
+    """
+    if engine == "latex":
+        return _latexmk(source, timestamp)
+    return typst_pdf(typst_source(source.read_text(encoding="utf-8")), source.parent, timestamp)
+
+
+def _latexmk(source: Path, timestamp: int) -> bytes:
+    environment = {
+        **os.environ,
+        "SOURCE_DATE_EPOCH": str(timestamp),
+        "FORCE_SOURCE_DATE": "1",
+        "max_print_line": "1000",  # error lines are not broken at 79 characters
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            "latexmk", "-norc", "-pdf", "-interaction=nonstopmode", "-halt-on-error",
+            "-pdflatex=pdflatex -no-shell-escape %O %S", f"-outdir={folder}", source.name,
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(
+                command,
+                cwd=source.parent,
+                env=environment,
+                capture_output=True,
+                timeout=_TIMEOUT_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise ReportError(f"latexmk gave up after {_TIMEOUT_SECONDS} s on {source}") from None
+        pdf = Path(folder, source.stem + ".pdf")
+        if done.returncode == 0 and pdf.is_file():
+            return pdf.read_bytes()
+        log = Path(folder, source.stem + ".log")
+        text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+        found = re.search(r"^(! .*(?:\n.*?)*?\nl\.\d+ .*)", text, flags=re.MULTILINE)
+        reason = " ".join(found[1].split())[:400] if found else done.stdout[-400:].decode(errors="replace")
+        raise ReportError(f"latexmk failed on {source}: {reason}")
+
+
+def typst_source(tex: str, *, standalone: bool = True) -> str:
+    """LaTeX as Typst, through pandoc and the filter; a warning of pandoc's is an error.
+
+    Raises
+    ------
+    ReportError
+        When something in the source has no faithful translation; it is never dropped.
+    """
+    import pypandoc
+
+    templates = resources.files("reports") / "templates"
+    with (
+        resources.as_file(templates / "embedded.lua") as lua,
+        resources.as_file(templates / "embedded.typ") as template,
+    ):
+        command = [
+            pypandoc.get_pandoc_path(), "--from=latex+raw_tex", "--to=typst", "--wrap=preserve",
+            "--fail-if-warnings", f"--lua-filter={lua}",
+            *([f"--template={template}"] if standalone else []),
+        ]  # fmt: skip
+        done = subprocess.run(
+            command,
+            input=tex.encode(),
+            capture_output=True,
+            timeout=_TIMEOUT_SECONDS,
+            check=False,
+        )
+    if done.returncode:
+        text = done.stderr.decode(errors="replace").partition("stack traceback")[0]
+        reason = " ".join(text.split())[:400]
+        raise ReportError(f"the embedded engine cannot read the LaTeX source: {reason}")
+    return done.stdout.decode()
+
+
+def typst_pdf(source: str, root: Path, timestamp: int) -> bytes:
+    """The PDF of a Typst source; system fonts and the clock play no part."""
+    import typst
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            pdf = typst.compile(
+                source.encode(), root=str(root), ignore_system_fonts=True, timestamp=timestamp
+            )
+    except typst.TypstError as error:
+        detail = " ".join([str(error), *getattr(error, "hints", [])])
+        raise ReportError(f"the embedded engine cannot set the report: {detail[:400]}") from None
+    return bytes(pdf)

@@ -1,0 +1,258 @@
+"""Figures: stored figure data drawn as vector PDF, the same bytes every time.
+
+Series differ by colour (Okabe and Ito's palette, safe for colour-blind readers), by marker and by
+dash pattern, so that a grey print reads as well.  The legend stands outside the data.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.mathtext import MathTextParser
+
+from reports.latex import TEXT_WIDTH_INCHES, math_source, visible_length
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+HEIGHT_INCHES = 2.7
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+_LINES: tuple[Any, ...] = (
+    "solid",
+    (0, (7, 1.5, 1.5, 1.5)),
+    (0, (10, 2)),
+    (0, (4, 1.2, 1.2, 1.2, 1.2, 1.2)),
+)
+_DASHES: tuple[Any, ...] = ((0, (4, 2)), (0, (1.2, 1.4)), (0, (2.5, 1.2)), (0, (6, 1.5, 1, 1.5)))
+_STYLE = {
+    "font.family": "STIXGeneral",
+    "mathtext.fontset": "stix",
+    "font.size": 9.0,
+    "axes.labelsize": 9.0,
+    "axes.titlesize": 9.0,
+    "legend.fontsize": 8.5,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "0.88",
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4.2,
+    "pdf.fonttype": 42,  # embedded TrueType: text stays text
+    "figure.dpi": 72.0,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "legend.handlelength": 2.8,
+    "path.simplify": False,
+}
+
+
+def _expand(source: str) -> str:
+    r"""A formula in the subset of LaTeX that matplotlib's mathtext knows."""
+    source = math_source(source)
+    for macro, (left, right) in {"norm": (r"\|", r"\|"), "abs": ("|", "|")}.items():
+        pattern = re.compile(rf"\\{macro}\{{((?:[^{{}}]|\{{[^{{}}]*\}})*)\}}")
+        while (new := pattern.sub(lambda m: f"{left}{m[1]}{right}", source)) != source:  # noqa: B023
+            source = new
+    replacements = {
+        r"\\(?:left)?\s*\\?\\lVert|\\[lr]Vert(?![A-Za-z])": r"\\|",
+        r"\\[lr]vert(?![A-Za-z])": "|",
+        r"\\(?:tfrac|dfrac)(?![A-Za-z])": r"\\frac",
+        r"\\text\{": r"\\mathrm{",
+        r"\\poly(?![A-Za-z])": r"\\mathrm{poly}",
+        r"\\polylog(?![A-Za-z])": r"\\mathrm{polylog}",
+    }
+    for pattern_, replacement in replacements.items():
+        source = re.sub(pattern_, replacement, source)
+    return source
+
+
+def label(text: str) -> str:
+    """Text for a figure: math kept where matplotlib can set it, otherwise its bare characters."""
+    logging.getLogger("matplotlib.mathtext").setLevel(logging.ERROR)
+    parser = MathTextParser("path")
+    out: list[str] = []
+    for i, piece in enumerate(re.split(r"\$([^$]+)\$", text)):
+        if i % 2 == 0:
+            out.append(piece.replace("$", r"\$"))
+            continue
+        formula = f"${_expand(piece)}$"
+        try:
+            parser.parse(formula)
+        except ValueError:
+            formula = re.sub(r"[\\{}]", "", piece)
+        out.append(formula)
+    return "".join(out)
+
+
+def _numbers(values: Sequence[float | None] | None, n: int) -> list[float]:
+    if values is None:
+        return [math.nan] * n
+    return [math.nan if v is None else float(v) for v in values]
+
+
+def _wrap(text: str, width: int) -> str:
+    """Break a long legend entry at blanks outside math."""
+    lines: list[str] = []
+    line = ""
+    for word in re.findall(r"(?:\$[^$]*\$|\S)+", text):
+        if line and visible_length(line) + visible_length(word) >= width:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}".strip()
+    return "\n".join([*lines, line])
+
+
+def _draw_series(ax: Any, series: Mapping[str, Any], colour: str, index: int) -> Any:
+    """Draw one series; returns its legend handle."""
+    x = [float(v) for v in series["x"]]
+    y = _numbers(series["y"], len(x))
+    lower, upper = (_numbers(series.get(side), len(x)) for side in ("lower", "upper"))
+    has_limits = any(math.isfinite(v) for v in (*lower, *upper))
+    style = series.get("style", "points")
+    order = sorted(range(len(x)), key=lambda i: x[i])
+    if style == "points":
+        marker = _MARKERS[index % len(_MARKERS)]
+        # Open and filled markers alternate, so that overlapping groups stay apart in grey.
+        face = colour if index % 2 == 0 else "white"
+        options = {
+            "linestyle": "none",
+            "marker": marker,
+            "color": colour,
+            "markerfacecolor": face,
+            "markersize": 4.4 if len(x) <= 80 else 2.4,
+            "markeredgewidth": 0.9,
+        }
+        if has_limits:
+            down = [max(b - a, 0.0) if math.isfinite(a) else 0.0 for a, b in zip(lower, y, strict=True)]
+            up = [max(a - b, 0.0) if math.isfinite(a) else 0.0 for a, b in zip(upper, y, strict=True)]
+            ax.errorbar(x, y, yerr=[down, up], elinewidth=0.8, capsize=1.8, zorder=3, **options)
+        else:
+            ax.plot(x, y, zorder=3, **options)
+        return Line2D([], [], **options)
+    xs = [x[i] for i in order]
+    ys = [y[i] for i in order]
+    patterns = _DASHES if style == "dashed" else _LINES
+    line = {"color": colour, "linestyle": patterns[index % len(patterns)]}
+    if style != "band" or any(math.isfinite(v) for v in ys):
+        ax.plot(xs, ys, zorder=2.5, **line)
+    if has_limits:
+        ax.fill_between(
+            xs,
+            [lower[i] for i in order],
+            [upper[i] for i in order],
+            color=colour,
+            alpha=0.18,
+            linewidth=0,
+            zorder=1.5,
+        )
+    return Line2D([], [], **line)
+
+
+def _colours(series: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A colour a group; a series without a group is a group of its own."""
+    known: dict[str, str] = {}
+    return [
+        known.setdefault(s.get("group") or f"#{i}", PALETTE[len(known) % len(PALETTE)])
+        for i, s in enumerate(series)
+    ]
+
+
+def draw(data: Mapping[str, Any]) -> Figure:
+    """The matplotlib figure of a stored figure document (`verify.evidence.Figure` as a dict)."""
+    series = data["series"]
+    figure = Figure(figsize=(TEXT_WIDTH_INCHES, HEIGHT_INCHES), layout="constrained")
+    FigureCanvasPdf(figure)
+    ax = figure.add_subplot()
+    ax.set_xscale(data.get("xscale", "linear"))
+    ax.set_yscale(data.get("yscale", "linear"))
+    handles, texts = [], []
+    counts: dict[str, int] = {}
+    for item, colour in zip(series, _colours(series), strict=True):
+        style = item.get("style", "points")
+        family = style if style in {"points", "dashed"} else "line"
+        counts[family] = counts.get(family, -1) + 1
+        handles.append(_draw_series(ax, item, colour, counts[family]))
+        texts.append(label(item["label"]))
+    for i, (kind, (position, text)) in enumerate(
+        [("h", line) for line in data.get("hlines") or ()]
+        + [("v", line) for line in data.get("vlines") or ()]
+    ):
+        line = {"color": "0.25", "linewidth": 0.9, "linestyle": _DASHES[(i + 1) % len(_DASHES)]}
+        (ax.axhline if kind == "h" else ax.axvline)(position, zorder=1.8, **line)
+        handles.append(Line2D([], [], **line))
+        texts.append(label(text))
+    ax.set_xlabel(label(data["xlabel"]))
+    ax.set_ylabel(_wrap(label(data["ylabel"]), 44))
+    ax.margins(x=0.04, y=0.08)
+    _legend(figure, handles, texts)
+    return figure
+
+
+def _legend(figure: Figure, handles: list[Any], texts: list[str]) -> None:
+    """To the right of the data while entries are short, below it in columns otherwise."""
+    shown = [(h, t) for h, t in zip(handles, texts, strict=True) if t]
+    if not shown:
+        return
+    marks, names = zip(*shown, strict=True)
+    longest = max(visible_length(t) for t in names)
+    if longest <= 26 and len(names) <= 10:
+        figure.legend(marks, names, loc="outside right upper")
+        return
+    columns = 3 if longest <= 28 else 2 if longest <= 52 else 1
+    height = HEIGHT_INCHES + 0.17 * math.ceil(len(names) / columns)
+    figure.set_size_inches(TEXT_WIDTH_INCHES, height)
+    figure.legend(
+        marks, [_wrap(t, 95 // columns + 12) for t in names], loc="outside lower center", ncols=columns
+    )
+
+
+def render(data: Mapping[str, Any]) -> bytes:
+    """The figure as a PDF without dates, fonts embedded: equal data give equal bytes."""
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **_STYLE, "backend": "pdf"}):
+        buffer = io.BytesIO()
+        draw(data).savefig(
+            buffer, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None}
+        )
+    return buffer.getvalue()
+
+
+def undrawn(data: Mapping[str, Any]) -> str:
+    """What the drawing cannot show, as a sentence for the caption; empty when it shows all."""
+    missing = negative = clipped = 0
+    log_x, log_y = data.get("xscale") == "log", data.get("yscale") == "log"
+    for series in data["series"]:
+        n = len(series["x"])
+        low = _numbers(series.get("lower"), n)
+        for x, y, lower in zip(series["x"], _numbers(series["y"], n), low, strict=True):
+            if not math.isfinite(y):
+                missing += series.get("style") != "band"
+            elif (log_y and y <= 0) or (log_x and x <= 0):
+                negative += 1
+            elif log_y and lower <= 0:
+                clipped += 1
+
+    def points(n: int, one: str, many: str) -> str:
+        return f"{n} point {one}" if n == 1 else f"{n} points {many}"
+
+    notes = []
+    if missing:
+        notes.append(points(missing, "without a value is left out", "without a value are left out"))
+    if negative:
+        text = "at or below zero cannot be drawn on the logarithmic axis"
+        notes.append(points(negative, text, text))
+    if clipped:
+        text = "with a lower limit at or below zero, where the bar or band leaves the axis"
+        notes.append(points(clipped, text, text))
+    return ("; ".join(notes) + ".") if notes else ""

@@ -1,0 +1,123 @@
+"""Tables: rows of LaTeX cells laid out to fit the page, and the same rows as CSV.
+
+Columns of numbers keep their natural width.  Columns of text share what is left of the line and
+wrap.  Tables of up to `SHORT` rows are kept together; longer ones run over pages.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from reports.latex import Latex, escape_text, number, visible_length
+
+LINE = 104.0  # average characters of \footnotesize on a line of the text width
+SHORT = 12
+DENSE = 1.14  # \\scriptsize sets this many times the characters of \\footnotesize on a line
+_NARROW = 13.0
+_READABLE = 26.0  # characters below which a text column is not worth reading
+_GAP = 2.4
+
+
+def _widths(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[float]:
+    """The natural width of every column, in characters."""
+    return [
+        max([visible_length(h), *(visible_length(row[i]) for row in rows)])
+        for i, h in enumerate(head)
+    ]
+
+
+def _columns(
+    head: Sequence[str], rows: Sequence[Sequence[str]], align: str
+) -> tuple[str, bool]:
+    """The column specification (natural widths where they fit), and whether type must be smaller."""
+    widths = _widths(head, rows)
+    gaps = _GAP * (len(head) - 1)
+    if sum(widths) <= LINE - gaps:
+        return "@{}" + align + "@{}", False
+    wide = [i for i, w in enumerate(widths) if w > _NARROW and align[i] == "l"]
+    wide = wide or [max(range(len(head)), key=lambda i: widths[i])]
+    fixed = sum(w for i, w in enumerate(widths) if i not in wide)
+    needed = min(sum(widths[i] for i in wide), _READABLE * len(wide))
+    dense = LINE - gaps - fixed < needed
+    line = LINE * (DENSE if dense else 1.0)
+    shares = _shares([widths[i] for i in wide], max(line - gaps - fixed, _NARROW * len(wide)))
+    spec = list(align)
+    for i, share in zip(wide, shares, strict=True):
+        spec[i] = rf">{{\raggedright\arraybackslash}}p{{{0.98 * share / line:.3f}\linewidth}}"
+    return "@{}" + "".join(spec) + "@{}", dense
+
+
+def _shares(wanted: Sequence[float], room: float) -> list[float]:
+    """Room for each text column: what it wants when that is little, the rest in proportion."""
+    even = room / len(wanted)
+    small = [w for w in wanted if w <= even]
+    rest = room - sum(small)
+    total = sum(w**0.7 for w in wanted if w > even) or 1.0
+    return [w if w <= even else rest * w**0.7 / total for w in wanted]
+
+
+def fits(head: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether every column can keep its natural width."""
+    return sum(_widths(head, rows)) <= LINE - _GAP * (len(head) - 1)
+
+
+def typeset(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    align: str,
+    *,
+    caption: str,
+    label: str,
+    spec: str | None = None,
+) -> Latex:
+    """A captioned table; ``head``, ``rows`` and ``caption`` are LaTeX, ``align`` a letter a column.
+
+    ``spec`` replaces the computed column specification.  The label is prefixed by ``tab:``.
+    """
+    columns, dense = (spec, False) if spec else _columns(head, rows, align)
+    size = r"\scriptsize" if dense else r"\footnotesize"
+    top = " & ".join(h or "~" for h in head) + r" \\"
+    body = "\n".join(" & ".join(cell or "~" for cell in row) + r" \\" for row in rows)
+    # The embedded engine's filter reads the type size off the label.
+    title = rf"\caption{{{caption}}}\label{{tab:{'dense:' if dense else ''}{label}}}"
+    if len(rows) <= SHORT:
+        return Latex(
+            f"\\begin{{table}}[H]\n\\centering{size}\n"
+            f"{title}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{top}\n\\midrule\n{body}\n"
+            "\\bottomrule\n\\end{tabular}\n\\end{table}"
+        )
+    return Latex(
+        f"{{{size}\n"
+        f"\\begin{{longtable}}{{{columns}}}\n{title}\\\\\n\\toprule\n{top}\n\\midrule\n"
+        f"\\endfirsthead\n\\toprule\n{top}\n\\midrule\n\\endhead\n\\bottomrule\n\\endfoot\n"
+        f"\\bottomrule\n\\endlastfoot\n{body}\n\\end{{longtable}}\n}}"
+    )
+
+
+def cell(value: Any) -> Latex:
+    """A stored table cell: numbers rounded for reading, text escaped, None a dash."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return number(value)
+    return escape_text(str(value))
+
+
+def alignment(rows: Sequence[Sequence[Any]], n_columns: int) -> str:
+    """Right for columns whose every value is a number, left for the others."""
+
+    def numeric(i: int) -> bool:
+        values = [row[i] for row in rows if row[i] is not None]
+        return bool(values) and all(isinstance(v, (int, float)) for v in values)
+
+    return "".join("r" if numeric(i) else "l" for i in range(n_columns))
+
+
+def csv_text(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Rows as CSV at full precision; None is an empty field."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(["" if v is None else v for v in row] for row in rows)
+    return buffer.getvalue()

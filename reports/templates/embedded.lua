@@ -1,0 +1,150 @@
+-- Pandoc filter of the embedded PDF engine: what pandoc's LaTeX reader leaves raw, or its Typst
+-- writer sets badly, becomes native Typst.  Unknown raw TeX is an error, never lost silently.
+
+local IGNORED = {
+  maketitle = true, centering = true, footnotesize = true, scriptsize = true, small = true,
+  normalsize = true, arraybackslash = true, raggedright = true, noindent = true, allowbreak = true,
+  endfirsthead = true, endhead = true, endfoot = true, endlastfoot = true, bottomrule = true,
+  toprule = true, midrule = true, smallskip = true, medskip = true, par = true, setlength = true,
+  tabcolsep = true, appendix = true, sloppy = true,
+}
+local TEXT = { textasciigrave = "`", textbar = "|", quad = "\u{2003}", ldots = "…" }
+
+local function typst(s) return pandoc.RawInline("typst", s) end
+local function write(blocks) return (pandoc.write(pandoc.Pandoc(blocks), "typst"):gsub("%s+$", "")) end
+local function quoted(s) return '"' .. s:gsub('[\\"]', "\\%0") .. '"' end
+local function is_tex(el) return el.format == "latex" or el.format == "tex" end
+
+local function raw(el, wrap)
+  if not is_tex(el) then return nil end
+  local rest = el.text
+  local out = ""
+  while rest:find("%S") do
+    local name, tail = rest:match("^%s*\\(%a+)%s*(.*)$")
+    if not name then error("unsupported LaTeX for the embedded engine: " .. el.text) end
+    local argument = tail:match("^%b{}")
+    local inner = argument and argument:sub(2, -2) or ""
+    if name == "ref" then
+      out = out .. "#ref(label(" .. quoted(inner) .. "), supplement: none)"
+    elseif name == "pageref" then
+      local l = "label(" .. quoted(inner) .. ")"
+      out = out .. "#link(" .. l .. ", context counter(page).at(" .. l .. ").first())"
+    elseif name == "clearpage" or name == "newpage" then
+      out = out .. "#pagebreak(weak: true)"
+    elseif TEXT[name] then
+      if not wrap then return pandoc.Str(TEXT[name]) end
+    elseif not IGNORED[name] then
+      error("unsupported LaTeX for the embedded engine: " .. el.text)
+    end
+    rest = argument and tail:sub(#argument + 1) or tail
+  end
+  if out == "" then return {} end
+  return wrap and pandoc.RawBlock("typst", out) or typst(out)
+end
+
+function RawInline(el)
+  if is_tex(el) and el.text:match("^\\label{") then return nil end -- kept for its statement
+  return raw(el, false)
+end
+
+function RawBlock(el) return raw(el, true) end
+
+-- Fences that grow with their content, as native Typst delimiters instead of relations.
+function Math(el)
+  el.text = el.text
+    :gsub("\\left%s*\\lVert", "\\lVert "):gsub("\\right%s*\\rVert", "\\rVert ")
+    :gsub("\\left%s*\\lvert", "\\lvert "):gsub("\\right%s*\\rvert", "\\rvert ")
+    :gsub("\\begin{equation%*?}", ""):gsub("\\end{equation%*?}", "")
+  local inner = el.text:match("^%s*\\displaystyle%s+(.*)$")
+  if inner then
+    el.text = inner
+    return typst((write({ pandoc.Plain({ el }) }):gsub("^%$(.*)%$$", "$display(%1)$")))
+  end
+  return el
+end
+
+-- \textcolor{name}: the names are variables of the Typst template.
+function Span(el)
+  local colour = el.attributes.style and el.attributes.style:match("^color:%s*([%a][%w-]*)")
+  if colour then
+    local inline = pandoc.write(pandoc.Pandoc({ pandoc.Plain(el.content) }), "typst")
+    return typst("#text(fill: " .. colour .. ")[" .. inline:gsub("%s+$", "") .. "]")
+  end
+end
+
+local function empty(blocks)
+  return #blocks == 0 or pandoc.utils.stringify(blocks):match("^%s*$") ~= nil
+end
+
+-- longtable: the head that is repeated on later pages arrives as a first row of the body (Typst
+-- repeats heads by itself); the rules of page ends arrive as rows without content.
+function Table(el)
+  local head = el.head.rows[1] and pandoc.utils.stringify(
+    pandoc.Blocks(el.head.rows[1].cells:map(function(c) return pandoc.Div(c.contents) end)))
+  for _, body in ipairs(el.bodies) do
+    body.body = pandoc.List(body.body):filter(function(row)
+      local blocks = pandoc.Blocks(row.cells:map(function(c) return pandoc.Div(c.contents) end))
+      return not (empty(blocks) or pandoc.utils.stringify(blocks) == head)
+    end)
+  end
+  return el
+end
+
+-- Theorem-like statements and labelled tables become Typst figures, so that references are native.
+function Div(el)
+  if el.classes:includes("statement") then
+    local id
+    local body = el:walk({
+      RawInline = function(r)
+        local l = r.text:match("^\\label{(.-)}")
+        if l then id = l; return {} end
+      end,
+    })
+    local first = body.content[1]
+    -- "Statement N." is numbered by Typst; pandoc's own number goes.
+    while first.content[1] and first.content[1].t ~= "Strong" do first.content:remove(1) end
+    first.content:remove(1)
+    if first.content[1] and first.content[1].text == "." then first.content:remove(1) end
+    while first.content[1] and first.content[1].t:match("Space$") do first.content:remove(1) end
+    if not id then error("a statement without a label") end
+    return pandoc.RawBlock("typst",
+      '#figure(kind: "statement", supplement: [Statement], [' .. write(body.content) .. "]) <" .. id .. ">\n")
+  end
+  if el.identifier ~= "" and #el.content == 1 and el.content[1].t == "Table" then
+    local figure = write(el.content) .. " <" .. el.identifier .. ">\n"
+    if el.identifier:match("^tab:dense:") then
+      figure = "#[\n#show table: set text(size: 7pt)\n" .. figure .. "]\n"
+    end
+    return pandoc.RawBlock("typst", figure)
+  end
+end
+
+-- Terms with a one-paragraph description start on the line of their description.
+function DefinitionList(el)
+  local items = {}
+  for _, item in ipairs(el.content) do
+    local term, definitions = item[1], item[2]
+    local body = {}
+    for _, blocks in ipairs(definitions) do body[#body + 1] = write(blocks) end
+    items[#items + 1] = "  terms.item([" .. write({ pandoc.Plain(term) }) .. "], ["
+      .. table.concat(body, "\n\n") .. "]),"
+  end
+  return pandoc.RawBlock("typst", "#terms(\n" .. table.concat(items, "\n") .. "\n)\n")
+end
+
+-- A paragraph that heads a list or a command stays with it.
+function Blocks(blocks)
+  local out = pandoc.Blocks({})
+  for i, block in ipairs(blocks) do
+    local after = blocks[i + 1] and blocks[i + 1].t
+    if block.t == "Para" and block.content[1] and block.content[1].t == "Strong"
+      and (after == "BulletList" or after == "BlockQuote") then
+      out:insert(pandoc.RawBlock("typst", "#block(sticky: true)["))
+      out:insert(block)
+      out:insert(pandoc.RawBlock("typst", "]"))
+    else
+      out:insert(block)
+    end
+  end
+  return out
+end
