@@ -3,9 +3,9 @@ r"""Exact laws of Gaussian noise terms: :math:`|X^\top\epsilon|`, :math:`|X|_F`,
 :math:`X` is N x d standard Gaussian and :math:`\epsilon\sim N(0,\sigma^2I_N)` independent of it.
 
 * *Noise.*  Given :math:`\epsilon`, :math:`X^\top\epsilon=|\epsilon|\,g` with :math:`g\sim N(0,I_d)`
-  independent of :math:`|\epsilon|`, so
-  :math:`|X^\top\epsilon|^2\sim\sigma^2\chi^2_N\chi^2_d`, a product of independent chi-squares; the other :math:`N-1` rows of :math:`X` in a basis that starts with
-  :math:`\epsilon/|\epsilon|` are independent of both and complete :math:`|X|_F^2`.
+  independent of :math:`|\epsilon|`, so :math:`|X^\top\epsilon|^2\sim\sigma^2\chi^2_N\chi^2_d`, a
+  product of independent chi-squares.  In a basis that starts with :math:`\epsilon/|\epsilon|` the
+  other :math:`N-1` rows of :math:`X` are independent of both and complete :math:`|X|_F^2`.
 * *Singular values.*  Householder reflections bring :math:`X` (:math:`N\ge d`) to a bidiagonal
   matrix with independent entries: diagonal :math:`\chi_N,\chi_{N-1},\dots,\chi_{N-d+1}`, above it
   :math:`\chi_{d-1},\dots,\chi_1` (Silverstein 1985).  The extreme singular values come from Sturm

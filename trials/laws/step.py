@@ -262,9 +262,8 @@ def simulate_trajectories(
         explicit client draws: many clients and frequent errors at once.
     """
     start = np.array(theta, dtype=float, ndmin=3)
-    centres = np.ascontiguousarray(
-        np.broadcast_to(np.asarray(theta_star, dtype=float), start.shape)
-    )
+    # a copy: a read-only view is another type to the compiler, which would compile it anew
+    centres = np.array(np.broadcast_to(np.asarray(theta_star, dtype=float), start.shape))
     n_trials, k, width = start.shape
     if width != d and not (n_fixed is not None and width == n_fixed + k < d):
         raise InvalidParameter(f"theta has {width} coordinates: must be d={d}, or n_fixed + k < d")

@@ -1,0 +1,154 @@
+"""Label counts: thinning and direct Wishart draws against per-client twins and real data."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy import stats
+
+from tests.strategies import initialisations, seeds
+from trials.laws import pairwise as pw
+from trials.laws.wishart import label_counts
+
+CAP = 1e9
+# every chi-square test below: false alarm 1e-5, seed fixed, at most 20 of them in this file
+LEVEL = 1e-5
+
+
+def draw_counts(theta, theta_star, sizes, sigma, n, seed, cap=CAP):
+    k = len(theta)
+    counts = np.empty((k, k), np.int64)
+    rng = np.random.default_rng(seed)
+    ok = label_counts(theta, theta_star, np.asarray(sizes), float(sigma), n, cap, rng, counts)
+    return counts if ok else None
+
+
+def labels_by_data(theta, theta_star_a, sigma, n, size, rng):
+    """The obvious way: draw the data, compute the losses, take the argmin."""
+    x = rng.standard_normal((size, n, theta.shape[1]))
+    y = x @ theta_star_a + sigma * rng.standard_normal((size, n))
+    return np.mean((y[..., None] - x @ theta.T) ** 2, axis=1).argmin(axis=1)
+
+
+def labels_by_wishart(theta, theta_star_a, sigma, n, size, rng):
+    """The diagonal of a Wishart matrix, from n Gaussian residual vectors."""
+    u = theta - theta_star_a
+    values, vectors = np.linalg.eigh(u @ u.T + sigma**2)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    return np.sum((rng.standard_normal((size, n, len(theta))) @ root.T) ** 2, axis=1).argmin(axis=1)
+
+
+def same_law(ours, theirs):
+    table = np.array([ours, theirs])
+    table = table[:, table.sum(axis=0) > 0]
+    rare = table.sum(axis=0) < 20
+    if rare.any() and not rare.all():
+        table = np.column_stack([table[:, ~rare], table[:, rare].sum(axis=1)])
+        table = table[:, table.sum(axis=0) > 0]
+    if table.shape[1] < 2:
+        return True
+    return stats.chi2_contingency(table, correction=False).pvalue > LEVEL
+
+
+def case(name):
+    rng = np.random.default_rng(11)
+    k, d, n, spread, sigma = {
+        "rare errors": (4, 3, 5, 0.35, 0.3),
+        "frequent errors": (4, 3, 5, 1.5, 1.0),
+        "n below k": (5, 4, 2, 0.3, 0.2),
+        "one sample": (3, 2, 1, 0.15, 0.1),
+        "noiseless": (4, 2, 3, 0.3, 0.0),
+        "many models": (12, 6, 8, 0.4, 0.4),
+    }[name]
+    theta_star = rng.standard_normal((k, d))
+    return theta_star + spread * rng.standard_normal((k, d)), theta_star, sigma, n
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "name",
+    ["rare errors", "frequent errors", "n below k", "one sample", "noiseless", "many models"],
+)
+def test_counts_have_the_law_of_the_data(name):
+    theta, theta_star, sigma, n = case(name)
+    k, size = len(theta), 20_000
+    counts = draw_counts(theta, theta_star, np.full(k, 10 * size), sigma, n, 1)
+    assert np.all(counts.sum(axis=1) == 10 * size)
+    rng = np.random.default_rng(2)
+    for a in (0, k - 1):
+        data = labels_by_data(theta, theta_star[a], sigma, n, size, rng)
+        wishart = labels_by_wishart(theta, theta_star[a], sigma, n, 2 * size, rng)
+        both = np.bincount(data, minlength=k) + np.bincount(wishart, minlength=k)
+        assert same_law(counts[a], both)
+
+
+@pytest.mark.statistical
+def test_thinning_and_direct_draws_agree():
+    """A duplicate of each model changes nothing but forces Q over the branch point or not."""
+    theta, theta_star, sigma, n = case("rare errors")
+    rng = np.random.default_rng(3)
+    margins = [pw.margin(theta[0], theta[j], theta_star[0], sigma)[0] for j in (1, 2, 3)]
+    total = sum(math.exp(pw.log_tail(x, float(n))) for x in margins)
+    assert 0 < total < 0.5  # the thinning branch is the one under test
+    counts = draw_counts(theta, theta_star, np.full(4, 400_000), sigma, n, 4)
+    direct = np.bincount(
+        labels_by_wishart(theta, theta_star[0], sigma, n, 100_000, rng), minlength=4
+    )
+    assert same_law(counts[0], direct)
+
+
+@pytest.mark.statistical
+def test_two_models_are_binomial_with_the_f_law():
+    theta_star = np.array([[0.0, 0.0], [1.0, 0.0]])
+    theta = np.array([[0.0, 0.4], [0.6, 0.0]])
+    x, _ = pw.margin(theta[0], theta[1], theta_star[0], 0.5)
+    p = math.exp(pw.log_tail(x, 20.0))
+    moved = [draw_counts(theta, theta_star, [1000, 1], 0.5, 20, s)[0, 1] for s in range(2000)]
+    assert stats.binomtest(int(np.sum(moved)), 2_000_000, p).pvalue > LEVEL
+    # dispersion: sample variance over the binomial one is chi-square, both tails
+    ratio = 1999 * np.var(moved, ddof=1) / (1000 * p * (1 - p))
+    assert LEVEL < stats.chi2.cdf(ratio, 1999) < 1 - LEVEL
+
+
+@settings(deadline=None, max_examples=40)
+@given(initialisations(), seeds)
+def test_counts_conserve_the_clients(drawn, seed):
+    mixture, _, _, theta = drawn
+    counts = draw_counts(
+        theta, mixture.theta_star, mixture.cluster_sizes, mixture.sigma, mixture.n_samples, seed
+    )
+    assert np.all(counts >= 0)
+    np.testing.assert_array_equal(counts.sum(axis=1), mixture.cluster_sizes)
+
+
+def test_equal_models_are_labelled_by_the_first():
+    theta_star = np.eye(3)
+    theta = np.array([[1.0, 0, 0], [0, 0, 1.0], [0, 0, 1.0]])
+    counts = draw_counts(theta, theta_star, [50, 50, 50], 0.1, 40, 1)
+    assert counts[:, 2].sum() == 0
+    np.testing.assert_array_equal(counts[2], [0, 50, 0])
+    all_equal = draw_counts(np.ones((3, 3)), theta_star, [5, 6, 7], 0.1, 4, 1)
+    np.testing.assert_array_equal(all_equal, [[5, 0, 0], [6, 0, 0], [7, 0, 0]])
+
+
+def test_noiseless_perfect_models_make_no_error():
+    counts = draw_counts(np.eye(5), np.eye(5), np.full(5, 10**9), 0.0, 1, 1)
+    np.testing.assert_array_equal(counts, np.diag(np.full(5, 10**9)))
+
+
+def test_cost_is_capped_not_the_law():
+    theta, theta_star, sigma, n = case("frequent errors")
+    assert draw_counts(theta, theta_star, np.full(4, 10**9), sigma, n, 1, cap=1e5) is None
+
+
+def test_a_billion_clients_with_rare_errors():
+    theta_star = 10 * np.eye(4)
+    theta = theta_star + 0.5
+    counts = draw_counts(theta, theta_star, np.full(4, 10**9), 4.0, 12, 1)
+    margins = [pw.margin(theta[0], theta[j], theta_star[0], 4.0)[0] for j in (1, 2, 3)]
+    expected = 1e9 * sum(math.exp(pw.log_tail(x, 12.0)) for x in margins)
+    assert 100 < expected < 1e7
+    moved = counts[0, 1:].sum()
+    # between the largest single error and the union bound; 8 standard deviations: p < 1e-14
+    assert expected / 3 - 8 * math.sqrt(expected) < moved < expected + 8 * math.sqrt(expected)
