@@ -1,3 +1,4 @@
 """Imports every module that registers an experiment; imported by `trials.experiment` on demand."""
 
+import trials.claim_experiments  # noqa: F401
 import trials.ifca_experiments  # noqa: F401

@@ -1,0 +1,125 @@
+r"""Experiments that a claim's argument needs beside the algorithm itself.
+
+*All step sizes at once* (design 108).  Given labels and data, the step is linear in the step size,
+:math:`\theta_j^+-\theta_j^*=u_j-c\,g_j` for :math:`\gamma=c/p`, so that one trial decides for every
+:math:`c>0` whether a bound :math:`\|u_j-cg_j\|\le b` holds: an interval for each cluster, and no
+step size serves all clusters where these intervals do not meet.
+
+*Least squares on data* (design 109), the oracle that knows all identities.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from trials import mixture as mx
+from trials.experiment import Experiment, FloatArray, InvalidParameter, Params, register
+from trials.ifca_experiments import STEP, draw_geometry, sizes_of
+from trials.laws.least_squares import squared_error_cdf
+from trials.laws.step import simulate_trajectories
+
+_NO_STEP_SIZE = 1e9
+
+
+def _check_step_sizes(params: Params) -> dict[str, Any]:
+    rest = {name: value for name, value in params.items() if name not in ("factor", "slack")}
+    if set(rest) & {"step_rule", "c1"}:
+        raise InvalidParameter("step_rule and c1 must be left out: every step size is tried")
+    full = STEP.check(rest)
+    return {name: value for name, value in full.items() if name not in ("step_rule", "c1")} | {
+        "factor": mx.real("factor", params.get("factor", 0.5), 0.0, 1.0),
+        "slack": mx.real("slack", params.get("slack", 0.0), 0.0),
+    }
+
+
+def _simulate_step_sizes(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    sizes = sizes_of(params)
+    smallest = sizes.min() / sizes.sum()
+    theta, theta_star, n_fixed = draw_geometry(params, rng, n_trials)
+    state = rng.bit_generator.state
+    squared = []
+    for c in (1.0, 2.0):  # the same labels and data twice: the stream is rewound in between
+        rng.bit_generator.state = state
+        errors, _ = simulate_trajectories(
+            theta=theta,
+            theta_star=theta_star,
+            d=params["d"],
+            cluster_sizes=sizes,
+            sigma=params["sigma"],
+            n_samples=params["n"],
+            gamma=np.full(len(sizes), c / smallest),
+            n_steps=1,
+            rng=rng,
+            n_fixed=n_fixed,
+        )
+        squared.append(errors[:, 1] ** 2)
+        before = errors[:, 0]
+    # |u - c g|^2 = |u|^2 - 2 c <u, g> + c^2 |g|^2, known at c = 0, 1, 2.
+    g_sq = (squared[1] - 2.0 * squared[0] + before**2) / 2.0
+    u_g = (before**2 + g_sq - squared[0]) / 2.0
+    reach = params["factor"] * before + params["slack"]
+    inside = u_g**2 - g_sq * (before**2 - reach**2)
+    possible = inside >= 0.0
+    root = np.sqrt(np.maximum(inside, 0.0))
+    low = np.where(possible, np.maximum((u_g - root) / g_sq, 0.0), _NO_STEP_SIZE)
+    high = np.where(possible, np.maximum((u_g + root) / g_sq, 0.0), 0.0)
+    return np.column_stack(
+        [
+            low.max(axis=1) > high.min(axis=1),
+            low[:, 0],
+            high[:, 0],
+            low[:, -1],
+            high[:, -1],
+        ]
+    )
+
+
+STEP_SIZES = register(
+    Experiment(
+        name="ifca.step-sizes",
+        design=108,
+        # none: 1 where no c in gamma = c/p gives |theta_j^+ - theta*_j| <= factor |theta_j -
+        # theta*_j| + slack for all j; then the interval of c of the smallest and largest cluster
+        columns=("none", "smallest_low", "smallest_high", "largest_low", "largest_high"),
+        simulate=_simulate_step_sizes,
+        check=_check_step_sizes,
+    )
+)
+
+
+def _check_least_squares(params: Params) -> dict[str, Any]:
+    unknown = sorted(set(params) - {"N", "d", "sigma"})
+    if unknown:
+        raise InvalidParameter(f"unknown parameter {unknown[0]!r}; known: N, d, sigma")
+    d = mx.integer("d", params.get("d", 10), 1)
+    return {
+        "d": d,
+        "N": mx.integer("N", params.get("N", 100), d + 1),
+        "sigma": mx.real("sigma", params.get("sigma", 1.0), 0.0, strict=True),
+    }
+
+
+def _simulate_least_squares(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    n, d, sigma = params["N"], params["d"], params["sigma"]
+    squared = np.empty(n_trials)
+    for trial in range(n_trials):
+        x = rng.standard_normal((n, d))
+        noise = sigma * rng.standard_normal(n)
+        # theta* = 0 loses nothing: the error of least squares does not depend on theta*
+        squared[trial] = np.sum(np.linalg.lstsq(x, noise, rcond=None)[0] ** 2)
+    return np.column_stack([squared, squared_error_cdf(squared, n, d, sigma)])
+
+
+LEAST_SQUARES = register(
+    Experiment(
+        name="least-squares.data",
+        design=109,
+        # |theta_hat - theta*|^2 from drawn data, and the exact law's distribution function there
+        columns=("squared_error", "law"),
+        simulate=_simulate_least_squares,
+        check=_check_least_squares,
+        block_size=128,
+    )
+)
