@@ -212,6 +212,15 @@ def test_one_cluster_is_gradient_descent_on_the_mean_of_the_client_losses():
     np.testing.assert_allclose(result.models[0, 0], solution, rtol=1e-8)
 
 
+def test_a_step_size_for_each_model_moves_each_by_its_own(problem):
+    data, _, starts, steps = problem
+    one = run_ifca(data=data, starts=starts, step_sizes=steps, n_iterations=1)
+    factors = np.array([1.0, 2.0, 0.5])
+    each = run_ifca(data=data, starts=starts, step_sizes=steps[:, None] * factors, n_iterations=1)
+    moved = (one.models - starts) * factors[:, None]
+    np.testing.assert_allclose(each.models - starts, moved, rtol=0, atol=ROUNDING)
+
+
 def test_one_client_with_one_sample_moves_only_the_nearer_model():
     data = ClientData(
         features=np.array([[2.0, 0.0]]), responses=np.array([6.0]), offsets=np.array([0, 1])
