@@ -1,4 +1,4 @@
-"""A claim: a statement of a paper joined to the procedure that tries it, and the expected verdict."""
+"""A claim: a statement of a paper, the procedure that tries it, and the expected verdict."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-
+"""One module per paper: its statements joined to procedures."""

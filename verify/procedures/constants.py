@@ -36,7 +36,8 @@ class Constants:
     values : ``cell -> `` the statement's symbols there (hidden constants of assumptions included).
     regressors : ``cell -> `` the positive numbers in which drift is tested.
     statistic, covariates : read from a cell's trials.
-    choice : values of the constants that the theorem lets one choose, declared before the run.
+    choices : values of the constant that the theorem lets one choose (``choice_name``, a step size),
+        declared before the run; a cell is simulated once for each.
     """
 
     statement: Statement
@@ -45,11 +46,13 @@ class Constants:
     held_out: tuple[Params, ...]
     values: Callable[[Params], dict[str, float]]
     regressors: Callable[[Params], dict[str, float]]
-    statistic: Callable[[Table], FloatArray]
-    covariates: Callable[[Table], dict[str, FloatArray]]
+    statistic: Callable[[Table, Params], FloatArray]
+    covariates: Callable[[Table, Params], dict[str, FloatArray]]
     drift: Mapping[str, Direction]
-    choice: Mapping[str, float]
+    choices: tuple[float, ...]
     tighten: tuple[str, ...]
+    choice_name: str = "c_1"
+    choice_param: str = "c1"
     slack: float = 2.0
     margin: float = 0.1
     present: Present = nothing_to_show
@@ -57,7 +60,8 @@ class Constants:
     def check(self) -> None:
         """Every cell is possible and meets the assumptions with the declared hidden constants."""
         for cell in (*self.calibration, *self.held_out):
-            self.sampling.experiment.check(cell)
+            for choice in self.choices:
+                self.sampling.experiment.check({**cell, self.choice_param: choice})
             self.statement.require(self.values(cell))
 
     def override(self, values: Mapping[str, Any]) -> Self:
@@ -66,7 +70,7 @@ class Constants:
 
     def describe(self) -> str:
         """Cells, budget and what each of the three parts does."""
-        chosen = ", ".join(f"${_tex(k)}={v:.4g}$" for k, v in self.choice.items())
+        chosen = f"${_tex(self.choice_name)}$ in " + ", ".join(f"{v:.4g}" for v in self.choices)
         fitted = ", ".join(f"${_tex(name)}$" for name in self.tighten)
         return (
             f"Choice {chosen}. Feasibility at the generous corner of the box in all cells; "
@@ -79,18 +83,25 @@ class Constants:
         )
 
     @property
-    def _cells(self) -> list[tuple[Literal["calibration", "held-out"], Params]]:
+    def _cells(self) -> list[tuple[Literal["calibration", "held-out"], float, Params]]:
+        """Every cell under every choice: (role, choice, parameters)."""
+        roles: tuple[tuple[Literal["calibration", "held-out"], tuple[Params, ...]], ...] = (
+            ("calibration", self.calibration),
+            ("held-out", self.held_out),
+        )
         return [
-            *(("calibration", c) for c in self.calibration),  # type: ignore[list-item]
-            *(("held-out", c) for c in self.held_out),
+            (role, choice, {**cell, self.choice_param: choice})
+            for role, cells in roles
+            for cell in cells
+            for choice in self.choices
         ]
 
     def demands(self, store: RunStore, level: float) -> list[Demand]:
         """A pilot in every cell; unless it refutes already, the whole budget."""
-        pilot = [self.sampling.upto(store, c, self.sampling.first) for _, c in self._cells]
+        pilot = [self.sampling.upto(store, c, self.sampling.first) for _, _, c in self._cells]
         if any(pilot):
             return [d for d in pilot if d is not None]
-        full = [self.sampling.upto(store, c, self.sampling.max_trials) for _, c in self._cells]
+        full = [self.sampling.upto(store, c, self.sampling.max_trials) for _, _, c in self._cells]
         if not any(full):
             return []
         decision = self._decision(self._data(store), level)
@@ -100,19 +111,19 @@ class Constants:
 
     def _data(self, store: RunStore) -> list[CellData]:
         data = []
-        for role, cell in self._cells:
+        for role, choice, cell in self._cells:
             (observed,) = self.sampling.observed(store, [cell])
             values = self.values(cell)
             data.append(
                 CellData(
                     params={**cell, **self.regressors(cell)},
                     statistic=np.where(
-                        observed.table.failed, np.inf, self.statistic(observed.table)
+                        observed.table.failed, np.inf, self.statistic(observed.table, cell)
                     ),
                     delta=self.statement.failure_probability(values),
                     role=role,
-                    choice=self.choice,
-                    covariates=self.covariates(observed.table),
+                    choice={self.choice_name: choice},
+                    covariates=self.covariates(observed.table, cell),
                 )
             )
         return data
@@ -124,7 +135,7 @@ class Constants:
                 low=max(c.low, 1e-6),
                 high=c.high,
                 generous=c.generous,
-                grid=(self.choice[c.name],) if c.generous == "choose" else (),
+                grid=self.choices if c.generous == "choose" else (),
             )
             for c in self.statement.constants
         ]
@@ -150,7 +161,7 @@ class Constants:
         """The verdict, the frozen constants, the drift, and each cell's error against its bound."""
         data = self._data(store)
         decision = self._decision(data, level)
-        observed = self.sampling.observed(store, [c for _, c in self._cells])
+        observed = self.sampling.observed(store, [c for _, _, c in self._cells])
         shown = self.present(observed)
         cells = tuple(self._cell_result(c, decision, level) for c in data)
         return Evidence(
@@ -174,7 +185,7 @@ class Constants:
         q = float(np.quantile(finite, 1 - wanted, method="inverted_cdf"))
         bound = None
         if decision.calibration is not None:
-            frozen = {**decision.calibration.frozen, **self.choice}
+            frozen = {**decision.calibration.frozen, **cell.choice}
             bound = float(np.median(self._bound(frozen, cell)))
         return CellResult(
             params=dict(cell.params),

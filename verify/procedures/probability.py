@@ -135,7 +135,7 @@ class Probability:
         worst, cell = observed[decision.worst], decision.cells[decision.worst]
         indices = np.flatnonzero(self.bad(worst.table, worst.params) | worst.table.failed)
         return Witness(
-            description=f"{self.event} in {cell.n_bad} of {cell.n_trials} trials; the first of them",
+            description=f"{self.event} in {cell.n_bad} of {cell.n_trials} trials; the first one",
             params=worst.params,
             observed=cell.observed,
             bound=cell.delta,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -11,8 +12,15 @@ import numpy as np
 from trials.engine import Demand
 from trials.experiment import Params
 from trials.store import RunStore, Table
-from verify.decisions.rates import PowerLawFit, Side, decide_rate, fit_power_law
-from verify.evidence import CellResult, Evidence, Verdict
+from verify.decisions.rates import (
+    ContractionFit,
+    PowerLawFit,
+    Side,
+    contraction_factor,
+    decide_rate,
+    fit_power_law,
+)
+from verify.evidence import CellResult, Evidence, Figure, Series, Verdict
 from verify.evidence import Table as EvidenceTable
 from verify.procedures.base import (
     FloatArray,
@@ -74,8 +82,8 @@ class Rate:
         )
         return (
             f"Mean of {self.observable} in {len(self.cells)} cells of experiment "
-            f"{self.sampling.experiment.name}, {self.sampling.max_trials} trials each; exponents by "
-            f"least squares in logs with HC3 limits, simultaneous; stated {stated}; margin "
+            f"{self.sampling.experiment.name}, {self.sampling.max_trials} trials each; exponents "
+            f"by least squares in logs with HC3 limits, simultaneous; stated {stated}; margin "
             f"{self.margin:g}."
         )
 
@@ -173,7 +181,113 @@ class Rate:
         return lines
 
 
-def mean_and_error(values: Sequence[float] | FloatArray) -> tuple[float, float]:
-    """Mean and its Monte Carlo standard error."""
-    array = np.asarray(values, dtype=np.float64)
-    return float(array.mean()), float(array.std(ddof=1) / np.sqrt(array.size))
+@dataclass(frozen=True, kw_only=True)
+class Contraction:
+    """A contraction factor per step, read between burn-in and floor in every cell.
+
+    ``errors`` turns a cell's trials into (n_trials, T + 1) errors along the iterations.
+    """
+
+    name: str
+    sampling: Sampling
+    cells: tuple[Params, ...]
+    errors: Callable[[Table, Params], FloatArray]
+    stated: float
+    margin: float = 0.02
+    validate: Callable[[Params], None] = lambda _cell: None
+    present: Present = nothing_to_show
+
+    def check(self) -> None:
+        """Every cell is possible and inside the theorem."""
+        self.sampling.check(self.cells)
+        for cell in self.cells:
+            self.validate(cell)
+
+    def override(self, values: Mapping[str, Any]) -> Self:
+        """The same reading at other parameter values."""
+        return replace(self, cells=override_cells(self.cells, values, self.name))
+
+    def describe(self) -> str:
+        """Cells, budget and how a factor is read."""
+        return (
+            f"Factor per step in {len(self.cells)} cells of experiment "
+            f"{self.sampling.experiment.name}, {self.sampling.max_trials} trials each: even trials "
+            "choose the window between burn-in and 20 floors, odd ones are measured in it; limits "
+            f"widened by what the floor can still do; stated at most {self.stated:g}, margin "
+            f"{self.margin:g} in log."
+        )
+
+    def demands(self, store: RunStore, _level: float) -> list[Demand]:
+        """The whole budget of every cell."""
+        wanted = [self.sampling.upto(store, c, self.sampling.max_trials) for c in self.cells]
+        return [d for d in wanted if d is not None]
+
+    def decide(self, store: RunStore, level: float) -> Evidence:
+        """Each cell's factor against the stated one; all must agree."""
+        observed = self.sampling.observed(store, self.cells)
+        rows, steps, verdicts = [], [], []
+        for o in observed:
+            fit = contraction_factor(self.errors(o.table, o.params), level=level / len(observed))
+            limits = (-math.inf, math.inf) if not fit.resolved else fit.log_limits()
+            decision = decide_rate(limits, math.log(self.stated), "at most", self.margin)
+            verdicts.append(decision.verdict)
+            rows.append(
+                CellResult(
+                    params=dict(o.params),
+                    n_trials=o.table.n_trials,
+                    n_failed=o.table.n_failed,
+                    observed=fit.factor if fit.resolved else None,
+                    lower=fit.lower,
+                    upper=fit.upper if fit.resolved else None,
+                    bound=self.stated,
+                    ratio=fit.factor / self.stated if fit.resolved else None,
+                    verdict=str(decision.verdict),
+                    note=fit.reason,
+                )
+            )
+            steps.append((o, fit))
+        order = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.SUPPORTED)
+        verdict = next(v for v in order if v in verdicts)
+        read = [r.observed for r in rows if r.observed is not None]
+        shown = self.present(observed)
+        return Evidence(
+            verdict=verdict,
+            summary=f"factors from {min(read):.4f} to {max(read):.4f} in {len(read)} cells, "
+            f"stated at most {self.stated:g}"
+            if read
+            else "no factor could be read in any cell",
+            level=level,
+            n_trials=sum(o.table.n_trials for o in observed),
+            n_failed=sum(o.table.n_failed for o in observed),
+            cells=rows,
+            figures=(self._figure(steps), *shown.figures),
+            tables=shown.tables,
+            sharpness=(
+                *((f"Largest factor {max(read):.4f}; stated {self.stated:g}.",) if read else ()),
+                *shown.sharpness,
+            ),
+            notes=shown.notes,
+        )
+
+    def _figure(self, steps: Sequence[tuple[Observed, ContractionFit]]) -> Figure:
+        series = [
+            Series(
+                label=", ".join(f"${k}={v}$" for k, v in o.params.items() if k in ("k", "d")),
+                x=[s[0] + 1 for s in fit.steps],
+                y=[math.exp(s[1]) for s in fit.steps],
+                lower=[math.exp(s[2]) for s in fit.steps],
+                upper=[math.exp(s[3]) for s in fit.steps],
+            )
+            for o, fit in steps
+            if fit.steps
+        ]
+        return Figure(
+            name="contraction",
+            title="Contraction per step",
+            xlabel="step",
+            ylabel="factor (dimensionless)",
+            series=series[:6],
+            hlines=[(self.stated, "stated")],
+            caption="Geometric mean over trials with confidence limits, between burn-in and "
+            "floor; the first six cells.",
+        )
