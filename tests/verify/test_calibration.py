@@ -1,4 +1,4 @@
-"""Calibration of the verdicts: wrong ones are no more frequent than stated, planted errors are found.
+"""Calibration: wrong verdicts are no more frequent than stated, and planted errors are found.
 
 True claims are simulated where refuting is easiest: at equality, looked at after every block, at
 the edge of the box of constants, with no margin.  The rate of wrong verdicts is compared with its

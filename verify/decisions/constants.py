@@ -14,7 +14,7 @@ Three parts have to agree; the first alone, or the other two together, can refut
    is refuted when every grid value is excluded by some cell.  The smallest set of cells that does
    so is the witness.
 2. *Extrapolation.*  On the calibration cells only, the choice with the most room is taken and the
-   other constants are tightened until the empirical violation rate meets delta, then frozen with a
+   other constants are made as sharp as the empirical violation rates allow, then frozen with a
    declared slack factor.  Fresh trials in held-out cells, where each parameter, alone and jointly,
    lies at least ``min_extrapolation`` times outside the calibrated range, test
    :math:`P(S > b(\hat c)) \le \delta`.
@@ -44,6 +44,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import minimize
 
 from trials.experiment import InvalidParameter, canonical_json
 from verify.decisions.probability import ProbabilityDecision, decide_probability
@@ -338,8 +339,8 @@ def decide_constants(
     drift : parameter -> where the statement must keep holding: ``"up"`` as it grows, ``"down"`` as
         it shrinks, ``"both"``.
     level : error probability of a wrong verdict of either sign.
-    tighten : constants to calibrate, in the declared order; all that are not to choose by default.
-        Constants of assumptions are left out: they stay at their generous end.
+    tighten : constants to calibrate, in the order of their last tightening; by default all that are
+        not to choose.  Constants of assumptions are left out: they stay at their generous end.
     failure : ``(constants, cell) -> `` allowed failure probability; ``cell.delta`` by default.
     assumption : ``(constants, cell) -> bool``; cells that fail it at the generous corner (the
         strictest reading) say nothing and are set aside.
@@ -532,6 +533,68 @@ def _smallest_cover(rules_out: Mapping[str, Mapping[int, int]], n_choices: int) 
     return tuple(chosen)
 
 
+def _sharpest(
+    problem: _Problem,
+    fit_on: Sequence[CellData],
+    loose: Values,
+    tighten: Sequence[Constant],
+) -> dict[str, float]:
+    """The constants that serve the cells with the smallest bound: least mean log over the cells.
+
+    Positions run from 0 (generous) to 1 (tight) along each logarithmic side of the box.  Several
+    constants that are merely tightened in turn do not do: the first would leave its work to the
+    next.  So a simplex search moves the *relative* positions, each time sliding all of them as far
+    towards the tight corner as the cells allow; at last each is tightened alone, in the declared
+    order.
+    """
+
+    def at(positions: ArrayLike) -> dict[str, float]:
+        shares = np.clip(np.asarray(positions, dtype=np.float64), 0.0, 1.0)
+        moved = {
+            c.name: c.loose ** (1 - float(u)) * c.tight ** float(u)
+            for c, u in zip(tighten, shares, strict=True)
+        }
+        return {**loose, **moved}
+
+    def furthest(start: FloatArray, direction: FloatArray, reach: float) -> FloatArray:
+        """The last point of a ray that serves every cell (its start, if none further does)."""
+
+        def serves(t: float) -> bool:
+            values = at(start + t * direction)
+            return all(problem.kappa(values, cell) <= 1.0 for cell in fit_on)
+
+        if serves(reach):
+            return np.clip(start + reach * direction, 0.0, 1.0)
+        safe, unsafe = 0.0, reach
+        while unsafe - safe > 1e-4:
+            middle = (safe + unsafe) / 2
+            safe, unsafe = (middle, unsafe) if serves(middle) else (safe, middle)
+        return np.clip(start + safe * direction, 0.0, 1.0)
+
+    q = len(tighten)
+    together = np.ones(q)
+
+    def slid(offsets: FloatArray) -> FloatArray:
+        lead = np.concatenate(([0.0], offsets))
+        # All positions start at or below zero, which is clipped to the generous corner.
+        return furthest(lead - lead.max(), together, 1.0 + float(np.ptp(lead)))
+
+    def size(offsets: FloatArray) -> float:
+        values = at(slid(offsets))
+        bounds = (np.maximum(problem.bound_at(values, cell), 1e-300) for cell in fit_on)
+        return float(np.mean([np.mean(np.log(b)) for b in bounds]))
+
+    offsets = np.zeros(q - 1) if q else np.zeros(0)
+    if q > 1:
+        simplex = np.vstack([offsets, 0.1 * np.eye(q - 1)])
+        options = {"maxfev": 60 * (q - 1), "xatol": 1e-3, "initial_simplex": simplex}
+        offsets = minimize(size, offsets, method="Nelder-Mead", options=options).x
+    positions = slid(offsets) if q else np.zeros(0)
+    for j in range(q):
+        positions = furthest(positions, np.eye(q)[j], 1.0)
+    return at(positions)
+
+
 def _calibrate(
     problem: _Problem,
     live: Sequence[int],
@@ -539,11 +602,7 @@ def _calibrate(
     tighten: Sequence[str] | None,
     slack: float,
 ) -> Calibration | None:
-    """Pick the choice with the most room, tighten jointly, then one by one, then relax by slack.
-
-    Constants first move together along the diagonal of the (logarithmic) box, so that none takes
-    over the work of the others, then each alone in the declared order.
-    """
+    """Pick the choice with the most room, take its sharpest constants, relax them by slack."""
     if not slack >= 1.0:
         raise InvalidParameter(f"slack={slack} must be >= 1")
     loose = problem.generous()
@@ -568,27 +627,7 @@ def _calibrate(
         if dict(problem.cells[i].choice) == dict(choice) and problem.cells[i].role == "calibration"
     ]
 
-    def serves(values: Values) -> bool:
-        return all(problem.kappa(values, c) <= 1.0 for c in fit_on)
-
-    def moved(values: Values, group: Sequence[str], share: float) -> dict[str, float]:
-        """``values`` with a group moved by ``share`` of the (log) way to the tight end."""
-        new = {g: values[g] ** (1 - share) * by_name[g].tight ** share for g in group}
-        return {**values, **new}
-
-    fitted = dict(loose)
-    groups = [names, *((name,) for name in names)] if len(names) > 1 else [names]
-    for group in groups:
-        if serves(moved(fitted, group, 1.0)):
-            fitted = moved(fitted, group, 1.0)
-            continue
-        safe, unsafe = 0.0, 1.0
-        while unsafe - safe > 1e-4:
-            middle = (safe + unsafe) / 2
-            safe, unsafe = (
-                (middle, unsafe) if serves(moved(fitted, group, middle)) else (safe, middle)
-            )
-        fitted = moved(fitted, group, safe)
+    fitted = _sharpest(problem, fit_on, loose, [by_name[name] for name in names])
     frozen = dict(fitted)
     for name in names:
         c = by_name[name]

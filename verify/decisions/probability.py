@@ -200,7 +200,7 @@ def decide_probability(
             )
         )
     unresolved = tuple(c for c, cell in enumerate(cells) if cell.status == "unresolved")
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         badness = np.where(above, lower, -np.inf) if above.any() else upper
         ratio = np.where(trivial, -np.inf, badness / np.where(above.any(), delta, target))
     worst = int(np.nanargmax(ratio)) if n_live else None
@@ -234,9 +234,10 @@ def decide_probability(
 
 
 def _why_unresolved(bad: float, n: float, target: float, level: float) -> str:
-    if target <= 0.0:
-        return "delta = 0: no number of trials supports it"
-    need = trials_to_resolve(target, level)
+    try:
+        need = trials_to_resolve(target, level)
+    except InvalidParameter:
+        return f"no number of trials resolves delta = {target:.3g}"
     if n < need:
         return f"{int(n)} trials cannot resolve {target:.3g}: {need} failure-free ones are needed"
     return f"{int(bad)}/{int(n)} bad is too close to {target:.3g}"

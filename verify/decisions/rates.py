@@ -275,9 +275,9 @@ def contraction_factor(
         return _no_factor(f"{reason}; {min_steps} are needed", n_failed, level_off)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_e = np.log(e[:, : stop + 1])
-    choosing = np.diff(log_e[0::2], axis=1)
-    local = np.median(choosing, axis=0)
     with np.errstate(invalid="ignore"):
+        choosing = np.diff(log_e[0::2], axis=1)
+        local = np.median(choosing, axis=0)
         # 1.25 / sqrt(n): a median's standard error in units of the standard deviation.
         noise = 1.25 * np.nanmax(choosing.std(axis=0)) / math.sqrt(choosing.shape[0])
     allowed = settle + (3.0 * noise if math.isfinite(noise) else 0.0)

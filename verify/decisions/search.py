@@ -57,8 +57,8 @@ class LogInterval:
 
     def at(self, u: float) -> float:
         """The value at quantile ``u`` in [0, 1]."""
-        value = math.exp(math.log(self.low) * (1 - u) + math.log(self.high) * u)
-        return min(max(value, self.low), self.high)
+        value = self.low * math.exp(u * math.log(self.high / self.low))
+        return self.high if u >= 1.0 else min(max(value, self.low), self.high)
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,18 @@ A Monte Carlo run may stop when the answer is clear, be extended, or be looked a
 block; a fixed-sample interval is then wrong.  The limits here hold at *all* sample sizes at once.
 
 For Bernoulli trials with success probability :math:`p`, :math:`s` successes in :math:`n` trials and
-a prior Beta(a, b) that is declared before the first trial, the mixture likelihood ratio
+a mixing law :math:`w` on (0, 1), declared before the first trial, the mixture likelihood ratio
 
-.. math:: M_n(p) = \frac{B(a + s,\; b + n - s)}{B(a, b)\; p^{s} (1-p)^{n-s}}
+.. math:: M_n(p) = \frac{\int q^s (1-q)^{n-s} w(q)\, dq}{p^{s} (1-p)^{n-s}}, \qquad
+   w = 0.9\,\mathrm{Beta}(a, b) + 0.1\,\mathrm{Beta}(\tfrac12, \tfrac12),
 
 is a non-negative martingale under :math:`p` that starts at one, so that Ville's inequality gives
 :math:`P_p(\exists n: M_n(p) \ge 1/\alpha) \le \alpha`.  The set
 :math:`\{p : M_n(p) < 1/\alpha\}` is an interval around :math:`s/n`, and covers the truth at every
 :math:`n` simultaneously with probability at least :math:`1 - \alpha` (both ends together, hence
-each end alone as well).
+each end alone as well).  The centred part of the mixing law makes decisions near a target cheap
+(see `prior_for`); the spread part keeps power against truths far away from it, where a law that is
+centred at a tiny probability has no mass at all.
 
 References
 ----------
@@ -40,6 +43,9 @@ BoolArray = NDArray[np.bool_]
 Prior = tuple[float, float]
 
 _JEFFREYS: Prior = (0.5, 0.5)
+_SPREAD = 0.1  # weight of Jeffreys' law in the mixture
+_SMALLEST = 1e-9  # below it a centred law would be a point mass at zero in floating point
+_UNREACHABLE = 1e-15  # no budget resolves probabilities below it
 
 
 def check_level(level: float) -> float:
@@ -52,17 +58,27 @@ def check_level(level: float) -> float:
 def prior_for(delta: float, weight: float = 0.5) -> Prior:
     r"""A Beta prior centred at the probability that is to be decided, declared in advance.
 
-    The mean is ``delta`` and the smaller of the two shapes is ``weight``: at ``weight=1/2`` and
-    small ``delta`` this is close to :math:`\delta \chi^2_1`, which has mass at every scale below
-    and around ``delta``.  Zero failures then resolve ``delta`` after about
-    :math:`(\log(1/\alpha) + \tfrac12 \log(1 + 2 n \delta))/\delta` trials, instead of paying
-    :math:`\log n` for a prior that is spread over all of (0, 1).  Outside (0, 1) the claim is
-    trivial and Jeffreys' prior is returned.
+    The mean is ``delta`` (at least 1e-9) and the smaller of the two shapes is ``weight``: at
+    ``weight=1/2`` and small ``delta`` this is close to :math:`\delta \chi^2_1`, which has mass at
+    every scale below and around ``delta``.  Zero failures then resolve ``delta`` after about
+    :math:`(\log(1/\alpha) + \tfrac12 \log(1 + 2 n \delta) + 0.1)/\delta` trials, instead of paying
+    :math:`\log n` for a law that is spread over all of (0, 1).  Outside (0, 1) the claim is trivial
+    and Jeffreys' law is returned.
     """
     if not 0.0 < delta < 1.0:
         return _JEFFREYS
-    smaller = min(delta, 1.0 - delta)
-    return weight * delta / smaller, weight * (1.0 - delta) / smaller
+    centre = max(delta, _SMALLEST)
+    smaller = min(centre, 1.0 - centre)
+    return weight * centre / smaller, weight * (1.0 - centre) / smaller
+
+
+def _log_mixture(s: FloatArray, n: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
+    """The logarithm of the numerator of the mixture martingale."""
+    half = _JEFFREYS[0]
+    centred = betaln(a + s, b + n - s) - betaln(a, b)
+    spread = betaln(half + s, half + n - s) - betaln(half, half)
+    mixture = np.logaddexp(math.log1p(-_SPREAD) + centred, math.log(_SPREAD) + spread)
+    return np.asarray(mixture, dtype=np.float64)
 
 
 def log_evidence(
@@ -75,8 +91,8 @@ def log_evidence(
     """
     s, n_, p_ = (np.asarray(v, dtype=np.float64) for v in (successes, n, p))
     a, b = (np.asarray(v, dtype=np.float64) for v in prior)
-    mixture = betaln(a + s, b + n_ - s) - betaln(a, b)
-    return np.asarray(mixture - xlogy(s, p_) - xlog1py(n_ - s, -p_), dtype=np.float64)
+    likelihood = xlogy(s, p_) + xlog1py(n_ - s, -p_)
+    return np.asarray(_log_mixture(s, n_, a, b) - likelihood, dtype=np.float64)
 
 
 def exceeds(
@@ -120,7 +136,8 @@ def confidence_sequence(
     ----------
     successes, n : counts; broadcast with ``level`` and with the two shapes of ``prior``.
     level : error probability alpha of the pair of limits, hence also of each limit alone.
-    prior : shapes (a, b) of the mixing Beta law, fixed before the trials (see `prior_for`).
+    prior : shapes (a, b) of the centred part of the mixing law, fixed before the trials (see
+        `prior_for`).
 
     Returns
     -------
@@ -141,7 +158,7 @@ def confidence_sequence(
     if np.any((alpha <= 0) | (alpha >= 1)):
         raise InvalidParameter("level must lie strictly between 0 and 1")
     # Negative: the marginal likelihood never exceeds one, and alpha is below one.
-    offset = betaln(a + s, b + n_ - s) - betaln(a, b) + np.log(alpha)
+    offset = _log_mixture(s, n_, a, b) + np.log(alpha)
     lower = np.where(s > 0, _newton_end(offset, s, n_, -1.0), 0.0)
     upper = np.where(s < n_, _newton_end(offset, s, n_, 1.0), 1.0)
     return lower, upper
@@ -174,8 +191,10 @@ def trials_to_resolve(delta: float, level: float, prior: Prior | None = None) ->
     check_level(level)
     if delta >= 1.0:
         return 0
-    if not delta > 0.0:
-        raise InvalidParameter(f"delta={delta} must be positive: no budget resolves zero")
+    if not delta >= _UNREACHABLE:
+        raise InvalidParameter(
+            f"delta={delta} must be at least {_UNREACHABLE}: no budget resolves it"
+        )
     shapes = prior_for(delta) if prior is None else prior
 
     def resolved(n: int) -> bool:

@@ -1,0 +1,275 @@
+"""The three parts of the decision on universal constants, each where it alone matters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from trials.experiment import InvalidParameter
+from verify.decisions.constants import CellData, Constant, ConstantsDecision, decide_constants
+from verify.evidence import Verdict
+
+C = Constant(name="c", low=1e-2, high=1e2)
+GRID = (
+    *((m, d, "calibration") for m in (10, 20, 40) for d in (4, 8)),
+    *((m, d, "held-out") for m, d in ((640, 4), (2560, 8), (20, 128), (40, 512), (2560, 512))),
+)
+
+
+def make_cells(
+    truth: Callable[[float, float], float], n: int = 300, seed: int = 0, **changes: Any
+) -> list[CellData]:
+    """Cells whose statistic is ``truth(m, d)`` times log-normal noise of 20 per cent."""
+    rng = np.random.default_rng(seed)
+    settings = {"delta": 0.05, **changes}
+    return [
+        CellData(
+            params={"m": m, "d": d},
+            statistic=truth(m, d) * np.exp(0.2 * rng.standard_normal(n)),
+            role=role,  # type: ignore[arg-type]
+            **settings,
+        )
+        for m, d, role in GRID
+    ]
+
+
+def root(values, cell):  # type: ignore[no-untyped-def]
+    return values["c"] * math.sqrt(cell.params["d"] / cell.params["m"])
+
+
+def decide(cells: list[CellData], bound=root, constants=(C,), **changes: Any) -> ConstantsDecision:  # type: ignore[no-untyped-def]
+    settings = {"drift": {"m": "up", "d": "up"}, "level": 0.05, **changes}
+    return decide_constants(cells, constants, bound, **settings)
+
+
+def sharp(m: float, d: float) -> float:
+    return 3.0 * math.sqrt(d / m)
+
+
+def test_a_sharp_bound_is_supported_with_its_constant_recovered() -> None:
+    decision = decide(make_cells(sharp))
+    assert decision.verdict is Verdict.SUPPORTED
+    assert decision.witness is None
+    calibration = decision.calibration
+    assert calibration is not None
+    # The 95 % quantile of the noise is exp(0.2 * 1.645) = 1.39; the worst of six cells is above it.
+    assert 3 * 1.3 < calibration.fitted["c"] < 3 * 1.7
+    assert calibration.frozen["c"] == pytest.approx(2 * calibration.fitted["c"])
+    assert dict(decision.extrapolation) == pytest.approx({"m": 64.0, "d": 64.0, "jointly": 64.0})
+    drift = decision.drift
+    assert drift is not None
+    assert all(abs(s.growth) < 0.05 for s in drift.slopes)
+    assert len(drift.kappa) == len(GRID)
+    assert [t.title for t in decision.tables()]
+
+
+def test_a_conservative_bound_is_supported_too() -> None:
+    """A truth that falls faster than the bound: slopes are negative, which is no growth."""
+    assert decide(make_cells(lambda m, d: d**0.5 / m)).verdict is Verdict.SUPPORTED
+
+
+def test_an_empty_box_refutes_with_the_cell_that_empties_it() -> None:
+    def truth(m: float, d: float) -> float:
+        return sharp(m, d) * (100 if (m, d) == (20, 128) else 1)
+
+    decision = decide(make_cells(truth))
+    assert decision.verdict is Verdict.REFUTED
+    assert decision.witness is not None
+    assert dict(decision.witness.params) == {"m": 20, "d": 128}
+    assert decision.witness.observed > decision.witness.bound
+
+
+def test_a_missing_factor_refutes_by_extrapolation_and_drift_in_that_parameter() -> None:
+    def no_dimension(values, cell):  # type: ignore[no-untyped-def]
+        return values["c"] / math.sqrt(cell.params["m"])
+
+    wide = Constant(name="c", low=1e-2, high=1e4)
+    decision = decide(make_cells(sharp), no_dimension, (wide,))
+    assert decision.verdict is Verdict.REFUTED
+    assert decision.feasibility is not None
+    assert all(decision.feasibility.feasible)
+    assert decision.drift is not None
+    growing = {s.name: s for s in decision.drift.slopes}
+    assert growing["d"].status == "grows"
+    assert growing["d"].lower < 0.5 < growing["d"].upper
+    assert growing["m"].status == "flat"
+    assert "as d goes up" in decision.summary
+    # With the declared direction reversed the growth is not in question and nothing refutes.
+    other_way = decide(make_cells(sharp), no_dimension, (wide,), drift={"d": "down"})
+    assert other_way.verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_constant_to_choose_is_refuted_only_when_every_choice_is() -> None:
+    """Choice 1 fails at large m and choice 2 at large d: together they empty the grid."""
+
+    def cells(spared: float) -> list[CellData]:
+        out = []
+        for g in (1.0, 2.0):
+
+            def truth(m: float, d: float, g: float = g) -> float:
+                bad = (m >= 640 and d < 100) if g == 1.0 else (d >= 128 and m < 100)
+                return sharp(m, d) * (1000 if bad and g != spared else 1)
+
+            out += make_cells(truth, choice={"g": g})
+        return out
+
+    constants = (C, Constant(name="g", low=0.5, high=4, generous="choose", grid=(1.0, 2.0)))
+    refuted = decide(cells(spared=0.0), constants=constants)
+    assert refuted.verdict is Verdict.REFUTED
+    assert refuted.feasibility is not None
+    assert len(refuted.feasibility.witness) == 2
+    assert refuted.witness is not None
+    assert len(refuted.witness.params["cells"]) == 2
+    spared = decide(cells(spared=2.0), constants=constants)
+    assert spared.feasibility is not None
+    assert spared.feasibility.feasible == (False, True)
+    assert spared.verdict is not Verdict.REFUTED
+
+
+def test_the_choice_is_made_on_the_calibration_cells() -> None:
+    cells = []
+    for g in (1.0, 2.0, 4.0):
+        cells += make_cells(lambda m, d, g=g: sharp(m, d) * (1 + abs(g - 2)), choice={"g": g})
+    constants = (C, Constant(name="g", low=0.5, high=4, generous="choose", grid=(1.0, 2.0, 4.0)))
+    decision = decide(cells, constants=constants)
+    assert decision.calibration is not None
+    assert dict(decision.calibration.choice) == {"g": 2.0}
+    assert decision.verdict is Verdict.SUPPORTED
+
+
+def test_held_out_trials_never_reach_the_constants() -> None:
+    calm = decide(make_cells(sharp)).calibration
+    cells = [
+        c
+        if c.role == "calibration"
+        else CellData(params=c.params, statistic=c.statistic * 7, delta=c.delta, role="held-out")
+        for c in make_cells(sharp)
+    ]
+    assert decide(cells).calibration == calm
+
+
+def test_two_terms_are_both_calibrated_where_they_rule() -> None:
+    def truth(m: float, d: float) -> float:
+        return 2.0 / m + 0.5 * d / m**2
+
+    def bound(values, cell):  # type: ignore[no-untyped-def]
+        m, d = cell.params["m"], cell.params["d"]
+        return values["a"] / m + values["b"] * d / m**2
+
+    constants = tuple(Constant(name=name, low=1e-3, high=1e3) for name in "ab")
+    decision = decide(make_cells(truth), bound, constants)
+    assert decision.calibration is not None
+    fitted = decision.calibration.fitted
+    # 1.39 is the noise's 95 % quantile; d / m is at most 0.8 in the calibration cells, so that b is
+    # seen there through a term that never rules.
+    assert 2.0 * 1.2 < fitted["a"] < 2.0 * 1.8
+    assert 0.5 * 0.7 < fitted["b"] < 0.5 * 3.0
+    assert decision.verdict is Verdict.SUPPORTED
+
+
+def test_cells_outside_the_assumptions_say_nothing_and_none_inside_is_vacuous() -> None:
+    """An assumption d <= m / C is met by fewest cells at its generous (largest) constant."""
+
+    def truth(m: float, d: float) -> float:
+        return sharp(m, d) * (1000 if d > m else 1)
+
+    hidden = Constant(name="C", low=0.1, high=1.0)
+
+    def inside(values, cell):  # type: ignore[no-untyped-def]
+        return cell.params["d"] * values["C"] <= cell.params["m"]
+
+    plain = decide(make_cells(truth))
+    assert plain.verdict is Verdict.REFUTED
+    limited = decide(make_cells(truth), constants=(C, hidden), assumption=inside, tighten=("c",))
+    assert limited.verdict is not Verdict.REFUTED
+    assert limited.notes
+    assert limited.calibration is not None
+    assert limited.calibration.frozen["C"] == 1.0
+    nowhere = decide(make_cells(truth), assumption=lambda values, cell: False)
+    assert nowhere.verdict is Verdict.VACUOUS
+    assert decide(make_cells(sharp, delta=1.5)).verdict is Verdict.VACUOUS
+
+
+def test_a_bound_above_the_trivial_one_everywhere_is_vacuous() -> None:
+    cells = make_cells(sharp)
+    assert decide(cells, trivial=lambda cell: 1e-3).verdict is Verdict.VACUOUS
+    assert decide(cells, trivial=lambda cell: 1e3).verdict is Verdict.SUPPORTED
+
+
+def test_failed_trials_violate_any_bound() -> None:
+    cells = make_cells(sharp)
+    broken = cells[-1].statistic.copy()
+    broken[::3] = np.nan
+    cells[-1] = CellData(params=cells[-1].params, statistic=broken, delta=0.05, role="held-out")
+    decision = decide(cells)
+    assert decision.verdict is Verdict.REFUTED
+    assert decision.feasibility is not None
+    assert decision.feasibility.rows[-1].n_failed == 100
+    assert decision.drift is not None
+    assert "infinite" in decision.drift.reason
+
+
+def test_support_needs_extrapolation_resolution_and_an_identified_drift() -> None:
+    near = [c for c in make_cells(sharp) if c.params["m"] < 100]
+    decision = decide(near)
+    assert decision.verdict is Verdict.INCONCLUSIVE
+    assert "do not reach 4-fold in m, jointly" in decision.summary
+    tiny = decide(make_cells(sharp, delta=1e-9))
+    assert tiny.verdict is Verdict.INCONCLUSIVE
+    assert "failure-free" in tiny.summary
+    stated = decide(make_cells(sharp, delta=1e-9), resolution=0.02)
+    assert stated.verdict is Verdict.SUPPORTED
+    assert "stated resolution" in stated.summary
+    few = [c for c in make_cells(sharp) if (c.params["m"], c.params["d"]) in {(10, 4), (640, 4)}]
+    assert decide(few).verdict is Verdict.INCONCLUSIVE
+
+
+def test_per_trial_bounds_and_failure_probabilities_with_constants_are_used() -> None:
+    rng = np.random.default_rng(5)
+    cells = []
+    for m, _, role in GRID:
+        before = rng.uniform(1, 100, 300)
+        cells.append(
+            CellData(
+                params={"m": m},
+                statistic=0.4 * before * np.exp(0.1 * rng.standard_normal(300)),
+                delta=math.nan,
+                role=role,  # type: ignore[arg-type]
+                covariates={"before": before},
+            )
+        )
+
+    def bound(values, cell):  # type: ignore[no-untyped-def]
+        return values["c"] * cell.covariates["before"]
+
+    decision = decide(
+        cells, bound, drift={"m": "up"}, failure=lambda values, cell: 0.1 / values["c"] ** 0.0
+    )
+    assert decision.verdict is Verdict.SUPPORTED
+    assert decision.calibration is not None
+    assert 0.4 < decision.calibration.fitted["c"] < 0.6
+
+
+def test_mistaken_declarations_are_refused() -> None:
+    cells = make_cells(sharp)
+    with pytest.raises(InvalidParameter, match="declare it 'choose'"):
+        decide(cells, constants=(Constant(name="c", low=1e-2, high=1e2, generous="low"),))
+    with pytest.raises(InvalidParameter, match="at least one held-out cell"):
+        decide([c for c in cells if c.role == "calibration"])
+    with pytest.raises(InvalidParameter, match="not on the declared grid"):
+        decide(make_cells(sharp, choice={"g": 1.0}))
+    with pytest.raises(InvalidParameter, match="not constants to tighten"):
+        decide(cells, tighten=("z",))
+    with pytest.raises(InvalidParameter, match="slack"):
+        decide(cells, slack=0.5)
+    with pytest.raises(InvalidParameter, match="not a number"):
+        decide(cells, bound=lambda values, cell: math.nan)
+    for bad in ({"low": 0.0, "high": 1.0}, {"low": 2.0, "high": 1.0}):
+        with pytest.raises(InvalidParameter, match="box"):
+            Constant(name="c", **bad)
+    with pytest.raises(InvalidParameter, match="needs a grid"):
+        Constant(name="c", low=1.0, high=2.0, generous="choose")

@@ -1,0 +1,112 @@
+"""Verdicts on probabilities: what refutes, what supports, what is left open and why."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trials.experiment import InvalidParameter
+from verify.decisions.probability import decide_exact_probability, decide_probability
+from verify.decisions.sequences import trials_to_resolve
+from verify.evidence import Verdict
+
+
+def test_one_clear_cell_refutes_and_is_the_worst() -> None:
+    decision = decide_probability([1, 60, 0], 1000, 0.02, 0.05)
+    assert decision.verdict is Verdict.REFUTED
+    assert decision.worst == 1
+    assert [c.status for c in decision.cells] == ["below", "above", "below"]
+    assert decision.cells[1].lower > 0.02
+
+
+def test_support_needs_every_cell() -> None:
+    assert decide_probability([0, 0], 1000, 0.02, 0.05).verdict is Verdict.SUPPORTED
+    decision = decide_probability([0, 19], 1000, 0.02, 0.05)
+    assert decision.verdict is Verdict.INCONCLUSIVE
+    assert decision.unresolved == (1,)
+    assert "too close" in decision.cells[1].reason
+
+
+def test_a_budget_that_cannot_resolve_delta_is_told_what_it_takes() -> None:
+    decision = decide_probability(0, 100, 1e-4, 0.05)
+    assert decision.verdict is Verdict.INCONCLUSIVE
+    assert str(trials_to_resolve(1e-4, 0.05)) in decision.summary
+
+
+def test_a_stated_resolution_supports_to_that_resolution_and_says_so() -> None:
+    decision = decide_probability(0, 1000, 1e-30, 0.05, resolution=0.01)
+    assert decision.verdict is Verdict.SUPPORTED
+    assert "stated resolution 0.01" in decision.summary
+    # It loosens support only: a cell far above delta still refutes, below the resolution too.
+    assert decide_probability(3, 1000, 1e-30, 0.05, resolution=0.01).verdict is Verdict.REFUTED
+
+
+def test_failed_trials_are_bad_trials() -> None:
+    decision = decide_probability(0, 1000, 0.02, 0.05, failed_counts=60)
+    assert decision.verdict is Verdict.REFUTED
+    assert decision.cells[0].n_bad == decision.cells[0].n_failed == 60
+
+
+def test_delta_of_one_everywhere_is_vacuous_and_elsewhere_takes_no_share_of_the_level() -> None:
+    assert decide_probability([5, 9], 10, [1.0, 3.0], 0.05).verdict is Verdict.VACUOUS
+    alone = decide_probability([40], 1000, 0.02, 0.05)
+    padded = decide_probability([40, 900, 900], 1000, [0.02, 1.0, 1.0], 0.05)
+    assert padded.cells[0].lower == pytest.approx(alone.cells[0].lower, rel=1e-12)
+    assert padded.verdict is alone.verdict is Verdict.REFUTED
+
+
+def test_zero_delta_is_refuted_by_one_bad_trial_and_never_supported() -> None:
+    assert decide_probability(1, 1000, 0.0, 0.05).verdict is Verdict.REFUTED
+    decision = decide_probability(0, 1000, 0.0, 0.05)
+    assert decision.verdict is Verdict.INCONCLUSIVE
+    assert "no number of trials resolves" in decision.summary
+
+
+def test_no_trials_decide_nothing() -> None:
+    assert decide_probability(0, 0, 0.1, 0.05).verdict is Verdict.INCONCLUSIVE
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(0, 500), st.floats(0, 1.2)), min_size=1, max_size=6),
+    st.floats(0.001, 0.2),
+)
+def test_the_verdict_follows_from_the_printed_limits(
+    cells: list[tuple[int, float]], level: float
+) -> None:
+    bad, delta = (np.array(v) for v in zip(*cells, strict=True))
+    decision = decide_probability(bad, 500, delta, level)
+    live = [c for c in decision.cells if c.delta < 1]
+    if any(c.lower > c.delta + 1e-12 for c in live):
+        assert decision.verdict is Verdict.REFUTED
+    elif not live:
+        assert decision.verdict is Verdict.VACUOUS
+    elif all(c.upper < c.delta - 1e-12 for c in live):
+        assert decision.verdict is Verdict.SUPPORTED
+    results = decision.cell_results([{"cell": i} for i in range(len(cells))])
+    assert [r.bound for r in results] == [c.delta for c in decision.cells]
+    assert {r.verdict for r in results} <= {str(v) for v in Verdict}
+
+
+def test_bad_counts_are_refused() -> None:
+    for bad, n, delta in ((11, 10, 0.1), (-1, 10, 0.1), (1, 10, -0.1), (1, 10, np.nan)):
+        with pytest.raises(InvalidParameter):
+            decide_probability(bad, n, delta, 0.05)
+    with pytest.raises(InvalidParameter, match="at least one cell"):
+        decide_probability([], [], [], 0.05)
+
+
+def test_an_exact_probability_is_refuted_from_both_sides_and_supported_by_equivalence() -> None:
+    n = 200_000
+    assert decide_exact_probability(20_000, n, 0.1, 0.05).verdict is Verdict.SUPPORTED
+    assert decide_exact_probability(21_500, n, 0.1, 0.05).verdict is Verdict.REFUTED
+    assert decide_exact_probability(18_500, n, 0.1, 0.05).verdict is Verdict.REFUTED
+    assert decide_exact_probability(20, 200, 0.1, 0.05).verdict is Verdict.INCONCLUSIVE
+    assert decide_exact_probability(n, n, 1.0, 0.05).verdict is Verdict.SUPPORTED
+    assert decide_exact_probability(n - 1, n, 1.0, 0.05).verdict is Verdict.REFUTED
+    two = decide_exact_probability([20_000, 21_500], n, 0.1, 0.05)
+    assert two.worst == 1
+    with pytest.raises(InvalidParameter, match="at most 1"):
+        decide_exact_probability(1, 10, 1.5, 0.05)

@@ -1,0 +1,139 @@
+"""Power laws against the HC3 formula written out; contraction read between burn-in and floor."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+from trials.experiment import InvalidParameter
+from verify.decisions.rates import contraction_factor, decide_rate, fit_power_law
+from verify.evidence import Verdict
+
+
+def test_exponents_and_errors_are_those_of_the_sandwich_written_out() -> None:
+    rng = np.random.default_rng(0)
+    m, d = np.exp(rng.uniform(0, 5, (2, 14)))
+    y = 2.5 * m**-0.5 * d**0.75 * np.exp(0.1 * rng.standard_normal(14))
+    fit = fit_power_law(y, {"m": m, "d": d}, level=0.1)
+    x = np.column_stack([np.ones(14), np.log(m), np.log(d)])
+    bread = np.linalg.inv(x.T @ x)
+    beta = bread @ x.T @ np.log(y)
+    e = (np.log(y) - x @ beta) / (1 - np.einsum("ij,jk,ik->i", x, bread, x))
+    cov = bread @ (x.T * e**2) @ x @ bread
+    assert fit.exponents == pytest.approx(beta[1:])
+    assert fit.se == pytest.approx(np.sqrt(np.diag(cov))[1:])
+    half = student.isf(0.1 / 4, 11) * np.sqrt(np.diag(cov))[1:]  # two exponents, two sides
+    assert fit.lower == pytest.approx(beta[1:] - half)
+    assert fit.upper == pytest.approx(beta[1:] + half)
+    assert fit.limits("m", 0.1, family=2) == pytest.approx((fit.lower[0], fit.upper[0]))
+    assert fit.predict({"m": 1.0, "d": 1.0}) == pytest.approx(math.exp(beta[0]))
+
+
+def test_an_exact_power_law_is_recovered_whatever_the_weights() -> None:
+    m, d = np.meshgrid([1.0, 10, 100], [2.0, 8, 32])
+    m, d = m.ravel(), d.ravel()
+    y = 7 * m**-1.5 * d**0.25
+    for se in (None, np.linspace(0.1, 2, 9)):
+        fit = fit_power_law(y, {"m": m, "d": d}, se_log=se)
+        assert fit.exponents == pytest.approx((-1.5, 0.25))
+        assert fit.r_squared == pytest.approx(1.0)
+
+
+def test_an_exponent_that_one_cell_alone_determines_has_no_finite_error() -> None:
+    m = np.array([1.0, 2, 4, 8, 1])
+    d = np.array([1.0, 1, 1, 1, 9])
+    fit = fit_power_law(m**-0.5 * d, {"m": m, "d": d})
+    assert fit.max_leverage == pytest.approx(1.0)
+    assert all(math.isinf(se) for se in fit.se)
+    assert decide_rate(fit.limits("d", 0.05), 5.0).verdict is Verdict.INCONCLUSIVE
+
+
+def test_designs_that_identify_nothing_are_refused() -> None:
+    m = np.array([1.0, 2, 4, 8])
+    with pytest.raises(InvalidParameter, match="independently"):
+        fit_power_law(m, {"m": m, "m_sq": m**2})
+    with pytest.raises(InvalidParameter, match="n_cells=2 must exceed"):
+        fit_power_law(m[:2], {"m": m[:2]})
+    with pytest.raises(InvalidParameter, match="y must be a vector of positive"):
+        fit_power_law(-m, {"m": m})
+
+
+@pytest.mark.parametrize(
+    ("limits", "side", "verdict"),
+    [
+        ((-0.55, -0.45), "equals", Verdict.SUPPORTED),
+        ((-0.65, -0.45), "equals", Verdict.INCONCLUSIVE),
+        ((-0.9, -0.7), "equals", Verdict.REFUTED),
+        ((-0.9, -0.7), "at most", Verdict.SUPPORTED),
+        ((-0.9, -0.7), "at least", Verdict.REFUTED),
+        ((-0.3, -0.2), "at most", Verdict.REFUTED),
+        ((-0.3, -0.2), "at least", Verdict.SUPPORTED),
+        ((-math.inf, math.inf), "at most", Verdict.INCONCLUSIVE),
+    ],
+)
+def test_limits_decide_by_lying_inside_or_outside_the_band(limits, side, verdict) -> None:  # type: ignore[no-untyped-def]
+    assert decide_rate(limits, -0.5, side, margin=0.1).verdict is verdict
+
+
+def test_unordered_limits_are_refused() -> None:
+    with pytest.raises(InvalidParameter, match="must be ordered"):
+        decide_rate((1.0, 0.0), 0.5)
+    with pytest.raises(InvalidParameter, match="margin=-1 must be"):
+        decide_rate((0.0, 1.0), 0.5, margin=-1)
+
+
+def _trajectories(factor: float, floor: float, burn_in: int = 0, steps: int = 20) -> np.ndarray:
+    rng = np.random.default_rng(3)
+    e = np.ones((60, steps + 1))
+    for t in range(steps):
+        rho = 0.95 if t < burn_in else factor
+        e[:, t + 1] = rho * e[:, t] * np.exp(0.05 * rng.standard_normal(60)) + floor
+    return e
+
+
+@pytest.mark.parametrize("factor", [0.2, 0.5, 0.8])
+def test_the_factor_is_read_between_burn_in_and_floor(factor: float) -> None:
+    errors = _trajectories(factor, floor=1e-4, burn_in=4, steps=60)
+    fit = contraction_factor(errors)
+    assert fit.resolved
+    assert fit.start >= 4
+    assert np.median(errors[:, fit.stop]) > 15 * fit.floor
+    assert fit.lower <= factor <= fit.upper
+    # The floor's e_inf is 1e-4 / (1 - factor).
+    assert fit.floor == pytest.approx(1e-4 / (1 - factor), rel=0.15)
+    assert len(fit.steps) == fit.stop - fit.start
+    naive = (errors[:, -1] / errors[:, 0]) ** (1 / 60)  # what ignoring both would read
+    assert naive.mean() > fit.upper
+
+
+def test_a_known_floor_of_zero_uses_the_whole_path() -> None:
+    errors = 0.5 ** np.arange(8.0) * np.ones((10, 1))
+    fit = contraction_factor(errors, floor=0.0)
+    assert (fit.start, fit.stop) == (0, 7)
+    assert fit.lower == pytest.approx(0.5) == fit.upper
+
+
+def test_no_factor_is_read_from_a_floor_or_from_a_burn_in_or_from_too_few_trials() -> None:
+    flat = contraction_factor(np.ones((20, 10)))
+    assert not flat.resolved
+    assert "above" in flat.reason
+    slowing = np.cumprod(np.r_[1.0, np.linspace(0.05, 0.9, 9)]) * np.ones((20, 1))
+    assert "burn-in" in contraction_factor(slowing, floor=0.0, settle=0.01).reason
+    few = contraction_factor(np.full((5, 4), np.nan))
+    assert few.n_failed == 5
+    assert few.log_limits() == (-math.inf, math.inf)
+    with pytest.raises(InvalidParameter, match="shape"):
+        contraction_factor(np.ones(3))
+
+
+def test_failed_trials_are_counted_and_exact_convergence_opens_the_lower_limit() -> None:
+    errors = _trajectories(0.5, floor=0.0, steps=6)
+    errors[0, 3:] = np.inf
+    fit = contraction_factor(errors, floor=0.0)
+    assert fit.n_failed == 1
+    assert fit.lower > 0
+    errors[1, 2:] = 0.0
+    assert contraction_factor(errors, floor=0.0).lower == 0.0

@@ -1,0 +1,162 @@
+"""The search finds planted counterexamples, shrinks them, and is not fooled by rounding."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import pytest
+
+from trials.experiment import InvalidParameter
+from verify.decisions.search import (
+    Choice,
+    Interval,
+    IntRange,
+    LogInterval,
+    search_counterexample,
+)
+
+
+def test_a_false_inequality_gives_a_confirmed_small_counterexample() -> None:
+    # False claim: x^2 k <= 40 + k for all x in [0, 10], k in 1..100.
+    result = search_counterexample(
+        lambda p: p["x"] ** 2 * p["k"] - 40 - p["k"],
+        {"x": Interval(0, 10), "k": IntRange(1, 100)},
+        budget=400,
+        seed=1,
+        recheck=lambda p: mpmath.mpf(p["x"]) ** 2 * p["k"] - 40 - p["k"],
+    )
+    assert result.found
+    assert result.witness is not None
+    x, k = result.witness["x"], result.witness["k"]
+    assert x**2 * k > 40 + k
+    assert k == 1 or x <= 2.0  # shrunk: the least k, or a small x
+    assert float(f"{x:.2g}") == x
+    assert result.rechecked is not None
+    assert float(result.rechecked) > 0
+    assert "counterexample at" in result.summary
+
+
+def test_a_true_inequality_survives_and_reports_how_tight_it_is() -> None:
+    # AM-GM, with equality at a = b; the largest violation is zero up to rounding.
+    def violation(p: dict[str, float]) -> float:
+        return 2 * math.sqrt(p["a"] * p["b"]) / (p["a"] + p["b"]) - 1
+
+    def exactly(p: dict[str, float]) -> mpmath.mpf:
+        a, b = mpmath.mpf(p["a"]), mpmath.mpf(p["b"])
+        return 2 * mpmath.sqrt(a * b) / (a + b) - 1
+
+    domain = {"a": LogInterval(1e-5, 1e5), "b": LogInterval(1e-5, 1e5)}
+    result = search_counterexample(violation, domain, 1500, 2, recheck=exactly)
+    assert not result.found
+    assert result.witness is None
+    assert -1e-6 < result.largest <= 0
+    assert result.largest_at is not None
+    assert result.largest_at["a"] == pytest.approx(result.largest_at["b"], rel=1e-2)
+    assert set(result.by_method) == {
+        "corners",
+        "sobol",
+        "differential evolution",
+        "nelder-mead",
+        "hypothesis",
+    }
+    assert result.n_evaluations == sum(result.by_method.values())
+    assert f"no counterexample in {result.n_evaluations} searches" in result.summary
+
+
+def test_rounding_is_not_mistaken_for_refutation() -> None:
+    # (1 + x) - 1 - x is zero; in floating point it is often positive.
+    def violation(p: dict[str, float]) -> float:
+        return ((1 + p["x"]) - 1) - p["x"]
+
+    domain = {"x": LogInterval(1e-12, 1e-3)}
+    careless = search_counterexample(violation, domain, 200, 3, tolerance=0.0)
+    assert careless.found
+    careful = search_counterexample(
+        violation, domain, 200, 3, recheck=lambda p: (1 + mpmath.mpf(p["x"])) - 1 - p["x"]
+    )
+    assert not careful.found
+    assert careful.n_rounding > 0
+    # Without a re-check the default tolerance absorbs rounding.
+    assert not search_counterexample(violation, domain, 200, 3).found
+
+
+def test_an_optimiser_finds_what_random_points_miss() -> None:
+    # A smooth hill that rises above zero only within 1e-4 of an interior point.
+    def violation(p: dict[str, float]) -> float:
+        return 1e-8 - (p["x"] - 0.3123456) ** 2 - (p["y"] - 0.7654321) ** 2
+
+    domain = {"x": Interval(0, 1), "y": Interval(0, 1)}
+    result = search_counterexample(violation, domain, 3000, 4, tolerance=0.0)
+    assert result.found
+    assert result.by_method["differential evolution"] > 0
+
+
+def test_hypothesis_finds_what_no_smooth_search_can() -> None:
+    result = search_counterexample(
+        lambda p: 1.0 if (p["n"] == 0 and p["flip"]) else -1.0,
+        {"n": IntRange(-(10**9), 10**9), "flip": Choice((False, True))},
+        budget=600,
+        seed=5,
+    )
+    assert result.found
+    assert dict(result.witness or {}) == {"n": 0, "flip": True}
+
+
+def test_the_same_seed_gives_the_same_search() -> None:
+    def run(seed: int):  # type: ignore[no-untyped-def]
+        return search_counterexample(
+            lambda p: -abs(p["x"] - 0.123) - 1e-3 * p["n"],
+            {"x": Interval(0, 1), "n": IntRange(1, 1000, log=True)},
+            budget=300,
+            seed=seed,
+        )
+
+    assert run(6) == run(6)
+    assert run(6).largest_at != run(7).largest_at
+
+
+def test_constraints_and_undefined_points_are_counted_and_never_witnesses() -> None:
+    result = search_counterexample(
+        lambda p: math.nan if p["x"] < 0.2 else -p["x"],
+        {"x": Interval(0, 1)},
+        budget=100,
+        seed=8,
+        constraints=lambda p: p["x"] < 0.8,
+    )
+    assert not result.found
+    assert result.n_outside > 0
+    assert result.n_undefined > 0
+    assert result.largest_at is not None
+    assert 0.2 <= result.largest_at["x"] < 0.8
+
+
+def test_every_range_reaches_both_its_ends_and_stays_inside() -> None:
+    ranges = (Interval(-2, 3), LogInterval(1e-3, 7.0), IntRange(2, 9), IntRange(1, 10**7, log=True))
+    for r in ranges:
+        values = [r.at(u / 1000) for u in range(1001)]
+        assert values == sorted(values)
+        assert (values[0], values[-1]) == (r.low, r.high)
+    assert {Choice("abc").at(u / 10) for u in range(11)} == set("abc")
+
+
+@pytest.mark.parametrize(
+    ("domain", "message"),
+    [
+        ({}, "at least one parameter"),
+        ({"x": Interval(1, 0)}, r"x: \[1, 0\] must be finite and ordered"),
+        ({"x": Interval(0, math.inf)}, "must be finite"),
+        ({"x": LogInterval(0, 1)}, "must be positive on a log scale"),
+        ({"x": Choice(())}, "at least one value"),
+    ],
+)
+def test_impossible_domains_are_refused(domain, message) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(InvalidParameter, match=message):
+        search_counterexample(lambda p: 0.0, domain, 100, 0)
+
+
+def test_a_search_that_meets_no_constraint_is_refused_instead_of_supporting() -> None:
+    with pytest.raises(InvalidParameter, match="met the constraints"):
+        search_counterexample(
+            lambda p: -1.0, {"x": Interval(0, 1)}, 50, 0, constraints=lambda p: False
+        )
