@@ -35,9 +35,9 @@ from trials.experiment import FloatArray, InvalidParameter
 
 _EPS = float(np.finfo(np.float64).eps)
 # Above this bound on the condition number of the scaled Gram matrix, QR takes over.  Below it the
-# Cholesky solution has a relative error of at most about 1e8 * eps = 2e-8, which the refinement
-# step squares away.
-_GRAM_CONDITION = 1e8
+# refined Cholesky solution has an error of about eps kappa |theta| + eps kappa^2 |residual| / |X|,
+# kappa = kappa(X) <= 1e3: the sensitivity of least squares itself.
+_GRAM_CONDITION = 1e6
 _SUFFICIENT_DECREASE = 1e-4
 _DECREMENT_SQ = 1e-24
 _MAX_HALVINGS = 60
@@ -342,7 +342,7 @@ def least_squares(X: ArrayLike, y: ArrayLike) -> LeastSquaresFit:
 
     Cholesky of the Gram matrix of the scaled columns (n >= d) or rows (n < d) with one step of
     iterative refinement; Householder QR with column pivoting where a rigorous bound on the Gram
-    matrix's condition number exceeds 1e8; SVD where the numerical rank is below min(n, d).
+    matrix's condition number exceeds 1e6; SVD where the numerical rank is below min(n, d).
 
     Parameters
     ----------
@@ -523,8 +523,12 @@ def _logistic_batch(
             if not penalised and np.min(margins) > 0.0:
                 status[b] = 2  # theta separates: the objective falls to 0 along it
                 break
+            # The curvature changes by at most a factor exp(|slope|) over the step, so margins that
+            # move by less than tol leave an error of order tol^2.  A vanishing decrement proves
+            # convergence only with a penalty: it also vanishes along a quasi-separating direction.
             small = np.dot(step_vec, step_vec) <= tol**2 * np.dot(theta[b], theta[b])
-            if t == 1.0 and (small or decrement_sq <= _DECREMENT_SQ):
+            small = small or np.max(np.abs(slope)) <= tol
+            if t == 1.0 and (small or (penalised and decrement_sq <= _DECREMENT_SQ)):
                 status[b] = 0
                 break
 
@@ -547,8 +551,9 @@ def logistic(
     l2 : the penalty c >= 0 on theta (paper: C = 1e-5); the intercept is free.
     intercept : whether to fit b.
     max_iter : Newton steps allowed, >= 1.
-    tol : stop after a full step shorter than ``tol`` times the parameter vector; as convergence is
-        quadratic the error then is of the order tol^2, or rounding.
+    tol : stop after a full step that moves the parameters by less than the fraction ``tol``, or
+        every margin by less than ``tol``; as convergence is quadratic the error then is of the
+        order tol^2, or rounding.
 
     Returns
     -------
