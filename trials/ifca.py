@@ -274,11 +274,11 @@ def run_resampled_ifca(
     )
     if n_iterations == 0:
         raise InvalidParameter("n_iterations=0 must be an integer >= 1 when data are drawn")
-    batches = draw(0)
-    n_clients = batches[0].n_clients
+    first = [draw(0)]  # drawn ahead for its number of clients; let go of once used
+    n_clients = first[0][0].n_clients
 
     def add(iteration: int, models: FloatArray, labels: IntArray, descent: FloatArray) -> None:
-        to_identify, to_descend = batches if iteration == 0 else draw(iteration)
+        to_identify, to_descend = first.pop() if first else draw(iteration)
         for batch in (to_identify, to_descend):
             _require_dimension(batch, starts)
             if batch.n_clients != n_clients:
