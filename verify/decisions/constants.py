@@ -38,7 +38,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -289,7 +289,9 @@ class _Problem:
     def ratios(self, corner: Values, cell: CellData) -> FloatArray:
         """Statistic over bound, (n_trials,); above one is a violation, as is a failed trial."""
         b = self.bound_at(corner, cell)
-        s = cell.statistic
+        s = cell.statistic  # failed trials are +inf by now
+        if b.ndim == 0 and 0.0 < b < np.inf:
+            return s / b
         with np.errstate(divide="ignore", invalid="ignore"):
             # A bound at or below zero admits only statistics at or below it.
             ratio = np.where(b > 0, s / b, np.where(s <= b, 0.0, np.inf))
@@ -360,7 +362,10 @@ def decide_constants(
     """
     check_level(level)
     everything = _Problem(
-        cells=tuple(cells),
+        cells=tuple(
+            replace(c, statistic=np.where(np.isfinite(c.statistic), c.statistic, np.inf))
+            for c in cells
+        ),
         constants=tuple(constants),
         bound=bound,
         failure=failure,

@@ -7,13 +7,17 @@ Exponents come from least squares on logarithms,
 with the HC3 covariance of MacKinnon and White (1985), which weights each squared residual by
 :math:`(1 - h_{ii})^{-2}`: it is consistent whatever the variances of the cells are, errs on the
 wide side in small designs (Long and Ervin 2000), and counts a power law's lack of fit as noise
-instead of ignoring it.  Limits use Student's t with n - q degrees of freedom and are simultaneous
-over the exponents by Bonferroni.
+instead of ignoring it.  A Student quantile with n - q degrees of freedom would still be too short
+where a few cells carry an exponent; the degrees of freedom are those of Satterthwaite for the
+quadratic form that HC3 is (Bell and McCaffrey 2002; Imbens and Kolesar 2016).  Limits are
+simultaneous over the exponents by Bonferroni.
 
 References
 ----------
 MacKinnon, J. G. and White, H. (1985). Some heteroskedasticity-consistent covariance matrix
 estimators with improved finite sample properties. Journal of Econometrics 29.
+Imbens, G. W. and Kolesar, M. (2016). Robust standard errors in small samples: some practical
+advice. Review of Economics and Statistics 98.
 Long, J. S. and Ervin, L. H. (2000). Using heteroscedasticity consistent standard errors in the
 linear regression model. The American Statistician 54.
 """
@@ -49,8 +53,8 @@ class PowerLawFit:
     se: tuple[float, ...]
     lower: tuple[float, ...]
     upper: tuple[float, ...]
+    dof: tuple[float, ...]
     log_constant: float
-    dof: int
     r_squared: float
     max_leverage: float
     level: float
@@ -58,7 +62,7 @@ class PowerLawFit:
     def limits(self, name: str, level: float, *, family: int = 1) -> tuple[float, float]:
         """Two-sided limits for one exponent at ``level`` shared by ``family`` exponents."""
         i = self.names.index(name)
-        half = _t_quantile(level / (2 * family), self.dof) * self.se[i]
+        half = _t_quantile(level / (2 * family), self.dof[i]) * self.se[i]
         return self.exponents[i] - half, self.exponents[i] + half
 
     def predict(self, x: Mapping[str, ArrayLike]) -> FloatArray:
@@ -109,14 +113,13 @@ def fit_power_law(
     if weights.shape != (n,) or not np.all(np.isfinite(weights)):
         raise InvalidParameter("se_log must hold one positive finite value a cell")
     fit = WLS(log_y, design, weights=weights).fit()
-    orthonormal = np.linalg.qr(design * np.sqrt(weights)[:, None])[0]
-    leverage = float(np.max(np.sum(orthonormal**2, axis=1)))
+    whitened = design * np.sqrt(weights)[:, None]
+    leverage, dof = _leverage_and_dof(whitened)
     beta = np.asarray(fit.params, dtype=np.float64)
-    if leverage > 1.0 - 1e-9:
-        se = np.full(q, math.inf)
-    else:
-        se = np.asarray(fit.HC3_se, dtype=np.float64)
-    half = np.zeros(q) if not names else _t_quantile(level / (2 * len(names)), n - q) * se
+    identified = float(leverage.max()) < 1.0 - 1e-9
+    se = np.asarray(fit.HC3_se, dtype=np.float64) if identified else np.full(q, math.inf)
+    tail = level / (2 * max(len(names), 1))
+    half = np.array([_t_quantile(tail, f) for f in dof]) * se
     return PowerLawFit(
         names=names,
         exponents=tuple(map(float, beta[1:])),
@@ -124,14 +127,31 @@ def fit_power_law(
         lower=tuple(map(float, (beta - half)[1:])),
         upper=tuple(map(float, (beta + half)[1:])),
         log_constant=float(beta[0]),
-        dof=n - q,
+        dof=tuple(map(float, dof[1:])),
         r_squared=float(fit.rsquared),
-        max_leverage=leverage,
+        max_leverage=float(leverage.max()),
         level=level,
     )
 
 
-def _t_quantile(tail: float, dof: int) -> float:
+def _leverage_and_dof(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r"""Leverages (n,) and, for each coefficient, the degrees of freedom of its HC3 variance (q,).
+
+    HC3 estimates the variance of coefficient j by :math:`\varepsilon^T M A M \varepsilon` with
+    the residual maker M and :math:`A = \mathrm{diag}(g_{ji}^2 / (1 - h_{ii})^2)`,
+    :math:`G = (X^T X)^{-1} X^T`; its degrees of freedom under equal variances are
+    :math:`(\mathrm{tr}\, MA)^2 / \mathrm{tr}(MAMA)`, and never more than n - q.
+    """
+    n, q = x.shape
+    inverse = np.linalg.pinv(x)
+    maker = np.eye(n) - x @ inverse
+    leverage = 1.0 - np.diag(maker)
+    a = (inverse / np.maximum(1.0 - leverage, 1e-9)) ** 2
+    dof = (a @ np.diag(maker)) ** 2 / np.einsum("ji,ik,jk->j", a, maker**2, a)
+    return leverage, np.clip(dof, 1.0, n - q)
+
+
+def _t_quantile(tail: float, dof: float) -> float:
     """The upper ``tail`` quantile of Student's t."""
     return -float(stdtrit(dof, tail))
 

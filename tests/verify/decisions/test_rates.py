@@ -25,7 +25,14 @@ def test_exponents_and_errors_are_those_of_the_sandwich_written_out() -> None:
     cov = bread @ (x.T * e**2) @ x @ bread
     assert fit.exponents == pytest.approx(beta[1:])
     assert fit.se == pytest.approx(np.sqrt(np.diag(cov))[1:])
-    half = student.isf(0.1 / 4, 11) * np.sqrt(np.diag(cov))[1:]  # two exponents, two sides
+    # Satterthwaite: HC3's variance of beta_j is e' A e over residuals e = M eps, by traces.
+    maker = np.eye(14) - x @ bread @ x.T
+    dof = []
+    for j in (1, 2):
+        form = maker @ np.diag((bread @ x.T)[j] ** 2 / np.diag(maker) ** 2) @ maker
+        dof.append(np.trace(form) ** 2 / np.trace(form @ form))
+    assert fit.dof == pytest.approx(dof)
+    half = student.isf(0.1 / 4, dof) * np.sqrt(np.diag(cov))[1:]  # two exponents, two sides
     assert fit.lower == pytest.approx(beta[1:] - half)
     assert fit.upper == pytest.approx(beta[1:] + half)
     assert fit.limits("m", 0.1, family=2) == pytest.approx((fit.lower[0], fit.upper[0]))
