@@ -80,7 +80,8 @@ def gradient_step(
     for j in range(k):
         scale = 2.0 * gamma[j] / (float(m) * n)
         spread = 0.0
-        theta_new[j] = theta[j]
+        for c in range(d):
+            theta_new[j, c] = theta[j, c]
         for a in range(k):
             if counts[a, j] == 0:
                 continue
@@ -105,6 +106,24 @@ def gradient_step(
 
 
 @njit(cache=True, nogil=True)
+def _dot(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    total = 0.0
+    for i in range(x.size):  # a loop: an array expression costs a second of compilation
+        total += x[i] * y[i]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _bounded(theta: NDArray[np.float64]) -> bool:
+    """Whether squared lengths, which enter the margins, stay finite; False on NaN."""
+    for i in range(theta.shape[0]):
+        for c in range(theta.shape[1]):
+            if not abs(theta[i, c]) < 1e150:
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True)
 def _reembed(theta: NDArray[np.float64], outside: NDArray[np.float64], n_fixed: int) -> None:
     """Rotate ``[theta[:, n_fixed:], outside]`` (k, 2k) back into the k coordinates of ``theta``.
 
@@ -112,19 +131,23 @@ def _reembed(theta: NDArray[np.float64], outside: NDArray[np.float64], n_fixed: 
     """
     k = theta.shape[0]
     rows = np.empty((k, 2 * k))
-    rows[:, :k] = theta[:, n_fixed:]
-    rows[:, k:] = outside
-    theta[:, n_fixed:] = 0.0
     for i in range(k):
-        length = math.sqrt(np.sum(rows[i] * rows[i]))
+        for c in range(k):
+            rows[i, c] = theta[i, n_fixed + c]
+            rows[i, k + c] = outside[i, c]
+            theta[i, n_fixed + c] = 0.0
+    for i in range(k):
+        length = math.sqrt(_dot(rows[i], rows[i]))
         theta[i, n_fixed + i] = length
         if length == 0.0:
             continue
-        rows[i] /= length
+        for c in range(2 * k):
+            rows[i, c] /= length
         for j in range(i + 1, k):
-            overlap = np.sum(rows[i] * rows[j])
+            overlap = _dot(rows[i], rows[j])
             theta[j, n_fixed + i] = overlap
-            rows[j] -= overlap * rows[i]
+            for c in range(2 * k):
+                rows[j, c] -= overlap * rows[i, c]
 
 
 @njit(cache=True, nogil=True)
@@ -135,7 +158,10 @@ def _write_errors(
     out: NDArray[np.float64],
 ) -> None:
     for j in range(out.size):
-        out[j] = math.sqrt(np.sum((theta[j] - theta_star[j]) ** 2) + np.sum(outside[j] ** 2))
+        total = _dot(outside[j], outside[j])
+        for c in range(theta.shape[1]):
+            total += (theta[j, c] - theta_star[j, c]) ** 2
+        out[j] = math.sqrt(total)
 
 
 @njit(cache=True, nogil=True)
@@ -173,18 +199,23 @@ def trajectories(
     """
     n_trials, k, width = theta.shape
     n_steps = moved.shape[1]
-    m = sizes.sum()
+    m = 0
+    for size in sizes:
+        m += size
     counts = np.empty((k, k), np.int64)
     theta_new = np.empty((k, width))
     outside = np.empty((k, k))
     for trial in range(n_trials):
-        outside[:] = 0.0
+        for i in range(k):
+            for j in range(k):
+                outside[i, j] = 0.0
         _write_errors(theta[trial], theta_star[trial], outside, errors[trial, 0])
         for step in range(n_steps):
-            # squared lengths enter the margins: beyond 1e150 they are no longer finite
-            if not np.all(np.abs(theta[trial]) < 1e150):
-                errors[trial, step + 1 :] = math.nan
-                moved[trial, step:] = math.nan
+            if not _bounded(theta[trial]):
+                for t in range(step, n_steps):
+                    for j in range(k):
+                        errors[trial, t + 1, j] = math.nan
+                        moved[trial, t, j] = math.nan
                 break
             if not label_counts(
                 theta[trial], theta_star[trial], sizes, sigma, n, max_candidates, rng, counts
@@ -204,9 +235,13 @@ def trajectories(
                 outside,
             )
             for j in range(k):
-                moved[trial, step, j] = counts[:, j].sum() - counts[j, j]
+                moved[trial, step, j] = -counts[j, j]
+                for a in range(k):
+                    moved[trial, step, j] += counts[a, j]
             _write_errors(theta_new, theta_star[trial], outside, errors[trial, step + 1])
-            theta[trial] = theta_new
+            for j in range(k):
+                for c in range(width):
+                    theta[trial, j, c] = theta_new[j, c]
             if width < d:
                 _reembed(theta[trial], outside, n_fixed)
     return _OK

@@ -112,9 +112,9 @@ def _conditional_factor(
     a11 = math.sqrt(minus * (a + minus) / both)
     a01 = c * math.sqrt(minus / ((a + minus) * both))
     a10 = c * math.sqrt(plus / ((b + plus) * both))
-    factor[:] = 0.0
     factor[0, 0], factor[0, 1], factor[1, 0], factor[1, 1] = a00, a01, a10, a11
     for i in range(2, k):
+        factor[0, i] = factor[1, i] = 0.0
         with_own, with_rival = cov[order[i], own], cov[order[i], rival]
         factor[i, 0] = (with_own * a00 - with_rival * a10) / plus
         factor[i, 1] = (with_rival * a11 - with_own * a01) / minus
@@ -131,7 +131,6 @@ def _conditional_bartlett(
     x: float, n: int, rng: np.random.Generator, bartlett: NDArray[np.float64]
 ) -> None:
     """The standard factor given that the own loss exceeds the rival's (margin ``x``)."""
-    bartlett[:] = 0.0
     t = tail_draw(x, float(n), rng)
     grown = math.sqrt(1.0 + t * t) + abs(t)
     ratio = grown if t > 0 else 1.0 / grown  # |z1| / |z2|
@@ -141,6 +140,9 @@ def _conditional_bartlett(
     g = rng.standard_normal()
     h_sq = rng.chisquare(n - 1.0) if n > 1 else 0.0
     length = math.sqrt(g * g + h_sq)
+    for c in range(1, bartlett.shape[0]):
+        bartlett[0, c] = 0.0
+        bartlett[1, c] = 0.0
     bartlett[0, 0] = first
     bartlett[1, 0] = second * g / length
     bartlett[1, 1] = second * math.sqrt(h_sq) / length
@@ -170,7 +172,11 @@ def _draw_every_client(
         for i in range(k):
             _bartlett_row(i, n, rng, bartlett[i])
         _losses(factor, bartlett, losses)
-        counts[alive[np.argmin(losses)]] += 1
+        best = 0
+        for i in range(1, k):
+            if losses[i] < losses[best]:
+                best = i
+        counts[alive[best]] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -202,13 +208,23 @@ def _draw_candidates(
     for _ in range(n_candidates):
         _conditional_bartlett(x, n, rng, bartlett)
         _losses(factor, bartlett, losses)
-        losses[1] = min(losses[1], losses[0])  # true by construction; rounding may say otherwise
-        better = 1
+        better, best = 1, 1  # loss[1] < loss[0] by construction, whatever rounding says
         for i in range(2, k):
-            better += losses[i] < losses[0]
+            if losses[i] < losses[0]:
+                better += 1
+                if losses[i] < losses[best]:
+                    best = i
         if rng.random() * better < 1.0:
-            counts[order[1 + np.argmin(losses[1:])]] += 1
+            counts[order[best]] += 1
             counts[own] -= 1
+
+
+@njit(cache=True, nogil=True)
+def _equal(x: NDArray[np.float64], y: NDArray[np.float64]) -> bool:
+    same = True
+    for i in range(x.size):  # a loop: an array expression costs a second of compilation
+        same = same and x[i] == y[i]
+    return same
 
 
 @njit(cache=True, nogil=True)
@@ -242,19 +258,26 @@ def label_counts(
     represented by the first of them, the argmin's choice.
     """
     k, d = theta.shape
-    representative = np.arange(k)
+    representative = np.empty(k, np.int64)
+    distinct = np.empty(k, np.int64)
+    n_alive = 0
     for j in range(k):
+        representative[j] = j
         for i in range(j):
-            if np.all(theta[i] == theta[j]):
+            if _equal(theta[i], theta[j]):
                 representative[j] = i
                 break
-    alive = np.array([j for j in range(k) if representative[j] == j])
+        if representative[j] == j:
+            distinct[n_alive] = j
+            n_alive += 1
+    alive = distinct[:n_alive]
     margins = np.empty(k)
     roots = np.empty(k)
     tail = np.empty(k)
     cov = np.empty((k, k))
-    counts[:] = 0
     for a in range(k):
+        for j in range(k):
+            counts[a, j] = 0
         own = representative[a]
         counts[a, own] = sizes[a]
         total = 0.0

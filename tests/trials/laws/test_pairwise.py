@@ -30,8 +30,9 @@ def test_log_tail_agrees_with_mpmath(n):
             exact = mp.log(mp.betainc(mp.mpf(n) / 2, mp.mpf(1) / 2, 0, y, regularized=True) / 2)
             # relative error of the logarithm; the rounding of a = n/2 times log1p dominates
             assert abs(pw.log_tail(x, float(n)) / exact - 1) < 1e-13 + 2e-17 * n
-            below = mp.log1p(-mp.exp(exact))
-            assert abs(pw.log_tail(-x, float(n)) / below - 1) < 1e-12 + 2e-17 * n
+            if exact > -600:  # beyond, 1 - P rounds to one
+                below = mp.log1p(-mp.exp(exact))
+                assert abs(pw.log_tail(-x, float(n)) / below - 1) < 1e-12 + 2e-17 * n
 
 
 def test_far_tail_does_not_underflow():

@@ -80,12 +80,12 @@ def test_step_has_the_law_of_the_data(name):
     gamma = np.linspace(0.4, 0.9, k)
     m = int(counts.sum())
     shape = (theta, theta_star, counts, sigma, n, m, gamma)
-    ours = np.array([exact_step(*shape, 0, rng)[0] for _ in range(4000)])
-    theirs = np.array([step_by_data(*shape, rng) for _ in range(4000)])
+    ours = np.array([exact_step(*shape, 0, rng)[0] for _ in range(2500)])
+    theirs = np.array([step_by_data(*shape, rng) for _ in range(2500)])
     for j in range(k):
         u = theta[j] - theta_star[0]
         if counts[:, j].sum() == 0:
-            np.testing.assert_array_equal(ours[:, j], np.tile(theta[j], (4000, 1)))
+            np.testing.assert_array_equal(ours[:, j], np.tile(theta[j], (2500, 1)))
             continue
         assert same_law(ours[:, j] @ u, theirs[:, j] @ u)
         assert same_law(ours[:, j, 0], theirs[:, j, 0])
@@ -150,7 +150,7 @@ def test_rotating_back_keeps_every_inner_product():
 @pytest.mark.parametrize(("k", "reduced"), [(2, False), (2, True), (3, True)])
 def test_trajectories_have_the_law_of_the_data(k, reduced):
     rng = np.random.default_rng(25 + k)
-    d, n, sigma, n_steps, n_trials = 7, 3, 0.5, 3, 1500
+    d, n, sigma, n_steps, n_trials = 7, 3, 0.5, 3, 800
     sizes = np.array([2, 3, 4][:k])
     gamma = np.linspace(0.5, 0.8, k)
     theta_star = mx.simplex(k, d, 1.0)
@@ -246,7 +246,8 @@ PROBE = """
 import json, numpy as np
 from trials.ifca_experiments import STEP, TRAJECTORY, OPNORM
 rows = []
-for e, p in [(STEP, dict(d=9, m=60, n=4)), (TRAJECTORY, dict(k=3, d=4, n=3, m=20, centers="random")),
+for e, p in [(STEP, dict(d=9, m=60, n=4)),
+             (TRAJECTORY, dict(k=3, d=4, n=3, m=20, centers="random")),
              (TRAJECTORY, dict(k=3, d=40, n=6, m=3000, sigma=0.2, init="orthogonal")),
              (OPNORM, dict(N=6, d=5))]:
     rows.append(e.simulate(e.check(p), np.random.default_rng(5), 2).tolist())

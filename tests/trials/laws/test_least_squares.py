@@ -1,0 +1,56 @@
+"""The exact law of least squares against solved systems."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from trials.experiment import InvalidParameter
+from trials.laws import least_squares as ls
+
+SIGMA = 0.7
+
+
+def solved(n, d, n_trials, rng):
+    out = np.empty((n_trials, d))
+    for trial in range(n_trials):
+        x = rng.standard_normal((n, d))
+        out[trial] = np.linalg.lstsq(x, SIGMA * rng.standard_normal(n), rcond=None)[0]
+    return out
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (3, 3), (8, 3), (30, 10)])
+def test_errors_have_the_law_of_the_solution(n, d):
+    rng = np.random.default_rng(31)
+    ours, theirs = ls.errors(n, d, SIGMA, rng, 3000), solved(n, d, 3000, rng)
+    norm = np.sum(theirs**2, axis=1)
+    # 12 Kolmogorov-Smirnov tests at 1e-6 each, seed fixed
+    assert stats.ks_2samp(ours[:, 0], theirs[:, 0]).pvalue > 1e-6
+    assert stats.ks_2samp(np.sum(ours**2, axis=1), norm).pvalue > 1e-6
+    assert stats.kstest(norm, lambda t: ls.squared_error_cdf(t, n, d, SIGMA)).pvalue > 1e-6
+
+
+@pytest.mark.statistical
+def test_mean_squared_error():
+    n, d, n_trials = 60, 10, 200_000
+    squared = np.sum(ls.errors(n, d, SIGMA, np.random.default_rng(32), n_trials) ** 2, axis=1)
+    standard_error = squared.std() / math.sqrt(n_trials)
+    # six standard errors: false alarm 2e-9
+    assert abs(squared.mean() - ls.mean_squared_error(n, d, SIGMA)) < 6 * standard_error
+    assert ls.mean_squared_error(11, 10, SIGMA) == math.inf
+
+
+@pytest.mark.parametrize("args", [(2, 3, 1.0), (3, 0, 1.0), (3, 2, -1.0), (3, 2, math.nan)])
+def test_impossible_sizes_are_refused(args):
+    with pytest.raises(InvalidParameter):
+        ls.mean_squared_error(*args)
+    with pytest.raises(InvalidParameter):
+        ls.squared_error_cdf(1.0, *args)
+
+
+def test_noiseless_error_has_no_density():
+    assert np.all(ls.errors(5, 2, 0.0, np.random.default_rng(0), 3) == 0)
+    with pytest.raises(InvalidParameter, match="sigma=0"):
+        ls.squared_error_cdf(1.0, 5, 2, 0.0)

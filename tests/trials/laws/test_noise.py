@@ -1,0 +1,135 @@
+"""Noise terms: the product law against Bessel functions, the singular values against SVD."""
+
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy import integrate, special, stats
+
+from trials.experiment import InvalidParameter
+from trials.laws import noise
+
+LEVEL = 1e-6  # every Kolmogorov-Smirnov test below; fewer than 40 of them, seeds fixed
+
+
+def exact_log_sf(t, N, d):
+    """log P(chi2_N chi2_d > t^2): |X^T eps| has a Bessel density, integrated adaptively."""
+    a, b = N / 2, d / 2
+    log_scale = (a + b - 2) * math.log(2) + special.gammaln(a) + special.gammaln(b)
+
+    def log_density(r):
+        return (a + b - 1) * np.log(r) + np.log(special.kve(a - b, r)) - r - log_scale
+
+    mode = max(t, math.sqrt(N * d))
+    top = log_density(mode)
+    knots = np.unique([t, mode, *(mode + np.array([5.0, 20.0, 60.0, 200.0]))])
+    total = sum(
+        integrate.quad(lambda r: math.exp(log_density(r) - top), lo, hi, epsrel=1e-13, limit=200)[0]
+        for lo, hi in itertools.pairwise(knots)
+    )
+    return top + math.log(total)
+
+
+@pytest.mark.parametrize(("N", "d"), [(1, 1), (2, 7), (30, 4), (50, 50)])
+@pytest.mark.parametrize("level", [0.05, 0.7, 1.0, 1.6, 4.0])
+def test_survival_function_agrees_with_the_bessel_density(N, d, level):
+    t = level * math.sqrt(N * d)
+    exact = exact_log_sf(t, N, d)
+    assert float(noise.noise_log_sf(t * 0.3, N, d, 0.3)) == pytest.approx(exact, abs=3e-10)
+    below = float(noise.noise_cdf(t, N, d, 1.0))
+    assert below == pytest.approx(-math.expm1(exact), rel=1e-8, abs=1e-10)
+
+
+def test_far_tails_do_not_underflow():
+    """N = d = 1: |X^T eps| = |g g'| has the density (2/pi) K_0."""
+    t = 2000.0
+    with mp.workdps(30):  # the weight exp(t) keeps the integral above mpmath's absolute goal
+        weighted = mp.quad(
+            lambda r: mp.exp(t) * 2 / mp.pi * mp.besselk(0, r), [t, t + 5, t + 20, t + 80]
+        )
+        exact = mp.log(weighted) - t
+    assert float(noise.noise_log_sf(t, 1, 1, 1.0)) == pytest.approx(float(exact), abs=3e-10)
+    # far below the mass: P ~ t^min(N, d) up to constants and logarithms
+    low = np.log(noise.noise_cdf(np.array([1e-6, 1e-5]), 3, 5, 1.0))
+    assert (low[1] - low[0]) / math.log(10) == pytest.approx(3, abs=1e-3)
+    assert noise.noise_log_sf(0.0, 3, 5, 1.0) == 0.0
+    assert noise.noise_cdf(0.0, 3, 5, 1.0) == 0.0
+    large = float(noise.noise_log_sf(1.5e4, 10**4, 10**4, 1.0))
+    # log-gammas of 5000 leave 1e-10 in either
+    assert large == pytest.approx(exact_log_sf(1.5e4, 10**4, 10**4), abs=1e-8)
+    assert -1000 < large < -900
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("N", "d"), [(1, 4), (6, 1), (5, 8)])
+def test_noise_norms_have_the_law_of_the_data(N, d):
+    rng = np.random.default_rng(41)
+    ours = noise.noise_norms(N, d, 0.5, rng, 4000)
+    x = rng.standard_normal((4000, N, d))
+    xt_eps = np.linalg.norm(
+        np.einsum("tnd,tn->td", x, 0.5 * rng.standard_normal((4000, N))), axis=1
+    )
+    frobenius = np.sqrt(np.sum(x**2, axis=(1, 2)))
+    assert stats.ks_2samp(ours[0], xt_eps).pvalue > LEVEL
+    assert stats.ks_2samp(ours[1], frobenius).pvalue > LEVEL
+    # the joint law too: a third direction
+    assert stats.ks_2samp(ours[0] / ours[1], xt_eps / frobenius).pvalue > LEVEL
+    assert stats.kstest(xt_eps, lambda t: noise.noise_cdf(t, N, d, 0.5)).pvalue > LEVEL
+
+
+@pytest.mark.parametrize("r", [1, 2, 7, 40])
+def test_extreme_singular_values_of_a_given_bidiagonal(r):
+    rng = np.random.default_rng(42)
+    diagonal, above = rng.chisquare(3, (5, r)), rng.chisquare(3, (5, r - 1))
+    out = np.empty((5, 2))
+    noise.extreme_singular_values(diagonal, above, out)
+    for trial in range(5):
+        matrix = np.diag(np.sqrt(diagonal[trial])) + np.diag(np.sqrt(above[trial]), 1)
+        values = np.linalg.svd(matrix, compute_uv=False)
+        np.testing.assert_allclose(out[trial], values[[0, -1]], rtol=1e-12, atol=1e-14)
+
+
+def test_smallest_singular_value_keeps_relative_accuracy():
+    """Diagonal 1, above 3: s_min of order 3^-n, lost in X^T X from n = 17 on."""
+    n = 30
+    out = np.empty((1, 2))
+    noise.extreme_singular_values(np.ones((1, n)), np.full((1, n - 1), 9.0), out)
+    with mp.workdps(60):
+        matrix = mp.matrix(n, n)
+        for i in range(n):
+            matrix[i, i] = 1
+            if i + 1 < n:
+                matrix[i, i + 1] = 3
+        smallest = mp.sqrt(min(mp.eigsy(matrix.T * matrix, eigvals_only=True)))
+    assert out[0, 1] == pytest.approx(float(smallest), rel=1e-12)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("N", "d"), [(1, 1), (1, 6), (5, 5), (12, 4), (4, 12)])
+def test_operator_norms_have_the_law_of_the_svd(N, d):
+    rng = np.random.default_rng(43)
+    s_max, s_min = noise.operator_norms(N, d, rng, 4000)
+    values = np.linalg.svd(rng.standard_normal((4000, N, d)), compute_uv=False)
+    assert stats.ks_2samp(s_max, values[:, 0]).pvalue > LEVEL
+    assert stats.ks_2samp(s_min, values[:, -1]).pvalue > LEVEL
+    assert stats.ks_2samp(s_max - s_min, values[:, 0] - values[:, -1]).pvalue > LEVEL
+
+
+def test_large_matrices_sit_at_the_marchenko_pastur_edges():
+    s_max, s_min = noise.operator_norms(10_000, 2_500, np.random.default_rng(44), 2)
+    # fluctuations are of order N^(-1/6) = 0.2; 3 is far beyond any of them
+    np.testing.assert_allclose(s_max, 150, atol=3)
+    np.testing.assert_allclose(s_min, 50, atol=3)
+
+
+@pytest.mark.parametrize("args", [(0, 3, 1.0), (3, 0, 1.0), (3, 3, -1.0), (3, 3, math.nan)])
+def test_impossible_sizes_are_refused(args):
+    with pytest.raises(InvalidParameter):
+        noise.noise_sf(1.0, *args)
+
+
+def test_zero_noise_has_no_density():
+    with pytest.raises(InvalidParameter, match="sigma=0"):
+        noise.noise_cdf(1.0, 3, 3, 0.0)
