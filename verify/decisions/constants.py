@@ -26,11 +26,12 @@ Three parts have to agree; the first alone, or the other two together, can refut
 
 Error control.  Half of ``level`` goes to feasibility, split over cells and choices.  The other half
 is used by extrapolation *and* by drift: the claim is refuted only if both reject, so each may use
-all of it.  Supporting needs every part, hence no split (intersection-union, Berger 1982).  What the
-second route controls is the refutation of a required constant whose trend over the tested range is
-at most ``margin``; a constant that climbs over the whole range and levels off beyond it can be
-refuted, which is why the range travels with the verdict.  A constant that was fitted on trials is
-never tested on those trials.
+all of it; where there is a choice, both must reject under every choice that is still feasible.
+Supporting needs every part, hence no split (intersection-union, Berger 1982).  What the second route
+controls is the refutation of a required constant whose trend over the tested range is at most
+``margin``; a constant that climbs over the whole range and levels off beyond it can be refuted,
+which is why the range travels with the verdict.  A constant that was fitted on trials is never
+tested on those trials.
 """
 
 from __future__ import annotations
@@ -272,6 +273,10 @@ class _Problem:
     def values(self, corner: Values, cell: CellData) -> Values:
         return {**corner, **cell.choice}
 
+    def under(self, choice: Values, live: Sequence[int]) -> list[CellData]:
+        """The live cells run under one choice."""
+        return [self.cells[i] for i in live if dict(self.cells[i].choice) == dict(choice)]
+
     def generous(self) -> dict[str, float]:
         return {c.name: c.loose for c in self.constants if c.generous != "choose"}
 
@@ -361,6 +366,11 @@ def decide_constants(
         not largest at the declared generous corner.
     """
     check_level(level)
+    if not slack >= 1.0:
+        raise InvalidParameter(f"slack={slack} must be >= 1")
+    fixed = {c.name for c in constants if c.generous != "choose"}
+    if unknown := [name for name in tighten or () if name not in fixed]:
+        raise InvalidParameter(f"tighten names {unknown}, which are not constants to tighten")
     everything = _Problem(
         cells=tuple(
             replace(c, statistic=np.where(np.isfinite(c.statistic), c.statistic, np.inf))
@@ -391,57 +401,57 @@ def decide_constants(
             verdict=Verdict.VACUOUS, summary=summary, level=level, notes=tuple(notes)
         )
 
+    _check_generous(everything, live)
     feasibility = _feasibility(everything, live, choices, level / 2)
-    calibration = _calibrate(everything, live, choices, tighten, slack)
-    held_cells: tuple[int, ...] = ()
-    held_out: ProbabilityDecision | None = None
-    trend: Drift | None = None
-    reach: dict[str, float] = {}
-    if calibration is None:
+    room = _room(everything, live, choices)
+
+    def attempt(k: int) -> _Attempt:
+        calibration = _calibrate(everything, live, choices[k], room, tighten, slack)
+        return _attempt(everything, live, calibration, drift, margin, kappa_floor, resolution)
+
+    if np.isnan(room).all():
+        tried = None
         notes.append(
-            "no choice has live calibration and held-out cells: only feasibility is tested"
+            "no choice has live calibration and held-out cells: feasibility alone is tested"
         )
     else:
-        frozen = calibration.frozen
-        mine = [i for i in live if dict(everything.cells[i].choice) == dict(calibration.choice)]
-        held_cells = tuple(i for i in mine if everything.cells[i].role == "held-out")
-        held = [everything.cells[i] for i in held_cells]
-        held_out = decide_probability(
-            [int(np.sum(everything.ratios(frozen, c) > 1.0)) for c in held],
-            [c.n_trials for c in held],
-            [everything.delta(frozen, c) for c in held],
-            level / 2,
-            resolution=resolution,
-            support_level=level,
-        )
-        trend = _drift(everything, mine, frozen, drift, margin, kappa_floor)
-        reach = _reach([everything.cells[i] for i in mine], drift)
+        best = int(np.nanargmin(room))
+        tried = attempt(best)
+        # The theorem lets one choose: another choice may do where the calibrated one fails.
+        rivals = [k for k, f in enumerate(feasibility.feasible) if f and k != best]
+        if tried.rejected and any(feasibility.feasible) and rivals:
+            saved = [k for k in rivals if math.isnan(room[k]) or not attempt(k).rejected]
+            if saved:
+                tried = replace(tried, rejected=False)
+                names = "; ".join(_spell(choices[k]) for k in saved)
+                notes.append(f"the calibrated choice fails on held-out cells, but not so: {names}")
     vacuous = (
-        calibration is not None
+        tried is not None
         and trivial is not None
         and all(
             np.all(
-                everything.bound_at(calibration.fitted, everything.cells[i])
-                >= np.asarray(trivial(everything.cells[i]), dtype=np.float64)
+                everything.bound_at(tried.calibration.fitted, cell)
+                >= np.asarray(trivial(cell), dtype=np.float64)
             )
-            for i in live
-            if dict(everything.cells[i].choice) == dict(calibration.choice)
+            for cell in everything.under(tried.calibration.choice, live)
         )
     )
-    verdict, summary = _conclude(feasibility, held_out, trend, reach, vacuous, min_extrapolation)
+    reach = {}
+    if tried is not None:
+        reach = _reach(everything.under(tried.calibration.choice, live), drift)
+    verdict, summary = _conclude(feasibility, tried, reach, vacuous, min_extrapolation)
+    refuted = verdict is Verdict.REFUTED
     return ConstantsDecision(
         verdict=verdict,
         summary=summary,
         level=level,
         feasibility=feasibility,
-        calibration=calibration,
-        held_out=held_out,
-        held_out_cells=held_cells,
-        drift=trend,
+        calibration=tried.calibration if tried else None,
+        held_out=tried.held_out if tried else None,
+        held_out_cells=tried.held_out_cells if tried else (),
+        drift=tried.drift if tried else None,
         extrapolation=reach,
-        witness=_witness(everything, feasibility, held_out, held_cells)
-        if verdict is Verdict.REFUTED
-        else None,
+        witness=_witness(everything, feasibility, tried) if refuted else None,
         notes=tuple(notes),
     )
 
@@ -456,12 +466,21 @@ def _check(problem: _Problem) -> tuple[Values, ...]:
     for role in ("calibration", "held-out"):
         if not any(cell.role == role for cell in problem.cells):
             raise InvalidParameter(f"cells must hold at least one {role} cell")
-    loose = problem.generous()
     for cell in problem.cells:
         if dict(cell.choice) not in choices:
             raise InvalidParameter(f"choice {dict(cell.choice)} is not on the declared grid")
         if np.ndim(cell.statistic) != 1 or cell.n_trials == 0:
             raise InvalidParameter("statistic must be a vector of at least one trial")
+    for choice in choices:
+        if not any(dict(cell.choice) == choice for cell in problem.cells):
+            raise InvalidParameter(f"no trials for the declared choice {choice}")
+    return choices
+
+
+def _check_generous(problem: _Problem, live: Sequence[int]) -> None:
+    """The bound and its failure probability are largest at the corner declared generous."""
+    loose = problem.generous()
+    for cell in (problem.cells[i] for i in live):
         top, top_delta = problem.bound_at(loose, cell), problem.delta(loose, cell)
         for c in problem.constants:
             if c.generous == "choose":
@@ -473,10 +492,6 @@ def _check(problem: _Problem) -> tuple[Values, ...]:
                     f"{c.name}: the bound is larger at {c.tight:g} than at its generous end "
                     f"{c.loose:g} in cell {dict(cell.params)}; declare it 'choose'"
                 )
-    for choice in choices:
-        if not any(dict(cell.choice) == choice for cell in problem.cells):
-            raise InvalidParameter(f"no trials for the declared choice {choice}")
-    return choices
 
 
 def _feasibility(
@@ -600,39 +615,35 @@ def _sharpest(
     return at(positions)
 
 
+def _room(problem: _Problem, live: Sequence[int], choices: Sequence[Values]) -> tuple[float, ...]:
+    """For each choice the largest required constant at the generous corner, calibration cells only.
+
+    NaN for a choice that has no live cells of either role.
+    """
+    loose = problem.generous()
+    room = []
+    for choice in choices:
+        mine = problem.under(choice, live)
+        if {c.role for c in mine} == {"calibration", "held-out"}:
+            room.append(max(problem.kappa(loose, c) for c in mine if c.role == "calibration"))
+        else:
+            room.append(math.nan)
+    return tuple(room)
+
+
 def _calibrate(
     problem: _Problem,
     live: Sequence[int],
-    choices: Sequence[Values],
+    choice: Values,
+    room: tuple[float, ...],
     tighten: Sequence[str] | None,
     slack: float,
-) -> Calibration | None:
-    """Pick the choice with the most room, take its sharpest constants, relax them by slack."""
-    if not slack >= 1.0:
-        raise InvalidParameter(f"slack={slack} must be >= 1")
-    loose = problem.generous()
+) -> Calibration:
+    """The sharpest constants that serve the calibration cells of a choice, relaxed by slack."""
     by_name = {c.name: c for c in problem.constants if c.generous != "choose"}
     names = tuple(by_name) if tighten is None else tuple(tighten)
-    if unknown := [name for name in names if name not in by_name]:
-        raise InvalidParameter(f"tighten names {unknown}, which are not constants to tighten")
-    room = []
-    for choice in choices:
-        mine = [problem.cells[i] for i in live if dict(problem.cells[i].choice) == dict(choice)]
-        usable = {c.role for c in mine} == {"calibration", "held-out"}
-        fit_on = [c for c in mine if c.role == "calibration"]
-        room.append(max(problem.kappa(loose, c) for c in fit_on) if usable else math.inf)
-        if not usable:
-            room[-1] = math.nan
-    if np.isnan(room).all():
-        return None
-    choice = choices[int(np.nanargmin(room))]
-    fit_on = [
-        problem.cells[i]
-        for i in live
-        if dict(problem.cells[i].choice) == dict(choice) and problem.cells[i].role == "calibration"
-    ]
-
-    fitted = _sharpest(problem, fit_on, loose, [by_name[name] for name in names])
+    fit_on = [c for c in problem.under(choice, live) if c.role == "calibration"]
+    fitted = _sharpest(problem, fit_on, problem.generous(), [by_name[name] for name in names])
     frozen = dict(fitted)
     for name in names:
         c = by_name[name]
@@ -640,11 +651,53 @@ def _calibrate(
         frozen[name] = min(max(relaxed, c.low), c.high)
     return Calibration(
         choice=choice,
-        room=tuple(room),
+        room=room,
         fitted=fitted,
         frozen=frozen,
         slack=slack,
         at_tight_end=tuple(n for n in names if math.isclose(fitted[n], by_name[n].tight)),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Attempt:
+    """Extrapolation and drift under one choice; ``rejected`` when both reject."""
+
+    calibration: Calibration
+    held_out: ProbabilityDecision
+    held_out_cells: tuple[int, ...]
+    drift: Drift
+    rejected: bool
+
+
+def _attempt(
+    problem: _Problem,
+    live: Sequence[int],
+    calibration: Calibration,
+    directions: Mapping[str, Direction],
+    margin: float,
+    floor: float,
+    resolution: float,
+) -> _Attempt:
+    frozen, choice = calibration.frozen, dict(calibration.choice)
+    mine = [i for i in live if dict(problem.cells[i].choice) == choice]
+    held_cells = tuple(i for i in mine if problem.cells[i].role == "held-out")
+    held = [problem.cells[i] for i in held_cells]
+    held_out = decide_probability(
+        [int(np.sum(problem.ratios(frozen, c) > 1.0)) for c in held],
+        [c.n_trials for c in held],
+        [problem.delta(frozen, c) for c in held],
+        problem.level / 2,
+        resolution=resolution,
+        support_level=problem.level,
+    )
+    trend = _drift(problem, mine, frozen, directions, margin, floor)
+    return _Attempt(
+        calibration=calibration,
+        held_out=held_out,
+        held_out_cells=held_cells,
+        drift=trend,
+        rejected=held_out.verdict is Verdict.REFUTED and trend.grows,
     )
 
 
@@ -745,8 +798,7 @@ def _reach(data: Sequence[CellData], directions: Mapping[str, Direction]) -> dic
 
 def _conclude(
     feasibility: Feasibility,
-    held_out: ProbabilityDecision | None,
-    drift: Drift | None,
+    tried: _Attempt | None,
     reach: Mapping[str, float],
     vacuous: bool,
     min_extrapolation: float,
@@ -755,9 +807,10 @@ def _conclude(
         k, n = len(feasibility.witness), len(feasibility.choices)
         summary = f"no constants of the box serve all cells: {k} cell{'s' * (k > 1)} exclude them"
         return Verdict.REFUTED, summary + (f" for all {n} choices" if n > 1 else "")
-    if held_out is None or drift is None:
+    if tried is None:
         return Verdict.INCONCLUSIVE, "feasible, but extrapolation and drift could not be tested"
-    if held_out.verdict is Verdict.REFUTED and drift.grows:
+    held_out, drift = tried.held_out, tried.drift
+    if tried.rejected:
         worst = max(drift.slopes, key=lambda s: s.lower)
         return Verdict.REFUTED, (
             f"frozen constants fail on held-out cells and the required constant grows: "
@@ -790,8 +843,7 @@ def _conclude(
 def _witness(
     problem: _Problem,
     feasibility: Feasibility,
-    held_out: ProbabilityDecision | None,
-    held_cells: Sequence[int],
+    tried: _Attempt | None,
 ) -> Witness | None:
     if feasibility.witness:
         row = {r.cell: r for r in feasibility.rows}[feasibility.witness[0]]
@@ -803,12 +855,13 @@ def _witness(
             observed=row.n_bad / row.n_trials,
             bound=row.delta,
         )
-    if held_out is None or held_out.worst is None:
+    if tried is None or tried.held_out.worst is None:
         return None
-    cell = held_out.cells[held_out.worst]
+    worst = tried.held_out.worst
+    cell = tried.held_out.cells[worst]
     return Witness(
         description="violation rate at the frozen constants in a held-out cell",
-        params=dict(problem.cells[held_cells[held_out.worst]].params),
+        params=dict(problem.cells[tried.held_out_cells[worst]].params),
         observed=cell.observed,
         bound=cell.delta,
     )

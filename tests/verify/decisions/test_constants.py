@@ -141,6 +141,30 @@ def test_the_choice_is_made_on_the_calibration_cells() -> None:
     assert decision.verdict is Verdict.SUPPORTED
 
 
+def test_a_choice_that_fails_far_away_does_not_refute_while_another_does_not() -> None:
+    """Choice 1 has the most room on the calibration cells, but only choice 2 keeps its constant."""
+
+    def no_growth(values, cell):  # type: ignore[no-untyped-def]
+        return values["c"]
+
+    def cells(second: float) -> list[CellData]:
+        return [
+            *make_cells(lambda m, d: 0.1 * d**0.5, choice={"g": 1.0}),
+            *make_cells(lambda m, d: d**second, choice={"g": 2.0}),
+        ]
+
+    constants = (
+        Constant(name="c", low=1e-3, high=1e4),
+        Constant(name="g", low=1, high=2, generous="choose", grid=(1.0, 2.0)),
+    )
+    decision = decide(cells(0.0), no_growth, constants)
+    assert decision.verdict is Verdict.INCONCLUSIVE
+    assert decision.calibration is not None
+    assert dict(decision.calibration.choice) == {"g": 1.0}
+    assert "but not so: g=2" in decision.notes[0]
+    assert decide(cells(0.5), no_growth, constants).verdict is Verdict.REFUTED
+
+
 def test_held_out_trials_never_reach_the_constants() -> None:
     calm = decide(make_cells(sharp)).calibration
     cells = [
