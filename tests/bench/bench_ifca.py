@@ -101,7 +101,8 @@ def run() -> list[dict[str, Any]]:
                     "note": "one thread; wanted >= 0.70",
                 }
             )
-            for loop, note in (("loop", "one thread; wanted >= 10"), ("frugal loop", "one thread")):
+            for loop, wanted in (("loop", "; wanted >= 10"), ("frugal loop", "")):
+                ceiling = seconds[loop] / (1e-9 * n_flops / peak)
                 rows.append(
                     {
                         "benchmark": f"ifca pass against a NumPy {loop}",
@@ -110,7 +111,7 @@ def run() -> list[dict[str, Any]]:
                         "other": 1e3 * seconds[loop],
                         "ratio": seconds[loop] / seconds["ours"],
                         "unit": "ms",
-                        "note": note,
+                        "note": f"one thread{wanted}; at the dgemm rate itself {ceiling:.1f}",
                     }
                 )
     return rows
