@@ -1,0 +1,229 @@
+"""Certificates of convex clustering, and an independent verifier in plain NumPy.
+
+The verifier shares no code with the solver.  It proves, rounding included, that a partition *is*
+the partition of the minimiser of
+
+.. math::
+
+    \\min_U \\tfrac12 \\sum_i |a_i - u_i|^2 + \\lambda \\sum_{i<j} |u_i - u_j| .
+
+Three facts make the proof short (they are the optimality conditions, split by cluster).
+
+1. *Fusion.*  Nodes with masses n_k and positions b_k, N = sum n_k, share one value in the minimiser
+   as soon as there are flows f_kl = -f_lk, |f_kl| <= lambda, with sum_l n_l f_kl = b_k - mean(b).
+   Whatever the vectors y_k and the number tau are,
+
+   .. math::
+
+       f_{kl} = \\tau\\,\\psi(y_k - y_l) + (r_k - r_l)/N, \\qquad
+       \\psi(x) = x / \\sqrt{1 + |x|^2}, \\qquad r_k = b_k - \\tau \\sum_l n_l \\psi(y_k - y_l),
+
+   meets the equation identically, so only the size of the flows is to be checked.  tau = 0 is the
+   certificate behind the recovery interval, f_kl = (b_k - b_l)/N (Sun, Toh & Yuan 2021, Cor. 7;
+   equation (13) of Armacki et al. 2024).  The flows do not depend on lambda: nodes fused at one
+   penalty are fused at every larger one, hence the path has no splits.
+2. *Reduction.*  With equal weights the rest of the data pulls all nodes of a fused set equally, so
+   the set may be replaced by its centroid with its mass; fusions nest.
+3. *Separation.*  The reduced objective is strongly convex in the norm sum_k n_k |v_k|^2, so a
+   gradient of norm E at centres v puts the true centres within E; centres k and l further apart
+   than E sqrt(1/n_k + 1/n_l) are distinct in the minimiser.
+
+Rounding.  With unit roundoff u, the computed flows are off by at most 4 u (m + d + 16)
+(lambda + X/N), where X is the largest norm of a point about the first one, and the gradients by at
+most the same with N lambda + X; the verifier asks for that much room.  (Standard bounds: a sum of
+s terms of size T errs by at most s u T; a norm or unit vector in R^d by (d + 4) u relative.)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+UNIT_ROUNDOFF = 2.0**-53
+#: Pair differences held at once by the verifier, in numbers.
+_BLOCK = 1 << 18
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fusion:
+    """Proof that some nodes share one value: a step of a certificate.
+
+    Attributes
+    ----------
+    children : (s,) node numbers, s >= 2.  Nodes 0..m-1 are the points; the fusion number t of a
+        certificate (from 0) creates the node m + t.
+    potentials : (s, d), the vectors y of the flows; dimensionless.
+    strength : tau >= 0 of the flows, in the units of the penalty; 0 for the plain formula.
+    """
+
+    children: IntArray
+    potentials: FloatArray
+    strength: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """Proof that a partition is that of the minimiser.
+
+    Attributes
+    ----------
+    fusions : steps in order, each on nodes that exist by then; the nodes never used as a child
+        are the clusters.
+    centres : (k, d) approximate values of the clusters, *relative to the first point*, in the
+        order of the clusters' first points.
+    """
+
+    fusions: tuple[Fusion, ...]
+    centres: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class CertificateCheck:
+    """The verifier's answer.
+
+    Attributes
+    ----------
+    valid : whether the partition is proved.
+    reason : why not, else an empty string.
+    radius : proved bound on ``sqrt(sum_i |u_i - u*_i|^2)``, in the units of the points (also for
+        a refused certificate where its separation part could be evaluated; else infinity).
+    """
+
+    valid: bool
+    reason: str
+    radius: float
+
+
+def rounding(n_points: int, dimension: int) -> float:
+    """Relative rounding allowance of the checks, ``4 u (m + d + 16)``."""
+    return 4.0 * UNIT_ROUNDOFF * (n_points + dimension + 16)
+
+
+def _psi_rows(y: FloatArray, rows: slice) -> FloatArray:
+    """psi(y_k - y_l) for some rows k and all l: (rows, s, d)."""
+    x = y[rows, None, :] - y[None, :, :]
+    return np.asarray(x / np.sqrt(1.0 + (x * x).sum(axis=2, keepdims=True)))
+
+
+def _blocks(s: int, d: int) -> list[slice]:
+    step = max(1, _BLOCK // (s * d))
+    return [slice(start, start + step) for start in range(0, s, step)]
+
+
+def largest_flow(b: FloatArray, mass: FloatArray, y: FloatArray, strength: float) -> float:
+    """Largest |f_kl| of the flows above; arrays are (s, d), memory O(s d) and one block."""
+    s, d = b.shape
+    r = b.copy()
+    if strength > 0.0:
+        for rows in _blocks(s, d):
+            r[rows] -= strength * np.einsum("l,kld->kd", mass, _psi_rows(y, rows))
+    r /= mass.sum()
+    worst = 0.0
+    for rows in _blocks(s, d):
+        flow = r[rows, None, :] - r[None, :, :]
+        if strength > 0.0:
+            flow += strength * _psi_rows(y, rows)
+        worst = max(worst, float((flow * flow).sum(axis=2).max()))
+    return math.sqrt(worst)
+
+
+def _separation(
+    v: FloatArray, b: FloatArray, mass: FloatArray, lam: float, allowance: float
+) -> tuple[float, bool]:
+    """Radius E of the true centres about ``v``, and whether it proves them distinct."""
+    k, d = v.shape
+    reach = float(max(np.abs(b).max(), np.abs(v).max()) * math.sqrt(d))
+    smallest = np.full(k, np.inf)
+    gradient = v - b
+    for rows in _blocks(k, d):
+        x = v[rows, None, :] - v[None, :, :]
+        distance = np.sqrt((x * x).sum(axis=2))
+        own = np.arange(k)[rows]
+        distance[np.arange(own.size), own] = np.inf
+        if not distance.all():  # two centres coincide: no gradient there
+            return math.inf, False
+        gradient[rows] += lam * ((mass / distance)[:, :, None] * x).sum(axis=1)
+        smallest[rows] = (distance / np.sqrt(1.0 / mass[own][:, None] + 1.0 / mass)).min(axis=1)
+    error = np.sqrt((gradient * gradient).sum(axis=1)) + allowance * (lam * mass.sum() + reach)
+    radius = math.sqrt(float((mass * error * error).sum()))
+    return radius, k == 1 or radius < float(smallest.min())
+
+
+def check_certificate(
+    points: FloatArray, penalty: float, labels: IntArray, certificate: Certificate
+) -> CertificateCheck:
+    """Check that ``labels`` is the exact partition of the minimiser (equal weights).
+
+    Parameters
+    ----------
+    points : (m, d) finite array.
+    penalty : lambda >= 0, in the units of the points.
+    labels : (m,) claimed partition.
+    certificate : the proof.
+
+    Returns
+    -------
+    CertificateCheck
+        ``valid`` only when every fusion, the partition and the separation are proved.
+
+    Notes
+    -----
+    O(m^2 d) time at most (pairs inside fusions, and pairs of centres), O(m d) memory.
+    """
+    a = np.asarray(points, dtype=np.float64)
+    m, d = a.shape
+    x = a - a[0]
+    # A power of two takes 1e-150 and 1e150 alike into the range where squares are exact enough.
+    scale = 2.0 ** math.frexp(float(np.abs(x).max()))[1] if x.any() else 1.0
+    x = x / scale
+    lam = min(penalty / scale, 1e100)
+    allowance = rounding(m, d)
+    reach = float(np.sqrt((x * x).sum(axis=1).max()))
+
+    def refuse(reason: str, radius: float = math.inf) -> CertificateCheck:
+        return CertificateCheck(valid=False, reason=reason, radius=radius * scale)
+
+    members: dict[int, IntArray] = {i: np.array([i]) for i in range(m)}
+    for t, fusion in enumerate(certificate.fusions):
+        if len(set(fusion.children.tolist())) != fusion.children.size or not all(
+            c in members for c in fusion.children.tolist()
+        ):
+            return refuse(f"fusion {t} uses a node twice or before it exists")
+        parts = [members.pop(c) for c in fusion.children.tolist()]
+        members[m + t] = np.concatenate(parts)
+        mass = np.array([float(p.size) for p in parts])
+        own = a[members[m + t]]
+        if (own == own[0]).all():  # duplicates are fused at every penalty, 0 included
+            continue
+        b = np.array([x[p].mean(axis=0) for p in parts])
+        flow = largest_flow(b, mass, fusion.potentials, fusion.strength / scale)
+        if not flow + allowance * (lam + reach / mass.sum()) <= lam:
+            return refuse(f"fusion {t} needs a penalty of {flow * scale!r}")
+
+    clusters = sorted(members.values(), key=lambda p: int(p.min()))
+    found = np.empty(m, dtype=np.int64)
+    for k, p in enumerate(clusters):
+        found[p] = k
+    pairs = {(int(f), int(g)) for f, g in zip(found, labels, strict=True)}
+    if not len(pairs) == len(clusters) == np.unique(labels).size:
+        return refuse("the labels are not the partition that the fusions make")
+    v = np.asarray(certificate.centres, dtype=np.float64) / scale
+    if v.shape != (len(clusters), d) or not np.isfinite(v).all():
+        return refuse("the centres do not fit the clusters")
+    mass = np.array([float(p.size) for p in clusters])
+    b = np.array([x[p].mean(axis=0) for p in clusters])
+    if lam == 0.0:  # u = a: the clusters are the distinct points, compared exactly
+        radius = math.sqrt(float((mass[:, None] * (v - b) ** 2).sum())) + allowance * reach * m
+        firsts = a[[int(p.min()) for p in clusters]]
+        apart = np.unique(firsts + 0.0, axis=0).shape[0] == len(clusters)
+    else:
+        radius, apart = _separation(v, b, mass, lam, allowance)
+    if not apart:
+        return refuse("the centres are not proved distinct", radius)
+    return CertificateCheck(valid=True, reason="", radius=radius * scale)
