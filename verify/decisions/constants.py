@@ -27,8 +27,8 @@ Three parts have to agree; the first alone, or the other two together, can refut
 Error control.  Half of ``level`` goes to feasibility, split over cells and choices.  The other half
 is used by extrapolation *and* by drift: the claim is refuted only if both reject, so each may use
 all of it; where there is a choice, both must reject under every choice that is still feasible.
-Supporting needs every part, hence no split (intersection-union, Berger 1982).  What the second route
-controls is the refutation of a required constant whose trend over the tested range is at most
+Supporting needs every part, hence no split (intersection-union, Berger 1982).  What the second
+route controls is the refutation of a required constant whose trend over the tested range is at most
 ``margin``; a constant that climbs over the whole range and levels off beyond it can be refuted,
 which is why the range travels with the verdict.  A constant that was fitted on trials is never
 tested on those trials.
@@ -586,7 +586,7 @@ def _sharpest(
         if serves(reach):
             return np.clip(start + reach * direction, 0.0, 1.0)
         safe, unsafe = 0.0, reach
-        while unsafe - safe > 1e-4:
+        while unsafe - safe > 3e-4:
             middle = (safe + unsafe) / 2
             safe, unsafe = (middle, unsafe) if serves(middle) else (safe, middle)
         return np.clip(start + safe * direction, 0.0, 1.0)
@@ -610,8 +610,9 @@ def _sharpest(
         options = {"maxfev": 60 * (q - 1), "xatol": 1e-3, "initial_simplex": simplex}
         offsets = minimize(size, offsets, method="Nelder-Mead", options=options).x
     positions = slid(offsets) if q else np.zeros(0)
-    for j in range(q):
-        positions = furthest(positions, np.eye(q)[j], 1.0)
+    if q > 1:
+        for direction in np.eye(q):
+            positions = furthest(positions, direction, 1.0)
     return at(positions)
 
 
