@@ -70,6 +70,7 @@ STATED_FACTOR = ((2 + math.sqrt(4 + 6 * (1 - _SWAP_SAVING))) / (1 - _SWAP_SAVING
 """Worst-case factor of `approximate_kmeans`, 26.65 rounded up (proof in the module docstring)."""
 
 _MAX_SWAPS = 100_000
+_BLOCK = 256  # points a block of the assignment: 100 KB at d = 50
 _MAX_DUAL_STEPS = 500
 # Rounding of the dual value, relative to the sum of the multipliers' magnitudes.
 _DUAL_MARGIN = 1e-12
@@ -160,16 +161,23 @@ def transpose(points: FloatArray, points_t: FloatArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _squared_distances(points_t: FloatArray, center: FloatArray, out: FloatArray) -> None:
-    """out[i] = |a_i - center|^2; four coordinates a pass, to save traffic on ``out``."""
-    d, m = points_t.shape
-    for i in range(m):
+def _squared_distances(points_t: FloatArray, low: int, center: FloatArray, out: FloatArray) -> None:
+    """out[i] = |a_{low+i} - center|^2, as many as ``out`` holds.
+
+    Four coordinates a pass, to save traffic on ``out``.  The rows are sliced first because a
+    loop from ``low`` would have to allow for negative indices, and would not vectorise.
+    """
+    d = points_t.shape[0]
+    width = out.shape[0]
+    high = low + width
+    for i in range(width):
         out[i] = 0.0
     j = 0
     while j + 4 <= d:
         c0, c1, c2, c3 = center[j], center[j + 1], center[j + 2], center[j + 3]
-        p0, p1, p2, p3 = points_t[j], points_t[j + 1], points_t[j + 2], points_t[j + 3]
-        for i in range(m):
+        p0, p1 = points_t[j, low:high], points_t[j + 1, low:high]
+        p2, p3 = points_t[j + 2, low:high], points_t[j + 3, low:high]
+        for i in range(width):
             t0 = p0[i] - c0
             t1 = p1[i] - c1
             t2 = p2[i] - c2
@@ -178,8 +186,8 @@ def _squared_distances(points_t: FloatArray, center: FloatArray, out: FloatArray
         j += 4
     while j < d:
         c0 = center[j]
-        p0 = points_t[j]
-        for i in range(m):
+        p0 = points_t[j, low:high]
+        for i in range(width):
             t0 = p0[i] - c0
             out[i] += t0 * t0
         j += 1
@@ -193,14 +201,22 @@ def assign(
     nearest_sq: FloatArray,
     labels: IntArray,
 ) -> None:
-    """Labels of the nearest centres (ties: lowest index) and the squared distances to them."""
+    """Labels of the nearest centres (ties: lowest index) and the squared distances to them.
+
+    A block of points meets all centres before the next block, so that it stays in the cache.
+    """
     m = points_t.shape[1]
-    for k in range(centers.shape[0]):
-        _squared_distances(points_t, centers[k], work)
-        for i in range(m):
-            if k == 0 or work[i] < nearest_sq[i]:
-                nearest_sq[i] = work[i]
-                labels[i] = k
+    for low in range(0, m, _BLOCK):
+        high = min(low + _BLOCK, m)
+        distance, nearest, label = work[low:high], nearest_sq[low:high], labels[low:high]
+        nearest[:] = np.inf
+        label[:] = 0
+        for k in range(centers.shape[0]):
+            _squared_distances(points_t, low, centers[k], distance)
+            for i in range(high - low):
+                closer = distance[i] < nearest[i]
+                nearest[i] = distance[i] if closer else nearest[i]
+                label[i] = k if closer else label[i]
 
 
 @njit(cache=True, nogil=True)
@@ -383,7 +399,7 @@ def _seed(
     chosen[0] = int(rng.random() * m)
     nearest_sq[:] = np.inf
     for k in range(1, chosen.shape[0]):
-        _squared_distances(points_t, points_t[:, chosen[k - 1]].copy(), work)
+        _squared_distances(points_t, 0, points_t[:, chosen[k - 1]].copy(), work)
         for i in range(m):
             if work[i] < nearest_sq[i]:
                 nearest_sq[i] = work[i]
@@ -618,7 +634,7 @@ def _approximate_batch(
     for b in range(n_sets):
         transpose(points[b], points_t)
         for j in range(m):
-            _squared_distances(points_t, points[b, j], dist[j])
+            _squared_distances(points_t, 0, points[b, j], dist[j])
         _seed(points_t, rng, work, nearest_sq, chosen)
         discrete_cost, n_swaps[b], locally_optimal[b] = _local_search(
             dist, _MAX_SWAPS, _SWAP_SAVING, chosen, first

@@ -137,12 +137,19 @@ def _solve_upper(upper: FloatArray, v: FloatArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _condition_bound(upper: FloatArray, work: FloatArray) -> float:
-    """An upper bound on the condition number of G = U^T U with unit diagonal.
+def _well_conditioned(upper: FloatArray, limit: float, work: FloatArray) -> bool:
+    """Whether G = U^T U, of unit diagonal, is proved to have a condition number below ``limit``.
 
-    kappa <= trace(G) trace(G^{-1}) = d |U^{-1}|_F^2, and at most d^2 times too large.
+    First the O(d) proof: the other eigenvalues sum to at most d, so their product is at most
+    (d / (d-1))^(d-1) < e, hence lambda_min >= det(G) / e and kappa <= e d / det(G).  Then the
+    O(d^3) one: kappa <= trace(G) trace(G^{-1}) = d |U^{-1}|_F^2, at most d^2 times too large.
     """
     d = upper.shape[0]
+    determinant = 1.0
+    for j in range(d):
+        determinant *= upper[j, j] ** 2
+    if np.e * d <= limit * determinant:
+        return True
     total = 0.0
     for k in range(d):
         work[:] = 0.0
@@ -150,7 +157,7 @@ def _condition_bound(upper: FloatArray, work: FloatArray) -> float:
         _solve_lower(upper, k, work)
         for j in range(k, d):
             total += work[j] * work[j]
-    return float(d * total)
+    return bool(d * total <= limit)
 
 
 @njit(cache=True, nogil=True)
@@ -311,7 +318,7 @@ def _least_squares_batch(
         if (
             _equilibrate(gram, scale)
             and _cholesky(gram)
-            and _condition_bound(gram, v) <= _GRAM_CONDITION
+            and _well_conditioned(gram, _GRAM_CONDITION, v)
         ):
             method[b] = 0
             theta[b] = 0.0

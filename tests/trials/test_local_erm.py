@@ -163,6 +163,20 @@ def test_the_qr_kernel_factorises(shape):
     assert np.all(np.diff(np.abs(diag)) <= 1e-14)  # pivoting orders the diagonal
 
 
+@FEW
+@given(seed=st.integers(0, 10**6), d=st.integers(1, 9), power=st.floats(0, 12))
+def test_well_conditioned_is_never_claimed_wrongly(seed, d, power):
+    X = with_condition(seed, d + 3, d, 10.0 ** (power / 2))[0]
+    X /= np.linalg.norm(X, axis=0)
+    gram = X.T @ X
+    condition = np.linalg.cond(gram)
+    upper = np.linalg.cholesky(gram).T.copy()
+    for limit in (1.5, 1e2, 1e4, 1e6):
+        claimed = local_erm._well_conditioned(upper, limit, np.empty(d))
+        assert not claimed or condition <= limit * (1 + 1e-6)
+        assert claimed or condition * d**2 >= limit * (1 - 1e-6)  # nor refused without need
+
+
 def test_strong_convexity_is_the_smallest_eigenvalue():
     X, _ = regression(8)
     values = strong_convexity(X, 0.25)
