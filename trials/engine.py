@@ -85,8 +85,8 @@ def ensure(
     demands : several demands on one cell count as the largest of them.
     executor : see `trials.executors.make_executor`.  It is cancelled when this function raises.
     on_block : called after each commit with ``(done_blocks, total_blocks, demand, n_failed)``:
-        blocks of all demands that are stored by now, blocks of all demands, the block's demand
-        with complete parameters, and the number of failed trials *in this block*.
+        blocks of all demands that are stored by now, blocks of all demands, the demand of the
+        block just committed (parameters complete), and the failed trials among all stored so far.
 
     Raises
     ------
@@ -121,13 +121,15 @@ def ensure(
         raise StoreError(f"{store.path}: was opened read-only and lacks {len(tasks)} blocks")
     total = sum(demand.n_blocks for demand in merged)
     done = total - len(tasks)
+    n_failed = sum(store.n_failed(d.experiment, d.params, d.n_blocks) for d in merged)
 
     def committed(task: Task, result: BlockResult) -> None:
-        nonlocal done
+        nonlocal done, n_failed
         done += 1
+        n_failed += len(result.reasons)
         if on_block is not None:
             owner = owners[task.experiment.name, canonical_json(task.params)]
-            on_block(done, total, owner, len(result.reasons))
+            on_block(done, total, owner, n_failed)
 
     with single_threaded_blas():
         _compute(store, tasks, executor, committed)

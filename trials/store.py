@@ -537,6 +537,17 @@ class RunStore:
             block for (block,) in self._query("SELECT block FROM block WHERE cell = ?", row[:1])
         }
 
+    def n_failed(self, experiment: Experiment | str, params: Params, n_blocks: int) -> int:
+        """Failed trials among the stored blocks below ``n_blocks`` of a cell; reads no values."""
+        row = self._find(self._key(experiment, params))
+        if row is None:
+            return 0
+        ((count,),) = self._query(
+            "SELECT IFNULL(SUM(n_failed), 0) FROM block WHERE cell = ? AND block < ?",
+            (row.id, n_blocks),
+        )
+        return int(count)
+
     def _read(self, cell: _Row, start: int = 0, stop: int = 1 << 32) -> Iterator[_Block]:
         """Blocks ``start .. stop - 1`` of a cell, ascending, each verified."""
         try:

@@ -121,11 +121,16 @@ def test_ensure_computes_exactly_what_is_missing_and_says_so(tmp_path):
         assert ensure(store, [two, five, other], make_executor("serial"), on_block) == 4
         assert ensure(store, [five, other, two], make_executor("serial"), on_block) == 0
         assert store.blocks(TOY, {"mean": 1}) == set(range(5))
-        n_failed = store.table(TOY, other.params).n_failed
-    full = [Demand(TOY, TOY.check(d.params), d.n_blocks) for d in (five, other)]
+        one = store.table(TOY, other.params).n_failed
+        more = replace(other, n_blocks=2)
+        assert ensure(store, [more], make_executor("serial"), on_block) == 1
+        two = store.table(TOY, other.params).n_failed
+    assert 0 < one < two
+    full = [Demand(TOY, TOY.check(d.params), d.n_blocks) for d in (five, other, more)]
     assert calls == [
         *((done, 6, full[0], 0) for done in (3, 4, 5)),
-        (6, 6, full[1], n_failed),
+        (6, 6, full[1], one),
+        (2, 2, full[2], two),  # failures of blocks that were stored before count too
     ]
 
 
