@@ -115,7 +115,7 @@ def test_ensure_computes_exactly_what_is_missing_and_says_so(tmp_path):
 
     with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
         two, five = Demand(TOY, {"mean": 1}, 2), Demand(TOY, {"mean": 1.0}, 5)
-        other = Demand(TOY, {"mean": 2, "mode": "diverges"}, 1)
+        other = Demand(TOY, {"mode": "diverges"}, 1)
         assert ensure(store, [two], make_executor("serial")) == 2
         # Two demands on one cell count as the larger.
         assert ensure(store, [two, five, other], make_executor("serial"), on_block) == 4
