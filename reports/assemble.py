@@ -79,12 +79,12 @@ def write_report(
     say = progress or (lambda _message: None)
     unknown = [name for name in formats if name not in FORMATS]
     if unknown or not formats:
-        raise ReportError(f"format {', '.join(unknown) or '(none)'} must be among {', '.join(FORMATS)}")
+        raise ReportError(
+            f"format {', '.join(unknown) or '(none)'} must be among {', '.join(FORMATS)}"
+        )
     chosen = choose(engine) if "pdf" in formats else None
     say("drawing figures and tables")
-    report = collect(
-        reader, engine=describe(chosen) if chosen else "no engine; LaTeX source only"
-    )
+    report = collect(reader, engine=describe(chosen) if chosen else "no engine; LaTeX source only")
     try:
         (out_dir / "report.pdf").unlink(missing_ok=True)  # would pass for this build's
         paths = [_write(out_dir / name, content) for name, content in report.files.items()]
@@ -95,7 +95,9 @@ def write_report(
             pdf = compile_pdf(source, chosen, timestamp=_timestamp(reader))
             paths.append(_write(out_dir / "report.pdf", pdf))
     except OSError as error:
-        raise ReportError(f"{out_dir}: cannot write the report: {error.strerror or error}") from None
+        raise ReportError(
+            f"{out_dir}: cannot write the report: {error.strerror or error}"
+        ) from None
     return BuildResult(paths=tuple(paths), engine=chosen)
 
 

@@ -23,6 +23,7 @@ from reports.latex import TEXT_WIDTH_INCHES, math_source, visible_length
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 HEIGHT_INCHES = 2.7
+_ENTRY, _HANDLE = 4.4, 46.0  # points: a character of a legend entry, its sample line and gaps
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 _LINES: tuple[Any, ...] = (
     "solid",
@@ -31,7 +32,7 @@ _LINES: tuple[Any, ...] = (
     (0, (4, 1.2, 1.2, 1.2, 1.2, 1.2)),
 )
 _DASHES: tuple[Any, ...] = ((0, (4, 2)), (0, (1.2, 1.4)), (0, (2.5, 1.2)), (0, (6, 1.5, 1, 1.5)))
-_STYLE = {
+_STYLE: dict[str, Any] = {
     "font.family": "STIXGeneral",
     "mathtext.fontset": "stix",
     "font.size": 9.0,
@@ -60,10 +61,10 @@ _STYLE = {
 def _expand(source: str) -> str:
     r"""A formula in the subset of LaTeX that matplotlib's mathtext knows."""
     source = math_source(source)
-    for macro, (left, right) in {"norm": (r"\|", r"\|"), "abs": ("|", "|")}.items():
-        pattern = re.compile(rf"\\{macro}\{{((?:[^{{}}]|\{{[^{{}}]*\}})*)\}}")
-        while (new := pattern.sub(lambda m: f"{left}{m[1]}{right}", source)) != source:  # noqa: B023
-            source = new
+    braces = r"\{((?:[^{}]|\{[^{}]*\})*)\}"
+    for macro, fence in (("norm", r"\|"), ("abs", "|")):
+        parts = re.split(rf"\\{macro}{braces}", source)  # arguments at the odd places
+        source = "".join(f"{fence}{p}{fence}" if i % 2 else p for i, p in enumerate(parts))
     replacements = {
         r"\\(?:left)?\s*\\?\\lVert|\\[lr]Vert(?![A-Za-z])": r"\\|",
         r"\\[lr]vert(?![A-Za-z])": "|",
@@ -126,7 +127,7 @@ def _draw_series(ax: Any, series: Mapping[str, Any], colour: str, index: int) ->
         marker = _MARKERS[index % len(_MARKERS)]
         # Open and filled markers alternate, so that overlapping groups stay apart in grey.
         face = colour if index % 2 == 0 else "white"
-        options = {
+        options: dict[str, Any] = {
             "linestyle": "none",
             "marker": marker,
             "color": colour,
@@ -135,8 +136,12 @@ def _draw_series(ax: Any, series: Mapping[str, Any], colour: str, index: int) ->
             "markeredgewidth": 0.9,
         }
         if has_limits:
-            down = [max(b - a, 0.0) if math.isfinite(a) else 0.0 for a, b in zip(lower, y, strict=True)]
-            up = [max(a - b, 0.0) if math.isfinite(a) else 0.0 for a, b in zip(upper, y, strict=True)]
+            down = [
+                max(b - a, 0.0) if math.isfinite(a) else 0.0 for a, b in zip(lower, y, strict=True)
+            ]
+            up = [
+                max(a - b, 0.0) if math.isfinite(a) else 0.0 for a, b in zip(upper, y, strict=True)
+            ]
             ax.errorbar(x, y, yerr=[down, up], elinewidth=0.8, capsize=1.8, zorder=3, **options)
         else:
             ax.plot(x, y, zorder=3, **options)
@@ -144,7 +149,7 @@ def _draw_series(ax: Any, series: Mapping[str, Any], colour: str, index: int) ->
     xs = [x[i] for i in order]
     ys = [y[i] for i in order]
     patterns = _DASHES if style == "dashed" else _LINES
-    line = {"color": colour, "linestyle": patterns[index % len(patterns)]}
+    line: dict[str, Any] = {"color": colour, "linestyle": patterns[index % len(patterns)]}
     if style != "band" or any(math.isfinite(v) for v in ys):
         ax.plot(xs, ys, zorder=2.5, **line)
     if has_limits:
@@ -189,7 +194,11 @@ def draw(data: Mapping[str, Any]) -> Figure:
         [("h", line) for line in data.get("hlines") or ()]
         + [("v", line) for line in data.get("vlines") or ()]
     ):
-        line = {"color": "0.25", "linewidth": 0.9, "linestyle": _DASHES[(i + 1) % len(_DASHES)]}
+        line: dict[str, Any] = {
+            "color": "0.25",
+            "linewidth": 0.9,
+            "linestyle": _DASHES[(i + 1) % len(_DASHES)],
+        }
         (ax.axhline if kind == "h" else ax.axvline)(position, zorder=1.8, **line)
         handles.append(Line2D([], [], **line))
         texts.append(label(text))
@@ -210,17 +219,18 @@ def _legend(figure: Figure, handles: list[Any], texts: list[str]) -> None:
     if longest <= 26 and len(names) <= 10:
         figure.legend(marks, names, loc="outside right upper")
         return
-    columns = 3 if longest <= 28 else 2 if longest <= 52 else 1
-    height = HEIGHT_INCHES + 0.17 * math.ceil(len(names) / columns)
-    figure.set_size_inches(TEXT_WIDTH_INCHES, height)
-    figure.legend(
-        marks, [_wrap(t, 95 // columns + 12) for t in names], loc="outside lower center", ncols=columns
-    )
+    room = 72.0 * TEXT_WIDTH_INCHES
+    columns = next((n for n in (3, 2) if n * (_ENTRY * longest + _HANDLE) <= room), 1)
+    names = tuple(_wrap(text, int((room / columns - _HANDLE) / _ENTRY)) for text in names)
+    lines = sum(text.count("\n") + 1 for text in names)
+    figure.set_size_inches(TEXT_WIDTH_INCHES, HEIGHT_INCHES + 0.15 * math.ceil(lines / columns))
+    figure.legend(marks, names, loc="outside lower center", ncols=columns)
 
 
 def render(data: Mapping[str, Any]) -> bytes:
     """The figure as a PDF without dates, fonts embedded: equal data give equal bytes."""
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **_STYLE, "backend": "pdf"}):
+    style: dict[Any, Any] = {**matplotlib.rcParamsDefault, **_STYLE, "backend": "pdf"}
+    with matplotlib.rc_context(style):
         buffer = io.BytesIO()
         draw(data).savefig(
             buffer, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None}

@@ -40,7 +40,7 @@ _SPECIAL = {
     "_": r"\_",
     "^": r"\textasciicircum{}",
     "~": r"\textasciitilde{}",
-    "`": r"\textasciigrave{}",
+    "`": r"{\textasciigrave}",  # grouped: pandoc would take a following group for its argument
     "[": "{[}",  # not an option of the command before it
     "]": "{]}",
     "\u00a0": "~",
@@ -53,15 +53,17 @@ _SPECIAL = {
     "…": r"\ldots{}",
     "§": r"\S{}",
 }
-_GREEK = (
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau "
-    "upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega"
-).split()
-_LETTERS = "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"
-_MATH_CHARACTERS = {letter: f"\\{name}" for letter, name in zip(_LETTERS, _GREEK, strict=True)} | {
+_GREEK = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ϵ", "zeta": "ζ",
+    "eta": "η", "theta": "θ", "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν",
+    "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "upsilon": "υ", "phi": "φ",
+    "chi": "χ", "psi": "ψ", "omega": "ω", "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ",
+    "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π", "Sigma": "Σ", "Upsilon": "Υ", "Phi": "Φ", "Psi": "Ψ",
+    "Omega": "Ω",
+}  # fmt: skip
+_MATH_CHARACTERS = {letter: f"\\{name}" for name, letter in _GREEK.items()} | {
     "ε": r"\varepsilon",
     "ϕ": r"\phi",
-    "ϵ": r"\epsilon",
     "µ": r"\mu",
     "ℓ": r"\ell",
     "≤": r"\le",
@@ -176,10 +178,11 @@ def _plain(text: str) -> str:
     opening = True
     for character, following in pairwise(text + " "):
         if character == '"':
-            out.append("``" if opening else "''")
+            out.append("``{}" if opening else "''{}")
             opening = not opening
         elif character in _LIGATURES:
-            out.append(character + "{}" * (following == character))
+            joined = following == character or (character == "'" and following == '"')
+            out.append(character + "{}" * joined)
         elif character in _SPECIAL:
             out.append(_SPECIAL[character])
         elif character.isascii():
@@ -218,7 +221,7 @@ def paragraphs(text: str) -> Latex:
 
 
 def code(text: str) -> Latex:
-    r"""Verbatim text that may break at blanks, as ``\texttt``; copied from the PDF it still runs."""
+    r"""Verbatim text as ``\texttt``, breaking at blanks; copied from the PDF it still runs."""
     text = " ".join(text.split())
     body = "".join(
         r"\textquotesingle{}"
@@ -240,9 +243,7 @@ def latex_field(source: str) -> Latex:
     source = " ".join(source.replace(r"\(", "$").replace(r"\)", "$").split())
     if "$" in source:
         tidy = _INLINE_MATH.sub(lambda match: f"${math_source(match[1])}$", source)
-        return Latex(
-            "".join(c if c.isascii() else _character(c) for c in tidy)
-        )
+        return Latex("".join(c if c.isascii() else _character(c) for c in tidy))
     words = re.sub(r"\\(?:text|mathrm|operatorname)\{[^}]*\}|\\[A-Za-z]+", "", source)
     if re.search(r"[\\^_=<>≤≥]", source) and not re.search(r"[a-z]{4,} ", words + " "):
         return Latex(f"${math_source(source)}$")
@@ -252,7 +253,9 @@ def latex_field(source: str) -> Latex:
 def display_source(source: str) -> Latex:
     r"""The formula of a display: delimiters of any kind are removed and the dialect unified."""
     source = source.strip()
-    source = re.sub(r"^\\begin\{(equation\*?|displaymath)\}|\\end\{(equation\*?|displaymath)\}$", "", source)
+    source = re.sub(
+        r"^\\begin\{(equation\*?|displaymath)\}|\\end\{(equation\*?|displaymath)\}$", "", source
+    )
     for opening, closing in (("$$", "$$"), (r"\[", r"\]"), ("$", "$"), (r"\(", r"\)")):
         if source.startswith(opening) and source.endswith(closing) and len(source) > 2:
             source = source[len(opening) : len(source) - len(closing)]
@@ -301,8 +304,8 @@ def _special(value: float) -> str | None:
 def number(value: float | int | bool | None, digits: int = 3) -> Latex:
     r"""A number with sensible digits, in math: ``0.0412``, ``12\,000``, ``1.2 \times 10^{-5}``.
 
-    Integers are exact up to 12 digits, whole floats up to six; other values are rounded to ``digits`` significant digits,
-    with trailing zeros of short decimals dropped.  None is a dash.
+    Integers are exact up to 12 digits, whole floats up to six; other values are rounded to
+    ``digits`` significant digits, with trailing zeros of short decimals dropped.  None is a dash.
     """
     if value is None:
         return Latex("--")
@@ -321,7 +324,7 @@ def number(value: float | int | bool | None, digits: int = 3) -> Latex:
         if "e" not in short and len(short) < len(text) and exponent < 4:
             text = short
         return Latex(f"${text}$")
-    mantissa = f"{rounded / 10.0**exponent:.{digits - 1}f}".rstrip("0").rstrip(".")
+    mantissa = f"{rounded:.{digits - 1}e}".partition("e")[0].rstrip("0").rstrip(".")
     power = f"10^{{{exponent}}}"
     if mantissa in {"1", "-1"}:
         return Latex(f"${mantissa[:-1]}{power}$")

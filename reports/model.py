@@ -137,7 +137,18 @@ def _assignment(params: Document, names: Sequence[str]) -> Latex:
     return Latex(", ".join(shown))
 
 
-_MEASURES = ("n_trials", "n_failed", "observed", "se", "lower", "upper", "bound", "ratio", "verdict", "note")
+_MEASURES = (
+    "n_trials",
+    "n_failed",
+    "observed",
+    "se",
+    "lower",
+    "upper",
+    "bound",
+    "ratio",
+    "verdict",
+    "note",
+)
 
 
 def _cells_csv(cells: Sequence[Document]) -> str:
@@ -171,9 +182,7 @@ def _cell_table(claim: Document, name: str) -> Latex:
         measures.append(("failed", "r", lambda c: number(c.get("n_failed"))))
     measures.append(("observed", "r", lambda c: estimate(c.get("observed"), c.get("se"))))
     if any(c.get("lower") is not None or c.get("upper") is not None for c in cells):
-        measures.append(
-            ("interval", "r", lambda c: interval(c.get("lower"), c.get("upper")))
-        )
+        measures.append(("interval", "r", lambda c: interval(c.get("lower"), c.get("upper"))))
     if any(c.get("bound") is not None for c in cells):
         measures.append(("bound", "r", lambda c: number(c.get("bound"))))
     if any(c.get("ratio") is not None for c in cells):
@@ -191,10 +200,14 @@ def _cell_table(claim: Document, name: str) -> Latex:
     if not varying:
         rows = numbers
     elif len(varying) <= 7 and tables.fits([*map(parameter, varying), *head], apart):
-        kinds = tables.alignment([[c["params"].get(n) for n in varying] for c in shown], len(varying))
+        kinds = tables.alignment(
+            [[c["params"].get(n) for n in varying] for c in shown], len(varying)
+        )
         rows, head, align = apart, [*map(parameter, varying), *head], kinds + align
     else:
-        rows = [[_assignment(c["params"], varying), *r] for c, r in zip(shown, numbers, strict=True)]
+        rows = [
+            [_assignment(c["params"], varying), *r] for c, r in zip(shown, numbers, strict=True)
+        ]
         head, align = ["cell", *head], "l" + align
     parts = ["Cells"]
     if len(shown) < len(cells):
@@ -202,7 +215,12 @@ def _cell_table(claim: Document, name: str) -> Latex:
     if constant:
         common = _assignment(cells[0]["params"], constant)
         parts.append(f"common to all: {common}" if varying else common)
-    caption = "; ".join(parts) + ". All cells, at full precision: " + code(f"tables/{name}-cells.csv") + "."
+    caption = (
+        "; ".join(parts)
+        + ". All cells, at full precision: "
+        + code(f"tables/{name}-cells.csv")
+        + "."
+    )
     return tables.typeset(head, rows, align, caption=caption, label=f"{name}-cells")
 
 
@@ -216,7 +234,8 @@ def _evidence_table(table: Document, name: str, index: int) -> tuple[Latex, str]
         caption += " " + escape_text(str(table["note"]))
     path = f"tables/{name}-{index}.csv"
     if len(shown) < len(rows):
-        caption += f" Showing the first {number(len(shown))} of {number(len(rows))} rows; all in {code(path)}."
+        cut = f"Showing the first {number(len(shown))} of {number(len(rows))} rows"
+        caption += f" {cut}; all in {code(path)}."
     return (
         tables.typeset(
             [escape_text(str(c)) for c in columns],
@@ -250,9 +269,8 @@ def _witness(witness: Document) -> Latex:
     text = escape_text(_sentence(str(witness.get("description", ""))))
     if params:
         text = Latex(f"{text} At {_assignment(params, list(params))}:")
-    text = Latex(
-        f"{text} observed {number(witness.get('observed'), 4)}, stated {number(witness.get('bound'), 4)}."
-    )
+    observed, stated = number(witness.get("observed"), 4), number(witness.get("bound"), 4)
+    text = Latex(f"{text} observed {observed}, stated {stated}.")
     if witness.get("trial"):
         text = Latex(f"{text} Trial {code(str(witness['trial']))}.")
     return text
@@ -271,7 +289,10 @@ def _constants(claim: Document) -> list[Latex]:
         generous = ends.get(str(c.get("generous")), "chosen by the algorithm's user")
         low, high = number(c.get("low")), number(c.get("high"))
         items.append(
-            Latex(f"{formula(str(c.get('latex', '')))} in {{[}}{low}, {high}{{]}}: {meaning} ({generous})")
+            Latex(
+                f"{formula(str(c.get('latex', '')))} in {{[}}{low}, {high}{{]}}: "
+                f"{meaning} ({generous})"
+            )
         )
     return items
 
@@ -279,9 +300,9 @@ def _constants(claim: Document) -> list[Latex]:
 def _assumption(item: Document) -> Latex:
     text = escape_text(str(item.get("name", "")))
     if item.get("latex"):
-        text = Latex(f"{text}: {formula(str(item['latex']))}")
+        text = Latex(f"{text}: {formula(str(item['latex']), display=True)}")
     if item.get("note"):
-        text = Latex(f"{text}. {escape_text(str(item['note']))}")
+        text = Latex(f"{text}; {escape_text(str(item['note']))}")
     return text
 
 
@@ -386,21 +407,22 @@ def _verdict_table(paper: str, claims: Sequence[Document], names: Mapping[str, s
                     escape_text(str(claim.get("title", ""))),
                 ),
                 _lines(
-                    escape_text(str(claim.get("source", ""))), escape_text(str(claim.get("kind", "")))
+                    escape_text(str(claim.get("source", ""))),
+                    escape_text(str(claim.get("kind", ""))),
                 ),
                 verdict,
-                number(worst.get("observed")) if worst else "--",
-                number(worst.get("bound")) if worst else "--",
-                number(worst.get("ratio")) if worst else "--",
+                number(worst.get("observed"), 2) if worst else "--",
+                number(worst.get("bound"), 2) if worst else "--",
+                number(worst.get("ratio"), 2) if worst else "--",
                 number(evidence.get("level"), 2),
                 rf"\pageref{{sec:{name}}}",
             ]
         )
-    text = r">{\raggedright\arraybackslash}"
-    spec = (
-        rf"@{{}}{text}p{{0.235\linewidth}}{text}p{{0.14\linewidth}}{text}p{{0.20\linewidth}}"
-        r"r@{\hspace{6pt}}r@{\hspace{6pt}}r@{\hspace{6pt}}r@{\hspace{6pt}}r@{}"
+    gap = r"@{\hspace{6pt}}"
+    shares = gap.join(
+        rf">{{{tables.RAGGED}}}p{{{share}\linewidth}}" for share in (0.215, 0.125, 0.205)
     )
+    spec = "@{}" + shares + gap + gap.join("rrrrr") + "@{}"
     return tables.typeset(
         ["claim", "source, kind", "verdict", "observed", "bound", "ratio", "level", "page"],
         rows,
@@ -434,8 +456,12 @@ def _abstract(claims: Sequence[Document], summary: Document) -> Latex:
     elif any(_as_expected(c) for c in claims):
         parts.append("Every verdict is the one that the catalogue expects.")
     if summary.get("familywise_level") is not None:
-        parts.append(f"The family-wise error level of the batch is {number(summary['familywise_level'])}.")
-    parts.append("A verdict is about the cells that were fixed before the run, and about nothing else.")
+        parts.append(
+            f"The family-wise error level of the batch is {number(summary['familywise_level'])}."
+        )
+    parts.append(
+        "A verdict is about the cells that were fixed before the run, and about nothing else."
+    )
     return Latex(" ".join(parts))
 
 
@@ -490,9 +516,7 @@ def _symbols(documents: Mapping[str, Document]) -> Latex | str:
     if not pairs:
         return ""
     rows = [[formula(s), escape_text(m)] for s, m in pairs.items()]
-    return tables.typeset(
-        ["symbol", "meaning"], rows, "ll", caption="Symbols.", label="symbols"
-    )
+    return tables.typeset(["symbol", "meaning"], rows, "ll", caption="Symbols.", label="symbols")
 
 
 def _discrepancy(document: Document, known: Mapping[str, str]) -> dict[str, Any]:
@@ -546,7 +570,7 @@ def collect(reader: Reader, *, engine: str) -> Report:
         "familywise": number(level) if level is not None else "",
         "multiple_tables": len(verdicts) > 1,
         "verdict_note": Latex(
-            r"Each claim links to its page. A statement known to be false is expected to be refuted."
+            "Each claim links to its page. A statement known to be false is expected to be refuted."
             if claims
             else "No claim has been tried."
         ),

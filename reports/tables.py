@@ -16,6 +16,8 @@ from reports.latex import Latex, escape_text, number, visible_length
 LINE = 104.0  # average characters of \footnotesize on a line of the text width
 SHORT = 12
 DENSE = 1.14  # \\scriptsize sets this many times the characters of \\footnotesize on a line
+# The skip lets first words hyphenate, and keeps pandoc from taking a group for an argument.
+RAGGED = r"\raggedright\arraybackslash\hskip0pt"
 _NARROW = 13.0
 _READABLE = 26.0  # characters below which a text column is not worth reading
 _GAP = 2.4
@@ -29,10 +31,8 @@ def _widths(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[float]:
     ]
 
 
-def _columns(
-    head: Sequence[str], rows: Sequence[Sequence[str]], align: str
-) -> tuple[str, bool]:
-    """The column specification (natural widths where they fit), and whether type must be smaller."""
+def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> tuple[str, bool]:
+    """The column specification (natural widths where they fit); whether type must be small."""
     widths = _widths(head, rows)
     gaps = _GAP * (len(head) - 1)
     if sum(widths) <= LINE - gaps:
@@ -46,7 +46,7 @@ def _columns(
     shares = _shares([widths[i] for i in wide], max(line - gaps - fixed, _NARROW * len(wide)))
     spec = list(align)
     for i, share in zip(wide, shares, strict=True):
-        spec[i] = rf">{{\raggedright\arraybackslash}}p{{{0.98 * share / line:.3f}\linewidth}}"
+        spec[i] = rf">{{{RAGGED}}}p{{{0.98 * share / line:.3f}\linewidth}}"
     return "@{}" + "".join(spec) + "@{}", dense
 
 

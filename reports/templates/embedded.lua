@@ -5,8 +5,7 @@ local IGNORED = {
   maketitle = true, centering = true, footnotesize = true, scriptsize = true, small = true,
   normalsize = true, arraybackslash = true, raggedright = true, noindent = true, allowbreak = true,
   endfirsthead = true, endhead = true, endfoot = true, endlastfoot = true, bottomrule = true,
-  toprule = true, midrule = true, smallskip = true, medskip = true, par = true, setlength = true,
-  tabcolsep = true, appendix = true, sloppy = true,
+  toprule = true, midrule = true, smallskip = true, medskip = true, par = true,
 }
 local TEXT = { textasciigrave = "`", textbar = "|", quad = "\u{2003}", ldots = "…" }
 
@@ -17,7 +16,9 @@ local function is_tex(el) return el.format == "latex" or el.format == "tex" end
 
 local function raw(el, wrap)
   if not is_tex(el) then return nil end
-  local rest = el.text
+  local word = TEXT[el.text:match("^\\(%a+)%s*{?}?$")]
+  if word and not wrap then return pandoc.Str(word) end
+  local rest = el.text:gsub("\\hskip%s*0pt", "")
   local out = ""
   while rest:find("%S") do
     local name, tail = rest:match("^%s*\\(%a+)%s*(.*)$")
@@ -31,8 +32,8 @@ local function raw(el, wrap)
       out = out .. "#link(" .. l .. ", context counter(page).at(" .. l .. ").first())"
     elseif name == "clearpage" or name == "newpage" then
       out = out .. "#pagebreak(weak: true)"
-    elseif TEXT[name] then
-      if not wrap then return pandoc.Str(TEXT[name]) end
+    elseif inner ~= "" then -- text that follows a command without arguments is not one
+      error("unsupported LaTeX for the embedded engine: " .. el.text)
     elseif not IGNORED[name] then
       error("unsupported LaTeX for the embedded engine: " .. el.text)
     end
@@ -43,7 +44,7 @@ local function raw(el, wrap)
 end
 
 function RawInline(el)
-  if is_tex(el) and el.text:match("^\\label{") then return nil end -- kept for its statement
+  if is_tex(el) and el.text:match("^\\label%b{}$") then return nil end -- kept for its statement
   return raw(el, false)
 end
 
@@ -56,11 +57,11 @@ function Math(el)
     :gsub("\\left%s*\\lvert", "\\lvert "):gsub("\\right%s*\\rvert", "\\rvert ")
     :gsub("\\begin{equation%*?}", ""):gsub("\\end{equation%*?}", "")
   local inner = el.text:match("^%s*\\displaystyle%s+(.*)$")
-  if inner then
-    el.text = inner
-    return typst((write({ pandoc.Plain({ el }) }):gsub("^%$(.*)%$$", "$display(%1)$")))
-  end
-  return el
+  el.text = inner or el.text
+  local source = pandoc.write(pandoc.Pandoc({ pandoc.Plain({ el }) }), "typst"):gsub("%s+$", "")
+  source = source:gsub('"(%a+)" \\%(', 'op("%1") \\(') -- an operator, not a word before a parenthesis
+  if inner then source = source:gsub("^%$(.*)%$$", "$display(%1)$") end
+  return typst(source)
 end
 
 -- \textcolor{name}: the names are variables of the Typst template.
@@ -96,7 +97,7 @@ function Div(el)
     local id
     local body = el:walk({
       RawInline = function(r)
-        local l = r.text:match("^\\label{(.-)}")
+        local l = r.text:match("^\\label{(.-)}$")
         if l then id = l; return {} end
       end,
     })
@@ -112,6 +113,11 @@ function Div(el)
   end
   if el.identifier ~= "" and #el.content == 1 and el.content[1].t == "Table" then
     local figure = write(el.content) .. " <" .. el.identifier .. ">\n"
+    local rows = 0
+    for _, body in ipairs(el.content[1].bodies) do rows = rows + #body.body end
+    if rows <= 12 then
+      figure = "#[\n#show figure: set block(breakable: false)\n" .. figure .. "]\n"
+    end
     if el.identifier:match("^tab:dense:") then
       figure = "#[\n#show table: set text(size: 7pt)\n" .. figure .. "]\n"
     end

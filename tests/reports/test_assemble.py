@@ -1,0 +1,178 @@
+"""Whole reports: both engines, equal bytes, the command line and its errors."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import reports.assemble
+from reports.__main__ import main
+from reports.assemble import build, latest, write_report
+from reports.engines import ReportError, choose, latex_missing, typst_source
+from tests.reports.fakes import FakeRun, run
+
+missing = latex_missing()
+needs_latex = pytest.mark.skipif(bool(missing), reason=f"LaTeX is incomplete here: {missing}")
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report built by the embedded engine."""
+    folder = tmp_path_factory.mktemp("report")
+    write_report(run(), folder, engine="embedded")
+    return folder
+
+
+def test_everything_that_the_source_includes_is_there(embedded: Path) -> None:
+    tex = (embedded / "report.tex").read_text(encoding="utf-8")
+    included = re.findall(r"\\includegraphics\[[^]]*\]\{([^}]*)\}", tex)
+    assert included
+    assert all((embedded / name).is_file() for name in included)
+    assert (embedded / "report.pdf").read_bytes().startswith(b"%PDF-")
+    assert "embedded engine (pandoc" in tex
+    assert not list(embedded.rglob("*.part"))
+
+
+def test_every_reference_has_one_label(embedded: Path) -> None:
+    tex = (embedded / "report.tex").read_text(encoding="utf-8")
+    labels = re.findall(r"\\label\{([^}]*)\}", tex)
+    references = re.findall(r"\\(?:page)?ref\{([^}]*)\}|\\hyperref\[([^]]*)\]", tex)
+    assert len(labels) == len(set(labels))
+    assert {a or b for a, b in references} <= set(labels)
+
+
+def test_no_number_has_seventeen_digits(embedded: Path) -> None:
+    tex = (embedded / "report.tex").read_text(encoding="utf-8")
+    assert not re.search(r"\d\.\d{9,}", tex)
+
+
+def test_two_embedded_builds_are_byte_identical(embedded: Path, tmp_path: Path) -> None:
+    again = write_report(run(), tmp_path, engine="embedded")
+    for path in again.paths:
+        assert digest(path) == digest(embedded / path.relative_to(tmp_path)), path.name
+
+
+@needs_latex
+def test_latexmk_sets_the_same_source_twice_alike(tmp_path: Path) -> None:
+    first, second = (
+        write_report(run(), tmp_path / name, engine="latex").paths[-1] for name in ("a", "b")
+    )
+    assert first.name == "report.pdf"
+    assert digest(first) == digest(second)
+
+
+def test_an_empty_run_gives_a_report(tmp_path: Path) -> None:
+    result = write_report(FakeRun({}), tmp_path, engine="embedded")
+    assert result.paths[-1] == tmp_path / "report.pdf"
+
+
+def test_source_only_needs_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reports.assemble, "compile_pdf", None)
+    result = write_report(run(), tmp_path, formats=("tex",))
+    assert result.engine is None
+    assert result.paths[-1] == tmp_path / "report.tex"
+    assert not (tmp_path / "report.pdf").exists()
+
+
+def test_a_failed_build_leaves_no_old_pdf(tmp_path: Path) -> None:
+    (tmp_path / "report.pdf").write_bytes(b"old")
+    broken = run()
+    documents: Any = broken.documents("claim")
+    documents["p.thm1"]["bound_latex"] = r"\nosuchcommand{x}"
+    with pytest.raises(ReportError, match="nosuchcommand"):
+        write_report(broken, tmp_path, engine="embedded")
+    assert not (tmp_path / "report.pdf").exists()
+    assert (tmp_path / "report.tex").exists()
+
+
+def test_raw_tex_without_a_translation_is_an_error() -> None:
+    with pytest.raises(ReportError, match="vspace"):
+        typst_source(r"\begin{document}a \vspace{3cm} b\end{document}", standalone=False)
+
+
+def test_an_unknown_engine_or_format_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match="engine='word'"):
+        choose("word")
+    with pytest.raises(ReportError, match="docx"):
+        write_report(run(), tmp_path, formats=("docx",))
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    """A run directory with a real store."""
+    store_module = pytest.importorskip("trials.store")
+    folder = tmp_path / "runs" / "r1"
+    with store_module.RunStore.create(
+        folder / reports.assemble.STORE_NAME, root_seed=7, config={}
+    ) as store:
+        fake = run()
+        for kind in ("claim", "run", "discrepancy", "symbol"):
+            for key, document in fake.documents(kind).items():
+                store.put_document(kind, key, json.loads(json.dumps(document)))
+    return folder
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["build", *arguments])
+
+
+def test_the_command_builds_the_latest_run(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(stored.parent.parent)
+    result = invoke("latest", "--engine", "embedded")
+    assert result.exit_code == 0, result.output
+    pdf = Path("runs/r1/report/report.pdf")
+    assert result.stdout.splitlines()[-1] == str(pdf)
+    assert pdf.read_bytes().startswith(b"%PDF-")
+
+
+def test_a_stored_run_is_not_changed_by_its_report(stored: Path) -> None:
+    store = stored / reports.assemble.STORE_NAME
+    before = digest(store)
+    build(stored, formats=("tex",), out_dir=stored.parent / "elsewhere")
+    assert digest(store) == before
+    assert (stored.parent / "elsewhere" / "report.tex").is_file()
+    assert not (stored / "report").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "nowhere: no such run directory"),
+        (["latest"], "holds no run"),
+        (["."], "no such run"),
+        ([".", "--format", "docx"], "error"),
+    ],
+)
+def test_errors_are_one_line_and_status_three(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = invoke(*arguments)
+    assert result.exit_code == 3
+    assert message in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_latest_is_the_run_written_last(tmp_path: Path) -> None:
+    for i, name in enumerate(("b", "a")):
+        (tmp_path / name).mkdir()
+        store = tmp_path / name / reports.assemble.STORE_NAME
+        store.touch()
+        os.utime(store, (i, i))
+    (tmp_path / "z").mkdir()
+    assert latest(tmp_path) == tmp_path / "a"
+
+
+def test_help_shows_examples() -> None:
+    assert "python -m reports build latest" in invoke("--help").output

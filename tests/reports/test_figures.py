@@ -1,0 +1,126 @@
+"""Figures: drawn from data, the same bytes every time, nothing clipped or silently left out."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import Any
+
+import pytest
+
+from reports.figures import PALETTE, draw, label, render, undrawn
+from tests.reports.fakes import figure
+
+
+def streams(pdf: bytes) -> bytes:
+    """The decompressed streams of a PDF."""
+    out = []
+    for body in re.findall(rb"stream\r?\n(.*?)endstream", pdf, flags=re.DOTALL):
+        try:
+            out.append(zlib.decompress(body.rstrip(b"\r\n")))
+        except zlib.error:
+            out.append(body)
+    return b"\n".join(out)
+
+
+def test_equal_data_give_equal_bytes_without_a_date() -> None:
+    first = render(figure())
+    assert first == render(figure())
+    assert first.startswith(b"%PDF-")
+    assert b"CreationDate" not in first
+
+
+def test_fonts_are_embedded_as_truetype() -> None:
+    pdf = render(figure()) + streams(render(figure()))
+    assert b"/FontFile2" in pdf
+    assert b"/Type3" not in pdf
+
+
+def test_text_and_legend_lie_inside_the_page_and_outside_the_data() -> None:
+    drawn = draw(figure())
+    drawn.canvas.draw()
+    page = drawn.bbox
+    axes = drawn.axes[0]
+    legend = drawn.legends[0].get_window_extent()
+    assert not legend.overlaps(axes.get_window_extent())
+    for artist in (
+        legend,
+        axes.xaxis.label.get_window_extent(),
+        axes.yaxis.label.get_window_extent(),
+    ):
+        assert page.x0 <= artist.x0 <= artist.x1 <= page.x1
+        assert page.y0 <= artist.y0 <= artist.y1 <= page.y1
+
+
+@pytest.mark.parametrize("n", [1, 6, 14])
+def test_long_legends_fit_the_page(n: int) -> None:
+    series = [
+        {
+            "label": f"a rather long legend entry that says what is drawn, {i}",
+            "x": [1, 2],
+            "y": [i + 1, 2],
+        }
+        for i in range(n)
+    ]
+    drawn = draw(figure(series=series, hlines=[], vlines=[]))
+    drawn.canvas.draw()
+    legend = drawn.legends[0].get_window_extent()
+    assert drawn.bbox.x0 <= legend.x0 <= legend.x1 <= drawn.bbox.x1
+    assert drawn.axes[0].get_window_extent().height > 72
+
+
+def test_series_differ_without_colour() -> None:
+    series = [
+        {"label": f"s{i}{style}", "x": [1, 2, 3], "y": [1, 2, i + 1.0], "style": style}
+        for i in range(4)
+        for style in ("points", "line", "dashed")
+    ]
+    axes = draw(figure(series=series, hlines=[], vlines=[])).axes[0]
+    looks = {(line.get_marker(), str(line._unscaled_dash_pattern)) for line in axes.get_lines()}
+    assert len(looks) == len(series)
+
+
+def test_series_of_a_group_share_a_colour() -> None:
+    axes = draw(figure(hlines=[], vlines=[])).axes[0]
+    assert {line.get_color() for line in axes.get_lines()} == {PALETTE[0]}
+
+
+def test_every_reference_line_is_drawn_and_named() -> None:
+    drawn = draw(figure())
+    names = [text.get_text() for text in drawn.legends[0].get_texts()]
+    assert len(names) == 4
+    assert names[2].startswith("floor")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"$\norm{\theta_j}$",
+        r"$\|x\|\,\abs{y}$",
+        r"$\tfrac12\text{ of } \lVert x\rVert$",
+        r"$\begin{cases} a \end{cases}$",
+        "lone $ sign",
+        r"$\undefined{x}$",
+        r"$\poly(m)$",
+    ],
+)
+def test_any_label_can_be_drawn(text: str) -> None:
+    assert render(figure(xlabel=text)).startswith(b"%PDF-")
+
+
+def test_labels_keep_math_that_matplotlib_knows() -> None:
+    assert label(r"error $\norm{x}$") == r"error $\|x\|$"
+    assert "$" not in label(r"$\undefined{x}$")
+
+
+def test_what_cannot_be_drawn_is_said() -> None:
+    note = undrawn(figure())
+    assert "1 point without a value" in note
+    assert "1 point at or below zero" in note
+    assert "1 point with a lower limit at or below zero" in note
+    whole: Any = {"series": [{"label": "", "x": [1.0], "y": [1.0]}], "yscale": "log"}
+    assert undrawn(whole) == ""
+
+
+def test_an_empty_figure_is_drawn() -> None:
+    assert render(figure(series=[], hlines=[], vlines=[])).startswith(b"%PDF-")

@@ -1,0 +1,206 @@
+"""Escaping, numbers and names."""
+
+from __future__ import annotations
+
+import html
+import re
+import string
+import subprocess
+from decimal import Decimal
+from pathlib import Path
+
+import pypandoc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import reports
+from reports.latex import (
+    code,
+    display_source,
+    escape_text,
+    estimate,
+    formula,
+    interval,
+    latex_field,
+    math_source,
+    number,
+    parameter,
+    value,
+    visible_length,
+)
+
+FILTER = Path(reports.__file__).parent / "templates" / "embedded.lua"
+PRINTABLE = "".join(c for c in string.printable if c.isprintable())
+
+
+def printed(latex: str) -> str:
+    """What a reader sees of a LaTeX fragment, by an independent reader of LaTeX."""
+    done = subprocess.run(
+        [
+            pypandoc.get_pandoc_path(), "--from=latex+raw_tex", "--to=html", "--wrap=none",
+            f"--lua-filter={FILTER}", "--fail-if-warnings",
+        ],
+        input=latex, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    text = html.unescape(re.sub(r"<[^>]*>", "", done.stdout.strip()))
+    return text.translate({ord("’"): "'", ord("“"): '"', ord("”"): '"', 0xA0: " "})
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.text(PRINTABLE.replace("$", ""), min_size=40, max_size=200))
+def test_escaped_text_prints_as_it_was(text: str) -> None:
+    assert printed("x " + escape_text(text) + " x") == f"x {' '.join(text.split())} x"
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.text(PRINTABLE.replace("$", ""), min_size=40, max_size=120))
+def test_code_prints_as_it_was(text: str) -> None:
+    assert printed("x " + code(text) + " x") == f"x {' '.join(text.split())} x"
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text())
+def test_escaped_text_is_balanced_and_leaves_no_special_character_bare(text: str) -> None:
+    escaped = escape_text(text)
+    outside = re.sub(r"(?<!\\)\$(?:\\.|[^$\\])*\$", "", escaped)
+    outside = re.sub(r"\\[A-Za-z]+|\\.", "", outside)
+    assert not re.search(r"[$%&#_^]", outside)
+    assert outside.count("{") == outside.count("}")
+    assert all(c.isascii() or "¡" <= c <= "ž" for c in escaped)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.sampled_from([r"x_1 \le 2", r"\frac{a}{b}", r"\{1\}", "p_{\\min}"]), max_size=4))
+def test_inline_math_is_kept(formulas: list[str]) -> None:
+    text = "100% of a_b " + " & ".join(f"${f}$" for f in formulas)
+    escaped = escape_text(text)
+    assert escaped.startswith(r"100\% of a\_b")
+    assert [m.rstrip() for m in re.findall(r"(?<!\\)\$(.*?)(?<!\\)\$", escaped)] == formulas
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("costs $5", r"costs \$5"),
+        ("$x", r"\$x"),
+        ("$x}$ y", r"\$x\}\$ y"),
+        ("$a % b$", r"\$a \% b\$"),
+        ("$a\\$ b", r"\$a\textbackslash{}\$ b"),
+        ("", ""),
+        ("ρ ≥ 1", r"$\rho$ $\ge$ 1"),
+        ('a "b" c', "a ``{}b''{} c"),
+        ("--seed", "-{}-seed"),
+        ("漢", "{[}U+6F22{]}"),
+    ],
+)
+def test_escape_text_of_awkward_pieces(text: str, expected: str) -> None:
+    assert escape_text(text) == expected
+
+
+def test_math_uses_one_dialect() -> None:
+    assert math_source(r"\|x\| + \left\|y\right\|") == (
+        r"\lVert x\rVert  + \left\lVert y\right\rVert"
+    )
+    assert math_source(r"a\!b\;c") == r"ab\,c"
+    assert math_source(r"\bigl(x\Big)") == "(x)"
+    assert math_source(r"\bigcup A_i") == r"\bigcup A_i"
+    assert math_source("ρ≤θ").split() == [r"\rho", r"\le", r"\theta"]
+
+
+@pytest.mark.parametrize("source", ["$$x$$", r"\[x\]", "$x$", r"\(x\)", "x"])
+def test_display_source_drops_delimiters(source: str) -> None:
+    assert display_source(source) == "x"
+
+
+def test_stored_latex_is_told_from_text() -> None:
+    assert latex_field(r"\forall m, n'") == r"$\forall m, n'$"
+    assert latex_field(r"For all $m$ and \(n\),") == "For all $m$ and $n$,"
+    assert latex_field("for every start") == "for every start"
+    assert formula("m") == "$m$"
+    assert formula("") == ""
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (None, "--"),
+        (True, "yes"),
+        (0, "$0$"),
+        (0.0, "$0$"),
+        (4000, "$4000$"),
+        (12000, r"$12\,000$"),
+        (-1234567, r"$-1\,234\,567$"),
+        (0.041234567890123456, "$0.0412$"),
+        (0.5, "$0.5$"),
+        (1.2345e-5, r"$1.23 \times 10^{-5}$"),
+        (1e-7, "$10^{-7}$"),
+        (-1e9, "$-10^{9}$"),
+        (123456.789, r"$123\,000$"),
+        (9.999e-6, "$10^{-5}$"),
+        (float("inf"), r"$\infty$"),
+        (float("nan"), "not a number"),
+    ],
+)
+def test_number_has_few_digits(item: float | None, expected: str) -> None:
+    assert number(item) == expected
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300))
+def test_number_is_within_half_a_unit_of_its_last_digit(x: float) -> None:
+    text = number(x).strip("$").replace(r"\,", "")
+    match = re.fullmatch(r"(-?[\d.]*)(?: ?\\times )?(?:10\^\{(-?\d+)\})?", text)
+    assert match is not None, text
+    mantissa = match[1] if match[1] not in ("", "-") else match[1] + "1"
+    read = Decimal(mantissa).scaleb(int(match[2] or 0))
+    exact = Decimal(x)
+    # Three significant digits: relative error at most 0.5 / 100, up to binary rounding.
+    assert abs(read - exact) <= abs(exact) * Decimal("0.0050001")
+
+
+def test_estimate_rounds_to_two_digits_of_its_error() -> None:
+    assert estimate(0.04101234, 0.00112) == r"$0.0410 \pm 0.0011$"
+    assert estimate(4.1234e-5, 1.09e-6) == r"$(4.12 \pm 0.11) \times 10^{-5}$"
+    assert estimate(12345.6, 98.0) == r"$12\,346 \pm 98$"
+    assert estimate(0.5, None) == "$0.5$"
+    assert estimate(None, 0.1) == "--"
+    assert estimate(0.0, 0.5) == r"$0.00 \pm 0.50$"
+
+
+def test_interval_ends_differ_when_the_values_do() -> None:
+    assert interval(0.1, 0.2) == r"$[0.100,\ 0.200]$"
+    assert interval(3.9e-5, 4.71e-5) == r"$[3.90,\ 4.71] \times 10^{-5}$"
+    low, high = re.findall(r"\d\.\d+", interval(0.1234567, 0.1234569))
+    assert low != high
+    assert interval(None, 1.0) == r"{[}$-\infty$, $1${]}"
+    assert interval(None, None) == "--"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("m", "$m$"),
+        ("rho", r"$\rho$"),
+        ("Delta_sq", r"$\Delta^{2}$"),
+        ("n_prime", "$n'$"),
+        ("p_min", r"$p_{\mathrm{min}}$"),
+        ("alpha_0", r"$\alpha_{0}$"),
+        ("theta_star", r"$\theta^{\ast}$"),
+        ("step_size", r"\texttt{step\_size}"),
+    ],
+)
+def test_parameter_names_become_symbols(name: str, expected: str) -> None:
+    assert parameter(name) == expected
+
+
+def test_values_of_any_kind_are_shown() -> None:
+    assert value([0.5, 2]) == "($0.5$, $2$)"
+    assert value("worst_case") == r"worst\_case"
+    assert value(list(range(20))).endswith(r"\ldots{})")
+
+
+def test_visible_length_ignores_markup() -> None:
+    assert visible_length(r"\textbf{abc}") == 3
+    assert visible_length(r"a\newline bcd") == pytest.approx(4, abs=1)
+    assert visible_length(r"$10^{-5}$") < 8

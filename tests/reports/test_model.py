@@ -1,0 +1,119 @@
+"""From documents to words: counts, order, cuts and missing pieces."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+import pytest
+
+from reports import figures
+from reports.model import MAX_ROWS, Reader, collect, slug
+from tests.reports.fakes import FakeRun, cell, claim, refuted, run
+
+
+@pytest.fixture(autouse=True)
+def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures have tests of their own; drawing them here would take most of the time."""
+    monkeypatch.setattr(figures, "render", lambda _figure: b"")
+
+
+def report(reader: Reader) -> dict[str, str]:
+    """The context and files of a run's report, as text."""
+    collected = collect(reader, engine="none")
+    return {k: str(v) for k, v in (collected.context | collected.files).items()}
+
+
+def test_the_summary_counts_verdicts_and_names_surprises() -> None:
+    abstract = report(run())["abstract"]
+    assert r"$2$ \verdictword{supported}{SUPPORTED}" in abstract
+    assert r"$1$ \verdictword{refuted}{REFUTED}" in abstract
+    assert r"$1$ \verdictword{notrun}{NOT RUN}" in abstract
+    assert re.search(r"Not as the catalogue expects: \\texttt\{p.lemma1\}", abstract)
+
+
+def test_an_expected_refutation_is_no_surprise() -> None:
+    document = refuted("p.a") | {"expected": "REFUTED"}
+    abstract = report(run(p_a=document))["abstract"]
+    assert "Every verdict is the one that the catalogue expects" in abstract
+
+
+def test_claims_keep_the_order_of_the_run() -> None:
+    context = collect(run(), engine="none").context
+    assert [str(c["label"]) for c in context["claims"]] == [
+        "sec:p.thm1",
+        "sec:p.thm2",
+        "sec:p.lemma1",
+        "sec:p.bare",
+    ]
+
+
+def test_long_cell_tables_show_the_worst_and_the_csv_has_all() -> None:
+    files = collect(run(p_a=claim("p.a", n_cells=96)), engine="none").files
+    table = str(files["tables/p.a-cells.tex"])
+    rows = list(csv.DictReader(io.StringIO(str(files["tables/p.a-cells.csv"]))))
+    assert f"Showing the ${MAX_ROWS}$ worst of $96$ cells by ratio" in table
+    assert len(rows) == 96
+    assert float(rows[0]["bound"]) == 1.2345678901234e-5  # full precision
+    body = table.partition(r"\endlastfoot")[2]
+    assert body.count(r"\\") == MAX_ROWS
+    assert body.index("$9600$") < body.index("$9500$")
+
+
+def test_the_verdict_table_shows_the_worst_cell() -> None:
+    table = report(run(p_a=claim("p.a", n_cells=30)))["verdict_tables"]
+    assert "$0.3$" in table
+
+
+def test_common_parameters_move_to_the_caption() -> None:
+    table = report(run())["tables/p.thm1-cells.tex"]
+    caption = table.partition(r"\label")[0]
+    assert "$n'=20$" in caption
+    assert r"worst\_case" in caption
+
+
+def test_many_varying_parameters_share_a_column() -> None:
+    cells = [cell(i, params={f"parameter_{j}": i * 1000 + j for j in range(9)}) for i in range(4)]
+    document = claim("p.a")
+    document["evidence"]["cells"] = cells
+    table = report(run(p_a=document))["tables/p.a-cells.tex"]
+    assert "cell & trials" in table
+    assert r"\linewidth" in table
+
+
+def test_cells_without_ratio_or_bound_are_listed() -> None:
+    document = claim("p.a")
+    document["evidence"]["cells"] = [
+        {"params": {"m": 1}, "n_trials": 5, "observed": 0.5},
+        {"params": {"m": 2}, "n_trials": 5, "observed": float("nan")},
+    ]
+    table = report(run(p_a=document))["tables/p.a-cells.tex"]
+    assert "$0.5$" in table
+    assert "not a number" in table
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        {},
+        {"run": {}},
+        {"claim": {"a": {}}},
+        {"symbol": {"m": {"symbol": "m", "meaning": "clients"}}},
+        {"discrepancy": {"d": {"where": "x"}}},
+    ],
+)
+def test_missing_kinds_and_fields_are_left_out(kinds: dict[str, dict[str, dict[str, str]]]) -> None:
+    assert report(FakeRun(kinds))["n_claims"] == f"${len(kinds.get('claim', {}))}$"
+
+
+def test_slugs_are_safe_names() -> None:
+    assert slug("ifca.thm1[m=400,d=1e-3]") == "ifca.thm1-m-400-d-1e-3"
+    assert slug("../..") == "claim"
+
+
+def test_claims_whose_slugs_collide_keep_their_own_files() -> None:
+    files = collect(
+        FakeRun({"claim": {"a[m=1]": claim("a"), "a(m=1)": claim("a")}}), engine="none"
+    ).files
+    assert len([name for name in files if name.endswith("-cells.csv")]) == 2
