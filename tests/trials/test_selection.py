@@ -84,7 +84,8 @@ def test_the_interval_equals_its_twin_and_moves_with_the_data(seed, k):
 
 
 @FEW
-@given(seed=st.integers(0, 10**6), k=st.integers(2, 4), share=st.floats(0, 0.999))
+# the ends are sharp (a pair fuses exactly at the lower one), so rounding needs a hair of room
+@given(seed=st.integers(0, 10**6), k=st.integers(2, 4), share=st.floats(1e-9, 0.999))
 def test_a_penalty_in_the_interval_recovers_the_partition_on_the_line(seed, k, share):
     rng = np.random.default_rng(seed)
     truth = np.sort(np.concatenate([np.arange(k), rng.integers(k, size=9)]))
