@@ -18,8 +18,10 @@ The factor of the approximation algorithm
 -----------------------------------------
 Algorithm 2 asks for a "10-approximation algorithm".  (The paper's footnote 6 defines an
 epsilon-approximation by f <= (1 + epsilon) min f, which would make this a factor of 11; Awasthi &
-Sheffet mean the usual factor 10, the stricter of the two, which is the ``target`` here.)  No
-practical algorithm is known to have a factor of 10 in the worst case, so two factors are stated:
+Sheffet mean the usual factor 10, the stricter of the two, which is the ``target`` here.)  Worst
+case factors below 10 need swaps of many centres at once (9 + epsilon: Kanungo et al. 2004; Beretta
+et al. 2023) or primal-dual rounding (6.357: Ahmadian et al. 2017), out of proportion here.  So two
+factors are stated:
 
 *Before the run*, `STATED_FACTOR` = 26.65, for every input.  The algorithm is single-swap local
 search over the data points.  Let S be locally optimal with cost Delta(S), O the optimal centres
