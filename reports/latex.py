@@ -421,5 +421,7 @@ def visible_length(source: str) -> float:
         text = re.sub(r"\\[,;:]|(?<=[-+.,=\]\d]) (?=[+\d])", "", text)
         text = re.sub(r"\\[A-Za-z]+|\\.", "x", text)
         mono = 1.15 if r"\texttt" in line else 1.0
-        longest = max(longest, mono * len(re.sub(r"[{}$^_]", "", text)))
+        text = re.sub(r"[{}$^_]", "", text)
+        capitals = sum(c.isupper() for c in text)  # a third wider than the average
+        longest = max(longest, mono * (len(text) + 0.3 * capitals))
     return longest

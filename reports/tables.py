@@ -18,6 +18,7 @@ SHORT = 12
 DENSE = 1.14  # \\scriptsize sets this many times the characters of \\footnotesize on a line
 # The skip lets first words hyphenate, and keeps pandoc from taking a group for an argument.
 RAGGED = r"\raggedright\arraybackslash\hskip0pt"
+_WORD = 19.0  # a column that wants no more gets it: its words would not fit less
 _NARROW = 13.0
 _READABLE = 26.0  # characters below which a text column is not worth reading
 _GAP = 2.4
@@ -53,6 +54,8 @@ def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> 
 def _shares(wanted: Sequence[float], room: float) -> list[float]:
     """Room for each text column: what it wants when that is little, the rest in proportion."""
     even = room / len(wanted)
+    if sum(w <= _WORD for w in wanted) * _WORD + _NARROW <= room:
+        even = max(even, _WORD)
     small = [w for w in wanted if w <= even]
     rest = room - sum(small)
     total = sum(w**0.7 for w in wanted if w > even) or 1.0

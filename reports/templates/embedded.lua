@@ -60,6 +60,7 @@ function Math(el)
   el.text = inner or el.text
   local source = pandoc.write(pandoc.Pandoc({ pandoc.Plain({ el }) }), "typst"):gsub("%s+$", "")
   source = source:gsub('"(%a+)" \\%(', 'op("%1") \\(') -- an operator, not a word before a parenthesis
+  source = source:gsub("(%a)%.circle", "%1.o") -- Typst renamed times.circle and its kin
   if inner then source = source:gsub("^%$(.*)%$$", "$display(%1)$") end
   return typst(source)
 end
@@ -69,7 +70,7 @@ function Span(el)
   local colour = el.attributes.style and el.attributes.style:match("^color:%s*([%a][%w-]*)")
   if colour then
     local inline = pandoc.write(pandoc.Pandoc({ pandoc.Plain(el.content) }), "typst")
-    return typst("#text(fill: " .. colour .. ")[" .. inline:gsub("%s+$", "") .. "]")
+    return typst("#text(fill: " .. colour .. ", hyphenate: false)[" .. inline:gsub("%s+$", "") .. "]")
   end
 end
 
