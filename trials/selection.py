@@ -22,8 +22,8 @@ same rule in step 2(a) as in 2(b), the most frequent number of clusters "among a
 lambda_i's"; as the two cases would not differ, the reading of (a) that its explanation supports
 counts only the lambda_i that meet (13).  Both readings are offered.
 
-Convex clustering itself is passed in as a function, a `Partition`, so nothing here depends on how
-the problem is solved.
+Convex clustering itself is passed in as a function, a `Partition`, so no rule depends on how the
+problem is solved; `convex_partition` is the one to pass for uniform weights.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from trials.batches import BoolArray, IntArray, finite_batch, integer_between, one_of, real_between
+from trials.convex_clustering.solver import convex_clustering
 from trials.experiment import FloatArray, InvalidParameter
 from trials.kmeans import KMeansFit, kmeans_pp
 
@@ -259,6 +260,22 @@ def interval_lambda(
     drawn = rng.uniform(size=interval.lower.size)
     inside = interval.lower + drawn * (interval.upper - interval.lower)
     return np.where(interval.lower < interval.upper, inside, interval.upper), interval
+
+
+def convex_partition(points: ArrayLike, lam: float) -> IntArray:
+    """The fused partition of convex clustering with uniform weights, eq. (12), at one penalty.
+
+    Parameters
+    ----------
+    points : (m, d) finite.
+    lam : the penalty lambda >= 0, units of points.
+
+    Returns
+    -------
+    (m,) int64 labels, numbered by first appearance.  They are exact where the solver's certificate
+    was accepted, which is not looked at here; ask `trials.convex_clustering` where it matters.
+    """
+    return convex_clustering(points, lam).labels
 
 
 def _count(labels: IntArray) -> int:

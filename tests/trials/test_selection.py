@@ -21,6 +21,7 @@ from trials.selection import (
     choose_k,
     clusterpath,
     clusterpath_grid,
+    convex_partition,
     elbow,
     interval_lambda,
     recovery_interval,
@@ -183,6 +184,32 @@ def test_clusterpath_finds_two_groups_and_checks_the_condition_a_posteriori():
         lower, upper = interval_twin(points, labels)
         assert (lower <= lam < upper) == holds
         assert np.unique(labels).size == k
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_convex_clustering_gives_the_exact_path_on_the_line(scale):
+    points = scale * two_groups()[::-1]
+    grid = clusterpath_grid(points, line_partition, n_values=25, start=0.1 * scale)
+    for lam in grid:
+        assert same_partition(convex_partition(points, lam), line_partition(points, lam))
+
+
+def test_clusterpath_with_convex_clustering_recovers_the_papers_kind_of_mixture():
+    rng = np.random.default_rng(6)
+    truth = np.repeat(np.arange(4), 6)
+    means = rng.uniform(size=(4, 5)) + np.array([0.0, 10.0, -10.0, -20.0])[:, None]
+    points = means[truth] + 0.1 * rng.standard_normal((24, 5))
+    grid = clusterpath_grid(points, convex_partition)
+    choice = clusterpath(points, grid, convex_partition)
+    assert choice.verified
+    assert choice.k_path[0] == 24
+    assert choice.k_path[-1] == 1
+    assert np.all(np.diff(choice.k_path) <= 0)
+    assert choice.k == 4
+    assert same_partition(choice.labels, truth)
+    lam, interval = interval_lambda(points[None], truth[None], rng)
+    assert interval.lower[0] < interval.upper[0]
+    assert same_partition(convex_partition(points, lam[0]), truth)
 
 
 def scripted(script):
