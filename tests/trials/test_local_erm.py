@@ -343,7 +343,7 @@ def test_sgd_equals_its_twin_on_the_same_stream(loss, radius):
 
 @pytest.mark.statistical
 def test_sgd_meets_lemma_5_with_room_and_the_average_converges_too():
-    X, y = regression(17, n_users=100, n=40, d=3)
+    X, y = regression(17, n_users=50, n=40, d=3)
     mu, radius = strong_convexity(X), 5.0
     exact = least_squares(X, y).theta
     assert np.linalg.norm(exact, axis=1).max() < radius
@@ -351,16 +351,17 @@ def test_sgd_meets_lemma_5_with_room_and_the_average_converges_too():
     norms = np.linalg.norm(X, axis=2)
     gamma = (norms * (norms * radius + np.abs(y))).max(axis=1)
     previous = np.inf
-    for n_steps in (200, 20_000):
+    for n_steps in (100, 5_000):
         fit = projected_sgd(
             X, y, np.random.default_rng(18), loss="squared", mu=mu, radius=radius, n_steps=n_steps
         )
         error = ((fit.last - exact) ** 2).sum(axis=1)
-        # the bound is over 10 times the mean error here: a mean of 100 users above it would be a
-        # deviation of far more than 10 standard errors (false alarm below 1e-20)
+        # the bound is thousands of times the mean error here, and 30 other seeds stayed within a
+        # factor 2 of that mean: false alarm far below 1e-9
         assert error.mean() <= (4 * gamma**2 / (mu**2 * n_steps)).mean()
         average_error = ((fit.average - exact) ** 2).sum(axis=1).mean()
-        assert average_error < previous / 10  # 1/T: 100 times as many steps
+        # 50 times as many steps; the smallest ratio over 30 seeds was 71
+        assert average_error < previous / 10
         previous = average_error
 
 
