@@ -155,6 +155,11 @@ def _separation(
     return radius, k == 1 or radius < float(smallest.min())
 
 
+def _means(x: FloatArray, parts: list[IntArray], mass: FloatArray) -> FloatArray:
+    starts = np.concatenate(([0], np.cumsum(mass[:-1]))).astype(np.int64)
+    return np.asarray(np.add.reduceat(x[np.concatenate(parts)], starts, axis=0) / mass[:, None])
+
+
 def check_certificate(
     points: FloatArray, penalty: float, labels: IntArray, certificate: Certificate
 ) -> CertificateCheck:
@@ -189,7 +194,7 @@ def check_certificate(
     def refuse(reason: str, radius: float = math.inf) -> CertificateCheck:
         return CertificateCheck(valid=False, reason=reason, radius=radius * scale)
 
-    members: dict[int, IntArray] = {i: np.array([i]) for i in range(m)}
+    members: dict[int, IntArray] = dict(enumerate(np.arange(m)[:, None]))
     for t, fusion in enumerate(certificate.fusions):
         if len(set(fusion.children.tolist())) != fusion.children.size or not all(
             c in members for c in fusion.children.tolist()
@@ -201,7 +206,7 @@ def check_certificate(
         own = a[members[m + t]]
         if (own == own[0]).all():  # duplicates are fused at every penalty, 0 included
             continue
-        b = np.array([x[p].mean(axis=0) for p in parts])
+        b = _means(x, parts, mass)
         flow = largest_flow(b, mass, fusion.potentials, fusion.strength / scale)
         if not flow + allowance * (lam + reach / mass.sum()) <= lam:
             return refuse(f"fusion {t} needs a penalty of {flow * scale!r}")
@@ -217,7 +222,7 @@ def check_certificate(
     if v.shape != (len(clusters), d) or not np.isfinite(v).all():
         return refuse("the centres do not fit the clusters")
     mass = np.array([float(p.size) for p in clusters])
-    b = np.array([x[p].mean(axis=0) for p in clusters])
+    b = _means(x, clusters, mass)
     if lam == 0.0:  # u = a: the clusters are the distinct points, compared exactly
         radius = math.sqrt(float((mass[:, None] * (v - b) ** 2).sum())) + allowance * reach * m
         firsts = a[[int(p.min()) for p in clusters]]

@@ -30,6 +30,8 @@ IntArray = NDArray[np.int64]
 
 #: Sums may be reassociated and fused, which vectorises them; NaN and infinity keep their meaning.
 _FAST = {"reassoc", "contract", "nsz"}
+#: Products in one conjugate-gradient run after which the preconditioner is made afresh.
+_STALE = 12
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
@@ -108,25 +110,55 @@ def hessian_product(
     work: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Hessian of F at u times v, O(K^2 d) time; ``work`` has length K."""
+    """Hessian of F at u times v, O(K^2 d) time; ``work`` has shape (4, K).
+
+    Four rows at a time: the kernel is bound by loads, and each load of u_j, v_j serves four.
+    """
     d, n_nodes = u.shape
-    for i in range(n_nodes):
+    for i in range(0, n_nodes, 4):
+        # The last rows overlap their predecessors rather than asking for a loop of their own.
+        p = max(0, min(i, n_nodes - 4))
+        q = min(p + 1, n_nodes - 1)
+        r = min(p + 2, n_nodes - 1)
+        s = min(p + 3, n_nodes - 1)
         for j in range(n_nodes):
-            work[j] = 0.0
+            work[0, j] = 0.0
+            work[1, j] = 0.0
+            work[2, j] = 0.0
+            work[3, j] = 0.0
         for c in range(d):
-            u_at = u[c, i]
-            v_at = v[c, i]
+            up, uq, ur, us = u[c, p], u[c, q], u[c, r], u[c, s]
+            vp, vq, vr, vs = v[c, p], v[c, q], v[c, r], v[c, s]
             for j in range(n_nodes):
-                work[j] += (u_at - u[c, j]) * (v_at - v[c, j])
+                x = u[c, j]
+                y = v[c, j]
+                work[0, j] += (up - x) * (vp - y)
+                work[1, j] += (uq - x) * (vq - y)
+                work[2, j] += (ur - x) * (vr - y)
+                work[3, j] += (us - x) * (vs - y)
         for j in range(n_nodes):
-            work[j] *= second[i, j]
+            work[0, j] *= second[p, j]
+            work[1, j] *= second[q, j]
+            work[2, j] *= second[r, j]
+            work[3, j] *= second[s, j]
         for c in range(d):
-            u_at = u[c, i]
-            v_at = v[c, i]
-            acc = 0.0
+            up, uq, ur, us = u[c, p], u[c, q], u[c, r], u[c, s]
+            vp, vq, vr, vs = v[c, p], v[c, q], v[c, r], v[c, s]
+            sp = 0.0
+            sq = 0.0
+            sr = 0.0
+            ss = 0.0
             for j in range(n_nodes):
-                acc += first[i, j] * (v_at - v[c, j]) - work[j] * (u_at - u[c, j])
-            out[c, i] = mu * mass[i] * v_at + lam * acc
+                x = u[c, j]
+                y = v[c, j]
+                sp += first[p, j] * (vp - y) - work[0, j] * (up - x)
+                sq += first[q, j] * (vq - y) - work[1, j] * (uq - x)
+                sr += first[r, j] * (vr - y) - work[2, j] * (ur - x)
+                ss += first[s, j] * (vs - y) - work[3, j] * (us - x)
+            out[c, p] = mu * mass[p] * vp + lam * sp
+            out[c, q] = mu * mass[q] * vq + lam * sq
+            out[c, r] = mu * mass[r] * vr + lam * sr
+            out[c, s] = mu * mass[s] * vs + lam * ss
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -149,7 +181,8 @@ def _preconditioner(
         for j in range(n_nodes):
             m[k, j] = -lam * first[k, j]
             degree += first[k, j]
-        m[k, k] = mu * mass[k] + lam * degree
+        # A hair more than the diagonal: pairs far closer than others make it singular to rounding.
+        m[k, k] = mu * mass[k] + lam * degree * (1.0 + 1e-13)
         trace += m[k, k]
     if mu == 0.0:
         for k in range(n_nodes):
@@ -188,13 +221,12 @@ def _newton_step(
     lam: float,
     mu: float,
     forcing: float,
+    inverse: FloatArray,
     step: FloatArray,
 ) -> int:
     """Preconditioned conjugate gradients for ``H step = -g``; returns the Hessian products."""
     d, n_nodes = u.shape
-    inverse = np.empty((n_nodes, n_nodes))
-    _preconditioner(mass, first, lam, mu, inverse)
-    work = np.empty(n_nodes)
+    work = np.empty((4, n_nodes))
     product = np.empty((d, n_nodes))
     residual = -g
     step[:, :] = 0.0
@@ -253,12 +285,20 @@ def newton(
     norm = _dual_norm(g, mass)
     start = norm
     stalled = 0
+    inverse = np.empty((n_nodes, n_nodes))
+    products = _STALE + 1
     out[1] = 0.0
     out[2] = 0.0
     while norm > tol and out[1] < max_steps and stalled < 2:
-        # Eisenstat-Walker: loose while far, tight enough for quadratic convergence when near.
-        forcing = max(1e-10, min(0.1, math.sqrt(norm / start) * 0.1))
-        out[2] += _newton_step(u, g, mass, first, second, lam, mu, forcing, step)
+        # Loose while smoothing, three digits a step where the answer is wanted to rounding.
+        forcing = 1e-3 if eps == 0.0 else 0.1
+        # The inverse costs as much as many products: an old one serves while it converges.
+        if products > _STALE:
+            _preconditioner(mass, first, lam, mu, inverse)
+        products = _newton_step(
+            u, g, mass, first, second, lam, mu, forcing, inverse, step
+        )
+        out[2] += products
         out[1] += 1.0
         slope = _dot(step, g)
         t = 1.0
@@ -357,3 +397,166 @@ def components(squares: FloatArray, threshold: float, out: IntArray) -> int:
                     top += 1
         count += 1
     return count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def formula_fusions(
+    squares: FloatArray, mass: FloatArray, lam: float, allowance: float, labels: IntArray
+) -> int:
+    """Fuse by the plain formula: nodes of the complete-linkage tree with diameter <= lam * mass.
+
+    Complete linkage, because the height of its nodes *is* their diameter, by the nearest-neighbour
+    chain in O(K^2).  ``squares`` (K, K) are squared distances and are destroyed; ``labels``
+    receives the partition into the largest such nodes, numbered by first node; returns their
+    number.
+    """
+    k = mass.shape[0]
+    weight = np.zeros(2 * k - 1)
+    weight[:k] = mass
+    fused = np.zeros(2 * k - 1, dtype=np.bool_)
+    children = np.zeros((2 * k - 1, 2), dtype=np.int64)
+    node = np.arange(k)
+    active = np.ones(k, dtype=np.bool_)
+    chain = np.empty(k, dtype=np.int64)
+    length = 0
+    for t in range(k - 1):
+        if length == 0:
+            for i in range(k):
+                if active[i]:
+                    chain[0] = i
+                    length = 1
+                    break
+        while True:
+            a = chain[length - 1]
+            # A tie goes to the previous node of the chain, else the chain could cycle.
+            b = chain[length - 2] if length > 1 else -1
+            best = squares[a, b] if length > 1 else np.inf
+            for j in range(k):
+                if active[j] and j != a and squares[a, j] < best:
+                    best = squares[a, j]
+                    b = j
+            if length > 1 and b == chain[length - 2]:
+                break
+            chain[length] = b
+            length += 1
+        length -= 2
+        new = k + t
+        children[new, 0] = node[a]
+        children[new, 1] = node[b]
+        weight[new] = weight[node[a]] + weight[node[b]]
+        limit = lam * weight[new]
+        fused[new] = math.sqrt(best) + allowance * (limit + 1.0) <= limit
+        active[b] = False
+        node[a] = new
+        for j in range(k):
+            larger = max(squares[a, j], squares[b, j])
+            squares[a, j] = larger
+            squares[j, a] = larger
+    owner = np.full(2 * k - 1, -1, dtype=np.int64)
+    for new in range(2 * k - 2, k - 1, -1):
+        if owner[new] < 0 and fused[new]:
+            owner[new] = new
+        if owner[new] >= 0:
+            owner[children[new, 0]] = owner[new]
+            owner[children[new, 1]] = owner[new]
+    number = np.full(2 * k - 1, -1, dtype=np.int64)
+    count = 0
+    for i in range(k):
+        own = owner[i] if owner[i] >= 0 else i
+        if number[own] < 0:
+            number[own] = count
+            count += 1
+        labels[i] = number[own]
+    return count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def mass_weights(mass: FloatArray) -> FloatArray:
+    """Pair weights ``n_k n_l`` of nodes that stand for sets of points, zero diagonal."""
+    k = mass.shape[0]
+    out = np.empty((k, k))
+    for i in range(k):
+        for j in range(k):
+            out[i, j] = mass[i] * mass[j]
+        out[i, i] = 0.0
+    return out
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def centroids(
+    x: FloatArray, mass: FloatArray, labels: IntArray, out: FloatArray, out_mass: FloatArray
+) -> None:
+    """Mass-weighted means (d, k) of the columns of equal label; a lone column is copied."""
+    d, n_nodes = x.shape
+    count = out_mass.shape[0]
+    sizes = np.zeros(count, dtype=np.int64)
+    out_mass[:] = 0.0
+    for i in range(n_nodes):
+        out_mass[labels[i]] += mass[i]
+        sizes[labels[i]] += 1
+    for c in range(d):
+        for k in range(count):
+            out[c, k] = 0.0
+        for i in range(n_nodes):
+            k = labels[i]
+            out[c, k] += x[c, i] if sizes[k] == 1 else x[c, i] * (mass[i] / out_mass[k])
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def fusion_ratio(x: FloatArray, mass: FloatArray, u: FloatArray, out: FloatArray) -> None:
+    """Lower bound ``<x, u> / Omega(u)`` on the penalty at which all nodes fuse.
+
+    ``Omega(u) = sum_{k<l} n_k n_l |u_k - u_l|``; ``u`` must have mass-weighted mean zero.  ``out``
+    receives the ratio, Omega(u) and ``sum_k n_k |u_k|^2``.
+    """
+    d, n_nodes = x.shape
+    work = np.empty(n_nodes)
+    inner = 0.0
+    square = 0.0
+    omega = 0.0
+    for i in range(n_nodes):
+        for j in range(n_nodes):
+            work[j] = 0.0
+        for c in range(d):
+            at = u[c, i]
+            inner += mass[i] * at * x[c, i]
+            square += mass[i] * at * at
+            for j in range(n_nodes):
+                work[j] += (at - u[c, j]) * (at - u[c, j])
+        row = 0.0
+        for j in range(n_nodes):
+            row += mass[j] * math.sqrt(work[j])
+        omega += 0.5 * mass[i] * row
+    out[0] = inner / omega if omega > 0.0 else 0.0
+    out[1] = omega
+    out[2] = square
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def set_ratio(
+    x: FloatArray, mass: FloatArray, u: FloatArray, squares: FloatArray, index: IntArray
+) -> float:
+    """`fusion_ratio` of the nodes ``index`` alone, O(s^2 + s d), from the squared distances of u.
+
+    Above ``lam`` it refutes that these nodes are fused at ``lam``.
+    """
+    s = index.shape[0]
+    total = 0.0
+    for p in range(s):
+        total += mass[index[p]]
+    inner = 0.0
+    for c in range(x.shape[0]):
+        mean = 0.0
+        for p in range(s):
+            mean += mass[index[p]] * u[c, index[p]]
+        mean /= total
+        for p in range(s):
+            k = index[p]
+            inner += mass[k] * (u[c, k] - mean) * (x[c, k] - x[c, index[0]])
+    omega = 0.0
+    for p in range(s):
+        for q in range(p):
+            k = index[p]
+            j = index[q]
+            omega += mass[k] * mass[j] * math.sqrt(squares[k, j])
+    return inner / omega if omega > 0.0 else 0.0

@@ -26,8 +26,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import pdist
 
 from trials.convex_clustering import kernels
 from trials.convex_clustering.certificate import (
@@ -50,8 +48,11 @@ IntArray = NDArray[np.int64]
 #: Smoothing: first value relative to the rms distance, factor from one round to the next, and the
 #: value relative to the largest distance below which rounding leaves nothing to gain.
 _EPS_FIRST, _EPS_FACTOR, _EPS_LAST = 0.1, 0.1, 1e-13
-#: Sets of nodes within these multiples of eps of each other are tried for fusion, widest first.
-_REACHES = (30.0, 10.0, 3.0, 1.0)
+#: Sets of nodes within these multiples of eps of each other are tried for fusion, widest first; a
+#: set that fuses at (1 - t) lambda has potentials of size t^(-1/2), hence the range.
+_REACHES = (1e5, 1e4, 1e3, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
+#: Newton's method on one fusion problem: rounds of four steps, and the relative residual to reach.
+_DECIDE_ROUNDS, _POTENTIAL_TOL = 12, 1e-15
 
 
 @dataclass(kw_only=True)
@@ -97,45 +98,35 @@ class Outcome:
     separated: bool
     eps: float
 
+    @classmethod
+    def trivial(cls, nodes: Nodes) -> Outcome:
+        """The minimiser is the nodes themselves."""
+        return cls(nodes=nodes, v=nodes.x.copy(), steps=[], radius=0.0, separated=True, eps=0.0)
+
 
 def fuse(nodes: Nodes, labels: IntArray, values: FloatArray) -> tuple[Nodes, FloatArray]:
     """Replace the nodes of equal label by their centroid; ``values`` (d, K) are averaged too.
 
-    The ids of fused nodes are left at -1 for the caller to number.
+    The ids of fused nodes are left at -1 for the caller to number; a node that does not fuse
+    keeps its position bit for bit.
     """
     count = int(labels.max()) + 1
-    mass = np.bincount(labels, weights=nodes.mass, minlength=count)
     d = nodes.x.shape[0]
-    x, v = np.empty((d, count)), np.empty((d, count))
-    for c in range(d):
-        x[c] = np.bincount(labels, weights=nodes.mass * nodes.x[c], minlength=count) / mass
-        v[c] = np.bincount(labels, weights=nodes.mass * values[c], minlength=count) / mass
+    mass, x, v = np.empty(count), np.empty((d, count)), np.empty((d, count))
+    kernels.centroids(nodes.x, nodes.mass, labels, x, mass)
+    kernels.centroids(values, nodes.mass, labels, v, mass)
     ids = np.full(count, -1, dtype=np.int64)
-    sizes = np.bincount(labels, minlength=count)
-    alone = sizes[labels] == 1
+    alone = np.bincount(labels, minlength=count)[labels] == 1
     ids[labels[alone]] = nodes.ids[alone]
-    # A node that did not fuse keeps its position bit for bit.
-    x[:, labels[alone]] = nodes.x[:, alone]
-    v[:, labels[alone]] = values[:, alone]
     return Nodes(ids=ids, x=x, mass=mass), v
 
 
-def formula_labels(nodes: Nodes, lam: float, allowance: float) -> IntArray:
-    """Largest nodes of the complete-linkage tree with diameter at most ``lam`` times their mass."""
-    k = nodes.size
-    tree = linkage(pdist(nodes.x.T), "complete")
-    children = tree[:, :2].astype(np.int64)
-    mass = np.concatenate([nodes.mass, np.zeros(k - 1)])
-    for t in range(k - 1):
-        mass[k + t] = mass[children[t, 0]] + mass[children[t, 1]]
-    fused = tree[:, 2] + allowance * (lam * mass[k:] + 1.0) <= lam * mass[k:]
-    if not fused.any():
-        return np.arange(k)
-    owner = np.arange(2 * k - 1)
-    for t in range(k - 2, -1, -1):
-        if owner[k + t] != k + t or fused[t]:
-            owner[children[t]] = owner[k + t]
-    return canonical(owner[:k])
+@dataclass(frozen=True, kw_only=True)
+class _Fusible:
+    """Labels after the fusions found (None: none), and the potentials (d, K) that prove them."""
+
+    labels: IntArray | None
+    potentials: FloatArray
 
 
 class Solver:
@@ -146,6 +137,10 @@ class Solver:
         self.lam = lam
         self.next_id = next_id
         self.steps: list[Step] = []
+        #: Close sets that the last round neither fused nor refuted, and those that `_decide`
+        #: refuted, with the spread it suggests; keyed by the bytes of their index array.
+        self.open: set[bytes] = set()
+        self.refuted: dict[bytes, FloatArray] = {}
         # Twice the verifier's allowance: what is fused here is accepted there.
         self.allowance = 2.0 * rounding(n_points, nodes.x.shape[0])
 
@@ -171,44 +166,103 @@ class Solver:
     def formula_fusions(self, values: FloatArray) -> FloatArray:
         """Fuse by the plain formula until nothing changes."""
         while self.nodes.size > 1:
-            labels = formula_labels(self.nodes, self.lam, self.allowance)
-            if int(labels.max()) + 1 == self.nodes.size:
+            squares = _squares(self.nodes.x)
+            labels = np.empty(self.nodes.size, dtype=np.int64)
+            count = kernels.formula_fusions(
+                squares, self.nodes.mass, self.lam, self.allowance, labels
+            )
+            if count == self.nodes.size:
                 break
             values = self._fuse(labels, values, None, 0.0)
         return values
 
-    def _fusible(self, u: FloatArray, squares: FloatArray, eps: float) -> IntArray | None:
-        """Labels after fusing the close sets whose flows fit, or None."""
+    def _fusible(self, u: FloatArray, squares: FloatArray, eps: float) -> _Fusible:
+        """Try the sets of nodes that are close on the scale of ``eps``, widest first."""
         nodes = self.nodes
         labels = np.arange(nodes.size)
+        potentials = u / eps
         settled = np.zeros(nodes.size, dtype=bool)
         component = np.empty(nodes.size, dtype=np.int64)
-        seen: set[tuple[int, ...]] = set()
+        seen: set[bytes] = set()
+        still_open: set[bytes] = set()
         for reach in _REACHES:
             kernels.components(squares, (reach * eps) ** 2, component)
             sizes = np.bincount(component)
             for k in np.flatnonzero(sizes > 1):
                 index = np.flatnonzero(component == k)
-                key = tuple(index.tolist())
-                if settled[index].any() or key in seen:
+                key = index.tobytes()
+                if settled[index[0]] or key in seen or key in self.refuted:
                     continue
                 seen.add(key)
+                if kernels.set_ratio(nodes.x, nodes.mass, u, squares, index) > self.lam:
+                    continue
                 part = nodes.take(index)
-                y = np.ascontiguousarray(u[:, index]) / eps
-                flow = kernels.largest_flow(part.x, part.mass, y, self.lam)
-                if flow + self.allowance * (self.lam + 1.0 / part.mass.sum()) <= self.lam:
+                y = np.ascontiguousarray(potentials[:, index])
+                fused = self._fits(part, y)
+                if not fused and key in self.open:
+                    fused = self._decide(part, y, key)
+                if fused:
+                    potentials[:, index] = y
                     labels[index] = index[0]
                     settled[index] = True
-        return canonical(labels) if settled.any() else None
+                elif key not in self.refuted:
+                    still_open.add(key)
+        self.open = still_open
+        return _Fusible(
+            labels=canonical(labels) if settled.any() else None, potentials=potentials
+        )
+
+    def _fits(self, part: Nodes, y: FloatArray) -> bool:
+        flow = kernels.largest_flow(part.x, part.mass, y, self.lam)
+        return bool(flow + self.allowance * (self.lam + 1.0 / part.mass.sum()) <= self.lam)
+
+    def _decide(self, part: Nodes, y: FloatArray, key: bytes) -> bool:
+        """Settle a set that stays open: minimise its fusion problem alone, from ``y`` (overwritten).
+
+        Bounded below if and only if the set fuses.  If so the minimiser's flows fit; otherwise y
+        runs off in a direction whose ratio exceeds lambda, which refutes the fusion and starts
+        the exact Newton method well.  Within rounding of the threshold neither happens.
+        """
+        total = part.mass.sum()
+        mean = (part.x @ part.mass) / total
+        x = np.ascontiguousarray(part.x - mean[:, None])
+        weights = kernels.mass_weights(part.mass)
+        out, ratio = np.empty(3), np.empty(3)
+        tol = _POTENTIAL_TOL * self.lam * total * math.sqrt(total)
+        for _ in range(_DECIDE_ROUNDS):
+            kernels.newton(x, part.mass, weights, self.lam, 0.0, 1.0, tol, 4, y, out)
+            y -= ((y @ part.mass) / total)[:, None]
+            if self._fits(part, y):
+                return True
+            kernels.fusion_ratio(x, part.mass, y, ratio)
+            if ratio[0] > self.lam * (1.0 + 1e-14):
+                # The best multiple of y for the set alone: where u should start.
+                grow = float(ratio[1]) * (float(ratio[0]) - self.lam) / float(ratio[2])
+                self.refuted[key] = grow * y
+                return False
+            if out[0] <= tol:
+                return False
+        return False
+
+    def _restarted(self, u: FloatArray) -> FloatArray:
+        """``u`` with the refuted sets spread as their own problems suggest."""
+        u = u.copy()
+        for key, spread in sorted(self.refuted.items(), key=lambda item: -len(item[0])):
+            index = np.frombuffer(key, dtype=np.int64)
+            mass = self.nodes.mass[index]
+            u[:, index] = ((u[:, index] @ mass) / mass.sum())[:, None] + spread
+        return u
 
     def _exact(self, u: FloatArray) -> tuple[FloatArray, float, bool]:
         """Newton's method without smoothing, and the separation test."""
         nodes = self.nodes
         v, out = u.copy(), np.empty(3)
-        weights = _mass_weights(nodes.mass)
-        kernels.newton(nodes.x, nodes.mass, weights, self.lam, 1.0, 0.0, 0.0, 40, v, out)
+        weights = kernels.mass_weights(nodes.mass)
         total = float(nodes.mass.sum())
-        radius = float(out[0]) + self.allowance * math.sqrt(total) * (self.lam * total + 1.0)
+        rounding_error = self.allowance * math.sqrt(total) * (self.lam * total + 1.0)
+        tol = 0.05 * rounding_error
+        kernels.newton(nodes.x, nodes.mass, weights, self.lam, 1.0, 0.0, tol, 40, v, out)
+        radius = float(out[0]) + rounding_error
         squares = _squares(v)
         inverse = 1.0 / nodes.mass
         separated = bool((squares > radius**2 * np.add.outer(inverse, inverse)).all())
@@ -231,17 +285,18 @@ class Solver:
         while eps > _EPS_LAST * widest:
             nodes = self.nodes
             tol = 0.1 * eps * math.sqrt(float(nodes.mass.sum()))
-            weights = _mass_weights(nodes.mass)
+            weights = kernels.mass_weights(nodes.mass)
             kernels.newton(nodes.x, nodes.mass, weights, self.lam, 1.0, eps, tol, 30, u, out)
             squares = _squares(u)
-            labels = self._fusible(u, squares, eps)
-            if labels is not None:
-                u = self._fuse(labels, u, u / eps, self.lam)
+            found = self._fusible(u, squares, eps)
+            if found.labels is not None:
+                u = self._fuse(found.labels, u, found.potentials, self.lam)
+                self.open, self.refuted = set(), {}
                 if self.nodes.size == 1:
                     return self._outcome(self.nodes.x.copy(), 0.0, True, 0.0)
                 squares = _squares(u)
-            if squares.min() > (3.0 * eps) ** 2:
-                v, radius, separated = self._exact(u)
+            if not self.open and (self.refuted or squares.min() > (3.0 * eps) ** 2):
+                v, radius, separated = self._exact(self._restarted(u))
                 if separated:
                     return self._outcome(v, radius, True, 0.0)
             eps *= _EPS_FACTOR
@@ -251,12 +306,6 @@ class Solver:
         return Outcome(
             nodes=self.nodes, v=v, steps=self.steps, radius=radius, separated=separated, eps=eps
         )
-
-
-def _mass_weights(mass: FloatArray) -> FloatArray:
-    weights = np.outer(mass, mass)
-    np.fill_diagonal(weights, 0.0)
-    return weights
 
 
 def _squares(u: FloatArray) -> FloatArray:
@@ -271,6 +320,8 @@ def duplicate_steps(data: Scaled) -> tuple[Nodes, list[Step]]:
     """Distinct points as nodes, and the steps that fuse the duplicates (at any penalty)."""
     m = data.points.shape[0]
     points = Nodes(ids=np.arange(m), x=data.x, mass=np.ones(m))
+    if _squares(data.x).min() > 0.0:  # equal points are at distance 0, the converse may fail
+        return points, []
     # Adding zero turns -0.0 into 0.0, which are one point.
     _, inverse = np.unique(data.points + 0.0, axis=0, return_inverse=True)
     labels = canonical(inverse.reshape(-1).astype(np.int64))
@@ -284,12 +335,15 @@ def duplicate_steps(data: Scaled) -> tuple[Nodes, list[Step]]:
     return solver.nodes, solver.steps
 
 
-def to_certificate(steps: list[Step], values: FloatArray, scale: float) -> Certificate:
+def to_certificate(
+    n_points: int, steps: list[Step], values: FloatArray, scale: float
+) -> Certificate:
     """Steps and centres (d, k) in scaled units as a certificate in the units of the data."""
     d = values.shape[0]
+    number = {step.node: n_points + t for t, step in enumerate(steps)}
     fusions = tuple(
         Fusion(
-            children=step.children,
+            children=np.array([number.get(c, c) for c in step.children.tolist()]),
             potentials=(
                 np.zeros((step.children.size, d))
                 if step.potentials is None
@@ -315,7 +369,7 @@ def finish(data: Scaled, penalty: float, outcome: Outcome) -> ConvexClustering:
     """Turn an outcome into a record: verify, expand, evaluate objective and gap."""
     points, scale = data.points, data.scale
     m = points.shape[0]
-    lam = _scaled_penalty(penalty, scale)
+    lam = scaled_penalty(penalty, scale)
     nodes, v = outcome.nodes, outcome.v
     index = partition(m, outcome.steps, nodes.ids)
     close = np.arange(nodes.size)
@@ -329,7 +383,7 @@ def finish(data: Scaled, penalty: float, outcome: Outcome) -> ConvexClustering:
     certificate = None
     radius, reason = math.inf, ""
     if outcome.separated:
-        certificate = to_certificate(outcome.steps, values, scale)
+        certificate = to_certificate(m, outcome.steps, values, scale)
         check = check_certificate(points, penalty, labels, certificate)
         radius, reason = check.radius, check.reason
     else:
@@ -344,7 +398,7 @@ def finish(data: Scaled, penalty: float, outcome: Outcome) -> ConvexClustering:
         # distance between primal and dual points.
         gap = 0.5 * (radius / scale) ** 2
     else:
-        gap = _smoothed_gap(nodes, v, lam, outcome.eps, outcome.v)
+        gap = max(0.0, _smoothed_gap(nodes, v, lam, outcome.eps, outcome.v))
         radius = math.sqrt(2.0 * gap) * scale
     return ConvexClustering(
         penalty=penalty,
@@ -389,7 +443,8 @@ def kernels_psi_sum(nodes: Nodes, smooth: FloatArray, eps: float) -> FloatArray:
     return out
 
 
-def _scaled_penalty(penalty: float, scale: float) -> float:
+def scaled_penalty(penalty: float, scale: float) -> float:
+    """The penalty in scaled units."""
     # Beyond 1e100 everything has long been fused; the cap keeps products finite.
     return min(penalty / scale, 1e100)
 
@@ -400,13 +455,10 @@ def convex_clustering(points: ArrayLike, penalty: float) -> ConvexClustering:
     penalty = checked_penalty(penalty)
     nodes, steps = duplicate_steps(data)
     m = data.points.shape[0]
-    lam = _scaled_penalty(penalty, data.scale)
+    lam = scaled_penalty(penalty, data.scale)
     if lam == 0.0 or nodes.size == 1:
-        outcome = Outcome(
-            nodes=nodes, v=nodes.x.copy(), steps=steps, radius=0.0, separated=True, eps=0.0
-        )
+        outcome = Outcome.trivial(nodes)
     else:
-        solver = Solver(nodes, lam, n_points=m, next_id=m + len(steps))
-        outcome = solver.run()
-        outcome.steps[:0] = steps
+        outcome = Solver(nodes, lam, n_points=m, next_id=m + len(steps)).run()
+    outcome.steps[:0] = steps
     return finish(data, penalty, outcome)
