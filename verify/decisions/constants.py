@@ -113,6 +113,8 @@ class CellData:
     role : held-out trials are never seen by the calibration.
     choice : value of every constant to choose under which the trials were run.
     covariates : per-trial values (n_trials,) that the bound may use, e.g. the error before a step.
+    in_drift : whether the cell takes part in the drift regression; false where another term of the
+        bound rules, so that the constant under test is not needed there.
     """
 
     params: Mapping[str, Any]
@@ -121,6 +123,7 @@ class CellData:
     role: Literal["calibration", "held-out"] = "calibration"
     choice: Values = field(default_factory=dict)
     covariates: Mapping[str, FloatArray] = field(default_factory=dict)
+    in_drift: bool = True
 
     @property
     def n_trials(self) -> int:
@@ -692,7 +695,8 @@ def _attempt(
         resolution=resolution,
         support_level=problem.level,
     )
-    trend = _drift(problem, mine, frozen, directions, margin, floor)
+    ruled = [i for i in mine if problem.cells[i].in_drift]
+    trend = _drift(problem, ruled, frozen, directions, margin, floor)
     return _Attempt(
         calibration=calibration,
         held_out=held_out,

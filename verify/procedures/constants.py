@@ -24,6 +24,8 @@ from verify.procedures.base import (
     override_cells,
 )
 
+Role = Literal["calibration", "held-out", "elsewhere"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
@@ -33,10 +35,12 @@ class Constants:
     ----------
     calibration, held_out : cells on which constants are fitted, and fresh cells on which they are
         tried, each parameter alone and jointly far outside the calibrated range.
+    elsewhere : further held-out cells, where another term of the bound rules: they take part in
+        feasibility and extrapolation, not in the drift of the fitted constants.
     values : ``cell -> `` the statement's symbols there (hidden constants of assumptions included).
     regressors : ``cell -> `` the positive numbers in which drift is tested.
     statistic, covariates : read from a cell's trials.
-    choices : values of the constant that the theorem lets one choose (``choice_name``, a step size),
+    choices : values of the constant that the theorem lets one choose (``choice_name``: a step),
         declared before the run; a cell is simulated once for each.
     """
 
@@ -53,20 +57,24 @@ class Constants:
     tighten: tuple[str, ...]
     choice_name: str = "c_1"
     choice_param: str = "c1"
+    elsewhere: tuple[Params, ...] = ()
     slack: float = 2.0
     margin: float = 0.1
     present: Present = nothing_to_show
 
     def check(self) -> None:
         """Every cell is possible and meets the assumptions with the declared hidden constants."""
-        for cell in (*self.calibration, *self.held_out):
+        for cell in (*self.calibration, *self.held_out, *self.elsewhere):
             for choice in self.choices:
                 self.sampling.experiment.check({**cell, self.choice_param: choice})
             self.statement.require(self.values(cell))
 
     def override(self, values: Mapping[str, Any]) -> Self:
         """The same constants, calibrated as always, held out at the given values only."""
-        return replace(self, held_out=override_cells(self.held_out, values, self.statement.id))
+        cells = (*self.held_out, *self.elsewhere)
+        return replace(
+            self, held_out=override_cells(cells, values, self.statement.id), elsewhere=()
+        )
 
     def describe(self) -> str:
         """Cells, budget and what each of the three parts does."""
@@ -83,11 +91,12 @@ class Constants:
         )
 
     @property
-    def _cells(self) -> list[tuple[Literal["calibration", "held-out"], float, Params]]:
+    def _cells(self) -> list[tuple[Role, float, Params]]:
         """Every cell under every choice: (role, choice, parameters)."""
-        roles: tuple[tuple[Literal["calibration", "held-out"], tuple[Params, ...]], ...] = (
+        roles: tuple[tuple[Role, tuple[Params, ...]], ...] = (
             ("calibration", self.calibration),
             ("held-out", self.held_out),
+            ("elsewhere", self.elsewhere),
         )
         return [
             (role, choice, {**cell, self.choice_param: choice})
@@ -121,7 +130,8 @@ class Constants:
                         observed.table.failed, np.inf, self.statistic(observed.table, cell)
                     ),
                     delta=self.statement.failure_probability(values),
-                    role=role,
+                    role="calibration" if role == "calibration" else "held-out",
+                    in_drift=role != "elsewhere",
                     choice={self.choice_name: choice},
                     covariates=self.covariates(observed.table, cell),
                 )
