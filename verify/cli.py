@@ -23,7 +23,7 @@ from rich.table import Table as RichTable
 
 from bounds.statement import OutsideTheorem
 from trials.engine import Demand, replay
-from trials.executors import make_executor
+from trials.executors import ExecutorError, make_executor
 from trials.experiment import InvalidParameter
 from trials.store import RunStore, StoreError
 from verify import session
@@ -41,7 +41,8 @@ COLOURS = {
     Verdict.INCONCLUSIVE: "yellow",
     Verdict.VACUOUS: "magenta",
 }
-console = Console(highlight=False)
+#: A pipe has no width of its own; verdict tables are read wide.
+console = Console(highlight=False, width=None if sys.stdout.isatty() else 150)
 
 
 class _Group(click.Group):
@@ -67,7 +68,7 @@ def _clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         try:
             return command(*args, **kwargs)
-        except (InvalidParameter, OutsideTheorem, StoreError) as error:
+        except (InvalidParameter, OutsideTheorem, StoreError, ExecutorError) as error:
             raise click.ClickException(str(error)) from None
         except OSError as error:
             raise click.ClickException(f"{error.filename or ''}: {error.strerror}") from None
@@ -413,15 +414,16 @@ def _verdict_line(outcome: Outcome) -> str:
 
 def _print_table(outcomes: Sequence[Outcome]) -> None:
     table = RichTable(title="Verdicts", pad_edge=False)
-    for heading in ("claim", "source", "verdict", "expected", "trials", "in short"):
-        table.add_column(heading, no_wrap=heading == "claim")
+    table.add_column("claim", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("trials", justify="right", no_wrap=True)
+    table.add_column("in short")
     for outcome in outcomes:
         evidence = outcome.document["evidence"]
+        expected = outcome.verdict == outcome.expected
         table.add_row(
             outcome.selection,
-            outcome.document["source"],
-            _coloured(outcome.verdict),
-            "" if outcome.verdict == outcome.expected else str(outcome.expected),
+            _coloured(outcome.verdict) + ("" if expected else f"\n(expected {outcome.expected})"),
             f"{evidence['n_trials']:,}",
             evidence["summary"].replace("$", ""),
         )

@@ -458,7 +458,7 @@ def _floor_rate(profile: Profile) -> Rate:
     ]
     rows += [(*base[:6], p) for p in (0.2, 0.1, 0.02, 0.0075)]
     rows += [(1_000_000, 64_000, 1024, 3, 64, 1e-7, 0.1), (65_536, 160_000, 256, 3, 4, 1e-7, 0.01)]
-    cells = _grid(_OWN_COLUMNS, rows, profile="one-small", step_rule="c/p_j", c1=C_1)
+    cells = _own_step_cells(rows, (_AT_OPTIMUM, _AT_OPTIMUM))
     return Rate(
         name=ifca.FLOOR_RATE.id,
         sampling=Sampling(experiment=STEP, max_trials=min(profile.max_trials, 8192)),
@@ -480,6 +480,12 @@ def _floor_rate(profile: Profile) -> Rate:
         bound=floor,
         present=_floor_figure,
     )
+
+
+def _own_step_cells(rows: Sequence[Row], gap: tuple[float, float]) -> tuple[Params, ...]:
+    """One parameter at a time, then 24 cells scattered over the whole domain."""
+    one_by_one = _grid(_OWN_COLUMNS, rows, profile="one-small", step_rule="c/p_j")
+    return tuple({**c, "c1": C_1} for c in (*one_by_one, *_scattered(24, _OWN_COLUMNS, gap)))
 
 
 def _floor_figure(observed: Sequence[Observed]) -> Presentation:
@@ -1017,7 +1023,7 @@ def _monotone(statement: Statement, above: float) -> Callable[[Profile], Probabi
 def _near_optimal(profile: Profile) -> Rate:
     """Final error of the smallest cluster over the minimax rate with all samples."""
     base: Row = (16384, 16000, 64, 3, 16, 0.25, 0.05)
-    rows = [base, *_scaled(base, (0, 1, 2), (4, 64))]
+    rows = [base, *_scaled(base, (0, 1, 2), (4, 64)), *_scaled(base, (4,), (4, 1 / 16))]
     rows += [(*base[:6], p) for p in (0.2, 0.1, 0.02, 0.0075)]
     rows += [(1_000_000, 64_000, 1024, 3, 64, 0.25, 0.1)]
 
@@ -1027,15 +1033,19 @@ def _near_optimal(profile: Profile) -> Rate:
 
     return Rate(
         name=ifca.NEAR_OPTIMAL.id,
-        sampling=Sampling(experiment=TRAJECTORY, max_trials=min(profile.max_trials, 4096)),
-        cells=_grid(_OWN_COLUMNS, rows, profile="one-small", step_rule="c/p_j", c1=C_1),
+        sampling=Sampling(experiment=TRAJECTORY, max_trials=min(profile.max_trials, 1024)),
+        cells=_own_step_cells(rows, (0.01, 0.4)),
         statistic=lambda table: table["floor_smallest"],
-        regressors=lambda params: {name: regressors(params)[name] for name in ("m", "n", "d", "p")},
+        regressors=lambda params: {
+            **{name: regressors(params)[name] for name in ("m", "n", "d", "p")},
+            "sigma": params["sigma"],
+        },
         stated={
             "m": StatedRate(exponent=-0.5, side="equals", symbol="$m$"),
             "n": StatedRate(exponent=-0.5, side="equals", symbol="$n'$"),
             "d": StatedRate(exponent=0.5, side="equals", symbol="$d$"),
             "p": StatedRate(exponent=-1.0, side="at least", symbol="$p$"),
+            "sigma": StatedRate(exponent=1.0, side="equals", symbol="$\\sigma$"),
         },
         observable=f"the smallest cluster's error after {N_STEPS} steps; bound: the minimax rate "
         "with all samples used",

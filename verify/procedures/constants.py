@@ -9,13 +9,14 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from bounds.statement import Statement
-from trials.engine import Demand
+from trials.engine import Demand, trial_id
 from trials.experiment import Params
 from trials.store import RunStore, Table
 from verify.decisions.constants import CellData, ConstantsDecision, Direction, decide_constants
 from verify.decisions.constants import Constant as Box
 from verify.decisions.sequences import quantile_lower, quantile_upper, resolvable
-from verify.evidence import CellResult, Evidence, Figure, Series
+from verify.evidence import CellResult, Evidence, Figure, Series, Witness
+from verify.evidence import Table as EvidenceTable
 from verify.procedures.base import (
     FloatArray,
     Present,
@@ -181,11 +182,75 @@ class Constants:
             n_trials=sum(c.n_trials for c in data),
             n_failed=sum(o.table.n_failed for o in observed),
             cells=cells,
-            tables=(*decision.tables(), *shown.tables),
+            tables=(*self._exclusions(data, decision), *decision.tables(), *shown.tables),
             figures=(*self._figures(cells, decision), *shown.figures),
             sharpness=(*self._sharpness(cells), *shown.sharpness),
-            witness=decision.witness,
+            witness=self._witness(store, data, decision),
             notes=(*decision.notes, *shown.notes),
+        )
+
+    def _exclusions(
+        self, data: Sequence[CellData], decision: ConstantsDecision
+    ) -> tuple[EvidenceTable, ...]:
+        """Refuted by feasibility: which cell excludes which choice."""
+        feasibility = decision.feasibility
+        if feasibility is None or any(feasibility.feasible):
+            return ()
+        rows = {row.cell: row for row in feasibility.rows}
+        return (
+            EvidenceTable(
+                title="Every choice is excluded by a cell (all other constants generous)",
+                columns=(f"${_tex(self.choice_name)}$", "violations", "lower limit", "cell"),
+                rows=[
+                    (
+                        data[i].choice[self.choice_name],
+                        f"{rows[i].n_bad}/{rows[i].n_trials}",
+                        rows[i].lower,
+                        ", ".join(f"{k}={v:.4g}" for k, v in self._varied(data[i]).items()),
+                    )
+                    for i in sorted(
+                        feasibility.witness, key=lambda i: data[i].choice[self.choice_name]
+                    )
+                ],
+            ),
+        )
+
+    def _varied(self, cell: CellData) -> dict[str, float]:
+        """The regressors in which the statement is watched, for a short name of a cell."""
+        return {name: float(cell.params[name]) for name in self.drift}
+
+    def _witness(
+        self, store: RunStore, data: Sequence[CellData], decision: ConstantsDecision
+    ) -> Witness | None:
+        """The first excluding cell, with a violating trial to replay."""
+        if decision.witness is None:
+            return None
+        feasibility = decision.feasibility
+        if feasibility is None or not feasibility.witness:
+            return decision.witness
+        first = feasibility.witness[0]
+        _, choice, cell = self._cells[first]
+        generous = {
+            c.name: c.most_generous
+            for c in self.statement.constants
+            if c.name not in (self.choice_name,)
+        }
+        bound = np.broadcast_to(
+            self._bound({**generous, self.choice_name: choice}, data[first]),
+            data[first].statistic.shape,
+        )
+        index = int(np.argmax(data[first].statistic > bound))
+        others = len(feasibility.witness) - 1
+        return Witness(
+            description="a trial that violates the statement at the most generous constants of "
+            "the box"
+            + (
+                f"; {others} more cells exclude the other choices (see the table)" if others else ""
+            ),
+            params=cell,
+            observed=float(data[first].statistic[index]),
+            bound=float(bound[index]),
+            trial=trial_id(self.sampling.experiment, cell, index),
         )
 
     def _cell_result(self, cell: CellData, decision: ConstantsDecision, level: float) -> CellResult:
