@@ -232,7 +232,13 @@ def run_ifca(
     _require_dimension(data, starts)
     scratch = _Scratch(data, starts)
 
-    def add(_iteration: int, models: FloatArray, labels: IntArray, descent: FloatArray) -> None:
+    def add(
+        _iteration: int,
+        _going: IntArray,
+        models: FloatArray,
+        labels: IntArray,
+        descent: FloatArray,
+    ) -> None:
         scratch.label_and_add(models, labels, descent)
 
     return _iterate(
@@ -277,7 +283,13 @@ def run_resampled_ifca(
     first = [draw(0)]  # drawn ahead for its number of clients; let go of once used
     n_clients = first[0][0].n_clients
 
-    def add(iteration: int, models: FloatArray, labels: IntArray, descent: FloatArray) -> None:
+    def add(
+        iteration: int,
+        _going: IntArray,
+        models: FloatArray,
+        labels: IntArray,
+        descent: FloatArray,
+    ) -> None:
         to_identify, to_descend = first.pop() if first else draw(iteration)
         for batch in (to_identify, to_descend):
             _require_dimension(batch, starts)
@@ -480,7 +492,7 @@ def client_groups(offsets: IntArray, rows: int) -> IntArray:
 
 
 def _iterate(
-    add: Callable[[int, FloatArray, IntArray, FloatArray], None],
+    add: Callable[[int, IntArray, FloatArray, IntArray, FloatArray], None],
     n_clients: int,
     starts: FloatArray,
     step_sizes: FloatArray,
@@ -490,9 +502,9 @@ def _iterate(
 ) -> IfcaResult:
     """The server's loop: gradients from `add`, steps, and the bookkeeping of every run.
 
-    ``add(iteration, models, labels, descent)`` labels the clients and adds to `descent`, for the
-    runs that are still going; those that have diverged leave the matrices, so that the others
-    do not wait for them and nothing that is not finite enters a GEMM.
+    ``add(iteration, going, models, labels, descent)`` labels the clients and adds to `descent`, for
+    the runs that are still going (their numbers are in `going`); those that have diverged leave the
+    matrices, so that the others do not wait for them and nothing that is not finite enters a GEMM.
     """
     n_runs, k, d = starts.shape
     going = np.arange(n_runs)
@@ -514,7 +526,7 @@ def _iterate(
         previous = labels.copy()
         descent[:] = 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # a status says it; JIT is silent anyway
-            add(t, models, labels, descent)
+            add(t, going, models, labels, descent)
             take_steps(models, step_sizes[going] / n_clients, descent, sizes)
         changes[t, going] = (labels != previous).sum(axis=1)
         kept = sizes <= divergence_bound**2

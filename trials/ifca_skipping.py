@@ -1,0 +1,513 @@
+r"""IFCA on data without the work whose outcome is known: the same runs as `trials.ifca.run_ifca`.
+
+Two things make an iteration of the plain kernel costly, the k losses of every client and the
+gradients, and both are mostly known beforehand.
+
+**Identities.**  Let r_i(theta) = Y_i - X_i theta.  On the affine hull of the models at which a client
+has been evaluated, theta_0 + B c with orthonormal columns B, the squared residual norm is a small
+quadratic form,
+
+.. math::
+
+   \lVert r_i(\theta_0 + B c) \rVert^2
+     = \lVert r_i(\theta_0) \rVert^2 - 2 c^T h_i + c^T A_i c, \qquad
+   h_i = (X_i B)^T r_i(\theta_0), \quad A_i = (X_i B)^T X_i B ,
+
+and off the hull, at distance e, the norm differs from that by at most ||X_i|| e (operator norm).
+A model that descends stays very close to the hull of a few of its former positions, as a Krylov
+method knows.  So each client gets a lower and an upper bound of each loss for O(q^2) flops, q <= `HULL`,
+and where the bounds do not overlap the label is proved.  (With q = 0 this is the bound of Hamerly
+and Elkan for k-means.)  The clients that are not proved are evaluated as the plain kernel does;
+when they become many, the current models enter the hulls, which costs what evaluating all would.
+Before any of this, a whole run is passed over while its models lie within a radius of the place
+where all of its labels were last proved.
+
+**Gradients** of a set of clients come from its normal matrix (`trials.normal_matrices`), shared by
+all runs, once that pays; else from the data.
+
+What is the same.  Labels are those of the plain kernel at the same models, ties included: every
+label is either proved, rounding errors allowed for, or decided by the plain kernel's loop over
+its losses.  The gradients are the same sums in another order.  So the runs agree to rounding, as
+runs of the plain kernel agree with each other when their number changes: to a few units in the last
+place per step while the steps contract, and no longer once an unstable run has amplified its
+rounding errors to the size of a margin.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from trials.experiment import FloatArray
+from trials.ifca import (
+    _SUMS,
+    DIVERGENCE_BOUND,
+    GROUP_BYTES,
+    ClientData,
+    IfcaResult,
+    IntArray,
+    _checked_runs,
+    _fetch,
+    _iterate,
+    _label_client,
+    _require_dimension,
+    client_groups,
+)
+from trials.normal_matrices import BoolArray, NormalMatrices
+
+HULL = 6
+"""Directions of a hull before it starts anew from the current model."""
+
+_EXTEND = 0.3
+# A run's models enter the hulls when this fraction of m losses per model has been evaluated since
+# they last did; the direct evaluations are less efficient than those of all clients together.
+
+_ULP = float(np.finfo(np.float64).eps)
+
+
+def run_ifca_skipping(
+    *,
+    data: ClientData,
+    starts: FloatArray,
+    step_sizes: FloatArray,
+    n_iterations: int,
+    reference: FloatArray | None = None,
+    divergence_bound: float = DIVERGENCE_BOUND,
+) -> IfcaResult:
+    """`trials.ifca.run_ifca`, skipping what is proved; parameters, result and errors are its own.
+
+    Notes
+    -----
+    Once labels are stable an iteration costs O(k d^2) flops a run, or O(N k d) as long as the
+    matrices do not pay.  Memory: 8 R k N `HULL` bytes for the hulls and at most
+    `trials.normal_matrices.MATRIX_BYTES` for the matrices.
+    """
+    starts, step_sizes = _checked_runs(
+        starts, step_sizes, n_iterations, reference, divergence_bound
+    )
+    _require_dimension(data, starts)
+    skipper = Skipper(data, starts, n_iterations)
+    return _iterate(
+        skipper.add, data.n_clients, starts, step_sizes, n_iterations, reference, divergence_bound
+    )
+
+
+def operator_norms(data: ClientData) -> FloatArray:
+    """Upper bounds of the operator norms of the clients' features, at most a few per cent too large.
+
+    With K the smaller Gram matrix of X_i, :math:`\\lVert X_i \\rVert^{32} \\le \\operatorname{tr}
+    K^{16} = \\lVert K^8 \\rVert_F^2`: three squarings.  The factor is at most the 32nd root of the
+    rank.
+
+    Returns
+    -------
+    (m,) bounds; infinity where the squares overflow.
+    """
+    norms = np.empty(data.n_clients)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for i in range(data.n_clients):
+            x = data.features[data.offsets[i] : data.offsets[i + 1]]
+            power = x @ x.T if len(x) <= x.shape[1] else x.T @ x
+            bound, root = 1.0, 2.0
+            for _ in range(3):
+                size = np.linalg.norm(power)
+                bound *= size ** (1.0 / root)
+                power = power / size if size > 0.0 else power
+                power = power @ power
+                root *= 2.0
+            bound *= np.linalg.norm(power) ** (1.0 / root)
+            norms[i] = bound * (1.0 + 1e-10) if np.isfinite(bound) else np.inf
+    return norms
+
+
+# ------------------------------------------------------------------------------ kernels
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def project(models, runs, going, base, basis, count, coords, rests, gaps):  # type: ignore[no-untyped-def]
+    """Coordinates of the models of `runs` on their hulls, and what is left of them.
+
+    `rests` (R k, d) and `gaps` (R k,) its norms; `runs` are positions in `going`.
+    """
+    k = count.shape[1]
+    for pos in runs:
+        run = going[pos]
+        for j in range(k):
+            row, rest = pos * k + j, rests[pos * k + j]
+            for c in range(rest.shape[0]):
+                rest[c] = models[row, c] - base[run, j, c]
+            for q in range(count[run, j]):
+                direction, along = basis[run, j, q], 0.0
+                for c in range(rest.shape[0]):
+                    along += direction[c] * rest[c]
+                for c in range(rest.shape[0]):
+                    rest[c] -= along * direction[c]
+                coords[run, j, q] = along
+            total = 0.0
+            for c in range(rest.shape[0]):
+                total += rest[c] * rest[c]
+            gaps[row] = np.sqrt(total)
+
+
+@njit(cache=True, nogil=True)
+def certify(  # type: ignore[no-untyped-def]
+    runs, going, norms, blurs, base_sizes, count, coords, gaps, zeroth, first, second,
+    labels, unsure, n_unsure, radius,
+):  # fmt: skip
+    """Labels that the bounds prove; the others are marked in `unsure` (R, m).
+
+    `radius[pos]`: while no model of the run moves by as much, all its labels stay proved; 0 when
+    one is not.  `blurs` (m,) bounds relative rounding errors, `base_sizes` (R, k) model norms.
+    """
+    k, m = count.shape[1], norms.shape[0]
+    lower, upper = np.empty(k), np.empty(k)
+    for pos in runs:
+        run = going[pos]
+        n_unsure[pos], radius[pos] = 0, np.inf
+        for i in range(m):
+            for j in range(k):
+                c, square, along = coords[run, j], zeroth[run, j, i], 0.0
+                for q in range(count[run, j]):
+                    along += c[q] * c[q]
+                    inner = -2.0 * first[run, j, i, q]
+                    for s in range(count[run, j]):
+                        inner += second[run, j, i, q, s] * c[s]
+                    square += c[q] * inner
+                size = np.sqrt(zeroth[run, j, i]) + norms[i] * np.sqrt(along)
+                slack = blurs[i] * size * size
+                reach = gaps[pos * k + j] + blurs[i] * (base_sizes[run, j] + np.sqrt(along))
+                reach *= norms[i]
+                upper[j] = np.sqrt(max(square, 0.0) + slack) + reach
+                lower[j] = np.sqrt(max(square - slack, 0.0)) - reach
+            best = np.argmin(upper)
+            margin = np.inf
+            for j in range(k):
+                if j != best and not lower[j] - upper[best] >= margin:
+                    margin = lower[j] - upper[best]  # NaN stays: it compares with nothing
+            if margin > 0.0 and upper[best] < np.inf:
+                labels[pos, i] = best
+                unsure[pos, i] = False
+                radius[pos] = min(radius[pos], margin / max(norms[i], 1e-300))
+            else:
+                unsure[pos, i] = True
+                n_unsure[pos] += 1
+        if n_unsure[pos] > 0:
+            radius[pos] = 0.0
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def _absorb(predicted, column, n, q, known, rest, zeroth, first, second):  # type: ignore[no-untyped-def]
+    """One client's numbers on one hull after the direction `q` (or, at -1, the base) is evaluated.
+
+    `known` (Q, n) keeps the products with the directions; `rest` (n,) holds the responses and
+    becomes the residual at the base when q = -1.
+    """
+    if q < 0:
+        total = 0.0
+        for s in range(n):
+            rest[s] -= predicted[column + s]
+            total += rest[s] * rest[s]
+        return total
+    total = 0.0
+    for s in range(n):
+        known[q, s] = predicted[column + s]
+        total += known[q, s] * rest[s]
+    first[q] = total
+    for p in range(q + 1):
+        total = 0.0
+        for s in range(n):
+            total += known[q, s] * known[p, s]
+        second[q, p] = total
+        second[p, q] = total
+    return zeroth
+
+
+@njit(cache=True, nogil=True)
+def extend(  # type: ignore[no-untyped-def]
+    features, responses, offsets, groups, directions, hulls, places, predictions,
+    products, residuals, zeroth, first, second,
+):  # fmt: skip
+    """Evaluate one new direction of each listed hull at all clients, by GEMMs of client groups.
+
+    `hulls` are numbers r k + j; `places` the columns to fill, -1 where the direction is the model
+    from which the hull starts anew.  State: `products` (R k, Q, N), `residuals` (R k, N) at the
+    bases, `zeroth` (R k, m), `first` (R k, m, Q), `second` (R k, m, Q, Q).
+    """
+    n_rows = directions.shape[0]
+    for g in range(groups.shape[0] - 1):
+        top, end = offsets[groups[g]], offsets[groups[g + 1]]
+        predicted = predictions[: n_rows * (end - top)].reshape((n_rows, end - top))
+        _fetch(features[top:end], predictions)
+        np.dot(directions, features[top:end].T, predicted)
+        for row in range(n_rows):
+            hull, q = hulls[row], places[row]
+            for i in range(groups[g], groups[g + 1]):
+                a, z = offsets[i], offsets[i + 1]
+                if q < 0:
+                    residuals[hull, a:z] = responses[a:z]
+                zeroth[hull, i] = _absorb(
+                    predicted[row], a - top, z - a, q, products[hull, :, a:z],
+                    residuals[hull, a:z], zeroth[hull, i], first[hull, i], second[hull, i],
+                )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def label_pairs(  # type: ignore[no-untyped-def]
+    features, responses, offsets, firsts, runs, models, k, gathered, predictions, found, labels
+):
+    """Labels of listed clients and runs as the plain kernel finds them, from all k losses.
+
+    Client i is evaluated for the runs ``runs[firsts[i]:firsts[i + 1]]``.
+    """
+    for i in range(offsets.shape[0] - 1):
+        a, z = offsets[i], offsets[i + 1]
+        n_runs = firsts[i + 1] - firsts[i]
+        if n_runs == 0:
+            continue
+        for p in range(n_runs):
+            run = runs[firsts[i] + p]
+            gathered[p * k : (p + 1) * k] = models[run * k : (run + 1) * k]
+        predicted = predictions[: n_runs * k * (z - a)].reshape((n_runs * k, z - a))
+        np.dot(gathered[: n_runs * k], features[a:z].T, predicted)
+        _label_client(predicted, 0, responses[a:z], 0, k, found[:n_runs])
+        for p in range(n_runs):
+            labels[runs[firsts[i] + p], i] = found[p, 0]
+
+
+@njit(cache=True, nogil=True)
+def add_listed_gradients(  # type: ignore[no-untyped-def]
+    features, responses, offsets, firsts, rows, signs, models, hulls, current, products,
+    residuals, count, coords, gathered, predictions, scaled, product, descent,
+):  # fmt: skip
+    """Add (or, by a negative sign, subtract) listed clients' descents at listed models.
+
+    Client i serves ``rows[firsts[i]:firsts[i + 1]]`` of `models`.  Where the model lies on its hull
+    (`current`) the residual is a combination of known ones; else it takes a product with X_i.
+    """
+    for i in range(offsets.shape[0] - 1):
+        a, z = offsets[i], offsets[i + 1]
+        n_rows = firsts[i + 1] - firsts[i]
+        if n_rows == 0:
+            continue
+        n_open = 0
+        for p in range(n_rows):
+            row = rows[firsts[i] + p]
+            if not current[row]:
+                gathered[n_open] = models[row]
+                n_open += 1
+        predicted = predictions[: n_open * (z - a)].reshape((n_open, z - a))
+        if n_open > 0:
+            np.dot(gathered[:n_open], features[a:z].T, predicted)
+        residual = scaled[: n_rows * (z - a)].reshape((n_rows, z - a))
+        n_open = 0
+        for p in range(n_rows):
+            row = rows[firsts[i] + p]
+            scale = 2.0 * signs[firsts[i] + p] / (z - a)
+            if current[row]:
+                hull = hulls[row]
+                for s in range(z - a):
+                    residual[p, s] = residuals[hull, a + s]
+                for q in range(count[hull]):
+                    along, known = coords[hull, q], products[hull, q]
+                    for s in range(z - a):
+                        residual[p, s] -= along * known[a + s]
+                for s in range(z - a):
+                    residual[p, s] *= scale
+            else:
+                for s in range(z - a):
+                    residual[p, s] = scale * (responses[a + s] - predicted[n_open, s])
+                n_open += 1
+        np.dot(residual, features[a:z], product[:n_rows])
+        for p in range(n_rows):
+            target = descent[rows[firsts[i] + p]]
+            for c in range(target.shape[0]):
+                target[c] += product[p, c]
+
+
+# ------------------------------------------------------------------------------ driver
+
+
+class Skipper:
+    """What is known about R runs on one data set, and the callback that uses it.
+
+    Attributes
+    ----------
+    n_extensions, n_evaluations : rows of models evaluated at all clients, and (client, run)
+        pairs evaluated alone; the plain kernel evaluates R k rows an iteration.
+    """
+
+    def __init__(self, data: ClientData, starts: FloatArray, n_iterations: int) -> None:
+        n_runs, k, d = starts.shape
+        n_rows, m = len(data.features), data.n_clients
+        sizes = np.diff(data.offsets)
+        self.data, self.k, self.n_iterations = data, k, n_iterations
+        self.arrays = (data.features, data.responses, data.offsets)
+        self.groups = client_groups(data.offsets, GROUP_BYTES // (8 * (d + n_runs * k)))
+        self.matrices = NormalMatrices(data)
+        self.norms = operator_norms(data)
+        # residuals by GEMM: at most d + 2 roundings a term, n a sum; see the tests for the constants
+        self.blurs = 4.0 * _ULP * (sizes + (d + 2) * np.sqrt(np.minimum(sizes, d)) + 64.0)
+        self.base = np.zeros((n_runs, k, d))
+        self.basis = np.empty((n_runs, k, HULL, d))
+        self.count = np.full((n_runs, k), -1, dtype=np.int64)
+        self.base_sizes = np.zeros((n_runs, k))
+        self.coords = np.zeros((n_runs, k, HULL))
+        self.products = np.empty((n_runs * k, HULL, n_rows))
+        self.residuals = np.empty((n_runs * k, n_rows))
+        self.zeroth = np.empty((n_runs, k, m))
+        self.first = np.empty((n_runs, k, m, HULL))
+        self.second = np.empty((n_runs, k, m, HULL, HULL))
+        self.proved = np.zeros((n_runs, k, d))
+        self.radius = np.zeros(n_runs)
+        self.spent = np.zeros(n_runs)
+        largest = max(int(np.diff(data.offsets[self.groups]).max()), int(sizes.max()))
+        self.predictions = np.empty(n_runs * k * largest)
+        self.scaled = np.empty(n_runs * k * int(sizes.max()))
+        self.gathered = np.empty((n_runs * k, d))
+        self.product = np.empty((n_runs * k, d))
+        self.found = np.empty((n_runs, 1), dtype=np.int64)
+        self.planned: tuple[IntArray, int] | None = None
+        self.n_extensions = self.n_evaluations = 0
+
+    def add(
+        self,
+        iteration: int,
+        going: IntArray,
+        models: FloatArray,
+        labels: IntArray,
+        descent: FloatArray,
+    ) -> None:
+        """The callback of the server's loop: labels, then gradients."""
+        current = self._label(going, models, labels)
+        self._descend(iteration, going, models, labels, current, descent)
+
+    def _label(self, going: IntArray, models: FloatArray, labels: IntArray) -> BoolArray:
+        """Fill in `labels`; returns which rows of models lie on their hulls."""
+        k, m = self.k, self.data.n_clients
+        current = np.zeros(len(models), dtype=np.bool_)
+        here = models.reshape(len(going), k, -1)
+        moved = np.sqrt(((here - self.proved[going]) ** 2).sum(axis=2))
+        top = np.sort(moved, axis=1)[:, -2:].sum(axis=1)  # of the chosen model and another
+        near = top * (1.0 + 1e-12) < self.radius[going]
+        runs = np.flatnonzero(~near)
+        if not runs.size:
+            return current
+        rests, gaps = np.empty_like(models), np.zeros(len(models))
+        unsure = np.zeros(labels.shape, dtype=np.bool_)
+        n_unsure, radius = np.zeros(len(going), dtype=np.int64), np.zeros(len(going))
+
+        def prove(runs: IntArray) -> None:
+            project(
+                models, runs, going, self.base, self.basis, self.count, self.coords, rests, gaps
+            )
+            certify(
+                runs, going, self.norms, self.blurs, self.base_sizes, self.count, self.coords,
+                gaps, self.zeroth, self.first, self.second, labels, unsure, n_unsure, radius,
+            )  # fmt: skip
+
+        started = (self.count[going[runs]] >= 0).all(axis=1)
+        prove(runs[started])
+        n_unsure[runs[~started]] = m
+        self.spent[going[runs]] += n_unsure[runs]
+        full = runs[self.spent[going[runs]] >= _EXTEND * m]
+        if full.size:
+            self._extend(going, models, full, rests, gaps)
+            current[(full[:, None] * k + np.arange(k)).ravel()] = True
+            self.spent[going[full]] = 0.0
+            prove(full)
+        firsts, pairs = _by_client(unsure)
+        if pairs.size:
+            self.n_evaluations += pairs.size
+            label_pairs(
+                *self.arrays, firsts, pairs, models, k,
+                self.gathered, self.predictions, self.found, labels,
+            )  # fmt: skip
+        self.proved[going[runs]] = here[runs]
+        self.radius[going[runs]] = radius[runs]
+        return current
+
+    def _extend(
+        self,
+        going: IntArray,
+        models: FloatArray,
+        runs: IntArray,
+        rests: FloatArray,
+        gaps: FloatArray,
+    ) -> None:
+        """Let the hulls of the runs contain their current models."""
+        directions, hulls, places = [], [], []
+        for pos in runs:
+            run = going[pos]
+            for j in range(self.k):
+                row, q = pos * self.k + j, int(self.count[run, j])
+                size = float(np.linalg.norm(models[row]))
+                if 0 <= q and gaps[row] <= 4.0 * _ULP * size:
+                    continue
+                if q < 0 or q == HULL or not np.isfinite(gaps[row]):
+                    self.base[run, j], self.base_sizes[run, j] = models[row], size
+                    self.count[run, j] = 0
+                    direction, q = models[row], -1
+                else:
+                    direction = rests[row] / gaps[row]
+                    known = self.basis[run, j, :q]
+                    direction = direction - (known @ direction) @ known
+                    direction /= np.linalg.norm(direction)
+                    self.basis[run, j, q] = direction
+                    self.count[run, j] = q + 1
+                directions.append(direction)
+                hulls.append(run * self.k + j)
+                places.append(q)
+        self.n_extensions += len(hulls)
+        if not hulls:
+            return
+        n_runs, k, m = self.zeroth.shape
+        extend(
+            *self.arrays, self.groups, np.array(directions), np.array(hulls), np.array(places),
+            self.predictions, self.products, self.residuals,
+            self.zeroth.reshape(n_runs * k, m), self.first.reshape(n_runs * k, m, HULL),
+            self.second.reshape(n_runs * k, m, HULL, HULL),
+        )  # fmt: skip
+
+    def _descend(
+        self,
+        iteration: int,
+        going: IntArray,
+        models: FloatArray,
+        labels: IntArray,
+        current: BoolArray,
+        descent: FloatArray,
+    ) -> None:
+        """Add the clients' descents: by normal matrices, and client by client for the rest."""
+        k = self.k
+        if (
+            self.planned is None
+            or self.planned[1] != self.matrices.version
+            or not np.array_equal(self.planned[0], labels)
+        ):
+            members = labels[:, None, :] == np.arange(k)[:, None]
+            self.members = members.reshape(len(models), -1)
+            self.bases, self.difference = self.matrices.plan(self.members)
+            self.planned = (labels.copy(), self.matrices.version)
+            self.firsts, self.rows = _by_client(self.difference)
+            clients = np.repeat(np.arange(self.data.n_clients), np.diff(self.firsts))
+            self.signs = self.difference[self.rows, clients].astype(np.float64)
+        for b in np.unique(self.bases[self.bases >= 0]):
+            rows = np.flatnonzero(self.bases == b)
+            descent[rows] += self.matrices.vectors[b] - models[rows] @ self.matrices.matrices[b]
+        if self.rows.size:
+            n_runs = len(self.count)
+            hulls = (going[:, None] * k + np.arange(k)).ravel()
+            add_listed_gradients(
+                *self.arrays, self.firsts, self.rows, self.signs, models, hulls, current,
+                self.products, self.residuals, self.count.reshape(-1),
+                self.coords.reshape(n_runs * k, HULL), self.gathered, self.predictions,
+                self.scaled, self.product, descent,
+            )  # fmt: skip
+            self.matrices.rent(self.members, self.difference, self.n_iterations - iteration - 1)
+
+
+def _by_client(marks: np.ndarray) -> tuple[IntArray, IntArray]:
+    """Row numbers of the non-zero entries of (rows, m) `marks`, client after client; the starts."""
+    clients, rows = np.nonzero(marks.T)
+    firsts = np.searchsorted(clients, np.arange(marks.shape[1] + 1))
+    return firsts.astype(np.int64), rows.astype(np.int64)
