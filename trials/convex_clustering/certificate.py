@@ -1,11 +1,11 @@
-"""Certificates of convex clustering, and an independent verifier in plain NumPy.
+r"""Certificates of convex clustering, and an independent verifier in plain NumPy.
 
 The verifier shares no code with the solver.  It proves, rounding included, that a partition *is*
 the partition of the minimiser of
 
 .. math::
 
-    \\min_U \\tfrac12 \\sum_i |a_i - u_i|^2 + \\lambda \\sum_{i<j} |u_i - u_j| .
+    \min_U \tfrac12 \sum_i |a_i - u_i|^2 + \lambda \sum_{i<j} |u_i - u_j| .
 
 Three facts make the proof short (they are the optimality conditions, split by cluster).
 
@@ -15,8 +15,8 @@ Three facts make the proof short (they are the optimality conditions, split by c
 
    .. math::
 
-       f_{kl} = \\tau\\,\\psi(y_k - y_l) + (r_k - r_l)/N, \\qquad
-       \\psi(x) = x / \\sqrt{1 + |x|^2}, \\qquad r_k = b_k - \\tau \\sum_l n_l \\psi(y_k - y_l),
+       f_{kl} = \tau\,\psi(y_k - y_l) + (r_k - r_l)/N, \qquad
+       \psi(x) = x / \sqrt{1 + |x|^2}, \qquad r_k = b_k - \tau \sum_l n_l \psi(y_k - y_l),
 
    meets the equation identically, so only the size of the flows is to be checked.  tau = 0 is the
    certificate behind the recovery interval, f_kl = (b_k - b_l)/N (Sun, Toh & Yuan 2021, Cor. 7;
@@ -160,6 +160,24 @@ def _means(x: FloatArray, parts: list[IntArray], mass: FloatArray) -> FloatArray
     return np.asarray(np.add.reduceat(x[np.concatenate(parts)], starts, axis=0) / mass[:, None])
 
 
+def _normalised(a: FloatArray, penalty: float) -> tuple[FloatArray, float, float]:
+    """Points about the first one over a power of two, the penalty likewise, and that power."""
+    x = a - a[0]
+    # A power of two takes 1e-150 and 1e150 alike into the range where squares are exact enough.
+    scale = 2.0 ** math.frexp(float(np.abs(x).max()))[1] if x.any() else 1.0
+    return x / scale, min(penalty / scale, 1e100), scale
+
+
+def _same_partition(clusters: list[IntArray], labels: IntArray) -> bool:
+    found = np.empty(sum(p.size for p in clusters), dtype=np.int64)
+    for k, p in enumerate(clusters):
+        found[p] = k
+    if np.shape(labels) != found.shape:
+        return False
+    pairs = {(int(f), int(g)) for f, g in zip(found, labels, strict=True)}
+    return len(pairs) == len(clusters) == np.unique(labels).size
+
+
 def check_certificate(
     points: FloatArray, penalty: float, labels: IntArray, certificate: Certificate
 ) -> CertificateCheck:
@@ -183,11 +201,7 @@ def check_certificate(
     """
     a = np.asarray(points, dtype=np.float64)
     m, d = a.shape
-    x = a - a[0]
-    # A power of two takes 1e-150 and 1e150 alike into the range where squares are exact enough.
-    scale = 2.0 ** math.frexp(float(np.abs(x).max()))[1] if x.any() else 1.0
-    x = x / scale
-    lam = min(penalty / scale, 1e100)
+    x, lam, scale = _normalised(a, penalty)
     allowance = rounding(m, d)
     reach = float(np.sqrt((x * x).sum(axis=1).max()))
 
@@ -212,11 +226,7 @@ def check_certificate(
             return refuse(f"fusion {t} needs a penalty of {flow * scale!r}")
 
     clusters = sorted(members.values(), key=lambda p: int(p.min()))
-    found = np.empty(m, dtype=np.int64)
-    for k, p in enumerate(clusters):
-        found[p] = k
-    pairs = {(int(f), int(g)) for f, g in zip(found, labels, strict=True)}
-    if not len(pairs) == len(clusters) == np.unique(labels).size:
+    if not _same_partition(clusters, labels):
         return refuse("the labels are not the partition that the fusions make")
     v = np.asarray(certificate.centres, dtype=np.float64) / scale
     if v.shape != (len(clusters), d) or not np.isfinite(v).all():
@@ -232,3 +242,108 @@ def check_certificate(
     if not apart:
         return refuse("the centres are not proved distinct", radius)
     return CertificateCheck(valid=True, reason="", radius=radius * scale)
+
+
+def check_weighted_certificate(
+    points: FloatArray,
+    penalty: float,
+    labels: IntArray,
+    certificate: Certificate,
+    weights: FloatArray,
+) -> CertificateCheck:
+    r"""Check a partition for pair weights ``w_ij >= 0``, proved in one step from the points.
+
+    With unequal weights the rest of the data pulls the points of a cluster unequally, so the
+    cluster's flows must balance that pull too, and it is known only as well as the centres are:
+
+    .. math::
+
+        a_i - v_k - \lambda \sum_{l \ne k} W_{il} s_{kl}
+            = \lambda \sum_{j \in V_k} w_{ij} z_{ij}, \qquad |z_{ij}| \le 1,
+
+    s_kl the unit vector between centres and W_il the weight of point i towards cluster l.  With
+    z = psi(y_i - y_j), whatever the equation leaves (residuals, the errors of v and s, rounding;
+    T in all) can be routed along any spanning tree of the cluster at T or less an edge.  So it
+    suffices that the edges with ``|z_ij| + T / (lambda w_ij) <= 1`` connect the cluster.
+
+    Clusters are the sets connected by pairs of positive weight and equal values; two clusters
+    without a pair of positive weight between them are not compared.  Parameters and result as in
+    `check_certificate`; ``weights`` is (m, m), symmetric.  O(m^2 d) time, O(m^2) memory.
+    """
+    a = np.asarray(points, dtype=np.float64)
+    m, d = a.shape
+    x, lam, scale = _normalised(a, penalty)
+    allowance = rounding(m, d)
+    reach = float(np.sqrt((x * x).sum(axis=1).max()))
+
+    def refuse(reason: str, radius: float = math.inf) -> CertificateCheck:
+        return CertificateCheck(valid=False, reason=reason, radius=radius * scale)
+
+    groups = [fusion.children for fusion in certificate.fusions]
+    inner = np.concatenate([*groups, np.empty(0, dtype=np.int64)])
+    if np.unique(inner).size != inner.size or (inner >= m).any() or (inner < 0).any():
+        return refuse("the fusions are not disjoint sets of points")
+    clusters = [*groups, *(np.array([i]) for i in np.setdiff1d(np.arange(m), inner))]
+    proof = {int(f.children.min()): f.potentials for f in certificate.fusions}
+    clusters = sorted((np.sort(p) for p in clusters), key=lambda p: int(p[0]))
+    if not _same_partition(clusters, labels):
+        return refuse("the labels are not the partition that the fusions make")
+    k = len(clusters)
+    v = np.asarray(certificate.centres, dtype=np.float64) / scale
+    if v.shape != (k, d) or not np.isfinite(v).all():
+        return refuse("the centres do not fit the clusters")
+    mass = np.array([float(p.size) for p in clusters])
+    towards = np.stack([weights[:, p].sum(axis=1) for p in clusters], axis=1)
+    between = np.stack([towards[p].sum(axis=0) for p in clusters], axis=0)
+    np.fill_diagonal(between, 0.0)
+    linked = between > 0.0
+
+    gradient = mass[:, None] * (v - _means(x, clusters, mass))
+    unit: list[FloatArray] = []
+    distance = np.full((k, k), np.inf)
+    for row in range(k):
+        difference = v[row] - v
+        length = np.sqrt((difference * difference).sum(axis=1))
+        if (length[linked[row]] == 0.0).any():
+            return refuse("two linked centres coincide")
+        unit.append(difference / np.where(linked[row], length, np.inf)[:, None])
+        distance[row, linked[row]] = length[linked[row]]
+        gradient[row] += lam * between[row] @ unit[row]
+    error = np.sqrt((gradient * gradient).sum(axis=1))
+    error += allowance * (lam * between.sum(axis=1) + mass * reach)
+    radius = math.sqrt(float((error * error / mass).sum()))
+    doubt = radius * np.sqrt(1.0 / mass[:, None] + 1.0 / mass) / distance
+    if not (doubt < 1.0).all():
+        return refuse("the centres are not proved distinct", radius)
+
+    for row, p in enumerate(clusters):
+        if p.size == 1:
+            continue
+        children = next(f.children for f in certificate.fusions if int(f.children.min()) == p[0])
+        y = proof[int(p[0])][np.argsort(children)]
+        w = weights[np.ix_(p, p)]
+        left = x[p] - v[row] - lam * towards[p] @ unit[row]
+        size = np.zeros((p.size, p.size))
+        for rows in _blocks(p.size, d):
+            z = _psi_rows(y, rows)
+            left[rows] -= lam * np.einsum("ij,ijc->ic", w[rows], z)
+            size[rows] = np.sqrt((z * z).sum(axis=2))
+        total = float(np.sqrt((left * left).sum(axis=1)).sum())
+        total += float((2.0 * lam * towards[p] @ np.where(linked[row], doubt[row], 0.0)).sum())
+        total += p.size * radius / math.sqrt(mass[row])
+        total += allowance * float((lam * weights[p].sum(axis=1) + reach).sum())
+        with np.errstate(divide="ignore"):
+            good = size + total / (lam * w) + allowance <= 1.0
+        if not _connected(good):
+            return refuse(f"the flows of cluster {row} do not fit", radius)
+    return CertificateCheck(valid=True, reason="", radius=radius * scale)
+
+
+def _connected(edges: NDArray[np.bool_]) -> bool:
+    reached = np.zeros(edges.shape[0], dtype=bool)
+    reached[0] = True
+    while True:
+        grown = reached | edges[reached].any(axis=0)
+        if (grown == reached).all():
+            return bool(reached.all())
+        reached = grown

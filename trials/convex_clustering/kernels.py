@@ -1,12 +1,12 @@
-"""Jitted kernels of convex clustering: pair terms, Hessian products, Newton's method, flows.
+r"""Jitted kernels of convex clustering: pair terms, Hessian products, Newton's method, flows.
 
 Everything here works on a *node problem*: K nodes with positions ``b``, masses ``n`` and a
 symmetric matrix ``w`` of pair weights, and the smoothed objective
 
 .. math::
 
-    F(u) = \\sum_k n_k (\\tfrac{\\mu}{2} |u_k|^2 - \\langle b_k, u_k \\rangle)
-           + \\lambda \\sum_{k<l} w_{kl} \\sqrt{\\varepsilon^2 + |u_k - u_l|^2}.
+    F(u) = \sum_k n_k (\tfrac{\mu}{2} |u_k|^2 - \langle b_k, u_k \rangle)
+           + \lambda \sum_{k<l} w_{kl} \sqrt{\varepsilon^2 + |u_k - u_l|^2}.
 
 ``mu = 1, eps = 0`` is convex clustering (where the nodes stay apart, F is smooth);
 ``mu = 1, eps > 0`` is its smoothing; ``mu = 0, eps = 1`` is the problem whose minimiser is the
@@ -181,14 +181,24 @@ def _preconditioner(
         for j in range(n_nodes):
             m[k, j] = -lam * first[k, j]
             degree += first[k, j]
-        # A hair more than the diagonal: pairs far closer than others make it singular to rounding.
-        m[k, k] = mu * mass[k] + lam * degree * (1.0 + 1e-13)
+        m[k, k] = mu * mass[k] + lam * degree
         trace += m[k, k]
     if mu == 0.0:
         for k in range(n_nodes):
             for j in range(n_nodes):
                 m[k, j] += trace * (mass[k] / total) * (mass[j] / total)
-    out[:, :] = np.linalg.inv(m)
+    # Unit diagonal, and a hair more: pairs far closer than others make it singular to rounding.
+    root = np.empty(n_nodes)
+    for k in range(n_nodes):
+        root[k] = math.sqrt(max(m[k, k], 1e-200))
+    for k in range(n_nodes):
+        for j in range(n_nodes):
+            m[k, j] /= root[k] * root[j]
+        m[k, k] = 1.0 + 1e-12
+    inverse = np.linalg.inv(m)
+    for k in range(n_nodes):
+        for j in range(n_nodes):
+            out[k, j] = inverse[k, j] / (root[k] * root[j])
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
@@ -287,17 +297,15 @@ def newton(
     stalled = 0
     inverse = np.empty((n_nodes, n_nodes))
     products = _STALE + 1
+    # Loose while smoothing, three digits a step where the answer is wanted to rounding.
+    forcing = 1e-3 if eps == 0.0 else 0.1
     out[1] = 0.0
     out[2] = 0.0
-    while norm > tol and out[1] < max_steps and stalled < 2:
-        # Loose while smoothing, three digits a step where the answer is wanted to rounding.
-        forcing = 1e-3 if eps == 0.0 else 0.1
+    while norm > tol and out[1] < max_steps and stalled < 8:
         # The inverse costs as much as many products: an old one serves while it converges.
         if products > _STALE:
             _preconditioner(mass, first, lam, mu, inverse)
-        products = _newton_step(
-            u, g, mass, first, second, lam, mu, forcing, inverse, step
-        )
+        products = _newton_step(u, g, mass, first, second, lam, mu, forcing, inverse, step)
         out[2] += products
         out[1] += 1.0
         slope = _dot(step, g)
@@ -320,7 +328,7 @@ def newton(
             t *= 0.5
         if not accepted:
             break
-        if trial_norm > 0.5 * norm and norm < 1e-10 * start:
+        if trial_norm > 0.5 * norm:
             stalled += 1
         if trial_norm < norm or norm > 1e-10 * start:
             u[:, :] = trial

@@ -1,4 +1,4 @@
-"""The whole convex clustering path with equal weights, from K = m to K = 1, as a tree.
+r"""The whole convex clustering path with equal weights, from K = m to K = 1, as a tree.
 
 Clusters never split (`trials.convex_clustering.certificate`, fact 1), and whether a set of points
 is fused at a penalty does not depend on the other points.  So every node S of the tree has one
@@ -6,8 +6,8 @@ number, the smallest penalty at which S alone fuses,
 
 .. math::
 
-    \\lambda_S = \\max_u \\frac{\\sum_k n_k \\langle b_k, u_k \\rangle}
-                       {\\sum_{k<l} n_k n_l |u_k - u_l|}
+    \lambda_S = \max_u \frac{\sum_k n_k \langle b_k, u_k \rangle}
+                       {\sum_{k<l} n_k n_l |u_k - u_l|}
 
 (gauge duality), and the subtrees are independent problems.  Any u gives a lower bound, any flows an
 upper bound; the minimiser at lambda < lambda_S, whose direction tends to the maximiser as lambda
@@ -101,7 +101,7 @@ class ClusterPath:
         """Number of clusters at a penalty (at a breakpoint: after the event)."""
         penalty = checked_penalty(penalty)
         lost = sum(len(e.children) - 1 for e in self.merges if e.penalty <= penalty)
-        return self.points.shape[0] - lost
+        return int(self.points.shape[0]) - lost
 
     def labels(self, penalty: float) -> IntArray:
         """(m,) partition at a penalty, numbered by first points; O(m)."""
@@ -214,13 +214,15 @@ class _Tree:
 
     def _merge_time(self, nodes: Nodes, node: int) -> None:
         """Bracket the penalty at which all nodes have become one, and record the event."""
+        # About their own mean, numbers keep their relative accuracy while the nodes converge.
+        nodes = Nodes(ids=nodes.ids, x=_centred(nodes, nodes.x), mass=nodes.mass)
         lower, bound, upper = 0.0, 0.0, math.inf
         potentials, strength = None, 0.0
-        u = _centred(nodes, nodes.x)
+        u = nodes.x
         ratio = np.empty(3)
         lam = 0.0
         for _ in range(_MAX_SOLVES):
-            x = _centred(nodes, nodes.x)
+            x = nodes.x
             for tau, y in ((0.0, None), (lam, _unit_potentials(u))):
                 if y is None:
                     flow = kernels.largest_flow(x, nodes.mass, x, 0.0)
@@ -235,7 +237,7 @@ class _Tree:
                 break
             lam = bound * (1.0 - max(min(0.05, width * width), 0.1 * self.tolerance))
             grow = float(ratio[1]) * (float(ratio[0]) - lam) / float(ratio[2])
-            start = nodes.x - x + max(grow, 1e-3) * u
+            start = max(grow, 1e-3) * u
             before = nodes.size
             nodes, outcome = self._advance(nodes, lam, start)
             if nodes.size == 1:  # rounding: lam has met the threshold itself

@@ -52,7 +52,7 @@ class ConvexClustering:
     @property
     def n_clusters(self) -> int:
         """Number of clusters k."""
-        return self.centres.shape[0]
+        return int(self.centres.shape[0])
 
     @property
     def relative_gap(self) -> float:

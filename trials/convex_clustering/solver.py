@@ -25,7 +25,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from trials.convex_clustering import kernels
 from trials.convex_clustering.certificate import (
@@ -38,8 +38,6 @@ from trials.convex_clustering.problem import (
     ConvexClustering,
     Scaled,
     canonical,
-    checked_penalty,
-    scaled,
 )
 
 FloatArray = NDArray[np.float64]
@@ -53,6 +51,8 @@ _EPS_FIRST, _EPS_FACTOR, _EPS_LAST = 0.1, 0.1, 1e-13
 _REACHES = (1e5, 1e4, 1e3, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 #: Newton's method on one fusion problem: rounds of four steps, and the relative residual to reach.
 _DECIDE_ROUNDS, _POTENTIAL_TOL = 12, 1e-15
+#: Exact attempts that may fail: below a fusion, distances of 1e-8 of the data's size are the end.
+_MAX_EXACT = 5
 
 
 @dataclass(kw_only=True)
@@ -140,7 +140,7 @@ class Solver:
         #: Close sets that the last round neither fused nor refuted, and those that `_decide`
         #: refuted, with the spread it suggests; keyed by the bytes of their index array.
         self.open: set[bytes] = set()
-        self.refuted: dict[bytes, FloatArray] = {}
+        self.refuted: dict[bytes, FloatArray | None] = {}
         # Twice the verifier's allowance: what is fused here is accepted there.
         self.allowance = 2.0 * rounding(n_points, nodes.x.shape[0])
 
@@ -208,16 +208,14 @@ class Solver:
                 elif key not in self.refuted:
                     still_open.add(key)
         self.open = still_open
-        return _Fusible(
-            labels=canonical(labels) if settled.any() else None, potentials=potentials
-        )
+        return _Fusible(labels=canonical(labels) if settled.any() else None, potentials=potentials)
 
     def _fits(self, part: Nodes, y: FloatArray) -> bool:
         flow = kernels.largest_flow(part.x, part.mass, y, self.lam)
         return bool(flow + self.allowance * (self.lam + 1.0 / part.mass.sum()) <= self.lam)
 
     def _decide(self, part: Nodes, y: FloatArray, key: bytes) -> bool:
-        """Settle a set that stays open: minimise its fusion problem alone, from ``y`` (overwritten).
+        """Settle a set that stays open: minimise its fusion problem alone, from ``y`` in place.
 
         Bounded below if and only if the set fuses.  If so the minimiser's flows fit; otherwise y
         runs off in a direction whose ratio exceeds lambda, which refutes the fusion and starts
@@ -236,19 +234,23 @@ class Solver:
                 return True
             kernels.fusion_ratio(x, part.mass, y, ratio)
             if ratio[0] > self.lam * (1.0 + 1e-14):
-                # The best multiple of y for the set alone: where u should start.
-                grow = float(ratio[1]) * (float(ratio[0]) - self.lam) / float(ratio[2])
-                self.refuted[key] = grow * y
+                # The best multiple of y, then the minimiser of the set's own problem: up to scale
+                # that is how the set spreads among the others, too.
+                y *= float(ratio[1]) * (float(ratio[0]) - self.lam) / float(ratio[2])
+                kernels.newton(x, part.mass, weights, self.lam, 1.0, 0.0, tol, 40, y, out)
+                self.refuted[key] = y if out[0] <= 1e-6 * self.lam * total else None
                 return False
             if out[0] <= tol:
                 return False
         return False
 
-    def _restarted(self, u: FloatArray) -> FloatArray:
-        """``u`` with the refuted sets spread as their own problems suggest."""
+    def _restarted(self, u: FloatArray, eps: float) -> FloatArray:
+        """``u`` with the sets below the resolution of ``eps`` spread as their own problems say."""
         u = u.copy()
-        for key, spread in sorted(self.refuted.items(), key=lambda item: -len(item[0])):
+        for key, spread in self.refuted.items():
             index = np.frombuffer(key, dtype=np.int64)
+            if spread is None or _squares(spread).min() > (10.0 * eps) ** 2:
+                continue
             mass = self.nodes.mass[index]
             u[:, index] = ((u[:, index] @ mass) / mass.sum())[:, None] + spread
         return u
@@ -282,7 +284,8 @@ class Solver:
             if separated:
                 return self._outcome(v, radius, True, 0.0)
         out = np.empty(3)
-        while eps > _EPS_LAST * widest:
+        attempts = 0
+        while eps > _EPS_LAST * widest and attempts < _MAX_EXACT:
             nodes = self.nodes
             tol = 0.1 * eps * math.sqrt(float(nodes.mass.sum()))
             weights = kernels.mass_weights(nodes.mass)
@@ -296,7 +299,8 @@ class Solver:
                     return self._outcome(self.nodes.x.copy(), 0.0, True, 0.0)
                 squares = _squares(u)
             if not self.open and (self.refuted or squares.min() > (3.0 * eps) ** 2):
-                v, radius, separated = self._exact(self._restarted(u))
+                attempts += 1
+                v, radius, separated = self._exact(self._restarted(u, eps))
                 if separated:
                     return self._outcome(v, radius, True, 0.0)
             eps *= _EPS_FACTOR
@@ -375,8 +379,7 @@ def finish(data: Scaled, penalty: float, outcome: Outcome) -> ConvexClustering:
     close = np.arange(nodes.size)
     if not outcome.separated:  # an unproved guess: nodes within the last smoothing are one cluster
         kernels.components(_squares(v), (3.0 * outcome.eps) ** 2, close)
-        guess, shared = fuse(nodes, close, v)
-        v = shared[:, close]
+        v = fuse(nodes, close, v)[1][:, close]
     labels = canonical(close[index])
     order = np.unique(labels, return_index=True)[1]
     values = np.ascontiguousarray(v[:, index[order]])
@@ -413,9 +416,7 @@ def finish(data: Scaled, penalty: float, outcome: Outcome) -> ConvexClustering:
     )
 
 
-def _smoothed_gap(
-    nodes: Nodes, v: FloatArray, lam: float, eps: float, smooth: FloatArray
-) -> float:
+def _smoothed_gap(nodes: Nodes, v: FloatArray, lam: float, eps: float, smooth: FloatArray) -> float:
     """Gap of v against the dual point ``z = psi(smooth / eps)``, which is always feasible.
 
     ``P(v) - D(z) = |v - u|^2 / 2 + lam sum_{k<l} n_k n_l (|v_kl| - <z_kl, v_kl>)`` with
@@ -447,18 +448,3 @@ def scaled_penalty(penalty: float, scale: float) -> float:
     """The penalty in scaled units."""
     # Beyond 1e100 everything has long been fused; the cap keeps products finite.
     return min(penalty / scale, 1e100)
-
-
-def convex_clustering(points: ArrayLike, penalty: float) -> ConvexClustering:
-    """placeholder"""
-    data = scaled(points)
-    penalty = checked_penalty(penalty)
-    nodes, steps = duplicate_steps(data)
-    m = data.points.shape[0]
-    lam = scaled_penalty(penalty, data.scale)
-    if lam == 0.0 or nodes.size == 1:
-        outcome = Outcome.trivial(nodes)
-    else:
-        outcome = Solver(nodes, lam, n_points=m, next_id=m + len(steps)).run()
-    outcome.steps[:0] = steps
-    return finish(data, penalty, outcome)

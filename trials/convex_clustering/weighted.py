@@ -1,0 +1,267 @@
+"""Convex clustering with pair weights: nearest-neighbour weights, solver and certificate.
+
+With unequal weights clusters may split again along the path and a fusion is no longer the business
+of its own points alone, so nothing is fused for good: the smoothed problem keeps all its points
+until one partition passes the proof of `check_weighted_certificate` as a whole.  The kernels are
+those of the equal weights; a dense (m, m) weight matrix serves both.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trials.convex_clustering import kernels
+from trials.convex_clustering.certificate import (
+    Certificate,
+    Fusion,
+    check_weighted_certificate,
+    rounding,
+)
+from trials.convex_clustering.problem import ConvexClustering, Scaled, canonical, scaled
+from trials.experiment import InvalidParameter
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_EPS_FIRST, _EPS_FACTOR, _EPS_LAST = 0.1, 0.1, 1e-12
+#: Linked points within these multiples of eps of each other make the partitions to be tried.
+_REACHES = (1e4, 1e3, 100.0, 30.0, 10.0, 3.0)
+
+
+def nearest_neighbour_weights(
+    points: ArrayLike, n_neighbours: int, *, decay: float = 0.0
+) -> FloatArray:
+    """Symmetric k-nearest-neighbour weights ``exp(-decay |a_i - a_j|^2)``, else 0.
+
+    Parameters
+    ----------
+    points : (m, d) finite array.
+    n_neighbours : pairs are linked when either is among the other's nearest; 1 to m - 1.  Ties go
+        to the smaller index.
+    decay : phi >= 0, per squared unit of the points; 0 gives weights 0 and 1.
+
+    Returns
+    -------
+    (m, m) array with zero diagonal.
+
+    Raises
+    ------
+    trials.experiment.InvalidParameter
+
+    References
+    ----------
+    Sun, Toh & Yuan (2021), section 5; Armacki et al. (2024), Remark 23.
+    """
+    data = scaled(points)
+    m = data.points.shape[0]
+    if not isinstance(n_neighbours, int | np.integer) or not 1 <= n_neighbours <= m - 1:
+        raise InvalidParameter(f"n_neighbours={n_neighbours} must be an integer in [1, {m - 1}]")
+    if not (math.isfinite(decay) and decay >= 0.0):
+        raise InvalidParameter(f"decay={decay} must be finite and >= 0")
+    squares = np.empty((m, m))
+    kernels.pair_squares(data.x, squares)
+    np.fill_diagonal(squares, np.inf)
+    nearest = np.argsort(squares, axis=1, kind="stable")[:, :n_neighbours]
+    linked = np.zeros((m, m), dtype=bool)
+    linked[np.arange(m)[:, None], nearest] = True
+    linked |= linked.T
+    factor = decay * data.scale * data.scale
+    return np.where(linked, np.exp(-factor * np.where(linked, squares, 0.0)), 0.0)
+
+
+def checked_weights(weights: ArrayLike, n_points: int) -> FloatArray:
+    """Validate pair weights: (m, m), finite, symmetric, >= 0; the diagonal is ignored."""
+    w = np.array(weights, dtype=np.float64)
+    if w.shape != (n_points, n_points):
+        raise InvalidParameter(f"weights.shape={w.shape} must be ({n_points}, {n_points})")
+    np.fill_diagonal(w, 0.0)
+    if not np.isfinite(w).all() or (w < 0.0).any() or (w != w.T).any():
+        raise InvalidParameter("weights must be finite, >= 0 and symmetric")
+    return w
+
+
+class _Weighted:
+    """One weighted problem in scaled units."""
+
+    def __init__(self, data: Scaled, lam: float, weights: FloatArray) -> None:
+        self.data, self.x, self.lam, self.weights = data, data.x, lam, weights
+        self.m = data.points.shape[0]
+        self.ones = np.ones(self.m)
+        self.unlinked = weights <= 0.0
+
+    def linked_squares(self, u: FloatArray) -> FloatArray:
+        squares = np.empty((self.m, self.m))
+        kernels.pair_squares(u, squares)
+        squares[self.unlinked] = np.inf
+        return squares
+
+    def smooth(self, eps: float, u: FloatArray) -> None:
+        """Minimise the smoothed problem from ``u``, in place."""
+        tol = 0.01 * eps * math.sqrt(self.m)
+        kernels.newton(self.x, self.ones, self.weights, self.lam, 1.0, eps, tol, 40, u, np.empty(3))
+
+    def proof(
+        self, labels: IntArray, u: FloatArray, eps: float
+    ) -> tuple[FloatArray, tuple[tuple[IntArray, FloatArray], ...]] | None:
+        """Centres (d, k) and potentials that may prove a partition, or None if hopeless."""
+        count = int(labels.max()) + 1
+        d = self.x.shape[0]
+        b, mass, v = np.empty((d, count)), np.empty(count), np.empty((d, count))
+        kernels.centroids(self.x, self.ones, labels, b, mass)
+        kernels.centroids(u, self.ones, labels, v, mass)
+        indicator = np.zeros((self.m, count))
+        indicator[np.arange(self.m), labels] = 1.0
+        towards = self.weights @ indicator
+        between = indicator.T @ towards
+        between = 0.5 * (between + between.T)
+        np.fill_diagonal(between, 0.0)
+        squares = np.empty((count, count))
+        kernels.pair_squares(v, squares)
+        if (squares[between > 0.0] <= (3.0 * eps) ** 2).any():
+            return None
+        degree = float(self.weights.sum())
+        tol = 0.05 * rounding(self.m, d) * (self.lam * degree + math.sqrt(self.m))
+        if count > 1:
+            kernels.newton(b, mass, between, self.lam, 1.0, 0.0, tol, 60, v, np.empty(3))
+        proofs = []
+        for k in np.flatnonzero(mass > 1.0):
+            index = np.flatnonzero(labels == k)
+            x = v[:, [k]] - v
+            length = np.sqrt((x * x).sum(axis=0))
+            length[between[k] == 0.0] = np.inf
+            pull = self.lam * (x / length) @ towards[index].T
+            q = self.x[:, index] - v[:, [k]] - pull
+            q -= q.mean(axis=1, keepdims=True)
+            y = u[:, index] / eps
+            y -= y.mean(axis=1, keepdims=True)
+            w = np.ascontiguousarray(self.weights[np.ix_(index, index)])
+            ones, out = np.ones(index.size), np.empty(3)
+            limit = 1e-14 * (self.lam * float(w.sum()) + 1.0)
+            kernels.newton(np.ascontiguousarray(q), ones, w, self.lam, 0.0, 1.0, limit, 60, y, out)
+            proofs.append((index, y))
+        return v, tuple(proofs)
+
+
+def solve_weighted(data: Scaled, penalty: float, weights: FloatArray) -> ConvexClustering:
+    """Solve a weighted problem; parameters have been validated.
+
+    Clusters are the sets connected by pairs of positive weight with equal values.  O(m^3 + m^2 d)
+    a Newton step, O(m^2 + m d) memory.
+    """
+    lam = min(penalty / data.scale, 1e100)
+    problem = _Weighted(data, lam, weights)
+    m = problem.m
+    if lam == 0.0 or not weights.any():
+        return _record(problem, penalty, np.arange(m), data.x.copy(), (), certified=True)
+    u = data.x.copy()
+    squares = problem.linked_squares(u)
+    linked = squares[np.isfinite(squares)]
+    widest = max(1e-300, math.sqrt(float(linked.max())))
+    eps = max(_EPS_FIRST * math.sqrt(float(linked.mean())), 1e-300)
+    tried: set[bytes] = set()
+    reason = "not certified at working precision: no partition passed"
+    while eps > _EPS_LAST * widest:
+        problem.smooth(eps, u)
+        squares = problem.linked_squares(u)
+        for reach in (*_REACHES, 0.0):
+            component = np.empty(m, dtype=np.int64)
+            kernels.components(squares, (reach * eps) ** 2 if reach else -1.0, component)
+            labels = canonical(component)
+            key = labels.tobytes()
+            if key in tried:
+                continue
+            found = problem.proof(labels, u, eps)
+            if found is None:
+                continue
+            tried.add(key)
+            result = _record(problem, penalty, labels, *found, certified=None)
+            if result.certified:
+                return result
+            reason = result.reason
+        eps *= _EPS_FACTOR
+    eps /= _EPS_FACTOR
+    component = np.empty(m, dtype=np.int64)
+    kernels.components(squares, (3.0 * eps) ** 2, component)
+    return _guess(problem, penalty, canonical(component), u, eps, reason)
+
+
+def _primal(problem: _Weighted, u: FloatArray) -> float:
+    squares = np.empty((problem.m, problem.m))
+    kernels.pair_squares(u, squares)
+    spread = problem.x - u
+    penalty = 0.5 * problem.lam * float((problem.weights * np.sqrt(squares)).sum())
+    return 0.5 * float((spread * spread).sum()) + penalty
+
+
+def _record(
+    problem: _Weighted,
+    penalty: float,
+    labels: IntArray,
+    v: FloatArray,
+    proofs: tuple[tuple[IntArray, FloatArray], ...],
+    *,
+    certified: bool | None,
+) -> ConvexClustering:
+    """A record whose partition the verifier is asked about, unless the answer is plain."""
+    scale = problem.data.scale
+    certificate = Certificate(
+        fusions=tuple(
+            Fusion(children=index, potentials=np.ascontiguousarray(y.T), strength=penalty)
+            for index, y in proofs
+        ),
+        centres=v.T * scale,
+    )
+    radius, reason = 0.0, ""
+    if certified is None:
+        check = check_weighted_certificate(
+            problem.data.points, penalty, labels, certificate, problem.weights
+        )
+        radius, reason = check.radius, check.reason
+    u = np.ascontiguousarray(v[:, labels])
+    return ConvexClustering(
+        penalty=penalty,
+        labels=labels,
+        centres=problem.data.points[0] + v.T * scale,
+        primal=_primal(problem, u) * scale * scale,
+        gap=0.5 * radius * radius,
+        certificate=certificate,
+        certified=not reason,
+        radius=radius,
+        reason=reason,
+    )
+
+
+def _guess(
+    problem: _Weighted, penalty: float, labels: IntArray, u: FloatArray, eps: float, reason: str
+) -> ConvexClustering:
+    """The smoothed solution with its nearly equal values merged: a partition without a proof."""
+    d, scale = u.shape[0], problem.data.scale
+    count = int(labels.max()) + 1
+    v, mass = np.empty((d, count)), np.empty(count)
+    kernels.centroids(u, problem.ones, labels, v, mass)
+    values = np.ascontiguousarray(v[:, labels])
+    # Gap against the dual point z = psi(u / eps), in the form that does not cancel.
+    gap, dual = 0.0, problem.x.copy()
+    for i in range(problem.m):
+        x = u[:, [i]] - u
+        z = x / np.sqrt(eps**2 + (x * x).sum(axis=0))
+        w = problem.weights[i]
+        dual[:, i] -= problem.lam * (z @ w)
+        apart = values[:, [i]] - values
+        slack = np.sqrt((apart * apart).sum(axis=0)) - (z * apart).sum(axis=0)
+        gap += 0.5 * problem.lam * float(w @ slack)
+    gap = max(0.0, gap + 0.5 * float(((values - dual) ** 2).sum())) * scale * scale
+    return ConvexClustering(
+        penalty=penalty,
+        labels=labels,
+        centres=problem.data.points[0] + v.T * scale,
+        primal=_primal(problem, values) * scale * scale,
+        gap=gap,
+        certificate=None,
+        certified=False,
+        radius=math.sqrt(2.0 * gap),
+        reason=reason,
+    )
