@@ -37,7 +37,7 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from trials.batches import BoolArray, IntArray, finite_batch, integer_between, one_of, real_between
-from trials.convex_clustering.solver import convex_clustering
+from trials.convex_clustering import convex_clustering
 from trials.experiment import FloatArray, InvalidParameter
 from trials.kmeans import KMeansFit, kmeans_pp
 
