@@ -150,7 +150,9 @@ def _separation(
             return math.inf, False
         gradient[rows] += lam * ((mass / distance)[:, :, None] * x).sum(axis=1)
         smallest[rows] = (distance / np.sqrt(1.0 / mass[own][:, None] + 1.0 / mass)).min(axis=1)
-    error = np.sqrt((gradient * gradient).sum(axis=1)) + allowance * (lam * mass.sum() + reach)
+    error = np.sqrt((gradient * gradient).sum(axis=1)) + allowance * (
+        lam * (mass.sum() - mass) + reach
+    )
     radius = math.sqrt(float((mass * error * error).sum()))
     return radius, k == 1 or radius < float(smallest.min())
 
