@@ -1,0 +1,1 @@
+"""Benchmarks: each module has ``run()`` that returns rows; nothing happens on import."""
