@@ -719,7 +719,7 @@ def _pairwise_law(profile: Profile) -> Probability:
     cells = [c for c in cells if pairwise_probability(c) > 2e-3]
     return Probability(
         name=ifca.PAIRWISE_LAW.id,
-        sampling=Sampling(experiment=LABELS, max_trials=4 * min(profile.max_trials, 65_536)),
+        sampling=Sampling(experiment=LABELS, max_trials=16 * min(profile.max_trials, 16_384)),
         cells=tuple(cells),
         bad=lambda table, _params: table["pairwise"] > 0,
         delta=pairwise_probability,
