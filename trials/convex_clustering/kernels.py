@@ -301,7 +301,7 @@ def newton(
     forcing = 1e-3 if eps == 0.0 else 0.1
     out[1] = 0.0
     out[2] = 0.0
-    while norm > tol and out[1] < max_steps and stalled < 8:
+    while norm > tol and out[1] < max_steps and stalled < 3:
         # The inverse costs as much as many products: an old one serves while it converges.
         if products > _STALE:
             _preconditioner(mass, first, lam, mu, inverse)
@@ -328,7 +328,8 @@ def newton(
             t *= 0.5
         if not accepted:
             break
-        if trial_norm > 0.5 * norm:
+        # Neither the gradient nor the value moves: what is left is rounding.
+        if trial_norm > 0.5 * norm and -change <= 1e-13 * lam * trial_penalty:
             stalled += 1
         if trial_norm < norm or norm > 1e-10 * start:
             u[:, :] = trial

@@ -66,7 +66,9 @@ class Merge:
     children : numbers of the clusters that meet, two or more.
     size : points in the new cluster.
     penalty : the breakpoint; 0 for duplicates.
-    lower, upper : proved bracket.  At ``lower`` the children are distinct, at ``upper`` fused.
+    lower, upper : proved bracket: below ``lower`` the children are not all one, from ``upper`` on
+        they are.
+    apart : largest penalty at which the children were proved distinct, pair by pair.
     """
 
     node: int
@@ -75,6 +77,7 @@ class Merge:
     penalty: float
     lower: float
     upper: float
+    apart: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +168,7 @@ class _Event:
     lower: float
     penalty: float
     upper: float
+    apart: float
     potentials: FloatArray | None
     strength: float
 
@@ -199,6 +203,9 @@ class _Tree:
         merged = outcome.nodes
         if merged.size == nodes.size:
             return nodes, outcome
+        if merged.size == 1:  # within rounding of the event itself, which is not for here
+            outcome.separated = False
+            return nodes, outcome
         # Positions, not numbers, are what the steps of this solve are resolved against.
         lost = {int(c): s.node for s in outcome.steps for c in s.children}
         root = []
@@ -214,52 +221,52 @@ class _Tree:
 
     def _merge_time(self, nodes: Nodes, node: int) -> None:
         """Bracket the penalty at which all nodes have become one, and record the event."""
+        slack = 4.0 * rounding(self.n_points, nodes.x.shape[0])
         # About their own mean, numbers keep their relative accuracy while the nodes converge.
         nodes = Nodes(ids=nodes.ids, x=_centred(nodes, nodes.x), mass=nodes.mass)
-        lower, bound, upper = 0.0, 0.0, math.inf
+        x = nodes.x
+        apart, lower, bound, upper = 0.0, 0.0, 0.0, math.inf
         potentials, strength = None, 0.0
-        u = nodes.x
+        u, lam = x, 0.0
         ratio = np.empty(3)
-        lam = 0.0
+        closest = 0.1 * self.tolerance
         for _ in range(_MAX_SOLVES):
             x = nodes.x
             for tau, y in ((0.0, None), (lam, _unit_potentials(u))):
-                if y is None:
-                    flow = kernels.largest_flow(x, nodes.mass, x, 0.0)
-                else:
-                    flow = kernels.largest_flow(x, nodes.mass, y, tau)
+                flow = kernels.largest_flow(x, nodes.mass, x if y is None else y, tau)
                 if flow < upper:
                     upper, potentials, strength = flow, y, tau
             kernels.fusion_ratio(x, nodes.mass, u, ratio)
-            bound = max(bound, float(ratio[0]))
+            if ratio[0] > bound:
+                bound = float(ratio[0])
+                sizes = math.sqrt(float(ratio[2] * (nodes.mass @ (x * x).sum(axis=0))))
+                lower = bound - slack * (bound + sizes / float(ratio[1]))
             width = max(0.0, 1.0 - bound / upper)
-            if width <= self.tolerance and (nodes.size == 2 or lower > 0.0):
+            if width <= self.tolerance or closest > 1e-2:
                 break
-            lam = bound * (1.0 - max(min(0.05, width * width), 0.1 * self.tolerance))
+            gap = max(min(0.05, width * width), closest)
+            lam = bound * (1.0 - gap)
             grow = float(ratio[1]) * (float(ratio[0]) - lam) / float(ratio[2])
-            start = max(grow, 1e-3) * u
             before = nodes.size
-            nodes, outcome = self._advance(nodes, lam, start)
-            if nodes.size == 1:  # rounding: lam has met the threshold itself
-                break
-            if nodes.size < before:  # flows between nodes that are no more
+            nodes, outcome = self._advance(nodes, lam, max(grow, 1e-3) * u)
+            if nodes.size < before:  # the old flows ran between nodes that are no more
                 upper, potentials, strength = math.inf, None, 0.0
             if outcome.separated:
-                lower = lam
-            u = _centred(nodes, outcome.v)
-        if nodes.size == 2:
-            lower = bound
+                apart = lam
+                u = _centred(nodes, outcome.v)
+            else:  # too close to the event for double precision: approach it less
+                closest = 10.0 * gap
         # Room for the rounding allowance of the verifier, so that the proof holds from upper on.
-        slack = 2.0 * rounding(self.n_points, nodes.x.shape[0])
-        bracket = upper * (1.0 + 2.0 * slack) + 2.0 * slack / float(nodes.mass.sum())
+        bracket = upper * (1.0 + slack) + slack / float(nodes.mass.sum())
         self.events.append(
             _Event(
                 node=node,
                 children=nodes.ids,
                 size=round(float(nodes.mass.sum())),
-                lower=min(lower, bound) * (1.0 - slack) if nodes.size == 2 else lower,
+                lower=lower,
                 penalty=min(bound, bracket),
                 upper=bracket,
+                apart=apart,
                 potentials=potentials,
                 strength=strength,
             )
@@ -322,6 +329,7 @@ def convex_clustering_path(points: ArrayLike, *, tolerance: float = 1e-8) -> Clu
             lower=0.0,
             penalty=0.0,
             upper=0.0,
+            apart=0.0,
             potentials=None,
             strength=0.0,
         )
@@ -339,6 +347,7 @@ def _assemble(data: Scaled, events: list[_Event]) -> ClusterPath:
         inner = [by_node[c] for c in event.children.tolist() if c in by_node]
         event.penalty = max([event.penalty, *(e.penalty for e in inner)])
         event.upper = max([event.upper, *(e.upper for e in inner)])
+        event.lower = max([event.lower, *(e.lower for e in inner)])
     events = sorted(events, key=lambda e: (e.penalty, e.size))
     number = {i: i for i in range(m)} | {e.node: m + t for t, e in enumerate(events)}
     merges, steps = [], []
@@ -353,6 +362,7 @@ def _assemble(data: Scaled, events: list[_Event]) -> ClusterPath:
                 penalty=event.penalty * scale,
                 lower=event.lower * scale,
                 upper=event.upper * scale,
+                apart=event.apart * scale,
             )
         )
         steps.append(
