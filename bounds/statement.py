@@ -83,7 +83,8 @@ class Assumption:
         left = float(evaluate(self.left, values))
         right = float(evaluate(self.right, values))
         if right <= 0.0:
-            return np.inf if left >= right else 0.0
+            met = left > right if self.strict else left >= right
+            return np.inf if met else 0.0
         return left / right
 
     def holds(self, values: Values) -> bool:
