@@ -1,0 +1,192 @@
+"""A statement is one object: evaluated, typeset, taken apart, and closed outside its assumptions."""
+
+import math
+
+import numpy as np
+import pytest
+import sympy as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bounds.statement import (
+    Assumption,
+    Constant,
+    OutsideTheorem,
+    Statement,
+    Term,
+    evaluate,
+    latex,
+    plain,
+)
+
+m, d, sigma, alpha, c_1, c_2, C_n = sp.symbols("m d sigma alpha c_1 c_2 C_n")
+
+BOX = (
+    Constant(symbol=c_1, low=0.0, high=100.0, generous="high", meaning="prefactor"),
+    Constant(symbol=c_2, low=0.01, high=10.0, generous="low", meaning="rate"),
+)
+STATEMENT = Statement(
+    id="toy.bound",
+    title="A toy",
+    paper="Nobody 1900",
+    source="Lemma 7",
+    kind="upper bound",
+    quantifiers=r"\forall m",
+    observed=r"\norm{x}",
+    terms=(
+        Term(name="floor", expr=c_1 * sigma * sp.sqrt(d / m)),
+        Term(name="tail", expr=sp.exp(-c_2 * m)),
+    ),
+    failure=1 / m,
+    constants=BOX,
+    assumptions=(
+        Assumption(name="size", left=m, right=sp.log(d), constant=C_n),
+        Assumption(name="closeness", left=sp.Rational(1, 2), right=alpha, strict=True),
+    ),
+)
+VALUES = {"m": 50.0, "d": 8.0, "sigma": 0.5, "alpha": 0.25, "c_1": 3.0, "c_2": 0.1}
+
+
+@given(
+    m=st.floats(10, 1e7), d=st.floats(1, 1e4), sigma=st.floats(1e-3, 1e3), c=st.floats(0.01, 100)
+)
+@settings(max_examples=50, deadline=None)
+def test_a_bound_is_the_sum_of_its_terms_at_any_values(m, d, sigma, c):
+    values = {"m": m, "d": d, "sigma": sigma, "alpha": 0.1, "c_1": c, "c_2": 0.3}
+    terms = STATEMENT.term_values(values)
+    floor, tail = c * sigma * math.sqrt(d / m), math.exp(-0.3 * m)
+    assert terms == pytest.approx({"floor": floor, "tail": tail}, rel=1e-12)
+    assert STATEMENT.bound(values) == pytest.approx(floor + tail, rel=1e-12)
+    assert STATEMENT.failure_probability(values) == pytest.approx(1 / m, rel=1e-12)
+
+
+def test_arrays_are_evaluated_elementwise():
+    many = STATEMENT.bound({**VALUES, "sigma": np.array([0.0, 1.0, 2.0])})
+    one_by_one = [STATEMENT.bound({**VALUES, "sigma": s}) for s in (0.0, 1.0, 2.0)]
+    np.testing.assert_allclose(many, one_by_one, rtol=1e-15)
+
+
+def test_exponents_are_taken_from_the_printed_terms():
+    assert STATEMENT.exponent("floor", m) == sp.Rational(-1, 2)
+    assert STATEMENT.exponent("floor", d) == sp.Rational(1, 2)
+    assert STATEMENT.exponent("floor", sigma) == 1
+    assert STATEMENT.exponent("floor", alpha) == 0
+    assert sp.simplify(STATEMENT.exponent("tail", m) + c_2 * m) == 0
+
+
+def test_latex_holds_the_observed_the_relation_and_every_term():
+    text = STATEMENT.latex()
+    assert text.startswith(r"\norm{x} \le ")
+    for term in STATEMENT.terms:
+        assert latex(term.expr) in text
+    assert "**" not in text
+    assert STATEMENT.failure_latex() == r"\frac{1}{m}"
+
+
+def test_paper_letters_replace_house_names():
+    n, p_max, err = sp.symbols("n p_max err")
+    assert latex(n) == "n'"
+    assert latex(p_max) == r"p_{\max}"
+    assert r"\norm" in latex(err)
+
+
+def test_a_violated_assumption_names_value_requirement_paper_and_source():
+    with pytest.raises(OutsideTheorem) as caught:
+        STATEMENT.bound({**VALUES, "alpha": 0.5})
+    message = str(caught.value)
+    for part in ("closeness", "0.5", ">", "alpha", "Nobody 1900", "Lemma 7"):
+        assert part in message
+    assert "\n" not in message
+    # m = 50 >= C log(8) exactly up to C = 24.04
+    STATEMENT.require({**VALUES, "C_n": 24.0})
+    with pytest.raises(OutsideTheorem, match=r"m=50 must be >= 25 \* 2.07944 .*log\(d\)"):
+        STATEMENT.require({**VALUES, "C_n": 25.0})
+
+
+def test_unchecked_evaluates_outside_the_assumptions():
+    assert STATEMENT.bound({**VALUES, "alpha": 0.5}, unchecked=True) > 0
+
+
+@given(m=st.floats(1, 1e6), d=st.floats(1.5, 1e4), c=st.floats(0.1, 100))
+@settings(max_examples=50, deadline=None)
+def test_the_margin_is_the_largest_constant_with_which_an_assumption_holds(m, d, c):
+    size = STATEMENT.assumptions[0]
+    margin = size.margin({"m": m, "d": d})
+    assert margin == pytest.approx(m / math.log(d), rel=1e-12)
+    assert size.holds({"m": m, "d": d, "C_n": c}) == (margin >= c)
+    assert STATEMENT.margins({"m": m, "d": d, "alpha": 0.1})["size"] == margin
+
+
+def test_strictness_decides_equality():
+    values = {"alpha": 0.5}
+    strict = STATEMENT.assumptions[1]
+    loose = Assumption(name="loose", left=strict.left, right=strict.right)
+    assert strict.margin(values) == loose.margin(values) == 1.0
+    assert loose.holds(values)
+    assert not strict.holds(values)
+    assert ">" in strict.latex()
+    assert r"\ge" in loose.latex()
+    assert r"\gtrsim" in STATEMENT.assumptions[0].latex()
+
+
+def test_a_right_side_of_zero_holds_with_every_constant():
+    above_zero = Assumption(name="positive", left=alpha, right=sp.Integer(0), strict=True)
+    assert above_zero.margin({"alpha": 0.1}) == math.inf
+    assert above_zero.margin({"alpha": -0.1}) == 0.0
+    assert not above_zero.holds({"alpha": -0.1})
+
+
+def test_zero_is_not_strictly_above_zero():
+    above_zero = Assumption(name="positive", left=alpha, right=sp.Integer(0), strict=True)
+    assert not above_zero.holds({"alpha": 0.0})
+
+
+def test_a_hidden_constant_is_one_unless_given():
+    size = STATEMENT.assumptions[0]
+    assert size.holds({"m": 2.1, "d": 8.0})
+    assert not size.holds({"m": 2.0, "d": 8.0})
+
+
+def test_nan_and_missing_values_are_named():
+    with pytest.raises(ValueError, match="sigma=nan must be a number"):
+        STATEMENT.bound({**VALUES, "sigma": math.nan})
+    with pytest.raises(ValueError, match="sigma=nan"):
+        evaluate(sigma + 1, {"sigma": np.array([0.0, math.nan])})
+    with pytest.raises(KeyError, match="no value for c_2; given: .*c_1"):
+        STATEMENT.bound({k: v for k, v in VALUES.items() if k != "c_2"})
+
+
+def test_constants_are_found_by_name_and_know_their_generous_end():
+    assert STATEMENT.constant("c_1").most_generous == 100.0
+    assert STATEMENT.constant("c_2").most_generous == 0.01
+    with pytest.raises(KeyError, match="no constant 'c_9'; it has: c_1, c_2"):
+        STATEMENT.constant("c_9")
+    chosen = Constant(symbol=c_1, low=0.1, high=1.0, generous="choose", meaning="step size")
+    with pytest.raises(ValueError, match="c_1 is chosen"):
+        _ = chosen.most_generous
+
+
+def test_generous_ends_make_the_bound_largest_in_the_box():
+    corner = {c.name: c.most_generous for c in BOX}
+    largest = STATEMENT.bound({**VALUES, **corner})
+    for c_1_value in (0.0, 3.0, 100.0):
+        for c_2_value in (0.01, 1.0, 10.0):
+            assert STATEMENT.bound({**VALUES, "c_1": c_1_value, "c_2": c_2_value}) <= largest
+
+
+def test_a_statement_without_failure_never_fails():
+    sure = Statement(
+        **{
+            **{name: getattr(STATEMENT, name) for name in ("paper", "source", "kind", "terms")},
+            "id": "toy.sure",
+            "title": "sure",
+            "quantifiers": "",
+            "observed": "x",
+        }
+    )
+    assert sure.failure_probability({}) == 0.0
+    assert sure.failure_latex() == ""
+
+
+def test_plain_text_is_one_line():
+    assert plain(sp.sqrt(d / m)) == "sqrt(d/m)"
