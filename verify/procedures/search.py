@@ -9,7 +9,16 @@ from typing import Any, Self
 from trials.engine import Demand
 from trials.experiment import InvalidParameter
 from trials.store import RunStore
-from verify.decisions.search import Choice, Domain, SearchResult, search_counterexample
+from verify.decisions.search import (
+    Choice,
+    Domain,
+    Interval,
+    IntRange,
+    LogInterval,
+    Range,
+    SearchResult,
+    search_counterexample,
+)
 from verify.evidence import Evidence, Verdict, Witness
 from verify.evidence import Table as EvidenceTable
 from verify.procedures.base import Presentation
@@ -52,7 +61,10 @@ class Search:
             raise InvalidParameter(
                 f"{self.name} has no parameter {unknown[0]!r}; its parameters: {known}"
             )
-        fixed = {name: Choice((value,)) for name, value in values.items()}
+        fixed = {
+            name: Choice((_inside(name, self.domain[name], value),))
+            for name, value in values.items()
+        }
         return replace(self, domain={**self.domain, **fixed})
 
     def describe(self) -> str:
@@ -116,6 +128,20 @@ class Search:
             notes=shown.notes,
             witness=witness,
         )
+
+
+def _inside(name: str, r: Range, value: Any) -> Any:
+    """``value`` if the range holds it, as the range's type; else an error that says the range."""
+    if isinstance(r, Choice):
+        if value in r.values:
+            return value
+    elif isinstance(value, int | float) and r.low <= value <= r.high:
+        if isinstance(r, Interval | LogInterval):
+            return float(value)
+        if float(value).is_integer():
+            return int(value)
+    kind = " an integer" if isinstance(r, IntRange) else ""
+    raise InvalidParameter(f"{name}={value!r} must be{kind} {spell_range(r)}")
 
 
 def _short(value: Any) -> str:
