@@ -12,7 +12,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -109,10 +109,11 @@ def create(directory: Path, config: RunConfig) -> RunStore:
 
 
 def open_run(directory: Path, *, readonly: bool = False) -> tuple[RunStore, RunConfig]:
-    """Open a run directory's store and read back its configuration."""
+    """Open a run directory's store and read back its configuration, extensions included."""
     store = RunStore.open(directory / STORE_NAME, readonly=readonly)
     values = dict(store.config)
     values["claims"] = tuple(values.get("claims", ()))
+    values |= store.document("run", "extension") or {}
     return store, RunConfig(**values)
 
 
@@ -135,6 +136,7 @@ def execute(
     begin = time.perf_counter()
     earlier = store.document("run", "summary") or {}
     _put_static(store)
+    store.put_document("run", "extension", {"profile": config.profile})
     outcomes = []
     for i, (selection, claim, procedure) in enumerate(prepared):
         name = str(selection)
@@ -226,8 +228,10 @@ def resumed(config: RunConfig, profile: str | None) -> RunConfig:
     """The configuration of a continued run, with a larger profile when one is asked for."""
     if profile is None:
         return config
-    extended = RunConfig(
-        claims=config.claims, profile=profile, seed=config.seed, level=config.level
-    )
+    extended = replace(config, profile=profile)
     extended.check()
+    if PROFILES[profile].max_trials < PROFILES[config.profile].max_trials:
+        raise InvalidParameter(
+            f"profile={profile!r} must not be smaller than the run's own, {config.profile!r}"
+        )
     return extended

@@ -201,6 +201,7 @@ class Drift:
     fit: PowerLawFit | None
     margin: float
     reason: str = ""
+    asked: bool = True
 
     @property
     def grows(self) -> bool:
@@ -209,7 +210,9 @@ class Drift:
 
     @property
     def flat(self) -> bool:
-        """Every direction is within the margin, with confidence."""
+        """Every direction that was asked for is within the margin, with confidence."""
+        if not self.asked:
+            return True
         return self.fit is not None and all(s.status == "flat" for s in self.slopes)
 
 
@@ -347,7 +350,7 @@ def decide_constants(
     bound : ``(constants, cell) -> `` scalar or (n_trials,) bound on ``cell.statistic``; monotone in
         every constant that is not to choose.
     drift : parameter -> where the statement must keep holding: ``"up"`` as it grows, ``"down"`` as
-        it shrinks, ``"both"``.
+        it shrinks, ``"both"``; empty where one instance is asked about, which has no trend.
     level : error probability of a wrong verdict of either sign.
     tighten : constants to calibrate, in the order of their last tightening; by default all that are
         not to choose.  Constants of assumptions are left out: they stay at their generous end.
@@ -732,7 +735,10 @@ def _drift(
         "kappa": tuple(kappa),
         "se_log": tuple(_kappa_se_log(problem, frozen, c, floor) for c in data),
         "margin": margin,
+        "asked": bool(directions),
     }
+    if not directions:
+        return Drift(slopes=(), fit=None, reason="not asked for", **record)
     if not all(map(math.isfinite, kappa)):
         reason = "some cell requires an infinite constant (too many failed trials)"
         return Drift(slopes=(), fit=None, reason=reason, **record)
@@ -841,7 +847,8 @@ def _conclude(
         return Verdict.INCONCLUSIVE, "feasible; " + "; ".join(missing)
     return Verdict.SUPPORTED, (
         f"feasible; frozen constants hold on {len(held_out.cells)} held-out cells "
-        f"({held_out.summary}); the required constant does not grow"
+        f"({held_out.summary}); "
+        + ("the required constant does not grow" if drift.asked else "drift was not asked for")
     )
 
 

@@ -92,10 +92,15 @@ def nothing_to_show(_observed: Sequence[Observed]) -> Presentation:
 
 
 def override_cells(
-    cells: Iterable[Params], values: Mapping[str, Any], owner: str
+    cells: Iterable[Params], values: Mapping[str, Any], owner: str, check: Callable[[Params], None]
 ) -> tuple[dict[str, Any], ...]:
-    """Every cell with ``values`` put in, duplicates removed, order kept."""
+    """Every cell with ``values`` put in, duplicates removed, order kept.
+
+    A cell that leaves the theorem (``check`` raises) is left out; when none stays inside, the first
+    cell's error is raised.
+    """
     distinct: dict[str, dict[str, Any]] = {}
+    first: ValueError | None = None
     for cell in cells:
         unknown = sorted(set(values) - set(cell))
         if unknown:
@@ -104,7 +109,14 @@ def override_cells(
                 f"{owner} has no parameter {unknown[0]!r}; its parameters: {known}"
             )
         merged = {**cell, **values}
-        distinct.setdefault(repr(sorted(merged.items())), merged)
+        try:
+            check(merged)
+        except ValueError as error:
+            first = first or error
+        else:
+            distinct.setdefault(repr(sorted(merged.items())), merged)
+    if first is not None and not distinct:
+        raise first
     return tuple(distinct.values())
 
 
@@ -145,7 +157,8 @@ class Sampling:
         """The next doubling of a cell's trials; None when its budget is spent."""
         return self.upto(store, cell, max(self.first, 2 * self.n_trials(store, cell)))
 
-    def check(self, cells: Iterable[Params]) -> None:
-        """Validate every cell with the experiment's own check."""
+    def check(self, cells: Iterable[Params], validate: Callable[[Params], None]) -> None:
+        """Validate every cell: first with the experiment's own check, then as the claim's."""
         for cell in cells:
             self.experiment.check(cell)
+            validate(cell)

@@ -66,16 +66,22 @@ class Constants:
     def check(self) -> None:
         """Every cell is possible and meets the assumptions with the declared hidden constants."""
         for cell in (*self.calibration, *self.held_out, *self.elsewhere):
-            for choice in self.choices:
-                self.sampling.experiment.check({**cell, self.choice_param: choice})
-            self.statement.require(self.values(cell))
+            self._check_cell(cell)
+
+    def _check_cell(self, cell: Params) -> None:
+        for choice in self.choices:
+            self.sampling.experiment.check({**cell, self.choice_param: choice})
+        self.statement.require(self.values(cell))
 
     def override(self, values: Mapping[str, Any]) -> Self:
-        """The same constants, calibrated as always, held out at the given values only."""
-        cells = (*self.held_out, *self.elsewhere)
-        return replace(
-            self, held_out=override_cells(cells, values, self.statement.id), elsewhere=()
+        """The same constants, calibrated as always, held out at the given values only.
+
+        An instance has no trend, so drift is not asked about.
+        """
+        cells = override_cells(
+            (*self.held_out, *self.elsewhere), values, self.statement.id, self._check_cell
         )
+        return replace(self, held_out=cells, elsewhere=(), drift={})
 
     def describe(self) -> str:
         """Cells, budget and what each of the three parts does."""

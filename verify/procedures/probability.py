@@ -55,13 +55,14 @@ class Probability:
 
     def check(self) -> None:
         """Every cell is possible and inside the theorem."""
-        self.sampling.check(self.cells)
-        for cell in self.cells:
-            self.validate(cell)
+        self.sampling.check(self.cells, self.validate)
 
     def override(self, values: Mapping[str, Any]) -> Self:
         """The same test at other parameter values."""
-        return replace(self, cells=override_cells(self.cells, values, self.name))
+        cells = override_cells(
+            self.cells, values, self.name, lambda c: self.sampling.check([c], self.validate)
+        )
+        return replace(self, cells=cells)
 
     def describe(self) -> str:
         """Cells, budget and stopping rule."""
