@@ -148,15 +148,18 @@ class Statement:
                 left, right = (
                     float(evaluate(e, values)) for e in (assumption.left, assumption.right)
                 )
-                needed = (
-                    1.0
-                    if assumption.constant is None
-                    else float(values.get(assumption.constant.name, 1.0))
-                )
+                requirement = f"{right:.6g} = {plain(assumption.right)}"
+                if assumption.constant is not None:
+                    needed = float(values.get(assumption.constant.name, 1.0))
+                    requirement = (
+                        f"{needed:g} * {right:.6g} = {needed:g} * ({plain(assumption.right)})"
+                    )
+                elif assumption.right.is_number:
+                    requirement = f"{right:g}"
                 raise OutsideTheorem(
                     f"{assumption.name}: {plain(assumption.left)}={left:.6g} must be "
-                    f"{'>' if assumption.strict else '>='} {needed:g} * {right:.6g} = {needed:g} * "
-                    f"({plain(assumption.right)}) ({self.paper}, {self.source})"
+                    f"{'>' if assumption.strict else '>='} {requirement} "
+                    f"({self.paper}, {self.source})"
                 )
 
     def margins(self, values: Values) -> dict[str, float]:
