@@ -18,6 +18,7 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 
@@ -396,7 +397,7 @@ def _verdict_line(outcome: Outcome) -> str:
     evidence = outcome.document["evidence"]
     cells = [c for c in evidence["cells"] if c["observed"] is not None]
     parts = [
-        f"{outcome.selection:<36}",
+        escape(f"{outcome.selection:<36}"),
         f"{evidence['n_trials']:>9,}",
         f"failed {evidence['n_failed']}",
     ]
@@ -422,10 +423,10 @@ def _print_table(outcomes: Sequence[Outcome]) -> None:
         evidence = outcome.document["evidence"]
         expected = outcome.verdict == outcome.expected
         table.add_row(
-            outcome.selection,
+            escape(outcome.selection),
             _coloured(outcome.verdict) + ("" if expected else f"\n(expected {outcome.expected})"),
             f"{evidence['n_trials']:,}",
-            evidence["summary"].replace("$", ""),
+            escape(evidence["summary"].replace("$", "")),
         )
     console.print(table)
 
