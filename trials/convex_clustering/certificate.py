@@ -46,8 +46,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 UNIT_ROUNDOFF = 2.0**-53
-#: Pair differences held at once by the verifier, in numbers.
-_BLOCK = 1 << 18
+#: Pair differences held at once by the verifier, in numbers: they stay in the cache.
+_BLOCK = 1 << 15
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +108,8 @@ def rounding(n_points: int, dimension: int) -> float:
 def _psi_rows(y: FloatArray, rows: slice) -> FloatArray:
     """psi(y_k - y_l) for some rows k and all l: (rows, s, d)."""
     x = y[rows, None, :] - y[None, :, :]
-    return np.asarray(x / np.sqrt(1.0 + (x * x).sum(axis=2, keepdims=True)))
+    x /= np.sqrt(1.0 + np.einsum("kld,kld->kl", x, x))[:, :, None]
+    return np.asarray(x)
 
 
 def _blocks(s: int, d: int) -> list[slice]:
@@ -129,7 +130,7 @@ def largest_flow(b: FloatArray, mass: FloatArray, y: FloatArray, strength: float
         flow = r[rows, None, :] - r[None, :, :]
         if strength > 0.0:
             flow += strength * _psi_rows(y, rows)
-        worst = max(worst, float((flow * flow).sum(axis=2).max()))
+        worst = max(worst, float(np.einsum("kld,kld->kl", flow, flow).max()))
     return math.sqrt(worst)
 
 
@@ -143,12 +144,12 @@ def _separation(
     gradient = v - b
     for rows in _blocks(k, d):
         x = v[rows, None, :] - v[None, :, :]
-        distance = np.sqrt((x * x).sum(axis=2))
+        distance = np.sqrt(np.einsum("kld,kld->kl", x, x))
         own = np.arange(k)[rows]
         distance[np.arange(own.size), own] = np.inf
         if not distance.all():  # two centres coincide: no gradient there
             return math.inf, False
-        gradient[rows] += lam * ((mass / distance)[:, :, None] * x).sum(axis=1)
+        gradient[rows] += lam * np.einsum("kl,kld->kd", mass / distance, x)
         smallest[rows] = (distance / np.sqrt(1.0 / mass[own][:, None] + 1.0 / mass)).min(axis=1)
     error = np.sqrt((gradient * gradient).sum(axis=1)) + allowance * (
         lam * (mass.sum() - mass) + reach

@@ -51,6 +51,8 @@ _EPS_FIRST, _EPS_FACTOR, _EPS_LAST = 0.1, 0.1, 1e-13
 _REACHES = (1e5, 1e4, 1e3, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 #: Newton's method on one fusion problem: rounds of four steps, and the relative residual to reach.
 _DECIDE_ROUNDS, _POTENTIAL_TOL = 12, 1e-15
+#: A set whose ratio exceeds lambda by this factor is far enough from fusing for a plain start.
+_CLEARLY = 1.25
 #: Exact attempts that may fail: below a fusion, distances of 1e-8 of the data's size are the end.
 _MAX_EXACT = 5
 
@@ -255,7 +257,24 @@ class Solver:
             u[:, index] = ((u[:, index] @ mass) / mass.sum())[:, None] + spread
         return u
 
-    def _exact(self, u: FloatArray) -> tuple[FloatArray, float, bool]:
+    def _refutes_all(self, u: FloatArray, squares: FloatArray, widest: float) -> bool:
+        """Whether u clearly refutes the fusion of every single-linkage set, scale by scale."""
+        component = np.empty(self.nodes.size, dtype=np.int64)
+        seen: set[bytes] = set()
+        for halvings in range(12):
+            kernels.components(squares, (widest * 0.5**halvings) ** 2, component)
+            sizes = np.bincount(component)
+            for k in np.flatnonzero(sizes > 1):
+                index = np.flatnonzero(component == k)
+                key = index.tobytes()
+                if key in seen:
+                    continue
+                seen.add(key)
+                if kernels.set_ratio(self.nodes.x, self.nodes.mass, u, squares, index) <= self.lam:
+                    return False
+        return True
+
+    def _exact(self, u: FloatArray, max_steps: int = 40) -> tuple[FloatArray, float, bool]:
         """Newton's method without smoothing, and the separation test."""
         nodes = self.nodes
         v, out = u.copy(), np.empty(3)
@@ -263,7 +282,7 @@ class Solver:
         total = float(nodes.mass.sum())
         rounding_error = self.allowance * math.sqrt(total) * (self.lam * total + 1.0)
         tol = 0.05 * rounding_error
-        kernels.newton(nodes.x, nodes.mass, weights, self.lam, 1.0, 0.0, tol, 40, v, out)
+        kernels.newton(nodes.x, nodes.mass, weights, self.lam, 1.0, 0.0, tol, max_steps, v, out)
         radius = float(out[0]) + rounding_error
         squares = _squares(v)
         inverse = 1.0 / nodes.mass
@@ -279,8 +298,9 @@ class Solver:
         widest = math.sqrt(squares[np.isfinite(squares)].max())
         distance = squares if start is None else _squares(u)
         eps = _EPS_FIRST * math.sqrt(float(distance[np.isfinite(distance)].mean()))
-        if start is not None and distance.min() > (3.0 * eps) ** 2:
-            v, radius, separated = self._exact(u)
+        # Far from every fusion, or from a good start, Newton's method needs no smoothing.
+        if distance.min() > (3.0 * eps) ** 2:
+            v, radius, separated = self._exact(u, max_steps=12)
             if separated:
                 return self._outcome(v, radius, True, 0.0)
         out = np.empty(3)
@@ -298,7 +318,11 @@ class Solver:
                 if self.nodes.size == 1:
                     return self._outcome(self.nodes.x.copy(), 0.0, True, 0.0)
                 squares = _squares(u)
-            if not self.open and (self.refuted or squares.min() > (3.0 * eps) ** 2):
+            if not self.open and (
+                self.refuted
+                or squares.min() > (3.0 * eps) ** 2
+                or self._refutes_all(u, squares, widest)
+            ):
                 attempts += 1
                 v, radius, separated = self._exact(self._restarted(u, eps))
                 if separated:
