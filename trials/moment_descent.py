@@ -51,8 +51,12 @@ from trials.ifca import DIVERGENCE_BOUND, ClientData
 
 IntArray = NDArray[np.int64]
 
-SCRATCH_BYTES = 32 * 2**20
-"""Size of the products (anchors k, pairs) formed at once; more changes no time, only memory."""
+SCRATCH_BYTES = 64 * 2**20
+"""Size of the products (anchors k, pairs) formed at once.
+
+Measured at (P, d, k) = (10000, 500, 8): 4, 16, 32, 64 and 128 MiB run at 0.67, 0.77, 0.86, 0.92
+and 0.92 of the dgemm rate on one thread.
+"""
 
 
 class AnchorStatus(IntEnum):
