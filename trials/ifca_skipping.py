@@ -3,9 +3,9 @@ r"""IFCA on data without the work whose outcome is known: the same runs as `tria
 Two things make an iteration of the plain kernel costly, the k losses of every client and the
 gradients, and both are mostly known beforehand.
 
-**Identities.**  Let r_i(theta) = Y_i - X_i theta.  On the affine hull of the models at which a client
-has been evaluated, theta_0 + B c with orthonormal columns B, the squared residual norm is a small
-quadratic form,
+**Identities.**  Let r_i(theta) = Y_i - X_i theta.  On the affine hull of the models at which a
+client has been evaluated, theta_0 + B c with orthonormal columns B, the squared residual norm is a
+small quadratic form,
 
 .. math::
 
@@ -15,10 +15,11 @@ quadratic form,
 
 and off the hull, at distance e, the norm differs from that by at most ||X_i|| e (operator norm).
 A model that descends stays very close to the hull of a few of its former positions, as a Krylov
-method knows.  So each client gets a lower and an upper bound of each loss for O(q^2) flops, q <= `HULL`,
-and where the bounds do not overlap the label is proved.  (With q = 0 this is the bound of Hamerly
-and Elkan for k-means.)  The clients that are not proved are evaluated as the plain kernel does;
-when they become many, the current models enter the hulls, which costs what evaluating all would.
+method knows.  So each client gets a lower and an upper bound of each loss for O(q^2) flops,
+q <= `HULL`, and where the bounds do not overlap the label is proved.  (With q = 0 this is the bound
+of Hamerly and Elkan for k-means.)  The clients that are not proved are evaluated as the plain
+kernel does; when they become many, the current models enter the hulls, which costs what evaluating
+all would, and a full hull gives up its oldest direction.
 Before any of this, a whole run is passed over while its models lie within a radius of the place
 where all of its labels were last proved.
 
@@ -58,9 +59,10 @@ from trials.normal_matrices import BoolArray, NormalMatrices
 HULL = 6
 """Directions of a hull before it starts anew from the current model."""
 
-_EXTEND = 0.3
-# A run's models enter the hulls when this fraction of m losses per model has been evaluated since
-# they last did; the direct evaluations are less efficient than those of all clients together.
+# Evaluating all clients for a few runs is bound by reading the data, as evaluating one is.
+_PRODUCTS = 0.25
+_EXTEND = 1.0
+_IDLE = 0.2  # a model this much nearer to its hull than another model of its run is left as it is
 
 _ULP = float(np.finfo(np.float64).eps)
 
@@ -93,7 +95,7 @@ def run_ifca_skipping(
 
 
 def operator_norms(data: ClientData) -> FloatArray:
-    """Upper bounds of the operator norms of the clients' features, at most a few per cent too large.
+    """Upper bounds of the operator norms of the clients' features, a few per cent too large.
 
     With K the smaller Gram matrix of X_i, :math:`\\lVert X_i \\rVert^{32} \\le \\operatorname{tr}
     K^{16} = \\lVert K^8 \\rVert_F^2`: three squarings.  The factor is at most the 32nd root of the
@@ -110,12 +112,12 @@ def operator_norms(data: ClientData) -> FloatArray:
             power = x @ x.T if len(x) <= x.shape[1] else x.T @ x
             bound, root = 1.0, 2.0
             for _ in range(3):
-                size = np.linalg.norm(power)
+                size = float(np.linalg.norm(power))
                 bound *= size ** (1.0 / root)
                 power = power / size if size > 0.0 else power
                 power = power @ power
                 root *= 2.0
-            bound *= np.linalg.norm(power) ** (1.0 / root)
+            bound *= float(np.linalg.norm(power)) ** (1.0 / root)
             norms[i] = bound * (1.0 + 1e-10) if np.isfinite(bound) else np.inf
     return norms
 
@@ -175,7 +177,8 @@ def certify(  # type: ignore[no-untyped-def]
                     square += c[q] * inner
                 size = np.sqrt(zeroth[run, j, i]) + norms[i] * np.sqrt(along)
                 slack = blurs[i] * size * size
-                reach = gaps[pos * k + j] + blurs[i] * (base_sizes[run, j] + np.sqrt(along))
+                gap = gaps[pos * k + j]
+                reach = gap + blurs[i] * (gap + base_sizes[run, j] + np.sqrt(along))
                 reach *= norms[i]
                 upper[j] = np.sqrt(max(square, 0.0) + slack) + reach
                 lower[j] = np.sqrt(max(square - slack, 0.0)) - reach
@@ -196,7 +199,7 @@ def certify(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def _absorb(predicted, column, n, q, known, rest, zeroth, first, second):  # type: ignore[no-untyped-def]
+def _absorb(predicted, column, n, q, filled, known, rest, zeroth, first, second):  # type: ignore[no-untyped-def]
     """One client's numbers on one hull after the direction `q` (or, at -1, the base) is evaluated.
 
     `known` (Q, n) keeps the products with the directions; `rest` (n,) holds the responses and
@@ -213,7 +216,7 @@ def _absorb(predicted, column, n, q, known, rest, zeroth, first, second):  # typ
         known[q, s] = predicted[column + s]
         total += known[q, s] * rest[s]
     first[q] = total
-    for p in range(q + 1):
+    for p in range(filled):
         total = 0.0
         for s in range(n):
             total += known[q, s] * known[p, s]
@@ -223,15 +226,29 @@ def _absorb(predicted, column, n, q, known, rest, zeroth, first, second):  # typ
 
 
 @njit(cache=True, nogil=True)
+def retire(  # type: ignore[no-untyped-def]
+    hull, q, along, offsets, products, residuals, zeroth, first
+):
+    """Move the base of a hull by `along` times its direction `q`, which can then be replaced."""
+    residuals[hull] -= along * products[hull, q]
+    for i in range(offsets.shape[0] - 1):
+        rest = residuals[hull, offsets[i] : offsets[i + 1]]
+        zeroth[hull, i] = np.dot(rest, rest)
+        for p in range(products.shape[1]):
+            first[hull, i, p] = np.dot(products[hull, p, offsets[i] : offsets[i + 1]], rest)
+
+
+@njit(cache=True, nogil=True)
 def extend(  # type: ignore[no-untyped-def]
-    features, responses, offsets, groups, directions, hulls, places, predictions,
+    features, responses, offsets, groups, directions, hulls, places, filled, predictions,
     products, residuals, zeroth, first, second,
 ):  # fmt: skip
     """Evaluate one new direction of each listed hull at all clients, by GEMMs of client groups.
 
-    `hulls` are numbers r k + j; `places` the columns to fill, -1 where the direction is the model
-    from which the hull starts anew.  State: `products` (R k, Q, N), `residuals` (R k, N) at the
-    bases, `zeroth` (R k, m), `first` (R k, m, Q), `second` (R k, m, Q, Q).
+    `hulls` are numbers r k + j; `places` the columns to fill (-1 where the direction is the model
+    from which the hull starts), `filled` the numbers of columns in use with them.  State:
+    `products` (R k, Q, N), `residuals` (R k, N) at the bases, `zeroth` (R k, m), `first`
+    (R k, m, Q), `second` (R k, m, Q, Q).
     """
     n_rows = directions.shape[0]
     for g in range(groups.shape[0] - 1):
@@ -246,7 +263,7 @@ def extend(  # type: ignore[no-untyped-def]
                 if q < 0:
                     residuals[hull, a:z] = responses[a:z]
                 zeroth[hull, i] = _absorb(
-                    predicted[row], a - top, z - a, q, products[hull, :, a:z],
+                    predicted[row], a - top, z - a, q, filled[row], products[hull, :, a:z],
                     residuals[hull, a:z], zeroth[hull, i], first[hull, i], second[hull, i],
                 )  # fmt: skip
 
@@ -345,11 +362,15 @@ class Skipper:
         self.groups = client_groups(data.offsets, GROUP_BYTES // (8 * (d + n_runs * k)))
         self.matrices = NormalMatrices(data)
         self.norms = operator_norms(data)
-        # residuals by GEMM: at most d + 2 roundings a term, n a sum; see the tests for the constants
-        self.blurs = 4.0 * _ULP * (sizes + (d + 2) * np.sqrt(np.minimum(sizes, d)) + 64.0)
+        # Relative rounding errors, those of the plain kernel included: d + 2 a term of a GEMM
+        # (whose row norms are at most the root of the rank times the operator norm), n a sum of
+        # squares, HULL^2 a form, two each time that a base moves.
+        roundings = sizes + (d + 2) * np.sqrt(np.minimum(sizes, d)) + HULL**2 + 2 * n_iterations
+        self.blurs = 4.0 * _ULP * roundings
         self.base = np.zeros((n_runs, k, d))
         self.basis = np.empty((n_runs, k, HULL, d))
         self.count = np.full((n_runs, k), -1, dtype=np.int64)
+        self.oldest = np.zeros((n_runs, k), dtype=np.int64)
         self.base_sizes = np.zeros((n_runs, k))
         self.coords = np.zeros((n_runs, k, HULL))
         self.products = np.empty((n_runs * k, HULL, n_rows))
@@ -388,7 +409,7 @@ class Skipper:
         here = models.reshape(len(going), k, -1)
         moved = np.sqrt(((here - self.proved[going]) ** 2).sum(axis=2))
         top = np.sort(moved, axis=1)[:, -2:].sum(axis=1)  # of the chosen model and another
-        near = top * (1.0 + 1e-12) < self.radius[going]
+        near = top * (1.0 + 1e-6) < self.radius[going]
         runs = np.flatnonzero(~near)
         if not runs.size:
             return current
@@ -407,14 +428,19 @@ class Skipper:
 
         started = (self.count[going[runs]] >= 0).all(axis=1)
         prove(runs[started])
-        n_unsure[runs[~started]] = m
+        n_unsure[runs[~started]] = 2 * m  # worth extending, however few the runs
         self.spent[going[runs]] += n_unsure[runs]
-        full = runs[self.spent[going[runs]] >= _EXTEND * m]
+        full = self._worth_extending(going, runs)
         if full.size:
             self._extend(going, models, full, rests, gaps)
-            current[(full[:, None] * k + np.arange(k)).ravel()] = True
             self.spent[going[full]] = 0.0
             prove(full)
+            rows = (full[:, None] * k + np.arange(k)).ravel()
+            sizes = (
+                self.base_sizes[going[full]].ravel()
+                + np.abs(self.coords[going[full]]).sum(axis=2).ravel()
+            )
+            current[rows] = gaps[rows] <= 16.0 * _ULP * sizes
         firsts, pairs = _by_client(unsure)
         if pairs.size:
             self.n_evaluations += pairs.size
@@ -426,6 +452,18 @@ class Skipper:
         self.radius[going[runs]] = radius[runs]
         return current
 
+    def _worth_extending(self, going: IntArray, runs: IntArray) -> IntArray:
+        """Those runs whose clients cost more to evaluate one by one than all at once.
+
+        Reading all data costs about m evaluations of a pair, whatever the number of runs, and the
+        products about `_PRODUCTS` m a run.
+        """
+        spent = self.spent[going[runs]] / self.data.n_clients
+        order = np.argsort(-spent, kind="stable")
+        worth = np.cumsum(spent[order]) >= _EXTEND * (1.0 + _PRODUCTS * np.arange(1, len(runs) + 1))
+        worth &= spent[order] >= _EXTEND * _PRODUCTS
+        return runs[np.sort(order[: np.flatnonzero(worth)[-1] + 1])] if worth.any() else runs[:0]
+
     def _extend(
         self,
         going: IntArray,
@@ -435,38 +473,45 @@ class Skipper:
         gaps: FloatArray,
     ) -> None:
         """Let the hulls of the runs contain their current models."""
-        directions, hulls, places = [], [], []
+        n_runs, k, m = self.zeroth.shape
+        state = (self.products, self.residuals, self.zeroth.reshape(n_runs * k, m),
+                 self.first.reshape(n_runs * k, m, HULL))  # fmt: skip
+        directions, hulls, places, filled = [], [], [], []
         for pos in runs:
             run = going[pos]
-            for j in range(self.k):
-                row, q = pos * self.k + j, int(self.count[run, j])
+            for j in range(k):
+                row, q = pos * k + j, int(self.count[run, j])
                 size = float(np.linalg.norm(models[row]))
-                if 0 <= q and gaps[row] <= 4.0 * _ULP * size:
-                    continue
-                if q < 0 or q == HULL or not np.isfinite(gaps[row]):
+                if q < 0 or not np.isfinite(gaps[row]):
                     self.base[run, j], self.base_sizes[run, j] = models[row], size
-                    self.count[run, j] = 0
-                    direction, q = models[row], -1
+                    self.count[run, j], direction, q = 0, models[row], -1
+                elif gaps[row] <= max(4.0 * _ULP * size, _IDLE * gaps[pos * k : pos * k + k].max()):
+                    continue
                 else:
-                    direction = rests[row] / gaps[row]
                     known = self.basis[run, j, :q]
-                    direction = direction - (known @ direction) @ known
+                    direction = rests[row] / gaps[row]
+                    direction = direction - (known @ direction) @ known  # once more, for rounding
                     direction /= np.linalg.norm(direction)
+                    if q == HULL:
+                        q = self.oldest[run, j]
+                        along = self.coords[run, j, q]
+                        self.base[run, j] += along * self.basis[run, j, q]
+                        self.base_sizes[run, j] += abs(along)  # rounding errors of a base add up
+                        self.oldest[run, j] = (q + 1) % HULL
+                        retire(run * k + j, q, along, self.data.offsets, *state)
                     self.basis[run, j, q] = direction
-                    self.count[run, j] = q + 1
+                    self.count[run, j] = max(q + 1, int(self.count[run, j]))
                 directions.append(direction)
-                hulls.append(run * self.k + j)
+                hulls.append(run * k + j)
                 places.append(q)
+                filled.append(int(self.count[run, j]))
         self.n_extensions += len(hulls)
-        if not hulls:
-            return
-        n_runs, k, m = self.zeroth.shape
-        extend(
-            *self.arrays, self.groups, np.array(directions), np.array(hulls), np.array(places),
-            self.predictions, self.products, self.residuals,
-            self.zeroth.reshape(n_runs * k, m), self.first.reshape(n_runs * k, m, HULL),
-            self.second.reshape(n_runs * k, m, HULL, HULL),
-        )  # fmt: skip
+        if hulls:
+            extend(
+                *self.arrays, self.groups, np.array(directions), np.array(hulls), np.array(places),
+                np.array(filled), self.predictions, *state,
+                self.second.reshape(n_runs * k, m, HULL, HULL),
+            )  # fmt: skip
 
     def _descend(
         self,
@@ -486,14 +531,19 @@ class Skipper:
         ):
             members = labels[:, None, :] == np.arange(k)[:, None]
             self.members = members.reshape(len(models), -1)
-            self.bases, self.difference = self.matrices.plan(self.members)
+            terms, self.rest = self.matrices.plan(self.members)
+            self.terms = [
+                (b, np.flatnonzero(signs), signs[signs != 0][:, None].astype(np.float64))
+                for b, signs in enumerate(terms.T)
+                if signs.any()
+            ]
             self.planned = (labels.copy(), self.matrices.version)
-            self.firsts, self.rows = _by_client(self.difference)
+            self.firsts, self.rows = _by_client(self.rest)
             clients = np.repeat(np.arange(self.data.n_clients), np.diff(self.firsts))
-            self.signs = self.difference[self.rows, clients].astype(np.float64)
-        for b in np.unique(self.bases[self.bases >= 0]):
-            rows = np.flatnonzero(self.bases == b)
-            descent[rows] += self.matrices.vectors[b] - models[rows] @ self.matrices.matrices[b]
+            self.signs = self.rest[self.rows, clients].astype(np.float64)
+        for b, rows, signs in self.terms:
+            vector, matrix = self.matrices.vectors[b], self.matrices.matrices[b]
+            descent[rows] += signs * (vector - models[rows] @ matrix)
         if self.rows.size:
             n_runs = len(self.count)
             hulls = (going[:, None] * k + np.arange(k)).ravel()
@@ -503,7 +553,7 @@ class Skipper:
                 self.coords.reshape(n_runs * k, HULL), self.gathered, self.predictions,
                 self.scaled, self.product, descent,
             )  # fmt: skip
-            self.matrices.rent(self.members, self.difference, self.n_iterations - iteration - 1)
+            self.matrices.rent(self.members, self.rest, self.n_iterations - iteration - 1)
 
 
 def _by_client(marks: np.ndarray) -> tuple[IntArray, IntArray]:
