@@ -278,7 +278,7 @@ class Constants:
             bound=bound,
             ratio=None if bound is None else q / bound,
             note=f"{cell.role}; quantile at failure probability {wanted:.2g}"
-            + ("" if wanted <= cell.delta else f" ($\\delta$ = {cell.delta:.2g} not resolved)"),
+            + ("" if wanted <= cell.delta else ", the smallest that the trials resolve"),
         )
 
     def _figures(

@@ -96,7 +96,7 @@ class Search:
         if result.found and result.witness is not None:
             observed, bound = self.sides(result.witness)
             witness = Witness(
-                description=f"{self.unit}: {result.rechecked or result.violation}",
+                description=f"{self.unit}: {float(result.rechecked or result.violation):.6g}",
                 params=dict(result.witness),
                 observed=observed,
                 bound=bound,
@@ -151,5 +151,5 @@ def _short(value: Any) -> str:
 def spell_range(r: Any) -> str:
     """A parameter's range in words."""
     if isinstance(r, Choice):
-        return "in {" + ", ".join(map(str, r.values)) + "}"
+        return "in {" + ", ".join(map(_short, r.values)) + "}"
     return f"from {_short(r.low)} to {_short(r.high)}"
