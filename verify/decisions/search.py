@@ -291,8 +291,8 @@ def _optimise(
 
     def loss(u: FloatArray, method: str) -> float:
         v = state.evaluate(_decode(domain, np.clip(u, 0.0, 1.0)), method)
-        # Finite, so that the simplex and the population can step over forbidden ground.
-        return -v if math.isfinite(v) else math.copysign(1e300, -v)
+        # Finite, with a finite square, so that the simplex can step over forbidden ground.
+        return -v if math.isfinite(v) else math.copysign(1e100, -v)
 
     population = max(8, min(4 * dimension, budget // 8))
     first = qmc.Sobol(dimension, rng=rng).random_base2(math.ceil(math.log2(population)))
