@@ -11,6 +11,7 @@ import logging
 import math
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import matplotlib
@@ -18,11 +19,12 @@ from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.mathtext import MathTextParser
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from reports.latex import TEXT_WIDTH_INCHES, math_source, visible_length
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-HEIGHT_INCHES = 2.7
+HEIGHT_INCHES = 2.15
 _ENTRY, _HANDLE = 4.4, 46.0  # points: a character of a legend entry, its sample line and gaps
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 _LINES: tuple[Any, ...] = (
@@ -115,9 +117,9 @@ def _wrap(text: str, width: int) -> str:
     return "\n".join([*lines, line])
 
 
-def _draw_series(ax: Any, series: Mapping[str, Any], colour: str, index: int) -> Any:
+def _draw_series(ax: Any, series: Mapping[str, Any], colour: str, index: int, move: float) -> Any:
     """Draw one series; returns its legend handle."""
-    x = [float(v) for v in series["x"]]
+    x = [float(v) + move for v in series["x"]]
     y = _numbers(series["y"], len(x))
     lower, upper = (_numbers(series.get(side), len(x)) for side in ("lower", "upper"))
     has_limits = any(math.isfinite(v) for v in (*lower, *upper))
@@ -165,6 +167,52 @@ def _draw_series(ax: Any, series: Mapping[str, Any], colour: str, index: int) ->
     return Line2D([], [], **line)
 
 
+def _dodged(series: Sequence[Mapping[str, Any]]) -> list[float]:
+    """How far to move each point set sideways so that sets at the same abscissae stay apart."""
+    sets = {
+        i: set(map(float, item["x"]))
+        for i, item in enumerate(series)
+        if item.get("style", "points") == "points" and len(item["x"]) > 1
+    }
+    meeting = [i for i, xs in sets.items() if any(xs & sets[j] for j in sets if j != i)]
+    places = sorted(set().union(*(sets[i] for i in meeting)))
+    room = 0.6 * min((b - a for a, b in pairwise(places)), default=0.0)
+    moves = [0.0] * len(series)
+    for rank, i in enumerate(meeting):
+        moves[i] = room * (rank - (len(meeting) - 1) / 2) / len(meeting)
+    return moves
+
+
+def _tick(value: float, _position: int | None = None) -> str:
+    """A tick as a person writes it: 0.02, 5, 200, or a power of ten."""
+    if value == 0 or 1e-2 <= abs(value) < 1e4:
+        return f"{value:.6g}"
+    mantissa, exponent = f"{value:.1e}".split("e")
+    power = rf"10^{{{int(exponent)}}}"
+    short = mantissa.removesuffix(".0")
+    return f"${power}$" if short == "1" else rf"${short}\times {power}$"
+
+
+def _ticks(axis: Any, scale: str) -> None:
+    """Few enough ticks to read; a logarithmic axis of little range gets 1, 2, 5 or round steps."""
+    if scale != "log":
+        return
+    low, high = sorted(axis.get_view_interval())
+    decades = math.log10(high / low) if low > 0 else 0.0
+    axis.set_major_formatter(FuncFormatter(_tick))
+    axis.set_minor_formatter(NullFormatter())
+    if decades > 6:
+        axis.set_minor_locator(NullLocator())
+    if decades >= 2.5:
+        axis.set_major_locator(LogLocator(numticks=8))
+    elif decades > 0.8:
+        subs = (1.0, 3.0) if decades >= 1.5 else (1.0, 2.0, 5.0)
+        axis.set_major_locator(LogLocator(subs=subs, numticks=12))
+    else:
+        axis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
+        axis.set_minor_locator(NullLocator())
+
+
 def _colours(series: Sequence[Mapping[str, Any]]) -> list[str]:
     """A colour a group; a series without a group is a group of its own."""
     known: dict[str, str] = {}
@@ -184,11 +232,12 @@ def draw(data: Mapping[str, Any]) -> Figure:
     ax.set_yscale(data.get("yscale", "linear"))
     handles, texts = [], []
     counts: dict[str, int] = {}
-    for item, colour in zip(series, _colours(series), strict=True):
+    moves = _dodged(series) if data.get("xscale", "linear") == "linear" else [0.0] * len(series)
+    for item, colour, move in zip(series, _colours(series), moves, strict=True):
         style = item.get("style", "points")
         family = style if style in {"points", "dashed"} else "line"
         counts[family] = counts.get(family, -1) + 1
-        handles.append(_draw_series(ax, item, colour, counts[family]))
+        handles.append(_draw_series(ax, item, colour, counts[family], move))
         texts.append(label(item["label"]))
     for i, (kind, (position, text)) in enumerate(
         [("h", line) for line in data.get("hlines") or ()]
@@ -203,8 +252,13 @@ def draw(data: Mapping[str, Any]) -> Figure:
         handles.append(Line2D([], [], **line))
         texts.append(label(text))
     ax.set_xlabel(label(data["xlabel"]))
-    ax.set_ylabel(_wrap(label(data["ylabel"]), 44))
+    ylabel = label(data["ylabel"])
+    if visible_length(data["ylabel"]) > 22:
+        ylabel = re.sub(r" (\([^()$]*(?:\$[^$]*\$)?\))$", r"\n\1", ylabel)  # the unit
+    ax.set_ylabel(_wrap(ylabel, 32) if "\n" not in ylabel else ylabel)
     ax.margins(x=0.04, y=0.08)
+    _ticks(ax.xaxis, data.get("xscale", "linear"))
+    _ticks(ax.yaxis, data.get("yscale", "linear"))
     _legend(figure, handles, texts)
     return figure
 
@@ -223,7 +277,7 @@ def _legend(figure: Figure, handles: list[Any], texts: list[str]) -> None:
     columns = next((n for n in (3, 2) if n * (_ENTRY * longest + _HANDLE) <= room), 1)
     names = tuple(_wrap(text, int((room / columns - _HANDLE) / _ENTRY)) for text in names)
     lines = sum(text.count("\n") + 1 for text in names)
-    figure.set_size_inches(TEXT_WIDTH_INCHES, HEIGHT_INCHES + 0.15 * math.ceil(lines / columns))
+    figure.set_size_inches(TEXT_WIDTH_INCHES, HEIGHT_INCHES + 0.18 * math.ceil(lines / columns))
     figure.legend(marks, names, loc="outside lower center", ncols=columns)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -161,6 +162,21 @@ def math_source(source: str) -> Latex:
     return Latex(re.sub(r"\s*\n\s*", " ", fenced).strip())
 
 
+def exponentials(source: str) -> str:
+    r"""``e^{...}`` of a fraction as ``\exp(...)``: fractions in exponents are too small to read."""
+    out, start = "", 0
+    for match in re.finditer(r"(?<![A-Za-z\\])e\^\{", source):
+        depth, end = 1, match.end()
+        while depth and end < len(source):
+            depth += (source[end] == "{") - (source[end] == "}")
+            end += 1
+        body = source[match.end() : end - 1]
+        if match.start() >= start and not depth and r"\frac" in body:
+            out += source[start : match.start()] + rf"\exp\left({body.strip()}\right)"
+            start = end
+    return out + source[start:]
+
+
 def _character(character: str) -> str:
     """One character outside ASCII, in text."""
     if character in _SPECIAL:
@@ -193,12 +209,12 @@ def _plain(text: str) -> str:
     return "".join(out)
 
 
-def escape_text(text: str) -> Latex:
+def escape_text(text: str, plain: Callable[[str], str] = _plain) -> Latex:
     r"""Plain text with inline ``$...$`` math as LaTeX: the math is kept, everything else escaped.
 
     Blanks and line ends collapse to one blank.  A piece between dollars that could swallow the text
     around it (unbalanced braces, a comment sign, a trailing backslash) is escaped as text, and so
-    is a dollar without a partner.
+    is a dollar without a partner.  ``plain`` sets the pieces between the math.
     """
     text = " ".join(text.split())
     out: list[str] = []
@@ -208,15 +224,71 @@ def escape_text(text: str) -> Latex:
         if not _is_math(match[1]):
             position = match.start() + 1
             continue
-        out += [_plain(text[start : match.start()]), f"${math_source(match[1])}$"]
+        out += [plain(text[start : match.start()]), f"${math_source(match[1])}$"]
         start = position = match.end()
-    out.append(_plain(text[start:]))
+    out.append(plain(text[start:]))
     return Latex("".join(out))
 
 
+_NUMERAL = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+_TOKEN = re.compile(
+    r"(?<![\w.$\\/:&-])(?:"
+    rf"(?P<name>[A-Za-z]\w*)=(?P<value>{_NUMERAL})(?![\w-])"
+    rf"|(?P<ranged>[A-Za-z]\w*) from (?P<low>{_NUMERAL}) to (?P<high>{_NUMERAL})(?![\w.]*\d)"
+    r"|(?P<chosen>[A-Za-z])(?= in \{)"
+    r"|(?P<relation>[<>]=)"
+    rf"|(?P<symbol>(?:{'|'.join(_GREEK)})(?:_\w{{1,5}})?|[A-Za-z]_\w{{1,3}})(?![\w-])"
+    r"|(?P<number>-?\d+(?:\.\d+)?e[-+]?\d+|-?\d+\.\d{5,}|\d{5,})(?![\w.:-]*\w)"
+    r")"
+)
+
+
+def _token(match: re.Match[str]) -> str:
+    """A number, a symbol or an assignment found in words, as math."""
+
+    def shown(text: str) -> str:
+        plain = re.fullmatch(r"-?\d+", text)
+        return value(int(text) if plain else float(text)).strip("$")
+
+    if match["relation"]:
+        return r"$\ge$" if match["relation"] == ">=" else r"$\le$"
+    if match["name"]:
+        return _related(parameter(match["name"]), "=", shown(match["value"]))
+    if match["ranged"]:
+        ends = f"${shown(match['low'])}$ to ${shown(match['high'])}$"
+        return f"{parameter(match['ranged'])} from {ends}"
+    if match["symbol"] or match["chosen"]:
+        return parameter(match["symbol"] or match["chosen"])
+    return f"${shown(match['number'])}$"
+
+
+def _related(name: str, relation: str, right: str) -> str:
+    """A relation whose left side may be a word."""
+    if name.startswith("$"):
+        return f"${name[1:-1]}{relation}{right}$"
+    return f"{name} ${relation}{right}$"
+
+
+def _annotated(text: str) -> str:
+    """Plain text in which numbers, symbols and assignments are set as math."""
+    out, start = [], 0
+    for match in _TOKEN.finditer(text):
+        out += [_plain(text[start : match.start()]), _token(match)]
+        start = match.end()
+    return "".join([*out, _plain(text[start:])])
+
+
+def prose(text: str) -> Latex:
+    r"""Text that a program wrote: ``alpha=0.25``, ``rho``, ``c_2``, ``1e-07`` become math.
+
+    Long decimals are rounded and long integers grouped; the rest is as in `escape_text`.
+    """
+    return escape_text(text, _annotated)
+
+
 def paragraphs(text: str) -> Latex:
-    """Escaped text in which blank lines separate paragraphs."""
-    pieces = [escape_text(piece) for piece in re.split(r"\n\s*\n", text) if piece.strip()]
+    """Prose in which blank lines separate paragraphs."""
+    pieces = [prose(piece) for piece in re.split(r"\n\s*\n", text) if piece.strip()]
     return Latex("\n\n".join(pieces))
 
 
@@ -260,7 +332,7 @@ def display_source(source: str) -> Latex:
         if source.startswith(opening) and source.endswith(closing) and len(source) > 2:
             source = source[len(opening) : len(source) - len(closing)]
             break
-    return math_source(source)
+    return math_source(exponentials(source))
 
 
 def formula(source: str, *, display: bool = False) -> Latex:
@@ -339,11 +411,13 @@ def estimate(value: float | None, se: float | None) -> Latex:
     exponent = _exponent(scale)
     if -3 <= exponent < 6:
         places = 1 - _exponent(float(f"{se:.1e}"))
-        if places > 9 - exponent:  # an error far below the printed digits
-            return number(value, 6)
+        if places > 4 - exponent:  # an error far below the printed digits
+            return number(value, 5)
         return Latex(rf"${_decimal(value, places)} \pm {_decimal(se, places)}$")
     unit = 10.0**exponent
-    places = min(max(1 - _exponent(float(f"{se / unit:.1e}")), 0), 9)
+    places = max(1 - _exponent(float(f"{se / unit:.1e}")), 0)
+    if places > 4:
+        return number(value, 5)
     return Latex(
         rf"$({value / unit:.{places}f} \pm {se / unit:.{places}f}) \times 10^{{{exponent}}}$"
     )
@@ -360,23 +434,26 @@ def interval(lower: float | None, upper: float | None) -> Latex:
         return Latex(f"{{[}}{shown[0]}, {shown[1]}{{]}}")
     scale = _exponent(max(abs(low), abs(high)))
     unit, power = (1.0, "") if -3 <= scale < 6 else (10.0**scale, rf" \times 10^{{{scale}}}")
-    digits = 3 if low == high else max(3, 2 + scale - _exponent(abs(high - low)))
+    digits = 3 if low == high else max(3, 1 + scale - _exponent(abs(high - low)))
     places = min(max(digits - 1 - (scale if unit == 1.0 else 0), 0), 12)
-    return Latex(f"$[{_decimal(low / unit, places)},\\ {_decimal(high / unit, places)}]{power}$")
+    left, right = (_decimal(end / unit, places) if end else "0" for end in ends)
+    return Latex(f"$[{left},\\ {right}]{power}$")
 
 
 def parameter(name: str) -> Latex:
     r"""A parameter's name as its symbol: ``Delta_sq`` is :math:`\Delta^2`, ``n_prime`` is n'.
 
-    Names that are not a letter of the papers are set in typewriter.
+    Words stay words; other names that are not a letter of the papers are set in typewriter.
     """
     head, _, tail = name.partition("_")
     if head in _GREEK:
         symbol = f"\\{head}"
     elif len(head) == 1 and head.isalpha():
         symbol = head
+    elif re.fullmatch(r"[A-Za-z]\d", head):
+        symbol, tail = head[0], f"{head[1]}{tail}"
     else:
-        return code(name)
+        return escape_text(name) if name.isalpha() else code(name)
     suffixes = {
         "": "",
         "sq": "^{2}",
@@ -398,10 +475,29 @@ def parameter(name: str) -> Latex:
     return code(name)
 
 
+def _near(item: float) -> Latex | None:
+    r"""A value just beside a short one as ``0.5-10^{-7}``; None for any other."""
+    short = float(f"{item:.0e}") if math.isfinite(item) else item
+    gap = item - short
+    if not 0 < abs(gap) <= 1e-4 * abs(short):
+        return None
+    if abs(gap) <= 1e-12 * abs(short):  # binary rounding
+        return None
+    sign = "-" if gap < 0 else "+"
+    return Latex(f"${number(short)[1:-1]}{sign}{number(abs(gap), 1)[1:-1]}$")
+
+
 def value(item: Any) -> Latex:
     """Any stored parameter value: numbers rounded for reading, lists in parentheses."""
-    if isinstance(item, (bool, int, float)) or item is None:
-        return number(item, 4)
+    if isinstance(item, float) and item.is_integer() and abs(item) < 1e15:
+        item = int(item)
+    if isinstance(item, bool) or item is None:
+        return number(item)
+    if isinstance(item, int):
+        power = len(str(abs(item))) - len(str(abs(item)).rstrip("0"))
+        return number(float(item) if abs(item) >= 1e9 and power >= 6 else item)
+    if isinstance(item, float):
+        return _near(item) or number(item, 4)
     if isinstance(item, (list, tuple)):
         shown = [value(entry) for entry in item[:8]]
         if len(item) > 8:

@@ -10,9 +10,10 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import product
 from typing import Any, Protocol
 
 from reports import figures, tables
@@ -28,10 +29,12 @@ from reports.latex import (
     number,
     paragraphs,
     parameter,
+    prose,
     value,
+    visible_length,
 )
 
-MAX_ROWS = 24
+MAX_ROWS = 16
 VERDICTS = ("SUPPORTED", "REFUTED", "INCONCLUSIVE", "VACUOUS")
 Document = Mapping[str, Any]
 
@@ -92,6 +95,12 @@ def _ratio(cell: Document) -> float:
     return -math.inf if ratio is None or math.isnan(ratio) else float(ratio)
 
 
+def _severity(cell: Document) -> tuple[float, float]:
+    """Cells are ranked by ratio; equal ones by what the confidence limit still allows."""
+    upper, bound = cell.get("upper"), cell.get("bound")
+    return _ratio(cell), upper / bound if upper is not None and bound else -math.inf
+
+
 def _worst(claim: Document) -> Document | None:
     cells = (claim.get("evidence") or {}).get("cells") or ()
     rated = [cell for cell in cells if _ratio(cell) > -math.inf]
@@ -133,7 +142,7 @@ def _assignment(params: Document, names: Sequence[str]) -> Latex:
             if symbol[0] == symbol[-1] == amount[0] == amount[-1] == "$":
                 shown.append(f"${symbol[1:-1]}={amount[1:-1]}$")
             else:
-                shown.append(f"{symbol} = {amount}")
+                shown.append(f"{symbol} {amount}")
     return Latex(", ".join(shown))
 
 
@@ -166,62 +175,140 @@ def _cells_csv(cells: Sequence[Document]) -> str:
     return tables.csv_text([*names, *_MEASURES], rows)
 
 
-def _remark(cell: Document, with_verdict: bool) -> Latex:
-    words = [str(cell.get("verdict") or "--")] if with_verdict else []
-    return escape_text("; ".join([*words, *([str(cell["note"])] if cell.get("note") else [])]))
+def _derived(cells: Sequence[Document], names: Sequence[str]) -> list[str]:
+    """Names whose values follow from two others that are shown: rho from Delta and sigma."""
+    if not {"rho", "Delta", "sigma"} <= set(names):
+        return []
+    rows = [[cell["params"].get(name) for name in ("rho", "Delta", "sigma")] for cell in cells]
+    follows = all(
+        all(isinstance(v, (int, float)) for v in row)
+        and row[2]
+        and math.isclose(row[0], (row[1] / row[2]) ** 2, rel_tol=1e-9)
+        for row in rows
+    )
+    return ["rho"] if follows else []
+
+
+def _notes(cells: Sequence[Document]) -> tuple[list[Latex], Latex]:
+    """A column of notes and its legend: notes that are long and repeat become letters."""
+    texts = [str(c.get("note") or "") for c in cells]
+    distinct = list(dict.fromkeys(text for text in texts if text))
+    if len(distinct) == 1 and all(texts):
+        return [], prose(distinct[0])
+    if len(distinct) > 8 or max(map(len, distinct), default=0) <= 12:
+        return [prose(text) for text in texts] if distinct else [], Latex("")
+    letters = {text: f"$^{{{chr(ord('a') + i)}}}$" for i, text in enumerate(distinct)}
+    legend = "; ".join(f"{letters[text]} {prose(text)}" for text in distinct)
+    return [Latex(letters.get(text, "")) for text in texts], Latex(legend)
+
+
+def _short(item: Any) -> Latex:
+    """A value for crowded tables: three digits, or the first letters of a word."""
+    if isinstance(item, str):
+        return escape_text(f"{item[:4]}." if item.isalpha() and len(item) > 6 else item)
+    if isinstance(item, (int, float)) and (abs(item) >= 1e6 or not float(item).is_integer()):
+        return number(float(item) if abs(item) >= 1e6 else item)
+    return value(item)
+
+
+def _layout(
+    shown: Sequence[Document],
+    varying: Sequence[str],
+    measures: Sequence[tuple[str, str, list[str]]],
+) -> tuple[list[str], list[list[str]], str]:
+    """Head, rows and alignment: parameters in columns of their own where that fits.
+
+    What does not fit is made smaller step by step: words and digits are cut, then the interval (it
+    is in the CSV file) goes; at last the parameters share one column.
+    """
+    kinds = tables.alignment([[c["params"].get(n) for n in varying] for c in shown], len(varying))
+    written = [
+        [[show(c["params"].get(n)) for n in varying] for c in shown] for show in (value, _short)
+    ]
+    names = [str(parameter(n)) for n in varying]
+    lean = [m for m in measures if m[0] != "interval"]
+    for chosen, split in product((measures, lean), written):
+        rows: list[list[str]] = [
+            [*left, *(m[2][i] for m in chosen)] for i, left in enumerate(split)
+        ]
+        head = [*names, *(m[0] for m in chosen)]
+        if tables.fits(head, rows):
+            return head, rows, kinds + "".join(m[1] for m in chosen)
+    rows = [
+        [_assignment(c["params"], varying), *(m[2][i] for m in measures)]
+        for i, c in enumerate(shown)
+    ]
+    return ["cell", *(m[0] for m in measures)], rows, "l" + "".join(m[1] for m in measures)
+
+
+def _measured(
+    shown: Sequence[Document], cells: Sequence[Document]
+) -> tuple[list[tuple[str, str, list[str]]], list[str]]:
+    """The columns of what was measured, and the sentences about those that are constant."""
+    measures: list[tuple[str, str, list[str]]] = []
+    common: list[str] = []
+
+    def put(title: str, key: str, show: Callable[[Any], Latex], phrase: str) -> None:
+        values = [c.get(key) for c in cells]
+        if all(v is None for v in values):
+            return
+        if len(cells) > 1 and phrase and len(set(values)) == 1:
+            common.append(phrase.format(show(values[0])))
+        else:
+            measures.append((title, "r", [show(c.get(key)) for c in shown]))
+
+    put("trials", "n_trials", number, "{} trials each")
+    if any(c.get("n_failed") for c in cells):
+        put("failed", "n_failed", number, "")
+    seen = [estimate(c.get("observed"), c.get("se")) for c in shown]
+    measures.append(("observed", "r", [str(text) for text in seen]))
+    if any(c.get("lower") is not None or c.get("upper") is not None for c in cells):
+        limits = [str(interval(c.get("lower"), c.get("upper"))) for c in shown]
+        measures.append(("interval", "r", limits))
+    put("bound", "bound", number, "bound {}")
+    put("obs./bound", "ratio", number, "")
+    if len({c.get("verdict") for c in cells}) > 1:
+        words = [str(escape_text(str(c.get("verdict") or "--").lower())) for c in shown]
+        measures.append(("verdict", "l", words))
+    return measures, common
 
 
 def _cell_table(claim: Document, name: str) -> Latex:
     """The claim's cells, worst ratio first; long lists are cut, and the caption says so."""
     cells = claim["evidence"]["cells"]
-    ranked = sorted(cells, key=_ratio, reverse=True)
-    shown = ranked if len(ranked) <= MAX_ROWS + 6 else ranked[:MAX_ROWS]
+    ranked = sorted(cells, key=_severity, reverse=True)
+    shown = ranked if len(ranked) <= MAX_ROWS + 2 else ranked[:MAX_ROWS]
     varying, constant = _shared(cells)
-    measures: list[tuple[str, str, Any]] = [("trials", "r", lambda c: number(c.get("n_trials")))]
-    if any(c.get("n_failed") for c in cells):
-        measures.append(("failed", "r", lambda c: number(c.get("n_failed"))))
-    measures.append(("observed", "r", lambda c: estimate(c.get("observed"), c.get("se"))))
-    if any(c.get("lower") is not None or c.get("upper") is not None for c in cells):
-        measures.append(("interval", "r", lambda c: interval(c.get("lower"), c.get("upper"))))
-    if any(c.get("bound") is not None for c in cells):
-        measures.append(("bound", "r", lambda c: number(c.get("bound"))))
-    if any(c.get("ratio") is not None for c in cells):
-        measures.append(("ratio", "r", lambda c: number(c.get("ratio"))))
-    mixed = len({c.get("verdict") for c in cells}) > 1
-    noted = any(c.get("note") for c in shown)
-    if mixed or noted:
-        title = ", ".join(["verdict"] * mixed + ["note"] * noted)
-        measures.append((title, "l", lambda c: _remark(c, mixed)))
-    numbers = [[pick(c) for _, _, pick in measures] for c in shown]
-    head = [m[0] for m in measures]
-    align = "".join(m[1] for m in measures)
-    split = [[value(c["params"].get(n)) for n in varying] for c in shown]
-    apart = [a + b for a, b in zip(split, numbers, strict=True)]
+    derived = _derived(cells, varying)
+    measures, common = _measured(shown, cells)
+    marks, legend = _notes(shown)
+    if marks:
+        wide = max(map(visible_length, marks)) > 3
+        measures.append(("note" if wide else "", "l", [str(mark) for mark in marks]))
+    head, rows, align = _layout(shown, [n for n in varying if n not in derived], measures)
     if not varying:
-        rows = numbers
-    elif len(varying) <= 7 and tables.fits([*map(parameter, varying), *head], apart):
-        kinds = tables.alignment(
-            [[c["params"].get(n) for n in varying] for c in shown], len(varying)
-        )
-        rows, head, align = apart, [*map(parameter, varying), *head], kinds + align
-    else:
-        rows = [
-            [_assignment(c["params"], varying), *r] for c, r in zip(shown, numbers, strict=True)
-        ]
-        head, align = ["cell", *head], "l" + align
+        head, align = head[1:], align[1:]
+        rows = [row[1:] for row in rows]
     parts = ["Cells"]
     if len(shown) < len(cells):
-        parts = [f"Showing the {number(len(shown))} worst of {number(len(cells))} cells by ratio"]
+        parts = [f"The {number(len(shown))} worst of {number(len(cells))} cells"]
     if constant:
-        common = _assignment(cells[0]["params"], constant)
-        parts.append(f"common to all: {common}" if varying else common)
-    caption = (
-        "; ".join(parts)
-        + ". All cells, at full precision: "
-        + code(f"tables/{name}-cells.csv")
-        + "."
-    )
+        common.insert(0, _assignment(cells[0]["params"], constant))
+    caption = parts[0] + (f"; common to all: {', '.join(common)}" if common else "") + "."
+    if legend:
+        caption += f" {_sentence(_capital(legend))}"
     return tables.typeset(head, rows, align, caption=caption, label=f"{name}-cells")
+
+
+def _tally(table: Document) -> Latex:
+    """A small table of counts as one sentence, or nothing when it is not one."""
+    rows = table.get("rows") or ()
+    counts = len(table["columns"]) == 2 and 0 < len(rows) <= 10
+    if not counts or not all(isinstance(a, str) and isinstance(b, int) for a, b in rows):
+        return Latex("")
+    listed = ", ".join(f"{prose(str(a))} {number(b)}" for a, b in rows)
+    note = f" {_sentence(_capital(prose(str(table['note']))))}" if table.get("note") else ""
+    return Latex(f"{_capital(prose(str(table['columns'][1])))}: {listed}.{note}")
 
 
 def _evidence_table(table: Document, name: str, index: int) -> tuple[Latex, str]:
@@ -229,16 +316,16 @@ def _evidence_table(table: Document, name: str, index: int) -> tuple[Latex, str]
     rows = table.get("rows") or ()
     columns = table["columns"]
     shown = rows if len(rows) <= 2 * MAX_ROWS else rows[: 2 * MAX_ROWS]
-    caption = str(escape_text(str(table.get("title", ""))).rstrip(".")) + "."
+    caption = str(prose(str(table.get("title", ""))).rstrip(".")) + "."
     if table.get("note"):
-        caption += " " + escape_text(str(table["note"]))
+        caption += " " + _sentence(_capital(prose(str(table["note"]))))
     path = f"tables/{name}-{index}.csv"
     if len(shown) < len(rows):
         cut = f"Showing the first {number(len(shown))} of {number(len(rows))} rows"
         caption += f" {cut}; all in {code(path)}."
     return (
         tables.typeset(
-            [escape_text(str(c)) for c in columns],
+            [prose(str(c)) for c in columns],
             [[tables.cell(v) for v in row] for row in shown],
             tables.alignment(shown, len(columns)),
             caption=caption,
@@ -250,7 +337,11 @@ def _evidence_table(table: Document, name: str, index: int) -> tuple[Latex, str]
 
 def _sentence(text: str) -> str:
     text = text.rstrip()
-    return type(text)(text if not text or text[-1] in ".!?" else text + ".")
+    return text if not text or text[-1] in ".!?" else text + "."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _caption(figure: Document) -> Latex:
@@ -261,63 +352,66 @@ def _caption(figure: Document) -> Latex:
     if limited and not re.search(r"\b(bars?|bands?|shad\w+)\b", caption):
         parts.append("Bars and bands span the lower and upper confidence limits.")
     parts.append(figures.undrawn(figure))
-    return escape_text(" ".join(part for part in parts if part))
+    return prose(" ".join(part for part in parts if part))
 
 
 def _witness(witness: Document) -> Latex:
     params = witness.get("params") or {}
-    text = escape_text(_sentence(str(witness.get("description", ""))))
-    if params:
-        text = Latex(f"{text} At {_assignment(params, list(params))}:")
+    text = Latex(_capital(prose(_sentence(str(witness.get("description", ""))))))
     observed, stated = number(witness.get("observed"), 4), number(witness.get("bound"), 4)
-    text = Latex(f"{text} observed {observed}, stated {stated}.")
+    seen = f"observed {observed}, stated bound {stated}."
+    if params:
+        text = Latex(f"{text} At {_assignment(params, list(params))}: {seen}")
+    else:
+        text = Latex(f"{text} {_capital(seen)}")
     if witness.get("trial"):
         text = Latex(f"{text} Trial {code(str(witness['trial']))}.")
     return text
 
 
 def _commands(commands: Sequence[str]) -> Latex:
-    lines = "\n\n".join(code(str(command)) for command in commands)
-    return Latex(f"\\begin{{quote}}\\raggedright\\small\n{lines}\n\\end{{quote}}")
+    return Latex("\\newline\n".join(code(str(command)) for command in commands))
 
 
 def _constants(claim: Document) -> list[Latex]:
-    ends = {"high": "the upper end is the generous one", "low": "the lower end is the generous one"}
+    ends = {"high": "upper end generous", "low": "lower end generous"}
     items = []
     for c in claim.get("constants") or ():
-        meaning = escape_text(str(c.get("meaning", "")))
-        generous = ends.get(str(c.get("generous")), "chosen by the algorithm's user")
-        low, high = number(c.get("low")), number(c.get("high"))
-        items.append(
-            Latex(
-                f"{formula(str(c.get('latex', '')))} in {{[}}{low}, {high}{{]}}: "
-                f"{meaning} ({generous})"
-            )
-        )
+        meaning = prose(str(c.get("meaning", "")))
+        generous = ends.get(str(c.get("generous")), "chosen by the user of the algorithm")
+        low, high = number(c.get("low"))[1:-1], number(c.get("high"))[1:-1]
+        symbol = formula(str(c.get("latex", "")))[1:-1]
+        items.append(Latex(f"${symbol}\\in[{low},\\ {high}]$, {meaning} ({generous})"))
     return items
 
 
 def _assumption(item: Document) -> Latex:
-    text = escape_text(str(item.get("name", "")))
+    text = prose(str(item.get("name", "")))
     if item.get("latex"):
-        text = Latex(f"{text}: {formula(str(item['latex']), display=True)}")
+        text = Latex(f"\\emph{{{text}}} {formula(str(item['latex']))}")
     if item.get("note"):
-        text = Latex(f"{text}; {escape_text(str(item['note']))}")
+        text = Latex(f"{text} ({prose(str(item['note']))})")
     return text
 
 
+def _run_in(items: Sequence[Latex]) -> Latex:
+    """Short items as one sentence."""
+    return Latex(_sentence("; ".join(items)))
+
+
 def _facts(claim: Document, evidence: Document) -> Latex:
-    parts = [escape_text(f"{claim.get('source', '')}, {claim.get('paper', '')}".strip(", "))]
-    if claim.get("kind"):
-        parts.append(escape_text(f"kind: {claim['kind']}"))
+    """Source, kind and effort in one line."""
+    source = prose(f"{claim.get('source', '')}, {claim.get('paper', '')}".strip(", "))
+    kind = str(claim.get("kind") or "")
+    parts = [_capital(prose(kind))] if kind else []
     if evidence:
+        search = kind in ("identity", "deterministic")
+        n_trials = int(evidence.get("n_trials") or 0)
+        tried = _plural(n_trials, "evaluation" if search else "trial")
         failed = evidence.get("n_failed") or 0
-        trials = _plural(int(evidence.get("n_trials") or 0), "trial")
-        parts.append(Latex(f"{trials}, {number(failed)} failed"))
-        parts.append(Latex(f"level {number(evidence.get('level'), 2)}"))
-    if claim.get("profile"):
-        parts.append(escape_text(f"profile {claim['profile']}"))
-    return Latex("; ".join(part for part in parts if part) + ".")
+        parts.append(tried + (f", {number(failed)} failed" if failed or not search else ""))
+        parts.append(f"level {number(evidence.get('level'), 2)}")
+    return Latex(" ".join(_sentence(part) for part in (_capital(source), "; ".join(parts)) if part))
 
 
 def _claim(claim: Document, report: Report, name: str) -> dict[str, Any]:
@@ -329,12 +423,16 @@ def _claim(claim: Document, report: Report, name: str) -> dict[str, Any]:
     if evidence.get("cells"):
         shown_tables.append(_cell_table(claim, name))
         report.files[f"tables/{name}-cells.csv"] = _cells_csv(evidence["cells"])
+        report.files[f"tables/{name}-cells.tex"] = shown_tables[0] + "\n"
+    tallies = []
     for i, table in enumerate(evidence.get("tables") or (), 1):
         source, text = _evidence_table(table, name, i)
-        shown_tables.append(source)
         report.files[f"tables/{name}-{i}.csv"] = text
-    for i, source in enumerate(shown_tables, 0 if evidence.get("cells") else 1):
-        report.files[f"tables/{name}-{'cells' if i == 0 else i}.tex"] = source + "\n"
+        report.files[f"tables/{name}-{i}.tex"] = source + "\n"
+        if tally := _tally(table):
+            tallies.append((str(table.get("title") or "Counts"), tally))
+        else:
+            shown_tables.append(source)
     drawn = []
     for figure in evidence.get("figures") or ():
         path = f"figures/{name}-{slug(str(figure.get('name', 'figure')))}.pdf"
@@ -347,15 +445,23 @@ def _claim(claim: Document, report: Report, name: str) -> dict[str, Any]:
                 "label": Latex(f"fig:{slug(path)}"),
             }
         )
-    prose = [
+    runs = [
+        ("Assumptions", _run_in([_assumption(item) for item in claim.get("assumptions") or ()])),
+        ("Constants", _run_in(_constants(claim))),
         ("Reading", paragraphs(str(claim.get("reading") or ""))),
         ("Cells", paragraphs(str(claim.get("cells_description") or ""))),
         ("Procedure", paragraphs(str(claim.get("procedure") or ""))),
-        ("Evidence", paragraphs(str(evidence.get("summary") or ""))),
+        ("Evidence", Latex(_sentence(_capital(paragraphs(str(evidence.get("summary") or "")))))),
+        *tallies,
+        ("Witness", _witness(evidence["witness"]) if evidence.get("witness") else Latex("")),
+    ]
+    after = [
+        (heading, Latex(" ".join(_sentence(prose(str(item))) for item in evidence.get(key) or ())))
+        for heading, key in (("Sharpness", "sharpness"), ("Notes", "notes"))
     ]
     return {
         "id": code(str(claim["key"])),
-        "title": escape_text(str(claim.get("title") or claim["id"])),
+        "title": prose(str(claim.get("title") or claim["id"])),
         "label": Latex(f"sec:{name}"),
         "statement_label": Latex(f"st:{name}"),
         "verdict": verdict,
@@ -367,15 +473,11 @@ def _claim(claim: Document, report: Report, name: str) -> dict[str, Any]:
         "statement": latex_field(str(claim.get("statement") or "")),
         "quantifiers": latex_field(str(claim.get("quantifiers") or "")),
         "bound": display_source(str(claim.get("bound_latex") or "")),
-        "failure": _sentence(formula(str(claim.get("failure_latex") or ""), display=True)),
-        "constants": _constants(claim),
-        "assumptions": [_assumption(item) for item in claim.get("assumptions") or ()],
-        "prose": [(heading, text) for heading, text in prose if text],
-        "witness": _witness(evidence["witness"]) if evidence.get("witness") else "",
+        "failure": _sentence(formula(str(claim.get("failure_latex") or ""))),
+        "runs": [(heading, text) for heading, text in runs if text],
         "tables": shown_tables,
         "figures": drawn,
-        "sharpness": [escape_text(str(item)) for item in evidence.get("sharpness") or ()],
-        "notes": [escape_text(str(item)) for item in evidence.get("notes") or ()],
+        "after": [(heading, text) for heading, text in after if text],
         "replay": _commands(claim["replay"]) if claim.get("replay") else "",
     }
 
@@ -388,52 +490,64 @@ def _lines(*parts: str) -> str:
     return r"\newline ".join(part for part in parts if part)
 
 
+def _at_worst(claim: Document) -> list[str]:
+    """Observed value, bound and ratio: of the worst cell, else of the witness."""
+    evidence: Document = claim.get("evidence") or {}
+    cell: Document = _worst(claim) or {}
+    if not cell and evidence.get("witness"):
+        cell = {key: evidence["witness"].get(key) for key in ("observed", "bound")}
+    return [number(cell.get(key), 2) for key in ("observed", "bound", "ratio")]
+
+
 def _verdict_table(paper: str, claims: Sequence[Document], names: Mapping[str, str]) -> Latex:
     rows = []
+    levels = {(claim.get("evidence") or {}).get("level") for claim in claims}
     for claim in claims:
-        evidence: Document = claim.get("evidence") or {}
         name = names[claim["key"]]
-        worst = _worst(claim)
-        expected = _as_expected(claim)
-        mark = {True: "as expected", None: "", False: f"expected {claim.get('expected')}"}[expected]
         verdict = _verdict_word(_verdict(claim))
-        if mark:
-            style = r"\emph" if expected is False else r"\textcolor{muted}"
-            verdict = Latex(rf"{verdict}\newline {style}{{{escape_text(mark)}}}")
+        if _as_expected(claim) is False:
+            expected = escape_text(f"expected {claim.get('expected')}")
+            verdict = Latex(rf"{verdict}\newline \emph{{{expected}}}")
         rows.append(
             [
                 _lines(
-                    rf"\hyperref[sec:{name}]{{{code(str(claim['key']))}}}",
-                    escape_text(str(claim.get("title", ""))),
-                ),
-                _lines(
-                    escape_text(str(claim.get("source", ""))),
-                    escape_text(str(claim.get("kind", ""))),
+                    rf"\hyperref[sec:{name}]{{{code(str(claim['key']))}}}\quad{{}}"
+                    rf"\textcolor{{muted}}{{{prose(str(claim.get('source', '')))}}}",
+                    prose(str(claim.get("title", ""))),
                 ),
                 verdict,
-                number(worst.get("observed"), 2) if worst else "--",
-                number(worst.get("bound"), 2) if worst else "--",
-                number(worst.get("ratio"), 2) if worst else "--",
-                number(evidence.get("level"), 2),
+                *_at_worst(claim),
+                *(
+                    [number((claim.get("evidence") or {}).get("level"), 2)]
+                    if len(levels) > 1
+                    else []
+                ),
                 rf"\pageref{{sec:{name}}}",
             ]
         )
     gap = r"@{\hspace{6pt}}"
+    several = len(levels) > 1
     shares = gap.join(
-        rf">{{{tables.RAGGED}}}p{{{share}\linewidth}}" for share in (0.215, 0.125, 0.205)
+        rf">{{{tables.RAGGED}}}p{{{share}\linewidth}}" for share in (0.43 if several else 0.5, 0.13)
     )
-    spec = "@{}" + shares + gap + gap.join("rrrrr") + "@{}"
+    numbers = "r" * (5 if several else 4)
+    level = next(iter(levels), None)
     return tables.typeset(
-        ["claim", "source, kind", "verdict", "observed", "bound", "ratio", "level", "page"],
+        [
+            "claim, source", "verdict", "observed", "bound", "ratio",
+            *(["level"] if several else []), "page",
+        ],
         rows,
-        "lllrrrrr",
+        "ll" + numbers,
         caption=str(
             escape_text(_sentence(f"Verdicts: {paper}" if paper else "Verdicts"))
-            + " Observed value, bound and their ratio are those of the cell with the largest ratio."
+            + " Observed value, bound and their ratio: of the cell with the largest ratio, or of "
+            "the counterexample; a dash where a search found none."
+            + ("" if several or level is None else f" Level of every claim: {number(level, 2)}.")
         ),
         label=f"verdicts-{slug(paper)}",
-        spec=spec,
-    )
+        spec="@{}" + shares + gap + gap.join(numbers) + "@{}",
+    )  # fmt: skip
 
 
 def _abstract(claims: Sequence[Document], summary: Document) -> Latex:
@@ -515,8 +629,15 @@ def _symbols(documents: Mapping[str, Document]) -> Latex | str:
             pairs.setdefault(str(symbol), str(meaning))
     if not pairs:
         return ""
-    rows = [[formula(s), escape_text(m)] for s, m in pairs.items()]
+    rows = [[formula(s), prose(m)] for s, m in pairs.items()]
     return tables.typeset(["symbol", "meaning"], rows, "ll", caption="Symbols.", label="symbols")
+
+
+SEVERITIES = {
+    "statement": "Statements that are false as printed",
+    "proof": "Steps of proofs that fail",
+    "slip": "Slips and loose ends",
+}
 
 
 def _discrepancy(document: Document, known: Mapping[str, str]) -> dict[str, Any]:
@@ -528,13 +649,28 @@ def _discrepancy(document: Document, known: Mapping[str, str]) -> dict[str, Any]
         for e in map(str, evidence)
     ]
     return {
-        "where": escape_text(str(document.get("where", ""))),
+        "where": prose(str(document.get("where", ""))),
         "evidence": Latex(", ".join(links) + ".") if links else "",
         **{
-            key: paragraphs(str(document.get(key) or ""))
-            for key in ("printed", "found", "corrected", "severity")
+            key: paragraphs(_sentence(str(document.get(key) or "")))
+            for key in ("printed", "found", "corrected")
         },
     }
+
+
+def _discrepancies(
+    documents: Mapping[str, Document], known: Mapping[str, str]
+) -> list[tuple[Latex, list[dict[str, Any]]]]:
+    """Findings by severity, the gravest first."""
+    groups: dict[str, list[dict[str, Any]]] = {name: [] for name in SEVERITIES}
+    for key in sorted(documents):
+        severity = str(documents[key].get("severity") or "other")
+        groups.setdefault(severity, []).append(_discrepancy(documents[key], known))
+    return [
+        (escape_text(SEVERITIES.get(name, _capital(name))), items)
+        for name, items in groups.items()
+        if items
+    ]
 
 
 def collect(reader: Reader, *, engine: str) -> Report:
@@ -576,7 +712,7 @@ def collect(reader: Reader, *, engine: str) -> Report:
         ),
         "verdict_tables": verdicts,
         "claims": [_claim(claim, report, names[claim["key"]]) for claim in claims],
-        "discrepancies": [_discrepancy(discrepancies[key], names) for key in sorted(discrepancies)],
+        "discrepancies": _discrepancies(discrepancies, names),
         "environment": _environment(summary, engine),
         "commands": _commands(summary["commands"]) if summary.get("commands") else "",
         "symbols": _symbols(reader.documents("symbol")),

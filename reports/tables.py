@@ -11,11 +11,12 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from reports.latex import Latex, escape_text, number, visible_length
+from reports.latex import Latex, number, prose, visible_length
 
 LINE = 104.0  # average characters of \footnotesize on a line of the text width
-SHORT = 12
+SHORT = 18
 DENSE = 1.14  # \\scriptsize sets this many times the characters of \\footnotesize on a line
+DENSE_GAP = 1.6  # characters between the columns of a table in \\scriptsize
 # The skip lets first words hyphenate, and keeps pandoc from taking a group for an argument.
 RAGGED = r"\raggedright\arraybackslash\hskip0pt"
 _WORD = 19.0  # a column that wants no more gets it: its words would not fit less
@@ -38,17 +39,25 @@ def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> 
     gaps = _GAP * (len(head) - 1)
     if sum(widths) <= LINE - gaps:
         return "@{}" + align + "@{}", False
+    if fits(head, rows):
+        return _dense(list(align)), True
     wide = [i for i, w in enumerate(widths) if w > _NARROW and align[i] == "l"]
     wide = wide or [max(range(len(head)), key=lambda i: widths[i])]
     fixed = sum(w for i, w in enumerate(widths) if i not in wide)
     needed = min(sum(widths[i] for i in wide), _READABLE * len(wide))
     dense = LINE - gaps - fixed < needed
     line = LINE * (DENSE if dense else 1.0)
+    gaps = (DENSE_GAP if dense else _GAP) * (len(head) - 1)
     shares = _shares([widths[i] for i in wide], max(line - gaps - fixed, _NARROW * len(wide)))
     spec = list(align)
     for i, share in zip(wide, shares, strict=True):
         spec[i] = rf">{{{RAGGED}}}p{{{0.98 * share / line:.3f}\linewidth}}"
-    return "@{}" + "".join(spec) + "@{}", dense
+    return (_dense(spec), True) if dense else ("@{}" + "".join(spec) + "@{}", False)
+
+
+def _dense(spec: Sequence[str]) -> str:
+    """Columns closer together than LaTeX sets them."""
+    return "@{}" + r"@{\hspace{6pt}}".join(spec) + "@{}"
 
 
 def _shares(wanted: Sequence[float], room: float) -> list[float]:
@@ -63,8 +72,8 @@ def _shares(wanted: Sequence[float], room: float) -> list[float]:
 
 
 def fits(head: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether every column can keep its natural width."""
-    return sum(_widths(head, rows)) <= LINE - _GAP * (len(head) - 1)
+    """Whether every column can keep its natural width, in small type at least."""
+    return sum(_widths(head, rows)) <= DENSE * LINE - DENSE_GAP * (len(head) - 1)
 
 
 def typeset(
@@ -101,10 +110,11 @@ def typeset(
 
 
 def cell(value: Any) -> Latex:
-    """A stored table cell: numbers rounded for reading, text escaped, None a dash."""
+    """A stored table cell: numbers rounded for reading, letters in math, None a dash."""
     if value is None or isinstance(value, (bool, int, float)):
         return number(value)
-    return escape_text(str(value))
+    text = str(value)
+    return Latex(f"${text}$") if len(text) == 1 and text.isalpha() else prose(text)
 
 
 def alignment(rows: Sequence[Sequence[Any]], n_columns: int) -> str:

@@ -50,8 +50,16 @@ end
 
 function RawBlock(el) return raw(el, true) end
 
+-- Numbers, estimates and intervals, most of a report's formulas, without pandoc's writer.
+local function numeric(text)
+  local plain = text:gsub("\\times", "T"):gsub("\\pm", "P"):gsub("\\,", "S"):gsub("\\ ", " ")
+  if not plain:match("^[-%d.,%[%]() TPS^{}]+$") then return nil end
+  plain = plain:gsub("T", "times"):gsub("P", "plus.minus"):gsub("S", " thin ")
+  return "$" .. plain:gsub("{", "("):gsub("}", ")") .. "$"
+end
+
 -- Fences that grow with their content, as native Typst delimiters instead of relations.
-function Math(el)
+local function formula(el)
   el.text = el.text
     :gsub("\\left%s*\\lVert", "\\lVert "):gsub("\\right%s*\\rVert", "\\rVert ")
     :gsub("\\left%s*\\lvert", "\\lvert "):gsub("\\right%s*\\rvert", "\\rvert ")
@@ -62,7 +70,18 @@ function Math(el)
   source = source:gsub('"(%a+)" \\%(', 'op("%1") \\(') -- an operator, not a word before a parenthesis
   source = source:gsub("(%a)%.circle", "%1.o") -- Typst renamed times.circle and its kin
   if inner then source = source:gsub("^%$(.*)%$$", "$display(%1)$") end
-  return typst(source)
+  return source
+end
+
+local known = {} -- formulas repeat: symbols, assumptions
+
+function Math(el)
+  local key = tostring(el.mathtype) .. el.text
+  if not known[key] then
+    local inline = tostring(el.mathtype):match("InlineMath")
+    known[key] = inline and numeric(el.text) or formula(el)
+  end
+  return typst(known[key])
 end
 
 -- \textcolor{name}: the names are variables of the Typst template.
@@ -74,19 +93,22 @@ function Span(el)
   end
 end
 
-local function empty(blocks)
-  return #blocks == 0 or pandoc.utils.stringify(blocks):match("^%s*$") ~= nil
+-- What a row holds, formulas included: they are raw Typst by the time that tables are met.
+local function content(row)
+  local blocks = pandoc.Blocks(row.cells:map(function(c) return pandoc.Div(c.contents) end))
+  return pandoc.utils.stringify(blocks:walk({
+    RawInline = function(r) return pandoc.Str(r.text) end,
+  }))
 end
 
 -- longtable: the head that is repeated on later pages arrives as a first row of the body (Typst
 -- repeats heads by itself); the rules of page ends arrive as rows without content.
 function Table(el)
-  local head = el.head.rows[1] and pandoc.utils.stringify(
-    pandoc.Blocks(el.head.rows[1].cells:map(function(c) return pandoc.Div(c.contents) end)))
+  local head = el.head.rows[1] and content(el.head.rows[1])
   for _, body in ipairs(el.bodies) do
     body.body = pandoc.List(body.body):filter(function(row)
-      local blocks = pandoc.Blocks(row.cells:map(function(c) return pandoc.Div(c.contents) end))
-      return not (empty(blocks) or pandoc.utils.stringify(blocks) == head)
+      local text = content(row)
+      return text:match("%S") ~= nil and text ~= head
     end)
   end
   return el
@@ -116,11 +138,11 @@ function Div(el)
     local figure = write(el.content) .. " <" .. el.identifier .. ">\n"
     local rows = 0
     for _, body in ipairs(el.content[1].bodies) do rows = rows + #body.body end
-    if rows <= 12 then
+    if rows <= 18 then -- as in LaTeX: `reports.tables.SHORT`
       figure = "#[\n#show figure: set block(breakable: false)\n" .. figure .. "]\n"
     end
     if el.identifier:match("^tab:dense:") then
-      figure = "#[\n#show table: set text(size: 7pt)\n" .. figure .. "]\n"
+      figure = "#[\n#show table: set text(size: 7pt)\n#set table(inset: (x: 2.8pt, y: 2pt))\n" .. figure .. "]\n"
     end
     return pandoc.RawBlock("typst", figure)
   end
@@ -139,13 +161,14 @@ function DefinitionList(el)
   return pandoc.RawBlock("typst", "#terms(\n" .. table.concat(items, "\n") .. "\n)\n")
 end
 
--- A paragraph that heads a list or a command stays with it.
+-- A paragraph that heads a section or a list stays with what follows.
 function Blocks(blocks)
   local out = pandoc.Blocks({})
   for i, block in ipairs(blocks) do
     local after = blocks[i + 1] and blocks[i + 1].t
-    if block.t == "Para" and block.content[1] and block.content[1].t == "Strong"
-      and (after == "BulletList" or after == "BlockQuote") then
+    local before = blocks[i - 1] and blocks[i - 1].t
+    if block.t == "Para" and (before == "Header" or after == "BulletList"
+      and block.content[1].t == "Strong") then
       out:insert(pandoc.RawBlock("typst", "#block(sticky: true)["))
       out:insert(block)
       out:insert(pandoc.RawBlock("typst", "]"))
