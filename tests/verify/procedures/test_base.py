@@ -1,0 +1,82 @@
+"""Sampling asks for what is missing; overrides keep to a procedure's own parameters."""
+
+import pytest
+
+from bounds.statement import OutsideTheorem
+from tests.verify.toys import COIN
+from trials.engine import ensure
+from trials.executors import make_executor
+from trials.experiment import InvalidParameter
+from trials.store import RunStore
+from verify.procedures.base import PROFILES, Sampling, override_cells
+
+CELLS = ({"p": 0.1, "tag": 0}, {"p": 0.1, "tag": 1}, {"p": 0.2, "tag": 0})
+
+
+def anything(_cell):
+    return None
+
+
+def test_an_override_is_put_into_every_cell_and_equal_cells_merge():
+    merged = override_cells(CELLS, {"tag": 7}, "toy.claim", anything)
+    assert merged == ({"p": 0.1, "tag": 7}, {"p": 0.2, "tag": 7})
+    assert CELLS[0] == {"p": 0.1, "tag": 0}
+
+
+def test_an_unknown_parameter_lists_the_valid_ones():
+    with pytest.raises(
+        InvalidParameter, match=r"toy.claim has no parameter 'q'; its parameters: p, tag"
+    ):
+        override_cells(CELLS, {"q": 1}, "toy.claim", anything)
+
+
+def test_cells_that_leave_the_theorem_are_left_out_unless_all_do():
+    def below(limit):
+        def check(cell):
+            if cell["p"] + cell["tag"] / 10 > limit:
+                raise OutsideTheorem(f"p={cell['p']} too large")
+
+        return check
+
+    kept = override_cells(CELLS, {"tag": 0}, "toy.claim", below(0.15))
+    assert kept == ({"p": 0.1, "tag": 0},)
+    with pytest.raises(OutsideTheorem, match=r"p=0\.1 too large"):
+        override_cells(CELLS, {"tag": 5}, "toy.claim", below(0.15))
+
+
+def test_profiles_grow():
+    budgets = [(p.max_trials, p.searches) for p in PROFILES.values()]
+    assert budgets == sorted(budgets)
+    assert list(PROFILES) == ["quick", "standard", "full"]
+    assert all(PROFILES[name].name == name for name in PROFILES)
+
+
+def test_trials_are_drawn_in_whole_blocks_doubling_up_to_the_budget(tmp_path):
+    sampling = Sampling(experiment=COIN, max_trials=1000, first=200)
+    cell = {"p": 0.5}
+    counts = []
+    with (
+        RunStore.create(tmp_path / "run", root_seed=1, config={}) as store,
+        make_executor("serial", 1) as executor,
+    ):
+        assert sampling.observed(store, [cell]) == []
+        while demand := sampling.doubled(store, cell):
+            ensure(store, [demand], executor)
+            counts.append(sampling.n_trials(store, cell))
+        (observed,) = sampling.observed(store, [cell, {"p": 0.25}])
+        assert sampling.upto(store, cell, 10**9) is None
+    assert counts == [256, 512, 1024]  # 1000 trials need eight blocks of 128
+    assert observed.table.n_trials == 1024
+    assert observed.params == cell
+
+
+def test_checks_run_the_experiments_own_and_then_the_claims():
+    sampling = Sampling(experiment=COIN, max_trials=1)
+    with pytest.raises(InvalidParameter, match="p=2 must be"):
+        sampling.check([{"p": 2}], anything)
+
+    def refuse(_cell):
+        raise OutsideTheorem("outside")
+
+    with pytest.raises(OutsideTheorem):
+        sampling.check([{"p": 0.2}], refuse)

@@ -1,0 +1,120 @@
+"""The probability procedure from trials to verdict: calibration, power, budgets, witnesses."""
+
+from dataclasses import replace
+
+import pytest
+from scipy.stats import binomtest
+
+from bounds.statement import OutsideTheorem
+from tests.verify.toys import COIN, tried, verdicts
+from trials.engine import replay
+from trials.experiment import InvalidParameter
+from verify.evidence import Verdict
+from verify.procedures.base import Sampling
+from verify.procedures.probability import Probability
+
+LEVEL = 0.05
+DELTA = 0.1
+
+
+def claim(*probabilities, delta=DELTA, max_trials=1024, exact=None, lost=0.0):
+    return Probability(
+        name="toy.coin",
+        sampling=Sampling(experiment=COIN, max_trials=max_trials, first=128),
+        cells=tuple({"p": p, "tag": i, "lost": lost} for i, p in enumerate(probabilities)),
+        bad=lambda table, _params: table["bad"] > 0,
+        delta=lambda _params: delta,
+        event="the coin showing heads",
+        exact=exact,
+    )
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "n_seeds", [300, pytest.param(3000, marks=pytest.mark.slow)], ids=["quick", "slow"]
+)
+def test_failing_exactly_as_often_as_stated_is_refuted_at_most_at_the_level(tmp_path, n_seeds):
+    """One cell at equality, one below; a look after each of four doublings."""
+    found = verdicts(lambda: claim(DELTA, DELTA / 2), tmp_path, range(n_seeds), LEVEL)
+    refuted = found.count("REFUTED")
+    # the probability that a procedure exactly at its level fails this test is 1e-6
+    assert binomtest(refuted, n_seeds, LEVEL, alternative="greater").pvalue > 1e-6
+    # at equality, supporting is wrong no more often than the level allows either (same 1e-6)
+    supported = found.count("SUPPORTED")
+    assert binomtest(supported, n_seeds, LEVEL, alternative="greater").pvalue > 1e-6
+
+
+@pytest.mark.statistical
+def test_a_quarter_of_the_true_probability_is_refuted_and_twice_it_is_supported(tmp_path):
+    """Power 60/60 here; a power of 0.79 or less would fail with probability above 1 - 1e-6."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    planted = verdicts(lambda: claim(DELTA, delta=DELTA / 4), tmp_path / "a", range(60), LEVEL)
+    assert planted.count("REFUTED") == 60
+    true = verdicts(lambda: claim(DELTA, delta=DELTA * 2), tmp_path / "b", range(60), LEVEL)
+    assert true.count("SUPPORTED") == 60
+
+
+def test_one_bad_cell_refutes_and_its_witness_replays(tmp_path):
+    evidence, _ = tried(claim(0.01, 0.4, 0.02), tmp_path, seed=3)
+    assert evidence.verdict is Verdict.REFUTED
+    assert evidence.witness.params["p"] == 0.4
+    assert evidence.witness.bound == DELTA
+    row = replay(3, evidence.witness.trial, COIN.check(evidence.witness.params))
+    assert row.values[0] == 1.0
+    assert [c.params["p"] for c in evidence.cells] == [0.01, 0.4, 0.02]
+    assert all(c.lower <= c.observed <= c.upper for c in evidence.cells)
+
+
+def test_only_undecided_cells_are_sampled_further(tmp_path):
+    evidence, rounds = tried(claim(0.0, 0.0, DELTA * 0.97, max_trials=2048), tmp_path, seed=1)
+    assert rounds[0] == 3
+    assert rounds[-1] == 1
+    trials = [c.n_trials for c in evidence.cells]
+    assert trials[0] == trials[1] < trials[2] == 2048
+    assert evidence.verdict is Verdict.INCONCLUSIVE
+    assert evidence.n_trials == sum(trials)
+
+
+def test_failed_trials_count_as_bad(tmp_path):
+    """Never bad, but three in ten trials are lost: more than delta."""
+    evidence, _ = tried(claim(0.0, lost=0.3), tmp_path)
+    assert evidence.verdict is Verdict.REFUTED
+    assert evidence.n_failed > 0
+    assert evidence.witness.trial is not None
+    assert replay(0, evidence.witness.trial, COIN.check(evidence.witness.params)).status != "ok"
+
+
+def test_a_delta_below_what_the_budget_resolves_is_said(tmp_path):
+    evidence, _ = tried(claim(0.0, delta=1e-9, max_trials=256), tmp_path)
+    assert "resolution" in evidence.summary
+    assert evidence.verdict is Verdict.SUPPORTED
+    (cell,) = evidence.cells
+    assert cell.upper > 1e-9
+
+
+def test_an_exact_probability_is_confirmed_and_a_factor_of_three_is_found(tmp_path):
+    true, _ = tried(claim(0.2, delta=0.2, exact=0.5, max_trials=4096), tmp_path, seed=1)
+    assert true.verdict is Verdict.SUPPORTED
+    low, _ = tried(claim(0.2, delta=0.6, exact=0.5, max_trials=4096), tmp_path, seed=2)
+    assert low.verdict is Verdict.REFUTED
+
+
+def test_overrides_checks_and_description():
+    base = claim(0.1, 0.2)
+    assert base.override({"p": 0.3, "tag": 9}).cells == ({"p": 0.3, "tag": 9, "lost": 0.0},)
+    with pytest.raises(InvalidParameter, match="no parameter 'zzz'; its parameters: lost, p, tag"):
+        base.override({"zzz": 1})
+    with pytest.raises(InvalidParameter, match=r"p=1\.5"):
+        base.override({"p": 1.5})
+    with pytest.raises(InvalidParameter, match=r"p=1\.5"):
+        replace(base, cells=({"p": 1.5},)).check()
+
+    def refuse(cell):
+        raise OutsideTheorem(f"p={cell['p']} must be 1")
+
+    with pytest.raises(OutsideTheorem, match=r"p=0\.1 must be 1"):
+        replace(base, validate=refuse).check()
+    for part in ("the coin showing heads", "2 cells", "128", "1024", "test.coin"):
+        assert part in base.describe()
+    assert "margin" in claim(0.1, exact=0.5).describe()

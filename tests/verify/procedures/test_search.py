@@ -1,0 +1,106 @@
+"""A search finds what is there, takes rounding back, and keeps to its domain."""
+
+import math
+
+import mpmath
+import pytest
+
+from trials.experiment import InvalidParameter
+from verify.decisions.search import Choice, Interval, IntRange, LogInterval
+from verify.evidence import Verdict
+from verify.procedures.search import Search
+
+DOMAIN = {
+    "x": Interval(-1.0, 1.0),
+    "scale": LogInterval(1e-3, 1e3),
+    "n": IntRange(1, 100, log=True),
+    "form": Choice(("plain", "squared")),
+}
+
+
+def statement(threshold, **more):
+    """x <= threshold over [-1, 1]; the other parameters only come along."""
+    return Search(
+        name="toy.search",
+        violation=lambda point: point["x"] - threshold,
+        domain=DOMAIN,
+        budget=200,
+        sides=lambda point: (point["x"], threshold),
+        unit="excess of x",
+        **more,
+    )
+
+
+def test_a_true_statement_is_supported_with_its_margin():
+    evidence = statement(1.25).decide(None, 0.05)
+    assert evidence.verdict is Verdict.SUPPORTED
+    assert evidence.witness is None
+    assert "no counterexample" in evidence.summary
+    assert "-0.25" in evidence.tables[0].note
+    assert evidence.n_trials >= 100
+    assert evidence.level == 0.05
+
+
+def test_a_counterexample_is_shrunk_and_both_sides_are_reported():
+    evidence = statement(0.5).decide(None, 0.05)
+    assert evidence.verdict is Verdict.REFUTED
+    assert evidence.witness.observed > evidence.witness.bound == 0.5
+    assert evidence.witness.params["form"] == "plain"
+    assert evidence.witness.trial is None
+
+
+def test_rounding_is_not_mistaken_for_refutation():
+    """sqrt(x)^2 - x is rounding noise: positive in floating point, zero in mpmath."""
+
+    def noise(point):
+        return math.sqrt(point["x"]) ** 2 - point["x"]
+
+    search = Search(
+        name="toy.rounding",
+        violation=noise,
+        recheck=lambda p: mpmath.sqrt(mpmath.mpf(p["x"])) ** 2 - p["x"] - mpmath.mpf("1e-40"),
+        domain={"x": Interval(1.0, 2.0)},
+        budget=200,
+        sides=lambda p: (math.sqrt(p["x"]) ** 2, p["x"]),
+        unit="difference",
+    )
+    evidence = search.decide(None, 0.05)
+    assert evidence.verdict is Verdict.SUPPORTED
+    rows = dict(evidence.tables[0].rows)
+    assert rows["taken back as rounding"] > 0
+
+
+def test_an_override_fixes_a_parameter_and_decides_the_verdict():
+    assert statement(0.5).override({"x": 0.25}).decide(None, 0.05).verdict is Verdict.SUPPORTED
+    fixed = statement(0.5).override({"x": 0.75}).decide(None, 0.05)
+    assert fixed.witness.params["x"] == 0.75
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"y": 1}, "toy.search has no parameter 'y'; its parameters: form, n, scale, x"),
+        ({"x": 2.0}, r"x=2\.0 must be from -1 to 1"),
+        ({"x": math.nan}, "x=nan must be"),
+        ({"x": "large"}, "x='large' must be"),
+        ({"scale": 0}, r"scale=0 must be from 0\.001 to 1000"),
+        ({"n": 0}, "n=0 must be an integer from 1 to 100"),
+        ({"n": 1.5}, r"n=1\.5 must be an integer"),
+        ({"n": math.inf}, "n=inf must be an integer"),
+        ({"form": "cubed"}, "form='cubed' must be in {plain, squared}"),
+    ],
+)
+def test_overrides_outside_the_domain_are_refused_by_name(values, message):
+    with pytest.raises(InvalidParameter, match=message):
+        statement(0.5).override(values)
+
+
+def test_the_description_names_budget_ranges_and_constants():
+    text = statement(0.5, constants={"c_1": 2.0}).describe()
+    for part in ("200", "x from -1 to 1", "n from 1 to 100", "{plain, squared}", "$c_1=2$"):
+        assert part in text
+    assert statement(0.5).demands(None, 0.05) == []
+
+
+def test_the_same_search_gives_the_same_evidence():
+    assert statement(0.5).decide(None, 0.05) == statement(0.5).decide(None, 0.05)

@@ -1,0 +1,131 @@
+"""Experiments whose laws are known in closed form, for the tests of claims and procedures.
+
+Their design numbers start at 4_000_000_101, far from those of the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trials import mixture as mx
+from trials.engine import ensure
+from trials.executors import make_executor
+from trials.experiment import Experiment, Params, register
+from trials.store import RunStore
+from verify.evidence import Evidence
+
+
+def _check_coin(params: Params) -> dict[str, Any]:
+    return {
+        "p": mx.real("p", params.get("p", 0.1), 0.0, 1.0),
+        "lost": mx.real("lost", params.get("lost", 0.0), 0.0, 1.0),
+        "tag": mx.integer("tag", params.get("tag", 0), 0),
+    }
+
+
+def _coin(params: Params, rng: np.random.Generator, n_trials: int) -> Any:
+    values = (rng.random((n_trials, 1)) < params["p"]).astype(np.float64)
+    values[rng.random(n_trials) < params["lost"]] = np.nan  # such a trial is recorded as failed
+    return values
+
+
+#: One column, ``bad``: 1 with probability exactly ``p``; a share ``lost`` of the trials diverges.
+COIN = register(
+    Experiment(
+        name="test.coin",
+        design=4_000_000_101,
+        columns=("bad",),
+        simulate=_coin,
+        check=_check_coin,
+        block_size=128,
+    )
+)
+
+
+def _check_power(params: Params) -> dict[str, Any]:
+    full = {
+        name: mx.real(name, params.get(name, 1.0), 0.0, strict=True) for name in ("m", "d", "c1")
+    }
+    return full | {
+        "b": mx.real("b", params.get("b", 0.5), 0.0),
+        "lost": mx.real("lost", params.get("lost", 0.0), 0.0, 1.0),
+    }
+
+
+def _power(params: Params, rng: np.random.Generator, n_trials: int) -> Any:
+    size = np.sqrt(params["d"]) / params["m"] ** params["b"]
+    values = size * np.abs(1.0 + 0.1 * rng.standard_normal((n_trials, 1)))
+    values[rng.random(n_trials) < params["lost"]] = np.inf
+    return values
+
+
+#: One column, ``error``: ``d^(1/2) m^(-b)`` times a factor near one.
+POWER = register(
+    Experiment(
+        name="test.power",
+        design=4_000_000_102,
+        columns=("error",),
+        simulate=_power,
+        check=_check_power,
+        block_size=128,
+    )
+)
+
+N_STEPS = 12
+
+
+def _check_decay(params: Params) -> dict[str, Any]:
+    return {
+        "factor": mx.real("factor", params.get("factor", 0.5), 0.0, 1.0),
+        "floor": mx.real("floor", params.get("floor", 1e-4), 0.0),
+    }
+
+
+def _decay(params: Params, rng: np.random.Generator, n_trials: int) -> Any:
+    errors = np.empty((n_trials, N_STEPS + 1))
+    errors[:, 0] = 1.0
+    for t in range(N_STEPS):
+        jitter = 1.0 + 0.02 * rng.standard_normal(n_trials)
+        noise = params["floor"] * np.abs(rng.standard_normal(n_trials))
+        errors[:, t + 1] = params["factor"] * np.abs(jitter) * errors[:, t] + noise
+    return errors
+
+
+#: Errors that contract by ``factor`` a step down to a floor; the start is column ``err_0``.
+DECAY = register(
+    Experiment(
+        name="test.decay",
+        design=4_000_000_103,
+        columns=tuple(f"err_{t}" for t in range(N_STEPS + 1)),
+        simulate=_decay,
+        check=_check_decay,
+        block_size=128,
+    )
+)
+
+
+def tried(
+    procedure: Any, folder: Path, *, seed: int = 0, level: float = 0.05
+) -> tuple[Evidence, list[int]]:
+    """A procedure run to its verdict as a session does; also the number of demands of each round.
+
+    ``folder`` gets a store named after the seed.
+    """
+    rounds = []
+    with (
+        RunStore.create(folder / f"{seed}.sqlite", root_seed=seed, config={}) as store,
+        make_executor("serial", 1) as executor,
+    ):
+        while demands := procedure.demands(store, level):
+            rounds.append(len(demands))
+            ensure(store, demands, executor)
+        return procedure.decide(store, level), rounds
+
+
+def verdicts(build: Any, folder: Path, seeds: Sequence[int], level: float = 0.05) -> list[str]:
+    """The verdicts of a procedure over independent root seeds."""
+    return [str(tried(build(), folder, seed=seed, level=level)[0].verdict) for seed in seeds]
