@@ -297,11 +297,11 @@ def newton(
     stalled = 0
     inverse = np.empty((n_nodes, n_nodes))
     products = _STALE + 1
-    # Loose while smoothing, three digits a step where the answer is wanted to rounding.
-    forcing = 1e-3 if eps == 0.0 else 0.1
     out[1] = 0.0
     out[2] = 0.0
     while norm > tol and out[1] < max_steps and stalled < 3:
+        # Loose while smoothing or far away, tight where the answer is wanted to rounding.
+        forcing = 1e-3 if eps == 0.0 and norm < 0.03 * start else 0.1
         # The inverse costs as much as many products: an old one serves while it converges.
         if products > _STALE:
             _preconditioner(mass, first, lam, mu, inverse)
