@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import fnmatch
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -104,18 +106,22 @@ def _number(text: str) -> int | float | str:
 
 
 def select(catalogue: Mapping[str, Claim], texts: Sequence[str]) -> list[tuple[Selection, Claim]]:
-    """Claims named on the command line (all when none is); unknown names list the valid ones."""
+    """Claims named on the command line (all when none is); unknown names list the valid ones.
+
+    A name may hold ``*`` and ``?`` wild cards.
+    """
     if not texts:
         return [(Selection(claim=name, values={}), claim) for name, claim in catalogue.items()]
     chosen = []
     for text in texts:
         selection = parse_selection(text)
-        names = [selection.claim]
-        if selection.claim.endswith(".*"):
-            names = [n for n in catalogue if n.startswith(selection.claim[:-1])]
-        if not names or names[0] not in catalogue:
-            known = "\n  ".join(catalogue)
-            raise InvalidParameter(f"unknown claim {selection.claim!r}; known claims:\n  {known}")
+        names = fnmatch.filter(catalogue, selection.claim)
+        if not names:
+            close = difflib.get_close_matches(selection.claim, catalogue, n=3)
+            hint = f" (did you mean {' or '.join(close)}?)" if close else ""
+            raise InvalidParameter(
+                f"unknown claim {selection.claim!r}{hint}; known: {', '.join(catalogue)}"
+            )
         chosen += [
             (Selection(claim=name, values=selection.values), catalogue[name]) for name in names
         ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import wraps
@@ -24,12 +24,12 @@ from rich.table import Table as RichTable
 
 from bounds.statement import OutsideTheorem
 from trials.engine import Demand, replay
-from trials.executors import ExecutorError, make_executor
+from trials.executors import Executor, ExecutorError, make_executor
 from trials.experiment import InvalidParameter
 from trials.store import RunStore, StoreError
 from verify import session
 from verify.check import compare
-from verify.claim import select
+from verify.claim import Claim, select
 from verify.evidence import Verdict
 from verify.procedures.base import PROFILES
 from verify.registry import catalogue
@@ -117,9 +117,15 @@ def info(claim: str, profile: str) -> None:
       python -m verify info ifca.thm1-as-printed
     """
     RunConfig(profile=profile).check()
-    ((_, found),) = select(catalogue(), [claim])
+    for selection, found in select(catalogue(), [claim]):
+        procedure = found.build(PROFILES[profile])
+        if selection.values:
+            procedure = procedure.override(selection.values)
+        _show(found, profile, found.document(procedure))
+
+
+def _show(found: Claim, profile: str, document: Mapping[str, Any]) -> None:
     statement = found.statement
-    document = found.document(found.build(PROFILES[profile]))
     console.print(f"[bold]{statement.id}[/]  {statement.title}")
     console.print(f"{statement.paper}, {statement.source}\n", markup=False)
     lines = [
@@ -146,8 +152,7 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--executor",
             type=click.Choice(["serial", "threads", "processes"]),
-            default="threads",
-            show_default=True,
+            help="[default: threads]",
         ),
         click.option("--scheduler", metavar="ADDRESS", help="A dask.distributed scheduler to use."),
     ):
@@ -179,7 +184,7 @@ def run(
     config_file: Path | None,
     output: Path | None,
     jobs: int | None,
-    executor: str,
+    executor: str | None,
     scheduler: str | None,
 ) -> int:
     """Try claims (all of them by default) and store the verdicts.
@@ -200,14 +205,13 @@ def run(
     session.prepare(config)
     chosen = output or (Path(file["output"]) if "output" in file else None)
     directory = chosen or _default_directory(config)
-    with session.create(directory, config) as store:
-        return _execute(
-            store,
-            config,
-            jobs or file.get("jobs"),
-            file.get("executor", executor),
-            scheduler or file.get("scheduler"),
-        )
+    workers = _executor(
+        executor or file.get("executor"),
+        jobs or file.get("jobs"),
+        scheduler or file.get("scheduler"),
+    )
+    with workers, session.create(directory, config) as store:
+        return _execute(store, config, workers)
 
 
 @main.command()
@@ -221,7 +225,7 @@ def resume(
     run_directory: str,
     profile: str | None,
     jobs: int | None,
-    executor: str,
+    executor: str | None,
     scheduler: str | None,
 ) -> int:
     """Continue a run that was stopped, or extend it to a larger profile.
@@ -232,8 +236,8 @@ def resume(
       python -m verify resume runs/quick-0 --profile standard
     """
     store, config = session.open_run(find_run(run_directory))
-    with store:
-        return _execute(store, session.resumed(config, profile), jobs, executor, scheduler)
+    with store, _executor(executor, jobs, scheduler) as workers:
+        return _execute(store, session.resumed(config, profile), workers)
 
 
 @main.command()
@@ -357,18 +361,18 @@ def _read_config(path: Path) -> dict[str, Any]:
             raise InvalidParameter(
                 f"{path}: {key}={value!r} must be of type {_CONFIG_KEYS[key].__name__}"
             )
+    if not all(isinstance(claim, str) for claim in values.get("claims", ())):
+        raise InvalidParameter(f"{path}: claims={values['claims']!r} must be a list of strings")
     return values
 
 
-def _execute(
-    store: RunStore,
-    config: RunConfig,
-    jobs: int | None,
-    kind: str,
-    scheduler: str | None,
-) -> int:
-    executor = make_executor("distributed" if scheduler else kind, jobs, address=scheduler)
-    with executor, _display() as listener:
+def _executor(kind: str | None, jobs: int | None, scheduler: str | None) -> Executor:
+    """The workers that flags or configuration ask for; made before the run directory is."""
+    return make_executor("distributed" if scheduler else kind or "threads", jobs, address=scheduler)
+
+
+def _execute(store: RunStore, config: RunConfig, executor: Executor) -> int:
+    with _display() as listener:
         outcomes = session.execute(
             store,
             config,
