@@ -219,7 +219,7 @@ def _large() -> list[dict[str, Any]]:
 
 
 def run() -> list[dict[str, Any]]:
-    """All cells; about ten minutes, nearly all of it CVXPY's."""
+    """All cells; about nine minutes on one slow core, nearly all of it CVXPY's."""
     rows = []
     with threadpool_limits(1):
         for m, k in CELLS:

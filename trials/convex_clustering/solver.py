@@ -450,7 +450,7 @@ def _smoothed_gap(nodes: Nodes, v: FloatArray, lam: float, eps: float, smooth: F
     ``u = x - lam sum_l n_l z_kl`` and masses in the norm: no cancellation.
     """
     k = nodes.size
-    z = kernels_psi_sum(nodes, smooth, eps)
+    z = _psi_sum(nodes, smooth, eps)
     u = nodes.x - lam * z
     total = 0.5 * float((nodes.mass * ((v - u) ** 2).sum(axis=0)).sum())
     for i in range(k):
@@ -462,7 +462,7 @@ def _smoothed_gap(nodes: Nodes, v: FloatArray, lam: float, eps: float, smooth: F
     return total
 
 
-def kernels_psi_sum(nodes: Nodes, smooth: FloatArray, eps: float) -> FloatArray:
+def _psi_sum(nodes: Nodes, smooth: FloatArray, eps: float) -> FloatArray:
     """``sum_l n_l psi((u_k - u_l) / eps)`` for every node, (d, K)."""
     out = np.empty_like(smooth)
     for i in range(nodes.size):
