@@ -232,13 +232,13 @@ def escape_text(text: str, plain: Callable[[str], str] = _plain) -> Latex:
 
 _NUMERAL = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 _TOKEN = re.compile(
-    r"(?<![\w.$\\/:&-])(?:"
+    r"(?<![\w.$\\/:&)-])(?:"
     rf"(?P<name>[A-Za-z]\w*)=(?P<value>{_NUMERAL})(?![\w-])"
     rf"|(?P<ranged>[A-Za-z]\w*) from (?P<low>{_NUMERAL}) to (?P<high>{_NUMERAL})(?![\w.]*\d)"
     r"|(?P<chosen>[A-Za-z])(?= in \{)"
     r"|(?P<relation>[<>]=)"
     rf"|(?P<symbol>(?:{'|'.join(_GREEK)})(?:_\w{{1,5}})?|[A-Za-z]_\w{{1,3}})(?![\w-])"
-    r"|(?P<number>-?\d+(?:\.\d+)?e[-+]?\d+|-?\d+\.\d{5,}|\d{5,})(?![\w.:-]*\w)"
+    r"|(?P<number>-?\d+(?:\.\d+)?e[-+]?\d+|-?\d+\.\d{5,}|\d{5,}|-\d+(?:\.\d+)?)(?![\w.:-]*\w)"
     r")"
 )
 

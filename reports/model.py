@@ -528,7 +528,8 @@ def _verdict_table(paper: str, claims: Sequence[Document], names: Mapping[str, s
     gap = r"@{\hspace{6pt}}"
     several = len(levels) > 1
     shares = gap.join(
-        rf">{{{tables.RAGGED}}}p{{{share}\linewidth}}" for share in (0.43 if several else 0.5, 0.13)
+        rf">{{{tables.RAGGED}}}p{{{share}\linewidth}}"
+        for share in (0.42 if several else 0.485, 0.145)
     )
     numbers = "r" * (5 if several else 4)
     level = next(iter(levels), None)
@@ -607,7 +608,10 @@ def _environment(summary: Document, engine: str) -> Latex:
     ]
     if summary.get("wall_seconds") is not None:
         facts.append(("wall time", _duration(float(summary["wall_seconds"]))))
-    facts += sorted((summary.get("environment") or {}).items())
+    environment = sorted((summary.get("environment") or {}).items())
+    versions = [(k, v) for k, v in environment if re.fullmatch(r"\d+(\.\w+)+", str(v))]
+    facts.append(("versions", ", ".join(f"{k} {v}" for k, v in versions)))
+    facts += [fact for fact in environment if fact not in versions]
     if summary.get("content_digest"):
         facts.append(("digest of the stored blocks", summary["content_digest"]))
     facts.append(("report typeset by", engine))

@@ -16,6 +16,7 @@ import reports.assemble
 from reports.__main__ import main
 from reports.assemble import build, latest, write_report
 from reports.engines import ReportError, choose, latex_missing, typst_source
+from reports.tables import typeset
 from tests.reports.fakes import FakeRun, run
 
 missing = latex_missing()
@@ -99,6 +100,14 @@ def test_a_failed_build_leaves_no_old_pdf(tmp_path: Path) -> None:
 def test_raw_tex_without_a_translation_is_an_error() -> None:
     with pytest.raises(ReportError, match="vspace"):
         typst_source(r"\begin{document}a \vspace{3cm} b\end{document}", standalone=False)
+
+
+def test_embedded_tables_keep_rows_that_hold_formulas_only() -> None:
+    rows = [["$0$", f"${i}$"] for i in range(30)]
+    table = typeset(["$a$", "$b$"], rows, "rr", caption="c", label="t")
+    typst = typst_source(rf"\begin{{document}}{table}\end{{document}}", standalone=False)
+    assert all(f"[${i}$]" in typst for i in range(30))
+    assert typst.count("$a$") == 1  # the head that LaTeX repeats is not a row
 
 
 def test_an_unknown_engine_or_format_is_named(tmp_path: Path) -> None:

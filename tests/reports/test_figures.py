@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -124,3 +125,23 @@ def test_what_cannot_be_drawn_is_said() -> None:
 
 def test_an_empty_figure_is_drawn() -> None:
     assert render(figure(series=[], hlines=[], vlines=[])).startswith(b"%PDF-")
+
+
+def test_points_at_the_same_place_are_set_apart_on_a_linear_axis() -> None:
+    series = [{"label": f"{i}", "x": [1.0, 2.0, 3.0], "y": [1, 1, 1]} for i in range(3)]
+    axes = draw(figure(series=series, xscale="linear", hlines=[], vlines=[])).axes[0]
+    firsts = [float(line.get_xdata()[0]) for line in axes.get_lines()]
+    assert len(set(firsts)) == 3
+    assert max(abs(x - 1.0) for x in firsts) < 0.5  # nearer to its own place than to the next
+
+
+@pytest.mark.parametrize("top", [1.5, 6.0, 80.0, 1e4, 1e16])
+def test_logarithmic_ticks_are_few_and_do_not_overlap(top: float) -> None:
+    series = [{"label": "", "x": [1.0, top], "y": [2e-5, 2e-5 * top]}]
+    drawn = draw(figure(series=series, hlines=[], vlines=[]))
+    drawn.canvas.draw()
+    labels = [t for t in drawn.axes[0].get_xticklabels(which="both") if t.get_text()]
+    low, high = drawn.axes[0].get_xlim()
+    boxes = [t.get_window_extent() for t in labels if low <= t.get_position()[0] <= high]
+    assert 2 <= len(boxes) <= 9
+    assert all(a.x1 < b.x0 for a, b in pairwise(boxes))

@@ -20,12 +20,14 @@ from reports.latex import (
     display_source,
     escape_text,
     estimate,
+    exponentials,
     formula,
     interval,
     latex_field,
     math_source,
     number,
     parameter,
+    prose,
     value,
     visible_length,
 )
@@ -198,6 +200,48 @@ def test_values_of_any_kind_are_shown() -> None:
     assert value([0.5, 2]) == "($0.5$, $2$)"
     assert value("worst_case") == r"worst\_case"
     assert value(list(range(20))).endswith(r"\ldots{})")
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (0.4999999, "$0.5-10^{-7}$"),  # below one half, and shown so
+        (1.00001, "$1+10^{-5}$"),
+        (0.09999999999999998, "$0.1$"),  # binary rounding
+        (0.328125, "$0.3281$"),
+        (1e7, r"$10\,000\,000$"),
+        (64.0, "$64$"),
+        (10**9, "$10^{9}$"),
+        (1_234_567_890, r"$1\,234\,567\,890$"),
+    ],
+)
+def test_parameter_values_keep_what_distinguishes_them(item: float, expected: str) -> None:
+    assert value(item) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("at N=1, a=100.0, seed=0: 1.5", "at $N=1$, $a=100$, seed $=0$: 1.5"),
+        ("delta 1e-07 at rho", r"$\delta$ $10^{-7}$ at $\rho$"),
+        ("n from 1 to 1000000; phi_a from 0 to 3.142", None),
+        ("closest -0.693, c_2 >= 1", r"closest $-0.693$, $c_{2}$ $\ge$ 1"),
+        ("resolution 0.00199059 only", "resolution $0.001991$ only"),
+        ("$\\alpha=0.4999999$ stays", r"$\alpha=0.4999999$ stays"),
+        ("ifca.alpha-increases, 2026-11-21, (11)-(12), 3.11.7, v=a", None),
+    ],
+)
+def test_prose_sets_numbers_and_symbols(text: str, expected: str | None) -> None:
+    if text.startswith("n from"):
+        expected = r"$n$ from $1$ to $1\,000\,000$; $\phi_{a}$ from $0$ to $3.142$"
+    assert prose(text) == (text if expected is None else expected)
+
+
+def test_fractions_do_not_stay_in_exponents() -> None:
+    assert exponentials(r"2 e^{- n \frac{a}{b}} + e^{-x}") == (
+        r"2 \exp\left(- n \frac{a}{b}\right) + e^{-x}"
+    )
+    assert exponentials(r"\theta e^{\frac{1}{2}") == r"\theta e^{\frac{1}{2}"  # unbalanced: kept
 
 
 def test_visible_length_ignores_markup() -> None:

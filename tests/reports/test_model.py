@@ -117,3 +117,75 @@ def test_claims_whose_slugs_collide_keep_their_own_files() -> None:
         FakeRun({"claim": {"a[m=1]": claim("a"), "a(m=1)": claim("a")}}), engine="none"
     ).files
     assert len([name for name in files if name.endswith("-cells.csv")]) == 2
+
+
+def test_long_notes_become_letters_and_a_legend() -> None:
+    document = claim("p.a")
+    note = "held-out; the smallest probability that the trials resolve"
+    document["evidence"]["cells"] = [cell(0), cell(1, note=note), cell(2, note=note)]
+    table = report(run(p_a=document))["tables/p.a-cells.tex"]
+    assert table.count("smallest probability") == 1
+    assert table.count("$^{a}$") == 3  # two cells and the legend
+
+
+def test_rho_is_left_out_only_where_it_follows() -> None:
+    def table(rho: float) -> str:
+        document = claim("p.a")
+        document["evidence"]["cells"] = [
+            cell(i, params={"Delta": 1.0 + i, "sigma": 0.5, "rho": (1.0 + i) ** 2 * rho})
+            for i in range(3)
+        ]
+        for item in document["evidence"]["cells"]:
+            item["params"]["sigma"] = 0.5 + item["params"]["Delta"]
+            item["params"]["rho"] = rho * (item["params"]["Delta"] / item["params"]["sigma"]) ** 2
+        return report(run(p_a=document))["tables/p.a-cells.tex"]
+
+    assert r"\rho" not in table(1.0)
+    assert r"\rho" in table(2.0)
+
+
+def test_equal_ratios_are_ranked_by_what_the_limit_allows() -> None:
+    document = claim("p.a")
+    document["evidence"]["cells"] = [
+        cell(0, ratio=0.0, observed=0.0, upper=0.01, bound=1.0),
+        cell(1, ratio=0.0, observed=0.0, upper=0.01, bound=1e-6),
+    ]
+    table = report(run(p_a=document))["tables/p.a-cells.tex"]
+    assert table.index("$200$") < table.index("$100$")  # the first column is m
+
+
+def test_a_table_of_counts_reads_as_a_sentence() -> None:
+    document = claim("p.a")
+    document["evidence"]["tables"] = [
+        {
+            "title": "Search",
+            "columns": ["method", "evaluations"],
+            "rows": [["corners", 8], ["random", 12000]],
+            "note": "closest -0.5",
+        }
+    ]
+    collected = collect(run(p_a=document), engine="none")
+    runs = dict(collected.context["claims"][0]["runs"])
+    assert runs["Search"] == (r"Evaluations: corners $8$, random $12\,000$. Closest $-0.5$.")
+    assert "tables/p.a-1.csv" in collected.files
+
+
+def test_discrepancies_come_gravest_first() -> None:
+    severities = ("slip", "statement", "proof", "odd")
+    kinds = {"discrepancy": {s: {"where": s, "severity": s} for s in severities}}
+    groups = collect(FakeRun(kinds), engine="none").context["discrepancies"]
+    assert [items[0]["where"] for _, items in groups] == ["statement", "proof", "slip", "odd"]
+
+
+def test_the_level_is_a_column_only_when_claims_differ() -> None:
+    other = claim("p.b")
+    other["evidence"]["level"] = 0.01
+    assert "& level &" not in report(run(p_a=claim("p.a")))["verdict_tables"]
+    assert "& level &" in report(run(p_a=claim("p.a"), p_b=other))["verdict_tables"]
+
+
+def test_a_counterexample_stands_in_the_verdict_table() -> None:
+    document = refuted("p.a")
+    document["evidence"]["cells"] = []
+    table = report(run(p_a=document))["verdict_tables"]
+    assert "$0.25$ & $0.12$ & --" in table

@@ -1,0 +1,71 @@
+"""Every formula of the catalogue, and every formula in its prose, compiles by both engines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
+
+import pytest
+
+from bounds import ifca, ifca_neurips
+from bounds.statement import Statement, latex
+from reports.engines import Engine, latex_missing, typst_source
+from reports.formulas import check_formulas
+from reports.latex import MACROS, escape_text, paragraphs
+from verify.discrepancies import DISCREPANCIES, SYMBOLS
+
+missing = latex_missing()
+ENGINES = [
+    "embedded",
+    pytest.param("latex", marks=pytest.mark.skipif(bool(missing), reason=f"needs {missing}")),
+]
+STATEMENTS: tuple[Statement, ...] = (*ifca.STATEMENTS, *ifca_neurips.STATEMENTS)
+
+
+def prose() -> Iterator[str]:
+    """Every text of the catalogue that a report prints."""
+    for statement in STATEMENTS:
+        yield from (statement.title, statement.source, statement.reading)
+        yield from (a.name for a in statement.assumptions)
+        yield from (a.note for a in statement.assumptions)
+        yield from (c.meaning for c in statement.constants)
+    for discrepancy in DISCREPANCIES.values():
+        fields = asdict(discrepancy)
+        yield from (str(fields[key]) for key in ("where", "printed", "found", "corrected"))
+    for pair in SYMBOLS:
+        yield from pair
+
+
+def formulas() -> list[str]:
+    """Every formula of the catalogue once: of statements, and between dollars in the prose."""
+    found: list[str] = []
+    for statement in STATEMENTS:
+        found += [statement.latex(), statement.failure_latex(), statement.quantifiers]
+        found += [a.latex() for a in statement.assumptions]
+        found += [latex(c.symbol) for c in statement.constants]
+    for text in prose():
+        found += re.findall(r"\$([^$]+)\$", text)
+    return [source for source in dict.fromkeys(found) if source and "$" not in source]
+
+
+def test_the_catalogue_has_formulas_to_check() -> None:
+    assert len(STATEMENTS) >= 30
+    assert len(formulas()) > 150
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_formula_of_the_catalogue_compiles(engine: Engine) -> None:
+    assert check_formulas(formulas(), engine) == {}
+
+
+def test_dollars_in_the_catalogue_come_in_pairs_and_enclose_math() -> None:
+    broken = [text for text in prose() if "\\$" in escape_text(text) or text.count("$") % 2]
+    assert broken == []
+
+
+def test_the_prose_of_the_catalogue_has_a_faithful_translation() -> None:
+    texts = "\n\n".join(paragraphs(text) for text in prose() if text)
+    source = f"{MACROS}\n\\begin{{document}}\n{texts}\n\\end{{document}}"
+    typst = typst_source(source, standalone=False)
+    assert "U+" not in typst  # no character without a LaTeX spelling
