@@ -167,7 +167,7 @@ DISCREPANCIES: dict[str, Discrepancy] = {
 
 SYMBOLS: tuple[tuple[str, str], ...] = (
     ("$m$", "clients"),
-    ("$n'$", "fresh samples a client uses in one step"),
+    ("$n'$", "fresh samples a client uses in one step ($n$ in the cells)"),
     ("$d$", "dimension of a model"),
     ("$k$", "clusters"),
     ("$p_j,\\ p,\\ p_{\\max}$", "fraction of the clients in cluster $j$; smallest; largest"),

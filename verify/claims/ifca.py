@@ -555,7 +555,8 @@ def _explicit(
         cells=tuple(cells),
         bad=bad,
         delta=lambda params: statement.failure_probability({**symbols(params), **constants}),
-        event=f"{event}, with " + ", ".join(f"${k}={v:.4g}$" for k, v in constants.items()),
+        event=f"{event}, with " * bool(constants)
+        + (", ".join(f"${k}={v:.4g}$" for k, v in constants.items()) or event),
         validate=lambda params: statement.require(symbols(params)),
     )
 

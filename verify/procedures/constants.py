@@ -87,12 +87,13 @@ class Constants:
         """Cells, budget and what each of the three parts does."""
         chosen = f"${_tex(self.choice_name)}$ in " + ", ".join(f"{v:.4g}" for v in self.choices)
         fitted = ", ".join(f"${_tex(name)}$" for name in self.tighten)
+        drift = ", ".join(f"${name}$" if len(name) == 1 else name for name in self.drift)
         return (
-            f"Choice {chosen}. Feasibility at the generous corner of the box in all cells; "
+            f"Chosen: {chosen}. Feasibility at the generous corner of the box in all cells; "
             f"constants {fitted} fitted on {len(self.calibration)} calibration cells and frozen "
             f"with slack {self.slack:g}; fresh trials in {len(self.held_out)} held-out cells, each "
             "parameter alone and jointly at least 4 times outside the calibrated range; drift of "
-            f"the required constant in {', '.join(self.drift)} (HC3, margin {self.margin:g} per "
+            f"the required constant in {drift} (HC3, margin {self.margin:g} per "
             f"unit log). {self.sampling.max_trials} trials a cell of experiment "
             f"{self.sampling.experiment.name}."
         )
