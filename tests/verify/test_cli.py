@@ -1,0 +1,478 @@
+"""The command line: every command, every refusal in one line, and runs that survive a kill."""
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from trials.store import RunStore
+from verify import cli, session
+from verify.evidence import Verdict
+from verify.registry import catalogue
+from verify.session import Outcome
+
+ROOT = Path(__file__).resolve().parents[2]
+#: A search, a search that refutes as expected, and trials of a numpy experiment.
+CHEAP = ("ifca.eq3", "ifca.lemma1-init-as-printed", "ifca.k2-random-as-printed[d=10]")
+COIN = "ifca.k2-random-as-printed[d=10]"
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(cli.main, [str(a) for a in arguments])
+
+
+def refused(*arguments):
+    """The one line on standard error of a command that exits with 3 and prints nothing else."""
+    result = invoke(*arguments)
+    assert result.exit_code == cli.USAGE_ERROR, result.output
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("error: ")
+    return lines[0]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A finished run of the cheap claims, never written to by the tests."""
+    directory = tmp_path_factory.mktemp("runs") / "cheap"
+    result = invoke("run", *CHEAP, "--output", directory, "--executor", "serial", "--seed", 5)
+    assert result.exit_code == 0, result.output
+    return directory, result.stdout
+
+
+def store_of(directory):
+    return RunStore.open(directory / session.STORE_NAME, readonly=True)
+
+
+def evidence_of(directory):
+    with store_of(directory) as store:
+        return {name: d["evidence"] for name, d in store.documents("claim").items()}
+
+
+# -- the commands --------------------------------------------------------------------------------
+
+
+def test_list_shows_every_claim_with_its_expected_verdict():
+    result = invoke("list")
+    assert result.exit_code == 0
+    for claim in catalogue().values():
+        (line,) = (x for x in result.stdout.splitlines() if x.split()[:1] == [claim.id])
+        assert str(claim.expected) in line
+
+
+def test_info_shows_statement_assumptions_procedure_and_expectation():
+    result = invoke("info", "ifca.thm1-as-printed")
+    assert result.exit_code == 0
+    for part in (
+        *("ifca.thm1-as-printed", "Ghosh", "Theorem 1, (1)", "samples per client", r"\gtrsim"),
+        *("c_{2}", "step size", "procedure (quick)", "REFUTED", r"\frac{1}{m}"),
+    ):
+        assert part in result.stdout
+    assert "[m=" not in result.stdout
+    assert "65536" in invoke("info", "ifca.eq5", "--profile", "standard").stdout
+
+
+def test_info_of_an_instance_describes_its_own_cells():
+    text = invoke("info", "ifca.eq3[cluster=12]").stdout
+    assert "cluster in {12}" in text
+
+
+@pytest.mark.parametrize("name", [None, *sorted(cli.main.commands)])
+def test_help_says_what_and_shows_examples(name):
+    result = invoke(*filter(None, [name]), "--help")
+    assert result.exit_code == 0
+    if name != "list":
+        assert "Example" in result.stdout
+        assert "python -m verify" in result.stdout
+    for hidden in ("Traceback", "numpydoc"):
+        assert hidden not in result.stdout
+
+
+def test_a_verdict_line_has_trials_failures_observed_bound_ratio_and_verdict(finished):
+    directory, output = finished
+    (line,) = (x for x in output.splitlines() if x.startswith(COIN))
+    assert re.fullmatch(
+        re.escape(COIN) + r" +[\d,]+  failed \d+  observed [\d.e+-]+ ± [\d.e+-]+"
+        r"  bound [\d.e+-]+  ratio [\d.e+-]+  REFUTED",
+        line.rstrip(),
+    )
+    assert f"run directory: {directory}" in output
+    for name in CHEAP:
+        assert name in output.split("Verdicts")[1]  # the closing table
+
+
+def test_status_counts_verdicts_blocks_and_failures(finished):
+    directory, _ = finished
+    result = invoke("status", directory)
+    assert result.exit_code == 0
+    assert "profile quick  seed 5  3/3 claims decided" in result.stdout.replace("\n", "")
+    assert re.search(r"ifca\.random-start +2 cells +\d+ trials +0 failed", result.stdout)
+    assert re.search(r"ifca\.eq3 +SUPPORTED", result.stdout)
+
+
+def test_replay_repeats_the_witness_bit_for_bit(finished):
+    directory, _ = finished
+    trial = evidence_of(directory)[COIN]["witness"]["trial"]
+    result = invoke("replay", directory, trial)
+    assert result.exit_code == 0
+    assert "identical to the stored trial" in result.stdout
+    value = float(re.search(r"alpha +(?:np\.float64\()?(-?[\d.e+-]+)", result.stdout)[1])
+    assert value < -0.05  # the event: missing the ball by more than a twentieth
+
+
+def test_the_stored_replay_command_names_claim_profile_and_seed(finished):
+    directory, _ = finished
+    with store_of(directory) as store:
+        commands = store.document("claim", COIN)["replay"]
+    assert commands[0] == f"python -m verify run '{COIN}' --profile quick --seed 5"
+    assert "replay" in commands[1]
+
+
+def test_check_finds_no_difference_to_itself_and_names_changed_verdicts(finished, tmp_path):
+    directory, _ = finished
+    assert invoke("check", directory, "--against", directory).exit_code == 0
+    other = tmp_path / "other"
+    invoke("run", "ifca.eq3", "--output", other, "--executor", "serial", "--seed", 5)
+    with RunStore.open(other / session.STORE_NAME) as store:
+        document = store.document("claim", "ifca.eq3")
+        document["evidence"]["verdict"] = "REFUTED"
+        store.put_document("claim", "ifca.eq3", document)
+    result = invoke("check", other, "--against", directory)
+    assert result.exit_code == 1
+    assert "ifca.eq3: REFUTED, baseline SUPPORTED" in result.stdout
+    assert f"{COIN}: missing from the run" in result.stdout
+
+
+# -- exit codes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pairs", "code"),
+    [
+        ([("SUPPORTED", "SUPPORTED"), ("REFUTED", "REFUTED")], 0),
+        ([("SUPPORTED", "REFUTED")], 1),
+        ([("REFUTED", "SUPPORTED"), ("INCONCLUSIVE", "SUPPORTED")], 1),
+        ([("VACUOUS", "SUPPORTED")], 1),
+        ([("INCONCLUSIVE", "SUPPORTED"), ("SUPPORTED", "SUPPORTED")], 2),
+        ([], 0),
+    ],
+)
+def test_the_exit_code_says_expected_unexpected_or_inconclusive(pairs, code):
+    outcomes = [
+        Outcome(
+            selection="c", expected=Verdict(expected), document={"evidence": {"verdict": found}}
+        )
+        for found, expected in pairs
+    ]
+    assert cli._exit_code(outcomes) == code
+
+
+def test_an_unexpected_verdict_exits_with_one_and_says_what_was_expected(tmp_path):
+    """At closeness 0.4 the printed distance Delta/4 is an upper bound after all."""
+    claim = "ifca.lemma1-init-as-printed[alpha=0.4]"
+    result = invoke("run", claim, "--output", tmp_path / "run", "--executor", "serial")
+    assert result.exit_code == 1
+    assert "SUPPORTED  (expected REFUTED)" in result.stdout
+
+
+# -- refusals ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ("ifca.thm1[n=0]", "n=0 must be an integer >= 1"),
+        ("ifca.thm1[sigma=-1]", "sigma=-1 must be"),
+        ("ifca.thm1[sigma=nan]", "sigma=nan must be"),
+        ("ifca.thm1[m=nan]", "m=nan must be an integer"),
+        ("ifca.thm1[alpha=inf]", "alpha=inf must be"),
+        ("ifca.thm1[alpha=0]", "alpha=0 must be > 0"),
+        ("ifca.thm1[alpha=0.5]", "must be > 0.5 = alpha"),
+        ("ifca.thm1[k=3,m=2]", "m=2 must be an integer in [3,"),
+        ("ifca.thm1[n=1]", "n=1 must be >="),
+        ("ifca.thm1[m=many]", "m='many' must be an integer"),
+        ("ifca.thm1[q=1]", "no parameter 'q'; its parameters: Delta, alpha"),
+        ("ifca.thm1[m]", "must look like param=value"),
+        ("ifca.thm1[m=4", "must look like CLAIM"),
+        ("ifca.thm1-own-step[p_min=0]", "p_min=0 must be"),
+        ("ifca.eq5[p_min=nan]", "p_min=nan must be"),
+        ("ifca.eq7[d=0]", "d=0 must be an integer >= 1"),
+        ("ifca.cor1[n=0]", "n=0 must be"),
+        ("ifca.minimax[N=0]", "N=0 must be"),
+        ("ifca.lemma1[n=0]", "n=0 must be an integer from 1"),
+        ("ifca.lemma1[rho=-1]", "rho=-1 must be"),
+        ("ifca.eq3[cluster=nan]", "cluster=nan must be"),
+        ("ifca.nothing", "unknown claim 'ifca.nothing'"),
+    ],
+)
+def test_impossible_parameters_and_unknown_claims_leave_nothing_behind(claim, message, tmp_path):
+    line = refused("run", claim, "--output", tmp_path / "run")
+    assert message in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_names_list_the_valid_ones(tmp_path):
+    line = refused("run", "ifca.lemma1-lw", "--output", tmp_path / "run")
+    assert "did you mean ifca.lemma1-law" in line
+    assert all(name in line for name in catalogue())
+    assert "quick, standard, full" in refused("run", "--profile", "huge")
+    assert "quick, standard, full" in refused("info", "ifca.eq3", "--profile", "huge")
+    assert "unknown claim" in refused("info", "thm1")
+    assert "No such option" in refused("run", "--sed", "3")
+    assert "No such command" in refused("runn")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("claims = [", "not a TOML file"),
+        ("profil = 'quick'", "unknown key 'profil'; known: claims, profile, seed"),
+        ("seed = 'one'", "seed='one' must be of type int"),
+        ("seed = true", "seed=True must be of type int"),
+        ("seed = -1", "seed=-1 must be an integer >= 0"),
+        ("claims = 'ifca.eq3'", "must be of type list"),
+        ("claims = [3]", "must be a list of strings"),
+        ("claims = ['ifca.nothing']", "unknown claim"),
+        ("profile = 'huge'", "unknown profile 'huge'"),
+        ("executor = 'fast'", "executor='fast' must be one of"),
+        ("jobs = 0\nexecutor = 'serial'", "jobs=0 must be"),
+    ],
+)
+def test_a_bad_configuration_file_is_refused_by_name(text, message, tmp_path):
+    file = tmp_path / "batch.toml"
+    file.write_text(text)
+    assert message in refused("run", "--config", file, "--output", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_files_that_are_not_there_or_not_text_are_refused(tmp_path):
+    assert "No such file" in refused("run", "--config", tmp_path / "no.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    assert "not a TOML file" in refused("run", "--config", tmp_path / "binary.toml")
+    for command in (["status"], ["resume"], ["replay"], ["check"]):
+        extra = {"replay": ["x:0123456789abcdef:1"], "check": ["--against", tmp_path]}
+        arguments = [*command, tmp_path / "none", *extra.get(command[0], [])]
+        assert "no run here" in refused(*arguments)
+    (tmp_path / "file").write_text("")
+    assert "cannot make" in refused("run", "ifca.eq3", "--output", tmp_path / "file" / "run")
+
+
+def test_bad_values_of_flags_are_refused(tmp_path):
+    for flags in (["--seed", "-1"], ["--seed", "x"], ["--jobs", "0"], ["--executor", "fast"]):
+        refused("run", "ifca.eq3", "--output", tmp_path / "run", *flags)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_that_holds_a_run_is_refused_and_kept(finished):
+    directory, _ = finished
+    before = (directory / session.STORE_NAME).read_bytes()
+    line = refused("run", "ifca.eq3", "--output", directory)
+    assert "already holds a run" in line
+    assert "resume" in line
+    assert (directory / session.STORE_NAME).read_bytes() == before
+
+
+def test_a_bad_trial_is_refused(finished):
+    directory, _ = finished
+    assert "must read <experiment>" in refused("replay", directory, "nonsense")
+    assert "unknown experiment" in refused("replay", directory, "x.y:0123456789abcdef:1")
+    assert "holds no cell" in refused("replay", directory, "ifca.step:0123456789abcdef:1")
+
+
+@pytest.mark.parametrize("damage", ["truncated", "foreign", "flipped"])
+def test_a_damaged_store_is_refused(finished, tmp_path, damage):
+    directory, _ = finished
+    content = bytearray((directory / session.STORE_NAME).read_bytes())
+    if damage == "truncated":
+        content = content[: len(content) // 2]
+    elif damage == "foreign":
+        content = bytearray(b"not a database\n" * 100)
+    else:  # in a document: its checksum no longer fits
+        at = content.find(b"no counterexample in")
+        assert at > 0
+        content[at] ^= 1
+    broken = tmp_path / "run"
+    broken.mkdir()
+    (broken / session.STORE_NAME).write_bytes(bytes(content))
+    for arguments in (
+        ["status", broken],
+        ["resume", broken],
+        ["check", broken, "--against", directory],
+    ):
+        line = refused(*arguments)
+        assert session.STORE_NAME in line
+
+
+# -- configuration -------------------------------------------------------------------------------
+
+
+def test_flags_win_over_the_configuration_file(tmp_path):
+    file = tmp_path / "batch.toml"
+    file.write_text(
+        "claims = ['ifca.eq3']\nprofile = 'quick'\nseed = 11\njobs = 1\nexecutor = 'serial'\n"
+        f"output = '{tmp_path / 'from-file'}'\n"
+    )
+    assert invoke("run", "--config", file).exit_code == 0
+    with store_of(tmp_path / "from-file") as store:
+        assert store.root_seed == 11
+        assert store.document("run", "summary")["executor"] == "Executor"
+        assert list(store.documents("claim")) == ["ifca.eq3"]
+    flags = ["--seed", 12, "--executor", "threads", "--output", tmp_path / "from-flags"]
+    invoke("run", "ifca.lemma1-init-as-printed", "--config", file, *flags)
+    with store_of(tmp_path / "from-flags") as store:
+        assert store.root_seed == 12
+        assert store.document("run", "summary")["executor"] == "ThreadExecutor"
+        assert list(store.documents("claim")) == ["ifca.lemma1-init-as-printed"]
+
+
+def test_the_default_directory_is_found_as_latest(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "no run under runs/" in refused("status", "latest")
+    assert invoke("run", "ifca.lemma1-init-as-printed", "--executor", "serial").exit_code == 0
+    (directory,) = (tmp_path / "runs").iterdir()
+    assert directory.name.startswith("quick-0-")
+    assert "1/1 claims decided" in invoke("status", "latest").stdout
+    assert "1/1 claims decided" in invoke("status", directory.name).stdout
+
+
+# -- what a run is does not depend on how it was done ---------------------------------------------
+
+#: Thousands of cheap NumPy trials in two rounds: time enough to be killed in.
+LONG = ("ifca.minimax[sigma=1.0]", "ifca.eq3")
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "verify", *map(str, arguments)]
+
+
+def environment():
+    return os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+
+
+def digest_and_evidence(directory):
+    with store_of(directory) as store:
+        return store.content_digest(), evidence_of(directory)
+
+
+def n_blocks(path):
+    """Blocks stored so far, read beside the writing process; 0 while there is no table yet."""
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+            return connection.execute("SELECT COUNT(*) FROM block").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("runs") / "whole"
+    result = invoke("run", *LONG, "--seed", 3, "--executor", "serial", "--output", directory)
+    assert result.exit_code in (0, 2), result.output
+    return digest_and_evidence(directory)
+
+
+def test_a_killed_run_resumed_equals_an_uninterrupted_one(uninterrupted, tmp_path):
+    directory = tmp_path / "killed"
+    arguments = ("run", *LONG, "--seed", 3, "--jobs", 2, "--output", directory)
+    child = subprocess.Popen(
+        command(*arguments),
+        cwd=ROOT,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 60
+    while n_blocks(directory / session.STORE_NAME) < 4:
+        assert child.poll() is None, "the run ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    child.send_signal(signal.SIGKILL)
+    child.wait(10)
+    with store_of(directory) as store:
+        assert store.documents("claim") == {}
+        assert sum(s.n_blocks for s in store.status()) > 0
+        assert store.content_digest() != uninterrupted[0]
+    assert "pending" in invoke("status", directory).stdout
+    done = subprocess.run(
+        command("resume", directory, "--jobs", 1),
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode in (0, 2), done.stderr
+    assert digest_and_evidence(directory) == uninterrupted
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [["--executor", "threads", "--jobs", "3"], ["--executor", "processes", "--jobs", "2"]],
+    ids=["threads", "processes"],
+)
+def test_workers_do_not_change_a_run(uninterrupted, tmp_path, flags):
+    directory = tmp_path / "run"
+    invoke("run", *LONG, "--seed", 3, *flags, "--output", directory)
+    assert digest_and_evidence(directory) == uninterrupted
+
+
+def test_a_seed_changes_the_trials(uninterrupted, tmp_path):
+    directory = tmp_path / "run"
+    invoke("run", LONG[0], "--seed", 4, "--executor", "serial", "--output", directory)
+    assert digest_and_evidence(directory)[0] != uninterrupted[0]
+
+
+def test_resuming_a_finished_run_tries_nothing_again(finished):
+    directory, _ = finished
+    before = digest_and_evidence(directory)
+    assert invoke("resume", directory, "--executor", "serial").exit_code == 0
+    assert digest_and_evidence(directory) == before
+
+
+def test_an_extension_keeps_every_earlier_block(tmp_path):
+    claim = "ifca.k2-random-as-printed[d=2]"
+    directory = tmp_path / "run"
+    invoke("run", claim, "--output", directory, "--executor", "serial")
+
+    def blocks():
+        with sqlite3.connect(directory / session.STORE_NAME) as connection:
+            rows = connection.execute("SELECT cell, block, checksum FROM block").fetchall()
+        return {(cell, block): checksum for cell, block, checksum in rows}
+
+    before = blocks()
+    assert before
+    first = evidence_of(directory)[claim]
+    result = invoke("resume", directory, "--profile", "standard", "--executor", "serial")
+    assert result.exit_code in (0, 1, 2), result.output
+    after = blocks()
+    assert before.items() <= after.items()
+    second = evidence_of(directory)[claim]
+    assert second["n_trials"] >= first["n_trials"]
+    with store_of(directory) as store:
+        assert store.document("claim", claim)["profile"] == "standard"
+    assert "profile standard" in invoke("status", directory).stdout
+    assert "must not be smaller" in refused("resume", directory, "--profile", "quick")
+
+
+def test_documents_are_plain_json(finished):
+    directory, _ = finished
+    with store_of(directory) as store:
+        for kind in ("claim", "run", "discrepancy", "symbol"):
+            documents = store.documents(kind)
+            assert documents
+            json.dumps(documents, allow_nan=True)
+        summary = store.document("run", "summary")
+    assert summary["seed"] == 5
+    assert summary["content_digest"] == digest_and_evidence(directory)[0]
+    shares = [share for _, share in summary["allocation"]]
+    assert sum(shares) == pytest.approx(summary["familywise_level"])
