@@ -344,12 +344,16 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+# A caption that says what the bars are: quantiles of trials are not confidence limits.
+_SPREAD = re.compile(r"\b(bars?|bands?|shad\w+|percent|quantiles?|standard errors?|limits)\b")
+
+
 def _caption(figure: Document) -> Latex:
     """Title and caption, and what the marks mean where the caption does not say it."""
     title, caption = str(figure.get("title", "")), str(figure.get("caption", ""))
     parts = [_sentence(title), _sentence(caption)]
     limited = any(s.get("lower") or s.get("upper") for s in figure["series"])
-    if limited and not re.search(r"\b(bars?|bands?|shad\w+)\b", caption):
+    if limited and not _SPREAD.search(caption):
         parts.append("Bars and bands span the lower and upper confidence limits.")
     parts.append(figures.undrawn(figure))
     return prose(" ".join(part for part in parts if part))

@@ -15,7 +15,7 @@ from reports.latex import Latex, number, prose, visible_length
 
 LINE = 104.0  # average characters of \footnotesize on a line of the text width
 SHORT = 18
-DENSE = 1.09  # \\scriptsize sets this many times the characters of \\footnotesize on a line
+DENSE = 1.14  # \\scriptsize sets this many times the characters of \\footnotesize on a line
 DENSE_GAP = 1.6  # characters between the columns of a table in \\scriptsize
 # The skip lets first words hyphenate, and keeps pandoc from taking a group for an argument.
 RAGGED = r"\raggedright\arraybackslash\hskip0pt"
@@ -57,7 +57,7 @@ def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> 
 
 def _dense(spec: Sequence[str]) -> str:
     """Columns closer together than LaTeX sets them."""
-    return "@{}" + r"@{\hspace{4.5pt}}".join(spec) + "@{}"
+    return "@{}" + r"@{\hspace{3.9pt}}".join(spec) + "@{}"
 
 
 def _shares(wanted: Sequence[float], room: float) -> list[float]:

@@ -10,7 +10,7 @@ import pytest
 
 from reports import figures
 from reports.model import MAX_ROWS, Reader, collect, slug
-from tests.reports.fakes import FakeRun, cell, claim, refuted, run
+from tests.reports.fakes import FakeRun, cell, claim, figure, refuted, run
 
 
 @pytest.fixture(autouse=True)
@@ -189,3 +189,14 @@ def test_a_counterexample_stands_in_the_verdict_table() -> None:
     document["evidence"]["cells"] = []
     table = report(run(p_a=document))["verdict_tables"]
     assert "$0.25$ & $0.12$ & --" in table
+
+
+@pytest.mark.parametrize(
+    ("caption", "added"),
+    [("", True), ("Median and central 90 percent.", False), ("Three standard errors.", False)],
+)
+def test_spreads_are_not_called_confidence_limits(caption: str, added: bool) -> None:
+    document = claim("p.a")
+    document["evidence"]["figures"] = [figure(caption=caption)]
+    drawn = collect(run(p_a=document), engine="none").context["claims"][0]["figures"]
+    assert ("confidence limits" in drawn[0]["caption"]) is added
