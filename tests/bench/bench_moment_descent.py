@@ -1,10 +1,10 @@
 """Orthogonal iteration without Y against forming Y, and the paper-sized run, on one thread.
 
 Both sides take turns and the best repetition of each counts.  Two peers: NumPy forms Y and takes
-its SVD (converged by construction), or forms Y and iterates on it as printed.  Ours runs twice,
+its SVD (converged by construction), or forms Y and iterates on it as printed.  Ours runs Algorithm 3
 with the printed number of half steps, T1 = k log(N d) to the next even number, and with the early
-end at 0.1 % of the energy; the note says how much of the k leading singular values' energy, which
-the SVD knows, each found basis captures.
+end at 0.1 % of the energy; and `krylov_bases` with 8 blocks.  The note says how much of the k
+leading singular values' energy, which the SVD knows, each found basis captures.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from trials import moment_descent as md
 from trials.federated_data import FederatedModel
 from trials.mixture import simplex
 
-CASES = ((500, 8, 5000, 20), (500, 8, 50_000, 4), (2000, 4, 8000, 3))  # d, k, m, anchors
+CASES = ((500, 8, 5000, 8), (500, 8, 20_000, 2), (2000, 4, 8000, 2))  # d, k, m, anchors
 TOL = 1e-3
+N_BLOCKS = 8
 
 
 def best_seconds(repetitions: int, sides: dict[str, Callable[[], Any]]) -> dict[str, float]:
@@ -75,37 +76,45 @@ def bench_subspaces(d: int, k: int, m: int, n_anchors: int) -> list[dict[str, An
             bases.append(q)
         return bases
 
+    found: dict[str, Any] = {}
+    sides: dict[str, Callable[[], Any]] = {
+        "printed": ours,
+        "early": lambda: ours(tol=TOL),
+        "krylov": lambda: md.krylov_bases(
+            first=x1, second=x2, weights=w, start=q0, n_blocks=N_BLOCKS
+        ),
+        "alone": lambda: [ours(slice(i, i + 1)) for i in range(n_anchors)],
+        "svd": lambda: [np.linalg.svd(y) for y in formed()],
+        "iterated": iterated,
+    }
+    seconds = best_seconds(
+        2, {name: lambda name=name: found.update({name: sides[name]()}) for name in sides}
+    )
     matrices = formed()
-    exact = [np.linalg.svd(y) for y in matrices]
 
     def captured(result: Any) -> str:
         shares = [
             float(((y.T @ q) ** 2).sum() / (values[:k] ** 2).sum())
-            for y, q, (_, values, _) in zip(matrices, result.bases, exact, strict=True)
+            for y, q, (_, values, _) in zip(matrices, result.bases, found["svd"], strict=True)
         ]
         return f"{result.n_iterations.mean():.0f} half steps, energy {min(shares):.4f} or more"
 
-    seconds = best_seconds(2, {
-        "printed": ours,
-        "early": lambda: ours(tol=TOL),
-        "alone": lambda: [ours(slice(i, i + 1)) for i in range(n_anchors)],
-        "svd": lambda: [np.linalg.svd(y) for y in formed()],
-        "iterated": iterated,
-    })  # fmt: skip
     case = f"d={d} k={k} m={m} anchors={n_anchors}"
     flops = half_steps * 4 * m * d * k * n_anchors
     square = rng.standard_normal((1500, 1500))
     peak = 2 * 1500**3 / best_seconds(3, {"dgemm": lambda: square @ square})["dgemm"]
     gap = max(
         float(np.linalg.norm(q - p @ (p.T @ q), 2))
-        for p, q in zip(ours().bases, iterated(), strict=True)
+        for p, q in zip(found["printed"].bases, found["iterated"], strict=True)
     )
     name, unit = "orthogonal iteration", "s"
     return [
         row(f"{name} (early end) against forming Y and numpy svd", case, seconds["early"],
-            seconds["svd"], unit, captured(ours(tol=TOL))),
+            seconds["svd"], unit, captured(found["early"])),
+        row("block Krylov against forming Y and numpy svd", case, seconds["krylov"],
+            seconds["svd"], unit, captured(found["krylov"])),
         row(f"{name} (printed T1) against forming Y and numpy svd", case, seconds["printed"],
-            seconds["svd"], unit, captured(ours())),
+            seconds["svd"], unit, captured(found["printed"])),
         row(f"{name} (printed T1) against forming Y and iterating on it", case,
             seconds["printed"], seconds["iterated"], unit, f"sine of the bases' angle {gap:.0e}"),
         row(f"{name} (printed T1) together against anchor by anchor", case,
@@ -125,27 +134,30 @@ def bench_paper_size(
     sizes[n_clients:] = 2 * n_pairs * n_rounds
     sample = model.draw(sizes, rng)
     anchors = np.arange(n_clients, n_clients + n_anchors)
-    start = time.perf_counter()
-    found = md.run_moment_descent(
-        draw=md.fresh_batches(
-            sample.data, anchors, n_clients=n_clients // n_rounds, n_pairs=n_pairs,
-            n_rounds=n_rounds, rng=rng,
-        ),
-        k=k, alpha=1.0, beta=1.0, threshold=0.4, start=np.zeros(d), n_rounds=n_rounds,
-        subspace_iterations=144, power_iterations=40, rng=rng, tol=TOL,
-        targets=model.theta_star[sample.labels[anchors]],
-    )  # fmt: skip
-    seconds = time.perf_counter() - start
-    assert found.distances is not None
-    before, after = np.median(found.distances[[0, -1]], axis=1)
-    m = n_clients // n_rounds
-    case = f"d={d} k={k} M={n_clients} anchors={n_anchors} rounds={n_rounds} early end"
-    note = f"median |theta - theta*| {before:.2f} -> {after:.2f}: m={m} < d / p^2 = {d * k * k}"
-    return [row("Phase 1 at the paper's scale", case, seconds, None, "s", note)]
+    rows = []
+    for name, options in (("early end", {"tol": TOL}), ("Krylov", {"krylov_blocks": N_BLOCKS})):
+        start = time.perf_counter()
+        found = md.run_moment_descent(
+            draw=md.fresh_batches(
+                sample.data, anchors, n_clients=n_clients // n_rounds, n_pairs=n_pairs,
+                n_rounds=n_rounds, rng=np.random.default_rng(1),
+            ),
+            k=k, alpha=1.0, beta=1.0, threshold=0.4, start=np.zeros(d), n_rounds=n_rounds,
+            subspace_iterations=144, power_iterations=40, rng=rng,
+            targets=model.theta_star[sample.labels[anchors]], **options,
+        )  # fmt: skip
+        seconds = time.perf_counter() - start
+        assert found.distances is not None
+        before, after = np.median(found.distances[[0, -1]], axis=1)
+        m = n_clients // n_rounds
+        case = f"d={d} k={k} M={n_clients} anchors={n_anchors} rounds={n_rounds} {name}"
+        note = f"median |theta - theta*| {before:.2f} -> {after:.2f}: m={m} < d / p^2 = {d * k * k}"
+        rows.append(row("Phase 1 at the paper's scale", case, seconds, None, "s", note))
+    return rows
 
 
 def run() -> list[dict[str, Any]]:
-    """All rows; about four minutes, half of them the paper's scale."""
+    """All rows; about three minutes, half of them the paper's scale."""
     with threadpool_limits(1):
         rows = [line for case in CASES for line in bench_subspaces(*case)]
         return rows + bench_paper_size()

@@ -189,6 +189,49 @@ def test_energy_never_falls_and_the_tolerance_ends_early():
         np.testing.assert_allclose(alone.bases[0], early.bases[i], atol=1e-9)
 
 
+@settings(deadline=None, max_examples=25)
+@given(
+    d=st.integers(2, 20), k=st.integers(1, 3), n=st.integers(1, 40), blocks=st.integers(1, 6),
+    seed=st.integers(0, 2**32 - 1),
+)  # fmt: skip
+def test_krylov_subspaces_capture_what_algorithm_3_does(d, k, n, blocks, seed):
+    """Orthonormal, the stated energy, at least Algorithm 3's and at most the SVD's."""
+    k = min(k, d)
+    blocks = min(blocks, d // k)
+    a, b, w, rng = pairs(seed, n, d, 3)
+    arguments = {"first": a, "second": b, "weights": w, "start": md.random_basis(d, k, rng)}
+    found = md.krylov_bases(n_blocks=blocks, **arguments)
+    plain = md.orthogonal_iteration(n_iterations=2 * blocks - 2, **arguments)
+    for h in range(3):
+        y = a.T @ (w[h][:, None] * b) / n
+        q, best = found.bases[h], (np.linalg.svd(y)[1][:k] ** 2).sum()
+        np.testing.assert_allclose(q.T @ q, np.eye(k), atol=1e-12)
+        energy = ((y.T @ q) ** 2).sum()
+        assert energy == pytest.approx(found.energy[h], rel=1e-9, abs=1e-12 * best)
+        assert ((y.T @ plain.bases[h]) ** 2).sum() <= energy * (1 + 1e-9) + 1e-12 * best
+        assert energy <= best * (1 + 1e-9)
+        if blocks * k == d:
+            assert energy == pytest.approx(best, rel=1e-6)
+
+
+def test_krylov_converges_where_orthogonal_iteration_has_long_to_go():
+    a, b, w, rng = pairs(5, 400, 60, 2)
+    arguments = {"first": a, "second": b, "weights": w, "start": md.random_basis(60, 3, rng)}
+    best = np.array(
+        [(np.linalg.svd(a.T @ (row[:, None] * b) / 400)[1][:3] ** 2).sum() for row in w]
+    )
+    krylov = md.krylov_bases(n_blocks=10, **arguments).energy
+    plain = md.orthogonal_iteration(n_iterations=20, **arguments)
+    assert (best - krylov < 0.1 * (best - plain.energy)).all()
+
+
+def test_descent_on_krylov_subspaces_arrives_too():
+    _, _, options = problem(m=4000, ell=400, n_anchors=6)
+    found = run(options, krylov_blocks=2)
+    assert (found.status == AnchorStatus.STOPPED).all()
+    np.testing.assert_allclose(found.distances[-1], run(options).distances[-1], atol=0.05)
+
+
 def test_zero_matrix_keeps_an_orthonormal_basis():
     q = md.orthogonal_iteration(
         first=np.ones((4, 3)), second=np.ones((4, 3)), weights=np.zeros((1, 4)),
@@ -423,6 +466,8 @@ def test_bad_inputs_are_refused():
         lambda: iterate(start=2 * q0),
         lambda: iterate(start=np.eye(5)[:, :2]),
         lambda: md.random_basis(3, 4, rng),
+        lambda: md.krylov_bases(first=a, second=b, weights=w, start=q0, n_blocks=3),
+        lambda: run(options, krylov_blocks=-1),
         lambda: md.power_iteration(np.ones((1, 2, 3)), np.ones(3), 3),
         lambda: md.power_iteration(np.ones((1, 2, 2)), np.zeros(2), 3),
         lambda: run(options, alpha=0.0),
