@@ -1,0 +1,153 @@
+"""The house's rules, read from the sources: import arrows, packages, kernels, tracked text."""
+
+import ast
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from trials.experiment import experiments
+
+ROOT = Path(__file__).resolve().parents[1]
+HOUSE = ("bounds", "trials", "verify", "reports")
+ALLOWED = {
+    "bounds": set(),
+    "trials": set(),
+    "verify": {"bounds", "trials"},
+    "reports": {"trials"},
+}
+SOURCES = [path for name in HOUSE for path in sorted((ROOT / name).rglob("*.py"))]
+
+
+def imported(tree):
+    """Top-level names of every import, wherever it stands."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").split(".")[0] if not node.level else "."
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_follow_the_arrows(path):
+    package = path.relative_to(ROOT).parts[0]
+    names = set(imported(ast.parse(path.read_text())))
+    assert "." not in names, "imports are absolute"
+    assert "tests" not in names
+    siblings = names & set(HOUSE) - {package}
+    assert siblings <= ALLOWED[package]
+
+
+def test_a_wrong_arrow_would_be_seen():
+    source = "def late():\n    from verify.claim import Claim\n    import reports.model as r\n"
+    assert set(imported(ast.parse(source))) == {"verify", "reports"}
+
+
+def test_every_package_is_listed_and_every_listed_package_exists():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    listed = set(project["tool"]["setuptools"]["packages"])
+    folders = {
+        ".".join(path.parent.relative_to(ROOT).parts)
+        for path in SOURCES
+        if path.name == "__init__.py"
+    }
+    with_code = {".".join(path.parent.relative_to(ROOT).parts) for path in SOURCES}
+    assert listed == folders == with_code
+
+
+def njit_options(tree):
+    """(function, keyword arguments) of everything compiled in a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            for decorator in node.decorator_list:
+                call = decorator.func if isinstance(decorator, ast.Call) else decorator
+                name = call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "")
+                if name in ("njit", "jit", "vectorize", "guvectorize"):
+                    keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
+                    yield node, {k.arg: getattr(k.value, "value", None) for k in keywords}
+
+
+KERNELS = [
+    (path, function, options)
+    for path in SOURCES
+    for function, options in njit_options(ast.parse(path.read_text()))
+]
+
+
+def test_every_kernel_is_cached_and_releases_the_interpreter():
+    assert len(KERNELS) > 20
+    for path, function, options in KERNELS:
+        where = f"{path.relative_to(ROOT)}:{function.lineno} {function.name}"
+        assert options.get("cache") is True, where
+        assert options.get("nogil") is True, where
+        assert "parallel" not in options, where
+
+
+def test_kernels_do_not_raise_or_print():
+    for path, function, _ in KERNELS:
+        where = f"{path.relative_to(ROOT)}:{function.lineno} {function.name}"
+        for node in ast.walk(function):
+            assert not isinstance(node, ast.Raise), where
+            if isinstance(node, ast.Call):
+                assert getattr(node.func, "id", "") != "print", where
+
+
+def test_names_and_design_numbers_are_unique_and_small():
+    """Numbers from 4e9 up are those of the tests' own experiments."""
+    shipped = [e for e in experiments() if not e.name.startswith("test.")]
+    assert len({e.design for e in shipped}) == len({e.name for e in shipped}) == len(shipped)
+    assert all(0 < e.design < 4_000_000_000 for e in shipped)
+    in_sources = re.findall(
+        r"^ +design=(\d+),", "\n".join(p.read_text() for p in SOURCES), re.MULTILINE
+    )
+    assert len(in_sources) == len(set(in_sources))
+
+
+def tracked_texts():
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    for name in filter(None, listed.stdout.split("\0")):
+        path = ROOT / name
+        if path.is_file():
+            try:
+                yield name, path.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue
+
+
+#: A path of one machine, or the address of a package index.
+NOT_PORTABLE = re.compile(
+    r"(?<![\w.:/])/(?:home|Users|root|work|mnt|tmp/env)/\w"
+    r"|[a-z]:\\\\?users"
+    r"|(?:index-url|extra-index)[ =]"
+    r"|https?://(?:pypi\.|files\.pythonhosted|[^/\s]*(?:artifactory|nexus|devpi))",
+    re.IGNORECASE,
+)
+
+
+def test_tracked_files_name_no_machine_and_no_package_index():
+    found = [
+        f"{name}: {match[0]}"
+        for name, text in tracked_texts()
+        if name != "tests/test_architecture.py"
+        for match in NOT_PORTABLE.finditer(text)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "text", ["cd /home/me/x", "'/work/main'", "--index-url https://x", "https://pypi.org/simple"]
+)
+def test_such_text_would_be_seen(text):
+    assert NOT_PORTABLE.search(text)
+    assert not NOT_PORTABLE.search("docs/work/notes and https://example.org/home/page")
+
+
+def test_every_package_has_a_mirror_of_tests():
+    for name in ("bounds", "trials", "verify", "reports"):
+        assert any((ROOT / "tests" / name).rglob("test_*.py"))

@@ -1,0 +1,138 @@
+"""Upper bounds with unspecified constants, on an experiment that follows ``sqrt(d/m)``."""
+
+from dataclasses import replace
+
+import pytest
+import sympy as sp
+
+from bounds.statement import Assumption, Constant, OutsideTheorem, Statement, Term
+from tests.verify.toys import POWER, tried
+from trials.engine import replay
+from trials.experiment import InvalidParameter
+from verify.evidence import Verdict
+from verify.procedures.base import Sampling
+from verify.procedures.constants import Constants
+
+m, d, c_1, c_2 = sp.symbols("m d c_1 c_2")
+
+
+def bound(expr, high=100.0):
+    return Statement(
+        id="toy.bound",
+        title="toy",
+        paper="Nobody 1900",
+        source="Theorem 1",
+        kind="upper bound",
+        quantifiers="",
+        observed="x",
+        terms=(Term(name="floor", expr=c_2 * expr),),
+        failure=sp.Rational(1, 10),
+        constants=(
+            Constant(symbol=c_1, low=0.1, high=10.0, generous="choose", meaning="step size"),
+            Constant(symbol=c_2, low=0.0, high=high, generous="high", meaning="prefactor"),
+        ),
+        assumptions=(Assumption(name="size", left=m, right=sp.Integer(5)),),
+    )
+
+
+def cells(ms, ds):
+    return tuple({"m": float(x), "d": float(y), "b": 0.5, "lost": 0.0} for x in ms for y in ds)
+
+
+def claim(expr, high=100.0, max_trials=256):
+    return Constants(
+        statement=bound(expr, high),
+        sampling=Sampling(experiment=POWER, max_trials=max_trials, first=128),
+        calibration=cells((10, 20, 40), (2, 4, 8)),
+        # each alone at least 4-fold outside, then both
+        held_out=cells((160, 1280), (4,)) + cells((20,), (32, 256)) + cells((640,), (128,)),
+        values=lambda params: {"m": params["m"], "d": params["d"]},
+        regressors=lambda params: {"m": params["m"], "d": params["d"]},
+        statistic=lambda table, _params: table["error"],
+        covariates=lambda _table, _params: {},
+        drift={"m": "up", "d": "up"},
+        choices=(1.0,),
+        tighten=("c_2",),
+    )
+
+
+TRUE = sp.sqrt(d / m)
+
+
+def test_a_true_bound_is_supported_by_all_three_parts(tmp_path):
+    evidence, _ = tried(claim(TRUE), tmp_path)
+    assert evidence.verdict is Verdict.SUPPORTED
+    assert evidence.witness is None
+    assert len(evidence.cells) == 14
+    assert all(c.ratio < 1 for c in evidence.cells)
+    # the slack of two is between the frozen bound and what calibration asked for
+    assert max(c.ratio for c in evidence.cells) > 0.4
+    assert {f.name for f in evidence.figures} == {"quantiles", "required"}
+
+
+@pytest.mark.parametrize(
+    ("expr", "direction"),
+    [(d**0 * m ** sp.Rational(-1, 2), "d goes up"), (sp.sqrt(d) * m ** sp.Rational(-3, 4), "m")],
+    ids=["without sqrt(d)", "m to the power -3/4"],
+)
+def test_a_wrong_exponent_is_refuted_by_extrapolation_and_drift(expr, direction, tmp_path):
+    evidence, _ = tried(claim(expr), tmp_path)
+    assert evidence.verdict is Verdict.REFUTED
+    assert direction in evidence.summary
+
+
+def test_a_bound_below_the_truth_everywhere_in_its_box_is_infeasible(tmp_path):
+    """Refuted after the pilot, with a trial that violates the most generous constant."""
+    evidence, rounds = tried(claim(TRUE, high=0.25), tmp_path)
+    assert evidence.verdict is Verdict.REFUTED
+    assert len(rounds) == 1
+    assert evidence.n_trials == 14 * 128
+    witness = evidence.witness
+    assert witness.observed > witness.bound
+    row = replay(0, witness.trial, POWER.check(witness.params))
+    assert row.values[0] == witness.observed
+    limit = 0.25 * (witness.params["d"] / witness.params["m"]) ** 0.5
+    assert witness.bound == pytest.approx(limit)
+
+
+def test_lost_trials_count_against_the_bound(tmp_path):
+    lossy = claim(TRUE)
+    worse = tuple({**c, "lost": 0.4} for c in lossy.calibration)
+    evidence, _ = tried(replace(lossy, calibration=worse), tmp_path)
+    assert evidence.verdict is Verdict.REFUTED
+    assert evidence.n_failed > 0
+
+
+def test_cells_outside_the_theorem_are_refused():
+    base = claim(TRUE)
+    base.check()
+    with pytest.raises(OutsideTheorem, match="size: m=4 must be >= 5"):
+        replace(base, held_out=cells((4,), (2,))).check()
+    with pytest.raises(InvalidParameter, match="d=-2"):
+        replace(base, elsewhere=cells((10,), (-2,))).check()
+
+
+def test_an_instance_is_held_out_and_calibration_stays(tmp_path):
+    base = claim(TRUE)
+    instance = base.override({"m": 50_000.0, "d": 3.0})
+    assert instance.calibration == base.calibration
+    assert [(c["m"], c["d"]) for c in instance.held_out] == [(50_000.0, 3.0)]
+    with pytest.raises(InvalidParameter, match="no parameter 'q'"):
+        base.override({"q": 1.0})
+    with pytest.raises(OutsideTheorem):
+        base.override({"m": 1.0})
+    evidence, _ = tried(instance, tmp_path)
+    assert evidence.verdict is Verdict.SUPPORTED
+
+
+def test_the_description_says_what_is_fitted_and_where():
+    text = claim(TRUE).describe()
+    for part in (
+        "$c_{1}$ in 1",
+        "$c_{2}$",
+        "9 calibration",
+        "5 held-out",
+        "$m$, $d$",
+        "256 trials",
+    ):
+        assert part in text

@@ -1,0 +1,125 @@
+"""Exponents and factors whose true values are known are read, and false ones refuted."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bounds.statement import OutsideTheorem
+from tests.verify.toys import DECAY, N_STEPS, POWER, tried
+from trials.experiment import InvalidParameter
+from verify.evidence import Verdict
+from verify.procedures.base import Sampling
+from verify.procedures.rate import Contraction, Rate, StatedRate
+
+
+def power_law(stated_m, side="equals", b=0.5, lost=0.0):
+    """Mean error ``d^(1/2) m^(-b)`` over a grid, ``d`` a nuisance parameter."""
+    cells = [
+        {"m": float(m), "d": float(d), "b": b, "lost": lost, "c1": 1.0}
+        for m in (10, 100, 1000, 10_000)
+        for d in (1, 16, 256)
+    ]
+    return Rate(
+        name="toy.rate",
+        sampling=Sampling(experiment=POWER, max_trials=256),
+        cells=tuple(cells),
+        statistic=lambda table: table["error"],
+        regressors=lambda params: {"m": params["m"], "d": params["d"]},
+        stated={"m": StatedRate(exponent=stated_m, side=side, symbol="$m$")},
+        observable="the error",
+        bound=lambda params: 2 * math.sqrt(params["d"] / params["m"]),
+    )
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("stated", "side", "verdict"),
+    [
+        (-0.5, "equals", "SUPPORTED"),
+        (-0.25, "equals", "REFUTED"),
+        (-0.75, "equals", "REFUTED"),
+        (-0.75, "at most", "REFUTED"),  # falls more slowly than stated
+        (-0.25, "at most", "SUPPORTED"),
+        (-0.25, "at least", "REFUTED"),
+        (-0.75, "at least", "SUPPORTED"),
+    ],
+)
+def test_an_exponent_off_by_a_quarter_is_refuted(stated, side, verdict, tmp_path):
+    """256 trials a cell put the exponent's standard error below 0.003: margins of 15 of these."""
+    evidence, rounds = tried(power_law(stated, side), tmp_path)
+    assert str(evidence.verdict) == verdict
+    assert rounds == [12]
+    rows = {row[0]: row for row in evidence.tables[0].rows}
+    assert rows["m"][1] == pytest.approx(-0.5, abs=0.02)
+    assert rows["d"][1] == pytest.approx(0.5, abs=0.02)
+    assert rows["d"][-1] == "nuisance"
+    assert rows["m"][3] < rows["m"][1] < rows["m"][4]
+    assert all(c.ratio == pytest.approx(0.5, abs=0.05) for c in evidence.cells)
+
+
+def test_where_the_bound_is_loose_the_sharper_exponent_is_reported(tmp_path):
+    evidence, _ = tried(power_law(-0.25, "at most"), tmp_path)
+    assert "support exponent -0.5" in evidence.sharpness[0]
+
+
+def test_a_failed_trial_makes_the_claim_inconclusive(tmp_path):
+    evidence, _ = tried(power_law(-0.5, lost=0.01), tmp_path)
+    assert evidence.verdict is Verdict.INCONCLUSIVE
+    assert evidence.n_failed > 0
+
+
+def test_rates_override_check_and_describe():
+    rate = power_law(-0.5)
+    assert {c["d"] for c in rate.override({"d": 4.0}).cells} == {4.0}
+    assert len(rate.override({"d": 4.0}).cells) == 4
+    with pytest.raises(InvalidParameter, match="no parameter 'q'; its parameters: b, c1"):
+        rate.override({"q": 1.0})
+    with pytest.raises(InvalidParameter, match="d=-4 must be"):
+        rate.override({"d": -4})
+
+    def refuse(_cell):
+        raise OutsideTheorem("outside")
+
+    with pytest.raises(OutsideTheorem):
+        replace(rate, validate=refuse).check()
+    for part in ("12 cells", "256 trials", "-0.5", "the error", "test.power"):
+        assert part in rate.describe()
+
+
+def contraction(stated, factor=0.5, floor=1e-4):
+    return Contraction(
+        name="toy.contraction",
+        sampling=Sampling(experiment=DECAY, max_trials=256),
+        cells=({"factor": factor, "floor": floor}, {"factor": factor * 0.8, "floor": floor}),
+        errors=lambda table, _params: np.column_stack(
+            [table[f"err_{t}"] for t in range(N_STEPS + 1)]
+        ),
+        stated=stated,
+    )
+
+
+@pytest.mark.parametrize(("stated", "verdict"), [(0.55, "SUPPORTED"), (0.25, "REFUTED")])
+def test_a_factor_is_read_above_the_floor(stated, verdict, tmp_path):
+    evidence, _ = tried(contraction(stated), tmp_path)
+    assert str(evidence.verdict) == verdict
+    assert evidence.cells[0].observed == pytest.approx(0.5, rel=0.02)
+    assert evidence.cells[1].observed == pytest.approx(0.4, rel=0.02)
+    assert all(c.lower <= c.observed <= c.upper for c in evidence.cells)
+    assert evidence.figures[0].hlines[0][0] == stated
+
+
+def test_at_the_floor_no_factor_is_read(tmp_path):
+    """With a floor as large as the start nothing contracts: nothing to read, nothing claimed."""
+    evidence, _ = tried(contraction(0.5, floor=10.0), tmp_path)
+    assert evidence.verdict is Verdict.INCONCLUSIVE
+    assert "no factor" in evidence.summary
+
+
+def test_contractions_override_and_describe():
+    base = contraction(0.5)
+    assert len(base.override({"factor": 0.3}).cells) == 1
+    with pytest.raises(InvalidParameter, match="factor=2 must be"):
+        base.override({"factor": 2})
+    assert "stated at most 0.5" in base.describe()

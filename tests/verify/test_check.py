@@ -1,0 +1,82 @@
+"""Comparing runs: equal seeds must agree exactly, others within their limits."""
+
+import copy
+
+import pytest
+
+from trials.store import RunStore
+from verify.check import compare
+
+CELL = {
+    "params": {"m": 10},
+    "n_trials": 100,
+    "observed": 0.5,
+    "lower": 0.4,
+    "upper": 0.6,
+}
+
+
+def run_with(path, claims, seed=0):
+    store = RunStore.create(path, root_seed=seed, config={})
+    for name, (verdict, cells) in claims.items():
+        store.put_document("claim", name, {"evidence": {"verdict": verdict, "cells": cells}})
+    return store
+
+
+@pytest.fixture
+def compared(tmp_path):
+    def compared(new, old, seeds=(0, 0)):
+        paths = tmp_path / "new", tmp_path / "old"
+        for path in paths:
+            path.unlink(missing_ok=True)
+        with run_with(paths[0], new, seeds[0]) as one, run_with(paths[1], old, seeds[1]) as two:
+            return compare(one, two)
+
+    return compared
+
+
+def changed(**values):
+    return {**copy.deepcopy(CELL), **values}
+
+
+def test_a_run_does_not_differ_from_itself(compared):
+    run = {"a": ("SUPPORTED", [CELL]), "b": ("REFUTED", [])}
+    assert compared(run, run) == []
+
+
+def test_another_verdict_is_a_difference(compared):
+    lines = compared({"a": ("REFUTED", [CELL])}, {"a": ("SUPPORTED", [CELL])})
+    assert lines == ["a: REFUTED, baseline SUPPORTED"]
+
+
+def test_missing_and_new_claims_are_differences(compared):
+    lines = compared({"a": ("SUPPORTED", [])}, {"b": ("SUPPORTED", [])})
+    assert lines == ["b: missing from the run", "a: not in the baseline"]
+
+
+def test_with_equal_seeds_any_changed_value_is_a_difference(compared):
+    new, old = {"a": ("SUPPORTED", [changed(observed=0.5 + 1e-15)])}, {"a": ("SUPPORTED", [CELL])}
+    (line,) = compared(new, old)
+    assert "same streams" in line
+    assert '{"m": 10}' in line
+    assert compared(new, old, seeds=(0, 1)) == []  # another seed: only the limits count
+
+
+def test_with_other_seeds_or_budgets_disjoint_limits_are_a_difference(compared):
+    far = changed(observed=0.9, lower=0.8, upper=0.95, n_trials=200)
+    near = changed(observed=0.6, lower=0.55, upper=0.65, n_trials=200)
+    base = {"a": ("SUPPORTED", [CELL])}
+    for seeds in ((0, 0), (0, 1)):
+        (line,) = compared({"a": ("SUPPORTED", [far])}, base, seeds)
+        assert "do not overlap" in line
+        (line,) = compared(base, {"a": ("SUPPORTED", [far])}, seeds)
+        assert "do not overlap" in line
+        assert compared({"a": ("SUPPORTED", [near])}, base, seeds) == []
+
+
+def test_cells_without_limits_or_without_a_partner_are_not_compared(compared):
+    open_ended = changed(upper=None, n_trials=200)
+    base = {"a": ("SUPPORTED", [CELL])}
+    assert compared({"a": ("SUPPORTED", [open_ended])}, base, (0, 1)) == []
+    other = changed(params={"m": 11}, observed=0.9, lower=0.8, upper=0.95)
+    assert compared({"a": ("SUPPORTED", [other])}, base) == []

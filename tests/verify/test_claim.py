@@ -1,0 +1,92 @@
+"""Claims are built, selected by name and wild card, and written down as plain data."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trials.experiment import InvalidParameter
+from verify.claim import Selection, parse_selection, select
+from verify.procedures.base import PROFILES
+from verify.registry import catalogue
+
+
+@pytest.mark.parametrize(
+    ("text", "claim", "values"),
+    [
+        ("ifca.thm1", "ifca.thm1", {}),
+        ("ifca.thm1[]", "ifca.thm1", {}),
+        ("ifca.thm1[m=400,d=100]", "ifca.thm1", {"m": 400, "d": 100}),
+        (
+            " ifca.thm1[ m = 400 , init=adversarial ] ",
+            "ifca.thm1",
+            {"m": 400, "init": "adversarial"},
+        ),
+        ("a.b[x=1e-3,y=-2]", "a.b", {"x": 1e-3, "y": -2}),
+    ],
+)
+def test_a_selection_is_read(text, claim, values):
+    selection = parse_selection(text)
+    assert (selection.claim, dict(selection.values)) == (claim, values)
+    for name, value in values.items():
+        assert type(selection.values[name]) is type(value)
+
+
+@given(
+    st.dictionaries(
+        st.from_regex(r"[a-z_]{1,8}", fullmatch=True),
+        st.one_of(
+            st.integers(), st.floats(allow_nan=False), st.from_regex("x[a-z]{1,5}", fullmatch=True)
+        ),
+        max_size=4,
+    )
+)
+@settings(max_examples=50, deadline=None)
+def test_a_selection_reads_back_what_it_prints(values):
+    selection = Selection(claim="ifca.thm1", values=values)
+    assert parse_selection(str(selection)) == selection
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[m=1]", "ifca.thm1[m", "ifca.thm1[m]", "a[=3]", "a[m=]", "a]b", "a[m=[1]]"]
+)
+def test_what_is_not_a_selection_is_refused_by_name(text):
+    with pytest.raises(InvalidParameter, match="must look like"):
+        parse_selection(text)
+
+
+def test_no_name_selects_all_and_wild_cards_select_some():
+    everything = select(catalogue(), [])
+    assert [s.claim for s, _ in everything] == list(catalogue())
+    some = [s.claim for s, _ in select(catalogue(), ["ifca.eq1*"])]
+    assert some == [name for name in catalogue() if name.startswith("ifca.eq1")]
+    assert len(some) > 2
+    both = select(catalogue(), ["ifca.lemma1[n=3]", "ifca.eq3"])
+    assert [(s.claim, dict(s.values)) for s, _ in both] == [
+        ("ifca.lemma1", {"n": 3}),
+        ("ifca.eq3", {}),
+    ]
+
+
+@pytest.mark.parametrize("text", ["ifca.thm", "thm1", "sxy.*", "ifca.thm1 ifca.eq3"])
+def test_an_unknown_claim_lists_the_valid_ones_in_one_line(text):
+    with pytest.raises(InvalidParameter) as caught:
+        select(catalogue(), [text])
+    message = str(caught.value)
+    assert "\n" not in message
+    assert repr(text) in message
+    assert all(name in message for name in catalogue())
+
+
+def test_a_claims_document_is_complete_plain_data():
+    for claim in catalogue().values():
+        document = claim.document(claim.build(PROFILES["quick"]))
+        json.dumps(document)
+        assert document["id"] == claim.id
+        for key in ("title", "paper", "source", "kind", "quantifiers", "bound_latex", "procedure"):
+            assert document[key], (claim.id, key)
+        assert document["expected"] == str(claim.expected)
+        assert len(document["assumptions"]) == len(claim.statement.assumptions)
+        assert all(a["name"] and a["latex"] for a in document["assumptions"])
+        assert all(c["low"] < c["high"] for c in document["constants"])
