@@ -57,7 +57,10 @@ from trials.ifca import (
 from trials.normal_matrices import BoolArray, NormalMatrices
 
 HULL = 6
-"""Directions of a hull before it starts anew from the current model."""
+"""Directions of a hull at most; a new one then takes the place of the oldest."""
+
+HULL_BYTES = 2**30
+"""What the products of features and directions may hold; hulls have fewer directions beyond."""
 
 # Evaluating all clients for a few runs is bound by reading the data, as evaluating one is.
 _PRODUCTS = 0.25
@@ -81,8 +84,8 @@ def run_ifca_skipping(
     Notes
     -----
     Once labels are stable an iteration costs O(k d^2) flops a run, or O(N k d) as long as the
-    matrices do not pay.  Memory: 8 R k N `HULL` bytes for the hulls and at most
-    `trials.normal_matrices.MATRIX_BYTES` for the matrices.
+    matrices do not pay.  Memory: 8 R k N bytes for residuals, at most `HULL_BYTES` for the hulls
+    (or 8 R k N) and `trials.normal_matrices.MATRIX_BYTES` for the matrices.
     """
     starts, step_sizes = _checked_runs(
         starts, step_sizes, n_iterations, reference, divergence_bound
@@ -367,17 +370,18 @@ class Skipper:
         # squares, HULL^2 a form, two each time that a base moves.
         roundings = sizes + (d + 2) * np.sqrt(np.minimum(sizes, d)) + HULL**2 + 2 * n_iterations
         self.blurs = 4.0 * _ULP * roundings
+        width = max(1, min(HULL, d, HULL_BYTES // (8 * n_runs * k * n_rows)))
         self.base = np.zeros((n_runs, k, d))
-        self.basis = np.empty((n_runs, k, HULL, d))
+        self.basis = np.empty((n_runs, k, width, d))
         self.count = np.full((n_runs, k), -1, dtype=np.int64)
         self.oldest = np.zeros((n_runs, k), dtype=np.int64)
         self.base_sizes = np.zeros((n_runs, k))
-        self.coords = np.zeros((n_runs, k, HULL))
-        self.products = np.empty((n_runs * k, HULL, n_rows))
+        self.coords = np.zeros((n_runs, k, width))
+        self.products = np.empty((n_runs * k, width, n_rows))
         self.residuals = np.empty((n_runs * k, n_rows))
         self.zeroth = np.empty((n_runs, k, m))
-        self.first = np.empty((n_runs, k, m, HULL))
-        self.second = np.empty((n_runs, k, m, HULL, HULL))
+        self.first = np.empty((n_runs, k, m, width))
+        self.second = np.empty((n_runs, k, m, width, width))
         self.proved = np.zeros((n_runs, k, d))
         self.radius = np.zeros(n_runs)
         self.spent = np.zeros(n_runs)
@@ -474,8 +478,9 @@ class Skipper:
     ) -> None:
         """Let the hulls of the runs contain their current models."""
         n_runs, k, m = self.zeroth.shape
+        width = self.coords.shape[2]
         state = (self.products, self.residuals, self.zeroth.reshape(n_runs * k, m),
-                 self.first.reshape(n_runs * k, m, HULL))  # fmt: skip
+                 self.first.reshape(n_runs * k, m, width))  # fmt: skip
         directions, hulls, places, filled = [], [], [], []
         for pos in runs:
             run = going[pos]
@@ -491,13 +496,16 @@ class Skipper:
                     known = self.basis[run, j, :q]
                     direction = rests[row] / gaps[row]
                     direction = direction - (known @ direction) @ known  # once more, for rounding
-                    direction /= np.linalg.norm(direction)
-                    if q == HULL:
+                    length = float(np.linalg.norm(direction))
+                    if not length > 0.5:
+                        continue  # nothing but rounding: the hull is all of the space
+                    direction /= length
+                    if q == width:
                         q = self.oldest[run, j]
                         along = self.coords[run, j, q]
                         self.base[run, j] += along * self.basis[run, j, q]
                         self.base_sizes[run, j] += abs(along)  # rounding errors of a base add up
-                        self.oldest[run, j] = (q + 1) % HULL
+                        self.oldest[run, j] = (q + 1) % width
                         retire(run * k + j, q, along, self.data.offsets, *state)
                     self.basis[run, j, q] = direction
                     self.count[run, j] = max(q + 1, int(self.count[run, j]))
@@ -510,7 +518,7 @@ class Skipper:
             extend(
                 *self.arrays, self.groups, np.array(directions), np.array(hulls), np.array(places),
                 np.array(filled), self.predictions, *state,
-                self.second.reshape(n_runs * k, m, HULL, HULL),
+                self.second.reshape(n_runs * k, m, width, width),
             )  # fmt: skip
 
     def _descend(
@@ -550,7 +558,7 @@ class Skipper:
             add_listed_gradients(
                 *self.arrays, self.firsts, self.rows, self.signs, models, hulls, current,
                 self.products, self.residuals, self.count.reshape(-1),
-                self.coords.reshape(n_runs * k, HULL), self.gathered, self.predictions,
+                self.coords.reshape(n_runs * k, -1), self.gathered, self.predictions,
                 self.scaled, self.product, descent,
             )  # fmt: skip
             self.matrices.rent(self.members, self.rest, self.n_iterations - iteration - 1)

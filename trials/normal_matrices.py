@@ -9,12 +9,12 @@ The sum of the clients' gradients over a set S is a fixed affine map of the mode
    b_S = \sum_{i \in S} \frac{2}{n_i} X_i^T Y_i .
 
 Summing over the data costs 4 N_S d flops each time (N_S the rows of S), the map 2 d^2 once it is
-known, and finding it N_S d^2.  So a matrix is made when gradients of its set have cost about as
-much as the matrix does (the rule of the rented skis: never much more than twice the best plan), and
-it serves every run that has the same set, or nearly the same: the few clients by which sets differ
-are added and subtracted one by one, for the gradients and for a new matrix alike.  A union of
-disjoint sets, or a complement, needs no matrix of its own: any set is written as a signed sum of
-known ones and a remainder, so that few matrices serve many sets, each in one product.
+known, and finding it N_S d^2.  So a matrix is made when what it would have saved so far is about
+what it costs (the rule of the rented skis: never much more than twice the best plan).  It serves
+every run that has the same set, or nearly the same: the few clients by which sets differ are added
+and subtracted one by one, for the gradients and for a new matrix alike.  A union of disjoint sets,
+or a complement, needs no matrix of its own: any set is written as a signed sum of known ones and a
+remainder, so that few matrices serve many sets, each in one product.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class NormalMatrices:
         self.matrices: list[FloatArray] = []
         self.vectors: list[FloatArray] = []
         self.used: list[int] = []
-        self.spent: dict[bytes, float] = {}
+        self.price = 2.0 * d / (4.0 * _SLOWNESS)  # of a product, in rows summed over the data
+        self.rented = 0.0
         self.clock = 0
         self.version = 0
         self.n_built = 0
@@ -74,14 +75,13 @@ class NormalMatrices:
         terms : (s, q) signs of the cached matrices; rest : (s, m) what they lack, mostly in
         {-1, 0, 1}, such that ``members = terms @ masks + rest``.
         """
-        d, q = self.data.dimension, len(self.matrices)
+        q = len(self.matrices)
         rest = members.astype(np.int8)
         terms = np.zeros((len(members), q), dtype=np.int8)
         if not q:
             return terms, rest
         masks = self.masks.astype(np.int8)
         weighted = self.masks * self.sizes
-        price = 2.0 * d / (4.0 * _SLOWNESS)  # of a term, in rows summed over the data
         open_rows = np.arange(len(members))
         for _ in range(_MOST_TERMS):
             here = rest[open_rows]
@@ -89,7 +89,7 @@ class NormalMatrices:
             gains = np.stack([_gain(here) @ weighted.T, _gain(-here) @ weighted.T], axis=2)
             flat = gains.reshape(len(open_rows), -1)
             best = flat.argmax(axis=1)
-            pays = flat[np.arange(len(open_rows)), best] > price
+            pays = flat[np.arange(len(open_rows)), best] > self.price
             open_rows, best = open_rows[pays], best[pays]
             if not open_rows.size:
                 break
@@ -104,21 +104,25 @@ class NormalMatrices:
     def rent(self, members: BoolArray, rest: NDArray[np.int8], n_left: int) -> None:
         """Note one more gradient of each set, of which `n_left` are to come; make what pays.
 
-        `rest` is what was summed over the data, as `plan` returned it.
+        `rest` is what was summed over the data, as `plan` returned it.  The candidates are the sets
+        themselves; what one would have saved in this iteration, over all sets, is the rent.
         """
         d = self.data.dimension
         rows = np.abs(rest) @ self.sizes
-        due: dict[bytes, tuple[int, float]] = {}
-        for s in np.flatnonzero(rows):
-            key = np.packbits(members[s]).tobytes()
-            cost = 4.0 * d * rows[s] * _SLOWNESS
-            self.spent[key] = self.spent.get(key, 0.0) + cost
-            due[key] = (int(s), due.get(key, (0, 0.0))[1] + cost)
-        for key, (row, cost) in due.items():
-            build = rows[row] * d * d
-            if self.spent[key] >= build and n_left * cost >= build:
-                self.make(members[row])
-                del self.spent[key]
+        summed = np.flatnonzero(rows)
+        _, first = np.unique(np.packbits(members[summed], axis=1), axis=0, return_index=True)
+        candidates = summed[first]
+        weighted = members * self.sizes
+        apart = -2.0 * (members[summed] @ weighted[candidates].T)
+        apart += weighted[summed].sum(axis=1)[:, None] + weighted[candidates].sum(axis=1)
+        saved = np.maximum(rows[summed][:, None] - apart - self.price, 0.0).sum(axis=0)
+        saved *= 4.0 * d * _SLOWNESS
+        best = int(saved.argmax())
+        self.rented += saved[best]
+        cost = rows[candidates[best]] * d * d
+        if self.rented >= cost and n_left * saved[best] >= cost:
+            self.make(members[candidates[best]])
+            self.rented = 0.0
 
     def make(self, member: BoolArray) -> None:
         """Compute the matrix of one set from the known ones and from the rows that they lack."""

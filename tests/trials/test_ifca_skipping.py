@@ -107,6 +107,17 @@ def test_many_iterations_with_any_size_of_hull(hull, monkeypatch):
     assert_same_runs(arguments)
 
 
+def test_hulls_are_narrower_where_memory_is_short(monkeypatch):
+    monkeypatch.setattr(trials.ifca_skipping, "HULL_BYTES", 8 * 6 * 2 * 90 * 3)
+    rng = np.random.default_rng(5)
+    data, _ = draw_data(rng, [9] * 10, 2, 12)
+    starts = rng.standard_normal((6, 2, 12))
+    assert Skipper(data, starts, 5).products.shape == (12, 3, 90)
+    assert_same_runs(
+        {"data": data, "starts": starts, "step_sizes": np.full(6, 0.1), "n_iterations": 50}
+    )
+
+
 def test_work_is_skipped(monkeypatch):
     """Of 400 iterations of full passes fewer than a tenth are made, and matrices take over."""
     made = []
