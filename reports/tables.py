@@ -22,7 +22,7 @@ RAGGED = r"\raggedright\arraybackslash\hskip0pt"
 _WORD = 19.0  # a column that wants no more gets it: its words would not fit less
 _NARROW = 13.0
 _READABLE = 26.0  # characters below which a text column is not worth reading
-_GAP = 2.4
+_GAP = 2.8
 
 
 def _widths(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[float]:

@@ -52,9 +52,9 @@ function RawBlock(el) return raw(el, true) end
 
 -- Numbers, estimates and intervals, most of a report's formulas, without pandoc's writer.
 local function numeric(text)
-  local plain = text:gsub("\\times", "T"):gsub("\\pm", "P"):gsub("\\,", "S"):gsub("\\ ", " ")
-  if not plain:match("^[-%d.,%[%]() TPS^{}]+$") then return nil end
-  plain = plain:gsub("T", "times"):gsub("P", "plus.minus"):gsub("S", " thin ")
+  local plain = text:gsub("\\times", "\1"):gsub("\\pm", "\2"):gsub("\\,", "\3"):gsub("\\ ", " ")
+  if not plain:match("^[-%d.,%[%]() \1\2\3^{}]+$") then return nil end
+  plain = plain:gsub("\1", "times"):gsub("\2", "plus.minus"):gsub("\3", " thin ")
   return "$" .. plain:gsub("{", "("):gsub("}", ")") .. "$"
 end
 

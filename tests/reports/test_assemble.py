@@ -110,6 +110,22 @@ def test_embedded_tables_keep_rows_that_hold_formulas_only() -> None:
     assert typst.count("$a$") == 1  # the head that LaTeX repeats is not a row
 
 
+@pytest.mark.parametrize(
+    ("source", "typst"),
+    [
+        ("T", "$T$"),  # letters are never taken for the signs of a number
+        ("P(S)", "$P \\( S \\)$"),
+        (r"12\,000", "$12 thin 000$"),
+        (r"(1.2 \pm 0.3) \times 10^{-5}", "$(1.2 plus.minus 0.3) times 10^(-5)$"),
+        (r"[0,\ 0.5]", "$[0, 0.5]$"),
+        ("-0.5", "$-0.5$"),
+    ],
+)
+def test_numbers_and_letters_in_the_embedded_engine(source: str, typst: str) -> None:
+    written = typst_source(rf"\begin{{document}}${source}$\end{{document}}", standalone=False)
+    assert written.strip() == typst
+
+
 def test_an_unknown_engine_or_format_is_named(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match="engine='word'"):
         choose("word")
