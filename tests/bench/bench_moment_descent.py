@@ -1,10 +1,10 @@
 """Orthogonal iteration without Y against forming Y, and the paper-sized run, on one thread.
 
 Both sides take turns and the best repetition of each counts.  Two peers: NumPy forms Y and takes
-its SVD (converged by construction), or forms Y and iterates on it as printed.  Ours runs Algorithm 3
-with the printed number of half steps, T1 = k log(N d) to the next even number, and with the early
-end at 0.1 % of the energy; and `krylov_bases` with 8 blocks.  The note says how much of the k
-leading singular values' energy, which the SVD knows, each found basis captures.
+its SVD (converged by construction), or forms Y and iterates on it as printed.  Ours runs
+Algorithm 3 with the printed number of half steps, T1 = k log(N d) to the next even number, and
+with the early end at 0.1 % of the energy; and `krylov_bases` with 8 blocks.  The note says how
+much of the k leading singular values' energy, which the SVD knows, each found basis captures.
 """
 
 from __future__ import annotations
@@ -87,9 +87,11 @@ def bench_subspaces(d: int, k: int, m: int, n_anchors: int) -> list[dict[str, An
         "svd": lambda: [np.linalg.svd(y) for y in formed()],
         "iterated": iterated,
     }
-    seconds = best_seconds(
-        2, {name: lambda name=name: found.update({name: sides[name]()}) for name in sides}
-    )
+
+    def kept(name: str) -> Callable[[], None]:
+        return lambda: found.update({name: sides[name]()})
+
+    seconds = best_seconds(2, {name: kept(name) for name in sides})
     matrices = formed()
 
     def captured(result: Any) -> str:
@@ -157,7 +159,7 @@ def bench_paper_size(
 
 
 def run() -> list[dict[str, Any]]:
-    """All rows; about three minutes, half of them the paper's scale."""
+    """All rows; about five minutes, half of them the paper's scale."""
     with threadpool_limits(1):
         rows = [line for case in CASES for line in bench_subspaces(*case)]
         return rows + bench_paper_size()
