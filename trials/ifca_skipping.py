@@ -32,6 +32,9 @@ its losses.  The gradients are the same sums in another order.  So the runs agre
 runs of the plain kernel agree with each other when their number changes: to a few units in the last
 place per step while the steps contract, and no longer once an unstable run has amplified its
 rounding errors to the size of a margin.
+
+What is not skipped: the first iterations, in which most labels change, and runs whose step is
+unstable (their labels keep changing, so that most clients are evaluated in every iteration).
 """
 
 from __future__ import annotations
