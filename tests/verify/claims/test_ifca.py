@@ -1,0 +1,219 @@
+"""Every IFCA claim: its cells are possible, inside the theorem, and cover its domain."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bounds import ifca, ifca_neurips
+from bounds.statement import OutsideTheorem
+from trials.experiment import InvalidParameter
+from trials.ifca_experiments import LABELS, sizes_of
+from verify.claims import ifca as claims
+from verify.procedures.base import PROFILES
+from verify.procedures.constants import Constants
+from verify.procedures.probability import Probability
+from verify.procedures.rate import Contraction, Rate
+from verify.procedures.search import Search
+from verify.registry import catalogue
+
+QUICK = {name: claim.build(PROFILES["quick"]) for name, claim in catalogue().items()}
+NAMES = list(QUICK)
+
+
+def cells_of(procedure):
+    if isinstance(procedure, Search):
+        return ()
+    if isinstance(procedure, Constants):
+        return (*procedure.calibration, *procedure.held_out, *procedure.elsewhere)
+    return procedure.cells
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=list(PROFILES))
+def test_every_claim_builds_checks_and_describes_itself_under_every_profile(profile):
+    for name, claim in catalogue().items():
+        procedure = claim.build(profile)
+        procedure.check()
+        assert len(procedure.describe()) > 40, name
+        kind = (Search, Constants, Probability, Rate, Contraction)
+        assert isinstance(procedure, kind), name
+
+
+def test_cells_and_constants_do_not_depend_on_the_profile():
+    """A larger profile draws more trials of the same cells, so extension keeps what was drawn."""
+    for name, claim in catalogue().items():
+        full = claim.build(PROFILES["full"])
+        assert cells_of(full) == cells_of(QUICK[name]), name
+        if isinstance(full, Constants):
+            assert full.choices == QUICK[name].choices
+            assert full.drift == QUICK[name].drift
+
+
+def known(assumption, values):
+    """Whether a cell's own symbols decide the assumption (a step size comes from its rule)."""
+    symbols = assumption.left.free_symbols | assumption.right.free_symbols
+    return {s.name for s in symbols} <= set(values)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cells_of_a_theorem_meet_its_assumptions(name):
+    statement = catalogue()[name].statement
+    for cell in cells_of(QUICK[name]):
+        if statement.assumptions and {"m", "n", "alpha"} <= set(cell):
+            values = claims.values(cell)
+            own = [a for a in statement.assumptions if known(a, values)]
+            margins = {a.name: a.margin(values) for a in own}
+            for assumption in own:
+                needed = values.get(str(assumption.constant), 1.0)
+                assert margins[assumption.name] >= needed * (1 - 1e-12), (assumption.name, cell)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cells_are_distinct(name):
+    spelled = [repr(sorted(c.items())) for c in cells_of(QUICK[name])]
+    assert len(set(spelled)) == len(spelled)
+
+
+@pytest.mark.parametrize("name", ["ifca.thm1", "ifca.thm1-own-step"])
+def test_theorem_1_is_tried_over_its_whole_domain(name):
+    """Decades of every parameter that the statement names."""
+    values = [claims.values(c) for c in cells_of(QUICK[name])]
+
+    def reach(symbol):
+        found = [v[symbol] for v in values]
+        return min(found), max(found)
+
+    assert reach("m")[0] <= (10 if name == "ifca.thm1" else 500)
+    assert reach("m")[1] == 10**7
+    assert reach("d")[1] == 10_000
+    assert reach("k") == (2, 16)
+    assert reach("rho")[0] <= 1e-2
+    assert reach("rho")[1] >= 1e3 * (1 - 1e-9)
+    assert reach("alpha")[0] <= 0.02
+    assert reach("alpha")[1] >= 0.49
+    if name == "ifca.thm1-own-step":
+        assert min(v["p"] * v["k"] for v in values) <= 1 / 50 * (1 + 1e-9)
+    else:
+        assert max(v["p_max"] / v["p"] for v in values) > 1.8
+        assert all(v["p_max"] <= 2 * v["p"] for v in values)
+    starts = {c["init"] for c in cells_of(QUICK["ifca.thm1"])}
+    assert starts >= {"random", "adversarial", "orthogonal"}
+
+
+def test_values_are_those_of_whole_clients():
+    cell = claims.cell(m=10, n=100, d=3, k=3, rho=4.0, alpha=0.25)
+    values = claims.values(cell)
+    assert list(sizes_of(cell)) in ([3, 3, 4], [4, 3, 3], [3, 4, 3])
+    assert values["p"] == 0.3
+    assert values["p_max"] == 0.4
+    assert values["rho"] == pytest.approx(4.0)
+    assert values["Delta"] == 1.0
+    quiet = claims.values(claims.cell(m=10, n=100, d=3, k=2, rho=0.01, alpha=0.25))
+    assert quiet["Delta"] == pytest.approx(0.1)  # Delta and sigma are at most one
+    assert quiet["sigma"] == pytest.approx(1.0)
+
+
+def test_the_floor_of_a_cell_is_the_papers():
+    cell = claims.cell(m=400, n=100, d=16, k=2, rho=4.0, alpha=0.25)
+    assert claims.floor(cell) == pytest.approx(0.5 / 0.5 * math.sqrt(16 / (400 * 100)))
+
+
+def test_an_instance_keeps_to_the_named_values():
+    procedure = QUICK["ifca.thm1"].override({"m": 400, "d": 100})
+    procedure.check()
+    assert procedure.held_out
+    assert {(c["m"], c["d"]) for c in procedure.held_out} == {(400, 100)}
+    assert procedure.calibration == QUICK["ifca.thm1"].calibration
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if not isinstance(QUICK[n], Search)])
+def test_an_unknown_parameter_lists_the_valid_ones(name):
+    with pytest.raises(InvalidParameter, match=r"no parameter 'zzz'; its parameters: \w+"):
+        QUICK[name].override({"zzz": 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("ifca.thm1", {"n": 0}),
+        ("ifca.thm1", {"sigma": math.nan}),
+        ("ifca.cor1", {"alpha": 0.5}),
+        ("ifca.thm1-floor", {"d": 1}),
+        ("ifca.thm1-contraction", {"n": 1}),
+        ("ifca.k2-slightly-better", {"n": 10}),
+        ("ifca.thm1-as-printed", {"sigma": -1.0}),
+    ],
+)
+def test_impossible_instances_are_refused(name, values):
+    with pytest.raises((InvalidParameter, OutsideTheorem)):
+        QUICK[name].override(values)
+
+
+# -- the numbers that the claims compute themselves ------------------------------------------------
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("init", ["adversarial", "orthogonal"])
+@pytest.mark.parametrize(("n", "alpha", "rho"), [(1, 0.1, 4.0), (8, 0.05, 100.0)])
+def test_the_pairwise_probability_is_that_of_a_client_drawn_in_the_plane(init, n, alpha, rho):
+    """The rival at distance one; the own model displaced towards it, or at a right angle."""
+    rng = np.random.default_rng(4)
+    radius, trials = 0.5 - alpha, 40_000
+    own = np.array([radius, 0.0]) if init == "adversarial" else np.array([0.0, radius])
+    rival = np.array([1.0 - radius, 0.0])
+    x = rng.standard_normal((trials, n, 2))
+    noise = rng.standard_normal((trials, n)) / math.sqrt(rho)
+    losses = [np.sum((x @ u - noise) ** 2, axis=1) for u in (own, rival)]
+    cell = {"Delta": 1.0, "sigma": 1 / math.sqrt(rho), "alpha": alpha, "n": n, "init": init}
+    wrong = int(np.sum(losses[1] < losses[0]))
+    p = claims.pairwise_probability(cell)
+    assert stats.binomtest(wrong, trials, p).pvalue > 1e-6  # false alarm 1e-6 for each of four
+
+
+def test_the_pairwise_probability_is_the_one_that_the_experiment_records():
+    for cell in cells_of(QUICK["ifca.lemma1-law"]):
+        rows = LABELS.simulate(LABELS.check(cell), np.random.default_rng(0), 4)
+        np.testing.assert_allclose(rows[:, 2], claims.pairwise_probability(cell), rtol=1e-6)
+
+
+def test_the_number_of_steps_is_the_papers_rounded_up():
+    cell = claims.cell(m=1000, n=4000, d=64, k=2, rho=16, alpha=0.25)
+    epsilon = claims.accuracy(ifca.COROLLARY_1, cell, claims.ACCURACY)
+    floor = 2 * claims.floor(cell)
+    exponential = math.exp(-math.log(2) / 4 * (16 / 17) ** 2 * 4000)
+    assert epsilon == pytest.approx(floor + exponential)
+    steps = math.log(1.0 / (4 * epsilon))
+    assert claims.n_rounds(ifca.COROLLARY_1, cell, claims.ACCURACY) == math.ceil(2 + steps)
+    conference = claims.n_rounds(ifca_neurips.COROLLARY_1, cell, claims.CONFERENCE_ACCURACY)
+    assert conference == max(1, math.ceil(steps))
+
+
+def test_refuting_cells_carry_the_bounds_generous_slack():
+    """factor 1/2 and the last two terms of (1) with the largest c2, c3 and the smallest c4."""
+    for cell in cells_of(QUICK["ifca.thm1-as-printed"]):
+        v = claims.values(cell)
+        signal = (v["alpha"] * v["rho"] / (v["rho"] + 1)) ** 2 * v["n"]
+        floor = v["sigma"] / v["p"] * math.sqrt(v["d"] / (v["m"] * v["n"]))
+        assert cell["slack"] == pytest.approx(100 * floor + 100 * math.exp(-1e-3 * signal))
+        assert cell["slack"] < 0.25 * (0.5 - v["alpha"]) * v["Delta"], "the bound still binds"
+
+
+def test_scattered_cells_are_fixed_and_spread():
+    one = claims._scattered(16, claims._COLUMNS, (1e-3, 0.49))
+    assert one == claims._scattered(16, claims._COLUMNS, (1e-3, 0.49))
+    assert len(one) == 16
+    for symbol, decades in (("m", 3), ("rho", 2), ("d", 1)):
+        logs = [math.log10(claims.values(c)[symbol]) for c in one]
+        assert max(logs) - min(logs) > decades
+
+
+def test_rate_claims_vary_every_regressor_over_a_decade():
+    for name in ("ifca.thm1-floor", "ifca.near-optimal"):
+        procedure = QUICK[name]
+        rows = [procedure.regressors(c) for c in procedure.cells]
+        for symbol in procedure.stated:
+            found = sorted({r[symbol] for r in rows})
+            assert found[-1] / found[0] >= 10, (name, symbol)
+            assert all(a < b for a, b in pairwise(found))
