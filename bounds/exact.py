@@ -22,6 +22,9 @@ n, d, N = sp.symbols("n d N")
 sigma = sp.Symbol("sigma")
 r = sp.Symbol("r")
 
+#: Samples from which the pairwise law is evaluated by its saddlepoint formula.
+LARGE = 1_000_000
+
 #: Chernoff exponent of the pairwise law: ``P <= exp(-chernoff)`` for ``r = l_-/l_+ >= 1``.
 CHERNOFF_EXPONENT: sp.Expr = (n / 2) * sp.log((1 + r) ** 2 / (4 * r))
 
@@ -50,15 +53,33 @@ def pairwise_ratio(u_a_sq: float, u_ab: float, u_b_sq: float, sigma_sq: float) -
 def pairwise_log_probability(ratio: float, n_samples: int) -> float:
     """Log of ``P(F_{n,n} >= ratio)``: natural log of the pairwise misidentification probability.
 
-    Through the regularised incomplete beta function; where that underflows, by the tail's own
-    continued fraction (mpmath), so that exponents of any size are returned.
+    Through the regularised incomplete beta function; where that underflows, by its series (mpmath);
+    beyond `LARGE` samples by the saddlepoint formula of Lugannani and Rice, whose relative error is
+    of order 1/n.  So exponents of any size are returned.
     """
     if ratio == np.inf:
         return -np.inf
+    if n_samples > LARGE:
+        return _saddlepoint_log_probability(ratio, n_samples)
     value = float(special.betainc(n_samples / 2.0, n_samples / 2.0, 1.0 / (1.0 + ratio)))
     if value > 1e-290:
         return float(np.log(value))
     return float(mpmath.log(pairwise_probability_mp(ratio, n_samples)))
+
+
+def _saddlepoint_log_probability(ratio: float, n_samples: int) -> float:
+    r"""Lugannani and Rice: :math:`\bar\Phi(w)+\phi(w)(1/u-1/w)`.
+
+    The cumulant generating function :math:`-\frac n2\log(1-2s)(1+2rs)` has its saddlepoint at
+    :math:`(r-1)/4r`; there :math:`w^2=n\log((1+r)^2/4r)` and :math:`u=\sqrt n(r-1)/(r+1)`.
+    """
+    u = np.sqrt(n_samples) * (ratio - 1.0) / (ratio + 1.0)
+    w = np.copysign(np.sqrt(2.0 * chernoff_exponent(ratio, n_samples)), u)
+    tail = float(special.log_ndtr(-w))
+    if abs(w) < 1e-2:  # the correction is of order w/n
+        return tail
+    log_density = -0.5 * w**2 - 0.5 * np.log(2 * np.pi)
+    return tail + float(np.log1p(np.exp(log_density - tail) * (1.0 / u - 1.0 / w)))
 
 
 def pairwise_probability_mp(ratio: float | mpmath.mpf, n_samples: int, dps: int = 40) -> mpmath.mpf:
@@ -87,11 +108,62 @@ def chernoff_exponent(ratio: float, n_samples: int) -> float:
 
 
 def chi_square_log_tail(n_samples: float, deviation: float) -> float:
-    """Log of ``P(chi2_n/n - 1 >= deviation)`` (``<=`` when the deviation is negative)."""
-    point = n_samples * (1.0 + deviation)
+    """Log of ``P(chi2_n/n - 1 >= deviation)`` (``<=`` when the deviation is negative).
+
+    Where SciPy's probability underflows, by the incomplete gamma function's continued fraction
+    (upper tail) or series (lower tail), on the log scale.
+    """
+    a, x = n_samples / 2.0, n_samples * (1.0 + deviation) / 2.0
     if deviation >= 0:
-        return float(stats.chi2.logsf(point, n_samples))
-    return float(stats.chi2.logcdf(max(point, 0.0), n_samples))
+        value = float(special.gammaincc(a, x))
+        return float(np.log(value)) if value > 1e-290 else _log_gamma_upper(a, x)
+    if x <= 0.0:
+        return -np.inf
+    value = float(special.gammainc(a, x))
+    return float(np.log(value)) if value > 1e-290 else _log_gamma_lower(a, x)
+
+
+def _log_gamma_upper(a: float, x: float) -> float:
+    """Log of Q(a, x) for x > a, by Lentz's continued fraction."""
+    b = x + 1.0 - a
+    c, d = 1e300, 1.0 / b
+    fraction = d
+    for i in range(1, 100_000):
+        step = i * (a - i)
+        b += 2.0
+        d = 1.0 / (step * d + b)
+        c = b + step / c
+        fraction *= c * d
+        if abs(c * d - 1.0) < 1e-15:
+            break
+    return float(a * np.log(x) - x - special.gammaln(a) + np.log(fraction))
+
+
+def _log_gamma_lower(a: float, x: float) -> float:
+    """Log of P(a, x) for x < a, by its series."""
+    term = total = 1.0
+    i = 0
+    while term > 1e-17 * total:
+        i += 1
+        term *= x / (a + i)
+        total += term
+    return float(a * np.log(x) - x - special.gammaln(a + 1.0) + np.log(total))
+
+
+def binomial_log_cdf(count: int, n_trials: int, success: float) -> float:
+    """Log of ``P(Bin(n, q) <= count)`` for ``count`` below the mean, without underflow.
+
+    The log mass at ``count`` plus the log of the sum of ratios to it, which fall geometrically.
+    """
+    if success >= 1.0:
+        return 0.0 if count >= n_trials else -np.inf
+    term = total = 1.0
+    i = count
+    while i > 0 and term > 1e-17 * total:
+        term *= i / (n_trials - i + 1) * (1.0 - success) / success
+        total += term
+        i -= 1
+    return float(stats.binom.logpmf(count, n_trials, success) + np.log(total))
 
 
 def least_squares_mse(noise: float, dimension: int, n_samples: int) -> float:

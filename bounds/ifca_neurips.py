@@ -7,11 +7,13 @@ of steps, :math:`T=\log(\Delta/4\varepsilon)`.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sympy as sp
 
 from bounds import ifca
 from bounds.ifca import HALF, SIGNAL_FREE, T, alpha, balanced, m, one_step, regime
-from bounds.statement import Assumption, Statement
+from bounds.statement import Assumption, Statement, Term
 
 PAPER = "Ghosh, Chung, Yin & Ramchandran, NeurIPS 2020"
 
@@ -58,12 +60,29 @@ THEOREM_1 = _conference(
 ROUNDS = sp.log(ifca.Delta / (4 * ifca.varepsilon))
 _AFTER = r"\text{after}\ T=\log\frac{\Delta}{4\varepsilon}\ \text{steps}"
 
+#: The conference version names its constants c5, c6 and takes c4 over from Theorem 1.
+_ACCURACY = (
+    Term(name="floor", expr=ifca.c_5 * ifca.FLOOR),
+    Term(name="misidentification", expr=ifca.c_6 * sp.exp(-ifca.c_4 * SIGNAL_FREE)),
+)
+_CONSTANTS = (
+    ifca.STEP_CONSTANT,
+    *(
+        replace(constant, symbol=symbol)
+        for constant, symbol in zip(
+            ifca.COROLLARY_CONSTANTS[1:], (ifca.c_5, ifca.c_6, ifca.c_4), strict=True
+        )
+    ),
+)
+
 COROLLARY_1_AS_PRINTED = _conference(
     ifca.COROLLARY_1_AS_PRINTED,
     "cor1-as-printed",
     "Corollary 1 (conference): the whole run from Delta/4, clusters of any sizes",
     "Corollary 1",
-    quantifiers=r"\exists c_1,c_6,c_7,c_8>0\;\forall m,n',d,k,p_j,\Delta,\sigma\ " + _AFTER,
+    quantifiers=r"\exists c_1,c_4,c_5,c_6>0\;\forall m,n',d,k,p_j,\Delta,\sigma\ " + _AFTER,
+    terms=_ACCURACY,
+    constants=_CONSTANTS,
     failure=T / m,
     assumptions=(*QUARTER, *ASSUMPTION_2),
 )
@@ -73,7 +92,9 @@ COROLLARY_1 = _conference(
     "cor1",
     "Corollary 1 (conference): the whole run from Delta/4, clusters within a factor two",
     "Corollary 1, corrected",
-    quantifiers=r"\exists c_1,c_6,c_7,c_8>0\;\forall m,n',d,k,p_j,\Delta,\sigma\ " + _AFTER,
+    quantifiers=r"\exists c_1,c_4,c_5,c_6>0\;\forall m,n',d,k,p_j,\Delta,\sigma\ " + _AFTER,
+    terms=_ACCURACY,
+    constants=_CONSTANTS,
     failure=T / m,
     assumptions=(*QUARTER, balanced(2), *ASSUMPTION_2),
 )

@@ -229,6 +229,11 @@ LATEX_NAMES: dict[str, str] = {
     "err": r"\norm{\theta_j-\theta_j^*}",
     "Delta": r"\Delta",
     "alpha_0": r"\alpha_0",
+    "gram": r"\mathrm{gram}",
+    "noise": r"\mathrm{noise}",
+    "theta_max": r"\max_j\norm{\theta_j^*}",
+    "max_err": r"\max_j\norm{\theta_j-\theta_j^*}",
+    "strangers": r"|S_1\cap\overline{S_1^*}|",
 }
 
 

@@ -6,6 +6,9 @@ r"""Experiments that a claim's argument needs beside the algorithm itself.
 step size serves all clusters where these intervals do not meet.
 
 *Least squares on data* (design 109), the oracle that knows all identities.
+
+*Strangers only* (design 110): the part :math:`T_2` of the smallest cluster's step that clients of
+other clusters contribute, which a whole step hides whenever strangers are rare.
 """
 
 from __future__ import annotations
@@ -16,9 +19,10 @@ import numpy as np
 
 from trials import mixture as mx
 from trials.experiment import Experiment, FloatArray, InvalidParameter, Params, register
-from trials.ifca_experiments import STEP, draw_geometry, sizes_of
+from trials.ifca_experiments import STEP, draw_geometry, sizes_of, step_sizes_of
 from trials.laws.least_squares import squared_error_cdf
-from trials.laws.step import simulate_trajectories
+from trials.laws.step import MAX_CANDIDATES, gradient_step, simulate_trajectories
+from trials.laws.wishart import label_counts
 
 _NO_STEP_SIZE = 1e9
 
@@ -121,5 +125,58 @@ LEAST_SQUARES = register(
         simulate=_simulate_least_squares,
         check=_check_least_squares,
         block_size=128,
+    )
+)
+
+
+def _simulate_strangers(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    sizes = sizes_of(params)
+    gamma = step_sizes_of(params, sizes)
+    theta, theta_star, _ = draw_geometry(params, rng, n_trials)
+    k, width = theta.shape[1:]
+    counts = np.zeros((k, k), dtype=np.int64)
+    moved, outside = np.empty((k, width)), np.empty((k, k))
+    out = np.empty((n_trials, 2))
+    for trial in range(n_trials):
+        if not label_counts(
+            theta[trial],
+            theta_star[trial],
+            sizes,
+            params["sigma"],
+            params["n"],
+            MAX_CANDIDATES,
+            rng,
+            counts,
+        ):
+            raise InvalidParameter(f"m={params['m']}: too many misidentified clients to draw")
+        counts[:, 1:] = 0  # the smallest cluster is the first
+        counts[0, 0] = 0
+        gradient_step(
+            theta[trial],
+            theta_star[trial],
+            counts,
+            params["sigma"],
+            params["n"],
+            params["m"],
+            gamma,
+            params["d"] - width,
+            rng,
+            moved,
+            outside,
+        )
+        inside = moved[0] - theta[trial, 0]
+        out[trial] = counts[:, 0].sum(), np.sqrt(inside @ inside + outside[0] @ outside[0])
+    return out
+
+
+STRANGERS = register(
+    Experiment(
+        name="ifca.strangers",
+        design=110,
+        # clients of other clusters that the smallest cluster receives, and |T_2|, what they add to
+        # its step
+        columns=("n_strangers", "t2_norm"),
+        simulate=_simulate_strangers,
+        check=STEP.check,
     )
 )

@@ -15,7 +15,8 @@ Delta       float    separation
 sigma       float    noise level
 alpha       float    closeness of the start, 0 <= alpha <= 1/2
 centers     str      ``simplex``, ``random`` (equal norms), ``line``, ``bernoulli``
-init        str      ``random``, ``adversarial``, ``orthogonal`` (victim: the largest cluster)
+init        str      ``random``, ``adversarial``, ``orthogonal``, ``translation`` (the last two
+                     have a victim: the largest cluster)
 step_rule   str      step size ``c/p``, ``c/p_j`` (one for each cluster) or ``c/p_max``
 c1          float    its constant
 =========== ======== ===========================================================================

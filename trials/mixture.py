@@ -20,7 +20,7 @@ from trials.experiment import InvalidParameter
 FloatArray = NDArray[np.float64]
 Profile = Literal["equal", "one-small", "one-large", "geometric"]
 Centers = Literal["simplex", "random", "line", "bernoulli"]
-Init = Literal["random", "adversarial", "orthogonal"]
+Init = Literal["random", "adversarial", "orthogonal", "translation"]
 Start = Literal["bernoulli", "bernoulli-rescaled", "gaussian"]
 
 
@@ -326,7 +326,10 @@ def init_directions(
     ``random``: ``gaussian`` itself.  ``adversarial``: towards the nearest other centre.
     ``orthogonal``: the victim's model orthogonally to the span of the centres' differences (to the
     segment to its nearest other centre where that span fills the space), all others towards the
-    victim's centre.  For the victim's clients this is the worst direction at high rho: it makes
+    victim's centre.  ``translation``: as ``orthogonal``, but the victim's model straight away from
+    its nearest other centre; the exponent is then :math:`\tfrac n2\log(1+\alpha^2\rho)`, the
+    smallest of all directions up to rho of about ten (numerically).
+    For the victim's clients ``orthogonal`` is the worst direction at high rho: it makes
     :math:`u_1\perp u_2` as long and as short as the closeness allows, the case that the proof of
     Lemma 1 bounds, while the collinear ``adversarial`` start leaves the Chernoff exponent at
     :math:`\tfrac n2\log(1+\rho/4)` whatever alpha is.
@@ -347,10 +350,16 @@ def init_directions(
     if init == "adversarial":
         others = np.take_along_axis(theta_star, nearest_other(theta_star)[..., None], axis=-2)
         return np.asarray(others - theta_star)
-    if d < 2:
-        raise InvalidParameter(f"d={d} must be >= 2 for init='orthogonal'")
     own = theta_star[..., victim, :]
     towards = own[..., None, :] - theta_star
+    if init == "translation":
+        nearest = nearest_other(theta_star)[..., victim]
+        away = np.take_along_axis(towards, nearest[..., None, None], axis=-2)[..., 0, :]
+        directions = towards.copy()
+        directions[..., victim, :] = away
+        return directions
+    if d < 2:
+        raise InvalidParameter(f"d={d} must be >= 2 for init='orthogonal'")
     free = gaussian[..., victim, :]
     projected = free - np.einsum(
         "...dk,...kc,...c->...d", np.linalg.pinv(towards, rcond=1e-10), towards, free

@@ -32,8 +32,9 @@ DISCREPANCIES: dict[str, Discrepancy] = {
         found=(
             "The mean step multiplies the error of cluster $j$ by $|1-2c_1p_j/p|$. The smallest "
             "cluster needs $c_1\\ge1/4$, the largest $c_1p_{\\max}/p\\le3/4$; once "
-            "$p_{\\max}>3p$ no $c_1$ serves both, and for $c_1p_{\\max}\\ge p$ the largest cluster "
-            "diverges."
+            "$p_{\\max}>3p$ no $c_1$ serves both, and for $c_1p_{\\max}>p$ the largest cluster "
+            "diverges. Even a $c_1$ that knew $r=p_{\\max}/p$ could reach the factor "
+            "$(r-1)/(r+1)$ at best, at $c_1=1/(1+r)$."
         ),
         corrected=(
             "Require $p_{\\max}\\le2p$ (with $c_1=1/3$), or give cluster $j$ the step size "
@@ -53,9 +54,10 @@ DISCREPANCIES: dict[str, Discrepancy] = {
         where="TIT 2022, proof of Theorem 1, (2) and (5)",
         printed="$\\norm{T_1}\\le(1-\\frac{2\\gamma N}{mn'})\\norm{\\theta_1-\\theta_1^*}+\\dots$",
         found=(
-            "The absolute value is missing. The proof bounds $N$ from below only, and its own "
-            "choice $\\gamma=1/(2c_5p)$ with $c_5=1/4$ (what $N\\ge p_1mn'/4$ and (4) give) makes "
-            "the factor $|1-4p_j/p|\\ge3$: the proof's step size diverges even for equal clusters."
+            "The absolute value is missing. The proof bounds $N$ from below only, so every $c_5$ "
+            "that it can give is at most $1/2$ ($N\\ge p_1mn'/4$ alone gives $1/4$), and its "
+            "choice $\\gamma=1/(2c_5p)\\ge1/p$ makes $|1-2\\gamma p_j|\\ge1$: the proof's own step "
+            "size does not contract even for equal clusters."
         ),
         corrected="$|1-\\frac{2\\gamma N}{mn'}|$, and an upper bound on $N$ as well.",
         severity="proof",
@@ -81,34 +83,8 @@ DISCREPANCIES: dict[str, Discrepancy] = {
             "factor at most $1/e$."
         ),
         corrected="$\\log_2$, or a contraction factor of $1/e$ (with $c_1=1/3$ it is $1/3$).",
-        severity="proof",
+        severity="slip",
         evidence=("ifca.cor1-rounds-as-printed", "ifca.cor1-rounds", "ifca.cor1"),
-    ),
-    "ifca-low-signal": Discrepancy(
-        where="TIT 2022, Lemma 1 and Assumption 2",
-        printed="Exponent $n'(\\alpha\\rho/(\\rho+1))^2$, hence "
-        "$n'\\gtrsim(\\frac{\\rho+1}{\\alpha_0\\rho})^2\\log m$.",
-        found=(
-            "True but loose at low signal-to-noise ratio: the exact exponent is of order "
-            "$n'\\alpha^2\\rho/(\\rho+1)$, larger by a factor $(\\rho+1)/\\rho$. The two-threshold "
-            "argument of (13) gives the square away."
-        ),
-        corrected="$\\exp(-\\frac{\\log2}{2}n'\\alpha^2\\frac{\\rho}{\\rho+1})$; "
-        "$n'\\gtrsim\\frac{\\rho+1}{\\alpha_0^2\\rho}\\log m$ suffices.",
-        severity="slip",
-        evidence=("ifca.lemma1", "ifca.lemma1-sharp", "ifca.lemma1-law"),
-    ),
-    "ifca-adversary": Discrepancy(
-        where="TIT 2022, Assumption 1",
-        printed="The condition suggests that the worst start leans towards another optimum.",
-        found=(
-            "A start moved straight towards the other optimum has exponent "
-            "$(n'/2)\\log(1+\\rho/4)$ whatever $\\alpha$ is: the two residuals then differ only "
-            "along the segment. The worst starts lie across it."
-        ),
-        corrected="Test initialisations orthogonal to the segment as well.",
-        severity="slip",
-        evidence=("ifca.lemma1", "ifca.lemma1-law"),
     ),
     "ifca-quarter": Discrepancy(
         where="TIT 2022, proof of Lemma 1, before (15)",
@@ -123,13 +99,18 @@ DISCREPANCIES: dict[str, Discrepancy] = {
         where="TIT 2022, abstract and after Assumption 2",
         printed="For $k=2$ the initialisation need only be slightly better than random.",
         found=(
-            "Any $\\alpha_0>0$ suffices, but a random start is not at $\\alpha\\approx0$: in "
-            "dimension $d$ it is nearly orthogonal to both optima and misses the ball by a fixed "
-            "fraction of $\\Delta$. What sits at $\\alpha=0$ is the midpoint of the optima."
+            "True of a client's guess: any $\\alpha>0$ makes it better than one half. Not true of "
+            "a random starting point: a random vector of the optima's norm is nearly orthogonal to "
+            "both in high dimension and misses the ball of radius $\\Delta/2$ by a fixed fraction "
+            "of $\\Delta$. What sits at $\\alpha=0$ is the midpoint of the optima."
         ),
         corrected="Slightly better than the midpoint of the two optima.",
-        severity="statement",
-        evidence=("ifca.k2-random-as-printed", "ifca.k2-slightly-better"),
+        severity="slip",
+        evidence=(
+            "ifca.k2-random-as-printed",
+            "ifca.k2-slightly-better",
+            "ifca.better-than-guessing",
+        ),
     ),
     "ifca-poly": Discrepancy(
         where="TIT 2022, (12)",
@@ -151,6 +132,53 @@ DISCREPANCIES: dict[str, Discrepancy] = {
         printed="$n=2n'T=2n'\\log(\\Delta/4\\varepsilon)$.",
         found="The journal's $T$ is $2+\\log(\\Delta/4\\varepsilon)$; two steps are dropped.",
         corrected="$n=2n'(2+\\log(\\Delta/4\\varepsilon))$.",
+        severity="slip",
+        evidence=("ifca.minimax",),
+    ),
+    "ifca-slow-start": Discrepancy(
+        where="TIT 2022, after Theorem 1",
+        printed="With very small $\\alpha_0$ the convergence can be slow at the beginning.",
+        found=(
+            "Not under Assumption 2, whose $n'$ grows like $\\alpha_0^{-2}$: nobody is "
+            "misidentified, and the first step contracts like all others. What is slow is the "
+            "bound's third term."
+        ),
+        corrected="Slow at the beginning only with fewer samples than Assumption 2 asks for.",
+        severity="statement",
+        evidence=("ifca.slow-start-as-printed",),
+    ),
+    "ifca-third-term": Discrepancy(
+        where="TIT 2022 and NeurIPS 2020, Theorem 1, (1)",
+        printed="A third term $c_3\\exp(-c_4(\\frac{\\alpha\\rho}{\\rho+1})^2n')$.",
+        found=(
+            "Under Assumption 2 it is superfluous: by (12) the number of strangers, an integer, is "
+            "zero but with probability $1/\\mathrm{poly}(m)$, so $T_2=0$."
+        ),
+        corrected="(1) without its third term, under the same assumptions.",
+        severity="slip",
+        evidence=("ifca.eq12", "ifca.poly-m", "ifca.thm1", "ifca.eq8"),
+    ),
+    "ifca-definition-of-error": Discrepancy(
+        where="TIT 2022, proof of Lemma 1, first line",
+        printed="$\\mathcal{E}_i^{1,j}=\\{F_i(\\theta_j)\\le F_i(\\theta_1)\\}$ by definition.",
+        found="For $k>2$ the left side is contained in the right one; enough for the upper bound.",
+        corrected="$\\subseteq$.",
+        severity="slip",
+        evidence=("ifca.lemma1",),
+    ),
+    "ifca-indices": Discrepancy(
+        where="TIT 2022, (13), before (8), and the last display of the proof of Corollary 1",
+        printed='$u_j$ in the second term of (13); "for all $j\\in\\overline{S_1^*}$"; '
+        "$(\\frac12)^{T'}$.",
+        found="Wrong indices.",
+        corrected="$u_1$; $i\\in\\overline{S_1^*}$; $(\\frac12)^{T}$.",
+        severity="slip",
+    ),
+    "ifca-lower-bound": Discrepancy(
+        where="TIT 2022 and NeurIPS 2020, after Corollary 1",
+        printed="One cannot obtain an error rate better than $O(\\cdot)$.",
+        found="A lower bound is meant.",
+        corrected="$\\Omega(\\cdot)$.",
         severity="slip",
         evidence=("ifca.minimax",),
     ),

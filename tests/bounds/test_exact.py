@@ -175,3 +175,27 @@ def test_least_squares_on_drawn_data_has_the_stated_mean_and_quantiles():
     for level in (0.1, 0.5, 0.9):
         below = int(np.sum(squared <= exact.least_squares_error_quantile(level, sigma, d, n)))
         assert stats.binomtest(below, trials, level).pvalue > 1e-6  # false alarm 1e-6 each
+
+
+def test_saddlepoint_agrees_with_mpmath_where_both_apply() -> None:
+    for n_samples, ratio in ((200_000, 1.0), (200_000, 1.001), (200_000, 1.02), (50_000, 0.99)):
+        wanted = float(mpmath.log(exact.pairwise_probability_mp(ratio, n_samples)))
+        found = exact._saddlepoint_log_probability(ratio, n_samples)
+        assert found == pytest.approx(wanted, abs=20.0 / n_samples)
+
+
+def test_log_tails_beyond_underflow_agree_with_mpmath() -> None:
+    for n, deviation in ((1000, 2.0), (1e6, 0.1), (50, -0.9), (1e6, -0.2), (1000, -0.999)):
+        a = mpmath.mpf(n) / 2
+        x = a * (1 + mpmath.mpf(deviation))
+        ends = (x,) if deviation > 0 else (0, x)
+        wanted = float(mpmath.log(mpmath.gammainc(a, *ends, regularized=True)))
+        assert exact.chi_square_log_tail(n, deviation) == pytest.approx(wanted, rel=1e-12)
+    with mpmath.workdps(30):
+        wanted = mpmath.log(
+            mpmath.fsum(
+                mpmath.binomial(4000, i) * mpmath.mpf("0.9") ** i * mpmath.mpf("0.1") ** (4000 - i)
+                for i in range(1001)
+            )
+        )
+    assert exact.binomial_log_cdf(1000, 4000, 0.9) == pytest.approx(float(wanted), rel=1e-11)

@@ -8,24 +8,25 @@ Constants are exhibited before the search, from these arguments:
 
 * Lemma 1 (`LEMMA_1_RATE`, c1 = 1): see the reading of `bounds.ifca.LEMMA_1_SHARP`.
 * (16): Laurent & Massart's lower tail, exp(-n delta^2/4), gives 1/4.
-* (18): exp(-(n/2)(delta - log(1+delta))), and x - log(1+x) >= x^2/2 - x^3/3 at the smaller
+* (17): exp(-(n/2)(delta - log(1+delta))), and x - log(1+x) >= x^2/2 - x^3/3 at the smaller
   x = alpha rho/((1+2 alpha) rho + 1) <= 1/4, gives 5/24 > 1/5.
 * Lemma 2: P(chi2_N chi2_d > 16 N d) <= P(chi2_N > 4N) + P(chi2_d > 4d) and the Chernoff bound
   exp(-(q/2)(3 - log 4)) for q degrees of freedom, (3 - log 4)/2 > 0.8.
 * (3): Hoeffding, 1/8.
 * (10)-(12): Lemma 1's rate, halved by the factor m, halved again by Markov.
+* poly(m): at most m^2 pairs of a client and a rival, each m^(-c2 C_n (q+2)) with C_n = 1/c2.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import mpmath
 import numpy as np
 import sympy as sp
-from scipy import stats
 
 from bounds import exact, ifca
 from bounds.statement import Statement, evaluate
@@ -137,6 +138,7 @@ def _pairwise(
     constants: Mapping[str, float],
     profile: Profile,
     present: Callable[[SearchResult], Presentation],
+    least_alpha: float = 0.01,
 ) -> Search:
     bound = _log_bound(statement, constants)
     return Search(
@@ -144,7 +146,7 @@ def _pairwise(
         violation=lambda point: pair_log_probability(point) - bound(point),
         recheck=lambda point: _pair_log_probability_mp(point) - bound(point),
         sides=lambda point: (math.exp(pair_log_probability(point)), math.exp(bound(point))),
-        domain=PAIR_DOMAIN,
+        domain={**PAIR_DOMAIN, "alpha": Interval(least_alpha, 0.49)},
         budget=profile.searches,
         unit="log of the probability over the bound",
         constants=constants,
@@ -175,23 +177,25 @@ def _lemma_1_figures(_result: SearchResult) -> Presentation:
     alpha, rho = 0.1, 4.0
     n = [int(x) for x in np.unique(np.geomspace(1, 2000, 40).astype(int))]
     across = {"alpha": alpha, "rho": rho, "s_a": 1.0, "s_b": 1.0, "psi": 0.0, "t": 1.0}
-    worst = {**across, "phi_a": math.pi / 2, "phi_b": math.pi}
-    toward = {**across, "phi_a": 0.0, "phi_b": math.pi}
+    directions = {
+        "client's model across the segment": {**across, "phi_a": math.pi / 2, "phi_b": math.pi},
+        "both models towards each other": {**across, "phi_a": 0.0, "phi_b": math.pi},
+        "both models moved alike": {**across, "phi_a": math.pi, "phi_b": math.pi},
+    }
     law = {
         name: [math.exp(pair_log_probability({**point, "n": size})) for size in n]
-        for name, point in (("across", worst), ("toward", toward))
+        for name, point in directions.items()
     }
-    u_a, u_b = pair_vectors(worst)
+    u_a, u_b = pair_vectors(directions["both models moved alike"])
     ratio = exact.pairwise_ratio(float(u_a @ u_a), float(u_a @ u_b), float(u_b @ u_b), 1 / rho)
     constants = {"c_1": 1.0, "c_2": LEMMA_1_RATE}
     bound = _log_bound(ifca.LEMMA_1, constants)
     sharp = _log_bound(ifca.LEMMA_1_SHARP, {})
     at = [{"alpha": alpha, "rho": rho, "n": size} for size in n]
     curves = [
-        Series(label="exact law, start across the segment", x=n, y=law["across"], style="line"),
-        Series(label="exact law, start towards the rival", x=n, y=law["toward"], style="line"),
+        *(Series(label=name, x=n, y=y, style="line") for name, y in law.items()),
         Series(
-            label="Chernoff bound, across",
+            label="Chernoff bound, moved alike",
             x=n,
             y=[math.exp(-exact.chernoff_exponent(ratio, size)) for size in n],
             style="dashed",
@@ -214,7 +218,8 @@ def _lemma_1_figures(_result: SearchResult) -> Presentation:
                 xscale="log",
                 yscale="log",
                 series=[_above(c, 1e-16) for c in curves],
-                caption=f"$\\alpha={alpha}$, $\\rho={rho:g}$; probabilities above $10^{{-16}}$.",
+                caption=f"$\\alpha={alpha}$, $\\rho={rho:g}$; solid: exact law for three starts; "
+                "dashed: bounds; probabilities above $10^{-16}$.",
             ),
             Figure(
                 name="exponents",
@@ -326,34 +331,108 @@ def eq_10(profile: Profile) -> Search:
 
 EQ_12_CONSTANTS = {"c_8": LEMMA_1_RATE / 2, "C_n": 2 / LEMMA_1_RATE}
 
+#: As many samples as Assumption 2 asks for, and up to ``beyond`` times as many.
+REGIME_DOMAIN: Domain = {
+    "alpha": Interval(0.01, 0.49),
+    "rho": LogInterval(1e-3, 1e3),
+    "m": IntRange(10, 10_000_000, log=True),
+    "beyond": LogInterval(1.0, 100.0),
+    "k": IntRange(2, 16),
+    "lean": Interval(0.0, 1.0),
+    "seed": IntRange(0, 10_000),
+}
+
+
+def _in_regime(point: Point, constant: float) -> Point:
+    """The point with n' = beyond * constant * log m / (alpha rho/(rho+1))^2, rounded up."""
+    signal = (point["alpha"] * point["rho"] / (point["rho"] + 1)) ** 2
+    need = constant * math.log(point["m"]) / signal
+    return {**point, "n": math.ceil(point["beyond"] * need)}
+
 
 def eq_12(profile: Profile) -> Search:
-    """No strangers, with n' as large as the condition with C_n = 4/log 2 asks."""
+    """No strangers, with n' as large as the condition with C_n = 4/log 2 asks, or larger."""
     bound = _log_bound(ifca.EQ_12, EQ_12_CONSTANTS)
 
-    def inside(point: Point) -> bool:
-        return all(a.holds({**point, **EQ_12_CONSTANTS}) for a in ifca.EQ_12.assumptions)
-
     def log_any(point: Point) -> float:
-        each = math.exp(_rival_log_probabilities(point, into=True).max())
-        none = point["m"] * math.log1p(-each) if each < 1 else -math.inf
-        return max(math.log(-math.expm1(none)), LOWEST) if none < 0 else LOWEST
+        """Log of 1 - (1 - P)^m, all clients in the cluster that is mistaken most often."""
+        log_each = float(_rival_log_probabilities(point, into=True).max())
+        if log_each + math.log(point["m"]) < -30:  # then it is m P to rounding
+            return max(log_each + math.log(point["m"]), LOWEST)
+        return math.log(-math.expm1(point["m"] * math.log1p(-math.exp(log_each))))
+
+    return _regime_search(
+        ifca.EQ_12, log_any, bound, lambda _point: EQ_12_CONSTANTS["C_n"], profile, EQ_12_CONSTANTS
+    )
+
+
+def half_correct(profile: Profile) -> Search:
+    """A client errs with probability at most one half; C_n = 3/c2 pays for k <= m rivals."""
+    constants = {"C_n": 3 / LEMMA_1_RATE}
+    return _regime_search(
+        ifca.HALF_CORRECT,
+        lambda point: float(np.logaddexp.reduce(_rival_log_probabilities(point, into=False))),
+        lambda _point: -math.log(2),
+        lambda _point: constants["C_n"],
+        profile,
+        constants,
+    )
+
+
+def poly_m(profile: Profile) -> Search:
+    """Some client errs with probability at most m^-q, with C_n = (q + 2)/c2, q from 1 to 8."""
+    search = _regime_search(
+        ifca.POLY_M,
+        lambda point: (
+            math.log(point["m"])
+            + float(np.logaddexp.reduce(_rival_log_probabilities(point, into=False)))
+        ),
+        lambda point: -point["q"] * math.log(point["m"]),
+        lambda point: (point["q"] + 2) / LEMMA_1_RATE,
+        profile,
+        {"C_n": 1 / LEMMA_1_RATE},
+    )
+    return replace(search, domain={**search.domain, "q": IntRange(1, 8)})
+
+
+def _regime_search(
+    statement: Statement,
+    log_probability: Callable[[Point], float],
+    log_bound: Callable[[Point], float],
+    samples: Callable[[Point], float],
+    profile: Profile,
+    constants: Mapping[str, float],
+) -> Search:
+    """A search in Assumption 2's regime, n' a multiple of what ``samples`` asks for."""
+
+    def both(point: Point) -> tuple[float, float]:
+        full = _in_regime(point, samples(point))
+        return log_probability(full), log_bound(full)
+
+    def violation(point: Point) -> float:
+        observed, bound = both(point)
+        return observed - bound
+
+    def sides(point: Point) -> tuple[float, float]:
+        observed, bound = both(point)
+        return math.exp(observed), math.exp(bound)
 
     return Search(
-        name=ifca.EQ_12.id,
-        violation=lambda point: log_any(point) - bound(point),
-        sides=lambda point: (math.exp(log_any(point)), math.exp(bound(point))),
-        domain={
-            **CLUSTER_DOMAIN,
-            "alpha": Interval(0.05, 0.49),
-            "rho": LogInterval(0.05, 1e3),
-            "n": IntRange(100, 100_000_000, log=True),
-            "m": IntRange(10, 10_000_000, log=True),
-        },
-        constraints=inside,
+        name=statement.id,
+        violation=violation,
+        sides=sides,
+        domain=REGIME_DOMAIN,
+        constraints=lambda point: point["k"] <= point["m"],
         budget=profile.searches,
         unit="log of the probability over the bound",
-        constants=EQ_12_CONSTANTS,
+        constants=constants,
+    )
+
+
+def better_than_guessing(profile: Profile) -> Search:
+    """P(prefers the rival) < 1/2 at any positive closeness, from one sample on."""
+    return _pairwise(
+        ifca.BETTER_THAN_GUESSING, {}, profile, lambda _result: Presentation(), least_alpha=1e-6
     )
 
 
@@ -392,10 +471,10 @@ def eq_16(profile: Profile) -> Search:
     )
 
 
-def eq_18(profile: Profile) -> Search:
-    """(18), upper tail, with c3 = 1, c4 = 1/5."""
+def eq_17(profile: Profile) -> Search:
+    """(17), upper tail, with c3 = 1, c4 = 1/5."""
     return _tail(
-        ifca.EQ_18,
+        ifca.EQ_17,
         lambda point: float(evaluate(ifca.UPPER_DEVIATION, point)),
         {"c_3": 1.0, "c_4": 0.2},
         profile,
@@ -409,7 +488,7 @@ def eq_3(profile: Profile) -> Search:
 
     def log_tail(point: Point) -> float:
         size = point["cluster"]
-        return max(float(stats.binom.logcdf(math.floor(size / 4), size, point["correct"])), LOWEST)
+        return max(exact.binomial_log_cdf(size // 4, size, point["correct"]), LOWEST)
 
     def with_p(point: Point) -> Point:
         return {"m": 1.0, "p": point["smaller"] * point["cluster"]}

@@ -97,6 +97,8 @@ class Rate:
         """Each exponent's limits against the stated one; all must agree."""
         observed = self.sampling.observed(store, self.cells)
         means, errors = zip(*(self._mean(o) for o in observed), strict=True)
+        if not all(map(math.isfinite, means)):
+            return self._lost(observed, level)
         regressors = [self.regressors(o.params) for o in observed]
         names = list(regressors[0])
         fit = fit_power_law(
@@ -129,6 +131,17 @@ class Rate:
             figures=shown.figures,
             sharpness=(*self._sharpness(fit), *shown.sharpness),
             notes=shown.notes,
+        )
+
+    def _lost(self, observed: Sequence[Observed], level: float) -> Evidence:
+        """No exponent can be read from cells with failed trials."""
+        failed = sum(o.table.n_failed for o in observed)
+        return Evidence(
+            verdict=Verdict.INCONCLUSIVE,
+            summary=f"{failed} trials failed: no mean, hence no exponent, in their cells",
+            level=level,
+            n_trials=sum(o.table.n_trials for o in observed),
+            n_failed=failed,
         )
 
     def _mean(self, observed: Observed) -> tuple[float, float]:
@@ -230,7 +243,9 @@ class Contraction:
         rows, steps, verdicts = [], [], []
         for o in observed:
             fit = contraction_factor(self.errors(o.table, o.params), level=level / len(observed))
-            limits = (-math.inf, math.inf) if not fit.resolved else fit.log_limits()
+            # a trial that diverged has no factor: what the others say is not the whole truth
+            readable = fit.resolved and fit.n_failed == 0
+            limits = fit.log_limits() if readable else (-math.inf, math.inf)
             decision = decide_rate(limits, math.log(self.stated), "at most", self.margin)
             verdicts.append(decision.verdict)
             rows.append(
@@ -244,7 +259,7 @@ class Contraction:
                     bound=self.stated,
                     ratio=fit.factor / self.stated if fit.resolved else None,
                     verdict=str(decision.verdict),
-                    note=fit.reason,
+                    note=fit.reason or (f"{fit.n_failed} trials failed" if fit.n_failed else ""),
                 )
             )
             steps.append((o, fit))

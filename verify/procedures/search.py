@@ -96,7 +96,7 @@ class Search:
         if result.found and result.witness is not None:
             observed, bound = self.sides(result.witness)
             witness = Witness(
-                description=f"{self.unit}: {float(result.rechecked or result.violation):.6g}",
+                description=f"{self.unit}: {float(result.rechecked or result.violation or 0.0):.6g}",
                 params=dict(result.witness),
                 observed=observed,
                 bound=bound,
