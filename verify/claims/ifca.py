@@ -496,7 +496,7 @@ def _contraction(profile: Profile) -> Contraction:
     )
     return Contraction(
         name=ifca.CONTRACTION_RATE.id,
-        sampling=Sampling(experiment=TRAJECTORY, max_trials=min(profile.max_trials, 4096)),
+        sampling=Sampling(experiment=TRAJECTORY, max_trials=min(profile.max_trials, 1024)),
         cells=tuple({**c, "c1": C_1} for c in _with_shapes(_grid(_COLUMNS, rows))),
         errors=_from_trajectory,
         stated=0.5,
@@ -1193,7 +1193,7 @@ def _near_optimal(profile: Profile) -> Rate:
 
     return Rate(
         name=ifca.NEAR_OPTIMAL.id,
-        sampling=Sampling(experiment=TRAJECTORY, max_trials=min(profile.max_trials, 1024)),
+        sampling=Sampling(experiment=TRAJECTORY, max_trials=min(profile.max_trials, 512)),
         cells=_own_step_cells(rows, (0.01, 0.4)),
         statistic=lambda table: table["floor_smallest"],
         regressors=lambda params: {
