@@ -133,29 +133,25 @@ class Sampling:
         """Blocks that hold at least ``n_trials`` trials."""
         return max(1, -(-n_trials // self.experiment.block_size))
 
-    def observed(self, store: RunStore, cells: Sequence[Params]) -> list[Observed]:
-        """The stored trials of cells that have any."""
-        return [
-            Observed(params=cell, table=store.table(self.experiment, self.experiment.check(cell)))
-            for cell in cells
-            if 0 in store.blocks(self.experiment, self.experiment.check(cell))
-        ]
-
-    def n_trials(self, store: RunStore, cell: Params) -> int:
-        """How many trials of a cell are stored."""
-        blocks = store.blocks(self.experiment, self.experiment.check(cell))
-        return len(blocks) * self.experiment.block_size
+    def observed(
+        self, store: RunStore, cells: Sequence[Params], n_trials: Sequence[int] | None = None
+    ) -> list[Observed]:
+        """The stored trials of cells that have any; of the first ``n_trials`` each, when given."""
+        found = []
+        for i, cell in enumerate(cells):
+            full = self.experiment.check(cell)
+            if 0 in store.blocks(self.experiment, full):
+                blocks = None if n_trials is None else self.n_blocks(n_trials[i])
+                table = store.table(self.experiment, full, blocks)
+                found.append(Observed(params=cell, table=table))
+        return found
 
     def upto(self, store: RunStore, cell: Params, n_trials: int) -> Demand | None:
         """The demand that brings a cell to ``n_trials`` (its budget at most); None when met."""
         blocks = self.n_blocks(min(n_trials, self.max_trials))
-        if blocks * self.experiment.block_size <= self.n_trials(store, cell):
+        if store.blocks(self.experiment, self.experiment.check(cell)).issuperset(range(blocks)):
             return None
         return Demand(self.experiment, cell, blocks)
-
-    def doubled(self, store: RunStore, cell: Params) -> Demand | None:
-        """The next doubling of a cell's trials; None when its budget is spent."""
-        return self.upto(store, cell, max(self.first, 2 * self.n_trials(store, cell)))
 
     def check(self, cells: Iterable[Params], validate: Callable[[Params], None]) -> None:
         """Validate every cell: first with the experiment's own check, then as the claim's."""

@@ -121,15 +121,17 @@ class Constants:
         full = [self.sampling.upto(store, c, self.sampling.max_trials) for _, _, c in self._cells]
         if not any(full):
             return []
-        decision = self._decision(self._data(store), level)
+        decision = self._decision(self._data(store, self.sampling.first), level)
         if decision.feasibility is not None and not any(decision.feasibility.feasible):
             return []
         return [d for d in full if d is not None]
 
-    def _data(self, store: RunStore) -> list[CellData]:
+    def _data(self, store: RunStore, first: int | None = None) -> list[CellData]:
+        """The cells' trials: all, or the ``first`` so many (the pilot's, whatever is stored)."""
+        limit = None if first is None else [min(first, self.sampling.max_trials)]
         data = []
         for role, choice, cell in self._cells:
-            (observed,) = self.sampling.observed(store, [cell])
+            (observed,) = self.sampling.observed(store, [cell], limit)
             values = self.values(cell)
             data.append(
                 CellData(

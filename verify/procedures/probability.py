@@ -81,15 +81,32 @@ class Probability:
 
     def demands(self, store: RunStore, level: float) -> list[Demand]:
         """The first round for every cell, then doublings of the undecided ones."""
-        fresh = [c for c in self.cells if self.sampling.n_trials(store, c) == 0]
-        if fresh:
-            wanted = [self.sampling.doubled(store, c) for c in fresh]
-            return [d for d in wanted if d is not None]
-        decision = self._decision(self.sampling.observed(store, self.cells), level)
-        if decision.verdict is Verdict.REFUTED:
-            return []
-        wanted = [self.sampling.doubled(store, self.cells[i]) for i in decision.unresolved]
-        return [d for d in wanted if d is not None]
+        return self._rounds(store, level)[0]
+
+    def _rounds(self, store: RunStore, level: float) -> tuple[list[Demand], list[Observed]]:
+        """Play the rounds from the first on stored trials: what the next one lacks, or the end.
+
+        The rule looks at each round's trials and not at whatever happens to be stored.  So a run
+        that was killed within a round, or shares cells with another claim, stops where an
+        uninterrupted one does.
+        """
+        budget = self.sampling.max_trials
+        counts = [min(self.sampling.first, budget)] * len(self.cells)
+        while True:
+            wanted = [
+                self.sampling.upto(store, c, n) for c, n in zip(self.cells, counts, strict=True)
+            ]
+            lacking = [d for d in wanted if d is not None]
+            if lacking:
+                return lacking, []
+            observed = self.sampling.observed(store, self.cells, counts)
+            decision = self._decision(observed, level)
+            refuted = decision.verdict is Verdict.REFUTED
+            more = [] if refuted else [i for i in decision.unresolved if counts[i] < budget]
+            if not more:
+                return [], observed
+            for i in more:
+                counts[i] = min(2 * counts[i], budget)
 
     def _decision(self, observed: Sequence[Observed], level: float) -> ProbabilityDecision:
         bad = [int(np.sum(self.bad(o.table, o.params) & ~o.table.failed)) for o in observed]
@@ -111,7 +128,7 @@ class Probability:
 
     def decide(self, store: RunStore, level: float) -> Evidence:
         """The verdict with one row a cell and, when refuted, a trial to replay."""
-        observed = self.sampling.observed(store, self.cells)
+        _, observed = self._rounds(store, level)
         decision = self._decision(observed, level)
         shown = self.present(observed)
         return Evidence(

@@ -51,22 +51,24 @@ def test_profiles_grow():
     assert all(PROFILES[name].name == name for name in PROFILES)
 
 
-def test_trials_are_drawn_in_whole_blocks_doubling_up_to_the_budget(tmp_path):
+def test_trials_are_drawn_in_whole_blocks_up_to_the_budget(tmp_path):
     sampling = Sampling(experiment=COIN, max_trials=1000, first=200)
     cell = {"p": 0.5}
-    counts = []
     with (
         RunStore.create(tmp_path / "run", root_seed=1, config={}) as store,
         make_executor("serial", 1) as executor,
     ):
         assert sampling.observed(store, [cell]) == []
-        while demand := sampling.doubled(store, cell):
-            ensure(store, [demand], executor)
-            counts.append(sampling.n_trials(store, cell))
+        for wanted, blocks in ((200, 2), (256, None), (257, 3), (10**9, 8)):
+            demand = sampling.upto(store, cell, wanted)
+            assert (demand and demand.n_blocks) == blocks
+            if demand:
+                ensure(store, [demand], executor)
+        assert sampling.upto(store, cell, 10**9) is None  # 1000 trials: eight blocks of 128
         (observed,) = sampling.observed(store, [cell, {"p": 0.25}])
-        assert sampling.upto(store, cell, 10**9) is None
-    assert counts == [256, 512, 1024]  # 1000 trials need eight blocks of 128
+        (part,) = sampling.observed(store, [cell], [200])
     assert observed.table.n_trials == 1024
+    assert part.table.n_trials == 256
     assert observed.params == cell
 
 

@@ -7,8 +7,10 @@ from scipy.stats import binomtest
 
 from bounds.statement import OutsideTheorem
 from tests.verify.toys import COIN, tried, verdicts
-from trials.engine import replay
+from trials.engine import Demand, ensure, replay
+from trials.executors import make_executor
 from trials.experiment import InvalidParameter
+from trials.store import RunStore
 from verify.evidence import Verdict
 from verify.procedures.base import Sampling
 from verify.procedures.probability import Probability
@@ -74,6 +76,25 @@ def test_only_undecided_cells_are_sampled_further(tmp_path):
     assert trials[0] == trials[1] < trials[2] == 2048
     assert evidence.verdict is Verdict.INCONCLUSIVE
     assert evidence.n_trials == sum(trials)
+
+
+@pytest.mark.parametrize("n_blocks", [(1, 0, 0), (2, 1, 0), (4, 4, 5), (1, 16, 3), (3, 7, 16)])
+def test_what_happens_to_be_stored_does_not_change_where_a_claim_stops(tmp_path, n_blocks):
+    """Killed within a round, or cells shared with a claim that drew more of them."""
+    build = claim(0.02, DELTA * 0.9, DELTA * 0.6, max_trials=2048)
+    whole, _ = tried(build, tmp_path, seed=1)
+    with (
+        RunStore.create(tmp_path / "other", root_seed=1, config={}) as store,
+        make_executor("serial", 1) as executor,
+    ):
+        ensure(
+            store,
+            [Demand(COIN, c, n) for c, n in zip(build.cells, n_blocks, strict=True) if n],
+            executor,
+        )
+        while demands := build.demands(store, LEVEL):
+            ensure(store, demands, executor)
+        assert build.decide(store, LEVEL) == whole
 
 
 def test_failed_trials_count_as_bad(tmp_path):
