@@ -149,9 +149,15 @@ def test_near_ties_are_decided_as_the_plain_kernel_decides(gap, seed):
     _, ours = history(run_ifca_skipping, arguments | {"n_iterations": 1})
     if gap == 0.0:
         np.testing.assert_array_equal(ours[0][1], 0)
-    # GEMMs of other shapes round differently, so a gap of one unit may be decided either way
-    if gap == 0.0 or gap >= 1e-13:
+    if gap in (0.0, 1e-9):  # of 24 gaps, one falls below rounding with probability 1e-4
         np.testing.assert_array_equal(ours[0][1], plain[0][1])
+    # GEMMs of other shapes round differently, so a smaller gap may be decided either way, but only
+    # between losses that agree to rounding
+    exact = np.longdouble
+    errors = data.responses.astype(exact) - starts.astype(exact) @ data.features.T.astype(exact)
+    losses = (errors.reshape(3, 2, 8, 5) ** 2).sum(axis=3)
+    chosen = np.take_along_axis(losses, ours[0][1][:, None], axis=1)[:, 0]
+    assert (chosen <= losses.min(axis=1) * (1 + 1e-12) + 1e-25).all()
 
 
 def test_exact_ties_stay_with_the_first_model():
