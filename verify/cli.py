@@ -53,6 +53,9 @@ class _Group(click.Group):
         kwargs["standalone_mode"] = False
         try:
             code = super().main(*args, **kwargs)
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.format_message())
+            sys.exit(USAGE_ERROR)
         except click.ClickException as error:
             click.echo(f"error: {error.format_message()}", err=True)
             sys.exit(USAGE_ERROR)

@@ -189,7 +189,9 @@ def _try(
     run = store.path.parent
     replay = [f"python -m verify run '{selection}' --profile {config.profile} --seed {config.seed}"]
     if evidence.witness is not None and evidence.witness.trial is not None:
-        replay.append(f"python -m verify replay {run.name} {evidence.witness.trial}")
+        here = run.is_relative_to(Path.cwd()) or not run.is_absolute()
+        name = os.path.relpath(run) if here else run.name
+        replay.append(f"python -m verify replay {name} {evidence.witness.trial}")
     document = {
         **claim.document(procedure),
         "selection": str(selection),

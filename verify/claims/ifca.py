@@ -29,7 +29,7 @@ from bounds import ifca, ifca_neurips
 from bounds.exact import pairwise_log_probability, pairwise_ratio
 from bounds.statement import Statement, evaluate
 from trials.claim_experiments import LEAST_SQUARES, STEP_SIZES, STRANGERS
-from trials.experiment import Params
+from trials.experiment import InvalidParameter, Params
 from trials.ifca_experiments import (
     GRADIENT,
     LABELS,
@@ -99,7 +99,11 @@ def cell(
 def values(params: Params) -> dict[str, float]:
     """A cell in the statements' symbols; fractions are those of whole clients."""
     shares = sizes_of(params) / params["m"]
-    rho = math.inf if params["sigma"] == 0 else (params["Delta"] / params["sigma"]) ** 2
+    if params["sigma"] == 0:
+        raise InvalidParameter(
+            "sigma=0 must be > 0: rho = Delta^2/sigma^2 is a symbol of the theorem"
+        )
+    rho = (params["Delta"] / params["sigma"]) ** 2
     k, delta = params["k"], params["Delta"]
     # random directions in d >= 30 keep unit vectors more than one half apart
     largest = {

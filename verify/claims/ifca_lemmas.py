@@ -56,6 +56,14 @@ def _log_bound(statement: Statement, constants: Mapping[str, float]) -> Callable
     return lambda point: float(evaluate(log_expr, point))
 
 
+def relative(log_probability: float, log_bound: float) -> float:
+    """Log of the probability over the bound, in units of the bound's own log where that is large.
+
+    Without the unit a search stays where both are near one and never sees the exponents.
+    """
+    return (log_probability - log_bound) / max(1.0, -log_bound)
+
+
 # --- one client's identity ----------------------------------------------------------------------
 
 
@@ -67,6 +75,8 @@ def pair_vectors(point: Point) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, An
     Three dimensions hold every configuration of two optima and two models up to rotation.
     """
     radius = 0.5 - point["alpha"]
+    if point.get("edge"):  # the face where the lemma is nearest to an equality
+        point = {**point, "s_a": 1.0, "s_b": 1.0, "psi": 0.0, "t": 1.0}
     u_a = point["s_a"] * radius * np.array([math.cos(point["phi_a"]), math.sin(point["phi_a"]), 0])
     across = math.sin(point["phi_b"])
     v_b = (
@@ -91,6 +101,7 @@ PAIR_DOMAIN: Domain = {
     "phi_b": Interval(0.0, math.pi),
     "psi": Interval(0.0, math.pi),
     "t": LogInterval(1.0, 10.0),
+    "edge": Choice((True, False)),
 }
 
 
@@ -104,6 +115,8 @@ def pair_log_probability(point: Point) -> float:
 
 
 def _pair_log_probability_mp(point: Point) -> mpmath.mpf:
+    if point.get("edge"):
+        point = {**point, "s_a": 1.0, "s_b": 1.0, "psi": 0.0, "t": 1.0}
     mp = mpmath.mpf
     radius = mp("0.5") - mp(point["alpha"])
     angle_a, angle_b, psi = mp(point["phi_a"]), mp(point["phi_b"]), mp(point["psi"])
@@ -143,12 +156,12 @@ def _pairwise(
     bound = _log_bound(statement, constants)
     return Search(
         name=statement.id,
-        violation=lambda point: pair_log_probability(point) - bound(point),
+        violation=lambda point: relative(pair_log_probability(point), bound(point)),
         recheck=lambda point: _pair_log_probability_mp(point) - bound(point),
         sides=lambda point: (math.exp(pair_log_probability(point)), math.exp(bound(point))),
         domain={**PAIR_DOMAIN, "alpha": Interval(least_alpha, 0.49)},
         budget=profile.searches,
-        unit="log of the probability over the bound",
+        unit="log of the probability over the bound, relative to the bound's log",
         constants=constants,
         present=present,
     )
@@ -300,11 +313,11 @@ def lemma_1_union(profile: Profile) -> Search:
 
     return Search(
         name=ifca.LEMMA_1_UNION.id,
-        violation=lambda point: log_union(point) - bound(point),
+        violation=lambda point: relative(log_union(point), bound(point)),
         sides=lambda point: (math.exp(log_union(point)), math.exp(bound(point))),
         domain=CLUSTER_DOMAIN,
         budget=profile.searches,
-        unit="log of the probability over the bound",
+        unit="log of the probability over the bound, relative to the bound's log",
         constants=constants,
     )
 
@@ -320,11 +333,11 @@ def eq_10(profile: Profile) -> Search:
 
     return Search(
         name=ifca.EQ_10.id,
-        violation=lambda point: log_count(point) - bound(point),
+        violation=lambda point: relative(log_count(point), bound(point)),
         sides=lambda point: (math.exp(log_count(point)), math.exp(bound(point))),
         domain={**CLUSTER_DOMAIN, "m": IntRange(10, 10_000_000, log=True)},
         budget=profile.searches,
-        unit="log of the expected count over the bound",
+        unit="log of the expected count over the bound, relative to the bound's log",
         constants=constants,
     )
 
@@ -410,8 +423,7 @@ def _regime_search(
         return log_probability(full), log_bound(full)
 
     def violation(point: Point) -> float:
-        observed, bound = both(point)
-        return observed - bound
+        return relative(*both(point))
 
     def sides(point: Point) -> tuple[float, float]:
         observed, bound = both(point)
@@ -424,7 +436,7 @@ def _regime_search(
         domain=REGIME_DOMAIN,
         constraints=lambda point: point["k"] <= point["m"],
         budget=profile.searches,
-        unit="log of the probability over the bound",
+        unit="log of the probability over the bound, relative to the bound's log",
         constants=constants,
     )
 
@@ -452,11 +464,11 @@ def _tail(
 
     return Search(
         name=statement.id,
-        violation=lambda point: log_tail(point) - bound(point),
+        violation=lambda point: relative(log_tail(point), bound(point)),
         sides=lambda point: (math.exp(log_tail(point)), math.exp(bound(point))),
         domain=SIGNAL_DOMAIN,
         budget=profile.searches,
-        unit="log of the probability over the bound",
+        unit="log of the probability over the bound, relative to the bound's log",
         constants=constants,
     )
 
@@ -481,9 +493,9 @@ def eq_17(profile: Profile) -> Search:
     )
 
 
-def eq_3(profile: Profile) -> Search:
+def eq_3(profile: Profile, rate: float = 0.125) -> Search:
     """(3) with c = 1/8: the binomial tail, any success probability from one half up."""
-    constants = {"c": 0.125}
+    constants = {"c": rate}
     bound = _log_bound(ifca.EQ_3, constants)
 
     def log_tail(point: Point) -> float:
@@ -495,7 +507,7 @@ def eq_3(profile: Profile) -> Search:
 
     return Search(
         name=ifca.EQ_3.id,
-        violation=lambda point: log_tail(point) - bound(with_p(point)),
+        violation=lambda point: relative(log_tail(point), bound(with_p(point))),
         sides=lambda point: (math.exp(log_tail(point)), math.exp(bound(with_p(point)))),
         domain={
             "cluster": IntRange(1, 1_000_000, log=True),
@@ -503,7 +515,7 @@ def eq_3(profile: Profile) -> Search:
             "smaller": Interval(0.0, 1.0),
         },
         budget=profile.searches,
-        unit="log of the probability over the bound",
+        unit="log of the probability over the bound, relative to the bound's log",
         constants=constants,
     )
 
@@ -519,11 +531,11 @@ def lemma_2_noise(profile: Profile) -> Search:
 
     return Search(
         name=ifca.LEMMA_2_NOISE.id,
-        violation=lambda point: log_tail(point) - bound(point),
+        violation=lambda point: relative(log_tail(point), bound(point)),
         sides=lambda point: (math.exp(log_tail(point)), math.exp(bound(point))),
         domain={"N": IntRange(1, 100_000, log=True), "d": IntRange(1, 10_000, log=True)},
         budget=max(500, profile.searches // 4),
-        unit="log of the probability over the bound",
+        unit="log of the probability over the bound, relative to the bound's log",
         constants=constants,
     )
 

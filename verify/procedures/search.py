@@ -95,8 +95,9 @@ class Search:
         witness = None
         if result.found and result.witness is not None:
             observed, bound = self.sides(result.witness)
+            exceeded = float(result.rechecked or result.violation or 0.0)
             witness = Witness(
-                description=f"{self.unit}: {float(result.rechecked or result.violation or 0.0):.6g}",
+                description=f"{self.unit}: {exceeded:.6g}",
                 params=dict(result.witness),
                 observed=observed,
                 bound=bound,
