@@ -35,7 +35,7 @@ class Profile:
 
 
 PROFILES: dict[str, Profile] = {
-    "quick": Profile(name="quick", max_trials=2_048, searches=2_000),
+    "quick": Profile(name="quick", max_trials=1_024, searches=2_000),
     "standard": Profile(name="standard", max_trials=65_536, searches=30_000),
     "full": Profile(name="full", max_trials=1_048_576, searches=300_000),
 }
