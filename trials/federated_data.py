@@ -27,7 +27,6 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,10 +34,9 @@ from numpy.typing import ArrayLike, NDArray
 from trials.batches import finite_batch, integer_between, one_of, real_between
 from trials.experiment import FloatArray, InvalidParameter
 from trials.ifca import ClientData
-from trials.losses import Population
+from trials.losses import Population, Response
 
 IntArray = NDArray[np.int64]
-Response = Literal["linear", "logistic"]
 FEATURE_LAWS = ("gaussian", "rademacher", "uniform", "sparse", "heavy")
 NOISE_LAWS = (*FEATURE_LAWS, "laplace")
 _MAX_FLOATS = 2**31  # 16 GiB of features: more is refused, not swapped
@@ -313,6 +311,7 @@ class FederatedModel:
             feature_kurtosis=self.features.kurtosis,
             noise_kurtosis=self.noise.kurtosis,
             gaussian=self.features.name == "gaussian",
+            response=self.response,
         )
 
 

@@ -1,8 +1,10 @@
 r"""IFCA in all its options, and the baselines that it is compared with, behind one interface.
 
-Algorithm 2 of TIT 2022 (Algorithm 1 of NeurIPS 2020) with the squared loss
-:math:`F_i(\theta) = \lVert Y_i - X_i \theta \rVert^2 / n_i`.  With M_t the participants and S_j
-those among them that estimate the identity j, iteration t is
+Algorithm 2 of Ghosh, Chung, Yin & Ramchandran (TIT 2022; Algorithm 1 of NeurIPS 2020) for the
+losses f of `trials.losses`: squared, ridge and logistic.  Client i's empirical loss is their mean
+:math:`F_i(\theta) = \frac1{n_i} \sum_s f(\theta; x_{i,s}, y_{i,s})`, penalty included; by default
+(`IFCA_LOSS`) that of the linear model, :math:`\lVert Y_i - X_i \theta \rVert^2 / n_i`.  With M_t
+the participants and S_j those among them that estimate the identity j, iteration t is
 
 .. math::
 
@@ -15,9 +17,10 @@ Option I divides by m, as printed, whoever takes part; so option II with tau = 1
 option I with :math:`\gamma |S_j| / m` in the place of gamma.  What the papers leave open, here:
 
 * ties of the losses go to the first model, and a model that nobody chose stays where it is;
-* the step of iteration t is :math:`\gamma_t = \gamma\,\mathrm{decay}^t` (0.99 in section 6.2);
-* mini-batches are drawn without replacement, afresh for every client and local step; identities are
-  estimated on all rows;
+* the step of iteration t is :math:`\gamma_t = \gamma\,\mathrm{decay}^t` ("step size decay 0.99" in
+  section 6.2), the same for all of its local steps;
+* mini-batches are drawn without replacement, afresh for every client and local step, and carry the
+  penalty in full; identities are estimated on all rows;
 * on shared coordinates "vanilla gradient or model averaging" runs over all participants: the sum of
   their gradients times gamma / m, or the mean of their models;
 * identities count as stable, for all that follows, once every client has an estimate and no
@@ -41,6 +44,7 @@ from trials.batches import integer_between, one_of, real_between
 from trials.communication import floats_down, floats_up
 from trials.experiment import FloatArray, InvalidParameter
 from trials.ifca import (
+    _SUMS,
     DIVERGENCE_BOUND,
     ClientData,
     IntArray,
@@ -49,6 +53,17 @@ from trials.ifca import (
     _label_client,
     _require_dimension,
 )
+from trials.losses import (
+    SQUARED,
+    Loss,
+    SquaredLoss,
+    data_loss,
+    descent_weight,
+    kernel_arguments,
+)
+
+IFCA_LOSS = SquaredLoss(scale=2.0)
+"""The papers' squared loss (y - <x, theta>)^2, without the factor one half."""
 
 BoolArray = NDArray[np.bool_]
 
@@ -121,6 +136,7 @@ def run_ifca_options(
     step_sizes: FloatArray,
     n_iterations: int,
     options: IfcaOptions | None = None,
+    loss: Loss = IFCA_LOSS,
     known_labels: IntArray | None = None,
     rng: np.random.Generator | None = None,
     divergence_bound: float = DIVERGENCE_BOUND,
@@ -129,11 +145,12 @@ def run_ifca_options(
 
     Parameters
     ----------
-    data : the clients.
+    data : the clients; their responses must be -1 or +1 for the logistic loss.
     starts : (R, k, d); equal over the k models on shared coordinates.
     step_sizes : (R,) or (R, k), gamma > 0.
     n_iterations : T >= 0.
     options : by default option I with full participation, which is `trials.ifca.run_ifca`.
+    loss : f; the gradients of its penalty are part of the clients'.
     known_labels : (m,) identities in [0, k); with them nothing is estimated and no identity sent.
     rng : draws subsets and mini-batches; needed where options ask for them.
     divergence_bound : as for `trials.ifca.run_ifca`; a local update may not exceed it either.
@@ -149,11 +166,13 @@ def run_ifca_options(
     Notes
     -----
     Per iteration 2 N' R k d flops for the losses of the participants' N' rows and 4 B R d tau for
-    the updates, B the rows in their batches.
+    the updates, B the rows in their batches; the logistic loss adds an exponential and a logarithm
+    for each row and model.
     """
     options = options or IfcaOptions()
     starts, step_sizes = _checked_runs(starts, step_sizes, n_iterations, None, divergence_bound)
     _require_dimension(data, starts)
+    code = kernel_arguments(loss, data.responses)
     shared = _checked_shared(options, starts)
     known = _checked_labels(known_labels, data.n_clients, starts.shape[1])
     p = data.n_clients if options.n_participants is None else options.n_participants
@@ -163,8 +182,9 @@ def run_ifca_options(
         raise InvalidParameter("rng=None must be a Generator where subsets or batches are drawn")
     rng = rng if rng is not None else np.random.default_rng(0)  # a kernel wants one; never used
     return _iterate_options(
-        data, starts, step_sizes, n_iterations, options, shared, known, p, rng, divergence_bound
-    )
+        data, starts, step_sizes, n_iterations, options, code, shared, known, p, rng,
+        divergence_bound,
+    )  # fmt: skip
 
 
 def run_oracle(
@@ -175,12 +195,13 @@ def run_oracle(
     step_sizes: FloatArray,
     n_iterations: int,
     options: IfcaOptions | None = None,
+    loss: Loss = IFCA_LOSS,
     rng: np.random.Generator | None = None,
 ) -> OptionsResult:
     """The oracle: each client's true cluster `owner` (m,) is known; else as `run_ifca_options`."""
     return run_ifca_options(
         data=data, starts=starts, step_sizes=step_sizes, n_iterations=n_iterations,
-        options=options, known_labels=owner, rng=rng,
+        options=options, loss=loss, known_labels=owner, rng=rng,
     )  # fmt: skip
 
 
@@ -191,12 +212,16 @@ def run_global(
     step_sizes: FloatArray,
     n_iterations: int,
     options: IfcaOptions | None = None,
+    loss: Loss = IFCA_LOSS,
     rng: np.random.Generator | None = None,
 ) -> OptionsResult:
-    """The global model of section 6.2: one model for all, `starts` (R, d); else as IFCA."""
+    """The global model of section 6.2: one model for all, `starts` (R, d); else as IFCA.
+
+    The paper averages the participants' models, ``IfcaOptions(averaging="model", ...)``.
+    """
     return run_ifca_options(
         data=data, starts=_with_axis(starts), step_sizes=step_sizes, n_iterations=n_iterations,
-        options=options, known_labels=np.zeros(data.n_clients, dtype=np.int64), rng=rng,
+        options=options, loss=loss, known_labels=np.zeros(data.n_clients, dtype=np.int64), rng=rng,
     )  # fmt: skip
 
 
@@ -209,6 +234,7 @@ def run_local(
     local_steps: int = 1,
     step_decay: float = 1.0,
     batch_size: int | None = None,
+    loss: Loss = IFCA_LOSS,
     rng: np.random.Generator | None = None,
 ) -> OptionsResult:
     """The local models of section 6.2: every client descends alone, and nothing is sent.
@@ -221,7 +247,7 @@ def run_local(
     )
     result = run_ifca_options(
         data=data, starts=np.repeat(_with_axis(starts), m, axis=1), step_sizes=step_sizes,
-        n_iterations=n_iterations, options=options, known_labels=np.arange(m), rng=rng,
+        n_iterations=n_iterations, options=options, loss=loss, known_labels=np.arange(m), rng=rng,
     )  # fmt: skip
     result.down[:] = 0
     result.up[:] = 0
@@ -231,15 +257,41 @@ def run_local(
 # ------------------------------------------------------------------------------ kernels
 
 
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def _label_by_loss(predicted, responses, client, k, kind, scale, penalties, labels):  # type: ignore[no-untyped-def]
+    """The first model of smallest F_i, for each run, from its predictions (R k, n) and penalty."""
+    n = responses.shape[0]
+    for run in range(labels.shape[0]):
+        best, chosen = np.inf, 0
+        for j in range(k):
+            row, total = run * k + j, 0.0
+            for s in range(n):
+                total += data_loss(kind, scale, predicted[row, s], responses[s])
+            loss = total / n + penalties[row]
+            if loss < best:
+                best, chosen = loss, j
+        labels[run, client] = chosen
+
+
 @njit(cache=True, nogil=True)
-def label_subset(features, responses, offsets, subset, models, k, predictions, labels):  # type: ignore[no-untyped-def]
-    """Identity estimates of the clients in `subset`, for all runs; the others' labels stay."""
-    n_models = models.shape[0]
+def label_subset(  # type: ignore[no-untyped-def]
+    features, responses, offsets, subset, models, k, kind, scale, l2, predictions, penalties, labels
+):
+    """Identity estimates of the clients in `subset`, for all runs; the others' labels stay.
+
+    Scratch: `predictions` (R k n), `penalties` (R k,).
+    """
+    n_models, bare = models.shape[0], kind == SQUARED and l2 == 0.0
+    for row in range(n_models):
+        penalties[row] = 0.5 * l2 * np.dot(models[row], models[row])
     for client in subset:
         a, z = offsets[client], offsets[client + 1]
         predicted = predictions[: n_models * (z - a)].reshape((n_models, z - a))
         np.dot(models, features[a:z].T, predicted)
-        _label_client(predicted, 0, responses[a:z], client, k, labels)
+        if bare:  # the plain kernel's sums, so that both see the same near-ties
+            _label_client(predicted, 0, responses[a:z], client, k, labels)
+        else:
+            _label_by_loss(predicted, responses[a:z], client, k, kind, scale, penalties, labels)
 
 
 @njit(cache=True, nogil=True)
@@ -254,14 +306,14 @@ def _draw_rows(rng, n, batch, order):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def add_local_updates(  # type: ignore[no-untyped-def]
-    features, responses, offsets, subset, models, k, labels, steps, n_steps, batch_size, rng,
-    order, batch, targets, local, residuals, product, sums, counts,
+    features, responses, offsets, subset, models, k, kind, scale, l2, labels, steps, n_steps,
+    batch_size, rng, order, batch, targets, local, weights, product, sums, counts,
 ):  # fmt: skip
     """Add to `sums` (R k, d) what LocalUpdate adds to each participant's model; count them.
 
     `steps` (R k,) are the step sizes of the models; with steps of 1 and n_steps = 1 the sums are
     minus the gradients.  `batch_size` 0 takes all rows.  Scratch: `order` (n,), `batch` (b, d),
-    `targets` (b,), `local` and `product` (R, d), `residuals` (R n).
+    `targets` (b,), `local` and `product` (R, d), `weights` (R n).
     """
     n_runs = labels.shape[0]
     for client in subset:
@@ -280,13 +332,18 @@ def add_local_updates(  # type: ignore[no-untyped-def]
                 x, y = batch[:size], targets[:size]
             else:
                 x, y = features[a:z], responses[a:z]
-            residual = residuals[: n_runs * size].reshape((n_runs, size))
-            np.dot(local, x.T, residual)
+            weight = weights[: n_runs * size].reshape((n_runs, size))
+            np.dot(local, x.T, weight)
             for run in range(n_runs):
-                scale = 2.0 * steps[run * k + labels[run, client]] / size
+                factor = scale * steps[run * k + labels[run, client]] / size
                 for s in range(size):
-                    residual[run, s] = scale * (y[s] - residual[run, s])
-            np.dot(residual, x, product)
+                    weight[run, s] = factor * descent_weight(kind, weight[run, s], y[s])
+            np.dot(weight, x, product)
+            if l2 > 0.0:
+                for run in range(n_runs):
+                    shrink = l2 * steps[run * k + labels[run, client]]
+                    for c in range(product.shape[1]):
+                        product[run, c] -= shrink * local[run, c]
             for run in range(n_runs):
                 for c in range(product.shape[1]):
                     local[run, c] += product[run, c]
@@ -308,6 +365,7 @@ def _iterate_options(
     step_sizes: FloatArray,
     n_iterations: int,
     options: IfcaOptions,
+    code: tuple[int, float, float],
     shared: BoolArray,
     known: IntArray | None,
     p: int,
@@ -316,13 +374,14 @@ def _iterate_options(
 ) -> OptionsResult:
     """The server's loop; runs that diverge leave it, as in `trials.ifca`.
 
-    Longer than most functions here because it is Algorithm 2 line by line with its bookkeeping.
+    `code` is the loss as kernels take it.  Longer than most functions here because it is
+    Algorithm 2 line by line with its bookkeeping.
     """
     n_runs, k, d = starts.shape
     m, arrays = data.n_clients, (data.features, data.responses, data.offsets)
     largest = int(np.diff(data.offsets).max())
     batch = min(options.batch_size or largest, largest)
-    predictions = np.empty(n_runs * k * largest)
+    predictions, penalties = np.empty(n_runs * k * largest), np.empty(n_runs * k)
     scratch = (np.empty(largest, dtype=np.int64), np.empty((batch, d)), np.empty(batch))
     local, product = np.empty((n_runs, d)), np.empty((n_runs, d))
 
@@ -353,7 +412,10 @@ def _iterate_options(
         asking = going[~settled]
         if asking.size:
             seen = labels[asking]
-            label_subset(*arrays, subset, models[asking].reshape(-1, d), k, predictions, seen)
+            label_subset(
+                *arrays, subset, models[asking].reshape(-1, d), k, *code, predictions, penalties,
+                seen,
+            )  # fmt: skip
             changes = (seen != labels[asking]).sum(axis=1)
             result.label_changes[t, asking] = changes
             quiet[asking] = np.where(changes == 0, quiet[asking] + 1, 0)
@@ -372,7 +434,7 @@ def _iterate_options(
         steps = np.ones(len(here)) if gradients else rates.ravel()
         with np.errstate(over="ignore", invalid="ignore"):  # a status says it
             add_local_updates(
-                *arrays, subset, here, k, labels[going], steps, options.local_steps,
+                *arrays, subset, here, k, *code, labels[going], steps, options.local_steps,
                 options.batch_size or 0, rng, *scratch, local[: len(going)], predictions,
                 product[: len(going)], sums, counts,
             )  # fmt: skip

@@ -1,6 +1,7 @@
 r"""One-shot clustering for federated learning: Algorithm 1 of IFCA's TIT paper (2022, section 4.1).
 
-1. Every client sends its local empirical risk minimiser (`trials.local_erm`).
+1. Every client sends its local empirical risk minimiser (`trials.local_erm`), for any loss of
+   `trials.losses`.
 2. The centre clusters them by k-means (`trials.kmeans`).
 3. Any federated method runs within the clusters, whose members are fixed from then on
    (`trials.ifca_options`).
@@ -13,11 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from trials.batches import integer_between
-from trials.experiment import FloatArray
+from trials.experiment import FloatArray, InvalidParameter
 from trials.ifca import ClientData, IntArray
-from trials.ifca_options import IfcaOptions, OptionsResult, run_ifca_options
+from trials.ifca_options import IFCA_LOSS, IfcaOptions, OptionsResult, run_ifca_options
 from trials.kmeans import KMeansFit, kmeans_pp
-from trials.local_erm import least_squares
+from trials.local_erm import Status, least_squares, logistic
+from trials.losses import Loss, SquaredLoss, kernel_arguments
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +28,7 @@ class OneShotResult:
 
     Attributes
     ----------
-    erms : (m, d) local minimisers, those of least norm where n_i < d.
+    erms : (m, d) local minimisers (of least norm where a squared loss without penalty has many).
     clustering : `trials.kmeans.KMeansFit` of the one data set `erms`.
     labels : (m,) the clusters.
     within : the runs of step 3.
@@ -40,14 +42,33 @@ class OneShotResult:
     floats_up: int
 
 
-def local_erms(data: ClientData) -> FloatArray:
-    """(m, d) least-squares solutions of the clients, in one call for each client size."""
+def local_erms(data: ClientData, loss: Loss = IFCA_LOSS) -> FloatArray:
+    """(m, d) minimisers of the clients' empirical losses F_i, in one call for each client size.
+
+    The squared loss without a penalty has many where n_i < d: the one of least norm.  The logistic
+    loss without a penalty has none where a client's labels are separable, as they are whenever
+    n_i <= d for rows in general position; `InvalidParameter` then names the client.
+    """
+    kernel_arguments(loss, data.responses)  # refuses responses that the loss is not for
     sizes = np.diff(data.offsets)
     erms = np.empty((data.n_clients, data.dimension))
     for n in np.unique(sizes):
         clients = np.flatnonzero(sizes == n)
         rows = data.offsets[clients][:, None] + np.arange(n)
-        erms[clients] = least_squares(data.features[rows], data.responses[rows]).theta
+        features, responses = data.features[rows], data.responses[rows]
+        if isinstance(loss, SquaredLoss):
+            erms[clients] = least_squares(features, responses, l2=loss.l2 / loss.scale).theta
+            continue
+        fit = logistic(features, responses, l2=loss.l2)
+        erms[clients] = fit.theta
+        without = np.flatnonzero(fit.status != Status.CONVERGED)
+        if without.size:
+            ended = Status(fit.status[without[0]]).name
+            raise InvalidParameter(
+                f"loss={loss} must have a minimiser on every client, but the fit of client "
+                f"{clients[without[0]]} ({n} rows) ended as {ended}: separable labels have none "
+                "without a penalty"
+            )
     return erms
 
 
@@ -59,6 +80,7 @@ def run_one_shot(
     n_iterations: int,
     rng: np.random.Generator,
     options: IfcaOptions | None = None,
+    loss: Loss = IFCA_LOSS,
     starts: FloatArray | None = None,
     n_init: int = 1,
 ) -> OneShotResult:
@@ -66,12 +88,13 @@ def run_one_shot(
 
     Parameters
     ----------
-    data : the clients.
+    data : the clients; their responses must be -1 or +1 for the logistic loss.
     k : number of clusters, at most m.
     step_sizes : (R,) or (R, k) of the method within clusters; R runs share the clustering.
     n_iterations : its iterations; 0 keeps the starts.
     rng : the k-means++ seeds first, then subsets and mini-batches.
     options : the method within clusters, as in `trials.ifca_options`.
+    loss : f, both of the local minimisers and within the clusters.
     starts : (R, k, d) or None, the centres of the clustering (the means of the minimisers, which
         the centre has; the paper does not say).
     n_init : restarts of k-means++.
@@ -82,14 +105,16 @@ def run_one_shot(
 
     Raises
     ------
-    InvalidParameter : from the steps, naming the argument.
+    InvalidParameter : from the steps, naming the argument, or for a client without a minimiser
+        (`local_erms`).
 
     Notes
     -----
-    O(sum n_i d min(n_i, d)) for the minimisers and O(m k d) an iteration of k-means.
+    O(sum n_i d min(n_i, d)) for the minimisers (a Newton step of them, for the logistic loss) and
+    O(m k d) an iteration of k-means.
     """
     integer_between("k", k, 1, data.n_clients, "at most the number of clients m")
-    erms = local_erms(data)
+    erms = local_erms(data, loss)
     clustering = kmeans_pp(erms[None], k, rng, n_init=n_init)
     labels = clustering.labels[0].copy()
     if starts is None:
@@ -98,7 +123,7 @@ def run_one_shot(
             starts[:, :, options.shared] = erms[:, options.shared].mean(axis=0)
     within = run_ifca_options(
         data=data, starts=starts, step_sizes=step_sizes, n_iterations=n_iterations,
-        options=options, known_labels=labels, rng=rng,
+        options=options, loss=loss, known_labels=labels, rng=rng,
     )  # fmt: skip
     return OneShotResult(
         erms=erms, clustering=clustering, labels=labels, within=within, floats_up=erms.size

@@ -23,17 +23,26 @@ from trials.ifca_options import (
     run_local,
     run_oracle,
 )
+from trials.losses import LogisticLoss, SquaredLoss, kernel_arguments
 
+LOSSES = [
+    SquaredLoss(scale=2.0),
+    SquaredLoss(scale=1.0, l2=0.3),
+    LogisticLoss(l2=0.0),
+    LogisticLoss(l2=0.3),
+]
 ROUNDING = 1e-11  # the same sums in another order, over a few contracting steps
 
 
-def draw_data(rng, sizes, k, d, sigma=0.3):
+def draw_data(rng, sizes, k, d, sigma=0.3, loss=LOSSES[0]):
     truth = rng.standard_normal((k, d))
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     features = rng.standard_normal((offsets[-1], d))
     owner = np.arange(len(sizes)) % k
     responses = np.einsum("nd,nd->n", features, truth[np.repeat(owner, sizes)])
     responses += sigma * rng.standard_normal(offsets[-1])
+    if isinstance(loss, LogisticLoss):
+        responses = np.where(responses > 0, 1.0, -1.0)
     return ClientData(features=features, responses=responses, offsets=offsets), truth, owner
 
 
@@ -42,7 +51,21 @@ def client(data, i):
     return data.features[rows], data.responses[rows]
 
 
-def twin(data, start, gamma, participants, options, known=None):
+def value(loss, x, y, theta):
+    """The client's empirical loss, as written down."""
+    if isinstance(loss, LogisticLoss):
+        return np.mean(np.logaddexp(0, -y * (x @ theta))) + loss.l2 / 2 * theta @ theta
+    return loss.scale / 2 * np.mean((y - x @ theta) ** 2) + loss.l2 / 2 * theta @ theta
+
+
+def gradient(loss, x, y, theta):
+    if isinstance(loss, LogisticLoss):
+        # the derivative of log(1 + exp(-y t)) is (tanh(t / 2) - y) / 2 for y = -1 and 1
+        return x.T @ (np.tanh(x @ theta / 2) - y) / 2 / len(y) + loss.l2 * theta
+    return loss.scale / len(y) * x.T @ (x @ theta - y) + loss.l2 * theta
+
+
+def twin(data, start, gamma, participants, options, known=None, loss=LOSSES[0]):
     """One run of Algorithm 2, line by line, on full batches; `participants` (T, p) are given."""
     models, (k, d), m = start.copy(), start.shape, data.n_clients
     shared = np.zeros(d, dtype=bool) if options.shared is None else options.shared
@@ -58,15 +81,15 @@ def twin(data, start, gamma, participants, options, known=None):
             down[-1] += d if settled else int(shared.sum()) + k * int((~shared).sum())
             up[-1] += d if settled else d + k
             if not settled:
-                label = np.argmin([np.mean((y - x @ theta) ** 2) for theta in models])
+                label = np.argmin([value(loss, x, y, theta) for theta in models])
                 changed += label != labels[i]
                 labels[i] = label
             local = models[labels[i]].copy()
             if options.averaging == "gradient":
-                sent[i] = -2 / len(y) * x.T @ (y - x @ local)
+                sent[i] = gradient(loss, x, y, local)
                 continue
             for _ in range(options.local_steps):
-                local += step * 2 / len(y) * x.T @ (y - x @ local)
+                local -= step * gradient(loss, x, y, local)
             sent[i] = local
         if not settled:
             quiet = quiet + 1 if changed == 0 else 0
@@ -99,14 +122,15 @@ def twin(data, start, gamma, participants, options, known=None):
     n_shared=st.integers(0, 8),
     stable_after=st.sampled_from([None, 1, 3]),
     known=st.booleans(),
+    loss=st.sampled_from(LOSSES),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=120)
 def test_every_run_is_algorithm_2_as_printed(
-    sizes, k, d, averaging, local_steps, decay, fraction, n_shared, stable_after, known, seed
+    sizes, k, d, averaging, local_steps, decay, fraction, n_shared, stable_after, known, loss, seed
 ):
     rng = np.random.default_rng(seed)
-    data, _, owner = draw_data(rng, sizes, k, d)
+    data, _, owner = draw_data(rng, sizes, k, d, loss=loss)
     shared = np.arange(d) < n_shared
     options = IfcaOptions(
         averaging=averaging,
@@ -122,12 +146,12 @@ def test_every_run_is_algorithm_2_as_printed(
     labels = owner if known else None
     result = run_ifca_options(
         data=data, starts=starts, step_sizes=steps, n_iterations=7,
-        options=options, known_labels=labels, rng=rng,
+        options=options, loss=loss, known_labels=labels, rng=rng,
     )  # fmt: skip
     assert (np.diff(result.participants, axis=1) > 0).all()
     for run in range(3):
         models, estimates, settled_at, down, up = twin(
-            data, starts[run], steps[run], result.participants, options, labels
+            data, starts[run], steps[run], result.participants, options, labels, loss
         )
         np.testing.assert_allclose(result.models[run], models, rtol=ROUNDING, atol=ROUNDING)
         np.testing.assert_array_equal(result.labels[run], estimates)
@@ -136,12 +160,16 @@ def test_every_run_is_algorithm_2_as_printed(
         np.testing.assert_array_equal(result.up[:, run], up)
 
 
-@pytest.fixture
-def problem():
+def make_problem(loss):
     rng = np.random.default_rng(11)
-    data, truth, owner = draw_data(rng, rng.integers(5, 40, 12), 3, 10)
+    data, truth, owner = draw_data(rng, rng.integers(5, 40, 12), 3, 10, loss=loss)
     starts = truth + 0.3 * rng.standard_normal((4, 3, 10))
     return data, truth, owner, starts, np.array([0.02, 0.05, 0.1, 0.2])
+
+
+@pytest.fixture
+def problem():
+    return make_problem(LOSSES[0])
 
 
 def test_defaults_are_the_plain_kernel(problem):
@@ -184,24 +212,26 @@ def test_batches_of_all_rows_are_full_gradients(problem):
     np.testing.assert_array_equal(batches.models, whole.models)
 
 
-def test_mini_batches_are_unbiased_and_without_replacement():
+@pytest.mark.parametrize("loss", LOSSES)
+def test_mini_batches_are_unbiased_and_without_replacement(loss):
     """One client, 6 rows, batches of 2: 15 equally likely gradients, all seen, none other.
 
-    3000 draws; each has count 200 +- 14, so 5 standard errors fail with probability 15 * 6e-7.
+    3000 draws; each has count 200 +- 14, so 5 standard errors fail with probability 15 * 6e-7,
+    four times.
     """
     rng = np.random.default_rng(5)
-    data, _, _ = draw_data(rng, [6], 1, 3)
+    data, _, _ = draw_data(rng, [6], 1, 3, loss=loss)
     x, y = client(data, 0)
     start = rng.standard_normal((1, 3))
     wanted = np.array(
-        [x[[a, b]].T @ (y[[a, b]] - x[[a, b]] @ start[0])
+        [-gradient(loss, x[[a, b]], y[[a, b]], start[0])
          for a, b in itertools.combinations(range(6), 2)]
     )  # fmt: skip
-    counts = np.zeros(15, dtype=int)
+    code, counts = kernel_arguments(loss, y), np.zeros(15, dtype=int)
     for _ in range(3000):
         total, count = np.zeros((1, 3)), np.zeros(1, dtype=np.int64)
         add_local_updates(
-            data.features, data.responses, data.offsets, np.array([0]), start, 1,
+            data.features, data.responses, data.offsets, np.array([0]), start, 1, *code,
             np.zeros((1, 1), dtype=np.int64), np.ones(1), 1, 2, rng, np.empty(6, dtype=np.int64),
             np.empty((2, 3)), np.empty(2), np.empty((1, 3)), np.empty(6), np.empty((1, 3)),
             total, count,
@@ -223,10 +253,11 @@ def test_participants_are_uniform_subsets(problem):
     assert (np.abs(np.bincount(result.participants.ravel()) - 300) < 5 * 14.2).all()
 
 
-def test_runs_together_see_the_same_draws_as_alone(problem):
-    data, _, _, starts, steps = problem
+@pytest.mark.parametrize("loss", LOSSES)
+def test_runs_together_see_the_same_draws_as_alone(loss):
+    data, _, _, starts, steps = make_problem(loss)
     options = IfcaOptions(averaging="model", local_steps=3, batch_size=4, n_participants=5)
-    arguments = {"data": data, "n_iterations": 8, "options": options}
+    arguments = {"data": data, "n_iterations": 8, "options": options, "loss": loss}
     together = run_ifca_options(
         starts=starts, step_sizes=steps, rng=np.random.default_rng(2), **arguments
     )
@@ -237,11 +268,12 @@ def test_runs_together_see_the_same_draws_as_alone(problem):
         np.testing.assert_allclose(together.models[run], alone.models[0], rtol=0, atol=ROUNDING)
 
 
-def test_names_of_clusters_and_order_of_clients_are_irrelevant(problem):
-    data, _, _, starts, steps = problem
+@pytest.mark.parametrize("loss", LOSSES)
+def test_names_of_clusters_and_order_of_clients_are_irrelevant(loss):
+    data, _, _, starts, steps = make_problem(loss)
     options = IfcaOptions(averaging="model", local_steps=4, shared=np.arange(10) < 2)
     starts[:, :, :2] = starts[:, :1, :2]
-    arguments = {"step_sizes": steps / 4, "n_iterations": 10, "options": options}
+    arguments = {"step_sizes": steps / 4, "n_iterations": 10, "options": options, "loss": loss}
     plain = run_ifca_options(data=data, starts=starts, **arguments)
     for order in itertools.permutations(range(3)):
         other = run_ifca_options(data=data, starts=starts[:, order], **arguments)
@@ -259,13 +291,14 @@ def test_names_of_clusters_and_order_of_clients_are_irrelevant(problem):
     np.testing.assert_array_equal(other.labels, plain.labels[:, turn])
 
 
-def test_ties_go_to_the_first_model_and_empty_clusters_stay():
+@pytest.mark.parametrize("loss", LOSSES)
+def test_ties_go_to_the_first_model_and_empty_clusters_stay(loss):
     rng = np.random.default_rng(5)
-    data, _, _ = draw_data(rng, [10] * 4, 1, 3)
+    data, _, _ = draw_data(rng, [10] * 4, 1, 3, loss=loss)
     starts = np.tile(rng.standard_normal(3), (1, 3, 1))
     result = run_ifca_options(
         data=data, starts=starts, step_sizes=np.array([0.1]), n_iterations=1,
-        options=IfcaOptions(averaging="model", local_steps=2),
+        options=IfcaOptions(averaging="model", local_steps=2), loss=loss,
     )  # fmt: skip
     np.testing.assert_array_equal(result.labels, 0)
     np.testing.assert_array_equal(result.models[0, 1:], starts[0, 1:])
@@ -334,11 +367,18 @@ def test_stable_identities_save_what_is_sent_and_change_nothing(problem):
 
 
 @pytest.mark.parametrize("averaging", ["gradient", "model"])
-def test_divergence_is_a_status_and_leaves_the_other_runs_alone(problem, averaging):
-    data, _, _, starts, _ = problem
+@pytest.mark.parametrize(
+    "loss", [SquaredLoss(scale=2.0), SquaredLoss(l2=1.0), LogisticLoss(l2=1.0)]
+)
+def test_divergence_is_a_status_and_leaves_the_other_runs_alone(averaging, loss):
+    """The logistic loss is curved most by its penalty, of which a step of 80 is 40 times too long.
+
+    Without one its gradients are bounded, so that it diverges by steps out of all bounds only.
+    """
+    data, _, _, starts, _ = make_problem(loss)
     options = IfcaOptions(averaging=averaging, n_participants=6)
     steps = np.array([0.05, 80.0, 1e300, 0.02])
-    arguments = {"data": data, "n_iterations": 60, "options": options}
+    arguments = {"data": data, "n_iterations": 60, "options": options, "loss": loss}
     result = run_ifca_options(
         starts=starts, step_sizes=steps, rng=np.random.default_rng(3), **arguments
     )
@@ -383,6 +423,8 @@ def test_impossible_options_are_refused(problem):
         ({"known_labels": owner + 1}, r"must lie in \[0, 3\)"),
         ({"known_labels": owner.astype(float)}, "type float64"),
         ({"starts": starts[:, :, :3]}, "must end in d=10"),
+        ({"loss": "logistic"}, "loss='logistic' must be a SquaredLoss or a LogisticLoss"),
+        ({"loss": LogisticLoss(l2=0.1)}, r"responses\[0\]=.* must be -1 or \+1"),
     ):
         with pytest.raises(InvalidParameter, match=message):
             run_ifca_options(**(good | change))
@@ -402,4 +444,4 @@ def test_kernels_run_without_jit():
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 passed" in done.stdout
+    assert "5 passed" in done.stdout
