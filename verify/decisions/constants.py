@@ -21,8 +21,12 @@ Three parts have to agree; the first alone, or the other two together, can refut
 3. *Drift.*  The required constant of a cell is the multiple :math:`\kappa_x` of the frozen bound
    that would just serve it (a quantile of S / b).  Its logarithm is regressed on the log parameters
    with the HC3 covariance.  In no declared direction may it grow faster than ``margin`` per unit
-   log.  A required constant below ``kappa_floor`` counts as ``kappa_floor``: how a constant varies
-   that is not needed says nothing.
+   log, nor as fast as a logarithm would: `logarithm_slope` is the slope that least squares gives,
+   in these very cells, to a required constant that grows like log x.  (Least squares is linear, so
+   under that alternative the fitted slope has exactly this mean, and an upper limit below it is a
+   level test of it; the lack of fit of a power law only widens the limit.)  What the limits
+   exclude over the tried range travels with the verdict as a factor.  A required constant below
+   ``kappa_floor`` counts as ``kappa_floor``: how a constant varies that is not needed says nothing.
 
 Error control.  Half of ``level`` goes to feasibility, split over cells and choices.  The other half
 is used by extrapolation *and* by drift: the claim is refuted only if both reject, so each may use
@@ -178,7 +182,11 @@ class Calibration:
 class DriftSlope:
     """Growth of the log required constant per unit log, towards ``direction`` of a parameter.
 
-    ``lower`` is the simultaneous one-sided limit that refutes, ``upper`` the one that supports.
+    Attributes
+    ----------
+    lower, upper : the simultaneous one-sided limit that refutes, and the one that supports.
+    span : smallest and largest value of the parameter in the cells.
+    allowed : what ``upper`` must not exceed: the margin, or the slope of a logarithm if smaller.
     """
 
     name: str
@@ -187,7 +195,14 @@ class DriftSlope:
     se: float
     lower: float
     upper: float
+    span: tuple[float, float]
+    allowed: float
     status: Literal["grows", "flat", "unresolved"]
+
+    @property
+    def excluded(self) -> float:
+        """Growth over ``span`` by a larger factor than this is excluded, for a power law."""
+        return float(np.exp(min(self.upper * math.log(self.span[1] / self.span[0]), 700.0)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,6 +229,15 @@ class Drift:
         if not self.asked:
             return True
         return self.fit is not None and all(s.status == "flat" for s in self.slopes)
+
+    @property
+    def excluded(self) -> float:
+        """No direction shows growth by a larger factor than this over its tried range.
+
+        The largest of the single limits needs no correction for their number: were the largest
+        true factor above it, that one direction's own limit would have missed.
+        """
+        return max((s.excluded for s in self.slopes), default=math.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,15 +272,21 @@ class ConstantsDecision:
             )
         if self.drift is not None and self.drift.slopes:
             slopes = [
-                (s.name, s.direction, s.growth, s.se, s.lower, s.upper, s.status)
+                (s.name, s.direction, *s.span, s.growth, s.se, s.upper, s.allowed, s.excluded)
                 for s in self.drift.slopes
             ]
             tables.append(
                 Table(
                     title="Growth of the required constant, per unit log",
-                    columns=("parameter", "towards", "growth", "se", "lower", "upper", "status"),
+                    columns=(
+                        *("parameter", "towards", "from", "to", "growth", "se", "upper limit"),
+                        *("allowed", "factor excluded"),
+                    ),
                     rows=slopes,
-                    note=f"HC3; margin {self.drift.margin:g}",
+                    note=f"HC3 limits, one-sided, at level {self.level:.2g}. Allowed: "
+                    f"{self.drift.margin:g}, or the slope that growth like a logarithm would show "
+                    "in these cells if smaller. Factor excluded: growth of the required constant "
+                    "by more than it over the tried range, from end to end",
                 )
             )
         return tuple(tables)
@@ -360,7 +390,7 @@ def decide_constants(
     trivial : ``cell -> `` a bound that needs no theorem.  When the bound at the *fitted* constants
         is at or above it in all cells, the statement is vacuous there.
     slack : factor by which fitted constants are relaxed before they are frozen.
-    margin : growth per unit log that counts as none.
+    margin : growth per unit log that counts as none (growth like a logarithm never does).
     resolution : passed to the held-out test (see `decide_probability`).
     min_extrapolation : how far outside the calibrated range the held-out cells must reach, for each
         drift parameter alone and for two or more jointly; otherwise the claim is not supported.
@@ -743,7 +773,7 @@ def _drift(
         reason = "some cell requires an infinite constant (too many failed trials)"
         return Drift(slopes=(), fit=None, reason=reason, **record)
     try:
-        x = {name: [float(c.params[name]) for c in data] for name in directions}
+        x = {name: np.array([float(c.params[name]) for c in data]) for name in directions}
         fit = fit_power_law(kappa, x, level=problem.level)
     except InvalidParameter as error:
         return Drift(slopes=(), fit=None, reason=str(error), **record)
@@ -754,8 +784,10 @@ def _drift(
         # `limits` is two-sided; one side of it carries half of its level.
         refuting = fit.limits(name, problem.level, family=family)  # one side: level / (2 family)
         supporting = fit.limits(name, 2 * problem.level)  # one side: level
-        for direction in ("up", "down") if declared == "both" else (declared,):
+        sides: tuple[Literal["up", "down"], ...] = ("up", "down")
+        for direction in sides if declared == "both" else (declared,):
             up = direction == "up"
+            allowed = min(margin, logarithm_slope(x, name, direction))
             lower = refuting[0] if up else -refuting[1]
             upper = supporting[1] if up else -supporting[0]
             slopes.append(
@@ -766,15 +798,30 @@ def _drift(
                     se=fit.se[i],
                     lower=lower,
                     upper=upper,
+                    span=(float(x[name].min()), float(x[name].max())),
+                    allowed=allowed,
                     status="grows"
                     if lower > margin
                     else "flat"
-                    if upper <= margin
+                    if upper <= allowed
                     else "unresolved",
                 )
             )
     reason = "" if fit.max_leverage < 1 - 1e-9 else "one cell alone carries some direction"
     return Drift(slopes=tuple(slopes), fit=fit, reason=reason, **record)
+
+
+def logarithm_slope(x: Mapping[str, FloatArray], name: str, direction: Direction) -> float:
+    r"""The slope that the power-law fit gives to growth like a logarithm of one parameter.
+
+    The law is :math:`\log x` towards large x, or :math:`1 + \log(x / x_{\min})` where the smallest
+    x is below e (its logarithm would start at zero, or below); towards small x the same of 1/x.
+    """
+    towards = x[name] if direction == "up" else 1.0 / x[name]
+    law = np.log(towards * max(1.0, math.e / float(towards.min())))
+    design = np.column_stack([np.ones_like(law), *(np.log(v) for v in x.values())])
+    slope = np.linalg.lstsq(design, np.log(law), rcond=None)[0][1 + list(x).index(name)]
+    return float(slope if direction == "up" else -slope)
 
 
 def _reach(data: Sequence[CellData], directions: Mapping[str, Direction]) -> dict[str, float]:
@@ -848,7 +895,12 @@ def _conclude(
     return Verdict.SUPPORTED, (
         f"feasible; frozen constants hold on {len(held_out.cells)} held-out cells "
         f"({held_out.summary}); "
-        + ("the required constant does not grow" if drift.asked else "drift was not asked for")
+        + (
+            "the required constant does not grow (in no direction by more than a factor "
+            f"{max(drift.excluded, 1.0):.2f} over the tried range)"
+            if drift.asked
+            else "drift was not asked for"
+        )
     )
 
 

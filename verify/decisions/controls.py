@@ -157,6 +157,44 @@ def _floor_exponent(rng: np.random.Generator, level: float, planted: bool, effor
     return _floor(-0.75 if planted else -0.5, 0.5, rng, level, effort)
 
 
+_WIDE = (
+    *((m, "calibration") for m in (64, 96, 128, 192, 256)),
+    *((m, "held-out") for m in np.geomspace(1e4, 1e12, 15)),
+)
+
+
+def _logarithm(rng: np.random.Generator, level: float, planted: bool, effort: float) -> bool:
+    """Errors ``1/m``, or ``log(m)/m`` as planted, over 10 decades of m; statement: ``c/m``.
+
+    The slope of log log m over these cells is 0.08 per unit log: below the margin of 0.1, so that
+    only the comparison with a logarithm tells.  What is counted is support *withheld*.
+    """
+    cells = [
+        CellData(
+            params={"m": float(m)},
+            statistic=(math.log(m) if planted else 1.0)
+            / m
+            * np.exp(0.3 * rng.standard_normal(_scaled(1000, effort))),
+            delta=0.1,
+            role="calibration" if role == "calibration" else "held-out",
+        )
+        for m, role in _WIDE
+    ]
+
+    def bound(values: Values, cell: CellData) -> float:
+        return values["c"] / float(cell.params["m"])
+
+    decision = decide_constants(
+        cells,
+        (Constant(name="c", low=1e-2, high=1e3),),
+        bound,
+        drift={"m": "up"},
+        level=level,
+        slack=10.0,  # the frozen constant holds up to m = e^60: only drift is left to see it
+    )
+    return decision.verdict is not Verdict.SUPPORTED
+
+
 def _rate_exponent(rng: np.random.Generator, level: float, planted: bool, effort: float) -> bool:
     """The same world read as a rate: the exponent of m in the median error."""
     cells = _floor_cells(rng, effort)
@@ -227,6 +265,13 @@ CONTROLS: tuple[Control, ...] = (
         planted=r"$c \sqrt{d}\, m^{-3/4}$; held-out extrapolation and drift",
         n_trials=200,
         refuted=_floor_exponent,
+    ),
+    Control(
+        name="drift, logarithm",
+        truth=r"error at most $c/m$ over 10 decades",
+        planted=r"$c/m$ where the error is $\log(m)/m$; support withheld by drift",
+        n_trials=1000,
+        refuted=_logarithm,
     ),
     Control(
         name="rate, exponent of m",

@@ -181,7 +181,7 @@ def decide_probability(
         elif below[c]:
             status = "below"
             if target[c] > delta[c]:
-                reason = f"supported down to the stated resolution {resolution:g} only"
+                reason = f"supported down to the stated resolution {resolution:.3g} only"
         else:
             reason = _why_unresolved(bad[c], n[c], target[c], confirm)
         cells.append(
@@ -212,7 +212,7 @@ def decide_probability(
         w = cells[worst or 0]
         summary = (
             f"{int(above.sum())} of {n_live} cells exceed delta; worst: {w.n_bad}/{w.n_trials}, "
-            f"lower limit {w.lower:.3g} against delta {w.delta:.3g}"
+            f"lower limit {w.lower:.3g} against delta={w.delta:.3g}"
         )
     elif unresolved:
         verdict = Verdict.INCONCLUSIVE
@@ -222,7 +222,10 @@ def decide_probability(
         summary = f"upper limit at most delta in all {n_live} cells"
         coarse = int(np.sum((target > delta) & ~trivial))
         if coarse:
-            summary += f" ({coarse} of them down to the stated resolution {resolution:g} only)"
+            which = "all of them" if coarse == n_live else f"{coarse} of them"
+            summary += f" ({which} down to the stated resolution {resolution:.3g} only)"
+        if n_live < bad.size:
+            summary += f"; the other {bad.size - n_live} allow any failure (delta >= 1)"
     return ProbabilityDecision(
         verdict=verdict,
         summary=summary,

@@ -87,15 +87,23 @@ class Constants:
         """Cells, budget and what each of the three parts does."""
         chosen = f"${_tex(self.choice_name)}$ in " + ", ".join(f"{v:.4g}" for v in self.choices)
         fitted = ", ".join(f"${_tex(name)}$" for name in self.tighten)
-        drift = ", ".join(f"${name}$" if len(name) == 1 else name for name in self.drift)
+        held_out = f"fresh trials in {_counted(self.held_out, 'held-out cell')}"
+        if self.drift:
+            drift = ", ".join(_symbol(name) for name in self.drift)
+            held_out += ", each parameter alone and jointly at least 4 times outside"
+            if self.elsewhere:
+                held_out += f", and in {len(self.elsewhere)} where another term of the bound rules"
+            trend = (
+                f"drift of the required constant in {drift} (HC3 limits; at most {self.margin:g} "
+                "per unit log, and less than a logarithm's)"
+            )
+        else:
+            trend = "no trend is asked about"
         return (
             f"Chosen: {chosen}. Feasibility at the generous corner of the box in all cells; "
-            f"constants {fitted} fitted on {len(self.calibration)} calibration cells and frozen "
-            f"with slack {self.slack:g}; fresh trials in {len(self.held_out)} held-out cells, each "
-            "parameter alone and jointly at least 4 times outside the calibrated range; drift of "
-            f"the required constant in {drift} (HC3, margin {self.margin:g} per "
-            f"unit log). {self.sampling.max_trials} trials a cell of experiment "
-            f"{self.sampling.experiment.name}."
+            f"constants {fitted} fitted on {_counted(self.calibration, 'calibration cell')} and "
+            f"frozen with slack {self.slack:g}; {held_out}; {trend}. {self.sampling.max_trials} "
+            f"trials a cell of experiment {self.sampling.experiment.name}."
         )
 
     @property
@@ -191,9 +199,12 @@ class Constants:
             n_trials=sum(c.n_trials for c in data),
             n_failed=sum(o.table.n_failed for o in observed),
             cells=cells,
-            tables=(*self._exclusions(data, decision), *decision.tables(), *shown.tables),
-            figures=(*self._figures(cells, decision), *shown.figures),
-            sharpness=(*self._sharpness(cells), *shown.sharpness),
+            tables=(
+                *(self._exclusions(data, decision) or decision.tables()),
+                *shown.tables,
+            ),
+            figures=(*self._figures(data, cells, decision), *shown.figures),
+            sharpness=(*self._sharpness(cells, decision), *shown.sharpness),
             witness=self._witness(store, data, decision),
             notes=(*decision.notes, *shown.notes),
         )
@@ -203,7 +214,7 @@ class Constants:
     ) -> tuple[EvidenceTable, ...]:
         """Refuted by feasibility: which cell excludes which choice."""
         feasibility = decision.feasibility
-        if feasibility is None or any(feasibility.feasible):
+        if feasibility is None or not _infeasible(decision):
             return ()
         rows = {row.cell: row for row in feasibility.rows}
         return (
@@ -215,7 +226,7 @@ class Constants:
                         data[i].choice[self.choice_name],
                         f"{rows[i].n_bad}/{rows[i].n_trials}",
                         rows[i].lower,
-                        ", ".join(f"{k}={v:.4g}" for k, v in self._varied(data[i]).items()),
+                        ", ".join(f"{k}={data[i].params[k]:.4g}" for k in self._varied(data)),
                     )
                     for i in sorted(
                         feasibility.witness, key=lambda i: data[i].choice[self.choice_name]
@@ -224,9 +235,10 @@ class Constants:
             ),
         )
 
-    def _varied(self, cell: CellData) -> dict[str, float]:
-        """The regressors in which the statement is watched, for a short name of a cell."""
-        return {name: float(cell.params[name]) for name in self.drift}
+    def _varied(self, data: Sequence[CellData]) -> list[str]:
+        """The regressors that tell this claim's cells apart."""
+        names = self.regressors(self.calibration[0])
+        return [name for name in names if len({float(c.params[name]) for c in data}) > 1]
 
     def _witness(
         self, store: RunStore, data: Sequence[CellData], decision: ConstantsDecision
@@ -238,16 +250,8 @@ class Constants:
         if feasibility is None or not feasibility.witness:
             return decision.witness
         first = feasibility.witness[0]
-        _, choice, cell = self._cells[first]
-        generous = {
-            c.name: c.most_generous
-            for c in self.statement.constants
-            if c.name not in (self.choice_name,)
-        }
-        bound = np.broadcast_to(
-            self._bound({**generous, self.choice_name: choice}, data[first]),
-            data[first].statistic.shape,
-        )
+        _, _, cell = self._cells[first]
+        bound = np.broadcast_to(self._generous(data[first]), data[first].statistic.shape)
         index = int(np.argmax(data[first].statistic > bound))
         others = len(feasibility.witness) - 1
         return Witness(
@@ -267,8 +271,10 @@ class Constants:
         wanted = max(cell.delta, resolvable(cell.n_trials, level))
         finite = np.where(np.isfinite(cell.statistic), cell.statistic, np.inf)
         q = float(np.quantile(finite, 1 - wanted, method="inverted_cdf"))
-        bound = None
-        if decision.calibration is not None:
+        bound, role = None, str(cell.role)
+        if _infeasible(decision):
+            bound, role = float(np.median(self._generous(cell))), "bound: most generous constants"
+        elif decision.calibration is not None:
             frozen = {**decision.calibration.frozen, **cell.choice}
             bound = float(np.median(self._bound(frozen, cell)))
         return CellResult(
@@ -280,78 +286,185 @@ class Constants:
             upper=quantile_upper(finite, 1 - wanted, level),
             bound=bound,
             ratio=None if bound is None else q / bound,
-            note=f"{cell.role}; quantile at failure probability {wanted:.2g}"
+            note=f"{role}; quantile at failure probability {wanted:.2g}"
             + ("" if wanted <= cell.delta else ", the smallest that the trials resolve"),
         )
 
+    def _generous(self, cell: CellData) -> FloatArray:
+        """The bound at the most generous corner of the box, under the cell's own choice."""
+        corner = {
+            c.name: c.most_generous for c in self.statement.constants if c.name != self.choice_name
+        }
+        return self._bound({**corner, **cell.choice}, cell)
+
     def _figures(
-        self, cells: Sequence[CellResult], decision: ConstantsDecision
+        self, data: Sequence[CellData], cells: Sequence[CellResult], decision: ConstantsDecision
     ) -> tuple[Figure, ...]:
-        """Observed quantiles with their limits against the frozen bound, cell by cell."""
-        shown = [c for c in cells if c.bound is not None and c.observed is not None]
-        if not shown or decision.drift is None:
+        """What decided: every choice against the generous bound, or quantiles and constants."""
+        if _infeasible(decision):
+            return (self._choices_figure(data, cells),)
+        if decision.calibration is None or decision.drift is None:
             return ()
+        shown = [
+            (role, cell)
+            for (role, choice, _), cell in zip(self._cells, cells, strict=True)
+            if choice == decision.calibration.choice[self.choice_name]
+        ]
+        figures = [self._quantiles_figure(shown)]
+        if decision.drift.asked:
+            figures.append(self._required_figure(data, decision))
+        return tuple(figures)
+
+    def _choices_figure(self, data: Sequence[CellData], cells: Sequence[CellResult]) -> Figure:
+        """Refuted by feasibility: for each choice some cell lies above its generous bound."""
+        varied = self._varied(data)
+        groups: dict[str, list[tuple[float, CellResult]]] = {}
+        for one, cell in zip(data, cells, strict=True):
+            name = ", ".join(f"${k}={_tex_number(float(one.params[k]))}$" for k in varied)
+            groups.setdefault(name, []).append((one.choice[self.choice_name], cell))
         series = []
-        for role in ("calibration", "held-out"):
-            mine = [c for c in shown if c.note.startswith(role)]
+        for name, mine in groups.items():
+            mine.sort(key=lambda pair: pair[0])
             series.append(
                 Series(
-                    label=f"{role} cells",
-                    x=[c.bound or 0.0 for c in mine],
-                    y=[c.observed for c in mine],
-                    lower=[c.lower for c in mine],
-                    upper=[c.upper if c.upper != np.inf else None for c in mine],
+                    label=name or "every cell",
+                    x=[choice for choice, _ in mine],
+                    y=[cell.observed for _, cell in mine],
+                    lower=[cell.lower for _, cell in mine],
+                    upper=[_finite(cell.upper) for _, cell in mine],
                 )
             )
-        ends = [min(c.bound or 1.0 for c in shown), max(c.bound or 1.0 for c in shown)]
-        series.append(Series(label="observed = bound", x=ends, y=ends, style="dashed"))
-        needed = Series(
-            label="required multiple of the frozen bound",
-            x=list(range(1, len(decision.drift.kappa) + 1)),
-            y=list(decision.drift.kappa),
-            lower=[
-                k * float(np.exp(-2 * s))
-                for k, s in zip(decision.drift.kappa, decision.drift.se_log, strict=True)
-            ],
-            upper=[
-                k * float(np.exp(2 * s))
-                for k, s in zip(decision.drift.kappa, decision.drift.se_log, strict=True)
-            ],
-        )
-        return (
-            Figure(
-                name="quantiles",
-                title="Error quantiles against the bound",
-                xlabel="bound at the frozen constants (units of $\\theta$)",
-                ylabel="error quantile (units of $\\theta$)",
-                xscale="log",
-                yscale="log",
-                series=series,
-                caption="Each point is a cell; bars are confidence limits of the quantile. "
-                "Points below the dashed line obey the bound.",
-            ),
-            Figure(
-                name="required",
-                title="Required constants over the grid",
-                xlabel="cell (calibration first, then held-out)",
-                ylabel="required multiple (dimensionless)",
-                yscale="log",
-                series=[needed],
-                hlines=[(1.0, "frozen constants")],
-                caption="The multiple of the frozen bound that would just serve each cell, with "
-                "two standard errors. Above one the frozen constants fail.",
-            ),
+        largest = max(cell.bound for cell in cells if cell.bound is not None)
+        return Figure(
+            name="choices",
+            title="No choice serves all cells",
+            xlabel=f"${_tex(self.choice_name)}$ (dimensionless)",
+            ylabel="error quantile (units of $\\theta$)",
+            xscale="log",
+            yscale="log",
+            series=series,
+            hlines=[(largest, "largest bound")],
+            caption="Error quantiles with their confidence limits, cell by cell, against the "
+            "largest bound that the box of constants allows in any cell. A choice is excluded "
+            "when some cell lies above its bound.",
         )
 
     @staticmethod
-    def _sharpness(cells: Sequence[CellResult]) -> tuple[str, ...]:
+    def _quantiles_figure(shown: Sequence[tuple[Role, CellResult]]) -> Figure:
+        """Observed quantiles with their limits against the frozen bound."""
+        labels: dict[Role, str] = {
+            "held-out": "held-out cells",
+            "elsewhere": "held-out, other term rules",
+            "calibration": "calibration cells",  # last, to lie on top
+        }
+        series = []
+        for role, label in labels.items():
+            mine = [cell for own, cell in shown if own == role]
+            if mine:
+                series.append(
+                    Series(
+                        label=label,
+                        x=[c.bound or 0.0 for c in mine],
+                        y=[c.observed for c in mine],
+                        lower=[c.lower for c in mine],
+                        upper=[_finite(c.upper) for c in mine],
+                    )
+                )
+        bounds = [c.bound for _, c in shown if c.bound]
+        ends = [min(bounds), max(bounds)] if bounds else []
+        series.append(Series(label="observed = bound", x=ends, y=ends, style="dashed"))
+        return Figure(
+            name="quantiles",
+            title="Error quantiles against the bound",
+            xlabel="bound at the frozen constants (units of $\\theta$)",
+            ylabel="error quantile (units of $\\theta$)",
+            xscale="log",
+            yscale="log",
+            series=series,
+            caption="Each point is a cell; bars are confidence limits of the quantile. "
+            "Points below the dashed line obey the bound.",
+        )
+
+    def _required_figure(self, data: Sequence[CellData], decision: ConstantsDecision) -> Figure:
+        """Required over frozen constants, against the parameter of the widest range."""
+        drift, calibration = decision.drift, decision.calibration
+        assert drift is not None
+        assert calibration is not None
+        spans = {
+            name: np.ptp(np.log([float(data[i].params[name]) for i in drift.cells]))
+            for name in self.drift
+        }
+        widest = max(spans, key=lambda name: float(spans[name]))
+        series = []
+        for role in ("held-out", "calibration"):
+            mine = [
+                (float(data[i].params[widest]), kappa, se)
+                for i, kappa, se in zip(drift.cells, drift.kappa, drift.se_log, strict=True)
+                if data[i].role == role
+            ]
+            series.append(
+                Series(
+                    label=f"{role} cells",
+                    x=[x for x, _, _ in mine],
+                    y=[kappa for _, kappa, _ in mine],
+                    lower=[kappa * float(np.exp(-2 * se)) for _, kappa, se in mine],
+                    upper=[_finite(kappa * float(np.exp(2 * se))) for _, kappa, se in mine],
+                )
+            )
+        frozen = [
+            f"${_tex(name)}={_tex_number(calibration.frozen[name])}$"
+            for name in self.tighten
+            if name not in calibration.at_tight_end
+        ]
+        return Figure(
+            name="required",
+            title="Required constants over the grid",
+            xlabel=f"{_symbol(widest)} (dimensionless)",
+            ylabel="required over frozen constant (dimensionless)",
+            xscale="log",
+            yscale="log",
+            series=series,
+            hlines=[(1.0, "frozen" + (": " + ", ".join(frozen) if frozen else ""))],
+            caption="The multiple of the frozen bound that would just serve each cell, with two "
+            f"standard errors, over the parameter that is tried most widely ({_symbol(widest)}; "
+            "all others vary as well). Constants are fitted on the calibration cells and frozen "
+            f"{self.slack:g} times looser; a held-out cell above the line would fail them.",
+        )
+
+    @staticmethod
+    def _sharpness(cells: Sequence[CellResult], decision: ConstantsDecision) -> tuple[str, ...]:
         ratios = [c.ratio for c in cells if c.ratio is not None and np.isfinite(c.ratio)]
         if not ratios:
             return ()
+        of = "most generous" if _infeasible(decision) else "frozen"
         return (
-            f"Observed quantile over frozen bound: between {min(ratios):.2g} and "
+            f"Observed quantile over {of} bound: between {min(ratios):.2g} and "
             f"{max(ratios):.2g} (median {float(np.median(ratios)):.2g}) over {len(ratios)} cells.",
         )
+
+
+def _infeasible(decision: ConstantsDecision) -> bool:
+    """Whether the declared box holds no constants at all for these cells."""
+    return decision.feasibility is not None and not any(decision.feasibility.feasible)
+
+
+def _counted(items: Sequence[Any], word: str) -> str:
+    return f"{len(items)} {word}{'s' * (len(items) != 1)}"
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and np.isfinite(value) else None
+
+
+def _symbol(name: str) -> str:
+    """A parameter in prose: a single letter is math, ``rho`` is known to the report."""
+    return f"${name}$" if len(name) == 1 else name
+
+
+def _tex_number(value: float) -> str:
+    """Three digits, powers of ten written out."""
+    mantissa, _, exponent = f"{value:.3g}".partition("e")
+    return mantissa + (rf"\times10^{{{int(exponent)}}}" if exponent else "")
 
 
 def _tex(name: str) -> str:

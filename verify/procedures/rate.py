@@ -124,7 +124,7 @@ class Rate:
                     title="Exponents",
                     columns=("parameter", "observed", "se", "lower", "upper", "stated", "verdict"),
                     rows=rows,
-                    note=f"R-squared {fit.r_squared:.6f}; limits simultaneous at level {level:.2g}",
+                    note=f"$R^2$ {fit.r_squared:.6f}; limits simultaneous at level {level:.2g}",
                 ),
                 *shown.tables,
             ),
@@ -164,8 +164,9 @@ class Rate:
                 verdicts.append(decision.verdict)
                 word = str(decision.verdict)
                 text = f"{'' if stated.side == 'equals' else stated.side + ' '}{stated.exponent:g}"
-                parts.append(f"{name} {fit.exponents[i]:.3f} ({text})")
-            rows.append((name, fit.exponents[i], fit.se[i], *limits, text, word))
+                parts.append(f"{stated.symbol}: {fit.exponents[i]:.3f} ({text})")
+            symbol = name if stated is None else stated.symbol
+            rows.append((symbol, fit.exponents[i], fit.se[i], *limits, text, word))
         order = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.SUPPORTED)
         verdict = next(v for v in order if v in verdicts)
         return verdict, "exponents observed (stated): " + ", ".join(parts), rows

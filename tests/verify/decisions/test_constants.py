@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from trials.experiment import InvalidParameter
-from verify.decisions.constants import CellData, Constant, ConstantsDecision, decide_constants
+from verify.decisions.constants import (
+    CellData,
+    Constant,
+    ConstantsDecision,
+    decide_constants,
+    logarithm_slope,
+)
+from verify.decisions.rates import fit_power_law
 from verify.evidence import Verdict
 
 C = Constant(name="c", low=1e-2, high=1e2)
@@ -65,6 +72,68 @@ def test_a_sharp_bound_is_supported_with_its_constant_recovered() -> None:
     assert all(abs(s.growth) < 0.05 for s in drift.slopes)
     assert len(drift.kappa) == len(GRID)
     assert [t.title for t in decision.tables()]
+
+
+@pytest.mark.parametrize(
+    ("name", "direction", "law"),
+    [
+        ("m", "up", lambda x: np.log(x["m"])),
+        ("m", "down", lambda x: 1 + np.log(x["m"].max() / x["m"])),
+        ("r", "up", lambda x: 1 + np.log(x["r"] / x["r"].min())),
+        ("r", "down", lambda x: 1 + np.log(x["r"].max() / x["r"])),
+    ],
+)
+def test_the_slope_of_a_logarithm_is_what_the_fit_gives_to_one(name, direction, law) -> None:  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(6)
+    x = {"m": np.exp(rng.uniform(1, 20, 30)), "r": np.exp(rng.uniform(-7, 7, 30))}
+    growth = fit_power_law(law(x), x).exponents[list(x).index(name)]
+    expected = growth if direction == "up" else -growth
+    assert logarithm_slope(x, name, direction) == pytest.approx(expected, rel=1e-9)
+    assert expected > 0
+
+
+def test_growth_like_a_logarithm_withholds_support_though_its_slope_is_below_the_margin() -> None:
+    """log m from 64 to 10^12, fitted as a power: 0.08 per unit log, and the margin is 0.1."""
+
+    def wide(growth: Callable[[float], float]) -> ConstantsDecision:
+        rng = np.random.default_rng(7)
+        sizes = [*(64.0 * 2 ** (i / 4) for i in range(9)), *np.geomspace(1e4, 1e12, 15)]
+        cells = [
+            CellData(
+                params={"m": m},
+                statistic=growth(m) * np.exp(0.2 * rng.standard_normal(400)),
+                delta=0.1,
+                role="calibration" if m <= 256 else "held-out",
+            )
+            for m in sizes
+        ]
+        return decide(cells, lambda v, _cell: v["c"], drift={"m": "up"}, slack=10.0)
+
+    (flat,) = wide(lambda m: 1.0).drift.slopes  # type: ignore[union-attr]
+    assert flat.status == "flat"
+    assert flat.allowed == pytest.approx(0.08, abs=0.005)
+    assert flat.span == (64.0, 1e12)
+    # The limit is an exponent; over the span it makes the factor that is excluded.
+    assert flat.excluded == pytest.approx((1e12 / 64) ** flat.upper)
+    decision = wide(lambda m: math.log(m))
+    (slope,) = decision.drift.slopes  # type: ignore[union-attr]
+    assert slope.status == "unresolved"
+    assert slope.upper < 0.1
+    assert decision.verdict is Verdict.INCONCLUSIVE
+    assert "drift not excluded (in m up)" in decision.summary
+    assert wide(lambda m: 1.0).verdict is Verdict.SUPPORTED
+
+
+def test_the_excluded_factor_is_printed_with_the_verdict_and_in_the_table() -> None:
+    decision = decide(make_cells(sharp))
+    drift = decision.drift
+    assert drift is not None
+    worst = max(s.excluded for s in drift.slopes)
+    assert drift.excluded == worst
+    assert f"by more than a factor {max(worst, 1.0):.2f} over the tried range" in decision.summary
+    growth = decision.tables()[1]
+    assert list(growth.columns[-2:]) == ["allowed", "factor excluded"]
+    assert [row[-1] for row in growth.rows] == [s.excluded for s in drift.slopes]
 
 
 def test_a_conservative_bound_is_supported_too() -> None:

@@ -70,6 +70,33 @@ def test_a_true_bound_is_supported_by_all_three_parts(tmp_path):
     assert {f.name for f in evidence.figures} == {"quantiles", "required"}
 
 
+def test_required_constants_tell_calibration_from_held_out_cells_and_show_the_frozen_one(tmp_path):
+    evidence, _ = tried(claim(TRUE), tmp_path)
+    figure = {f.name: f for f in evidence.figures}["required"]
+    by_role = {series.label: series for series in figure.series}
+    assert list(by_role) == ["held-out cells", "calibration cells"]
+    assert len(by_role["calibration cells"].x) == 9
+    assert len(by_role["held-out cells"].x) == 5
+    # d is tried from 2 to 256, m from 10 to 1280: a factor of 128 each, the first of them is taken
+    assert sorted(set(by_role["calibration cells"].x)) == [10.0, 20.0, 40.0]
+    assert figure.xlabel == "$m$ (dimensionless)"
+    assert "(dimensionless)" in figure.ylabel
+    (line,) = figure.hlines
+    frozen = next(t for t in evidence.tables if "frozen" in t.title).rows[0][2]
+    assert line == (1.0, f"frozen: $c_{{2}}={frozen:.3g}$")
+    # fitted constants just serve the worst calibration cell; frozen ones are two times looser
+    assert max(by_role["calibration cells"].y) == pytest.approx(0.5, rel=0.01)
+
+
+def test_calibration_cells_lie_on_top_in_the_figure_of_quantiles(tmp_path):
+    base = claim(TRUE)
+    evidence, _ = tried(replace(base, elsewhere=cells((80,), (16,))), tmp_path)
+    figure = {f.name: f for f in evidence.figures}["quantiles"]
+    sizes = {s.label: len(s.x) for s in figure.series if s.style == "points"}
+    assert sizes == {"held-out cells": 5, "held-out, other term rules": 1, "calibration cells": 9}
+    assert list(sizes)[-1] == "calibration cells"
+
+
 @pytest.mark.parametrize(
     ("expr", "direction"),
     [(d**0 * m ** sp.Rational(-1, 2), "d goes up"), (sp.sqrt(d) * m ** sp.Rational(-3, 4), "m")],
@@ -93,6 +120,16 @@ def test_a_bound_below_the_truth_everywhere_in_its_box_is_infeasible(tmp_path):
     assert row.values[0] == witness.observed
     limit = 0.25 * (witness.params["d"] / witness.params["m"]) ** 0.5
     assert witness.bound == pytest.approx(limit)
+    # No constants are frozen where none are feasible: everything shown is the generous corner's.
+    assert [f.name for f in evidence.figures] == ["choices"]
+    (table,) = evidence.tables
+    assert table.title.startswith("Every choice is excluded")
+    assert all(row[-1] for row in table.rows)
+    for cell in evidence.cells:
+        corner = 0.25 * (cell.params["d"] / cell.params["m"]) ** 0.5
+        assert cell.bound == pytest.approx(corner)
+        assert cell.note.startswith("bound: most generous constants")
+    assert "most generous bound" in evidence.sharpness[0]
 
 
 def test_lost_trials_count_against_the_bound(tmp_path):
@@ -134,5 +171,9 @@ def test_the_description_says_what_is_fitted_and_where():
         "5 held-out",
         "$m$, $d$",
         "256 trials",
+        "less than a logarithm's",
     ):
         assert part in text
+    alone = replace(claim(TRUE), calibration=cells((10,), (2,)), drift={}).describe()
+    assert "on 1 calibration cell and frozen" in alone
+    assert "no trend is asked about" in alone

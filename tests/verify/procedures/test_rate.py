@@ -52,10 +52,10 @@ def test_an_exponent_off_by_a_quarter_is_refuted(stated, side, verdict, tmp_path
     assert str(evidence.verdict) == verdict
     assert rounds == [12]
     rows = {row[0]: row for row in evidence.tables[0].rows}
-    assert rows["m"][1] == pytest.approx(-0.5, abs=0.02)
+    assert rows["$m$"][1] == pytest.approx(-0.5, abs=0.02)
     assert rows["d"][1] == pytest.approx(0.5, abs=0.02)
     assert rows["d"][-1] == "nuisance"
-    assert rows["m"][3] < rows["m"][1] < rows["m"][4]
+    assert rows["$m$"][3] < rows["$m$"][1] < rows["$m$"][4]
     assert all(c.ratio == pytest.approx(0.5, abs=0.05) for c in evidence.cells)
 
 
