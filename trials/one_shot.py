@@ -118,7 +118,7 @@ def run_one_shot(
     clustering = kmeans_pp(erms[None], k, rng, n_init=n_init)
     labels = clustering.labels[0].copy()
     if starts is None:
-        starts = np.repeat(clustering.centers, len(np.asarray(step_sizes)), axis=0)
+        starts = np.repeat(clustering.centers, len(np.atleast_1d(step_sizes)), axis=0)
         if options is not None and options.shared is not None:
             starts[:, :, options.shared] = erms[:, options.shared].mean(axis=0)
     within = run_ifca_options(

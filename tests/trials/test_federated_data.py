@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from trials import federated_data as fd
 from trials.experiment import InvalidParameter
 from trials.federated_data import FederatedModel, Law
+from trials.losses import LogisticLoss, SquaredLoss
 from trials.mixture import fractions
 
 LAWS = [Law(name=n) for n in fd.NOISE_LAWS] + [
@@ -139,6 +140,15 @@ def test_logistic_labels_have_the_models_odds():
     assert set(np.unique(y)) == {-1.0, 1.0}
     score = x * (y - np.tanh(x @ mixture.theta_star[1] / 2))[:, None]
     assert (np.abs(score.mean(axis=0)) < 5 * score.std(axis=0) / math.sqrt(len(x))).all()
+
+
+def test_populations_know_their_responses():
+    """So that the squared loss, whose formulas are for linear responses, refuses labels."""
+    assert model().population(0).response == "linear"
+    labels = model(response="logistic").population(2)
+    with pytest.raises(InvalidParameter, match="response='logistic' of the population must"):
+        SquaredLoss().minimiser(labels)
+    np.testing.assert_array_equal(LogisticLoss(l2=0.0).minimiser(labels), labels.theta_star)
 
 
 def test_equal_streams_draw_equal_data():

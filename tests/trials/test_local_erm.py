@@ -122,6 +122,34 @@ def test_rank_deficient_problems_get_the_minimum_norm_solution(n, d):
     np.testing.assert_allclose(fit.rss[2], (y[2] ** 2).sum())
 
 
+@pytest.mark.parametrize(("n", "d"), [(30, 5), (5, 5), (1, 1), (6, 40), (1, 7), (7, 1)])
+@pytest.mark.parametrize("l2", [1e-6, 0.3, 1e4])
+def test_ridge_solves_the_penalised_normal_equations(n, d, l2):
+    X, y = regression(2, n=n, d=d)
+    fit = least_squares(X, y, l2=l2)
+    for b in range(4):
+        # the dual form is well conditioned where the primal one is not, and the other way round
+        peer = X[b].T @ np.linalg.solve(X[b] @ X[b].T + n * l2 * np.eye(n), y[b])
+        if d < n:
+            peer = np.linalg.solve(X[b].T @ X[b] + n * l2 * np.eye(d), X[b].T @ y[b])
+        np.testing.assert_allclose(fit.theta[b], peer, rtol=1e-8, atol=1e-10 * np.abs(peer).max())
+        residual = y[b] - X[b] @ peer
+        np.testing.assert_allclose(fit.rss[b], residual @ residual, rtol=1e-7, atol=1e-12)
+
+
+def test_ridge_with_a_vanishing_penalty_is_the_minimum_norm_solution():
+    """Their distance is of the order n l2 / s_min^2; with equal rows, too, at any small l2."""
+    for n, d in ((20, 6), (6, 20)):
+        X, y = regression(3, n=n, d=d)
+        plain, ridge = least_squares(X, y).theta, least_squares(X, y, l2=1e-14).theta
+        np.testing.assert_allclose(ridge, plain, rtol=0, atol=1e-11)
+    X[:, 1] = X[:, 0]
+    y[:, 1] = y[:, 0]
+    plain = least_squares(X, y).theta
+    for l2 in (1e-12, 1e-40, 1e-300):
+        np.testing.assert_allclose(least_squares(X, y, l2=l2).theta, plain, rtol=0, atol=1e-9)
+
+
 @FEW
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 12), d=st.integers(1, 12))
 def test_least_squares_is_equivariant(seed, n, d):
@@ -382,6 +410,8 @@ def run_sgd(X, y, **keywords):
         (lambda: least_squares(X0, Y0[:, :2]), r"y.shape=\(1, 2\) must be"),
         (lambda: least_squares(X0 * np.nan, Y0), r"X\[0, 0, 0\]=nan"),
         (lambda: least_squares(X0, Y0 * np.inf), r"y\[0, 0\]=inf"),
+        (lambda: least_squares(X0, Y0, l2=-1.0), "l2=-1 must be finite, >= 0"),
+        (lambda: least_squares(X0, Y0, l2=np.nan), "l2=nan"),
         (lambda: logistic(X0, 0.5 * Y0, l2=1.0), r"y\[0, 0\]=0.5 must be -1 or \+1"),
         (lambda: logistic(X0, Y0, l2=-1.0), "l2=-1"),
         (lambda: logistic(X0, Y0, l2=1.0, max_iter=0), "max_iter=0"),

@@ -189,6 +189,40 @@ def test_heavy_tails_have_infinite_variances_away_from_the_truth():
     assert loss.constants(pop, 0.0).gradient_variance < np.inf
 
 
+@pytest.mark.parametrize(
+    ("loss", "response"), [(SquaredLoss(), "logistic"), (LogisticLoss(l2=0.1), "linear")]
+)
+def test_a_population_of_the_other_kind_is_refused(loss, response):
+    """The formulas are wrong for it: theta* does not minimise E(y - <x, theta>)^2 of labels."""
+    pop = population(response=response)
+    for call in (
+        lambda: loss.minimiser(pop),
+        lambda: loss.value_variance(pop, pop.theta_star),
+        lambda: loss.gradient_variance(pop, pop.theta_star),
+        lambda: loss.constants(pop, 1.0),
+    ):
+        with pytest.raises(InvalidParameter, match=f"response='{response}' of the population must"):
+            call()
+
+
+def test_kernels_agree_with_the_records():
+    rng = np.random.default_rng(4)
+    x, theta = rng.standard_normal((6, 3)), rng.standard_normal(3)
+    for loss in (SquaredLoss(scale=1.7, l2=0.3), LogisticLoss(l2=0.3)):
+        y = np.where(x[:, 0] > 0, 1.0, -1.0)
+        kind, scale, l2 = losses.kernel_arguments(loss, y)
+        penalty = 0.5 * l2 * theta @ theta
+        pairs = list(zip(x @ theta, y, strict=True))
+        np.testing.assert_allclose(
+            [losses.data_loss(kind, scale, *pair) + penalty for pair in pairs],
+            loss.values(x, y, theta),
+        )
+        weights = np.array([scale * losses.descent_weight(kind, *pair) for pair in pairs])
+        np.testing.assert_allclose(
+            l2 * theta - weights[:, None] * x, loss.gradients(x, y, theta), atol=1e-14
+        )
+
+
 def test_bad_inputs_are_refused():
     pop = population()
     for call in (
@@ -205,6 +239,11 @@ def test_bad_inputs_are_refused():
         lambda: SquaredLoss().value_variance(pop, np.zeros(2)),
         lambda: LogisticLoss(l2=1.0).minimiser(population(gaussian=False)),
         lambda: LogisticLoss(l2=0.0).value_variance(pop, np.full(3, 1e4)),
+        lambda: LogisticLoss(l2=1.0).values(np.eye(3), np.array([1.0, 0.0, 1.0]), np.zeros(3)),
+        lambda: LogisticLoss(l2=1.0).gradients(np.eye(3), np.full(3, 2.0), np.zeros(3)),
+        lambda: population(response="labels"),
+        lambda: losses.kernel_arguments("squared", np.ones(1)),
+        lambda: losses.kernel_arguments(LogisticLoss(l2=0.1), np.array([1.0, np.nan])),
     ):
         with pytest.raises(InvalidParameter, match="must"):
             call()
