@@ -291,6 +291,24 @@ def test_permuted_clients_and_models_give_permuted_results():
         np.testing.assert_array_equal(turn[other.labels], plain.labels[order])
 
 
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize(("update", "s"), UPDATES)
+def test_units_of_features_and_responses_do_not_matter(update, s, soft):
+    """X -> c X, y -> b y turns theta into (b / c) theta when eta becomes eta / c^2."""
+    data, start, _ = sample()
+    plain = run(data, start, update, s, label_rule=fr.gibbs_labels(1.0) if soft else None)
+    for c, b in itertools.product((1e-6, 1.0, 1e6), repeat=2):
+        scaled = ClientData(
+            features=c * data.features, responses=b * data.responses, offsets=data.offsets
+        )
+        found = run(
+            scaled, b / c * start, update, s, eta=0.1 / c**2, divergence_bound=1e15,
+            label_rule=fr.gibbs_labels(b * b) if soft else None,
+        )  # fmt: skip
+        np.testing.assert_allclose(found.models * (c / b), plain.models, rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(found.labels, plain.labels)
+
+
 def test_divergence_is_a_status_and_models_stay_finite():
     data, start, truth = sample()
     for options in ({"s": 5, "eta": 10.0}, {"s": 10**6, "eta": 50.0}, {"eta": 1e200}):
@@ -359,6 +377,7 @@ def test_bad_inputs_are_refused():
     data, start, truth = sample()
     spectra = fr.local_spectra(data)
     other = fr.local_spectra(sample(0, [1, 2, 3])[0])
+    strangers = fr.local_spectra(sample(1)[0])  # of clients of the same sizes
     huge = ClientData.equal(np.full((2, 2, 4), 1e120), np.ones((2, 2)))
     for call in (
         lambda: run(data, start, eta=0.0),
@@ -373,6 +392,11 @@ def test_bad_inputs_are_refused():
         lambda: run(data, start * 1e13),
         lambda: run(data, start, reference=truth[:2]),
         lambda: run(data, start, spectra=other),
+        lambda: run(data, start, spectra=strangers),
+        lambda: run(data, start, s=10**30),
+        lambda: run(data, start, label_rule=fr.gibbs_labels(1.0, prior=[1.0, 2.0])),
+        lambda: fr.bottleneck_distance(start, truth[:2]),
+        lambda: fr.bottleneck_distance(start, truth * np.nan),
         lambda: run(data, start, label_rule=lambda losses, _: losses),
         lambda: run(data, start, label_rule=lambda losses, _: losses[:, :1] * 0 + 1),
         lambda: run(data, start, label_rule=lambda losses, _: losses * np.nan),
@@ -402,6 +426,7 @@ def results():
         for kind, rule in (("hard", None), ("soft", fr.gibbs_labels(1.0)))
     }
     arrays["far"] = run(data, start, eta=10.0, s=9, n_rounds=60).models
+    arrays["farther"] = run(data, start, eta=1e60, s=99, n_rounds=3).models  # P overflows
     rng = np.random.default_rng(0)
     anchors = md.choose_anchors(data, 1, 24, rng)
     draw = md.fresh_batches(data, anchors, n_clients=3, n_pairs=6, n_rounds=2, rng=rng)
