@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 import sympy as sp
+from sympy.printing.latex import LatexPrinter
 
 Kind = Literal["deterministic", "probability", "law", "upper bound", "rate", "comparison"]
 Values = Mapping[str, Any]
@@ -229,16 +230,25 @@ LATEX_NAMES: dict[str, str] = {
     "err": r"\norm{\theta_j-\theta_j^*}",
     "Delta": r"\Delta",
     "alpha_0": r"\alpha_0",
-    "gram": r"\mathrm{gram}",
-    "noise": r"\mathrm{noise}",
+    "gram": r"\frac{\norm{X^\top X-EX^\top X}}{N}",
+    "noise": r"\frac{\norm{X^\top\epsilon}}{N}",
     "theta_max": r"\max_j\norm{\theta_j^*}",
-    "max_err": r"\max_j\norm{\theta_j-\theta_j^*}",
+    "err_t": r"\norm{\theta_j^{(t)}-\theta_j^*}",
     "strangers": r"|S_1\cap\overline{S_1^*}|",
 }
+
+
+class _Printer(LatexPrinter):  # type: ignore[misc]
+    """Terms with a minus sign come last: 1 - x, where sympy would print -x + 1."""
+
+    def _as_ordered_terms(self, expr: sp.Expr, order: str | None = None) -> list[sp.Expr]:
+        terms: list[sp.Expr] = super()._as_ordered_terms(expr, order=order)
+        return sorted(terms, key=lambda term: bool(term.could_extract_minus_sign()))
 
 
 def latex(expr: sp.Expr) -> str:
     """LaTeX of an expression in the papers' letters."""
     expr = sp.sympify(expr)
     names = {s: LATEX_NAMES[s.name] for s in expr.free_symbols if s.name in LATEX_NAMES}
-    return str(sp.latex(expr, symbol_names=names, fold_short_frac=False, ln_notation=False))
+    settings = {"symbol_names": names, "fold_short_frac": False, "ln_notation": False}
+    return str(_Printer(settings).doprint(expr))

@@ -199,9 +199,9 @@ STEP = register(
 
 def _simulate_trajectory(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
     errors, moved = _run(params, rng, n_trials, N_STEPS)
-    grew = np.any(errors[:, 1:] > errors[:, :-1], axis=2)
-    first = np.where(grew.any(axis=1), grew.argmax(axis=1) + 1, N_STEPS + 1)
-    return np.column_stack([errors[:, 1:].max(axis=2), moved.sum(axis=2), first, errors[:, -1, 0]])
+    before, after = errors[:, :-1], errors[:, 1:]
+    grew_from = np.where(after > before, before, 0.0).max(axis=(1, 2))
+    return np.column_stack([after.max(axis=2), moved.sum(axis=2), grew_from, after[:, -1, 0]])
 
 
 TRAJECTORY = register(
@@ -209,11 +209,12 @@ TRAJECTORY = register(
         name="ifca.trajectory",
         design=102,
         # err_t: largest error of a cluster after step t; misidentified_t: clients misassigned in
-        # step t; first_increase: first step at which some cluster's error grew, N_STEPS + 1 if none
+        # step t; grew_from: the largest error of any single cluster that a step made larger, 0 if
+        # no step did; floor_smallest: last error of the smallest cluster
         columns=(
             *(f"err_{t}" for t in range(1, N_STEPS + 1)),
             *(f"misidentified_{t}" for t in range(1, N_STEPS + 1)),
-            "first_increase",
+            "grew_from",
             "floor_smallest",
         ),
         simulate=_simulate_trajectory,

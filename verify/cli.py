@@ -433,7 +433,7 @@ def _print_table(outcomes: Sequence[Outcome]) -> None:
             escape(outcome.selection),
             _coloured(outcome.verdict) + ("" if expected else f"\n(expected {outcome.expected})"),
             f"{evidence['n_trials']:,}",
-            escape(evidence["summary"].replace("$", "")),
+            escape(evidence["summary"].replace("$", "").replace("\\", "")),
         )
     console.print(table)
 

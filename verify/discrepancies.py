@@ -65,12 +65,12 @@ DISCREPANCIES: dict[str, Discrepancy] = {
     ),
     "ifca-monotone": Discrepancy(
         where="TIT 2022, proof of Corollary 1 and the text after Theorem 1",
-        printed="For all $t$ the error does not increase, so $\\alpha_t$ is non-decreasing.",
+        printed="For all $t$ and $j$ the error does not increase; $\\alpha_t$ is non-decreasing.",
         found=(
-            "True only while the error exceeds twice the error floor. At the floor the fresh "
-            "samples of the next step move it up about as often as down."
+            "True of a cluster only while its error exceeds twice the error floor. At the floor "
+            "the fresh samples of the next step move it up about as often as down."
         ),
-        corrected="Non-decreasing until the error first falls below twice the floor.",
+        corrected="No cluster's error increases until it first falls below twice the floor.",
         severity="statement",
         evidence=("ifca.alpha-increases-as-printed", "ifca.alpha-increases"),
     ),

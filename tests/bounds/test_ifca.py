@@ -87,7 +87,7 @@ ORACLES = {
         lambda v: v["c_5"] * v["gamma"] / v["m"] * v["strangers"] * max(1, v["d"] / v["n"]),
         lambda v: 1 / v["m"],
     ),
-    "ifca.slow-start-as-printed": (lambda v: 2 / v["err"], lambda v: 0.5),
+    "ifca.slow-start-as-printed": (lambda v: v["err"] / 2, lambda v: 0.5),
     "ifca.alpha-stays": (lambda v: (0.5 - v["alpha"]) * v["Delta"], lambda v: v["T"] / v["m"]),
     "ifca.thm1-floor": (lambda v: v["c_2"] * floor(v), None),
     "ifca.cor1-rounds-as-printed": (lambda v: v["varepsilon"], None),
@@ -113,7 +113,7 @@ ORACLES = {
         for name in (*("cor1-as-printed", "cor1", "cor1-own-step", "k2-slightly-better"),)
     },
     **{
-        f"ifca.{name}": (lambda v: v["max_err"], lambda v: v["T"] / v["m"])
+        f"ifca.{name}": (lambda v: v["err_t"], lambda v: v["T"] / v["m"])
         for name in ("alpha-increases", "alpha-increases-as-printed")
     },
 }
@@ -133,7 +133,7 @@ values = st.fixed_dictionaries(
         "alpha": st.floats(0.01, 0.49),
         "rho": st.floats(1e-3, 1e3),
         "err": st.floats(1e-3, 10),
-        "max_err": st.floats(1e-3, 10),
+        "err_t": st.floats(1e-3, 10),
         "gamma": st.floats(1e-3, 10),
         "theta_max": st.floats(0, 10),
         "strangers": st.integers(0, 1000),

@@ -74,6 +74,14 @@ def test_exponents_are_taken_from_the_printed_terms():
     assert sp.simplify(STATEMENT.exponent("tail", m) + c_2 * m) == 0
 
 
+def test_a_printed_sum_does_not_start_with_a_minus_sign():
+    x, y = sp.symbols("x y")
+    assert latex((1 - x * y) * y) == r"y \left(1 - x y\right)"
+    assert latex(x - y) == "x - y"
+    assert latex(y - x) == "y - x"
+    assert latex(-x - y) == "- x - y"
+
+
 def test_latex_holds_the_observed_the_relation_and_every_term():
     text = STATEMENT.latex()
     assert text.startswith(r"\norm{x} \le ")

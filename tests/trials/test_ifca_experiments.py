@@ -148,15 +148,33 @@ def test_first_step_of_a_trajectory_is_the_step():
     one = run(ie.STEP, params, seed=53, n_trials=3000)[:, 1]
     trajectory = run(ie.TRAJECTORY, params, seed=54, n_trials=3000)
     assert stats.ks_2samp(one, trajectory[:, 0]).pvalue > 1e-6  # false alarm 1e-6, seed fixed
-    first = trajectory[:, ie.TRAJECTORY.columns.index("first_increase")]
-    assert np.all((first >= 1) & (first <= ie.N_STEPS + 1))
 
 
 def test_a_diverging_trajectory_is_kept():
     params = {"profile": "one-large", "ratio": 1e8, "m": 10**9, "c1": 1e5}
     rows = run(ie.TRAJECTORY, params, n_trials=3)
     assert np.all(np.isnan(rows[:, ie.N_STEPS - 1]))
-    assert np.all(rows[:, ie.TRAJECTORY.columns.index("first_increase")] == 1)
+    grew_from = rows[:, ie.TRAJECTORY.columns.index("grew_from")]
+    assert np.all(grew_from >= 0.25)  # the start of both clusters; the larger one runs away
+
+
+def test_growth_is_recorded_cluster_by_cluster():
+    """Against a plain loop over the same draws' errors, one cluster and one step at a time."""
+    params = ie.TRAJECTORY.check(
+        {"k": 3, "d": 10, "m": 60, "n": 6, "alpha": 0.3, "profile": "one-small", "p_min": 0.1}
+    )
+    rows = ie.TRAJECTORY.simulate(params, np.random.default_rng(56), 40)
+    errors, _ = ie._run(params, np.random.default_rng(56), 40, ie.N_STEPS)
+    grew_from = rows[:, ie.TRAJECTORY.columns.index("grew_from")]
+    for trial in range(40):
+        found = [
+            errors[trial, t, j]
+            for t in range(ie.N_STEPS)
+            for j in range(3)
+            if errors[trial, t + 1, j] > errors[trial, t, j]
+        ]
+        assert grew_from[trial] == max(found, default=0.0)
+    assert np.ptp(grew_from) > 0
 
 
 def test_gram_deviation_counts_missing_rows():

@@ -10,7 +10,8 @@ from scipy import stats
 from bounds import ifca, ifca_neurips
 from bounds.statement import OutsideTheorem
 from trials.experiment import InvalidParameter
-from trials.ifca_experiments import LABELS, sizes_of
+from trials.ifca_experiments import LABELS, N_STEPS, sizes_of
+from trials.store import Table
 from verify.claims import ifca as claims
 from verify.procedures.base import PROFILES
 from verify.procedures.constants import Constants
@@ -149,6 +150,26 @@ def test_an_unknown_parameter_lists_the_valid_ones(name):
 def test_impossible_instances_are_refused(name, values):
     with pytest.raises((InvalidParameter, OutsideTheorem)):
         QUICK[name].override(values)
+
+
+@pytest.mark.parametrize(
+    ("name", "floors", "violations"),
+    [
+        ("ifca.alpha-increases-as-printed", (0.0, 0.5, 3.0), [False, True, True]),
+        ("ifca.alpha-increases", (0.0, 1.9, 2.1), [False, False, True]),
+    ],
+)
+def test_one_cluster_that_moves_away_violates_monotony_though_the_largest_error_falls(
+    name, floors, violations
+):
+    """The recorded error from which a cluster's error grew, in floors; the largest one only falls."""
+    procedure = QUICK[name]
+    params = procedure.cells[0]
+    errors = np.geomspace(0.2, 1e-3, N_STEPS)
+    columns = (*(f"err_{t}" for t in range(1, N_STEPS + 1)), "grew_from")
+    rows = np.array([[*errors, x * claims.floor(params)] for x in floors])
+    table = Table(columns=columns, values=rows, failed=np.zeros(3, dtype=bool), reasons=())
+    assert procedure.bad(table, params).tolist() == violations
 
 
 # -- the numbers that the claims compute themselves ------------------------------------------------
