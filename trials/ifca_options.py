@@ -33,6 +33,7 @@ All runs (starts with step sizes) share M_t, the mini-batches and every pass ove
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -171,20 +172,69 @@ def run_ifca_options(
     """
     options = options or IfcaOptions()
     starts, step_sizes = _checked_runs(starts, step_sizes, n_iterations, None, divergence_bound)
-    _require_dimension(data, starts)
-    code = kernel_arguments(loss, data.responses)
-    shared = _checked_shared(options, starts)
-    known = _checked_labels(known_labels, data.n_clients, starts.shape[1])
-    p = data.n_clients if options.n_participants is None else options.n_participants
-    integer_between("n_participants", p, 1, data.n_clients, "the number of clients m")
-    random = p < data.n_clients or options.batch_size is not None
-    if random and rng is None:
-        raise InvalidParameter("rng=None must be a Generator where subsets or batches are drawn")
-    rng = rng if rng is not None else np.random.default_rng(0)  # a kernel wants one; never used
+    clients = _Clients(data, loss, starts, options.batch_size)
     return _iterate_options(
-        data, starts, step_sizes, n_iterations, options, code, shared, known, p, rng,
-        divergence_bound,
+        lambda _t: (clients, clients), data.n_clients, starts, step_sizes, n_iterations, options,
+        known_labels, rng, divergence_bound,
     )  # fmt: skip
+
+
+def run_resampled_ifca_options(
+    *,
+    draw: Callable[[int], tuple[ClientData, ClientData]],
+    starts: FloatArray,
+    step_sizes: FloatArray,
+    n_iterations: int,
+    options: IfcaOptions | None = None,
+    loss: Loss = IFCA_LOSS,
+    known_labels: IntArray | None = None,
+    rng: np.random.Generator | None = None,
+    divergence_bound: float = DIVERGENCE_BOUND,
+) -> OptionsResult:
+    """IFCA with fresh data in every iteration, as its theorems assume (section 5).
+
+    Parameters
+    ----------
+    draw : called with t = 0, 1, … until the last run has ended; returns two batches of the same m
+        clients, the first to estimate identities with, the second for the gradients or local
+        updates.  Sizes may differ.
+    starts, step_sizes, n_iterations, options, loss, known_labels, rng, divergence_bound : as for
+        `run_ifca_options`; n_iterations >= 1.
+
+    Returns
+    -------
+    OptionsResult
+
+    Raises
+    ------
+    InvalidParameter : before the first iteration for an argument, or when a batch does not fit.
+
+    Notes
+    -----
+    ``draw`` is called before anything is drawn from `rng`; give it a stream of its own.
+    """
+    options = options or IfcaOptions()
+    starts, step_sizes = _checked_runs(starts, step_sizes, n_iterations, None, divergence_bound)
+    integer_between("n_iterations", n_iterations, 1)
+    first = [draw(0)]  # drawn ahead for its number of clients; let go of once used
+    m = first[0][0].n_clients
+
+    def clients(t: int) -> tuple[_Clients, _Clients]:
+        batches = first.pop() if first else draw(t)
+        for batch in batches:
+            if batch.n_clients != m:
+                raise InvalidParameter(
+                    f"a batch of iteration {t} has m={batch.n_clients} clients; m must be {m} in "
+                    "every batch"
+                )
+        to_identify, to_descend = (
+            _Clients(batch, loss, starts, options.batch_size) for batch in batches
+        )
+        return to_identify, to_descend
+
+    return _iterate_options(
+        clients, m, starts, step_sizes, n_iterations, options, known_labels, rng, divergence_bound
+    )
 
 
 def run_oracle(
@@ -359,31 +409,67 @@ def add_local_updates(  # type: ignore[no-untyped-def]
 # ------------------------------------------------------------------------------ drivers
 
 
+class _Clients:
+    """A data set with its loss, checked, and the buffers that its kernels write to."""
+
+    def __init__(
+        self, data: ClientData, loss: Loss, starts: FloatArray, batch_size: int | None
+    ) -> None:
+        _require_dimension(data, starts)
+        n_runs, k, d = starts.shape
+        largest = int(np.diff(data.offsets).max())
+        batch = min(batch_size or largest, largest)
+        self.arrays = (data.features, data.responses, data.offsets)
+        self.scalars = (k, *kernel_arguments(loss, data.responses))
+        self.batch_size = batch_size or 0
+        self.predictions, self.penalties = np.empty(n_runs * k * largest), np.empty(n_runs * k)
+        self.rows = (np.empty(largest, dtype=np.int64), np.empty((batch, d)), np.empty(batch))
+        self.local, self.product = np.empty((n_runs, d)), np.empty((n_runs, d))
+
+    def label(self, subset: IntArray, models: FloatArray, labels: IntArray) -> None:
+        label_subset(
+            *self.arrays, subset, models, *self.scalars, self.predictions, self.penalties, labels
+        )
+
+    def add(
+        self, subset: IntArray, models: FloatArray, labels: IntArray, steps: FloatArray,
+        n_steps: int, rng: np.random.Generator, sums: FloatArray, counts: IntArray,
+    ) -> None:  # fmt: skip
+        n_runs = len(labels)
+        add_local_updates(
+            *self.arrays, subset, models, *self.scalars, labels, steps, n_steps,
+            self.batch_size, rng, *self.rows, self.local[:n_runs], self.predictions,
+            self.product[:n_runs], sums, counts,
+        )  # fmt: skip
+
+
 def _iterate_options(
-    data: ClientData,
+    draw: Callable[[int], tuple[_Clients, _Clients]],
+    m: int,
     starts: FloatArray,
     step_sizes: FloatArray,
     n_iterations: int,
     options: IfcaOptions,
-    code: tuple[int, float, float],
-    shared: BoolArray,
-    known: IntArray | None,
-    p: int,
-    rng: np.random.Generator,
+    known_labels: IntArray | None,
+    rng: np.random.Generator | None,
     divergence_bound: float,
 ) -> OptionsResult:
     """The server's loop; runs that diverge leave it, as in `trials.ifca`.
 
-    `code` is the loss as kernels take it.  Longer than most functions here because it is
-    Algorithm 2 line by line with its bookkeeping.
+    ``draw(t)`` gives the data of iteration t, to identify with and to descend on.  Longer than most
+    functions here because it is Algorithm 2 line by line with its bookkeeping.
     """
     n_runs, k, d = starts.shape
-    m, arrays = data.n_clients, (data.features, data.responses, data.offsets)
-    largest = int(np.diff(data.offsets).max())
-    batch = min(options.batch_size or largest, largest)
-    predictions, penalties = np.empty(n_runs * k * largest), np.empty(n_runs * k)
-    scratch = (np.empty(largest, dtype=np.int64), np.empty((batch, d)), np.empty(batch))
-    local, product = np.empty((n_runs, d)), np.empty((n_runs, d))
+    shared = _checked_shared(options, starts)
+    known = _checked_labels(known_labels, m, k)
+    p = m if options.n_participants is None else options.n_participants
+    integer_between("n_participants", p, 1, m, "the number of clients m")
+    if rng is None:
+        if p < m or options.batch_size is not None:
+            raise InvalidParameter(
+                "rng=None must be a Generator where subsets or batches are drawn"
+            )
+        rng = np.random.default_rng(0)  # a kernel wants one; never used
 
     models = starts.copy()
     labels = np.full((n_runs, m), -1, dtype=np.int64)
@@ -407,15 +493,13 @@ def _iterate_options(
         going = np.flatnonzero(result.status == RunStatus.COMPLETED)
         if not going.size:
             continue  # the stream goes on as if they had not diverged
+        to_identify, to_descend = draw(t)
         rates = options.step_decay**t * step_sizes[going]
         settled = result.settled_at[going] <= t
         asking = going[~settled]
         if asking.size:
             seen = labels[asking]
-            label_subset(
-                *arrays, subset, models[asking].reshape(-1, d), k, *code, predictions, penalties,
-                seen,
-            )  # fmt: skip
+            to_identify.label(subset, models[asking].reshape(-1, d), seen)
             changes = (seen != labels[asking]).sum(axis=1)
             result.label_changes[t, asking] = changes
             quiet[asking] = np.where(changes == 0, quiet[asking] + 1, 0)
@@ -433,11 +517,9 @@ def _iterate_options(
         sums, counts = np.zeros_like(here), np.zeros(len(here), dtype=np.int64)
         steps = np.ones(len(here)) if gradients else rates.ravel()
         with np.errstate(over="ignore", invalid="ignore"):  # a status says it
-            add_local_updates(
-                *arrays, subset, here, k, *code, labels[going], steps, options.local_steps,
-                options.batch_size or 0, rng, *scratch, local[: len(going)], predictions,
-                product[: len(going)], sums, counts,
-            )  # fmt: skip
+            to_descend.add(
+                subset, here, labels[going], steps, options.local_steps, rng, sums, counts
+            )
             stepped = _server_step(
                 models[going], sums.reshape(-1, k, d), counts.reshape(-1, k), shared,
                 rates / m if gradients else None, p,

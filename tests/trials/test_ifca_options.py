@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from trials.communication import floats_down, floats_up
 from trials.experiment import InvalidParameter
-from trials.ifca import ClientData, RunStatus, run_ifca
+from trials.ifca import ClientData, RunStatus, run_ifca, run_resampled_ifca
 from trials.ifca_options import (
     IfcaOptions,
     add_local_updates,
@@ -22,6 +22,7 @@ from trials.ifca_options import (
     run_ifca_options,
     run_local,
     run_oracle,
+    run_resampled_ifca_options,
 )
 from trials.losses import LogisticLoss, SquaredLoss, kernel_arguments
 
@@ -341,6 +342,86 @@ def test_baselines_reach_the_minimisers_of_their_objectives():
     # nothing but a model and a gradient for each of 6 clients
     assert (oracle.down == 6 * 4).all()
     assert (oracle.up == 6 * 4).all()
+
+
+def fresh(loss, sizes=((6, 30, 1, 12), (9, 2, 25, 40)), seed=3):
+    """Batches of four clients, another pair at each call; and what has been drawn."""
+    rng, drawn = np.random.default_rng(seed), []
+
+    def draw(t):
+        assert t == len(drawn)
+        drawn.append(tuple(draw_data(rng, size, 2, 4, loss=loss)[0] for size in sizes))
+        return drawn[-1]
+
+    return draw, drawn
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("averaging", ["gradient", "model"])
+def test_fresh_data_are_for_identities_first_and_then_for_descent(loss, averaging):
+    """Iteration by iteration: labels by the first batch, a known-label step on the second."""
+    rng = np.random.default_rng(6)
+    draw, drawn = fresh(loss)
+    options = IfcaOptions(averaging=averaging, local_steps=3 if averaging == "model" else 1)
+    starts = rng.standard_normal((1, 2, 4))
+    steps = np.array([0.1])
+    result = run_resampled_ifca_options(
+        draw=draw, starts=starts, step_sizes=steps, n_iterations=5, options=options, loss=loss
+    )
+    assert len(drawn) == 5
+    models = starts
+    for to_identify, to_descend in drawn:
+        clients = [client(to_identify, i) for i in range(4)]
+        labels = np.array([np.argmin([value(loss, *c, theta) for theta in models[0]])
+                           for c in clients])  # fmt: skip
+        models = run_ifca_options(
+            data=to_descend, starts=models, step_sizes=steps, n_iterations=1, options=options,
+            loss=loss, known_labels=labels,
+        ).models  # fmt: skip
+    np.testing.assert_allclose(result.models, models, rtol=0, atol=ROUNDING)
+    np.testing.assert_array_equal(result.labels[0], labels)
+
+
+def test_fresh_data_give_the_plain_kernels_runs():
+    starts = np.random.default_rng(6).standard_normal((3, 2, 4))
+    arguments = {"starts": starts, "step_sizes": np.array([0.05, 0.1, 200.0]), "n_iterations": 9}
+    ours = run_resampled_ifca_options(draw=fresh(LOSSES[0])[0], **arguments)
+    plain = run_resampled_ifca(draw=fresh(LOSSES[0])[0], **arguments)
+    np.testing.assert_array_equal(ours.status, plain.status)
+    assert (ours.status == [RunStatus.COMPLETED] * 2 + [RunStatus.DIVERGED]).all()
+    np.testing.assert_allclose(ours.models[:2], plain.models[:2], rtol=0, atol=ROUNDING)
+    np.testing.assert_array_equal(ours.labels, plain.labels)
+
+
+def test_the_same_data_again_are_a_run_without_resampling(problem):
+    data, _, _, starts, steps = problem
+    options = IfcaOptions(averaging="model", local_steps=2, batch_size=3, n_participants=5)
+    arguments = {"starts": starts, "step_sizes": steps, "n_iterations": 6, "options": options}
+    again = run_resampled_ifca_options(
+        draw=lambda _t: (data, data), rng=np.random.default_rng(2), **arguments
+    )
+    once = run_ifca_options(data=data, rng=np.random.default_rng(2), **arguments)
+    np.testing.assert_array_equal(again.models, once.models)
+    np.testing.assert_array_equal(again.participants, once.participants)
+
+
+def test_batches_that_do_not_fit_are_refused(problem):
+    data, _, _, starts, steps = problem
+    fewer = ClientData(
+        features=data.features, responses=data.responses, offsets=np.delete(data.offsets, 1)
+    )
+    narrow = ClientData(
+        features=data.features[:, :3], responses=data.responses, offsets=data.offsets
+    )
+    good = {"starts": starts, "step_sizes": steps, "n_iterations": 3}
+    for change, message in (
+        ({"draw": lambda t: (data, fewer if t == 2 else data)}, "iteration 2 has m=11 clients"),
+        ({"draw": lambda _t: (data, narrow)}, "must end in d=3"),
+        ({"draw": lambda _t: (data, data), "n_iterations": 0}, "n_iterations=0"),
+        ({"draw": lambda _t: (data, data), "loss": LogisticLoss(l2=1.0)}, r"must be -1 or \+1"),
+    ):
+        with pytest.raises(InvalidParameter, match=message):
+            run_resampled_ifca_options(**(good | change))
 
 
 def test_communication_by_hand():
