@@ -3,6 +3,10 @@
 A run that is killed at any instant loses the blocks in flight and nothing else: a block is either
 stored whole, with the SHA-256 of its content, or absent.  A file that is damaged, that belongs to
 another program or to a newer version is refused with a `StoreError` of one line.
+
+One process writes at a time: whoever opens a run for writing holds a lock until it closes it, and a
+second one is refused at once.  The lock is the operating system's, on an empty file beside the run
+(``<run>-lock``), so that it ends with its process however that ends.  Readers need none.
 """
 
 from __future__ import annotations
@@ -216,16 +220,42 @@ def _json_default(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is not JSON-ready")
 
 
+def _writer_lock(path: Path) -> sqlite3.Connection:
+    """Hold the run's lock file as long as the returned connection is open.
+
+    An exclusive transaction that never writes, on a database of no bytes: SQLite's locks are the
+    same on every system.  The file stays behind; removing it could take it from the next holder.
+    """
+    lock = path.with_name(path.name + "-lock")
+    connection = None
+    try:
+        connection = sqlite3.connect(lock, isolation_level=None, timeout=0.0)
+        connection.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error as error:
+        if connection is not None:
+            connection.close()
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+            raise StoreError(
+                f"{path}: another process is writing this run; wait for it or stop it (reading "
+                "works meanwhile)"
+            ) from None
+        raise StoreError(f"{path}: cannot be written ({lock.name}: {_line(error)})") from None
+    return connection
+
+
 class RunStore:
     """One run on disk; make it with `create` or `open`, use it as a context manager.
 
     Not thread-safe on purpose: the engine commits from the thread that called it.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, *, readonly: bool) -> None:
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, lock: sqlite3.Connection | None
+    ) -> None:
         self.path = path
-        self.readonly = readonly
+        self.readonly = lock is None
         self._connection = connection
+        self._lock = lock
         self._cells: dict[tuple[str, str], _Row] = {}
         self.root_seed, self.config = self._read_run()
 
@@ -252,6 +282,7 @@ class RunStore:
             raise StoreError(f"{path}: cannot be created ({error.strerror})") from None
         body = json.dumps(dict(config), default=_json_default)
         seed = str(int(root_seed))
+        lock = _writer_lock(path)
         try:
             connection = cls._connect(path, readonly=False)
             connection.execute("PRAGMA journal_mode = WAL")
@@ -266,8 +297,9 @@ class RunStore:
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             connection.execute("COMMIT")
         except sqlite3.Error as error:
+            lock.close()
             raise StoreError(f"{path}: cannot be created ({_line(error)})") from None
-        return cls(path, connection, readonly=False)
+        return cls(path, connection, lock)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], readonly: bool = False) -> Self:
@@ -277,7 +309,7 @@ class RunStore:
         ------
         StoreError
             When the path is missing, a directory, not an SQLite file, a file of another program
-            or of a newer schema, or damaged.
+            or of a newer schema, or damaged; for writing, when another process writes it.
         """
         path = Path(path)
         if path.is_dir():
@@ -299,6 +331,7 @@ class RunStore:
         if not path.with_name(path.name + "-wal").exists() and path.stat().st_size < length:
             raise StoreError(f"{path}: is damaged (shorter than its header says)")
         connection = None
+        lock = None if readonly else _writer_lock(path)
         try:
             connection = cls._connect(path, readonly=readonly)
             (application,) = connection.execute("PRAGMA application_id").fetchone()
@@ -310,10 +343,11 @@ class RunStore:
                     f"{path}: has schema {version}; this cfl-verify reads schema {SCHEMA_VERSION}"
                     + (" (upgrade cfl-verify)" if version > SCHEMA_VERSION else "")
                 )
-            return cls(path, connection, readonly=readonly)
+            return cls(path, connection, lock)
         except BaseException as error:
-            if connection is not None:
-                connection.close()
+            for opened in (connection, lock):
+                if opened is not None:
+                    opened.close()
             if isinstance(error, _SQLITE_ERRORS):
                 raise StoreError(f"{path}: is damaged or unreadable ({_line(error)})") from None
             raise
@@ -347,6 +381,8 @@ class RunStore:
     def close(self) -> None:
         """Close the file; the last connection folds the write-ahead log into it."""
         self._connection.close()
+        if self._lock is not None:
+            self._lock.close()
 
     def __enter__(self) -> Self:
         return self

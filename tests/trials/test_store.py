@@ -1,8 +1,14 @@
 import contextlib
 import csv
 import json
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +20,7 @@ from tests.trials.toys import TOY
 from trials.experiment import canonical_json
 from trials.store import RunStore, StoreError
 
+ROOT = Path(__file__).resolve().parents[2]
 SHAPE = (TOY.block_size, 2)
 
 
@@ -52,7 +59,9 @@ def test_values_come_back_bit_for_bit(tmp_path_factory, values):
 
 
 def test_a_closed_run_is_one_file_and_keeps_seed_and_config(path):
-    assert [p.name for p in path.parent.iterdir()] == ["run.sqlite"]
+    sizes = {p.name: p.stat().st_size for p in path.parent.iterdir()}
+    assert set(sizes) == {"run.sqlite", "run.sqlite-lock"}
+    assert sizes["run.sqlite-lock"] == 0  # the run is the other file
     with RunStore.open(path) as store:
         assert store.root_seed == 2**100 + 1
         assert store.config == {"profile": "quick"}
@@ -165,6 +174,79 @@ def test_a_read_only_run_refuses_writes(path):
         ):
             with pytest.raises(StoreError, match="read-only"):
                 write()
+
+
+WRITER = """
+import sys, time
+from trials.store import RunStore
+store = RunStore.open(sys.argv[1])
+store.put_document("claim", "b", {"x": 1})
+print("writing", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def writer(path):
+    """A process that has the run open for writing, in the middle of its work."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert child.stdout.readline() == "writing\n"
+    yield child
+    child.kill()
+    child.wait(10)
+    child.stdout.close()
+
+
+def test_a_second_writer_is_refused_at_once_and_readers_are_not(path, writer):
+    begin = time.monotonic()
+    with pytest.raises(StoreError, match="another process is writing this run") as caught:
+        RunStore.open(path)
+    assert time.monotonic() - begin < 5
+    assert "\n" not in str(caught.value)
+    with RunStore.open(path, readonly=True) as store:
+        assert store.document("claim", "b") == {"x": 1}
+        assert store.table(TOY, {"mean": 1.0}).n_trials == 3 * TOY.block_size
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_the_lock_ends_with_its_process(path, writer, end):
+    writer.send_signal(end)
+    writer.wait(10)
+    with RunStore.open(path) as store:
+        assert store.document("claim", "b") == {"x": 1}
+        store.put_document("claim", "c", {})
+
+
+def test_the_lock_is_held_within_one_process_and_released_by_closing(path):
+    with RunStore.open(path), pytest.raises(StoreError, match="another process is writing"):
+        RunStore.open(path)
+    with RunStore.open(path):
+        pass
+
+
+def test_a_refused_file_is_not_left_locked(path):
+    damaged = path.read_bytes()
+    path.write_bytes(damaged[:100] + b"\0" * (len(damaged) - 100))
+    with pytest.raises(StoreError, match="damaged"):
+        RunStore.open(path)
+    path.write_bytes(damaged)
+    with RunStore.open(path):
+        pass
+
+
+def test_a_run_that_cannot_be_locked_is_refused_in_one_line(path):
+    lock = path.with_name(path.name + "-lock")
+    lock.unlink()
+    lock.mkdir()
+    with pytest.raises(StoreError, match=r"cannot be written \(run\.sqlite-lock: unable"):
+        RunStore.open(path)
+    with RunStore.open(path, readonly=True):
+        pass
 
 
 def test_an_existing_file_is_never_overwritten(path):

@@ -415,6 +415,48 @@ def test_a_killed_run_resumed_equals_an_uninterrupted_one(uninterrupted, tmp_pat
     assert digest_and_evidence(directory) == uninterrupted
 
 
+def test_a_second_resume_of_a_running_run_is_refused_and_reading_works(tmp_path):
+    directory = tmp_path / "busy"
+    child = subprocess.Popen(
+        command("run", LONG[0], "--seed", 3, "--jobs", 1, "--output", directory),
+        cwd=ROOT,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 60
+    while n_blocks(directory / session.STORE_NAME) < 2:
+        assert child.poll() is None, "the run ended too early"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    child.send_signal(signal.SIGSTOP)  # it holds its run for as long as the test needs
+    try:
+        assert "another process is writing this run" in refused("resume", directory)
+        assert "pending" in invoke("status", directory).stdout
+        with store_of(directory) as store:
+            (cell, *_) = (c for c in store.cells() if store.blocks(c.experiment, c.params))
+        trial = f"{cell.experiment}:{cell.number:016x}:0"
+        assert "identical to the stored trial" in invoke("replay", directory, trial).stdout
+        folder = tmp_path / "report"
+        built = subprocess.run(
+            [
+                *(sys.executable, "-m", "reports", "build", str(directory)),
+                *("--format", "tex", "--output", str(folder)),
+            ],
+            cwd=ROOT,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert built.returncode == 0, built.stderr
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.wait(10)
+    assert invoke("resume", directory, "--executor", "serial").exit_code in (0, 2)
+
+
 @pytest.mark.parametrize(
     "flags",
     [["--executor", "threads", "--jobs", "3"], ["--executor", "processes", "--jobs", "2"]],

@@ -162,7 +162,7 @@ def test_impossible_instances_are_refused(name, values):
 def test_one_cluster_that_moves_away_violates_monotony_though_the_largest_error_falls(
     name, floors, violations
 ):
-    """The recorded error from which a cluster's error grew, in floors; the largest one only falls."""
+    """The error from which some cluster's error grew, in floors, while the largest only falls."""
     procedure = QUICK[name]
     params = procedure.cells[0]
     errors = np.geomspace(0.2, 1e-3, N_STEPS)
