@@ -13,8 +13,8 @@ the participants and S_j those among them that estimate the identity j, iteratio
    \text{II (models):}\quad \theta_j \leftarrow \frac1{|S_j|} \sum_{i \in S_j}
       \mathrm{LocalUpdate}_i(\theta_j, \gamma_t, \tau) .
 
-Option I divides by m, as printed, whoever takes part; so option II with tau = 1 takes the step of
-option I with :math:`\gamma |S_j| / m` in the place of gamma.  What the papers leave open, here:
+Option I divides by m, as printed, whoever takes part; so option I with the step size gamma is
+option II with tau = 1 and :math:`\gamma |S_j| / m`.  What the papers leave open, here:
 
 * ties of the losses go to the first model, and a model that nobody chose stays where it is;
 * the step of iteration t is :math:`\gamma_t = \gamma\,\mathrm{decay}^t` ("step size decay 0.99" in
@@ -148,7 +148,7 @@ def run_ifca_options(
     ----------
     data : the clients; their responses must be -1 or +1 for the logistic loss.
     starts : (R, k, d); equal over the k models on shared coordinates.
-    step_sizes : (R,) or (R, k), gamma > 0.
+    step_sizes : (R,) or (R, k), gamma > 0; on shared coordinates option I takes the first model's.
     n_iterations : T >= 0.
     options : by default option I with full participation, which is `trials.ifca.run_ifca`.
     loss : f; the gradients of its penalty are part of the clients'.
@@ -289,7 +289,8 @@ def run_local(
 ) -> OptionsResult:
     """The local models of section 6.2: every client descends alone, and nothing is sent.
 
-    `starts` (R, d) is every client's start; the result has m models, client i's being number i.
+    `starts` (R, d) is every client's start, and each of the `n_iterations` takes `local_steps`
+    steps; the result has m models, client i's being number i.
     """
     m = data.n_clients
     options = IfcaOptions(

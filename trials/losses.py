@@ -147,6 +147,9 @@ class Population:
 class Constants:
     """Constants that hold at every theta with |theta - theta*| <= radius.
 
+    The ball is about the parameter of the responses; a ball about the minimiser lies in the one
+    whose radius is larger by their distance.
+
     Attributes
     ----------
     strong_convexity, smoothness : lambda and L of the population loss.
