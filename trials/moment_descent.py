@@ -51,12 +51,19 @@ from trials.ifca import DIVERGENCE_BOUND, ClientData
 
 IntArray = NDArray[np.int64]
 
-SCRATCH_BYTES = 64 * 2**20
-"""Size of the products (anchors k, pairs) formed at once.
+SCRATCH_BYTES = 8 * 2**20
+"""Size of the products (anchors k, pairs) formed at once: a quarter of a shared cache of 32 MiB."""
 
-Measured at (P, d, k) = (10000, 500, 8): 4, 16, 32, 64 and 128 MiB run at 0.67, 0.77, 0.86, 0.92
-and 0.92 of the dgemm rate on one thread.
+BLOCK_ROWS = 1024
+"""Columns that the anchors of one product iterate, and the pairs of a product at least.
+
+Measured against products of all pairs at once, in fractions of the dgemm rate on one thread: at
+(P, d, k, anchors) = (200000, 50, 4, 32) 0.71 against 0.41, at (150000, 24, 4, 24) 0.63 against
+0.38, at (12500, 500, 8, 100) 1.0 both.
 """
+
+LARGEST_ENTRY = 1e15
+"""Larger features or responses are refused: fourth powers of bounded estimates stay finite."""
 
 
 class AnchorStatus(IntEnum):
@@ -90,6 +97,46 @@ class SubspaceResult:
     n_iterations: IntArray
 
 
+def detection_sizes(*, errors: ArrayLike, fractions: ArrayLike, sigma: float) -> FloatArray:
+    r"""Clients a round from which Y tells each direction of the residual errors from noise.
+
+    With :math:`u_j=\theta_j^*-\theta_{i,t}`, Gaussian features of identity covariance and
+    :math:`s_j^2=\lVert u_j\rVert^2+\sigma^2`, let
+    :math:`\mathbb EY=\sum_jp_ju_ju_j^\top=\sum_{c\le r}\lambda_cv_cv_c^\top`.  Then
+
+    .. math:: m_c=\frac{d-r}{\lambda_c^2}\sum_jp_js_j^2\bigl(s_j^2+2\langle u_j,v_c\rangle^2\bigr),
+
+    and the subspace loses the part :math:`m_c/m` of :math:`\lVert v_c\rVert^2`, to first order in
+    1/m: its error is the part of :math:`(Y-\mathbb EY)v_c/\lambda_c` outside of the span.  With m
+    below m_c it knows next to nothing of v_c.
+
+    Not the paper's, whose (3) asks for :math:`m\ge p_{\min}^{-2}\tilde\Omega(d)` and leaves epsilon
+    to the constant: where one u has shrunk to :math:`\epsilon\Delta` beside others of
+    :math:`\Delta`, its :math:`\lambda\approx p\epsilon^2\Delta^2` and m_c is about
+    :math:`d/(p^2\epsilon^4)`.
+
+    Parameters
+    ----------
+    errors : (k, d) the u_j.
+    fractions : (k,) p > 0, summing to 1.
+    sigma : noise level.
+
+    Returns
+    -------
+    (r,) ascending, r the rank of E Y.
+    """
+    u = finite_batch("errors", errors, ("k", "d"))
+    p = np.asarray(fractions, dtype=np.float64)
+    if p.shape != u.shape[:1] or not (p > 0).all() or abs(p.sum() - 1.0) > 1e-9:
+        raise InvalidParameter(f"fractions={fractions!r} must be ({len(u)},), > 0 and sum to 1")
+    sigma = real_between("sigma", sigma, 0.0)
+    _, roots, v = np.linalg.svd(np.sqrt(p)[:, None] * u, full_matrices=False)
+    rank = int((roots > 1e-12 * roots[0]).sum()) if roots[0] > 0 else 0
+    s_sq = (u**2).sum(axis=1) + sigma**2
+    noise = p * s_sq @ (s_sq[:, None] + 2.0 * (u @ v[:rank].T) ** 2)
+    return np.asarray((u.shape[1] - rank) * noise / roots[:rank] ** 4)
+
+
 def random_basis(d: int, k: int, rng: np.random.Generator) -> FloatArray:
     """A uniformly distributed (d, k) matrix with orthonormal columns."""
     d = integer_between("d", d, 1)
@@ -118,8 +165,8 @@ def orthogonal_iteration(
     weights : (H, P).
     start : (d, k) orthonormal start of all, or (H, d, k).
     n_iterations : T1 >= 0, even: half steps, as Algorithm 3 counts.
-    tol : 0 takes all steps, as printed.  Else matrix h leaves once a step raises its energy
-        |Y^T Q|_F^2, which never falls, by at most the fraction ``tol``.
+    tol : 0 takes all T1 steps, as printed.  Else matrix h leaves once a step raises its energy
+        |Y^T Q|_F^2, which never falls, by at most the fraction ``tol``; 1e-3 is enough for descent.
 
     Returns
     -------
@@ -133,18 +180,28 @@ def orthogonal_iteration(
     -----
     4 P d k flops a matrix and half step, in GEMMs that all matrices share, against 2 P d^2 once
     (and 2 d^2 k a half step, or an SVD) with Y formed: cheaper for up to d / (2 k) half steps.
-    Where Algorithm 3's k log(N d) are more, end early (``tol``) or use `krylov_bases`.
+    Where Algorithm 3's k log(N d) are more, as for d < 2 k^2 log(N d), end early (``tol``) or use
+    `krylov_bases`.  When Y tells the residual errors from noise (`detection_sizes`), the singular
+    values have a gap and 8 to 16 half steps do; below, they form a bulk without one, which no
+    stopping rule can shorten much: the sine of the angle that a step turns Q by, the other natural
+    rule, ends at the same steps when its tolerance is set to leave the same energy.
     """
-    a, b, w, q0 = _checked_pairs(first, second, weights, start)
+    a, b, w, q0, scale = _checked_pairs(first, second, weights, start)
     n_iterations = integer_between("n_iterations", n_iterations, 0)
     if n_iterations % 2:
         raise InvalidParameter(f"n_iterations={n_iterations} must be even (Algorithm 3)")
     tol = real_between("tol", tol, 0.0)
-    return _iterate_bases(a, b, w, q0, n_iterations, tol)
+    return _iterate_bases(a, b, w, q0, scale, n_iterations, tol)
 
 
 def krylov_bases(
-    *, first: ArrayLike, second: ArrayLike, weights: ArrayLike, start: ArrayLike, n_blocks: int
+    *,
+    first: ArrayLike,
+    second: ArrayLike,
+    weights: ArrayLike,
+    start: ArrayLike,
+    n_blocks: int,
+    tol: float = 0.0,
 ) -> SubspaceResult:
     r"""The best k-dimensional subspaces of the block Krylov spaces that Algorithm 3 walks through.
 
@@ -158,49 +215,68 @@ def krylov_bases(
     ----------
     first, second, weights, start : as for `orthogonal_iteration`.
     n_blocks : S, 1 <= S <= d / k.
+    tol : 0 takes all S blocks.  Else matrix h leaves once a block raises its energy by at most the
+        fraction ``tol``.
 
     Returns
     -------
     SubspaceResult
-        ``energy`` is that of the returned bases; ``n_iterations`` is 2 S - 1.
+        ``energy`` is that of the returned bases; ``n_iterations`` is 2 S - 1, S the blocks taken.
 
     Notes
     -----
     4 P d k (2 S - 1) flops a matrix, and O(d (k S)^2) and 16 d k S bytes for the blocks, which are
     kept orthonormal by projecting twice.
     """
-    a, b, w, q0 = _checked_pairs(first, second, weights, start)
+    a, b, w, q0, scale = _checked_pairs(first, second, weights, start)
     n_matrices, d, k = q0.shape
     n_blocks = integer_between("n_blocks", n_blocks, 1, d // k, "d / k")
-    blocks = np.empty((n_matrices, n_blocks * k, d))
+    tol = real_between("tol", tol, 0.0)
+    bases, energy = np.empty((n_matrices, d, k)), np.zeros(n_matrices)
+    taken = np.zeros(n_matrices, dtype=np.int64)
+    going = np.arange(n_matrices)
+    blocks = np.empty((n_matrices, n_blocks * k, d))  # of the matrices still going, as the images
     images = np.empty_like(blocks)
     current = np.array(q0.transpose(0, 2, 1), order="C")
     image = np.empty_like(current)
-    per_block = max(1, SCRATCH_BYTES // (8 * k * len(a)))
-    scratch = np.empty((min(per_block, n_matrices) * k, len(a)))
     for t in range(n_blocks):
         if t:
-            _apply(image, b, a, w, scratch, per_block, current)  # Y (Y^T V)
+            _apply(image, b, a, w, current)  # Y (Y^T V)
             kept = blocks[:, : t * k]
             for _ in range(2):
                 current -= (current @ kept.transpose(0, 2, 1)) @ kept
                 q = np.linalg.qr(current.transpose(0, 2, 1))[0]
                 current = np.array(q.transpose(0, 2, 1), order="C")
-        _apply(current, a, b, w, scratch, per_block, image)  # Y^T V
+        _apply(current, a, b, w, image)  # Y^T V
         blocks[:, t * k : (t + 1) * k], images[:, t * k : (t + 1) * k] = current, image
-    values, vectors = np.linalg.eigh(images @ images.transpose(0, 2, 1))
-    best = vectors[:, :, : -k - 1 : -1]
-    return SubspaceResult(
-        bases=np.linalg.qr(blocks.transpose(0, 2, 1) @ best)[0],
-        energy=np.maximum(values[:, -k:], 0.0).sum(axis=1),
-        n_iterations=np.full(n_matrices, 2 * n_blocks - 1, dtype=np.int64),
-    )
+        last = t == n_blocks - 1
+        if not last and tol == 0.0:
+            continue
+        walked = images[:, : (t + 1) * k]
+        values, vectors = np.linalg.eigh(walked @ walked.transpose(0, 2, 1))
+        gained = np.maximum(values[:, -k:], 0.0).sum(axis=1)
+        done = np.full(len(going), last) | (gained <= energy[going] * (1.0 + tol))
+        energy[going], taken[going] = gained, 2 * t + 1
+        if not done.any():
+            continue
+        best = vectors[done][:, :, : -k - 1 : -1]
+        spans = blocks[done, : (t + 1) * k].transpose(0, 2, 1)
+        bases[going[done]] = np.linalg.qr(spans @ best)[0]
+        going = going[~done]
+        if not going.size:
+            break
+        blocks, images, w = blocks[~done], images[~done], w[~done]
+        current, image = current[~done], image[~done]
+    return SubspaceResult(bases=bases, energy=energy * scale**2, n_iterations=taken)
 
 
 def _checked_pairs(
     first: ArrayLike, second: ArrayLike, weights: ArrayLike, start: ArrayLike
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """The vectors, the weights over P, and an (H, d, k) start; refused if they do not fit."""
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """The vectors, scaled weights, an (H, d, k) start, the scales (H,); refused if they do not fit.
+
+    Y is the scale times the matrix of the scaled weights, whose powers neither overflow nor vanish.
+    """
     a = finite_batch("first", first, ("P", "d"))
     b = finite_batch("second", second, ("P", "d"))
     w = finite_batch("weights", weights, ("H", "P"))
@@ -219,32 +295,41 @@ def _checked_pairs(
         )
     if np.abs(q0.transpose(0, 2, 1) @ q0 - np.eye(q0.shape[2])).max() > 1e-8:
         raise InvalidParameter("start must have orthonormal columns")
-    return a, b, w / len(a), q0
+    lengths = [max(x.max(), -x.min(), 1e-150) for x in (a, b)]
+    heights = np.abs(w).max(axis=1)
+    heights[heights == 0.0] = 1.0
+    scaled = w / heights[:, None] / lengths[0] / lengths[1]
+    with np.errstate(over="ignore"):  # an energy beyond the range of floats is infinite
+        return a, b, scaled, q0, heights * lengths[0] * lengths[1] / len(a)
 
 
 def _iterate_bases(
-    a: FloatArray, b: FloatArray, w: FloatArray, q0: FloatArray, n_iterations: int, tol: float
+    a: FloatArray,
+    b: FloatArray,
+    w: FloatArray,
+    q0: FloatArray,
+    scale: FloatArray,
+    n_iterations: int,
+    tol: float,
 ) -> SubspaceResult:
     """The loop of `orthogonal_iteration`; matrices that have converged leave the GEMMs."""
-    n_matrices, _, k = q0.shape
+    n_matrices = len(q0)
     # rows of a matrix's block are its basis vectors: both GEMMs then run along the rows of a and b
     rows = np.array(q0.transpose(0, 2, 1), order="C")
     energy = np.zeros(n_matrices)
     taken = np.zeros(n_matrices, dtype=np.int64)
     going = np.arange(n_matrices)
     half = np.empty_like(rows)
-    per_block = max(1, SCRATCH_BYTES // (8 * k * len(a)))
-    scratch = np.empty((min(per_block, n_matrices) * k, len(a)))
     for _ in range(n_iterations // 2):
         if not going.size:
             break
-        last = len(going) == n_matrices
-        current = rows if last else rows[going]
-        weights = w if last else w[going]
+        all_go = len(going) == n_matrices
+        current = rows if all_go else rows[going]
+        weights = w if all_go else w[going]
         middle = half[: len(going)]
-        _apply(current, a, b, weights, scratch, per_block, middle)  # Y^T Q
+        _apply(current, a, b, weights, middle)  # Y^T Q
         gained = np.einsum("hkd,hkd->h", middle, middle)
-        _apply(middle, b, a, weights, scratch, per_block, current)  # Y (Y^T Q)
+        _apply(middle, b, a, weights, current)  # Y (Y^T Q)
         current = np.linalg.qr(current.transpose(0, 2, 1))[0].transpose(0, 2, 1)
         rows[going] = current
         taken[going] += 2
@@ -252,28 +337,35 @@ def _iterate_bases(
         energy[going] = gained
         going = going[~settled]
     return SubspaceResult(
-        bases=np.ascontiguousarray(rows.transpose(0, 2, 1)), energy=energy, n_iterations=taken
+        bases=np.ascontiguousarray(rows.transpose(0, 2, 1)),
+        energy=energy * scale**2,
+        n_iterations=taken,
     )
 
 
 def _apply(
-    rows: FloatArray,
-    inner: FloatArray,
-    outer: FloatArray,
-    weights: FloatArray,
-    scratch: FloatArray,
-    per_block: int,
-    out: FloatArray,
+    rows: FloatArray, inner: FloatArray, outer: FloatArray, weights: FloatArray, out: FloatArray
 ) -> None:
-    """out[h] = ((rows[h] inner^T) * weights[h]) outer for every matrix h; all (H, k, d)."""
+    """out[h] = ((rows[h] inner^T) * weights[h]) outer for every matrix h; rows, out (H, k, d)."""
     n_matrices, k, d = rows.shape
+    per_block = max(1, BLOCK_ROWS // k)
+    n_columns = min(per_block, n_matrices) * k
+    n_pairs = min(len(inner), max(BLOCK_ROWS, SCRATCH_BYTES // (8 * n_columns)))
+    scratch, part = np.empty(n_columns * n_pairs), np.empty((n_columns, d))
     for top in range(0, n_matrices, per_block):
         end = min(top + per_block, n_matrices)
-        product = scratch[: (end - top) * k]
-        np.matmul(rows[top:end].reshape(-1, d), inner.T, out=product)
-        shaped = product.reshape(end - top, k, -1)
-        shaped *= weights[top:end, None, :]
-        np.matmul(product, outer, out=out[top:end].reshape(-1, d))
+        columns = rows[top:end].reshape(-1, d)
+        total = out[top:end].reshape(-1, d)
+        for a in range(0, len(inner), n_pairs):
+            z = min(a + n_pairs, len(inner))
+            product = scratch[: len(columns) * (z - a)].reshape(len(columns), z - a)
+            np.matmul(columns, inner[a:z].T, out=product)
+            shaped = product.reshape(end - top, k, z - a)
+            shaped *= weights[top:end, None, a:z]
+            if a == 0:
+                np.matmul(product, outer[a:z], out=total)
+            else:
+                total += np.matmul(product, outer[a:z], out=part[: len(columns)])
 
 
 # ------------------------------------------------------------------------------ power iteration
@@ -476,8 +568,8 @@ def run_moment_descent(
     power_iterations : T2.
     rng : for the random start of each round's iterations, which all anchors share.
     orient, stopping : the readings (a) and (b) of the module.
-    tol : early end of the orthogonal iterations; 0 as printed.
-    krylov_blocks : S > 0 replaces Algorithm 3 by `krylov_bases` with S blocks.
+    tol : early end of the iterations for the subspaces; 0 as printed.
+    krylov_blocks : S > 0 replaces Algorithm 3 by `krylov_bases` with S blocks at most.
     targets : (H, d) to record distances to, the anchors' true parameters.
     divergence_bound : largest norm of an estimate.
 
@@ -492,7 +584,8 @@ def run_moment_descent(
     Notes
     -----
     A round costs 4 m d k flops a half step and anchor that still moves; anchors with equal
-    estimates (all, in the first round) share one iteration.
+    estimates (all, in the first round) share one iteration.  `detection_sizes` tells how many
+    clients a round descent needs.
     """
     alpha = real_between("alpha", alpha, 0.0, open_low=True)
     beta = real_between("beta", beta, alpha)
@@ -534,7 +627,7 @@ def run_moment_descent(
         )
         vectors = {"first": batch.first, "second": batch.second, "weights": weights}
         if krylov_blocks:
-            found = krylov_bases(**vectors, start=basis_start, n_blocks=krylov_blocks)
+            found = krylov_bases(**vectors, start=basis_start, n_blocks=krylov_blocks, tol=tol)
         else:
             found = orthogonal_iteration(
                 **vectors, start=basis_start, n_iterations=subspace_iterations, tol=tol
@@ -547,8 +640,10 @@ def run_moment_descent(
         residuals[t:, going] = sigma_hat
         moving = sigma_hat > threshold
         status[going] = np.where(moving, AnchorStatus.ROUNDS_SPENT, AnchorStatus.STOPPED)
-        stepped = theta[going] + (alpha * sigma_hat / (2.0 * beta**2))[:, None] * direction
-        lost = moving & ~(np.linalg.norm(stepped, axis=1) <= bound)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a status says it
+            length = 0.5 * (alpha / beta) * (sigma_hat / beta)
+            stepped = theta[going] + length[:, None] * direction
+            lost = moving & ~(np.linalg.norm(stepped, axis=1) <= bound)
         taken = moving & ~lost
         theta[going[taken]] = stepped[taken]
         n_steps[going[taken]] += 1
@@ -593,6 +688,11 @@ def _checked_batch(batch: MomentBatch, n_anchors: int, d: int) -> MomentBatch:
         )
     if answers.shape[1] % 2:
         raise InvalidParameter(f"2l={answers.shape[1]} points of an anchor must be even")
+    largest = max(max(x.max(), -x.min()) for x in (first, second, points, answers, *ys))
+    if largest > LARGEST_ENTRY:
+        raise InvalidParameter(
+            f"the batch's largest entry {largest:g} must be <= {LARGEST_ENTRY:g}: change the units"
+        )
     return MomentBatch(
         first=first, second=second, first_y=ys[0], second_y=ys[1],
         anchor_features=points, anchor_responses=answers,
