@@ -424,7 +424,7 @@ def estimate(value: float | None, se: float | None) -> Latex:
 
 
 def interval(lower: float | None, upper: float | None) -> Latex:
-    r"""An interval with a common power of ten and enough digits for its ends to differ."""
+    r"""An interval with a common power of ten; its ends differ where seven digits let them."""
     if lower is None and upper is None:
         return Latex("--")
     ends = [-math.inf if lower is None else lower, math.inf if upper is None else upper]
@@ -434,7 +434,7 @@ def interval(lower: float | None, upper: float | None) -> Latex:
         return Latex(f"{{[}}{shown[0]}, {shown[1]}{{]}}")
     scale = _exponent(max(abs(low), abs(high)))
     unit, power = (1.0, "") if -3 <= scale < 6 else (10.0**scale, rf" \times 10^{{{scale}}}")
-    digits = 3 if low == high else max(3, 1 + scale - _exponent(abs(high - low)))
+    digits = 3 if low == high else min(max(3, 1 + scale - _exponent(abs(high - low))), 7)
     places = min(max(digits - 1 - (scale if unit == 1.0 else 0), 0), 12)
     left, right = (_decimal(end / unit, places) if end else "0" for end in ends)
     return Latex(f"$[{left},\\ {right}]{power}$")
@@ -443,7 +443,8 @@ def interval(lower: float | None, upper: float | None) -> Latex:
 def parameter(name: str) -> Latex:
     r"""A parameter's name as its symbol: ``Delta_sq`` is :math:`\Delta^2`, ``n_prime`` is n'.
 
-    Words stay words; other names that are not a letter of the papers are set in typewriter.
+    Words stay words (``step_rule`` is two); other names that are not a letter of the papers are set
+    in typewriter.
     """
     head, _, tail = name.partition("_")
     if head in _GREEK:
@@ -453,7 +454,9 @@ def parameter(name: str) -> Latex:
     elif re.fullmatch(r"[A-Za-z]\d", head):
         symbol, tail = head[0], f"{head[1]}{tail}"
     else:
-        return escape_text(name) if name.isalpha() else code(name)
+        words = name.split("_")
+        plain = len(words[0]) > 2 and all(word.isalpha() for word in words)
+        return escape_text(" ".join(words)) if plain or name.isalpha() else code(name)
     suffixes = {
         "": "",
         "sq": "^{2}",

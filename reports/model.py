@@ -176,7 +176,13 @@ def _cells_csv(cells: Sequence[Document]) -> str:
 
 
 def _derived(cells: Sequence[Document], names: Sequence[str]) -> list[str]:
-    """Names whose values follow from two others that are shown: rho from Delta and sigma."""
+    """Names whose values follow from others that are shown: p from the sizes, rho from Delta."""
+    sizes = {"profile", "k"} <= {name for cell in cells for name in cell["params"]}
+    return [*(["p"] if sizes and "p" in names else []), *_derived_rho(cells, names)]
+
+
+def _derived_rho(cells: Sequence[Document], names: Sequence[str]) -> list[str]:
+    """rho, where it is the square of Delta over sigma and both are shown."""
     if not {"rho", "Delta", "sigma"} <= set(names):
         return []
     rows = [[cell["params"].get(name) for name in ("rho", "Delta", "sigma")] for cell in cells]
@@ -198,7 +204,7 @@ def _notes(cells: Sequence[Document]) -> tuple[list[Latex], Latex]:
     if len(distinct) > 8 or max(map(len, distinct), default=0) <= 12:
         return [prose(text) for text in texts] if distinct else [], Latex("")
     letters = {text: f"$^{{{chr(ord('a') + i)}}}$" for i, text in enumerate(distinct)}
-    legend = "; ".join(f"{letters[text]} {prose(text)}" for text in distinct)
+    legend = " ".join(f"{letters[text]} {_sentence(_capital(prose(text)))}" for text in distinct)
     return [Latex(letters.get(text, "")) for text in texts], Latex(legend)
 
 
@@ -215,8 +221,8 @@ def _layout(
     shown: Sequence[Document],
     varying: Sequence[str],
     measures: Sequence[tuple[str, str, list[str]]],
-) -> tuple[list[str], list[list[str]], str]:
-    """Head, rows and alignment: parameters in columns of their own where that fits.
+) -> tuple[list[str], list[list[str]], str, bool]:
+    """Head, rows, alignment, and whether words are cut; a column a parameter where that fits.
 
     What does not fit is made smaller step by step: words and digits are cut, then the interval (it
     is in the CSV file) goes; at last the parameters share one column.
@@ -225,6 +231,7 @@ def _layout(
     written = [
         [[show(c["params"].get(n)) for n in varying] for c in shown] for show in (value, _short)
     ]
+    words = any(cell.endswith(".") for row in written[1] for cell in row)
     names = [str(parameter(n)) for n in varying]
     lean = [m for m in measures if m[0] != "interval"]
     for chosen, split in product((measures, lean), written):
@@ -233,12 +240,14 @@ def _layout(
         ]
         head = [*names, *(m[0] for m in chosen)]
         if tables.fits(head, rows):
-            return head, rows, kinds + "".join(m[1] for m in chosen)
+            cut = words and split is written[1]
+            return head, rows, kinds + "".join(m[1] for m in chosen), cut
     rows = [
         [_assignment(c["params"], varying), *(m[2][i] for m in measures)]
         for i, c in enumerate(shown)
     ]
-    return ["cell", *(m[0] for m in measures)], rows, "l" + "".join(m[1] for m in measures)
+    align = "l" + "".join(m[1] for m in measures)
+    return ["cell", *(m[0] for m in measures)], rows, align, False
 
 
 def _measured(
@@ -260,13 +269,18 @@ def _measured(
     put("trials", "n_trials", number, "{} trials each")
     if any(c.get("n_failed") for c in cells):
         put("failed", "n_failed", number, "")
-    seen = [estimate(c.get("observed"), c.get("se")) for c in shown]
-    measures.append(("observed", "r", [str(text) for text in seen]))
+    idle = len(cells) > 1 and all(c.get("observed") == 0 for c in cells)
+    if idle:
+        common.append("observed $0$")
+    else:
+        seen = [estimate(c.get("observed"), c.get("se")) for c in shown]
+        measures.append(("observed", "r", [str(text) for text in seen]))
     if any(c.get("lower") is not None or c.get("upper") is not None for c in cells):
         limits = [str(interval(c.get("lower"), c.get("upper"))) for c in shown]
         measures.append(("interval", "r", limits))
     put("bound", "bound", number, "bound {}")
-    put("obs./bound", "ratio", number, "")
+    if not idle:
+        put("obs./bound", "ratio", number, "")
     if len({c.get("verdict") for c in cells}) > 1:
         words = [str(escape_text(str(c.get("verdict") or "--").lower())) for c in shown]
         measures.append(("verdict", "l", words))
@@ -285,7 +299,7 @@ def _cell_table(claim: Document, name: str) -> Latex:
     if marks:
         wide = max(map(visible_length, marks)) > 3
         measures.append(("note" if wide else "", "l", [str(mark) for mark in marks]))
-    head, rows, align = _layout(shown, [n for n in varying if n not in derived], measures)
+    head, rows, align, cut = _layout(shown, [n for n in varying if n not in derived], measures)
     if not varying:
         head, align = head[1:], align[1:]
         rows = [row[1:] for row in rows]
@@ -295,6 +309,8 @@ def _cell_table(claim: Document, name: str) -> Latex:
     if constant:
         common.insert(0, _assignment(cells[0]["params"], constant))
     caption = parts[0] + (f"; common to all: {', '.join(common)}" if common else "") + "."
+    if cut:
+        caption += f" Words are cut; in full in {code(f'tables/{name}-cells.csv')}."
     if legend:
         caption += f" {_sentence(_capital(legend))}"
     return tables.typeset(head, rows, align, caption=caption, label=f"{name}-cells")
@@ -392,7 +408,7 @@ def _constants(claim: Document) -> list[Latex]:
 def _assumption(item: Document) -> Latex:
     text = prose(str(item.get("name", "")))
     if item.get("latex"):
-        text = Latex(f"\\emph{{{text}}} {formula(str(item['latex']))}")
+        text = Latex(f"\\emph{{{text}}}: {formula(str(item['latex']))}")
     if item.get("note"):
         text = Latex(f"{text} ({prose(str(item['note']))})")
     return text

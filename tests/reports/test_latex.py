@@ -175,6 +175,7 @@ def test_interval_ends_differ_when_the_values_do() -> None:
     assert interval(3.9e-5, 4.71e-5) == r"$[3.90,\ 4.71] \times 10^{-5}$"
     low, high = re.findall(r"\d\.\d+", interval(0.1234567, 0.1234569))
     assert low != high
+    assert interval(0.2275858074, 0.2275858083) == r"$[0.2275858,\ 0.2275858]$"  # seven digits
     assert interval(None, 1.0) == r"{[}$-\infty$, $1${]}"
     assert interval(None, None) == "--"
 
@@ -189,7 +190,8 @@ def test_interval_ends_differ_when_the_values_do() -> None:
         ("p_min", r"$p_{\mathrm{min}}$"),
         ("alpha_0", r"$\alpha_{0}$"),
         ("theta_star", r"$\theta^{\ast}$"),
-        ("step_size", r"\texttt{step\_size}"),
+        ("step_rule", "step rule"),
+        ("at_2x", r"\texttt{at\_2x}"),
     ],
 )
 def test_parameter_names_become_symbols(name: str, expected: str) -> None:

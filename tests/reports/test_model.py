@@ -144,6 +144,42 @@ def test_rho_is_left_out_only_where_it_follows() -> None:
     assert r"\rho" in table(2.0)
 
 
+def test_cells_in_which_nothing_was_seen_say_so_once() -> None:
+    document = claim("p.a")
+    names = ("observed", "obs./bound")
+    for seen, expected in ((0.0, False), (0.1, True)):
+        cells = [cell(i, observed=0.0, se=0.0, ratio=0.0) for i in range(1, 4)]
+        cells[0]["observed"] = seen
+        document["evidence"]["cells"] = cells
+        table = report(run(p_a=document))["tables/p.a-cells.tex"]
+        head = table.partition(r"\midrule")[0].partition(r"\toprule")[2]
+        assert all((name in head) is expected for name in names)
+        assert ("observed $0$" in table.partition(r"\label")[0]) is not expected
+
+
+def test_the_smallest_share_is_left_out_where_the_sizes_are_shown() -> None:
+    for extra, shown in (({"profile": "equal"}, False), ({}, True)):
+        document = claim("p.a")
+        document["evidence"]["cells"] = [
+            cell(i, params={"k": i, "m": 10 * i, "p": 1 / i, **extra}) for i in range(2, 5)
+        ]
+        head = report(run(p_a=document))["tables/p.a-cells.tex"].partition(r"\midrule")[0]
+        assert ("& $p$ &" in head) is shown
+
+
+@pytest.mark.parametrize(
+    ("words", "told"), [(("adversarial", "orthogonal"), True), (("up", "down"), False)]
+)
+def test_a_crowded_table_says_that_its_words_are_cut(words: tuple[str, str], told: bool) -> None:
+    document = claim("p.a")
+    document["evidence"]["cells"] = [
+        cell(i, params={"start": word, **{f"x{j}": i + j / 7 for j in range(10)}})
+        for i, word in enumerate(words)
+    ]
+    caption = report(run(p_a=document))["tables/p.a-cells.tex"].partition(r"\label")[0]
+    assert (r"Words are cut; in full in \texttt{tables/p.a-cells.csv}" in caption) is told
+
+
 def test_equal_ratios_are_ranked_by_what_the_limit_allows() -> None:
     document = claim("p.a")
     document["evidence"]["cells"] = [

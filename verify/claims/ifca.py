@@ -45,7 +45,15 @@ from verify.claim import Claim
 from verify.claims import ifca_lemmas as lemmas
 from verify.decisions.constants import Direction
 from verify.evidence import Figure, Series, Verdict
-from verify.procedures.base import BoolArray, FloatArray, Observed, Presentation, Profile, Sampling
+from verify.procedures.base import (
+    BoolArray,
+    FloatArray,
+    Observed,
+    Presentation,
+    Profile,
+    Sampling,
+    tex_number,
+)
 from verify.procedures.constants import Constants
 from verify.procedures.probability import Probability
 from verify.procedures.rate import Contraction, Rate, StatedRate
@@ -957,18 +965,36 @@ def _whole_run(
     return build
 
 
+def _unlike(observed: Sequence[Observed], n_shown: int) -> list[tuple[str, Observed]]:
+    """The first cells that differ in m, d, k, alpha or rho, each with a label that tells it."""
+    names = {"m": "m", "d": "d", "k": "k", "alpha": r"\alpha", "rho": r"\rho"}
+    distinct: dict[tuple[str, ...], Observed] = {}
+    for o in observed:
+        v = values(o.params)
+        key = tuple(f"${symbol}={tex_number(v[name])}$" for name, symbol in names.items())
+        distinct.setdefault(key, o)
+    shown = list(distinct.items())[:n_shown]
+    told: list[int] = []  # as few symbols as tell the cells apart, three where that is possible
+    for i in range(len(names)):
+        parts = {tuple(key[j] for j in (*told, i)) for key, _ in shown}
+        known = {tuple(key[j] for j in told) for key, _ in shown}
+        if len(parts) > len(known) or (len(told) < 3 and len({key[i] for key, _ in shown}) > 1):
+            told.append(i)
+    return [(", ".join(key[i] for i in told), o) for key, o in shown]
+
+
 def _run_figure(
     statement: Statement, observed: Sequence[Observed], constants: Mapping[str, float]
 ) -> Presentation:
-    """Error quantiles along the run, in units of epsilon."""
+    """Error quantiles along the run, in units of epsilon, in four cells unlike each other."""
     series = []
-    for o in observed[:4]:
+    for label, o in _unlike(observed, 4):
         errors = _from_trajectory(o.table, o.params) / accuracy(statement, o.params, constants)
         last = n_rounds(statement, o.params, constants)
         x = [float(t) for t in range(last + 1)]
         series.append(
             Series(
-                label=f"$m={o.params['m']}$, $d={o.params['d']}$, $k={o.params['k']}$",
+                label=label,
                 x=x,
                 y=[float(np.median(errors[:, t])) for t in range(last + 1)],
                 lower=[float(np.quantile(errors[:, t], 0.05)) for t in range(last + 1)],

@@ -83,6 +83,15 @@ class Presentation:
     notes: Sequence[str] = ()
 
 
+def tex_number(value: float) -> str:
+    """A number inside math: three digits, powers of ten written out, thousands set apart."""
+    mantissa, _, exponent = f"{value:.3g}".partition("e")
+    if exponent and 1e3 <= abs(value) < 1e5:
+        return f"{value:,.0f}".replace(",", r"\,")
+    power = rf"10^{{{int(exponent)}}}" if exponent else ""
+    return power if power and mantissa == "1" else mantissa + (rf"\times{power}" if power else "")
+
+
 Present = Callable[[Sequence[Observed]], Presentation]
 
 

@@ -23,6 +23,7 @@ from verify.procedures.base import (
     Sampling,
     nothing_to_show,
     override_cells,
+    tex_number,
 )
 
 Role = Literal["calibration", "held-out", "elsewhere"]
@@ -320,7 +321,7 @@ class Constants:
         varied = self._varied(data)
         groups: dict[str, list[tuple[float, CellResult]]] = {}
         for one, cell in zip(data, cells, strict=True):
-            name = ", ".join(f"${k}={_tex_number(float(one.params[k]))}$" for k in varied)
+            name = ", ".join(f"${k}={tex_number(float(one.params[k]))}$" for k in varied)
             groups.setdefault(name, []).append((one.choice[self.choice_name], cell))
         series = []
         for name, mine in groups.items():
@@ -412,7 +413,7 @@ class Constants:
                 )
             )
         frozen = [
-            f"${_tex(name)}={_tex_number(calibration.frozen[name])}$"
+            f"${_tex(name)}={tex_number(calibration.frozen[name])}$"
             for name in self.tighten
             if name not in calibration.at_tight_end
         ]
@@ -459,12 +460,6 @@ def _finite(value: float | None) -> float | None:
 def _symbol(name: str) -> str:
     """A parameter in prose: a single letter is math, ``rho`` is known to the report."""
     return f"${name}$" if len(name) == 1 else name
-
-
-def _tex_number(value: float) -> str:
-    """Three digits, powers of ten written out."""
-    mantissa, _, exponent = f"{value:.3g}".partition("e")
-    return mantissa + (rf"\times10^{{{int(exponent)}}}" if exponent else "")
 
 
 def _tex(name: str) -> str:

@@ -29,6 +29,7 @@ from verify.procedures.base import (
     Sampling,
     nothing_to_show,
     override_cells,
+    tex_number,
 )
 
 
@@ -290,7 +291,9 @@ class Contraction:
     def _figure(self, steps: Sequence[tuple[Observed, ContractionFit]]) -> Figure:
         series = [
             Series(
-                label=", ".join(f"${k}={v}$" for k, v in o.params.items() if k in ("k", "d")),
+                label=", ".join(
+                    f"${k}={tex_number(v)}$" for k, v in o.params.items() if k in ("k", "d")
+                ),
                 x=[s[0] + 1 for s in fit.steps],
                 y=[math.exp(s[1]) for s in fit.steps],
                 lower=[math.exp(s[2]) for s in fit.steps],

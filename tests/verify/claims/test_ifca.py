@@ -13,7 +13,7 @@ from trials.experiment import InvalidParameter
 from trials.ifca_experiments import LABELS, N_STEPS, sizes_of
 from trials.store import Table
 from verify.claims import ifca as claims
-from verify.procedures.base import PROFILES
+from verify.procedures.base import PROFILES, Observed
 from verify.procedures.constants import Constants
 from verify.procedures.probability import Probability
 from verify.procedures.rate import Contraction, Rate
@@ -197,6 +197,16 @@ def test_the_pairwise_probability_is_the_one_that_the_experiment_records():
     for cell in cells_of(QUICK["ifca.lemma1-law"]):
         rows = LABELS.simulate(LABELS.check(cell), np.random.default_rng(0), 4)
         np.testing.assert_allclose(rows[:, 2], claims.pairwise_probability(cell), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["ifca.cor1", "ifca.cor1-own-step", "ifca.k2-slightly-better"])
+def test_cells_shown_along_the_run_have_labels_of_their_own(name):
+    empty = Table(columns=(), values=np.empty((0, 0)), failed=np.zeros(0, dtype=bool), reasons=())
+    observed = [Observed(params=c, table=empty) for c in QUICK[name].cells]
+    shown = claims._unlike(observed, 4)
+    labels = [label for label, _ in shown]
+    assert len(set(labels)) == len(labels) == 4
+    assert all(1 <= label.count("=") <= 3 for label in labels)
 
 
 def test_the_number_of_steps_is_the_papers_rounded_up():

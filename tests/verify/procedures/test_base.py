@@ -8,7 +8,7 @@ from trials.engine import ensure
 from trials.executors import make_executor
 from trials.experiment import InvalidParameter
 from trials.store import RunStore
-from verify.procedures.base import PROFILES, Sampling, override_cells
+from verify.procedures.base import PROFILES, Sampling, override_cells, tex_number
 
 CELLS = ({"p": 0.1, "tag": 0}, {"p": 0.1, "tag": 1}, {"p": 0.2, "tag": 0})
 
@@ -82,3 +82,19 @@ def test_checks_run_the_experiments_own_and_then_the_claims():
 
     with pytest.raises(OutsideTheorem):
         sampling.check([{"p": 0.2}], refuse)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.3333, "0.333"),
+        (16.0, "16"),
+        (10_000, "10\\,000"),
+        (1e7, "10^{7}"),
+        (2e-6, r"2\times10^{-6}"),
+        (1_224_977, r"1.22\times10^{6}"),
+        (500, "500"),
+    ],
+)
+def test_numbers_inside_math(value, text):
+    assert tex_number(value) == text
