@@ -9,6 +9,8 @@ times; once identities are stable, each participant gets its own model only and 
 
 from __future__ import annotations
 
+from trials.batches import integer_between
+
 
 def floats_down(
     *, n_participants: int, k: int, d: int, n_shared: int = 0, settled: bool = False
@@ -17,15 +19,32 @@ def floats_down(
 
     Parameters
     ----------
-    n_participants : p.
-    k, d : clusters and coordinates.
-    n_shared : s, coordinates that all clusters share.
+    n_participants : p >= 0.
+    k, d : clusters and coordinates, >= 1.
+    n_shared : s, coordinates that all clusters share, 0 <= s <= d.
     settled : whether each participant gets the model of its own cluster only.
+
+    Raises
+    ------
+    InvalidParameter : a number outside its range.
     """
-    copies = 1 if settled else k
-    return n_participants * (copies * (d - n_shared) + n_shared)
+    p, k, d = _checked(n_participants, k, d)
+    s = integer_between("n_shared", n_shared, 0, d, "the dimension d")
+    return p * ((1 if settled else k) * (d - s) + s)
 
 
 def floats_up(*, n_participants: int, k: int, d: int, settled: bool = False) -> int:
-    """Floats to the centre in one iteration: p (d + k), or p d when identities are settled."""
-    return n_participants * (d if settled else d + k)
+    """Floats to the centre in one iteration: p (d + k), or p d when identities are settled.
+
+    Parameters and errors as for `floats_down`.
+    """
+    p, k, d = _checked(n_participants, k, d)
+    return p * (d if settled else d + k)
+
+
+def _checked(n_participants: int, k: int, d: int) -> tuple[int, int, int]:
+    return (
+        integer_between("n_participants", n_participants, 0),
+        integer_between("k", k, 1),
+        integer_between("d", d, 1),
+    )
