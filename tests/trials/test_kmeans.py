@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.cluster import KMeans
 
-from trials import kmeans
 from trials.experiment import InvalidParameter
 from trials.kmeans import (
     STATED_FACTOR,
     approximate_kmeans,
+    approximation,
     kmeans_pp,
     lloyd,
     seed_kmeans_pp,
@@ -302,7 +302,7 @@ def test_no_single_swap_improves_the_result_of_the_local_search(k):
         dist = squared_distances(points[b], points[b])
         chosen = np.arange(k)
         first = np.empty(15)
-        cost, _, optimal = kmeans._local_search(dist, 1000, 1e-6, chosen, first)
+        cost, _, optimal = approximation.local_search(dist, 1000, 1e-6, chosen, first)
         assert optimal
         np.testing.assert_allclose(first, dist[chosen].min(axis=0))
         np.testing.assert_allclose(cost, first.sum())
@@ -314,10 +314,10 @@ def test_no_single_swap_improves_the_result_of_the_local_search(k):
 
 def test_a_local_search_that_was_stopped_does_not_claim_optimality():
     dist = squared_distances(np.arange(9.0)[:, None], np.arange(9.0)[:, None])
-    cost, n_swaps, optimal = kmeans._local_search(dist, 0, 1e-6, np.array([0]), np.empty(9))
+    cost, n_swaps, optimal = approximation.local_search(dist, 0, 1e-6, np.array([0]), np.empty(9))
     assert (cost, n_swaps, optimal) == (204.0, 0, False)
     chosen = np.array([0])
-    cost, n_swaps, optimal = kmeans._local_search(dist, 1, 1e-6, chosen, np.empty(9))
+    cost, n_swaps, optimal = approximation.local_search(dist, 1, 1e-6, chosen, np.empty(9))
     assert (cost, n_swaps, optimal, chosen[0]) == (60.0, 1, True, 4)
 
 
@@ -331,7 +331,7 @@ def test_any_multipliers_bound_the_discrete_optimum_from_below(seed, k):
         dist[list(chosen)].min(axis=0).sum() for chosen in itertools.combinations(range(8), k)
     )
     multipliers = rng.exponential(size=8) * rng.choice([0.1, 1.0, 10.0])
-    value = kmeans._dual_value(dist, k, multipliers, np.empty(8), np.empty(k, np.int64))
+    value = approximation.dual_value(dist, k, multipliers, np.empty(8), np.empty(k, np.int64))
     assert value <= discrete + 1e-12
     assert discrete <= 2 * optimal_cost(points, k) + 1e-12  # the half in the lower bound
 
