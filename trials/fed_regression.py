@@ -21,6 +21,7 @@ is touched unless a client holds more than d rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -183,6 +184,16 @@ def _apply_filter(vectors, first, factors, top, q, v, work):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
+def _combine(features, coefficients, out):  # type: ignore[no-untyped-def]
+    """out <- X^T coefficients; of a client of many rows, which pay for a slice."""
+    out[:] = 0.0
+    for row in range(features.shape[0]):
+        c = coefficients[row]
+        for j in range(features.shape[1]):
+            out[j] += c * features[row, j]
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
 def _half_mean_square(predicted, j, top, responses, a, z):  # type: ignore[no-untyped-def]
     """|y_i - X_i theta_j|^2 / (2 n_i) of rows a to z; predictions (k, rows) begin at row `top`."""
     total = 0.0
@@ -238,13 +249,11 @@ def refine_hard(  # type: ignore[no-untyped-def]
             if n <= d:
                 _apply_filter(vectors, starts[i, 1], factors, starts[i, 0], n, residual, work)
                 for row in range(n):
+                    share = residual[row]
                     for c in range(d):
-                        descent[chosen, c] += residual[row] * features[a + row, c]
+                        descent[chosen, c] += share * features[a + row, c]
             else:
-                image[:] = 0.0
-                for row in range(n):
-                    for c in range(d):
-                        image[c] += residual[row] * features[a + row, c]
+                _combine(features[a : a + n], residual, image)
                 _apply_filter(vectors, starts[i, 1], factors, starts[i, 0], d, image, work)
                 for c in range(d):
                     descent[chosen, c] += image[c]
@@ -271,6 +280,7 @@ def refine_soft(  # type: ignore[no-untyped-def]
                 weight = likelihoods[i, j]
                 for row in range(n):
                     residual[row] = weight * (responses[a + row] - pulls[j, a - top + row])
+                for row in range(n):
                     pulls[j, a - top + row] = 0.0
                 if weight == 0.0:
                     continue
@@ -281,10 +291,7 @@ def refine_soft(  # type: ignore[no-untyped-def]
                     for row in range(n):
                         pulls[j, a - top + row] = residual[row]
                 else:  # in d coordinates; nothing is left for the GEMM
-                    image[:] = 0.0
-                    for row in range(n):
-                        for c in range(d):
-                            image[c] += residual[row] * features[a + row, c]
+                    _combine(features[a : a + n], residual, image)
                     _apply_filter(vectors, starts[i, 1], factors, 0, d, image, work)
                     for c in range(d):
                         descent[j, c] += image[c]
@@ -535,10 +542,10 @@ def _fit(spectra: LocalSpectra, data: ClientData) -> bool:
     sizes = np.diff(data.offsets)
     if not np.array_equal(np.diff(spectra.starts[:, 0]), np.minimum(sizes, data.dimension)):
         return False
-    for i in np.linspace(0, len(sizes) - 1, 16).astype(int):
+    for i in np.linspace(0, len(sizes) - 1, 8).astype(int):
         own = data.features[data.offsets[i] : data.offsets[i + 1]]
         trace = spectra.values[spectra.starts[i, 0] : spectra.starts[i + 1, 0]].sum()
-        if not np.isclose(np.vdot(own, own) / sizes[i], trace, rtol=1e-9, atol=0.0):
+        if not math.isclose(np.vdot(own, own) / sizes[i], trace, rel_tol=1e-9):
             return False
     return True
 
