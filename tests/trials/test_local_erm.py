@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from trials import local_erm
 from trials.experiment import InvalidParameter
 from trials.local_erm import (
     Method,
     Status,
+    factors,
     least_squares,
     logistic,
     projected_sgd,
@@ -177,14 +177,14 @@ def test_the_qr_kernel_factorises(shape):
     matrix = np.random.default_rng(7).standard_normal((r, c)) * 10.0 ** -np.arange(c)
     cols, diag, beta = matrix.T.copy(), np.empty(c), np.empty(c)
     perm = np.empty(c, np.int64)
-    assert local_erm._qr(cols, diag, beta, perm) == c
+    assert factors.qr(cols, diag, beta, perm) == c
     upper = np.diag(diag)
     for k in range(c):
         upper[:k, k] = cols[k, :k]
     q = np.eye(r)
     for column in q:  # rows of the identity become rows of Q^T, reflected first to last
         for k in range(c):
-            local_erm._reflect(cols, beta, k, column)
+            factors.reflect(cols, beta, k, column)
     np.testing.assert_allclose(q.T @ q, np.eye(r), atol=1e-13)
     np.testing.assert_allclose((q @ np.vstack([upper, np.zeros((r - c, c))])), matrix[:, perm],
                                atol=1e-14)  # fmt: skip
@@ -200,7 +200,7 @@ def test_well_conditioned_is_never_claimed_wrongly(seed, d, power):
     condition = np.linalg.cond(gram)
     upper = np.linalg.cholesky(gram).T.copy()
     for limit in (1.5, 1e2, 1e4, 1e6):
-        claimed = local_erm._well_conditioned(upper, limit, np.empty(d))
+        claimed = factors.well_conditioned(upper, limit, np.empty(d))
         assert not claimed or condition <= limit * (1 + 1e-6)
         assert claimed or condition * d**2 >= limit * (1 - 1e-6)  # nor refused without need
 

@@ -1,0 +1,241 @@
+r"""Least squares and ridge: Gram matrix and Cholesky, QR where that is ill-conditioned, else SVD.
+
+.. math:: \frac1{2n} \|X\theta - y\|^2 + \frac c2 \|\theta\|^2
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike
+
+from trials.batches import IntArray, finite_batch, real_between
+from trials.experiment import FloatArray, InvalidParameter
+from trials.local_erm.factors import (
+    cholesky,
+    qr_least_squares,
+    qr_minimum_norm,
+    solve_lower,
+    solve_upper,
+    well_conditioned,
+)
+
+_EPS = float(np.finfo(np.float64).eps)
+# Above this bound on the condition number of the scaled Gram matrix, QR takes over.  Below it the
+# refined Cholesky solution has an error of about eps kappa |theta| + eps kappa^2 |residual| / |X|,
+# kappa = kappa(X) <= 1e3: the sensitivity of least squares itself.
+_GRAM_CONDITION = 1e6
+
+
+class Method(IntEnum):
+    """How a least-squares problem was solved."""
+
+    CHOLESKY = 0
+    QR = 1
+    SVD = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeastSquaresFit:
+    """``theta`` (B, d), residual sums of squares ``rss`` (B,), ``method`` (B,) of `Method`."""
+
+    theta: FloatArray
+    rss: FloatArray
+    method: IntArray
+
+
+@njit(cache=True, nogil=True)
+def _equilibrate(gram: FloatArray, scale: FloatArray) -> bool:
+    """Scale a Gram matrix to unit diagonal; False where a diagonal entry is zero."""
+    d = gram.shape[0]
+    for j in range(d):
+        if not gram[j, j] > 0.0:
+            return False
+        scale[j] = np.sqrt(gram[j, j])
+    for i in range(d):
+        for j in range(d):
+            gram[i, j] /= scale[i] * scale[j]
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _qr_fallback(X: FloatArray, y: FloatArray, theta: FloatArray) -> bool:
+    """Least squares by QR of the columns (n >= d) or rows (n < d), scaled to length one.
+
+    Scaling columns rescales theta; scaling rows changes nothing for consistent equations.  The
+    largest entry is divided out first, because squares of 1e-170 would underflow to zero.  False
+    when the rank is below min(n, d).
+    """
+    n, d = X.shape
+    tall = n >= d
+    cols = X.T.copy() if tall else X.copy()
+    scale = np.empty(cols.shape[0])
+    for j in range(cols.shape[0]):
+        largest = np.max(np.abs(cols[j]))
+        if largest == 0.0:
+            return False
+        cols[j] /= largest
+        norm = np.sqrt(np.dot(cols[j], cols[j]))
+        cols[j] /= norm
+        scale[j] = largest * norm
+    if not tall:
+        return qr_minimum_norm(cols, y / scale, theta)
+    if not qr_least_squares(cols, y, theta):
+        return False
+    theta /= scale
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _least_squares_batch(
+    X: FloatArray, y: FloatArray, theta: FloatArray, rss: FloatArray, method: IntArray
+) -> None:
+    """Cholesky or QR, user after user; `Method.SVD` marks what is left to the driver.
+
+    Tall (n >= d) and wide (n < d) problems share the code: the Gram matrix is that of the columns
+    of X, or of the rows, each scaled to length one.
+    """
+    n_users, n, d = X.shape
+    tall = n >= d
+    small = min(n, d)
+    gram = np.empty((small, small))
+    scale = np.empty(small)
+    v = np.empty(small)
+    rhs = np.empty(n)
+    for b in range(n_users):
+        method[b] = 2
+        if tall:
+            np.dot(X[b].T, X[b], gram)
+        else:
+            np.dot(X[b], X[b].T, gram)
+        if (
+            _equilibrate(gram, scale)
+            and cholesky(gram)
+            and well_conditioned(gram, _GRAM_CONDITION, v)
+        ):
+            method[b] = 0
+            theta[b] = 0.0
+            for _ in range(2):  # the second pass is a step of iterative refinement
+                rhs[:] = y[b] - np.dot(X[b], theta[b])
+                v[:] = (np.dot(X[b].T, rhs) if tall else rhs) / scale
+                solve_lower(gram, 0, v)
+                solve_upper(gram, v)
+                v /= scale
+                theta[b] += v if tall else np.dot(X[b].T, v)
+        elif _qr_fallback(X[b], y[b], theta[b]):
+            method[b] = 1
+        if method[b] != 2:
+            rhs[:] = y[b] - np.dot(X[b], theta[b])
+            rss[b] = np.dot(rhs, rhs)
+
+
+def checked(X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    features = finite_batch("X", X, ("B", "n", "d"))
+    targets = finite_batch("y", y, ("B", "n"))
+    if targets.shape != features.shape[:2]:
+        raise InvalidParameter(f"y.shape={targets.shape} must be (B, n)={features.shape[:2]}")
+    return features, targets
+
+
+def least_squares(X: ArrayLike, y: ArrayLike, *, l2: float = 0.0) -> LeastSquaresFit:
+    """Least squares for B users at once; the solution of minimum norm where it is not unique.
+
+    With ``l2`` > 0 ridge regression: least squares of X over sqrt(n l2) I against y over zeros, in
+    the row space of X where n < d, so that the same methods and their accuracy apply.
+
+    Cholesky of the Gram matrix of the scaled columns (n >= d) or rows (n < d) with one step of
+    iterative refinement; Householder QR with column pivoting where a rigorous bound on the Gram
+    matrix's condition number exceeds 1e6; SVD where the numerical rank is below min(n, d).
+
+    Parameters
+    ----------
+    X : (B, n, d) features, finite.
+    y : (B, n) targets, finite.
+    l2 : the penalty c >= 0 of the module's objective, at most 1e200.
+
+    Returns
+    -------
+    LeastSquaresFit : ``rss`` is that of the data, without the penalty.
+
+    Raises
+    ------
+    InvalidParameter
+        Shapes that do not fit, entries that are not finite, l2 < 0.
+
+    Notes
+    -----
+    O(n d min(n, d)) a user, about twice that with a penalty; the SVD, in a Python loop over the
+    (rare) users that need it, costs several times more.  For a Gaussian design
+    theta - theta* = sigma z / sqrt(chi2_{n-d+1}).
+    """
+    features, targets = checked(X, y)
+    penalty = real_between("l2", l2, 0.0, 1e200)  # n l2 can be formed
+    if penalty > 0.0:
+        return _ridge(features, targets, penalty)
+    n_users, n, d = features.shape
+    theta = np.empty((n_users, d))
+    rss = np.empty(n_users)
+    method = np.empty(n_users, np.int64)
+    _least_squares_batch(features, targets, theta, rss, method)
+    for b in np.flatnonzero(method == Method.SVD):
+        theta[b] = np.linalg.lstsq(features[b], targets[b], rcond=_EPS * max(n, d))[0]
+        rss[b] = ((targets[b] - features[b] @ theta[b]) ** 2).sum()
+    return LeastSquaresFit(theta=theta, rss=rss, method=method)
+
+
+def _ridge(features: FloatArray, targets: FloatArray, l2: float) -> LeastSquaresFit:
+    """Least squares of the features with the rows sqrt(n l2) I below them."""
+    n_users, n, _ = features.shape
+    design, basis = row_coordinates(features)
+    r = design.shape[2]
+    rows = np.broadcast_to(math.sqrt(n * l2) * np.eye(r), (n_users, r, r))
+    fit = least_squares(
+        np.concatenate([design, rows], axis=1),
+        np.concatenate([targets, np.zeros((n_users, r))], axis=1),
+    )
+    residuals = targets - np.einsum("bnr,br->bn", design, fit.theta)
+    theta = from_row_coordinates(fit.theta, basis)
+    return LeastSquaresFit(theta=theta, rss=(residuals**2).sum(axis=1), method=fit.method)
+
+
+def row_coordinates(features: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    """The features in min(n, d) coordinates of their row space, and (B, d, n) its basis if n < d.
+
+    A penalised minimiser lies in that space, so nothing is lost.
+    """
+    n, d = features.shape[1:]
+    if d <= n:
+        return features, None
+    basis, triangle = np.linalg.qr(features.transpose(0, 2, 1))
+    return np.ascontiguousarray(triangle.transpose(0, 2, 1)), basis
+
+
+def from_row_coordinates(weights: FloatArray, basis: FloatArray | None) -> FloatArray:
+    """The (B, d) parameters of weights in the coordinates of `row_coordinates`."""
+    theta = weights if basis is None else np.einsum("bdr,br->bd", basis, weights)
+    return np.ascontiguousarray(theta)
+
+
+def strong_convexity(X: ArrayLike, l2: float = 0.0) -> FloatArray:
+    """Strong convexity constants mu of the squared objective: lambda_min(X^T X / n) + l2.
+
+    Parameters
+    ----------
+    X : (B, n, d) features, finite.
+    l2 : the penalty c >= 0.  (The logistic objective has no better constant than c itself.)
+
+    Returns
+    -------
+    (B,) ; just l2 where n < d.  O(n d min(n, d)) a user.
+    """
+    features = finite_batch("X", X, ("B", "n", "d"))
+    ridge = real_between("l2", l2, 0.0)
+    n_users, n, d = features.shape
+    if n < d:
+        return np.full(n_users, ridge)
+    smallest: FloatArray = np.linalg.svd(features, compute_uv=False)[:, -1] ** 2 / n
+    return smallest + ridge
