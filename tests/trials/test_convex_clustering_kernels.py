@@ -68,12 +68,73 @@ def test_gradient_and_hessian_match_formula_and_differences(d, k, mu):
     g, product = np.empty((2, d, k))
     kernels.gradient(twin.u, twin.b, twin.mass, first, twin.lam, mu, g)
     np.testing.assert_allclose(g, twin.gradient(twin.u), rtol=1e-12, atol=1e-12)
-    kernels.hessian_product(
-        twin.u, twin.v, twin.mass, first, second, twin.lam, mu, np.empty((4, k)), product
-    )
+    kernels.hessian_product(twin.u, twin.v, twin.mass, first, second, twin.lam, mu, product)
     h = 1e-5
     difference = (twin.gradient(twin.u + h * twin.v) - twin.gradient(twin.u - h * twin.v)) / (2 * h)
     np.testing.assert_allclose(product, difference, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize(("d", "k"), [s for s in SHAPES if s[1] > 1])
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("shift", [0.0, 30.0])
+def test_matrix_products_err_by_no_more_than_the_condition_says(d, k, precision, shift):
+    twin = Twin(d, k)
+    twin.u[:, k // 2 :] += shift
+    _, first, second = twin.curvatures()
+    exact, fast, at = np.empty((3, d, k))
+    kernels.hessian_product(twin.u, twin.v, twin.mass, first, second, twin.lam, 1.0, exact)
+    worst = kernels.condition(twin.u, twin.mass, second, twin.lam, 1.0, twin.eps, at)
+    np.testing.assert_allclose(at, twin.u - twin.u.mean(axis=1, keepdims=True), atol=1e-13)
+    curvature = twin.lam * second.sum(axis=1)
+    expected = curvature * (at**2).sum(axis=0).max() / (twin.mass + twin.eps**2 * curvature)
+    np.testing.assert_allclose(worst, expected.max(), rtol=1e-12)
+    scratch = np.zeros((2, 2 * d, k), dtype=precision)
+    scratch[0, :d] = scratch[1, d:] = at
+    kernels.matrix_product(
+        twin.v,
+        twin.mass + twin.lam * first.sum(axis=1),
+        twin.lam,
+        first.astype(precision),
+        second.astype(precision),
+        *scratch,
+        np.empty((k, k), dtype=precision),
+        np.empty((d, k), dtype=precision),
+        fast,
+    )
+    # A sum of d + k terms; the first-order terms, too, are of the size of the diagonal.
+    size = np.linalg.norm(twin.v, axis=0).max() * (twin.mass + twin.lam * first.sum(axis=1)).max()
+    allowed = 0.5 * np.finfo(precision).eps * (d + k) * (1.0 + worst) * size
+    assert np.abs(fast - exact).max() <= allowed
+
+
+@pytest.mark.parametrize("distance", [1.0, 1e-5, 1e-11])
+def test_newton_converges_whatever_precision_its_products_take(distance):
+    rng = np.random.default_rng(3)
+    d, k = 3, 12
+    b = rng.standard_normal((d, 2))[:, np.arange(k) % 2] + distance * rng.standard_normal((d, k))
+    b -= b.mean(axis=1, keepdims=True)
+    u, at, out = b.copy(), np.empty((d, k)), np.empty(3)
+    mass, lam = np.ones(k), 0.05 * distance
+    weights = kernels.mass_weights(mass)
+    first, second = np.empty((2, k, k))
+    kernels.pair_curvatures(u, weights, 0.0, first, second)
+    worst = kernels.condition(u, mass, second, lam, 1.0, 0.0, at)
+    level = int(worst > kernels._SINGLE) + int(worst > kernels._DOUBLE)
+    assert level == {1.0: 0, 1e-5: 1, 1e-11: 2}[distance]
+    kernels.newton(b, mass, weights, lam, 1.0, 0.0, 1e-14, 40, np.inf, u, out)
+    assert out[0] <= 1e-14
+    x = u[:, :, None] - u[:, None, :]
+    rho = np.linalg.norm(x, axis=0) + np.eye(k)
+    np.testing.assert_allclose(u - b + lam * (x / rho).sum(axis=2), 0.0, atol=1e-14)
+
+
+def test_newton_gives_up_at_once_where_nodes_fuse():
+    b = np.random.default_rng(3).standard_normal((2, 9))
+    mass, out = np.ones(9), np.empty(3)
+    weights = kernels.mass_weights(mass)
+    kernels.newton(b, mass, weights, 2.0, 1.0, 0.0, 1e-14, 40, 0.5, b.copy(), out)
+    assert out[1] <= 2
+    assert out[0] > 1e-2
 
 
 @pytest.mark.parametrize(("d", "k"), [(1, 1), (2, 3), (3, 7)])
@@ -81,7 +142,7 @@ def test_gradient_and_hessian_match_formula_and_differences(d, k, mu):
 def test_newton_finds_the_minimum_of_a_quasi_newton_method(d, k, eps):
     twin = Twin(d, k, eps=eps)
     u, out = twin.u.copy(), np.empty(3)
-    kernels.newton(twin.b, twin.mass, twin.w, twin.lam, 1.0, eps, 1e-12, 100, u, out)
+    kernels.newton(twin.b, twin.mass, twin.w, twin.lam, 1.0, eps, 1e-12, 100, np.inf, u, out)
     slow = minimize(
         lambda x: twin.value(x.reshape(d, k)),
         twin.u.ravel(),
@@ -101,7 +162,7 @@ def test_newton_without_the_quadratic_balances_the_data():
     twin.b *= 0.1
     twin.b -= ((twin.b @ twin.mass) / twin.mass.sum())[:, None]
     y, out = np.zeros((3, 8)), np.empty(3)
-    kernels.newton(twin.b, twin.mass, twin.w, twin.lam, 0.0, 1.0, 1e-13, 100, y, out)
+    kernels.newton(twin.b, twin.mass, twin.w, twin.lam, 0.0, 1.0, 1e-13, 100, np.inf, y, out)
     np.testing.assert_allclose(twin.gradient(y), 0.0, atol=1e-11)
 
 

@@ -105,11 +105,20 @@ def rounding(n_points: int, dimension: int) -> float:
     return 4.0 * UNIT_ROUNDOFF * (n_points + dimension + 16)
 
 
+def _differences(y: FloatArray, rows: slice) -> FloatArray:
+    """y_k - y_l for some rows k and all l: (rows, d, s), the long axis last."""
+    return np.asarray(y[rows, :, None] - np.ascontiguousarray(y.T))
+
+
 def _psi_rows(y: FloatArray, rows: slice) -> FloatArray:
-    """psi(y_k - y_l) for some rows k and all l: (rows, s, d)."""
-    x = y[rows, None, :] - y[None, :, :]
-    x /= np.sqrt(1.0 + np.einsum("kld,kld->kl", x, x))[:, :, None]
-    return np.asarray(x)
+    """psi(y_k - y_l), likewise."""
+    x = _differences(y, rows)
+    x /= np.sqrt(1.0 + _squares(x))[:, None, :]
+    return x
+
+
+def _squares(x: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("kdl,kdl->kl", x, x))
 
 
 def _blocks(s: int, d: int) -> list[slice]:
@@ -123,14 +132,14 @@ def largest_flow(b: FloatArray, mass: FloatArray, y: FloatArray, strength: float
     r = b.copy()
     if strength > 0.0:
         for rows in _blocks(s, d):
-            r[rows] -= strength * np.einsum("l,kld->kd", mass, _psi_rows(y, rows))
+            r[rows] -= strength * (_psi_rows(y, rows) @ mass)
     r /= mass.sum()
     worst = 0.0
     for rows in _blocks(s, d):
-        flow = r[rows, None, :] - r[None, :, :]
+        flow = _differences(r, rows)
         if strength > 0.0:
             flow += strength * _psi_rows(y, rows)
-        worst = max(worst, float(np.einsum("kld,kld->kl", flow, flow).max()))
+        worst = max(worst, float(_squares(flow).max()))
     return math.sqrt(worst)
 
 
@@ -143,13 +152,13 @@ def _separation(
     smallest = np.full(k, np.inf)
     gradient = v - b
     for rows in _blocks(k, d):
-        x = v[rows, None, :] - v[None, :, :]
-        distance = np.sqrt(np.einsum("kld,kld->kl", x, x))
+        x = _differences(v, rows)
+        distance = np.sqrt(_squares(x))
         own = np.arange(k)[rows]
         distance[np.arange(own.size), own] = np.inf
         if not distance.all():  # two centres coincide: no gradient there
             return math.inf, False
-        gradient[rows] += lam * np.einsum("kl,kld->kd", mass / distance, x)
+        gradient[rows] += lam * (x @ (mass / distance)[:, :, None])[:, :, 0]
         smallest[rows] = (distance / np.sqrt(1.0 / mass[own][:, None] + 1.0 / mass)).min(axis=1)
     error = np.sqrt((gradient * gradient).sum(axis=1)) + allowance * (
         lam * (mass.sum() - mass) + reach
@@ -158,9 +167,15 @@ def _separation(
     return radius, k == 1 or radius < float(smallest.min())
 
 
-def _means(x: FloatArray, parts: list[IntArray], mass: FloatArray) -> FloatArray:
-    starts = np.concatenate(([0], np.cumsum(mass[:-1]))).astype(np.int64)
-    return np.asarray(np.add.reduceat(x[np.concatenate(parts)], starts, axis=0) / mass[:, None])
+def _starts(sizes: FloatArray) -> IntArray:
+    return np.concatenate(([0], np.cumsum(sizes[:-1]))).astype(np.int64)
+
+
+def _means(x: FloatArray, members: IntArray, sizes: FloatArray) -> FloatArray:
+    """Means of consecutive runs of ``members``, of the given sizes."""
+    if members.size == sizes.size:
+        return np.asarray(x[members])
+    return np.asarray(np.add.reduceat(x[members], _starts(sizes), axis=0) / sizes[:, None])
 
 
 def _normalised(a: FloatArray, penalty: float) -> tuple[FloatArray, float, float]:
@@ -171,14 +186,15 @@ def _normalised(a: FloatArray, penalty: float) -> tuple[FloatArray, float, float
     return x / scale, min(penalty / scale, 1e100), scale
 
 
-def _same_partition(clusters: list[IntArray], labels: IntArray) -> bool:
-    found = np.empty(sum(p.size for p in clusters), dtype=np.int64)
-    for k, p in enumerate(clusters):
-        found[p] = k
-    if np.shape(labels) != found.shape:
+def _same_partition(members: IntArray, sizes: FloatArray, labels: IntArray) -> bool:
+    """Whether the runs of ``members``, all points once, are the classes of ``labels``."""
+    labels = np.asarray(labels)
+    if labels.shape != members.shape:
         return False
-    pairs = {(int(f), int(g)) for f, g in zip(found, labels, strict=True)}
-    return len(pairs) == len(clusters) == np.unique(labels).size
+    claimed = labels[members]
+    heads = claimed[_starts(sizes)]
+    same = claimed == np.repeat(heads, sizes.astype(np.int64))
+    return bool(same.all()) and np.unique(heads).size == sizes.size
 
 
 def check_certificate(
@@ -213,33 +229,31 @@ def check_certificate(
 
     members: dict[int, IntArray] = dict(enumerate(np.arange(m)[:, None]))
     for t, fusion in enumerate(certificate.fusions):
-        if len(set(fusion.children.tolist())) != fusion.children.size or not all(
-            c in members for c in fusion.children.tolist()
-        ):
+        children = fusion.children.tolist()
+        if len(set(children)) != len(children) or not members.keys() >= set(children):
             return refuse(f"fusion {t} uses a node twice or before it exists")
-        parts = [members.pop(c) for c in fusion.children.tolist()]
-        members[m + t] = np.concatenate(parts)
-        mass = np.array([float(p.size) for p in parts])
-        own = a[members[m + t]]
-        if (own == own[0]).all():  # duplicates are fused at every penalty, 0 included
-            continue
-        b = _means(x, parts, mass)
-        flow = largest_flow(b, mass, fusion.potentials, fusion.strength / scale)
-        if not flow + allowance * (lam + reach / mass.sum()) <= lam:
+        parts = [members.pop(c) for c in children]
+        own = members[m + t] = np.concatenate(parts)
+        mass = np.array([p.size for p in parts], dtype=np.float64)
+        flow = largest_flow(_means(x, own, mass), mass, fusion.potentials, fusion.strength / scale)
+        fits = flow + allowance * (lam + reach / own.size) <= lam
+        # Duplicates are fused at every penalty, 0 included.
+        if not fits and not (a[own] == a[own[0]]).all():
             return refuse(f"fusion {t} needs a penalty of {flow * scale!r}")
 
-    clusters = sorted(members.values(), key=lambda p: int(p.min()))
-    if not _same_partition(clusters, labels):
+    mass = np.array([p.size for p in members.values()], dtype=np.float64)
+    every = np.concatenate(list(members.values()))
+    if not _same_partition(every, mass, labels):
         return refuse("the labels are not the partition that the fusions make")
     v = np.asarray(certificate.centres, dtype=np.float64) / scale
-    if v.shape != (len(clusters), d) or not np.isfinite(v).all():
+    if v.shape != (mass.size, d) or not np.isfinite(v).all():
         return refuse("the centres do not fit the clusters")
-    mass = np.array([float(p.size) for p in clusters])
-    b = _means(x, clusters, mass)
+    heads = np.minimum.reduceat(every, _starts(mass))
+    order = np.argsort(heads)
+    b, mass, heads = _means(x, every, mass)[order], mass[order], heads[order]
     if lam == 0.0:  # u = a: the clusters are the distinct points, compared exactly
         radius = math.sqrt(float((mass[:, None] * (v - b) ** 2).sum())) + allowance * reach * m
-        firsts = a[[int(p.min()) for p in clusters]]
-        apart = np.unique(firsts + 0.0, axis=0).shape[0] == len(clusters)
+        apart = np.unique(a[heads] + 0.0, axis=0).shape[0] == mass.size
     else:
         radius, apart = _separation(v, b, mass, lam, allowance)
     if not apart:
@@ -289,19 +303,20 @@ def check_weighted_certificate(
     clusters = [*groups, *(np.array([i]) for i in np.setdiff1d(np.arange(m), inner))]
     proof = {int(f.children.min()): f.potentials for f in certificate.fusions}
     clusters = sorted((np.sort(p) for p in clusters), key=lambda p: int(p[0]))
-    if not _same_partition(clusters, labels):
+    mass = np.array([p.size for p in clusters], dtype=np.float64)
+    every = np.concatenate(clusters)
+    if not _same_partition(every, mass, labels):
         return refuse("the labels are not the partition that the fusions make")
     k = len(clusters)
     v = np.asarray(certificate.centres, dtype=np.float64) / scale
     if v.shape != (k, d) or not np.isfinite(v).all():
         return refuse("the centres do not fit the clusters")
-    mass = np.array([float(p.size) for p in clusters])
     towards = np.stack([weights[:, p].sum(axis=1) for p in clusters], axis=1)
     between = np.stack([towards[p].sum(axis=0) for p in clusters], axis=0)
     np.fill_diagonal(between, 0.0)
     linked = between > 0.0
 
-    gradient = mass[:, None] * (v - _means(x, clusters, mass))
+    gradient = mass[:, None] * (v - _means(x, every, mass))
     unit: list[FloatArray] = []
     distance = np.full((k, k), np.inf)
     for row in range(k):
@@ -329,8 +344,8 @@ def check_weighted_certificate(
         size = np.zeros((p.size, p.size))
         for rows in _blocks(p.size, d):
             z = _psi_rows(y, rows)
-            left[rows] -= lam * np.einsum("ij,ijc->ic", w[rows], z)
-            size[rows] = np.sqrt((z * z).sum(axis=2))
+            left[rows] -= lam * (z @ w[rows][:, :, None])[:, :, 0]
+            size[rows] = np.sqrt(_squares(z))
         total = float(np.sqrt((left * left).sum(axis=1)).sum())
         total += float((2.0 * lam * towards[p] @ np.where(linked[row], doubt[row], 0.0)).sum())
         total += p.size * radius / math.sqrt(mass[row])

@@ -20,18 +20,24 @@ kernel stores K^2 d numbers; the largest arrays are K x K.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+#: Single or double precision.
+AnyArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.int64]
 
 #: Sums may be reassociated and fused, which vectorises them; NaN and infinity keep their meaning.
 _FAST = {"reassoc", "contract", "nsz"}
 #: Products in one conjugate-gradient run after which the preconditioner is made afresh.
 _STALE = 12
+#: Largest `condition` at which matrix products in single and in double precision give a direction
+#: that is good to a percent or so.
+_SINGLE, _DOUBLE = 3e6, 1e15
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
@@ -39,16 +45,22 @@ def pair_squares(u: FloatArray, out: FloatArray) -> None:
     """Squared distances of all pairs: ``out[k, l] = |u_k - u_l|^2``.
 
     Full rows: half the pairs would be computed once only, but a loop that starts at ``k + 1``
-    is not vectorised, and costs more.
+    is not vectorised, and costs more.  Four coordinates at a time save loads and stores of ``out``.
     """
     d, n_nodes = u.shape
+    whole = d - d % 4
     for i in range(n_nodes):
         for j in range(n_nodes):
             out[i, j] = 0.0
-        for c in range(d):
-            at = u[c, i]
+        for c in range(0, whole, 4):
+            p, q, r, s = u[c, i], u[c + 1, i], u[c + 2, i], u[c + 3, i]
             for j in range(n_nodes):
-                out[i, j] += (at - u[c, j]) * (at - u[c, j])
+                x, y, z, t = p - u[c, j], q - u[c + 1, j], r - u[c + 2, j], s - u[c + 3, j]
+                out[i, j] += (x * x + y * y) + (z * z + t * t)
+        for c in range(whole, d):
+            p = u[c, i]
+            for j in range(n_nodes):
+                out[i, j] += (p - u[c, j]) * (p - u[c, j])
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
@@ -65,11 +77,11 @@ def pair_curvatures(
     for i in range(n_nodes):
         for j in range(n_nodes):
             square = max(second[i, j] + eps * eps, 1e-200)
-            rho = math.sqrt(square)
-            weight = w[i, j]
-            total += weight * rho
-            first[i, j] = weight / rho
-            second[i, j] = weight / (rho * square)
+            inverse = 1.0 / math.sqrt(square)
+            weight = w[i, j] * inverse
+            total += weight * square
+            first[i, j] = weight
+            second[i, j] = weight * (inverse * inverse)
     return 0.5 * total
 
 
@@ -89,13 +101,32 @@ def gradient(
     pairs much closer than the scale of the data, the very pairs that decide a fusion.
     """
     d, n_nodes = u.shape
+    whole = d - d % 4
     for i in range(n_nodes):
-        for c in range(d):
-            at = u[c, i]
-            acc = 0.0
+        for c in range(0, whole, 4):
+            p, q, r, s = u[c, i], u[c + 1, i], u[c + 2, i], u[c + 3, i]
+            x = 0.0
+            y = 0.0
+            z = 0.0
+            t = 0.0
             for j in range(n_nodes):
-                acc += first[i, j] * (at - u[c, j])
-            out[c, i] = mass[i] * (mu * at - b[c, i]) + lam * acc
+                weight = first[i, j]
+                x += weight * (p - u[c, j])
+                y += weight * (q - u[c + 1, j])
+                z += weight * (r - u[c + 2, j])
+                t += weight * (s - u[c + 3, j])
+            out[c, i] = x
+            out[c + 1, i] = y
+            out[c + 2, i] = z
+            out[c + 3, i] = t
+        for c in range(whole, d):
+            p = u[c, i]
+            x = 0.0
+            for j in range(n_nodes):
+                x += first[i, j] * (p - u[c, j])
+            out[c, i] = x
+        for c in range(d):
+            out[c, i] = mass[i] * (mu * u[c, i] - b[c, i]) + lam * out[c, i]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
@@ -103,62 +134,117 @@ def hessian_product(
     u: FloatArray,
     v: FloatArray,
     mass: FloatArray,
-    first: FloatArray,
+    first: AnyArray,
+    second: AnyArray,
+    lam: float,
+    mu: float,
+    out: FloatArray,
+) -> None:
+    """Hessian of F at u times v from differences, exact whatever the distances; O(K^2 d)."""
+    d, n_nodes = u.shape
+    work = np.empty(n_nodes)
+    for i in range(n_nodes):
+        for j in range(n_nodes):
+            work[j] = 0.0
+        for c in range(d):
+            at = u[c, i]
+            to = v[c, i]
+            for j in range(n_nodes):
+                work[j] += (at - u[c, j]) * (to - v[c, j])
+        for j in range(n_nodes):
+            work[j] *= second[i, j]
+        for c in range(d):
+            at = u[c, i]
+            to = v[c, i]
+            acc = 0.0
+            for j in range(n_nodes):
+                acc += first[i, j] * (to - v[c, j]) - work[j] * (at - u[c, j])
+            out[c, i] = mu * mass[i] * to + lam * acc
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def matrix_product(
+    v: FloatArray,
+    diagonal: FloatArray,
+    lam: float,
+    first: AnyArray,
+    second: AnyArray,
+    left: AnyArray,
+    right: AnyArray,
+    inner: AnyArray,
+    pulled: AnyArray,
+    out: FloatArray,
+) -> None:
+    """`hessian_product` by matrix products, in the precision of the arrays from ``first`` on.
+
+    With ``s_kl = <u_k - u_l, v_k - v_l>`` and ``T = second * s`` (elementwise), row sums t, it is
+    ``diagonal v + lam (u T - v first - t u)``, ``diagonal = mu n + lam sum_l first_kl``.  ``left``
+    and ``right`` (2d, K) hold u in their first and last rows; their other rows, ``inner`` (K, K)
+    and ``pulled`` (d, K) are scratch.  In single precision three times as fast as differences;
+    what cancels is measured by `condition`.
+    """
+    d, n_nodes = v.shape
+    own = np.zeros_like(left[0])
+    for c in range(d):
+        for k in range(n_nodes):
+            left[d + c, k] = v[c, k]
+            right[c, k] = v[c, k]
+            own[k] += left[c, k] * right[c, k]
+    # u^T v + v^T u in one product: no transposed reads.
+    np.dot(left.T, right, inner)
+    total = np.zeros_like(own)
+    for i in range(n_nodes):
+        at = own[i]
+        for j in range(n_nodes):
+            inner[i, j] = second[i, j] * ((at + own[j]) - inner[i, j])
+        total[i] = inner[i].sum()
+    np.dot(left[:d], inner, pulled)
+    for c in range(d):
+        for k in range(n_nodes):
+            out[c, k] = diagonal[k] * v[c, k] + lam * (pulled[c, k] - total[k] * left[c, k])
+    np.dot(right[:d], first, pulled)
+    for c in range(d):
+        for k in range(n_nodes):
+            out[c, k] -= lam * pulled[c, k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def condition(
+    u: FloatArray,
+    mass: FloatArray,
     second: FloatArray,
     lam: float,
     mu: float,
-    work: FloatArray,
+    eps: float,
     out: FloatArray,
-) -> None:
-    """Hessian of F at u times v, O(K^2 d) time; ``work`` has shape (4, K).
+) -> float:
+    """Bound on what `matrix_product` cancels; ``out`` (d, K) receives u about its mean.
 
-    Four rows at a time: the kernel is bound by loads, and each load of u_j, v_j serves four.
+    The ratio of its largest terms, ``lam |u|^2 sum_l second_kl``, to the least curvature, which is
+    ``mu n_k`` and about ``lam eps^2 sum_l second_kl``: times a tenth of the unit roundoff it is
+    the relative error that is seen in the worst direction.
     """
     d, n_nodes = u.shape
-    for i in range(0, n_nodes, 4):
-        # The last rows overlap their predecessors rather than asking for a loop of their own.
-        p = max(0, min(i, n_nodes - 4))
-        q = min(p + 1, n_nodes - 1)
-        r = min(p + 2, n_nodes - 1)
-        s = min(p + 3, n_nodes - 1)
+    squares = np.zeros(n_nodes)
+    for c in range(d):
+        mean = 0.0
+        for k in range(n_nodes):
+            mean += u[c, k]
+        mean /= n_nodes
+        for k in range(n_nodes):
+            at = u[c, k] - mean
+            out[c, k] = at
+            squares[k] += at * at
+    reach = squares.max()
+    worst = 0.0
+    for k in range(n_nodes):
+        curvature = 0.0
         for j in range(n_nodes):
-            work[0, j] = 0.0
-            work[1, j] = 0.0
-            work[2, j] = 0.0
-            work[3, j] = 0.0
-        for c in range(d):
-            up, uq, ur, us = u[c, p], u[c, q], u[c, r], u[c, s]
-            vp, vq, vr, vs = v[c, p], v[c, q], v[c, r], v[c, s]
-            for j in range(n_nodes):
-                x = u[c, j]
-                y = v[c, j]
-                work[0, j] += (up - x) * (vp - y)
-                work[1, j] += (uq - x) * (vq - y)
-                work[2, j] += (ur - x) * (vr - y)
-                work[3, j] += (us - x) * (vs - y)
-        for j in range(n_nodes):
-            work[0, j] *= second[p, j]
-            work[1, j] *= second[q, j]
-            work[2, j] *= second[r, j]
-            work[3, j] *= second[s, j]
-        for c in range(d):
-            up, uq, ur, us = u[c, p], u[c, q], u[c, r], u[c, s]
-            vp, vq, vr, vs = v[c, p], v[c, q], v[c, r], v[c, s]
-            sp = 0.0
-            sq = 0.0
-            sr = 0.0
-            ss = 0.0
-            for j in range(n_nodes):
-                x = u[c, j]
-                y = v[c, j]
-                sp += first[p, j] * (vp - y) - work[0, j] * (up - x)
-                sq += first[q, j] * (vq - y) - work[1, j] * (uq - x)
-                sr += first[r, j] * (vr - y) - work[2, j] * (ur - x)
-                ss += first[s, j] * (vs - y) - work[3, j] * (us - x)
-            out[c, p] = mu * mass[p] * vp + lam * sp
-            out[c, q] = mu * mass[q] * vq + lam * sq
-            out[c, r] = mu * mass[r] * vr + lam * sr
-            out[c, s] = mu * mass[s] * vs + lam * ss
+            curvature += second[k, j]
+        curvature *= lam
+        least = mu * mass[k] + eps * eps * curvature
+        worst = max(worst, curvature * reach / least) if least > 0.0 else np.inf
+    return worst
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -211,6 +297,14 @@ def _dot(x: FloatArray, y: FloatArray) -> float:
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def _combine(alpha: float, x: FloatArray, beta: float, y: FloatArray) -> None:
+    """``y = alpha x + beta y``."""
+    for c in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            y[c, k] = alpha * x[c, k] + beta * y[c, k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
 def _dual_norm(g: FloatArray, mass: FloatArray) -> float:
     """``sqrt(sum_k |g_k|^2 / n_k)``: with mu = 1 it bounds the mass-weighted distance to the
     minimiser, by strong convexity."""
@@ -222,6 +316,71 @@ def _dual_norm(g: FloatArray, mass: FloatArray) -> float:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _conjugate_gradients(
+    u: FloatArray,
+    g: FloatArray,
+    mass: FloatArray,
+    lam: float,
+    mu: float,
+    close: bool,
+    first: AnyArray,
+    second: AnyArray,
+    inverse: AnyArray,
+    forcing: float,
+    step: FloatArray,
+) -> int:
+    """Preconditioned conjugate gradients for ``H step = -g``; returns the Hessian products.
+
+    Products come from differences where nodes are ``close``, else from matrix products in the
+    precision of ``first``, ``second`` and ``inverse``.
+    """
+    d, n_nodes = u.shape
+    left = np.empty((2 * d, n_nodes), dtype=first.dtype)
+    right = np.empty((2 * d, n_nodes), dtype=first.dtype)
+    pulled = np.empty((d, n_nodes), dtype=first.dtype)
+    inner = np.empty_like(first)
+    diagonal = np.empty(n_nodes)
+    left[:d] = u
+    right[d:] = u
+    for k in range(n_nodes):
+        diagonal[k] = mu * mass[k] + lam * first[k].sum()
+    product = np.empty((d, n_nodes))
+    solved = np.empty((d, n_nodes))
+    residual = -g
+    direction = np.zeros((d, n_nodes))
+    step[:, :] = 0.0
+    rz, target, count = 1.0, 0.0, 0
+    limit = min(d * n_nodes, 200)
+    while True:
+        right[:d] = residual
+        np.dot(right[:d], inverse, pulled)
+        solved[:, :] = pulled
+        previous, rz = rz, _dot(residual, solved)
+        if count == 0:
+            target = forcing * forcing * rz
+        elif not (count < limit and rz > target):
+            break
+        _combine(1.0, solved, rz / previous, direction)
+        if close:
+            hessian_product(u, direction, mass, first, second, lam, mu, product)
+        else:
+            matrix_product(
+                direction, diagonal, lam, first, second, left, right, inner, pulled, product
+            )
+        count += 1
+        curvature = _dot(direction, product)
+        if not curvature > 0.0:
+            break
+        _combine(rz / curvature, direction, 1.0, step)
+        _combine(-rz / curvature, product, 1.0, residual)
+    if not _dot(step, g) < 0.0:
+        right[:d] = g
+        np.dot(right[:d], inverse, pulled)
+        step[:, :] = -pulled
+    return count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _newton_step(
     u: FloatArray,
     g: FloatArray,
@@ -230,39 +389,30 @@ def _newton_step(
     second: FloatArray,
     lam: float,
     mu: float,
+    eps: float,
     forcing: float,
     inverse: FloatArray,
     step: FloatArray,
 ) -> int:
-    """Preconditioned conjugate gradients for ``H step = -g``; returns the Hessian products."""
-    d, n_nodes = u.shape
-    work = np.empty((4, n_nodes))
-    product = np.empty((d, n_nodes))
-    residual = -g
-    step[:, :] = 0.0
-    solved = np.dot(residual, inverse)
-    direction = solved.copy()
-    rz = _dot(residual, solved)
-    target = forcing * forcing * rz
-    count = 0
-    limit = min(d * n_nodes, 200)
-    while count < limit and rz > target:
-        hessian_product(u, direction, mass, first, second, lam, mu, work, product)
-        count += 1
-        curvature = _dot(direction, product)
-        if not curvature > 0.0:
-            break
-        alpha = rz / curvature
-        step += alpha * direction
-        residual -= alpha * product
-        solved = np.dot(residual, inverse)
-        rz_next = _dot(residual, solved)
-        direction *= rz_next / rz
-        direction += solved
-        rz = rz_next
-    if count == 0 or not _dot(step, g) < 0.0:
-        step[:, :] = -np.dot(g, inverse)
-    return count
+    """Newton direction in the least precision that serves; returns the Hessian products."""
+    at = np.empty_like(u)
+    worst = condition(u, mass, second, lam, mu, eps, at)
+    if worst <= _SINGLE:
+        return _conjugate_gradients(
+            at,
+            g,
+            mass,
+            lam,
+            mu,
+            False,
+            first.astype(np.float32),
+            second.astype(np.float32),
+            inverse.astype(np.float32),
+            forcing,
+            step,
+        )
+    close = not worst <= _DOUBLE
+    return _conjugate_gradients(at, g, mass, lam, mu, close, first, second, inverse, forcing, step)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -275,20 +425,23 @@ def newton(
     eps: float,
     tol: float,
     max_steps: int,
+    pace: float,
     u: FloatArray,
     out: FloatArray,
 ) -> None:
     """Minimise F from ``u`` (overwritten) by Newton's method with conjugate gradients.
 
-    Stops when the dual norm of the gradient is at most ``tol``, after ``max_steps``, or when
-    rounding keeps it from falling.  ``out`` receives the final dual norm, the number of steps and
-    the number of Hessian products.  O(K^3 + K^2 d) time a step and O(K^2 + K d) memory.
+    Stops when the dual norm of the gradient is at most ``tol``, after ``max_steps``, after a step
+    that leaves more than ``pace`` of it, or when rounding keeps it from falling.  ``out`` receives
+    the final dual norm, the number of steps and the number of Hessian products.  O(K^3 + K^2 d)
+    time a step and O(K^2 + K d) memory.
     """
     d, n_nodes = u.shape
     first = np.empty((n_nodes, n_nodes))
     second = np.empty((n_nodes, n_nodes))
     g = np.empty((d, n_nodes))
     trial_g = np.empty((d, n_nodes))
+    trial = np.empty((d, n_nodes))
     step = np.empty((d, n_nodes))
     penalty = pair_curvatures(u, w, eps, first, second)
     gradient(u, b, mass, first, lam, mu, g)
@@ -300,26 +453,31 @@ def newton(
     out[1] = 0.0
     out[2] = 0.0
     while norm > tol and out[1] < max_steps and stalled < 3:
-        # Loose while smoothing or far away, tight where the answer is wanted to rounding.
-        forcing = 1e-3 if eps == 0.0 and norm < 0.03 * start else 0.1
+        # A smoothed problem is a stage on the way.  An exact one is solved ever more tightly while
+        # it converges, and never more tightly than the last step needs.
+        forcing = 0.1
+        if eps == 0.0:
+            quadratic = max(1e-3, 0.3 * math.sqrt(norm / start))
+            forcing = min(0.1, max(quadratic, 0.3 * tol / norm))
         # The inverse costs as much as many products: an old one serves while it converges.
         if products > _STALE:
             _preconditioner(mass, first, lam, mu, inverse)
-        products = _newton_step(u, g, mass, first, second, lam, mu, forcing, inverse, step)
+        products = _newton_step(u, g, mass, first, second, lam, mu, eps, forcing, inverse, step)
         out[2] += products
         out[1] += 1.0
         slope = _dot(step, g)
         t = 1.0
         accepted = False
         for _ in range(40):
-            trial = u + t * step
-            trial_penalty = pair_curvatures(trial, w, eps, first, second)
             # The decrease of the quadratic part in closed form: no cancellation near the optimum.
-            change = lam * (trial_penalty - penalty)
+            change = 0.0
             for c in range(d):
                 for k in range(n_nodes):
                     s = t * step[c, k]
+                    trial[c, k] = u[c, k] + s
                     change += mass[k] * s * (mu * (u[c, k] + 0.5 * s) - b[c, k])
+            trial_penalty = pair_curvatures(trial, w, eps, first, second)
+            change += lam * (trial_penalty - penalty)
             gradient(trial, b, mass, first, lam, mu, trial_g)
             trial_norm = _dual_norm(trial_g, mass)
             if trial_norm <= 0.5 * norm or change <= 1e-4 * t * slope:
@@ -331,12 +489,15 @@ def newton(
         # Neither the gradient nor the value moves: what is left is rounding.
         if trial_norm > 0.5 * norm and -change <= 1e-13 * lam * trial_penalty:
             stalled += 1
+        slow = trial_norm > pace * norm
         if trial_norm < norm or norm > 1e-10 * start:
             u[:, :] = trial
             g[:, :] = trial_g
             penalty = trial_penalty
             norm = trial_norm
         else:
+            break
+        if slow:
             break
     out[0] = norm
 

@@ -230,7 +230,7 @@ class Solver:
         out, ratio = np.empty(3), np.empty(3)
         tol = _POTENTIAL_TOL * self.lam * total * math.sqrt(total)
         for _ in range(_DECIDE_ROUNDS):
-            kernels.newton(x, part.mass, weights, self.lam, 0.0, 1.0, tol, 4, y, out)
+            kernels.newton(x, part.mass, weights, self.lam, 0.0, 1.0, tol, 4, math.inf, y, out)
             y -= ((y @ part.mass) / total)[:, None]
             if self._fits(part, y):
                 return True
@@ -239,7 +239,7 @@ class Solver:
                 # The best multiple of y, then the minimiser of the set's own problem: up to scale
                 # that is how the set spreads among the others, too.
                 y *= float(ratio[1]) * (float(ratio[0]) - self.lam) / float(ratio[2])
-                kernels.newton(x, part.mass, weights, self.lam, 1.0, 0.0, tol, 40, y, out)
+                kernels.newton(x, part.mass, weights, self.lam, 1.0, 0.0, tol, 40, math.inf, y, out)
                 self.refuted[key] = y if out[0] <= 1e-6 * self.lam * total else None
                 return False
             if out[0] <= tol:
@@ -274,7 +274,9 @@ class Solver:
                     return False
         return True
 
-    def _exact(self, u: FloatArray, max_steps: int = 40) -> tuple[FloatArray, float, bool]:
+    def _exact(
+        self, u: FloatArray, max_steps: int = 40, pace: float = math.inf
+    ) -> tuple[FloatArray, float, bool]:
         """Newton's method without smoothing, and the separation test."""
         nodes = self.nodes
         v, out = u.copy(), np.empty(3)
@@ -284,12 +286,15 @@ class Solver:
         tol = 0.05 * rounding_error
         inverse = 1.0 / nodes.mass
         for _ in range(4):
-            kernels.newton(nodes.x, nodes.mass, weights, self.lam, 1.0, 0.0, tol, max_steps, v, out)
+            kernels.newton(
+                nodes.x, nodes.mass, weights, self.lam, 1.0, 0.0, tol, max_steps, pace, v, out
+            )
             radius = float(out[0]) + rounding_error
             separated = bool((_squares(v) > radius**2 * np.add.outer(inverse, inverse)).all())
             # A proof of the partition may come before the minimiser is one to rounding.
-            if not separated or out[1] < max_steps:
+            if not separated or out[0] <= rounding_error:
                 break
+            pace = math.inf
         return v, radius, separated
 
     def run(self, start: FloatArray | None = None) -> Outcome:
@@ -297,22 +302,23 @@ class Solver:
         u = self.formula_fusions(self.nodes.x.copy() if start is None else start.copy())
         if self.nodes.size == 1:
             return self._outcome(self.nodes.x.copy(), 0.0, True, 0.0)
+        # Far from every fusion no smoothing is needed; a fusion shows in a step without progress.
+        v, radius, separated = self._exact(u, max_steps=12, pace=0.5)
+        if separated:
+            return self._outcome(v, radius, True, 0.0)
         squares = _squares(self.nodes.x)
         widest = math.sqrt(squares[np.isfinite(squares)].max())
         distance = squares if start is None else _squares(u)
         eps = _EPS_FIRST * math.sqrt(float(distance[np.isfinite(distance)].mean()))
-        # Far from every fusion, or from a good start, Newton's method needs no smoothing.
-        if distance.min() > (3.0 * eps) ** 2:
-            v, radius, separated = self._exact(u, max_steps=12)
-            if separated:
-                return self._outcome(v, radius, True, 0.0)
         out = np.empty(3)
         attempts = 0
         while eps > _EPS_LAST * widest and attempts < _MAX_EXACT:
             nodes = self.nodes
             tol = 0.1 * eps * math.sqrt(float(nodes.mass.sum()))
             weights = kernels.mass_weights(nodes.mass)
-            kernels.newton(nodes.x, nodes.mass, weights, self.lam, 1.0, eps, tol, 30, u, out)
+            kernels.newton(
+                nodes.x, nodes.mass, weights, self.lam, 1.0, eps, tol, 30, math.inf, u, out
+            )
             squares = _squares(u)
             found = self._fusible(u, squares, eps)
             if found.labels is not None:

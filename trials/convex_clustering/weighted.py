@@ -101,7 +101,9 @@ class _Weighted:
     def smooth(self, eps: float, u: FloatArray) -> None:
         """Minimise the smoothed problem from ``u``, in place."""
         tol = 0.01 * eps * math.sqrt(self.m)
-        kernels.newton(self.x, self.ones, self.weights, self.lam, 1.0, eps, tol, 40, u, np.empty(3))
+        kernels.newton(
+            self.x, self.ones, self.weights, self.lam, 1.0, eps, tol, 40, math.inf, u, np.empty(3)
+        )
 
     def proof(
         self, labels: IntArray, u: FloatArray, eps: float
@@ -125,7 +127,7 @@ class _Weighted:
         degree = float(self.weights.sum())
         tol = 0.05 * rounding(self.m, d) * (self.lam * degree + math.sqrt(self.m))
         if count > 1:
-            kernels.newton(b, mass, between, self.lam, 1.0, 0.0, tol, 60, v, np.empty(3))
+            kernels.newton(b, mass, between, self.lam, 1.0, 0.0, tol, 60, math.inf, v, np.empty(3))
         proofs = []
         for k in np.flatnonzero(mass > 1.0):
             index = np.flatnonzero(labels == k)
@@ -135,12 +137,13 @@ class _Weighted:
             pull = self.lam * (x / length) @ towards[index].T
             q = self.x[:, index] - v[:, [k]] - pull
             q -= q.mean(axis=1, keepdims=True)
-            y = u[:, index] / eps
+            y = np.ascontiguousarray(u[:, index]) / eps
             y -= y.mean(axis=1, keepdims=True)
             w = np.ascontiguousarray(self.weights[np.ix_(index, index)])
             ones, out = np.ones(index.size), np.empty(3)
             limit = 1e-14 * (self.lam * float(w.sum()) + 1.0)
-            kernels.newton(np.ascontiguousarray(q), ones, w, self.lam, 0.0, 1.0, limit, 60, y, out)
+            q = np.ascontiguousarray(q)
+            kernels.newton(q, ones, w, self.lam, 0.0, 1.0, limit, 60, math.inf, y, out)
             proofs.append((index, y))
         return v, tuple(proofs)
 
