@@ -267,7 +267,7 @@ def krylov_bases(
             break
         blocks, images, w = blocks[~done], images[~done], w[~done]
         current, image = current[~done], image[~done]
-    return SubspaceResult(bases=bases, energy=energy * scale**2, n_iterations=taken)
+    return SubspaceResult(bases=bases, energy=_in_units(energy, scale), n_iterations=taken)
 
 
 def _checked_pairs(
@@ -295,12 +295,21 @@ def _checked_pairs(
         )
     if np.abs(q0.transpose(0, 2, 1) @ q0 - np.eye(q0.shape[2])).max() > 1e-8:
         raise InvalidParameter("start must have orthonormal columns")
-    lengths = [max(x.max(), -x.min(), 1e-150) for x in (a, b)]
-    heights = np.abs(w).max(axis=1)
+    unit = 1.0
+    for x in (a, b):
+        unit *= max(x.max(), -x.min(), 1e-150)
+    heights = np.maximum(w.max(axis=1), -w.min(axis=1))
     heights[heights == 0.0] = 1.0
-    scaled = w / heights[:, None] / lengths[0] / lengths[1]
-    with np.errstate(over="ignore"):  # an energy beyond the range of floats is infinite
-        return a, b, scaled, q0, heights * lengths[0] * lengths[1] / len(a)
+    scaled = w / heights[:, None]
+    scaled /= unit
+    with np.errstate(over="ignore"):
+        return a, b, scaled, q0, heights * (unit / len(a))
+
+
+def _in_units(energy: FloatArray, scale: FloatArray) -> FloatArray:
+    """Energies of Y from those of the scaled matrix; infinite beyond the range of floats."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(energy > 0.0, energy * scale * scale, 0.0)
 
 
 def _iterate_bases(
@@ -338,7 +347,7 @@ def _iterate_bases(
         going = going[~settled]
     return SubspaceResult(
         bases=np.ascontiguousarray(rows.transpose(0, 2, 1)),
-        energy=energy * scale**2,
+        energy=_in_units(energy, scale),
         n_iterations=taken,
     )
 

@@ -70,6 +70,7 @@ def bench_subspaces(d: int, k: int, m: int, n_anchors: int) -> list[dict[str, An
     y1, y2 = data.responses[::2], data.responses[1::2]
     theta = 0.3 * rng.standard_normal((n_anchors, d)) / math.sqrt(d)
     w = (y1 - theta @ x1.T) * (y2 - theta @ x2.T)
+    # of the k - 1 directions that centred means span; the last is that of theta, which is weak
     needed = float(md.detection_sizes(
         errors=model.theta_star - theta[0], fractions=model.fractions, sigma=model.sigma
     )[-2])  # fmt: skip

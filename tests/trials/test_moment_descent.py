@@ -261,7 +261,9 @@ def test_subspaces_do_not_depend_on_units(find):
         found = find(first=c * a, second=e * b, weights=f * w, start=q0)
         for h in range(2):
             assert gap_between(found.bases[h], plain.bases[h]) < 1e-9
-    assert np.isfinite(plain.energy).all()
+        if c * e * f == pytest.approx(1e-6):
+            np.testing.assert_allclose(found.energy, 1e-12 * plain.energy)
+        assert not np.isnan(found.energy).any()
 
 
 def test_descent_on_krylov_subspaces_arrives_too():
