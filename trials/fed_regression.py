@@ -351,7 +351,7 @@ def gibbs_labels(temperature: float, prior: ArrayLike | None = None) -> LabelRul
             raise InvalidParameter(f"prior={prior!r} must be (k,), k={losses.shape[1]}")
         excess = losses - losses.min(axis=1, keepdims=True)
         with np.errstate(over="ignore"):
-            exponent = log_prior - excess * (sizes[:, None] / tau)
+            exponent = log_prior - excess * sizes[:, None] / tau
         exponent -= exponent.max(axis=1, keepdims=True)
         weights = np.exp(exponent)
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))

@@ -185,8 +185,9 @@ def test_huge_proximal_steps_and_many_gradient_steps_are_local_least_squares():
 
 def test_cold_gibbs_labels_are_hard():
     data, start, _ = sample()
-    cold = run(data, start, label_rule=fr.gibbs_labels(1e-300))
-    np.testing.assert_allclose(cold.models, run(data, start).models, atol=1e-12)
+    for temperature in (1e-30, 1e-300, 5e-324):
+        cold = run(data, start, label_rule=fr.gibbs_labels(temperature))
+        np.testing.assert_allclose(cold.models, run(data, start).models, atol=1e-12)
     warm = fr.gibbs_labels(1e300, prior=[1.0, 2.0, 1.0])(np.ones((2, 3)), np.array([1, 5]))
     np.testing.assert_allclose(warm, np.tile([0.25, 0.5, 0.25], (2, 1)))
 
