@@ -532,6 +532,8 @@ class MomentDescentResult:
     n_steps : (H,) steps taken.
     residuals : (T, H) sigma_hat of each round, an estimate of |Sigma (theta* - theta_t)|; repeated
         for an anchor that has left.
+    half_steps : (T, H) broadcasts of a (d, k) basis that each round's subspace took, each answered
+        by m such matrices; 0 for an anchor that has left.
     distances : (T + 1, H) |theta_t - target| before each round and after the last; None without
         targets.
     """
@@ -540,6 +542,7 @@ class MomentDescentResult:
     status: NDArray[np.int8]
     n_steps: IntArray
     residuals: FloatArray
+    half_steps: IntArray
     distances: FloatArray | None
 
 
@@ -619,6 +622,7 @@ def run_moment_descent(
     status = np.full(n_anchors, AnchorStatus.ROUNDS_SPENT, dtype=np.int8)
     n_steps = np.zeros(n_anchors, dtype=np.int64)
     residuals = np.zeros((n_rounds, n_anchors))
+    half_steps = np.zeros((n_rounds, n_anchors), dtype=np.int64)
     distances = np.empty((n_rounds + 1, n_anchors)) if goals is not None else None
     going = np.arange(n_anchors)
     for t in range(n_rounds):
@@ -642,6 +646,7 @@ def run_moment_descent(
                 **vectors, start=basis_start, n_iterations=subspace_iterations, tol=tol
             )
         bases = found.bases[who.reshape(-1)]
+        half_steps[t, going] = found.n_iterations[who.reshape(-1)]
         direction, sigma_hat = _directions(
             batch.anchor_features[going], batch.anchor_responses[going], theta[going], bases,
             vector_start, power_iterations, orient,
@@ -661,8 +666,9 @@ def run_moment_descent(
     if distances is not None and goals is not None:
         distances[-1] = np.linalg.norm(theta - goals, axis=1)
     return MomentDescentResult(
-        theta=theta, status=status, n_steps=n_steps, residuals=residuals, distances=distances
-    )
+        theta=theta, status=status, n_steps=n_steps, residuals=residuals, half_steps=half_steps,
+        distances=distances,
+    )  # fmt: skip
 
 
 def _start(start: ArrayLike, n_anchors: int, d: int, bound: float) -> FloatArray:

@@ -3,15 +3,16 @@
 Both sides take turns and the best repetition of each counts, in processor seconds, so that other
 processes disturb less.  Two peers: NumPy forms Y and takes its SVD (converged by construction), or
 forms Y and iterates on it as printed.  Ours runs Algorithm 3 with the printed number of half steps,
-T1 = k log(N d) to the next even number, and with the early end at 0.1 % of the energy; and
+T1 = k log(N d) to the next even number, and with the early end at 1 % of the energy; and
 `krylov_bases` with the same early end.  The note says how much of the k leading singular values'
-energy, which the SVD knows, each found basis captures.
+energy each found basis holds, and how much of the residual errors, against the SVD's own share.
 
 What to expect.  A half step without Y costs 4 m d k flops and anchor, Y itself 2 m d^2 once: T1
 half steps lose wherever T1 > d / (2 k), which is d < 2 k^2 log(N d), about 2200 at k = 8 and 430 at
 k = 4.  The early end and Krylov win back what the spectrum allows.  With m above
-`detection_sizes` it has a gap and few half steps do; the first three cases lie below, where Y is
-noise but for a few per cent and its leading singular values are the edge of a bulk.
+`detection_sizes` it has a gap and few half steps hold all of the errors that the SVD does; the
+first three cases lie below, where Y is noise but for a few per cent, its leading singular values
+are the edge of a bulk, and what an early end leaves is mostly noise.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ CASES = (  # d, k, m, anchors
     (500, 8, 64_000, 2),
     (50, 4, 200_000, 8),
 )
-TOL = 1e-3
+TOL = 1e-2
 N_BLOCKS = 12
 
 
@@ -60,6 +61,12 @@ def row(
         "benchmark": benchmark, "case": case, "ours": ours, "other": other, "ratio": ratio,
         "unit": unit, "note": note,
     }  # fmt: skip
+
+
+def _dgemm_rate() -> float:
+    """Flops a second of a square product."""
+    square = np.random.default_rng(0).standard_normal((1500, 1500))
+    return 2 * 1500**3 / best_seconds(3, {"dgemm": lambda: square @ square})["dgemm"]
 
 
 def bench_subspaces(d: int, k: int, m: int, n_anchors: int) -> list[dict[str, Any]]:
@@ -101,7 +108,6 @@ def bench_subspaces(d: int, k: int, m: int, n_anchors: int) -> list[dict[str, An
         "krylov": lambda: md.krylov_bases(
             first=x1, second=x2, weights=w, start=q0, n_blocks=min(N_BLOCKS, d // k), tol=TOL
         ),
-        "alone": lambda: [ours(slice(i, i + 1)) for i in range(n_anchors)],
         "svd": lambda: [np.linalg.svd(y) for y in formed()],
         "iterated": iterated,
     }
@@ -109,20 +115,32 @@ def bench_subspaces(d: int, k: int, m: int, n_anchors: int) -> list[dict[str, An
     def kept(name: str) -> Callable[[], None]:
         return lambda: found.update({name: sides[name]()})
 
+    if n_anchors >= 8:
+        sides["alone"] = lambda: [ours(slice(i, i + 1)) for i in range(n_anchors)]
     seconds = best_seconds(2, {name: kept(name) for name in sides})
     matrices = formed()
+
+    def held(bases: Any) -> float:
+        """Mean part of the residual errors' squares."""
+        shares = []
+        for own, q in zip(theta, bases, strict=True):
+            errors = model.theta_star - own
+            shares.append(((errors @ q) ** 2).sum(axis=1) / (errors**2).sum(axis=1))
+        return float(np.mean(shares))
 
     def captured(result: Any) -> str:
         shares = [
             float(((y.T @ q) ** 2).sum() / (values[:k] ** 2).sum())
             for y, q, (_, values, _) in zip(matrices, result.bases, found["svd"], strict=True)
         ]
-        return f"{result.n_iterations.mean():.0f} half steps, energy {min(shares):.4f} or more"
+        return (
+            f"{result.n_iterations.mean():.0f} half steps, energy >= {min(shares):.4f}, errors "
+            f"{held(result.bases):.3f} of {held([u[:, :k] for u, _, _ in found['svd']]):.3f}"
+        )
 
     case = f"d={d} k={k} m={m} anchors={n_anchors}, m is {m / needed:.2g} x detection"
     flops = half_steps * 4 * m * d * k * n_anchors
-    square = rng.standard_normal((1500, 1500))
-    peak = 2 * 1500**3 / best_seconds(3, {"dgemm": lambda: square @ square})["dgemm"]
+    peak = _dgemm_rate()
     gap = max(
         float(np.linalg.norm(q - p @ (p.T @ q), 2))
         for p, q in zip(found["printed"].bases, found["iterated"], strict=True)
@@ -138,7 +156,7 @@ def bench_subspaces(d: int, k: int, m: int, n_anchors: int) -> list[dict[str, An
         row(f"{name} (printed T1) against forming Y and iterating on it", case,
             seconds["printed"], seconds["iterated"], unit, f"sine of the bases' angle {gap:.0e}"),
         row(f"{name} (printed T1) together against anchor by anchor", case,
-            seconds["printed"], seconds["alone"], unit,
+            seconds["printed"], seconds.get("alone"), unit,
             f"{flops / seconds['printed'] / peak:.2f} of the dgemm rate"),
     ]  # fmt: skip
 
@@ -155,13 +173,13 @@ def bench_paper_size(
     sample = model.draw(sizes, rng)
     anchors = np.arange(n_clients, n_clients + n_anchors)
     first, last = (_needed(model, errors) for errors in (model.theta_star, _at_rest(model, 0.2)))
-    rows = []
+    m, rows, peak = n_clients // n_rounds, [], _dgemm_rate()
     for name, options in (("early end", {}), ("Krylov", {"krylov_blocks": N_BLOCKS})):
         start = time.process_time()
         found = md.run_moment_descent(
             draw=md.fresh_batches(
-                sample.data, anchors, n_clients=n_clients // n_rounds, n_pairs=n_pairs,
-                n_rounds=n_rounds, rng=np.random.default_rng(1),
+                sample.data, anchors, n_clients=m, n_pairs=n_pairs, n_rounds=n_rounds,
+                rng=np.random.default_rng(1),
             ),
             k=k, alpha=1.0, beta=1.0, threshold=0.4, start=np.zeros(d), n_rounds=n_rounds,
             subspace_iterations=144, power_iterations=40, rng=rng, tol=TOL,
@@ -171,9 +189,11 @@ def bench_paper_size(
         assert found.distances is not None
         before, after = np.median(found.distances[[0, -1]], axis=1)
         case = f"d={d} k={k} M={n_clients} anchors={n_anchors} rounds={n_rounds} {name}"
+        taken = found.half_steps[0].max() + found.half_steps[1:].sum()  # the first serves all
+        rate = 4 * m * d * k * taken / seconds / peak
         note = (
-            f"median |theta - theta*| {before:.2f} -> {after:.2f}: m={n_clients // n_rounds}, "
-            f"detection takes {first:.0f} in the first round, {last:.1g} at 0.2 Delta"
+            f"{rate:.2f} of the dgemm rate; median |theta - theta*| {before:.2f} -> {after:.2f}: "
+            f"m={m}, detection takes {first:.0f} in the first round, {last:.1g} at 0.2 Delta"
         )
         rows.append(row("Phase 1 at the paper's scale", case, seconds, None, "s", note))
     return rows

@@ -373,6 +373,12 @@ def test_stopped_anchors_stay_and_printed_ones_may_move_again():
     assert (final.n_steps[stopped] == resting[stopped]).all()
     for i in np.flatnonzero(stopped):
         assert (final.distances[resting[i] :, i] == final.distances[-1, i]).all()
+        assert (final.half_steps[: resting[i] + 1, i] == 40).all()  # T1, as printed
+        assert (final.half_steps[resting[i] + 1 :, i] == 0).all()
+    early = run(options, threshold=1.0, tol=1e-3)
+    assert (early.half_steps <= 40).all()
+    assert 0 < early.half_steps[0, 0] < 40
+    assert (run(options, threshold=1.0, krylov_blocks=2).half_steps[0] == 3).all()
     printed = run(options, threshold=1.0, stopping="printed")
     assert (printed.n_steps == (printed.residuals > 1.0).sum(axis=0)).all()
     moved_again = [
