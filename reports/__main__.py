@@ -4,14 +4,37 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from reports.assemble import build, latest
 from reports.engines import ReportError
 
+FAILED = 3
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class _Group(click.Group):
+    """A click group whose refusals are one line and exit status 3."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        kwargs["standalone_mode"] = False
+        try:
+            code = super().main(*args, **kwargs)
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.format_message())
+            sys.exit(FAILED)
+        except (click.ClickException, ReportError) as error:
+            text = error.format_message() if isinstance(error, click.ClickException) else str(error)
+            click.echo(f"error: {' '.join(text.split())}", err=True)
+            sys.exit(FAILED)
+        except click.Abort:
+            click.echo("interrupted", err=True)
+            sys.exit(FAILED)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """Reports of verification runs."""
 
@@ -51,18 +74,14 @@ def build_command(run: str, formats: str, engine: str, output: Path | None) -> N
 
     The path of the report is the last line printed. Exit status 3 when it cannot be built.
     """
-    try:
-        folder = latest(Path("runs")) if run == "latest" else Path(run)
-        result = build(
-            folder,
-            formats=tuple(dict.fromkeys(f.strip() for f in formats.split(",") if f.strip())),
-            engine=engine,
-            out_dir=output,
-            progress=lambda message: click.echo(message, err=True),
-        )
-    except ReportError as error:
-        click.echo(f"error: {' '.join(str(error).split())}", err=True)
-        sys.exit(3)
+    folder = latest(Path("runs")) if run == "latest" else Path(run)
+    result = build(
+        folder,
+        formats=tuple(dict.fromkeys(f.strip() for f in formats.split(",") if f.strip())),
+        engine=engine,
+        out_dir=output,
+        progress=lambda message: click.echo(message, err=True),
+    )
     click.echo(result.paths[-1])
 
 

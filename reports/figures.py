@@ -213,6 +213,17 @@ def _ticks(axis: Any, scale: str) -> None:
         axis.set_minor_locator(NullLocator())
 
 
+def _widen(ax: Any, series: Sequence[Mapping[str, Any]], scale: str) -> None:
+    """Room on either side of data at a single abscissa, which leaves an axis without a length."""
+    places = {float(x) for item in series for x in item["x"]}
+    if len(places) == 1:
+        (x,) = places
+        if scale == "log" and x > 0:
+            ax.set_xlim(x / 2, 2 * x)
+        elif scale != "log":
+            ax.set_xlim(x - 1, x + 1)
+
+
 def _colours(series: Sequence[Mapping[str, Any]]) -> list[str]:
     """A colour a group; a series without a group is a group of its own."""
     known: dict[str, str] = {}
@@ -230,6 +241,7 @@ def draw(data: Mapping[str, Any]) -> Figure:
     ax = figure.add_subplot()
     ax.set_xscale(data.get("xscale", "linear"))
     ax.set_yscale(data.get("yscale", "linear"))
+    _widen(ax, series, data.get("xscale", "linear"))
     handles, texts = [], []
     counts: dict[str, int] = {}
     moves = _dodged(series) if data.get("xscale", "linear") == "linear" else [0.0] * len(series)

@@ -19,7 +19,13 @@ import numpy as np
 
 from trials import mixture as mx
 from trials.experiment import Experiment, FloatArray, InvalidParameter, Params, register
-from trials.ifca_experiments import STEP, draw_geometry, sizes_of, step_sizes_of
+from trials.ifca_experiments import (
+    STEP,
+    check_drawn,
+    draw_geometry,
+    sizes_of,
+    step_sizes_of,
+)
 from trials.laws.least_squares import squared_error_cdf
 from trials.laws.step import MAX_CANDIDATES, gradient_step, simulate_trajectories
 from trials.laws.wishart import label_counts
@@ -98,9 +104,11 @@ def _check_least_squares(params: Params) -> dict[str, Any]:
     if unknown:
         raise InvalidParameter(f"unknown parameter {unknown[0]!r}; known: N, d, sigma")
     d = mx.integer("d", params.get("d", 10), 1)
+    n = mx.integer("N", params.get("N", 100), d + 1)
+    check_drawn("features N d", n * d)
     return {
         "d": d,
-        "N": mx.integer("N", params.get("N", 100), d + 1),
+        "N": n,
         "sigma": mx.real("sigma", params.get("sigma", 1.0), 0.0, strict=True),
     }
 

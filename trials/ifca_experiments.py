@@ -41,6 +41,9 @@ from trials.laws.step import gradient_norms, simulate_trajectories
 StepRule = Literal["c/p", "c/p_j", "c/p_max"]
 N_STEPS = 24
 _CHUNK = 2_000_000  # doubles of client data held at once by the data experiment
+#: Largest sizes: beyond them memory or 64-bit counts would give out, in the middle of a run.
+MAX_CLIENTS, MAX_SAMPLES, MAX_DIMENSION, MAX_CLUSTERS = 10**12, 10**15, 10**12, 256
+MAX_DRAWN = 10**7  # doubles of one trial, where data or vectors are drawn in full
 
 
 def _known(params: Params, names: set[str]) -> None:
@@ -51,18 +54,36 @@ def _known(params: Params, names: set[str]) -> None:
         )
 
 
+def _size(name: str, value: object, minimum: int, maximum: int) -> int:
+    """An integer; that it is too large is said only of one that is."""
+    number = mx.integer(name, value, minimum)
+    if number > maximum:
+        raise InvalidParameter(f"{name}={value!r} must be <= {maximum}")
+    return number
+
+
+def check_drawn(what: str, n_values: int) -> None:
+    """Refuse a trial whose data do not fit into memory."""
+    if n_values > MAX_DRAWN:
+        raise InvalidParameter(
+            f"{what}={n_values} must be <= {MAX_DRAWN}: they are drawn in full in every trial"
+        )
+
+
 def _check_geometry(params: Params) -> dict[str, Any]:
     """d, k, Delta, sigma, alpha, centers, init: validated and complete."""
-    k = mx.integer("k", params.get("k", 2), 2)
-    d = mx.integer("d", params.get("d", 20), 1)
+    k = _size("k", params.get("k", 2), 2, MAX_CLUSTERS)
+    d = _size("d", params.get("d", 20), 1, MAX_DIMENSION)
     centers = mx.choice("centers", params.get("centers", "simplex"), mx.Centers)
     init = mx.choice("init", params.get("init", "random"), mx.Init)
     if centers == "simplex":
-        mx.simplex(k, d, 1.0)
+        mx.simplex(k, min(d, k), 1.0)  # refuses d < k - 1
     elif centers == "random" and d < 2:
         raise InvalidParameter(f"d={d} must be >= 2 for centers='random'")
     elif centers == "bernoulli" and d < 60 and 2**d - 1 < k:
         raise InvalidParameter(f"d={d} must be >= log2(k + 1) for {k} distinct 0/1 centres")
+    if centers == "bernoulli":
+        check_drawn("coordinates k d", k * d)
     if init == "orthogonal" and d < 2:
         raise InvalidParameter(f"d={d} must be >= 2 for init='orthogonal'")
     return {
@@ -81,8 +102,8 @@ def _check_step(params: Params) -> dict[str, Any]:
     full = _check_geometry(params)
     _known(params, names | set(full))
     full |= {
-        "m": mx.integer("m", params.get("m", 100), full["k"], 10**12),
-        "n": mx.integer("n", params.get("n", 100), 1),
+        "m": mx.integer("m", params.get("m", 100), full["k"], MAX_CLIENTS),
+        "n": _size("n", params.get("n", 100), 1, MAX_SAMPLES),
         "profile": mx.choice("profile", params.get("profile", "equal"), mx.Profile),
         "step_rule": mx.choice("step_rule", params.get("step_rule", "c/p"), StepRule),
         "c1": mx.real("c1", params.get("c1", 0.25), 0.0, strict=True),
@@ -226,7 +247,13 @@ TRAJECTORY = register(
 def _check_labels(params: Params) -> dict[str, Any]:
     full = _check_geometry(params)
     _known(params, {"n"} | set(full))
-    return full | {"n": mx.integer("n", params.get("n", 10), 1)}
+    return full | {"n": _size("n", params.get("n", 10), 1, MAX_SAMPLES)}
+
+
+def _check_labels_data(params: Params) -> dict[str, Any]:
+    full = _check_labels(params)
+    check_drawn("features n d", full["n"] * full["d"])
+    return full
 
 
 def _simulate_labels(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
@@ -265,17 +292,20 @@ LABELS = register(
         # other cluster's model is preferred to model 0; the exact probability of the latter
         columns=("misidentified", "pairwise", "probability"),
         simulate=_simulate_labels,
-        check=_check_labels,
+        check=_check_labels_data,
     )
 )
 
 
 def _check_matrix(params: Params) -> dict[str, Any]:
     _known(params, {"N", "d"})
-    return {
-        "N": mx.integer("N", params.get("N", 100), 1),
-        "d": mx.integer("d", params.get("d", 100), 1),
-    }
+    return {name: _size(name, params.get(name, 100), 1, 10**9) for name in ("N", "d")}
+
+
+def _check_opnorm(params: Params) -> dict[str, Any]:
+    full = _check_matrix(params)
+    check_drawn("entries min(N, d)^2", min(full.values()) ** 2)
+    return full
 
 
 def _simulate_opnorm(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
@@ -294,7 +324,7 @@ OPNORM = register(
         # of X (N, d) standard Gaussian: extreme singular values and |X^T X - N I|_op
         columns=("s_max", "s_min", "gram_deviation"),
         simulate=_simulate_opnorm,
-        check=_check_matrix,
+        check=_check_opnorm,
     )
 )
 
@@ -324,13 +354,14 @@ NOISE = register(
 def _check_start(params: Params) -> dict[str, Any]:
     _known(params, {"k", "d", "norm", "centers", "start"})
     full = {
-        "k": mx.integer("k", params.get("k", 2), 2),
-        "d": mx.integer("d", params.get("d", 100), 1),
+        "k": _size("k", params.get("k", 2), 2, MAX_CLUSTERS),
+        "d": _size("d", params.get("d", 100), 1, MAX_DIMENSION),
         "norm": mx.real("norm", params.get("norm", 1.0), 0.0, strict=True),
         "centers": mx.choice("centers", params.get("centers", "bernoulli"), mx.Centers),
         "start": mx.choice("start", params.get("start", "bernoulli"), mx.Start),
     }
     _check_geometry({name: full[name] for name in ("k", "d", "centers")})
+    check_drawn("coordinates k d", full["k"] * full["d"])
     return full
 
 

@@ -92,6 +92,8 @@ def parse_selection(text: str) -> Selection:
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not (name and equals and value):
             raise InvalidParameter(f"{part.strip()!r} in {text!r} must look like param=value")
+        if name in values:
+            raise InvalidParameter(f"{name} is given twice in {text!r}")
         values[name] = _number(value)
     return Selection(claim=match["claim"].strip(), values=values)
 

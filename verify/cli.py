@@ -6,6 +6,8 @@ inconclusive, 3 usage or input/output.
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 import time
 import tomllib
@@ -36,14 +38,29 @@ from verify.registry import catalogue
 from verify.session import Listener, Outcome, RunConfig
 
 USAGE_ERROR = 3
+MAX_JOBS = 1024
 COLOURS = {
     Verdict.SUPPORTED: "green",
     Verdict.REFUTED: "red",
     Verdict.INCONCLUSIVE: "yellow",
     Verdict.VACUOUS: "magenta",
 }
+
+
+class _Console(Console):
+    """A console whose reader may leave (``| head -1``): the work goes on without it."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_terminal() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
 #: A pipe has no width of its own; verdict tables are read wide.
-console = Console(highlight=False, width=None if sys.stdout.isatty() else 150)
+console = _Console(highlight=False, width=None if _is_terminal() else 150)
 
 
 class _Group(click.Group):
@@ -51,6 +68,9 @@ class _Group(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         kwargs["standalone_mode"] = False
+        for stream in (sys.stdout, sys.stderr):  # a terminal that knows no ± still gets its line
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")
         try:
             code = super().main(*args, **kwargs)
         except click.exceptions.NoArgsIsHelpError as error:
@@ -75,7 +95,10 @@ def _clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
         except (InvalidParameter, OutsideTheorem, StoreError, ExecutorError) as error:
             raise click.ClickException(str(error)) from None
         except OSError as error:
-            raise click.ClickException(f"{error.filename or ''}: {error.strerror}") from None
+            where = f"{error.filename}: " if error.filename else ""
+            raise click.ClickException(f"{where}{error.strerror or error}") from None
+        except MemoryError as error:
+            raise click.ClickException(f"out of memory ({error})") from None
 
     return wrapped
 
@@ -175,7 +198,7 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=click.Path(),
     help="Run directory.  [default: runs/<profile>-<seed>-<time>]",
 )
 @_run_options
@@ -185,7 +208,7 @@ def run(
     profile: str | None,
     seed: int | None,
     config_file: Path | None,
-    output: Path | None,
+    output: str | None,
     jobs: int | None,
     executor: str | None,
     scheduler: str | None,
@@ -202,15 +225,17 @@ def run(
     file = _read_config(config_file) if config_file else {}
     config = RunConfig(
         claims=claims or tuple(file.get("claims", ())),
-        profile=profile or file.get("profile", "quick"),
+        profile=profile if profile is not None else file.get("profile", "quick"),
         seed=seed if seed is not None else file.get("seed", 0),
     )
     session.prepare(config)
-    chosen = output or (Path(file["output"]) if "output" in file else None)
-    directory = chosen or _default_directory(config)
+    named = output if output is not None else file.get("output")
+    if named == "":
+        raise InvalidParameter("output='' must name a directory")
+    directory = _default_directory(config) if named is None else Path(named)
     workers = _executor(
         executor or file.get("executor"),
-        jobs or file.get("jobs"),
+        jobs if jobs is not None else file.get("jobs"),
         scheduler or file.get("scheduler"),
     )
     with workers, session.create(directory, config) as store:
@@ -260,11 +285,13 @@ def status(run_directory: str) -> None:
         wanted = [str(s) for s, _, _ in session.prepare(config)]
         console.print(
             f"{directory}  profile {config.profile}  seed {config.seed}  "
-            f"{len(documents)}/{len(wanted)} claims decided"
+            f"{len(documents)}/{len(wanted)} claims decided",
+            markup=False,
+            soft_wrap=True,
         )
         for name in wanted:
             verdict = documents[name]["evidence"]["verdict"] if name in documents else "pending"
-            console.print(f"  {name:<44} {verdict}", markup=False)
+            console.print(f"  {name:<44} {verdict}", markup=False, soft_wrap=True)
         totals: dict[str, list[float]] = {}
         for cell in store.status():
             entry = totals.setdefault(cell.experiment, [0, 0, 0, 0.0])
@@ -273,7 +300,9 @@ def status(run_directory: str) -> None:
         for name, (cells, trials, failed, seconds) in totals.items():
             console.print(
                 f"  {name:<24} {int(cells)} cells  {int(trials)} trials  "
-                f"{int(failed)} failed  {seconds:.1f} worker seconds"
+                f"{int(failed)} failed  {seconds:.1f} worker seconds",
+                markup=False,
+                soft_wrap=True,
             )
 
 
@@ -329,7 +358,7 @@ def find_run(name: str) -> Path:
         if not stores:
             raise StoreError("there is no run under runs/; start one with `python -m verify run`")
         return stores[-1].parent
-    for candidate in (Path(name), Path("runs") / name):
+    for candidate in (Path(name), Path("runs") / name) if name else ():
         if (candidate / session.STORE_NAME).exists():
             return candidate
     raise StoreError(f"{name}: no run here (no {session.STORE_NAME}); `latest` names the newest")
@@ -371,6 +400,8 @@ def _read_config(path: Path) -> dict[str, Any]:
 
 def _executor(kind: str | None, jobs: int | None, scheduler: str | None) -> Executor:
     """The workers that flags or configuration ask for; made before the run directory is."""
+    if jobs is not None and jobs > MAX_JOBS:
+        raise InvalidParameter(f"jobs={jobs} must be <= {MAX_JOBS}")
     return make_executor("distributed" if scheduler else kind or "threads", jobs, address=scheduler)
 
 
@@ -421,20 +452,25 @@ def _verdict_line(outcome: Outcome) -> str:
 
 
 def _print_table(outcomes: Sequence[Outcome]) -> None:
+    """The verdicts at the end; a narrow terminal leaves the summaries to the report."""
     table = RichTable(title="Verdicts", pad_edge=False)
-    table.add_column("claim", no_wrap=True)
+    shown = 4 if console.width >= 100 else 3 if console.width >= 60 else 2
+    table.add_column("claim", no_wrap=shown > 2, overflow="fold")
     table.add_column("verdict", no_wrap=True)
-    table.add_column("trials", justify="right", no_wrap=True)
-    table.add_column("in short")
+    if shown > 2:
+        table.add_column("trials", justify="right", no_wrap=True)
+    if shown > 3:
+        table.add_column("in short")
     for outcome in outcomes:
         evidence = outcome.document["evidence"]
         expected = outcome.verdict == outcome.expected
-        table.add_row(
+        row = [
             escape(outcome.selection),
             _coloured(outcome.verdict) + ("" if expected else f"\n(expected {outcome.expected})"),
             f"{evidence['n_trials']:,}",
             escape(evidence["summary"].replace("$", "").replace("\\", "")),
-        )
+        ]
+        table.add_row(*row[:shown])
     console.print(table)
 
 

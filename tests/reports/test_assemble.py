@@ -189,6 +189,30 @@ def test_errors_are_one_line_and_status_three(
     assert len(result.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["mke"], "No such command"),
+        (["build"], "Missing argument"),
+        (["build", "x", "--engine", "word"], "Invalid value for '--engine'"),
+        (["build", "x", "--frmt", "pdf"], "No such option"),
+    ],
+)
+def test_usage_errors_are_one_line_and_status_three(arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 3
+    assert result.stdout == ""
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_folder_that_cannot_be_written_is_named(stored: Path) -> None:
+    (stored / "file").touch()
+    result = invoke(str(stored), "--format", "tex", "--output", str(stored / "file" / "x"))
+    assert result.exit_code == 3
+    assert "cannot write the report" in result.stderr.splitlines()[-1]
+
+
 def test_latest_is_the_run_written_last(tmp_path: Path) -> None:
     for i, name in enumerate(("b", "a")):
         (tmp_path / name).mkdir()

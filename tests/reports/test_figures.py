@@ -31,6 +31,16 @@ def test_equal_data_give_equal_bytes_without_a_date() -> None:
     assert b"CreationDate" not in first
 
 
+@pytest.mark.parametrize("scale", ["linear", "log"])
+@pytest.mark.filterwarnings("error")
+def test_data_at_one_abscissa_have_room_on_either_side(scale: str) -> None:
+    one = {"label": "a", "x": [10.0], "y": [1.0], "lower": [0.5], "upper": [2.0]}
+    axes = draw(figure(xscale=scale, yscale="log", series=[one], vlines=[])).axes[0]
+    low, high = axes.get_xlim()
+    assert low < 10 < high
+    assert high < 100
+
+
 def test_fonts_are_embedded_as_truetype() -> None:
     pdf = render(figure()) + streams(render(figure()))
     assert b"/FontFile2" in pdf

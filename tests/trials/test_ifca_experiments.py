@@ -52,6 +52,15 @@ def test_protocol(e):
         (ie.STEP, {"init": "sideways"}, "must be one of random, adversarial, orthogonal"),
         (ie.STEP, {"step_rule": "c"}, "must be one of c/p, c/p_j, c/p_max"),
         (ie.STEP, {"delta": 1.0}, "unknown parameter 'delta'"),
+        (ie.STEP, {"n": 1e300}, r"n=1e\+300 must be <= 1000000000000000"),
+        (ie.STEP, {"m": 1e30}, r"m=1e\+30 must be an integer in"),
+        (ie.STEP, {"d": 1e13}, "d=10000000000000.0 must be <= 1000000000000"),
+        (ie.STEP, {"k": 1e6, "m": 1e7, "d": 1e7}, "k=1000000.0 must be <= 256"),
+        (ie.STEP, {"d": 1e9, "centers": "bernoulli"}, "coordinates k d=2000000000 must be <="),
+        (ie.LABELS, {"n": 1e6, "d": 1000}, "features n d=1000000000 must be <= 10000000: they"),
+        (ie.OPNORM, {"N": 1e5, "d": 1e6}, r"entries min\(N, d\)\^2=10000000000 must be"),
+        (ie.NOISE, {"N": 1e10}, "N=10000000000.0 must be <= 1000000000"),
+        (ie.RANDOM_START, {"d": 1e9}, "coordinates k d=2000000000 must be"),
         (ie.OPNORM, {"N": 0}, "N=0 must"),
         (ie.NOISE, {"sigma": -2}, "sigma=-2 must"),
         (ie.RANDOM_START, {"start": "warm"}, "must be one of bernoulli"),
@@ -62,6 +71,14 @@ def test_impossible_parameters_give_one_clear_line(e, params, message):
     with pytest.raises(InvalidParameter, match=message) as caught:
         e.check(params)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("centers", ["simplex", "random", "line"])
+def test_the_largest_sizes_are_simulated(centers):
+    params = {"m": 10**12, "n": 10**15, "d": 10**12, "k": 3, "centers": centers, "c1": 1 / 3}
+    rows = run(ie.STEP, params, n_trials=3)
+    # p = 1/3: the factor is |1 - 2/3|, fluctuations of order sqrt(d / (p m n)) vanish
+    np.testing.assert_allclose(rows[:, 1] / rows[:, 0], 1 / 3, rtol=1e-3)
 
 
 @pytest.mark.parametrize("centers", ["simplex", "random", "line", "bernoulli"])

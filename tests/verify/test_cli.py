@@ -212,6 +212,14 @@ def test_an_unexpected_verdict_exits_with_one_and_says_what_was_expected(tmp_pat
         ("ifca.lemma1[rho=-1]", "rho=-1 must be"),
         ("ifca.eq3[cluster=nan]", "cluster=nan must be"),
         ("ifca.nothing", "unknown claim 'ifca.nothing'"),
+        ("ifca.thm1[m=1e30]", "m=1e+30 must be an integer in"),
+        ("ifca.thm1[n=1e300]", "n=1e+300 must be <= 10"),
+        ("ifca.thm1[k=1000000]", "k=1000000 must be <= 256"),
+        ("ifca.thm1[Delta=1e-300]", "Delta=1e-300, sigma=0.25: rho = Delta^2/sigma^2 must be"),
+        ("ifca.thm1[sigma=0]", "sigma=0 must be > 0"),
+        ("ifca.thm1[m=1,m=2]", "m is given twice"),
+        ("ifca.thm1[m=10,d=10000,n=100]", "samples per cluster: m*n*p=500 must be >="),
+        ("", "must look like CLAIM"),
     ],
 )
 def test_impossible_parameters_and_unknown_claims_leave_nothing_behind(claim, message, tmp_path):
@@ -267,7 +275,10 @@ def test_files_that_are_not_there_or_not_text_are_refused(tmp_path):
 
 
 def test_bad_values_of_flags_are_refused(tmp_path):
-    for flags in (["--seed", "-1"], ["--seed", "x"], ["--jobs", "0"], ["--executor", "fast"]):
+    for flags in (
+        *(["--seed", "-1"], ["--seed", "x"], ["--jobs", "0"], ["--executor", "fast"]),
+        *(["--jobs", "1000000"], ["--profile", ""], ["--output", ""]),
+    ):
         refused("run", "ifca.eq3", "--output", tmp_path / "run", *flags)
         assert list(tmp_path.iterdir()) == []
 
@@ -342,6 +353,74 @@ def test_the_default_directory_is_found_as_latest(tmp_path, monkeypatch):
     assert directory.name.startswith("quick-0-")
     assert "1/1 claims decided" in invoke("status", "latest").stdout
     assert "1/1 claims decided" in invoke("status", directory.name).stdout
+
+
+# -- terminals, pipes and signals -----------------------------------------------------------------
+
+
+def piped(shell, **variables):
+    """Exit status, output and errors of a shell line run beside the tests."""
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", shell],
+        cwd=ROOT,
+        env=environment() | variables,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_a_reader_that_leaves_does_not_stop_the_run(tmp_path):
+    run = f"{sys.executable} -m verify run {CHEAP[0]} {CHEAP[1]} --executor serial"
+    code, out, err = piped(f"{run} --output {tmp_path / 'run'} | head -1")
+    assert (code, err) == (0, "")
+    assert out.startswith(CHEAP[0])
+    assert set(evidence_of(tmp_path / "run")) == set(CHEAP[:2])
+
+
+def test_closed_or_narrow_or_ascii_output_is_no_obstacle(tmp_path):
+    run = f"{sys.executable} -m verify run '{COIN}' --executor serial --output {tmp_path}/"
+    code, _, err = piped(f"{run}closed >&-")
+    assert (code, err) == (0, "")
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
+    code, out, err = piped(f"{run}ascii", **ascii_only, PYTHONCOERCECLOCALE="0")
+    assert (code, err) == (0, "")
+    assert re.search(r"k2-random.* observed .*REFUTED", out)
+    assert out.isascii()
+
+
+@pytest.mark.parametrize(("width", "columns"), [(40, 2), (80, 3), (120, 4)])
+def test_the_table_of_verdicts_fits_the_terminal(finished, width, columns, monkeypatch):
+    directory, _ = finished
+    monkeypatch.setattr(cli.console, "_width", width)
+    text = invoke("resume", directory, "--executor", "serial").stdout
+    head, *rows = [line for line in text.splitlines() if "\u2502" in line or "\u2503" in line]
+    assert head.count("\u2503") == columns + 1
+    assert all(len(line) <= width for line in (head, *rows))
+    assert "SUPPORTED" in "".join(rows)
+
+
+def test_an_interrupt_keeps_what_was_done_and_says_how_to_go_on(tmp_path):
+    directory = tmp_path / "run"
+    child = subprocess.Popen(
+        command("run", LONG[0], "--seed", 3, "--jobs", 1, "--output", directory),
+        cwd=ROOT,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while n_blocks(directory / session.STORE_NAME) < 2:
+        assert child.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == cli.USAGE_ERROR
+    assert err.strip() == "interrupted: finished blocks are kept; continue with `resume`"
+    assert n_blocks(directory / session.STORE_NAME) >= 2
 
 
 # -- what a run is does not depend on how it was done ---------------------------------------------

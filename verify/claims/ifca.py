@@ -112,6 +112,11 @@ def values(params: Params) -> dict[str, float]:
             "sigma=0 must be > 0: rho = Delta^2/sigma^2 is a symbol of the theorem"
         )
     rho = (params["Delta"] / params["sigma"]) ** 2
+    if not 0 < rho < math.inf:
+        raise InvalidParameter(
+            f"Delta={params['Delta']:g}, sigma={params['sigma']:g}: rho = Delta^2/sigma^2 must be "
+            "a positive number within floating point"
+        )
     k, delta = params["k"], params["Delta"]
     # random directions in d >= 30 keep unit vectors more than one half apart
     largest = {
