@@ -121,7 +121,7 @@ def test_newton_converges_whatever_precision_its_products_take(distance):
     worst = kernels.condition(u, mass, second, lam, 1.0, 0.0, at)
     level = int(worst > kernels._SINGLE) + int(worst > kernels._DOUBLE)
     assert level == {1.0: 0, 1e-5: 1, 1e-11: 2}[distance]
-    kernels.newton(b, mass, weights, lam, 1.0, 0.0, 1e-14, 40, np.inf, u, out)
+    kernels.newton(b, mass, weights, lam, 1.0, 0.0, 1e-14, 40, 40, u, out)
     assert out[0] <= 1e-14
     x = u[:, :, None] - u[:, None, :]
     rho = np.linalg.norm(x, axis=0) + np.eye(k)
@@ -132,7 +132,7 @@ def test_newton_gives_up_at_once_where_nodes_fuse():
     b = np.random.default_rng(3).standard_normal((2, 9))
     mass, out = np.ones(9), np.empty(3)
     weights = kernels.mass_weights(mass)
-    kernels.newton(b, mass, weights, 2.0, 1.0, 0.0, 1e-14, 40, 0.5, b.copy(), out)
+    kernels.newton(b, mass, weights, 2.0, 1.0, 0.0, 1e-14, 40, 0, b.copy(), out)
     assert out[1] <= 2
     assert out[0] > 1e-2
 
@@ -142,7 +142,7 @@ def test_newton_gives_up_at_once_where_nodes_fuse():
 def test_newton_finds_the_minimum_of_a_quasi_newton_method(d, k, eps):
     twin = Twin(d, k, eps=eps)
     u, out = twin.u.copy(), np.empty(3)
-    kernels.newton(twin.b, twin.mass, twin.w, twin.lam, 1.0, eps, 1e-12, 100, np.inf, u, out)
+    kernels.newton(twin.b, twin.mass, twin.w, twin.lam, 1.0, eps, 1e-12, 100, 100, u, out)
     slow = minimize(
         lambda x: twin.value(x.reshape(d, k)),
         twin.u.ravel(),
@@ -162,7 +162,7 @@ def test_newton_without_the_quadratic_balances_the_data():
     twin.b *= 0.1
     twin.b -= ((twin.b @ twin.mass) / twin.mass.sum())[:, None]
     y, out = np.zeros((3, 8)), np.empty(3)
-    kernels.newton(twin.b, twin.mass, twin.w, twin.lam, 0.0, 1.0, 1e-13, 100, np.inf, y, out)
+    kernels.newton(twin.b, twin.mass, twin.w, twin.lam, 0.0, 1.0, 1e-13, 100, 100, y, out)
     np.testing.assert_allclose(twin.gradient(y), 0.0, atol=1e-11)
 
 

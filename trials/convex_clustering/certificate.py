@@ -47,7 +47,7 @@ IntArray = NDArray[np.int64]
 
 UNIT_ROUNDOFF = 2.0**-53
 #: Pair differences held at once by the verifier, in numbers: they stay in the cache.
-_BLOCK = 1 << 17
+_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)

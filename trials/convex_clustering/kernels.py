@@ -195,9 +195,12 @@ def matrix_product(
     total = np.zeros_like(own)
     for i in range(n_nodes):
         at = own[i]
+        acc = 0.0
         for j in range(n_nodes):
-            inner[i, j] = second[i, j] * ((at + own[j]) - inner[i, j])
-        total[i] = inner[i].sum()
+            pull = second[i, j] * ((at + own[j]) - inner[i, j])
+            inner[i, j] = pull
+            acc += pull
+        total[i] = acc
     np.dot(left[:d], inner, pulled)
     for c in range(d):
         for k in range(n_nodes):
@@ -425,14 +428,14 @@ def newton(
     eps: float,
     tol: float,
     max_steps: int,
-    pace: float,
+    patience: int,
     u: FloatArray,
     out: FloatArray,
 ) -> None:
     """Minimise F from ``u`` (overwritten) by Newton's method with conjugate gradients.
 
-    Stops when the dual norm of the gradient is at most ``tol``, after ``max_steps``, after a step
-    that leaves more than ``pace`` of it, or when rounding keeps it from falling.  ``out`` receives
+    Stops when the dual norm of the gradient is at most ``tol``, after ``max_steps``, when more than
+    ``patience`` steps have not halved it, or when rounding keeps it from falling.  ``out`` receives
     the final dual norm, the number of steps and the number of Hessian products.  O(K^3 + K^2 d)
     time a step and O(K^2 + K d) memory.
     """
@@ -448,11 +451,12 @@ def newton(
     norm = _dual_norm(g, mass)
     start = norm
     stalled = 0
+    slow = 0
     inverse = np.empty((n_nodes, n_nodes))
     products = _STALE + 1
     out[1] = 0.0
     out[2] = 0.0
-    while norm > tol and out[1] < max_steps and stalled < 3:
+    while norm > tol and out[1] < max_steps and stalled < 3 and slow <= patience:
         # A smoothed problem is a stage on the way.  An exact one is solved ever more tightly while
         # it converges, and never more tightly than the last step needs.
         forcing = 0.1
@@ -486,18 +490,17 @@ def newton(
             t *= 0.5
         if not accepted:
             break
-        # Neither the gradient nor the value moves: what is left is rounding.
-        if trial_norm > 0.5 * norm and -change <= 1e-13 * lam * trial_penalty:
-            stalled += 1
-        slow = trial_norm > pace * norm
+        if trial_norm > 0.5 * norm:
+            slow += 1
+            # Neither the gradient nor the value moves: what is left is rounding.
+            if -change <= 1e-13 * lam * trial_penalty:
+                stalled += 1
         if trial_norm < norm or norm > 1e-10 * start:
             u[:, :] = trial
             g[:, :] = trial_g
             penalty = trial_penalty
             norm = trial_norm
         else:
-            break
-        if slow:
             break
     out[0] = norm
 

@@ -6,17 +6,17 @@ centroids, smooth, and Newton's method solves it to rounding.  The solver theref
 1. *formula fusions*: every node of the complete-linkage tree whose diameter is at most lambda
    times its mass is fused, by the formula behind the recovery interval (13), applied again and
    again to the centroids that it leaves;
-2. *smoothed Newton*: |u| becomes sqrt(eps^2 + |u|^2).  Its minimiser u yields the potentials
+2. *exact Newton*, eps = 0, on the nodes that are left: its residual is the radius of the
+   separation proof.  Where nodes are about to fuse it cannot converge, and shows it in a step;
+3. *smoothed Newton*: |u| becomes sqrt(eps^2 + |u|^2).  Its minimiser u yields the potentials
    y = u / eps of `trials.convex_clustering.certificate` for every set that is about to fuse, and
    these converge, as eps falls, to the minimiser of the strictly feasible fusion problem, if there
    is one.  A set whose flows fit is fused *for good* (a proof does not expire), the rest continues
-   with a smaller eps;
-3. *exact Newton*, eps = 0, on the centroids once no pair looks close: the residual is the radius of
-   the separation proof.
+   with the exact method, once no set looks close, and a smaller eps.
 
 So eps rarely falls below 1e-3 of the data's scale and every fusion makes the problem smaller.
 Newton's systems are solved by conjugate gradients preconditioned with the Laplacian that all
-coordinates share.
+coordinates share, by matrix products in single precision wherever that is enough for a direction.
 """
 
 from __future__ import annotations
@@ -51,10 +51,9 @@ _EPS_FIRST, _EPS_FACTOR, _EPS_LAST = 0.1, 0.1, 1e-13
 _REACHES = (1e5, 1e4, 1e3, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 #: Newton's method on one fusion problem: rounds of four steps, and the relative residual to reach.
 _DECIDE_ROUNDS, _POTENTIAL_TOL = 12, 1e-15
-#: A set whose ratio exceeds lambda by this factor is far enough from fusing for a plain start.
-_CLEARLY = 1.25
-#: Exact attempts that may fail: below a fusion, distances of 1e-8 of the data's size are the end.
-_MAX_EXACT = 5
+#: An exact Newton step that does not halve the gradient tells of a fusion ahead, where insisting
+#: would take hundreds of products; from a warm start it may also be one of the first few.
+_PATIENCE = 3
 
 
 @dataclass(kw_only=True)
@@ -230,7 +229,7 @@ class Solver:
         out, ratio = np.empty(3), np.empty(3)
         tol = _POTENTIAL_TOL * self.lam * total * math.sqrt(total)
         for _ in range(_DECIDE_ROUNDS):
-            kernels.newton(x, part.mass, weights, self.lam, 0.0, 1.0, tol, 4, math.inf, y, out)
+            kernels.newton(x, part.mass, weights, self.lam, 0.0, 1.0, tol, 4, 4, y, out)
             y -= ((y @ part.mass) / total)[:, None]
             if self._fits(part, y):
                 return True
@@ -239,7 +238,7 @@ class Solver:
                 # The best multiple of y, then the minimiser of the set's own problem: up to scale
                 # that is how the set spreads among the others, too.
                 y *= float(ratio[1]) * (float(ratio[0]) - self.lam) / float(ratio[2])
-                kernels.newton(x, part.mass, weights, self.lam, 1.0, 0.0, tol, 40, math.inf, y, out)
+                kernels.newton(x, part.mass, weights, self.lam, 1.0, 0.0, tol, 40, 0, y, out)
                 self.refuted[key] = y if out[0] <= 1e-6 * self.lam * total else None
                 return False
             if out[0] <= tol:
@@ -274,9 +273,7 @@ class Solver:
                     return False
         return True
 
-    def _exact(
-        self, u: FloatArray, max_steps: int = 40, pace: float = math.inf
-    ) -> tuple[FloatArray, float, bool]:
+    def _exact(self, u: FloatArray, patience: int = 0) -> tuple[FloatArray, float, bool]:
         """Newton's method without smoothing, and the separation test."""
         nodes = self.nodes
         v, out = u.copy(), np.empty(3)
@@ -287,14 +284,14 @@ class Solver:
         inverse = 1.0 / nodes.mass
         for _ in range(4):
             kernels.newton(
-                nodes.x, nodes.mass, weights, self.lam, 1.0, 0.0, tol, max_steps, pace, v, out
+                nodes.x, nodes.mass, weights, self.lam, 1.0, 0.0, tol, 40, patience, v, out
             )
             radius = float(out[0]) + rounding_error
             separated = bool((_squares(v) > radius**2 * np.add.outer(inverse, inverse)).all())
             # A proof of the partition may come before the minimiser is one to rounding.
             if not separated or out[0] <= rounding_error:
                 break
-            pace = math.inf
+            patience = 40
         return v, radius, separated
 
     def run(self, start: FloatArray | None = None) -> Outcome:
@@ -303,7 +300,7 @@ class Solver:
         if self.nodes.size == 1:
             return self._outcome(self.nodes.x.copy(), 0.0, True, 0.0)
         # Far from every fusion no smoothing is needed; a fusion shows in a step without progress.
-        v, radius, separated = self._exact(u, max_steps=12, pace=0.5)
+        v, radius, separated = self._exact(u, 0 if start is None else _PATIENCE)
         if separated:
             return self._outcome(v, radius, True, 0.0)
         squares = _squares(self.nodes.x)
@@ -311,14 +308,11 @@ class Solver:
         distance = squares if start is None else _squares(u)
         eps = _EPS_FIRST * math.sqrt(float(distance[np.isfinite(distance)].mean()))
         out = np.empty(3)
-        attempts = 0
-        while eps > _EPS_LAST * widest and attempts < _MAX_EXACT:
+        while eps > _EPS_LAST * widest:
             nodes = self.nodes
             tol = 0.1 * eps * math.sqrt(float(nodes.mass.sum()))
             weights = kernels.mass_weights(nodes.mass)
-            kernels.newton(
-                nodes.x, nodes.mass, weights, self.lam, 1.0, eps, tol, 30, math.inf, u, out
-            )
+            kernels.newton(nodes.x, nodes.mass, weights, self.lam, 1.0, eps, tol, 30, 30, u, out)
             squares = _squares(u)
             found = self._fusible(u, squares, eps)
             if found.labels is not None:
@@ -332,7 +326,6 @@ class Solver:
                 or squares.min() > (3.0 * eps) ** 2
                 or self._refutes_all(u, squares, widest)
             ):
-                attempts += 1
                 v, radius, separated = self._exact(self._restarted(u, eps))
                 if separated:
                     return self._outcome(v, radius, True, 0.0)

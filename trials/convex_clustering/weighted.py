@@ -102,7 +102,7 @@ class _Weighted:
         """Minimise the smoothed problem from ``u``, in place."""
         tol = 0.01 * eps * math.sqrt(self.m)
         kernels.newton(
-            self.x, self.ones, self.weights, self.lam, 1.0, eps, tol, 40, math.inf, u, np.empty(3)
+            self.x, self.ones, self.weights, self.lam, 1.0, eps, tol, 40, 40, u, np.empty(3)
         )
 
     def proof(
@@ -127,7 +127,7 @@ class _Weighted:
         degree = float(self.weights.sum())
         tol = 0.05 * rounding(self.m, d) * (self.lam * degree + math.sqrt(self.m))
         if count > 1:
-            kernels.newton(b, mass, between, self.lam, 1.0, 0.0, tol, 60, math.inf, v, np.empty(3))
+            kernels.newton(b, mass, between, self.lam, 1.0, 0.0, tol, 60, 60, v, np.empty(3))
         proofs = []
         for k in np.flatnonzero(mass > 1.0):
             index = np.flatnonzero(labels == k)
@@ -143,7 +143,7 @@ class _Weighted:
             ones, out = np.ones(index.size), np.empty(3)
             limit = 1e-14 * (self.lam * float(w.sum()) + 1.0)
             q = np.ascontiguousarray(q)
-            kernels.newton(q, ones, w, self.lam, 0.0, 1.0, limit, 60, math.inf, y, out)
+            kernels.newton(q, ones, w, self.lam, 0.0, 1.0, limit, 60, 60, y, out)
             proofs.append((index, y))
         return v, tuple(proofs)
 
