@@ -22,6 +22,9 @@ GOOD = [
     r"\begin{cases} a & x > 0 \\ b & \text{otherwise} \end{cases}",
     r"\exists c_1,c_2>0\;\forall m, \hat{\theta}, \widetilde{O}(n), \mathbb{E}, \operatorname{tr}",
     r"$$\underbrace{x}_{\text{bias}} + \sum_{i=1}^{m} \binom{n}{k} \|\theta\|_2^2$$",
+    r"1.009\pm0.006",  # numbers and signs without a blank between them
+    r"-1.2\times10^{-5}",
+    r"[1\,000,\ 2.5]\times10^{3}",
     r"A\cap B \cup \bigcap_i A_i \otimes \odot \bigotimes_i x",
     "",
     *(

@@ -84,10 +84,10 @@ class Presentation:
 
 
 def tex_number(value: float) -> str:
-    """A number inside math: three digits, powers of ten written out, thousands set apart."""
+    """A number inside math: three digits, powers of ten written out; 1000 but 10 000."""
     mantissa, _, exponent = f"{value:.3g}".partition("e")
-    if exponent and 1e3 <= abs(value) < 1e5:
-        return f"{value:,.0f}".replace(",", r"\,")
+    if exponent and 1e3 <= value < 1e5:
+        return f"{value:,.0f}".replace(",", r"\," if value >= 1e4 else "")
     power = rf"10^{{{int(exponent)}}}" if exponent else ""
     return power if power and mantissa == "1" else mantissa + (rf"\times{power}" if power else "")
 

@@ -125,7 +125,7 @@ class Rate:
                     title="Exponents",
                     columns=("parameter", "observed", "se", "lower", "upper", "stated", "verdict"),
                     rows=rows,
-                    note=f"$R^2$ {fit.r_squared:.6f}; limits simultaneous at level {level:.2g}",
+                    note=f"$R^2={fit.r_squared:.4f}$; limits simultaneous at level {level:.2g}",
                 ),
                 *shown.tables,
             ),

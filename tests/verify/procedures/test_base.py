@@ -94,6 +94,7 @@ def test_checks_run_the_experiments_own_and_then_the_claims():
         (2e-6, r"2\times10^{-6}"),
         (1_224_977, r"1.22\times10^{6}"),
         (500, "500"),
+        (1234.0, "1234"),
     ],
 )
 def test_numbers_inside_math(value, text):
