@@ -353,7 +353,7 @@ NOISE = register(
 
 def _check_start(params: Params) -> dict[str, Any]:
     _known(params, {"k", "d", "norm", "centers", "start"})
-    full = {
+    full: dict[str, Any] = {
         "k": _size("k", params.get("k", 2), 2, MAX_CLUSTERS),
         "d": _size("d", params.get("d", 100), 1, MAX_DIMENSION),
         "norm": mx.real("norm", params.get("norm", 1.0), 0.0, strict=True),

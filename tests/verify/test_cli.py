@@ -410,6 +410,8 @@ def test_an_interrupt_keeps_what_was_done_and_says_how_to_go_on(tmp_path):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        # Tests that run in the background ignore it, and their children would.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
     while n_blocks(directory / session.STORE_NAME) < 2:
