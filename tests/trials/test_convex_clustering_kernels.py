@@ -107,6 +107,16 @@ def test_matrix_products_err_by_no_more_than_the_condition_says(d, k, precision,
     assert np.abs(fast - exact).max() <= allowed
 
 
+def test_condition_keeps_numbers_beyond_single_precision_out_of_it():
+    mass, at = np.ones(3), np.empty((2, 3))
+    u = 1e-13 * np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    first, second = np.empty((2, 3, 3))
+    kernels.pair_curvatures(u, kernels.mass_weights(mass), 0.0, first, second)
+    assert second.max() > np.finfo(np.float32).max
+    assert kernels.condition(u, mass, second, 1e-13, 1.0, 0.0, at) == kernels._DOUBLE
+    assert kernels.condition(u, mass, 0 * second, 1e-30, 0.0, 1.0, at) == np.inf
+
+
 @pytest.mark.parametrize("distance", [1.0, 1e-5, 1e-11])
 def test_newton_converges_whatever_precision_its_products_take(distance):
     rng = np.random.default_rng(3)

@@ -225,7 +225,8 @@ def condition(
 
     The ratio of its largest terms, ``lam |u|^2 sum_l second_kl``, to the least curvature, which is
     ``mu n_k`` and about ``lam eps^2 sum_l second_kl``: times a tenth of the unit roundoff it is
-    the relative error that is seen in the worst direction.
+    the relative error that is seen in the worst direction.  At least `_DOUBLE` where the numbers
+    leave the range of single precision.
     """
     d, n_nodes = u.shape
     squares = np.zeros(n_nodes)
@@ -244,9 +245,10 @@ def condition(
         curvature = 0.0
         for j in range(n_nodes):
             curvature += second[k, j]
-        curvature *= lam
-        least = mu * mass[k] + eps * eps * curvature
-        worst = max(worst, curvature * reach / least) if least > 0.0 else np.inf
+        least = mu * mass[k] + eps * eps * lam * curvature
+        worst = max(worst, lam * curvature * reach / least) if least > 0.0 else np.inf
+        if curvature > 1e30 or least < 1e-20:
+            worst = max(worst, _DOUBLE)
     return worst
 
 
