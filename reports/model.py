@@ -725,7 +725,7 @@ def collect(reader: Reader, *, engine: str) -> Report:
         "subtitle": escape_text(subtitle.format(**summary) if described else ""),
         "date": escape_text(_date(str(summary.get("finished") or summary.get("started") or ""))),
         "abstract": _abstract(claims, summary),
-        "n_claims": number(len(claims)),
+        "n_claims": Latex(_plural(len(claims), "claim")),
         "papers": _listed([str(escape_text(p)) for p in papers if p]),
         "familywise": number(level) if level is not None else "",
         "multiple_tables": len(verdicts) > 1,

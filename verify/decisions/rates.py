@@ -102,13 +102,8 @@ def fit_power_law(
     check_level(level)
     log_y = _log("y", y)
     names = tuple(x)
-    design = np.column_stack([np.ones_like(log_y), *(_log(name, x[name]) for name in names)])
+    design = log_design(x)
     n, q = design.shape
-    if n <= q:
-        raise InvalidParameter(f"n_cells={n} must exceed {q}, the number of coefficients")
-    scale = np.maximum(np.abs(design).max(axis=0), 1.0)
-    if np.linalg.matrix_rank(design / scale, tol=1e-8) < q:
-        raise InvalidParameter(f"the cells do not vary {', '.join(names)} independently")
     weights = np.ones(n) if se_log is None else np.asarray(se_log, dtype=np.float64) ** -2.0
     if weights.shape != (n,) or not np.all(np.isfinite(weights)):
         raise InvalidParameter("se_log must hold one positive finite value a cell")
@@ -132,6 +127,19 @@ def fit_power_law(
         max_leverage=float(leverage.max()),
         level=level,
     )
+
+
+def log_design(x: Mapping[str, ArrayLike]) -> FloatArray:
+    """Intercept and logarithms, (n, 1 + q); refused when they do not identify the exponents."""
+    logs = [_log(name, values) for name, values in x.items()]
+    design = np.column_stack([np.ones_like(logs[0]), *logs])
+    n, q = design.shape
+    if n <= q:
+        raise InvalidParameter(f"n_cells={n} must exceed {q}, the number of coefficients")
+    scale = np.maximum(np.abs(design).max(axis=0), 1.0)
+    if np.linalg.matrix_rank(design / scale, tol=1e-8) < q:
+        raise InvalidParameter(f"the cells do not vary {', '.join(x)} independently")
+    return design
 
 
 def _leverage_and_dof(x: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from trials.engine import Demand
-from trials.experiment import Params
+from trials.experiment import InvalidParameter, Params
 from trials.store import RunStore, Table
 from verify.decisions.rates import (
     ContractionFit,
@@ -19,6 +19,7 @@ from verify.decisions.rates import (
     contraction_factor,
     decide_rate,
     fit_power_law,
+    log_design,
 )
 from verify.evidence import CellResult, Evidence, Figure, Series, Verdict
 from verify.evidence import Table as EvidenceTable
@@ -66,15 +67,32 @@ class Rate:
     present: Present = nothing_to_show
 
     def check(self) -> None:
-        """Every cell is possible and inside the theorem."""
+        """Every cell is possible and inside the theorem, and together they tell the exponents."""
         self.sampling.check(self.cells, self.validate)
+        log_design(self._varied(self.cells))
 
     def override(self, values: Mapping[str, Any]) -> Self:
-        """The same regression with some parameters at other values."""
+        """The same regression with some parameters at other values.
+
+        Nothing is asked about the exponent of a parameter that no longer varies.
+        """
         cells = override_cells(
             self.cells, values, self.name, lambda c: self.sampling.check([c], self.validate)
         )
-        return replace(self, cells=cells)
+        varied = self._varied(cells)
+        stated = {name: rate for name, rate in self.stated.items() if name in varied}
+        if not stated:
+            raise InvalidParameter(
+                f"{self.name}: with these values no parameter varies whose exponent is stated "
+                f"({', '.join(self.stated)})"
+            )
+        return replace(self, cells=cells, stated=stated)
+
+    def _varied(self, cells: Sequence[Params]) -> dict[str, list[float]]:
+        """The regressors that are not the same in all cells."""
+        rows = [self.regressors(cell) for cell in cells]
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        return {name: values for name, values in columns.items() if len(set(values)) > 1}
 
     def describe(self) -> str:
         """Cells, budget and regression."""
@@ -100,11 +118,9 @@ class Rate:
         means, errors = zip(*(self._mean(o) for o in observed), strict=True)
         if not all(map(math.isfinite, means)):
             return self._lost(observed, level)
-        regressors = [self.regressors(o.params) for o in observed]
-        names = list(regressors[0])
         fit = fit_power_law(
             means,
-            {n: [r[n] for r in regressors] for n in names},
+            self._varied([o.params for o in observed]),
             level=level,
             se_log=np.asarray(errors) / np.asarray(means),
         )

@@ -88,6 +88,26 @@ def test_rates_override_check_and_describe():
         assert part in rate.describe()
 
 
+def test_an_instance_asks_only_about_exponents_that_still_vary(tmp_path):
+    """m fixed: d alone is left; d fixed as well: refused before any trial."""
+    rate = power_law(-0.5)
+    both = replace(
+        rate, stated={**rate.stated, "d": StatedRate(exponent=0.5, side="equals", symbol="$d$")}
+    )
+    instance = both.override({"m": 100.0})
+    instance.check()
+    assert list(instance.stated) == ["d"]
+    evidence, _ = tried(instance, tmp_path)
+    (row,) = evidence.tables[0].rows  # three cells: little is decided, and nothing refuted
+    assert row[0] == "$d$"
+    assert row[1] == pytest.approx(0.5, abs=0.02)
+    assert evidence.verdict is not Verdict.REFUTED
+    with pytest.raises(InvalidParameter, match=r"no parameter varies whose exponent .* \(m\)"):
+        rate.override({"m": 100.0})
+    with pytest.raises(InvalidParameter, match="n_cells=2 must exceed 3"):
+        replace(rate, cells=(rate.cells[0], rate.cells[-1])).check()
+
+
 def contraction(stated, factor=0.5, floor=1e-4):
     return Contraction(
         name="toy.contraction",
