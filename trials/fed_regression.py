@@ -41,11 +41,13 @@ LabelRule = Callable[[FloatArray, IntArray], FloatArray]
 _SUMS = {"reassoc", "contract"}  # NaN and infinity keep their meaning
 _CHUNK_BYTES = 32 * 2**20
 
-GROUP_BYTES = 2**19
-"""Features and predictions of a client group, half of a core's private cache of 1 MiB.
+GROUP_BYTES = 2**18
+"""Features and predictions of a client group, a quarter of a core's private cache of 1 MiB.
 
-The k rows of one run make a thin product, bound by how fast it is fed.  Measured at (M, n, d, k) =
-(50000, 2, 500, 8): 0.25, 0.5, 1 and 2 MiB take 47, 47, 61 and 65 ms a round; d <= 50: no change.
+The k columns of one run make a thin product, bound by how fast it is fed.  Measured for products of
+all rows at (N, d, k) = (200000, 200, 4): 0.25, 0.5 and 2 MiB take 33, 55 and 53 ms; (100000, 500,
+8): 37, 37 and 67 ms; d <= 100: no change.  As (rows, k) they take 10 ms at (800000, 20, 3), as
+(k, rows) 22; elsewhere no less.
 """
 
 _MAX_FLOATS = 2**30  # 8 GiB of eigenvectors: more is refused, not swapped
@@ -150,7 +152,7 @@ def _filter(x, s):  # type: ignore[no-untyped-def]
     """P's eigenvalue where eta lambda G has x: sum_{l<s} (1 - x)^l, or 1 / (1 + x) for s = 0."""
     if s == 0:
         return 1.0 / (1.0 + x)
-    if x <= 0.0:
+    if x <= 0.0 or s == 1:
         return float(s)
     if x < 1.0:
         return -np.expm1(s * np.log1p(-x)) / x
@@ -195,10 +197,10 @@ def _combine(features, coefficients, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
 def _half_mean_square(predicted, j, top, responses, a, z):  # type: ignore[no-untyped-def]
-    """|y_i - X_i theta_j|^2 / (2 n_i) of rows a to z; predictions (k, rows) begin at row `top`."""
+    """|y_i - X_i theta_j|^2 / (2 n_i) of rows a to z; predictions (rows, k) begin at row `top`."""
     total = 0.0
     for row in range(a, z):
-        error = responses[row] - predicted[j, row - top]
+        error = responses[row] - predicted[row - top, j]
         total += error * error
     return 0.5 * total / (z - a)
 
@@ -209,8 +211,8 @@ def client_losses(features, responses, offsets, groups, models, predictions, los
     k = models.shape[0]
     for g in range(groups.shape[0] - 1):
         top, end = offsets[groups[g]], offsets[groups[g + 1]]
-        predicted = predictions[: k * (end - top)].reshape((k, end - top))
-        np.dot(models, features[top:end].T, predicted)
+        predicted = predictions[: k * (end - top)].reshape((end - top, k))
+        np.dot(features[top:end], models.T, predicted)
         for i in range(groups[g], groups[g + 1]):
             for j in range(k):
                 losses[i, j] = _half_mean_square(
@@ -233,8 +235,8 @@ def refine_hard(  # type: ignore[no-untyped-def]
     k, d = models.shape
     for g in range(groups.shape[0] - 1):
         top, end = offsets[groups[g]], offsets[groups[g + 1]]
-        predicted = predictions[: k * (end - top)].reshape((k, end - top))
-        np.dot(models, features[top:end].T, predicted)
+        predicted = predictions[: k * (end - top)].reshape((end - top, k))
+        np.dot(features[top:end], models.T, predicted)
         for i in range(groups[g], groups[g + 1]):
             a, z = offsets[i], offsets[i + 1]
             n = z - a
@@ -245,7 +247,7 @@ def refine_hard(  # type: ignore[no-untyped-def]
                     chosen, least = j, loss
             labels[i] = chosen
             for row in range(n):
-                residual[row] = responses[a + row] - predicted[chosen, a - top + row]
+                residual[row] = responses[a + row] - predicted[a - top + row, chosen]
             if n <= d:
                 _apply_filter(vectors, starts[i, 1], factors, starts[i, 0], n, residual, work)
                 for row in range(n):
@@ -271,17 +273,17 @@ def refine_soft(  # type: ignore[no-untyped-def]
     k, d = models.shape
     for g in range(groups.shape[0] - 1):
         top, end = offsets[groups[g]], offsets[groups[g + 1]]
-        pulls = predictions[: k * (end - top)].reshape((k, end - top))
-        np.dot(models, features[top:end].T, pulls)
+        pulls = predictions[: k * (end - top)].reshape((end - top, k))
+        np.dot(features[top:end], models.T, pulls)
         for i in range(groups[g], groups[g + 1]):
             a, n = offsets[i], offsets[i + 1] - offsets[i]
             first, q = starts[i, 0], min(n, d)
             for j in range(k):
                 weight = likelihoods[i, j]
                 for row in range(n):
-                    residual[row] = weight * (responses[a + row] - pulls[j, a - top + row])
+                    residual[row] = weight * (responses[a + row] - pulls[a - top + row, j])
                 for row in range(n):
-                    pulls[j, a - top + row] = 0.0
+                    pulls[a - top + row, j] = 0.0
                 if weight == 0.0:
                     continue
                 for b in range(q):
@@ -289,13 +291,13 @@ def refine_soft(  # type: ignore[no-untyped-def]
                 if n <= d:
                     _apply_filter(vectors, starts[i, 1], factors, 0, n, residual, work)
                     for row in range(n):
-                        pulls[j, a - top + row] = residual[row]
+                        pulls[a - top + row, j] = residual[row]
                 else:  # in d coordinates; nothing is left for the GEMM
                     _combine(features[a : a + n], residual, image)
                     _apply_filter(vectors, starts[i, 1], factors, 0, d, image, work)
                     for c in range(d):
                         descent[j, c] += image[c]
-        np.dot(pulls, features[top:end], product)
+        np.dot(pulls.T, features[top:end], product)
         for j in range(k):
             for c in range(d):
                 descent[j, c] += product[j, c]

@@ -166,7 +166,7 @@ def orthogonal_iteration(
     start : (d, k) orthonormal start of all, or (H, d, k).
     n_iterations : T1 >= 0, even: half steps, as Algorithm 3 counts.
     tol : 0 takes all T1 steps, as printed.  Else matrix h leaves once a step raises its energy
-        |Y^T Q|_F^2, which never falls, by at most the fraction ``tol``; 1e-3 is enough for descent.
+        |Y^T Q|_F^2, which never falls, by at most the fraction ``tol``.
 
     Returns
     -------
@@ -181,10 +181,12 @@ def orthogonal_iteration(
     4 P d k flops a matrix and half step, in GEMMs that all matrices share, against 2 P d^2 once
     (and 2 d^2 k a half step, or an SVD) with Y formed: cheaper for up to d / (2 k) half steps.
     Where Algorithm 3's k log(N d) are more, as for d < 2 k^2 log(N d), end early (``tol``) or use
-    `krylov_bases`.  When Y tells the residual errors from noise (`detection_sizes`), the singular
-    values have a gap and 8 to 16 half steps do; below, they form a bulk without one, which no
-    stopping rule can shorten much: the sine of the angle that a step turns Q by, the other natural
-    rule, ends at the same steps when its tolerance is set to leave the same energy.
+    `krylov_bases`.  Where Y tells the residual errors from noise (`detection_sizes`), the singular
+    values have a gap and few half steps do: with ``tol=0.01``, 6 of 68 at 240 times that size hold
+    all of the errors' squares that the SVD does (0.990), 19 of 144 at 1.8 times it 0.457 of its
+    0.507 (Krylov: 13 and 0.506).  Below, the values form a bulk and what an early end leaves is
+    noise.  The energy may be watched instead of the residual |Y Y^T Q - Q Q^T Y Y^T Q|: it needs no
+    gap, and a rule on the residual ends at the same steps when it is set to leave the same energy.
     """
     a, b, w, q0, scale = _checked_pairs(first, second, weights, start)
     n_iterations = integer_between("n_iterations", n_iterations, 0)

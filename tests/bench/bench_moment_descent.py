@@ -239,7 +239,7 @@ def bench_both_phases(
     groups = md.group_anchors(coarse.theta, 2.0)
     middle = time.process_time()
     spectra = local_spectra(sample.data)
-    options = {"data": sample.data, "update": "fedprox", "step_size": 1.0, "spectra": spectra,
+    options: dict[str, Any] = {"data": sample.data, "update": "fedprox", "step_size": 1.0, "spectra": spectra,
                "n_rounds": refinements, "reference": model.theta_star}  # fmt: skip
     fine = run_fed_regression(start=groups.centres[:k], **options)
     end = time.process_time()
