@@ -239,8 +239,10 @@ def bench_both_phases(
     groups = md.group_anchors(coarse.theta, 2.0)
     middle = time.process_time()
     spectra = local_spectra(sample.data)
-    options: dict[str, Any] = {"data": sample.data, "update": "fedprox", "step_size": 1.0, "spectra": spectra,
-               "n_rounds": refinements, "reference": model.theta_star}  # fmt: skip
+    options: dict[str, Any] = {
+        "data": sample.data, "update": "fedprox", "step_size": 1.0, "spectra": spectra,
+        "n_rounds": refinements, "reference": model.theta_star,
+    }  # fmt: skip
     fine = run_fed_regression(start=groups.centres[:k], **options)
     end = time.process_time()
     floor = run_fed_regression(start=model.theta_star, **options)
