@@ -110,7 +110,7 @@ def _number(text: str) -> int | float | str:
 def select(catalogue: Mapping[str, Claim], texts: Sequence[str]) -> list[tuple[Selection, Claim]]:
     """Claims named on the command line (all when none is); unknown names list the valid ones.
 
-    A name may hold ``*`` and ``?`` wild cards.
+    A name may hold ``*`` and ``?`` wild cards; a claim that is named twice is tried once.
     """
     if not texts:
         return [(Selection(claim=name, values={}), claim) for name, claim in catalogue.items()]
@@ -127,4 +127,4 @@ def select(catalogue: Mapping[str, Claim], texts: Sequence[str]) -> list[tuple[S
         chosen += [
             (Selection(claim=name, values=selection.values), catalogue[name]) for name in names
         ]
-    return chosen
+    return list({str(selection): (selection, claim) for selection, claim in chosen}.values())

@@ -67,6 +67,8 @@ def test_no_name_selects_all_and_wild_cards_select_some():
         ("ifca.lemma1", {"n": 3}),
         ("ifca.eq3", {}),
     ]
+    twice = select(catalogue(), ["ifca.eq3", "ifca.eq3[cluster=12]", "ifca.eq3*"])
+    assert [str(s) for s, _ in twice] == ["ifca.eq3", "ifca.eq3[cluster=12]"]
 
 
 @pytest.mark.parametrize("text", ["ifca.thm", "thm1", "sxy.*", "ifca.thm1 ifca.eq3"])
