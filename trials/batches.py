@@ -36,7 +36,10 @@ def finite_batch(name: str, value: ArrayLike, axes: tuple[str, ...]) -> FloatArr
     InvalidParameter
         Wrong number of axes, an empty axis, an entry that is NaN, infinite or above 1e150.
     """
-    array = np.ascontiguousarray(value, dtype=np.float64)
+    try:
+        array = np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter(f"{name} must be an array of real numbers: {error}") from None
     wanted = f"({', '.join(axes)})"
     if array.ndim != len(axes) or 0 in array.shape:
         hint = "; for a single data set pass array[None]" if array.ndim == len(axes) - 1 else ""
@@ -74,7 +77,10 @@ def real_between(
     name: str, value: Any, low: float, high: float = math.inf, *, open_low: bool = False
 ) -> float:
     """Return ``value`` as a finite float in [low, high], or in (low, high] when ``open_low``."""
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InvalidParameter(f"{name}={value!r} must be a real number") from None
     inside = math.isfinite(number) and low <= number <= high and not (open_low and number == low)
     if not inside:
         sign = ">" if open_low else ">="

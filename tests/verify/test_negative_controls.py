@@ -17,7 +17,7 @@ from bounds import ifca
 from bounds.statement import Term
 from tests.verify.toys import verdicts
 from trials.claim_experiments import LEAST_SQUARES
-from verify.claims.ifca import pairwise_probability
+from verify.claims.ifca_steps import pairwise_probability
 from verify.procedures.base import PROFILES, Sampling
 from verify.procedures.probability import Probability
 from verify.registry import catalogue

@@ -12,7 +12,9 @@ from bounds.statement import OutsideTheorem
 from trials.experiment import InvalidParameter
 from trials.ifca_experiments import LABELS, N_STEPS, sizes_of
 from trials.store import Table
-from verify.claims import ifca as claims
+from verify.claims import ifca_cells as cells
+from verify.claims import ifca_corollary as corollary
+from verify.claims import ifca_steps as steps
 from verify.procedures.base import PROFILES, Observed
 from verify.procedures.constants import Constants
 from verify.procedures.probability import Probability
@@ -63,7 +65,7 @@ def test_cells_of_a_theorem_meet_its_assumptions(name):
     statement = catalogue()[name].statement
     for cell in cells_of(QUICK[name]):
         if statement.assumptions and {"m", "n", "alpha"} <= set(cell):
-            values = claims.values(cell)
+            values = cells.values(cell)
             own = [a for a in statement.assumptions if known(a, values)]
             margins = {a.name: a.margin(values) for a in own}
             for assumption in own:
@@ -80,7 +82,7 @@ def test_cells_are_distinct(name):
 @pytest.mark.parametrize("name", ["ifca.thm1", "ifca.thm1-own-step"])
 def test_theorem_1_is_tried_over_its_whole_domain(name):
     """Decades of every parameter that the statement names."""
-    values = [claims.values(c) for c in cells_of(QUICK[name])]
+    values = [cells.values(c) for c in cells_of(QUICK[name])]
 
     def reach(symbol):
         found = [v[symbol] for v in values]
@@ -104,21 +106,21 @@ def test_theorem_1_is_tried_over_its_whole_domain(name):
 
 
 def test_values_are_those_of_whole_clients():
-    cell = claims.cell(m=10, n=100, d=3, k=3, rho=4.0, alpha=0.25)
-    values = claims.values(cell)
+    cell = cells.cell(m=10, n=100, d=3, k=3, rho=4.0, alpha=0.25)
+    values = cells.values(cell)
     assert list(sizes_of(cell)) in ([3, 3, 4], [4, 3, 3], [3, 4, 3])
     assert values["p"] == 0.3
     assert values["p_max"] == 0.4
     assert values["rho"] == pytest.approx(4.0)
     assert values["Delta"] == 1.0
-    quiet = claims.values(claims.cell(m=10, n=100, d=3, k=2, rho=0.01, alpha=0.25))
+    quiet = cells.values(cells.cell(m=10, n=100, d=3, k=2, rho=0.01, alpha=0.25))
     assert quiet["Delta"] == pytest.approx(0.1)  # Delta and sigma are at most one
     assert quiet["sigma"] == pytest.approx(1.0)
 
 
 def test_the_floor_of_a_cell_is_the_papers():
-    cell = claims.cell(m=400, n=100, d=16, k=2, rho=4.0, alpha=0.25)
-    assert claims.floor(cell) == pytest.approx(0.5 / 0.5 * math.sqrt(16 / (400 * 100)))
+    cell = cells.cell(m=400, n=100, d=16, k=2, rho=4.0, alpha=0.25)
+    assert cells.floor(cell) == pytest.approx(0.5 / 0.5 * math.sqrt(16 / (400 * 100)))
 
 
 def test_an_instance_keeps_to_the_named_values():
@@ -167,7 +169,7 @@ def test_one_cluster_that_moves_away_violates_monotony_though_the_largest_error_
     params = procedure.cells[0]
     errors = np.geomspace(0.2, 1e-3, N_STEPS)
     columns = (*(f"err_{t}" for t in range(1, N_STEPS + 1)), "grew_from")
-    rows = np.array([[*errors, x * claims.floor(params)] for x in floors])
+    rows = np.array([[*errors, x * cells.floor(params)] for x in floors])
     table = Table(columns=columns, values=rows, failed=np.zeros(3, dtype=bool), reasons=())
     assert procedure.bad(table, params).tolist() == violations
 
@@ -189,42 +191,42 @@ def test_the_pairwise_probability_is_that_of_a_client_drawn_in_the_plane(init, n
     losses = [np.sum((x @ u - noise) ** 2, axis=1) for u in (own, rival)]
     cell = {"Delta": 1.0, "sigma": 1 / math.sqrt(rho), "alpha": alpha, "n": n, "init": init}
     wrong = int(np.sum(losses[1] < losses[0]))
-    p = claims.pairwise_probability(cell)
+    p = steps.pairwise_probability(cell)
     assert stats.binomtest(wrong, trials, p).pvalue > 1e-6  # false alarm 1e-6 for each of four
 
 
 def test_the_pairwise_probability_is_the_one_that_the_experiment_records():
     for cell in cells_of(QUICK["ifca.lemma1-law"]):
         rows = LABELS.simulate(LABELS.check(cell), np.random.default_rng(0), 4)
-        np.testing.assert_allclose(rows[:, 2], claims.pairwise_probability(cell), rtol=1e-6)
+        np.testing.assert_allclose(rows[:, 2], steps.pairwise_probability(cell), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["ifca.cor1", "ifca.cor1-own-step", "ifca.k2-slightly-better"])
 def test_cells_shown_along_the_run_have_labels_of_their_own(name):
     empty = Table(columns=(), values=np.empty((0, 0)), failed=np.zeros(0, dtype=bool), reasons=())
     observed = [Observed(params=c, table=empty) for c in QUICK[name].cells]
-    shown = claims._unlike(observed, 4)
+    shown = corollary._unlike(observed, 4)
     labels = [label for label, _ in shown]
     assert len(set(labels)) == len(labels) == 4
     assert all(1 <= label.count("=") <= 3 for label in labels)
 
 
 def test_the_number_of_steps_is_the_papers_rounded_up():
-    cell = claims.cell(m=1000, n=4000, d=64, k=2, rho=16, alpha=0.25)
-    epsilon = claims.accuracy(ifca.COROLLARY_1, cell, claims.ACCURACY)
-    floor = 2 * claims.floor(cell)
+    cell = cells.cell(m=1000, n=4000, d=64, k=2, rho=16, alpha=0.25)
+    epsilon = corollary.accuracy(ifca.COROLLARY_1, cell, corollary.ACCURACY)
+    floor = 2 * cells.floor(cell)
     exponential = math.exp(-math.log(2) / 4 * (16 / 17) ** 2 * 4000)
     assert epsilon == pytest.approx(floor + exponential)
     steps = math.log(1.0 / (4 * epsilon))
-    assert claims.n_rounds(ifca.COROLLARY_1, cell, claims.ACCURACY) == math.ceil(2 + steps)
-    conference = claims.n_rounds(ifca_neurips.COROLLARY_1, cell, claims.CONFERENCE_ACCURACY)
+    assert corollary.n_rounds(ifca.COROLLARY_1, cell, corollary.ACCURACY) == math.ceil(2 + steps)
+    conference = corollary.n_rounds(ifca_neurips.COROLLARY_1, cell, corollary.CONFERENCE_ACCURACY)
     assert conference == max(1, math.ceil(steps))
 
 
 def test_refuting_cells_carry_the_bounds_generous_slack():
     """factor 1/2 and the last two terms of (1) with the largest c2, c3 and the smallest c4."""
     for cell in cells_of(QUICK["ifca.thm1-as-printed"]):
-        v = claims.values(cell)
+        v = cells.values(cell)
         signal = (v["alpha"] * v["rho"] / (v["rho"] + 1)) ** 2 * v["n"]
         floor = v["sigma"] / v["p"] * math.sqrt(v["d"] / (v["m"] * v["n"]))
         assert cell["slack"] == pytest.approx(100 * floor + 100 * math.exp(-1e-3 * signal))
@@ -232,11 +234,11 @@ def test_refuting_cells_carry_the_bounds_generous_slack():
 
 
 def test_scattered_cells_are_fixed_and_spread():
-    one = claims._scattered(16, claims._COLUMNS, (1e-3, 0.49))
-    assert one == claims._scattered(16, claims._COLUMNS, (1e-3, 0.49))
+    one = cells.scattered(16, cells.COLUMNS, (1e-3, 0.49))
+    assert one == cells.scattered(16, cells.COLUMNS, (1e-3, 0.49))
     assert len(one) == 16
     for symbol, decades in (("m", 3), ("rho", 2), ("d", 1)):
-        logs = [math.log10(claims.values(c)[symbol]) for c in one]
+        logs = [math.log10(cells.values(c)[symbol]) for c in one]
         assert max(logs) - min(logs) > decades
 
 

@@ -1,0 +1,301 @@
+r"""The cells of IFCA's claims: parameters, hidden constants, grids and scattered points.
+
+A cell of a theorem is given by (m, n', d, k, rho, alpha) and the clusters' sizes; the scale is
+``Delta = min(1, sqrt(rho))``, so that Delta and sigma stay at most one.  The hidden constants of
+Assumption 2 are declared in `HIDDEN`: a cell that misses one is refused, and refuting cells meet
+the assumptions with constants hundreds of times as large.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from scipy.stats import qmc
+
+from bounds import ifca
+from bounds.statement import evaluate
+from trials.experiment import InvalidParameter, Params
+from trials.ifca_experiments import (
+    sizes_of,
+)
+
+#: Declared hidden constants of Assumption 2 (and the c inside its exponential: Lemma 1's rate).
+HIDDEN = {
+    "C_n": 2.0,
+    "C_d": 2.0,
+    "C_p": 2.0,
+    "C_N": 64.0,
+    "C_Delta": 20.0,
+    "C_theta": 0.5,
+    "C_sigma": 1.0,
+    "c": math.log(2) / 2,
+}
+#: The step size constant for clusters within a factor two of each other: |1 - 2 c1 r| <= 1/3.
+C_1 = 1.0 / 3.0
+
+
+def cell(
+    *,
+    m: float,
+    n: float,
+    d: float,
+    k: int,
+    rho: float,
+    alpha: float,
+    scale: float = 1.0,
+    **more: Any,
+) -> dict[str, Any]:
+    """Parameters of a step or trajectory at signal-to-noise ratio ``rho``, Delta and sigma <= 1."""
+    delta = scale * min(1.0, math.sqrt(rho))
+    return {
+        "m": round(m),
+        "n": round(n),
+        "d": round(d),
+        "k": k,
+        "Delta": delta,
+        "sigma": delta / math.sqrt(rho),
+        "alpha": float(alpha),
+        "profile": "equal",
+        "centers": "simplex",
+        "init": "random",
+        **more,
+    }
+
+
+def values(params: Params) -> dict[str, float]:
+    """A cell in the statements' symbols; fractions are those of whole clients."""
+    shares = sizes_of(params) / params["m"]
+    if params["sigma"] == 0:
+        raise InvalidParameter(
+            "sigma=0 must be > 0: rho = Delta^2/sigma^2 is a symbol of the theorem"
+        )
+    rho = (params["Delta"] / params["sigma"]) ** 2
+    if not 0 < rho < math.inf:
+        raise InvalidParameter(
+            f"Delta={params['Delta']:g}, sigma={params['sigma']:g}: rho = Delta^2/sigma^2 must be "
+            "a positive number within floating point"
+        )
+    k, delta = params["k"], params["Delta"]
+    # random directions in d >= 30 keep unit vectors more than one half apart
+    largest = {
+        "simplex": delta * math.sqrt((k - 1) / (2 * k)),
+        "line": delta * (k - 1) / 2,
+        "random": 2 * delta,
+        "bernoulli": 2 * delta,
+    }[params["centers"]]
+    return {
+        **{name: float(params[name]) for name in ("m", "n", "d", "k", "Delta", "sigma", "alpha")},
+        "p": float(shares.min()),
+        "p_max": float(shares.max()),
+        "rho": rho,
+        "theta_max": largest,
+        **HIDDEN,
+    }
+
+
+def regressors(params: Params) -> dict[str, float]:
+    """What drift and rates are tested in."""
+    v = values(params)
+    return {name: v[name] for name in ("m", "n", "d", "k", "rho", "p")}
+
+
+def floor(params: Params) -> float:
+    r"""The statistical term :math:`(\sigma/p)\sqrt{d/(mn')}` of a cell."""
+    return float(evaluate(ifca.FLOOR, values(params)))
+
+
+Row = tuple[float, ...]
+
+
+def scaled(base: Row, columns: Sequence[int], factors: Sequence[float]) -> list[Row]:
+    """``base`` with one column at a time multiplied by each factor."""
+    return [
+        tuple(x * factor if i == column else x for i, x in enumerate(base))
+        for column in columns
+        for factor in factors
+    ]
+
+
+def grid(columns: Sequence[str], rows: Sequence[Row], **more: Any) -> tuple[Params, ...]:
+    """Cells from rows of ``m, n', d, k, rho, gap`` (and further named columns)."""
+    cells = []
+    for row in rows:
+        named: dict[str, Any] = dict(zip(columns, row, strict=True))
+        named["alpha"] = 0.5 - named.pop("gap")
+        named["k"] = int(named["k"])
+        cells.append(cell(**named, **more))
+    return tuple(cells)
+
+
+COLUMNS = ("m", "n", "d", "k", "rho", "gap")
+
+#: At the optimum the statistical floor rules: there c2 is fitted (small cells), tried on fresh
+#: cells with each parameter alone at least 4 times outside, then jointly, and watched for drift.
+AT_OPTIMUM = 1e-7
+CALIBRATION = tuple(
+    (*row, AT_OPTIMUM)
+    for row in (
+        (64, 4000, 16, 2, 4),
+        (64, 16000, 64, 3, 16),
+        (128, 4000, 32, 3, 4),
+        (128, 16000, 16, 4, 8),
+        (256, 4000, 64, 2, 16),
+        (256, 8000, 16, 3, 16),
+        (256, 16000, 32, 4, 4),
+        (64, 8000, 32, 2, 8),
+        (128, 8000, 64, 2, 4),
+        (256, 16000, 64, 4, 16),
+    )
+)
+HELD_OUT = tuple(
+    (*row, AT_OPTIMUM)
+    for row in (
+        (16384, 16000, 64, 2, 16),
+        (2048, 8000, 32, 3, 8),
+        (10, 16000, 16, 2, 16),
+        (256, 1_024_000, 64, 3, 16),
+        (256, 64_000, 32, 2, 8),
+        (256, 400, 16, 2, 16),
+        (256, 16000, 1024, 2, 16),
+        (256, 16000, 10_000, 2, 16),
+        (256, 16000, 256, 2, 16),
+        (256, 16000, 32, 16, 16),
+        (256, 16000, 64, 16, 8),
+        (256, 16000, 32, 3, 1000),
+        (256, 16000, 32, 2, 0.25),
+        (256, 16000, 32, 2, 0.1),
+        (10_000_000, 1_000_000, 1000, 16, 1000),
+        (10_000, 100_000_000, 64, 8, 1e-3),
+        (100_000, 1_000_000, 512, 16, 64),
+        (1000, 400, 1500, 2, 100),
+    )
+)
+#: Away from it contraction rules: closeness from 0.01 to 0.4999.
+ELSEWHERE = (
+    (256, 16000, 32, 2, 16, 0.47),
+    (256, 16000, 32, 3, 16, 1e-4),
+    (16384, 16000, 64, 2, 16, 0.02),
+    (10, 16000, 16, 2, 16, 0.02),
+    (256, 400, 16, 2, 16, 0.02),
+    (256, 16000, 10_000, 2, 16, 0.1),
+    (256, 16000, 32, 16, 16, 0.02),
+    (256, 16000, 32, 2, 0.1, 0.02),
+    (10_000_000, 1_000_000, 1000, 16, 1000, 0.25),
+    (10_000_000, 3_000_000, 10_000, 16, 16, 0.49),
+    (10_000, 100_000_000, 64, 8, 1e-3, 0.02),
+    (100_000, 1_000_000, 512, 16, 64, 1e-3),
+    (1000, 400, 1500, 2, 100, 0.25),
+)
+
+#: The same for own step sizes, with the smallest fraction as a parameter of its own.
+OWN_COLUMNS = (*COLUMNS, "p_min")
+OWN_CALIBRATION = tuple(
+    (*row[:5], AT_OPTIMUM, row[5])
+    for row in (
+        (4096, 4000, 32, 2, 4, 0.2),
+        (4096, 16000, 64, 3, 16, 0.05),
+        (8192, 4000, 32, 3, 4, 0.1),
+        (8192, 16000, 20, 4, 8, 0.05),
+        (16384, 4000, 64, 2, 16, 0.05),
+        (16384, 8000, 20, 3, 16, 0.2),
+        (16384, 16000, 32, 4, 4, 0.1),
+        (4096, 8000, 32, 2, 8, 0.1),
+        (8192, 8000, 64, 2, 4, 0.2),
+        (16384, 16000, 64, 4, 16, 0.05),
+    )
+)
+OWN_HELD_OUT = tuple(
+    (*row[:5], AT_OPTIMUM, row[5])
+    for row in (
+        (1_000_000, 16000, 64, 2, 16, 0.1),
+        (65_536, 8000, 32, 3, 8, 0.2),
+        (500, 16000, 20, 2, 16, 0.2),
+        (16384, 1_024_000, 64, 3, 16, 0.1),
+        (16384, 64_000, 32, 2, 8, 0.05),
+        (16384, 400, 20, 2, 16, 0.2),
+        (16384, 16000, 256, 3, 8, 0.1),
+        (16384, 8000, 1024, 2, 16, 0.1),
+        (8192, 16000, 4096, 2, 16, 0.2),
+        (16384, 16000, 10_000, 2, 16, 0.2),
+        (16384, 16000, 32, 16, 16, 0.05),
+        (16384, 16000, 20, 16, 16, 0.05),
+        (16384, 16000, 32, 3, 1000, 0.1),
+        (16384, 16000, 32, 2, 0.25, 0.1),
+        (16384, 16000, 32, 2, 16, 0.01),
+        (16384, 16000, 20, 3, 16, 1 / 150),
+        (10_000_000, 1_000_000, 1000, 16, 1000, 1 / 800),
+        (100_000, 200_000_000, 64, 8, 1e-3, 1 / 400),
+        (1_000_000, 1_000_000, 512, 16, 64, 1 / 800),
+    )
+)
+OWN_ELSEWHERE = (
+    (16384, 16000, 32, 2, 16, 0.46, 0.1),
+    (16384, 16000, 32, 3, 16, 1e-4, 0.05),
+    (500, 16000, 20, 2, 16, 0.02, 0.2),
+    (16384, 16000, 10_000, 2, 16, 0.1, 0.2),
+    (16384, 16000, 32, 2, 16, 0.02, 0.01),
+    (10_000_000, 1_000_000, 1000, 16, 1000, 0.25, 1 / 800),
+    (10_000_000, 3_000_000, 10_000, 16, 16, 0.49, 1 / 800),
+    (100_000, 200_000_000, 64, 8, 1e-3, 0.02, 1 / 400),
+    (1_000_000, 1_000_000, 512, 16, 64, 1e-3, 1 / 800),
+)
+
+
+def scattered(n_cells: int, columns: Sequence[str], gap: Sequence[float]) -> tuple[Params, ...]:
+    """Cells over the theorem's whole domain, all parameters at once, that meet its assumptions.
+
+    Scrambled Sobol points (fixed seed) in the logarithms of m from 10 to 1e7, d from 10 to 1e4, k
+    from 2 to 16, rho from 1e-3 to 1e3, the gap (where it has a range) and, with ``p_min`` among
+    the columns, of k p from 1/50 to 1/2; n' is 1 to 256 times the least that Assumption 2 allows.
+    Points at which some assumption fails with the declared constants are passed over.
+    """
+    own = "p_min" in columns
+    statement = ifca.THEOREM_1_OWN_STEP if own else ifca.THEOREM_1
+    cells: list[Params] = []
+    for u in qmc.Sobol(7, seed=2022).random_base2(11):
+        m, d, rho, beyond = (
+            low * (high / low) ** x for x, (low, high) in zip(u, _RANGES, strict=False)
+        )
+        k, left = int(2 * 8.49 ** u[4]), gap[0] * (gap[1] / gap[0]) ** u[5]
+        alpha = 0.5 - left
+        need = HIDDEN["C_n"] * ((rho + 1) / (alpha * rho)) ** 2 * math.log(m)
+        p_min = 0.02 * 25 ** u[6] / k
+        sizes = {"p_min": float(p_min), "profile": "one-small", "step_rule": "c/p_j"} if own else {}
+        if m < k / p_min if own else m < 4 * k:
+            continue
+        n = 1.01 * beyond * max(need, HIDDEN["C_N"] * d * k / m)
+        shape = ("simplex", "line", "random", "bernoulli")[len(cells) % 4]
+        if shape != "line" and not 30 <= d <= 500:  # few dimensions crowd, many take long to draw
+            shape = "simplex"
+        scale = min(1.0, 4.0 / (k - 1)) if shape == "line" else 1.0
+        params = cell(m=m, n=n, d=d, k=k, rho=rho, alpha=alpha, centers=shape, scale=scale, **sizes)
+        if all(a.holds(values(params)) for a in statement.assumptions):
+            cells.append(params)
+        if len(cells) == n_cells:
+            break
+    return tuple(cells)
+
+
+#: Ranges of m, d, rho and of n' over the least that is allowed.
+_RANGES = ((10.0, 1e7), (10.0, 1e4), (1e-3, 1e3), (1.0, 256.0))
+
+
+#: Starts within Delta/4 for the conference version.
+CONFERENCE_ELSEWHERE = tuple((*row[:5], min(row[5], 0.25)) for row in ELSEWHERE)
+
+
+def with_shapes(cells: Sequence[Params]) -> tuple[Params, ...]:
+    """Give the cells in turn every start direction, and unequal clusters to every other one.
+
+    Sizes stay equal where whole clients cannot keep the ratio below two, or where the smaller p
+    would miss Assumption 2.
+    """
+    shaped = []
+    for i, params in enumerate(cells):
+        init = ("random", "adversarial", "orthogonal", "translation")[(i + i // 4) % 4]
+        unequal = {**params, "init": init, "profile": "geometric", "ratio": 1.9}
+        possible = all(a.holds(values(unequal)) for a in ifca.THEOREM_1.assumptions)
+        shaped.append(unequal if i % 2 and possible else {**params, "init": init})
+    return tuple(shaped)
