@@ -273,7 +273,8 @@ class ThreadExecutor(Executor):
 def _process_main(connection: multiprocessing.connection.Connection) -> None:
     """Loop of a worker process; ends when the parent closes the pipe, also by dying."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    with single_threaded_blas(), contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+    parent_gone = (EOFError, BrokenPipeError, ConnectionResetError)
+    with single_threaded_blas(), contextlib.suppress(*parent_gone):
         while True:
             message = connection.recv_bytes()
             try:
