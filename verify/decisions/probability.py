@@ -225,7 +225,7 @@ def decide_probability(
             which = "all of them" if coarse == n_live else f"{coarse} of them"
             summary += f" ({which} down to the stated resolution {resolution:.3g} only)"
         if n_live < bad.size:
-            summary += f"; the other {bad.size - n_live} allow any failure (delta >= 1)"
+            summary += f"; delta >= 1, met by anything, in {bad.size - n_live} more"
     return ProbabilityDecision(
         verdict=verdict,
         summary=summary,
