@@ -863,7 +863,8 @@ def _conclude(
 ) -> tuple[Verdict, str]:
     if not any(feasibility.feasible):
         k, n = len(feasibility.witness), len(feasibility.choices)
-        summary = f"no constants of the box serve all cells: {k} cell{'s' * (k > 1)} exclude them"
+        excluders = "1 cell excludes" if k == 1 else f"{k} cells exclude"
+        summary = f"no constants of the box serve all cells: {excluders} them"
         return Verdict.REFUTED, summary + (f" for all {n} choices" if n > 1 else "")
     if tried is None:
         return Verdict.INCONCLUSIVE, "feasible, but extrapolation and drift could not be tested"

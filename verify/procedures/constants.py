@@ -142,9 +142,11 @@ class Constants:
         for role, choice, cell in self._cells:
             (observed,) = self.sampling.observed(store, [cell], limit)
             values = self.values(cell)
+            # Cells that differ in the choice alone are one assignment of the theorem's parameters.
+            given = {name: value for name, value in cell.items() if name != self.choice_param}
             data.append(
                 CellData(
-                    params={**cell, **self.regressors(cell)},
+                    params={**given, **self.regressors(cell)},
                     statistic=np.where(
                         observed.table.failed, np.inf, self.statistic(observed.table, cell)
                     ),
@@ -206,32 +208,36 @@ class Constants:
             ),
             figures=(*self._figures(data, cells, decision), *shown.figures),
             sharpness=(*self._sharpness(cells, decision), *shown.sharpness),
-            witness=self._witness(store, data, decision),
+            witness=self._witness(data, decision),
             notes=(*decision.notes, *shown.notes),
         )
 
     def _exclusions(
         self, data: Sequence[CellData], decision: ConstantsDecision
     ) -> tuple[EvidenceTable, ...]:
-        """Refuted by feasibility: which cell excludes which choice."""
+        """Refuted by feasibility: which of the witnessing cells excludes which choice."""
         feasibility = decision.feasibility
         if feasibility is None or not _infeasible(decision):
             return ()
-        rows = {row.cell: row for row in feasibility.rows}
+        witnesses = [data[i].params for i in feasibility.witness]
+        excluding = {
+            data[row.cell].choice[self.choice_name]: row
+            for row in reversed(feasibility.rows)  # the first of several stays
+            if row.excluded and data[row.cell].params in witnesses
+        }
+        varied = self._varied(data)
         return (
             EvidenceTable(
                 title="Every choice is excluded by a cell (all other constants generous)",
                 columns=(f"${_tex(self.choice_name)}$", "violations", "lower limit", "cell"),
                 rows=[
                     (
-                        data[i].choice[self.choice_name],
-                        f"{rows[i].n_bad}/{rows[i].n_trials}",
-                        rows[i].lower,
-                        ", ".join(f"{k}={data[i].params[k]:.4g}" for k in self._varied(data)),
+                        choice,
+                        f"{row.n_bad}/{row.n_trials}",
+                        row.lower,
+                        ", ".join(f"{k}={data[row.cell].params[k]:.4g}" for k in varied),
                     )
-                    for i in sorted(
-                        feasibility.witness, key=lambda i: data[i].choice[self.choice_name]
-                    )
+                    for choice, row in sorted(excluding.items())
                 ],
             ),
         )
@@ -241,26 +247,26 @@ class Constants:
         names = self.regressors(self.calibration[0])
         return [name for name in names if len({float(c.params[name]) for c in data}) > 1]
 
-    def _witness(
-        self, store: RunStore, data: Sequence[CellData], decision: ConstantsDecision
-    ) -> Witness | None:
+    def _witness(self, data: Sequence[CellData], decision: ConstantsDecision) -> Witness | None:
         """The first excluding cell, with a violating trial to replay."""
         if decision.witness is None:
             return None
-        feasibility = decision.feasibility
+        feasibility, calibration = decision.feasibility, decision.calibration
         if feasibility is None or not feasibility.witness:
-            return decision.witness
+            assert calibration is not None  # what extrapolation and drift refuted was calibrated
+            chosen = {self.choice_param: calibration.choice[self.choice_name]}
+            return replace(decision.witness, params={**decision.witness.params, **chosen})
         first = feasibility.witness[0]
         _, _, cell = self._cells[first]
         bound = np.broadcast_to(self._generous(data[first]), data[first].statistic.shape)
         index = int(np.argmax(data[first].statistic > bound))
-        others = len(feasibility.witness) - 1
+        description = (
+            "a trial that violates the statement at the most generous constants of the box"
+        )
+        if others := feasibility.witness[1:]:
+            description += f"; all choices are excluded with {_counted(others, 'more cell')}"
         return Witness(
-            description="a trial that violates the statement at the most generous constants of "
-            "the box"
-            + (
-                f"; {others} more cells exclude the other choices (see the table)" if others else ""
-            ),
+            description=description,
             params=cell,
             observed=float(data[first].statistic[index]),
             bound=float(bound[index]),
@@ -279,7 +285,7 @@ class Constants:
             frozen = {**decision.calibration.frozen, **cell.choice}
             bound = float(np.median(self._bound(frozen, cell)))
         return CellResult(
-            params=dict(cell.params),
+            params={**cell.params, self.choice_param: cell.choice[self.choice_name]},
             n_trials=cell.n_trials,
             n_failed=int(np.sum(~np.isfinite(cell.statistic))),
             observed=q,

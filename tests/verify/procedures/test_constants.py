@@ -106,6 +106,7 @@ def test_a_wrong_exponent_is_refuted_by_extrapolation_and_drift(expr, direction,
     evidence, _ = tried(claim(expr), tmp_path)
     assert evidence.verdict is Verdict.REFUTED
     assert direction in evidence.summary
+    assert evidence.witness.params["c1"] == 1.0
 
 
 def test_a_bound_below_the_truth_everywhere_in_its_box_is_infeasible(tmp_path):
@@ -130,6 +131,20 @@ def test_a_bound_below_the_truth_everywhere_in_its_box_is_infeasible(tmp_path):
         assert cell.bound == pytest.approx(corner)
         assert cell.note.startswith("bound: most generous constants")
     assert "most generous bound" in evidence.sharpness[0]
+
+
+def test_one_cell_that_excludes_every_choice_is_the_whole_witness(tmp_path):
+    """At ``m=10`` both choices exceed a quarter of the bound; at ``m>=20`` the first alone does."""
+    base = replace(claim(TRUE, high=0.25), choices=(0.5, 1.0), choice_param="b")
+    evidence, _ = tried(base, tmp_path)
+    assert evidence.verdict is Verdict.REFUTED
+    assert evidence.summary.endswith("1 cell excludes them for all 2 choices")
+    (table,) = evidence.tables
+    assert [row[0] for row in table.rows] == [0.5, 1.0]
+    assert {row[-1] for row in table.rows} == {"m=10, d=2"}
+    assert evidence.witness.params["m"] == 10.0
+    assert "more cell" not in evidence.witness.description
+    assert {c.params["b"] for c in evidence.cells} == {0.5, 1.0}
 
 
 def test_lost_trials_count_against_the_bound(tmp_path):
