@@ -15,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import isotonic_regression
 
 from trials.convex_clustering import (
+    Certificate,
     Fusion,
     check_certificate,
     check_weighted_certificate,
@@ -298,6 +299,28 @@ def test_the_verifier_refuses_tampered_proofs():
     )
     # All points apart: the gradient at the returned values is large.
     assert not valid(fusions=(), labels=np.arange(40), centres=a - a[0])
+
+
+@pytest.mark.parametrize(
+    ("potentials", "strength"),
+    [
+        ([[1.0], [-1.0]], 1e18),  # the points drown in the rounding of tau psi
+        ([[1.0], [-1.0]], np.inf),
+        ([[np.nan], [np.nan]], 1.0),  # compares as less than any penalty
+        ([[np.inf], [-np.inf]], 1.0),
+        ([[1.0]], 1.0),
+    ],
+)
+def test_no_potentials_fuse_two_points_below_half_their_distance(potentials, strength):
+    a = np.array([[-1.0], [1.0]])
+    fusion = Fusion(children=np.arange(2), potentials=np.array(potentials), strength=strength)
+    certificate = Certificate(fusions=(fusion,), centres=np.ones((1, 1)))  # the mean, less a[0]
+    labels = np.zeros(2, dtype=np.int64)
+    with np.errstate(invalid="ignore"):
+        assert not check_certificate(a, 0.9, labels, certificate).valid
+    formula = Fusion(children=np.arange(2), potentials=np.zeros((2, 1)), strength=0.0)
+    certificate = Certificate(fusions=(formula,), centres=np.ones((1, 1)))
+    assert check_certificate(a, 1.1, labels, certificate).valid
 
 
 @settings(deadline=None, max_examples=40)

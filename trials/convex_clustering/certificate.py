@@ -29,8 +29,9 @@ Three facts make the proof short (they are the optimality conditions, split by c
    than E sqrt(1/n_k + 1/n_l) are distinct in the minimiser.
 
 Rounding.  With unit roundoff u, the computed flows are off by at most 4 u (m + d + 16)
-(lambda + X/N), where X is the largest norm of a point about the first one, and the gradients by at
-most the same with N lambda + X; the verifier asks for that much room.  (Standard bounds: a sum of
+(tau + X/N), where X is the largest norm of a point about the first one, and the gradients by at
+most the same with N lambda + X; the verifier asks for that much room, so that no tau is so large
+that the points drown in the rounding of r.  (Standard bounds: a sum of
 s terms of size T errs by at most s u T; a norm or unit vector in R^d by (d + 4) u relative.)
 """
 
@@ -139,7 +140,7 @@ def largest_flow(b: FloatArray, mass: FloatArray, y: FloatArray, strength: float
         flow = _differences(r, rows)
         if strength > 0.0:
             flow += strength * _psi_rows(y, rows)
-        worst = max(worst, float(_squares(flow).max()))
+        worst = float(np.maximum(worst, _squares(flow).max()))  # NaN stays, and proves nothing
     return math.sqrt(worst)
 
 
@@ -232,11 +233,14 @@ def check_certificate(
         children = fusion.children.tolist()
         if len(set(children)) != len(children) or not members.keys() >= set(children):
             return refuse(f"fusion {t} uses a node twice or before it exists")
+        y, tau = np.asarray(fusion.potentials, dtype=np.float64), fusion.strength / scale
+        if len(children) < 2 or y.shape != (len(children), d) or not np.isfinite(y).all():
+            return refuse(f"fusion {t} has no finite potential for each of two or more nodes")
         parts = [members.pop(c) for c in children]
         own = members[m + t] = np.concatenate(parts)
         mass = np.array([p.size for p in parts], dtype=np.float64)
-        flow = largest_flow(_means(x, own, mass), mass, fusion.potentials, fusion.strength / scale)
-        fits = flow + allowance * (lam + reach / own.size) <= lam
+        flow = largest_flow(_means(x, own, mass), mass, y, tau)
+        fits = flow + allowance * (max(lam, tau) + reach / own.size) <= lam
         # Duplicates are fused at every penalty, 0 included.
         if not fits and not (a[own] == a[own[0]]).all():
             return refuse(f"fusion {t} needs a penalty of {flow * scale!r}")
