@@ -69,7 +69,12 @@ class Rate:
     def check(self) -> None:
         """Every cell is possible and inside the theorem, and together they tell the exponents."""
         self.sampling.check(self.cells, self.validate)
-        log_design(self._varied(self.cells))
+        varied = self._varied(self.cells)
+        if fixed := [name for name in self.stated if name not in varied]:
+            raise InvalidParameter(
+                f"{self.name}: the cells do not vary {', '.join(fixed)}, whose exponent is stated"
+            )
+        log_design(varied)
 
     def override(self, values: Mapping[str, Any]) -> Self:
         """The same regression with some parameters at other values.
@@ -89,10 +94,16 @@ class Rate:
         return replace(self, cells=cells, stated=stated)
 
     def _varied(self, cells: Sequence[Params]) -> dict[str, list[float]]:
-        """The regressors that are not the same in all cells."""
+        """The regressors that differ between cells by more than 5 per cent.
+
+        Whole clients round a share by up to 3: no exponent can be read from that, and leaving it
+        out moves the others by less than 0.01 over the decades that are tried.
+        """
         rows = [self.regressors(cell) for cell in cells]
         columns = {name: [row[name] for row in rows] for name in rows[0]}
-        return {name: values for name, values in columns.items() if len(set(values)) > 1}
+        return {
+            name: values for name, values in columns.items() if max(values) > 1.05 * min(values)
+        }
 
     def describe(self) -> str:
         """Cells, budget and regression."""

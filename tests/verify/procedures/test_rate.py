@@ -104,6 +104,15 @@ def test_an_instance_asks_only_about_exponents_that_still_vary(tmp_path):
     assert evidence.verdict is not Verdict.REFUTED
     with pytest.raises(InvalidParameter, match=r"no parameter varies whose exponent .* \(m\)"):
         rate.override({"m": 100.0})
+    # shares that whole clients round differently are one share
+    rounded = replace(
+        both,
+        regressors=lambda c: {**rate.regressors(c), "p": 0.05 * (1 + 0.2 / c["m"])},
+        stated={**rate.stated, "p": StatedRate(exponent=-1.0, side="at least", symbol="$p$")},
+    )
+    assert list(rounded.override({"d": 4.0}).stated) == ["m"]
+    with pytest.raises(InvalidParameter, match="the cells do not vary p, whose exponent is stated"):
+        rounded.check()
     with pytest.raises(InvalidParameter, match="n_cells=2 must exceed 3"):
         replace(rate, cells=(rate.cells[0], rate.cells[-1])).check()
 
