@@ -19,13 +19,7 @@ import numpy as np
 
 from trials import mixture as mx
 from trials.experiment import Experiment, FloatArray, InvalidParameter, Params, register
-from trials.ifca_experiments import (
-    STEP,
-    check_drawn,
-    draw_geometry,
-    sizes_of,
-    step_sizes_of,
-)
+from trials.ifca_experiments import STEP, check_drawn, draw_geometry, sizes_of, step_sizes_of
 from trials.laws.least_squares import squared_error_cdf
 from trials.laws.step import MAX_CANDIDATES, gradient_step, simulate_trajectories
 from trials.laws.wishart import label_counts

@@ -17,9 +17,7 @@ from scipy.stats import qmc
 from bounds import ifca
 from bounds.statement import evaluate
 from trials.experiment import InvalidParameter, Params
-from trials.ifca_experiments import (
-    sizes_of,
-)
+from trials.ifca_experiments import sizes_of
 
 #: Declared hidden constants of Assumption 2 (and the c inside its exponential: Lemma 1's rate).
 HIDDEN = {

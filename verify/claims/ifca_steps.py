@@ -22,12 +22,7 @@ from bounds.exact import pairwise_log_probability, pairwise_ratio
 from bounds.statement import Statement
 from trials.claim_experiments import STRANGERS
 from trials.experiment import Params
-from trials.ifca_experiments import (
-    GRADIENT,
-    LABELS,
-    OPNORM,
-    STEP,
-)
+from trials.ifca_experiments import GRADIENT, LABELS, OPNORM, STEP
 from trials.store import Table
 from verify.claims import ifca_lemmas as lemmas
 from verify.claims.ifca_cells import C_1, COLUMNS, OWN_COLUMNS, cell, grid, values

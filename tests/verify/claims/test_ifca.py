@@ -9,12 +9,14 @@ from scipy import stats
 
 from bounds import ifca, ifca_neurips
 from bounds.statement import OutsideTheorem
+from trials.claim_experiments import STEP_SIZES
 from trials.experiment import InvalidParameter
-from trials.ifca_experiments import LABELS, N_STEPS, sizes_of
+from trials.ifca_experiments import LABELS, N_STEPS, STEP, TRAJECTORY, sizes_of
 from trials.store import Table
 from verify.claims import ifca_cells as cells
 from verify.claims import ifca_corollary as corollary
 from verify.claims import ifca_steps as steps
+from verify.claims import ifca_theorem as theorem
 from verify.procedures.base import PROFILES, Observed
 from verify.procedures.constants import Constants
 from verify.procedures.probability import Probability
@@ -172,6 +174,49 @@ def test_one_cluster_that_moves_away_violates_monotony_though_the_largest_error_
     rows = np.array([[*errors, x * cells.floor(params)] for x in floors])
     table = Table(columns=columns, values=rows, failed=np.zeros(3, dtype=bool), reasons=())
     assert procedure.bad(table, params).tolist() == violations
+
+
+# -- what is said beside a verdict follows from the trials ----------------------------------------
+
+
+def constant_table(columns, **columns_of):
+    """Two trials, zero but for the named columns."""
+    values = np.zeros((2, len(columns)))
+    for name, value in columns_of.items():
+        values[:, columns.index(name)] = value
+    return Table(columns=columns, values=values, failed=np.zeros(2, dtype=bool), reasons=())
+
+
+def test_the_third_term_is_called_superfluous_only_where_nobody_was_misidentified():
+    params = QUICK["ifca.thm1"].calibration[0]
+    unit = cells.floor(params) * math.sqrt(cells.values(params)["p"])
+    for n_strangers in (0, 3):
+        table = constant_table(STEP.columns, n_misidentified=n_strangers, err_after_max=0.7 * unit)
+        lines = theorem._strangers_seen([Observed(params=params, table=table)]).sharpness
+        assert lines[0].endswith(f" {2 * n_strangers}.")
+        assert ("not needed" in " ".join(lines)) is (n_strangers == 0)
+        assert "leaves 0.70 to 0.70 times" in lines[-1]
+
+
+def test_step_sizes_are_said_to_serve_where_they_did():
+    chosen = QUICK["ifca.thm1-as-printed"].cells[:5]  # ratios 1, 1.5, 2, 2.5, 3.5
+    served = [
+        Observed(params=params, table=constant_table(STEP_SIZES.columns, none=float(i >= 2)))
+        for i, params in enumerate(chosen)
+    ]
+    (line,) = theorem._ratios_served(served)
+    assert "every trial up to $p_{\\max}=1.5p$" in line
+    assert "in any trial from $p_{\\max}=2p$" in line
+    assert theorem._ratios_served(served[:2]) == ()
+
+
+def test_the_price_of_resampling_is_read_off_the_final_errors():
+    procedure = QUICK["ifca.near-optimal"]
+    params = procedure.cells[0]
+    error = 3.5 * procedure.bound(params)
+    table = constant_table(TRAJECTORY.columns, floor_smallest=error)
+    (line,) = procedure.present([Observed(params=params, table=table)]).sharpness
+    assert "3.50 to 3.50 times as large" in line
 
 
 # -- the numbers that the claims compute themselves ------------------------------------------------
