@@ -312,6 +312,36 @@ def test_no_single_swap_improves_the_result_of_the_local_search(k):
             assert dist[swapped].min(axis=0).sum() >= cost * (1 - 1e-6 / k)
 
 
+def local_search_twin(dist, chosen, saving):
+    """The best of all single swaps, costed one by one, while one saves enough."""
+    chosen, n_swaps = list(chosen), 0
+    while True:
+        cost = dist[chosen].min(axis=0).sum()
+        swaps = []
+        for out, into in itertools.product(range(len(chosen)), range(len(dist))):
+            swapped = [*chosen[:out], into, *chosen[out + 1 :]]
+            swaps.append((dist[swapped].min(axis=0).sum(), out, into))
+        best, out, into = min(swaps)
+        if cost - best <= saving / len(chosen) * cost:
+            return chosen, cost, n_swaps
+        chosen[out] = into
+        n_swaps += 1
+
+
+@pytest.mark.parametrize(
+    ("m", "k", "spread"), [(14, 1, 3.0), (15, 2, 0.2), (18, 5, 1.0), (9, 8, 9.0)]
+)
+def test_the_local_search_makes_the_swaps_of_its_twin(m, k, spread):
+    points, _ = clouds(26, n_sets=6, m=m, d=3, k=k, spread=spread)
+    for b in range(6):
+        dist = squared_distances(points[b], points[b])
+        chosen = np.arange(k)
+        found = approximation.local_search(dist, 1000, 1e-6, chosen, np.empty(m))
+        wanted, cost, n_swaps = local_search_twin(dist, range(k), 1e-6)
+        assert (list(chosen), found[1:]) == (wanted, (n_swaps, True))
+        np.testing.assert_allclose(found[0], cost, rtol=1e-14)
+
+
 def test_a_local_search_that_was_stopped_does_not_claim_optimality():
     dist = squared_distances(np.arange(9.0)[:, None], np.arange(9.0)[:, None])
     cost, n_swaps, optimal = approximation.local_search(dist, 0, 1e-6, np.array([0]), np.empty(9))
@@ -349,6 +379,43 @@ def test_projection_is_the_truncated_svd(m, d, k):
         s[k:] = 0
         np.testing.assert_allclose(coords[b] @ basis[b].T, (u * s) @ vt, atol=1e-12)
         np.testing.assert_allclose(basis[b].T @ basis[b], np.eye(basis.shape[2]), atol=1e-12)
+
+
+def random_singular_values(m, d, values, seed):
+    """A matrix with given singular values, and its right singular vectors as columns."""
+    rng = np.random.default_rng(seed)
+    left = np.linalg.qr(rng.standard_normal((m, len(values))))[0]
+    right = np.linalg.qr(rng.standard_normal((d, len(values))))[0]
+    return (left * values) @ right.T, right
+
+
+@pytest.mark.parametrize(("m", "d"), [(30, 12), (12, 30), (12, 12)])
+@pytest.mark.parametrize("ratio", [1.0, 20.0, 40.0, 1e4, 1e9])  # s_1 / s_4: Gram, Gram, SVD...
+def test_the_projection_is_accurate_whatever_the_singular_values(m, d, ratio):
+    """The angle of the subspace is at most 32 times what an SVD's backward error allows."""
+    values = np.r_[np.geomspace(ratio, 1.0, 4), np.geomspace(0.5, 1e-3, 8)]
+    points, right = random_singular_values(m, d, values, 27)
+    batch = np.stack([points, points * 1e140, points * 1e-140])
+    _, bases = spectral_projection(batch, 4)
+    for basis in bases:
+        np.testing.assert_allclose(basis.T @ basis, np.eye(4), atol=1e-12)
+        sine = np.linalg.norm(right[:, 4:].T @ basis, 2)
+        # gap 0.5; 12 is the size of the smaller Gram matrix
+        assert sine <= 32 * 12 * 2.0**-52 * ratio / 0.5
+
+
+def test_the_projection_takes_the_svd_where_rank_or_scale_defeats_the_gram_matrix():
+    points, right = random_singular_values(10, 6, np.array([3.0, 2.0]), 28)
+    batch = np.stack([points, np.zeros((10, 6)), points * 1e-160, points])
+    batch[3] += np.random.default_rng(29).standard_normal((10, 6))  # full rank, by Gram
+    for k in (3, 6):
+        coords, basis = spectral_projection(batch, k)
+        for b in range(4):
+            np.testing.assert_allclose(basis[b].T @ basis[b], np.eye(k), atol=1e-12)
+        for b in (0, 2):
+            scale = np.abs(batch[b]).max()
+            np.testing.assert_allclose(coords[b] @ basis[b].T, batch[b], rtol=0, atol=1e-13 * scale)
+            assert np.linalg.norm(right.T @ basis[b][:, :2], 2) > 1 - 1e-12
 
 
 def spectral_twin(points, fit, b, k):

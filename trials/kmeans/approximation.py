@@ -72,34 +72,81 @@ class Approximation:
 
 
 @njit(cache=True, nogil=True)
+def _two_nearest(
+    dist: FloatArray, chosen: IntArray, first: FloatArray, second: FloatArray, owner: IntArray
+) -> None:
+    """Squared distances to the nearest two chosen points; ``owner``: position of the nearest."""
+    m = dist.shape[0]
+    first[:] = np.inf
+    second[:] = np.inf
+    owner[:] = 0
+    for k in range(chosen.shape[0]):
+        row = dist[chosen[k]]
+        for i in range(m):
+            to_k, one, two = row[i], first[i], second[i]
+            second[i] = one if to_k < one else (to_k if to_k < two else two)
+            owner[i] = k if to_k < one else owner[i]
+            first[i] = to_k if to_k < one else one
+
+
+@njit(cache=True, nogil=True)
+def _swap_tables(
+    dist: FloatArray,
+    first: FloatArray,
+    second: FloatArray,
+    owner: IntArray,
+    stale: BoolArray,
+    saved: FloatArray,
+    loss: FloatArray,
+) -> None:
+    """What each swap changes among the points of each cluster, for the ``stale`` clusters only.
+
+    Adding candidate j saves the points of cluster s, together, ``saved[s, j]``, the sum of
+    max(0, first - dist_j); removing s then costs them ``loss[s, j]``, the sum of the steps from
+    min(dist_j, first) to min(dist_j, second).  Candidates are the inner loop, which vectorises
+    without reassociation (dist is symmetric).
+    """
+    m = dist.shape[0]
+    for s in range(saved.shape[0]):
+        if stale[s]:
+            saved[s] = 0.0
+            loss[s] = 0.0
+    for i in range(m):
+        if not stale[owner[i]]:
+            continue
+        row, gain, step = dist[i], saved[owner[i]], loss[owner[i]]
+        one, two = first[i], second[i]
+        for j in range(m):
+            with_j = row[j]
+            gain[j] += one - with_j if with_j < one else 0.0
+            step[j] += (with_j if with_j < two else two) - (with_j if with_j < one else one)
+
+
+@njit(cache=True, nogil=True)
 def _best_swap(
-    dist: FloatArray, first: FloatArray, second: FloatArray, owner: IntArray, loss: FloatArray
+    saved: FloatArray, loss: FloatArray, total: FloatArray, cheapest: FloatArray
 ) -> tuple[float, int, int]:
     """The most saving swap: change of cost, position to remove from ``chosen``, point to add.
 
-    O(m) a candidate for all k removals together: adding point j saves max(0, first - dist_j) at
-    every point; removing centre s then costs the points that s owns the step from
-    min(dist_j, first) to min(dist_j, second).
+    Ties go to the lowest point, then to the lowest position.  ``total`` and ``cheapest`` are work
+    arrays of m numbers.
     """
-    m = dist.shape[0]
+    n_clusters, m = saved.shape
+    total[:] = 0.0
+    cheapest[:] = np.inf
+    for s in range(n_clusters):
+        gain, step = saved[s], loss[s]
+        for j in range(m):
+            total[j] += gain[j]
+            cheapest[j] = step[j] if step[j] < cheapest[j] else cheapest[j]
     best_change = 0.0
     best_out = -1
     best_in = -1
     for j in range(m):
-        saved = 0.0
-        loss[:] = 0.0
-        for i in range(m):
-            with_j = dist[j, i]
-            if with_j < first[i]:
-                saved += first[i] - with_j
-            elif with_j < second[i]:
-                loss[owner[i]] += with_j - first[i]
-            else:
-                loss[owner[i]] += second[i] - first[i]
-        s = int(np.argmin(loss))
-        change = loss[s] - saved
-        if change < best_change:
-            best_change, best_out, best_in = change, s, j
+        if cheapest[j] - total[j] < best_change:
+            best_change, best_in = cheapest[j] - total[j], j
+    if best_in >= 0:
+        best_out = int(np.argmin(loss[:, best_in]))
     return best_change, best_out, best_in
 
 
@@ -110,36 +157,42 @@ def local_search(
     """Single-swap local search over data points; ``chosen`` in and out.
 
     ``first`` receives the squared distance of each point to its nearest chosen point.  Returns
-    (cost, swaps, locally optimal).
+    (cost, swaps, locally optimal).  After a swap only the clusters are scanned again of which a
+    point was lost, won, or has other nearest two distances: O(m) a point of those, O(m k) besides.
     """
     m = dist.shape[0]
     n_clusters = chosen.shape[0]
     second = np.empty(m)
     owner = np.empty(m, np.int64)
-    loss = np.empty(n_clusters)
+    new_first = np.empty(m)
+    new_second = np.empty(m)
+    new_owner = np.empty(m, np.int64)
+    saved = np.empty((n_clusters, m))
+    loss = np.empty((n_clusters, m))
+    stale = np.ones(n_clusters, np.bool_)
+    _two_nearest(dist, chosen, first, second, owner)
     n_swaps = 0
     while True:
         cost = 0.0
-        first[:] = np.inf
-        second[:] = np.inf
-        for k in range(n_clusters):
-            row = dist[chosen[k]]
-            for i in range(m):
-                if row[i] < first[i]:
-                    second[i] = first[i]
-                    first[i] = row[i]
-                    owner[i] = k
-                elif row[i] < second[i]:
-                    second[i] = row[i]
         for i in range(m):
             cost += first[i]
-        change, out, into = _best_swap(dist, first, second, owner, loss)
+        _swap_tables(dist, first, second, owner, stale, saved, loss)
+        change, out, into = _best_swap(saved, loss, new_first, new_second)
         if -change <= saving / n_clusters * cost:
             return cost, n_swaps, True
         if n_swaps == max_swaps:
             return cost, n_swaps, False
         chosen[out] = into
         n_swaps += 1
+        _two_nearest(dist, chosen, new_first, new_second, new_owner)
+        stale[:] = False
+        for i in range(m):
+            if new_owner[i] != owner[i] or new_first[i] != first[i] or new_second[i] != second[i]:
+                stale[owner[i]] = True
+                stale[new_owner[i]] = True
+        first[:] = new_first
+        second[:] = new_second
+        owner[:] = new_owner
 
 
 @njit(cache=True, nogil=True)
@@ -153,13 +206,12 @@ def dual_value(
     """
     m = dist.shape[0]
     value = 0.0
+    gains[:] = 0.0
     for i in range(m):
-        value += multipliers[i]
-    for j in range(m):
-        gain = 0.0
-        for i in range(m):
-            gain += max(0.0, multipliers[i] - dist[j, i])
-        gains[j] = gain
+        row, multiplier = dist[i], multipliers[i]
+        value += multiplier
+        for j in range(m):
+            gains[j] += multiplier - row[j] if row[j] < multiplier else 0.0
     for k in range(n_clusters):
         opened[k] = np.argmax(gains)
         value -= gains[opened[k]]
