@@ -24,6 +24,7 @@ writes :math:`1-2\gamma N/(mn')`, without the absolute value that it needs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import sympy as sp
 
@@ -63,6 +64,7 @@ def _rate_constant(symbol: sp.Symbol, meaning: str) -> Constant:
 STEP_CONSTANT = Constant(
     symbol=c_1, low=1e-3, high=1e3, generous="choose", meaning=r"step size $\gamma=c_1/p$"
 )
+OWN_STEP_CONSTANT = replace(STEP_CONSTANT, meaning=r"step sizes $\gamma_j=c_1/p_j$")
 
 CLOSENESS = (
     Assumption(name="closeness below 1/2", left=sp.Rational(1, 2), right=alpha, strict=True),
@@ -70,12 +72,13 @@ CLOSENESS = (
 )
 
 
-def regime(signal: sp.Expr, separation_signal: sp.Expr) -> tuple[Assumption, ...]:
+def regime(signal: sp.Expr) -> tuple[Assumption, ...]:
     r"""Assumption 2: sizes that each step needs; the ``\gtrsim`` constants are named ``C_*``.
 
-    ``signal`` divides ``log m`` in the condition on n'; ``separation_signal`` is the argument of
-    the exponential in the condition on Delta (with its own constant ``c``).
+    ``signal / n`` divides ``log m`` in the condition on n'; ``signal`` is the argument of the
+    exponential in the condition on Delta (with its own constant ``c``).
     """
+    own = r"the proof needs this with the $\alpha$ of the step, not only with $\alpha_0$"
     return (
         Assumption(name="bounded optima", left=sp.Integer(1), right=theta_max, constant=C_theta),
         Assumption(name="bounded noise", left=sp.Integer(1), right=sigma, constant=C_sigma),
@@ -84,7 +87,7 @@ def regime(signal: sp.Expr, separation_signal: sp.Expr) -> tuple[Assumption, ...
             left=n,
             right=sp.log(m) / (signal / n),
             constant=C_n,
-            note=r"the proof needs this with the $\alpha$ of the step, not only with $\alpha_0$",
+            note=own if alpha in signal.free_symbols else "",
         ),
         Assumption(name="dimension", left=d, right=sp.log(m), constant=C_d),
         Assumption(name="smallest cluster", left=p, right=sp.log(m) / m, constant=C_p),
@@ -92,13 +95,13 @@ def regime(signal: sp.Expr, separation_signal: sp.Expr) -> tuple[Assumption, ...
         Assumption(
             name="separation",
             left=Delta,
-            right=FLOOR + sp.exp(-c * separation_signal),
+            right=FLOOR + sp.exp(-c * signal),
             constant=C_Delta,
         ),
     )
 
 
-ASSUMPTION_2 = regime(SIGNAL, SIGNAL)
+ASSUMPTION_2 = regime(SIGNAL)
 
 
 def balanced(ratio: sp.Rational | int) -> Assumption:
@@ -508,6 +511,16 @@ THEOREM_1_AS_PRINTED = _statement(
     ),
 )
 
+MEAN_STEP = (
+    "The mean step on cluster $j$ contracts by $|1-2c_1p_j/p|$, at most $1/2$ for all $j$ only if "
+    "$1/4\\le c_1$ and $c_1p_{\\max}/p\\le3/4$: possible if and only if $p_{\\max}\\le 3p$. With "
+    "$p_{\\max}\\le 2p$ and $c_1=1/3$ the factor is at most $1/3$."
+)
+NO_STRANGERS = (
+    "Under Assumption 2 the third term is not needed at all: no client is misidentified but with "
+    "probability $1/m$."
+)
+
 THEOREM_1 = _statement(
     "thm1",
     "Theorem 1: one step, clusters within a factor two of each other",
@@ -519,13 +532,7 @@ THEOREM_1 = _statement(
     failure=1 / m,
     constants=ONE_STEP_CONSTANTS,
     assumptions=(*CLOSENESS, balanced(2), *ASSUMPTION_2),
-    reading=(
-        "The mean step on cluster $j$ contracts by $|1-2c_1p_j/p|$, at most $1/2$ for all $j$ only "
-        "if $1/4\\le c_1$ and $c_1p_{\\max}/p\\le3/4$: possible if and only if "
-        "$p_{\\max}\\le 3p$. With $p_{\\max}\\le 2p$ and $c_1=1/3$ the factor is at most $1/3$. "
-        "$\\alpha$ is the step's own, in Assumption 2 as well. Under Assumption 2 the third term "
-        "is not needed at all: no client is misidentified but with probability $1/m$."
-    ),
+    reading=f"{MEAN_STEP} $\\alpha$ is the step's own, in Assumption 2 as well. {NO_STRANGERS}",
 )
 
 THEOREM_1_OWN_STEP = _statement(
@@ -537,7 +544,7 @@ THEOREM_1_OWN_STEP = _statement(
     observed=THEOREM_1_AS_PRINTED.observed,
     terms=THEOREM_1_AS_PRINTED.terms,
     failure=1 / m,
-    constants=ONE_STEP_CONSTANTS,
+    constants=(OWN_STEP_CONSTANT, *ONE_STEP_CONSTANTS[1:]),
     assumptions=(*CLOSENESS, *ASSUMPTION_2),
     reading=(
         "Averaging gradients over $|S_j|$ instead of $m$ (as model averaging does) gives cluster "
@@ -627,7 +634,7 @@ COROLLARY_1_OWN_STEP = _statement(
     observed=COROLLARY_1_AS_PRINTED.observed,
     terms=ACCURACY_TERMS,
     failure=T / m,
-    constants=COROLLARY_CONSTANTS,
+    constants=(OWN_STEP_CONSTANT, *COROLLARY_CONSTANTS[1:]),
     assumptions=(*CLOSENESS, *ASSUMPTION_2),
     reading="As ifca.thm1-own-step; the smallest cluster down to $p=1/(50k)$.",
 )

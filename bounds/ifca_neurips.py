@@ -21,7 +21,7 @@ QUARTER = (
     Assumption(name="initialisation within Delta/4", left=alpha, right=sp.Rational(1, 4)),
     Assumption(name="closeness below 1/2", left=HALF, right=alpha, strict=True),
 )
-ASSUMPTION_2 = regime(SIGNAL_FREE, SIGNAL_FREE)
+ASSUMPTION_2 = regime(SIGNAL_FREE)
 
 
 def _conference(base: Statement, id_: str, title: str, source: str, **fields: object) -> Statement:
@@ -55,6 +55,7 @@ THEOREM_1 = _conference(
     "Theorem 1, corrected",
     terms=one_step(HALF, SIGNAL_FREE),
     assumptions=(*QUARTER, balanced(2), *ASSUMPTION_2),
+    reading=f"{ifca.MEAN_STEP} {ifca.NO_STRANGERS}",
 )
 
 ROUNDS = sp.log(ifca.Delta / (4 * ifca.varepsilon))

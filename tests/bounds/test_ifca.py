@@ -363,3 +363,19 @@ def test_deviations_of_the_proof_compare_the_two_chi_squares():
 
 def test_all_ids_are_statements_of_this_paper():
     assert all(isinstance(s, Statement) and s.id.startswith("ifca.") for s in STATEMENTS.values())
+
+
+@pytest.mark.parametrize("statement", ifca_neurips.STATEMENTS, ids=lambda s: s.id)
+def test_the_conference_version_speaks_of_closeness_in_its_initialisation_only(statement):
+    """It has no alpha: its exponents, its conditions on sizes and its readings do without."""
+    words = [statement.reading, *(a.note for a in statement.assumptions)]
+    assert not any("alpha" in text for text in words)
+    for assumption in statement.assumptions:
+        if ifca.alpha in assumption.left.free_symbols | assumption.right.free_symbols:
+            assert assumption in ifca_neurips.QUARTER
+
+
+def test_statements_with_own_step_sizes_say_so():
+    for statement in (ifca.THEOREM_1_OWN_STEP, ifca.COROLLARY_1_OWN_STEP):
+        assert "c_1/p_j" in statement.constants[0].meaning
+    assert "c_1/p$" in ifca.THEOREM_1.constants[0].meaning
