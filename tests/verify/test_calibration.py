@@ -16,7 +16,7 @@ import pytest
 from scipy.stats import binomtest, norm
 
 from verify.decisions.constants import CellData, Constant, decide_constants
-from verify.decisions.controls import CONTROLS, planted_power, probability_refuted, refutations
+from verify.decisions.controls import CONTROLS, detections, planted_power, probability_refuted
 from verify.decisions.probability import decide_exact_probability, decide_probability
 from verify.decisions.rates import contraction_factor, decide_rate, fit_power_law
 from verify.decisions.sequences import exceeds, falls_below, prior_for, quantile_upper
@@ -265,11 +265,11 @@ def test_the_excluded_factor_is_seldom_below_the_true_growth(exponent: float) ->
 @pytest.mark.parametrize("control", CONTROLS, ids=lambda c: c.name)
 def test_a_planted_falsehood_is_found_and_its_true_sibling_is_not_refuted(control) -> None:  # type: ignore[no-untyped-def]
     n_batches = 60
-    found = refutations(control, n_batches, 11, LEVEL, planted=True)
-    wrong = refutations(control, n_batches, 12, LEVEL, planted=False)
+    found = detections(control, n_batches, 11, LEVEL, planted=True)
+    wrong = detections(control, n_batches, 12, LEVEL, planted=False)
     # The measured power is above 0.99 (`planted_power`; for the logarithm 400 of 400 batches, of
-    # which the margin alone found none); at that power, 54 detections or fewer out
-    # of 60 have probability 3e-6.
+    # which the margin alone found none); at that power, 54 detections or fewer out of 60 have
+    # probability 3e-6.
     assert found >= 55
     assert_at_most(wrong, n_batches)
 
