@@ -34,8 +34,9 @@ all of it; where there is a choice, both must reject under every choice that is 
 Supporting needs every part, hence no split (intersection-union, Berger 1982).  What the second
 route controls is the refutation of a required constant whose trend over the tested range is at most
 ``margin``; a constant that climbs over the whole range and levels off beyond it can be refuted,
-which is why the range travels with the verdict.  A constant that was fitted on trials is never
-tested on those trials.
+which is why the range travels with the verdict.  Frozen constants are tested on fresh trials alone.
+Calibration cells do take part in the regression, where what was fitted on them is a factor that all
+cells share (with several constants: shared weights of the bound's terms) and no slope.
 """
 
 from __future__ import annotations
@@ -285,8 +286,8 @@ class ConstantsDecision:
                     rows=slopes,
                     note=f"HC3 limits, one-sided, at level {self.level:.2g}. Allowed: "
                     f"{self.drift.margin:g}, or the slope that growth like a logarithm would show "
-                    "in these cells if smaller. Factor excluded: growth of the required constant "
-                    "by more than it over the tried range, from end to end",
+                    "in these cells if smaller. Factor excluded: growth of the required constant, "
+                    "as a power, by more than it over the tried range, from end to end",
                 )
             )
         return tuple(tables)
@@ -811,7 +812,9 @@ def _drift(
     return Drift(slopes=tuple(slopes), fit=fit, reason=reason, **record)
 
 
-def logarithm_slope(x: Mapping[str, FloatArray], name: str, direction: Direction) -> float:
+def logarithm_slope(
+    x: Mapping[str, FloatArray], name: str, direction: Literal["up", "down"]
+) -> float:
     r"""The slope that the power-law fit gives to growth like a logarithm of one parameter.
 
     The law is :math:`\log x` towards large x, or :math:`1 + \log(x / x_{\min})` where the smallest
@@ -896,8 +899,8 @@ def _conclude(
     return Verdict.SUPPORTED, (
         f"feasible; frozen constants hold on the held-out cells: {held_out.summary}; "
         + (
-            "the required constant does not grow (in no direction by more than a factor "
-            f"{max(drift.excluded, 1.0):.2f} over the tried range)"
+            "the required constant does not grow (as a power, in no direction by more than a "
+            f"factor {max(drift.excluded, 1.0):.2f} over the tried range)"
             if drift.asked
             else "drift was not asked for"
         )
