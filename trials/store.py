@@ -16,7 +16,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -225,8 +225,10 @@ def _writer_lock(path: Path) -> sqlite3.Connection:
 
     An exclusive transaction that never writes, on a database of no bytes: SQLite's locks are the
     same on every system.  The file stays behind; removing it could take it from the next holder.
+    It lies beside the run itself, also where ``path`` is a link to it.
     """
-    lock = path.with_name(path.name + "-lock")
+    run = path.resolve()
+    lock = run.with_name(run.name + "-lock")
     connection = None
     try:
         connection = sqlite3.connect(lock, isolation_level=None, timeout=0.0)
@@ -273,6 +275,8 @@ class RunStore:
             When the path exists or cannot be written.
         """
         path = Path(path)
+        body = json.dumps(dict(config), default=_json_default)
+        seed = str(int(root_seed))
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644))
@@ -280,25 +284,27 @@ class RunStore:
             raise StoreError(f"{path}: exists already; resume it or name another file") from None
         except OSError as error:
             raise StoreError(f"{path}: cannot be created ({error.strerror})") from None
-        body = json.dumps(dict(config), default=_json_default)
-        seed = str(int(root_seed))
-        lock = _writer_lock(path)
-        try:
-            connection = cls._connect(path, readonly=False)
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in _SCHEMA:
-                connection.execute(statement)
-            connection.execute(
-                "INSERT INTO run VALUES (1, ?, ?, ?)",
-                (seed, body, _sha256(seed.encode(), b"\n", body.encode())),
-            )
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            lock.close()
-            raise StoreError(f"{path}: cannot be created ({_line(error)})") from None
+        with ExitStack() as undo:  # what fails here leaves no file that could not be resumed
+            undo.callback(path.unlink, missing_ok=True)
+            lock = _writer_lock(path)
+            undo.callback(lock.close)
+            try:
+                connection = cls._connect(path, readonly=False)
+                undo.callback(connection.close)
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("BEGIN IMMEDIATE")
+                for statement in _SCHEMA:
+                    connection.execute(statement)
+                connection.execute(
+                    "INSERT INTO run VALUES (1, ?, ?, ?)",
+                    (seed, body, _sha256(seed.encode(), b"\n", body.encode())),
+                )
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+                connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise StoreError(f"{path}: cannot be created ({_line(error)})") from None
+            undo.pop_all()
         return cls(path, connection, lock)
 
     @classmethod

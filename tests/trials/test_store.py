@@ -229,6 +229,29 @@ def test_the_lock_is_held_within_one_process_and_released_by_closing(path):
         pass
 
 
+def test_the_lock_is_that_of_the_run_also_through_a_link(path):
+    link = path.with_name("link.sqlite")
+    link.symlink_to(path)
+    with RunStore.open(path), pytest.raises(StoreError, match="another process is writing"):
+        RunStore.open(link)
+    with RunStore.open(link), pytest.raises(StoreError, match="another process is writing"):
+        RunStore.open(path)
+
+
+def test_a_run_that_cannot_be_started_leaves_the_name_free(tmp_path):
+    path = tmp_path / "new.sqlite"
+    lock = tmp_path / "new.sqlite-lock"
+    lock.write_bytes(b"not a lock " * 100)
+    with pytest.raises(StoreError, match="cannot be written"):
+        RunStore.create(path, root_seed=0, config={})
+    with pytest.raises(TypeError, match="not JSON-ready"):
+        RunStore.create(path, root_seed=0, config={"a": object()})
+    assert list(tmp_path.iterdir()) == [lock]
+    lock.unlink()
+    with RunStore.create(path, root_seed=0, config={}):
+        pass
+
+
 def test_a_refused_file_is_not_left_locked(path):
     damaged = path.read_bytes()
     path.write_bytes(damaged[:100] + b"\0" * (len(damaged) - 100))
