@@ -6,13 +6,13 @@ import difflib
 import fnmatch
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from bounds.statement import Statement, latex
+from bounds.statement import Assumption, Statement, latex
 from trials.experiment import InvalidParameter
 from verify.evidence import Verdict
-from verify.procedures.base import Procedure, Profile
+from verify.procedures.base import Procedure, Profile, tex_number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,12 +24,14 @@ class Claim:
     build : the pre-registered procedure for a profile: cells, budget, constants' box.
     expected : the catalogue's verdict; a statement known to be false is expected to be refuted.
     weight : share of the family-wise level, relative to the other claims of the run.
+    hidden : values of the assumptions' hidden constants with which every cell meets them.
     """
 
     statement: Statement
     build: Callable[[Profile], Procedure]
     expected: Verdict = Verdict.SUPPORTED
     weight: float = 1.0
+    hidden: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -49,7 +51,8 @@ class Claim:
             "bound_latex": statement.latex(),
             "failure_latex": statement.failure_latex(),
             "assumptions": [
-                {"name": a.name, "latex": a.latex(), "note": a.note} for a in statement.assumptions
+                {"name": a.name, "latex": a.latex(), "note": self._note(a)}
+                for a in statement.assumptions
             ],
             "constants": [
                 {
@@ -65,6 +68,17 @@ class Claim:
             "procedure": procedure.describe(),
             "expected": str(self.expected),
         }
+
+    def _note(self, assumption: Assumption) -> str:
+        """What the hidden constants of an assumption are here, and its own note."""
+        symbols = assumption.left.free_symbols | assumption.right.free_symbols
+        values = [
+            f"${latex(symbol)}={tex_number(self.hidden[symbol.name])}$"
+            for symbol in (assumption.constant, *sorted(symbols, key=str))
+            if symbol is not None and symbol.name in self.hidden
+        ]
+        met = "in every cell with " + ", ".join(values) if values else ""
+        return "; ".join(text for text in (met, assumption.note) if text)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -159,7 +159,10 @@ def _show(found: Claim, profile: str, document: Mapping[str, Any]) -> None:
         ("quantifiers", statement.quantifiers),
         ("statement", document["bound_latex"]),
         ("fails with", document["failure_latex"] or "never"),
-        *(("assumption", f"{a['name']}: {a['latex']}") for a in document["assumptions"]),
+        *(
+            ("assumption", f"{a['name']}: {a['latex']}" + f" ({a['note']})" * bool(a["note"]))
+            for a in document["assumptions"]
+        ),
         *(
             ("constant", f"{c['latex']} in [{c['low']:g}, {c['high']:g}] ({c['meaning']})")
             for c in document["constants"]
@@ -321,7 +324,7 @@ def replay_trial(run_directory: str, trial: str) -> None:
     with store:
         result = replay(store, trial)
     for name, value in zip(result.columns, result.values, strict=True):
-        console.print(f"{name:>28}  {value!r}", markup=False)
+        console.print(f"{name:>28}  {float(value)!r}", markup=False)
     console.print(f"{'status':>28}  {result.status}", markup=False)
     console.print("identical to the stored trial, bit for bit")
 

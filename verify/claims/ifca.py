@@ -8,6 +8,7 @@ data in `ifca_steps`, Theorem 1 in `ifca_theorem`, whole runs in `ifca_corollary
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from bounds import ifca, ifca_neurips
 from verify.claim import Claim
@@ -19,6 +20,7 @@ from verify.claims.ifca_cells import (
     CONFERENCE_ELSEWHERE,
     ELSEWHERE,
     HELD_OUT,
+    HIDDEN,
     OWN_CALIBRATION,
     OWN_COLUMNS,
     OWN_ELSEWHERE,
@@ -41,6 +43,7 @@ from verify.claims.ifca_corollary import (
     whole_run_as_printed,
 )
 from verify.claims.ifca_steps import (
+    EQ_4_SAMPLES,
     eq_4,
     eq_5,
     eq_5_as_printed,
@@ -63,6 +66,7 @@ def claims() -> list[Claim]:
     far_cells = scattered(16, COLUMNS, (1e-3, 0.49))
     near_cells = tuple(c for c in far_cells if c["alpha"] >= 0.25)
     own = {"profile": "one-small", "step_rule": "c/p_j"}
+    on_cells = partial(Claim, hidden=HIDDEN)
     own_drift: dict[str, Direction] = {**DRIFT, "p": "down"}
     return [
         Claim(statement=ifca.LEMMA_1, build=lemmas.lemma_1),
@@ -83,20 +87,20 @@ def claims() -> list[Claim]:
         Claim(statement=ifca.EQ_2, build=lemmas.eq_2(ifca.EQ_2)),
         Claim(statement=ifca.HALF_CORRECT, build=lemmas.half_correct),
         Claim(statement=ifca.EQ_3, build=lemmas.eq_3),
-        Claim(statement=ifca.EQ_4, build=eq_4),
-        Claim(statement=ifca.EQ_5_AS_PRINTED, build=eq_5_as_printed, expected=refuted),
-        Claim(statement=ifca.EQ_5, build=eq_5),
+        Claim(statement=ifca.EQ_4, build=eq_4, hidden={"C_N": EQ_4_SAMPLES}),
+        on_cells(statement=ifca.EQ_5_AS_PRINTED, build=eq_5_as_printed, expected=refuted),
+        on_cells(statement=ifca.EQ_5, build=eq_5),
         Claim(statement=ifca.EQ_7, build=eq_7),
-        Claim(statement=ifca.EQ_8, build=eq_8),
+        on_cells(statement=ifca.EQ_8, build=eq_8),
         Claim(statement=ifca.EQ_10, build=lemmas.eq_10),
         Claim(statement=ifca.EQ_12, build=lemmas.eq_12),
         Claim(statement=ifca.POLY_M, build=lemmas.poly_m),
-        Claim(
+        on_cells(
             statement=ifca.THEOREM_1_AS_PRINTED,
             build=every_step_size(ifca.THEOREM_1_AS_PRINTED, 0.25),
             expected=refuted,
         ),
-        Claim(
+        on_cells(
             statement=ifca.THEOREM_1,
             build=one_step(
                 ifca.THEOREM_1,
@@ -105,7 +109,7 @@ def claims() -> list[Claim]:
                 with_shapes((*grid(COLUMNS, ELSEWHERE), *far_cells)),
             ),
         ),
-        Claim(
+        on_cells(
             statement=ifca.THEOREM_1_OWN_STEP,
             build=one_step(
                 ifca.THEOREM_1_OWN_STEP,
@@ -121,15 +125,15 @@ def claims() -> list[Claim]:
                 own_drift,
             ),
         ),
-        Claim(statement=ifca.CONTRACTION_RATE, build=contraction),
-        Claim(statement=ifca.FLOOR_RATE, build=floor_rate),
-        Claim(
+        on_cells(statement=ifca.CONTRACTION_RATE, build=contraction),
+        on_cells(statement=ifca.FLOOR_RATE, build=floor_rate),
+        on_cells(
             statement=ifca.COROLLARY_1_AS_PRINTED,
             build=whole_run_as_printed(ifca.COROLLARY_1_AS_PRINTED, 0.25),
             expected=refuted,
         ),
-        Claim(statement=ifca.COROLLARY_1, build=whole_run(ifca.COROLLARY_1, run_cells)),
-        Claim(
+        on_cells(statement=ifca.COROLLARY_1, build=whole_run(ifca.COROLLARY_1, run_cells)),
+        on_cells(
             statement=ifca.COROLLARY_1_OWN_STEP,
             build=whole_run(ifca.COROLLARY_1_OWN_STEP, scattered(16, OWN_COLUMNS, (0.02, 0.49))),
         ),
@@ -140,27 +144,27 @@ def claims() -> list[Claim]:
         ),
         Claim(statement=ifca.COROLLARY_1_ROUNDS, build=lemmas.rounds(ifca.COROLLARY_1_ROUNDS, 2.0)),
         Claim(statement=ifca.COROLLARY_1_BURN_IN, build=lemmas.burn_in),
-        Claim(
+        on_cells(
             statement=ifca.CLOSENESS_INCREASES_AS_PRINTED,
             build=monotone(ifca.CLOSENESS_INCREASES_AS_PRINTED, 0.0),
             expected=refuted,
         ),
-        Claim(statement=ifca.CLOSENESS_STAYS, build=stays),
-        Claim(statement=ifca.SLOW_START, build=slow_start, expected=refuted),
-        Claim(statement=ifca.CLOSENESS_INCREASES, build=monotone(ifca.CLOSENESS_INCREASES, 2.0)),
+        on_cells(statement=ifca.CLOSENESS_STAYS, build=stays),
+        on_cells(statement=ifca.SLOW_START, build=slow_start, expected=refuted),
+        on_cells(statement=ifca.CLOSENESS_INCREASES, build=monotone(ifca.CLOSENESS_INCREASES, 2.0)),
         Claim(statement=ifca.MINIMAX, build=minimax),
-        Claim(statement=ifca.NEAR_OPTIMAL, build=near_optimal),
-        Claim(
+        on_cells(statement=ifca.NEAR_OPTIMAL, build=near_optimal),
+        on_cells(
             statement=ifca.TWO_CLUSTERS,
             build=whole_run(ifca.TWO_CLUSTERS, tuple(two_clusters_cells())),
         ),
         Claim(statement=ifca.TWO_CLUSTERS_RANDOM, build=random_start, expected=refuted),
-        Claim(
+        on_cells(
             statement=ifca_neurips.THEOREM_1_AS_PRINTED,
             build=every_step_size(ifca_neurips.THEOREM_1_AS_PRINTED, 0.25),
             expected=refuted,
         ),
-        Claim(
+        on_cells(
             statement=ifca_neurips.THEOREM_1,
             build=one_step(
                 ifca_neurips.THEOREM_1,
@@ -169,12 +173,12 @@ def claims() -> list[Claim]:
                 with_shapes((*grid(COLUMNS, CONFERENCE_ELSEWHERE), *near_cells)),
             ),
         ),
-        Claim(
+        on_cells(
             statement=ifca_neurips.COROLLARY_1_AS_PRINTED,
             build=whole_run_as_printed(ifca_neurips.COROLLARY_1_AS_PRINTED, 0.25),
             expected=refuted,
         ),
-        Claim(
+        on_cells(
             statement=ifca_neurips.COROLLARY_1,
             build=whole_run(ifca_neurips.COROLLARY_1, conference_cells, CONFERENCE_ACCURACY),
         ),

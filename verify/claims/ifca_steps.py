@@ -81,8 +81,11 @@ def _explicit(
     )
 
 
+EQ_4_SAMPLES = 4.0  # N >= 4 d
+
+
 def _matrix_symbols(params: Params) -> dict[str, float]:
-    return {"N": float(params["N"]), "d": float(params["d"]), "C_N": 4.0}
+    return {"N": float(params["N"]), "d": float(params["d"]), "C_N": EQ_4_SAMPLES}
 
 
 def lemma_2_opnorm(profile: Profile) -> Probability:

@@ -76,6 +76,23 @@ def test_cells_of_a_theorem_meet_its_assumptions(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_every_hidden_constant_is_printed_and_met_by_every_cell(name):
+    claim, procedure = catalogue()[name], QUICK[name]
+    told = claim.document(procedure)
+    for assumption, shown in zip(claim.statement.assumptions, told["assumptions"], strict=True):
+        if assumption.constant is None:
+            continue
+        symbol = assumption.constant.name
+        if isinstance(procedure, Search):
+            assert symbol in procedure.constants
+            continue
+        assert f"={claim.hidden[symbol]:g}$" in shown["note"]
+        for params in cells_of(procedure):
+            symbols = cells.values(params) if "m" in params else params
+            assert assumption.margin(symbols) >= claim.hidden[symbol]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_cells_are_distinct(name):
     spelled = [repr(sorted(c.items())) for c in cells_of(QUICK[name])]
     assert len(set(spelled)) == len(spelled)
