@@ -9,10 +9,12 @@ from trials.store import RunStore
 
 
 def compare(run: RunStore, baseline: RunStore) -> list[str]:
-    """Differences, one line each: missing claims, other verdicts, cells that disagree.
+    """Differences, one line each: missing claims or cells, other verdicts, cells that disagree.
 
     With equal seeds an equal number of trials must give identical evidence.  Otherwise two cells
-    disagree when their confidence limits do not overlap (each valid at its run's level).
+    disagree when their confidence limits do not overlap (each valid at its run's level).  Which
+    quantile a cell shows depends on what budget and level resolve; two different quantiles of the
+    same cell say nothing about each other.
     """
     lines = []
     mine, theirs = run.documents("claim"), baseline.documents("claim")
@@ -33,10 +35,12 @@ def _cells(new: dict[str, Any], old: dict[str, Any], same_seed: bool) -> list[st
     lines = []
     known = {_key(cell): cell for cell in old["cells"]}
     for cell in new["cells"]:
-        before = known.get(_key(cell))
+        before = known.pop(_key(cell), None)
         if before is None:
+            lines.append(f"{_key(cell)}: a cell that the baseline lacks")
+        elif cell.get("quantile") != before.get("quantile"):
             continue
-        if same_seed and cell["n_trials"] == before["n_trials"]:
+        elif same_seed and cell["n_trials"] == before["n_trials"]:
             if cell["observed"] != before["observed"]:
                 lines.append(
                     f"{_key(cell)}: observed {cell['observed']!r}, baseline "
@@ -47,7 +51,7 @@ def _cells(new: dict[str, Any], old: dict[str, Any], same_seed: bool) -> list[st
                 f"{_key(cell)}: [{cell['lower']:.6g}, {cell['upper']:.6g}] and baseline "
                 f"[{before['lower']:.6g}, {before['upper']:.6g}] do not overlap"
             )
-    return lines
+    return lines + [f"{key}: a cell of the baseline that is missing" for key in known]
 
 
 def _key(cell: dict[str, Any]) -> str:

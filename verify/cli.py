@@ -348,7 +348,11 @@ def check(run_directory: str, baseline: str) -> int:
         differences = compare(first, second)
     for line in differences:
         console.print(line, markup=False)
-    console.print("no difference" if not differences else f"{len(differences)} differences")
+    console.print(
+        "no difference"
+        if not differences
+        else f"{len(differences)} difference{'s' * (len(differences) != 1)}"
+    )
     return 1 if differences else 0
 
 

@@ -24,13 +24,15 @@ class Verdict(StrEnum):
 class CellResult:
     """One cell's evidence: observed value with its confidence limits, beside the bound.
 
-    ``ratio`` is observed over bound (below one: the bound holds, and by how much).
+    ``ratio`` is observed over bound (below one: the bound holds, and by how much).  ``quantile`` is
+    which quantile of the trials ``observed`` is, None where it is no quantile.
     """
 
     params: Mapping[str, Any]
     n_trials: int
     n_failed: int = 0
     observed: float | None = None
+    quantile: float | None = None
     se: float | None = None
     lower: float | None = None
     upper: float | None = None

@@ -74,9 +74,29 @@ def test_with_other_seeds_or_budgets_disjoint_limits_are_a_difference(compared):
         assert compared({"a": ("SUPPORTED", [near])}, base, seeds) == []
 
 
-def test_cells_without_limits_or_without_a_partner_are_not_compared(compared):
+def test_cells_without_limits_are_not_compared(compared):
     open_ended = changed(upper=None, n_trials=200)
     base = {"a": ("SUPPORTED", [CELL])}
     assert compared({"a": ("SUPPORTED", [open_ended])}, base, (0, 1)) == []
-    other = changed(params={"m": 11}, observed=0.9, lower=0.8, upper=0.95)
-    assert compared({"a": ("SUPPORTED", [other])}, base) == []
+
+
+def test_different_quantiles_of_a_cell_are_not_compared(compared):
+    """A larger budget resolves, and shows, a higher quantile."""
+    low = changed(quantile=0.99)
+    high = changed(quantile=0.999, observed=0.9, lower=0.8, upper=0.95, n_trials=1000)
+    for seeds in ((0, 0), (0, 1)):
+        assert compared({"a": ("SUPPORTED", [high])}, {"a": ("SUPPORTED", [low])}, seeds) == []
+    (line,) = compared(
+        {"a": ("SUPPORTED", [{**high, "quantile": 0.99}])}, {"a": ("SUPPORTED", [low])}
+    )
+    assert "do not overlap" in line
+
+
+def test_cells_without_a_partner_are_differences(compared):
+    """Else a claim tried on other cells, none of them compared, would pass for unchanged."""
+    other = changed(params={"m": 11})
+    lines = compared({"a": ("SUPPORTED", [other])}, {"a": ("SUPPORTED", [CELL])})
+    assert lines == [
+        'a: {"m": 11}: a cell that the baseline lacks',
+        'a: {"m": 10}: a cell of the baseline that is missing',
+    ]

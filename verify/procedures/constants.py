@@ -289,6 +289,7 @@ class Constants:
             n_trials=cell.n_trials,
             n_failed=int(np.sum(~np.isfinite(cell.statistic))),
             observed=q,
+            quantile=1 - wanted,
             lower=quantile_lower(finite, 1 - wanted, level),
             upper=quantile_upper(finite, 1 - wanted, level),
             bound=bound,
