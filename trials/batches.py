@@ -22,6 +22,20 @@ BoolArray = NDArray[np.bool_]
 LARGEST_ENTRY = 1e150
 
 
+def real_array(name: str, value: ArrayLike) -> FloatArray:
+    """Return ``value`` as a C-contiguous float64 array; refuse what is not made of real numbers.
+
+    NumPy would read the text "1.5" as a number and keep the real part of a complex one.
+    """
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"its type is {array.dtype}")
+        return np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidParameter(f"{name} must be an array of real numbers: {error}") from None
+
+
 def finite_batch(name: str, value: ArrayLike, axes: tuple[str, ...]) -> FloatArray:
     """Return ``value`` as a C-contiguous float64 array with the named axes, all entries finite.
 
@@ -36,10 +50,7 @@ def finite_batch(name: str, value: ArrayLike, axes: tuple[str, ...]) -> FloatArr
     InvalidParameter
         Wrong number of axes, an empty axis, an entry that is NaN, infinite or above 1e150.
     """
-    try:
-        array = np.ascontiguousarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidParameter(f"{name} must be an array of real numbers: {error}") from None
+    array = real_array(name, value)
     wanted = f"({', '.join(axes)})"
     if array.ndim != len(axes) or 0 in array.shape:
         hint = "; for a single data set pass array[None]" if array.ndim == len(axes) - 1 else ""
@@ -67,6 +78,8 @@ def integer_between(name: str, value: Any, low: int, high: int | None = None, wh
     number = value.item() if isinstance(value, np.generic) else value
     if isinstance(number, bool) or not isinstance(number, int):
         raise InvalidParameter(f"{name}={value!r} must be an integer >= {low}")
+    if number >= 2**63:
+        raise InvalidParameter(f"{name}={number!r:.60} must be below 2^63, a kernel's range")
     if number < low or (high is not None and number > high):
         limit = f">= {low}" if high is None else f"between {low} and {high}"
         raise InvalidParameter(f"{name}={number} must be {limit}{f' ({why})' if why else ''}")
@@ -78,9 +91,11 @@ def real_between(
 ) -> float:
     """Return ``value`` as a finite float in [low, high], or in (low, high] when ``open_low``."""
     try:
+        if isinstance(value, str | bytes):
+            raise TypeError("a text")
         number = float(value)
-    except (TypeError, ValueError):
-        raise InvalidParameter(f"{name}={value!r} must be a real number") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidParameter(f"{name}={value!r:.60} must be a real number") from None
     inside = math.isfinite(number) and low <= number <= high and not (open_low and number == low)
     if not inside:
         sign = ">" if open_low else ">="
@@ -91,6 +106,6 @@ def real_between(
 
 def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of ``choices``; the error lists them."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise InvalidParameter(f"{name}={value!r} must be one of {', '.join(map(repr, choices))}")
     return value

@@ -404,12 +404,12 @@ def test_far_beyond_full_fusion_everything_is_the_mean():
         ([[np.inf, 1.0]], 1.0, r"points\[0, 0\]=inf must be finite"),
         ([1.0, 2.0], 1.0, r"points.shape=\(2,\) must be \(m, d\)"),
         (np.empty((0, 3)), 1.0, "must be"),
-        ([["a"]], 1.0, "array of numbers"),
+        ([["a"]], 1.0, "array of real numbers"),
         ([[1e308], [-1e308]], 1.0, "at most 1e307"),
         ([[0.0]], np.nan, "penalty=nan must be finite"),
         ([[0.0]], np.inf, "penalty=inf must be finite"),
-        ([[0.0]], -1.0, "penalty=-1.0 must be finite and >= 0"),
-        ([[0.0]], None, "penalty=None must be a number"),
+        ([[0.0]], -1.0, "penalty=-1 must be finite, >= 0"),
+        ([[0.0]], None, "penalty=None must be a real number"),
     ],
 )
 def test_bad_input_is_refused_by_name(points, penalty, message):
@@ -516,15 +516,71 @@ def test_neighbour_weights_link_nearest_pairs(k):
     np.testing.assert_allclose(w, expected * (1 - np.eye(10)), rtol=1e-13)
 
 
+@pytest.mark.parametrize("penalty", [10.0, 1e20, 1e45, 1e300])
+def test_clusters_that_nothing_pulls_are_at_the_means_of_their_points(penalty):
+    """They were at the smoothed solution's, 1e-6 off at 10 and 1e4 at 1e20, all apart at 1e45."""
+    a = np.random.default_rng(0).standard_normal((12, 3))
+    whole = convex_clustering(a, penalty, weights=np.ones((12, 12)))
+    assert whole.certified
+    np.testing.assert_allclose(whole.centres, [a.mean(axis=0)], rtol=0, atol=1e-15)
+    blocks = convex_clustering(a, penalty, weights=np.kron(np.eye(3), np.ones((4, 4))))
+    assert blocks.certified
+    means = a.reshape(3, 4, 3).mean(axis=1)
+    np.testing.assert_allclose(blocks.centres, means, rtol=0, atol=1e-15)
+    assert max(whole.radius, blocks.radius) < 1e-11
+
+
+def test_a_factor_may_be_in_the_weights_or_in_the_penalty():
+    a = np.random.default_rng(0).standard_normal((8, 3))
+    plain = convex_clustering(a, 0.15)
+    for factor in (1e-300, 1e-70, 1e70, 1e300):
+        moved = convex_clustering(a, 0.15 / factor, weights=np.full((8, 8), factor))
+        assert moved.certified
+        np.testing.assert_array_equal(moved.labels, plain.labels)
+        np.testing.assert_allclose(moved.minimiser, plain.minimiser, rtol=0, atol=1e-12)
+    # the penalty's cap would make it another problem
+    weights = np.ones((8, 8))
+    weights[0, 1] = weights[1, 0] = 1e-150
+    with pytest.raises(InvalidParameter, match="at least 1e-80 of the largest"):
+        convex_clustering(a, 1e150, weights=weights)
+
+
+def test_equal_points_are_one_cluster_where_a_pair_links_them_even_without_a_penalty():
+    a = np.array([[0.0, 1.0], [-0.0, 1.0], [2.0, 1.0], [0.0, 1.0], [1e-200, 1.0]])
+    weights = np.ones((5, 5))
+    weights[3] = weights[:, 3] = 0.0
+    fit = convex_clustering(a, 0.0, weights=weights)
+    np.testing.assert_array_equal(fit.labels, [0, 0, 1, 2, 3])
+    np.testing.assert_array_equal(fit.minimiser, a)
+    assert fit.certified
+    assert fit.primal == 0.0
+    np.testing.assert_array_equal(convex_clustering(a, 0.0, weights=0 * weights).labels, range(5))
+
+
+def test_neighbour_weights_of_points_far_apart_leave_equal_points_linked():
+    w = nearest_neighbour_weights(1e200 * np.array([[0.0], [0.0], [1.0], [3.0]]), 1, decay=1.0)
+    np.testing.assert_array_equal(w, [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
+
+
 @pytest.mark.parametrize(
-    "weights", [np.ones((3, 3)), -np.ones((2, 2)), np.full((2, 2), np.nan), [[0, 1], [2, 0]]]
+    "weights",
+    [
+        np.ones((3, 3)),
+        -np.ones((2, 2)),
+        np.full((2, 2), np.nan),
+        [[0, 1], [2, 0]],
+        "a",
+        1j * np.ones((2, 2)),
+    ],
 )
 def test_bad_weights_are_refused(weights):
     with pytest.raises(InvalidParameter, match="weights"):
         convex_clustering([[0.0], [1.0]], 1.0, weights=weights)
 
 
-@pytest.mark.parametrize(("k", "decay"), [(0, 0.0), (2, 0.0), (1.5, 0.0), (1, -1.0), (1, np.nan)])
+@pytest.mark.parametrize(
+    ("k", "decay"), [(0, 0.0), (2, 0.0), (1.5, 0.0), (1, -1.0), (1, np.nan), (1, "a")]
+)
 def test_bad_neighbour_parameters_are_refused(k, decay):
     with pytest.raises(InvalidParameter, match=r"n_neighbours|decay"):
         nearest_neighbour_weights([[0.0], [1.0]], k, decay=decay)

@@ -115,6 +115,9 @@ def test_condition_keeps_numbers_beyond_single_precision_out_of_it():
     assert second.max() > np.finfo(np.float32).max
     assert kernels.condition(u, mass, second, 1e-13, 1.0, 0.0, at) == kernels._DOUBLE
     assert kernels.condition(u, mass, 0 * second, 1e-30, 0.0, 1.0, at) == np.inf
+    # forces lam w, whatever the smoothing makes of their ratio to the curvature
+    plain = np.ones((3, 3)) - np.eye(3)
+    assert kernels.condition(1e13 * u, mass, plain, 1e45, 1.0, 0.1, at) == kernels._DOUBLE
 
 
 @pytest.mark.parametrize("distance", [1.0, 1e-5, 1e-11])

@@ -247,7 +247,7 @@ def condition(
             curvature += second[k, j]
         least = mu * mass[k] + eps * eps * lam * curvature
         worst = max(worst, lam * curvature * reach / least) if least > 0.0 else np.inf
-        if curvature > 1e30 or least < 1e-20:
+        if max(curvature, lam * curvature) > 1e30 or least < 1e-20:
             worst = max(worst, _DOUBLE)
     return worst
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trials.batches import real_array, real_between
 from trials.convex_clustering.certificate import Certificate
 from trials.experiment import InvalidParameter
 
@@ -84,10 +85,7 @@ def scaled(points: ArrayLike) -> Scaled:
     InvalidParameter
         Not a (m, d) array of finite numbers with m, d >= 1, or a spread beyond 1e307.
     """
-    try:
-        a = np.asarray(points, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidParameter(f"points must be an (m, d) array of numbers: {error}") from None
+    a = real_array("points", points)
     if a.ndim != 2 or a.shape[0] < 1 or a.shape[1] < 1:
         raise InvalidParameter(f"points.shape={a.shape} must be (m, d) with m, d >= 1")
     if not np.isfinite(a).all():
@@ -105,13 +103,7 @@ def scaled(points: ArrayLike) -> Scaled:
 
 def checked_penalty(penalty: float) -> float:
     """Validate a penalty: a finite number >= 0."""
-    try:
-        value = float(penalty)
-    except (TypeError, ValueError):
-        raise InvalidParameter(f"penalty={penalty!r} must be a number >= 0") from None
-    if not math.isfinite(value) or value < 0.0:
-        raise InvalidParameter(f"penalty={penalty} must be finite and >= 0")
-    return value
+    return real_between("penalty", penalty, 0.0)
 
 
 def canonical(labels: IntArray) -> IntArray:

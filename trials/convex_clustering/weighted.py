@@ -13,6 +13,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trials.batches import integer_between, real_array, real_between
 from trials.convex_clustering import kernels
 from trials.convex_clustering.certificate import (
     Certificate,
@@ -21,6 +22,7 @@ from trials.convex_clustering.certificate import (
     rounding,
 )
 from trials.convex_clustering.problem import ConvexClustering, Scaled, canonical, scaled
+from trials.convex_clustering.solver import scaled_penalty
 from trials.experiment import InvalidParameter
 
 FloatArray = NDArray[np.float64]
@@ -57,10 +59,8 @@ def nearest_neighbour_weights(
     """
     data = scaled(points)
     m = data.points.shape[0]
-    if not isinstance(n_neighbours, int | np.integer) or not 1 <= n_neighbours <= m - 1:
-        raise InvalidParameter(f"n_neighbours={n_neighbours} must be an integer in [1, {m - 1}]")
-    if not (math.isfinite(decay) and decay >= 0.0):
-        raise InvalidParameter(f"decay={decay} must be finite and >= 0")
+    n_neighbours = integer_between("n_neighbours", n_neighbours, 1, m - 1, "the other points")
+    decay = real_between("decay", decay, 0.0)
     squares = np.empty((m, m))
     kernels.pair_squares(data.x, squares)
     np.fill_diagonal(squares, np.inf)
@@ -68,13 +68,15 @@ def nearest_neighbour_weights(
     linked = np.zeros((m, m), dtype=bool)
     linked[np.arange(m)[:, None], nearest] = True
     linked |= linked.T
-    factor = decay * data.scale * data.scale
-    return np.where(linked, np.exp(-factor * np.where(linked, squares, 0.0)), 0.0)
+    # one factor after the other: an infinite one would turn the 0 of equal points into NaN
+    lengths = data.scale * np.sqrt(squares, where=linked, out=np.zeros((m, m)))
+    with np.errstate(over="ignore"):
+        return np.where(linked, np.exp(-lengths * (decay * lengths)), 0.0)
 
 
 def checked_weights(weights: ArrayLike, n_points: int) -> FloatArray:
     """Validate pair weights: (m, m), finite, symmetric, >= 0; the diagonal is ignored."""
-    w = np.array(weights, dtype=np.float64)
+    w = real_array("weights", weights).copy()
     if w.shape != (n_points, n_points):
         raise InvalidParameter(f"weights.shape={w.shape} must be ({n_points}, {n_points})")
     np.fill_diagonal(w, 0.0)
@@ -84,13 +86,31 @@ def checked_weights(weights: ArrayLike, n_points: int) -> FloatArray:
 
 
 class _Weighted:
-    """One weighted problem in scaled units."""
+    """One weighted problem in scaled units, the largest weight between 1/2 and 1."""
 
-    def __init__(self, data: Scaled, lam: float, weights: FloatArray) -> None:
-        self.data, self.x, self.lam, self.weights = data, data.x, lam, weights
-        self.m = data.points.shape[0]
+    def __init__(self, data: Scaled, penalty: float, weights: FloatArray) -> None:
+        self.data, self.x, self.m = data, data.x, data.points.shape[0]
         self.ones = np.ones(self.m)
         self.unlinked = weights <= 0.0
+        unit = 2.0 ** min(math.frexp(float(weights.max()))[1], 1023)
+        self.weights, self.penalty = weights / unit, penalty * unit
+        self.lam = scaled_penalty(self.penalty, data.scale)
+        smallest = float(weights.min(initial=np.inf, where=~self.unlinked))
+        if self.lam < self.penalty / data.scale and smallest < 1e-80 * unit:
+            raise InvalidParameter(
+                f"weights={smallest:.3g} must be at least 1e-80 of the largest where the penalty "
+                "is beyond 1e100 times the points' spread over it"
+            )
+
+    def equal_points(self) -> IntArray:
+        """Labels of the sets of equal points that linked pairs connect."""
+        # Adding zero turns -0.0 into 0.0, which are one point.
+        _, row = np.unique(self.data.points + 0.0, axis=0, return_inverse=True)
+        row = row.reshape(-1)
+        apart = (row[:, None] != row) | self.unlinked
+        component = np.empty(self.m, dtype=np.int64)
+        kernels.components(apart.astype(np.float64), 0.5, component)
+        return canonical(component)
 
     def linked_squares(self, u: FloatArray) -> FloatArray:
         squares = np.empty((self.m, self.m))
@@ -124,10 +144,15 @@ class _Weighted:
         kernels.pair_squares(v, squares)
         if (squares[between > 0.0] <= (3.0 * eps) ** 2).any():
             return None
-        degree = float(self.weights.sum())
+        # The verifier allows for rounding of what is between clusters; all there is serves as well
+        # and takes fewer steps, but must not drown it.
+        degree = min(float(self.weights.sum()), 100.0 * float(between.sum()))
         tol = 0.05 * rounding(self.m, d) * (self.lam * degree + math.sqrt(self.m))
-        if count > 1:
+        free = ~between.any(axis=0)
+        if not free.all():
             kernels.newton(b, mass, between, self.lam, 1.0, 0.0, tol, 60, 60, v, np.empty(3))
+        # What nothing pulls is at its points' mean, however rough the smoothed solution is.
+        v[:, free] = b[:, free]
         proofs = []
         for k in np.flatnonzero(mass > 1.0):
             index = np.flatnonzero(labels == k)
@@ -154,11 +179,15 @@ def solve_weighted(data: Scaled, penalty: float, weights: FloatArray) -> ConvexC
     Clusters are the sets connected by pairs of positive weight with equal values.  O(m^3 + m^2 d)
     a Newton step, O(m^2 + m d) memory.
     """
-    lam = min(penalty / data.scale, 1e100)
-    problem = _Weighted(data, lam, weights)
+    problem = _Weighted(data, penalty, weights)
     m = problem.m
-    if lam == 0.0 or not weights.any():
-        return _record(problem, penalty, np.arange(m), data.x.copy(), (), certified=True)
+    if problem.lam == 0.0 or not weights.any():
+        labels = problem.equal_points()
+        count = int(labels.max()) + 1
+        x = data.x[:, np.unique(labels, return_index=True)[1]]
+        sets = [np.flatnonzero(labels == k) for k in range(count) if (labels == k).sum() > 1]
+        proofs = tuple((index, np.zeros((len(data.x), index.size))) for index in sets)
+        return _record(problem, penalty, labels, x, proofs, certified=True)
     u = data.x.copy()
     squares = problem.linked_squares(u)
     linked = squares[np.isfinite(squares)]
@@ -220,7 +249,7 @@ def _record(
     radius, reason = 0.0, ""
     if certified is None:
         check = check_weighted_certificate(
-            problem.data.points, penalty, labels, certificate, problem.weights
+            problem.data.points, problem.penalty, labels, certificate, problem.weights
         )
         radius, reason = check.radius, check.reason
     u = np.ascontiguousarray(v[:, labels])
