@@ -109,17 +109,19 @@ DECAY = register(
 
 
 def tried(
-    procedure: Any, folder: Path, *, seed: int = 0, level: float = 0.05
+    procedure: Any, folder: Path, *, seed: int = 0, level: float = 0.05, after: Any = None
 ) -> tuple[Evidence, list[int]]:
     """A procedure run to its verdict as a session does; also the number of demands of each round.
 
-    ``folder`` gets a store named after the seed.
+    ``folder`` gets a store named after the seed; it holds the trials of ``after`` already.
     """
     rounds = []
     with (
         RunStore.create(folder / f"{seed}.sqlite", root_seed=seed, config={}) as store,
         make_executor("serial", 1) as executor,
     ):
+        while after is not None and (demands := after.demands(store, level)):
+            ensure(store, demands, executor)
         while demands := procedure.demands(store, level):
             rounds.append(len(demands))
             ensure(store, demands, executor)

@@ -408,24 +408,9 @@ def decide_constants(
     fixed = {c.name for c in constants if c.generous != "choose"}
     if unknown := [name for name in tighten or () if name not in fixed]:
         raise InvalidParameter(f"tighten names {unknown}, which are not constants to tighten")
-    everything = _Problem(
-        cells=tuple(
-            replace(c, statistic=np.where(np.isfinite(c.statistic), c.statistic, np.inf))
-            for c in cells
-        ),
-        constants=tuple(constants),
-        bound=bound,
-        failure=failure,
-        level=level,
-    )
+    everything = _posed(cells, constants, bound, failure, level)
     choices = _check(everything)
-    loose = everything.generous()
-    live = tuple(
-        i
-        for i, cell in enumerate(everything.cells)
-        if (assumption is None or assumption(everything.values(loose, cell), cell))
-        and everything.delta(loose, cell) < 1.0
-    )
+    live = _live(everything, assumption)
     notes = []
     if len(live) < len(everything.cells):
         notes.append(
@@ -490,6 +475,51 @@ def decide_constants(
         extrapolation=reach,
         witness=_witness(everything, feasibility, tried) if refuted else None,
         notes=tuple(notes),
+    )
+
+
+def infeasible(
+    cells: Sequence[CellData], constants: Sequence[Constant], bound: Bound, *, level: float
+) -> bool:
+    """Whether part 1 alone refutes: no constants of the box serve all cells.
+
+    The test of `decide_constants` at the same level, without the fits of the other two parts.
+    """
+    problem = _posed(cells, constants, bound, None, check_level(level))
+    choices, live = _check(problem), _live(problem, None)
+    return bool(live) and not any(_feasibility(problem, live, choices, level / 2).feasible)
+
+
+def _posed(
+    cells: Sequence[CellData],
+    constants: Sequence[Constant],
+    bound: Bound,
+    failure: Callable[[Values, CellData], float] | None,
+    level: float,
+) -> _Problem:
+    """The inputs as a problem; a statistic that is not finite is infinite from here on."""
+    return _Problem(
+        cells=tuple(
+            replace(c, statistic=np.where(np.isfinite(c.statistic), c.statistic, np.inf))
+            for c in cells
+        ),
+        constants=tuple(constants),
+        bound=bound,
+        failure=failure,
+        level=level,
+    )
+
+
+def _live(
+    problem: _Problem, assumption: Callable[[Values, CellData], bool] | None
+) -> tuple[int, ...]:
+    """Cells that meet the assumptions and allow less than any failure, at the generous corner."""
+    loose = problem.generous()
+    return tuple(
+        i
+        for i, cell in enumerate(problem.cells)
+        if (assumption is None or assumption(problem.values(loose, cell), cell))
+        and problem.delta(loose, cell) < 1.0
     )
 
 

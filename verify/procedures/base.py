@@ -145,12 +145,19 @@ class Sampling:
     def observed(
         self, store: RunStore, cells: Sequence[Params], n_trials: Sequence[int] | None = None
     ) -> list[Observed]:
-        """The stored trials of cells that have any; of the first ``n_trials`` each, when given."""
+        """The stored trials of cells that have any: the first ``n_trials`` of each, or the budget.
+
+        Never more, though the store may hold more for another claim with the same cells: what a
+        claim decides must not depend on which others were run.
+        """
         found = []
         for i, cell in enumerate(cells):
             full = self.experiment.check(cell)
-            if 0 in store.blocks(self.experiment, full):
-                blocks = None if n_trials is None else self.n_blocks(n_trials[i])
+            stored = store.blocks(self.experiment, full)
+            if 0 in stored:
+                whole = next(b for b in range(len(stored) + 1) if b not in stored)
+                budget = min(self.n_blocks(self.max_trials), whole)
+                blocks = budget if n_trials is None else self.n_blocks(n_trials[i])
                 table = store.table(self.experiment, full, blocks)
                 found.append(Observed(params=cell, table=table))
         return found

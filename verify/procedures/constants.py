@@ -12,7 +12,13 @@ from bounds.statement import Statement
 from trials.engine import Demand, trial_id
 from trials.experiment import Params
 from trials.store import RunStore, Table
-from verify.decisions.constants import CellData, ConstantsDecision, Direction, decide_constants
+from verify.decisions.constants import (
+    CellData,
+    ConstantsDecision,
+    Direction,
+    decide_constants,
+    infeasible,
+)
 from verify.decisions.constants import Constant as Box
 from verify.decisions.sequences import quantile_lower, quantile_upper, resolvable
 from verify.evidence import CellResult, Evidence, Figure, Series, Witness
@@ -124,23 +130,24 @@ class Constants:
 
     def demands(self, store: RunStore, level: float) -> list[Demand]:
         """A pilot in every cell; unless it refutes already, the whole budget."""
-        pilot = [self.sampling.upto(store, c, self.sampling.first) for _, _, c in self._cells]
-        if any(pilot):
-            return [d for d in pilot if d is not None]
-        full = [self.sampling.upto(store, c, self.sampling.max_trials) for _, _, c in self._cells]
-        if not any(full):
-            return []
-        decision = self._decision(self._data(store, self.sampling.first), level)
-        if decision.feasibility is not None and not any(decision.feasibility.feasible):
-            return []
-        return [d for d in full if d is not None]
+        pilot = self._upto(store, self.sampling.first)
+        return pilot or self._upto(store, self._n_trials(store, level))
 
-    def _data(self, store: RunStore, first: int | None = None) -> list[CellData]:
-        """The cells' trials: all, or the ``first`` so many (the pilot's, whatever is stored)."""
-        limit = None if first is None else [min(first, self.sampling.max_trials)]
+    def _upto(self, store: RunStore, n_trials: int) -> list[Demand]:
+        wanted = (self.sampling.upto(store, cell, n_trials) for _, _, cell in self._cells)
+        return [demand for demand in wanted if demand is not None]
+
+    def _n_trials(self, store: RunStore, level: float) -> int:
+        """Trials a cell that decide: the pilot's, whatever else is stored, if it refutes."""
+        first = min(self.sampling.first, self.sampling.max_trials)
+        refuted = infeasible(self._data(store, first), self._boxes(), self._bound, level=level)
+        return first if refuted else self.sampling.max_trials
+
+    def _data(self, store: RunStore, n_trials: int) -> list[CellData]:
+        """The first so many trials of every cell under every choice."""
         data = []
         for role, choice, cell in self._cells:
-            (observed,) = self.sampling.observed(store, [cell], limit)
+            (observed,) = self.sampling.observed(store, [cell], [n_trials])
             values = self.values(cell)
             # Cells that differ in the choice alone are one assignment of the theorem's parameters.
             given = {name: value for name, value in cell.items() if name != self.choice_param}
@@ -190,9 +197,12 @@ class Constants:
 
     def decide(self, store: RunStore, level: float) -> Evidence:
         """The verdict, the frozen constants, the drift, and each cell's error against its bound."""
-        data = self._data(store)
+        n_trials = self._n_trials(store, level)
+        data = self._data(store, n_trials)
         decision = self._decision(data, level)
-        observed = self.sampling.observed(store, [c for _, _, c in self._cells])
+        observed = self.sampling.observed(
+            store, [cell for _, _, cell in self._cells], [n_trials] * len(data)
+        )
         shown = self.present(observed)
         cells = tuple(self._cell_result(c, decision, level) for c in data)
         return Evidence(

@@ -15,6 +15,7 @@ from verify.decisions.constants import (
     Constant,
     ConstantsDecision,
     decide_constants,
+    infeasible,
     logarithm_slope,
 )
 from verify.decisions.rates import fit_power_law
@@ -150,6 +151,16 @@ def test_an_empty_box_refutes_with_the_cell_that_empties_it() -> None:
     assert decision.witness is not None
     assert dict(decision.witness.params) == {"m": 20, "d": 128}
     assert decision.witness.observed > decision.witness.bound
+
+
+@pytest.mark.parametrize("factor", [1.0, 100.0])
+def test_infeasible_is_the_first_part_of_the_decision(factor) -> None:  # type: ignore[no-untyped-def]
+    cells = make_cells(lambda m, d: sharp(m, d) * (factor if (m, d) == (20, 128) else 1))
+    feasibility = decide(cells).feasibility
+    assert feasibility is not None
+    alone = infeasible(cells, (C,), root, level=0.05)
+    assert alone is not any(feasibility.feasible)
+    assert alone is (factor == 100.0)
 
 
 def test_a_missing_factor_refutes_by_extrapolation_and_drift_in_that_parameter() -> None:

@@ -133,6 +133,15 @@ def test_a_bound_below_the_truth_everywhere_in_its_box_is_infeasible(tmp_path):
     assert "most generous bound" in evidence.sharpness[0]
 
 
+@pytest.mark.parametrize("high", [100.0, 0.25], ids=["supported", "refuted by the pilot"])
+def test_the_verdict_does_not_depend_on_what_other_claims_left_in_the_store(high, tmp_path):
+    """Another claim with the same cells and four times the budget was tried before."""
+    alone, after = (tmp_path / name for name in ("alone", "after"))
+    evidence, _ = tried(claim(TRUE, high), alone)
+    larger = claim(TRUE, max_trials=1024)
+    assert tried(claim(TRUE, high), after, after=larger) == (evidence, [])
+
+
 def test_one_cell_that_excludes_every_choice_is_the_whole_witness(tmp_path):
     """At ``m=10`` both choices exceed a quarter of the bound; at ``m>=20`` the first alone does."""
     base = replace(claim(TRUE, high=0.25), choices=(0.5, 1.0), choice_param="b")

@@ -117,6 +117,15 @@ def test_an_instance_asks_only_about_exponents_that_still_vary(tmp_path):
         replace(rate, cells=(rate.cells[0], rate.cells[-1])).check()
 
 
+def test_trials_beyond_the_budget_that_another_claim_drew_are_not_used(tmp_path):
+    alone, after = (tmp_path / name for name in ("alone", "after"))
+    rate = power_law(-0.5)
+    larger = replace(rate, sampling=Sampling(experiment=POWER, max_trials=1024))
+    evidence, _ = tried(rate, alone)
+    assert evidence.n_trials == 12 * 256
+    assert tried(rate, after, after=larger) == (evidence, [])
+
+
 def contraction(stated, factor=0.5, floor=1e-4):
     return Contraction(
         name="toy.contraction",
