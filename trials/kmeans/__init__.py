@@ -23,7 +23,8 @@ cluster index.  Results are float64, labels int64.  One iteration costs O(m k d)
 """
 
 from trials.kmeans.approximation import STATED_FACTOR, Approximation, approximate_kmeans
-from trials.kmeans.iteration import EmptyPolicy, KMeansFit, assign, lloyd, transpose
+from trials.kmeans.assignment import assign, transpose
+from trials.kmeans.iteration import EmptyPolicy, KMeansFit, lloyd
 from trials.kmeans.seeding import kmeans_pp, seed_kmeans_pp
 from trials.kmeans.spectral import (
     SpectralFit,

@@ -33,7 +33,8 @@ from numpy.typing import ArrayLike
 
 from trials.batches import BoolArray, IntArray, real_between
 from trials.experiment import FloatArray
-from trials.kmeans.iteration import checked, iterate, squared_distances, transpose
+from trials.kmeans.assignment import squared_distances, transpose
+from trials.kmeans.iteration import checked, iterate
 from trials.kmeans.seeding import seed
 
 # A swap must save more than this fraction (over k) of the cost; see the module docstring.

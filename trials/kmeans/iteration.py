@@ -22,8 +22,12 @@ from trials.batches import (
     same_axis,
 )
 from trials.experiment import FloatArray
+from trials.kmeans.assignment import assign, screened_assign, single_precision, transpose
 
-_BLOCK = 256  # points a block of the assignment: 100 KB at d = 50
+# Numbers of clusters and products m k d from which screening pays for its preparation, also in a
+# fit of three iterations; measured at m = 30 to 2,000, d = 1 to 100, k = 2 to 30.
+_SCREENED_CLUSTERS = 4
+_SCREENED_SIZE = 20_000
 
 EmptyPolicy = Literal["relocate", "keep"]
 
@@ -48,76 +52,7 @@ class KMeansFit:
     converged: BoolArray
 
 
-# --- kernels: no validation, no raising; ``*_t`` arrays are transposed (d, m) so that the innermost
-# loop runs over points, contiguous in memory, and vectorises without reassociation
-
-
-@njit(cache=True, nogil=True)
-def transpose(points: FloatArray, points_t: FloatArray) -> None:
-    """points_t = points^T, contiguous."""
-    m, d = points.shape
-    for i in range(m):
-        for j in range(d):
-            points_t[j, i] = points[i, j]
-
-
-@njit(cache=True, nogil=True)
-def squared_distances(points_t: FloatArray, low: int, center: FloatArray, out: FloatArray) -> None:
-    """out[i] = |a_{low+i} - center|^2, as many as ``out`` holds.
-
-    Four coordinates a pass, to save traffic on ``out``.  The rows are sliced first because a
-    loop from ``low`` would have to allow for negative indices, and would not vectorise.
-    """
-    d = points_t.shape[0]
-    width = out.shape[0]
-    high = low + width
-    for i in range(width):
-        out[i] = 0.0
-    j = 0
-    while j + 4 <= d:
-        c0, c1, c2, c3 = center[j], center[j + 1], center[j + 2], center[j + 3]
-        p0, p1 = points_t[j, low:high], points_t[j + 1, low:high]
-        p2, p3 = points_t[j + 2, low:high], points_t[j + 3, low:high]
-        for i in range(width):
-            t0 = p0[i] - c0
-            t1 = p1[i] - c1
-            t2 = p2[i] - c2
-            t3 = p3[i] - c3
-            out[i] += (t0 * t0 + t1 * t1) + (t2 * t2 + t3 * t3)
-        j += 4
-    while j < d:
-        c0 = center[j]
-        p0 = points_t[j, low:high]
-        for i in range(width):
-            t0 = p0[i] - c0
-            out[i] += t0 * t0
-        j += 1
-
-
-@njit(cache=True, nogil=True)
-def assign(
-    points_t: FloatArray,
-    centers: FloatArray,
-    work: FloatArray,
-    nearest_sq: FloatArray,
-    labels: IntArray,
-) -> None:
-    """Labels of the nearest centres (ties: lowest index) and the squared distances to them.
-
-    A block of points meets all centres before the next block, so that it stays in the cache.
-    """
-    m = points_t.shape[1]
-    for low in range(0, m, _BLOCK):
-        high = min(low + _BLOCK, m)
-        distance, nearest, label = work[low:high], nearest_sq[low:high], labels[low:high]
-        nearest[:] = np.inf
-        label[:] = 0
-        for k in range(centers.shape[0]):
-            squared_distances(points_t, low, centers[k], distance)
-            for i in range(high - low):
-                closer = distance[i] < nearest[i]
-                nearest[i] = distance[i] if closer else nearest[i]
-                label[i] = k if closer else label[i]
+# --- kernels: no validation, no raising
 
 
 @njit(cache=True, nogil=True)
@@ -182,20 +117,34 @@ def iterate(
 
     Returns (inertia, iterations, converged).  Stops, in scikit-learn's order, when the labels
     repeat (strict), or when the summed squared shift of the centres is at most ``shift_tol``;
-    after any stop but the strict one the labels are brought up to date with the centres.
+    after any stop but the strict one the labels are brought up to date with the centres.  Large
+    cases screen in single precision, which changes no label (`trials.kmeans.assignment`).
     """
     m = points.shape[0]
     n_clusters, d = centers.shape
     counts = np.empty(n_clusters, np.int64)
     previous = np.full(m, -1, np.int64)
+    origin = np.empty(d)
+    screen = n_clusters >= _SCREENED_CLUSTERS and m * n_clusters * d >= _SCREENED_SIZE
+    norms = np.empty(m if screen else 0, np.float32)
+    blocks = np.empty(m * d if screen else 0, np.float32)
+    scale = single_precision(points, points_t, origin, norms, blocks) if screen else 0.0
     strict = False
     converged = False
     n_iter = 0
     while n_iter < max_iter and not converged:
         n_iter += 1
-        assign(points_t, centers, work, nearest_sq, labels)
+        screened = scale > 0.0
+        if not screened:
+            assign(points_t, centers, work, nearest_sq, labels)
+        elif not screened_assign(
+            points_t, blocks, norms, origin, scale, centers, work, nearest_sq, labels
+        ):
+            scale = 0.0  # centres too close together for single precision: not tried again
         _means(points, labels, counts, sums)
-        if relocate:
+        if relocate and np.min(counts) == 0:
+            if screened:  # which leaves no distances
+                assign(points_t, centers, work, nearest_sq, labels)
             _relocate_empty(points, nearest_sq, labels, counts, sums)
         shift = 0.0
         for k in range(n_clusters):
@@ -213,11 +162,13 @@ def iterate(
         converged = strict or shift <= shift_tol
     if not strict:
         assign(points_t, centers, work, nearest_sq, labels)
-    inertia = 0.0
+    by_axis = sums[0]  # free by now; one sum a coordinate, because a single one would not vectorise
+    by_axis[:] = 0.0
     for i in range(m):
+        center = centers[labels[i]]
         for j in range(d):
-            inertia += (points[i, j] - centers[labels[i], j]) ** 2
-    return inertia, n_iter, converged
+            by_axis[j] += (points[i, j] - center[j]) ** 2
+    return float(by_axis.sum()), n_iter, converged
 
 
 @njit(cache=True, nogil=True)
@@ -226,15 +177,16 @@ def shift_tolerance(points: FloatArray, tol: float) -> float:
     m, d = points.shape
     if tol == 0.0:
         return 0.0
-    total = 0.0
-    for j in range(d):
-        mean = 0.0
-        for i in range(m):
-            mean += points[i, j]
-        mean /= m
-        for i in range(m):
-            total += (points[i, j] - mean) ** 2
-    return float(tol * total / (m * d))
+    mean = np.zeros(d)
+    spread = np.zeros(d)  # a sum for each coordinate, as in `iterate`
+    for i in range(m):
+        for j in range(d):
+            mean[j] += points[i, j]
+    mean /= m
+    for i in range(m):
+        for j in range(d):
+            spread[j] += (points[i, j] - mean[j]) ** 2
+    return float(tol * spread.sum() / (m * d))
 
 
 @njit(cache=True, nogil=True)

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from trials.batches import BoolArray, IntArray, integer_between, one_of, real_between
 from trials.experiment import FloatArray
+from trials.kmeans.assignment import squared_distances, transpose
 from trials.kmeans.iteration import (
     EmptyPolicy,
     KMeansFit,
@@ -15,8 +16,6 @@ from trials.kmeans.iteration import (
     empty_fit,
     iterate,
     shift_tolerance,
-    squared_distances,
-    transpose,
 )
 
 
