@@ -404,14 +404,17 @@ def near_optimal(profile: Profile) -> Rate:
 
 
 def _over_minimax(observed: Sequence[Observed], rate: Callable[[Params], float]) -> Presentation:
+    """How much larger the error is than the minimax rate, and how much of that is resampling."""
     ratios = [float(o.table["floor_smallest"].mean()) / rate(o.params) for o in observed]
+    price = math.sqrt(2 * N_STEPS)
     return Presentation(
         sharpness=(
             "The minimax rate has exponents $(-1/2,-1/2,1/2,-1/2)$ in $(m,n',d,p)$; the observed "
-            f"error is {min(ratios):.2f} to {max(ratios):.2f} times as large. Of that, "
-            f"$\\sqrt{{2T}}={math.sqrt(2 * N_STEPS):.2f}$ is the price of steps on $1/(2T)$ of the "
-            "data each.",
+            f"error is {min(ratios):.2f} to {max(ratios):.2f} times as large, "
+            f"{min(ratios) / price:.2f} to {max(ratios) / price:.2f} times "
+            f"$\\sqrt{{2T}}={price:.2f}$, the price of steps on $1/(2T)$ of the data each.",
         )
+    )
     )
 
 

@@ -92,7 +92,8 @@ class Constants:
 
     def describe(self) -> str:
         """Cells, budget and what each of the three parts does."""
-        chosen = f"${_tex(self.choice_name)}$ in " + ", ".join(f"{v:.4g}" for v in self.choices)
+        name, values = _tex(self.choice_name), [f"{v:.4g}" for v in self.choices]
+        chosen = f"${name}$ in " + ", ".join(values) if values[1:] else f"${name}={values[0]}$"
         fitted = ", ".join(f"${_tex(name)}$" for name in self.tighten)
         held_out = f"fresh trials in {_counted(self.held_out, 'held-out cell')}"
         if self.drift:
@@ -347,24 +348,23 @@ class Constants:
                 Series(
                     label=name or "every cell",
                     x=[choice for choice, _ in mine],
-                    y=[cell.observed for _, cell in mine],
-                    lower=[cell.lower for _, cell in mine],
-                    upper=[_finite(cell.upper) for _, cell in mine],
+                    y=[_over(cell.observed, cell.bound) for _, cell in mine],
+                    lower=[_over(cell.lower, cell.bound) for _, cell in mine],
+                    upper=[_over(cell.upper, cell.bound) for _, cell in mine],
                 )
             )
-        largest = max(cell.bound for cell in cells if cell.bound is not None)
         return Figure(
             name="choices",
             title="No choice serves all cells",
             xlabel=f"${_tex(self.choice_name)}$ (dimensionless)",
-            ylabel="error quantile (units of $\\theta$)",
+            ylabel="error quantile over its bound (dimensionless)",
             xscale="log",
             yscale="log",
             series=series,
-            hlines=[(largest, "largest bound")],
-            caption="Error quantiles with their confidence limits, cell by cell, against the "
-            "largest bound that the box of constants allows in any cell. A choice is excluded "
-            "when some cell lies above its bound.",
+            hlines=[(1.0, "bound")],
+            caption="Error quantiles with their confidence limits, each over the largest bound "
+            "that the box of constants allows in its cell. A choice is excluded when some cell "
+            "lies above the line.",
         )
 
     @staticmethod
@@ -468,6 +468,11 @@ def _infeasible(decision: ConstantsDecision) -> bool:
 
 def _counted(items: Sequence[Any], word: str) -> str:
     return f"{len(items)} {word}{'s' * (len(items) != 1)}"
+
+
+def _over(value: float | None, bound: float | None) -> float | None:
+    """A ratio to draw; None where there is nothing, or nothing finite, to divide."""
+    return _finite(value / bound) if value is not None and bound else None
 
 
 def _finite(value: float | None) -> float | None:

@@ -154,6 +154,12 @@ def test_one_cell_that_excludes_every_choice_is_the_whole_witness(tmp_path):
     assert evidence.witness.params["m"] == 10.0
     assert "more cell" not in evidence.witness.description
     assert {c.params["b"] for c in evidence.cells} == {0.5, 1.0}
+    # every cell against its own bound: what lies above the line excludes its choice
+    (figure,) = evidence.figures
+    assert figure.hlines == [(1.0, "bound")]
+    shown = {s.label: dict(zip(s.x, s.y, strict=True)) for s in figure.series}
+    assert shown["$m=10$, $d=2$"][0.5] > shown["$m=10$, $d=2$"][1.0] > 1
+    assert shown["$m=1280$, $d=4$"][0.5] > 1 > shown["$m=1280$, $d=4$"][1.0]
 
 
 def test_lost_trials_count_against_the_bound(tmp_path):
@@ -189,7 +195,7 @@ def test_an_instance_is_held_out_and_calibration_stays(tmp_path):
 def test_the_description_says_what_is_fitted_and_where():
     text = claim(TRUE).describe()
     for part in (
-        "$c_{1}$ in 1",
+        "$c_{1}=1$",
         "$c_{2}$",
         "9 calibration",
         "5 held-out",
@@ -201,3 +207,4 @@ def test_the_description_says_what_is_fitted_and_where():
     alone = replace(claim(TRUE), calibration=cells((10,), (2,)), drift={}).describe()
     assert "on 1 calibration cell and frozen" in alone
     assert "no trend is asked about" in alone
+    assert "$c_{1}$ in 0.5, 1." in replace(claim(TRUE), choices=(0.5, 1.0)).describe()
