@@ -415,7 +415,6 @@ def _over_minimax(observed: Sequence[Observed], rate: Callable[[Params], float])
             f"$\\sqrt{{2T}}={price:.2f}$, the price of steps on $1/(2T)$ of the data each.",
         )
     )
-    )
 
 
 def minimax(_profile: Profile) -> Probability:
