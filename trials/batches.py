@@ -109,3 +109,10 @@ def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise InvalidParameter(f"{name}={value!r} must be one of {', '.join(map(repr, choices))}")
     return value
+
+
+def checked_rng(rng: Any) -> np.random.Generator:
+    """Return ``rng`` if it is a stream; a kernel would refuse a seed with a page about types."""
+    if not isinstance(rng, np.random.Generator):
+        raise InvalidParameter(f"rng={rng!r:.60} must be a numpy.random.Generator")
+    return rng

@@ -7,7 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from trials.batches import finite_batch, integer_between, one_of, real_between, same_axis
+from trials.batches import (
+    checked_rng,
+    finite_batch,
+    integer_between,
+    one_of,
+    real_between,
+    same_axis,
+)
 from trials.experiment import InvalidParameter
 
 
@@ -54,3 +61,9 @@ def test_choices_and_axes_are_named():
             one_of("empty", value, ("keep", "drop"))
     with pytest.raises(InvalidParameter, match=r"a=1 must equal b=2"):
         same_axis("a", 1, "b", 2)
+
+
+@pytest.mark.parametrize("rng", [None, 5, np.random.RandomState(1)])
+def test_what_is_no_stream_is_refused(rng):
+    with pytest.raises(InvalidParameter, match="rng=.* must be a numpy.random.Generator"):
+        checked_rng(rng)

@@ -171,6 +171,25 @@ def test_least_squares_is_equivariant(seed, n, d):
         assert np.linalg.norm(least_squares(X * columns, y).theta[0] * columns - plain) <= slack
 
 
+@pytest.mark.parametrize(("n", "d"), [(9, 4), (3, 4)])
+@pytest.mark.parametrize("units", [(150, -150), (-150, 149), (-150, -300), (-160, 0), (-300, -150)])
+@pytest.mark.parametrize("l2", [0.0, 0.3])
+def test_least_squares_survives_every_pair_of_units(n, d, units, l2):
+    """Products of the data over- or underflow: NaN at (-150, 149), 0 at (150, -150), n < d."""
+    X, y = regression(3, 2, n, d)
+    a, b = (2.0 ** round(power * math.log2(10)) for power in units)
+    X, y = X / 4, y / 8
+    plain = least_squares(X, y, l2=l2).theta
+    # the data of one user alone are in these units
+    both = least_squares(np.stack([X[0] * a, X[1]]), np.stack([y[0] * b, y[1]]), l2=l2).theta
+    np.testing.assert_array_equal(both[1], plain[1])
+    if l2 == 0.0:
+        np.testing.assert_allclose(both[0], plain[0] * (b / a), rtol=1e-12)
+    else:  # the penalty is the whole of the curvature, or nothing
+        limit = least_squares(X, y).theta[0] * (b / a) if a > 1 else a * b * X[0].T @ y[0] / n / l2
+        np.testing.assert_allclose(both[0], limit, rtol=1e-12)
+
+
 @pytest.mark.parametrize("shape", [(9, 9), (14, 6), (30, 1)])
 def test_the_qr_kernel_factorises(shape):
     r, c = shape
@@ -369,6 +388,21 @@ def test_sgd_equals_its_twin_on_the_same_stream(loss, radius):
         assert np.linalg.norm(fit.last[b]) <= radius * (1 + 1e-12)
 
 
+def test_sgd_projects_steps_whose_squares_leave_the_range_of_floats():
+    """They were set to zero, or not projected."""
+    X, y = regression(3, 3)
+    arguments = {"loss": "squared", "mu": 1.0, "n_steps": 1}
+    for unit, radius in ((1e149, 2.0), (1e100, 1e-50), (1e-100, 1e-210)):
+        far = projected_sgd(
+            X * unit, y * unit, np.random.default_rng(1), radius=radius, **arguments
+        )
+        twin = projected_sgd(X, y, np.random.default_rng(1), radius=1e-6, **arguments)
+        np.testing.assert_allclose(far.last / radius, twin.last / 1e-6, rtol=1e-12)
+    with pytest.raises(InvalidParameter, match="a step of user 0 left the range of floats"):
+        projected_sgd(X * 1e149, y * 1e149, np.random.default_rng(1), radius=1.0,
+                      loss="squared", mu=1e-30, n_steps=2)  # fmt: skip
+
+
 @pytest.mark.statistical
 def test_sgd_meets_lemma_5_with_room_and_the_average_converges_too():
     X, y = regression(17, n_users=50, n=40, d=3)
@@ -417,6 +451,8 @@ def run_sgd(X, y, **keywords):
         (lambda: logistic(X0, Y0, l2=1.0, max_iter=0), "max_iter=0"),
         (lambda: run_sgd(X0, Y0, mu=0.0), "mu=0 must be finite and > 0"),
         (lambda: run_sgd(X0, Y0, mu=np.nan), "mu=nan"),
+        (lambda: run_sgd(X0, Y0, mu=np.ones(2)), r"mu.shape=\(2,\) must be"),
+        (lambda: run_sgd(X0, Y0, mu="1"), "mu must be an array of real numbers"),
         (lambda: run_sgd(X0, Y0, radius=0.0), "radius=0"),
         (lambda: run_sgd(X0, Y0, radius=np.inf), "radius=inf"),
         (lambda: run_sgd(X0, Y0, n_steps=0), "n_steps=0"),

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from trials.batches import integer_between, one_of, real_between
+from trials.batches import checked_rng, integer_between, one_of, real_array, real_between
 from trials.experiment import FloatArray, InvalidParameter
 from trials.local_erm.squares import checked
 
@@ -21,6 +21,18 @@ class SgdFit:
 
     last: FloatArray
     average: FloatArray
+
+
+@njit(cache=True, nogil=True)
+def _norm(v: FloatArray) -> float:
+    """|v|, where squares overflow or underflow."""
+    largest = np.max(np.abs(v))
+    if not 0.0 < largest < np.inf:
+        return float(largest)
+    total = 0.0
+    for j in range(v.shape[0]):
+        total += (v[j] / largest) ** 2
+    return float(largest * np.sqrt(total))
 
 
 @njit(cache=True, nogil=True)
@@ -56,7 +68,8 @@ def _sgd_batch(
             for j in range(d):
                 theta[b, j] -= step * (pull * X[b, i, j] + l2 * theta[b, j])
                 norm_sq += theta[b, j] ** 2
-            shrink = min(1.0, radius / np.sqrt(norm_sq)) if norm_sq > 0.0 else 1.0
+            norm = np.sqrt(norm_sq) if 1e-280 < norm_sq < 1e300 else _norm(theta[b])
+            shrink = radius / norm if norm > radius else 1.0
             for j in range(d):
                 theta[b, j] *= shrink
                 average[b, j] += t * theta[b, j]
@@ -103,7 +116,8 @@ def projected_sgd(
     Raises
     ------
     InvalidParameter
-        Shapes, entries that are not finite, labels, mu <= 0, radius <= 0.
+        Shapes, entries that are not finite, labels, mu <= 0, radius <= 0; a step beyond the range
+        of floats.
 
     Notes
     -----
@@ -115,7 +129,10 @@ def projected_sgd(
     is_logistic = one_of("loss", loss, ("squared", "logistic")) == "logistic"
     if is_logistic and not np.all(np.abs(targets) == 1):
         raise InvalidParameter("y must hold only -1 and +1 with loss='logistic'")
-    rates = np.ascontiguousarray(np.broadcast_to(np.asarray(mu, dtype=np.float64), (n_users,)))
+    given = real_array("mu", mu)
+    if given.shape not in ((1,), (n_users,)):
+        raise InvalidParameter(f"mu.shape={given.shape} must be (), or (B,) with B={n_users}")
+    rates = np.ascontiguousarray(np.broadcast_to(given, (n_users,)))
     if not (np.isfinite(rates).all() and rates.min() > 0):
         raise InvalidParameter(f"mu={rates.min():g} must be finite and > 0 for every user")
     ball = real_between("radius", radius, 0.0, math.inf, open_low=True)
@@ -129,8 +146,14 @@ def projected_sgd(
         rates,
         ball,
         integer_between("n_steps", n_steps, 1),
-        rng,
+        checked_rng(rng),
         theta,
         average,
     )
+    lost = np.flatnonzero(~np.isfinite(theta).all(axis=1))
+    if lost.size:
+        raise InvalidParameter(
+            f"mu={rates[lost[0]]:g} must be larger, or X and y in other units: a step of user "
+            f"{lost[0]} left the range of floats"
+        )
     return SgdFit(last=theta, average=average)

@@ -29,6 +29,8 @@ _EPS = float(np.finfo(np.float64).eps)
 # refined Cholesky solution has an error of about eps kappa |theta| + eps kappa^2 |residual| / |X|,
 # kappa = kappa(X) <= 1e3: the sensitivity of least squares itself.
 _GRAM_CONDITION = 1e6
+# Marks data whose products would overflow or underflow: they are scaled as a whole first.
+_RESCALE = 3
 
 
 class Method(IntEnum):
@@ -63,6 +65,15 @@ def _equilibrate(gram: FloatArray, scale: FloatArray) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def _in_range(gram: FloatArray, y: FloatArray) -> bool:
+    """Whether products of the data, which are at most 1e150, neither overflow nor underflow."""
+    for j in range(gram.shape[0]):
+        if not 1e-150 <= gram[j, j] <= 1e150:
+            return False
+    return bool(np.dot(y, y) >= 1e-290 or np.max(np.abs(y)) == 0.0)
+
+
+@njit(cache=True, nogil=True)
 def _qr_fallback(X: FloatArray, y: FloatArray, theta: FloatArray) -> bool:
     """Least squares by QR of the columns (n >= d) or rows (n < d), scaled to length one.
 
@@ -92,9 +103,14 @@ def _qr_fallback(X: FloatArray, y: FloatArray, theta: FloatArray) -> bool:
 
 @njit(cache=True, nogil=True)
 def _least_squares_batch(
-    X: FloatArray, y: FloatArray, theta: FloatArray, rss: FloatArray, method: IntArray
+    X: FloatArray,
+    y: FloatArray,
+    is_scaled: bool,
+    theta: FloatArray,
+    rss: FloatArray,
+    method: IntArray,
 ) -> None:
-    """Cholesky or QR, user after user; `Method.SVD` marks what is left to the driver.
+    """Cholesky or QR, user after user; the driver does what is marked `Method.SVD` or `_RESCALE`.
 
     Tall (n >= d) and wide (n < d) problems share the code: the Gram matrix is that of the columns
     of X, or of the rows, each scaled to length one.
@@ -112,8 +128,13 @@ def _least_squares_batch(
             np.dot(X[b].T, X[b], gram)
         else:
             np.dot(X[b], X[b].T, gram)
+        in_range = _in_range(gram, y[b])
+        if not (in_range or is_scaled):
+            method[b] = _RESCALE
+            continue
         if (
             _equilibrate(gram, scale)
+            and (in_range or np.min(scale) > 1e-140)
             and cholesky(gram)
             and well_conditioned(gram, _GRAM_CONDITION, v)
         ):
@@ -180,11 +201,26 @@ def least_squares(X: ArrayLike, y: ArrayLike, *, l2: float = 0.0) -> LeastSquare
     theta = np.empty((n_users, d))
     rss = np.empty(n_users)
     method = np.empty(n_users, np.int64)
-    _least_squares_batch(features, targets, theta, rss, method)
+    _least_squares_batch(features, targets, False, theta, rss, method)
+    far = np.flatnonzero(method == _RESCALE)
+    if far.size:
+        x, x_unit = _scaled(features[far])
+        y, y_unit = _scaled(targets[far])
+        found, kinds = np.empty((far.size, d)), np.empty(far.size, np.int64)
+        _least_squares_batch(x, y, True, found, np.empty(far.size), kinds)
+        theta[far], method[far] = np.ldexp(found, (y_unit - x_unit)[:, None]), kinds
+        rss[far] = ((targets[far] - np.einsum("bnd,bd->bn", features[far], theta[far])) ** 2).sum(1)
     for b in np.flatnonzero(method == Method.SVD):
         theta[b] = np.linalg.lstsq(features[b], targets[b], rcond=_EPS * max(n, d))[0]
         rss[b] = ((targets[b] - features[b] @ theta[b]) ** 2).sum()
     return LeastSquaresFit(theta=theta, rss=rss, method=method)
+
+
+def _scaled(batch: FloatArray) -> tuple[FloatArray, IntArray]:
+    """A batch (B, ...) with entries of at most 1, and the powers of two (B,) taken out."""
+    inner = tuple(range(1, batch.ndim))
+    powers = np.frexp(np.abs(batch).max(axis=inner))[1].astype(np.int64)
+    return np.ldexp(batch, -np.expand_dims(powers, inner)), powers
 
 
 def _ridge(features: FloatArray, targets: FloatArray, l2: float) -> LeastSquaresFit:
