@@ -102,7 +102,18 @@ def shapes(rng, m, d, k):
     return points * sizes, centers * sizes
 
 
-KINDS = (clouds, grid, near_ties, twins, outlier, far_centre, far_away, any_scale, shapes)
+def sphere(rng, m, d, k):
+    """Points in the middle (two excepted) of centres whose norms agree to five or six digits."""
+    points = 10.0 ** -rng.uniform(5, 6, (m, 1)) * rng.standard_normal((m, d))
+    points[0, 0], points[-1, 0] = 1.0, -1.0
+    centers = rng.standard_normal((k, d))
+    centers *= (1 + 10.0 ** -rng.uniform(5, 6, (k, 1))) / np.linalg.norm(
+        centers, axis=1, keepdims=True
+    )
+    return points, centers
+
+
+KINDS = (clouds, grid, near_ties, twins, outlier, far_centre, far_away, any_scale, shapes, sphere)
 
 
 # ------------------------------------------------------------------------------------------ tests
