@@ -332,7 +332,11 @@ def _monotone_cells() -> tuple[Params, ...]:
 
 
 def monotone(statement: Statement, above: float) -> Callable[[Profile], Probability]:
-    """Does any cluster's error ever grow, counted while it exceeds ``above`` floors?"""
+    """Does any cluster's error ever grow, counted while it exceeds ``above`` floors?
+
+    A step at c1 = 1/3 leaves a third of an error, plus noise of 2/3 sqrt(p_j) floors: from twice
+    the floor on it shrinks with c2 = 1.
+    """
 
     def bad(table: Table, params: Params) -> BoolArray:
         grew_from = table["grew_from"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -136,7 +136,6 @@ class Sampling:
     experiment: Experiment
     max_trials: int
     first: int = 512
-    extra: Mapping[str, Any] = field(default_factory=dict)
 
     def n_blocks(self, n_trials: int) -> int:
         """Blocks that hold at least ``n_trials`` trials."""
