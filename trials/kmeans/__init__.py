@@ -17,8 +17,9 @@ Algorithms and their sources
 Conventions
 -----------
 Arrays are ``(B, m, d)``: B independent data sets of m points in R^d, served by one jitted call.
-Distances are computed as sums of squared differences, never by the expansion
-|a|^2 - 2 a.x + |x|^2, so that data far from the origin lose no digits.  Ties go to the lowest
+Distances are computed as sums of squared differences, so that data far from the origin lose no
+digits.  The expansion |a|^2 - 2 a.x + |x|^2 only proposes labels, in large cases, and its error
+bound proves them (`trials.kmeans.assignment`): no label depends on it.  Ties go to the lowest
 cluster index.  Results are float64, labels int64.  One iteration costs O(m k d) a data set.
 """
 

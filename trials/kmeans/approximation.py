@@ -341,8 +341,8 @@ def approximate_kmeans(
 
     Notes
     -----
-    O(m^2) a swap scan and a dual step, O(m^2 d) for the distances, m^2 floats of memory (not per
-    data set).  m of a few thousand is the intended limit.
+    At most O(m^2) a swap and a dual step, O(m^2 d) for the distances, m^2 + 2 k m floats of memory
+    (not per data set).  m of a few thousand is the intended limit.
     """
     data, k = checked(points, k)
     target = real_between("target", target, 1.0)
