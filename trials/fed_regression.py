@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from trials.batches import finite_batch, integer_between, one_of, real_between
+from trials.batches import finite_batch, integer_between, one_of, real_array, real_between
 from trials.experiment import FloatArray, InvalidParameter
 from trials.ifca import DIVERGENCE_BOUND, ClientData, RunStatus, client_groups
 
@@ -132,7 +132,7 @@ def stability(
     InvalidParameter : also where gamma >= 1 for FedAvg, outside Theorem 2.
     """
     eta, s = _checked_update(update, step_size, n_local_steps)
-    gamma = eta * float(spectra.largest.max())
+    gamma = _gamma(spectra, eta)
     if s > 0 and gamma >= 1.0:
         raise InvalidParameter(
             f"step_size={eta:g} must be < {eta / gamma:.4g}, so that gamma < 1 (Su, Xu & Yang "
@@ -342,7 +342,7 @@ def gibbs_labels(temperature: float, prior: ArrayLike | None = None) -> LabelRul
     tau = real_between("temperature", temperature, 0.0, open_low=True)
     log_prior: FloatArray | float = 0.0
     if prior is not None:
-        weights = np.asarray(prior, dtype=np.float64)
+        weights = real_array("prior", prior)
         if weights.ndim != 1 or not (np.isfinite(weights) & (weights > 0)).all():
             raise InvalidParameter(f"prior={prior!r} must be (k,), finite and > 0")
         log_prior = np.log(weights)
@@ -439,8 +439,10 @@ def run_fed_regression(
         raise InvalidParameter(f"divergence_bound={bound:g} must be >= the norms of start")
     _require_small("responses", data.responses)
     local = local_spectra(data) if spectra is None else spectra
-    if not _fit(local, data):
+    if spectra is not None and not _fit(spectra, data):
         raise InvalidParameter("spectra must be local_spectra(data) of the same data")
+    if s == 0:
+        _gamma(local, eta)  # an infinite one would freeze its client
     distances = None
     if reference is not None:
         truth = finite_batch("reference", reference, ("k", "d"))
@@ -509,7 +511,7 @@ class _Refinement:
             return descent
         client_losses(*self.data, models, self.predictions, self.losses)
         labels[:] = np.argmin(self.losses, axis=1)
-        likelihoods = np.ascontiguousarray(self.rule(self.losses, self.sizes), dtype=np.float64)
+        likelihoods = real_array("label_rule's result", self.rule(self.losses, self.sizes))
         sums_to_one = likelihoods.shape == self.losses.shape and (
             (likelihoods >= 0).all() and np.abs(likelihoods.sum(axis=1) - 1.0).max() <= 1e-9
         )
@@ -539,6 +541,16 @@ def _checked_update(update: str, step_size: float, n_local_steps: int) -> tuple[
     return eta, 0
 
 
+def _gamma(spectra: LocalSpectra, eta: float) -> float:
+    """eta max_i |X_i|^2 / n_i, refused beyond the range of floats."""
+    largest = float(spectra.largest.max())
+    if eta * largest == math.inf:
+        raise InvalidParameter(
+            f"step_size={eta:g} times the largest |X_i|^2 / n_i = {largest:.4g} must be finite"
+        )
+    return eta * largest
+
+
 def _fit(spectra: LocalSpectra, data: ClientData) -> bool:
     """Whether the orders are the clients' and, of some clients, the sums of squares too."""
     sizes = np.diff(data.offsets)
@@ -547,7 +559,8 @@ def _fit(spectra: LocalSpectra, data: ClientData) -> bool:
     for i in np.linspace(0, len(sizes) - 1, 8).astype(int):
         own = data.features[data.offsets[i] : data.offsets[i + 1]]
         trace = spectra.values[spectra.starts[i, 0] : spectra.starts[i + 1, 0]].sum()
-        if not math.isclose(np.vdot(own, own) / sizes[i], trace, rel_tol=1e-9):
+        square = np.vdot(own, own) / sizes[i]
+        if not math.isclose(square, trace, rel_tol=1e-9, abs_tol=1e-300):  # subnormals are coarse
             return False
     return True
 

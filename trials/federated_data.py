@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trials.batches import finite_batch, integer_between, one_of, real_between
+from trials.batches import finite_batch, integer_between, one_of, real_array, real_between
 from trials.experiment import FloatArray, InvalidParameter
 from trials.ifca import ClientData
 from trials.losses import Population, Response
@@ -76,6 +76,8 @@ def client_sizes(
     mean = real_between("mean", mean, smallest)
     spread = real_between("spread", spread, 0.0, 50.0)
     total = round(n_clients * mean)
+    if total > 2**53:
+        raise InvalidParameter(f"n_clients * mean = {total:.4g} must be <= 2^53, whole in float64")
     if profile == "balanced":
         shares = np.ones(n_clients)
     elif profile == "zipf":
@@ -96,9 +98,10 @@ def client_sizes(
 
 def imbalance(sizes: ArrayLike) -> float:
     r""":math:`\chi^2(n)=M\sum_i(n_i/N)^2-1` >= 0, the skewness of (10); 0 for equal sizes."""
-    counts = np.asarray(sizes, dtype=np.float64)
+    counts = real_array("sizes", sizes)
     if counts.ndim != 1 or not counts.size or not (np.isfinite(counts) & (counts > 0)).all():
         raise InvalidParameter(f"sizes={sizes!r} must be (M,), M >= 1, finite and > 0")
+    counts = counts / counts.max()
     shares = counts / counts.sum() * counts.size
     return float(((shares - 1.0) ** 2).mean())  # without the cancellation of the formula
 
@@ -237,7 +240,7 @@ class FederatedModel:
     def __post_init__(self) -> None:
         centres = finite_batch("theta_star", self.theta_star, ("k", "d"))
         k, d = centres.shape
-        weights = np.array(self.fractions, dtype=np.float64)
+        weights = real_array("fractions", self.fractions)
         if weights.shape != (k,) or not (weights > 0).all() or abs(weights.sum() - 1.0) > 1e-9:
             raise InvalidParameter(f"fractions={self.fractions!r} must be ({k},), > 0 and sum to 1")
         if self.features.name not in FEATURE_LAWS:
@@ -278,10 +281,11 @@ class FederatedModel:
         if labels is None:
             clusters = self.draw_labels(counts.size, rng)
         else:
-            clusters = np.asarray(labels, dtype=np.int64)
-            inside = clusters.shape == counts.shape and ((clusters >= 0) & (clusters < k)).all()
-            if not inside:
+            given = np.asarray(labels)
+            whole = given.shape == counts.shape and np.issubdtype(given.dtype, np.integer)
+            if not whole or given.min() < 0 or given.max() >= k:
                 raise InvalidParameter(f"labels must be ({counts.size},) integers in [0, {k})")
+            clusters = given.astype(np.int64)
         features = self.features.draw(rng, (n_rows, d))
         responses = np.empty(n_rows)
         owners = np.repeat(clusters, counts)
@@ -330,6 +334,7 @@ def exponents(n_inputs: int, degree: int) -> IntArray:
     return np.asarray(rows, dtype=np.int64).reshape(-1, n_inputs)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what overflows is refused
 def polynomial_features(inputs: ArrayLike, degree: int, basis: str = "monomial") -> FloatArray:
     r"""The feature map phi of eq. (1) as polynomials of total degree <= ``degree``.
 
@@ -357,17 +362,17 @@ def polynomial_features(inputs: ArrayLike, degree: int, basis: str = "monomial")
         if basis == "monomial":
             table[a + 1] = table[a] * x
         elif basis == "hermite":
-            table[a + 1] = x * table[a] - a * table[a - 1]
+            table[a + 1] = (x * table[a] - math.sqrt(a) * table[a - 1]) / math.sqrt(a + 1)
         else:
             table[a + 1] = ((2 * a + 1) * table[1] * table[a] - a * table[a - 1]) / (a + 1)
-    for a in range(degree + 1):
-        if basis == "hermite":
-            table[a] /= math.sqrt(math.factorial(a))
-        elif basis == "legendre":
+    if basis == "legendre":
+        for a in range(degree + 1):
             table[a] *= math.sqrt(2 * a + 1)
     features = np.ones((len(x), len(powers)))
     for c in range(x.shape[1]):
         features *= table[powers[:, c], :, c].T
+    if not np.isfinite(features).all():
+        raise InvalidParameter(f"inputs={np.abs(x).max():g} must be smaller for degree={degree}")
     return features
 
 

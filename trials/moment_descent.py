@@ -45,7 +45,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import pdist, squareform
 
-from trials.batches import finite_batch, integer_between, one_of, real_between
+from trials.batches import (
+    checked_rng,
+    finite_batch,
+    integer_between,
+    one_of,
+    real_array,
+    real_between,
+)
 from trials.experiment import FloatArray, InvalidParameter
 from trials.ifca import DIVERGENCE_BOUND, ClientData
 
@@ -126,13 +133,16 @@ def detection_sizes(*, errors: ArrayLike, fractions: ArrayLike, sigma: float) ->
     (r,) ascending, r the rank of E Y.
     """
     u = finite_batch("errors", errors, ("k", "d"))
-    p = np.asarray(fractions, dtype=np.float64)
+    p = real_array("fractions", fractions)
     if p.shape != u.shape[:1] or not (p > 0).all() or abs(p.sum() - 1.0) > 1e-9:
         raise InvalidParameter(f"fractions={fractions!r} must be ({len(u)},), > 0 and sum to 1")
     sigma = real_between("sigma", sigma, 0.0)
+    unit = float(np.abs(u).max())
+    if unit > 0.0:  # only ratios count; fourth powers neither overflow nor vanish
+        u, sigma = u / unit, sigma / unit
     _, roots, v = np.linalg.svd(np.sqrt(p)[:, None] * u, full_matrices=False)
     rank = int((roots > 1e-12 * roots[0]).sum()) if roots[0] > 0 else 0
-    s_sq = (u**2).sum(axis=1) + sigma**2
+    s_sq = (u**2).sum(axis=1) + sigma * sigma
     noise = p * s_sq @ (s_sq[:, None] + 2.0 * (u @ v[:rank].T) ** 2)
     return np.asarray((u.shape[1] - rank) * noise / roots[:rank] ** 4)
 
@@ -141,7 +151,7 @@ def random_basis(d: int, k: int, rng: np.random.Generator) -> FloatArray:
     """A uniformly distributed (d, k) matrix with orthonormal columns."""
     d = integer_between("d", d, 1)
     k = integer_between("k", k, 1, d, "the dimension d")
-    q, r = np.linalg.qr(rng.standard_normal((d, k)))
+    q, r = np.linalg.qr(checked_rng(rng).standard_normal((d, k)))
     return np.asarray(q * np.where(np.diagonal(r) < 0, -1.0, 1.0))
 
 
@@ -287,7 +297,7 @@ def _checked_pairs(
     if w.shape[1] != len(a):
         raise InvalidParameter(f"weights.shape={w.shape} must be (H, P) with P={len(a)}")
     d = a.shape[1]
-    q0 = np.asarray(start, dtype=np.float64)
+    q0 = real_array("start", start)
     if q0.ndim == 2:
         q0 = np.broadcast_to(q0, (len(w), *q0.shape))
     q0 = finite_batch("start", q0, ("H", "d", "k"))
@@ -403,11 +413,12 @@ def power_iteration(
     k = a.shape[2]
     if a.shape[1] != k:
         raise InvalidParameter(f"matrices.shape={a.shape} must be (H, k, k)")
-    b0 = np.asarray(start, dtype=np.float64)
+    b0 = real_array("start", start)
     if b0.shape != (k,) or not np.isfinite(b0).all() or not b0.any():
         raise InvalidParameter(f"start={start!r} must be ({k},), finite and not zero")
     scale = np.abs(a).max(axis=(1, 2), keepdims=True)
     unit = a / np.where(scale > 0, scale, 1.0)  # squares neither overflow nor underflow
+    b0 = b0 / np.abs(b0).max()
     b = np.tile(b0 / np.linalg.norm(b0), (len(a), 1))
     for _ in range(integer_between("n_iterations", n_iterations, 0)):
         image = np.einsum("hij,hlj,hl->hi", unit, unit, b, optimize=True)
@@ -611,8 +622,9 @@ def run_moment_descent(
     integer_between("krylov_blocks", krylov_blocks, 0)
     one_of("stopping", stopping, ("final", "printed"))
     bound = real_between("divergence_bound", divergence_bound, 0.0, 1e30, open_low=True)
+    checked_rng(rng)
     batch = draw(0)
-    n_anchors, _, d = np.shape(batch.anchor_features)
+    n_anchors, _, d = finite_batch("anchor_features", batch.anchor_features, ("H", "2l", "d")).shape
     integer_between("k", k, 1, d, "the dimension d")
     theta = _start(start, n_anchors, d, bound)
     goals = None
@@ -674,7 +686,7 @@ def run_moment_descent(
 
 
 def _start(start: ArrayLike, n_anchors: int, d: int, bound: float) -> FloatArray:
-    theta = np.asarray(start, dtype=np.float64)
+    theta = real_array("start", start)
     if theta.shape not in ((d,), (n_anchors, d)) or not np.isfinite(theta).all():
         raise InvalidParameter(
             f"start of shape {theta.shape} must be ({d},) or ({n_anchors}, {d}) and finite"
@@ -773,7 +785,8 @@ def group_anchors(theta: ArrayLike, Delta: float) -> AnchorGroups:
     """
     points = finite_batch("theta", theta, ("H", "d"))
     Delta = real_between("Delta", Delta, 0.0, open_low=True)
-    close = squareform(pdist(points)) < 0.5 * Delta
+    unit = float(np.abs(points).max()) or 1.0  # squares neither overflow nor vanish
+    close = squareform(pdist(points / unit)) < 0.5 * (Delta / unit)
     np.fill_diagonal(close, True)
     n_groups, labels = connected_components(close, directed=False)
     sizes = np.bincount(labels, minlength=n_groups)

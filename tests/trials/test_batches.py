@@ -65,5 +65,5 @@ def test_choices_and_axes_are_named():
 
 @pytest.mark.parametrize("rng", [None, 5, np.random.RandomState(1)])
 def test_what_is_no_stream_is_refused(rng):
-    with pytest.raises(InvalidParameter, match="rng=.* must be a numpy.random.Generator"):
+    with pytest.raises(InvalidParameter, match=r"rng=.* must be a numpy\.random\.Generator"):
         checked_rng(rng)

@@ -367,6 +367,17 @@ def test_units_of_features_and_responses_do_not_matter(update, s, soft):
         np.testing.assert_array_equal(found.labels, plain.labels)
 
 
+def test_features_whose_squares_are_subnormal_fit_their_own_spectra():
+    """The sums of squares differ in their fourth digit there; the data passed for foreign."""
+    data, start, _ = sample()
+    small = ClientData(
+        features=1e-160 * data.features, responses=data.responses, offsets=data.offsets
+    )
+    shared = run(small, start, spectra=fr.local_spectra(small))
+    np.testing.assert_allclose(shared.models, start, rtol=1e-12)
+    np.testing.assert_array_equal(run(small, start).models, shared.models)
+
+
 def test_divergence_is_a_status_and_models_stay_finite():
     data, start, truth = sample()
     for options in ({"s": 5, "eta": 10.0}, {"s": 10**6, "eta": 50.0}, {"eta": 1e200}):
@@ -437,6 +448,9 @@ def test_bad_inputs_are_refused():
     other = fr.local_spectra(sample(0, [1, 2, 3])[0])
     strangers = fr.local_spectra(sample(1)[0])  # of clients of the same sizes
     huge = ClientData.equal(np.full((2, 2, 4), 1e120), np.ones((2, 2)))
+    huge_steps = ClientData(
+        features=10 * data.features, responses=data.responses, offsets=data.offsets
+    )
     for call in (
         lambda: run(data, start, eta=0.0),
         lambda: run(data, start, eta=-0.1),
@@ -453,6 +467,10 @@ def test_bad_inputs_are_refused():
         lambda: run(data, start, spectra=strangers),
         lambda: run(data, start, s=10**30),
         lambda: run(data, start, label_rule=fr.gibbs_labels(1.0, prior=[1.0, 2.0])),
+        lambda: run(data, start, label_rule=fr.gibbs_labels(1.0, prior=1j * np.ones(3))),
+        lambda: run(data, start, label_rule=lambda losses, _: losses.astype(str)),
+        lambda: run(huge_steps, start, "fedprox", eta=1e308),
+        lambda: fr.stability(spectra, update="fedprox", step_size=1e308),
         lambda: fr.bottleneck_distance(start, truth[:2]),
         lambda: fr.bottleneck_distance(start, truth * np.nan),
         lambda: run(data, start, label_rule=lambda losses, _: losses),

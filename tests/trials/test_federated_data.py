@@ -157,6 +157,19 @@ def test_equal_streams_draw_equal_data():
     np.testing.assert_array_equal(one.labels, two.labels)
 
 
+def test_high_degrees_stay_in_range():
+    """The factorial of 171 is no float; Cramer's inequality: |h_n(x)| e^(-x^2/4) < 1.09."""
+    x = np.linspace(-20, 20, 41)[:, None]
+    top = fd.polynomial_features(x, 200, "hermite")[:, -1]
+    assert 0.1 < np.abs(top * np.exp(-(x[:, 0] ** 2) / 4)).max() < 1.09
+
+
+def test_equal_sizes_are_balanced_whatever_they_are():
+    sizes = np.full(3, 1e308)
+    assert fd.imbalance(sizes) == 0.0
+    np.testing.assert_array_equal(sizes, 1e308)
+
+
 def test_polynomials_against_numpy():
     x = np.random.default_rng(0).uniform(-1.7, 1.7, (50, 2))
     powers = fd.exponents(2, 3)
@@ -206,7 +219,9 @@ def test_bad_inputs_are_refused():
         lambda: fd.client_sizes("zipf", 0, 2.0, rng),
         lambda: fd.client_sizes("zipf", 3, 0.5, rng),
         lambda: fd.client_sizes("lognormal", 3, 2.0, rng, spread=-1.0),
+        lambda: fd.client_sizes("zipf", 3, 1e300, rng),
         lambda: fd.imbalance([1, 0]),
+        lambda: fd.imbalance("a"),
         lambda: Law(name="cauchy"),
         lambda: Law(name="heavy", shape=2.0),
         lambda: Law(name="sparse", shape=0.0),
@@ -222,9 +237,13 @@ def test_bad_inputs_are_refused():
         lambda: model().draw([2, 0], rng),
         lambda: model().draw([2.5], rng),
         lambda: model().draw([2], rng, [3]),
+        lambda: model().draw([2], rng, [0.7]),
+        lambda: model().draw([2], rng, ["a"]),
         lambda: model().draw([10**10], rng),
         lambda: model().population(3),
+        lambda: model(fractions="a"),
         lambda: fd.polynomial_features(np.array([[np.inf]]), 2),
+        lambda: fd.polynomial_features(np.array([[1e150]]), 3),
         lambda: fd.polynomial_features(np.ones((2, 2)), 2, "fourier"),
         lambda: fd.polynomial_covariance(2, 2, Law(name="heavy")),
     ):

@@ -444,6 +444,25 @@ def test_detection_sizes_of_two_orthogonal_errors_by_hand():
     np.testing.assert_allclose(parallel, 4 * 5 * 15 / 25)
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-80, 1e80, 1e149])
+def test_units_of_errors_starts_and_estimates_do_not_matter(unit):
+    """Fourth powers and squares left the range of floats: NaN, or 8.6251 for 8.625."""
+    errors = np.random.default_rng(0).standard_normal((2, 5))
+    arguments = {"fractions": [0.25, 0.75]}
+    plain = md.detection_sizes(errors=errors, sigma=0.5, **arguments)
+    found = md.detection_sizes(errors=unit * errors, sigma=0.5 * unit, **arguments)
+    np.testing.assert_allclose(found, plain, rtol=1e-12)
+    matrix, start = np.diag([1.0, 2.0, 3.0])[None], np.array([1.0, 0.5, 0.2])
+    for found, plain in zip(
+        md.power_iteration(matrix, start * unit, 5),
+        md.power_iteration(matrix, start, 5),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, plain, rtol=1e-12)
+    theta = np.array([[0.0, 0.0], [1.0, 0.0], [5.0, 0.0]])
+    np.testing.assert_array_equal(md.group_anchors(unit * theta, 3 * unit).labels, [0, 0, 1])
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize(("d", "k", "sigma"), [(60, 2, 0.2), (60, 2, 2.0), (80, 4, 0.5)])
 def test_subspaces_lose_what_detection_sizes_say(d, k, sigma):
@@ -610,6 +629,12 @@ def test_bad_inputs_are_refused():
         lambda: run(options, start=np.zeros(7)),
         lambda: run(options, start=np.full(8, 1e13)),
         lambda: run(options, targets=np.zeros((2, 8))),
+        lambda: run(options, start="zero"),
+        lambda: run(options, start=1j * np.ones(8)),
+        lambda: broken(anchor_features=np.ones(3)),
+        lambda: md.run_moment_descent(rng=5, **options),
+        lambda: md.power_iteration(np.ones((1, 2, 2)), 1j * np.ones(2), 3),
+        lambda: md.detection_sizes(errors=a[:2], fractions="half", sigma=1.0),
         lambda: broken(first_y=batch.first_y[:-1]),
         lambda: broken(anchor_responses=batch.anchor_responses * np.inf),
         lambda: broken(anchor_features=batch.anchor_features[:, :, :3]),
