@@ -31,7 +31,7 @@ def real_array(name: str, value: ArrayLike) -> FloatArray:
         array = np.asarray(value)
         if array.dtype.kind not in "biufO":
             raise TypeError(f"its type is {array.dtype}")
-        return np.ascontiguousarray(array, dtype=np.float64)
+        return np.asarray(array, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidParameter(f"{name} must be an array of real numbers: {error}") from None
 

@@ -41,7 +41,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from trials.batches import integer_between, one_of, real_between
+from trials.batches import checked_rng, integer_between, one_of, real_array, real_between
 from trials.communication import floats_down, floats_up
 from trials.experiment import FloatArray, InvalidParameter
 from trials.ifca import (
@@ -95,11 +95,17 @@ class IfcaOptions:
     def __post_init__(self) -> None:
         one_of("averaging", self.averaging, ("gradient", "model"))
         most = 1 if self.averaging == "gradient" else None
-        integer_between("local_steps", self.local_steps, 1, most, "option I takes one gradient")
-        real_between("step_decay", self.step_decay, 0.0, 1.0, open_low=True)
+        checked: dict[str, float] = {
+            "local_steps": integer_between(
+                "local_steps", self.local_steps, 1, most, "option I takes one gradient"
+            ),
+            "step_decay": real_between("step_decay", self.step_decay, 0.0, 1.0, open_low=True),
+        }
         for name in ("batch_size", "n_participants", "stable_after"):
             if getattr(self, name) is not None:
-                integer_between(name, getattr(self, name), 1)
+                checked[name] = integer_between(name, getattr(self, name), 1)
+        for name, value in checked.items():  # plain numbers, whatever their type was
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +160,8 @@ def run_ifca_options(
     loss : f; the gradients of its penalty are part of the clients'.
     known_labels : (m,) identities in [0, k); with them nothing is estimated and no identity sent.
     rng : draws subsets and mini-batches; needed where options ask for them.
-    divergence_bound : as for `trials.ifca.run_ifca`; a local update may not exceed it either.
+    divergence_bound : as for `trials.ifca.run_ifca`, for the models that the centre forms: what
+        clients send may be longer as long as its mean is not.
 
     Returns
     -------
@@ -172,7 +179,7 @@ def run_ifca_options(
     """
     options = options or IfcaOptions()
     starts, step_sizes = _checked_runs(starts, step_sizes, n_iterations, None, divergence_bound)
-    clients = _Clients(data, loss, starts, options.batch_size)
+    clients = _Clients(data, loss, starts, options.batch_size, known_labels is None)
     return _iterate_options(
         lambda _t: (clients, clients), data.n_clients, starts, step_sizes, n_iterations, options,
         known_labels, rng, divergence_bound,
@@ -228,7 +235,8 @@ def run_resampled_ifca_options(
                     "every batch"
                 )
         to_identify, to_descend = (
-            _Clients(batch, loss, starts, options.batch_size) for batch in batches
+            _Clients(batch, loss, starts, options.batch_size, asks)
+            for batch, asks in zip(batches, (known_labels is None, False), strict=True)
         )
         return to_identify, to_descend
 
@@ -290,7 +298,8 @@ def run_local(
     """The local models of section 6.2: every client descends alone, and nothing is sent.
 
     `starts` (R, d) is every client's start, and each of the `n_iterations` takes `local_steps`
-    steps; the result has m models, client i's being number i.
+    steps; the result has m models, client i's being number i.  A run is one start for all clients,
+    so that it ends when one of them diverges.
     """
     m = data.n_clients
     options = IfcaOptions(
@@ -411,10 +420,13 @@ def add_local_updates(  # type: ignore[no-untyped-def]
 
 
 class _Clients:
-    """A data set with its loss, checked, and the buffers that its kernels write to."""
+    """A data set with its loss, checked, and the buffers that its kernels write to.
+
+    Without `asks` nothing is labelled, and room is made for the chosen models' predictions alone.
+    """
 
     def __init__(
-        self, data: ClientData, loss: Loss, starts: FloatArray, batch_size: int | None
+        self, data: ClientData, loss: Loss, starts: FloatArray, batch_size: int | None, asks: bool
     ) -> None:
         _require_dimension(data, starts)
         n_runs, k, d = starts.shape
@@ -423,7 +435,8 @@ class _Clients:
         self.arrays = (data.features, data.responses, data.offsets)
         self.scalars = (k, *kernel_arguments(loss, data.responses))
         self.batch_size = batch_size or 0
-        self.predictions, self.penalties = np.empty(n_runs * k * largest), np.empty(n_runs * k)
+        self.predictions = np.empty(n_runs * (k if asks else 1) * largest)
+        self.penalties = np.empty(n_runs * k)
         self.rows = (np.empty(largest, dtype=np.int64), np.empty((batch, d)), np.empty(batch))
         self.local, self.product = np.empty((n_runs, d)), np.empty((n_runs, d))
 
@@ -471,6 +484,7 @@ def _iterate_options(
                 "rng=None must be a Generator where subsets or batches are drawn"
             )
         rng = np.random.default_rng(0)  # a kernel wants one; never used
+    checked_rng(rng)
 
     models = starts.copy()
     labels = np.full((n_runs, m), -1, dtype=np.int64)
@@ -493,7 +507,7 @@ def _iterate_options(
         result.participants[t] = subset
         going = np.flatnonzero(result.status == RunStatus.COMPLETED)
         if not going.size:
-            continue  # the stream goes on as if they had not diverged
+            continue  # the subsets are recorded all the same
         to_identify, to_descend = draw(t)
         rates = options.step_decay**t * step_sizes[going]
         settled = result.settled_at[going] <= t
@@ -555,15 +569,21 @@ def _server_step(
     return np.asarray(models + moved)
 
 
+def shared_coordinates(shared: BoolArray, d: int) -> BoolArray:
+    """`IfcaOptions.shared`, refused where it does not fit d coordinates."""
+    mask = np.asarray(shared)
+    if mask.shape != (d,) or mask.dtype != np.bool_:
+        raise InvalidParameter(
+            f"shared of shape {mask.shape} and type {mask.dtype} must be ({d},) booleans"
+        )
+    return mask
+
+
 def _checked_shared(options: IfcaOptions, starts: FloatArray) -> BoolArray:
     d = starts.shape[2]
     if options.shared is None:
         return np.zeros(d, dtype=np.bool_)
-    shared = np.asarray(options.shared)
-    if shared.shape != (d,) or shared.dtype != np.bool_:
-        raise InvalidParameter(
-            f"shared of shape {shared.shape} and type {shared.dtype} must be ({d},) booleans"
-        )
+    shared = shared_coordinates(options.shared, d)
     if (starts[:, :, shared] != starts[:, :1, shared]).any():
         raise InvalidParameter("starts must be equal over the k models on shared coordinates")
     return shared
@@ -586,7 +606,7 @@ def _checked_labels(known: IntArray | None, m: int, k: int) -> IntArray | None:
 
 def _with_axis(starts: FloatArray) -> FloatArray:
     """(R, d) starts as (R, 1, d)."""
-    array = np.asarray(starts, dtype=np.float64)
+    array = real_array("starts", starts)
     if array.ndim != 2 or math.prod(array.shape) == 0:
         raise InvalidParameter(f"starts.shape={array.shape} must be (R, d), none of them 0")
     return array[:, None, :]

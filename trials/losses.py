@@ -40,7 +40,7 @@ from numba import njit
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit
 
-from trials.batches import one_of, real_between
+from trials.batches import one_of, real_array, real_between
 from trials.experiment import FloatArray, InvalidParameter
 
 Response = Literal["linear", "logistic"]
@@ -81,8 +81,8 @@ class Population:
     response: Response | None = None
 
     def __post_init__(self) -> None:
-        theta = np.array(self.theta_star, dtype=np.float64)
-        matrix = np.array(self.covariance, dtype=np.float64)
+        theta = real_array("theta_star", self.theta_star).copy()
+        matrix = real_array("covariance", self.covariance).copy()
         if theta.ndim != 1 or theta.size < 1 or not np.isfinite(theta).all():
             raise InvalidParameter(
                 f"theta_star of shape {theta.shape} must be (d,), d >= 1, and finite"
@@ -273,7 +273,7 @@ class LogisticLoss:
 
     def values(self, features: FloatArray, responses: FloatArray, theta: FloatArray) -> FloatArray:
         """The (n,) losses of n samples at ``theta`` (d,), without overflow."""
-        _require_labels(responses)
+        responses = _labels(responses)
         penalty = 0.5 * self.l2 * (theta @ theta)
         return np.asarray(-log_expit(responses * (features @ theta)) + penalty)
 
@@ -281,7 +281,7 @@ class LogisticLoss:
         self, features: FloatArray, responses: FloatArray, theta: FloatArray
     ) -> FloatArray:
         """The (n, d) gradients of n samples at ``theta`` (d,)."""
-        _require_labels(responses)
+        responses = _labels(responses)
         pull = -responses * expit(-responses * (features @ theta))
         return np.asarray(pull[:, None] * features + self.l2 * theta)
 
@@ -393,7 +393,7 @@ def kernel_arguments(loss: Loss, responses: FloatArray) -> tuple[int, float, flo
     if isinstance(loss, SquaredLoss):
         return SQUARED, float(loss.scale), float(loss.l2)
     if isinstance(loss, LogisticLoss):
-        _require_labels(responses)
+        _labels(responses)
         return LOGISTIC, 1.0, float(loss.l2)
     raise InvalidParameter(f"loss={loss!r} must be a SquaredLoss or a LogisticLoss")
 
@@ -424,13 +424,15 @@ def descent_weight(kind, prediction, response):  # type: ignore[no-untyped-def]
 # -- checks and expectations ---------------------------------------------------------------------
 
 
-def _require_labels(responses: FloatArray) -> None:
-    """Refuse what is not a label: 0 and 1 would be taken for something else in silence."""
+def _labels(responses: FloatArray) -> FloatArray:
+    """The labels as floats; 0 and 1 would be taken for something else in silence."""
+    responses = real_array("responses", responses)
     wrong = np.flatnonzero(np.abs(responses) != 1.0)
     if wrong.size:
         raise InvalidParameter(
             f"responses[{wrong[0]}]={responses[wrong[0]]:g} must be -1 or +1 for the logistic loss"
         )
+    return responses
 
 
 def _times(infinite: float, finite: float) -> float:

@@ -13,10 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trials.batches import integer_between
+from trials.batches import checked_rng, integer_between
 from trials.experiment import FloatArray, InvalidParameter
 from trials.ifca import ClientData, IntArray
-from trials.ifca_options import IFCA_LOSS, IfcaOptions, OptionsResult, run_ifca_options
+from trials.ifca_options import (
+    IFCA_LOSS,
+    IfcaOptions,
+    OptionsResult,
+    run_ifca_options,
+    shared_coordinates,
+)
 from trials.kmeans import KMeansFit, kmeans_pp
 from trials.local_erm import Status, least_squares, logistic
 from trials.losses import Loss, SquaredLoss, kernel_arguments
@@ -114,13 +120,17 @@ def run_one_shot(
     O(m k d) an iteration of k-means.
     """
     integer_between("k", k, 1, data.n_clients, "at most the number of clients m")
+    checked_rng(rng)
+    shared = options.shared if options is not None else None
+    if shared is not None:
+        shared = shared_coordinates(shared, data.dimension)
     erms = local_erms(data, loss)
     clustering = kmeans_pp(erms[None], k, rng, n_init=n_init)
     labels = clustering.labels[0].copy()
     if starts is None:
         starts = np.repeat(clustering.centers, len(np.atleast_1d(step_sizes)), axis=0)
-        if options is not None and options.shared is not None:
-            starts[:, :, options.shared] = erms[:, options.shared].mean(axis=0)
+        if shared is not None:
+            starts[:, :, shared] = erms[:, shared].mean(axis=0)
     within = run_ifca_options(
         data=data, starts=starts, step_sizes=step_sizes, n_iterations=n_iterations,
         options=options, loss=loss, known_labels=labels, rng=rng,

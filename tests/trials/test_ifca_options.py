@@ -6,6 +6,7 @@ import itertools
 import os
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -478,6 +479,49 @@ def test_divergence_is_a_status_and_leaves_the_other_runs_alone(averaging, loss)
     np.testing.assert_allclose(result.models[kept], alone.models, rtol=0, atol=ROUNDING)
 
 
+def test_the_bound_is_for_the_models_of_the_centre():
+    """What two clients send is beyond it, their mean is not."""
+    data = ClientData.equal(np.ones((2, 1, 1)), np.array([[1e13], [-1e13]]))
+    arguments = {"starts": np.zeros((1, 1, 1)), "step_sizes": np.array([0.5]), "n_iterations": 1}
+    options = IfcaOptions(averaging="model")
+    both = run_ifca_options(data=data, options=options, **arguments)
+    assert both.status[0] == RunStatus.COMPLETED
+    alone = run_local(
+        data=data, starts=np.zeros((1, 1)), step_sizes=np.array([0.5]), n_iterations=1
+    )
+    assert alone.status[0] == RunStatus.DIVERGED
+
+
+def test_local_models_take_no_room_for_predictions_of_other_clients_models():
+    """A client of 2000 rows among 2000 of one: 32 MB if each model's predictions had room."""
+    sizes = np.append(np.ones(2000, dtype=int), 2000)
+    data, _, _ = draw_data(np.random.default_rng(0), sizes, 1, 2)
+    arguments = {"data": data, "starts": np.zeros((1, 2)), "step_sizes": np.array([0.1])}
+    run_local(n_iterations=1, **arguments)  # compiled
+    tracemalloc.start()
+    run_local(n_iterations=1, **arguments)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4e6
+
+
+def test_options_hold_plain_numbers_whatever_type_they_were_given_in(problem):
+    """An unsigned size made the kernel's indices floats, which it does not compile."""
+    data, _, _, starts, steps = problem
+    arguments = {"data": data, "starts": starts, "step_sizes": steps, "n_iterations": 2}
+    plain = IfcaOptions(averaging="model", local_steps=2, batch_size=3, n_participants=5)
+    typed = IfcaOptions(
+        averaging="model", local_steps=np.uint64(2), batch_size=np.uint64(3),
+        n_participants=np.int8(5), step_decay=np.float32(1.0),
+    )  # fmt: skip
+    assert typed == plain
+    first, second = (
+        run_ifca_options(options=o, rng=np.random.default_rng(1), **arguments)
+        for o in (plain, typed)
+    )
+    np.testing.assert_array_equal(first.models, second.models)
+
+
 def test_impossible_options_are_refused(problem):
     data, _, owner, starts, steps = problem
     for change, message in (
@@ -487,6 +531,8 @@ def test_impossible_options_are_refused(problem):
         ({"step_decay": 0.0}, "step_decay=0"),
         ({"step_decay": 1.1}, r"step_decay=1\.1"),
         ({"batch_size": 0}, "batch_size=0"),
+        ({"batch_size": 2**63}, r"batch_size=.* must be below 2\^63"),
+        ({"step_decay": "0.5"}, "step_decay='0.5' must be a real number"),
         ({"n_participants": 0}, "n_participants=0"),
         ({"stable_after": 0}, "stable_after=0"),
     ):
@@ -497,6 +543,7 @@ def test_impossible_options_are_refused(problem):
         ({"options": IfcaOptions(n_participants=13)}, "n_participants=13"),
         ({"options": IfcaOptions(n_participants=3)}, "rng=None"),
         ({"options": IfcaOptions(batch_size=3)}, "rng=None"),
+        ({"rng": 5}, "rng=5 must be a numpy"),
         ({"options": IfcaOptions(shared=np.ones(3, dtype=bool))}, "shared of shape"),
         ({"options": IfcaOptions(shared=np.ones(10))}, "type float64"),
         ({"options": IfcaOptions(shared=np.ones(10, dtype=bool))}, "starts must be equal"),
@@ -509,8 +556,9 @@ def test_impossible_options_are_refused(problem):
     ):
         with pytest.raises(InvalidParameter, match=message):
             run_ifca_options(**(good | change))
-    with pytest.raises(InvalidParameter, match=r"starts\.shape"):
-        run_global(data=data, starts=starts, step_sizes=steps, n_iterations=1)
+    for wrong in (starts, "a", 1j * starts[:, 0]):
+        with pytest.raises(InvalidParameter, match="starts"):
+            run_global(data=data, starts=wrong, step_sizes=steps, n_iterations=1)
 
 
 def test_kernels_run_without_jit():

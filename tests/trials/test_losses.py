@@ -44,6 +44,17 @@ def test_gradients_are_the_derivatives_of_the_values(loss):
         np.testing.assert_allclose(loss.gradients(x, y, theta)[i], numeric, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.float32, object])
+def test_labels_of_every_type_give_one_gradient(kind):
+    """Minus an unsigned 1 is 255."""
+    x, theta = np.array([[0.5, 2.0]]), np.array([1.0, -0.3])
+    loss = LogisticLoss(l2=0.1)
+    for method in (loss.values, loss.gradients):
+        np.testing.assert_array_equal(
+            method(x, np.array([1], dtype=kind), theta), method(x, np.array([1.0]), theta)
+        )
+
+
 def test_squared_variances_equal_exact_enumeration_of_signs():
     """Rademacher coordinates and noise have finitely many outcomes: no Monte Carlo error."""
     pop = population(feature_kurtosis=1.0, noise_kurtosis=1.0, gaussian=False)

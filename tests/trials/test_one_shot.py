@@ -142,9 +142,12 @@ def test_bad_arguments_are_refused(problem):
         ({"loss": LogisticLoss(l2=0.1)}, r"responses\[0\]=.* must be -1 or \+1"),
         ({"loss": "ridge"}, "loss='ridge' must be"),
         ({"step_sizes": np.zeros(1)}, "step_sizes=0.0 must be > 0"),
+        ({"options": IfcaOptions(shared=np.array([True]))}, r"shared of shape \(1,\)"),
+        ({"options": IfcaOptions(shared=np.array([0, 7]))}, "shared of shape"),
+        ({"rng": None}, "rng=None must be"),
     ):
         with pytest.raises(InvalidParameter, match=message):
-            run_one_shot(rng=np.random.default_rng(0), **(good | change))
+            run_one_shot(**({"rng": np.random.default_rng(0)} | good | change))
 
 
 def test_more_clusters_than_clients_are_refused(problem):

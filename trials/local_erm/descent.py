@@ -130,7 +130,7 @@ def projected_sgd(
     if is_logistic and not np.all(np.abs(targets) == 1):
         raise InvalidParameter("y must hold only -1 and +1 with loss='logistic'")
     given = real_array("mu", mu)
-    if given.shape not in ((1,), (n_users,)):
+    if given.shape not in ((), (1,), (n_users,)):
         raise InvalidParameter(f"mu.shape={given.shape} must be (), or (B,) with B={n_users}")
     rates = np.ascontiguousarray(np.broadcast_to(given, (n_users,)))
     if not (np.isfinite(rates).all() and rates.min() > 0):
