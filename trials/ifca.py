@@ -42,6 +42,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from trials.batches import integer_between, real_array, real_between
 from trials.experiment import FloatArray, InvalidParameter
 
 IntArray = NDArray[np.int64]
@@ -88,8 +89,8 @@ class ClientData:
     offsets: IntArray
 
     def __post_init__(self) -> None:
-        features = np.ascontiguousarray(self.features, dtype=np.float64)
-        responses = np.ascontiguousarray(self.responses, dtype=np.float64)
+        features = real_array("features", self.features)
+        responses = real_array("responses", self.responses)
         offsets = np.asarray(self.offsets)
         if features.ndim != 2 or features.shape[1] < 1:
             raise InvalidParameter(f"features.shape={features.shape} must be (N, d) with d >= 1")
@@ -103,6 +104,7 @@ class ClientData:
                 f"offsets of shape {offsets.shape} and type {offsets.dtype} must be m + 1 >= 2 "
                 "integers"
             )
+        offsets = np.ascontiguousarray(offsets, dtype=np.int64)  # unsigned ones never decrease
         if offsets[0] != 0 or offsets[-1] != len(features) or (np.diff(offsets) < 1).any():
             raise InvalidParameter(
                 f"offsets={offsets} must increase from 0 to {len(features)}, "
@@ -112,11 +114,13 @@ class ClientData:
         _require_finite("responses", responses)
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "responses", responses)
-        object.__setattr__(self, "offsets", np.ascontiguousarray(offsets, dtype=np.int64))
+        object.__setattr__(self, "offsets", offsets)
 
     @classmethod
     def equal(cls, features: FloatArray, responses: FloatArray) -> ClientData:
         """Clients of one size n from ``features`` (m, n, d) and ``responses`` (m, n)."""
+        features = real_array("features", features)
+        responses = real_array("responses", responses)
         if features.ndim != 3 or min(features.shape) < 1 or responses.shape != features.shape[:2]:
             raise InvalidParameter(
                 f"features.shape={features.shape} must be (m, n, d), none of them 0, and "
@@ -563,8 +567,8 @@ def _checked_runs(
     divergence_bound: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Refuse what cannot be iterated; the starts and the (R, k) step sizes as float64."""
-    starts = np.ascontiguousarray(starts, dtype=np.float64)
-    step_sizes = np.ascontiguousarray(step_sizes, dtype=np.float64)
+    starts = real_array("starts", starts)
+    step_sizes = np.atleast_1d(real_array("step_sizes", step_sizes))
     if starts.ndim != 3 or min(starts.shape) < 1:
         raise InvalidParameter(f"starts.shape={starts.shape} must be (R, k, d), none of them 0")
     n_runs, k, d = starts.shape
@@ -577,14 +581,14 @@ def _checked_runs(
     _require_finite("step_sizes", step_sizes)
     if (step_sizes <= 0).any():
         raise InvalidParameter(f"step_sizes={step_sizes.min()} must be > 0")
-    if not isinstance(n_iterations, int | np.integer) or n_iterations < 0:
-        raise InvalidParameter(f"n_iterations={n_iterations!r} must be an integer >= 0")
+    integer_between("n_iterations", n_iterations, 0)
     if reference is not None:
-        if np.shape(reference) != (k, d):
-            raise InvalidParameter(f"reference.shape={np.shape(reference)} must be ({k}, {d})")
-        _require_finite("reference", reference)
+        truth = real_array("reference", reference)
+        if truth.shape != (k, d):
+            raise InvalidParameter(f"reference.shape={truth.shape} must be ({k}, {d})")
+        _require_finite("reference", truth)
     largest = float(np.linalg.norm(starts, axis=-1).max())
-    if not largest <= divergence_bound <= 1e100:
+    if not largest <= real_between("divergence_bound", divergence_bound, 0.0) <= 1e100:
         raise InvalidParameter(
             f"divergence_bound={divergence_bound} must lie between the largest norm of the starts, "
             f"{largest:.3g}, and 1e100 (whose square can be formed)"
