@@ -517,6 +517,8 @@ def test_duplicates_collinear_points_one_cluster_and_all_singletons(run):
 def test_bad_input_is_refused_by_name(run, points, k, message):
     with pytest.raises(InvalidParameter, match=message):
         run(points, k, np.random.default_rng(0))
+    with pytest.raises(InvalidParameter, match="rng=0 must be a numpy"):
+        run(np.zeros((1, 3, 2)), 1, 0)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from trials.batches import BoolArray, IntArray, real_between
+from trials.batches import BoolArray, IntArray, checked_rng, real_between
 from trials.experiment import FloatArray
 from trials.kmeans.assignment import squared_distances, transpose
 from trials.kmeans.iteration import checked, iterate
@@ -346,6 +346,7 @@ def approximate_kmeans(
     """
     data, k = checked(points, k)
     target = real_between("target", target, 1.0)
+    checked_rng(rng)
     n_sets, m, d = data.shape
     labels = np.empty((n_sets, m), np.int64)
     centers = np.empty((n_sets, k, d))

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from trials.batches import BoolArray, IntArray, integer_between, one_of, real_between
+from trials.batches import BoolArray, IntArray, checked_rng, integer_between, one_of, real_between
 from trials.experiment import FloatArray
 from trials.kmeans.assignment import squared_distances, transpose
 from trials.kmeans.iteration import (
@@ -132,7 +132,7 @@ def seed_kmeans_pp(points: ArrayLike, k: int, rng: np.random.Generator) -> IntAr
     """
     data, k = checked(points, k)
     chosen = np.empty((data.shape[0], k), np.int64)
-    _seed_batch(data, rng, chosen)
+    _seed_batch(data, checked_rng(rng), chosen)
     return chosen
 
 
@@ -170,7 +170,7 @@ def kmeans_pp(
     fit = empty_fit(n_sets, m, k, d)
     _kmeans_pp_batch(
         data,
-        rng,
+        checked_rng(rng),
         integer_between("n_init", n_init, 1),
         integer_between("max_iter", max_iter, 1),
         real_between("tol", tol, 0.0),
