@@ -218,7 +218,8 @@ def run_resampled_ifca_options(
 
     Notes
     -----
-    ``draw`` is called before anything is drawn from `rng`; give it a stream of its own.
+    ``draw(0)`` comes before anything is drawn from `rng`, each later call after the subset of its
+    iteration; give it a stream of its own.
     """
     options = options or IfcaOptions()
     starts, step_sizes = _checked_runs(starts, step_sizes, n_iterations, None, divergence_bound)
@@ -227,18 +228,17 @@ def run_resampled_ifca_options(
     m = first[0][0].n_clients
 
     def clients(t: int) -> tuple[_Clients, _Clients]:
-        batches = first.pop() if first else draw(t)
-        for batch in batches:
+        to_identify, to_descend = first.pop() if first else draw(t)
+        for batch in (to_identify, to_descend):
             if batch.n_clients != m:
                 raise InvalidParameter(
                     f"a batch of iteration {t} has m={batch.n_clients} clients; m must be {m} in "
                     "every batch"
                 )
-        to_identify, to_descend = (
-            _Clients(batch, loss, starts, options.batch_size, asks)
-            for batch, asks in zip(batches, (known_labels is None, False), strict=True)
+        return (
+            _Clients(to_identify, loss, starts, options.batch_size, known_labels is None),
+            _Clients(to_descend, loss, starts, options.batch_size, False),
         )
-        return to_identify, to_descend
 
     return _iterate_options(
         clients, m, starts, step_sizes, n_iterations, options, known_labels, rng, divergence_bound
