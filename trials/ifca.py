@@ -46,6 +46,7 @@ from trials.batches import integer_between, real_array, real_between
 from trials.experiment import FloatArray, InvalidParameter
 
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 DIVERGENCE_BOUND = 1e12
 """A run whose step would give a model of larger Euclidean norm is stopped as diverged."""
@@ -496,7 +497,7 @@ def client_groups(offsets: IntArray, rows: int) -> IntArray:
 
 
 def _iterate(
-    add: Callable[[int, IntArray, FloatArray, IntArray, FloatArray], None],
+    add: Callable[[int, IntArray, FloatArray, IntArray, FloatArray], BoolArray | None],
     n_clients: int,
     starts: FloatArray,
     step_sizes: FloatArray,
@@ -509,6 +510,7 @@ def _iterate(
     ``add(iteration, going, models, labels, descent)`` labels the clients and adds to `descent`, for
     the runs that are still going (their numbers are in `going`); those that have diverged leave the
     matrices, so that the others do not wait for them and nothing that is not finite enters a GEMM.
+    A mask that `add` returns marks runs that it will complete by itself, with the labels they have.
     """
     n_runs, k, d = starts.shape
     going = np.arange(n_runs)
@@ -520,6 +522,7 @@ def _iterate(
     final, final_labels = starts.copy(), labels.copy()
     changes = np.zeros((n_iterations, n_runs), dtype=np.int64)
     n_steps = np.zeros(n_runs, dtype=np.int64)
+    status = np.full(n_runs, RunStatus.COMPLETED, dtype=np.int8)
     distances = None
     if reference is not None:
         distances = np.tile(model_distance(starts, reference), (n_iterations + 1, 1))
@@ -530,16 +533,20 @@ def _iterate(
         previous = labels.copy()
         descent[:] = 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # a status says it; JIT is silent anyway
-            add(t, going, models, labels, descent)
+            settled = add(t, going, models, labels, descent)
             take_steps(models, step_sizes[going] / n_clients, descent, sizes)
         changes[t, going] = (labels != previous).sum(axis=1)
-        kept = sizes <= divergence_bound**2
-        if not kept.all():
-            lost, rows = going[~kept], np.repeat(kept, k)
-            final[lost] = models[~rows].reshape(-1, k, d)
-            final_labels[lost] = labels[~kept]
-            models, descent = models[rows], descent[rows]
-            going, labels, sizes = going[kept], labels[kept], sizes[kept]
+        lost = ~(sizes <= divergence_bound**2)
+        settled = np.zeros(going.size, dtype=np.bool_) if settled is None else settled
+        n_steps[going[settled]] = n_iterations
+        status[going[lost & ~settled]] = RunStatus.DIVERGED
+        leaving = lost | settled
+        if leaving.any():
+            gone, rows = going[leaving], np.repeat(leaving, k)
+            final[gone] = models[rows].reshape(-1, k, d)
+            final_labels[gone] = labels[leaving]
+            models, descent = models[~rows], descent[~rows]
+            going, labels, sizes = going[~leaving], labels[~leaving], sizes[~leaving]
         models, descent = descent, models
         n_steps[going] += 1
         if distances is not None and reference is not None:
@@ -547,8 +554,6 @@ def _iterate(
 
     final[going] = models.reshape(-1, k, d)
     final_labels[going] = labels
-    status = np.full(n_runs, RunStatus.DIVERGED, dtype=np.int8)
-    status[going] = RunStatus.COMPLETED
     return IfcaResult(
         models=final,
         labels=final_labels,

@@ -26,6 +26,9 @@ where all of its labels were last proved.
 **Gradients** of a set of clients come from its normal matrix (`trials.normal_matrices`), shared by
 all runs, once that pays; else from the data.
 
+**The rest of a run** whose labels are proved for all steps to come is linear, and is taken in a few
+dozen products, however many steps it has (`trials.ifca_settled`).
+
 What is the same.  Labels are those of the plain kernel at the same models, ties included: every
 label is either proved, rounding errors allowed for, or decided by the plain kernel's loop over
 its losses.  The gradients are the same sums in another order.  So the runs agree to rounding, as
@@ -47,6 +50,7 @@ from trials.ifca import (
     _SUMS,
     DIVERGENCE_BOUND,
     GROUP_BYTES,
+    BoolArray,
     ClientData,
     IfcaResult,
     IntArray,
@@ -57,7 +61,8 @@ from trials.ifca import (
     _require_dimension,
     client_groups,
 )
-from trials.normal_matrices import BoolArray, NormalMatrices
+from trials.ifca_settled import ClusterSets, SettledRuns, two_largest
+from trials.normal_matrices import NormalMatrices
 
 HULL = 6
 """Directions of a hull at most; a new one then takes the place of the oldest."""
@@ -87,17 +92,25 @@ def run_ifca_skipping(
     Notes
     -----
     Once labels are stable an iteration costs O(k d^2) flops a run, or O(N k d) as long as the
-    matrices do not pay.  Memory: 8 R k N bytes for residuals, at most `HULL_BYTES` for the hulls
-    (or 8 R k N) and `trials.normal_matrices.MATRIX_BYTES` for the matrices.
+    matrices do not pay; once they are proved for good, all the rest costs a few dozen such
+    iterations (not where a `reference` asks for the distance after each step).  Memory: 8 R k N
+    bytes for residuals, at most `HULL_BYTES` for the hulls (or 8 R k N) and
+    `trials.normal_matrices.MATRIX_BYTES` for the matrices.
     """
     starts, step_sizes = _checked_runs(
         starts, step_sizes, n_iterations, reference, divergence_bound
     )
     _require_dimension(data, starts)
     skipper = Skipper(data, starts, n_iterations)
-    return _iterate(
+    if reference is None:
+        scales = step_sizes / data.n_clients
+        skipper.settled = SettledRuns(skipper.matrices, scales, divergence_bound)
+    result = _iterate(
         skipper.add, data.n_clients, starts, step_sizes, n_iterations, reference, divergence_bound
     )
+    if skipper.settled is not None:
+        skipper.settled.finish(result.models)
+    return result
 
 
 def operator_norms(data: ClientData) -> FloatArray:
@@ -395,6 +408,7 @@ class Skipper:
         self.product = np.empty((n_runs * k, d))
         self.found = np.empty((n_runs, 1), dtype=np.int64)
         self.planned: tuple[IntArray, int] | None = None
+        self.settled: SettledRuns | None = None
         self.n_extensions = self.n_evaluations = 0
 
     def add(
@@ -404,18 +418,28 @@ class Skipper:
         models: FloatArray,
         labels: IntArray,
         descent: FloatArray,
-    ) -> None:
-        """The callback of the server's loop: labels, then gradients."""
+    ) -> BoolArray | None:
+        """The callback of the server's loop: labels, then gradients; the runs that are settled."""
         current = self._label(going, models, labels)
         self._descend(iteration, going, models, labels, current, descent)
+        if self.settled is None:
+            return None
+        return self.settled.take(
+            going, models, descent, ClusterSets(self.members, self.terms, self.rest),
+            self._moved(going, models), self.radius[going], self.n_iterations - iteration,
+        )  # fmt: skip
+
+    def _moved(self, going: IntArray, models: FloatArray) -> FloatArray:
+        """How far the models are from where all labels of their runs were last proved: (r, k)."""
+        apart = models.reshape(len(going), self.k, -1) - self.proved[going]
+        return np.asarray(np.sqrt(np.einsum("rkd,rkd->rk", apart, apart)))
 
     def _label(self, going: IntArray, models: FloatArray, labels: IntArray) -> BoolArray:
         """Fill in `labels`; returns which rows of models lie on their hulls."""
         k, m = self.k, self.data.n_clients
         current = np.zeros(len(models), dtype=np.bool_)
         here = models.reshape(len(going), k, -1)
-        moved = np.sqrt(((here - self.proved[going]) ** 2).sum(axis=2))
-        top = np.sort(moved, axis=1)[:, -2:].sum(axis=1)  # of the chosen model and another
+        top = two_largest(self._moved(going, models))  # of the chosen model and another
         near = top * (1.0 + 1e-6) < self.radius[going]
         runs = np.flatnonzero(~near)
         if not runs.size:
@@ -542,17 +566,17 @@ class Skipper:
         ):
             members = labels[:, None, :] == np.arange(k)[:, None]
             self.members = members.reshape(len(models), -1)
-            terms, self.rest = self.matrices.plan(self.members)
-            self.terms = [
+            self.terms, self.rest = self.matrices.plan(self.members)
+            self.matrix_rows = [
                 (b, np.flatnonzero(signs), signs[signs != 0][:, None].astype(np.float64))
-                for b, signs in enumerate(terms.T)
+                for b, signs in enumerate(self.terms.T)
                 if signs.any()
             ]
             self.planned = (labels.copy(), self.matrices.version)
             self.firsts, self.rows = _by_client(self.rest)
             clients = np.repeat(np.arange(self.data.n_clients), np.diff(self.firsts))
             self.signs = self.rest[self.rows, clients].astype(np.float64)
-        for b, rows, signs in self.terms:
+        for b, rows, signs in self.matrix_rows:
             vector, matrix = self.matrices.vectors[b], self.matrices.matrices[b]
             descent[rows] += signs * (vector - models[rows] @ matrix)
         if self.rows.size:

@@ -23,20 +23,20 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
 
 from trials.experiment import FloatArray
-from trials.ifca import ClientData, IntArray
-
-BoolArray = NDArray[np.bool_]
+from trials.ifca import BoolArray, ClientData, IntArray
 
 MATRIX_BYTES = 512 * 2**20
 """What the cached matrices may hold together; at least four are kept."""
 
-_CHUNK_ROWS = 2048
+_CHUNK_ROWS = 1024
 _MOST_TERMS = 6
 # A gradient summed over the data by a few runs is a memory-bound product; the same flops in the
 # product that makes a matrix take about a third of the time.
 _SLOWNESS = 3.0
+_ULP = float(np.finfo(np.float64).eps)
 
 
 class NormalMatrices:
@@ -54,9 +54,11 @@ class NormalMatrices:
         self.masks: BoolArray = np.zeros((0, data.n_clients), dtype=np.bool_)
         self.matrices: list[FloatArray] = []
         self.vectors: list[FloatArray] = []
+        self.intervals: list[tuple[float, float] | None] = []
         self.used: list[int] = []
         self.price = 2.0 * d / (4.0 * _SLOWNESS)  # of a product, in rows summed over the data
         self.rented = 0.0
+        self.previous: BoolArray | None = None
         self.clock = 0
         self.version = 0
         self.n_built = 0
@@ -105,24 +107,48 @@ class NormalMatrices:
         """Note one more gradient of each set, of which `n_left` are to come; make what pays.
 
         `rest` is what was summed over the data, as `plan` returned it.  The candidates are the sets
-        themselves; what one would have saved in this iteration, over all sets, is the rent.
+        themselves; what one would have saved in this iteration, over all sets, is the rent.  The
+        saving yet to come is estimated from the share of it that the sets of the last iteration
+        would have had: many runs that hold a set twice running are likely to keep it.
         """
-        d = self.data.dimension
-        rows = np.abs(rest) @ self.sizes
-        summed = np.flatnonzero(rows)
-        _, first = np.unique(np.packbits(members[summed], axis=1), axis=0, return_index=True)
-        candidates = summed[first]
-        weighted = members * self.sizes
-        apart = -2.0 * (members[summed] @ weighted[candidates].T)
-        apart += weighted[summed].sum(axis=1)[:, None] + weighted[candidates].sum(axis=1)
-        saved = np.maximum(rows[summed][:, None] - apart - self.price, 0.0).sum(axis=0)
-        saved *= 4.0 * d * _SLOWNESS
-        best = int(saved.argmax())
-        self.rented += saved[best]
-        cost = rows[candidates[best]] * d * d
-        if self.rented >= cost and n_left * saved[best] >= cost:
-            self.make(members[candidates[best]])
+        previous, self.previous = self.previous, members.copy()
+        if previous is None or previous.shape != members.shape:
+            previous = np.zeros_like(members)
+        noted = False
+        while rest.any():
+            rows = np.abs(rest) @ self.sizes
+            summed = np.flatnonzero(rows)
+            _, first = np.unique(np.packbits(members[summed], axis=1), axis=0, return_index=True)
+            candidates = summed[first]
+            saves = self._saved_rows(rows[summed], members[summed], members[candidates])
+            best = int(saves.sum(axis=0).argmax())
+            candidate, saves = candidates[best], saves[:, best]
+            total = float(saves.sum())
+            saved = total * 4.0 * self.data.dimension * _SLOWNESS
+            self.rented += 0.0 if noted else saved
+            noted = True
+            before = self._saved_rows(rows[summed], previous[summed], members[[candidate]])[:, 0]
+            kept = float(np.minimum(saves, before).sum()) / max(total, 1e-300)
+            n_sets = np.count_nonzero(saves)
+            lasting = 1.0 / (1.0 - kept * n_sets / (n_sets + 1.0))  # Laplace's rule of succession
+            cost = rows[candidate] * self.data.dimension**2
+            if n_left * saved < cost or max(self.rented, lasting * saved) < cost:
+                return
+            full = len(self.matrices) == self.capacity
+            self.make(members[candidate])
             self.rented = 0.0
+            if full:  # what was dropped may be wanted again: once an iteration
+                return
+            _, rest = self.plan(members)
+
+    def _saved_rows(
+        self, rows: FloatArray, members: BoolArray, candidates: BoolArray
+    ) -> FloatArray:
+        """Rows that each candidate would save each set, of the `rows` that are summed; (s, c)."""
+        weighted = members * self.sizes
+        apart = weighted.sum(axis=1)[:, None] + candidates @ self.sizes
+        apart -= 2.0 * (weighted @ candidates.T)
+        return np.asarray(np.maximum(rows[:, None] - apart - self.price, 0.0))
 
     def make(self, member: BoolArray) -> None:
         """Compute the matrix of one set from the known ones and from the rows that they lack."""
@@ -135,20 +161,48 @@ class NormalMatrices:
             matrix += terms[0, b] * self.matrices[b]
             vector += terms[0, b] * self.vectors[b]
         for times in np.unique(rest[0][rest[0] != 0]):
+            # Column-major, as BLAS wants it: its lower triangle is the upper one of `matrix`.
+            square = np.zeros((d, d), order="F")
             for features, responses in self._scaled(np.flatnonzero(rest[0] == times)):
-                matrix += times * (features.T @ features)  # NumPy takes the symmetric product
+                square = dsyrk(1.0, features.T, beta=1.0, c=square, lower=True, overwrite_c=True)
                 vector += times * (responses @ features)
+            matrix += times * (square + np.tril(square, -1).T)
         self.n_built += 1
         self._keep(member, matrix, vector)
 
+    def interval(self, b: int) -> tuple[float, float]:
+        """Bounds of the eigenvalues of matrix `b`, rounding allowed for; 4/3 d^3 flops, once."""
+        known = self.intervals[b]
+        if known is None and not np.isfinite(self.matrices[b]).all():
+            known = self.intervals[b] = (0.0, np.inf)
+        if known is None:
+            eigenvalues = np.linalg.eigvalsh(self.matrices[b])
+            doubt = 8.0 * len(eigenvalues) * _ULP * eigenvalues[-1]
+            known = self.intervals[b] = (
+                max(float(eigenvalues[0]) - doubt, 0.0), float(eigenvalues[-1]) + doubt
+            )  # fmt: skip
+        return known
+
     def _scaled(self, clients: IntArray) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Rows of the clients times the root of 2 / n_i, a few thousand rows at a time."""
+        """Rows of the clients times the root of 2 / n_i, some at a time in the same memory."""
         offsets, features, responses = self.data.offsets, self.data.features, self.data.responses
-        rows = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in clients])
-        roots = np.repeat(np.sqrt(2.0 / self.sizes[clients]), self.sizes[clients].astype(np.int64))
-        for top in range(0, len(rows), _CHUNK_ROWS):
-            part, scale = rows[top : top + _CHUNK_ROWS], roots[top : top + _CHUNK_ROWS]
-            yield features[part] * scale[:, None], responses[part] * scale
+        parts = [
+            (i, top, min(top + _CHUNK_ROWS, offsets[i + 1]))
+            for i in clients
+            for top in range(offsets[i], offsets[i + 1], _CHUNK_ROWS)
+        ]
+        rows, values = np.empty((_CHUNK_ROWS, self.data.dimension)), np.empty(_CHUNK_ROWS)
+        filled = 0
+        for i, top, end in parts:
+            if filled + end - top > _CHUNK_ROWS:
+                yield rows[:filled], values[:filled]
+                filled = 0
+            here, root = slice(filled, filled + end - top), np.sqrt(2.0 / self.sizes[i])
+            np.multiply(features[top:end], root, out=rows[here])
+            np.multiply(responses[top:end], root, out=values[here])
+            filled = here.stop
+        if filled:
+            yield rows[:filled], values[:filled]
 
     def _keep(self, mask: BoolArray, matrix: FloatArray, vector: FloatArray) -> None:
         """Store a matrix, in the place of the one that was used longest ago when all are taken."""
@@ -158,11 +212,13 @@ class NormalMatrices:
             self.masks = np.concatenate([self.masks, mask[None]])
             self.matrices.append(matrix)
             self.vectors.append(vector)
+            self.intervals.append(None)
             self.used.append(self.clock)
             return
         oldest = int(np.argmin(self.used))
         self.masks[oldest] = mask
         self.matrices[oldest], self.vectors[oldest] = matrix, vector
+        self.intervals[oldest] = None
         self.used[oldest] = self.clock
 
 
