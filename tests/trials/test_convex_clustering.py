@@ -495,6 +495,16 @@ def test_the_weighted_verifier_refuses_tampered_partitions_and_proofs():
     assert not valid(centres=result.certificate.centres[::-1])
 
 
+def test_the_weighted_verifier_knows_which_penalties_it_cannot_tell_apart():
+    """At 1e199 * 1e-199 = 1 the points at -1 and 1 fuse; a penalty cut to 1e100 leaves them."""
+    a = np.array([[-1.0], [1.0]])
+    w = np.array([[0.0, 1e-199], [1e-199, 0.0]])
+    apart = Certificate(fusions=(), centres=np.array([[0.0], [2.0]]))
+    labels = np.arange(2)
+    assert check_weighted_certificate(a, 1e99, labels, apart, w).valid
+    assert not check_weighted_certificate(a, 1e199, labels, apart, w).valid
+
+
 def test_unlinked_components_are_independent_problems():
     a, _ = blobs(20, 2, 3, 5)
     w = np.zeros((20, 20))

@@ -300,6 +300,9 @@ def check_weighted_certificate(
     def refuse(reason: str, radius: float = math.inf) -> CertificateCheck:
         return CertificateCheck(valid=False, reason=reason, radius=radius * scale)
 
+    # A penalty that was cut still fuses all that is linked, unless small weights undo its size.
+    if lam < penalty / scale and weights.min(initial=np.inf, where=weights > 0.0) < 1e-80:
+        return refuse("weights below 1e-80 with a penalty beyond 1e100 times the points' spread")
     groups = [fusion.children for fusion in certificate.fusions]
     inner = np.concatenate([*groups, np.empty(0, dtype=np.int64)])
     if np.unique(inner).size != inner.size or (inner >= m).any() or (inner < 0).any():

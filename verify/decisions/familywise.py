@@ -45,11 +45,3 @@ def allocate(level: float, weights: Mapping[str, float]) -> Allocation:
             raise InvalidParameter(f"weight of claim {name!r}={weight} must be positive and finite")
     total = math.fsum(weights.values())
     return Allocation(level=level, shares={k: level * w / total for k, w in weights.items()})
-
-
-def split_over_cells(level: float, n_cells: int) -> float:
-    """The level of one of ``n_cells`` simultaneous tests (Bonferroni)."""
-    check_level(level)
-    if n_cells < 1:
-        raise InvalidParameter(f"n_cells={n_cells} must be an integer >= 1")
-    return level / n_cells

@@ -65,14 +65,6 @@ class PowerLawFit:
         half = _t_quantile(level / (2 * family), self.dof[i]) * self.se[i]
         return self.exponents[i] - half, self.exponents[i] + half
 
-    def predict(self, x: Mapping[str, ArrayLike]) -> FloatArray:
-        """The fitted value at given parameters."""
-        terms = [
-            b * np.log(np.asarray(x[name], dtype=np.float64))
-            for name, b in zip(self.names, self.exponents, strict=True)
-        ]
-        return np.asarray(np.exp(self.log_constant + np.sum(terms, axis=0)), dtype=np.float64)
-
 
 def fit_power_law(
     y: ArrayLike,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trials.experiment import InvalidParameter
-from verify.decisions.familywise import allocate, split_over_cells
+from verify.decisions.familywise import allocate
 
 
 @settings(deadline=None, max_examples=50)
@@ -26,11 +26,8 @@ def test_shares_add_up_to_the_level_in_proportion_to_the_weights(
     assert len(allocation.table().rows) == len(weights)
 
 
-def test_bad_weights_levels_and_cell_counts_are_refused() -> None:
+def test_bad_weights_and_levels_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="weight of claim 'a'=0 must be positive"):
         allocate(0.05, {"a": 0})
     with pytest.raises(InvalidParameter, match="level=1 must lie"):
         allocate(1, {"a": 1.0})
-    with pytest.raises(InvalidParameter, match="n_cells=0 must be"):
-        split_over_cells(0.05, 0)
-    assert split_over_cells(0.05, 10) == pytest.approx(0.005)
