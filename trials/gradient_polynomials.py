@@ -97,26 +97,22 @@ def take_many_steps(
 
     Parameters
     ----------
-    product : (rows, d) -> (rows, d), row after row the product with its G.
+    product : (s, d) -> (s, d), the products of the first s rows, each with its G.
     descents : (rows, d) r.
     intervals : (rows, 2) bounds of the eigenvalues of each row's G.
-    polynomials : coefficients, one array a row, of `step_polynomial`.
+    polynomials : coefficients of `step_polynomial`, one array a row, none longer than the one
+        before: a row leaves the products when its terms are through.
     """
-    width = max(len(p) for p in polynomials)
-    coefficients = np.zeros((width, len(polynomials), 1))
-    for row, polynomial in enumerate(polynomials):
-        coefficients[: len(polynomial), row, 0] = polynomial
+    lengths = np.array([len(p) for p in polynomials])
     centre = intervals.mean(axis=1, keepdims=True)
     half = 0.5 * (intervals[:, 1:] - intervals[:, :1])
-
-    def mapped(x: FloatArray) -> FloatArray:
-        return np.asarray((product(x) - centre * x) / half)
-
-    last, now = descents, mapped(descents)
-    moves = np.asarray(coefficients[0] * last)
-    if width > 1:
-        moves += coefficients[1] * now
-    for c in coefficients[2:]:
-        last, now = now, 2.0 * mapped(now) - last
-        moves += c * now
+    moves = np.zeros_like(descents)
+    last, now = descents, descents
+    for term in range(lengths[0]):
+        going = int(np.count_nonzero(lengths > term))
+        if term > 0:
+            mapped = product(now[:going]) - centre[:going] * now[:going]
+            mapped /= half[:going]
+            last, now = now, mapped if term == 1 else 2.0 * mapped - last[:going]
+        moves[:going] += np.array([[p[term]] for p in polynomials[:going]]) * now[:going]
     return moves

@@ -7,8 +7,8 @@ together, are shorter than what could change a label, the rest of the run is lin
 It is set aside and taken in one go with the other such runs, each with its own number of steps,
 step size and matrices.
 
-Eigenvalues are computed once for each matrix.  Those of a sum of matrices lie between the sums of
-their bounds (Weyl), so a union of known clusters needs none of its own.
+Eigenvalues are computed for few matrices.  Those of a sum lie between the sums of their bounds
+(Weyl), so neither a union of known clusters nor one with another client needs its own.
 """
 
 from __future__ import annotations
@@ -124,8 +124,9 @@ class SettledRuns:
         """Eigenvalue bounds of a run's clusters that move, if they prove its labels to the end."""
         ways, intervals = moved.copy(), {}
         for j in np.flatnonzero(lengths):
-            low, high = intervals[int(j)] = self._interval(sets.terms[j], sets.rest[j])
-            if not low < high <= 2.0 / self.scales[run, j]:
+            most = 2.0 / self.scales[run, j]
+            low, high = intervals[int(j)] = self._interval(sets.terms[j], sets.rest[j], most)
+            if not low < high <= most:
                 return None
             ways[j] += lengths[j] * largest_move((low, high), self.scales[run, j], n_left)
             if not np.linalg.norm(models[j]) + ways[j] <= self.divergence_bound:
@@ -134,11 +135,13 @@ class SettledRuns:
             return None
         return intervals
 
-    def _interval(self, signs: NDArray[np.int8], rest: NDArray[np.int8]) -> tuple[float, float]:
+    def _interval(
+        self, signs: NDArray[np.int8], rest: NDArray[np.int8], most: float
+    ) -> tuple[float, float]:
         """Bounds of the eigenvalues of a sum, or a guess while it is not one of known matrices."""
         low = high = 0.0
         for b in np.flatnonzero(signs):
-            bounds = self.matrices.interval(int(b))
+            bounds = self.matrices.interval(int(b), most)
             low, high = low + signs[b] * bounds[0], high + signs[b] * bounds[1]
         if (signs < 0).any() or rest.any():
             return max(low, 0.0), max(high, 2.0 * low, _TINY)
@@ -184,27 +187,33 @@ class SettledRuns:
         """Bring those of `models` (R, k, d) that were set aside to their last step, in place."""
         if not self.aside:
             return
+        aside = sorted(self.aside, key=lambda model: -len(model.polynomial))
         rows: dict[int, list[int]] = {}
         signs: dict[int, list[float]] = {}
-        for row, model in enumerate(self.aside):
+        for row, model in enumerate(aside):
             for sign, matrix in model.terms:
                 rows.setdefault(id(matrix), []).append(row)
                 signs.setdefault(id(matrix), []).append(sign)
-        columns = {key: np.array(values)[:, None] for key, values in signs.items()}
+        terms = [
+            (self.held[key], np.array(own), np.array(signs[key])[:, None])
+            for key, own in rows.items()
+        ]
 
         def product(x: FloatArray) -> FloatArray:
             y = np.zeros_like(x)
-            for key, own in rows.items():
-                y[own] += columns[key] * (x[own] @ self.held[key])
+            for matrix, own, sign in terms:
+                n_first = np.searchsorted(own, len(x))
+                if n_first:
+                    y[own[:n_first]] += sign[:n_first] * (x[own[:n_first]] @ matrix)
             return y
 
         moves = take_many_steps(
             product,
-            np.stack([model.descent for model in self.aside]),
-            np.array([model.interval for model in self.aside]),
-            [model.polynomial for model in self.aside],
+            np.stack([model.descent for model in aside]),
+            np.array([model.interval for model in aside]),
+            [model.polynomial for model in aside],
         )
-        for model, move in zip(self.aside, moves, strict=True):
+        for model, move in zip(aside, moves, strict=True):
             models[model.run, model.cluster] += move
 
 

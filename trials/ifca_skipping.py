@@ -177,8 +177,8 @@ def certify(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Labels that the bounds prove; the others are marked in `unsure` (R, m).
 
-    `radius[pos]`: while no model of the run moves by as much, all its labels stay proved; 0 when
-    one is not.  `blurs` (m,) bounds relative rounding errors, `base_sizes` (R, k) model norms.
+    `radius[pos]`: while no two models of the run move by as much together, the labels that are
+    proved stay so.  `blurs` (m,) bounds relative rounding errors, `base_sizes` (R, k) model norms.
     """
     k, m = count.shape[1], norms.shape[0]
     lower, upper = np.empty(k), np.empty(k)
@@ -213,8 +213,6 @@ def certify(  # type: ignore[no-untyped-def]
             else:
                 unsure[pos, i] = True
                 n_unsure[pos] += 1
-        if n_unsure[pos] > 0:
-            radius[pos] = 0.0
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
@@ -287,13 +285,35 @@ def extend(  # type: ignore[no-untyped-def]
                 )  # fmt: skip
 
 
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def _room(predicted, first, responses, k, chosen, norm, blur, size):  # type: ignore[no-untyped-def]
+    """How far the chosen model and another may move, together, before the client prefers that one.
+
+    `predicted` as `_label_client` has it, from row `first` on; `size` bounds the models' norms.
+    """
+    own, other = 0.0, np.inf
+    for j in range(k):
+        total = 0.0
+        for s in range(responses.shape[0]):
+            error = responses[s] - predicted[first + j, s]
+            total += error * error
+        if j == chosen:
+            own = np.sqrt(total)
+        elif not np.sqrt(total) >= other:
+            other = np.sqrt(total)
+    room = other - own - 2.0 * blur * (own + other + norm * size)
+    return room / max(norm, 1e-300) if room > 0.0 else 0.0  # 0 for NaN and two infinities
+
+
 @njit(cache=True, nogil=True)
 def label_pairs(  # type: ignore[no-untyped-def]
-    features, responses, offsets, firsts, runs, models, k, gathered, predictions, found, labels
-):
+    features, responses, offsets, norms, blurs, firsts, runs, models, sizes, k, gathered,
+    predictions, found, labels, radius,
+):  # fmt: skip
     """Labels of listed clients and runs as the plain kernel finds them, from all k losses.
 
-    Client i is evaluated for the runs ``runs[firsts[i]:firsts[i + 1]]``.
+    Client i is evaluated for the runs ``runs[firsts[i]:firsts[i + 1]]``, whose `radius` shrinks to
+    what it allows.  `sizes` (R,) are the largest norms of the runs' models.
     """
     for i in range(offsets.shape[0] - 1):
         a, z = offsets[i], offsets[i + 1]
@@ -307,7 +327,12 @@ def label_pairs(  # type: ignore[no-untyped-def]
         np.dot(gathered[: n_runs * k], features[a:z].T, predicted)
         _label_client(predicted, 0, responses[a:z], 0, k, found[:n_runs])
         for p in range(n_runs):
-            labels[runs[firsts[i] + p], i] = found[p, 0]
+            run = runs[firsts[i] + p]
+            labels[run, i] = found[p, 0]
+            room = _room(
+                predicted, p * k, responses[a:z], k, found[p, 0], norms[i], blurs[i], sizes[run]
+            )
+            radius[run] = min(radius[run], room)
 
 
 @njit(cache=True, nogil=True)
@@ -379,8 +404,8 @@ class Skipper:
         self.data, self.k, self.n_iterations = data, k, n_iterations
         self.arrays = (data.features, data.responses, data.offsets)
         self.groups = client_groups(data.offsets, GROUP_BYTES // (8 * (d + n_runs * k)))
-        self.matrices = NormalMatrices(data)
         self.norms = operator_norms(data)
+        self.matrices = NormalMatrices(data, self.norms)
         # Relative rounding errors, those of the plain kernel included: d + 2 a term of a GEMM
         # (whose row norms are at most the root of the rank times the operator norm), n a sum of
         # squares, HULL^2 a form, two each time that a base moves.
@@ -475,9 +500,10 @@ class Skipper:
         firsts, pairs = _by_client(unsure)
         if pairs.size:
             self.n_evaluations += pairs.size
+            sizes = np.sqrt(np.einsum("rkd,rkd->rk", here, here)).max(axis=1)
             label_pairs(
-                *self.arrays, firsts, pairs, models, k,
-                self.gathered, self.predictions, self.found, labels,
+                *self.arrays, self.norms, self.blurs, firsts, pairs, models, sizes, k,
+                self.gathered, self.predictions, self.found, labels, radius,
             )  # fmt: skip
         self.proved[going[runs]] = here[runs]
         self.radius[going[runs]] = radius[runs]

@@ -32,6 +32,7 @@ MATRIX_BYTES = 512 * 2**20
 """What the cached matrices may hold together; at least four are kept."""
 
 _CHUNK_ROWS = 1024
+_MIRROR = 128
 _MOST_TERMS = 6
 # A gradient summed over the data by a few runs is a memory-bound product; the same flops in the
 # product that makes a matrix take about a third of the time.
@@ -42,19 +43,30 @@ _ULP = float(np.finfo(np.float64).eps)
 class NormalMatrices:
     """The cache of one data set.
 
+    Parameters
+    ----------
+    data : the clients.
+    norms : (m,) upper bounds of the operator norms of their features; without them the eigenvalues
+        of a matrix near a known one are not known to be near as well.
+
+    Notes
+    -----
     `matrices[b]` and `vectors[b]` are G and b of the set `masks[b]`; `version` grows whenever a
     matrix is made or dropped, so that plans which refer to them know that they are stale.
     """
 
-    def __init__(self, data: ClientData) -> None:
+    def __init__(self, data: ClientData, norms: FloatArray | None = None) -> None:
         d = data.dimension
         self.data = data
         self.sizes = np.diff(data.offsets).astype(np.float64)
+        norms = np.full(data.n_clients, np.inf) if norms is None else norms
+        self.largest = norms * (norms * (2.0 / self.sizes))  # eigenvalue of a client, at most
         self.capacity = max(4, MATRIX_BYTES // (8 * d * d))
         self.masks: BoolArray = np.zeros((0, data.n_clients), dtype=np.bool_)
         self.matrices: list[FloatArray] = []
         self.vectors: list[FloatArray] = []
         self.intervals: list[tuple[float, float] | None] = []
+        self.exact: list[bool] = []
         self.used: list[int] = []
         self.price = 2.0 * d / (4.0 * _SLOWNESS)  # of a product, in rows summed over the data
         self.rented = 0.0
@@ -156,32 +168,53 @@ class NormalMatrices:
             return
         terms, rest = self.plan(member[None])
         d = self.data.dimension
-        matrix, vector = np.zeros((d, d)), np.zeros(d)
+        matrix, vector = np.zeros((d, d), order="F"), np.zeros(d)
         for b in np.flatnonzero(terms[0]):
-            matrix += terms[0, b] * self.matrices[b]
+            matrix += terms[0, b] * self.matrices[b].T
             vector += terms[0, b] * self.vectors[b]
         for times in np.unique(rest[0][rest[0] != 0]):
-            # Column-major, as BLAS wants it: its lower triangle is the upper one of `matrix`.
-            square = np.zeros((d, d), order="F")
             for features, responses in self._scaled(np.flatnonzero(rest[0] == times)):
-                square = dsyrk(1.0, features.T, beta=1.0, c=square, lower=True, overwrite_c=True)
+                matrix = dsyrk(times, features.T, beta=1.0, c=matrix, lower=True, overwrite_c=True)
                 vector += times * (responses @ features)
-            matrix += times * (square + np.tril(square, -1).T)
+        for top in range(0, d, _MIRROR):  # only the lower triangle is right as yet
+            part = matrix[top : top + _MIRROR]
+            matrix[:top, top : top + _MIRROR] = part[:, :top].T
+            square = part[:, top : top + _MIRROR]
+            square[:] = np.tril(square) + np.tril(square, -1).T
         self.n_built += 1
-        self._keep(member, matrix, vector)
+        self._keep(member, matrix.T, vector, self._estimate(terms[0], rest[0]))
 
-    def interval(self, b: int) -> tuple[float, float]:
-        """Bounds of the eigenvalues of matrix `b`, rounding allowed for; 4/3 d^3 flops, once."""
+    def interval(self, b: int, most: float = np.inf) -> tuple[float, float]:
+        """Bounds of the eigenvalues of matrix `b`, rounding allowed for.
+
+        Those that follow from another matrix serve where the upper one is not above `most`; else
+        they are computed, for 4/3 d^3 flops, once.
+        """
         known = self.intervals[b]
-        if known is None and not np.isfinite(self.matrices[b]).all():
-            known = self.intervals[b] = (0.0, np.inf)
-        if known is None:
-            eigenvalues = np.linalg.eigvalsh(self.matrices[b])
-            doubt = 8.0 * len(eigenvalues) * _ULP * eigenvalues[-1]
-            known = self.intervals[b] = (
-                max(float(eigenvalues[0]) - doubt, 0.0), float(eigenvalues[-1]) + doubt
-            )  # fmt: skip
+        if known is None or (known[1] > most and not self.exact[b]):
+            low, high = 0.0, np.inf
+            if np.isfinite(self.matrices[b]).all():
+                eigenvalues = np.linalg.eigvalsh(self.matrices[b])
+                doubt = 8.0 * len(eigenvalues) * _ULP * eigenvalues[-1]
+                low, high = max(eigenvalues[0] - doubt, 0.0), eigenvalues[-1] + doubt
+            known = self.intervals[b] = float(low), float(high)
+            self.exact[b] = True
         return known
+
+    def _estimate(
+        self, terms: NDArray[np.int8], rest: NDArray[np.int8]
+    ) -> tuple[float, float] | None:
+        """Bounds for a signed sum of known matrices and of clients (Weyl's inequalities)."""
+        low, high = 0.0, 0.0
+        for b in np.flatnonzero(terms):
+            known = self.intervals[b]
+            if known is None:
+                return None
+            low += terms[b] * known[0 if terms[b] > 0 else 1]
+            high += terms[b] * known[1 if terms[b] > 0 else 0]
+        low += float(self.largest[rest < 0] @ rest[rest < 0])
+        high += float(self.largest[rest > 0] @ rest[rest > 0])
+        return (max(low, 0.0), high) if np.isfinite(high) else None
 
     def _scaled(self, clients: IntArray) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Rows of the clients times the root of 2 / n_i, some at a time in the same memory."""
@@ -204,7 +237,13 @@ class NormalMatrices:
         if filled:
             yield rows[:filled], values[:filled]
 
-    def _keep(self, mask: BoolArray, matrix: FloatArray, vector: FloatArray) -> None:
+    def _keep(
+        self,
+        mask: BoolArray,
+        matrix: FloatArray,
+        vector: FloatArray,
+        interval: tuple[float, float] | None,
+    ) -> None:
         """Store a matrix, in the place of the one that was used longest ago when all are taken."""
         self.version += 1
         self.clock += 1
@@ -212,13 +251,14 @@ class NormalMatrices:
             self.masks = np.concatenate([self.masks, mask[None]])
             self.matrices.append(matrix)
             self.vectors.append(vector)
-            self.intervals.append(None)
+            self.intervals.append(interval)
+            self.exact.append(False)
             self.used.append(self.clock)
             return
         oldest = int(np.argmin(self.used))
         self.masks[oldest] = mask
         self.matrices[oldest], self.vectors[oldest] = matrix, vector
-        self.intervals[oldest] = None
+        self.intervals[oldest], self.exact[oldest] = interval, False
         self.used[oldest] = self.clock
 
 

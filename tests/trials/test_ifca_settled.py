@@ -8,7 +8,7 @@ import pytest
 import trials.ifca_settled
 from trials.ifca import ClientData, RunStatus, run_ifca
 from trials.ifca_settled import SettledRuns
-from trials.ifca_skipping import run_ifca_skipping
+from trials.ifca_skipping import operator_norms, run_ifca_skipping
 from trials.normal_matrices import NormalMatrices
 
 
@@ -204,6 +204,34 @@ def test_intervals_hold_the_eigenvalues_also_after_a_change_of_matrices():
             eigenvalues = np.linalg.eigvalsh(matrix)
             assert 0.0 <= low <= max(eigenvalues[0], 0.0)
             assert eigenvalues[-1] <= high <= (1.0 + 1e-12) * eigenvalues[-1]
+
+
+def test_bounds_that_follow_from_other_matrices_hold_until_better_ones_are_needed():
+    """Unions, one client more, one less: Weyl's bounds first, computed ones where those fail."""
+    rng = np.random.default_rng(10)
+    data, _ = draw_problem(10, rng.integers(3, 20, 12), 2, 6, 1.0, 1)
+    cache = NormalMatrices(data, operator_norms(data))
+    half, other = np.arange(12) < 6, np.arange(12) >= 6
+    cache.make(half)
+    cache.make(other)
+    exact = [cache.interval(0), cache.interval(1)]
+    sets = [half | other, half.copy(), half.copy()]
+    sets[1][7] = True
+    sets[2][2] = False
+    cache.price = 0.0  # near sets follow from known ones, however few their rows
+    for member in sets:
+        cache.make(member)
+    assert cache.interval(0) == exact[0]
+    for b in (2, 3, 4):
+        eigenvalues = np.linalg.eigvalsh(cache.matrices[b])
+        low, high = cache.interval(b)
+        assert low < eigenvalues[0] * (1 - 1e-9)  # not computed
+        assert low >= 0.0
+        assert eigenvalues[-1] * (1 + 1e-9) < high < 3.0 * eigenvalues[-1]
+        assert cache.interval(b, most=high) == (low, high)
+        better = cache.interval(b, most=0.999 * high)
+        np.testing.assert_allclose(better, eigenvalues[[0, -1]], rtol=1e-12)
+        assert cache.interval(b, most=0.0) == better
 
 
 def test_a_matrix_that_overflows_has_no_bound():
