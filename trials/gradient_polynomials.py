@@ -46,19 +46,21 @@ def step_polynomial(
     the interval (n q where 1 - gamma x comes near -1, whose power knows no better); None where
     `most` do not suffice.
     """
-    low, high = interval
+    low, high = step_size * interval[0], step_size * interval[1]
 
     def phi(x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Values at points of [-1, 1], and the rounding errors that the power leaves in them."""
-        eigenvalues = 0.5 * ((high - low) * x + (high + low))
-        reduced = step_size * eigenvalues
+        """Values at points of [-1, 1], and the rounding errors that the power leaves in them.
+
+        Both are over the step size, so that they are of the order of n in any units.
+        """
+        reduced = 0.5 * ((high - low) * x + (high + low))
         power = (1.0 - reduced) ** n_steps
         with np.errstate(divide="ignore", invalid="ignore"):
-            smooth = -np.expm1(n_steps * np.log1p(-np.minimum(reduced, 0.5))) / eigenvalues
-            plain = (1.0 - power) / eigenvalues
-            noise = np.where(reduced < 0.5, 0.0, n_steps * np.abs(power) / eigenvalues)
+            smooth = -np.expm1(n_steps * np.log1p(-np.minimum(reduced, 0.5))) / reduced
+            plain = (1.0 - power) / reduced
+            noise = np.where(reduced < 0.5, 0.0, n_steps * np.abs(power) / reduced)
         values = np.where(reduced < 0.5, smooth, plain)
-        return np.where(eigenvalues > 0.0, values, step_size * n_steps), noise
+        return np.where(reduced > 0.0, values, n_steps), noise
 
     n_nodes = _FIRST_NODES
     while n_nodes <= 4 * most + _FIRST_NODES:
@@ -69,7 +71,7 @@ def step_polynomial(
         coefficients[0] *= 0.5
         count = int(np.flatnonzero(np.abs(coefficients) > _ULP * (values + noise).max())[-1]) + 1
         if count <= 0.75 * n_nodes:
-            return coefficients[:count] if count <= most else None
+            return step_size * coefficients[:count] if count <= most else None
         n_nodes *= 2
     return None
 
@@ -106,8 +108,10 @@ def take_many_steps(
     lengths = np.array([len(p) for p in polynomials])
     centre = intervals.mean(axis=1, keepdims=True)
     half = 0.5 * (intervals[:, 1:] - intervals[:, :1])
+    largest = np.abs(descents).max(axis=1, keepdims=True)
+    units = np.where(largest > 0.0, largest, 1.0)  # products with G stay in the range of floats
     moves = np.zeros_like(descents)
-    last, now = descents, descents
+    last = now = descents / units
     for term in range(lengths[0]):
         going = int(np.count_nonzero(lengths > term))
         if term > 0:
@@ -115,4 +119,4 @@ def take_many_steps(
             mapped /= half[:going]
             last, now = now, mapped if term == 1 else 2.0 * mapped - last[:going]
         moves[:going] += np.array([[p[term]] for p in polynomials[:going]]) * now[:going]
-    return moves
+    return moves * units

@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from trials.experiment import FloatArray
 from trials.gradient_polynomials import largest_move, step_polynomial, take_many_steps
-from trials.ifca import BoolArray, IntArray
+from trials.ifca import _SUMS, BoolArray, IntArray
 from trials.normal_matrices import NormalMatrices
 
 _LEAST_STEPS = 64  # fewer are taken one by one
@@ -31,6 +32,8 @@ _LEAST_STEPS = 64  # fewer are taken one by one
 _ROWS_READ = 8.0
 _MARGIN = 1.0 + 1e-6  # rounding of norms and their sums
 _TINY = float(np.finfo(np.float64).tiny)
+_LEAST_EIGENVALUE = 1e-290  # of a matrix, at most: where smaller, entries may have underflowed
+_LEAST_SQUARE = 1e-280
 
 
 class ClusterSets(NamedTuple):
@@ -98,7 +101,8 @@ class SettledRuns:
         settled = np.zeros(n_runs, dtype=np.bool_)
         if n_left < _LEAST_STEPS or d > _ROWS_READ * n_left:
             return settled
-        lengths = np.sqrt(np.einsum("rd,rd->r", descents, descents)).reshape(n_runs, k)
+        lengths = np.empty((n_runs, k))
+        row_lengths(descents, lengths.reshape(-1))
         next_step = self.scales[going] * lengths
         for pos in np.flatnonzero(two_largest(moved + next_step) < radius):
             part = slice(pos * k, (pos + 1) * k)
@@ -126,10 +130,10 @@ class SettledRuns:
         for j in np.flatnonzero(lengths):
             most = 2.0 / self.scales[run, j]
             low, high = intervals[int(j)] = self._interval(sets.terms[j], sets.rest[j], most)
-            if not low < high <= most:
+            if not low < high <= most or high < _LEAST_EIGENVALUE:
                 return None
             ways[j] += lengths[j] * largest_move((low, high), self.scales[run, j], n_left)
-            if not np.linalg.norm(models[j]) + ways[j] <= self.divergence_bound:
+            if not (np.linalg.norm(models[j]) + ways[j]) * _MARGIN <= self.divergence_bound:
                 return None
         if not two_largest(ways) * _MARGIN < radius or not self._known(sets, intervals):
             return None
@@ -215,6 +219,31 @@ class SettledRuns:
         )
         for model, move in zip(aside, moves, strict=True):
             models[model.run, model.cluster] += move
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def length(values):  # type: ignore[no-untyped-def]
+    """Euclidean norm, also where the squares leave the range of floats."""
+    total = 0.0
+    for value in values:
+        total += value * value
+    if _LEAST_SQUARE < total < np.inf:
+        return np.sqrt(total)
+    largest = np.abs(values).max()
+    if not 0.0 < largest < np.inf:
+        return np.sqrt(total)
+    total = 0.0
+    for value in values:
+        scaled = value / largest
+        total += scaled * scaled
+    return largest * np.sqrt(total)
+
+
+@njit(cache=True, nogil=True)
+def row_lengths(rows, lengths):  # type: ignore[no-untyped-def]
+    """`length` of each row of (r, d)."""
+    for r in range(rows.shape[0]):
+        lengths[r] = length(rows[r])
 
 
 def two_largest(lengths: FloatArray) -> FloatArray:

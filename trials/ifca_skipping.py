@@ -61,7 +61,7 @@ from trials.ifca import (
     _require_dimension,
     client_groups,
 )
-from trials.ifca_settled import ClusterSets, SettledRuns, two_largest
+from trials.ifca_settled import ClusterSets, SettledRuns, length, row_lengths, two_largest
 from trials.normal_matrices import NormalMatrices
 
 HULL = 6
@@ -76,6 +76,9 @@ _EXTEND = 1.0
 _IDLE = 0.2  # a model this much nearer to its hull than another model of its run is left as it is
 
 _ULP = float(np.finfo(np.float64).eps)
+_TINY = float(np.finfo(np.float64).tiny)  # sums of squares below may have lost some
+_ROOT_TINY = float(np.sqrt(_TINY))
+_SQUARED = 1e-140, 1e140  # sizes whose squares are exact
 
 
 def run_ifca_skipping(
@@ -116,29 +119,36 @@ def run_ifca_skipping(
 def operator_norms(data: ClientData) -> FloatArray:
     """Upper bounds of the operator norms of the clients' features, a few per cent too large.
 
-    With K the smaller Gram matrix of X_i, :math:`\\lVert X_i \\rVert^{32} \\le \\operatorname{tr}
-    K^{16} = \\lVert K^8 \\rVert_F^2`: three squarings.  The factor is at most the 32nd root of the
-    rank.
-
     Returns
     -------
-    (m,) bounds; infinity where the squares overflow.
+    (m,) bounds; infinity where they overflow.
     """
     norms = np.empty(data.n_clients)
     with np.errstate(over="ignore", invalid="ignore"):
         for i in range(data.n_clients):
-            x = data.features[data.offsets[i] : data.offsets[i + 1]]
-            power = x @ x.T if len(x) <= x.shape[1] else x.T @ x
-            bound, root = 1.0, 2.0
-            for _ in range(3):
-                size = float(np.linalg.norm(power))
-                bound *= size ** (1.0 / root)
-                power = power / size if size > 0.0 else power
-                power = power @ power
-                root *= 2.0
-            bound *= float(np.linalg.norm(power)) ** (1.0 / root)
+            bound = _operator_norm(data.features[data.offsets[i] : data.offsets[i + 1]])
             norms[i] = bound * (1.0 + 1e-10) if np.isfinite(bound) else np.inf
     return norms
+
+
+def _operator_norm(x: FloatArray) -> float:
+    """Upper bound of the operator norm of X.
+
+    With K the smaller Gram matrix, :math:`\\lVert X \\rVert^{32} \\le \\operatorname{tr} K^{16} =
+    \\lVert K^8 \\rVert_F^2`: three squarings.  The factor is at most the 32nd root of the rank.
+    """
+    power = x @ x.T if len(x) <= x.shape[1] else x.T @ x
+    bound, root = 1.0, 2.0
+    for _ in range(3):
+        size = float(np.linalg.norm(power))
+        if not _SQUARED[0] < size < _SQUARED[1]:  # only of the first power, which is not scaled
+            largest = float(np.abs(x).max())
+            return largest * _operator_norm(x / largest) if largest > 0.0 else 0.0
+        bound *= size ** (1.0 / root)
+        power = power / size
+        power = power @ power
+        root *= 2.0
+    return float(bound * np.linalg.norm(power) ** (1.0 / root))
 
 
 # ------------------------------------------------------------------------------ kernels
@@ -164,10 +174,7 @@ def project(models, runs, going, base, basis, count, coords, rests, gaps):  # ty
                 for c in range(rest.shape[0]):
                     rest[c] -= along * direction[c]
                 coords[run, j, q] = along
-            total = 0.0
-            for c in range(rest.shape[0]):
-                total += rest[c] * rest[c]
-            gaps[row] = np.sqrt(total)
+            gaps[row] = length(rest)
 
 
 @njit(cache=True, nogil=True)
@@ -189,23 +196,23 @@ def certify(  # type: ignore[no-untyped-def]
             for j in range(k):
                 c, square, along = coords[run, j], zeroth[run, j, i], 0.0
                 for q in range(count[run, j]):
-                    along += c[q] * c[q]
+                    along += abs(c[q])  # rather than a norm, whose squares may underflow
                     inner = -2.0 * first[run, j, i, q]
                     for s in range(count[run, j]):
                         inner += second[run, j, i, q, s] * c[s]
                     square += c[q] * inner
-                size = np.sqrt(zeroth[run, j, i]) + norms[i] * np.sqrt(along)
-                slack = blurs[i] * size * size
+                size = np.sqrt(zeroth[run, j, i]) + norms[i] * along
+                slack = blurs[i] * size * size + _TINY
                 gap = gaps[pos * k + j]
-                reach = gap + blurs[i] * (gap + base_sizes[run, j] + np.sqrt(along))
+                reach = gap + blurs[i] * (gap + base_sizes[run, j] + along)
                 reach *= norms[i]
                 upper[j] = np.sqrt(max(square, 0.0) + slack) + reach
                 lower[j] = np.sqrt(max(square - slack, 0.0)) - reach
             best = np.argmin(upper)
             margin = np.inf
             for j in range(k):
-                if j != best and not lower[j] - upper[best] >= margin:
-                    margin = lower[j] - upper[best]  # NaN stays: it compares with nothing
+                if j != best:
+                    margin = np.minimum(margin, lower[j] - upper[best])  # which is NaN if one is
             if margin > 0.0 and upper[best] < np.inf:
                 labels[pos, i] = best
                 unsure[pos, i] = False
@@ -299,9 +306,9 @@ def _room(predicted, first, responses, k, chosen, norm, blur, size):  # type: ig
             total += error * error
         if j == chosen:
             own = np.sqrt(total)
-        elif not np.sqrt(total) >= other:
-            other = np.sqrt(total)
-    room = other - own - 2.0 * blur * (own + other + norm * size)
+        else:
+            other = np.minimum(other, np.sqrt(total))
+    room = other - own - 2.0 * (blur * (own + other + norm * size) + _ROOT_TINY)
     return room / max(norm, 1e-300) if room > 0.0 else 0.0  # 0 for NaN and two infinities
 
 
@@ -446,18 +453,27 @@ class Skipper:
     ) -> BoolArray | None:
         """The callback of the server's loop: labels, then gradients; the runs that are settled."""
         current = self._label(going, models, labels)
-        self._descend(iteration, going, models, labels, current, descent)
-        if self.settled is None:
-            return None
-        return self.settled.take(
-            going, models, descent, ClusterSets(self.members, self.terms, self.rest),
-            self._moved(going, models), self.radius[going], self.n_iterations - iteration,
-        )  # fmt: skip
+        self._descend(going, models, labels, current, descent)
+        settled = None
+        if self.settled is not None:
+            settled = self.settled.take(
+                going, models, descent, ClusterSets(self.members, self.terms, self.rest),
+                self._moved(going, models), self.radius[going], self.n_iterations - iteration,
+            )  # fmt: skip
+        if self.rows.size:  # last, because the plan is not true of a cache that has dropped some
+            self.matrices.rent(self.members, self.rest, self.n_iterations - iteration - 1)
+        return settled
 
     def _moved(self, going: IntArray, models: FloatArray) -> FloatArray:
         """How far the models are from where all labels of their runs were last proved: (r, k)."""
-        apart = models.reshape(len(going), self.k, -1) - self.proved[going]
-        return np.asarray(np.sqrt(np.einsum("rkd,rkd->rk", apart, apart)))
+        apart = models - self.proved[going].reshape(models.shape)
+        return self._lengths(apart)
+
+    def _lengths(self, rows: FloatArray) -> FloatArray:
+        """Norms of (r k, d) rows, (r, k)."""
+        lengths = np.empty(len(rows))
+        row_lengths(rows, lengths)
+        return lengths.reshape(-1, self.k)
 
     def _label(self, going: IntArray, models: FloatArray, labels: IntArray) -> BoolArray:
         """Fill in `labels`; returns which rows of models lie on their hulls."""
@@ -500,7 +516,7 @@ class Skipper:
         firsts, pairs = _by_client(unsure)
         if pairs.size:
             self.n_evaluations += pairs.size
-            sizes = np.sqrt(np.einsum("rkd,rkd->rk", here, here)).max(axis=1)
+            sizes = self._lengths(models).max(axis=1)
             label_pairs(
                 *self.arrays, self.norms, self.blurs, firsts, pairs, models, sizes, k,
                 self.gathered, self.predictions, self.found, labels, radius,
@@ -539,7 +555,7 @@ class Skipper:
             run = going[pos]
             for j in range(k):
                 row, q = pos * k + j, int(self.count[run, j])
-                size = float(np.linalg.norm(models[row]))
+                size = float(length(models[row]))
                 if q < 0 or not np.isfinite(gaps[row]):
                     self.base[run, j], self.base_sizes[run, j] = models[row], size
                     self.count[run, j], direction, q = 0, models[row], -1
@@ -549,10 +565,10 @@ class Skipper:
                     known = self.basis[run, j, :q]
                     direction = rests[row] / gaps[row]
                     direction = direction - (known @ direction) @ known  # once more, for rounding
-                    length = float(np.linalg.norm(direction))
-                    if not length > 0.5:
+                    left = float(np.linalg.norm(direction))
+                    if not left > 0.5:
                         continue  # nothing but rounding: the hull is all of the space
-                    direction /= length
+                    direction /= left
                     if q == width:
                         q = self.oldest[run, j]
                         along = self.coords[run, j, q]
@@ -576,7 +592,6 @@ class Skipper:
 
     def _descend(
         self,
-        iteration: int,
         going: IntArray,
         models: FloatArray,
         labels: IntArray,
@@ -614,7 +629,6 @@ class Skipper:
                 self.coords.reshape(n_runs * k, -1), self.gathered, self.predictions,
                 self.scaled, self.product, descent,
             )  # fmt: skip
-            self.matrices.rent(self.members, self.rest, self.n_iterations - iteration - 1)
 
 
 def _by_client(marks: np.ndarray) -> tuple[IntArray, IntArray]:

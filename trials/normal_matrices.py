@@ -37,6 +37,10 @@ _MOST_TERMS = 6
 # A gradient summed over the data by a few runs is a memory-bound product; the same flops in the
 # product that makes a matrix take about a third of the time.
 _SLOWNESS = 3.0
+# Of a signed sum's rounding errors, relative to those of the clients' own sum: where clients differ
+# by orders of magnitude, what is subtracted may be all that was known.
+_LOSS = 64.0
+_FINITE = 1e300
 _ULP = float(np.finfo(np.float64).eps)
 
 
@@ -46,23 +50,29 @@ class NormalMatrices:
     Parameters
     ----------
     data : the clients.
-    norms : (m,) upper bounds of the operator norms of their features; without them the eigenvalues
-        of a matrix near a known one are not known to be near as well.
+    norms : (m,) upper bounds of the operator norms of their features.
 
     Notes
     -----
-    `matrices[b]` and `vectors[b]` are G and b of the set `masks[b]`; `version` grows whenever a
-    matrix is made or dropped, so that plans which refer to them know that they are stale.
+    `matrices[b]` and `vectors[b]` are G and b of the set `masks[b]`, and `spreads[b]` what the
+    rounding errors of both are proportional to; `version` grows whenever a matrix is made or
+    dropped, so that plans which refer to them know that they are stale.  None is kept of data whose
+    squares might overflow.
     """
 
-    def __init__(self, data: ClientData, norms: FloatArray | None = None) -> None:
+    def __init__(self, data: ClientData, norms: FloatArray) -> None:
         d = data.dimension
         self.data = data
         self.sizes = np.diff(data.offsets).astype(np.float64)
-        norms = np.full(data.n_clients, np.inf) if norms is None else norms
-        self.largest = norms * (norms * (2.0 / self.sizes))  # eigenvalue of a client, at most
-        self.capacity = max(4, MATRIX_BYTES // (8 * d * d))
+        with np.errstate(over="ignore", invalid="ignore"):
+            responses = np.sqrt(np.add.reduceat(data.responses**2, data.offsets[:-1]))
+            self.largest = norms * (norms * (2.0 / self.sizes))  # eigenvalue of a client, at most
+            pulls = norms * (responses * (2.0 / self.sizes))
+            self.weights = np.stack([self.largest, pulls], axis=1)  # of a client in G and b
+            finite = (self.weights.sum(axis=0) < _FINITE).all()
+        self.capacity = max(4, MATRIX_BYTES // (8 * d * d)) if finite else 0
         self.masks: BoolArray = np.zeros((0, data.n_clients), dtype=np.bool_)
+        self.spreads: FloatArray = np.zeros((0, 2))
         self.matrices: list[FloatArray] = []
         self.vectors: list[FloatArray] = []
         self.intervals: list[tuple[float, float] | None] = []
@@ -75,7 +85,9 @@ class NormalMatrices:
         self.version = 0
         self.n_built = 0
 
-    def plan(self, members: BoolArray) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    def plan(
+        self, members: BoolArray, loss: float = _LOSS
+    ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
         """Write each set as a signed sum of cached ones, as far as that pays, and a remainder.
 
         Greedy: the cached set whose addition or subtraction saves most comes next.
@@ -83,6 +95,8 @@ class NormalMatrices:
         Parameters
         ----------
         members : (s, m) one set a row.
+        loss : what the rounding errors of each of the cached ones may be, relative to those of the
+            clients' sum.
 
         Returns
         -------
@@ -96,11 +110,14 @@ class NormalMatrices:
             return terms, rest
         masks = self.masks.astype(np.int8)
         weighted = self.masks * self.sizes
+        most = loss * np.asarray(members @ self.weights)
+        lost: BoolArray = np.any(self.spreads > most[:, None], axis=2)
         open_rows = np.arange(len(members))
         for _ in range(_MOST_TERMS):
             here = rest[open_rows]
             # what |rest| loses on each set when it is subtracted once (or, second, added once)
             gains = np.stack([_gain(here) @ weighted.T, _gain(-here) @ weighted.T], axis=2)
+            gains[lost[open_rows]] = -np.inf
             flat = gains.reshape(len(open_rows), -1)
             best = flat.argmax(axis=1)
             pays = flat[np.arange(len(open_rows)), best] > self.price
@@ -127,7 +144,7 @@ class NormalMatrices:
         if previous is None or previous.shape != members.shape:
             previous = np.zeros_like(members)
         noted = False
-        while rest.any():
+        while self.capacity and rest.any():
             rows = np.abs(rest) @ self.sizes
             summed = np.flatnonzero(rows)
             _, first = np.unique(np.packbits(members[summed], axis=1), axis=0, return_index=True)
@@ -147,9 +164,9 @@ class NormalMatrices:
             if n_left * saved < cost or max(self.rented, lasting * saved) < cost:
                 return
             full = len(self.matrices) == self.capacity
-            self.make(members[candidate])
+            made = self.make(members[candidate])
             self.rented = 0.0
-            if full:  # what was dropped may be wanted again: once an iteration
+            if full or not made:  # what was dropped may be wanted again: once an iteration
                 return
             _, rest = self.plan(members)
 
@@ -162,11 +179,16 @@ class NormalMatrices:
         apart -= 2.0 * (weighted @ candidates.T)
         return np.asarray(np.maximum(rows[:, None] - apart - self.price, 0.0))
 
-    def make(self, member: BoolArray) -> None:
-        """Compute the matrix of one set from the known ones and from the rows that they lack."""
+    def make(self, member: BoolArray) -> bool:
+        """Compute the matrix of one set from the known ones and from the rows that they lack.
+
+        Returns false if it is known.
+        """
         if len(self.masks) and (self.masks == member).all(axis=1).any():
-            return
-        terms, rest = self.plan(member[None])
+            return False
+        # terms and remainder so precise that the sum is as well: 2 * _MOST_TERMS + 1 such parts
+        terms, rest = self.plan(member[None], _LOSS / (2 * _MOST_TERMS + 1))
+        spread = np.abs(terms[0]) @ self.spreads + np.abs(rest[0]) @ self.weights
         d = self.data.dimension
         matrix, vector = np.zeros((d, d), order="F"), np.zeros(d)
         for b in np.flatnonzero(terms[0]):
@@ -182,7 +204,8 @@ class NormalMatrices:
             square = part[:, top : top + _MIRROR]
             square[:] = np.tril(square) + np.tril(square, -1).T
         self.n_built += 1
-        self._keep(member, matrix.T, vector, self._estimate(terms[0], rest[0]))
+        self._keep(member, matrix.T, vector, spread, self._estimate(terms[0], rest[0], spread[0]))
+        return True
 
     def interval(self, b: int, most: float = np.inf) -> tuple[float, float]:
         """Bounds of the eigenvalues of matrix `b`, rounding allowed for.
@@ -192,20 +215,19 @@ class NormalMatrices:
         """
         known = self.intervals[b]
         if known is None or (known[1] > most and not self.exact[b]):
-            low, high = 0.0, np.inf
-            if np.isfinite(self.matrices[b]).all():
-                eigenvalues = np.linalg.eigvalsh(self.matrices[b])
-                doubt = 8.0 * len(eigenvalues) * _ULP * eigenvalues[-1]
-                low, high = max(eigenvalues[0] - doubt, 0.0), eigenvalues[-1] + doubt
+            eigenvalues = np.linalg.eigvalsh(self.matrices[b])
+            doubt = 8.0 * len(eigenvalues) * _ULP * eigenvalues[-1]
+            low, high = max(eigenvalues[0] - doubt, 0.0), eigenvalues[-1] + doubt
             known = self.intervals[b] = float(low), float(high)
             self.exact[b] = True
         return known
 
     def _estimate(
-        self, terms: NDArray[np.int8], rest: NDArray[np.int8]
+        self, terms: NDArray[np.int8], rest: NDArray[np.int8], spread: float
     ) -> tuple[float, float] | None:
         """Bounds for a signed sum of known matrices and of clients (Weyl's inequalities)."""
-        low, high = 0.0, 0.0
+        high = 8.0 * self.data.dimension * _ULP * spread
+        low = -high
         for b in np.flatnonzero(terms):
             known = self.intervals[b]
             if known is None:
@@ -214,7 +236,7 @@ class NormalMatrices:
             high += terms[b] * known[1 if terms[b] > 0 else 0]
         low += float(self.largest[rest < 0] @ rest[rest < 0])
         high += float(self.largest[rest > 0] @ rest[rest > 0])
-        return (max(low, 0.0), high) if np.isfinite(high) else None
+        return max(low, 0.0), high
 
     def _scaled(self, clients: IntArray) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Rows of the clients times the root of 2 / n_i, some at a time in the same memory."""
@@ -242,6 +264,7 @@ class NormalMatrices:
         mask: BoolArray,
         matrix: FloatArray,
         vector: FloatArray,
+        spread: FloatArray,
         interval: tuple[float, float] | None,
     ) -> None:
         """Store a matrix, in the place of the one that was used longest ago when all are taken."""
@@ -249,6 +272,7 @@ class NormalMatrices:
         self.clock += 1
         if len(self.matrices) < self.capacity:
             self.masks = np.concatenate([self.masks, mask[None]])
+            self.spreads = np.concatenate([self.spreads, spread[None]])
             self.matrices.append(matrix)
             self.vectors.append(vector)
             self.intervals.append(interval)
@@ -256,7 +280,7 @@ class NormalMatrices:
             self.used.append(self.clock)
             return
         oldest = int(np.argmin(self.used))
-        self.masks[oldest] = mask
+        self.masks[oldest], self.spreads[oldest] = mask, spread
         self.matrices[oldest], self.vectors[oldest] = matrix, vector
         self.intervals[oldest], self.exact[oldest] = interval, False
         self.used[oldest] = self.clock

@@ -60,6 +60,27 @@ def test_no_way_is_longer_than_the_bound(low, reduced_high, n_steps, step_size):
         assert ways.max() > 0.99 * bound  # and it is reached
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-150, 1e150, 1e280])
+@pytest.mark.parametrize("size", [1e-150, 1e150])
+def test_polynomials_and_moves_in_any_units(unit, size):
+    """Eigenvalues in other units, step sizes in their inverse, descents of any size."""
+    matrix = np.diag([0.5, 1.0, 2.0])
+    if not 1e-290 < size / unit < 1e290:
+        size = 1.0 / size
+    descents = np.array([[1.0, -2.0, 3.0], [0.0, 0.0, 0.0]])
+    intervals = np.array([[0.5, 2.0], [0.5, 2.0]])
+
+    def moves(unit, size):
+        polynomial = step_polynomial((0.5 * unit, 2.0 * unit), 0.7 / unit, 200, 100)
+        return take_many_steps(
+            lambda x: x @ (unit * matrix), size * descents, unit * intervals, [polynomial] * 2
+        )
+
+    wanted = moves(1.0, 1.0)
+    np.testing.assert_allclose(wanted, descents / [0.5, 1.0, 2.0], rtol=1e-13)
+    np.testing.assert_allclose(moves(unit, size) / (size / unit), wanted, rtol=1e-12)
+
+
 @pytest.mark.parametrize("d", [1, 2, 30])
 def test_models_end_where_steps_one_by_one_take_them(d):
     """Seven models with two matrices and their sum, each with its own step size and count."""

@@ -137,7 +137,7 @@ def test_a_label_that_changes_late_is_waited_for(taken):
 @pytest.mark.parametrize("stray", [10, 0])  # one client more than a known set, or one less
 def test_a_set_that_is_nearly_known_gets_its_matrix_first(stray):
     data, _ = draw_problem(9, [30] * 10 + [2], 1, 20, 1.0, 1)
-    cache = NormalMatrices(data)
+    cache = NormalMatrices(data, operator_norms(data))
     known = np.arange(11) < 10
     cache.make(known)
     member = known.copy()
@@ -192,16 +192,31 @@ def test_a_full_cache_sets_nothing_aside_that_it_would_lose(taken, monkeypatch):
     assert_same(run_ifca_skipping(**arguments), run_ifca(**arguments), 1e-11)
 
 
+@pytest.mark.parametrize("seed", [5, 8, 18, 23])
+def test_runs_keep_their_matrices_when_another_takes_the_place(taken, monkeypatch, seed):
+    """The cache drops a matrix in the very iteration in which a run that needs it is settled."""
+    monkeypatch.setattr("trials.normal_matrices.MATRIX_BYTES", 0)  # four are kept, for 32 models
+    data, starts = draw_problem(seed, [12] * 24, 4, 3, 1.0, 8)
+    arguments = {
+        "data": data, "starts": starts, "step_sizes": np.tile([0.1, 0.3], 4), "n_iterations": 300,
+    }  # fmt: skip
+    assert_same(run_ifca_skipping(**arguments), run_ifca(**arguments), 1e-11)
+    assert any(runs.size for _, _, runs in taken)
+
+
 def test_intervals_hold_the_eigenvalues_also_after_a_change_of_matrices():
     rng = np.random.default_rng(8)
     data, _ = draw_problem(8, rng.integers(1, 9, 12), 2, 6, 1.0, 1)
-    cache = NormalMatrices(data)
+    cache = NormalMatrices(data, operator_norms(data))
     cache.capacity = 2
     for n_members in (1, 4, 12):
         cache.make(np.arange(12) < n_members)
         for b, matrix in enumerate(cache.matrices):
             low, high = cache.interval(b)
             eigenvalues = np.linalg.eigvalsh(matrix)
+            assert 0.0 <= low <= max(eigenvalues[0], 0.0)
+            assert eigenvalues[-1] <= high
+            low, high = cache.interval(b, most=0.0)  # computed
             assert 0.0 <= low <= max(eigenvalues[0], 0.0)
             assert eigenvalues[-1] <= high <= (1.0 + 1e-12) * eigenvalues[-1]
 
@@ -232,11 +247,3 @@ def test_bounds_that_follow_from_other_matrices_hold_until_better_ones_are_neede
         better = cache.interval(b, most=0.999 * high)
         np.testing.assert_allclose(better, eigenvalues[[0, -1]], rtol=1e-12)
         assert cache.interval(b, most=0.0) == better
-
-
-def test_a_matrix_that_overflows_has_no_bound():
-    data = ClientData.equal(np.full((2, 3, 2), 1e200), np.ones((2, 3)))
-    cache = NormalMatrices(data)
-    with np.errstate(over="ignore"):
-        cache.make(np.ones(2, dtype=bool))
-    assert cache.interval(0) == (0.0, np.inf)

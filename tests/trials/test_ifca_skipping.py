@@ -222,6 +222,67 @@ def test_features_that_overflow_diverge():
     np.testing.assert_array_equal(result.models, np.ones((1, 2, 2)))
 
 
+def test_a_loss_that_overflowed_proves_nothing_when_it_comes_back():
+    """Model 0 leaps from 2^330, where client 1's loss is infinite, to 0, which that client prefers.
+
+    Its bounds are not numbers then, and the third model's, which are, must not make up for them.
+    """
+    far, strong = 2.0**330, 2.0**200
+    data = ClientData(
+        features=np.array([[1.0], [strong]]), responses=0.5 * np.array([far, strong]),
+        offsets=np.arange(3),
+    )  # fmt: skip
+    arguments = {
+        "data": data, "starts": np.array([[[far], [3.0], [-5.0]]]),
+        "step_sizes": np.array([[2.0, 2.0**-410, 2.0**-410]]), "n_iterations": 2,
+        "divergence_bound": 1e100,
+    }  # fmt: skip
+    assert assert_same_runs(arguments).labels.tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("features", "models"),
+    [(1e-150, 1e9), (1e-131, 1e-12), (1e-100, 1.0), (1e131, 1e-18), (1e140, 1.0), (1e150, 1e-165)],
+)
+@pytest.mark.parametrize("k", [1, 3])
+def test_runs_in_any_units(features, models, k):
+    """Squares of features, models, gaps, moves and descents leave the range of floats."""
+    rng = np.random.default_rng(k)
+    data, truth = draw_data(rng, [12] * 20, k, 6)
+    starts = truth + 0.3 * rng.standard_normal((4, k, 6))
+    data = ClientData(
+        features=features * data.features, responses=features * models * data.responses,
+        offsets=data.offsets,
+    )  # fmt: skip
+    steps = np.array([0.01, 0.1, 0.3, 0.6]) / features / features
+    arguments = {"data": data, "starts": models * starts, "step_sizes": steps}
+    ours = assert_same_runs(arguments | {"n_iterations": 300})
+    assert ours.status.tolist() == [RunStatus.COMPLETED] * 4
+
+
+def test_descents_whose_squares_underflow_are_steps_nevertheless():
+    """Features of 1e-165 pull with 1e-175; the step size makes 0.1 of it, always the same."""
+    data = ClientData.equal(np.full((2, 1, 1), 1e-165), np.full((2, 1), 1e-10))
+    arguments = {
+        "data": data, "starts": np.zeros((1, 1, 1)), "step_sizes": np.array([5e173]),
+        "n_iterations": 100,
+    }  # fmt: skip
+    np.testing.assert_allclose(assert_same_runs(arguments).models, 10.0, rtol=1e-12)
+
+
+def test_normal_matrices_that_would_overflow_are_not_made():
+    """The steps contract: 1e-310 of 1e310; the matrix, and not the gradient, would be infinite."""
+    rng = np.random.default_rng(6)
+    data, truth = draw_data(rng, [5] * 8, 2, 3)
+    starts = truth + 0.1 * rng.standard_normal((2, 2, 3))
+    data = ClientData(
+        features=1e155 * data.features, responses=1e-5 * data.responses, offsets=data.offsets
+    )
+    arguments = {"data": data, "starts": 1e-160 * starts, "step_sizes": np.array([1e-311, 3e-311])}
+    ours = assert_same_runs(arguments | {"n_iterations": 200})
+    assert ours.status.tolist() == [RunStatus.COMPLETED] * 2
+
+
 def test_features_that_are_zero_leave_the_models():
     data = ClientData(features=np.zeros((4, 2)), responses=np.ones(4), offsets=np.array([0, 2, 4]))
     starts = np.arange(4.0).reshape(1, 2, 2)
@@ -233,17 +294,17 @@ def test_features_that_are_zero_leave_the_models():
 @given(
     sizes=st.lists(st.integers(1, 9), min_size=1, max_size=6),
     d=st.integers(1, 9),
-    exponent=st.integers(-80, 40),
+    exponent=st.integers(-290, 290),
     seed=st.integers(0, 2**32 - 1),
 )
 @settings(deadline=None, max_examples=40)
 def test_operator_norms_are_upper_bounds_and_close(sizes, d, exponent, seed):
     rng = np.random.default_rng(seed)
     data, _ = draw_data(rng, sizes, 2, d)
+    exact = [10.0**exponent * np.linalg.norm(data.features[a:z], 2) for a, z in bounds(data)]
     data = ClientData(
         features=data.features * 10.0**exponent, responses=data.responses, offsets=data.offsets
     )
-    exact = [np.linalg.norm(data.features[a:z], 2) for a, z in bounds(data)]
     found = operator_norms(data)
     assert (found >= exact).all()
     assert (found <= 9 ** (1 / 32) * (1 + 1e-9) * np.array(exact)).all()
@@ -252,7 +313,7 @@ def test_operator_norms_are_upper_bounds_and_close(sizes, d, exponent, seed):
 def test_normal_matrices_are_sums_over_the_members_however_they_were_made():
     rng = np.random.default_rng(2)
     data, _ = draw_data(rng, rng.integers(1, 9, 10), 2, 4)
-    cache = NormalMatrices(data)
+    cache = NormalMatrices(data, operator_norms(data))
     sets = rng.random((12, 10)) < 0.5
     sets[3] = ~sets[2]
     sets[4] = True
@@ -273,10 +334,36 @@ def test_normal_matrices_are_sums_over_the_members_however_they_were_made():
     assert (np.abs(terms).sum(axis=1) == sets.any(axis=1)).all()
 
 
+@pytest.mark.parametrize("which", ["features", "responses"])
+def test_matrices_are_not_what_rounding_left_of_larger_ones(which):
+    """A small client less than a known set, where that client is 1e8 times the others."""
+    rng = np.random.default_rng(7)
+    data, _ = draw_data(rng, [3, 20, 20, 20], 1, 4)
+    larger = np.repeat([1e8, 1.0, 1.0, 1.0], [3, 20, 20, 20])
+    data = ClientData(
+        features=data.features * (larger[:, None] if which == "features" else 1.0),
+        responses=data.responses * larger, offsets=data.offsets,
+    )  # fmt: skip
+    cache = NormalMatrices(data, operator_norms(data))
+    sets = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 1, 1, 1], [0, 0, 1, 1], [0, 1, 0, 0]]) > 0
+    cache.make(sets[0])
+    terms, _ = cache.plan(sets)
+    assert (terms[:, 0] == [1, 0, 0, 0, 0]).all() or terms[1, 0] != 0
+    assert (terms[2:] == 0).all()
+    for member in sets[1:]:
+        cache.make(member)
+    for member, matrix, vector in zip(cache.masks, cache.matrices, cache.vectors, strict=True):
+        rows, n = np.repeat(member, [3, 20, 20, 20]), np.repeat([3, 20, 20, 20], [3, 20, 20, 20])
+        x, y = data.features[rows], data.responses[rows] * 2.0 / n[rows]
+        wanted, right = x.T @ (x * (2.0 / n[rows])[:, None]), y @ x
+        np.testing.assert_allclose(matrix, wanted, rtol=0, atol=1e-13 * np.abs(wanted).max())
+        np.testing.assert_allclose(vector, right, rtol=0, atol=1e-12 * np.abs(y) @ np.abs(x).max(1))
+
+
 def test_the_cache_forgets_what_was_used_longest_ago():
     rng = np.random.default_rng(2)
     data, _ = draw_data(rng, [3] * 6, 2, 2)
-    cache = NormalMatrices(data)
+    cache = NormalMatrices(data, operator_norms(data))
     cache.capacity = 2
     for i in range(4):
         cache.make(np.arange(6) <= i)
