@@ -63,6 +63,11 @@ def step_polynomial(
         return np.where(reduced > 0.0, values, n_steps), noise
 
     n_nodes = _FIRST_NODES
+    if high > 1.0 and (high - 1.0) ** n_steps > _ULP:
+        # The power falls within 1 / n of the upper end, where nodes are 1 / n_nodes^2 apart: fewer
+        # would miss it, and find a smooth function.
+        while n_nodes**2 < n_steps:
+            n_nodes *= 2
     while n_nodes <= 4 * most + _FIRST_NODES:
         # At the Chebyshev points a cosine transform gives the interpolating sum, to rounding.
         nodes = np.cos(np.pi * (np.arange(n_nodes) + 0.5) / n_nodes)

@@ -206,8 +206,11 @@ def certify(  # type: ignore[no-untyped-def]
                 gap = gaps[pos * k + j]
                 reach = gap + blurs[i] * (gap + base_sizes[run, j] + along)
                 reach *= norms[i]
-                upper[j] = np.sqrt(max(square, 0.0) + slack) + reach
-                lower[j] = np.sqrt(max(square - slack, 0.0)) - reach
+                if abs(square) < np.inf:
+                    upper[j] = np.sqrt(max(square, 0.0) + slack) + reach
+                    lower[j] = np.sqrt(max(square - slack, 0.0)) - reach
+                else:  # the terms may have overflowed where their sum would not
+                    upper[j], lower[j] = np.inf, -np.inf
             best = np.argmin(upper)
             margin = np.inf
             for j in range(k):

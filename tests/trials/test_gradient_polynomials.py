@@ -48,6 +48,19 @@ def test_few_terms_replace_many_steps():
     assert step_polynomial((0.0, 2.0), 1.0, 10**4, 100) is None  # about sqrt(2 n log(1 / ulp))
 
 
+@pytest.mark.parametrize("n_steps", [10**4, 10**6, 10**6 + 1])
+@pytest.mark.parametrize("low", [1.0, 1.8])
+def test_a_power_that_falls_at_the_very_end_is_not_missed(n_steps, low):
+    """At 2 / gamma the sum is 0 or gamma, and 1 / x a little before: no matter for a few terms."""
+    assert step_polynomial((low, 2.0), 1.0, n_steps, 50) is None
+    found = step_polynomial((low, 2.0), 1.0, n_steps, 10**5)
+    reduced = 2.0 - np.array([0.0, 0.1, 1.0, 10.0, 1e3]) / n_steps
+    got = np.polynomial.chebyshev.chebval((2.0 * reduced - 2.0 - low) / (2.0 - low), found)
+    # n units in the last place a term; what is missed without its nodes is 0.5
+    wanted = (1.0 - (1.0 - reduced) ** n_steps) / reduced
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-16 * n_steps * len(found))
+
+
 @given(low=lows, reduced_high=reduced_highs, n_steps=steps, step_size=step_sizes)
 @settings(deadline=None, max_examples=80)
 def test_no_way_is_longer_than_the_bound(low, reduced_high, n_steps, step_size):

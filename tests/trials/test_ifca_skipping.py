@@ -260,6 +260,23 @@ def test_runs_in_any_units(features, models, k):
     assert ours.status.tolist() == [RunStatus.COMPLETED] * 4
 
 
+@pytest.mark.parametrize("features", [1e154, 1e155, 1e157])
+def test_models_whose_quadratic_forms_overflow_are_evaluated(features):
+    """Losses of 1e-4 of features beyond the root of the largest float; one model is left alone."""
+    rng = np.random.default_rng(9)
+    data, truth = draw_data(rng, [8] * 12, 3, 1)
+    starts = truth + rng.standard_normal((6, 3, 1))
+    starts[:3, 1] = 50.0
+    data = ClientData(
+        features=features * data.features, responses=1e-2 * data.responses, offsets=data.offsets
+    )
+    arguments = {
+        "data": data, "starts": 1e-2 / features * starts,
+        "step_sizes": np.tile([0.1, 0.3, 0.6], 2) / features / features, "n_iterations": 100,
+    }  # fmt: skip
+    assert_same_runs(arguments)
+
+
 def test_descents_whose_squares_underflow_are_steps_nevertheless():
     """Features of 1e-165 pull with 1e-175; the step size makes 0.1 of it, always the same."""
     data = ClientData.equal(np.full((2, 1, 1), 1e-165), np.full((2, 1), 1e-10))
