@@ -141,7 +141,7 @@ def test_tracked_files_name_no_machine_and_no_package_index():
 
 
 @pytest.mark.parametrize(
-    "text", ["cd /home/me/x", "'/work/main'", "--index-url https://x", "https://pypi.org/simple"]
+    "text", ["cd /home/me/x", "'/mnt/data/run'", "--index-url https://x", "https://pypi.org/simple"]
 )
 def test_such_text_would_be_seen(text):
     assert NOT_PORTABLE.search(text)
