@@ -22,17 +22,21 @@ from verify.claims.ifca_cells import (
     C_1,
     COLUMNS,
     HIDDEN,
-    Row,
     cell,
     floor,
     grid,
     regressors,
-    scaled,
     scattered,
     values,
     with_shapes,
 )
-from verify.claims.ifca_theorem import from_trajectory, own_step_cells
+from verify.claims.ifca_theorem import (
+    floor_exponents,
+    from_trajectory,
+    own_step_cells,
+    rate_regressors,
+    rate_rows,
+)
 from verify.evidence import Figure, Series
 from verify.procedures.base import (
     BoolArray,
@@ -44,7 +48,7 @@ from verify.procedures.base import (
 )
 from verify.procedures.constants import Constants
 from verify.procedures.probability import Probability
-from verify.procedures.rate import Rate, StatedRate
+from verify.procedures.rate import Rate
 
 ACCURACY = {"c_6": 2.0, "c_7": 1.0, "c_8": math.log(2) / 4}
 CONFERENCE_ACCURACY = {"c_5": 2.0, "c_6": 1.0, "c_4": math.log(2) / 4}
@@ -374,10 +378,6 @@ def monotone(statement: Statement, above: float) -> Callable[[Profile], Probabil
 
 def near_optimal(profile: Profile) -> Rate:
     """Final error of the smallest cluster over the minimax rate with all samples."""
-    base: Row = (16384, 16000, 64, 3, 16, 0.25, 0.05)
-    rows = [base, *scaled(base, (0, 1, 2), (4, 64)), *scaled(base, (4,), (4, 1 / 16))]
-    rows += [(*base[:6], p) for p in (0.2, 0.1, 0.02, 0.0075)]
-    rows += [(1_000_000, 64_000, 1024, 3, 64, 0.25, 0.1)]
 
     def minimax(params: Params) -> float:
         v = values(params)
@@ -386,19 +386,10 @@ def near_optimal(profile: Profile) -> Rate:
     return Rate(
         name=ifca.NEAR_OPTIMAL.id,
         sampling=Sampling(experiment=TRAJECTORY, max_trials=min(profile.max_trials, 512)),
-        cells=own_step_cells(rows, (0.01, 0.4)),
+        cells=own_step_cells(rate_rows(0.25), (0.01, 0.4)),
         statistic=lambda table: table["floor_smallest"],
-        regressors=lambda params: {
-            **{name: regressors(params)[name] for name in ("m", "n", "d", "p")},
-            "sigma": params["sigma"],
-        },
-        stated={
-            "m": StatedRate(exponent=-0.5, side="equals", symbol="$m$"),
-            "n": StatedRate(exponent=-0.5, side="equals", symbol="$n'$"),
-            "d": StatedRate(exponent=0.5, side="equals", symbol="$d$"),
-            "p": StatedRate(exponent=-1.0, side="at least", symbol="$p$"),
-            "sigma": StatedRate(exponent=1.0, side="equals", symbol="$\\sigma$"),
-        },
+        regressors=rate_regressors,
+        stated=floor_exponents("equals"),
         observable=f"the smallest cluster's error after {N_STEPS} steps; bound: the minimax rate "
         "with all samples used",
         validate=lambda params: ifca.NEAR_OPTIMAL.require({**values(params), "T": N_STEPS}),

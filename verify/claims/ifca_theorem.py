@@ -30,6 +30,7 @@ from verify.claims.ifca_cells import (
     with_shapes,
 )
 from verify.decisions.constants import Direction
+from verify.decisions.rates import Side
 from verify.evidence import Figure, Series
 from verify.procedures.base import FloatArray, Observed, Presentation, Profile, Sampling
 from verify.procedures.constants import Constants
@@ -240,36 +241,48 @@ def contraction(profile: Profile) -> Contraction:
 
 def floor_rate(profile: Profile) -> Rate:
     """The smallest cluster's error after one step from its optimum, own step sizes."""
-    base: Row = (16384, 16000, 64, 3, 16, 1e-7, 0.05)
-    rows = [
-        base,
-        *scaled(base, (0, 1, 2), (4, 64)),
-        *scaled(base, (4,), (4, 1 / 16)),
-    ]
-    rows += [(*base[:6], p) for p in (0.2, 0.1, 0.02, 0.0075)]
-    rows += [(1_000_000, 64_000, 1024, 3, 64, 1e-7, 0.1), (65_536, 160_000, 256, 3, 4, 1e-7, 0.01)]
-    cells = own_step_cells(rows, (AT_OPTIMUM, AT_OPTIMUM))
+    rows = [*rate_rows(AT_OPTIMUM), (65_536, 160_000, 256, 3, 4, AT_OPTIMUM, 0.01)]
     return Rate(
         name=ifca.FLOOR_RATE.id,
         sampling=Sampling(experiment=STEP, max_trials=min(profile.max_trials, 8192)),
-        cells=cells,
+        cells=own_step_cells(rows, (AT_OPTIMUM, AT_OPTIMUM)),
         statistic=lambda table: table["err_after_smallest"],
-        regressors=lambda params: {
-            **{name: regressors(params)[name] for name in ("m", "n", "d", "p")},
-            "sigma": params["sigma"],
-        },
-        stated={
-            "m": StatedRate(exponent=-0.5, side="at most", symbol="$m$"),
-            "n": StatedRate(exponent=-0.5, side="at most", symbol="$n'$"),
-            "d": StatedRate(exponent=0.5, side="at most", symbol="$d$"),
-            "p": StatedRate(exponent=-1.0, side="at least", symbol="$p$"),
-            "sigma": StatedRate(exponent=1.0, side="at most", symbol="$\\sigma$"),
-        },
+        regressors=rate_regressors,
+        stated=floor_exponents("at most"),
         observable="the smallest cluster's error after one step from its optimum",
         validate=lambda params: ifca.FLOOR_RATE.require(values(params)),
         bound=floor,
         present=_floor_figure,
     )
+
+
+def rate_rows(gap: float) -> list[Row]:
+    """One parameter at a time about a base, then two together far from it."""
+    base: Row = (16384, 16000, 64, 3, 16, gap, 0.05)
+    return [
+        base,
+        *scaled(base, (0, 1, 2), (4, 64)),
+        *scaled(base, (4,), (4, 1 / 16)),
+        *((*base[:6], p) for p in (0.2, 0.1, 0.02, 0.0075)),
+        (1_000_000, 64_000, 1024, 3, 64, gap, 0.1),
+    ]
+
+
+def rate_regressors(params: Params) -> dict[str, float]:
+    """The parameters that the floor sigma sqrt(d / (m n')) / p names."""
+    named = regressors(params)
+    return {**{name: named[name] for name in ("m", "n", "d", "p")}, "sigma": params["sigma"]}
+
+
+def floor_exponents(side: Side) -> dict[str, StatedRate]:
+    """The exponents of that floor, each stated on the given side; p to the power -1 bounds it."""
+    return {
+        "m": StatedRate(exponent=-0.5, side=side, symbol="$m$"),
+        "n": StatedRate(exponent=-0.5, side=side, symbol="$n'$"),
+        "d": StatedRate(exponent=0.5, side=side, symbol="$d$"),
+        "p": StatedRate(exponent=-1.0, side="at least", symbol="$p$"),
+        "sigma": StatedRate(exponent=1.0, side=side, symbol="$\\sigma$"),
+    }
 
 
 def own_step_cells(rows: Sequence[Row], gap: tuple[float, float]) -> tuple[Params, ...]:
