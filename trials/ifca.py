@@ -42,11 +42,8 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from trials.batches import integer_between, real_array, real_between
+from trials.batches import BoolArray, IntArray, integer_between, real_array, real_between
 from trials.experiment import FloatArray, InvalidParameter
-
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 DIVERGENCE_BOUND = 1e12
 """A run whose step would give a model of larger Euclidean norm is stopped as diverged."""

@@ -29,10 +29,10 @@ from typing import Any, Literal
 import numpy as np
 
 from trials import mixture as mx
+from trials.batches import IntArray
 from trials.experiment import Experiment, FloatArray, InvalidParameter, Params, register
 from trials.ifca import (
     ClientData,
-    IntArray,
     RunStatus,
     model_distance,
     run_ifca,

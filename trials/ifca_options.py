@@ -41,14 +41,21 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from trials.batches import checked_rng, integer_between, one_of, real_array, real_between
+from trials.batches import (
+    BoolArray,
+    IntArray,
+    checked_rng,
+    integer_between,
+    one_of,
+    real_array,
+    real_between,
+)
 from trials.communication import floats_down, floats_up
 from trials.experiment import FloatArray, InvalidParameter
 from trials.ifca import (
     _SUMS,
     DIVERGENCE_BOUND,
     ClientData,
-    IntArray,
     RunStatus,
     _checked_runs,
     _label_client,
@@ -65,8 +72,6 @@ from trials.losses import (
 
 IFCA_LOSS = SquaredLoss(scale=2.0)
 """The papers' squared loss (y - <x, theta>)^2, without the factor one half."""
-
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)

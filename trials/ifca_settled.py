@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from trials.batches import BoolArray, IntArray
 from trials.experiment import FloatArray
 from trials.gradient_polynomials import largest_move, step_polynomial, take_many_steps
-from trials.ifca import _SUMS, BoolArray, IntArray
 from trials.normal_matrices import NormalMatrices
+from trials.norms import row_lengths
 
 _LEAST_STEPS = 64  # fewer are taken one by one
 # A product that reads a matrix takes as long for one model as for some twenty, and eigenvalues take
@@ -33,7 +33,6 @@ _ROWS_READ = 8.0
 _MARGIN = 1.0 + 1e-6  # rounding of norms and their sums
 _TINY = float(np.finfo(np.float64).tiny)
 _LEAST_EIGENVALUE = 1e-290  # of a matrix, at most: where smaller, entries may have underflowed
-_LEAST_SQUARE = 1e-280
 
 
 class ClusterSets(NamedTuple):
@@ -219,31 +218,6 @@ class SettledRuns:
         )
         for model, move in zip(aside, moves, strict=True):
             models[model.run, model.cluster] += move
-
-
-@njit(cache=True, nogil=True, fastmath=_SUMS)
-def length(values):  # type: ignore[no-untyped-def]
-    """Euclidean norm, also where the squares leave the range of floats."""
-    total = 0.0
-    for value in values:
-        total += value * value
-    if _LEAST_SQUARE < total < np.inf:
-        return np.sqrt(total)
-    largest = np.abs(values).max()
-    if not 0.0 < largest < np.inf:
-        return np.sqrt(total)
-    total = 0.0
-    for value in values:
-        scaled = value / largest
-        total += scaled * scaled
-    return largest * np.sqrt(total)
-
-
-@njit(cache=True, nogil=True)
-def row_lengths(rows, lengths):  # type: ignore[no-untyped-def]
-    """`length` of each row of (r, d)."""
-    for r in range(rows.shape[0]):
-        lengths[r] = length(rows[r])
 
 
 def two_largest(lengths: FloatArray) -> FloatArray:

@@ -45,15 +45,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trials.batches import BoolArray, IntArray
 from trials.experiment import FloatArray
 from trials.ifca import (
     _SUMS,
     DIVERGENCE_BOUND,
     GROUP_BYTES,
-    BoolArray,
     ClientData,
     IfcaResult,
-    IntArray,
     _checked_runs,
     _fetch,
     _iterate,
@@ -61,8 +60,9 @@ from trials.ifca import (
     _require_dimension,
     client_groups,
 )
-from trials.ifca_settled import ClusterSets, SettledRuns, length, row_lengths, two_largest
+from trials.ifca_settled import ClusterSets, SettledRuns, two_largest
 from trials.normal_matrices import NormalMatrices
+from trials.norms import length, row_lengths
 
 HULL = 6
 """Directions of a hull at most; a new one then takes the place of the oldest."""
@@ -455,22 +455,17 @@ class Skipper:
         descent: FloatArray,
     ) -> BoolArray | None:
         """The callback of the server's loop: labels, then gradients; the runs that are settled."""
-        current = self._label(going, models, labels)
+        current, moved = self._label(going, models, labels)
         self._descend(going, models, labels, current, descent)
         settled = None
         if self.settled is not None:
             settled = self.settled.take(
                 going, models, descent, ClusterSets(self.members, self.terms, self.rest),
-                self._moved(going, models), self.radius[going], self.n_iterations - iteration,
+                moved, self.radius[going], self.n_iterations - iteration,
             )  # fmt: skip
         if self.rows.size:  # last, because the plan is not true of a cache that has dropped some
             self.matrices.rent(self.members, self.rest, self.n_iterations - iteration - 1)
         return settled
-
-    def _moved(self, going: IntArray, models: FloatArray) -> FloatArray:
-        """How far the models are from where all labels of their runs were last proved: (r, k)."""
-        apart = models - self.proved[going].reshape(models.shape)
-        return self._lengths(apart)
 
     def _lengths(self, rows: FloatArray) -> FloatArray:
         """Norms of (r k, d) rows, (r, k)."""
@@ -478,16 +473,23 @@ class Skipper:
         row_lengths(rows, lengths)
         return lengths.reshape(-1, self.k)
 
-    def _label(self, going: IntArray, models: FloatArray, labels: IntArray) -> BoolArray:
-        """Fill in `labels`; returns which rows of models lie on their hulls."""
+    def _label(
+        self, going: IntArray, models: FloatArray, labels: IntArray
+    ) -> tuple[BoolArray, FloatArray]:
+        """Fill in `labels`.
+
+        Returns which rows of models lie on their hulls, and (r, k) how far the models are from
+        where all labels of their runs were last proved.
+        """
         k, m = self.k, self.data.n_clients
         current = np.zeros(len(models), dtype=np.bool_)
         here = models.reshape(len(going), k, -1)
-        top = two_largest(self._moved(going, models))  # of the chosen model and another
+        moved = self._lengths(models - self.proved[going].reshape(models.shape))
+        top = two_largest(moved)  # of the chosen model and another
         near = top * (1.0 + 1e-6) < self.radius[going]
         runs = np.flatnonzero(~near)
         if not runs.size:
-            return current
+            return current, moved
         rests, gaps = np.empty_like(models), np.zeros(len(models))
         unsure = np.zeros(labels.shape, dtype=np.bool_)
         n_unsure, radius = np.zeros(len(going), dtype=np.int64), np.zeros(len(going))
@@ -526,7 +528,8 @@ class Skipper:
             )  # fmt: skip
         self.proved[going[runs]] = here[runs]
         self.radius[going[runs]] = radius[runs]
-        return current
+        moved[runs] = 0.0
+        return current, moved
 
     def _worth_extending(self, going: IntArray, runs: IntArray) -> IntArray:
         """Those runs whose clients cost more to evaluate one by one than all at once.

@@ -25,8 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
+from trials.batches import BoolArray, IntArray
 from trials.experiment import FloatArray
-from trials.ifca import BoolArray, ClientData, IntArray
+from trials.ifca import ClientData
 
 MATRIX_BYTES = 512 * 2**20
 """What the cached matrices may hold together; at least four are kept."""

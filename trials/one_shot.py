@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trials.batches import checked_rng, integer_between
+from trials.batches import IntArray, checked_rng, integer_between
 from trials.experiment import FloatArray, InvalidParameter
-from trials.ifca import ClientData, IntArray
+from trials.ifca import ClientData
 from trials.ifca_options import (
     IFCA_LOSS,
     IfcaOptions,

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from trials.batches import checked_rng, integer_between, one_of, real_array, real_between
 from trials.experiment import FloatArray, InvalidParameter
 from trials.local_erm.squares import checked
+from trials.norms import length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,18 +22,6 @@ class SgdFit:
 
     last: FloatArray
     average: FloatArray
-
-
-@njit(cache=True, nogil=True)
-def _norm(v: FloatArray) -> float:
-    """|v|, where squares overflow or underflow."""
-    largest = np.max(np.abs(v))
-    if not 0.0 < largest < np.inf:
-        return float(largest)
-    total = 0.0
-    for j in range(v.shape[0]):
-        total += (v[j] / largest) ** 2
-    return float(largest * np.sqrt(total))
 
 
 @njit(cache=True, nogil=True)
@@ -68,7 +57,7 @@ def _sgd_batch(
             for j in range(d):
                 theta[b, j] -= step * (pull * X[b, i, j] + l2 * theta[b, j])
                 norm_sq += theta[b, j] ** 2
-            norm = np.sqrt(norm_sq) if 1e-280 < norm_sq < 1e300 else _norm(theta[b])
+            norm = np.sqrt(norm_sq) if 1e-280 < norm_sq < 1e300 else length(theta[b])
             shrink = radius / norm if norm > radius else 1.0
             for j in range(d):
                 theta[b, j] *= shrink
