@@ -1,5 +1,5 @@
 """The papers' statements as data: terms, named constants, assumptions as code.  Pure mathematics.
 
-`bounds.statement` holds the types; one module per paper holds its statements; `bounds.exact`
+`bounds.statement` holds the types; one module per paper holds its statements; `bounds.gaussian`
 holds the laws that Gaussian features make exact.
 """

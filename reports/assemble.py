@@ -124,7 +124,7 @@ def build(
     ReportError
         When the run cannot be read or the report not be set; one line, naming the file.
     """
-    from trials.store import RunStore, StoreError
+    from trials.run.store import RunStore, StoreError
 
     run_dir = Path(run_dir)
     if not run_dir.is_dir():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from trials import mixture as mx
+from trials.models import mixture as mx
 
 seeds = st.integers(0, 2**32 - 1)
 positive = st.floats(1e-3, 1e3)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from trials.experiment import experiments
+import trials.experiments  # noqa: F401  (registers every experiment)
+from trials.run.experiment import experiments
 
 ROOT = Path(__file__).resolve().parents[1]
 HOUSE = ("bounds", "trials", "verify", "reports")

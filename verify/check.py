@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from trials.store import RunStore
+from trials.run.store import RunStore
 
 
 def compare(run: RunStore, baseline: RunStore) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bounds.statement import Assumption, Statement, latex
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 from verify.evidence import Verdict
 from verify.procedures.base import Procedure, Profile, tex_number
 

@@ -25,10 +25,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as RichTable
 
 from bounds.statement import OutsideTheorem
-from trials.engine import Demand, replay
-from trials.executors import Executor, ExecutorError, make_executor
-from trials.experiment import InvalidParameter
-from trials.store import RunStore, StoreError
+from trials.checks import InvalidParameter
+from trials.run.engine import Demand, replay
+from trials.run.executors import Executor, ExecutorError, make_executor
+from trials.run.store import RunStore, StoreError
 from verify import session
 from verify.check import compare
 from verify.claim import Claim, select

@@ -1,8 +1,8 @@
 """A run: claims, a seed and a budget become stored trials, verdicts and documents.
 
 Everything a run decides follows from its configuration: the stopping rule looks only at stored
-blocks, blocks are identified by their registered numbers, and `trials.engine.ensure` computes just
-those that are missing.  So running, resuming after a kill and extending are one code path.
+blocks, blocks are identified by their registered numbers, and `trials.run.engine.ensure` computes
+just those that are missing.  So running, resuming after a kill and extending are one code path.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from trials.engine import Demand, ensure
-from trials.executors import Executor
-from trials.experiment import InvalidParameter
-from trials.store import RunStore, StoreError
+from trials.checks import InvalidParameter
+from trials.run.engine import Demand, ensure
+from trials.run.executors import Executor
+from trials.run.store import RunStore, StoreError
 from verify.claim import Claim, Selection, select
 from verify.decisions.familywise import allocate
 from verify.discrepancies import DISCREPANCIES, SYMBOLS

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from trials.convex_clustering import convex_clustering, convex_clustering_path
+from trials.clustering.convex import convex_clustering, convex_clustering_path
 
 FloatArray = NDArray[np.float64]
 

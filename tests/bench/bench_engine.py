@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trials.engine import Demand, ensure
-from trials.executors import make_executor
-from trials.experiment import Experiment, Params
-from trials.store import RunStore
+from trials.run.cell import Params
+from trials.run.engine import Demand, ensure
+from trials.run.executors import make_executor
+from trials.run.experiment import Experiment
+from trials.run.store import RunStore
 
 AIM_US = 5.0
 REPEATS = 5

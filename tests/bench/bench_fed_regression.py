@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from trials.fed_regression import local_spectra, run_fed_regression
-from trials.federated_data import FederatedModel, client_sizes
-from trials.mixture import simplex
+from trials.mixed_regression.fed_regression import local_spectra, run_fed_regression
+from trials.models.federated_data import FederatedModel, client_sizes
+from trials.models.mixture import simplex
 
 
 def best_seconds(repetitions: int, sides: dict[str, Callable[[], Any]]) -> dict[str, float]:

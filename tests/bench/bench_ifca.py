@@ -31,9 +31,11 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from trials.ifca import ClientData, RunStatus, run_ifca
-from trials.ifca_data_experiments import PAPER_STEP_SIZES
-from trials.ifca_skipping import run_ifca_skipping
+from trials.experiments.ifca.data import PAPER_STEP_SIZES
+from trials.ifca.linear import run_ifca
+from trials.ifca.skipping import run_ifca_skipping
+from trials.models.clients import ClientData
+from trials.models.run_status import RunStatus
 
 CASES = ((100, 100, 1000, 2), (400, 100, 1000, 4))
 N_STARTS, STEP_SIZES = 10, (0.1, 0.5, 1.0)

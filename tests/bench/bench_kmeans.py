@@ -17,8 +17,8 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 from threadpoolctl import threadpool_limits
 
-from trials.kmeans import kmeans_pp, lloyd, seed_kmeans_pp, spectral_kmeans
-from trials.selection import silhouette
+from trials.clustering.kmeans import kmeans_pp, lloyd, seed_kmeans_pp, spectral_kmeans
+from trials.clustering.selection import silhouette
 
 # (data sets, m, d, k, spread of a cluster; the centres are uniform in [-14, 14]^d)
 LLOYD_CASES = (

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from trials import mixture as mx
-from trials.ifca_experiments import STEP
+from trials.experiments.ifca.step import STEP
 from trials.laws.noise import operator_norms
 from trials.laws.step import simulate_trajectories
+from trials.models import mixture as mx
 
 
 def _seconds(call: Callable[[], object], repeats: int) -> float:

@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from trials import moment_descent as md
-from trials.fed_regression import bottleneck_distance, local_spectra, run_fed_regression
-from trials.federated_data import FederatedModel
-from trials.mixture import simplex
+from trials.mixed_regression import moment_descent as md
+from trials.mixed_regression.fed_regression import local_spectra, run_fed_regression
+from trials.models.federated_data import FederatedModel
+from trials.models.matching import bottleneck_distance
+from trials.models.mixture import simplex
 
 CASES = (  # d, k, m, anchors
     (500, 8, 5000, 8),

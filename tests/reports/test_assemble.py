@@ -136,7 +136,7 @@ def test_an_unknown_engine_or_format_is_named(tmp_path: Path) -> None:
 @pytest.fixture
 def stored(tmp_path: Path) -> Path:
     """A run directory with a real store."""
-    store_module = pytest.importorskip("trials.store")
+    store_module = pytest.importorskip("trials.run.store")
     folder = tmp_path / "runs" / "r1"
     with store_module.RunStore.create(
         folder / reports.assemble.STORE_NAME, root_seed=7, config={}

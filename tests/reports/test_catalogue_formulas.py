@@ -8,7 +8,8 @@ from dataclasses import asdict
 
 import pytest
 
-from bounds import ifca, ifca_neurips
+from bounds.ifca import linear as ifca
+from bounds.ifca import neurips as ifca_neurips
 from bounds.statement import Statement, latex
 from reports.engines import Engine, latex_missing, typst_source
 from reports.formulas import check_formulas

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trials.experiment import Experiment, InvalidParameter, Params, register
+from trials.checks import InvalidParameter
+from trials.run.cell import Params
+from trials.run.experiment import Experiment, register
 
 
 def _check_toy(params: Params) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from trials.store import RunStore
+from trials.run.store import RunStore
 from verify.check import compare
 
 CELL = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 from verify.claim import Selection, parse_selection, select
 from verify.procedures.base import PROFILES
 from verify.registry import catalogue

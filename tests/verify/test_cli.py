@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from trials.store import RunStore
+from trials.run.store import RunStore
 from verify import cli, session
 from verify.evidence import Verdict
 from verify.registry import catalogue

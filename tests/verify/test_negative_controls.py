@@ -13,10 +13,10 @@ import pytest
 import sympy as sp
 from scipy.stats import binomtest
 
-from bounds import ifca
+from bounds.ifca import linear as ifca
 from bounds.statement import Term
 from tests.verify.toys import verdicts
-from trials.claim_experiments import LEAST_SQUARES
+from trials.experiments.gaussian import LEAST_SQUARES
 from verify.claims.ifca_steps import pairwise_probability
 from verify.procedures.base import PROFILES, Sampling
 from verify.procedures.probability import Probability

@@ -2,7 +2,8 @@
 
 import pytest
 
-from bounds import ifca, ifca_neurips
+from bounds.ifca import linear as ifca
+from bounds.ifca import neurips as ifca_neurips
 from verify import registry
 from verify.evidence import Verdict
 from verify.registry import catalogue

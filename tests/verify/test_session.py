@@ -3,9 +3,9 @@
 import pytest
 
 from bounds.statement import OutsideTheorem
-from trials.executors import make_executor
-from trials.experiment import InvalidParameter
-from trials.store import RunStore, StoreError
+from trials.checks import InvalidParameter
+from trials.run.executors import make_executor
+from trials.run.store import RunStore, StoreError
 from verify import session
 from verify.evidence import Verdict
 from verify.session import Listener, RunConfig

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from trials import mixture as mx
-from trials.engine import ensure
-from trials.executors import make_executor
-from trials.experiment import Experiment, Params, register
-from trials.store import RunStore
+from trials.models import mixture as mx
+from trials.run.cell import Params
+from trials.run.engine import ensure
+from trials.run.executors import make_executor
+from trials.run.experiment import Experiment, register
+from trials.run.store import RunStore
 from verify.evidence import Evidence
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 
 
 def _check(n: int, d: int, sigma: float) -> None:

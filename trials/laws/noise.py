@@ -25,7 +25,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 
 _DROP = 42.0  # e^-42 < 1e-18: what the quadrature leaves out
 _NODES = 400

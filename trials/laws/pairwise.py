@@ -46,7 +46,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 
 _LOG_2 = math.log(2.0)
 _MAX_TERMS = 100_000

@@ -39,7 +39,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 from trials.laws.wishart import _bartlett_row, label_counts
 
 MAX_CANDIDATES = 2e7

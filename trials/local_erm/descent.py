@@ -10,8 +10,15 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from trials.batches import checked_rng, integer_between, one_of, real_array, real_between
-from trials.experiment import FloatArray, InvalidParameter
+from trials.checks import (
+    FloatArray,
+    InvalidParameter,
+    checked_rng,
+    integer_between,
+    one_of,
+    real_array,
+    real_between,
+)
 from trials.local_erm.squares import checked
 from trials.norms import length
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from trials.batches import IntArray
-from trials.experiment import FloatArray
+from trials.checks import FloatArray, IntArray
 
 _EPS = float(np.finfo(np.float64).eps)
 

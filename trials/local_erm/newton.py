@@ -12,8 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from trials.batches import IntArray, integer_between, real_between
-from trials.experiment import FloatArray, InvalidParameter
+from trials.checks import FloatArray, IntArray, InvalidParameter, integer_between, real_between
 from trials.local_erm.factors import cholesky, solve_lower, solve_upper
 from trials.local_erm.squares import checked, from_row_coordinates, row_coordinates
 

@@ -13,8 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from trials.batches import IntArray, finite_batch, real_between
-from trials.experiment import FloatArray, InvalidParameter
+from trials.checks import FloatArray, IntArray, InvalidParameter, finite_batch, real_between
 from trials.local_erm.factors import (
     cholesky,
     qr_least_squares,

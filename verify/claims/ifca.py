@@ -1,4 +1,5 @@
-r"""IFCA on the linear model: every statement of `bounds.ifca` and `bounds.ifca_neurips` as a claim.
+r"""IFCA on the linear model: every statement of `bounds.ifca.linear` and `bounds.ifca.neurips` as
+a claim.
 
 Cells are fixed before any trial (`verify.claims.ifca_cells`).  What is tried on them, and what
 counts as a violation: the deterministic steps of the proofs in `ifca_lemmas`, those about random
@@ -10,7 +11,8 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from bounds import ifca, ifca_neurips
+from bounds.ifca import linear as ifca
+from bounds.ifca import neurips as ifca_neurips
 from verify.claim import Claim
 from verify.claims import ifca_lemmas as lemmas
 from verify.claims.ifca_cells import (

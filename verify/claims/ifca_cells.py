@@ -14,10 +14,11 @@ from typing import Any
 
 from scipy.stats import qmc
 
-from bounds import ifca
+from bounds.ifca import linear as ifca
 from bounds.statement import evaluate
-from trials.experiment import InvalidParameter, Params
-from trials.ifca_experiments import sizes_of
+from trials.checks import InvalidParameter
+from trials.experiments.ifca.geometry import sizes_of
+from trials.run.cell import Params
 
 #: Declared hidden constants of Assumption 2 (and the c inside its exponential: Lemma 1's rate).
 HIDDEN = {

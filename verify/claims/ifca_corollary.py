@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from bounds import ifca, ifca_neurips
+from bounds.ifca import linear as ifca
+from bounds.ifca import neurips as ifca_neurips
 from bounds.statement import Statement, evaluate
-from trials.claim_experiments import LEAST_SQUARES
-from trials.experiment import Params
-from trials.ifca_experiments import N_STEPS, RANDOM_START, STEP, TRAJECTORY
-from trials.store import Table
+from trials.experiments.gaussian import LEAST_SQUARES
+from trials.experiments.ifca.start import RANDOM_START
+from trials.experiments.ifca.step import N_STEPS, STEP, TRAJECTORY
+from trials.run.cell import Params
+from trials.run.store import Table
 from verify.claims.ifca_cells import (
     C_1,
     COLUMNS,

@@ -6,7 +6,7 @@ product laws), compared on the log scale, so that tails of any size count.
 
 Constants are exhibited before the search, from these arguments:
 
-* Lemma 1 (`LEMMA_1_RATE`, c1 = 1): see the reading of `bounds.ifca.LEMMA_1_SHARP`.
+* Lemma 1 (`LEMMA_1_RATE`, c1 = 1): see the reading of `bounds.ifca.linear.LEMMA_1_SHARP`.
 * (16): Laurent & Massart's lower tail, exp(-n delta^2/4), gives 1/4.
 * (17): exp(-(n/2)(delta - log(1+delta))), and x - log(1+x) >= x^2/2 - x^3/3 at the smaller
   x = alpha rho/((1+2 alpha) rho + 1) <= 1/4, gives 5/24 > 1/5.
@@ -28,7 +28,8 @@ import mpmath
 import numpy as np
 import sympy as sp
 
-from bounds import exact, ifca
+from bounds import gaussian as exact
+from bounds.ifca import linear as ifca
 from bounds.statement import Statement, evaluate
 from trials.laws.noise import noise_log_sf
 from verify.decisions.search import Choice, Domain, Interval, IntRange, LogInterval, SearchResult

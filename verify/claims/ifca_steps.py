@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from bounds import ifca
-from bounds.exact import pairwise_log_probability, pairwise_ratio
+from bounds.gaussian import pairwise_log_probability, pairwise_ratio
+from bounds.ifca import linear as ifca
 from bounds.statement import Statement
-from trials.claim_experiments import STRANGERS
-from trials.experiment import Params
-from trials.ifca_experiments import GRADIENT, LABELS, OPNORM, STEP
-from trials.store import Table
+from trials.experiments.gaussian import OPNORM
+from trials.experiments.ifca.labels import GRADIENT, LABELS
+from trials.experiments.ifca.step import STEP, STRANGERS
+from trials.run.cell import Params
+from trials.run.store import Table
 from verify.claims import ifca_lemmas as lemmas
 from verify.claims.ifca_cells import C_1, COLUMNS, OWN_COLUMNS, cell, grid, values
 from verify.claims.ifca_theorem import error_before

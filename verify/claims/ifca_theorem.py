@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bounds import ifca
+from bounds.ifca import linear as ifca
 from bounds.statement import Statement
-from trials.claim_experiments import STEP_SIZES
-from trials.experiment import Params
-from trials.ifca_experiments import N_STEPS, STEP, TRAJECTORY
-from trials.store import Table
+from trials.experiments.ifca.step import N_STEPS, STEP, STEP_SIZES, TRAJECTORY
+from trials.run.cell import Params
+from trials.run.store import Table
 from verify.claims.ifca_cells import (
     AT_OPTIMUM,
     C_1,

@@ -52,7 +52,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from trials.experiment import InvalidParameter, canonical_json
+from trials.checks import InvalidParameter
+from trials.run.cell import canonical_json
 from verify.decisions.probability import ProbabilityDecision, decide_probability
 from verify.decisions.rates import PowerLawFit, fit_power_law
 from verify.decisions.sequences import (

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 from verify.decisions.sequences import (
     FloatArray,
     check_level,

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.optimize import differential_evolution, minimize
 from scipy.stats import qmc
 
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 from verify.decisions.sequences import FloatArray
 
 Point = dict[str, Any]

@@ -36,7 +36,7 @@ from scipy.optimize import brentq
 from scipy.special import betaln, expit, xlog1py, xlogy
 from scipy.stats import binom
 
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

@@ -9,9 +9,11 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from trials.engine import Demand
-from trials.experiment import Experiment, InvalidParameter, Params
-from trials.store import RunStore, Table
+from trials.checks import InvalidParameter
+from trials.run.cell import Params
+from trials.run.engine import Demand
+from trials.run.experiment import Experiment
+from trials.run.store import RunStore, Table
 from verify.evidence import Evidence, Figure
 from verify.evidence import Table as EvidenceTable
 

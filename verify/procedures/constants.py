@@ -9,9 +9,9 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from bounds.statement import Statement
-from trials.engine import Demand, trial_id
-from trials.experiment import Params
-from trials.store import RunStore, Table
+from trials.run.cell import Params
+from trials.run.engine import Demand, trial_id
+from trials.run.store import RunStore, Table
 from verify.decisions.constants import (
     CellData,
     ConstantsDecision,

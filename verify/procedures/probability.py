@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from trials.engine import Demand, trial_id
-from trials.experiment import Params
-from trials.store import RunStore, Table
+from trials.run.cell import Params
+from trials.run.engine import Demand, trial_id
+from trials.run.store import RunStore, Table
 from verify.decisions.probability import (
     ProbabilityDecision,
     decide_exact_probability,

@@ -9,9 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from trials.engine import Demand
-from trials.experiment import InvalidParameter, Params
-from trials.store import RunStore, Table
+from trials.checks import InvalidParameter
+from trials.run.cell import Params
+from trials.run.engine import Demand
+from trials.run.store import RunStore, Table
 from verify.decisions.rates import (
     ContractionFit,
     PowerLawFit,

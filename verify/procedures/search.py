@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from trials.engine import Demand
-from trials.experiment import InvalidParameter
-from trials.store import RunStore
+from trials.checks import InvalidParameter
+from trials.run.engine import Demand
+from trials.run.store import RunStore
 from verify.decisions.search import (
     Choice,
     Domain,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 from trials.laws import least_squares as ls
 
 SIGMA = 0.7

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 from trials.laws import noise
 
 LEVEL = 1e-6  # every Kolmogorov-Smirnov test below; fewer than 40 of them, seeds fixed

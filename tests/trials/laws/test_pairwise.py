@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.strategies import closeness, initialisations, positive, seeds
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 from trials.laws import pairwise as pw
 
 few = settings(deadline=None, max_examples=80)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from trials import mixture as mx
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 from trials.laws import step
+from trials.models import mixture as mx
 
 # two-sample Kolmogorov-Smirnov tests: 1e-6 each, fewer than 60 of them, seed fixed
 LEVEL = 1e-6
@@ -244,7 +244,8 @@ def test_impossible_states_are_refused(change):
 
 PROBE = """
 import json, numpy as np
-from trials.ifca_experiments import STEP, TRAJECTORY, OPNORM
+from trials.experiments.ifca.step import STEP, TRAJECTORY
+from trials.experiments.gaussian import OPNORM
 rows = []
 for e, p in [(STEP, dict(d=9, m=60, n=4)),
              (TRAJECTORY, dict(k=3, d=4, n=3, m=20, centers="random")),

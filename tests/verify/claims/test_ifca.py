@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bounds import ifca, ifca_neurips
+from bounds.ifca import linear as ifca
+from bounds.ifca import neurips as ifca_neurips
 from bounds.statement import OutsideTheorem
-from trials.claim_experiments import STEP_SIZES
-from trials.experiment import InvalidParameter
-from trials.ifca_experiments import LABELS, N_STEPS, STEP, TRAJECTORY, sizes_of
-from trials.store import Table
+from trials.checks import InvalidParameter
+from trials.experiments.ifca.geometry import sizes_of
+from trials.experiments.ifca.labels import LABELS
+from trials.experiments.ifca.step import N_STEPS, STEP, STEP_SIZES, TRAJECTORY
+from trials.run.store import Table
 from verify.claims import ifca_cells as cells
 from verify.claims import ifca_corollary as corollary
 from verify.claims import ifca_steps as steps

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from bounds import ifca
+from bounds.ifca import linear as ifca
 from bounds.statement import Term, evaluate
 from verify.claims import ifca_lemmas as lemmas
 from verify.decisions.search import Choice

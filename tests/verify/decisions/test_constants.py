@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 from verify.decisions.constants import (
     CellData,
     Constant,

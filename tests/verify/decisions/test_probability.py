@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 from verify.decisions.probability import decide_exact_probability, decide_probability
 from verify.decisions.sequences import trials_to_resolve
 from verify.evidence import Verdict

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 from verify.decisions.rates import contraction_factor, decide_rate, fit_power_law
 from verify.evidence import Verdict
 

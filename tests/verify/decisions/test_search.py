@@ -7,7 +7,7 @@ import math
 import mpmath
 import pytest
 
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 from verify.decisions.search import (
     Choice,
     Interval,

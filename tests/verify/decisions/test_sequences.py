@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 from verify.decisions.sequences import (
     confidence_sequence,
     exceeds,

@@ -4,10 +4,10 @@ import pytest
 
 from bounds.statement import OutsideTheorem
 from tests.verify.toys import COIN
-from trials.engine import ensure
-from trials.executors import make_executor
-from trials.experiment import InvalidParameter
-from trials.store import RunStore
+from trials.checks import InvalidParameter
+from trials.run.engine import ensure
+from trials.run.executors import make_executor
+from trials.run.store import RunStore
 from verify.procedures.base import PROFILES, Sampling, override_cells, tex_number
 
 CELLS = ({"p": 0.1, "tag": 0}, {"p": 0.1, "tag": 1}, {"p": 0.2, "tag": 0})

@@ -7,8 +7,8 @@ import sympy as sp
 
 from bounds.statement import Assumption, Constant, OutsideTheorem, Statement, Term
 from tests.verify.toys import POWER, tried
-from trials.engine import replay
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
+from trials.run.engine import replay
 from verify.evidence import Verdict
 from verify.procedures.base import Sampling
 from verify.procedures.constants import Constants

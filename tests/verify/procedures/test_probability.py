@@ -7,10 +7,10 @@ from scipy.stats import binomtest
 
 from bounds.statement import OutsideTheorem
 from tests.verify.toys import COIN, tried, verdicts
-from trials.engine import Demand, ensure, replay
-from trials.executors import make_executor
-from trials.experiment import InvalidParameter
-from trials.store import RunStore
+from trials.checks import InvalidParameter
+from trials.run.engine import Demand, ensure, replay
+from trials.run.executors import make_executor
+from trials.run.store import RunStore
 from verify.evidence import Verdict
 from verify.procedures.base import Sampling
 from verify.procedures.probability import Probability

@@ -8,7 +8,7 @@ import pytest
 
 from bounds.statement import OutsideTheorem
 from tests.verify.toys import DECAY, N_STEPS, POWER, tried
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 from verify.evidence import Verdict
 from verify.procedures.base import Sampling
 from verify.procedures.rate import Contraction, Rate, StatedRate

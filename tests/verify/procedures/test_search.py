@@ -5,7 +5,7 @@ import math
 import mpmath
 import pytest
 
-from trials.experiment import InvalidParameter
+from trials.checks import InvalidParameter
 from verify.decisions.search import Choice, Interval, IntRange, LogInterval
 from verify.evidence import Verdict
 from verify.procedures.search import Search

@@ -1,0 +1,1 @@
+"""Statements of Ghosh, Chung, Yin & Ramchandran on IFCA: journal and conference versions."""

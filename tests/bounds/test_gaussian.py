@@ -1,0 +1,201 @@
+"""The exact laws of `bounds.gaussian` against scipy, mpmath, simulation and `trials.laws`."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from bounds import gaussian as exact
+from bounds.statement import evaluate
+from trials.laws import least_squares as law_of_least_squares
+from trials.laws import pairwise as law
+
+quick = settings(max_examples=60, deadline=None)
+ratios = st.floats(1.0, 1e6)
+vectors = st.tuples(*[st.floats(-3, 3)] * 6).map(lambda v: (np.array(v[:3]), np.array(v[3:])))
+
+
+def eigenvalue_ratio(u_a, u_b, sigma_sq):
+    """l_-/l_+ from the eigenvalues of S diag(1, -1) in 60 digits: the definition itself."""
+    with mpmath.workdps(60):
+        a, b = ([mpmath.mpf(float(x)) for x in u] for u in (u_a, u_b))
+        s = mpmath.mpf(sigma_sq)
+        aa, ab, bb = (mpmath.fdot(x, y) + s for x, y in ((a, a), (a, b), (b, b)))
+        trace, determinant = aa - bb, -(aa * bb - ab**2)
+        root = mpmath.sqrt(trace**2 - 4 * determinant)
+        return -((trace - root) / 2) / ((trace + root) / 2)
+
+
+@given(vectors, st.floats(1e-3, 1e3))
+@quick
+def test_the_ratio_is_that_of_the_two_eigenvalues(pair, sigma_sq):
+    u_a, u_b = pair
+    assume(np.linalg.norm(u_a - u_b) > 1e-3)
+    ours = exact.pairwise_ratio(float(u_a @ u_a), float(u_a @ u_b), float(u_b @ u_b), sigma_sq)
+    # |u_a - u_b|^2 is found from products up to 27: 1e-15 * 54 / 1e-6 relative at worst
+    assert ours == pytest.approx(float(eigenvalue_ratio(u_a, u_b, sigma_sq)), rel=1e-6)
+    assert (ours >= 1) == (u_b @ u_b >= u_a @ u_a) or ours == pytest.approx(1.0)
+
+
+def test_swapping_the_models_inverts_the_ratio_and_complements_the_probability():
+    forward = exact.pairwise_ratio(0.3, -0.1, 0.9, 0.5)
+    backward = exact.pairwise_ratio(0.9, -0.1, 0.3, 0.5)
+    assert forward * backward == pytest.approx(1.0, rel=1e-14)
+    p, q = (math.exp(exact.pairwise_log_probability(r, 7)) for r in (forward, backward))
+    assert p + q == pytest.approx(1.0, rel=1e-13)
+
+
+def test_certain_preferences_have_infinite_or_zero_ratio():
+    assert exact.pairwise_ratio(0.0, 0.0, 1.0, 0.0) == math.inf
+    assert exact.pairwise_ratio(1.0, 0.0, 0.0, 0.0) == 0.0
+    assert exact.pairwise_ratio(1.0, 1.0, 1.0, 0.5) == 1.0  # the same model twice: a tie
+    assert exact.pairwise_log_probability(math.inf, 5) == -math.inf
+
+
+@given(ratios, st.integers(1, 400))
+@quick
+def test_the_probability_is_the_f_tail_of_scipy(ratio, n):
+    reference = stats.f.logsf(ratio, n, n)
+    assume(reference > -500)
+    assert exact.pairwise_log_probability(ratio, n) == pytest.approx(reference, rel=1e-8, abs=1e-10)
+
+
+@given(st.floats(1.01, 1e4), st.integers(1, 5_000))  # nearer to 1 the reference does not converge
+@settings(max_examples=25, deadline=None)
+def test_tails_of_any_size_agree_with_the_incomplete_beta_function_in_60_digits(ratio, n):
+    with mpmath.workdps(60):
+        half = mpmath.mpf(n) / 2
+        x = 1 / (1 + mpmath.mpf(ratio))
+        reference = float(mpmath.log(mpmath.betainc(half, half, 0, x, regularized=True)))
+    assert exact.pairwise_log_probability(ratio, n) == pytest.approx(reference, rel=1e-8, abs=1e-9)
+
+
+@given(vectors, st.floats(1e-2, 1e2), st.integers(1, 2000))
+@quick
+def test_two_independent_implementations_agree(pair, sigma, n):
+    """F law through products here; Student law through geometry in `trials.laws.pairwise`."""
+    u_a, u_b = pair
+    assume(np.linalg.norm(u_a - u_b) > 1e-2)
+    ratio = exact.pairwise_ratio(float(u_a @ u_a), float(u_a @ u_b), float(u_b @ u_b), sigma**2)
+    margin, _ = law.margin(u_a, u_b, np.zeros(3), sigma)
+    theirs = float(law.log_tail_probability(margin, n))
+    assert exact.pairwise_log_probability(ratio, n) == pytest.approx(theirs, rel=1e-6, abs=1e-7)
+    if ratio >= 1:
+        products = u_a @ u_a, u_a @ u_b, u_b @ u_b
+        chernoff = float(law.chernoff_exponent(*products, sigma**2, n))
+        assert exact.chernoff_exponent(ratio, n) == pytest.approx(chernoff, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("n", "sigma"), [(1, 0.5), (3, 0.0), (8, 1.0)])
+def test_drawn_data_prefer_the_wrong_model_as_often_as_the_law_says(n, sigma):
+    rng = np.random.default_rng(5)
+    u_a, u_b = np.array([0.4, 0.2, 0.0]), np.array([-0.3, 0.5, 0.4])
+    trials = 40_000
+    x = rng.standard_normal((trials, n, 3))
+    noise = sigma * rng.standard_normal((trials, n))
+    losses = [np.sum((x @ u - noise) ** 2, axis=1) for u in (u_a, u_b)]
+    wrong = int(np.sum(losses[1] < losses[0]))
+    ratio = exact.pairwise_ratio(float(u_a @ u_a), float(u_a @ u_b), float(u_b @ u_b), sigma**2)
+    p = math.exp(exact.pairwise_log_probability(ratio, n))
+    # false-alarm probability 1e-6 for each of the three cases
+    assert stats.binomtest(wrong, trials, p).pvalue > 1e-6
+
+
+@given(ratios, st.integers(1, 100_000))
+@quick
+def test_the_chernoff_bound_dominates_the_law(ratio, n):
+    log_p = exact.pairwise_log_probability(ratio, n)
+    assert log_p <= -exact.chernoff_exponent(ratio, n) + 1e-9
+    assert log_p <= math.log(0.5) + 1e-12
+
+
+def test_the_chernoff_exponent_is_the_laws_own_rate():
+    """-log P / n tends to the exponent: twice the gap at n and 4 n shrinks like log(n)/n."""
+    for ratio in (1.2, 3.0, 50.0):
+        rate = exact.chernoff_exponent(ratio, 1)
+        gaps = [-exact.pairwise_log_probability(ratio, n) / n - rate for n in (1000, 100_000)]
+        assert 0 < gaps[1] < gaps[0] / 20
+
+
+def test_the_symbolic_chernoff_exponent_is_the_numeric_one():
+    for ratio, n in ((1.0, 3), (1.5, 10), (1e4, 7)):
+        symbolic = float(evaluate(exact.CHERNOFF_EXPONENT, {"r": ratio, "n": float(n)}))
+        assert exact.chernoff_exponent(ratio, n) == pytest.approx(symbolic, rel=1e-12, abs=1e-15)
+
+
+@given(st.integers(1, 100_000), st.floats(-0.99, 3.0))
+@quick
+def test_chi_square_tails_agree_with_the_incomplete_gamma_function(n, deviation):
+    with mpmath.workdps(40):
+        half, point = mpmath.mpf(n) / 2, mpmath.mpf(n * (1.0 + deviation)) / 2
+        # the smaller side directly; gammainc(a, b) in mpmath needs no complement
+        limits = (point, mpmath.inf) if deviation >= 0 else (0, point)
+        try:
+            tail = mpmath.gammainc(half, *limits, regularized=True)
+        except (ValueError, mpmath.libmp.NoConvergence):  # mpmath's own limits
+            assume(False)
+    assume(tail > mpmath.mpf("1e-290"))
+    assert exact.chi_square_log_tail(n, deviation) == pytest.approx(
+        float(mpmath.log(tail)), rel=1e-7, abs=1e-9
+    )
+
+
+def test_least_squares_moments_are_those_of_the_law():
+    for n, d, sigma in ((12, 10, 0.5), (50, 3, 1.0), (200, 100, 2.0)):
+        # E[chi2_d] E[1/chi2_f] = d / (f - 2), f = n - d + 1
+        f_law = stats.f(d, n - d + 1)
+        mean = sigma**2 * d / (n - d + 1) * f_law.mean()
+        assert exact.least_squares_mse(sigma, d, n) == pytest.approx(mean, rel=1e-10)
+        symbolic = evaluate(exact.LEAST_SQUARES_MSE, {"sigma": sigma, "d": d, "N": n})
+        assert exact.least_squares_mse(sigma, d, n) == pytest.approx(float(symbolic), rel=1e-14)
+        for level in (0.01, 0.5, 0.999):
+            quantile = exact.least_squares_error_quantile(level, sigma, d, n)
+            found = float(law_of_least_squares.squared_error_cdf(quantile, n, d, sigma))
+            assert found == pytest.approx(level, rel=1e-9)
+    with pytest.raises(ValueError, match=r"n_samples=11 must exceed dimension \+ 1 = 11"):
+        exact.least_squares_mse(1.0, 10, 11)
+
+
+@pytest.mark.statistical
+def test_least_squares_on_drawn_data_has_the_stated_mean_and_quantiles():
+    rng = np.random.default_rng(8)
+    n, d, sigma, trials = 12, 4, 0.7, 4000
+    x = rng.standard_normal((trials, n, d))
+    y = sigma * rng.standard_normal((trials, n, 1))
+    gram, moment = x.swapaxes(1, 2) @ x, x.swapaxes(1, 2) @ y
+    squared = np.sum(np.linalg.solve(gram, moment) ** 2, axis=(1, 2))
+    error = squared.std(ddof=1) / math.sqrt(trials)
+    # five standard errors: false-alarm probability about 1e-6 (the error has 5 finite moments)
+    assert abs(squared.mean() - exact.least_squares_mse(sigma, d, n)) < 5 * error
+    for level in (0.1, 0.5, 0.9):
+        below = int(np.sum(squared <= exact.least_squares_error_quantile(level, sigma, d, n)))
+        assert stats.binomtest(below, trials, level).pvalue > 1e-6  # false alarm 1e-6 each
+
+
+def test_saddlepoint_agrees_with_mpmath_where_both_apply() -> None:
+    for n_samples, ratio in ((200_000, 1.0), (200_000, 1.001), (200_000, 1.02), (50_000, 0.99)):
+        wanted = float(mpmath.log(exact.pairwise_probability_mp(ratio, n_samples)))
+        found = exact._saddlepoint_log_probability(ratio, n_samples)
+        assert found == pytest.approx(wanted, abs=20.0 / n_samples)
+
+
+def test_log_tails_beyond_underflow_agree_with_mpmath() -> None:
+    for n, deviation in ((1000, 2.0), (1e6, 0.1), (50, -0.9), (1e6, -0.2), (1000, -0.999)):
+        a = mpmath.mpf(n) / 2
+        x = a * (1 + mpmath.mpf(deviation))
+        ends = (x,) if deviation > 0 else (0, x)
+        wanted = float(mpmath.log(mpmath.gammainc(a, *ends, regularized=True)))
+        assert exact.chi_square_log_tail(n, deviation) == pytest.approx(wanted, rel=1e-12)
+    with mpmath.workdps(30):
+        wanted = mpmath.log(
+            mpmath.fsum(
+                mpmath.binomial(4000, i) * mpmath.mpf("0.9") ** i * mpmath.mpf("0.1") ** (4000 - i)
+                for i in range(1001)
+            )
+        )
+    assert exact.binomial_log_cdf(1000, 4000, 0.9) == pytest.approx(float(wanted), rel=1e-11)

@@ -1,0 +1,190 @@
+"""The mixture model: what is promised exactly holds exactly, bad input gives one clear line."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from tests.strategies import closeness, initialisations, partitions, positive
+from trials.checks import InvalidParameter
+from trials.models import mixture as mx
+
+few = settings(deadline=None, max_examples=60)
+
+
+@few
+@given(partitions())
+def test_sizes_sum_to_m_and_stay_within_one_client_of_the_fractions(partition):
+    m, weights = partition
+    sizes = mx.cluster_sizes(m, weights)
+    assert sizes.sum() == m
+    assert sizes.min() >= 1
+    raised = np.maximum(1 - m * weights, 0).sum()  # clients lent to clusters below one client
+    assert np.all(np.abs(sizes - m * weights) <= 1 + raised + 1e-6)
+    assert np.all(np.diff(weights) >= -1e-12)
+
+
+@few
+@given(
+    st.integers(2, 16), st.floats(1, 1e4), st.sampled_from(["one-small", "one-large", "geometric"])
+)
+def test_ratio_is_exact_and_agrees_with_p_min(k, ratio, profile):
+    weights = mx.fractions_with_ratio(k, ratio, profile)
+    assert weights.max() / weights.min() == pytest.approx(ratio, rel=1e-12)
+    again = mx.fractions(k, weights.min(), profile)
+    np.testing.assert_allclose(again, weights, rtol=1e-9)
+
+
+@few
+@given(st.integers(1, 16), st.integers(0, 20), positive, st.booleans())
+def test_simplex_is_equidistant(k, more, delta, centered):
+    d = max(k - 1, 1) + more if centered else k + more
+    theta_star = mx.simplex(k, d, delta, centered=centered)
+    gaps = [np.linalg.norm(theta_star[i] - theta_star[j]) for i in range(k) for j in range(i)]
+    np.testing.assert_allclose(gaps, delta, rtol=1e-12)
+    if centered:
+        np.testing.assert_allclose(theta_star.sum(axis=0), 0, atol=1e-12 * delta * k)
+    else:
+        assert np.all(theta_star >= 0)
+
+
+def test_line_and_random_centres_have_the_stated_separation():
+    assert mx.separation(mx.line(5, 3, 0.7)) == pytest.approx(0.7)
+    vectors = mx.gaussian_vectors(np.random.default_rng(1), (9, 4), 6)
+    centres = mx.random_centres(vectors, Delta=2.5)
+    np.testing.assert_allclose(mx.separation(centres), 2.5, rtol=1e-12)
+    norms = np.linalg.norm(centres, axis=-1)
+    np.testing.assert_allclose(norms, norms[:, :1] * np.ones(4), rtol=1e-12)
+
+
+def test_bernoulli_centres_are_rescaled_zero_one_vectors():
+    vectors = mx.bernoulli_vectors(np.random.default_rng(2), 3, 40)
+    assert set(np.unique(vectors)) == {0.0, 1.0}
+    np.testing.assert_allclose(
+        np.linalg.norm(mx.random_centres(vectors, norm=1.7), axis=1), 1.7, rtol=1e-12
+    )
+
+
+@few
+@given(initialisations())
+def test_initialisations_have_exact_closeness(case):
+    mixture, alpha, _, theta = case
+    distances = np.linalg.norm(theta - mixture.theta_star, axis=1)
+    np.testing.assert_allclose(distances, (0.5 - alpha) * mixture.Delta, rtol=1e-9)
+
+
+@few
+@given(initialisations())
+def test_adversarial_and_orthogonal_directions(case):
+    mixture, _, init, theta = case
+    moves = theta - mixture.theta_star
+    nearest = mx.nearest_other(np.array(mixture.theta_star))
+    segments = mixture.theta_star[nearest] - mixture.theta_star
+    cosine = np.sum(moves * segments, axis=1) / (
+        np.linalg.norm(moves, axis=1) * np.linalg.norm(segments, axis=1)
+    )
+    victim = int(np.argmax(mixture.cluster_sizes))
+    if init == "adversarial":
+        np.testing.assert_allclose(cosine, 1, rtol=1e-9)
+    elif init == "orthogonal":
+        assert abs(cosine[victim]) < 1e-7
+        others = np.delete(np.arange(mixture.k), victim)
+        towards = mixture.theta_star[victim] - mixture.theta_star[others]
+        alignment = np.sum(moves[others] * towards, axis=1) / (
+            np.linalg.norm(moves[others], axis=1) * np.linalg.norm(towards, axis=1)
+        )
+        np.testing.assert_allclose(alignment, 1, rtol=1e-9)
+
+
+def test_orthogonal_leaves_the_span_of_the_centres_where_there_is_room():
+    theta_star = mx.simplex(4, 9, 1.0)
+    gaussian = mx.gaussian_vectors(np.random.default_rng(3), (4,), 9)
+    direction = mx.init_directions(theta_star, "orthogonal", gaussian)[-1]
+    np.testing.assert_allclose(theta_star @ direction, 0, atol=1e-12)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("d", [2, 3, 40])
+def test_frame_has_the_law_of_gaussian_inner_products(d):
+    rng = np.random.default_rng(4)
+    frame = mx.gaussian_frame(rng, (4000, 3), d)
+    plain = rng.standard_normal((4000, 3, d))
+    assert frame.shape[-1] == min(3, d)
+    for i in range(3):
+        for j in range(i + 1):
+            ours = np.sum(frame[:, i] * frame[:, j], axis=1)
+            theirs = np.sum(plain[:, i] * plain[:, j], axis=1)
+            # 18 two-sample tests at 1e-5 each: false alarm below 2e-4, seed fixed
+            assert stats.ks_2samp(ours, theirs).pvalue > 1e-5
+
+
+@few
+@given(closeness)
+def test_random_starts(alpha):
+    rng = np.random.default_rng(5)
+    assert set(np.unique(mx.random_start("bernoulli", 3, 50, rng))) == {0.0, 1.0}
+    rescaled = mx.random_start("bernoulli-rescaled", 3, 50, rng, norm=alpha)
+    np.testing.assert_allclose(np.linalg.norm(rescaled, axis=1), alpha, rtol=1e-12)
+    assert mx.random_start("gaussian", 3, 50, rng, norm=alpha).shape == (3, 50)
+
+
+GOOD = {
+    "theta_star": np.eye(3),
+    "cluster_sizes": np.array([2, 3, 4]),
+    "sigma": 1.0,
+    "n_samples": 5,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_samples": 0}, "n_samples=0 must be an integer >= 1"),
+        ({"n_samples": 2.5}, "n_samples=2.5 must be an integer >= 1"),
+        ({"sigma": -1.0}, "sigma=-1.0 must be a finite number >= 0"),
+        ({"sigma": math.nan}, "sigma=nan must be a finite number >= 0"),
+        ({"cluster_sizes": np.array([2, 0, 4])}, "must be an integer >= 1"),
+        ({"cluster_sizes": np.array([2, 4])}, r"must be \(k,\) with k=3"),
+        ({"theta_star": np.full((3, 3), math.nan)}, "theta_star must be finite"),
+        ({"theta_star": np.zeros(3)}, r"must be \(k, d\)"),
+    ],
+)
+def test_mixture_refuses(change, message):
+    with pytest.raises(InvalidParameter, match=message) as caught:
+        mx.Mixture(**{**GOOD, **change})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: mx.cluster_sizes(2, [0.4, 0.3, 0.3]),  # k > m
+        lambda: mx.cluster_sizes(5, [0.5, 0.5, 0.0]),  # p_j = 0
+        lambda: mx.cluster_sizes(5, [0.5, math.nan]),
+        lambda: mx.cluster_sizes(5, [0.5, 0.4]),
+        lambda: mx.fractions(4, 0.3, "one-small"),  # p_min > 1/k
+        lambda: mx.fractions(4, 0.1, "equal"),
+        lambda: mx.fractions(4, 0.1, "cubic"),
+        lambda: mx.fractions_with_ratio(4, 0.5),
+        lambda: mx.simplex(5, 3, 1.0),
+        lambda: mx.simplex(2, 3, 0.0),
+        lambda: mx.bernoulli_vectors(np.random.default_rng(0), 4, 2),
+        lambda: mx.displaced(np.eye(2), 0.6, np.eye(2)),
+        lambda: mx.init_directions(np.array([[0.0], [1.0]]), "orthogonal", np.ones((2, 1))),
+    ],
+)
+def test_impossible_parameters_are_refused(call):
+    with pytest.raises(InvalidParameter):
+        call()
+
+
+def test_properties_of_a_mixture():
+    mixture = mx.Mixture(**{**GOOD, "sigma": 0.5})
+    assert (mixture.k, mixture.d, mixture.m) == (3, 3, 9)
+    assert mixture.p == pytest.approx(2 / 9)
+    assert mixture.rho == pytest.approx(8.0)
+    with pytest.raises(ValueError, match="read-only"):
+        mixture.theta_star[0, 0] = 2.0

@@ -1,0 +1,401 @@
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.trials.toys import TOY, free
+from trials.checks import InvalidParameter
+from trials.run.cell import canonical_json, cell_number
+from trials.run.engine import Demand, ensure, parse_trial_id, replay, trial_id
+from trials.run.executors import Executor, make_executor
+from trials.run.experiment import Experiment
+from trials.run.store import RunStore, StoreError
+
+ROOT = Path(__file__).parents[3]
+
+
+def _run(path, demands, seed=7, executor=None, on_block=None):
+    """Make or extend a run; its digest."""
+    make = (
+        RunStore.open(path) if path.exists() else RunStore.create(path, root_seed=seed, config={})
+    )
+    with make as store, executor or make_executor("serial") as workers:
+        ensure(store, demands, workers, on_block)
+        return store.content_digest()
+
+
+def _table(path, params):
+    with RunStore.open(path, readonly=True) as store:
+        return store.table(TOY, params)
+
+
+class Shuffled(Executor):
+    """Runs its tasks in an order that a test chose, many in flight."""
+
+    def __init__(self, order):
+        super().__init__()
+        self.capacity = len(order)
+        self._order = list(order)
+
+    def wait(self):
+        self._waiting.rotate(self._order.pop())
+        return super().wait()
+
+
+# -- what a result may depend on -------------------------------------------------------------
+
+
+def test_values_are_those_of_a_loop_over_the_documented_streams(tmp_path):
+    """Oracle: NumPy alone, no engine."""
+    _run(tmp_path / "run", [Demand(TOY, {"mean": 3, "scale": 2.0}, 3)], seed=11)
+    cell = cell_number({"mean": 3.0, "mode": "plain", "scale": 2.0})
+    rows = []
+    for block in range(3):
+        key = (TOY.design, cell >> 32, cell & 0xFFFFFFFF, block)
+        rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(11, spawn_key=key)))
+        rows.append(3.0 + 2.0 * rng.standard_normal((16, 2)))
+    table = _table(tmp_path / "run", {"mean": 3, "scale": 2.0})
+    assert table.values.tobytes() == np.concatenate(rows).tobytes()
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    sizes=st.lists(st.integers(0, 4), min_size=1, max_size=3),
+    order=st.lists(st.integers(-5, 5), min_size=12, max_size=12),
+    reverse=st.booleans(),
+)
+def test_results_do_not_depend_on_the_order_of_work(tmp_path_factory, sizes, order, reverse):
+    folder = tmp_path_factory.mktemp("order")
+    demands = [Demand(TOY, {"mean": i, "mode": "diverges"}, n) for i, n in enumerate(sizes)]
+    plain = _run(folder / "plain", demands)
+    shuffled = demands[::-1] if reverse else demands
+    assert _run(folder / "shuffled", shuffled, executor=Shuffled(order)) == plain
+
+
+@settings(deadline=None, max_examples=15)
+@given(steps=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 5)), min_size=1, max_size=6))
+def test_an_extended_run_is_the_run_made_at_once(tmp_path_factory, steps):
+    folder = tmp_path_factory.mktemp("extend")
+    final = {}
+    for mean, n_blocks in steps:
+        before = {m: _table(folder / "steps", {"mean": m}) for m in final}
+        _run(folder / "steps", [Demand(TOY, {"mean": mean}, n_blocks)])
+        final[mean] = max(n_blocks, final.get(mean, 0))
+        for m, old in before.items():  # more trials never change earlier ones
+            new = _table(folder / "steps", {"mean": m})
+            assert new.values[: old.n_trials].tobytes() == old.values.tobytes()
+    at_once = _run(folder / "once", [Demand(TOY, {"mean": m}, n) for m, n in final.items()])
+    assert _run(folder / "steps", []) == at_once
+
+
+def test_other_cells_and_the_seed_of_a_run(tmp_path):
+    alone = _run(tmp_path / "a", [Demand(TOY, {"mean": 1}, 2)])
+    assert _run(tmp_path / "b", [Demand(TOY, {"mean": 1}, 2)]) == alone
+    assert _run(tmp_path / "c", [Demand(TOY, {"mean": 1}, 2)], seed=8) != alone
+    _run(tmp_path / "d", [Demand(TOY, {"mean": m}, 2) for m in (5, 1, 3)])
+    one, many = (_table(tmp_path / name, {"mean": 1}) for name in "ad")
+    assert one.values.tobytes() == many.values.tobytes()
+
+
+# -- exactly the missing blocks --------------------------------------------------------------
+
+
+def test_ensure_computes_exactly_what_is_missing_and_says_so(tmp_path):
+    calls = []
+
+    def on_block(*call):
+        calls.append(call)
+
+    with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
+        two, five = Demand(TOY, {"mean": 1}, 2), Demand(TOY, {"mean": 1.0}, 5)
+        other = Demand(TOY, {"mode": "diverges"}, 1)
+        assert ensure(store, [two], make_executor("serial")) == 2
+        # Two demands on one cell count as the larger.
+        assert ensure(store, [two, five, other], make_executor("serial"), on_block) == 4
+        assert ensure(store, [five, other, two], make_executor("serial"), on_block) == 0
+        assert store.blocks(TOY, {"mean": 1}) == set(range(5))
+        one = store.table(TOY, other.params).n_failed
+        more = replace(other, n_blocks=2)
+        assert ensure(store, [more], make_executor("serial"), on_block) == 1
+        two = store.table(TOY, other.params).n_failed
+    assert 0 < one < two
+    full = [Demand(TOY, TOY.check(d.params), d.n_blocks) for d in (five, other, more)]
+    assert calls == [
+        *((done, 6, full[0], 0) for done in (3, 4, 5)),
+        (6, 6, full[1], one),
+        (2, 2, full[2], two),  # failures of blocks that were stored before count too
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "message"),
+    [
+        (Demand(TOY, {"scale": -1.0}, 1), InvalidParameter, "scale=-1.0 must be positive"),
+        (Demand(TOY, {"scale": float("nan")}, 1), InvalidParameter, "scale=nan must be"),
+        (Demand(TOY, {"mean": float("inf")}, 1), InvalidParameter, "must be finite"),
+        (Demand(TOY, {}, -1), InvalidParameter, "n_blocks=-1 must be"),
+        (Demand(TOY, {}, 1.5), InvalidParameter, "n_blocks=1.5 must be"),
+        (Demand(replace(TOY, block_size=8), {}, 1), StoreError, "a changed design needs a new"),
+    ],
+)
+def test_a_bad_demand_is_refused_before_any_work(tmp_path, bad, error, message):
+    with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
+        store.register(TOY, {})
+        with pytest.raises(error, match=message):
+            ensure(store, [Demand(TOY, {"mean": 1}, 3), bad], make_executor("serial"))
+        assert sum(status.n_blocks for status in store.status()) == 0
+
+
+def test_a_check_that_is_not_idempotent_is_a_programming_error(tmp_path):
+    growing = replace(TOY, check=lambda p: {"mean": p.get("mean", 0) + 1})
+    with (
+        RunStore.create(tmp_path / "run", root_seed=7, config={}) as store,
+        pytest.raises(ValueError, match="must return canonical parameters"),
+    ):
+        ensure(store, [Demand(growing, {}, 1)], make_executor("serial"))
+
+
+def test_a_read_only_run_that_lacks_blocks_is_refused_at_once(tmp_path):
+    _run(tmp_path / "run", [Demand(TOY, {}, 2)])
+    with RunStore.open(tmp_path / "run", readonly=True) as store:
+        assert ensure(store, [Demand(TOY, {}, 2)], make_executor("serial")) == 0
+        with pytest.raises(StoreError, match="read-only and lacks 3 blocks"):
+            ensure(store, [Demand(TOY, {}, 5)], make_executor("serial"))
+
+
+# -- trials that fail ------------------------------------------------------------------------
+
+
+def test_a_trial_that_diverges_is_a_row_with_a_reason(tmp_path):
+    params = {"mode": "diverges"}
+    _run(tmp_path / "run", [Demand(TOY, params, 8)])
+    table = _table(tmp_path / "run", params)
+    assert table.n_trials == 8 * 16  # the denominator
+    assert np.array_equal(table.failed, table["first"] < 0)
+    assert 0 < table.n_failed < table.n_trials
+    assert {reason for _, reason in table.reasons} == {"diverged: second=inf"}
+    assert [trial for trial, _ in table.reasons] == np.flatnonzero(table.failed).tolist()
+
+
+def test_a_block_that_raises_is_rows_of_nan_with_the_reason(tmp_path):
+    params = {"mode": "raises"}
+    _run(tmp_path / "run", [Demand(TOY, params, 12)])
+    plain = _run(tmp_path / "plain", [Demand(TOY, {}, 1)])
+    assert plain
+    table = _table(tmp_path / "run", params)
+    by_block = table.failed.reshape(12, 16)
+    assert table.n_trials == 12 * 16
+    assert 0 < by_block[:, 0].sum() < 12
+    assert (by_block == by_block[:, :1]).all()
+    assert np.array_equal(np.isnan(table.values).all(axis=1), table.failed)
+    one_line = "raised: ZeroDivisionError: first value is negative"
+    assert {reason for _, reason in table.reasons} == {one_line}
+
+
+def test_an_overflow_is_a_failed_trial_whatever_the_callers_error_state(tmp_path):
+    params = {"mode": "overflows"}
+    calm = _run(tmp_path / "calm", [Demand(TOY, params, 1)])
+    with np.errstate(all="raise"):
+        assert _run(tmp_path / "strict", [Demand(TOY, params, 1)]) == calm
+    assert _table(tmp_path / "calm", params).n_failed == 16
+
+
+@pytest.mark.parametrize("kind", ["serial", "threads"])
+@pytest.mark.parametrize(
+    ("mode", "error", "message"),
+    [
+        ("shape", TypeError, r"must return float64 of shape \(16, 2\), not .* \(16, 1\)"),
+        ("dtype", TypeError, "must return float64 .* not ndarray float32"),
+        ("memory", MemoryError, "no room"),
+    ],
+)
+def test_what_is_no_property_of_a_trial_raises_and_loses_nothing(
+    tmp_path, kind, mode, error, message
+):
+    demands = [Demand(TOY, {"mean": 1}, 3), Demand(TOY, {"mode": mode}, 2)]
+    with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
+        with pytest.raises(error, match=message):
+            ensure(store, demands, make_executor(kind, 1))
+        assert store.blocks(TOY, {"mean": 1}) == {0, 1, 2}
+        assert store.blocks(TOY, {"mode": mode}) == set()
+
+
+# -- interruption ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["serial", "threads"])
+def test_an_interrupt_keeps_the_finished_blocks_and_a_resume_completes_the_run(tmp_path, kind):
+    demands = [Demand(TOY, {"mode": "slow"}, 12)]
+
+    def interrupt(done, *_):
+        if done == 4:
+            raise KeyboardInterrupt
+
+    path = tmp_path / "run"
+    with RunStore.create(path, root_seed=7, config={}) as store:
+        with pytest.raises(KeyboardInterrupt):
+            ensure(store, demands, make_executor(kind, 2), interrupt)
+        assert 4 <= len(store.blocks(TOY, {"mode": "slow"})) < 12
+    assert _run(path, demands) == _run(tmp_path / "whole", demands)
+
+
+def test_an_interrupt_inside_a_trial_is_no_failed_trial(tmp_path):
+    with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
+        with pytest.raises(KeyboardInterrupt):
+            ensure(
+                store,
+                [Demand(TOY, {"mean": 1}, 2), Demand(TOY, {"mode": "interrupt"}, 2)],
+                make_executor("serial"),
+            )
+        assert [s.n_blocks for s in store.status() if s.params["mode"] == "interrupt"] == [0]
+        assert store.blocks(TOY, {"mean": 1}) == {0, 1}
+
+
+KILLED = """
+import sys
+from tests.trials.toys import TOY
+from trials.run.engine import Demand, ensure
+from trials.run.executors import make_executor
+from trials.run.store import RunStore
+
+if __name__ == "__main__":
+    with RunStore.create(sys.argv[1], root_seed=7, config={}) as store:
+        print("started", flush=True)
+        ensure(store, [Demand(TOY, {"mode": "slow"}, 400)], make_executor(sys.argv[2], 2))
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent"), [("threads", "SIGKILL"), ("processes", "SIGKILL"), ("threads", "SIGINT")]
+)
+def test_a_killed_run_resumes_to_the_identical_store(tmp_path, kind, sent):
+    path, script = tmp_path / "run", tmp_path / "killed.py"
+    script.write_text(KILLED)
+    child = subprocess.Popen(
+        [sys.executable, script, path, kind],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    child.stdout.readline()
+    deadline = time.monotonic() + 60
+    n_stored = 0
+    while n_stored < 5:
+        assert child.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.03)
+        with RunStore.open(path, readonly=True) as store:
+            n_stored = sum(status.n_blocks for status in store.status())
+    child.send_signal(getattr(signal, sent))
+    child.wait(10)  # 400 blocks take 4 s on two workers: a prompt end, not the end of the work
+    child.stdout.close()
+    with RunStore.open(path) as store:
+        kept = store.blocks(TOY, {"mode": "slow"})
+        store.content_digest()  # no partial block: every checksum matches
+    assert n_stored <= len(kept) < 200
+    n_blocks = max(kept) + 3
+    demands = [Demand(TOY, {"mode": "slow"}, n_blocks)]
+    resumed = _run(path, demands)
+    assert resumed == _run(tmp_path / "whole", demands)
+    one, two = (_table(p, {"mode": "slow"}) for p in (path, tmp_path / "whole"))
+    assert one.values.tobytes() == two.values.tobytes()
+    assert one.n_trials == 16 * n_blocks
+
+
+# -- trial ids and replay --------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=50)
+@given(mean=st.floats(-1e9, 1e9), index=st.integers(0, 10**12))
+def test_trial_ids_come_apart_into_what_made_them(mean, index):
+    text = trial_id(TOY, {"mean": mean}, index)
+    assert re.fullmatch(r"test\.toy:[0-9a-f]{16}:[0-9]+", text)
+    parts = parse_trial_id(text)
+    cell = cell_number(TOY.check({"mean": mean}))
+    assert (parts.experiment, parts.cell, parts.index) == ("test.toy", cell, index)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "x", "a:b", "a:0123456789abcdef:-1", "a:0123456789abcde:1", "a:0123456789ABCDEF:1"),
+        *("a:0123456789abcdef:1.0", "a:0123456789abcdef:01", ":0123456789abcdef:1", "a b:0123:1\n"),
+    ],
+)
+def test_malformed_trial_ids_are_refused(text):
+    with pytest.raises(InvalidParameter, match=r"^trial=.* must read <experiment>:<16 hex"):
+        parse_trial_id(text)
+
+
+@pytest.mark.parametrize("mode", ["plain", "diverges", "raises"])
+def test_replay_gives_the_stored_row_bit_for_bit(tmp_path, mode):
+    _run(tmp_path / "run", [Demand(TOY, {"mode": mode}, 6)])
+    with RunStore.open(tmp_path / "run", readonly=True) as store:
+        table = store.table(TOY, {"mode": mode})
+        reasons = dict(table.reasons)
+        for index in (0, 15, 16, 50, 95):
+            name = trial_id(TOY, {"mode": mode}, index)
+            columns, values, status = replay(store, name)
+            assert columns == TOY.columns
+            assert values.tobytes() == table.values[index].tobytes()
+            assert status == reasons.get(index, "ok")
+            by_seed = replay(7, name, {"mode": mode})
+            assert by_seed.values.tobytes() == values.tobytes()
+
+
+def test_replay_reports_a_row_that_is_not_what_the_code_gives(tmp_path):
+    with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
+        store.put_block(TOY, {}, 0, np.zeros((16, 2)))
+        with pytest.raises(StoreError, match=r"first=.*0\.0.* is stored, .* has changed"):
+            replay(store, trial_id(TOY, {}, 3))
+
+
+def test_replay_refuses_trials_that_it_cannot_find(tmp_path):
+    _run(tmp_path / "run", [Demand(TOY, {}, 1)])
+    name = trial_id(TOY, {}, 3)
+    with RunStore.open(tmp_path / "run", readonly=True) as store:
+        with pytest.raises(StoreError, match=r"trial 16 .* is not stored"):
+            replay(store, trial_id(TOY, {}, 16))
+        with pytest.raises(StoreError, match="holds no cell of trial"):
+            replay(store, trial_id(TOY, {"mean": 9.0}, 0))
+        with pytest.raises(InvalidParameter, match="unknown experiment 'nope'; known: "):
+            replay(store, "nope:0123456789abcdef:0")
+    with pytest.raises(InvalidParameter, match="must come with its parameters"):
+        replay(7, name)
+    with pytest.raises(InvalidParameter, match="must be of the parameters"):
+        replay(7, name, {"mean": 9.0})
+
+
+# -- cost ------------------------------------------------------------------------------------
+
+
+def test_overhead_stays_far_below_the_cost_of_a_trial(tmp_path):
+    """Aim: 5 us a trial.  Measured 0.2 to 0.6 us, with the machine's load."""
+    costless = Experiment(
+        name="test.free",
+        design=4_000_000_002,
+        columns=("zero",),
+        simulate=free,
+        check=dict,
+        block_size=1024,
+    )
+    with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
+        start = time.process_time()
+        ensure(store, [Demand(costless, {}, 100)], make_executor("serial"))
+        seconds = time.process_time() - start
+    assert seconds / (100 * 1024) < 5e-6
+
+
+def test_the_canonical_spelling_is_what_numbers_a_cell():
+    assert canonical_json({"b": 1, "a": 2.0}) == '{"a":2.0,"b":1}'
+    assert cell_number({"b": 1, "a": 2.0}) == cell_number({"a": np.float64(2), "b": np.int64(1)})

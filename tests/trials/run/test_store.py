@@ -1,0 +1,507 @@
+import contextlib
+import csv
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from tests.trials.toys import TOY
+from trials.run.cell import canonical_json
+from trials.run.store import RunStore, StoreError
+
+ROOT = Path(__file__).resolve().parents[3]
+SHAPE = (TOY.block_size, 2)
+
+
+def _block(seed=0):
+    return np.random.default_rng(seed).standard_normal(SHAPE)
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A closed run of three blocks of one cell and one of another, with a failed trial."""
+    path = tmp_path / "run.sqlite"
+    with RunStore.create(path, root_seed=2**100 + 1, config={"profile": "quick"}) as store:
+        for block in range(3):
+            store.put_block(TOY, {"mean": 1.0}, block, _block(block), seconds=0.5)
+        values = _block(9)
+        values[5, 1] = np.nan
+        store.put_block(TOY, {"mean": 2.0}, 0, values, [(5, "diverged: second=nan")])
+        store.put_document("claim", "a", {"verdict": "SUPPORTED", "x": 0.1})
+    return path
+
+
+@settings(deadline=None, max_examples=30)
+@given(values=hnp.arrays(np.float64, SHAPE, elements=st.floats(width=64)))
+def test_values_come_back_bit_for_bit(tmp_path_factory, values):
+    path = tmp_path_factory.mktemp("bits") / "run"
+    bad = np.flatnonzero(~np.isfinite(values).all(axis=1)).tolist()
+    reasons = tuple((row, f"diverged: {row % 3}") for row in bad)
+    with RunStore.create(path, root_seed=0, config={}) as store:
+        store.put_block(TOY, {}, 0, values, reasons)
+    with RunStore.open(path, readonly=True) as store:
+        table = store.table(TOY, {})
+    assert table.values.tobytes() == values.tobytes()
+    assert table.reasons == reasons
+    assert np.flatnonzero(table.failed).tolist() == bad
+    assert table["second"].tobytes() == values[:, 1].tobytes()
+
+
+def test_a_closed_run_is_one_file_and_keeps_seed_and_config(path):
+    sizes = {p.name: p.stat().st_size for p in path.parent.iterdir()}
+    assert set(sizes) == {"run.sqlite", "run.sqlite-lock"}
+    assert sizes["run.sqlite-lock"] == 0  # the run is the other file
+    with RunStore.open(path) as store:
+        assert store.root_seed == 2**100 + 1
+        assert store.config == {"profile": "quick"}
+
+
+def test_table_reads_the_prefix_and_names_a_missing_block(path):
+    with RunStore.open(path) as store:
+        store.put_block(TOY, {"mean": 1.0}, 4, _block(4))
+        assert store.blocks(TOY, {"mean": 1.0}) == {0, 1, 2, 4}
+        assert store.table(TOY, {"mean": 1.0}).n_trials == 48
+        two = store.table(TOY, {"mean": 1.0}, 2)
+        assert two.values.tobytes() == np.concatenate([_block(0), _block(1)]).tobytes()
+        with pytest.raises(StoreError, match=r"block 3 .* is not stored"):
+            store.table(TOY, {"mean": 1.0}, 5)
+        assert store.blocks(TOY, {"mean": 7.0}) == set()
+        with pytest.raises(StoreError, match="holds no cell"):
+            store.table(TOY, {"mean": 7.0})
+
+
+def test_a_cell_is_found_by_incomplete_parameters_and_by_the_experiments_name(path):
+    with RunStore.open(path) as store:
+        full = TOY.check({"mean": 1.0})
+        by_name = store.table("test.toy", full)
+        assert by_name.values.tobytes() == store.table(TOY, {"mean": 1}).values.tobytes()
+
+
+def test_trial_is_a_row_of_the_table(path):
+    with RunStore.open(path) as store:
+        table = store.table(TOY, {"mean": 1.0})
+        values, status = store.trial(TOY, {"mean": 1.0}, 37)
+        assert values.tobytes() == table.values[37].tobytes()
+        assert status == "ok"
+        assert store.trial(TOY, {"mean": 2.0}, 5)[1] == "diverged: second=nan"
+        with pytest.raises(StoreError, match=r"trial 48 .* is not stored"):
+            store.trial(TOY, {"mean": 1.0}, 48)
+
+
+def test_a_tables_arrays_cannot_be_written(path):
+    with RunStore.open(path) as store:
+        table = store.table(TOY, {"mean": 1.0})
+    with pytest.raises(ValueError, match="read-only"):
+        table.values[0, 0] = 1.0
+    with pytest.raises(KeyError, match="unknown column 'third'; known: first, second"):
+        table["third"]
+
+
+def test_status_counts_blocks_trials_and_failures(path):
+    with RunStore.open(path, readonly=True) as store:
+        found = {s.params["mean"]: s for s in store.status()}
+    assert [(s.n_blocks, s.n_trials, s.n_failed) for _, s in sorted(found.items())] == [
+        (3, 48, 0),
+        (1, 16, 1),
+    ]
+    assert found[1.0].seconds == pytest.approx(1.5)
+
+
+# -- what may not be stored ------------------------------------------------------------------
+
+
+def test_the_same_block_again_changes_nothing_and_another_is_refused(path):
+    with RunStore.open(path) as store:
+        before = store.content_digest()
+        store.put_block(TOY, {"mean": 1.0}, 1, _block(1))
+        assert store.content_digest() == before
+        with pytest.raises(StoreError, match="stored with other content"):
+            store.put_block(TOY, {"mean": 1.0}, 1, _block(2))
+        assert store.content_digest() == before
+
+
+@pytest.mark.parametrize(
+    ("values", "reasons", "message"),
+    [
+        (np.zeros((3, 2)), [], "must be float64 of shape"),
+        (np.zeros(SHAPE, np.float32), [], "must be float64 of shape"),
+        (np.full(SHAPE, np.nan), [(0, "diverged")], "row 1 is not finite and has no reason"),
+        (np.zeros(SHAPE), [(0, "a"), (0, "b")], "exactly one reason"),
+        (np.zeros(SHAPE), [(16, "a")], "exactly one reason"),
+    ],
+)
+def test_blocks_that_would_hide_a_trial_are_refused(path, values, reasons, message):
+    with RunStore.open(path) as store:
+        with pytest.raises(ValueError, match=message):
+            store.put_block(TOY, {"mean": 1.0}, 7, values, reasons)
+        assert 7 not in store.blocks(TOY, {"mean": 1.0})
+
+
+def test_two_parameter_sets_with_one_number_are_refused(path, monkeypatch):
+    monkeypatch.setattr("trials.run.store.cell_number", lambda params: 42)
+    with RunStore.open(path) as store:
+        store.register(TOY, {"mean": 3.0})
+        with pytest.raises(StoreError, match=r"two cells of 'test\.toy' have the number"):
+            store.register(TOY, {"mean": 4.0})
+
+
+@pytest.mark.parametrize("change", [{"block_size": 32}, {"columns": ("a", "b")}, {"design": 1}])
+def test_a_changed_design_needs_a_new_run(path, change):
+    with (
+        RunStore.open(path) as store,
+        pytest.raises(StoreError, match="a changed design needs a new run"),
+    ):
+        store.register(replace(TOY, **change), {"mean": 1.0})
+
+
+def test_a_read_only_run_refuses_writes(path):
+    with RunStore.open(path, readonly=True) as store:
+        for write in (
+            lambda: store.put_block(TOY, {"mean": 1.0}, 8, _block()),
+            lambda: store.put_document("claim", "b", {}),
+            lambda: store.register(TOY, {"mean": 5.0}),
+        ):
+            with pytest.raises(StoreError, match="read-only"):
+                write()
+
+
+WRITER = """
+import sys, time
+from trials.run.store import RunStore
+store = RunStore.open(sys.argv[1])
+store.put_document("claim", "b", {"x": 1})
+print("writing", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def writer(path):
+    """A process that has the run open for writing, in the middle of its work."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert child.stdout.readline() == "writing\n"
+    yield child
+    child.kill()
+    child.wait(10)
+    child.stdout.close()
+
+
+def test_a_second_writer_is_refused_at_once_and_readers_are_not(path, writer):
+    begin = time.monotonic()
+    with pytest.raises(StoreError, match="another process is writing this run") as caught:
+        RunStore.open(path)
+    assert time.monotonic() - begin < 5
+    assert "\n" not in str(caught.value)
+    with RunStore.open(path, readonly=True) as store:
+        assert store.document("claim", "b") == {"x": 1}
+        assert store.table(TOY, {"mean": 1.0}).n_trials == 3 * TOY.block_size
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_the_lock_ends_with_its_process(path, writer, end):
+    writer.send_signal(end)
+    writer.wait(10)
+    with RunStore.open(path) as store:
+        assert store.document("claim", "b") == {"x": 1}
+        store.put_document("claim", "c", {})
+
+
+def test_the_lock_is_held_within_one_process_and_released_by_closing(path):
+    with RunStore.open(path), pytest.raises(StoreError, match="another process is writing"):
+        RunStore.open(path)
+    with RunStore.open(path):
+        pass
+
+
+def test_the_lock_is_that_of_the_run_also_through_a_link(path):
+    link = path.with_name("link.sqlite")
+    link.symlink_to(path)
+    with RunStore.open(path), pytest.raises(StoreError, match="another process is writing"):
+        RunStore.open(link)
+    with RunStore.open(link), pytest.raises(StoreError, match="another process is writing"):
+        RunStore.open(path)
+
+
+def test_a_run_that_cannot_be_started_leaves_the_name_free(tmp_path):
+    path = tmp_path / "new.sqlite"
+    lock = tmp_path / "new.sqlite-lock"
+    lock.write_bytes(b"not a lock " * 100)
+    with pytest.raises(StoreError, match="cannot be written"):
+        RunStore.create(path, root_seed=0, config={})
+    with pytest.raises(TypeError, match="not JSON-ready"):
+        RunStore.create(path, root_seed=0, config={"a": object()})
+    assert list(tmp_path.iterdir()) == [lock]
+    lock.unlink()
+    with RunStore.create(path, root_seed=0, config={}):
+        pass
+
+
+def test_a_refused_file_is_not_left_locked(path):
+    damaged = path.read_bytes()
+    path.write_bytes(damaged[:100] + b"\0" * (len(damaged) - 100))
+    with pytest.raises(StoreError, match="damaged"):
+        RunStore.open(path)
+    path.write_bytes(damaged)
+    with RunStore.open(path):
+        pass
+
+
+def test_a_run_that_cannot_be_locked_is_refused_in_one_line(path):
+    lock = path.with_name(path.name + "-lock")
+    lock.unlink()
+    lock.mkdir()
+    with pytest.raises(StoreError, match=r"cannot be written \(run\.sqlite-lock: unable"):
+        RunStore.open(path)
+    with RunStore.open(path, readonly=True):
+        pass
+
+
+def test_an_existing_file_is_never_overwritten(path):
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="exists already"):
+        RunStore.create(path, root_seed=1, config={})
+    assert path.read_bytes() == before
+
+
+# -- what may not be opened ------------------------------------------------------------------
+
+
+def _foreign(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (x)")
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda p: None, "no such run"),
+        (lambda p: p.mkdir(), "is a directory"),
+        (lambda p: p.write_bytes(b""), "is an empty file"),
+        (lambda p: p.write_text("a text file, longer than a header"), "not an SQLite file"),
+        (lambda p: p.write_bytes(b"SQLite format 3\0 and then nothing of the kind" * 9), "damaged"),
+        (_foreign, "another program"),
+    ],
+)
+def test_what_is_not_a_run_is_refused_in_one_line(tmp_path, make, message):
+    path = tmp_path / "thing"
+    make(path)
+    with pytest.raises(StoreError, match=message) as caught:
+        RunStore.open(path)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_newer_schema_is_refused(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(StoreError, match=r"has schema 99; .* reads schema 1 \(upgrade"):
+        RunStore.open(path)
+
+
+@pytest.mark.parametrize("keep", [0.9, 0.5, 0.1])
+def test_a_truncated_run_is_refused(path, keep):
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * keep)])
+    with pytest.raises(StoreError, match="damaged"):
+        RunStore.open(path)
+
+
+@pytest.mark.parametrize("offset", [0, 7, 100, 16 * 2 * 8 - 1])
+def test_one_flipped_bit_in_the_values_is_noticed(path, offset):
+    data = bytearray(path.read_bytes())
+    where = data.index(_block(1).tobytes()) + offset
+    data[where] ^= 1
+    path.write_bytes(data)
+    with RunStore.open(path) as store:
+        assert store.table(TOY, {"mean": 1.0}, 1).n_trials == 16  # block 0 is whole
+        for read in (lambda: store.table(TOY, {"mean": 1.0}), store.content_digest):
+            with pytest.raises(StoreError, match="checksum of block 1"):
+                read()
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("UPDATE block SET block = 11 WHERE block = 2", "checksum of block 11"),
+        ("UPDATE block SET reasons = '{}' WHERE n_failed = 1", "checksum of block 0"),
+        ("UPDATE block SET n_failed = 0", "checksum of block 0"),
+        ("UPDATE block SET data = 'text' WHERE block = 2", "checksum of block 2"),
+        ("UPDATE block SET reasons = 5 WHERE block = 2", "checksum of block 2"),
+        ("UPDATE cell SET columns = '[1, 2]'", r"checksum of cell test\.toy"),
+    ],
+)
+def test_an_edited_run_is_noticed(path, statement, message):
+    with sqlite3.connect(path) as connection:
+        connection.execute(statement)
+    connection.close()
+    with RunStore.open(path) as store, pytest.raises(StoreError, match=message):
+        store.content_digest()
+
+
+def test_an_edited_seed_or_document_is_noticed(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE document SET body = '{}'")
+    with RunStore.open(path) as store, pytest.raises(StoreError, match="document claim/a"):
+        store.documents("claim")
+    with connection:
+        connection.execute("UPDATE run SET root_seed = '7'")
+    connection.close()
+    with pytest.raises(StoreError, match="run record"):
+        RunStore.open(path)
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_a_flipped_byte_is_refused_or_harmless(tmp_path_factory, data):
+    """Whatever byte of the file is hit, the answer is a `StoreError` or the right values."""
+    path = tmp_path_factory.mktemp("flip") / "run"
+    with RunStore.create(path, root_seed=1, config={}) as store:
+        store.put_block(TOY, {}, 0, _block(0))
+    raw = bytearray(path.read_bytes())
+    where = data.draw(st.integers(0, len(raw) - 1))
+    raw[where] ^= data.draw(st.integers(1, 255))
+    path.write_bytes(raw)
+    with contextlib.suppress(StoreError), RunStore.open(path) as store:
+        assert store.root_seed == 1
+        assert store.table(TOY, {}, 1).values.tobytes() == _block(0).tobytes()
+
+
+# -- digest, documents, export ---------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=10)
+@given(order=st.permutations(range(4)), seconds=st.floats(0, 10))
+def test_digest_ignores_order_timings_and_documents(tmp_path_factory, order, seconds):
+    folder = tmp_path_factory.mktemp("digest")
+    digests = set()
+    for name, blocks in (("a", range(4)), ("b", order)):
+        with RunStore.create(folder / name, root_seed=1, config={}) as store:
+            for i in blocks:
+                store.put_block(TOY, {"mean": i % 2}, i // 2, _block(i), seconds=seconds * i)
+            if name == "b":
+                store.put_document("claim", "a", {})
+            digests.add(store.content_digest())
+    assert len(digests) == 1
+
+
+def test_digest_sees_values_places_and_reasons(tmp_path):
+    variants = [
+        ({"mean": 1.0}, 0, _block(0), []),
+        ({"mean": 1.0}, 1, _block(0), []),
+        ({"mean": 2.0}, 0, _block(0), []),
+        ({"mean": 1.0}, 0, _block(1), []),
+        ({"mean": 1.0}, 0, _block(0), [(1, "raised: X: y")]),
+    ]
+    digests = set()
+    for i, (params, block, values, reasons) in enumerate(variants):
+        with RunStore.create(tmp_path / str(i), root_seed=1, config={}) as store:
+            store.put_block(TOY, params, block, values, reasons)
+            digests.add(store.content_digest())
+    assert len(digests) == len(variants)
+
+
+def test_documents_are_replaced_whole_and_unwrap_numpy(path):
+    with RunStore.open(path) as store:
+        assert store.document("claim", "a") == {"verdict": "SUPPORTED", "x": 0.1}
+        store.put_document("claim", "a", {"n": np.int64(3), "ok": np.bool_(True), "v": np.ones(2)})
+        store.put_document("claim", "b", {})
+        assert store.documents("claim") == {"a": {"n": 3, "ok": True, "v": [1.0, 1.0]}, "b": {}}
+        assert store.document("claim", "c") is None
+        assert store.documents("figure") == {}
+
+
+def test_csv_holds_every_trial_and_reads_back_bit_for_bit(path, tmp_path):
+    with RunStore.open(path, readonly=True) as store:
+        (file,) = store.export_csv(tmp_path / "out")
+        one, two = (store.table(TOY, {"mean": m}) for m in (1.0, 2.0))
+    with file.open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert file.name == "test.toy.csv"
+    assert len(rows) == 64
+    assert list(rows[0]) == [
+        *("mean", "mode", "scale", "block", "trial", "status", "reason", "first", "second")
+    ]
+    for table, mean in ((one, "1.0"), (two, "2.0")):
+        mine = [row for row in rows if row["mean"] == mean]
+        assert [int(row["trial"]) for row in mine] == list(range(table.n_trials))
+        assert np.array([float(r["first"]) for r in mine]).tobytes() == table["first"].tobytes()
+    failed = [row for row in rows if row["status"] != "ok"]
+    assert [(r["status"], r["reason"], r["trial"]) for r in failed] == [
+        ("diverged", "diverged: second=nan", "5")
+    ]
+
+
+def test_parquet_holds_what_csv_holds(path, tmp_path):
+    pytest.importorskip("pyarrow", reason="the extra cfl-verify[parquet] is not installed")
+    import pandas as pd
+
+    with RunStore.open(path, readonly=True) as store:
+        (parquet,) = store.export_parquet(tmp_path)
+        (text,) = store.export_csv(tmp_path)
+    one, two = pd.read_parquet(parquet), pd.read_csv(text, dtype={"first": str, "second": str})
+    assert list(one.columns) == list(two.columns)
+    for column in ("first", "second", "trial", "block"):
+        same = one[column] == two[column].astype(one[column].dtype)
+        assert same.sum() == 64 - (column == "second")  # the one NaN equals nothing
+
+
+def test_parquet_without_pyarrow_names_the_extra(path, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with (
+        RunStore.open(path, readonly=True) as store,
+        pytest.raises(StoreError, match=r"cfl-verify\[parquet\]"),
+    ):
+        store.export_parquet(tmp_path)
+
+
+def test_export_spells_mixed_and_nested_parameters(tmp_path):
+    def check(params):
+        return dict(params)
+
+    wide = replace(TOY, check=check, name="test.wide")
+    cells = [
+        {"p": [0.5, 0.5], "n": 1, "x": 1, "block": True},
+        {"p": [1.0], "n": 2, "x": 2.5, "only": "here", "block": False},
+    ]
+    with RunStore.create(tmp_path / "run", root_seed=0, config={}) as store:
+        for i, params in enumerate(cells):
+            store.put_block(wide, params, 0, _block(i))
+        (file,) = store.export_csv(tmp_path)
+        if __import__("importlib.util").util.find_spec("pyarrow"):
+            store.export_parquet(tmp_path)
+    with file.open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert {(r["p"], r["n"], r["x"], r["only"], r["param.block"], r["block"]) for r in rows} == {
+        ("[0.5,0.5]", "1", "1.0", "", "True", "0"),
+        ("[1.0]", "2", "2.5", "here", "False", "0"),
+    }
+
+
+def test_cells_lists_what_a_reader_needs(path):
+    with RunStore.open(path, readonly=True) as store:
+        cells = store.cells()
+    assert {canonical_json(c.params) for c in cells} == {
+        canonical_json(TOY.check({"mean": m})) for m in (1.0, 2.0)
+    }
+    assert {(c.experiment, c.design, c.block_size, c.columns) for c in cells} == {
+        (TOY.name, TOY.design, TOY.block_size, TOY.columns)
+    }
+    assert json.dumps([c.params for c in cells])

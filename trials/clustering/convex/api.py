@@ -1,0 +1,70 @@
+"""The driver of convex clustering: validate, dispatch, return a record."""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from trials.clustering.convex.path import convex_clustering_path
+from trials.clustering.convex.problem import ConvexClustering, checked_penalty, scaled
+from trials.clustering.convex.solver import Outcome, Solver, duplicate_steps, finish, scaled_penalty
+from trials.clustering.convex.weighted import checked_weights, solve_weighted
+
+
+def convex_clustering(
+    points: ArrayLike, penalty: float, *, weights: ArrayLike | None = None
+) -> ConvexClustering:
+    r"""Solve a convex clustering problem exactly, with a certificate of its partition.
+
+    .. math::
+
+        \min_U \tfrac12 \sum_i |a_i - u_i|^2 + \lambda \sum_{i<j} w_{ij} |u_i - u_j|
+
+    Parameters
+    ----------
+    points : (m, d) finite array a, m, d >= 1, at any scale.
+    penalty : lambda >= 0, in the units of the points.
+    weights : (m, m) symmetric array w >= 0, its diagonal ignored; None for w = 1, which is the
+        problem (12) of the paper and by far the faster one (fusions are final).
+
+    Returns
+    -------
+    ConvexClustering
+        Minimiser, exact partition, gap, certificate.  ``certified`` says that the independent
+        verifier (`check_certificate`, `check_weighted_certificate`) has accepted the proof;
+        otherwise ``reason`` says why not, and partition and minimiser are the best found, with a
+        gap that is valid all the same.  A penalty within about 1e-7 (relative) *below* a
+        breakpoint where many clusters meet, or on the breakpoint itself, is what cannot be
+        certified in double precision.
+
+    Raises
+    ------
+    trials.checks.InvalidParameter
+        NaN or infinite points, a penalty that is negative or not finite, weights that are not
+        symmetric and >= 0.
+
+    Notes
+    -----
+    Equal weights: O(m^2 d) to find and prove the fusions that the plain formula proves; then
+    O(K^2 d) a conjugate-gradient step and O(K^3) a Newton step on the K nodes left.  Memory
+    O(m^2 + m d), never m^2 d.
+
+    References
+    ----------
+    Armacki, Bajovic, Jakovetic & Kar (2024), (12) and (13), Remark 23; Sun, Toh & Yuan (2021).
+    """
+    data = scaled(points)
+    penalty = checked_penalty(penalty)
+    m = data.points.shape[0]
+    if weights is not None:
+        return solve_weighted(data, penalty, checked_weights(weights, m))
+    nodes, steps = duplicate_steps(data)
+    lam = scaled_penalty(penalty, data.scale)
+    if lam == 0.0 or nodes.size == 1:
+        outcome = Outcome.trivial(nodes)
+    else:
+        outcome = Solver(nodes, lam, n_points=m, next_id=m + len(steps)).run()
+    if not outcome.separated:
+        # Very close to a breakpoint: the path, whose problems are better scaled, tells its side.
+        return convex_clustering_path(data.points).solve(penalty)
+    outcome.steps[:0] = steps
+    return finish(data, penalty, outcome)

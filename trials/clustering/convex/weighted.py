@@ -1,0 +1,298 @@
+"""Convex clustering with pair weights: nearest-neighbour weights, solver and certificate.
+
+With unequal weights clusters may split again along the path and a fusion is no longer the business
+of its own points alone, so nothing is fused for good: the smoothed problem keeps all its points
+until one partition passes the proof of `check_weighted_certificate` as a whole.  The kernels are
+those of the equal weights; a dense (m, m) weight matrix serves both.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trials.checks import InvalidParameter, integer_between, real_array, real_between
+from trials.clustering.convex import kernels
+from trials.clustering.convex.certificate import (
+    Certificate,
+    Fusion,
+    check_weighted_certificate,
+    rounding,
+)
+from trials.clustering.convex.problem import ConvexClustering, Scaled, canonical, scaled
+from trials.clustering.convex.solver import scaled_penalty
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_EPS_FIRST, _EPS_FACTOR, _EPS_LAST = 0.1, 0.1, 1e-12
+#: Linked points within these multiples of eps of each other make the partitions to be tried.
+_REACHES = (1e4, 1e3, 100.0, 30.0, 10.0, 3.0)
+
+
+def nearest_neighbour_weights(
+    points: ArrayLike, n_neighbours: int, *, decay: float = 0.0
+) -> FloatArray:
+    """Symmetric k-nearest-neighbour weights ``exp(-decay |a_i - a_j|^2)``, else 0.
+
+    Parameters
+    ----------
+    points : (m, d) finite array.
+    n_neighbours : pairs are linked when either is among the other's nearest; 1 to m - 1.  Ties go
+        to the smaller index.
+    decay : phi >= 0, per squared unit of the points; 0 gives weights 0 and 1.
+
+    Returns
+    -------
+    (m, m) array with zero diagonal.
+
+    Raises
+    ------
+    trials.checks.InvalidParameter
+
+    References
+    ----------
+    Sun, Toh & Yuan (2021), section 5; Armacki et al. (2024), Remark 23.
+    """
+    data = scaled(points)
+    m = data.points.shape[0]
+    n_neighbours = integer_between("n_neighbours", n_neighbours, 1, m - 1, "the other points")
+    decay = real_between("decay", decay, 0.0)
+    squares = np.empty((m, m))
+    kernels.pair_squares(data.x, squares)
+    np.fill_diagonal(squares, np.inf)
+    nearest = np.argsort(squares, axis=1, kind="stable")[:, :n_neighbours]
+    linked = np.zeros((m, m), dtype=bool)
+    linked[np.arange(m)[:, None], nearest] = True
+    linked |= linked.T
+    # one factor after the other: an infinite one would turn the 0 of equal points into NaN
+    lengths = data.scale * np.sqrt(squares, where=linked, out=np.zeros((m, m)))
+    with np.errstate(over="ignore"):
+        return np.where(linked, np.exp(-lengths * (decay * lengths)), 0.0)
+
+
+def checked_weights(weights: ArrayLike, n_points: int) -> FloatArray:
+    """Validate pair weights: (m, m), finite, symmetric, >= 0; the diagonal is ignored."""
+    w = real_array("weights", weights).copy()
+    if w.shape != (n_points, n_points):
+        raise InvalidParameter(f"weights.shape={w.shape} must be ({n_points}, {n_points})")
+    np.fill_diagonal(w, 0.0)
+    if not np.isfinite(w).all() or (w < 0.0).any() or (w != w.T).any():
+        raise InvalidParameter("weights must be finite, >= 0 and symmetric")
+    return w
+
+
+class _Weighted:
+    """One weighted problem in scaled units, the largest weight between 1/2 and 1."""
+
+    def __init__(self, data: Scaled, penalty: float, weights: FloatArray) -> None:
+        self.data, self.x, self.m = data, data.x, data.points.shape[0]
+        self.ones = np.ones(self.m)
+        self.unlinked = weights <= 0.0
+        unit = 2.0 ** min(math.frexp(float(weights.max()))[1], 1023)
+        self.weights, self.penalty = weights / unit, penalty * unit
+        self.lam = scaled_penalty(self.penalty, data.scale)
+        smallest = float(weights.min(initial=np.inf, where=~self.unlinked))
+        if self.lam < self.penalty / data.scale and smallest < 1e-80 * unit:
+            raise InvalidParameter(
+                f"weights={smallest:.3g} must be at least 1e-80 of the largest where the penalty "
+                "is beyond 1e100 times the points' spread over it"
+            )
+
+    def equal_points(self) -> IntArray:
+        """Labels of the sets of equal points that linked pairs connect."""
+        # Adding zero turns -0.0 into 0.0, which are one point.
+        _, row = np.unique(self.data.points + 0.0, axis=0, return_inverse=True)
+        row = row.reshape(-1)
+        apart = (row[:, None] != row) | self.unlinked
+        component = np.empty(self.m, dtype=np.int64)
+        kernels.components(apart.astype(np.float64), 0.5, component)
+        return canonical(component)
+
+    def linked_squares(self, u: FloatArray) -> FloatArray:
+        squares = np.empty((self.m, self.m))
+        kernels.pair_squares(u, squares)
+        squares[self.unlinked] = np.inf
+        return squares
+
+    def smooth(self, eps: float, u: FloatArray) -> None:
+        """Minimise the smoothed problem from ``u``, in place."""
+        tol = 0.01 * eps * math.sqrt(self.m)
+        kernels.newton(
+            self.x, self.ones, self.weights, self.lam, 1.0, eps, tol, 40, 40, u, np.empty(3)
+        )
+
+    def proof(
+        self, labels: IntArray, u: FloatArray, eps: float
+    ) -> tuple[FloatArray, tuple[tuple[IntArray, FloatArray], ...]] | None:
+        """Centres (d, k) and potentials that may prove a partition, or None if hopeless."""
+        count = int(labels.max()) + 1
+        d = self.x.shape[0]
+        b, mass, v = np.empty((d, count)), np.empty(count), np.empty((d, count))
+        kernels.centroids(self.x, self.ones, labels, b, mass)
+        kernels.centroids(u, self.ones, labels, v, mass)
+        indicator = np.zeros((self.m, count))
+        indicator[np.arange(self.m), labels] = 1.0
+        towards = self.weights @ indicator
+        between = indicator.T @ towards
+        between = 0.5 * (between + between.T)
+        np.fill_diagonal(between, 0.0)
+        squares = np.empty((count, count))
+        kernels.pair_squares(v, squares)
+        if (squares[between > 0.0] <= (3.0 * eps) ** 2).any():
+            return None
+        # The verifier allows for rounding of what is between clusters; all there is serves as well
+        # and takes fewer steps, but must not drown it.
+        degree = min(float(self.weights.sum()), 100.0 * float(between.sum()))
+        tol = 0.05 * rounding(self.m, d) * (self.lam * degree + math.sqrt(self.m))
+        free = ~between.any(axis=0)
+        if not free.all():
+            kernels.newton(b, mass, between, self.lam, 1.0, 0.0, tol, 60, 60, v, np.empty(3))
+        # What nothing pulls is at its points' mean, however rough the smoothed solution is.
+        v[:, free] = b[:, free]
+        proofs = []
+        for k in np.flatnonzero(mass > 1.0):
+            index = np.flatnonzero(labels == k)
+            x = v[:, [k]] - v
+            length = np.sqrt((x * x).sum(axis=0))
+            length[between[k] == 0.0] = np.inf
+            pull = self.lam * (x / length) @ towards[index].T
+            q = self.x[:, index] - v[:, [k]] - pull
+            q -= q.mean(axis=1, keepdims=True)
+            y = np.ascontiguousarray(u[:, index]) / eps
+            y -= y.mean(axis=1, keepdims=True)
+            w = np.ascontiguousarray(self.weights[np.ix_(index, index)])
+            ones, out = np.ones(index.size), np.empty(3)
+            limit = 1e-14 * (self.lam * float(w.sum()) + 1.0)
+            q = np.ascontiguousarray(q)
+            kernels.newton(q, ones, w, self.lam, 0.0, 1.0, limit, 60, 60, y, out)
+            proofs.append((index, y))
+        return v, tuple(proofs)
+
+
+def solve_weighted(data: Scaled, penalty: float, weights: FloatArray) -> ConvexClustering:
+    """Solve a weighted problem; parameters have been validated.
+
+    Clusters are the sets connected by pairs of positive weight with equal values.  O(m^3 + m^2 d)
+    a Newton step, O(m^2 + m d) memory.
+    """
+    problem = _Weighted(data, penalty, weights)
+    m = problem.m
+    if problem.lam == 0.0 or not weights.any():
+        labels = problem.equal_points()
+        count = int(labels.max()) + 1
+        x = data.x[:, np.unique(labels, return_index=True)[1]]
+        sets = [np.flatnonzero(labels == k) for k in range(count) if (labels == k).sum() > 1]
+        proofs = tuple((index, np.zeros((len(data.x), index.size))) for index in sets)
+        return _record(problem, penalty, labels, x, proofs, certified=True)
+    u = data.x.copy()
+    squares = problem.linked_squares(u)
+    linked = squares[np.isfinite(squares)]
+    widest = max(1e-300, math.sqrt(float(linked.max())))
+    eps = max(_EPS_FIRST * math.sqrt(float(linked.mean())), 1e-300)
+    tried: set[bytes] = set()
+    reason = "not certified at working precision: no partition passed"
+    while eps > _EPS_LAST * widest:
+        problem.smooth(eps, u)
+        squares = problem.linked_squares(u)
+        for reach in (*_REACHES, 0.0):
+            component = np.empty(m, dtype=np.int64)
+            kernels.components(squares, (reach * eps) ** 2 if reach else -1.0, component)
+            labels = canonical(component)
+            key = labels.tobytes()
+            if key in tried:
+                continue
+            found = problem.proof(labels, u, eps)
+            if found is None:
+                continue
+            tried.add(key)
+            result = _record(problem, penalty, labels, *found, certified=None)
+            if result.certified:
+                return result
+            reason = result.reason
+        eps *= _EPS_FACTOR
+    eps /= _EPS_FACTOR
+    component = np.empty(m, dtype=np.int64)
+    kernels.components(squares, (3.0 * eps) ** 2, component)
+    return _guess(problem, penalty, canonical(component), u, eps, reason)
+
+
+def _primal(problem: _Weighted, u: FloatArray) -> float:
+    squares = np.empty((problem.m, problem.m))
+    kernels.pair_squares(u, squares)
+    spread = problem.x - u
+    penalty = 0.5 * problem.lam * float((problem.weights * np.sqrt(squares)).sum())
+    return 0.5 * float((spread * spread).sum()) + penalty
+
+
+def _record(
+    problem: _Weighted,
+    penalty: float,
+    labels: IntArray,
+    v: FloatArray,
+    proofs: tuple[tuple[IntArray, FloatArray], ...],
+    *,
+    certified: bool | None,
+) -> ConvexClustering:
+    """A record whose partition the verifier is asked about, unless the answer is plain."""
+    scale = problem.data.scale
+    certificate = Certificate(
+        fusions=tuple(
+            Fusion(children=index, potentials=np.ascontiguousarray(y.T), strength=penalty)
+            for index, y in proofs
+        ),
+        centres=v.T * scale,
+    )
+    radius, reason = 0.0, ""
+    if certified is None:
+        check = check_weighted_certificate(
+            problem.data.points, problem.penalty, labels, certificate, problem.weights
+        )
+        radius, reason = check.radius, check.reason
+    u = np.ascontiguousarray(v[:, labels])
+    return ConvexClustering(
+        penalty=penalty,
+        labels=labels,
+        centres=problem.data.points[0] + v.T * scale,
+        primal=_primal(problem, u) * scale * scale,
+        gap=0.5 * radius * radius,
+        certificate=certificate,
+        certified=not reason,
+        radius=radius,
+        reason=reason,
+    )
+
+
+def _guess(
+    problem: _Weighted, penalty: float, labels: IntArray, u: FloatArray, eps: float, reason: str
+) -> ConvexClustering:
+    """The smoothed solution with its nearly equal values merged: a partition without a proof."""
+    d, scale = u.shape[0], problem.data.scale
+    count = int(labels.max()) + 1
+    v, mass = np.empty((d, count)), np.empty(count)
+    kernels.centroids(u, problem.ones, labels, v, mass)
+    values = np.ascontiguousarray(v[:, labels])
+    # Gap against the dual point z = psi(u / eps), in the form that does not cancel.
+    gap, dual = 0.0, problem.x.copy()
+    for i in range(problem.m):
+        x = u[:, [i]] - u
+        z = x / np.sqrt(eps**2 + (x * x).sum(axis=0))
+        w = problem.weights[i]
+        dual[:, i] -= problem.lam * (z @ w)
+        apart = values[:, [i]] - values
+        slack = np.sqrt((apart * apart).sum(axis=0)) - (z * apart).sum(axis=0)
+        gap += 0.5 * problem.lam * float(w @ slack)
+    gap = max(0.0, gap + 0.5 * float(((values - dual) ** 2).sum())) * scale * scale
+    return ConvexClustering(
+        penalty=penalty,
+        labels=labels,
+        centres=problem.data.points[0] + v.T * scale,
+        primal=_primal(problem, values) * scale * scale,
+        gap=gap,
+        certificate=None,
+        certified=False,
+        radius=math.sqrt(2.0 * gap),
+        reason=reason,
+    )

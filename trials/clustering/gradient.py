@@ -1,0 +1,238 @@
+r"""Gradient clustering (Armacki, Bajovic, Jakovetic & Kar, ICML 2022), batched over trials.
+
+The third admissible clustering of ODCL (Section 3 of the 2024 paper, its reference [44]).
+
+Problem, for points a_i with weights p_i >= 0, sum p_i = 1:
+
+.. math:: \min_{x_1..x_k,\; C} J(x, C) = \sum_{j=1}^k \sum_{i \in C_j} p_i f(x_j, a_i),
+
+with f the squared cost |x - a|^2 / 2 (k-means) or the Huber cost h(|x - a|), h(r) = r^2/2 for
+r <= delta and delta r - delta^2/2 beyond.
+
+Algorithm: alternate *(1)* each point joins its nearest centre (both costs grow with the distance,
+so nearest is cheapest) and *(2)* one gradient step at every centre,
+
+.. math:: x_j \leftarrow x_j - \alpha \sum_{i \in C_j} p_i \nabla_x f(x_j, a_i).
+
+Both costs are 1-smooth in x, so on cluster j the objective is p(C_j)-smooth with p(C_j) <= 1, and
+a step of size alpha lowers J by at least alpha (1 - alpha p(C_j) / 2) |gradient|^2: J never
+increases for 0 < alpha < 2.  Fixed points of the squared cost are the centroidal Voronoi
+partitions, the fixed points of Lloyd's iteration.  With the squared cost and a fixed partition
+the centre of cluster j moves to its mean at the rate 1 - alpha p(C_j) an iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike
+
+from trials.checks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    InvalidParameter,
+    finite_batch,
+    integer_between,
+    one_of,
+    real_between,
+    same_axis,
+)
+from trials.clustering.kmeans import assign, transpose
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientFit:
+    """Outcome of gradient clustering on B data sets.
+
+    Attributes
+    ----------
+    labels : (B, m) int64, the nearest centre of each point.
+    centers : (B, k, d).
+    cost : (B,) the objective J at (centers, labels), units of points^2.
+    gradient : (B,) largest norm of a centre's gradient there, units of points.
+    n_iter : (B,) gradient steps taken.
+    converged : (B,) False where ``max_iter`` stopped the iteration.
+    """
+
+    labels: IntArray
+    centers: FloatArray
+    cost: FloatArray
+    gradient: FloatArray
+    n_iter: IntArray
+    converged: BoolArray
+
+
+@njit(cache=True, nogil=True)
+def _gradients(
+    points: FloatArray,
+    weights: FloatArray,
+    labels: IntArray,
+    nearest_sq: FloatArray,
+    centers: FloatArray,
+    huber: float,
+    grads: FloatArray,
+) -> None:
+    """Gradients of J at the centres; the Huber cost clips the pull of a far point to ``huber``."""
+    m, d = points.shape
+    grads[:] = 0.0
+    for i in range(m):
+        k = labels[i]
+        pull = weights[i]
+        distance = np.sqrt(nearest_sq[i])
+        if distance > huber:
+            pull *= huber / distance
+        for j in range(d):
+            grads[k, j] += pull * (centers[k, j] - points[i, j])
+
+
+@njit(cache=True, nogil=True)
+def _cost(weights: FloatArray, nearest_sq: FloatArray, huber: float) -> float:
+    total = 0.0
+    for i in range(nearest_sq.shape[0]):
+        distance = np.sqrt(nearest_sq[i])
+        if distance > huber:
+            total += weights[i] * huber * (distance - 0.5 * huber)
+        else:
+            total += weights[i] * 0.5 * nearest_sq[i]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _descend_batch(
+    points: FloatArray,
+    weights: FloatArray,
+    huber: float,
+    step: float,
+    max_iter: int,
+    grad_tol: FloatArray,
+    labels: IntArray,
+    centers: FloatArray,
+    cost: FloatArray,
+    gradient: FloatArray,
+    n_iter: IntArray,
+    ok: BoolArray,
+) -> None:
+    """Gradient clustering of one data set after another; ``centers`` in and out."""
+    n_sets, m, d = points.shape
+    n_clusters = centers.shape[1]
+    points_t = np.empty((d, m))
+    work = np.empty(m)
+    nearest_sq = np.empty(m)
+    grads = np.empty((n_clusters, d))
+    for b in range(n_sets):
+        transpose(points[b], points_t)
+        n_iter[b] = 0
+        while True:
+            assign(points_t, centers[b], work, nearest_sq, labels[b])
+            _gradients(points[b], weights[b], labels[b], nearest_sq, centers[b], huber, grads)
+            largest_sq = 0.0
+            for k in range(n_clusters):
+                norm_sq = 0.0
+                for j in range(d):
+                    norm_sq += grads[k, j] ** 2
+                largest_sq = max(largest_sq, norm_sq)
+            gradient[b] = np.sqrt(largest_sq)
+            ok[b] = gradient[b] <= grad_tol[b]
+            if ok[b] or n_iter[b] == max_iter:
+                break
+            for k in range(n_clusters):
+                for j in range(d):
+                    centers[b, k, j] -= step * grads[k, j]
+            n_iter[b] += 1
+        cost[b] = _cost(weights[b], nearest_sq, huber)
+
+
+def gradient_clustering(
+    points: ArrayLike,
+    centers: ArrayLike,
+    *,
+    loss: Literal["squared", "huber"] = "squared",
+    huber: float = 1.0,
+    step: float = 1.0,
+    weights: ArrayLike | None = None,
+    max_iter: int = 10_000,
+    tol: float = 1e-10,
+) -> GradientFit:
+    """Gradient clustering from given centres, for B data sets at once.
+
+    Parameters
+    ----------
+    points : (B, m, d) finite.
+    centers : (B, k, d) initial centres, 1 <= k <= m; `trials.clustering.kmeans.seed_kmeans_pp`
+        makes some.
+    loss : ``"squared"`` (k-means) or ``"huber"``.
+    huber : the Huber threshold delta > 0, units of points; ignored by the squared loss.
+    step : the step size alpha in (0, 2), in units of 1/L with L = 1.
+    weights : (B, m) non-negative with a positive sum a data set, normalised to sum 1; default 1/m.
+    max_iter : steps allowed, >= 1.
+    tol : stop when every centre's gradient is at most ``tol`` times the root mean square distance
+        of the points from their mean (dimensionless).
+
+    Returns
+    -------
+    GradientFit
+        A cluster without points has gradient zero: its centre stays where it was.
+
+    Raises
+    ------
+    InvalidParameter
+        Shapes, k > m, entries that are not finite, step outside (0, 2), huber <= 0, weights that
+        are negative or all zero.
+
+    Notes
+    -----
+    O(m k d) an iteration; about log(1/tol) / (step * smallest p(C_j)) iterations once the
+    partition has settled.
+    """
+    data = finite_batch("points", points, ("B", "m", "d"))
+    start = finite_batch("centers", centers, ("B", "k", "d"))
+    n_sets, m, d = data.shape
+    same_axis("centers.shape[0]", start.shape[0], "points.shape[0]", n_sets)
+    same_axis("centers.shape[2]", start.shape[2], "points.shape[2]", d)
+    integer_between("k", start.shape[1], 1, m, "at most the number of points m")
+    threshold = real_between("huber", huber, 0.0, open_low=True)
+    if one_of("loss", loss, ("squared", "huber")) == "squared":
+        threshold = np.inf
+    alpha = real_between("step", step, 0.0, open_low=True)
+    if alpha >= 2:
+        raise InvalidParameter(f"step={alpha:g} must be below 2 (in units of 1/L)")
+    if weights is None:
+        shares = np.full((n_sets, m), 1.0 / m)
+    else:
+        shares = finite_batch("weights", weights, ("B", "m"))
+        if shares.shape != (n_sets, m):
+            raise InvalidParameter(f"weights.shape={shares.shape} must be (B, m)={(n_sets, m)}")
+        totals = shares.sum(axis=1, keepdims=True)
+        if shares.min() < 0 or totals.min() <= 0:
+            raise InvalidParameter(
+                f"weights.min()={shares.min():g} must be >= 0, with a positive sum in each data set"
+            )
+        shares = shares / totals
+    spread = np.sqrt(((data - data.mean(axis=1, keepdims=True)) ** 2).sum(axis=2).mean(axis=1))
+    fit = GradientFit(
+        labels=np.empty((n_sets, m), np.int64),
+        centers=start.copy(),
+        cost=np.empty(n_sets),
+        gradient=np.empty(n_sets),
+        n_iter=np.empty(n_sets, np.int64),
+        converged=np.empty(n_sets, np.bool_),
+    )
+    _descend_batch(
+        data,
+        shares,
+        threshold,
+        alpha,
+        integer_between("max_iter", max_iter, 1),
+        real_between("tol", tol, 0.0) * spread,
+        fit.labels,
+        fit.centers,
+        fit.cost,
+        fit.gradient,
+        fit.n_iter,
+        fit.converged,
+    )
+    return fit

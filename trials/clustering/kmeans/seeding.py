@@ -1,0 +1,191 @@
+"""k-means++ (Algorithm 3; Arthur & Vassilvitskii 2007): seeds at random, then Lloyd."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike
+
+from trials.checks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    checked_rng,
+    integer_between,
+    one_of,
+    real_between,
+)
+from trials.clustering.kmeans.assignment import squared_distances, transpose
+from trials.clustering.kmeans.iteration import (
+    EmptyPolicy,
+    KMeansFit,
+    checked,
+    empty_fit,
+    iterate,
+    shift_tolerance,
+)
+
+
+@njit(cache=True, nogil=True)
+def _draw(weights: FloatArray, rng: np.random.Generator) -> int:
+    """Index i with probability weights[i] / sum(weights); uniform if all weights are zero."""
+    m = weights.shape[0]
+    total = 0.0
+    for i in range(m):
+        total += weights[i]
+    u = rng.random()
+    if total == 0.0:
+        return int(u * m)
+    goal = u * total
+    partial = 0.0
+    last = 0
+    for i in range(m):
+        if weights[i] > 0.0:
+            partial += weights[i]
+            last = i  # rounding may leave goal above the last partial sum
+            if goal < partial:
+                break
+    return last
+
+
+@njit(cache=True, nogil=True)
+def seed(
+    points_t: FloatArray,
+    rng: np.random.Generator,
+    work: FloatArray,
+    nearest_sq: FloatArray,
+    chosen: IntArray,
+) -> None:
+    """k-means++ seeding (Algorithm 3, Step I): indices of the k chosen points."""
+    m = points_t.shape[1]
+    chosen[0] = int(rng.random() * m)
+    nearest_sq[:] = np.inf
+    for k in range(1, chosen.shape[0]):
+        squared_distances(points_t, 0, points_t[:, chosen[k - 1]].copy(), work)
+        for i in range(m):
+            if work[i] < nearest_sq[i]:
+                nearest_sq[i] = work[i]
+        chosen[k] = _draw(nearest_sq, rng)
+
+
+@njit(cache=True, nogil=True)
+def _seed_batch(points: FloatArray, rng: np.random.Generator, chosen: IntArray) -> None:
+    n_sets, m, d = points.shape
+    points_t = np.empty((d, m))
+    work = np.empty(m)
+    nearest_sq = np.empty(m)
+    for b in range(n_sets):
+        transpose(points[b], points_t)
+        seed(points_t, rng, work, nearest_sq, chosen[b])
+
+
+@njit(cache=True, nogil=True)
+def _kmeans_pp_batch(
+    points: FloatArray,
+    rng: np.random.Generator,
+    n_init: int,
+    max_iter: int,
+    tol: float,
+    relocate: bool,
+    labels: IntArray,
+    centers: FloatArray,
+    inertia: FloatArray,
+    n_iter: IntArray,
+    ok: BoolArray,
+) -> None:
+    n_sets, m, d = points.shape
+    n_clusters = centers.shape[1]
+    points_t = np.empty((d, m))
+    work = np.empty(m)
+    nearest_sq = np.empty(m)
+    sums = np.empty((n_clusters, d))
+    chosen = np.empty(n_clusters, np.int64)
+    trial_centers = np.empty((n_clusters, d))
+    trial_labels = np.empty(m, np.int64)
+    for b in range(n_sets):
+        transpose(points[b], points_t)
+        shift_tol = shift_tolerance(points[b], tol)
+        inertia[b] = np.inf
+        for _ in range(n_init):
+            seed(points_t, rng, work, nearest_sq, chosen)
+            for k in range(n_clusters):
+                trial_centers[k] = points[b, chosen[k]]
+            cost, steps, converged = iterate(
+                points[b], points_t, max_iter, shift_tol, relocate,
+                work, nearest_sq, sums, trial_centers, trial_labels,
+            )  # fmt: skip
+            if cost < inertia[b]:
+                inertia[b], n_iter[b], ok[b] = cost, steps, converged
+                centers[b] = trial_centers
+                labels[b] = trial_labels
+
+
+def seed_kmeans_pp(points: ArrayLike, k: int, rng: np.random.Generator) -> IntArray:
+    """Seeds of k-means++ (Algorithm 3, Step I): indices of the chosen points.
+
+    The first is uniform, each further one is drawn with probability proportional to its squared
+    distance to the nearest chosen one; uniform when all distances are zero (fewer than k distinct
+    points).  One uniform variate a draw, data set after data set.
+
+    Parameters
+    ----------
+    points : (B, m, d) finite.
+    k : number of seeds, 1 <= k <= m.
+    rng : the stream.
+
+    Returns
+    -------
+    (B, k) int64.  O(m k d) a data set.
+    """
+    data, k = checked(points, k)
+    chosen = np.empty((data.shape[0], k), np.int64)
+    _seed_batch(data, checked_rng(rng), chosen)
+    return chosen
+
+
+def kmeans_pp(
+    points: ArrayLike,
+    k: int,
+    rng: np.random.Generator,
+    *,
+    n_init: int = 1,
+    max_iter: int = 300,
+    tol: float = 0.0,
+    empty: EmptyPolicy = "relocate",
+) -> KMeansFit:
+    """k-means++ seeding, then Lloyd (Algorithm 3): the clustering of ODCL-KM++.
+
+    Parameters
+    ----------
+    points : (B, m, d) finite.
+    k : number of clusters, 1 <= k <= m.
+    rng : the stream; k uniforms a start.
+    n_init : starts a data set, the one of least inertia is kept (the paper uses one).
+    max_iter, tol, empty : as in `lloyd`.
+
+    Returns
+    -------
+    KMeansFit
+
+    Notes
+    -----
+    The expected cost of the seeds alone is at most 8 (ln k + 2) times the optimum (Arthur &
+    Vassilvitskii 2007, Theorem 1.1).
+    """
+    data, k = checked(points, k)
+    n_sets, m, d = data.shape
+    fit = empty_fit(n_sets, m, k, d)
+    _kmeans_pp_batch(
+        data,
+        checked_rng(rng),
+        integer_between("n_init", n_init, 1),
+        integer_between("max_iter", max_iter, 1),
+        real_between("tol", tol, 0.0),
+        one_of("empty", empty, ("relocate", "keep")) == "relocate",
+        fit.labels,
+        fit.centers,
+        fit.inertia,
+        fit.n_iter,
+        fit.converged,
+    )
+    return fit

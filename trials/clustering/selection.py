@@ -1,0 +1,518 @@
+r"""Choosing the hyperparameter of a clustering, as Appendix C and D of the paper do.
+
+Armacki, Bajovic, Jakovetic & Kar (2024).
+
+For convex clustering (the penalty lambda):
+
+* `recovery_interval` -- condition (13), checked on a partition after it has been found;
+* `interval_lambda` -- the rule of D.1: a uniform draw from the interval, else its upper end;
+* `clusterpath_grid`, `clusterpath` -- the procedure of Appendix C with the bracketing of D.2.
+
+For k-means (the number of clusters k): `elbow`, `silhouette`, `choose_k`.
+
+Condition (13), for a partition V_1..V_k of m points with means mu_j:
+
+.. math:: \max_j \max_{i,i' \in V_j} \frac{\|a_i - a_{i'}\|}{|V_j|} \le \lambda <
+          \min_{j \ne l} \frac{\|\mu_j - \mu_l\|}{2m - |V_j| - |V_l|} .
+
+Two remarks that matter for its use.  It is *not empty of content only for the true partition*:
+all singletons meet it for every lambda in [0, min |a_i - a_j| / (2m - 2)), and one cluster meets
+it for every lambda >= diameter / m, so "verified" is not yet "true".  And the paper prints the
+same rule in step 2(a) as in 2(b), the most frequent number of clusters "among all of
+lambda_i's"; as the two cases would not differ, the reading of (a) that its explanation supports
+counts only the lambda_i that meet (13).  Both readings are offered.
+
+Convex clustering itself is passed in as a function, a `Partition`, so no rule depends on how the
+problem is solved; `convex_partition` is the one to pass for uniform weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike
+
+from trials.checks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    InvalidParameter,
+    finite_batch,
+    integer_between,
+    one_of,
+    real_between,
+)
+from trials.clustering.convex import convex_clustering
+from trials.clustering.kmeans import KMeansFit, kmeans_pp
+
+Partition = Callable[[FloatArray, float], IntArray]
+"""``(points (m, d), lam) -> labels (m,)``: the fused partition of convex clustering at ``lam``."""
+
+_MAX_BRACKET_STEPS = 2_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecoveryInterval:
+    """The interval (13) of B partitions: ``lower <= lam < upper``, units of points.
+
+    ``upper`` is infinite for a partition with one cluster (a minimum over no pairs).
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+
+    def holds(self, lam: float | FloatArray) -> BoolArray:
+        """Whether ``lam`` meets (13), elementwise."""
+        return (self.lower <= lam) & (lam < self.upper)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterpathChoice:
+    """The outcome of the clusterpath rule, with all that it looked at.
+
+    Attributes
+    ----------
+    lam, labels, k : the chosen penalty, its partition (m,) and the number of clusters.
+    verified : whether some lambda of the grid met (13), i.e. step 2(a) was taken.
+    lambdas, k_path, holds : (N,) the grid, clusters found, and whether (13) held a posteriori.
+    """
+
+    lam: float
+    labels: IntArray
+    k: int
+    verified: bool
+    lambdas: FloatArray
+    k_path: IntArray
+    holds: BoolArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class KChoice:
+    """A number of clusters chosen for each of B data sets.
+
+    Attributes
+    ----------
+    k : (B,) int64.
+    labels : (B, m) the clustering at the chosen k.
+    inertia : (B, N) k-means cost at k = 1..N.
+    score : (B, N) silhouette at k = 1..N (NaN at k = 1 and wherever it is undefined); all NaN for
+        the elbow, which needs no score.
+    """
+
+    k: IntArray
+    labels: IntArray
+    inertia: FloatArray
+    score: FloatArray
+
+
+# ----------------------------------------------------------------------------------------------
+# kernels
+
+
+@njit(cache=True, nogil=True)
+def _distance(a: FloatArray, b: FloatArray) -> float:
+    total = 0.0
+    for j in range(a.shape[0]):
+        total += (a[j] - b[j]) ** 2
+    return float(np.sqrt(total))
+
+
+@njit(cache=True, nogil=True)
+def _recovery_batch(
+    points: FloatArray, labels: IntArray, n_clusters: int, lower: FloatArray, upper: FloatArray
+) -> None:
+    """Both ends of (13); clusters without points are skipped."""
+    n_sets, m, d = points.shape
+    counts = np.empty(n_clusters, np.int64)
+    means = np.empty((n_clusters, d))
+    for b in range(n_sets):
+        counts[:] = 0
+        means[:] = 0.0
+        lower[b] = 0.0
+        upper[b] = np.inf
+        for i in range(m):
+            counts[labels[b, i]] += 1
+            for j in range(d):
+                means[labels[b, i], j] += points[b, i, j]
+        for k in range(n_clusters):
+            if counts[k] > 0:
+                for j in range(d):
+                    means[k, j] /= counts[k]
+        for i in range(m):
+            k = labels[b, i]
+            for other in range(i):
+                if labels[b, other] == k:
+                    ratio = _distance(points[b, i], points[b, other]) / counts[k]
+                    lower[b] = max(lower[b], ratio)
+        for k in range(n_clusters):
+            for other in range(k):
+                if counts[k] > 0 and counts[other] > 0:
+                    size = 2 * m - counts[k] - counts[other]
+                    upper[b] = min(upper[b], _distance(means[k], means[other]) / size)
+
+
+@njit(cache=True, nogil=True)
+def _silhouette_batch(
+    points: FloatArray, labels: IntArray, n_clusters: int, out: FloatArray
+) -> None:
+    """Mean silhouette; NaN where fewer than two clusters have points."""
+    n_sets, m, _ = points.shape
+    counts = np.empty(n_clusters, np.int64)
+    sums = np.empty((m, n_clusters))  # summed distances of point i to each cluster
+    for b in range(n_sets):
+        counts[:] = 0
+        sums[:] = 0.0
+        for i in range(m):
+            counts[labels[b, i]] += 1
+            for other in range(i):
+                distance = _distance(points[b, i], points[b, other])
+                sums[i, labels[b, other]] += distance
+                sums[other, labels[b, i]] += distance
+        if np.sum(counts > 0) < 2:
+            out[b] = np.nan
+            continue
+        total = 0.0
+        for i in range(m):
+            own = labels[b, i]
+            if counts[own] == 1:
+                continue  # Rousseeuw's convention: a singleton scores zero
+            within = sums[i, own] / (counts[own] - 1)
+            between = np.inf
+            for k in range(n_clusters):
+                if k != own and counts[k] > 0:
+                    between = min(between, sums[i, k] / counts[k])
+            largest = max(within, between)
+            if largest > 0.0:  # all points of both clusters coincide: zero
+                total += (between - within) / largest
+        out[b] = total / m
+
+
+# ----------------------------------------------------------------------------------------------
+# drivers
+
+
+def _checked_labels(points: FloatArray, labels: ArrayLike) -> tuple[IntArray, int]:
+    """Labels as (B, m) int64 in 0..n_clusters-1, and n_clusters."""
+    array = np.ascontiguousarray(labels)
+    if array.shape != points.shape[:2] or array.dtype.kind not in "iu":
+        raise InvalidParameter(
+            f"labels.shape={array.shape}, dtype={array.dtype} must be integers of shape "
+            f"(B, m)={points.shape[:2]}"
+        )
+    if array.min() < 0 or array.max() >= points.shape[1]:
+        raise InvalidParameter(
+            f"labels in [{array.min()}, {array.max()}] must lie in 0..m-1=0..{points.shape[1] - 1}"
+        )
+    return array.astype(np.int64), int(array.max()) + 1
+
+
+def recovery_interval(points: ArrayLike, labels: ArrayLike) -> RecoveryInterval:
+    """The interval (13) of each of B partitions.
+
+    Parameters
+    ----------
+    points : (B, m, d) finite.
+    labels : (B, m) integers in 0..m-1; unused values are ignored.
+
+    Returns
+    -------
+    RecoveryInterval
+        Any lambda with ``lower <= lambda < upper`` makes convex clustering with uniform weights
+        return exactly this partition (Corollary 7 of the paper's reference [54]).  The interval
+        may be empty.
+
+    Notes
+    -----
+    O(m^2 d + k^2 d) a partition.
+    """
+    data = finite_batch("points", points, ("B", "m", "d"))
+    groups, n_clusters = _checked_labels(data, labels)
+    lower = np.empty(data.shape[0])
+    upper = np.empty(data.shape[0])
+    _recovery_batch(data, groups, n_clusters, lower, upper)
+    return RecoveryInterval(lower=lower, upper=upper)
+
+
+def interval_lambda(
+    points: ArrayLike, labels: ArrayLike, rng: np.random.Generator
+) -> tuple[FloatArray, RecoveryInterval]:
+    """The rule of D.1: lambda uniform in the interval (13) of a partition, else its upper end.
+
+    The paper takes the interval of the *true* partition in its experiments.
+
+    Parameters
+    ----------
+    points, labels : as in `recovery_interval`, at least two clusters a data set.
+    rng : the stream; one uniform a data set, drawn also where it is not used.
+
+    Returns
+    -------
+    lam : (B,) the penalty.
+    interval : `RecoveryInterval`; it was empty where ``lower >= upper``.
+
+    Raises
+    ------
+    InvalidParameter
+        A partition with one cluster: its interval has no upper end to draw below.
+    """
+    interval = recovery_interval(points, labels)
+    if np.isinf(interval.upper).any():
+        raise InvalidParameter(
+            f"labels[{int(np.argmax(np.isinf(interval.upper)))}] must hold at least two clusters: "
+            "the upper end of (13) is a minimum over pairs of clusters"
+        )
+    drawn = rng.uniform(size=interval.lower.size)
+    inside = interval.lower + drawn * (interval.upper - interval.lower)
+    return np.where(interval.lower < interval.upper, inside, interval.upper), interval
+
+
+def convex_partition(points: ArrayLike, lam: float) -> IntArray:
+    """The fused partition of convex clustering with uniform weights, eq. (12), at one penalty.
+
+    Parameters
+    ----------
+    points : (m, d) finite.
+    lam : the penalty lambda >= 0, units of points.
+
+    Returns
+    -------
+    (m,) int64 labels, numbered by first appearance.  They are exact where the solver's certificate
+    was accepted, which is not looked at here; ask `trials.clustering.convex` where it matters.
+    """
+    return convex_clustering(points, lam).labels
+
+
+def _count(labels: IntArray) -> int:
+    return int(np.unique(labels).size)
+
+
+def clusterpath_grid(
+    points: ArrayLike,
+    partition: Partition,
+    *,
+    n_values: int = 10,
+    start: float = 0.1,
+    growth: float = 1.25,
+) -> FloatArray:
+    """Equidistant penalties from "all points apart" to "one cluster", bracketed as in D.2.
+
+    From ``start`` the upper end grows by ``growth`` until one cluster is left, the lower end
+    shrinks by it until every distinct point is alone (duplicates fuse at any penalty).  D.2 calls
+    the upper end lambda_1 and the lower one lambda_N, Appendix C the other way round; here the
+    grid increases.
+
+    Parameters
+    ----------
+    points : (m, d) finite, one data set.
+    partition : convex clustering at one penalty, see `Partition`.
+    n_values : N, >= 2 (the paper: 10).
+    start : first penalty tried, > 0, units of points (the paper: 0.1).
+    growth : factor > 1 (the paper: 1.25).
+
+    Returns
+    -------
+    (N,) increasing penalties.
+
+    Raises
+    ------
+    InvalidParameter
+        A bad argument, or no bracket within 2,000 factors: ``partition`` never fuses or never
+        separates.
+    """
+    data = finite_batch("points", points, ("m", "d"))
+    n_values = integer_between("n_values", n_values, 2)
+    first = real_between("start", start, 0.0, open_low=True)
+    factor = real_between("growth", growth, 1.0, open_low=True)
+    n_distinct = np.unique(data, axis=0).shape[0]
+
+    def search(ratio: float, wanted: int) -> float:
+        lam = first
+        for _ in range(_MAX_BRACKET_STEPS):
+            if _count(partition(data, lam)) == wanted:
+                return lam
+            lam *= ratio
+        raise InvalidParameter(
+            f"start={first:g} with growth={factor:g} must lead to {wanted} clusters within "
+            f"{_MAX_BRACKET_STEPS} factors"
+        )
+
+    low, high = search(1 / factor, n_distinct), search(factor, 1)
+    if low == high:  # one distinct point: every penalty gives one cluster
+        high = low * factor
+    return np.linspace(low, high, n_values)
+
+
+def clusterpath(
+    points: ArrayLike,
+    lambdas: ArrayLike,
+    partition: Partition,
+    *,
+    reading: Literal["verified", "as-printed"] = "verified",
+) -> ClusterpathChoice:
+    """The clusterpath rule of Appendix C, steps 1 and 2(a, b).
+
+    Convex clustering is run at every penalty and (13) is checked on what it returned.  (a) If (13)
+    held somewhere, take the number of clusters that occurs most often among the penalties where it
+    held (``reading="verified"``) or among all penalties (``"as-printed"``; then (a) and (b)
+    coincide).  (b) Otherwise, the one that occurs most often among all penalties.
+
+    The paper leaves two choices open.  Equally frequent numbers of clusters: the smaller number
+    is taken (it averages more users; Fig. 4 reports too few clusters at small samples).  Which of
+    the penalties: the smallest that was counted; with uniform weights the path has no splits, so
+    equal numbers are equal partitions.
+
+    Parameters
+    ----------
+    points : (m, d) finite, one data set.
+    lambdas : (N,) strictly increasing, >= 0; `clusterpath_grid` makes the paper's.
+    partition : convex clustering at one penalty, see `Partition`.
+    reading : see above.
+
+    Returns
+    -------
+    ClusterpathChoice
+
+    Notes
+    -----
+    N convex clustering problems, and O(N m^2 d) for the checks.
+    """
+    data = finite_batch("points", points, ("m", "d"))
+    grid = finite_batch("lambdas", lambdas, ("N",))
+    if grid[0] < 0 or np.any(np.diff(grid) <= 0):
+        raise InvalidParameter("lambdas must be >= 0 and strictly increasing")
+    one_of("reading", reading, ("verified", "as-printed"))
+    path = np.stack([np.asarray(partition(data, float(lam)), dtype=np.int64) for lam in grid])
+    repeated = np.broadcast_to(data, (grid.size, *data.shape))
+    holds = recovery_interval(repeated, path).holds(grid)
+    k_path = np.array([_count(labels) for labels in path], dtype=np.int64)
+    verified = bool(holds.any())
+    counted = holds if verified and reading == "verified" else np.ones_like(holds)
+    values, occurrences = np.unique(k_path[counted], return_counts=True)
+    k = int(values[np.argmax(occurrences)])  # values increase: ties go to the smaller number
+    at = int(np.flatnonzero(counted & (k_path == k))[0])
+    return ClusterpathChoice(
+        lam=float(grid[at]),
+        labels=path[at],
+        k=k,
+        verified=verified,
+        lambdas=grid,
+        k_path=k_path,
+        holds=holds,
+    )
+
+
+def elbow(costs: ArrayLike, threshold: float) -> IntArray:
+    """The elbow rule: the first k at which one more cluster saves less than ``threshold``.
+
+    Parameters
+    ----------
+    costs : (B, N) k-means costs at k = 1..N.
+    threshold : in the units of the costs (pass ``costs / costs[:, :1]`` for a relative rule), >= 0.
+
+    Returns
+    -------
+    (B,) int64: the first k with costs(k) - costs(k+1) < threshold, N where there is none.
+    """
+    table = finite_batch("costs", costs, ("B", "N"))
+    small = table[:, :-1] - table[:, 1:] < real_between("threshold", threshold, 0.0)
+    none = np.ones((table.shape[0], 1), dtype=np.bool_)
+    first: IntArray = np.argmax(np.concatenate([small, none], axis=1), axis=1) + 1
+    return first
+
+
+def silhouette(points: ArrayLike, labels: ArrayLike) -> FloatArray:
+    """Mean silhouette score (Rousseeuw 1987) of each of B clusterings.
+
+    For a point with mean distance a to the others of its cluster and b to the nearest other
+    cluster the score is (b - a) / max(a, b); a singleton scores 0, and so does a point with
+    a = b = 0.
+
+    Parameters
+    ----------
+    points : (B, m, d) finite.
+    labels : (B, m) integers in 0..m-1, at least two clusters a data set.
+
+    Returns
+    -------
+    (B,) scores in [-1, 1], dimensionless.
+
+    Raises
+    ------
+    InvalidParameter
+        Shapes, or a clustering with fewer than two clusters.
+
+    Notes
+    -----
+    O(m^2 d) time and O(m k) memory.  Equals ``sklearn.metrics.silhouette_score``, which refuses
+    all singletons; here they score 0.
+    """
+    data = finite_batch("points", points, ("B", "m", "d"))
+    groups, n_clusters = _checked_labels(data, labels)
+    out = np.empty(data.shape[0])
+    _silhouette_batch(data, groups, n_clusters, out)
+    if np.isnan(out).any():
+        where = int(np.argmax(np.isnan(out)))
+        raise InvalidParameter(f"labels[{where}] must hold at least two clusters")
+    return out
+
+
+def choose_k(
+    points: ArrayLike,
+    k_max: int,
+    rng: np.random.Generator,
+    *,
+    metric: Literal["silhouette", "elbow"] = "silhouette",
+    threshold: float | None = None,
+    n_init: int = 1,
+) -> KChoice:
+    """The number of clusters of k-means by elbow or silhouette (Appendix C, ODCL-KM).
+
+    Runs `trials.clustering.kmeans.kmeans_pp` for k = 1..k_max on all B data sets, one jitted call
+    a k.
+
+    Parameters
+    ----------
+    points : (B, m, d) finite.
+    k_max : N, at least 2 and at most m.
+    rng : the stream of the k-means++ seeds.
+    metric : ``"silhouette"`` takes the k of largest score (k = 1 has none and is never chosen;
+        ties go to the smaller k); ``"elbow"`` takes the first k at which one more cluster saves
+        less than ``threshold``.
+    threshold : of the elbow, in units of points^2; required with it.
+    n_init : k-means++ starts for each k.
+
+    Returns
+    -------
+    KChoice
+
+    Raises
+    ------
+    InvalidParameter
+        Arguments out of range, or a data set whose points all coincide (no silhouette at any k).
+    """
+    data = finite_batch("points", points, ("B", "m", "d"))
+    n_sets, m, _ = data.shape
+    k_max = integer_between("k_max", k_max, 2, m, "at most the number of points m")
+    by_silhouette = one_of("metric", metric, ("silhouette", "elbow")) == "silhouette"
+    if not by_silhouette and threshold is None:
+        raise InvalidParameter("threshold=None must be a number with metric='elbow'")
+    fits: list[KMeansFit] = []
+    score = np.full((n_sets, k_max), np.nan)
+    for k in range(1, k_max + 1):
+        fits.append(kmeans_pp(data, k, rng, n_init=n_init))
+        if by_silhouette and k > 1:
+            _silhouette_batch(data, fits[-1].labels, k, score[:, k - 1])
+    inertia = np.stack([fit.inertia for fit in fits], axis=1)
+    if threshold is not None and not by_silhouette:
+        chosen = elbow(inertia, threshold)
+    else:
+        undefined = np.isnan(score).all(axis=1)
+        if undefined.any():
+            raise InvalidParameter(f"points[{int(np.argmax(undefined))}] must not all coincide")
+        chosen = np.nanargmax(score, axis=1) + 1
+    labels = np.stack([fits[k - 1].labels[b] for b, k in enumerate(chosen)])
+    return KChoice(k=chosen.astype(np.int64), labels=labels, inertia=inertia, score=score)

@@ -1,0 +1,1 @@
+"""The Iterative Federated Clustering Algorithm of Ghosh et al., its variants, one-shot IFCA."""

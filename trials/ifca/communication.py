@@ -1,0 +1,50 @@
+"""Floats that the centre and the clients send each other, counted from what the papers send.
+
+An iteration of IFCA (TIT 2022, Algorithm 2; NeurIPS 2020, Algorithm 1) sends down, to each of the p
+participants, k models (line 3), and up from each a vector of length d, the gradient or the model,
+with the one-hot vector of length k (lines 9, 11).  Shared coordinates go down once instead of k
+times; once identities are stable, each participant gets its own model only and sends no identity
+("practical implementation", section 4.3 in TIT, 4.1 in NeurIPS).
+"""
+
+from __future__ import annotations
+
+from trials.checks import integer_between
+
+
+def floats_down(
+    *, n_participants: int, k: int, d: int, n_shared: int = 0, settled: bool = False
+) -> int:
+    """Floats from the centre in one iteration: p (k (d - s) + s), or p d when settled.
+
+    Parameters
+    ----------
+    n_participants : p >= 0.
+    k, d : clusters and coordinates, >= 1.
+    n_shared : s, coordinates that all clusters share, 0 <= s <= d.
+    settled : whether each participant gets the model of its own cluster only.
+
+    Raises
+    ------
+    InvalidParameter : a number outside its range.
+    """
+    p, k, d = _checked(n_participants, k, d)
+    s = integer_between("n_shared", n_shared, 0, d, "the dimension d")
+    return p * ((1 if settled else k) * (d - s) + s)
+
+
+def floats_up(*, n_participants: int, k: int, d: int, settled: bool = False) -> int:
+    """Floats to the centre in one iteration: p (d + k), or p d when identities are settled.
+
+    Parameters and errors as for `floats_down`.
+    """
+    p, k, d = _checked(n_participants, k, d)
+    return p * (d if settled else d + k)
+
+
+def _checked(n_participants: int, k: int, d: int) -> tuple[int, int, int]:
+    return (
+        integer_between("n_participants", n_participants, 0),
+        integer_between("k", k, 1),
+        integer_between("d", d, 1),
+    )

@@ -1,0 +1,291 @@
+r"""Normal matrices of sets of clients, cached by membership and derived from one another.
+
+The sum of the clients' gradients over a set S is a fixed affine map of the model,
+
+.. math::
+
+   -\sum_{i \in S} \nabla F_i(\theta) = b_S - G_S \theta, \qquad
+   G_S = \sum_{i \in S} \frac{2}{n_i} X_i^T X_i, \qquad
+   b_S = \sum_{i \in S} \frac{2}{n_i} X_i^T Y_i .
+
+Summing over the data costs 4 N_S d flops each time (N_S the rows of S), the map 2 d^2 once it is
+known, and finding it N_S d^2.  So a matrix is made when what it would have saved so far is about
+what it costs (the rule of the rented skis: never much more than twice the best plan).  It serves
+every run that has the same set, or nearly the same: the few clients by which sets differ are added
+and subtracted one by one, for the gradients and for a new matrix alike.  A union of disjoint sets,
+or a complement, needs no matrix of its own: any set is written as a signed sum of known ones and a
+remainder, so that few matrices serve many sets, each in one product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
+
+from trials.checks import BoolArray, FloatArray, IntArray
+from trials.models.clients import ClientData
+
+MATRIX_BYTES = 512 * 2**20
+"""What the cached matrices may hold together; at least four are kept."""
+
+_CHUNK_ROWS = 1024
+_MIRROR = 128
+_MOST_TERMS = 6
+# A gradient summed over the data by a few runs is a memory-bound product; the same flops in the
+# product that makes a matrix take about a third of the time.
+_SLOWNESS = 3.0
+# Of a signed sum's rounding errors, relative to those of the clients' own sum: where clients differ
+# by orders of magnitude, what is subtracted may be all that was known.
+_LOSS = 64.0
+_FINITE = 1e300
+_ULP = float(np.finfo(np.float64).eps)
+
+
+class NormalMatrices:
+    """The cache of one data set.
+
+    Parameters
+    ----------
+    data : the clients.
+    norms : (m,) upper bounds of the operator norms of their features.
+
+    Notes
+    -----
+    `matrices[b]` and `vectors[b]` are G and b of the set `masks[b]`, and `spreads[b]` what the
+    rounding errors of both are proportional to; `version` grows whenever a matrix is made or
+    dropped, so that plans which refer to them know that they are stale.  None is kept of data whose
+    squares might overflow.
+    """
+
+    def __init__(self, data: ClientData, norms: FloatArray) -> None:
+        d = data.dimension
+        self.data = data
+        self.sizes = np.diff(data.offsets).astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            responses = np.sqrt(np.add.reduceat(data.responses**2, data.offsets[:-1]))
+            self.largest = norms * (norms * (2.0 / self.sizes))  # eigenvalue of a client, at most
+            pulls = norms * (responses * (2.0 / self.sizes))
+            self.weights = np.stack([self.largest, pulls], axis=1)  # of a client in G and b
+            finite = (self.weights.sum(axis=0) < _FINITE).all()
+        self.capacity = max(4, MATRIX_BYTES // (8 * d * d)) if finite else 0
+        self.masks: BoolArray = np.zeros((0, data.n_clients), dtype=np.bool_)
+        self.spreads: FloatArray = np.zeros((0, 2))
+        self.matrices: list[FloatArray] = []
+        self.vectors: list[FloatArray] = []
+        self.intervals: list[tuple[float, float] | None] = []
+        self.exact: list[bool] = []
+        self.used: list[int] = []
+        self.price = 2.0 * d / (4.0 * _SLOWNESS)  # of a product, in rows summed over the data
+        self.rented = 0.0
+        self.previous: BoolArray | None = None
+        self.clock = 0
+        self.version = 0
+        self.n_built = 0
+
+    def plan(
+        self, members: BoolArray, loss: float = _LOSS
+    ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+        """Write each set as a signed sum of cached ones, as far as that pays, and a remainder.
+
+        Greedy: the cached set whose addition or subtraction saves most comes next.
+
+        Parameters
+        ----------
+        members : (s, m) one set a row.
+        loss : what the rounding errors of each of the cached ones may be, relative to those of the
+            clients' sum.
+
+        Returns
+        -------
+        terms : (s, q) signs of the cached matrices; rest : (s, m) what they lack, mostly in
+        {-1, 0, 1}, such that ``members = terms @ masks + rest``.
+        """
+        q = len(self.matrices)
+        rest = members.astype(np.int8)
+        terms = np.zeros((len(members), q), dtype=np.int8)
+        if not q:
+            return terms, rest
+        masks = self.masks.astype(np.int8)
+        weighted = self.masks * self.sizes
+        most = loss * np.asarray(members @ self.weights)
+        lost: BoolArray = np.any(self.spreads > most[:, None], axis=2)
+        open_rows = np.arange(len(members))
+        for _ in range(_MOST_TERMS):
+            here = rest[open_rows]
+            # what |rest| loses on each set when it is subtracted once (or, second, added once)
+            gains = np.stack([_gain(here) @ weighted.T, _gain(-here) @ weighted.T], axis=2)
+            gains[lost[open_rows]] = -np.inf
+            flat = gains.reshape(len(open_rows), -1)
+            best = flat.argmax(axis=1)
+            pays = flat[np.arange(len(open_rows)), best] > self.price
+            open_rows, best = open_rows[pays], best[pays]
+            if not open_rows.size:
+                break
+            term, sign = best // 2, np.where(best % 2 == 0, 1, -1).astype(np.int8)
+            terms[open_rows, term] += sign
+            rest[open_rows] -= sign[:, None] * masks[term]
+        self.clock += 1
+        for b in np.flatnonzero(terms.any(axis=0)):
+            self.used[b] = self.clock
+        return terms, rest
+
+    def rent(self, members: BoolArray, rest: NDArray[np.int8], n_left: int) -> None:
+        """Note one more gradient of each set, of which `n_left` are to come; make what pays.
+
+        `rest` is what was summed over the data, as `plan` returned it.  The candidates are the sets
+        themselves; what one would have saved in this iteration, over all sets, is the rent.  The
+        saving yet to come is estimated from the share of it that the sets of the last iteration
+        would have had: many runs that hold a set twice running are likely to keep it.
+        """
+        previous, self.previous = self.previous, members.copy()
+        if previous is None or previous.shape != members.shape:
+            previous = np.zeros_like(members)
+        noted = False
+        while self.capacity and rest.any():
+            rows = np.abs(rest) @ self.sizes
+            summed = np.flatnonzero(rows)
+            _, first = np.unique(np.packbits(members[summed], axis=1), axis=0, return_index=True)
+            candidates = summed[first]
+            saves = self._saved_rows(rows[summed], members[summed], members[candidates])
+            best = int(saves.sum(axis=0).argmax())
+            candidate, saves = candidates[best], saves[:, best]
+            total = float(saves.sum())
+            saved = total * 4.0 * self.data.dimension * _SLOWNESS
+            self.rented += 0.0 if noted else saved
+            noted = True
+            before = self._saved_rows(rows[summed], previous[summed], members[[candidate]])[:, 0]
+            kept = float(np.minimum(saves, before).sum()) / max(total, 1e-300)
+            n_sets = np.count_nonzero(saves)
+            lasting = 1.0 / (1.0 - kept * n_sets / (n_sets + 1.0))  # Laplace's rule of succession
+            cost = rows[candidate] * self.data.dimension**2
+            if n_left * saved < cost or max(self.rented, lasting * saved) < cost:
+                return
+            full = len(self.matrices) == self.capacity
+            made = self.make(members[candidate])
+            self.rented = 0.0
+            if full or not made:  # what was dropped may be wanted again: once an iteration
+                return
+            _, rest = self.plan(members)
+
+    def _saved_rows(
+        self, rows: FloatArray, members: BoolArray, candidates: BoolArray
+    ) -> FloatArray:
+        """Rows that each candidate would save each set, of the `rows` that are summed; (s, c)."""
+        weighted = members * self.sizes
+        apart = weighted.sum(axis=1)[:, None] + candidates @ self.sizes
+        apart -= 2.0 * (weighted @ candidates.T)
+        return np.asarray(np.maximum(rows[:, None] - apart - self.price, 0.0))
+
+    def make(self, member: BoolArray) -> bool:
+        """Compute the matrix of one set from the known ones and from the rows that they lack.
+
+        Returns false if it is known.
+        """
+        if len(self.masks) and (self.masks == member).all(axis=1).any():
+            return False
+        # terms and remainder so precise that the sum is as well: 2 * _MOST_TERMS + 1 such parts
+        terms, rest = self.plan(member[None], _LOSS / (2 * _MOST_TERMS + 1))
+        spread = np.abs(terms[0]) @ self.spreads + np.abs(rest[0]) @ self.weights
+        d = self.data.dimension
+        matrix, vector = np.zeros((d, d), order="F"), np.zeros(d)
+        for b in np.flatnonzero(terms[0]):
+            matrix += terms[0, b] * self.matrices[b].T
+            vector += terms[0, b] * self.vectors[b]
+        for times in np.unique(rest[0][rest[0] != 0]):
+            for features, responses in self._scaled(np.flatnonzero(rest[0] == times)):
+                matrix = dsyrk(times, features.T, beta=1.0, c=matrix, lower=True, overwrite_c=True)
+                vector += times * (responses @ features)
+        for top in range(0, d, _MIRROR):  # only the lower triangle is right as yet
+            part = matrix[top : top + _MIRROR]
+            matrix[:top, top : top + _MIRROR] = part[:, :top].T
+            square = part[:, top : top + _MIRROR]
+            square[:] = np.tril(square) + np.tril(square, -1).T
+        self.n_built += 1
+        self._keep(member, matrix.T, vector, spread, self._estimate(terms[0], rest[0], spread[0]))
+        return True
+
+    def interval(self, b: int, most: float = np.inf) -> tuple[float, float]:
+        """Bounds of the eigenvalues of matrix `b`, rounding allowed for.
+
+        Those that follow from another matrix serve where the upper one is not above `most`; else
+        they are computed, for 4/3 d^3 flops, once.
+        """
+        known = self.intervals[b]
+        if known is None or (known[1] > most and not self.exact[b]):
+            eigenvalues = np.linalg.eigvalsh(self.matrices[b])
+            doubt = 8.0 * len(eigenvalues) * _ULP * eigenvalues[-1]
+            low, high = max(eigenvalues[0] - doubt, 0.0), eigenvalues[-1] + doubt
+            known = self.intervals[b] = float(low), float(high)
+            self.exact[b] = True
+        return known
+
+    def _estimate(
+        self, terms: NDArray[np.int8], rest: NDArray[np.int8], spread: float
+    ) -> tuple[float, float] | None:
+        """Bounds for a signed sum of known matrices and of clients (Weyl's inequalities)."""
+        high = 8.0 * self.data.dimension * _ULP * spread
+        low = -high
+        for b in np.flatnonzero(terms):
+            known = self.intervals[b]
+            if known is None:
+                return None
+            low += terms[b] * known[0 if terms[b] > 0 else 1]
+            high += terms[b] * known[1 if terms[b] > 0 else 0]
+        low += float(self.largest[rest < 0] @ rest[rest < 0])
+        high += float(self.largest[rest > 0] @ rest[rest > 0])
+        return max(low, 0.0), high
+
+    def _scaled(self, clients: IntArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Rows of the clients times the root of 2 / n_i, some at a time in the same memory."""
+        offsets, features, responses = self.data.offsets, self.data.features, self.data.responses
+        parts = [
+            (i, top, min(top + _CHUNK_ROWS, offsets[i + 1]))
+            for i in clients
+            for top in range(offsets[i], offsets[i + 1], _CHUNK_ROWS)
+        ]
+        rows, values = np.empty((_CHUNK_ROWS, self.data.dimension)), np.empty(_CHUNK_ROWS)
+        filled = 0
+        for i, top, end in parts:
+            if filled + end - top > _CHUNK_ROWS:
+                yield rows[:filled], values[:filled]
+                filled = 0
+            here, root = slice(filled, filled + end - top), np.sqrt(2.0 / self.sizes[i])
+            np.multiply(features[top:end], root, out=rows[here])
+            np.multiply(responses[top:end], root, out=values[here])
+            filled = here.stop
+        if filled:
+            yield rows[:filled], values[:filled]
+
+    def _keep(
+        self,
+        mask: BoolArray,
+        matrix: FloatArray,
+        vector: FloatArray,
+        spread: FloatArray,
+        interval: tuple[float, float] | None,
+    ) -> None:
+        """Store a matrix, in the place of the one that was used longest ago when all are taken."""
+        self.version += 1
+        self.clock += 1
+        if len(self.matrices) < self.capacity:
+            self.masks = np.concatenate([self.masks, mask[None]])
+            self.spreads = np.concatenate([self.spreads, spread[None]])
+            self.matrices.append(matrix)
+            self.vectors.append(vector)
+            self.intervals.append(interval)
+            self.exact.append(False)
+            self.used.append(self.clock)
+            return
+        oldest = int(np.argmin(self.used))
+        self.masks[oldest], self.spreads[oldest] = mask, spread
+        self.matrices[oldest], self.vectors[oldest] = matrix, vector
+        self.intervals[oldest], self.exact[oldest] = interval, False
+        self.used[oldest] = self.clock
+
+
+def _gain(rest: NDArray[np.int8]) -> FloatArray:
+    """|rest| - |rest - 1|, entry by entry: what subtracting a set saves on each of its clients."""
+    return np.where(rest > 0, 1.0, -1.0)

@@ -1,0 +1,614 @@
+r"""IFCA in all its options, and the baselines that it is compared with, behind one interface.
+
+Algorithm 2 of Ghosh, Chung, Yin & Ramchandran (TIT 2022; Algorithm 1 of NeurIPS 2020) for the
+losses f of `trials.models.losses`: squared, ridge and logistic.  Client i's empirical loss is
+their mean
+:math:`F_i(\theta) = \frac1{n_i} \sum_s f(\theta; x_{i,s}, y_{i,s})`, penalty included; by default
+(`IFCA_LOSS`) that of the linear model, :math:`\lVert Y_i - X_i \theta \rVert^2 / n_i`.  With M_t
+the participants and S_j those among them that estimate the identity j, iteration t is
+
+.. math::
+
+   \text{I (gradients):}\quad \theta_j \leftarrow \theta_j
+      - \frac{\gamma_t}{m} \sum_{i \in S_j} \hat\nabla F_i(\theta_j), \qquad
+   \text{II (models):}\quad \theta_j \leftarrow \frac1{|S_j|} \sum_{i \in S_j}
+      \mathrm{LocalUpdate}_i(\theta_j, \gamma_t, \tau) .
+
+Option I divides by m, as printed, whoever takes part; so option I with the step size gamma is
+option II with tau = 1 and :math:`\gamma |S_j| / m`.  What the papers leave open, here:
+
+* ties of the losses go to the first model, and a model that nobody chose stays where it is;
+* the step of iteration t is :math:`\gamma_t = \gamma\,\mathrm{decay}^t` ("step size decay 0.99" in
+  section 6.2), the same for all of its local steps;
+* mini-batches are drawn without replacement, afresh for every client and local step, and carry the
+  penalty in full; identities are estimated on all rows;
+* on shared coordinates "vanilla gradient or model averaging" runs over all participants: the sum of
+  their gradients times gamma / m, or the mean of their models;
+* identities count as stable, for all that follows, once every client has an estimate and no
+  participant has changed its own for `stable_after` iterations in a row.  From then on no client
+  gets the other models, so that none estimates again.
+
+All runs (starts with step sizes) share M_t, the mini-batches and every pass over the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from trials.checks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    InvalidParameter,
+    checked_rng,
+    integer_between,
+    one_of,
+    real_array,
+    real_between,
+)
+from trials.ifca.communication import floats_down, floats_up
+from trials.ifca.linear import _SUMS, _checked_runs, _label_client, _require_dimension
+from trials.models.clients import ClientData
+from trials.models.losses import (
+    SQUARED,
+    Loss,
+    SquaredLoss,
+    data_loss,
+    descent_weight,
+    kernel_arguments,
+)
+from trials.models.run_status import DIVERGENCE_BOUND, RunStatus
+
+IFCA_LOSS = SquaredLoss(scale=2.0)
+"""The papers' squared loss (y - <x, theta>)^2, without the factor one half."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IfcaOptions:
+    """What Algorithm 2 lets one choose.
+
+    Attributes
+    ----------
+    averaging : ``"gradient"`` (option I) or ``"model"`` (option II).
+    local_steps : tau >= 1; 1 with option I.
+    step_decay : in (0, 1], the factor by which the step size falls each iteration.
+    batch_size : rows of a mini-batch, at most those that the client has; None: all of them.
+    n_participants : size of the random subset M_t, drawn uniformly; None: all m.
+    shared : (d,) booleans, the coordinates that all clusters share; None: none.
+    stable_after : iterations without a change after which identities are settled; None: never.
+    """
+
+    averaging: Literal["gradient", "model"] = "gradient"
+    local_steps: int = 1
+    step_decay: float = 1.0
+    batch_size: int | None = None
+    n_participants: int | None = None
+    shared: BoolArray | None = None
+    stable_after: int | None = None
+
+    def __post_init__(self) -> None:
+        one_of("averaging", self.averaging, ("gradient", "model"))
+        most = 1 if self.averaging == "gradient" else None
+        checked: dict[str, float] = {
+            "local_steps": integer_between(
+                "local_steps", self.local_steps, 1, most, "option I takes one gradient"
+            ),
+            "step_decay": real_between("step_decay", self.step_decay, 0.0, 1.0, open_low=True),
+        }
+        for name in ("batch_size", "n_participants", "stable_after"):
+            if getattr(self, name) is not None:
+                checked[name] = integer_between(name, getattr(self, name), 1)
+        for name, value in checked.items():  # plain numbers, whatever their type was
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionsResult:
+    """What R runs of T iterations found and sent.
+
+    Attributes
+    ----------
+    models : (R, k, d) final models; those of a diverged run are its last bounded ones.
+    labels : (R, m) each client's last identity estimate, -1 where it was never asked.
+    label_changes : (T, R) participants whose estimate differs from their last one (a first
+        estimate does); 0 after a divergence.
+    participants : (T, p) the subsets M_t, increasing.
+    status : (R,) `trials.ifca.linear.RunStatus`.
+    n_steps : (R,) updates that were applied.
+    settled_at : (R,) the first iteration that sent one model to a client; T where none did.
+    down, up : (T, R) floats from the centre and to it (`trials.ifca.communication`); 0 once
+        diverged.
+    """
+
+    models: FloatArray
+    labels: IntArray
+    label_changes: IntArray
+    participants: IntArray
+    status: NDArray[np.int8]
+    n_steps: IntArray
+    settled_at: IntArray
+    down: IntArray
+    up: IntArray
+
+
+def run_ifca_options(
+    *,
+    data: ClientData,
+    starts: FloatArray,
+    step_sizes: FloatArray,
+    n_iterations: int,
+    options: IfcaOptions | None = None,
+    loss: Loss = IFCA_LOSS,
+    known_labels: IntArray | None = None,
+    rng: np.random.Generator | None = None,
+    divergence_bound: float = DIVERGENCE_BOUND,
+) -> OptionsResult:
+    """Iterate IFCA with any options, or a baseline that knows the identities.
+
+    Parameters
+    ----------
+    data : the clients; their responses must be -1 or +1 for the logistic loss.
+    starts : (R, k, d); equal over the k models on shared coordinates.
+    step_sizes : (R,) or (R, k), gamma > 0; on shared coordinates option I takes the first model's.
+    n_iterations : T >= 0.
+    options : by default option I with full participation, which is `trials.ifca.linear.run_ifca`.
+    loss : f; the gradients of its penalty are part of the clients'.
+    known_labels : (m,) identities in [0, k); with them nothing is estimated and no identity sent.
+    rng : draws subsets and mini-batches; needed where options ask for them.
+    divergence_bound : as for `trials.ifca.linear.run_ifca`, for the models that the centre forms:
+        what clients send may be longer as long as its mean is not.
+
+    Returns
+    -------
+    OptionsResult
+
+    Raises
+    ------
+    InvalidParameter : before any work, naming the argument.
+
+    Notes
+    -----
+    Per iteration 2 N' R k d flops for the losses of the participants' N' rows and 4 B R d tau for
+    the updates, B the rows in their batches; the logistic loss adds an exponential and a logarithm
+    for each row and model.
+    """
+    options = options or IfcaOptions()
+    starts, step_sizes = _checked_runs(starts, step_sizes, n_iterations, None, divergence_bound)
+    clients = _Clients(data, loss, starts, options.batch_size, known_labels is None)
+    return _iterate_options(
+        lambda _t: (clients, clients), data.n_clients, starts, step_sizes, n_iterations, options,
+        known_labels, rng, divergence_bound,
+    )  # fmt: skip
+
+
+def run_resampled_ifca_options(
+    *,
+    draw: Callable[[int], tuple[ClientData, ClientData]],
+    starts: FloatArray,
+    step_sizes: FloatArray,
+    n_iterations: int,
+    options: IfcaOptions | None = None,
+    loss: Loss = IFCA_LOSS,
+    known_labels: IntArray | None = None,
+    rng: np.random.Generator | None = None,
+    divergence_bound: float = DIVERGENCE_BOUND,
+) -> OptionsResult:
+    """IFCA with fresh data in every iteration, as its theorems assume (section 5).
+
+    Parameters
+    ----------
+    draw : called with t = 0, 1, … until the last run has ended; returns two batches of the same m
+        clients, the first to estimate identities with, the second for the gradients or local
+        updates.  Sizes may differ.
+    starts, step_sizes, n_iterations, options, loss, known_labels, rng, divergence_bound : as for
+        `run_ifca_options`; n_iterations >= 1.
+
+    Returns
+    -------
+    OptionsResult
+
+    Raises
+    ------
+    InvalidParameter : before the first iteration for an argument, or when a batch does not fit.
+
+    Notes
+    -----
+    ``draw(0)`` comes before anything is drawn from `rng`, each later call after the subset of its
+    iteration; give it a stream of its own.
+    """
+    options = options or IfcaOptions()
+    starts, step_sizes = _checked_runs(starts, step_sizes, n_iterations, None, divergence_bound)
+    integer_between("n_iterations", n_iterations, 1)
+    first = [draw(0)]  # drawn ahead for its number of clients; let go of once used
+    m = first[0][0].n_clients
+
+    def clients(t: int) -> tuple[_Clients, _Clients]:
+        to_identify, to_descend = first.pop() if first else draw(t)
+        for batch in (to_identify, to_descend):
+            if batch.n_clients != m:
+                raise InvalidParameter(
+                    f"a batch of iteration {t} has m={batch.n_clients} clients; m must be {m} in "
+                    "every batch"
+                )
+        return (
+            _Clients(to_identify, loss, starts, options.batch_size, known_labels is None),
+            _Clients(to_descend, loss, starts, options.batch_size, False),
+        )
+
+    return _iterate_options(
+        clients, m, starts, step_sizes, n_iterations, options, known_labels, rng, divergence_bound
+    )
+
+
+def run_oracle(
+    *,
+    data: ClientData,
+    owner: IntArray,
+    starts: FloatArray,
+    step_sizes: FloatArray,
+    n_iterations: int,
+    options: IfcaOptions | None = None,
+    loss: Loss = IFCA_LOSS,
+    rng: np.random.Generator | None = None,
+) -> OptionsResult:
+    """The oracle: each client's true cluster `owner` (m,) is known; else as `run_ifca_options`."""
+    return run_ifca_options(
+        data=data, starts=starts, step_sizes=step_sizes, n_iterations=n_iterations,
+        options=options, loss=loss, known_labels=owner, rng=rng,
+    )  # fmt: skip
+
+
+def run_global(
+    *,
+    data: ClientData,
+    starts: FloatArray,
+    step_sizes: FloatArray,
+    n_iterations: int,
+    options: IfcaOptions | None = None,
+    loss: Loss = IFCA_LOSS,
+    rng: np.random.Generator | None = None,
+) -> OptionsResult:
+    """The global model of section 6.2: one model for all, `starts` (R, d); else as IFCA.
+
+    The paper averages the participants' models, ``IfcaOptions(averaging="model", ...)``.
+    """
+    return run_ifca_options(
+        data=data, starts=_with_axis(starts), step_sizes=step_sizes, n_iterations=n_iterations,
+        options=options, loss=loss, known_labels=np.zeros(data.n_clients, dtype=np.int64), rng=rng,
+    )  # fmt: skip
+
+
+def run_local(
+    *,
+    data: ClientData,
+    starts: FloatArray,
+    step_sizes: FloatArray,
+    n_iterations: int,
+    local_steps: int = 1,
+    step_decay: float = 1.0,
+    batch_size: int | None = None,
+    loss: Loss = IFCA_LOSS,
+    rng: np.random.Generator | None = None,
+) -> OptionsResult:
+    """The local models of section 6.2: every client descends alone, and nothing is sent.
+
+    `starts` (R, d) is every client's start, and each of the `n_iterations` takes `local_steps`
+    steps; the result has m models, client i's being number i.  A run is one start for all clients,
+    so that it ends when one of them diverges.
+    """
+    m = data.n_clients
+    options = IfcaOptions(
+        averaging="model", local_steps=local_steps, step_decay=step_decay, batch_size=batch_size
+    )
+    result = run_ifca_options(
+        data=data, starts=np.repeat(_with_axis(starts), m, axis=1), step_sizes=step_sizes,
+        n_iterations=n_iterations, options=options, loss=loss, known_labels=np.arange(m), rng=rng,
+    )  # fmt: skip
+    result.down[:] = 0
+    result.up[:] = 0
+    return result
+
+
+# ------------------------------------------------------------------------------ kernels
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def _label_by_loss(predicted, responses, client, k, kind, scale, penalties, labels):  # type: ignore[no-untyped-def]
+    """The first model of smallest F_i, for each run, from its predictions (R k, n) and penalty."""
+    n = responses.shape[0]
+    for run in range(labels.shape[0]):
+        best, chosen = np.inf, 0
+        for j in range(k):
+            row, total = run * k + j, 0.0
+            for s in range(n):
+                total += data_loss(kind, scale, predicted[row, s], responses[s])
+            loss = total / n + penalties[row]
+            if loss < best:
+                best, chosen = loss, j
+        labels[run, client] = chosen
+
+
+@njit(cache=True, nogil=True)
+def label_subset(  # type: ignore[no-untyped-def]
+    features, responses, offsets, subset, models, k, kind, scale, l2, predictions, penalties, labels
+):
+    """Identity estimates of the clients in `subset`, for all runs; the others' labels stay.
+
+    Scratch: `predictions` (R k n), `penalties` (R k,).
+    """
+    n_models, bare = models.shape[0], kind == SQUARED and l2 == 0.0
+    for row in range(n_models):
+        penalties[row] = 0.5 * l2 * np.dot(models[row], models[row])
+    for client in subset:
+        a, z = offsets[client], offsets[client + 1]
+        predicted = predictions[: n_models * (z - a)].reshape((n_models, z - a))
+        np.dot(models, features[a:z].T, predicted)
+        if bare:  # the plain kernel's sums, so that both see the same near-ties
+            _label_client(predicted, 0, responses[a:z], client, k, labels)
+        else:
+            _label_by_loss(predicted, responses[a:z], client, k, kind, scale, penalties, labels)
+
+
+@njit(cache=True, nogil=True)
+def _draw_rows(rng, n, batch, order):  # type: ignore[no-untyped-def]
+    """A uniform subset of `batch` of the rows 0..n-1 in the first entries of `order`."""
+    for s in range(n):
+        order[s] = s
+    for s in range(batch):
+        other = rng.integers(s, n)
+        order[s], order[other] = order[other], order[s]
+
+
+@njit(cache=True, nogil=True)
+def add_local_updates(  # type: ignore[no-untyped-def]
+    features, responses, offsets, subset, models, k, kind, scale, l2, labels, steps, n_steps,
+    batch_size, rng, order, batch, targets, local, weights, product, sums, counts,
+):  # fmt: skip
+    """Add to `sums` (R k, d) what LocalUpdate adds to each participant's model; count them.
+
+    `steps` (R k,) are the step sizes of the models; with steps of 1 and n_steps = 1 the sums are
+    minus the gradients.  `batch_size` 0 takes all rows.  Scratch: `order` (n,), `batch` (b, d),
+    `targets` (b,), `local` and `product` (R, d), `weights` (R n).
+    """
+    n_runs = labels.shape[0]
+    for client in subset:
+        a, z = offsets[client], offsets[client + 1]
+        size = z - a
+        if batch_size > 0:
+            size = min(size, batch_size)
+        for run in range(n_runs):
+            local[run] = models[run * k + labels[run, client]]
+        for _ in range(n_steps):
+            if size < z - a:
+                _draw_rows(rng, z - a, size, order)
+                for s in range(size):
+                    batch[s] = features[a + order[s]]
+                    targets[s] = responses[a + order[s]]
+                x, y = batch[:size], targets[:size]
+            else:
+                x, y = features[a:z], responses[a:z]
+            weight = weights[: n_runs * size].reshape((n_runs, size))
+            np.dot(local, x.T, weight)
+            for run in range(n_runs):
+                factor = scale * steps[run * k + labels[run, client]] / size
+                for s in range(size):
+                    weight[run, s] = factor * descent_weight(kind, weight[run, s], y[s])
+            np.dot(weight, x, product)
+            if l2 > 0.0:
+                for run in range(n_runs):
+                    shrink = l2 * steps[run * k + labels[run, client]]
+                    for c in range(product.shape[1]):
+                        product[run, c] -= shrink * local[run, c]
+            for run in range(n_runs):
+                for c in range(product.shape[1]):
+                    local[run, c] += product[run, c]
+        for run in range(n_runs):
+            row = run * k + labels[run, client]
+            counts[row] += 1
+            for c in range(product.shape[1]):
+                # one step: the product itself, free of the rounding of adding and subtracting
+                moved = product[run, c] if n_steps == 1 else local[run, c] - models[row, c]
+                sums[row, c] += moved
+
+
+# ------------------------------------------------------------------------------ drivers
+
+
+class _Clients:
+    """A data set with its loss, checked, and the buffers that its kernels write to.
+
+    Without `asks` nothing is labelled, and room is made for the chosen models' predictions alone.
+    """
+
+    def __init__(
+        self, data: ClientData, loss: Loss, starts: FloatArray, batch_size: int | None, asks: bool
+    ) -> None:
+        _require_dimension(data, starts)
+        n_runs, k, d = starts.shape
+        largest = int(np.diff(data.offsets).max())
+        batch = min(batch_size or largest, largest)
+        self.arrays = (data.features, data.responses, data.offsets)
+        self.scalars = (k, *kernel_arguments(loss, data.responses))
+        self.batch_size = batch_size or 0
+        self.predictions = np.empty(n_runs * (k if asks else 1) * largest)
+        self.penalties = np.empty(n_runs * k)
+        self.rows = (np.empty(largest, dtype=np.int64), np.empty((batch, d)), np.empty(batch))
+        self.local, self.product = np.empty((n_runs, d)), np.empty((n_runs, d))
+
+    def label(self, subset: IntArray, models: FloatArray, labels: IntArray) -> None:
+        label_subset(
+            *self.arrays, subset, models, *self.scalars, self.predictions, self.penalties, labels
+        )
+
+    def add(
+        self, subset: IntArray, models: FloatArray, labels: IntArray, steps: FloatArray,
+        n_steps: int, rng: np.random.Generator, sums: FloatArray, counts: IntArray,
+    ) -> None:  # fmt: skip
+        n_runs = len(labels)
+        add_local_updates(
+            *self.arrays, subset, models, *self.scalars, labels, steps, n_steps,
+            self.batch_size, rng, *self.rows, self.local[:n_runs], self.predictions,
+            self.product[:n_runs], sums, counts,
+        )  # fmt: skip
+
+
+def _iterate_options(
+    draw: Callable[[int], tuple[_Clients, _Clients]],
+    m: int,
+    starts: FloatArray,
+    step_sizes: FloatArray,
+    n_iterations: int,
+    options: IfcaOptions,
+    known_labels: IntArray | None,
+    rng: np.random.Generator | None,
+    divergence_bound: float,
+) -> OptionsResult:
+    """The server's loop; runs that diverge leave it, as in `trials.ifca.linear`.
+
+    ``draw(t)`` gives the data of iteration t, to identify with and to descend on.  Longer than most
+    functions here because it is Algorithm 2 line by line with its bookkeeping.
+    """
+    n_runs, k, d = starts.shape
+    shared = _checked_shared(options, starts)
+    known = _checked_labels(known_labels, m, k)
+    p = m if options.n_participants is None else options.n_participants
+    integer_between("n_participants", p, 1, m, "the number of clients m")
+    if rng is None:
+        if p < m or options.batch_size is not None:
+            raise InvalidParameter(
+                "rng=None must be a Generator where subsets or batches are drawn"
+            )
+        rng = np.random.default_rng(0)  # a kernel wants one; never used
+    checked_rng(rng)
+
+    models = starts.copy()
+    labels = np.full((n_runs, m), -1, dtype=np.int64)
+    if known is not None:
+        labels[:] = known
+    quiet = np.zeros(n_runs, dtype=np.int64)
+    result = OptionsResult(
+        models=models, labels=labels,
+        label_changes=np.zeros((n_iterations, n_runs), dtype=np.int64),
+        participants=np.empty((n_iterations, p), dtype=np.int64),
+        status=np.full(n_runs, RunStatus.COMPLETED, dtype=np.int8),
+        n_steps=np.zeros(n_runs, dtype=np.int64),
+        settled_at=np.full(n_runs, n_iterations if known is None else 0, dtype=np.int64),
+        down=np.zeros((n_iterations, n_runs), dtype=np.int64),
+        up=np.zeros((n_iterations, n_runs), dtype=np.int64),
+    )  # fmt: skip
+    gradients = options.averaging == "gradient"
+    for t in range(n_iterations):
+        subset = np.arange(m) if p == m else np.sort(rng.choice(m, p, replace=False))
+        result.participants[t] = subset
+        going = np.flatnonzero(result.status == RunStatus.COMPLETED)
+        if not going.size:
+            continue  # the subsets are recorded all the same
+        to_identify, to_descend = draw(t)
+        rates = options.step_decay**t * step_sizes[going]
+        settled = result.settled_at[going] <= t
+        asking = going[~settled]
+        if asking.size:
+            seen = labels[asking]
+            to_identify.label(subset, models[asking].reshape(-1, d), seen)
+            changes = (seen != labels[asking]).sum(axis=1)
+            result.label_changes[t, asking] = changes
+            quiet[asking] = np.where(changes == 0, quiet[asking] + 1, 0)
+            labels[asking] = seen
+            if options.stable_after is not None:
+                calm = (quiet[asking] >= options.stable_after) & (seen >= 0).all(axis=1)
+                result.settled_at[asking[calm]] = t + 1
+        for runs, alone in ((going[settled], True), (asking, False)):
+            result.down[t, runs] = floats_down(
+                n_participants=p, k=k, d=d, n_shared=int(shared.sum()), settled=alone
+            )
+            result.up[t, runs] = floats_up(n_participants=p, k=k, d=d, settled=alone)
+
+        here = models[going].reshape(-1, d)
+        sums, counts = np.zeros_like(here), np.zeros(len(here), dtype=np.int64)
+        steps = np.ones(len(here)) if gradients else rates.ravel()
+        with np.errstate(over="ignore", invalid="ignore"):  # a status says it
+            to_descend.add(
+                subset, here, labels[going], steps, options.local_steps, rng, sums, counts
+            )
+            stepped = _server_step(
+                models[going], sums.reshape(-1, k, d), counts.reshape(-1, k), shared,
+                rates / m if gradients else None, p,
+            )  # fmt: skip
+            kept = (stepped**2).sum(axis=2).max(axis=1) <= divergence_bound**2
+        models[going[kept]] = stepped[kept]
+        result.n_steps[going[kept]] += 1
+        result.status[going[~kept]] = RunStatus.DIVERGED
+    return result
+
+
+def _server_step(
+    models: FloatArray,
+    sums: FloatArray,
+    counts: IntArray,
+    shared: BoolArray,
+    scales: FloatArray | None,
+    n_participants: int,
+) -> FloatArray:
+    """Lines 14 and 15: the (R, k, d) models plus scaled sums, or plus means where `scales` is None.
+
+    On shared coordinates all models take the sum, or the mean, over all participants; a run has
+    one step size there, that of its first model.
+    """
+    if scales is None:
+        moved = sums / np.maximum(counts, 1)[:, :, None]
+        together = sums[:, :, shared].sum(axis=1) / n_participants
+    else:
+        moved = scales[:, :, None] * sums
+        together = scales[:, :1] * sums[:, :, shared].sum(axis=1)
+    moved[:, :, shared] = together[:, None]
+    return np.asarray(models + moved)
+
+
+def shared_coordinates(shared: BoolArray, d: int) -> BoolArray:
+    """`IfcaOptions.shared`, refused where it does not fit d coordinates."""
+    mask = np.asarray(shared)
+    if mask.shape != (d,) or mask.dtype != np.bool_:
+        raise InvalidParameter(
+            f"shared of shape {mask.shape} and type {mask.dtype} must be ({d},) booleans"
+        )
+    return mask
+
+
+def _checked_shared(options: IfcaOptions, starts: FloatArray) -> BoolArray:
+    d = starts.shape[2]
+    if options.shared is None:
+        return np.zeros(d, dtype=np.bool_)
+    shared = shared_coordinates(options.shared, d)
+    if (starts[:, :, shared] != starts[:, :1, shared]).any():
+        raise InvalidParameter("starts must be equal over the k models on shared coordinates")
+    return shared
+
+
+def _checked_labels(known: IntArray | None, m: int, k: int) -> IntArray | None:
+    if known is None:
+        return None
+    labels = np.asarray(known)
+    if labels.shape != (m,) or not np.issubdtype(labels.dtype, np.integer):
+        raise InvalidParameter(
+            f"known_labels of shape {labels.shape} and type {labels.dtype} must be ({m},) integers"
+        )
+    if labels.min() < 0 or labels.max() >= k:
+        raise InvalidParameter(
+            f"known_labels from {labels.min()} to {labels.max()} must lie in [0, {k})"
+        )
+    return labels.astype(np.int64)
+
+
+def _with_axis(starts: FloatArray) -> FloatArray:
+    """(R, d) starts as (R, 1, d)."""
+    array = real_array("starts", starts)
+    if array.ndim != 2 or math.prod(array.shape) == 0:
+        raise InvalidParameter(f"starts.shape={array.shape} must be (R, d), none of them 0")
+    return array[:, None, :]

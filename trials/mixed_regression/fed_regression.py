@@ -1,0 +1,557 @@
+r"""FedAvg and FedProx with clustering: Phase 2 of Su, Xu & Yang (2022) on ragged clients.
+
+In each round client i estimates its label (8), or likelihoods :math:`\lambda_{ij}` (7), refines
+the models by s local gradient steps or by an exact proximal step on
+
+.. math:: L_i(\theta)=\frac1{2n_i}\sum_j\lambda_{ij}\lVert y_i-X_i\theta_j\rVert^2,
+
+and the server averages with weights n_i / N.  The round is the recursion (11),
+
+.. math:: \theta_j\leftarrow\theta_j-\frac\eta N\sum_i\lambda_{ij}X_i^\top P_{ij}(X_i\theta_j-y_i),
+   \qquad P_{ij}=\begin{cases}\sum_{l<s}(I-\eta\lambda_{ij}G_i)^l&\text{FedAvg}\\
+   (I+\eta\lambda_{ij}G_i)^{-1}&\text{FedProx}\end{cases},\qquad G_i=X_iX_i^\top/n_i.
+
+(The paper prints P without lambda and proves it for hard labels, where it is the same.)
+
+P is a function of G_i, and the data stay the same: one spectral decomposition a client, of order
+min(n_i, d), serves every round, step size, number of local steps and both rules
+(`local_spectra`).  A round then costs one reading of the data, whatever s is, and no d x d matrix
+is touched unless a client holds more than d rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from trials.checks import (
+    FloatArray,
+    InvalidParameter,
+    finite_batch,
+    integer_between,
+    one_of,
+    real_array,
+    real_between,
+)
+from trials.models.clients import ClientData, client_groups
+from trials.models.matching import bottleneck_distance
+from trials.models.run_status import DIVERGENCE_BOUND, RunStatus
+
+IntArray = NDArray[np.int64]
+LabelRule = Callable[[FloatArray, IntArray], FloatArray]
+
+_SUMS = {"reassoc", "contract"}  # NaN and infinity keep their meaning
+_CHUNK_BYTES = 32 * 2**20
+
+GROUP_BYTES = 2**18
+"""Features and predictions of a client group, a quarter of a core's private cache of 1 MiB.
+
+The k columns of one run make a thin product, bound by how fast it is fed.  Measured for products of
+all rows at (N, d, k) = (200000, 200, 4): 0.25, 0.5 and 2 MiB take 33, 55 and 53 ms; (100000, 500,
+8): 37, 37 and 67 ms; d <= 100: no change.  As (rows, k) they take 10 ms at (800000, 20, 3), as
+(k, rows) 22; elsewhere no less.
+"""
+
+_MAX_FLOATS = 2**30  # 8 GiB of eigenvectors: more is refused, not swapped
+_LARGEST_ENTRY = 1e100  # so that losses of bounded models are finite
+
+
+# ------------------------------------------------------------------------------- local spectra
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalSpectra:
+    """The clients' Gram matrices G_i, decomposed.
+
+    Attributes
+    ----------
+    values : eigenvalues >= 0, min(n_i, d) a client, one client after the other.
+    vectors : eigenvectors, one a row, of X_i X_i^T / n_i (n_i <= d) or X_i^T X_i / n_i (n_i > d);
+        min(n_i, d)^2 floats a client.
+    starts : (M + 1, 2) where the values and vectors of each client begin.
+    largest : (M,) ``|X_i|^2 / n_i``.
+    """
+
+    values: FloatArray
+    vectors: FloatArray
+    starts: IntArray
+    largest: FloatArray
+
+
+def local_spectra(data: ClientData) -> LocalSpectra:
+    """Decompose every client's smaller Gram matrix; clients of one size go together.
+
+    O(sum_i min(n_i, d) n_i d + min(n_i, d)^3) time, sum_i min(n_i, d)^2 floats.
+    """
+    d = data.dimension
+    _require_small("features", data.features)
+    sizes = np.diff(data.offsets)
+    orders = np.minimum(sizes, d)
+    starts = np.zeros((len(sizes) + 1, 2), dtype=np.int64)
+    np.cumsum(orders, out=starts[1:, 0])
+    np.cumsum(orders**2, out=starts[1:, 1])
+    if starts[-1, 1] > _MAX_FLOATS:
+        raise InvalidParameter(
+            f"the sum of min(n_i, d)^2 = {starts[-1, 1]} must be <= {_MAX_FLOATS} (8 GiB)"
+        )
+    values, vectors = np.empty(starts[-1, 0]), np.empty(starts[-1, 1])
+    for n in np.unique(sizes):
+        same = np.flatnonzero(sizes == n)
+        step = max(1, _CHUNK_BYTES // (8 * int(n) * d))
+        for top in range(0, len(same), step):
+            clients = same[top : top + step]
+            x = data.features[data.offsets[clients][:, None] + np.arange(n)]
+            xt = x.transpose(0, 2, 1)
+            e, v = np.linalg.eigh((x @ xt if n <= d else xt @ x) / n)
+            q = e.shape[1]
+            values[starts[clients, :1] + np.arange(q)] = np.maximum(e, 0.0)
+            flat = v.transpose(0, 2, 1).reshape(len(clients), -1)
+            vectors[starts[clients, 1:] + np.arange(q * q)] = flat
+    return LocalSpectra(
+        values=values, vectors=vectors, starts=starts, largest=values[starts[1:, 0] - 1]
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stability:
+    """gamma and kappa of Theorem 2."""
+
+    gamma: float
+    kappa: float
+
+
+def stability(
+    spectra: LocalSpectra, *, update: str, step_size: float, n_local_steps: int = 1
+) -> Stability:
+    r"""Step length and stability of the local updates, as Theorem 2 measures them.
+
+    :math:`\gamma=\eta\max_i\lVert X_i\rVert^2/n_i`, and kappa >= 1:
+    :math:`\kappa=\gamma s/(1-(1-\gamma)^s)` for FedAvg, :math:`1+\gamma` for FedProx: s / kappa is
+    the smallest eigenvalue that P can have.
+
+    Raises
+    ------
+    InvalidParameter : also where gamma >= 1 for FedAvg, outside Theorem 2.
+    """
+    eta, s = _checked_update(update, step_size, n_local_steps)
+    gamma = _gamma(spectra, eta)
+    if s > 0 and gamma >= 1.0:
+        raise InvalidParameter(
+            f"step_size={eta:g} must be < {eta / gamma:.4g}, so that gamma < 1 (Su, Xu & Yang "
+            "2022, section 4.2)"
+        )
+    return Stability(gamma=gamma, kappa=max(s, 1) / float(_filter(gamma, s)))
+
+
+# ------------------------------------------------------------------------------------ kernels
+#
+# Clients are addressed by offsets into the whole arrays: for clients of a few rows a slice, which
+# counts references, costs more than their arithmetic (4.4 times the round at n_i = 1, d = 5).
+
+
+@njit(cache=True, nogil=True)
+def _filter(x, s):  # type: ignore[no-untyped-def]
+    """P's eigenvalue where eta lambda G has x: sum_{l<s} (1 - x)^l, or 1 / (1 + x) for s = 0."""
+    if s == 0:
+        return 1.0 / (1.0 + x)
+    if x <= 0.0 or s == 1:
+        return float(s)
+    if x < 1.0:
+        return -np.expm1(s * np.log1p(-x)) / x
+    return (1.0 - (1.0 - x) ** s) / x
+
+
+@njit(cache=True, nogil=True)
+def filter_values(values, weight, s, out):  # type: ignore[no-untyped-def]
+    """out[a] = P's eigenvalue for eta lambda = `weight` and G's eigenvalue values[a]."""
+    for a in range(out.shape[0]):
+        out[a] = _filter(weight * values[a], s)
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def _apply_filter(vectors, first, factors, top, q, v, work):  # type: ignore[no-untyped-def]
+    """v[:q] <- V^T diag(factors) V v[:q]; V's rows begin at ``vectors[first]``.
+
+    The factors are ``factors[top:top + q]``; `work` holds q floats.
+    """
+    for a in range(q):
+        row, total = first + a * q, 0.0
+        for b in range(q):
+            total += vectors[row + b] * v[b]
+        work[a] = total * factors[top + a]
+    for b in range(q):
+        v[b] = 0.0
+    for a in range(q):
+        row = first + a * q
+        for b in range(q):
+            v[b] += vectors[row + b] * work[a]
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def _combine(features, coefficients, out):  # type: ignore[no-untyped-def]
+    """out <- X^T coefficients; of a client of many rows, which pay for a slice."""
+    out[:] = 0.0
+    for row in range(features.shape[0]):
+        c = coefficients[row]
+        for j in range(features.shape[1]):
+            out[j] += c * features[row, j]
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def _half_mean_square(predicted, j, top, responses, a, z):  # type: ignore[no-untyped-def]
+    """|y_i - X_i theta_j|^2 / (2 n_i) of rows a to z; predictions (rows, k) begin at row `top`."""
+    total = 0.0
+    for row in range(a, z):
+        error = responses[row] - predicted[row - top, j]
+        total += error * error
+    return 0.5 * total / (z - a)
+
+
+@njit(cache=True, nogil=True)
+def client_losses(features, responses, offsets, groups, models, predictions, losses):  # type: ignore[no-untyped-def]
+    """losses[i, j] = |y_i - X_i theta_j|^2 / (2 n_i), (M, k)."""
+    k = models.shape[0]
+    for g in range(groups.shape[0] - 1):
+        top, end = offsets[groups[g]], offsets[groups[g + 1]]
+        predicted = predictions[: k * (end - top)].reshape((end - top, k))
+        np.dot(features[top:end], models.T, predicted)
+        for i in range(groups[g], groups[g + 1]):
+            for j in range(k):
+                losses[i, j] = _half_mean_square(
+                    predicted, j, top, responses, offsets[i], offsets[i + 1]
+                )
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def refine_hard(  # type: ignore[no-untyped-def]
+    features, responses, offsets, groups, models, factors, vectors, starts, predictions,
+    residual, image, work, labels, descent,
+):  # fmt: skip
+    """Labels (8) and the sums of (11) in one reading of the data.
+
+    Group g holds the clients ``groups[g]:groups[g + 1]``; `factors` are P's eigenvalues, which
+    hard labels leave the same in every round.  `predictions`, `residual` (largest client), `image`
+    and `work` (d) are scratch; `labels` (M,) and `descent` (k, d), to which
+    ``sum_i lambda_ij X_i^T P_i (y_i - X_i theta_j)`` is added, are the output.
+    """
+    k, d = models.shape
+    for g in range(groups.shape[0] - 1):
+        top, end = offsets[groups[g]], offsets[groups[g + 1]]
+        predicted = predictions[: k * (end - top)].reshape((end - top, k))
+        np.dot(features[top:end], models.T, predicted)
+        for i in range(groups[g], groups[g + 1]):
+            a, z = offsets[i], offsets[i + 1]
+            n = z - a
+            chosen, least = 0, _half_mean_square(predicted, 0, top, responses, a, z)
+            for j in range(1, k):
+                loss = _half_mean_square(predicted, j, top, responses, a, z)
+                if loss < least:
+                    chosen, least = j, loss
+            labels[i] = chosen
+            for row in range(n):
+                residual[row] = responses[a + row] - predicted[a - top + row, chosen]
+            if n <= d:
+                _apply_filter(vectors, starts[i, 1], factors, starts[i, 0], n, residual, work)
+                for row in range(n):
+                    share = residual[row]
+                    for c in range(d):
+                        descent[chosen, c] += share * features[a + row, c]
+            else:
+                _combine(features[a : a + n], residual, image)
+                _apply_filter(vectors, starts[i, 1], factors, starts[i, 0], d, image, work)
+                for c in range(d):
+                    descent[chosen, c] += image[c]
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def refine_soft(  # type: ignore[no-untyped-def]
+    features, responses, offsets, groups, models, values, vectors, starts, eta, s, likelihoods,
+    predictions, residual, image, work, factors, product, descent,
+):  # fmt: skip
+    """The sums of (11) for likelihoods (M, k); a second GEMM, as every client moves every model.
+
+    `factors` (d) and `product` (k, d) and the others of `refine_hard` are scratch.
+    """
+    k, d = models.shape
+    for g in range(groups.shape[0] - 1):
+        top, end = offsets[groups[g]], offsets[groups[g + 1]]
+        pulls = predictions[: k * (end - top)].reshape((end - top, k))
+        np.dot(features[top:end], models.T, pulls)
+        for i in range(groups[g], groups[g + 1]):
+            a, n = offsets[i], offsets[i + 1] - offsets[i]
+            first, q = starts[i, 0], min(n, d)
+            for j in range(k):
+                weight = likelihoods[i, j]
+                for row in range(n):
+                    residual[row] = weight * (responses[a + row] - pulls[a - top + row, j])
+                for row in range(n):
+                    pulls[a - top + row, j] = 0.0
+                if weight == 0.0:
+                    continue
+                for b in range(q):
+                    factors[b] = _filter(eta * weight * values[first + b], s)
+                if n <= d:
+                    _apply_filter(vectors, starts[i, 1], factors, 0, n, residual, work)
+                    for row in range(n):
+                        pulls[a - top + row, j] = residual[row]
+                else:  # in d coordinates; nothing is left for the GEMM
+                    _combine(features[a : a + n], residual, image)
+                    _apply_filter(vectors, starts[i, 1], factors, 0, d, image, work)
+                    for c in range(d):
+                        descent[j, c] += image[c]
+        np.dot(pulls.T, features[top:end], product)
+        for j in range(k):
+            for c in range(d):
+                descent[j, c] += product[j, c]
+
+
+# -------------------------------------------------------------------------------------- driver
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedRegressionResult:
+    """What T' rounds found.
+
+    Attributes
+    ----------
+    models : (k, d) final models; of a diverged run the last bounded ones.
+    labels : (M,) nearest model (8) of the last round begun; -1 if there was none.
+    label_changes : (T',) clients whose label differs from the round before (first: M).
+    status : COMPLETED or DIVERGED.
+    n_rounds : rounds applied.
+    distances : (T' + 1,) `bottleneck_distance` to the reference before each round and after the
+        last, constant after a divergence; None without a reference.
+    """
+
+    models: FloatArray
+    labels: IntArray
+    label_changes: IntArray
+    status: RunStatus
+    n_rounds: int
+    distances: FloatArray | None
+
+
+def gibbs_labels(temperature: float, prior: ArrayLike | None = None) -> LabelRule:
+    r"""Soft labels :math:`\lambda_{ij}\propto p_j\exp(-\lVert y_i-X_i\theta_j\rVert^2/(2\tau))`.
+
+    The posterior of the label for Gaussian noise when tau = sigma^2; hard labels as tau -> 0.
+
+    Parameters
+    ----------
+    temperature : tau > 0, units of y^2.
+    prior : (k,) p > 0; equal if omitted.
+    """
+    tau = real_between("temperature", temperature, 0.0, open_low=True)
+    log_prior: FloatArray | float = 0.0
+    if prior is not None:
+        weights = real_array("prior", prior)
+        if weights.ndim != 1 or not (np.isfinite(weights) & (weights > 0)).all():
+            raise InvalidParameter(f"prior={prior!r} must be (k,), finite and > 0")
+        log_prior = np.log(weights)
+
+    def rule(losses: FloatArray, sizes: IntArray) -> FloatArray:
+        # the least loss is taken off first: differences of the large can overflow, not those of it
+        if prior is not None and np.shape(log_prior) != losses.shape[1:]:
+            raise InvalidParameter(f"prior={prior!r} must be (k,), k={losses.shape[1]}")
+        excess = losses - losses.min(axis=1, keepdims=True)
+        with np.errstate(over="ignore"):
+            exponent = log_prior - excess * sizes[:, None] / tau
+        exponent -= exponent.max(axis=1, keepdims=True)
+        weights = np.exp(exponent)
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+    return rule
+
+
+def run_fed_regression(
+    *,
+    data: ClientData,
+    start: ArrayLike,
+    update: str,
+    step_size: float,
+    n_rounds: int,
+    n_local_steps: int = 1,
+    label_rule: LabelRule | None = None,
+    spectra: LocalSpectra | None = None,
+    reference: ArrayLike | None = None,
+    divergence_bound: float = DIVERGENCE_BOUND,
+) -> FedRegressionResult:
+    """Phase 2 (FedX + clustering): T' rounds on the same data.
+
+    Parameters
+    ----------
+    data : the clients, of any sizes.
+    start : (k, d) models, usually the centres of
+        `trials.mixed_regression.moment_descent.group_anchors`.
+    update : ``fedavg`` (s local gradient steps) or ``fedprox`` (exact proximal step).
+    step_size : eta > 0.
+    n_rounds : T' >= 0.
+    n_local_steps : s >= 1, of ``fedavg``; 1 for ``fedprox``.
+    label_rule : None for hard labels (8), else ``(losses (M, k), sizes (M,)) -> (M, k)`` rows of
+        the simplex, with losses ``|y_i - X_i theta_j|^2 / (2 n_i)`` (`gibbs_labels`).
+    spectra : `local_spectra` of the same data, to share them between calls.
+    reference : (k, d) true models, to record the distances (6) to.
+    divergence_bound : models of larger norm, or not finite, are not taken and end the run.
+
+    Returns
+    -------
+    FedRegressionResult
+
+    Raises
+    ------
+    InvalidParameter : before any work; also for what a label rule returns.
+
+    Notes
+    -----
+    A round costs 2 N d k flops for the labels, 2 N d for the step (soft labels: one more reading
+    and 2 N d k) and 4 sum_i min(n_i, d)^2 for the local work, whatever s is.  Ties go to the first
+    model; a model without clients stays where it is.
+
+    A Gram matrix squares the condition of a client's rows.  Where they are dependent, rounding
+    grows by the factor s eta |X_i|^2 / n_i: nothing below 1, where Theorem 2 has it.
+    """
+    eta, s = _checked_update(update, step_size, n_local_steps)
+    models = finite_batch("start", start, ("k", "d")).copy()
+    k, d = models.shape
+    if d != data.dimension:
+        raise InvalidParameter(f"start.shape={models.shape} must be (k, {data.dimension})")
+    n_rounds = integer_between("n_rounds", n_rounds, 0)
+    bound = real_between("divergence_bound", divergence_bound, 0.0, 1e30, open_low=True)
+    if np.linalg.norm(models, axis=1).max() > bound:
+        raise InvalidParameter(f"divergence_bound={bound:g} must be >= the norms of start")
+    _require_small("responses", data.responses)
+    local = local_spectra(data) if spectra is None else spectra
+    if spectra is not None and not _fit(spectra, data):
+        raise InvalidParameter("spectra must be local_spectra(data) of the same data")
+    if s == 0:
+        _gamma(local, eta)  # an infinite one would freeze its client
+    distances = None
+    if reference is not None:
+        truth = finite_batch("reference", reference, ("k", "d"))
+        if truth.shape != models.shape:
+            raise InvalidParameter(f"reference.shape={truth.shape} must be {models.shape}")
+        distances = np.full(n_rounds + 1, bottleneck_distance(models, truth))
+    groups = client_groups(data.offsets, GROUP_BYTES // (8 * (d + k)))
+    refine = _Refinement(data, local, groups, eta, s, k, label_rule)
+    labels = np.full(data.n_clients, -1, dtype=np.int64)
+    changes = np.zeros(n_rounds, dtype=np.int64)
+    status, applied = RunStatus.COMPLETED, 0
+    for t in range(n_rounds):
+        previous = labels.copy()
+        with np.errstate(over="ignore", invalid="ignore"):  # a status says it
+            stepped = models + (eta / len(data.responses)) * refine(models, labels)
+            longest = np.linalg.norm(stepped, axis=1).max()
+        changes[t] = (labels != previous).sum()
+        if not longest <= bound:
+            status = RunStatus.DIVERGED
+            break
+        models, applied = stepped, t + 1
+        if distances is not None:
+            distances[t + 1 :] = bottleneck_distance(models, truth)
+    return FedRegressionResult(
+        models=models, labels=labels, label_changes=changes, status=status, n_rounds=applied,
+        distances=distances,
+    )  # fmt: skip
+
+
+class _Refinement:
+    """One data set with the buffers of its kernels; a call returns the sums of (11)."""
+
+    def __init__(
+        self,
+        data: ClientData,
+        spectra: LocalSpectra,
+        groups: IntArray,
+        eta: float,
+        s: int,
+        k: int,
+        label_rule: LabelRule | None,
+    ) -> None:
+        d = data.dimension
+        self.data = (data.features, data.responses, data.offsets, groups)
+        self.spectra, self.eta, self.s = spectra, eta, s
+        self.sizes = np.diff(data.offsets)
+        self.rule = label_rule
+        self.predictions = np.empty(k * int(np.diff(data.offsets[groups]).max()))
+        self.residual = np.empty(int(self.sizes.max()))
+        self.image, self.work = np.empty(d), np.empty(d)
+        if label_rule is None:
+            self.factors = np.empty_like(spectra.values)
+            with np.errstate(over="ignore", invalid="ignore"):  # a status says it
+                filter_values(spectra.values, eta, s, self.factors)
+        else:
+            self.factors = np.empty(d)
+            self.losses = np.empty((len(self.sizes), k))
+
+    def __call__(self, models: FloatArray, labels: IntArray) -> FloatArray:
+        descent = np.zeros_like(models)
+        if self.rule is None:
+            refine_hard(
+                *self.data, models, self.factors, self.spectra.vectors, self.spectra.starts,
+                self.predictions, self.residual, self.image, self.work, labels, descent,
+            )  # fmt: skip
+            return descent
+        client_losses(*self.data, models, self.predictions, self.losses)
+        labels[:] = np.argmin(self.losses, axis=1)
+        likelihoods = real_array("label_rule's result", self.rule(self.losses, self.sizes))
+        sums_to_one = likelihoods.shape == self.losses.shape and (
+            (likelihoods >= 0).all() and np.abs(likelihoods.sum(axis=1) - 1.0).max() <= 1e-9
+        )
+        if not sums_to_one:
+            raise InvalidParameter(
+                f"label_rule's result of shape {likelihoods.shape} must be {self.losses.shape} "
+                "with rows in the simplex"
+            )
+        local = self.spectra
+        refine_soft(
+            *self.data, models, local.values, local.vectors, local.starts, self.eta, self.s,
+            likelihoods, self.predictions, self.residual, self.image, self.work, self.factors,
+            np.empty_like(models), descent,
+        )  # fmt: skip
+        return descent
+
+
+def _checked_update(update: str, step_size: float, n_local_steps: int) -> tuple[float, int]:
+    """(eta, s), s = 0 for FedProx."""
+    rule = one_of("update", update, ("fedavg", "fedprox"))
+    eta = real_between("step_size", step_size, 0.0, open_low=True)
+    s = integer_between("n_local_steps", n_local_steps, 1, 2**53, "whole in float64")
+    if rule == "fedavg":
+        return eta, s
+    if s != 1:
+        raise InvalidParameter(f"n_local_steps={s} must be 1 for fedprox, which solves exactly")
+    return eta, 0
+
+
+def _gamma(spectra: LocalSpectra, eta: float) -> float:
+    """eta max_i |X_i|^2 / n_i, refused beyond the range of floats."""
+    largest = float(spectra.largest.max())
+    if eta * largest == math.inf:
+        raise InvalidParameter(
+            f"step_size={eta:g} times the largest |X_i|^2 / n_i = {largest:.4g} must be finite"
+        )
+    return eta * largest
+
+
+def _fit(spectra: LocalSpectra, data: ClientData) -> bool:
+    """Whether the orders are the clients' and, of some clients, the sums of squares too."""
+    sizes = np.diff(data.offsets)
+    if not np.array_equal(np.diff(spectra.starts[:, 0]), np.minimum(sizes, data.dimension)):
+        return False
+    for i in np.linspace(0, len(sizes) - 1, 8).astype(int):
+        own = data.features[data.offsets[i] : data.offsets[i + 1]]
+        trace = spectra.values[spectra.starts[i, 0] : spectra.starts[i + 1, 0]].sum()
+        square = np.vdot(own, own) / sizes[i]
+        if not math.isclose(square, trace, rel_tol=1e-9, abs_tol=1e-300):  # subnormals are coarse
+            return False
+    return True
+
+
+def _require_small(name: str, values: FloatArray) -> None:
+    if max(values.max(), -values.min()) > _LARGEST_ENTRY:
+        raise InvalidParameter(f"{name} must be at most {_LARGEST_ENTRY:g} in magnitude")

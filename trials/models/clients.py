@@ -1,0 +1,97 @@
+"""The data of federated clients: rows one below the other, and who owns which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trials.checks import FloatArray, IntArray, InvalidParameter, real_array, require_finite
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientData:
+    """The data of m clients, one below the other without padding.
+
+    Parameters
+    ----------
+    features : (N, d) array of finite floats.
+    responses : (N,) array of finite floats.
+    offsets : (m + 1,) increasing integers from 0 to N; client i owns rows
+        ``offsets[i]:offsets[i + 1]``, at least one.
+
+    Raises
+    ------
+    InvalidParameter : a shape, an offset or a value outside this domain.
+    """
+
+    features: FloatArray
+    responses: FloatArray
+    offsets: IntArray
+
+    def __post_init__(self) -> None:
+        features = real_array("features", self.features)
+        responses = real_array("responses", self.responses)
+        offsets = np.asarray(self.offsets)
+        if features.ndim != 2 or features.shape[1] < 1:
+            raise InvalidParameter(f"features.shape={features.shape} must be (N, d) with d >= 1")
+        if responses.shape != features.shape[:1]:
+            raise InvalidParameter(
+                f"responses.shape={responses.shape} must be ({features.shape[0]},), "
+                "one response a row of features"
+            )
+        if offsets.ndim != 1 or offsets.size < 2 or not np.issubdtype(offsets.dtype, np.integer):
+            raise InvalidParameter(
+                f"offsets of shape {offsets.shape} and type {offsets.dtype} must be m + 1 >= 2 "
+                "integers"
+            )
+        offsets = np.ascontiguousarray(offsets, dtype=np.int64)  # unsigned ones never decrease
+        if offsets[0] != 0 or offsets[-1] != len(features) or (np.diff(offsets) < 1).any():
+            raise InvalidParameter(
+                f"offsets={offsets} must increase from 0 to {len(features)}, "
+                "so that every client has a row"
+            )
+        require_finite("features", features)
+        require_finite("responses", responses)
+        object.__setattr__(self, "features", features)
+        object.__setattr__(self, "responses", responses)
+        object.__setattr__(self, "offsets", offsets)
+
+    @classmethod
+    def equal(cls, features: FloatArray, responses: FloatArray) -> ClientData:
+        """Clients of one size n from ``features`` (m, n, d) and ``responses`` (m, n)."""
+        features = real_array("features", features)
+        responses = real_array("responses", responses)
+        if features.ndim != 3 or min(features.shape) < 1 or responses.shape != features.shape[:2]:
+            raise InvalidParameter(
+                f"features.shape={features.shape} must be (m, n, d), none of them 0, and "
+                f"responses.shape={responses.shape} must be (m, n)"
+            )
+        m, n, d = features.shape
+        return cls(
+            features=features.reshape(m * n, d),
+            responses=responses.reshape(m * n),
+            offsets=np.arange(m + 1, dtype=np.int64) * n,
+        )
+
+    @property
+    def n_clients(self) -> int:
+        """Number m of clients."""
+        return len(self.offsets) - 1
+
+    @property
+    def dimension(self) -> int:
+        """Number d of features."""
+        return int(self.features.shape[1])
+
+
+def client_groups(offsets: IntArray, rows: int) -> IntArray:
+    """Cut the clients into consecutive groups of at most `rows` rows, or of one larger client.
+
+    Returns the (g + 1,) client numbers at which groups begin, the last of them m.
+    """
+    cuts = [0]
+    while cuts[-1] < len(offsets) - 1:
+        reach = int(np.searchsorted(offsets, offsets[cuts[-1]] + rows, side="right")) - 1
+        cuts.append(max(reach, cuts[-1] + 1))
+    return np.asarray(cuts, dtype=np.int64)

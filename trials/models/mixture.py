@@ -1,0 +1,365 @@
+r"""Mixtures of linear regressions: centres, cluster sizes and initialisations.
+
+Client :math:`i` of cluster :math:`j` holds :math:`y=\langle x,\theta_j^*\rangle+\epsilon`,
+:math:`x\sim N(0,I_d)`, :math:`\epsilon\sim N(0,\sigma^2)` (Ghosh et al., TIT 2022, section V-A).
+Clusters are ordered by size: cluster 0 is a smallest one, cluster k-1 a largest one, for every
+profile.  Functions that work on centres accept leading batch axes ``(..., k, d)``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trials.checks import FloatArray, InvalidParameter, choice, integer, real
+
+Profile = Literal["equal", "one-small", "one-large", "geometric"]
+Centers = Literal["simplex", "random", "line", "bernoulli"]
+Init = Literal["random", "adversarial", "orthogonal", "translation"]
+Start = Literal["bernoulli", "bernoulli-rescaled", "gaussian"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mixture:
+    """A mixture of linear regressions, validated.
+
+    Attributes
+    ----------
+    theta_star : (k, d) distinct true parameters.
+    cluster_sizes : (k,) clients of each cluster, each >= 1 (so k <= m).
+    sigma : noise level, >= 0.
+    n_samples : fresh samples per client and stage (n'), >= 1.
+    """
+
+    theta_star: FloatArray
+    cluster_sizes: NDArray[np.int64]
+    sigma: float
+    n_samples: int
+
+    def __post_init__(self) -> None:
+        centres = np.array(self.theta_star, dtype=float)
+        if centres.ndim != 2 or 0 in centres.shape:
+            raise InvalidParameter(
+                f"theta_star has shape {centres.shape}: must be (k, d), k, d >= 1"
+            )
+        if not np.all(np.isfinite(centres)):
+            raise InvalidParameter("theta_star must be finite")
+        sizes = np.asarray(self.cluster_sizes)
+        if sizes.shape != (centres.shape[0],):
+            raise InvalidParameter(
+                f"cluster_sizes has shape {sizes.shape}: must be (k,) with k={centres.shape[0]}"
+            )
+        whole = np.array([integer("cluster_sizes", size, 1) for size in sizes], dtype=np.int64)
+        object.__setattr__(self, "sigma", real("sigma", self.sigma, 0.0))
+        object.__setattr__(self, "n_samples", integer("n_samples", self.n_samples, 1))
+        for array in (centres, whole):
+            array.setflags(write=False)
+        object.__setattr__(self, "theta_star", centres)
+        object.__setattr__(self, "cluster_sizes", whole)
+
+    @property
+    def k(self) -> int:
+        """Number of clusters."""
+        return int(self.theta_star.shape[0])
+
+    @property
+    def d(self) -> int:
+        """Dimension."""
+        return int(self.theta_star.shape[1])
+
+    @property
+    def m(self) -> int:
+        """Number of clients."""
+        return int(self.cluster_sizes.sum())
+
+    @property
+    def p(self) -> float:
+        """The smallest cluster's fraction of the clients."""
+        return float(self.cluster_sizes.min() / self.m)
+
+    @property
+    def Delta(self) -> float:
+        """Smallest distance between two centres."""
+        return float(separation(self.theta_star))
+
+    @property
+    def rho(self) -> float:
+        """Signal-to-noise ratio Delta^2 / sigma^2 (infinite without noise)."""
+        return math.inf if self.sigma == 0 else (self.Delta / self.sigma) ** 2
+
+
+# -- cluster sizes -------------------------------------------------------------------------------
+
+
+def fractions(k: int, p_min: float | None = None, profile: str = "equal") -> FloatArray:
+    """Cluster fractions in ascending order with smallest fraction ``p_min`` (<= 1/k).
+
+    ``equal``: all 1/k (``p_min`` omitted or 1/k); ``one-small``: one cluster at ``p_min``, the
+    others equal; ``one-large``: one large, all others at ``p_min``; ``geometric``: a constant
+    ratio between neighbours.
+    """
+    k = integer("k", k, 1)
+    choice("profile", profile, Profile)
+    smallest = 1.0 / k if p_min is None else real("p_min", p_min, 0.0, 1.0, strict=True)
+    if smallest > (1.0 + 1e-12) / k:
+        raise InvalidParameter(f"p_min={p_min} must be <= 1/k = {1 / k:g}")
+    if profile == "equal" or k == 1:
+        if abs(smallest * k - 1.0) > 1e-12:
+            raise InvalidParameter(f"p_min={p_min} must be 1/k = {1 / k:g} for equal clusters")
+        return np.full(k, 1.0 / k)
+    if profile == "one-small":
+        return np.array([smallest] + [(1.0 - smallest) / (k - 1)] * (k - 1))
+    if profile == "one-large":
+        return np.array([smallest] * (k - 1) + [1.0 - (k - 1) * smallest])
+    low, high = 1.0, 1.0 / smallest  # the neighbours' ratio: smallest * sum(ratio^j) = 1
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if smallest * np.sum(middle ** np.arange(k)) < 1.0:
+            low = middle
+        else:
+            high = middle
+    powers = low ** np.arange(k)
+    return np.asarray(powers / powers.sum())
+
+
+def fractions_with_ratio(k: int, ratio: float, profile: str = "geometric") -> FloatArray:
+    """Cluster fractions, ascending, with ``p_max / p_min = ratio`` exactly (see `fractions`)."""
+    k = integer("k", k, 1)
+    choice("profile", profile, Profile)
+    ratio = real("ratio", ratio, 1.0)
+    if (profile == "equal" or k == 1) and ratio != 1.0:
+        raise InvalidParameter(f"ratio={ratio:g} must be 1 for equal clusters")
+    weights = np.ones(k)
+    if profile == "one-small":
+        weights[1:] = ratio
+    elif profile == "one-large":
+        weights[-1] = ratio
+    elif profile == "geometric" and k > 1:
+        weights = ratio ** (np.arange(k) / (k - 1))
+    return np.asarray(weights / weights.sum())
+
+
+def cluster_sizes(m: int, fractions: ArrayLike) -> NDArray[np.int64]:
+    """Whole cluster sizes that sum to ``m`` by largest remainders, each at least one client."""
+    weights = np.asarray(fractions, dtype=float)
+    if weights.ndim != 1 or not np.all(np.isfinite(weights)) or not np.all(weights > 0):
+        raise InvalidParameter(f"fractions={fractions!r} must be finite and > 0")
+    if abs(weights.sum() - 1.0) > 1e-9:
+        raise InvalidParameter(f"fractions={fractions!r} must sum to 1")
+    m = integer("m", m, 1)
+    if weights.size > m:
+        raise InvalidParameter(f"k={weights.size} must be <= m={m}")
+    ideal = weights / weights.sum() * m
+    sizes: NDArray[np.int64] = np.maximum(np.floor(ideal + 1e-9), 1).astype(np.int64)
+    while sizes.sum() < m:
+        sizes[np.argmax(ideal - sizes)] += 1
+    while sizes.sum() > m:
+        sizes[np.argmin(np.where(sizes > 1, ideal - sizes, np.inf))] -= 1
+    return sizes
+
+
+# -- centres -------------------------------------------------------------------------------------
+
+
+def separation(theta_star: ArrayLike) -> FloatArray:
+    """Smallest pairwise distance of the centres, over leading axes; infinite for one centre."""
+    centres = np.asarray(theta_star, dtype=float)
+    k = centres.shape[-2]
+    distances = [
+        np.linalg.norm(centres[..., i, :] - centres[..., j, :], axis=-1)
+        for i in range(k)
+        for j in range(i)
+    ]
+    if not distances:
+        return np.full(centres.shape[:-2], math.inf)
+    return np.asarray(np.min(distances, axis=0))
+
+
+def simplex(k: int, d: int, Delta: float, *, centered: bool = True) -> FloatArray:
+    """``k`` equidistant centres at distance exactly ``Delta``.
+
+    ``centered``: mean zero, needs d >= k - 1; otherwise ``Delta/sqrt(2)`` times the first ``k``
+    unit vectors (positive orthant), needs d >= k.
+    """
+    k, d = integer("k", k, 1), integer("d", d, 1)
+    Delta = real("Delta", Delta, 0.0, strict=True)
+    needed = max(k - 1, 1) if centered else k
+    if d < needed:
+        raise InvalidParameter(f"d={d} must be >= {needed} for {k} equidistant centres")
+    theta_star = np.zeros((k, d))
+    if not centered:
+        theta_star[:, :k] = Delta / math.sqrt(2.0) * np.eye(k)
+        return theta_star
+    for j in range(1, k):  # the Helmert basis of the simplex: row i of column j
+        theta_star[:j, j - 1] = 1.0 / math.sqrt(j * (j + 1))
+        theta_star[j, j - 1] = -j / math.sqrt(j * (j + 1))
+    return np.asarray(theta_star * (Delta / math.sqrt(2.0)))
+
+
+def line(k: int, d: int, Delta: float) -> FloatArray:
+    """``k`` centres on a line through the origin, neighbours at distance ``Delta``, mean zero."""
+    k, d = integer("k", k, 1), integer("d", d, 1)
+    theta_star = np.zeros((k, d))
+    theta_star[:, 0] = real("Delta", Delta, 0.0, strict=True) * (np.arange(k) - 0.5 * (k - 1))
+    return theta_star
+
+
+def gaussian_vectors(rng: np.random.Generator, shape: tuple[int, ...], d: int) -> FloatArray:
+    """``shape = (..., k)`` independent N(0, I_d) vectors."""
+    return rng.standard_normal((*shape, d))
+
+
+def gaussian_frame(rng: np.random.Generator, shape: tuple[int, ...], d: int) -> FloatArray:
+    """Gaussian vectors in R^d up to a common rotation, in ``min(k, d)`` coordinates.
+
+    The (..., k, min(k, d)) triangular Bartlett factor: its rows have the joint law of the inner
+    products of k independent N(0, I_d) vectors, at a cost free of ``d``.
+    """
+    k = shape[-1]
+    width = min(k, d)
+    frame = np.tril(rng.standard_normal((*shape, width)), -1)
+    diagonal = np.arange(width)
+    frame[..., diagonal, diagonal] = np.sqrt(rng.chisquare(d - diagonal, (*shape[:-1], width)))
+    return frame
+
+
+def normalised(vectors: FloatArray) -> FloatArray:
+    """Unit vectors along the last axis."""
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
+
+
+def random_centres(
+    vectors: FloatArray,
+    *,
+    Delta: float | None = None,
+    norm: float = 1.0,
+) -> FloatArray:
+    """Centres in the directions of ``vectors``, of equal norm.
+
+    The common norm is ``norm``, or with ``Delta`` whatever makes the separation exactly ``Delta``.
+    """
+    directions = normalised(vectors)
+    if Delta is None:
+        return directions * real("norm", norm, 0.0, strict=True)
+    scale = real("Delta", Delta, 0.0, strict=True) / separation(directions)
+    return np.asarray(directions * scale[..., None, None])
+
+
+def bernoulli_vectors(rng: np.random.Generator, k: int, d: int) -> FloatArray:
+    """The papers' design: 0/1 coordinates with probability 1/2, (k, d), section VI-A.
+
+    Drawn again where a vector is zero or two are equal (their separation would be zero).
+    """
+    k, d = integer("k", k, 1), integer("d", d, 1)
+    if d < 60 and 2**d - 1 < k:
+        raise InvalidParameter(f"d={d} must be >= log2(k + 1) for {k} distinct 0/1 centres")
+    while True:
+        vectors = rng.integers(0, 2, (k, d)).astype(float)
+        if np.all(vectors.any(axis=1)) and (k == 1 or separation(vectors) > 0):
+            return vectors
+
+
+# -- initialisations -----------------------------------------------------------------------------
+
+
+def nearest_other(theta_star: FloatArray) -> NDArray[np.int64]:
+    """Index of each centre's nearest other centre (first on ties), (..., k)."""
+    gaps = np.linalg.norm(theta_star[..., :, None, :] - theta_star[..., None, :, :], axis=-1)
+    k = theta_star.shape[-2]
+    gaps[..., np.arange(k), np.arange(k)] = math.inf
+    # equidistant centres: rounding must not choose among them
+    return np.asarray(np.argmax(gaps <= gaps.min(axis=-1, keepdims=True) * (1 + 1e-12), axis=-1))
+
+
+def init_directions(
+    theta_star: FloatArray, init: str, gaussian: FloatArray, victim: int = -1
+) -> FloatArray:
+    r"""The direction of each model's displacement from its own centre, (..., k, d).
+
+    ``random``: ``gaussian`` itself.  ``adversarial``: towards the nearest other centre.
+    ``orthogonal``: the victim's model orthogonally to the span of the centres' differences (to the
+    segment to its nearest other centre where that span fills the space), all others towards the
+    victim's centre.  ``translation``: as ``orthogonal``, but the victim's model straight away from
+    its nearest other centre; the exponent is then :math:`\tfrac n2\log(1+\alpha^2\rho)`, the
+    smallest of all directions up to rho of about ten (numerically).
+    For the victim's clients ``orthogonal`` is the worst direction at high rho: it makes
+    :math:`u_1\perp u_2` as long and as short as the closeness allows, the case that the proof of
+    Lemma 1 bounds, while the collinear ``adversarial`` start leaves the Chernoff exponent at
+    :math:`\tfrac n2\log(1+\rho/4)` whatever alpha is.
+
+    Parameters
+    ----------
+    theta_star : (..., k, d) centres.
+    gaussian : (..., k, d) Gaussian vectors (unused by ``adversarial``).
+    victim : index of the victim; the last (largest) cluster by default, whose clients then crowd
+        into the small ones.
+    """
+    choice("init", init, Init)
+    k, d = theta_star.shape[-2:]
+    if init == "random":
+        return gaussian
+    if k < 2:
+        raise InvalidParameter(f"k={k} must be >= 2 for init={init!r}")
+    if init == "adversarial":
+        others = np.take_along_axis(theta_star, nearest_other(theta_star)[..., None], axis=-2)
+        return np.asarray(others - theta_star)
+    own = theta_star[..., victim, :]
+    towards = own[..., None, :] - theta_star
+    if init == "translation":
+        nearest = nearest_other(theta_star)[..., victim]
+        away = np.take_along_axis(towards, nearest[..., None, None], axis=-2)[..., 0, :]
+        directions = towards.copy()
+        directions[..., victim, :] = away
+        return directions
+    if d < 2:
+        raise InvalidParameter(f"d={d} must be >= 2 for init='orthogonal'")
+    free = gaussian[..., victim, :]
+    projected = free - np.einsum(
+        "...dk,...kc,...c->...d", np.linalg.pinv(towards, rcond=1e-10), towards, free
+    )
+    nearest = nearest_other(theta_star)[..., victim]
+    segment = np.take_along_axis(towards, nearest[..., None, None], axis=-2)[..., 0, :]
+    segment = normalised(segment)
+    off_segment = free - np.sum(free * segment, axis=-1, keepdims=True) * segment
+    filled = np.linalg.norm(projected, axis=-1) <= 1e-6 * np.linalg.norm(free, axis=-1)
+    directions = towards.copy()
+    directions[..., victim, :] = np.where(filled[..., None], off_segment, projected)
+    return directions
+
+
+def displaced(theta_star: FloatArray, alpha: float, directions: FloatArray) -> FloatArray:
+    """Models at distance exactly ``(1/2 - alpha) Delta`` from their own centres (Assumption 1)."""
+    alpha = real("alpha", alpha, 0.0, 0.5)
+    radius = (0.5 - alpha) * separation(theta_star)[..., None, None]
+    return np.asarray(theta_star + radius * normalised(directions))
+
+
+def initialise(mixture: Mixture, alpha: float, init: str, rng: np.random.Generator) -> FloatArray:
+    """Models (k, d) at exact closeness ``alpha``; the largest cluster is the victim."""
+    directions = init_directions(
+        np.asarray(mixture.theta_star),
+        init,
+        gaussian_vectors(rng, (mixture.k,), mixture.d),
+        victim=int(np.argmax(mixture.cluster_sizes)),
+    )
+    return displaced(np.asarray(mixture.theta_star), alpha, directions)
+
+
+def random_start(
+    start: str, k: int, d: int, rng: np.random.Generator, norm: float = 1.0
+) -> FloatArray:
+    """A start that knows nothing of the centres, (k, d).
+
+    ``bernoulli``: raw 0/1 coordinates (what the authors' code does); ``bernoulli-rescaled``: these
+    rescaled to norm ``norm``; ``gaussian``: N(0, norm^2 I / d).
+    """
+    choice("start", start, Start)
+    if start == "gaussian":
+        return np.asarray(rng.standard_normal((k, d)) * (norm / math.sqrt(d)))
+    if start == "bernoulli":
+        return rng.integers(0, 2, (k, d)).astype(float)
+    return norm * normalised(bernoulli_vectors(rng, k, d))

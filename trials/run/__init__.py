@@ -1,0 +1,1 @@
+"""From parameters to stored, checksummed trials: engine, executors, streams, store."""

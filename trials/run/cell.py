@@ -1,0 +1,50 @@
+"""A cell's one spelling and its registered number.
+
+A *cell* is a full parameter assignment of an experiment.  Its number names its random streams, so
+it depends on the cell's content alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from trials.checks import InvalidParameter
+
+Params = Mapping[str, Any]
+
+
+def _plain(value: Any) -> Any:
+    """A JSON value for a parameter: NumPy scalars unwrapped, tuples as lists, NaN refused."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidParameter(f"parameter value {value!r} must be finite")
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    return value
+
+
+def canonical_json(params: Params) -> str:
+    """The one spelling of a cell: sorted keys, no blanks, floats by ``repr``."""
+    return json.dumps(
+        {k: _plain(v) for k, v in params.items()},
+        sort_keys=True,
+        separators=(",", ":"),
+        allow_nan=False,
+    )
+
+
+def cell_number(params: Params) -> int:
+    """The cell's registered integer: 64 bits of the SHA-256 of its canonical spelling.
+
+    A number that depends on the cell's content alone keeps streams the same whatever other cells
+    a run holds, and in whatever order; the store refuses two cells with one number.
+    """
+    digest = hashlib.sha256(canonical_json(params).encode()).digest()
+    return int.from_bytes(digest[:8], "big")

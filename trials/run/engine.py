@@ -1,0 +1,273 @@
+"""The Monte Carlo engine: make sure that a store holds the blocks that are demanded.
+
+One idempotent function, `ensure`, is run, resume and extension at once: it computes exactly the
+missing blocks and commits each as it finishes.  What it computes is a function of the root seed,
+the experiment, the cell and the block number, so neither the workers nor the order matter, and
+more trials never change earlier ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import NamedTuple
+
+from trials.checks import FloatArray, InvalidParameter
+from trials.run.cell import Params, canonical_json, cell_number
+from trials.run.executors import (
+    BlockResult,
+    Done,
+    Executor,
+    Task,
+    simulate_block,
+    single_threaded_blas,
+)
+from trials.run.experiment import Experiment, experiment
+from trials.run.store import RunStore, StoreError
+
+_TRIAL_ID = re.compile(r"(?P<name>[^\s:]+):(?P<number>[0-9a-f]{16}):(?P<index>0|[1-9][0-9]{0,17})")
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Blocks ``0 .. n_blocks - 1`` of one cell."""
+
+    experiment: Experiment
+    params: Params
+    n_blocks: int
+
+
+OnBlock = Callable[[int, int, Demand, int], None]
+
+
+def _checked(demand: Demand) -> Demand:
+    """The demand with complete parameters; everything that can be refused is refused here."""
+    n_blocks = demand.n_blocks
+    if isinstance(n_blocks, bool) or not isinstance(n_blocks, int) or not 0 <= n_blocks < 1 << 32:
+        raise InvalidParameter(f"n_blocks={n_blocks!r} must be an integer from 0 to 2**32 - 1")
+    params = demand.experiment.check(demand.params)
+    spelled = canonical_json(params)
+    if canonical_json(demand.experiment.check(params)) != spelled:
+        raise ValueError(f"{demand.experiment.name}.check must return canonical parameters")
+    return replace(demand, params=params)
+
+
+def _merged(demands: Sequence[Demand]) -> list[Demand]:
+    """One demand a cell, the largest, in order of first appearance."""
+    cells: dict[tuple[str, str], Demand] = {}
+    for demand in map(_checked, demands):
+        key = demand.experiment.name, canonical_json(demand.params)
+        if key not in cells or cells[key].n_blocks < demand.n_blocks:
+            cells[key] = demand
+    return list(cells.values())
+
+
+def ensure(
+    store: RunStore,
+    demands: Sequence[Demand],
+    executor: Executor,
+    on_block: OnBlock | None = None,
+) -> int:
+    """Compute and commit the demanded blocks that the store lacks; return how many these were.
+
+    Parameters
+    ----------
+    store : every commit is made from the calling thread.
+    demands : several demands on one cell count as the largest of them.
+    executor : see `trials.run.executors.make_executor`.  It is cancelled when this function raises.
+    on_block : called after each commit with ``(done_blocks, total_blocks, demand, n_failed)``:
+        blocks of all demands that are stored by now, blocks of all demands, the demand of the
+        block just committed (parameters complete), and the failed trials among all stored so far.
+
+    Raises
+    ------
+    InvalidParameter
+        When a demand's parameters are outside its experiment's domain; before any work starts.
+    StoreError
+        When the store cannot be used or its design has changed; before any work starts.
+    TypeError
+        When an experiment returns the wrong shape or type.
+    ExecutorError
+        When a worker is lost.
+
+    Notes
+    -----
+    Whatever it raises, `KeyboardInterrupt` included, the blocks that had finished are stored.
+    """
+    merged = _merged(demands)
+    for demand in merged:
+        store.register(demand.experiment, demand.params)
+    owners = {(demand.experiment.name, canonical_json(demand.params)): demand for demand in merged}
+    tasks: list[Task] = []
+    for demand in merged:
+        stored = store.blocks(demand.experiment, demand.params)
+        tasks += (
+            Task(demand.experiment, demand.params, store.root_seed, block)
+            for block in range(demand.n_blocks)
+            if block not in stored
+        )
+    if not tasks:
+        return 0
+    if store.readonly:
+        raise StoreError(f"{store.path}: was opened read-only and lacks {len(tasks)} blocks")
+    total = sum(demand.n_blocks for demand in merged)
+    done = total - len(tasks)
+    n_failed = sum(store.n_failed(d.experiment, d.params, d.n_blocks) for d in merged)
+
+    def committed(task: Task, result: BlockResult) -> None:
+        nonlocal done, n_failed
+        done += 1
+        n_failed += len(result.reasons)
+        if on_block is not None:
+            owner = owners[task.experiment.name, canonical_json(task.params)]
+            on_block(done, total, owner, n_failed)
+
+    with single_threaded_blas():
+        _compute(store, tasks, executor, committed)
+    return len(tasks)
+
+
+def _compute(
+    store: RunStore,
+    tasks: Sequence[Task],
+    executor: Executor,
+    committed: Callable[[Task, BlockResult], None],
+) -> None:
+    """Keep the executor full, commit what finishes; on any exception keep what has finished."""
+    todo = iter(tasks)
+    ready: deque[Done] = deque()
+    in_flight = 0
+    try:
+        while True:
+            for task in islice(todo, executor.capacity - in_flight):
+                executor.submit(task)
+                in_flight += 1
+            if in_flight == 0:
+                return
+            ready.append(executor.wait())
+            in_flight -= 1
+            _commit(store, *ready[0])
+            committed(*ready.popleft())
+    except BaseException:
+        executor.cancel()
+        ready.extend(executor.finished())
+        while ready:  # a commit that was interrupted half-way was undone; it is repeated whole
+            _commit(store, *ready.popleft())
+        raise
+
+
+def _commit(store: RunStore, task: Task, result: BlockResult) -> None:
+    store.put_block(
+        task.experiment, task.params, task.block, result.values, result.reasons, result.seconds
+    )
+
+
+# -- single trials -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TrialId:
+    """The parts of a trial id."""
+
+    experiment: str
+    cell: int
+    index: int
+
+
+class Replay(NamedTuple):
+    """One trial, simulated again: its row and ``ok`` or the reason of its failure."""
+
+    columns: tuple[str, ...]
+    values: FloatArray
+    status: str
+
+
+def trial_id(experiment: Experiment, params: Params, index: int) -> str:
+    """``"<experiment>:<cell number, 16 hex digits>:<trial index>"``."""
+    if index < 0:
+        raise InvalidParameter(f"index={index} must be an integer >= 0")
+    return f"{experiment.name}:{cell_number(experiment.check(params)):016x}:{index}"
+
+
+def parse_trial_id(text: str) -> TrialId:
+    """Take a trial id apart.
+
+    Raises
+    ------
+    InvalidParameter
+        When the text is not of the form that `trial_id` writes.
+    """
+    match = _TRIAL_ID.fullmatch(text)
+    if match is None:
+        raise InvalidParameter(
+            f"trial={text!r} must read <experiment>:<16 hex digits>:<index>, "
+            "e.g. ifca.step:00112233aabbccdd:42"
+        )
+    return TrialId(match["name"], int(match["number"], 16), int(match["index"]))
+
+
+def replay(source: RunStore | int, trial: str, params: Params | None = None) -> Replay:
+    """Simulate the block of a trial again and return the trial's row.
+
+    Parameters
+    ----------
+    source : the run that holds the trial (the row is then compared with the stored one, bit for
+        bit), or a root seed (then ``params`` are needed: the id holds only their hash).
+    trial : a trial id.
+    params : of the cell; a store knows them.
+
+    Raises
+    ------
+    InvalidParameter
+        When the id is malformed, names no experiment, or is not of these parameters.
+    StoreError
+        When the run does not hold the trial, or holds other values.
+    """
+    wanted = parse_trial_id(trial)
+    owner = experiment(wanted.experiment)
+    block, row = divmod(wanted.index, owner.block_size)
+    stored = None
+    if isinstance(source, RunStore):
+        params = _stored_params(source, owner, wanted, trial)
+        stored = source.trial(owner, params, wanted.index)
+    elif params is None:
+        raise InvalidParameter(f"trial={trial!r} must come with its parameters, or with its run")
+    params = owner.check(params)
+    if cell_number(params) != wanted.cell:
+        raise InvalidParameter(
+            f"trial={trial!r} must be of the parameters {canonical_json(params)}"
+        )
+    root = source.root_seed if isinstance(source, RunStore) else source
+    with single_threaded_blas():
+        result = simulate_block(Task(owner, params, root, block))
+    found = Replay(owner.columns, result.values[row], dict(result.reasons).get(row, "ok"))
+    if isinstance(source, RunStore) and stored is not None:
+        _compare(stored, found, source, trial)
+    return found
+
+
+def _stored_params(store: RunStore, owner: Experiment, wanted: TrialId, trial: str) -> Params:
+    """The cell's parameters, once it is certain that the run holds the trial."""
+    for cell in store.cells():
+        if (cell.experiment, cell.number) == (wanted.experiment, wanted.cell):
+            store.register(owner, cell.params)  # present: this only compares the designs
+            return cell.params
+    raise StoreError(f"{store.path}: holds no cell of trial {trial}")
+
+
+def _compare(stored: tuple[FloatArray, str], found: Replay, store: RunStore, trial: str) -> None:
+    values, status = stored
+    if found.values.tobytes() == values.tobytes() and found.status == status:
+        return
+    for column, then, now in zip(found.columns, values, found.values, strict=True):
+        if then.tobytes() != now.tobytes():
+            what = f"{column}={then!r} is stored, {column}={now!r} is replayed"
+            break
+    else:
+        what = f"status {status!r} is stored, {found.status!r} is replayed"
+    raise StoreError(
+        f"{store.path}: trial {trial}: {what}; the code or the environment has changed"
+    )

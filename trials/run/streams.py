@@ -1,0 +1,55 @@
+"""Random streams: one independent, addressable stream per block of trials.
+
+A stream is a function of four registered integers and of nothing else: not of the number of
+workers, the order of work, the machine's load, nor the other cells of a run.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trials.checks import InvalidParameter
+
+_WORD = 1 << 32
+
+
+def _bounded(name: str, value: int, bits: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise InvalidParameter(f"{name}={value!r} must be an integer")
+    if not 0 <= value < 1 << bits:
+        raise InvalidParameter(f"{name}={value} must be an integer from 0 to 2**{bits} - 1")
+    return int(value)
+
+
+def block_stream(root: int, design: int, cell: int, block: int) -> np.random.Generator:
+    """Return the generator of one block: counter-based Philox under a hashed, structured key.
+
+    Parameters
+    ----------
+    root : root seed of the run, below 2**128 (`numpy.random.SeedSequence` pads the root to 128
+        bits before it appends the spawn key; a longer root could run into the key).
+    design : registered number of the experiment, below 2**32.
+    cell : `trials.run.cell.cell_number` of the cell, below 2**64.
+    block : index of the block in its cell, below 2**32.
+
+    Returns
+    -------
+    numpy.random.Generator
+
+    Raises
+    ------
+    InvalidParameter
+        When a number is not an integer of its range.
+
+    Notes
+    -----
+    The spawn key is ``(design, cell >> 32, cell & 0xffffffff, block)``: always four 32-bit words.
+    `SeedSequence` would spell a larger integer as several words, and two different keys could then
+    have one spelling; so the cell is split here and the widths are fixed.
+    """
+    root = _bounded("root", root, 128)
+    design = _bounded("design", design, 32)
+    high, low = divmod(_bounded("cell", cell, 64), _WORD)
+    block = _bounded("block", block, 32)
+    sequence = np.random.SeedSequence(root, spawn_key=(design, high, low, block))
+    return np.random.Generator(np.random.Philox(sequence))
