@@ -19,7 +19,19 @@ import numpy as np
 import sympy as sp
 from sympy.printing.latex import LatexPrinter
 
-Kind = Literal["deterministic", "probability", "law", "upper bound", "rate", "comparison"]
+Kind = Literal[
+    "deterministic",
+    "probability",
+    "law",
+    "upper bound",
+    "rate",
+    "expectation",
+    "threshold",
+    "supremum",
+    "comparison",
+    "reproduction",
+    "vacuity",
+]
 Values = Mapping[str, Any]
 
 
@@ -101,6 +113,69 @@ class Assumption:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Contrast:
+    r"""``left relation (1 + margin) right`` between the means of two methods on the same data.
+
+    Attributes
+    ----------
+    left, right : names of the methods, letters and digits; they are typeset upright.
+    relation : ``"<"`` the left mean is smaller; ``"<="`` it exceeds the right one by a share
+        ``margin`` at most; ``"="`` the two agree up to a share ``margin`` in both directions.
+    margin : declared share of the right mean; zero where ``relation`` is ``"<"``.
+    """
+
+    left: str
+    relation: Literal["<", "<=", "="]
+    right: str
+    margin: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse a margin that the relation cannot use."""
+        if self.relation == "<" and self.margin != 0.0:
+            raise ValueError(f"margin={self.margin} must be 0 where the relation is '<'")
+        if not 0.0 <= self.margin < np.inf or (self.relation == "=" and self.margin == 0.0):
+            raise ValueError(
+                f"margin={self.margin} must be finite and >= 0, and > 0 where the relation is '=': "
+                "no sample proves exact equality"
+            )
+
+    def latex(self) -> str:
+        """The contrast in mathematics: the margin is printed as a factor."""
+        sign = {"<": "<", "<=": r"\le", "=": r"\approx"}[self.relation]
+        left, right = (rf"\mathrm{{{name}}}" for name in (self.left, self.right))
+        if self.relation == "<=" and self.margin > 0:
+            return f"{left} {sign} {1 + self.margin:g}\\,{right}"
+        share = f"\\ (\\pm{100 * self.margin:g}\\%)" if self.relation == "=" else ""
+        return f"{left} {sign} {right}{share}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Printed:
+    """A number that the paper prints, or reads off its figure, at one setting.
+
+    Attributes
+    ----------
+    at : the setting, by the names of the experiment's parameters.
+    value : as printed.
+    tolerance : half the last printed digit, or the error of reading a figure; absolute, > 0.
+    se : standard error of the paper's own number where it is a mean of few runs, else zero.
+    """
+
+    at: Mapping[str, Any]
+    value: float
+    tolerance: float
+    se: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse a number that cannot be compared with anything."""
+        if not (np.isfinite(self.value) and 0 < self.tolerance < np.inf and 0 <= self.se < np.inf):
+            raise ValueError(
+                f"printed value {self.value} +- {self.tolerance} (se {self.se}) must be finite, "
+                "with a tolerance > 0 and a standard error >= 0"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Statement:
     """A checkable statement of a paper, or a corrected reading of one.
 
@@ -109,7 +184,10 @@ class Statement:
     id : ``paper.statement``.
     quantifiers : LaTeX, in the paper's order.
     observed : LaTeX of the quantity on the left of the inequality.
-    terms : the right-hand side, summand by summand.
+    terms : the right-hand side, summand by summand; empty for statements that are not about a sum.
+    contrasts : which method does better than which, for the kind *comparison*.
+    printed : numbers of the paper, for the kind *reproduction*.
+    assertion : LaTeX of what is stated where there are no terms and no contrasts.
     failure : the probability with which the statement may fail (None: never).
     reading : where the print is ambiguous or contradicts its proof, what was read and why.
     """
@@ -121,8 +199,11 @@ class Statement:
     kind: Kind
     quantifiers: str
     observed: str
-    terms: Sequence[Term]
+    terms: Sequence[Term] = ()
     relation: Literal[r"\le", r"\ge", "=", r"\propto"] = r"\le"
+    contrasts: Sequence[Contrast] = ()
+    printed: Sequence[Printed] = ()
+    assertion: str = ""
     failure: sp.Expr | None = None
     constants: Sequence[Constant] = ()
     assumptions: Sequence[Assumption] = ()
@@ -131,7 +212,9 @@ class Statement:
 
     @cached_property
     def expr(self) -> sp.Expr:
-        """The right-hand side as one expression."""
+        """The right-hand side as one expression; refused for a statement without terms."""
+        if not self.terms:
+            raise ValueError(f"{self.id} has no terms: it states no bound")
         return sp.Add(*(term.expr for term in self.terms))
 
     def constant(self, name: str) -> Constant:
@@ -190,8 +273,19 @@ class Statement:
         return sp.simplify(symbol * sp.diff(sp.expand_log(sp.log(expr), force=True), symbol))
 
     def latex(self) -> str:
-        """The statement's inequality as LaTeX."""
+        """The statement's inequality as LaTeX; contrasts or the assertion where it has no terms."""
+        if not self.terms:
+            return self._latex_without_terms()
         return f"{self.observed} {self.relation} " + " + ".join(latex(t.expr) for t in self.terms)
+
+    def _latex_without_terms(self) -> str:
+        if self.contrasts:
+            relations = r",\quad ".join(contrast.latex() for contrast in self.contrasts)
+            return rf"{self.observed}:\ {relations}"
+        if len(self.printed) == 1:
+            (printed,) = self.printed
+            return rf"{self.observed} = {printed.value:g}\pm{printed.tolerance:g}"
+        return self.assertion or self.observed
 
     def failure_latex(self) -> str:
         """The failure probability as LaTeX, empty for statements that never fail."""

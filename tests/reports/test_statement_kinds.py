@@ -1,0 +1,48 @@
+"""Formulas of statements without terms compile by the embedded engine; each kind is explained."""
+
+from pathlib import Path
+
+import pytest
+
+import reports
+from bounds.statement import Contrast, Printed, Statement
+from reports.formulas import check_formulas
+
+PARTS = {
+    "title": "A toy",
+    "paper": "Nobody 1900",
+    "source": "Fig. 1",
+    "quantifiers": r"\forall n",
+    "observed": r"E\norm{\hat\theta-\theta^*}^2",
+}
+
+
+def test_formulas_without_terms_compile():
+    statements = (
+        Statement(
+            id="toy.comparison",
+            kind="comparison",
+            contrasts=(
+                Contrast(left="CC", relation="<=", right="local", margin=0.05),
+                Contrast(left="KM", relation="=", right="oracle", margin=0.1),
+            ),
+            **PARTS,
+        ),
+        Statement(
+            id="toy.reproduction",
+            kind="reproduction",
+            printed=(Printed(at={}, value=440, tolerance=0.5),),
+            **PARTS,
+        ),
+        Statement(id="toy.vacuity", kind="vacuity", assertion=r"n\ge n_0", **PARTS),
+    )
+    assert check_formulas([s.latex() for s in statements], "embedded") == {}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["expectation", "threshold", "supremum", "comparison", "reproduction", "vacuity"],
+)
+def test_the_report_explains_how_each_kind_is_decided(kind):
+    template = Path(reports.__file__).parent / "templates" / "report.tex.j2"
+    assert rf"\item[{kind}]" in template.read_text()
