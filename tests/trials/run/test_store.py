@@ -149,7 +149,7 @@ def test_blocks_that_would_hide_a_trial_are_refused(path, values, reasons, messa
 
 
 def test_two_parameter_sets_with_one_number_are_refused(path, monkeypatch):
-    monkeypatch.setattr("trials.run.store.cell_number", lambda params: 42)
+    monkeypatch.setattr("trials.run.store.cells.cell_number", lambda params: 42)
     with RunStore.open(path) as store:
         store.register(TOY, {"mean": 3.0})
         with pytest.raises(StoreError, match=r"two cells of 'test\.toy' have the number"):

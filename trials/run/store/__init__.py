@@ -1,0 +1,28 @@
+"""The run store: one SQLite file a run, a block of trials a transaction, a checksum a block.
+
+A run that is killed at any instant loses the blocks in flight and nothing else: a block is either
+stored whole, with the SHA-256 of its content, or absent.  A file that is damaged, that belongs to
+another program or to a newer version is refused with a `StoreError` of one line.
+
+One process writes at a time: whoever opens a run for writing holds a lock until it closes it, and a
+second one is refused at once.  The lock is the operating system's, on an empty file beside the run
+(``<run>-lock``), so that it ends with its process however that ends.  Readers need none.
+
+One module for each reason to change: `schema` (tables), `opening`, `connection` and `lock` (the
+file), `cells`, `writing`, `reading` and `verification` (trials), `documents`, `export`.
+"""
+
+from trials.run.store.errors import StoreError
+from trials.run.store.records import Cell, CellStatus, Table
+from trials.run.store.run_store import RunStore
+from trials.run.store.schema import APPLICATION_ID, SCHEMA_VERSION
+
+__all__ = [
+    "APPLICATION_ID",
+    "SCHEMA_VERSION",
+    "Cell",
+    "CellStatus",
+    "RunStore",
+    "StoreError",
+    "Table",
+]

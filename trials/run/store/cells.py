@@ -1,0 +1,88 @@
+"""The cells of a run: finding, entering and listing them."""
+
+from __future__ import annotations
+
+import json
+
+from trials.run.cell import Params, canonical_json, cell_number
+from trials.run.experiment import Experiment
+from trials.run.store.connection import Database
+from trials.run.store.errors import StoreError
+from trials.run.store.verification import CellRow, cell_checksum, compact
+
+_SELECT = "SELECT id, experiment, number, design, block_size, columns, params, checksum FROM cell"
+
+
+def _number(spelling: str) -> str:
+    return f"{cell_number(json.loads(spelling)):016x}"
+
+
+class CellIndex:
+    """The cells of one run, each read and verified once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._known: dict[tuple[str, str], CellRow] = {}
+
+    @staticmethod
+    def key(experiment: Experiment | str, params: Params) -> tuple[str, str]:
+        """Name and canonical parameters; an `Experiment` completes the parameters by its check."""
+        if isinstance(experiment, Experiment):
+            return experiment.name, canonical_json(experiment.check(params))
+        return experiment, canonical_json(params)
+
+    def rows(self, where: str = "", *values: str) -> list[CellRow]:
+        """The cells that meet the condition, by experiment and number, checksums verified."""
+        path = self._database.path
+        found = self._database.query(f"{_SELECT} {where} ORDER BY experiment, number", values)
+        for row in found:
+            if cell_checksum(row[1:-1]) != row[-1]:
+                raise StoreError(f"{path}: is damaged (checksum of cell {row[1]}:{row[2]})")
+        return [CellRow(*row[:-1]) for row in found]
+
+    def find(self, key: tuple[str, str]) -> CellRow | None:
+        """The cell of that name and spelling, or None."""
+        if key not in self._known:
+            number = _number(key[1])
+            rows = self.rows("WHERE experiment = ? AND number = ?", key[0], number)
+            if not rows:
+                return None
+            row = rows[0]
+            if row.params != key[1]:
+                raise StoreError(
+                    f"{self._database.path}: two cells of {key[0]!r} have the number {number}: "
+                    f"{row.params} and {key[1]}"
+                )
+            self._known[key] = row
+        return self._known[key]
+
+    def get(self, key: tuple[str, str]) -> CellRow:
+        """The cell of that name and spelling; a `StoreError` where it is not there."""
+        row = self.find(key)
+        if row is None:
+            raise StoreError(f"{self._database.path}: holds no cell of {key[0]!r} with {key[1]}")
+        return row
+
+    def register(self, experiment: Experiment, key: tuple[str, str]) -> CellRow:
+        """Enter a cell; a cell that is there already must have been run by the same design."""
+        name, spelling = key
+        present = self.find(key)
+        design = (experiment.design, experiment.block_size, compact(experiment.columns))
+        if present is None:
+            cell = [name, _number(spelling), *design, spelling]
+            with self._database.transaction() as connection:
+                connection.execute(
+                    "INSERT INTO cell VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)",
+                    (*cell, cell_checksum(cell)),
+                )
+            present = self.get(key)
+        stored = (present.design, present.block_size, present.columns)
+        for what, now, then in zip(
+            ("design", "block_size", "columns"), design, stored, strict=True
+        ):
+            if now != then:
+                raise StoreError(
+                    f"{self._database.path}: {name!r} was run with {what}={then}, now "
+                    f"{what}={now}; a changed design needs a new run"
+                )
+        return present

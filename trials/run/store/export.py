@@ -1,0 +1,94 @@
+"""Writing a run's trials as long tables for other programs: CSV and Parquet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trials.run.store.errors import StoreError
+from trials.run.store.reading import BlockReader
+from trials.run.store.verification import CellRow, compact, unpack_reasons
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def export(reader: BlockReader, cells: Sequence[CellRow], folder: Path, suffix: str) -> list[Path]:
+    """Write one table per experiment as ``<folder>/<experiment>.<suffix>``; return the paths."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be written ({error.strerror})") from None
+    by_experiment: dict[str, list[CellRow]] = {}
+    for row in cells:
+        by_experiment.setdefault(row.experiment, []).append(row)
+    paths = []
+    for name, rows in by_experiment.items():
+        frame = _frame(reader, rows)
+        path = folder / f"{name}.{suffix}"
+        unfinished = folder / f".{name}.{suffix}.part"
+        if suffix == "csv":
+            frame.to_csv(unfinished, index=False)
+        else:
+            frame.to_parquet(unfinished, index=False)
+        unfinished.replace(path)
+        paths.append(path)
+    return paths
+
+
+def _frame(reader: BlockReader, cells: Sequence[CellRow]) -> pd.DataFrame:
+    """The long table of one experiment's cells."""
+    import pandas as pd
+
+    columns: list[str] = json.loads(cells[0].columns)
+    blocks = [(cell, found) for cell in cells for found in reader.blocks(cell)]
+    sizes = [found.n_rows for _, found in blocks]
+    params = [json.loads(cell.params) for cell, _ in blocks]
+    fixed = {"block", "trial", "status", "reason", *columns}
+    frame: dict[str, Any] = {}
+    for name in sorted({key for one in params for key in one}):
+        spelled = _column([one.get(name) for one in params])
+        label = f"param.{name}" if name in fixed else name
+        frame[label] = spelled.repeat(sizes).reset_index(drop=True)
+    frame["block"] = np.repeat([found.block for _, found in blocks], sizes)
+    frame["trial"] = [
+        found.block * cell.block_size + row for cell, found in blocks for row in range(found.n_rows)
+    ]
+    reason = [""] * sum(sizes)
+    first = 0
+    for _, found in blocks:
+        for row, text in unpack_reasons(found.reasons):
+            reason[first + row] = text
+        first += found.n_rows
+    frame["status"] = [text.partition(":")[0] or "ok" for text in reason]
+    frame["reason"] = reason
+    values = np.concatenate(
+        [np.frombuffer(found.data, "<f8").reshape(-1, len(columns)) for _, found in blocks]
+        or [np.empty((0, len(columns)))]
+    )
+    frame.update({name: values[:, j] for j, name in enumerate(columns)})
+    return pd.DataFrame(frame)
+
+
+def _column(values: Sequence[Any]) -> pd.Series[Any]:
+    """One parameter over cells as one typed column; mixed and nested values are spelled in JSON."""
+    import pandas as pd
+
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return pd.Series(values, dtype="boolean")
+    if kinds == {int}:
+        try:
+            return pd.Series(values, dtype="Int64")
+        except OverflowError:
+            pass
+    if kinds <= {int, float} and kinds:
+        return pd.Series(values, dtype="Float64")
+    if kinds == {str}:
+        return pd.Series(values, dtype="object")
+    spelled = [None if value is None else compact(value) for value in values]
+    return pd.Series(spelled, dtype="object")

@@ -1,0 +1,33 @@
+"""The writer's lock: one process writes a run at a time."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from trials.run.store.errors import StoreError, one_line
+
+
+def writer_lock(path: Path) -> sqlite3.Connection:
+    """Hold the run's lock file as long as the returned connection is open.
+
+    An exclusive transaction that never writes, on a database of no bytes: SQLite's locks are the
+    same on every system.  The file stays behind; removing it could take it from the next holder.
+    It lies beside the run itself, also where ``path`` is a link to it.
+    """
+    run = path.resolve()
+    lock = run.with_name(run.name + "-lock")
+    connection = None
+    try:
+        connection = sqlite3.connect(lock, isolation_level=None, timeout=0.0)
+        connection.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error as error:
+        if connection is not None:
+            connection.close()
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+            raise StoreError(
+                f"{path}: another process is writing this run; wait for it or stop it (reading "
+                "works meanwhile)"
+            ) from None
+        raise StoreError(f"{path}: cannot be written ({lock.name}: {one_line(error)})") from None
+    return connection

@@ -1,0 +1,72 @@
+"""What a reader of a store receives: cells, their status and their tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trials.checks import FloatArray
+from trials.run.cell import Params
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A registered cell: what a stored block of it means."""
+
+    experiment: str
+    number: int
+    design: int
+    block_size: int
+    columns: tuple[str, ...]
+    params: Params
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellStatus:
+    """How far one cell has come; ``seconds`` is the sum over its blocks (worker time)."""
+
+    experiment: str
+    number: int
+    params: Params
+    n_blocks: int
+    n_trials: int
+    n_failed: int
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Table:
+    """The trials of one cell, in order; failed trials are rows like any other.
+
+    Attributes
+    ----------
+    columns : names of the values.
+    values : (n_trials, n_columns) float64, read-only.
+    failed : (n_trials,) bool; True where the trial diverged or raised.
+    reasons : (trial index, reason) of each failed trial, ascending.
+    """
+
+    columns: tuple[str, ...]
+    values: FloatArray
+    failed: NDArray[np.bool_]
+    reasons: tuple[tuple[int, str], ...]
+
+    @property
+    def n_trials(self) -> int:
+        """Number of trials, failed ones included."""
+        return len(self.values)
+
+    @property
+    def n_failed(self) -> int:
+        """Number of failed trials."""
+        return len(self.reasons)
+
+    def __getitem__(self, column: str) -> FloatArray:
+        """The values of one column, (n_trials,)."""
+        try:
+            return self.values[:, self.columns.index(column)]
+        except ValueError:
+            known = ", ".join(self.columns)
+            raise KeyError(f"unknown column {column!r}; known: {known}") from None
