@@ -43,7 +43,7 @@ class CellResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class EvidenceTable:
     """A small table; cells are text (inline math allowed) or numbers."""
 
     title: str
@@ -102,7 +102,7 @@ class Evidence:
     n_trials: int
     n_failed: int = 0
     cells: Sequence[CellResult] = ()
-    tables: Sequence[Table] = ()
+    tables: Sequence[EvidenceTable] = ()
     figures: Sequence[Figure] = ()
     sharpness: Sequence[str] = ()
     witness: Witness | None = None

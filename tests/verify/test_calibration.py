@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
-from verify.decisions.constants import CellData, Constant, decide_constants
-from verify.decisions.controls import CONTROLS, detections, planted_power, probability_refuted
+from tests.verify.controls import CONTROLS, detections, planted_power, probability_refuted
+from verify.decisions.constants import CellSample, ConstantBox, decide_constants
 from verify.decisions.probability import decide_exact_probability, decide_probability
 from verify.decisions.rates import contraction_factor, decide_rate, fit_power_law
 from verify.decisions.sequences import exceeds, falls_below, prior_for, quantile_upper
@@ -108,9 +108,9 @@ def test_the_anytime_quantile_limit_covers_at_every_look(n_batches: int) -> None
 
 def _power_law_cells(
     rng: np.random.Generator, exponent: float, m_values: dict[float, str]
-) -> list[CellData]:
+) -> list[CellSample]:
     return [
-        CellData(
+        CellSample(
             params={"m": m},
             statistic=m**exponent * np.exp(0.3 * rng.standard_normal(100)),
             delta=0.05,
@@ -134,7 +134,7 @@ def _inverse_root(values, cell):  # type: ignore[no-untyped-def]
 def test_a_true_bound_at_the_edge_of_its_box_is_seldom_refuted(n_batches: int) -> None:
     """The only constant that serves is the box's end: P(violation) = delta in every cell."""
     top = math.exp(0.3 * norm.isf(0.05))
-    box = (Constant(name="c", low=top / 100, high=top),)
+    box = (ConstantBox(name="c", low=top / 100, high=top),)
     rng = np.random.default_rng(6)
     refuted = supported = 0
     for _ in range(n_batches):
@@ -151,7 +151,7 @@ def test_a_required_constant_that_grows_by_no_more_than_the_margin_is_seldom_ref
 ) -> None:
     """Slope exactly at the margin, no slack: extrapolation nearly always rejects, so that drift
     alone decides, at its level of half the claim's."""
-    box = (Constant(name="c", low=1e-2, high=1e3),)
+    box = (ConstantBox(name="c", low=1e-2, high=1e3),)
     rng = np.random.default_rng(7)
     refuted = extrapolation_rejects = 0
     for _ in range(n_batches):
@@ -171,7 +171,7 @@ def test_a_required_constant_that_grows_by_no_more_than_the_margin_is_seldom_ref
 def test_a_required_constant_that_grows_beyond_the_margin_is_seldom_supported(
     n_batches: int,
 ) -> None:
-    box = (Constant(name="c", low=1e-2, high=1e3),)
+    box = (ConstantBox(name="c", low=1e-2, high=1e3),)
     rng = np.random.default_rng(8)
     n_batches = n_batches // 4
     supported = 0
@@ -231,7 +231,7 @@ def test_the_excluded_factor_is_seldom_below_the_true_growth(exponent: float) ->
     m = np.geomspace(10, 1e7, n_cells)
     for _ in range(n_batches):
         cells = [
-            CellData(
+            CellSample(
                 params={"m": x, "d": float(d), "r": float(r)},
                 statistic=x**exponent * np.exp(0.3 * rng.standard_normal(100)),
                 delta=0.2,
@@ -248,7 +248,7 @@ def test_the_excluded_factor_is_seldom_below_the_true_growth(exponent: float) ->
         ]
         decision = decide_constants(
             cells,
-            (Constant(name="c", low=1e-2, high=1e3),),
+            (ConstantBox(name="c", low=1e-2, high=1e3),),
             lambda values, _cell: values["c"],
             drift={"m": "up", "d": "both", "r": "both"},
             level=LEVEL,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from trials.checks import InvalidParameter
 from verify.decisions.sequences import check_level
-from verify.evidence import Table
+from verify.evidence import EvidenceTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +26,10 @@ class Allocation:
     level: float
     shares: Mapping[str, float]
 
-    def table(self) -> Table:
+    def table(self) -> EvidenceTable:
         """The allocation as a table for the report."""
         rows = [(name, share, share / self.level) for name, share in self.shares.items()]
-        return Table(
+        return EvidenceTable(
             title="Allocation of the family-wise error level",
             columns=("claim", "level", "share"),
             rows=rows,

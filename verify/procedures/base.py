@@ -14,8 +14,7 @@ from trials.run.cell import Params
 from trials.run.engine import Demand
 from trials.run.experiment import Experiment
 from trials.run.store import RunStore, Table
-from verify.evidence import Evidence, Figure
-from verify.evidence import Table as EvidenceTable
+from verify.evidence import Evidence, EvidenceTable, Figure
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

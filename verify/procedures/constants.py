@@ -13,16 +13,15 @@ from trials.run.cell import Params
 from trials.run.engine import Demand, trial_id
 from trials.run.store import RunStore, Table
 from verify.decisions.constants import (
-    CellData,
+    CellSample,
+    ConstantBox,
     ConstantsDecision,
     Direction,
     decide_constants,
     infeasible,
 )
-from verify.decisions.constants import Constant as Box
 from verify.decisions.sequences import quantile_lower, quantile_upper, resolvable
-from verify.evidence import CellResult, Evidence, Figure, Series, Witness
-from verify.evidence import Table as EvidenceTable
+from verify.evidence import CellResult, Evidence, EvidenceTable, Figure, Series, Witness
 from verify.procedures.base import (
     FloatArray,
     Present,
@@ -144,7 +143,7 @@ class Constants:
         refuted = infeasible(self._data(store, first), self._boxes(), self._bound, level=level)
         return first if refuted else self.sampling.max_trials
 
-    def _data(self, store: RunStore, n_trials: int) -> list[CellData]:
+    def _data(self, store: RunStore, n_trials: int) -> list[CellSample]:
         """The first so many trials of every cell under every choice."""
         data = []
         for role, choice, cell in self._cells:
@@ -153,7 +152,7 @@ class Constants:
             # Cells that differ in the choice alone are one assignment of the theorem's parameters.
             given = {name: value for name, value in cell.items() if name != self.choice_param}
             data.append(
-                CellData(
+                CellSample(
                     params={**given, **self.regressors(cell)},
                     statistic=np.where(
                         observed.table.failed, np.inf, self.statistic(observed.table, cell)
@@ -167,9 +166,9 @@ class Constants:
             )
         return data
 
-    def _boxes(self) -> list[Box]:
+    def _boxes(self) -> list[ConstantBox]:
         return [
-            Box(
+            ConstantBox(
                 name=c.name,
                 low=max(c.low, 1e-6),
                 high=c.high,
@@ -179,11 +178,11 @@ class Constants:
             for c in self.statement.constants
         ]
 
-    def _bound(self, constants: Mapping[str, float], cell: CellData) -> FloatArray:
+    def _bound(self, constants: Mapping[str, float], cell: CellSample) -> FloatArray:
         values = {**self.values(cell.params), **constants, **cell.covariates}
         return np.asarray(self.statement.bound(values, unchecked=True), dtype=np.float64)
 
-    def _decision(self, data: Sequence[CellData], level: float) -> ConstantsDecision:
+    def _decision(self, data: Sequence[CellSample], level: float) -> ConstantsDecision:
         return decide_constants(
             data,
             self._boxes(),
@@ -224,7 +223,7 @@ class Constants:
         )
 
     def _exclusions(
-        self, data: Sequence[CellData], decision: ConstantsDecision
+        self, data: Sequence[CellSample], decision: ConstantsDecision
     ) -> tuple[EvidenceTable, ...]:
         """Refuted by feasibility: which of the witnessing cells excludes which choice."""
         feasibility = decision.feasibility
@@ -253,12 +252,12 @@ class Constants:
             ),
         )
 
-    def _varied(self, data: Sequence[CellData]) -> list[str]:
+    def _varied(self, data: Sequence[CellSample]) -> list[str]:
         """The regressors that tell this claim's cells apart."""
         names = self.regressors(self.calibration[0])
         return [name for name in names if len({float(c.params[name]) for c in data}) > 1]
 
-    def _witness(self, data: Sequence[CellData], decision: ConstantsDecision) -> Witness | None:
+    def _witness(self, data: Sequence[CellSample], decision: ConstantsDecision) -> Witness | None:
         """The first excluding cell, with a violating trial to replay."""
         if decision.witness is None:
             return None
@@ -284,7 +283,9 @@ class Constants:
             trial=trial_id(self.sampling.experiment, cell, index),
         )
 
-    def _cell_result(self, cell: CellData, decision: ConstantsDecision, level: float) -> CellResult:
+    def _cell_result(
+        self, cell: CellSample, decision: ConstantsDecision, level: float
+    ) -> CellResult:
         """The error quantile that the statement bounds, against the bound at frozen constants."""
         wanted = max(cell.delta, resolvable(cell.n_trials, level))
         finite = np.where(np.isfinite(cell.statistic), cell.statistic, np.inf)
@@ -309,7 +310,7 @@ class Constants:
             + ("" if wanted <= cell.delta else ", the smallest that the trials resolve"),
         )
 
-    def _generous(self, cell: CellData) -> FloatArray:
+    def _generous(self, cell: CellSample) -> FloatArray:
         """The bound at the most generous corner of the box, under the cell's own choice."""
         corner = {
             c.name: c.most_generous for c in self.statement.constants if c.name != self.choice_name
@@ -317,7 +318,7 @@ class Constants:
         return self._bound({**corner, **cell.choice}, cell)
 
     def _figures(
-        self, data: Sequence[CellData], cells: Sequence[CellResult], decision: ConstantsDecision
+        self, data: Sequence[CellSample], cells: Sequence[CellResult], decision: ConstantsDecision
     ) -> tuple[Figure, ...]:
         """What decided: every choice against the generous bound, or quantiles and constants."""
         if _infeasible(decision):
@@ -334,7 +335,7 @@ class Constants:
             figures.append(self._required_figure(data, decision))
         return tuple(figures)
 
-    def _choices_figure(self, data: Sequence[CellData], cells: Sequence[CellResult]) -> Figure:
+    def _choices_figure(self, data: Sequence[CellSample], cells: Sequence[CellResult]) -> Figure:
         """Refuted by feasibility: for each choice some cell lies above its generous bound."""
         varied = self._varied(data)
         groups: dict[str, list[tuple[float, CellResult]]] = {}
@@ -403,7 +404,7 @@ class Constants:
             "Points below the dashed line obey the bound.",
         )
 
-    def _required_figure(self, data: Sequence[CellData], decision: ConstantsDecision) -> Figure:
+    def _required_figure(self, data: Sequence[CellSample], decision: ConstantsDecision) -> Figure:
         """Required over frozen constants, against the parameter of the widest range."""
         drift, calibration = decision.drift, decision.calibration
         assert drift is not None

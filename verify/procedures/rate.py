@@ -22,8 +22,7 @@ from verify.decisions.rates import (
     fit_power_law,
     log_design,
 )
-from verify.evidence import CellResult, Evidence, Figure, Series, Verdict
-from verify.evidence import Table as EvidenceTable
+from verify.evidence import CellResult, Evidence, EvidenceTable, Figure, Series, Verdict
 from verify.procedures.base import (
     FloatArray,
     Observed,

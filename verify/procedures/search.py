@@ -19,8 +19,7 @@ from verify.decisions.search import (
     SearchResult,
     search_counterexample,
 )
-from verify.evidence import Evidence, Verdict, Witness
-from verify.evidence import Table as EvidenceTable
+from verify.evidence import Evidence, EvidenceTable, Verdict, Witness
 from verify.procedures.base import Presentation
 
 Point = Mapping[str, Any]

@@ -11,8 +11,8 @@ import pytest
 
 from trials.checks import InvalidParameter
 from verify.decisions.constants import (
-    CellData,
-    Constant,
+    CellSample,
+    ConstantBox,
     ConstantsDecision,
     decide_constants,
     infeasible,
@@ -21,7 +21,7 @@ from verify.decisions.constants import (
 from verify.decisions.rates import fit_power_law
 from verify.evidence import Verdict
 
-C = Constant(name="c", low=1e-2, high=1e2)
+C = ConstantBox(name="c", low=1e-2, high=1e2)
 GRID = (
     *((m, d, "calibration") for m in (10, 20, 40) for d in (4, 8)),
     *((m, d, "held-out") for m, d in ((640, 4), (2560, 8), (20, 128), (40, 512), (2560, 512))),
@@ -30,12 +30,12 @@ GRID = (
 
 def make_cells(
     truth: Callable[[float, float], float], n: int = 300, seed: int = 0, **changes: Any
-) -> list[CellData]:
+) -> list[CellSample]:
     """Cells whose statistic is ``truth(m, d)`` times log-normal noise of 20 per cent."""
     rng = np.random.default_rng(seed)
     settings = {"delta": 0.05, **changes}
     return [
-        CellData(
+        CellSample(
             params={"m": m, "d": d},
             statistic=truth(m, d) * np.exp(0.2 * rng.standard_normal(n)),
             role=role,  # type: ignore[arg-type]
@@ -49,7 +49,9 @@ def root(values, cell):  # type: ignore[no-untyped-def]
     return values["c"] * math.sqrt(cell.params["d"] / cell.params["m"])
 
 
-def decide(cells: list[CellData], bound=root, constants=(C,), **changes: Any) -> ConstantsDecision:  # type: ignore[no-untyped-def]
+def decide(
+    cells: list[CellSample], bound=root, constants=(C,), **changes: Any
+) -> ConstantsDecision:  # type: ignore[no-untyped-def]
     settings = {"drift": {"m": "up", "d": "up"}, "level": 0.05, **changes}
     return decide_constants(cells, constants, bound, **settings)
 
@@ -100,7 +102,7 @@ def test_growth_like_a_logarithm_withholds_support_though_its_slope_is_below_the
         rng = np.random.default_rng(7)
         sizes = [*(64.0 * 2 ** (i / 4) for i in range(9)), *np.geomspace(1e4, 1e12, 15)]
         cells = [
-            CellData(
+            CellSample(
                 params={"m": m},
                 statistic=growth(m) * np.exp(0.2 * rng.standard_normal(400)),
                 delta=0.1,
@@ -167,7 +169,7 @@ def test_a_missing_factor_refutes_by_extrapolation_and_drift_in_that_parameter()
     def no_dimension(values, cell):  # type: ignore[no-untyped-def]
         return values["c"] / math.sqrt(cell.params["m"])
 
-    wide = Constant(name="c", low=1e-2, high=1e4)
+    wide = ConstantBox(name="c", low=1e-2, high=1e4)
     decision = decide(make_cells(sharp), no_dimension, (wide,))
     assert decision.verdict is Verdict.REFUTED
     assert decision.feasibility is not None
@@ -186,7 +188,7 @@ def test_a_missing_factor_refutes_by_extrapolation_and_drift_in_that_parameter()
 def test_a_constant_to_choose_is_refuted_only_when_every_choice_is() -> None:
     """Choice 1 fails at large m and choice 2 at large d: together they empty the grid."""
 
-    def cells(spared: float) -> list[CellData]:
+    def cells(spared: float) -> list[CellSample]:
         out = []
         for g in (1.0, 2.0):
 
@@ -197,7 +199,7 @@ def test_a_constant_to_choose_is_refuted_only_when_every_choice_is() -> None:
             out += make_cells(truth, choice={"g": g})
         return out
 
-    constants = (C, Constant(name="g", low=0.5, high=4, generous="choose", grid=(1.0, 2.0)))
+    constants = (C, ConstantBox(name="g", low=0.5, high=4, generous="choose", grid=(1.0, 2.0)))
     refuted = decide(cells(spared=0.0), constants=constants)
     assert refuted.verdict is Verdict.REFUTED
     assert refuted.feasibility is not None
@@ -214,7 +216,7 @@ def test_the_choice_is_made_on_the_calibration_cells() -> None:
     cells = []
     for g in (1.0, 2.0, 4.0):
         cells += make_cells(lambda m, d, g=g: sharp(m, d) * (1 + abs(g - 2)), choice={"g": g})
-    constants = (C, Constant(name="g", low=0.5, high=4, generous="choose", grid=(1.0, 2.0, 4.0)))
+    constants = (C, ConstantBox(name="g", low=0.5, high=4, generous="choose", grid=(1.0, 2.0, 4.0)))
     decision = decide(cells, constants=constants)
     assert decision.calibration is not None
     assert dict(decision.calibration.choice) == {"g": 2.0}
@@ -227,15 +229,15 @@ def test_a_choice_that_fails_far_away_does_not_refute_while_another_does_not() -
     def no_growth(values, cell):  # type: ignore[no-untyped-def]
         return values["c"]
 
-    def cells(second: float) -> list[CellData]:
+    def cells(second: float) -> list[CellSample]:
         return [
             *make_cells(lambda m, d: 0.1 * d**0.5, choice={"g": 1.0}),
             *make_cells(lambda m, d: d**second, choice={"g": 2.0}),
         ]
 
     constants = (
-        Constant(name="c", low=1e-3, high=1e4),
-        Constant(name="g", low=1, high=2, generous="choose", grid=(1.0, 2.0)),
+        ConstantBox(name="c", low=1e-3, high=1e4),
+        ConstantBox(name="g", low=1, high=2, generous="choose", grid=(1.0, 2.0)),
     )
     decision = decide(cells(0.0), no_growth, constants)
     assert decision.verdict is Verdict.INCONCLUSIVE
@@ -250,7 +252,7 @@ def test_held_out_trials_never_reach_the_constants() -> None:
     cells = [
         c
         if c.role == "calibration"
-        else CellData(params=c.params, statistic=c.statistic * 7, delta=c.delta, role="held-out")
+        else CellSample(params=c.params, statistic=c.statistic * 7, delta=c.delta, role="held-out")
         for c in make_cells(sharp)
     ]
     assert decide(cells).calibration == calm
@@ -264,7 +266,7 @@ def test_two_terms_are_both_calibrated_where_they_rule() -> None:
         m, d = cell.params["m"], cell.params["d"]
         return values["a"] / m + values["b"] * d / m**2
 
-    constants = tuple(Constant(name=name, low=1e-3, high=1e3) for name in "ab")
+    constants = tuple(ConstantBox(name=name, low=1e-3, high=1e3) for name in "ab")
     decision = decide(make_cells(truth), bound, constants)
     assert decision.calibration is not None
     fitted = decision.calibration.fitted
@@ -281,7 +283,7 @@ def test_cells_outside_the_assumptions_say_nothing_and_none_inside_is_vacuous() 
     def truth(m: float, d: float) -> float:
         return sharp(m, d) * (1000 if d > m else 1)
 
-    hidden = Constant(name="C", low=0.1, high=1.0)
+    hidden = ConstantBox(name="C", low=0.1, high=1.0)
 
     def inside(values, cell):  # type: ignore[no-untyped-def]
         return cell.params["d"] * values["C"] <= cell.params["m"]
@@ -308,7 +310,7 @@ def test_failed_trials_violate_any_bound() -> None:
     cells = make_cells(sharp)
     broken = cells[-1].statistic.copy()
     broken[::3] = np.nan
-    cells[-1] = CellData(params=cells[-1].params, statistic=broken, delta=0.05, role="held-out")
+    cells[-1] = CellSample(params=cells[-1].params, statistic=broken, delta=0.05, role="held-out")
     decision = decide(cells)
     assert decision.verdict is Verdict.REFUTED
     assert decision.feasibility is not None
@@ -338,7 +340,7 @@ def test_per_trial_bounds_and_failure_probabilities_with_constants_are_used() ->
     for m, _, role in GRID:
         before = rng.uniform(1, 100, 300)
         cells.append(
-            CellData(
+            CellSample(
                 params={"m": m},
                 statistic=0.4 * before * np.exp(0.1 * rng.standard_normal(300)),
                 delta=math.nan,
@@ -361,7 +363,7 @@ def test_per_trial_bounds_and_failure_probabilities_with_constants_are_used() ->
 def test_mistaken_declarations_are_refused() -> None:
     cells = make_cells(sharp)
     with pytest.raises(InvalidParameter, match="declare it 'choose'"):
-        decide(cells, constants=(Constant(name="c", low=1e-2, high=1e2, generous="low"),))
+        decide(cells, constants=(ConstantBox(name="c", low=1e-2, high=1e2, generous="low"),))
     with pytest.raises(InvalidParameter, match="at least one held-out cell"):
         decide([c for c in cells if c.role == "calibration"])
     with pytest.raises(InvalidParameter, match="not on the declared grid"):
@@ -374,6 +376,6 @@ def test_mistaken_declarations_are_refused() -> None:
         decide(cells, bound=lambda values, cell: math.nan)
     for bad in ({"low": 0.0, "high": 1.0}, {"low": 2.0, "high": 1.0}):
         with pytest.raises(InvalidParameter, match="box"):
-            Constant(name="c", **bad)
+            ConstantBox(name="c", **bad)
     with pytest.raises(InvalidParameter, match="needs a grid"):
-        Constant(name="c", low=1.0, high=2.0, generous="choose")
+        ConstantBox(name="c", low=1.0, high=2.0, generous="choose")

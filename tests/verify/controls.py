@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binomtest
 
-from verify.decisions.constants import CellData, Constant, Values, decide_constants
+from verify.decisions.constants import CellSample, ConstantBox, ConstantValues, decide_constants
 from verify.decisions.rates import contraction_factor, decide_rate, fit_power_law
 from verify.decisions.sequences import BoolArray, FloatArray, exceeds, prior_for
 from verify.evidence import Verdict
@@ -79,7 +79,7 @@ def _contraction_choice(
         for n in (100, 400, 1600, 25_600, 102_400, 10_240_000):
             noise = rng.standard_normal(_scaled(150, effort)) / math.sqrt(n)
             cells.append(
-                CellData(
+                CellSample(
                     params={"n": n},
                     statistic=np.abs(attained + noise),
                     delta=0.05,
@@ -88,11 +88,11 @@ def _contraction_choice(
                 )
             )
     constants = (
-        Constant(name="c1", low=0.1, high=1.0, generous="choose", grid=steps),
-        Constant(name="c2", low=0.01, high=100.0),
+        ConstantBox(name="c1", low=0.1, high=1.0, generous="choose", grid=steps),
+        ConstantBox(name="c2", low=0.01, high=100.0),
     )
 
-    def bound(values: Values, cell: CellData) -> float:
+    def bound(values: ConstantValues, cell: CellSample) -> float:
         return factor + values["c2"] / math.sqrt(float(cell.params["n"]))
 
     decision = decide_constants(cells, constants, bound, drift={"n": "up"}, level=level)
@@ -121,10 +121,10 @@ _GRID = (
 )
 
 
-def _floor_cells(rng: np.random.Generator, effort: float) -> list[CellData]:
+def _floor_cells(rng: np.random.Generator, effort: float) -> list[CellSample]:
     """Errors ``sqrt(d / m)`` times log-normal noise; held-out cells lie 16 to 64-fold outside."""
     return [
-        CellData(
+        CellSample(
             params={"m": m, "d": d},
             statistic=math.sqrt(d / m) * np.exp(0.3 * rng.standard_normal(_scaled(200, effort))),
             delta=0.05,
@@ -137,13 +137,13 @@ def _floor_cells(rng: np.random.Generator, effort: float) -> list[CellData]:
 def _floor(
     m_exponent: float, d_exponent: float, rng: np.random.Generator, level: float, effort: float
 ) -> bool:
-    def bound(values: Values, cell: CellData) -> float:
+    def bound(values: ConstantValues, cell: CellSample) -> float:
         m, d = float(cell.params["m"]), float(cell.params["d"])
         return values["c"] * math.pow(m, m_exponent) * math.pow(d, d_exponent)
 
     decision = decide_constants(
         _floor_cells(rng, effort),
-        (Constant(name="c", low=1e-2, high=1e3),),
+        (ConstantBox(name="c", low=1e-2, high=1e3),),
         bound,
         drift={"m": "up", "d": "up"},
         level=level,
@@ -172,7 +172,7 @@ def _logarithm(rng: np.random.Generator, level: float, planted: bool, effort: fl
     only the comparison with a logarithm tells.  What is counted is support *withheld*.
     """
     cells = [
-        CellData(
+        CellSample(
             params={"m": float(m)},
             statistic=(math.log(m) if planted else 1.0)
             / m
@@ -183,12 +183,12 @@ def _logarithm(rng: np.random.Generator, level: float, planted: bool, effort: fl
         for m, role in _WIDE
     ]
 
-    def bound(values: Values, cell: CellData) -> float:
+    def bound(values: ConstantValues, cell: CellSample) -> float:
         return values["c"] / float(cell.params["m"])
 
     decision = decide_constants(
         cells,
-        (Constant(name="c", low=1e-2, high=1e3),),
+        (ConstantBox(name="c", low=1e-2, high=1e3),),
         bound,
         drift={"m": "up"},
         level=level,

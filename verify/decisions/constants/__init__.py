@@ -1,0 +1,69 @@
+r"""Deciding upper bounds with unspecified universal constants.
+
+The claim: there are constants :math:`c \in \prod_j [l_j, h_j]` (a declared, generous box) such that
+in every cell :math:`x` that meets the assumptions
+
+.. math:: P\{\, S_x > b(c, x) \,\} \le \delta(c, x) .
+
+Three parts have to agree; the first alone, or the other two together, can refute.
+
+1. *Feasibility.*  Let :math:`c^+` be the most generous corner of the box, where b and delta are
+   largest and the assumptions strictest.  A cell in which :math:`P(S > b(c^+)) \le \delta(c^+)` is
+   rejected excludes the whole box.  A constant that the theorem lets one *choose* (a step size) has
+   no generous end: its trials are run separately for each value of a declared grid, and the claim
+   is refuted when every grid value is excluded by some cell.  The smallest set of cells that does
+   so is the witness.
+2. *Extrapolation.*  On the calibration cells only, the choice with the most room is taken and the
+   other constants are made as sharp as the empirical violation rates allow, then frozen with a
+   declared slack factor.  Fresh trials in held-out cells, where each parameter, alone and jointly,
+   lies at least ``min_extrapolation`` times outside the calibrated range, test
+   :math:`P(S > b(\hat c)) \le \delta`.
+3. *Drift.*  The required constant of a cell is the multiple :math:`\kappa_x` of the frozen bound
+   that would just serve it (a quantile of S / b).  Its logarithm is regressed on the log parameters
+   with the HC3 covariance.  In no declared direction may it grow faster than ``margin`` per unit
+   log, nor as fast as a logarithm would: `logarithm_slope` is the slope that least squares gives,
+   in these very cells, to a required constant that grows like log x.  (Least squares is linear, so
+   under that alternative the fitted slope has exactly this mean, and an upper limit below it is a
+   level test of it; the lack of fit of a power law only widens the limit.)  What the limits
+   exclude over the tried range travels with the verdict as a factor.  A required constant below
+   ``kappa_floor`` counts as ``kappa_floor``: how a constant varies that is not needed says nothing.
+
+Error control.  Half of ``level`` goes to feasibility, split over cells and choices.  The other half
+is used by extrapolation *and* by drift: the claim is refuted only if both reject, so each may use
+all of it; where there is a choice, both must reject under every choice that is still feasible.
+Supporting needs every part, hence no split (intersection-union, Berger 1982).  What the second
+route controls is the refutation of a required constant whose trend over the tested range is at most
+``margin``; a constant that climbs over the whole range and levels off beyond it can be refuted,
+which is why the range travels with the verdict.  Frozen constants are tested on fresh trials alone.
+Calibration cells do take part in the regression, where what was fitted on them is a factor that all
+cells share (with several constants: shared weights of the bound's terms) and no slope.
+"""
+
+from verify.decisions.constants.calibration import Calibration
+from verify.decisions.constants.decision import ConstantsDecision, decide_constants, infeasible
+from verify.decisions.constants.drift import Drift, DriftSlope, logarithm_slope
+from verify.decisions.constants.feasibility import Feasibility, FeasibilityRow
+from verify.decisions.constants.problem import (
+    Bound,
+    CellSample,
+    ConstantBox,
+    ConstantValues,
+    Direction,
+)
+
+__all__ = [
+    "Bound",
+    "Calibration",
+    "CellSample",
+    "ConstantBox",
+    "ConstantValues",
+    "ConstantsDecision",
+    "Direction",
+    "Drift",
+    "DriftSlope",
+    "Feasibility",
+    "FeasibilityRow",
+    "decide_constants",
+    "infeasible",
+    "logarithm_slope",
+]

@@ -1,0 +1,140 @@
+"""Part 2, first half: the sharpest constants that serve the calibration cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+
+from verify.decisions.constants.problem import CellSample, ConstantBox, ConstantValues, Problem
+from verify.decisions.sequences import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """Constants fitted on the calibration cells, before (``fitted``) and after slack (``frozen``).
+
+    ``room`` lists, for each choice, the largest required constant at the generous corner over the
+    calibration cells: below one there is room.  ``at_tight_end`` names constants that the box, and
+    not the trials, stopped.
+    """
+
+    choice: ConstantValues
+    room: tuple[float, ...]
+    fitted: ConstantValues
+    frozen: ConstantValues
+    slack: float
+    at_tight_end: tuple[str, ...]
+
+
+def room_of_choices(
+    problem: Problem, live: Sequence[int], choices: Sequence[ConstantValues]
+) -> tuple[float, ...]:
+    """For each choice the largest required constant at the generous corner, calibration cells only.
+
+    NaN for a choice that has no live cells of either role.
+    """
+    loose = problem.generous()
+    room = []
+    for choice in choices:
+        mine = problem.under(choice, live)
+        if {c.role for c in mine} == {"calibration", "held-out"}:
+            room.append(max(problem.kappa(loose, c) for c in mine if c.role == "calibration"))
+        else:
+            room.append(math.nan)
+    return tuple(room)
+
+
+def calibrate(
+    problem: Problem,
+    live: Sequence[int],
+    choice: ConstantValues,
+    room: tuple[float, ...],
+    tighten: Sequence[str] | None,
+    slack: float,
+) -> Calibration:
+    """The sharpest constants that serve the calibration cells of a choice, relaxed by slack."""
+    by_name = {c.name: c for c in problem.constants if c.generous != "choose"}
+    names = tuple(by_name) if tighten is None else tuple(tighten)
+    fit_on = [c for c in problem.under(choice, live) if c.role == "calibration"]
+    fitted = sharpest(problem, fit_on, problem.generous(), [by_name[name] for name in names])
+    frozen = dict(fitted)
+    for name in names:
+        c = by_name[name]
+        relaxed = fitted[name] * slack if c.generous == "high" else fitted[name] / slack
+        frozen[name] = min(max(relaxed, c.low), c.high)
+    return Calibration(
+        choice=choice,
+        room=room,
+        fitted=fitted,
+        frozen=frozen,
+        slack=slack,
+        at_tight_end=tuple(n for n in names if math.isclose(fitted[n], by_name[n].tight)),
+    )
+
+
+def sharpest(
+    problem: Problem,
+    fit_on: Sequence[CellSample],
+    loose: ConstantValues,
+    tighten: Sequence[ConstantBox],
+) -> dict[str, float]:
+    """The constants that serve the cells with the smallest bound: least mean log over the cells.
+
+    Positions run from 0 (generous) to 1 (tight) along each logarithmic side of the box.  Several
+    constants that are merely tightened in turn do not do: the first would leave its work to the
+    next.  So a simplex search moves the *relative* positions, each time sliding all of them as far
+    towards the tight corner as the cells allow; at last each is tightened alone, in the declared
+    order.
+    """
+
+    def at(positions: ArrayLike) -> dict[str, float]:
+        shares = np.clip(np.asarray(positions, dtype=np.float64), 0.0, 1.0)
+        moved = {
+            c.name: c.loose ** (1 - float(u)) * c.tight ** float(u)
+            for c, u in zip(tighten, shares, strict=True)
+        }
+        return {**loose, **moved}
+
+    def furthest(start: FloatArray, direction: FloatArray, reach: float) -> FloatArray:
+        """The last point of a ray that serves every cell (its start, if none further does)."""
+
+        def serves(t: float) -> bool:
+            values = at(start + t * direction)
+            return all(problem.kappa(values, cell) <= 1.0 for cell in fit_on)
+
+        if serves(reach):
+            return np.clip(start + reach * direction, 0.0, 1.0)
+        safe, unsafe = 0.0, reach
+        while unsafe - safe > 3e-4:
+            middle = (safe + unsafe) / 2
+            safe, unsafe = (middle, unsafe) if serves(middle) else (safe, middle)
+        return np.clip(start + safe * direction, 0.0, 1.0)
+
+    q = len(tighten)
+    together = np.ones(q)
+
+    def slid(offsets: FloatArray) -> FloatArray:
+        lead = np.concatenate(([0.0], offsets))
+        # All positions start at or below zero, which is clipped to the generous corner.
+        return furthest(lead - lead.max(), together, 1.0 + float(np.ptp(lead)))
+
+    def size(offsets: FloatArray) -> float:
+        values = at(slid(offsets))
+        bounds = (np.maximum(problem.bound_at(values, cell), 1e-300) for cell in fit_on)
+        return float(np.mean([np.mean(np.log(b)) for b in bounds]))
+
+    offsets = np.zeros(q - 1) if q else np.zeros(0)
+    if q > 1:
+        simplex = np.vstack([offsets, 0.1 * np.eye(q - 1)])
+        options = {"maxfev": 60 * (q - 1), "xatol": 1e-3, "initial_simplex": simplex}
+        offsets = minimize(size, offsets, method="Nelder-Mead", options=options).x
+    positions = slid(offsets) if q else np.zeros(0)
+    if q > 1:
+        for direction in np.eye(q):
+            positions = furthest(positions, direction, 1.0)
+    return at(positions)

@@ -1,0 +1,166 @@
+"""Part 3: the required constant has no direction in which it grows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from trials.checks import InvalidParameter
+from verify.decisions.constants.problem import CellSample, ConstantValues, Direction, Problem
+from verify.decisions.rates import PowerLawFit, fit_power_law
+from verify.decisions.sequences import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriftSlope:
+    """Growth of the log required constant per unit log, towards ``direction`` of a parameter.
+
+    Attributes
+    ----------
+    lower, upper : the simultaneous one-sided limit that refutes, and the one that supports.
+    span : smallest and largest value of the parameter in the cells.
+    allowed : what ``upper`` must not exceed: the margin, or the slope of a logarithm if smaller.
+    """
+
+    name: str
+    direction: Literal["up", "down"]
+    growth: float
+    se: float
+    lower: float
+    upper: float
+    span: tuple[float, float]
+    allowed: float
+    status: Literal["grows", "flat", "unresolved"]
+
+    @property
+    def excluded(self) -> float:
+        """Growth over ``span`` by a larger factor than this is excluded, for a power law."""
+        return float(np.exp(min(self.upper * math.log(self.span[1] / self.span[0]), 700.0)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drift:
+    """Required constants per cell (``cells`` indexes the input) and their growth."""
+
+    cells: tuple[int, ...]
+    kappa: tuple[float, ...]
+    se_log: tuple[float, ...]
+    slopes: tuple[DriftSlope, ...]
+    fit: PowerLawFit | None
+    margin: float
+    reason: str = ""
+    asked: bool = True
+
+    @property
+    def grows(self) -> bool:
+        """Some direction grows beyond the margin, with confidence."""
+        return any(s.status == "grows" for s in self.slopes)
+
+    @property
+    def flat(self) -> bool:
+        """Every direction that was asked for is within the margin, with confidence."""
+        if not self.asked:
+            return True
+        return self.fit is not None and all(s.status == "flat" for s in self.slopes)
+
+    @property
+    def excluded(self) -> float:
+        """No direction shows growth by a larger factor than this over its tried range.
+
+        The largest of the single limits needs no correction for their number: were the largest
+        true factor above it, that one direction's own limit would have missed.
+        """
+        return max((s.excluded for s in self.slopes), default=math.inf)
+
+
+def measure_drift(
+    problem: Problem,
+    mine: Sequence[int],
+    frozen: ConstantValues,
+    directions: Mapping[str, Direction],
+    margin: float,
+    floor: float,
+) -> Drift:
+    data = [problem.cells[i] for i in mine]
+    kappa = [max(problem.kappa(frozen, c), floor) for c in data]
+    record: dict[str, Any] = {
+        "cells": tuple(mine),
+        "kappa": tuple(kappa),
+        "se_log": tuple(required_se_log(problem, frozen, c, floor) for c in data),
+        "margin": margin,
+        "asked": bool(directions),
+    }
+    if not directions:
+        return Drift(slopes=(), fit=None, reason="not asked for", **record)
+    if not all(map(math.isfinite, kappa)):
+        reason = "some cell requires an infinite constant (too many failed trials)"
+        return Drift(slopes=(), fit=None, reason=reason, **record)
+    try:
+        x = {name: np.array([float(c.params[name]) for c in data]) for name in directions}
+        fit = fit_power_law(kappa, x, level=problem.level)
+    except InvalidParameter as error:
+        return Drift(slopes=(), fit=None, reason=str(error), **record)
+    family = sum(2 if d == "both" else 1 for d in directions.values())
+    slopes = []
+    for name, declared in directions.items():
+        i = fit.names.index(name)
+        # `limits` is two-sided; one side of it carries half of its level.
+        refuting = fit.limits(name, problem.level, family=family)  # one side: level / (2 family)
+        supporting = fit.limits(name, 2 * problem.level)  # one side: level
+        sides: tuple[Literal["up", "down"], ...] = ("up", "down")
+        for direction in sides if declared == "both" else (declared,):
+            up = direction == "up"
+            allowed = min(margin, logarithm_slope(x, name, direction))
+            lower = refuting[0] if up else -refuting[1]
+            upper = supporting[1] if up else -supporting[0]
+            slopes.append(
+                DriftSlope(
+                    name=name,
+                    direction=direction,
+                    growth=fit.exponents[i] if up else -fit.exponents[i],
+                    se=fit.se[i],
+                    lower=lower,
+                    upper=upper,
+                    span=(float(x[name].min()), float(x[name].max())),
+                    allowed=allowed,
+                    status="grows"
+                    if lower > margin
+                    else "flat"
+                    if upper <= allowed
+                    else "unresolved",
+                )
+            )
+    reason = "" if fit.max_leverage < 1 - 1e-9 else "one cell alone carries some direction"
+    return Drift(slopes=tuple(slopes), fit=fit, reason=reason, **record)
+
+
+def logarithm_slope(
+    x: Mapping[str, FloatArray], name: str, direction: Literal["up", "down"]
+) -> float:
+    r"""The slope that the power-law fit gives to growth like a logarithm of one parameter.
+
+    The law is :math:`\log x` towards large x, or :math:`1 + \log(x / x_{\min})` where the smallest
+    x is below e (its logarithm would start at zero, or below); towards small x the same of 1/x.
+    """
+    towards = x[name] if direction == "up" else 1.0 / x[name]
+    law = np.log(towards * max(1.0, math.e / float(towards.min())))
+    design = np.column_stack([np.ones_like(law), *(np.log(v) for v in x.values())])
+    slope = np.linalg.lstsq(design, np.log(law), rcond=None)[0][1 + list(x).index(name)]
+    return float(slope if direction == "up" else -slope)
+
+
+def required_se_log(
+    problem: Problem, corner: ConstantValues, cell: CellSample, floor: float
+) -> float:
+    """Standard error of the log required constant, from order statistics one s.e. either side."""
+    n, q = cell.n_trials, min(problem.looked_at(corner, cell), 1.0)
+    spread = math.sqrt(n * q * (1 - q))
+    ratios = np.sort(problem.ratios(corner, cell))
+    rank = n - 1 - n * q
+    ends = [min(max(round(rank + side * spread), 0), n - 1) for side in (-1, 1)]
+    low, high = (max(float(ratios[r]), floor) for r in ends)
+    return math.log(high / low) / 2 if math.isfinite(high) else math.inf
