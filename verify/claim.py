@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-import fnmatch
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from bounds.statement import Assumption, Statement, latex
-from trials.checks import InvalidParameter
 from verify.evidence import Verdict
 from verify.procedures.base import Procedure, Profile, tex_number
 
@@ -79,66 +75,3 @@ class Claim:
         ]
         met = "in every cell with " + ", ".join(values) if values else ""
         return "; ".join(text for text in (met, assumption.note) if text)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Selection:
-    """A claim id with parameter values put into its cells: ``ifca.thm1[m=400,d=100]``."""
-
-    claim: str
-    values: Mapping[str, Any]
-
-    def __str__(self) -> str:
-        inside = ",".join(f"{k}={v}" for k, v in self.values.items())
-        return f"{self.claim}[{inside}]" if inside else self.claim
-
-
-_SELECTION = re.compile(r"^(?P<claim>[^\[\]]+)(\[(?P<values>[^\[\]]*)\])?$")
-
-
-def parse_selection(text: str) -> Selection:
-    """Read ``CLAIM`` or ``CLAIM[param=value,...]``; values are integers, floats or words."""
-    match = _SELECTION.match(text.strip())
-    if match is None:
-        raise InvalidParameter(f"claim {text!r} must look like CLAIM or CLAIM[param=value,...]")
-    values: dict[str, Any] = {}
-    for part in filter(None, (match["values"] or "").split(",")):
-        name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not (name and equals and value):
-            raise InvalidParameter(f"{part.strip()!r} in {text!r} must look like param=value")
-        if name in values:
-            raise InvalidParameter(f"{name} is given twice in {text!r}")
-        values[name] = _number(value)
-    return Selection(claim=match["claim"].strip(), values=values)
-
-
-def _number(text: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-def select(catalogue: Mapping[str, Claim], texts: Sequence[str]) -> list[tuple[Selection, Claim]]:
-    """Claims named on the command line (all when none is); unknown names list the valid ones.
-
-    A name may hold ``*`` and ``?`` wild cards; a claim that is named twice is tried once.
-    """
-    if not texts:
-        return [(Selection(claim=name, values={}), claim) for name, claim in catalogue.items()]
-    chosen = []
-    for text in texts:
-        selection = parse_selection(text)
-        names = fnmatch.filter(catalogue, selection.claim)
-        if not names:
-            close = difflib.get_close_matches(selection.claim, catalogue, n=3)
-            hint = f" (did you mean {' or '.join(close)}?)" if close else ""
-            raise InvalidParameter(
-                f"unknown claim {selection.claim!r}{hint}; known: {', '.join(catalogue)}"
-            )
-        chosen += [
-            (Selection(claim=name, values=selection.values), catalogue[name]) for name in names
-        ]
-    return list({str(selection): (selection, claim) for selection, claim in chosen}.values())

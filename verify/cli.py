@@ -31,10 +31,11 @@ from trials.run.executors import Executor, ExecutorError, make_executor
 from trials.run.store import RunStore, StoreError
 from verify import session
 from verify.check import compare
-from verify.claim import Claim, select
+from verify.claim import Claim
 from verify.evidence import Verdict
 from verify.procedures.base import PROFILES
 from verify.registry import catalogue
+from verify.selection import select
 from verify.session import Listener, Outcome, RunConfig
 
 USAGE_ERROR = 3
@@ -285,7 +286,7 @@ def status(run_directory: str) -> None:
     store, config = session.open_run(directory, readonly=True)
     with store:
         documents = store.documents("claim")
-        wanted = [str(s) for s, _, _ in session.prepare(config)]
+        wanted = [str(p.selection) for p in session.prepare(config).claims]
         console.print(
             f"{directory}  profile {config.profile}  seed {config.seed}  "
             f"{len(documents)}/{len(wanted)} claims decided",

@@ -22,11 +22,11 @@ from trials.checks import InvalidParameter
 from trials.run.engine import Demand, ensure
 from trials.run.executors import Executor
 from trials.run.store import RunStore, StoreError
-from verify.claim import Claim, Selection, select
 from verify.decisions.familywise import allocate
 from verify.discrepancies import DISCREPANCIES, SYMBOLS
 from verify.evidence import Verdict
-from verify.procedures.base import PROFILES, Procedure
+from verify.plan import Plan, Planned, plan
+from verify.procedures.base import PROFILES
 from verify.registry import catalogue
 
 STORE_NAME = "store.sqlite"
@@ -49,8 +49,12 @@ class RunConfig:
             raise InvalidParameter(
                 f"unknown profile {self.profile!r}; known: {', '.join(PROFILES)}"
             )
-        if not isinstance(self.seed, int) or self.seed < 0:
-            raise InvalidParameter(f"seed={self.seed} must be an integer >= 0")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+            raise InvalidParameter(f"seed={self.seed!r} must be an integer >= 0")
+        if self.seed >= 1 << 128:
+            raise InvalidParameter("seed must be below 2**128, the streams' range")
+        if isinstance(self.level, bool) or not isinstance(self.level, int | float):
+            raise InvalidParameter(f"level={self.level!r} must be a number")
         if not 0.0 < self.level < 1.0:
             raise InvalidParameter(f"level={self.level} must lie strictly between 0 and 1")
 
@@ -78,18 +82,10 @@ class Listener:
     on_outcome: Callable[[Outcome], None] = field(default=lambda _outcome: None)
 
 
-def prepare(config: RunConfig) -> list[tuple[Selection, Claim, Procedure]]:
+def prepare(config: RunConfig) -> Plan:
     """Build every procedure and check every parameter of a run, before any work."""
     config.check()
-    profile = PROFILES[config.profile]
-    prepared = []
-    for selection, claim in select(catalogue(), config.claims):
-        procedure = claim.build(profile)
-        if selection.values:
-            procedure = procedure.override(selection.values)
-        procedure.check()
-        prepared.append((selection, claim, procedure))
-    return prepared
+    return plan(catalogue(), config.claims, PROFILES[config.profile])
 
 
 def create(directory: Path, config: RunConfig) -> RunStore:
@@ -130,23 +126,21 @@ def execute(
     committed as it is found, so an interrupted call loses the blocks in flight and nothing else.
     """
     listener = listener or Listener()
-    prepared = prepare(config)
-    levels = allocate(config.level, {str(s): c.weight for s, c, _ in prepared}).shares
+    prepared = prepare(config).claims
+    levels = allocate(config.level, {str(p.selection): p.claim.weight for p in prepared}).shares
     started = _now()
     begin = time.perf_counter()
     earlier = store.document("run", "summary") or {}
     _put_static(store)
     store.put_document("run", "extension", {"profile": config.profile})
     outcomes = []
-    for i, (selection, claim, procedure) in enumerate(prepared):
-        name = str(selection)
+    for i, planned in enumerate(prepared):
+        name = str(planned.selection)
         listener.on_claim(name, i, len(prepared))
         stored = store.document("claim", name)
         if stored is None or stored["profile"] != config.profile:
-            stored = _try(
-                store, claim, selection, procedure, levels[name], config, executor, listener
-            )
-        outcome = Outcome(selection=name, expected=claim.expected, document=stored)
+            stored = _try(store, planned, levels[name], config, executor, listener)
+        outcome = Outcome(selection=name, expected=planned.claim.expected, document=stored)
         outcomes.append(outcome)
         listener.on_outcome(outcome)
     store.put_document(
@@ -173,15 +167,14 @@ def execute(
 
 def _try(
     store: RunStore,
-    claim: Claim,
-    selection: Selection,
-    procedure: Procedure,
+    planned: Planned,
     level: float,
     config: RunConfig,
     executor: Executor,
     listener: Listener,
 ) -> dict[str, Any]:
     """Draw trials until the procedure wants no more, then store its verdict."""
+    selection, claim, procedure = planned.selection, planned.claim, planned.procedure
     begin = time.perf_counter()
     while demands := procedure.demands(store, level):
         ensure(store, demands, executor, listener.on_block)
@@ -196,6 +189,7 @@ def _try(
         **claim.document(procedure),
         "selection": str(selection),
         "profile": config.profile,
+        "own_values": planned.own_values.document() if planned.own_values else None,
         "evidence": evidence.as_dict(),
         "replay": replay,
         "seconds": time.perf_counter() - begin,

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trials.checks import InvalidParameter
-from verify.claim import Selection, parse_selection, select
 from verify.procedures.base import PROFILES
 from verify.registry import catalogue
+from verify.selection import Selection, parse_selection, select
 
 
 @pytest.mark.parametrize(

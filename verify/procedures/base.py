@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -101,28 +103,60 @@ def nothing_to_show(_observed: Sequence[Observed]) -> Presentation:
     return Presentation()
 
 
+class UnknownParameter(InvalidParameter):
+    """A value was given for a parameter that the claim does not have."""
+
+
+def unknown_parameter(owner: str, name: str, known: Iterable[str]) -> UnknownParameter:
+    """The error that names the parameter and lists those that the claim has."""
+    listed = ", ".join(sorted(known))
+    return UnknownParameter(f"{owner} has no parameter {name!r}; its parameters: {listed}")
+
+
+@dataclass(frozen=True)
+class DroppedCell:
+    """A pre-registered cell that leaves the theorem once own values are put in, and why."""
+
+    params: Params
+    reason: str
+
+
+_dropped: ContextVar[list[DroppedCell] | None] = ContextVar("dropped_cells", default=None)
+
+
+@contextmanager
+def dropped_cells() -> Iterator[list[DroppedCell]]:
+    """Collect the cells that `override_cells` leaves out inside the ``with`` block."""
+    found: list[DroppedCell] = []
+    token = _dropped.set(found)
+    try:
+        yield found
+    finally:
+        _dropped.reset(token)
+
+
 def override_cells(
     cells: Iterable[Params], values: Mapping[str, Any], owner: str, check: Callable[[Params], None]
 ) -> tuple[dict[str, Any], ...]:
     """Every cell with ``values`` put in, duplicates removed, order kept.
 
-    A cell that leaves the theorem (``check`` raises) is left out; when none stays inside, the first
-    cell's error is raised.
+    A cell that leaves the theorem (``check`` raises) is left out and reported to `dropped_cells`;
+    when none stays inside, the first cell's error is raised.
     """
+    collected = _dropped.get()
+    dropped = [] if collected is None else collected
     distinct: dict[str, dict[str, Any]] = {}
     first: ValueError | None = None
     for cell in cells:
         unknown = sorted(set(values) - set(cell))
         if unknown:
-            known = ", ".join(sorted(cell))
-            raise InvalidParameter(
-                f"{owner} has no parameter {unknown[0]!r}; its parameters: {known}"
-            )
+            raise unknown_parameter(owner, unknown[0], cell)
         merged = {**cell, **values}
         try:
             check(merged)
         except ValueError as error:
             first = first or error
+            dropped.append(DroppedCell(merged, str(error)))
         else:
             distinct.setdefault(repr(sorted(merged.items())), merged)
     if first is not None and not distinct:

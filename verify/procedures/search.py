@@ -20,7 +20,7 @@ from verify.decisions.search import (
     search_counterexample,
 )
 from verify.evidence import Evidence, EvidenceTable, Verdict, Witness
-from verify.procedures.base import Presentation
+from verify.procedures.base import Presentation, unknown_parameter
 
 Point = Mapping[str, Any]
 
@@ -56,10 +56,7 @@ class Search:
         """The same search with some parameters held fixed."""
         unknown = sorted(set(values) - set(self.domain))
         if unknown:
-            known = ", ".join(sorted(self.domain))
-            raise InvalidParameter(
-                f"{self.name} has no parameter {unknown[0]!r}; its parameters: {known}"
-            )
+            raise unknown_parameter(self.name, unknown[0], self.domain)
         fixed = {
             name: Choice((_inside(name, self.domain[name], value),))
             for name, value in values.items()

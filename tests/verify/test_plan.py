@@ -1,0 +1,72 @@
+"""Plans: own values that break a formula are refused, dropped cells are told, wild cards skip."""
+
+import pytest
+
+from bounds.statement import OutsideTheorem
+from trials.checks import InvalidParameter
+from verify.plan import plan
+from verify.procedures.base import PROFILES
+from verify.registry import catalogue
+from verify.selection import parse_selection
+
+
+def planned(*texts):
+    return plan(catalogue(), texts, PROFILES["quick"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ifca.cor1-as-printed[Delta=9e-115]",
+        "ifca.cor1-as-printed[alpha=0]",
+        f"ifca.thm1[m={'9' * 400}]",
+        f"ifca.eq3[cluster={'9' * 400}]",
+        f"ifca.thm1[sigma={'9' * 400}]",
+    ],
+)
+def test_values_that_break_a_formula_are_refused_in_one_line(text):
+    with pytest.raises((InvalidParameter, OutsideTheorem)) as error:
+        planned(text)
+    assert "\n" not in str(error.value)
+
+
+def test_numbers_longer_than_python_converts_are_refused():
+    with pytest.raises(InvalidParameter, match="at most 400 characters"):
+        parse_selection(f"ifca.thm1[m={'9' * 5000}]")
+
+
+def test_a_wild_card_passes_over_claims_without_the_parameter():
+    found = planned("ifca.*[cluster=12]")
+    assert [p.selection.claim for p in found.claims] == ["ifca.eq3"]
+    assert set(found.skipped) == set(catalogue()) - {"ifca.eq3"}
+    assert "no parameter 'cluster'" in found.skipped["ifca.thm1"]
+
+
+def test_a_parameter_that_no_claim_has_is_an_error():
+    with pytest.raises(InvalidParameter, match="no parameter 'nonsense'"):
+        planned("ifca.*[nonsense=1]")
+    with pytest.raises(InvalidParameter, match="no parameter 'cluster'"):
+        planned("ifca.thm1[cluster=12]")
+
+
+def test_cells_that_leave_the_theorem_are_told_with_their_reasons():
+    (found,) = planned("ifca.thm1[m=400]").claims
+    assert found.own_values is not None
+    assert found.own_values.dropped
+    for cell in found.own_values.dropped:
+        assert cell.params["m"] == 400
+        assert cell.reason
+    assert "no test of drift" in found.own_values.weaker
+    document = found.own_values.document()
+    assert len(document["dropped"]) == len(found.own_values.dropped)
+
+
+def test_registered_cells_are_not_own_values():
+    (found,) = planned("ifca.thm1").claims
+    assert found.own_values is None
+
+
+def test_a_search_at_own_values_says_which_parameter_is_fixed():
+    (found,) = planned("ifca.eq3[cluster=12]").claims
+    assert found.own_values is not None
+    assert found.own_values.weaker == ("a search with cluster held fixed",)

@@ -1,0 +1,135 @@
+"""What a run will try: the selected claims with their procedures, built and checked.
+
+Everything that can be refused is refused here, before a run directory exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bounds.statement import OutsideTheorem
+from trials.checks import InvalidParameter
+from verify.claim import Claim
+from verify.procedures.base import (
+    DroppedCell,
+    Procedure,
+    Profile,
+    UnknownParameter,
+    dropped_cells,
+)
+from verify.selection import Selection, select
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnValues:
+    """What a user's own values did to a claim's procedure.
+
+    Attributes
+    ----------
+    dropped : pre-registered cells that leave the theorem at these values, with the reason of each.
+    weaker : what the test no longer asks, one phrase each; empty when nothing was lost.
+    """
+
+    dropped: tuple[DroppedCell, ...] = ()
+    weaker: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """Plain data for the run's store."""
+        return {
+            "dropped": [{"params": dict(c.params), "reason": c.reason} for c in self.dropped],
+            "weaker": list(self.weaker),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """One claim of a run, ready to be tried."""
+
+    selection: Selection
+    claim: Claim
+    procedure: Procedure
+    own_values: OwnValues | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The claims of a run, and the claims that a wild card named but that lack a parameter."""
+
+    claims: tuple[Planned, ...]
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+
+def plan(catalogue: Mapping[str, Claim], texts: Sequence[str], profile: Profile) -> Plan:
+    """Build every selected claim's procedure and check all of its parameters.
+
+    A wild card (``ifca.*[alpha=0.4]``) passes over the claims that have no such parameter.
+
+    Raises
+    ------
+    InvalidParameter, OutsideTheorem
+        For an unknown claim, an unknown parameter, or values at which nothing can be tried.
+    """
+    planned, skipped = [], {}
+    lacking: UnknownParameter | None = None
+    for selection, claim in select(catalogue, texts):
+        try:
+            planned.append(_planned(selection, claim, profile))
+        except UnknownParameter as error:
+            if not selection.wild:
+                raise
+            lacking = lacking or error
+            skipped[selection.claim] = str(error)
+    if lacking is not None and not planned:
+        raise lacking
+    return Plan(claims=tuple(planned), skipped=skipped)
+
+
+def _planned(selection: Selection, claim: Claim, profile: Profile) -> Planned:
+    procedure = claim.build(profile)
+    if not selection.values:
+        procedure.check()
+        return Planned(selection=selection, claim=claim, procedure=procedure)
+    try:
+        with dropped_cells() as dropped:
+            changed = procedure.override(selection.values)
+            changed.check()
+            claim.document(changed)  # a value that cannot be typeset is refused now, too
+    except (InvalidParameter, OutsideTheorem, MemoryError):
+        raise
+    except (ArithmeticError, ValueError, TypeError, LookupError, RecursionError) as error:
+        # The value reached a formula that it breaks: 1/alpha at alpha=0, an integer beyond floats.
+        raise InvalidParameter(
+            f"{selection}: cannot be tried at these values ({type(error).__name__}: {error})"
+        ) from error
+    own = OwnValues(dropped=tuple(dropped), weaker=weaker(procedure, changed))
+    return Planned(selection=selection, claim=claim, procedure=changed, own_values=own)
+
+
+#: Fields that hold cells, and what an empty field of a changed procedure means.
+_CELL_FIELDS = ("cells", "calibration", "held_out", "elsewhere")
+
+
+def n_cells(procedure: Any) -> int:
+    """Number of cells that a procedure draws trials in (0 for a search)."""
+    return sum(len(getattr(procedure, name, ())) for name in _CELL_FIELDS)
+
+
+def weaker(before: Any, after: Any) -> tuple[str, ...]:
+    """What a procedure at own values no longer tries, in short phrases."""
+    lost = []
+    cells_before, cells_after = n_cells(before), n_cells(after)
+    if cells_after < cells_before:
+        lost.append(f"{cells_after} of {cells_before} cells")
+    if getattr(before, "drift", None) and not getattr(after, "drift", None):
+        lost.append("no test of drift")
+    stated, left = getattr(before, "stated", None), getattr(after, "stated", None)
+    if isinstance(stated, Mapping) and isinstance(left, Mapping) and len(left) < len(stated):
+        lost.append("no exponent of " + ", ".join(sorted(set(stated) - set(left))))
+    domain, rest = getattr(before, "domain", None), getattr(after, "domain", None)
+    if isinstance(domain, Mapping) and isinstance(rest, Mapping):
+        fixed = sorted(name for name in domain if domain[name] != rest[name])
+        if fixed:
+            lost.append("a search with " + ", ".join(fixed) + " held fixed")
+    return tuple(lost)
