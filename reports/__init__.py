@@ -1,6 +1,6 @@
 """Reports of stored runs: figures, tables, LaTeX and PDF.  Computes no statistic."""
 
 from reports.assemble import BuildResult, build
-from reports.engines import ReportError
+from reports.errors import ReportError
 
 __all__ = ["BuildResult", "ReportError", "build"]

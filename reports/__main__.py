@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from reports.assemble import build, latest
-from reports.engines import ReportError
+from reports.errors import ReportError
 
 FAILED = 3
 

@@ -11,12 +11,16 @@ from typing import Any
 
 import jinja2
 
-from reports.engines import ReportError, choose, compile_pdf, describe
-from reports.latex import MACROS, Latex, escape_text
-from reports.model import Reader, collect
+from reports.characters import MACROS, Latex
+from reports.collect import collect
+from reports.engines import choose, compile_pdf, describe
+from reports.errors import ReportError
+from reports.latex import escape_text
+from reports.schema import Reader, Summary, read
 
 STORE_NAME = "store.sqlite"
 FORMATS = ("pdf", "tex")
+_LATEST = 253_402_300_799  # the last second of the year 9999
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,12 +53,13 @@ def render_tex(context: dict[str, Any]) -> str:
 
 def _timestamp(reader: Reader) -> int:
     """When the run finished: the only date in the PDF, so that building again gives its bytes."""
-    summary = reader.documents("run").get("summary", {})
-    for key in ("finished", "started"):
+    summary = read(reader, "run", Summary).get("summary", Summary())
+    for moment in (summary.finished, summary.started):
         try:
-            return max(int(datetime.fromisoformat(str(summary[key])).timestamp()), 0)
-        except (KeyError, ValueError):
+            seconds = datetime.fromisoformat(moment).timestamp()
+        except (ValueError, OverflowError):
             continue
+        return min(max(int(seconds), 0), _LATEST)
     return 0
 
 
@@ -84,9 +89,10 @@ def write_report(
         )
     chosen = choose(engine) if "pdf" in formats else None
     say("drawing figures and tables")
-    report = collect(reader, engine=describe(chosen) if chosen else "no engine; LaTeX source only")
     try:
-        (out_dir / "report.pdf").unlink(missing_ok=True)  # would pass for this build's
+        (out_dir / "report.pdf").unlink(missing_ok=True)  # it would be taken for this build's
+        engine_name = describe(chosen) if chosen else "no engine; LaTeX source only"
+        report = collect(reader, engine=engine_name)
         paths = [_write(out_dir / name, content) for name, content in report.files.items()]
         source = _write(out_dir / "report.tex", render_tex(report.context))
         paths.append(source)

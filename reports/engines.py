@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
 import tempfile
 import warnings
+from collections.abc import Iterator
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Literal
+
+from reports.errors import ReportError
 
 Engine = Literal["latex", "embedded"]
 PACKAGES = (
@@ -19,10 +23,6 @@ PACKAGES = (
     "inputenc.sty", "lmodern.sty", "longtable.sty", "textcomp.sty", "xcolor.sty",
 )  # fmt: skip
 _TIMEOUT_SECONDS = 600
-
-
-class ReportError(Exception):
-    """A report that cannot be built; the message is for the user."""
 
 
 def latex_missing() -> list[str]:
@@ -93,6 +93,10 @@ def _latexmk(source: Path, timestamp: int) -> bytes:
         "SOURCE_DATE_EPOCH": str(timestamp),
         "FORCE_SOURCE_DATE": "1",
         "max_print_line": "1000",  # error lines are not broken at 79 characters
+        # TeX opens files below the report's folder only, and starts no program.
+        "openin_any": "p",
+        "openout_any": "p",
+        "shell_escape": "f",
     }
     with tempfile.TemporaryDirectory() as folder:
         command = [
@@ -141,7 +145,7 @@ def typst_source(tex: str, *, standalone: bool = True) -> str:
     ):
         command = [
             pypandoc.get_pandoc_path(), "--from=latex+raw_tex", "--to=typst", "--wrap=preserve",
-            "--fail-if-warnings", f"--lua-filter={lua}",
+            "--fail-if-warnings", "--sandbox", f"--lua-filter={lua}",
             *([f"--template={template}"] if standalone else []),
         ]  # fmt: skip
         done = subprocess.run(
@@ -158,20 +162,46 @@ def typst_source(tex: str, *, standalone: bool = True) -> str:
     return done.stdout.decode()
 
 
+#: A proxy that does not exist: Typst would fetch a package that a source names.
+_NO_NETWORK = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9")
+
+
+@contextlib.contextmanager
+def _without_network() -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in _NO_NETWORK}
+    os.environ.update(_NO_NETWORK)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
 def typst_pdf(source: str, root: Path, timestamp: int) -> bytes:
-    """The PDF of a Typst source; system fonts and the clock play no part."""
+    """The PDF of a Typst source; system fonts and the clock play no part.
+
+    The source reads files below ``root`` only.  It gets no packages and no network.
+    """
     import typst
 
-    data = source.encode()
     try:
-        with warnings.catch_warnings():
+        with (
+            warnings.catch_warnings(),
+            tempfile.TemporaryDirectory() as empty,
+            _without_network(),
+        ):
             warnings.simplefilter("ignore")
             # The wheel's stub lists the types of its input in a way that excludes every one.
             pdf = typst.compile(  # type: ignore[type-var]
-                data,
+                source.encode(),
                 root=str(root),
                 ignore_system_fonts=True,
                 timestamp=timestamp,
+                package_path=empty,
+                package_cache_path=empty,
             )
     except typst.TypstError as error:
         detail = " ".join([str(error), *getattr(error, "hints", [])])

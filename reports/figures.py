@@ -10,7 +10,7 @@ import io
 import logging
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +21,10 @@ from matplotlib.lines import Line2D
 from matplotlib.mathtext import MathTextParser
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from reports.latex import TEXT_WIDTH_INCHES, math_source, visible_length
+from reports.latex import TEXT_WIDTH_INCHES, visible_length
+from reports.mathematics import math_source
+from reports.schema import Figure as FigureData
+from reports.schema import Series
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 HEIGHT_INCHES = 2.15
@@ -117,13 +120,13 @@ def _wrap(text: str, width: int) -> str:
     return "\n".join([*lines, line])
 
 
-def _draw_series(ax: Any, series: Mapping[str, Any], colour: str, index: int, move: float) -> Any:
+def _draw_series(ax: Any, series: Series, colour: str, index: int, move: float) -> Any:
     """Draw one series; returns its legend handle."""
-    x = [float(v) + move for v in series["x"]]
-    y = _numbers(series["y"], len(x))
-    lower, upper = (_numbers(series.get(side), len(x)) for side in ("lower", "upper"))
+    x = [float(v) + move for v in series.x]
+    y = _numbers(series.y, len(x))
+    lower, upper = (_numbers(getattr(series, side), len(x)) for side in ("lower", "upper"))
     has_limits = any(math.isfinite(v) for v in (*lower, *upper))
-    style = series.get("style", "points")
+    style = series.style
     order = sorted(range(len(x)), key=lambda i: x[i])
     if style == "points":
         marker = _MARKERS[index % len(_MARKERS)]
@@ -167,12 +170,12 @@ def _draw_series(ax: Any, series: Mapping[str, Any], colour: str, index: int, mo
     return Line2D([], [], **line)
 
 
-def _dodged(series: Sequence[Mapping[str, Any]]) -> list[float]:
+def _dodged(series: Sequence[Series]) -> list[float]:
     """How far to move each point set sideways so that sets at the same abscissae stay apart."""
     sets = {
-        i: set(map(float, item["x"]))
+        i: set(map(float, item.x))
         for i, item in enumerate(series)
-        if item.get("style", "points") == "points" and len(item["x"]) > 1
+        if item.style == "points" and len(item.x) > 1
     }
     meeting = [i for i, xs in sets.items() if any(xs & sets[j] for j in sets if j != i)]
     places = sorted(set().union(*(sets[i] for i in meeting)))
@@ -213,9 +216,9 @@ def _ticks(axis: Any, scale: str) -> None:
         axis.set_minor_locator(NullLocator())
 
 
-def _widen(ax: Any, series: Sequence[Mapping[str, Any]], scale: str) -> None:
+def _widen(ax: Any, series: Sequence[Series], scale: str) -> None:
     """Room on either side of data at a single abscissa, which leaves an axis without a length."""
-    places = {float(x) for item in series for x in item["x"]}
+    places = {float(x) for item in series for x in item.x}
     if len(places) == 1:
         (x,) = places
         if scale == "log" and x > 0:
@@ -224,36 +227,35 @@ def _widen(ax: Any, series: Sequence[Mapping[str, Any]], scale: str) -> None:
             ax.set_xlim(x - 1, x + 1)
 
 
-def _colours(series: Sequence[Mapping[str, Any]]) -> list[str]:
+def _colours(series: Sequence[Series]) -> list[str]:
     """A colour a group; a series without a group is a group of its own."""
     known: dict[str, str] = {}
     return [
-        known.setdefault(s.get("group") or f"#{i}", PALETTE[len(known) % len(PALETTE)])
+        known.setdefault(s.group or f"#{i}", PALETTE[len(known) % len(PALETTE)])
         for i, s in enumerate(series)
     ]
 
 
-def draw(data: Mapping[str, Any]) -> Figure:
-    """The matplotlib figure of a stored figure document (`verify.evidence.Figure` as a dict)."""
-    series = data["series"]
+def draw(data: FigureData) -> Figure:
+    """The matplotlib figure of a stored figure."""
+    series = data.series
     figure = Figure(figsize=(TEXT_WIDTH_INCHES, HEIGHT_INCHES), layout="constrained")
     FigureCanvasPdf(figure)
     ax = figure.add_subplot()
-    ax.set_xscale(data.get("xscale", "linear"))
-    ax.set_yscale(data.get("yscale", "linear"))
-    _widen(ax, series, data.get("xscale", "linear"))
+    ax.set_xscale(data.xscale)
+    ax.set_yscale(data.yscale)
+    _widen(ax, series, data.xscale)
     handles, texts = [], []
     counts: dict[str, int] = {}
-    moves = _dodged(series) if data.get("xscale", "linear") == "linear" else [0.0] * len(series)
+    moves = _dodged(series) if data.xscale == "linear" else [0.0] * len(series)
     for item, colour, move in zip(series, _colours(series), moves, strict=True):
-        style = item.get("style", "points")
+        style = item.style
         family = style if style in {"points", "dashed"} else "line"
         counts[family] = counts.get(family, -1) + 1
         handles.append(_draw_series(ax, item, colour, counts[family], move))
-        texts.append(label(item["label"]))
+        texts.append(label(item.label))
     for i, (kind, (position, text)) in enumerate(
-        [("h", line) for line in data.get("hlines") or ()]
-        + [("v", line) for line in data.get("vlines") or ()]
+        [("h", line) for line in data.hlines] + [("v", line) for line in data.vlines]
     ):
         line: dict[str, Any] = {
             "color": "0.25",
@@ -263,14 +265,14 @@ def draw(data: Mapping[str, Any]) -> Figure:
         (ax.axhline if kind == "h" else ax.axvline)(position, zorder=1.8, **line)
         handles.append(Line2D([], [], **line))
         texts.append(label(text))
-    ax.set_xlabel(label(data["xlabel"]))
-    ylabel = label(data["ylabel"])
-    if visible_length(data["ylabel"]) > 22:
+    ax.set_xlabel(label(data.xlabel))
+    ylabel = label(data.ylabel)
+    if visible_length(data.ylabel) > 22:
         ylabel = re.sub(r" (\([^()$]*(?:\$[^$]*\$)?\))$", r"\n\1", ylabel)  # the unit
     ax.set_ylabel(_wrap(ylabel, 32) if "\n" not in ylabel else ylabel)
     ax.margins(x=0.04, y=0.08)
-    _ticks(ax.xaxis, data.get("xscale", "linear"))
-    _ticks(ax.yaxis, data.get("yscale", "linear"))
+    _ticks(ax.xaxis, data.xscale)
+    _ticks(ax.yaxis, data.yscale)
     _legend(figure, handles, texts)
     return figure
 
@@ -293,7 +295,7 @@ def _legend(figure: Figure, handles: list[Any], texts: list[str]) -> None:
     figure.legend(marks, names, loc="outside lower center", ncols=columns)
 
 
-def render(data: Mapping[str, Any]) -> bytes:
+def render(data: FigureData) -> bytes:
     """The figure as a PDF without dates, fonts embedded: equal data give equal bytes."""
     style: dict[Any, Any] = {**matplotlib.rcParamsDefault, **_STYLE, "backend": "pdf"}
     with matplotlib.rc_context(style):
@@ -304,16 +306,16 @@ def render(data: Mapping[str, Any]) -> bytes:
     return buffer.getvalue()
 
 
-def undrawn(data: Mapping[str, Any]) -> str:
+def undrawn(data: FigureData) -> str:
     """What the drawing cannot show, as a sentence for the caption; empty when it shows all."""
     missing = negative = clipped = 0
-    log_x, log_y = data.get("xscale") == "log", data.get("yscale") == "log"
-    for series in data["series"]:
-        n = len(series["x"])
-        low = _numbers(series.get("lower"), n)
-        for x, y, lower in zip(series["x"], _numbers(series["y"], n), low, strict=True):
+    log_x, log_y = data.xscale == "log", data.yscale == "log"
+    for series in data.series:
+        n = len(series.x)
+        low = _numbers(series.lower, n)
+        for x, y, lower in zip(series.x, _numbers(series.y, n), low, strict=True):
             if not math.isfinite(y):
-                missing += series.get("style") != "band"
+                missing += series.style != "band"
             elif (log_y and y <= 0) or (log_x and x <= 0):
                 negative += 1
             elif log_y and lower <= 0:

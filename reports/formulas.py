@@ -7,8 +7,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.engines import Engine, ReportError, compile_pdf
-from reports.latex import MACROS, display_source
+from reports.characters import MACROS
+from reports.engines import Engine, compile_pdf
+from reports.errors import ReportError
+from reports.mathematics import display_source
 
 _HEAD = "\n".join(
     (

@@ -11,7 +11,10 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from reports.latex import Latex, number, prose, visible_length
+from reports.characters import Latex
+from reports.latex import visible_length
+from reports.prose import prose
+from reports.values import number
 
 LINE = 104.0  # average characters of \footnotesize on a line of the text width
 SHORT = 18

@@ -12,6 +12,11 @@ local TEXT = { textasciigrave = "`", textbar = "|", quad = "\u{2003}", ldots = "
 local function typst(s) return pandoc.RawInline("typst", s) end
 local function write(blocks) return (pandoc.write(pandoc.Pandoc(blocks), "typst"):gsub("%s+$", "")) end
 local function quoted(s) return '"' .. s:gsub('[\\"]', "\\%0") .. '"' end
+-- A label becomes Typst source, so it may hold the characters of our own labels only.
+local function checked(id)
+  if not id:match("^[%w.:%-]+$") then error("unsupported label for the embedded engine: " .. id) end
+  return id
+end
 local function is_tex(el) return el.format == "latex" or el.format == "tex" end
 
 local function raw(el, wrap)
@@ -132,10 +137,10 @@ function Div(el)
     while first.content[1] and first.content[1].t:match("Space$") do first.content:remove(1) end
     if not id then error("a statement without a label") end
     return pandoc.RawBlock("typst",
-      '#figure(kind: "statement", supplement: [Statement], [' .. write(body.content) .. "]) <" .. id .. ">\n")
+      '#figure(kind: "statement", supplement: [Statement], [' .. write(body.content) .. "]) <" .. checked(id) .. ">\n")
   end
   if el.identifier ~= "" and #el.content == 1 and el.content[1].t == "Table" then
-    local figure = write(el.content) .. " <" .. el.identifier .. ">\n"
+    local figure = write(el.content) .. " <" .. checked(el.identifier) .. ">\n"
     local rows = 0
     for _, body in ipairs(el.content[1].bodies) do rows = rows + #body.body end
     if rows <= 18 then -- as in LaTeX: `reports.tables.SHORT`

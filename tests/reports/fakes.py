@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from reports.schema import Figure, decode
+
 
 class FakeRun:
     """The reader's protocol over plain dictionaries."""
@@ -70,6 +72,11 @@ def figure(**changes: Any) -> dict[str, Any]:
         "caption": "",
         **changes,
     }
+
+
+def figure_record(**changes: Any) -> Figure:
+    """The same figure, decoded as a report decodes it."""
+    return decode(figure(**changes), Figure, "figure")
 
 
 def claim(name: str, n_cells: int = 3, **changes: Any) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from click.testing import CliRunner, Result
 import reports.assemble
 from reports.__main__ import main
 from reports.assemble import build, latest, write_report
-from reports.engines import ReportError, choose, latex_missing, typst_source
+from reports.engines import choose, latex_missing, typst_source
+from reports.errors import ReportError
 from reports.tables import typeset
 from tests.reports.fakes import FakeRun, run
 
@@ -86,15 +87,24 @@ def test_source_only_needs_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not (tmp_path / "report.pdf").exists()
 
 
-def test_a_failed_build_leaves_no_old_pdf(tmp_path: Path) -> None:
+def test_a_failed_build_leaves_no_old_pdf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_arguments: object, **_options: object) -> bytes:
+        raise ReportError("the engine stopped")
+
     (tmp_path / "report.pdf").write_bytes(b"old")
+    monkeypatch.setattr(reports.assemble, "compile_pdf", fail)
+    with pytest.raises(ReportError, match="the engine stopped"):
+        write_report(run(), tmp_path, engine="embedded")
+    assert not (tmp_path / "report.pdf").exists()
+    assert (tmp_path / "report.tex").exists()
+
+
+def test_a_formula_with_an_unknown_command_names_the_claim_and_the_command(tmp_path: Path) -> None:
     broken = run()
     documents: Any = broken.documents("claim")
     documents["p.thm1"]["bound_latex"] = r"\nosuchcommand{x}"
-    with pytest.raises(ReportError, match="nosuchcommand"):
+    with pytest.raises(ReportError, match=r"claim 'p\.thm1': .*it uses \\nosuchcommand"):
         write_report(broken, tmp_path, engine="embedded")
-    assert not (tmp_path / "report.pdf").exists()
-    assert (tmp_path / "report.tex").exists()
 
 
 def test_raw_tex_without_a_translation_is_an_error() -> None:

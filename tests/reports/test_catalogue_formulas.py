@@ -11,9 +11,11 @@ import pytest
 from bounds.ifca import linear as ifca
 from bounds.ifca import neurips as ifca_neurips
 from bounds.statement import Statement, latex
+from reports.characters import MACROS
 from reports.engines import Engine, latex_missing, typst_source
 from reports.formulas import check_formulas
-from reports.latex import MACROS, escape_text, paragraphs
+from reports.latex import escape_text
+from reports.prose import paragraphs
 from verify.discrepancies import DISCREPANCIES, SYMBOLS
 
 missing = latex_missing()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import zlib
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
 from reports.figures import PALETTE, draw, label, render, undrawn
-from tests.reports.fakes import figure
+from reports.schema import Figure, decode
+from tests.reports.fakes import figure_record as figure
 
 
 def streams(pdf: bytes) -> bytes:
@@ -129,7 +129,7 @@ def test_what_cannot_be_drawn_is_said() -> None:
     assert "1 point without a value" in note
     assert "1 point at or below zero" in note
     assert "1 point with a lower limit at or below zero" in note
-    whole: Any = {"series": [{"label": "", "x": [1.0], "y": [1.0]}], "yscale": "log"}
+    whole = decode({"series": [{"x": [1.0], "y": [1.0]}], "yscale": "log"}, Figure, "figure")
     assert undrawn(whole) == ""
 
 

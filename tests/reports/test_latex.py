@@ -15,22 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reports
-from reports.latex import (
-    code,
-    display_source,
-    escape_text,
-    estimate,
-    exponentials,
-    formula,
-    interval,
-    latex_field,
-    math_source,
-    number,
-    parameter,
-    prose,
-    value,
-    visible_length,
-)
+from reports.latex import code, escape_text, formula, latex_field, visible_length
+from reports.mathematics import display_source, exponentials, math_source
+from reports.prose import prose
+from reports.values import estimate, interval, number, parameter, value
 
 FILTER = Path(reports.__file__).parent / "templates" / "embedded.lua"
 PRINTABLE = "".join(c for c in string.printable if c.isprintable())

@@ -9,7 +9,10 @@ import re
 import pytest
 
 from reports import figures
-from reports.model import MAX_ROWS, Reader, collect, slug
+from reports.cell_table import MAX_ROWS
+from reports.collect import collect
+from reports.reading import slug
+from reports.schema import Reader
 from tests.reports.fakes import FakeRun, cell, claim, figure, refuted, run
 
 
@@ -105,7 +108,7 @@ def test_cells_without_ratio_or_bound_are_listed() -> None:
         {},
         {"run": {}},
         {"claim": {"a": {}}},
-        {"symbol": {"m": {"symbol": "m", "meaning": "clients"}}},
+        {"symbol": {"p": {"symbols": [["m", "clients"]]}}},
         {"discrepancy": {"d": {"where": "x"}}},
     ],
 )

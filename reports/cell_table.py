@@ -1,0 +1,214 @@
+"""The table of a claim's cells: what varies, what was measured, what all cells share."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+from reports import tables
+from reports.characters import Latex
+from reports.latex import code, escape_text, visible_length
+from reports.prose import prose
+from reports.reading import capital, sentence, severity
+from reports.schema import Cell, Params
+from reports.values import estimate, interval, number, parameter, value
+
+MAX_ROWS = 16
+
+
+def _shared(cells: Sequence[Cell]) -> tuple[list[str], list[str]]:
+    """Parameter names that vary over the cells, and those that all cells share."""
+    names = list(dict.fromkeys(name for cell in cells for name in cell.params))
+    spellings = {
+        name: {json.dumps(cell.params.get(name), sort_keys=True, default=str) for cell in cells}
+        for name in names
+    }
+    varying = [name for name in names if len(spellings[name]) > 1]
+    return varying, [name for name in names if name not in varying]
+
+
+def assignment(params: Params, names: Sequence[str]) -> Latex:
+    """``m = 400, d = 100`` in math."""
+    shown = []
+    for name in names:
+        if name in params:
+            symbol, amount = parameter(name), value(params[name])
+            if symbol[0] == symbol[-1] == amount[0] == amount[-1] == "$":
+                shown.append(f"${symbol[1:-1]}={amount[1:-1]}$")
+            else:
+                shown.append(f"{symbol} {amount}")
+    return Latex(", ".join(shown))
+
+
+_MEASURES = (
+    "n_trials",
+    "n_failed",
+    "observed",
+    "se",
+    "lower",
+    "upper",
+    "bound",
+    "ratio",
+    "verdict",
+    "note",
+)
+
+
+def cells_csv(cells: Sequence[Cell]) -> str:
+    """All cells at full precision, parameters first."""
+    names = list(dict.fromkeys(name for cell in cells for name in cell.params))
+    rows = [
+        [
+            *(
+                json.dumps(v) if isinstance(v := cell.params.get(n), (list, dict)) else v
+                for n in names
+            ),
+            *(getattr(cell, m) for m in _MEASURES),
+        ]
+        for cell in cells
+    ]
+    return tables.csv_text([*names, *_MEASURES], rows)
+
+
+def _derived(cells: Sequence[Cell], names: Sequence[str]) -> list[str]:
+    """Names whose values follow from others that are shown: p from the sizes, rho from Delta."""
+    sizes = {"profile", "k"} <= {name for cell in cells for name in cell.params}
+    return [*(["p"] if sizes and "p" in names else []), *_derived_rho(cells, names)]
+
+
+def _derived_rho(cells: Sequence[Cell], names: Sequence[str]) -> list[str]:
+    """rho, where it is the square of Delta over sigma and both are shown."""
+    if not {"rho", "Delta", "sigma"} <= set(names):
+        return []
+    return ["rho"] if all(map(_rho_follows, cells)) else []
+
+
+def _rho_follows(cell: Cell) -> bool:
+    rho, delta, sigma = (cell.params.get(name) for name in ("rho", "Delta", "sigma"))
+    if not isinstance(rho, int | float) or not isinstance(delta, int | float):
+        return False
+    if not isinstance(sigma, int | float) or not sigma:
+        return False
+    return math.isclose(rho, (delta / sigma) ** 2, rel_tol=1e-9)
+
+
+def _notes(cells: Sequence[Cell]) -> tuple[list[Latex], Latex]:
+    """A column of notes and its legend: notes that are long and repeat become letters."""
+    texts = [str(c.note) for c in cells]
+    distinct = list(dict.fromkeys(text for text in texts if text))
+    if len(distinct) == 1 and all(texts):
+        return [], prose(distinct[0])
+    if len(distinct) > 8 or max(map(len, distinct), default=0) <= 12:
+        return [prose(text) for text in texts] if distinct else [], Latex("")
+    letters = {text: f"$^{{{chr(ord('a') + i)}}}$" for i, text in enumerate(distinct)}
+    legend = " ".join(f"{letters[text]} {sentence(capital(prose(text)))}" for text in distinct)
+    return [Latex(letters.get(text, "")) for text in texts], Latex(legend)
+
+
+def _short(item: Any) -> Latex:
+    """A value for crowded tables: three digits, or the first letters of a word."""
+    if isinstance(item, str):
+        return escape_text(f"{item[:4]}." if item.isalpha() and len(item) > 6 else item)
+    if isinstance(item, (int, float)) and (abs(item) >= 1e6 or not float(item).is_integer()):
+        return number(float(item) if abs(item) >= 1e6 else item)
+    return value(item)
+
+
+def _layout(
+    shown: Sequence[Cell],
+    varying: Sequence[str],
+    measures: Sequence[tuple[str, str, list[str]]],
+) -> tuple[list[str], list[list[str]], str, bool]:
+    """Head, rows, alignment, and whether words are cut; a column a parameter where that fits.
+
+    What does not fit is made smaller step by step: words and digits are cut, then the interval (it
+    is in the CSV file) goes; at last the parameters share one column.
+    """
+    kinds = tables.alignment([[c.params.get(n) for n in varying] for c in shown], len(varying))
+    written = [
+        [[show(c.params.get(n)) for n in varying] for c in shown] for show in (value, _short)
+    ]
+    words = any(cell.endswith(".") for row in written[1] for cell in row)
+    names = [str(parameter(n)) for n in varying]
+    lean = [m for m in measures if m[0] != "interval"]
+    for chosen, split in product((measures, lean), written):
+        rows: list[list[str]] = [
+            [*left, *(m[2][i] for m in chosen)] for i, left in enumerate(split)
+        ]
+        head = [*names, *(m[0] for m in chosen)]
+        if tables.fits(head, rows):
+            cut = words and split is written[1]
+            return head, rows, kinds + "".join(m[1] for m in chosen), cut
+    rows = [
+        [assignment(c.params, varying), *(m[2][i] for m in measures)] for i, c in enumerate(shown)
+    ]
+    align = "l" + "".join(m[1] for m in measures)
+    return ["cell", *(m[0] for m in measures)], rows, align, False
+
+
+def _measured(
+    shown: Sequence[Cell], cells: Sequence[Cell]
+) -> tuple[list[tuple[str, str, list[str]]], list[str]]:
+    """The columns of what was measured, and the sentences about those that are constant."""
+    measures: list[tuple[str, str, list[str]]] = []
+    common: list[str] = []
+
+    def put(title: str, key: str, show: Callable[[Any], Latex], phrase: str) -> None:
+        values = [getattr(c, key) for c in cells]
+        if all(v is None for v in values):
+            return
+        if len(cells) > 1 and phrase and len(set(values)) == 1:
+            common.append(phrase.format(show(values[0])))
+        else:
+            measures.append((title, "r", [show(getattr(c, key)) for c in shown]))
+
+    put("trials", "n_trials", number, "{} trials each")
+    if any(c.n_failed for c in cells):
+        put("failed", "n_failed", number, "")
+    idle = len(cells) > 1 and all(c.observed == 0 for c in cells)
+    if idle:
+        common.append("observed $0$")
+    else:
+        seen = [estimate(c.observed, c.se) for c in shown]
+        measures.append(("observed", "r", [str(text) for text in seen]))
+    if any(c.lower is not None or c.upper is not None for c in cells):
+        limits = [str(interval(c.lower, c.upper)) for c in shown]
+        measures.append(("interval", "r", limits))
+    put("bound", "bound", number, "bound {}")
+    if not idle:
+        put("obs./bound", "ratio", number, "")
+    if len({c.verdict for c in cells}) > 1:
+        words = [str(escape_text(str(c.verdict or "--").lower())) for c in shown]
+        measures.append(("verdict", "l", words))
+    return measures, common
+
+
+def cell_table(cells: Sequence[Cell], name: str) -> Latex:
+    """The claim's cells, worst ratio first; long lists are cut, and the caption says so."""
+    ranked = sorted(cells, key=severity, reverse=True)
+    shown = ranked if len(ranked) <= MAX_ROWS + 2 else ranked[:MAX_ROWS]
+    varying, constant = _shared(cells)
+    derived = _derived(cells, varying)
+    measures, common = _measured(shown, cells)
+    marks, legend = _notes(shown)
+    if marks:
+        wide = max(map(visible_length, marks)) > 3
+        measures.append(("note" if wide else "", "l", [str(mark) for mark in marks]))
+    head, rows, align, cut = _layout(shown, [n for n in varying if n not in derived], measures)
+    if not varying:
+        head, align = head[1:], align[1:]
+        rows = [row[1:] for row in rows]
+    parts = ["Cells"]
+    if len(shown) < len(cells):
+        parts = [f"The {number(len(shown))} worst of {number(len(cells))} cells"]
+    if constant:
+        common.insert(0, assignment(cells[0].params, constant))
+    caption = parts[0] + (f"; common to all: {', '.join(common)}" if common else "") + "."
+    if cut:
+        caption += f" Words are cut; in full in {code(f'tables/{name}-cells.csv')}."
+    if legend:
+        caption += f" {sentence(capital(legend))}"
+    return tables.typeset(head, rows, align, caption=caption, label=f"{name}-cells")

@@ -1,0 +1,219 @@
+"""One claim's page: statement, evidence, figures and tables as LaTeX, and the files beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from reports import figures, tables
+from reports.cell_table import MAX_ROWS, assignment, cell_table, cells_csv
+from reports.characters import Latex
+from reports.errors import ReportError
+from reports.latex import code, formula, latex_field
+from reports.mathematics import display_source
+from reports.prose import paragraphs, prose
+from reports.reading import Tried, capital, colour, plural, sentence, slug
+from reports.schema import Assumption, Constant, Figure, Table, Witness
+from reports.values import number
+
+Files = dict[str, str | bytes]
+
+
+def claim_page(tried: Tried, files: Files) -> dict[str, Any]:
+    """The template's variables of one claim; its figures and CSV files are added to ``files``.
+
+    Raises
+    ------
+    ReportError
+        When a formula of the claim cannot be typeset; the message names the claim.
+    """
+    try:
+        return _page(tried, files)
+    except ReportError as error:
+        raise ReportError(f"claim {tried.key[:80]!r}: {error}") from None
+
+
+def _page(tried: Tried, files: Files) -> dict[str, Any]:
+    claim, evidence, name = tried.claim, tried.evidence, tried.name
+    shown, tallies = _tables(tried, files)
+    runs = [
+        ("Assumptions", _run_in([_assumption(item) for item in claim.assumptions])),
+        ("Constants", _run_in([_constant(item) for item in claim.constants])),
+        ("Reading", paragraphs(claim.reading)),
+        ("Cells", paragraphs(claim.cells_description)),
+        ("Procedure", paragraphs(claim.procedure)),
+        ("Evidence", Latex(sentence(capital(paragraphs(evidence.summary))))),
+        *tallies,
+        ("Witness", _witness(evidence.witness) if evidence.witness else Latex("")),
+    ]
+    after = [("Sharpness", evidence.sharpness), ("Notes", evidence.notes)]
+    expectation = "as expected" if tried.as_expected else f"expected {claim.expected}"
+    return {
+        "id": code(tried.key),
+        "title": prose(claim.title or claim.id or tried.key),
+        "label": Latex(f"sec:{name}"),
+        "statement_label": Latex(f"st:{name}"),
+        "verdict": tried.verdict,
+        "colour": colour(tried.verdict),
+        "expectation": "" if tried.as_expected is None else expectation,
+        "facts": _facts(tried),
+        "statement": latex_field(claim.statement),
+        "quantifiers": latex_field(claim.quantifiers),
+        "bound": display_source(claim.bound_latex),
+        "failure": sentence(formula(claim.failure_latex)),
+        "runs": [(heading, text) for heading, text in runs if text],
+        "tables": shown,
+        "figures": _figures(evidence.figures, name, files),
+        "after": [
+            (heading, Latex(" ".join(sentence(prose(text)) for text in texts)))
+            for heading, texts in after
+            if texts
+        ],
+        "replay": commands(claim.replay),
+    }
+
+
+def commands(lines: Sequence[str]) -> Latex:
+    """Commands one below the other, as code."""
+    return Latex("\\newline\n".join(map(code, lines)))
+
+
+def _facts(tried: Tried) -> Latex:
+    """Source, kind and effort in one line."""
+    claim, evidence = tried.claim, tried.claim.evidence
+    source = prose(f"{claim.source}, {claim.paper}".strip(", "))
+    parts = [capital(prose(claim.kind))] if claim.kind else []
+    if evidence is not None:
+        search = claim.kind in ("identity", "deterministic")
+        effort = plural(evidence.n_trials, "evaluation" if search else "trial")
+        failed = f", {number(evidence.n_failed)} failed" if evidence.n_failed or not search else ""
+        parts += [effort + failed, f"level {number(evidence.level, 2)}"]
+    return Latex(" ".join(sentence(part) for part in (capital(source), "; ".join(parts)) if part))
+
+
+# -- statement -----------------------------------------------------------------------------------
+
+_GENEROUS = {"high": "upper end generous", "low": "lower end generous"}
+
+
+def _constant(constant: Constant) -> Latex:
+    generous = _GENEROUS.get(constant.generous, "chosen by the user of the algorithm")
+    low, high = number(constant.low)[1:-1], number(constant.high)[1:-1]
+    symbol = formula(constant.latex)[1:-1]
+    return Latex(f"${symbol}\\in[{low},\\ {high}]$, {prose(constant.meaning)} ({generous})")
+
+
+def _assumption(item: Assumption) -> Latex:
+    text = prose(item.name)
+    if item.latex:
+        text = Latex(f"\\emph{{{text}}}: {formula(item.latex)}")
+    return Latex(f"{text} ({prose(item.note)})") if item.note else text
+
+
+def _run_in(items: Sequence[Latex]) -> Latex:
+    """Short items as one sentence."""
+    return Latex(sentence("; ".join(items)))
+
+
+# -- evidence ------------------------------------------------------------------------------------
+
+
+def _tables(tried: Tried, files: Files) -> tuple[list[Latex], list[tuple[str, Latex]]]:
+    """The claim's tables, and those of few counts as sentences with their headings."""
+    shown, tallies, name = [], [], tried.name
+    if tried.evidence.cells:
+        shown.append(cell_table(tried.evidence.cells, name))
+        files[f"tables/{name}-cells.csv"] = cells_csv(tried.evidence.cells)
+        files[f"tables/{name}-cells.tex"] = shown[0] + "\n"
+    for i, table in enumerate(tried.evidence.tables, 1):
+        source, text = _evidence_table(table, f"{name}-{i}")
+        files[f"tables/{name}-{i}.csv"] = text
+        files[f"tables/{name}-{i}.tex"] = source + "\n"
+        if tally := _tally(table):
+            tallies.append((str(prose(table.title or "Counts")), tally))
+        else:
+            shown.append(source)
+    return shown, tallies
+
+
+def _tally(table: Table) -> Latex:
+    """A small table of counts as one sentence, or nothing when it is not one."""
+    counts = len(table.columns) == 2 and 0 < len(table.rows) <= 10
+    if not counts or not all(
+        len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], int) for row in table.rows
+    ):
+        return Latex("")
+    parts = ", ".join(f"{prose(str(row[0]))} {_count(row[1])}" for row in table.rows)
+    note = f" {sentence(capital(prose(table.note)))}" if table.note else ""
+    return Latex(f"{capital(prose(table.columns[1]))}: {parts}.{note}")
+
+
+def _count(value: object) -> Latex:
+    return number(value if isinstance(value, int) else None)
+
+
+def _evidence_table(table: Table, name: str) -> tuple[Latex, str]:
+    """A table of the evidence, and its CSV."""
+    width = len(table.columns)
+    if any(len(row) != width for row in table.rows):
+        raise ReportError(f"table {table.title[:80]!r}: a row does not have {width} cells")
+    shown = table.rows if len(table.rows) <= 2 * MAX_ROWS else table.rows[: 2 * MAX_ROWS]
+    caption = str(prose(table.title).rstrip(".")) + "."
+    if table.note:
+        caption += " " + sentence(capital(prose(table.note)))
+    if len(shown) < len(table.rows):
+        cut = f"Showing the first {number(len(shown))} of {number(len(table.rows))} rows"
+        caption += f" {cut}; all in {code(f'tables/{name}.csv')}."
+    source = tables.typeset(
+        [prose(column) for column in table.columns],
+        [[tables.cell(item) for item in row] for row in shown],
+        tables.alignment(shown, width),
+        caption=caption,
+        label=name,
+    )
+    return source, tables.csv_text(table.columns, table.rows)
+
+
+def _figures(stored: Sequence[Figure], name: str, files: Files) -> list[dict[str, Latex]]:
+    """The drawn figures, added to ``files`` under names of their own."""
+    drawn = []
+    for figure in stored:
+        path = f"figures/{name}-{slug(figure.name)[:80]}.pdf"
+        while path in files:
+            path = f"{path.removesuffix('.pdf')}-x.pdf"
+        files[path] = figures.render(figure)
+        drawn.append(
+            {
+                "path": Latex(path),
+                "width": Latex("1.0"),
+                "caption": _caption(figure),
+                "label": Latex(f"fig:{slug(path)}"),
+            }
+        )
+    return drawn
+
+
+# A caption that says what the bars are: quantiles of trials are not confidence limits.
+_SPREAD = re.compile(r"\b(bars?|bands?|shad\w+|percent|quantiles?|standard errors?|limits)\b")
+
+
+def _caption(figure: Figure) -> Latex:
+    """Title and caption, and what the marks mean where the caption does not say it."""
+    parts = [sentence(figure.title), sentence(figure.caption)]
+    limited = any(series.lower or series.upper for series in figure.series)
+    if limited and not _SPREAD.search(figure.caption):
+        parts.append("Bars and bands span the lower and upper confidence limits.")
+    parts.append(figures.undrawn(figure))
+    return prose(" ".join(part for part in parts if part))
+
+
+def _witness(witness: Witness) -> Latex:
+    text = Latex(capital(prose(sentence(witness.description))))
+    observed, stated = number(witness.observed, 4), number(witness.bound, 4)
+    seen = f"observed {observed}, stated bound {stated}."
+    if witness.params:
+        text = Latex(f"{text} At {assignment(witness.params, list(witness.params))}: {seen}")
+    else:
+        text = Latex(f"{text} {capital(seen)}")
+    return Latex(f"{text} Trial {code(witness.trial)}.") if witness.trial else text

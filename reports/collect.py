@@ -1,0 +1,75 @@
+"""From a run's stored documents to the template's variables and the files beside the report.
+
+Nothing is estimated here.  Values are chosen (the worst cell has the largest stored ratio), rounded
+and put into words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from reports import overview
+from reports.characters import Latex
+from reports.claim_page import Files, claim_page, commands
+from reports.latex import escape_text
+from reports.reading import listed, ordered, plural, slug
+from reports.schema import Claim, Finding, Reader, Summary, Symbols, read
+from reports.values import number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """The template's variables and the files that go beside the report."""
+
+    context: dict[str, Any]
+    files: Files = field(default_factory=dict)
+
+
+def collect(reader: Reader, *, engine: str) -> Report:
+    """Everything that the templates need, from the documents of a run.
+
+    Kinds of documents that are missing leave their sections out.  A claim without evidence is
+    listed as not run.
+
+    Raises
+    ------
+    ReportError
+        When a document or a formula in it cannot be read; the message says which.
+    """
+    summary = read(reader, "run", Summary).get("summary", Summary())
+    claims = ordered(read(reader, "claim", Claim), summary)
+    names = {claim.key: claim.name for claim in claims}
+    papers = list(dict.fromkeys(claim.claim.paper for claim in claims))
+    files: Files = {}
+    verdicts = []
+    for paper in papers:
+        source = overview.verdict_table(paper, [c for c in claims if c.claim.paper == paper])
+        files[f"tables/verdicts-{slug(paper)[:80]}.tex"] = source + "\n"
+        verdicts.append(source)
+    subtitle = ""
+    if None not in (summary.run_id, summary.profile, summary.seed):
+        subtitle = f"run {summary.run_id}, profile {summary.profile}, seed {summary.seed}"
+    level = summary.familywise_level
+    context = {
+        "title": escape_text(summary.title),
+        "subtitle": escape_text(subtitle),
+        "date": escape_text(overview.date(summary.finished or summary.started)),
+        "abstract": overview.abstract(claims, summary),
+        "n_claims": Latex(plural(len(claims), "claim")),
+        "papers": listed([str(escape_text(paper)) for paper in papers if paper]),
+        "familywise": number(level) if level is not None else "",
+        "multiple_tables": len(verdicts) > 1,
+        "verdict_note": Latex(
+            "Each claim links to its page. A statement known to be false is expected to be refuted."
+            if claims
+            else "No claim has been tried."
+        ),
+        "verdict_tables": verdicts,
+        "claims": [claim_page(claim, files) for claim in claims],
+        "discrepancies": overview.findings(read(reader, "discrepancy", Finding), names),
+        "environment": overview.environment(summary, engine),
+        "commands": commands(summary.commands),
+        "symbols": overview.notation(read(reader, "symbol", Symbols)),
+    }
+    return Report(context=context, files=files)

@@ -1,0 +1,143 @@
+r"""Stored formulas as LaTeX that both engines read alike, and nothing else.
+
+A stored formula may come from a stranger.  Only the commands in `COMMANDS` and the environments in
+`ENVIRONMENTS` pass: none of them reads or writes a file, defines a macro or leaves math mode.
+"""
+
+from __future__ import annotations
+
+import re
+
+from reports.characters import MATH_CHARACTERS, Latex, character_source
+from reports.errors import ReportError
+
+_COMMANDS = """
+    alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi pi
+    rho varrho sigma tau upsilon phi varphi chi psi omega
+    Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega
+    le leq ge geq ll gg ne neq approx sim simeq cong equiv propto lesssim gtrsim prec succ preceq
+    succeq subset subseteq supset supseteq in ni notin cup cap setminus emptyset varnothing
+    forall exists nexists neg lnot land lor wedge vee to gets mapsto leftarrow rightarrow
+    Leftarrow Rightarrow Leftrightarrow leftrightarrow implies iff uparrow downarrow
+    times cdot div pm mp ast star circ bullet oplus otimes odot top bot perp parallel mid nmid
+    sum prod int oint bigcup bigcap bigoplus bigotimes lim limsup liminf sup inf max min arg
+    log ln lg exp sin cos tan arctan arcsin arccos sinh cosh tanh det dim ker deg gcd Pr hom
+    sqrt frac dfrac tfrac binom left right middle big Big bigg Bigg bigl bigr Bigl Bigr
+    biggl biggr Biggl Biggr lVert rVert lvert rvert Vert vert lceil rceil lfloor rfloor
+    langle rangle lbrace rbrace lbrack rbrack
+    hat widehat tilde widetilde bar overline underline vec dot ddot check breve
+    overbrace underbrace overset underset stackrel not
+    text textbf textit textrm mathrm mathbf mathit mathcal mathbb mathfrak mathsf boldsymbol
+    operatorname limits nolimits displaystyle textstyle scriptstyle
+    quad qquad dots ldots cdots vdots ddots colon prime infty partial nabla ell hbar Re Im surd
+    norm abs when poly polylog begin end
+"""
+#: Commands that formulas may use, beside letters and digits.
+COMMANDS = frozenset(re.findall(r"\w+", _COMMANDS))
+ENVIRONMENTS = frozenset(
+    ("cases", "aligned", "gathered", "matrix", "pmatrix", "bmatrix", "vmatrix")
+)
+#: Characters that may follow a backslash.
+_SYMBOLS = frozenset(",;:! |{}\\_%&#$")
+_COMMAND = re.compile(r"\\([A-Za-z]+|.|$)", re.DOTALL)
+_ENVIRONMENT = re.compile(r"\\(?:begin|end)(?![A-Za-z])\s*(?:\{([a-z]*)\*?\})?")
+
+
+def refused(source: str) -> str:
+    r"""Why a formula may not be typeset, as a phrase that follows "because"; empty where it may.
+
+    >>> refused(r"\frac{1}{2} \le x_1")
+    ''
+    >>> print(refused(r"x + \input{y}"))
+    it uses \input, which formulas may not use
+    """
+    for command in _COMMAND.finditer(source):
+        name = command[1]
+        allowed = name in COMMANDS if name.isalpha() else name in _SYMBOLS and name != ""
+        if not allowed:
+            return f"it uses \\{name[:40]}, which formulas may not use"
+    for environment in _ENVIRONMENT.finditer(source):
+        if environment[1] not in ENVIRONMENTS:
+            return f"it uses the environment {environment[1] or '?'}, which formulas may not use"
+    bare = _COMMAND.sub("", source)
+    if found := re.search(r"[%#$]|\^\^", bare):
+        return f"it holds {found[0]}, which would end or change the formula"
+    depth = 0
+    for character in bare:
+        depth += (character == "{") - (character == "}")
+        if depth < 0:
+            break
+    return "its braces do not pair" if depth else ""
+
+
+_BIG = re.compile(r"\\(?:big|Big|bigg|Bigg)[lrm]?(?![A-Za-z])\s*")
+
+
+def math_source(source: str) -> Latex:
+    r"""A formula in the dialect that LaTeX and the embedded engine read alike.
+
+    ``\|`` becomes a pair of fences, manual sizes and negative spaces are dropped, thick spaces
+    become thin ones, and Unicode letters and relations become commands.
+    """
+    text = "".join(
+        f"{MATH_CHARACTERS[c]} "
+        if c in MATH_CHARACTERS
+        else c
+        if c.isascii()
+        else f"\\text{{{character_source(c)}}}"
+        for c in source.replace("\u00a0", " ")
+    )
+    text = re.sub(r"\\left\s*(?:\\\||\\Vert(?![A-Za-z]))", r"\\left\\lVert ", text)
+    text = re.sub(r"\\right\s*(?:\\\||\\Vert(?![A-Za-z]))", r"\\right\\rVert ", text)
+    text = _BIG.sub("", text)
+    text = text.replace(r"\!", "")
+    text = re.sub(r"\\[;:]", r"\\,", text)
+    parts = re.split(r"(?<!\\)\\\|", text)
+    fenced = "".join(
+        part + ((r"\lVert ", r"\rVert ")[i % 2] if i < len(parts) - 1 else "")
+        for i, part in enumerate(parts)
+    )
+    return Latex(re.sub(r"\s*\n\s*", " ", fenced).strip())
+
+
+def exponentials(source: str) -> str:
+    r"""``e^{...}`` of a fraction as ``\exp(...)``: fractions in exponents are too small to read."""
+    out, start = "", 0
+    for match in re.finditer(r"(?<![A-Za-z\\])e\^\{", source):
+        depth, end = 1, match.end()
+        while depth and end < len(source):
+            depth += (source[end] == "{") - (source[end] == "}")
+            end += 1
+        body = source[match.end() : end - 1]
+        if match.start() >= start and not depth and r"\frac" in body:
+            out += source[start : match.start()] + rf"\exp\left({body.strip()}\right)"
+            start = end
+    return out + source[start:]
+
+
+def display_source(source: str) -> Latex:
+    r"""The formula of a display: delimiters of any kind are removed and the dialect unified.
+
+    Raises
+    ------
+    ReportError
+        When the formula uses a command that `COMMANDS` does not hold.
+    """
+    source = re.sub(
+        r"^\\begin\{(equation\*?|displaymath)\}|\\end\{(equation\*?|displaymath)\}$",
+        "",
+        source.strip(),
+    )
+    for opening, closing in (("$$", "$$"), (r"\[", r"\]"), ("$", "$"), (r"\(", r"\)")):
+        if source.startswith(opening) and source.endswith(closing) and len(source) > 2:
+            source = source[len(opening) : len(source) - len(closing)]
+            break
+    require_allowed(source)
+    return math_source(exponentials(source))
+
+
+def require_allowed(source: str) -> None:
+    """Refuse a formula that `refused` finds fault with; the error quotes its beginning."""
+    if reason := refused(source):
+        shown = " ".join(source.split())[:80]
+        raise ReportError(f"the formula {shown!r} cannot be typeset because {reason}")

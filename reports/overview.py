@@ -1,0 +1,203 @@
+"""The report's pages about the whole run: summary, verdict tables, findings, environment."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from reports import tables
+from reports.characters import Latex
+from reports.latex import code, escape_text, formula
+from reports.prose import paragraphs, prose
+from reports.reading import VERDICTS, Tried, capital, listed, plural, sentence, slug, verdict_word
+from reports.schema import Finding, Summary, Symbols
+from reports.values import number
+
+
+def _lines(*parts: str) -> str:
+    """The parts that are not empty, each on a line of the cell."""
+    return r"\newline ".join(part for part in parts if part)
+
+
+def _at_worst(claim: Tried) -> list[str]:
+    """Observed value, bound and ratio: of the worst cell, else of the witness."""
+    cell, witness = claim.worst, claim.evidence.witness
+    shown: tuple[float | None, ...] = (None, None, None)
+    if cell is not None:
+        shown = cell.observed, cell.bound, cell.ratio
+    elif witness is not None:
+        shown = witness.observed, witness.bound, None
+    return [number(item, 2) for item in shown]
+
+
+def verdict_table(paper: str, claims: Sequence[Tried]) -> Latex:
+    """A row a claim: source, verdict, worst observed value against its bound, page."""
+    levels = {claim.evidence.level for claim in claims}
+    several = len(levels) > 1
+    rows = []
+    for claim in claims:
+        verdict = verdict_word(claim.verdict)
+        if claim.as_expected is False:
+            expected = escape_text(f"expected {claim.claim.expected}")
+            verdict = Latex(rf"{verdict}\newline \emph{{{expected}}}")
+        rows.append(
+            [
+                _lines(
+                    rf"\hyperref[sec:{claim.name}]{{{code(claim.key)}}}\quad{{}}"
+                    rf"\textcolor{{muted}}{{{prose(claim.claim.source)}}}",
+                    prose(claim.claim.title),
+                ),
+                verdict,
+                *_at_worst(claim),
+                *([number(claim.evidence.level, 2)] if several else []),
+                rf"\pageref{{sec:{claim.name}}}",
+            ]
+        )
+    gap = r"@{\hspace{6pt}}"
+    shares = gap.join(
+        rf">{{{tables.RAGGED}}}p{{{share}\linewidth}}"
+        for share in (0.42 if several else 0.485, 0.145)
+    )
+    numbers = "r" * (5 if several else 4)
+    level = next(iter(levels), None)
+    return tables.typeset(
+        [
+            "claim, source", "verdict", "observed", "bound", "ratio",
+            *(["level"] if several else []), "page",
+        ],
+        rows,
+        "ll" + numbers,
+        caption=str(
+            escape_text(sentence(f"Verdicts: {paper}" if paper else "Verdicts"))
+            + " Observed value, bound and their ratio: of the cell with the largest ratio, or of "
+            "the counterexample; a dash where a search found none."
+            + ("" if several or level is None else f" Level of every claim: {number(level, 2)}.")
+        ),
+        label=f"verdicts-{slug(paper)}",
+        spec="@{}" + shares + gap + gap.join(numbers) + "@{}",
+    )  # fmt: skip
+
+
+def abstract(claims: Sequence[Tried], summary: Summary) -> Latex:
+    """How many claims, trials and verdicts; which verdicts are not the expected ones."""
+    if not claims:
+        return Latex("This run holds no claim yet.")
+    counts = Counter(claim.verdict for claim in claims)
+    known = [v for v in VERDICTS if counts[v]] + [v for v in sorted(counts) if v not in VERDICTS]
+    words = listed([f"{number(counts[v])} {verdict_word(v)}" for v in known])
+    trials = sum(claim.evidence.n_trials for claim in claims)
+    failed = sum(claim.evidence.n_failed for claim in claims)
+    surprising = [claim for claim in claims if claim.as_expected is False]
+    parts = [
+        f"{plural(len(claims), 'claim was', 'claims were')} tried with {plural(trials, 'trial')}"
+        f" ({number(failed)} failed): {words}."
+    ]
+    if surprising:
+        names = listed([str(code(claim.key)) for claim in surprising[:5]])
+        more = f" and {number(len(surprising) - 5)} more" if len(surprising) > 5 else ""
+        parts.append(f"Not as the catalogue expects: {names}{more}.")
+    elif any(claim.as_expected for claim in claims):
+        parts.append("Every verdict is the one that the catalogue expects.")
+    if summary.familywise_level is not None:
+        parts.append(
+            f"The family-wise error level of the batch is {number(summary.familywise_level)}."
+        )
+    parts.append(
+        "A verdict is about the cells that were fixed before the run, and about nothing else."
+    )
+    return Latex(" ".join(parts))
+
+
+def date(text: str) -> str:
+    """An ISO date and time as a person writes it; other text as it is."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return f"{moment.day} {moment:%B %Y, %H:%M}{' UTC' if moment.tzinfo else ''}"
+
+
+def _duration(seconds: float) -> str:
+    if not seconds < 1e9:
+        return f"{seconds:g} s"
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def environment(summary: Summary, engine: str) -> Latex:
+    """Seed, machine and software as a table."""
+    facts: list[tuple[str, Any]] = [
+        ("run", summary.run_id),
+        ("profile", summary.profile),
+        ("root seed", summary.seed),
+        ("executor", summary.executor),
+        ("jobs", summary.n_jobs),
+        ("started", date(summary.started)),
+        ("finished", date(summary.finished)),
+    ]
+    if summary.wall_seconds is not None:
+        facts.append(("wall time", _duration(float(summary.wall_seconds))))
+    stored = sorted(summary.environment.items())
+    versions = [(k, v) for k, v in stored if re.fullmatch(r"\d+(\.\w+)+", v)]
+    facts.append(("versions", ", ".join(f"{k} {v}" for k, v in versions)))
+    facts += [fact for fact in stored if fact not in versions]
+    if summary.content_digest:
+        facts.append(("digest of the stored blocks", summary.content_digest))
+    facts.append(("report typeset by", engine))
+    rows = [[escape_text(k), escape_text(str(v))] for k, v in facts if v not in (None, "")]
+    return tables.typeset(
+        ["item", "value"], rows, "ll", caption="Seed, machine and software.", label="environment"
+    )
+
+
+def notation(documents: Mapping[str, Symbols]) -> Latex:
+    """The symbols of the run's papers as a table; empty without any."""
+    pairs: dict[str, str] = {}
+    for key in sorted(documents):
+        for symbol, meaning in documents[key].symbols:
+            pairs.setdefault(symbol, meaning)
+    if not pairs:
+        return Latex("")
+    rows = [[formula(symbol), prose(meaning)] for symbol, meaning in pairs.items()]
+    return tables.typeset(["symbol", "meaning"], rows, "ll", caption="Symbols.", label="symbols")
+
+
+SEVERITIES = {
+    "statement": "Statements that are false as printed",
+    "proof": "Steps of proofs that fail",
+    "slip": "Slips and loose ends",
+}
+
+
+def _finding(finding: Finding, names: Mapping[str, str]) -> dict[str, Any]:
+    links = [
+        rf"\hyperref[sec:{names[key]}]{{{code(key)}}}" if key in names else str(code(key))
+        for key in finding.claims
+    ]
+    return {
+        "where": prose(finding.where),
+        "evidence": Latex(", ".join(links) + ".") if links else "",
+        "printed": paragraphs(sentence(finding.printed)),
+        "found": paragraphs(sentence(finding.found)),
+        "corrected": paragraphs(sentence(finding.corrected)),
+    }
+
+
+def findings(
+    documents: Mapping[str, Finding], names: Mapping[str, str]
+) -> list[tuple[Latex, list[dict[str, Any]]]]:
+    """Findings by severity, the gravest first; ``names`` are the claims that have a page."""
+    groups: dict[str, list[dict[str, Any]]] = {name: [] for name in SEVERITIES}
+    for key in sorted(documents):
+        groups.setdefault(documents[key].severity, []).append(_finding(documents[key], names))
+    return [
+        (escape_text(SEVERITIES.get(name, capital(name))), items)
+        for name, items in groups.items()
+        if items
+    ]

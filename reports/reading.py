@@ -1,0 +1,128 @@
+"""Reading a run's claims: their order, their verdicts, their worst cells, and small words."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from reports.characters import Latex
+from reports.latex import escape_text
+from reports.schema import Cell, Claim, Evidence, Summary
+from reports.values import number
+
+VERDICTS = ("SUPPORTED", "REFUTED", "INCONCLUSIVE", "VACUOUS")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """A claim of a run: the key it is stored under, its record, and its name for files and labels.
+
+    The key differs from the claim's id where parameters were given: ``ifca.thm1[m=400]``.
+    """
+
+    key: str
+    name: str
+    claim: Claim
+
+    @property
+    def evidence(self) -> Evidence:
+        """The evidence, empty where the claim was not tried."""
+        return self.claim.evidence or Evidence()
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in capitals, NOT RUN without one."""
+        return (self.evidence.verdict or "NOT RUN").upper()
+
+    @property
+    def as_expected(self) -> bool | None:
+        """Whether the verdict is the expected one; None where none is expected."""
+        return None if not self.claim.expected else self.claim.expected.upper() == self.verdict
+
+    @property
+    def worst(self) -> Cell | None:
+        """The cell with the largest ratio; None where no cell has one."""
+        rated = [cell for cell in self.evidence.cells if ratio(cell) > -math.inf]
+        return max(rated, key=ratio) if rated else None
+
+
+def slug(text: str) -> str:
+    """A name for files and labels: letters, digits, dots and dashes.
+
+    >>> slug("ifca.thm1[m=400,d=1e-3]")
+    'ifca.thm1-m-400-d-1e-3'
+    """
+    return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.") or "claim"
+
+
+def _natural(text: str) -> list[tuple[int, int, str]]:
+    """A sorting key that counts numbers inside text as numbers."""
+    parts = re.split(r"([0-9]+)", text)
+    return [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts]
+
+
+def ordered(claims: Mapping[str, Claim], summary: Summary) -> list[Tried]:
+    """The claims paper by paper, each paper's in the order of the run's allocation, then by name.
+
+    Names of files are unique: two keys with one slug get different names.
+    """
+    place = {name: i for i, (name, _level) in enumerate(summary.allocation)}
+    keys = sorted(claims, key=lambda key: (place.get(key, len(place)), _natural(key)))
+    papers = list(dict.fromkeys(claims[key].paper for key in keys))
+    names: dict[str, str] = {}
+    for key in keys:
+        name = slug(key)[:120]
+        while name in names.values():
+            name += "-x"
+        names[key] = name
+    tried = [Tried(key=key, name=names[key], claim=claims[key]) for key in keys]
+    return sorted(tried, key=lambda item: papers.index(item.claim.paper))
+
+
+def colour(verdict: str) -> Latex:
+    """The name of a verdict's colour in the template."""
+    return Latex(verdict.lower() if verdict in VERDICTS else "notrun")
+
+
+def verdict_word(verdict: str) -> Latex:
+    """A verdict in bold and in its colour."""
+    return Latex(rf"\verdictword{{{colour(verdict)}}}{{{escape_text(verdict)}}}")
+
+
+def ratio(cell: Cell) -> float:
+    """A cell's ratio of observed value to bound; minus infinity where it has none."""
+    return -math.inf if cell.ratio is None or math.isnan(cell.ratio) else float(cell.ratio)
+
+
+def severity(cell: Cell) -> tuple[float, float]:
+    """Cells are ranked by ratio; equal ones by what the confidence limit still allows."""
+    allowed = -math.inf
+    if cell.upper is not None and cell.bound:
+        allowed = cell.upper / cell.bound
+    return ratio(cell), allowed
+
+
+def plural(n: int, one: str, many: str | None = None) -> str:
+    """A count with its noun."""
+    return f"{number(n)} {one if n == 1 else many or f'{one}s'}"
+
+
+def listed(items: Sequence[str]) -> Latex:
+    """Items as ``a, b and c``."""
+    items = list(items)
+    if len(items) < 2:
+        return Latex("".join(items))
+    return Latex(", ".join(items[:-1]) + " and " + items[-1])
+
+
+def sentence(text: str) -> str:
+    """Text with a full stop at its end."""
+    text = text.rstrip()
+    return text if not text or text[-1] in ".!?" else text + "."
+
+
+def capital(text: str) -> str:
+    """Text with a capital first letter."""
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,235 @@
+"""What a stored run holds, as typed records: the only door through which stored text comes in.
+
+A run directory may come from a stranger.  Every document is decoded against these types before
+anything is drawn or typeset, so that a wrong type, a missing list or a text without end is refused
+with the place where it stands.  Fields that a later version adds are ignored; fields that are
+missing take the defaults below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Protocol, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from reports.errors import ReportError
+
+Text = Annotated[str, Meta(max_length=20_000)]
+Short = Annotated[str, Meta(max_length=2_000)]
+Number = int | float | None
+Scalar = str | int | float | bool | None
+Row = Annotated[list[Scalar], Meta(max_length=64)]
+Numbers = Annotated[list[Number], Meta(max_length=100_000)]
+#: A cell's parameters: scalars, or lists of numbers such as step sizes.
+Params = Annotated[dict[Short, Any], Meta(max_length=256)]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored document or a part of one."""
+
+
+class Cell(Record, frozen=True, kw_only=True):
+    """One cell's evidence; ``ratio`` compares the observed value with the bound."""
+
+    params: Params = {}
+    n_trials: int = 0
+    n_failed: int = 0
+    observed: Number = None
+    quantile: Number = None
+    se: Number = None
+    lower: Number = None
+    upper: Number = None
+    bound: Number = None
+    ratio: Number = None
+    verdict: Short = ""
+    note: Text = ""
+
+
+class Table(Record, frozen=True, kw_only=True):
+    """A small table; its cells are text with inline math, or numbers."""
+
+    title: Text = ""
+    columns: Annotated[list[Short], Meta(max_length=64)] = []
+    rows: Annotated[list[Row], Meta(max_length=100_000)] = []
+    note: Text = ""
+
+
+class Series(Record, frozen=True, kw_only=True):
+    """One curve or set of points; ``lower`` and ``upper`` are drawn as bars or as a band."""
+
+    label: Short = ""
+    x: Annotated[list[int | float], Meta(max_length=100_000)] = []
+    y: Numbers = []
+    lower: Numbers | None = None
+    upper: Numbers | None = None
+    style: Literal["points", "line", "dashed", "band"] = "points"
+    group: Short = ""
+
+
+class Figure(Record, frozen=True, kw_only=True):
+    """A figure as data; the labels of its axes carry the units."""
+
+    name: Short = "figure"
+    title: Text = ""
+    xlabel: Short = ""
+    ylabel: Short = ""
+    series: Annotated[list[Series], Meta(max_length=1_000)] = []
+    xscale: Literal["linear", "log"] = "linear"
+    yscale: Literal["linear", "log"] = "linear"
+    hlines: list[tuple[float, Short]] = []
+    vlines: list[tuple[float, Short]] = []
+    caption: Text = ""
+
+
+class Witness(Record, frozen=True, kw_only=True):
+    """A counterexample: where, what was found against what was stated, and its trial."""
+
+    description: Text = ""
+    params: Params = {}
+    observed: Number = None
+    bound: Number = None
+    trial: Short | None = None
+
+
+class Evidence(Record, frozen=True, kw_only=True):
+    """The outcome of a claim's procedure."""
+
+    verdict: Short = ""
+    summary: Text = ""
+    level: Number = None
+    n_trials: int = 0
+    n_failed: int = 0
+    cells: Annotated[list[Cell], Meta(max_length=100_000)] = []
+    tables: Annotated[list[Table], Meta(max_length=1_000)] = []
+    figures: Annotated[list[Figure], Meta(max_length=1_000)] = []
+    sharpness: Annotated[list[Text], Meta(max_length=1_000)] = []
+    witness: Witness | None = None
+    notes: Annotated[list[Text], Meta(max_length=1_000)] = []
+
+
+class Assumption(Record, frozen=True, kw_only=True):
+    """A condition of a statement, as LaTeX, with a note on its hidden constants."""
+
+    name: Short = ""
+    latex: Text = ""
+    note: Text = ""
+
+
+class Constant(Record, frozen=True, kw_only=True):
+    """A universal constant with the box in which it was looked for."""
+
+    latex: Short = ""
+    low: Number = None
+    high: Number = None
+    generous: Short = ""
+    meaning: Text = ""
+
+
+class Claim(Record, frozen=True, kw_only=True):
+    """A claim as it was tried; ``evidence`` is missing while it has not been."""
+
+    id: Short = ""
+    title: Text = ""
+    paper: Text = ""
+    source: Text = ""
+    kind: Short = ""
+    statement: Text = ""
+    quantifiers: Text = ""
+    bound_latex: Text = ""
+    failure_latex: Text = ""
+    assumptions: Annotated[list[Assumption], Meta(max_length=1_000)] = []
+    constants: Annotated[list[Constant], Meta(max_length=1_000)] = []
+    reading: Text = ""
+    cells_description: Text = ""
+    procedure: Text = ""
+    expected: Short = ""
+    profile: Short = ""
+    selection: Short = ""
+    replay: Annotated[list[Text], Meta(max_length=100)] = []
+    seconds: Number = None
+    evidence: Evidence | None = None
+
+
+class Summary(Record, frozen=True, kw_only=True):
+    """The run as a whole: seed, profile, levels, software."""
+
+    title: Short = "Verification report"
+    run_id: Short | None = None
+    profile: Short | None = None
+    seed: int | None = None
+    executor: Short | None = None
+    n_jobs: int | None = None
+    started: Short = ""
+    finished: Short = ""
+    wall_seconds: Number = None
+    familywise_level: Number = None
+    allocation: Annotated[list[tuple[Short, float]], Meta(max_length=100_000)] = []
+    environment: dict[Short, Short] = {}
+    commands: Annotated[list[Text], Meta(max_length=1_000)] = []
+    content_digest: Short | None = None
+
+
+class Finding(Record, frozen=True, kw_only=True):
+    """What differs from the print of a paper, with the claims that show it."""
+
+    where: Text = ""
+    printed: Text = ""
+    found: Text = ""
+    corrected: Text = ""
+    severity: Short = "other"
+    evidence: Annotated[list[Short], Meta(max_length=1_000)] | Short = []
+
+    @property
+    def claims(self) -> list[str]:
+        """The claims that show it, as a list in any case."""
+        return [self.evidence] if isinstance(self.evidence, str) else list(self.evidence)
+
+
+class Symbols(Record, frozen=True, kw_only=True):
+    """A paper's notation: pairs of a symbol's LaTeX and its meaning."""
+
+    symbols: Annotated[list[tuple[Short, Text]], Meta(max_length=1_000)] = []
+
+
+class Reader(Protocol):
+    """What the report needs of a run store: the documents of a kind, by key."""
+
+    def documents(self, kind: str) -> Mapping[str, Mapping[str, Any]]:
+        """All documents of a kind; empty when there is none."""
+        ...
+
+
+T = TypeVar("T", bound=Record)
+
+
+def read(reader: Reader, kind: str, type_: type[T]) -> dict[str, T]:
+    """All documents of a kind as records, by key.
+
+    Raises
+    ------
+    ReportError
+        When a document does not have the fields' types; the message says where.
+    """
+    return {
+        key: decode(document, type_, f"{kind} {key[:80]!r}")
+        for key, document in reader.documents(kind).items()
+    }
+
+
+def decode(document: Mapping[str, Any], type_: type[T], name: str) -> T:
+    """One document as a record.
+
+    >>> decode({"title": "A run"}, Summary, "run").title
+    'A run'
+    >>> decode({"seed": "x"}, Summary, "run")
+    Traceback (most recent call last):
+        ...
+    reports.errors.ReportError: run: cannot be read: Expected `int | null`, got `str` - at `$.seed`
+    """
+    try:
+        return msgspec.convert(document, type_)
+    except (msgspec.ValidationError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:300] or "it is nested too deeply"
+        raise ReportError(f"{name}: cannot be read: {reason}") from None
