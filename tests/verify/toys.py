@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from trials.checks import InvalidParameter
 from trials.models import mixture as mx
 from trials.run.cell import Params
 from trials.run.engine import ensure
@@ -104,6 +105,117 @@ DECAY = register(
         columns=tuple(f"err_{t}" for t in range(N_STEPS + 1)),
         simulate=_decay,
         check=_check_decay,
+        block_size=128,
+    )
+)
+
+
+LAWS = {
+    "uniform": lambda rng, size: rng.random(size),
+    "coin": lambda rng, size: (rng.random(size) < 0.5).astype(np.float64),
+    "rare": lambda rng, size: 50.0 * (rng.random(size) < 0.01),
+    "exponential": lambda rng, size: 0.5 * rng.standard_exponential(size),
+    "pareto": lambda rng, size: 0.25 * (1.0 + rng.pareto(2.0, size)),
+}
+
+
+def _check_value(params: Params) -> dict[str, Any]:
+    law = str(params.get("law", "uniform"))
+    if law not in LAWS:
+        raise InvalidParameter(f"law={law!r} must be one of {', '.join(LAWS)}")
+    return {
+        "law": law,
+        "scale": mx.real("scale", params.get("scale", 1.0), 0.0),
+        "lost": mx.real("lost", params.get("lost", 0.0), 0.0, 1.0),
+        "tag": mx.integer("tag", params.get("tag", 0), 0),
+    }
+
+
+def _value(params: Params, rng: np.random.Generator, n_trials: int) -> Any:
+    values = params["scale"] * LAWS[params["law"]](rng, (n_trials, 1))
+    values[rng.random(n_trials) < params["lost"]] = np.nan
+    return values
+
+
+#: One column, ``value``, with mean ``scale / 2`` whatever the law.
+VALUE = register(
+    Experiment(
+        name="test.value",
+        design=4_000_000_104,
+        columns=("value",),
+        simulate=_value,
+        check=_check_value,
+        block_size=128,
+    )
+)
+
+
+def _check_dose(params: Params) -> dict[str, Any]:
+    return {
+        "n": mx.integer("n", params.get("n", 100), 1),
+        "need": mx.real("need", params.get("need", 100.0), 0.0, strict=True),
+        "slope": mx.real("slope", params.get("slope", 4.0), 0.0),
+        "law": str(params.get("law", "logit")),
+        "lost": mx.real("lost", params.get("lost", 0.0), 0.0, 1.0),
+        "tag": mx.integer("tag", params.get("tag", 0), 0),
+    }
+
+
+def dose_probability(params: Params) -> float:
+    """The success probability of `DOSE`: one half at ``n = need``, whatever the law."""
+    z = params["slope"] * np.log(params["n"] / params["need"])
+    if params["law"] == "step":
+        return float(params["n"] >= params["need"])
+    if params["law"] == "cloglog":
+        return float(-np.expm1(-np.log(2.0) * np.exp(z)))
+    return float(1.0 / (1.0 + np.exp(-z)))
+
+
+def _dose(params: Params, rng: np.random.Generator, n_trials: int) -> Any:
+    values = (rng.random((n_trials, 1)) < dose_probability(params)).astype(np.float64)
+    values[rng.random(n_trials) < params["lost"]] = np.nan
+    return values
+
+
+#: One column, ``success``, whose probability grows with ``n`` and is one half at ``need``.
+DOSE = register(
+    Experiment(
+        name="test.dose",
+        design=4_000_000_105,
+        columns=("success",),
+        simulate=_dose,
+        check=_check_dose,
+        block_size=16,
+    )
+)
+
+
+def _check_methods(params: Params) -> dict[str, Any]:
+    return {
+        "gain": mx.real("gain", params.get("gain", 0.8), 0.0, strict=True),
+        "size": mx.real("size", params.get("size", 1.0), 0.0, strict=True),
+        "lost": mx.real("lost", params.get("lost", 0.0), 0.0, 1.0),
+        "tag": mx.integer("tag", params.get("tag", 0), 0),
+    }
+
+
+def _methods(params: Params, rng: np.random.Generator, n_trials: int) -> Any:
+    shared = params["size"] * rng.gamma(4.0, 0.25, n_trials)
+    a = shared * rng.gamma(16.0, 1 / 16, n_trials) * params["gain"]
+    b = shared * rng.gamma(16.0, 1 / 16, n_trials)
+    values = np.column_stack([a, b, shared])
+    values[rng.random(n_trials) < params["lost"], 0] = np.nan
+    return values
+
+
+#: Errors of two methods on shared data: mean ``gain * size`` for ``a``, ``size`` for ``b``, ``c``.
+METHODS = register(
+    Experiment(
+        name="test.methods",
+        design=4_000_000_106,
+        columns=("a", "b", "c"),
+        simulate=_methods,
+        check=_check_methods,
         block_size=128,
     )
 )

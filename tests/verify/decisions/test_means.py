@@ -1,0 +1,247 @@
+"""Limits for a mean: recomputed by slow products, monotone, equivariant, refused where unknown."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trials.checks import InvalidParameter
+from verify.decisions.combine import CellDecision, combine
+from verify.decisions.means import (
+    Knowledge,
+    LowerTest,
+    MeanTest,
+    as_values,
+    bet_sizes,
+    decide_mean,
+    unresolved,
+    why_not_asymptotic,
+)
+from verify.evidence import Verdict
+
+UNIT = Knowledge(low=0.0, high=1.0)
+
+
+def mean_test(bound, side="at most", knowledge=UNIT, *, level=0.05, horizon=4096, margin=0.1):
+    return MeanTest(
+        bound=bound,
+        side=side,
+        knowledge=knowledge,
+        horizon=horizon,
+        refute_level=level,
+        support_level=level,
+        margin=margin,
+    )
+
+
+def product_of_bets(x, m, low, sizes):
+    """The mixture's wealth by products with 50 digits."""
+    with mpmath.workdps(50):
+        total = mpmath.mpf(0)
+        for c in sizes:
+            wealth = mpmath.mpf(1)
+            for value in x:
+                step = (mpmath.mpf(value) - mpmath.mpf(m)) / (mpmath.mpf(m) - low)
+                wealth *= 1 + mpmath.mpf(c) * step
+            total += wealth
+        return float(total / len(sizes))
+
+
+def test_the_lower_limit_is_where_the_product_of_bets_reaches_one_over_alpha():
+    x = np.random.default_rng(1).beta(2, 5, 80)
+    test = LowerTest(knowledge=UNIT, target=0.3, level=0.05, horizon=1024)
+    sizes = bet_sizes(0.3, UNIT, 0.05, 1024)
+    limit = test.limit(x)
+    assert product_of_bets(x, limit, 0.0, sizes) == pytest.approx(20.0, rel=1e-3)
+    assert product_of_bets(x, limit * 0.999, 0.0, sizes) > 20.0
+    assert 0 < limit < x.mean()
+
+
+def test_the_upper_limit_is_the_lower_limit_of_what_is_left_to_the_upper_end():
+    x = np.random.default_rng(2).beta(2, 5, 200)
+    below = mean_test(0.3).limits(x)
+    mirrored = mean_test(0.7, "at least").limits(1 - x)
+    assert below[0] == pytest.approx(1 - mirrored[1], rel=1e-5)
+    assert below[1] == pytest.approx(1 - mirrored[0], rel=1e-5)
+
+
+def test_catonis_limit_is_where_its_product_reaches_one_over_alpha():
+    x = np.random.default_rng(3).standard_t(5, 60)
+    v = 5 / 3
+    test = LowerTest(knowledge=Knowledge(variance=v), target=0.0, level=0.05, horizon=64)
+    lambdas = [math.sqrt(2 * math.log(20) / (v * 16)), math.sqrt(2 * math.log(20) / (v * 64))]
+
+    def wealth(m):
+        total = 0.0
+        for size in lambdas:
+            product = 1.0
+            for value in x:
+                y = size * (value - m)
+                grown = 1 + y + y * y / 2 if y > 0 else 1 / (1 - y + y * y / 2)
+                product *= grown / (1 + size * size * v / 2)
+            total += product / len(lambdas)
+        return total
+
+    assert wealth(test.limit(x)) == pytest.approx(20.0, rel=1e-4)
+
+
+def test_asymptotic_limits_follow_the_published_formula():
+    x = np.random.default_rng(4).gamma(9.0, size=3000)
+    test = LowerTest(knowledge=Knowledge(asymptotic=True), target=9, level=0.05, horizon=4096)
+    a = -2 * math.log(0.1)
+    rho = math.sqrt((a + math.log(a + 1)) / 1024)
+    t = x.size
+    radius = math.sqrt(
+        2 * (t * rho**2 + 1) / (t**2 * rho**2) * math.log(1 + math.sqrt(t * rho**2 + 1) / 0.1)
+    )
+    assert test.limit(x) == pytest.approx(x.mean() - x.std(ddof=1) * radius)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    scale=st.floats(1e-6, 1e6),
+    shift=st.floats(-1e3, 1e3),
+    bound=st.floats(0.05, 0.95),
+    seed=st.integers(0, 10**6),
+)
+def test_a_verdict_does_not_depend_on_units(scale, shift, bound, seed):
+    x = np.random.default_rng(seed).beta(0.5, 0.5, 300)
+    known = Knowledge(low=shift, high=shift + scale)
+    moved = shift + scale * x
+    before, after = mean_test(bound), mean_test(shift + scale * bound, knowledge=known)
+    assert before.status(x)[0] == after.status(np.clip(moved, known.low, known.high))[0]
+
+
+def test_the_limits_and_the_status_are_one_rule():
+    rng = np.random.default_rng(5)
+    seen = set()
+    for _ in range(60):
+        x = rng.beta(2, 5, int(rng.integers(20, 2000)))
+        bound = float(rng.uniform(0.2, 0.4))
+        test = mean_test(bound)
+        lower, upper = test.limits(x)
+        status, _ = test.status(x)
+        seen.add(status)
+        if status == "fails":
+            assert lower >= bound * (1 - 1e-5)
+        elif status == "holds":
+            assert upper <= bound * (1 + 1e-5)
+        else:
+            assert lower <= bound * (1 + 1e-5)
+            assert upper >= bound * (1 - 1e-5)
+    assert seen == {"fails", "holds", "open"}
+
+
+def test_an_upper_bound_of_a_mean_without_an_upper_end_is_refuted_but_not_supported():
+    known = Knowledge(low=0.0)
+    x = np.random.default_rng(6).exponential(2.0, 4000)
+    assert mean_test(1.0, knowledge=known).status(x)[0] == "fails"
+    status, reason = mean_test(10.0, knowledge=known).status(x)
+    assert status == "open"
+    assert "neither a range nor a variance" in reason
+    asymptotic = Knowledge(low=0.0, asymptotic=True)
+    status, reason = mean_test(3.0, knowledge=asymptotic).status(x)
+    assert (status, reason) == ("holds", "asymptotic limits")
+
+
+@pytest.mark.parametrize(
+    ("draw", "reason"),
+    [
+        (lambda rng: rng.pareto(1.5, 4096), "heavy tails"),
+        (lambda rng: rng.lognormal(0, 2.5, 4096), "heavy tails"),
+        (lambda rng: rng.standard_normal(255), "255 trials are fewer"),
+        (lambda _rng: np.ones(4096), "one value"),
+        (lambda rng: rng.binomial(1, 0.02, 2000) * 1.0, "skewness"),
+        (lambda rng: np.append(rng.standard_normal(400), np.inf), "no finite value"),
+    ],
+)
+def test_asymptotic_limits_are_refused(draw, reason):
+    assert reason in why_not_asymptotic(draw(np.random.default_rng(7)), 0.05)
+
+
+def test_asymptotic_limits_are_granted_where_they_may():
+    rng = np.random.default_rng(8)
+    for x in (rng.standard_normal(256), rng.gamma(4, size=1000), rng.standard_t(12, 4000)):
+        assert why_not_asymptotic(x, 0.05) == ""
+
+
+def test_equality_is_refuted_on_both_sides_and_supported_as_equivalence():
+    x = np.random.default_rng(9).beta(20, 20, 4000)
+    assert mean_test(0.5, "equals").status(x)[0] == "holds"
+    assert mean_test(0.45, "equals").status(x)[0] == "fails"
+    assert mean_test(0.55, "equals").status(x)[0] == "fails"
+    assert mean_test(0.5, "equals", margin=0.001).status(x)[0] == "open"
+    assert mean_test(-0.5, "equals", Knowledge(low=-1, high=1)).equivalence == (-0.55, -0.45)
+
+
+def test_a_failed_trial_takes_the_worst_value():
+    x, failed = np.array([0.2, np.nan, 0.1]), np.array([False, True, False])
+    assert as_values(x, failed, UNIT, "at most").tolist() == [0.2, 1.0, 0.1]
+    assert as_values(x, failed, UNIT, "at least").tolist() == [0.2, 0.0, 0.1]
+    infinite = as_values(x, failed, Knowledge(low=0.0), "at most")
+    decision = decide_mean(infinite, mean_test(5.0, knowledge=Knowledge(low=0.0)), n_failed=1)
+    assert decision.status == "fails"
+    assert decision.lower == math.inf
+    with pytest.raises(InvalidParameter, match=r"value 1\.5 must lie in the declared range \[0, 1"):
+        as_values([1.5], [False], UNIT, "at most")
+
+
+def test_bounds_that_allow_everything_are_trivial():
+    x = np.zeros(10)
+    assert mean_test(1.0).status(x)[0] == "trivial"
+    assert mean_test(math.inf).status(x)[0] == "trivial"
+    assert mean_test(0.0, "at least").status(x)[0] == "trivial"
+    assert mean_test(0.0).status(x)[0] != "trivial"
+    assert mean_test(0.0).status(np.append(x, 0.5))[0] == "fails"
+
+
+def test_a_constant_is_known_at_once():
+    known = Knowledge(variance=0.0)
+    assert mean_test(1.0, knowledge=known).status(np.full(3, 1.1))[0] == "fails"
+    assert mean_test(1.0, knowledge=known).status(np.full(3, 0.9))[0] == "holds"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"low": 1.0, "high": 1.0}, r"low=1\.0 must be below"),
+        ({"variance": -1.0}, r"variance=-1\.0 must be >= 0"),
+    ],
+)
+def test_impossible_knowledge_is_refused(arguments, message):
+    with pytest.raises(InvalidParameter, match=message):
+        Knowledge(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"bound": math.nan}, "bound=nan"),
+        ({"bound": 0.1, "side": "equals", "margin": 0.0}, r"margin=0\.0"),
+        ({"bound": 0.1, "horizon": 0}, "horizon=0"),
+        ({"bound": 0.1, "level": 0.0}, r"level=0\.0"),
+    ],
+)
+def test_impossible_tests_are_refused(arguments, message):
+    with pytest.raises(InvalidParameter, match=message):
+        mean_test(**arguments)
+
+
+def cell(status, **more):
+    return CellDecision(status=status, n_trials=10, bound=1.0, **more)
+
+
+def test_cells_are_combined_refutation_first():
+    holds, fails, unsure, free = cell("holds"), cell("fails"), cell("open"), cell("trivial")
+    assert combine([holds, unsure, fails])[0] is Verdict.REFUTED
+    assert combine([holds, unsure])[0] is Verdict.INCONCLUSIVE
+    assert combine([holds, free])[0] is Verdict.SUPPORTED
+    assert "everything in 1 more" in combine([holds, free])[1]
+    assert combine([free, free])[0] is Verdict.VACUOUS
+    with pytest.raises(InvalidParameter, match="at least one"):
+        combine([])
+    assert unresolved([holds, unsure, unsure]) == [1, 2]
+    assert unresolved([unsure, fails]) == []

@@ -1,0 +1,154 @@
+"""The mean procedure from trials to verdict: the bound is the statement's, and so is its side."""
+
+from dataclasses import replace
+
+import pytest
+import sympy as sp
+
+from bounds.statement import Assumption, OutsideTheorem, Statement, Term
+from tests.verify.toys import VALUE, tried, verdicts
+from trials.checks import InvalidParameter
+from trials.run.engine import ensure, replay
+from trials.run.executors import make_executor
+from trials.run.store import RunStore
+from verify.decisions.means import Knowledge
+from verify.evidence import Verdict
+from verify.procedures.base import Sampling
+from verify.procedures.mean_bound import MeanBound
+
+scale, c = sp.symbols("scale c")
+UNIT = Knowledge(low=0.0, high=1.0)
+
+
+def stated(factor, relation=r"\le"):
+    return Statement(
+        id="toy.mean",
+        title="A toy",
+        paper="Nobody 1900",
+        source="Lemma 1",
+        kind="expectation",
+        quantifiers="",
+        observed="E S",
+        relation=relation,
+        terms=(Term(name="mean", expr=factor * scale),),
+        assumptions=(Assumption(name="positive", left=scale, right=sp.Float(0.01)),),
+    )
+
+
+def claim(factor=0.6, relation=r"\le", laws=("uniform",), *, known=UNIT, max_trials=4096, **more):
+    cell = {"scale": 1.0, "lost": 0.0} | more.pop("cell", {})
+    return MeanBound(
+        statement=stated(sp.Rational(str(factor)), relation),
+        sampling=Sampling(experiment=VALUE, max_trials=max_trials, first=128),
+        cells=tuple({**cell, "law": law, "tag": i} for i, law in enumerate(laws)),
+        statistic=lambda table, _cell: table["value"],
+        knowledge=lambda _cell: known,
+        observable="the value",
+        **more,
+    )
+
+
+def verdict(tmp_path, build, seed=0):
+    return tried(build, tmp_path, seed=seed)[0].verdict
+
+
+def test_the_statements_own_formula_decides(tmp_path):
+    """The same trials, another formula: the verdict follows the statement."""
+    for seed, (factor, relation, expected) in enumerate(
+        [
+            ("0.6", r"\le", Verdict.SUPPORTED),
+            ("0.4", r"\le", Verdict.REFUTED),
+            ("0.4", r"\ge", Verdict.SUPPORTED),
+            ("0.6", r"\ge", Verdict.REFUTED),
+            ("0.5", "=", Verdict.SUPPORTED),
+            ("0.6", "=", Verdict.REFUTED),
+            ("1.0", r"\le", Verdict.VACUOUS),
+        ]
+    ):
+        assert verdict(tmp_path, claim(factor, relation), seed) is expected, (factor, relation)
+
+
+def test_one_bad_cell_refutes_and_its_witness_replays(tmp_path):
+    build = claim(0.6, laws=("uniform", "coin"))
+    bad = {**build.cells[1], "scale": 0.9}
+    build = replace(
+        build,
+        cells=(build.cells[0], bad),
+        values=lambda cell: {"scale": 0.5 if cell["tag"] else 1.0},
+    )
+    evidence, _ = tried(build, tmp_path, seed=3)
+    assert evidence.verdict is Verdict.REFUTED
+    assert evidence.witness.params == bad
+    assert evidence.witness.bound == pytest.approx(0.3)
+    row = replay(3, evidence.witness.trial, VALUE.check(bad))
+    assert row.values[0] == 0.9
+    assert [cell.verdict for cell in evidence.cells] == ["SUPPORTED", "REFUTED"]
+
+
+@pytest.mark.parametrize("n_blocks", [(1, 0), (2, 1), (32, 5), (7, 32)])
+def test_what_happens_to_be_stored_does_not_change_where_a_claim_stops(tmp_path, n_blocks):
+    build = claim(0.52, laws=("uniform", "coin"))
+    whole, rounds = tried(build, tmp_path, seed=1)
+    assert len(rounds) > 1
+    with (
+        RunStore.create(tmp_path / "other", root_seed=1, config={}) as store,
+        make_executor("serial", 1) as executor,
+    ):
+        for cell, n in zip(build.cells, n_blocks, strict=True):
+            if n:
+                demand = build.sampling.upto(store, cell, n * 128)
+                ensure(store, [demand], executor)
+        while demands := build.demands(store, 0.05):
+            ensure(store, demands, executor)
+        assert build.decide(store, 0.05) == whole
+
+
+def test_failed_trials_speak_against_the_statement(tmp_path):
+    lossy = {"lost": 0.5}
+    assert verdict(tmp_path, claim(0.6, cell=lossy)) is Verdict.REFUTED
+    infinite = claim(5.0, known=Knowledge(low=0.0), cell={"lost": 0.01})
+    assert verdict(tmp_path, infinite, 1) is Verdict.REFUTED
+    unresolved = replace(infinite, failures="unresolved")
+    evidence, _ = tried(unresolved, tmp_path, seed=2)
+    assert evidence.verdict is Verdict.INCONCLUSIVE
+    assert "trials failed" in evidence.summary
+
+
+def test_asymptotic_support_says_so_and_heavy_tails_get_none(tmp_path):
+    known = Knowledge(low=0.0, asymptotic=True)
+    evidence, _ = tried(claim(0.6, laws=("exponential",), known=known), tmp_path)
+    assert evidence.verdict is Verdict.SUPPORTED
+    assert "asymptotic" in evidence.notes[0]
+    heavy, _ = tried(claim(0.6, laws=("pareto",), known=known), tmp_path, seed=1)
+    assert heavy.verdict is Verdict.INCONCLUSIVE
+    assert "heavy tails" in heavy.summary
+
+
+def test_a_known_variance_supports_without_a_range(tmp_path):
+    known = Knowledge(variance=0.25)
+    assert verdict(tmp_path, claim(0.6, laws=("exponential",), known=known)) is Verdict.SUPPORTED
+
+
+@pytest.mark.statistical
+def test_planted_means_are_found_and_true_ones_are_not_refuted(tmp_path):
+    """Power 40/40; a true power of 0.7 or less would fail with probability above 1 - 1e-6."""
+    for name, factor, expected in (("low", "0.4", "REFUTED"), ("true", "0.6", "SUPPORTED")):
+        (tmp_path / name).mkdir()
+        found = verdicts(lambda f=factor: claim(f), tmp_path / name, range(40))
+        assert found.count(expected) == 40
+
+
+def test_checks_overrides_and_description():
+    build = claim(0.6, laws=("uniform", "coin"))
+    build.check()
+    assert [cell["scale"] for cell in build.override({"scale": 2.0}).cells] == [2.0, 2.0]
+    with pytest.raises(InvalidParameter, match="no parameter 'zzz'"):
+        build.override({"zzz": 1})
+    with pytest.raises(OutsideTheorem, match="positive"):
+        build.override({"scale": 0.001})
+    with pytest.raises(InvalidParameter, match="relation"):
+        replace(build, statement=stated(1, r"\propto")).check()
+    for part in ("the value", "2 cells", "at most", "4096", "test.value", "range known", "worst"):
+        assert part in build.describe()
+    assert "margin" in claim(0.5, "=").describe()
+    assert "asymptotic" in claim(0.5, known=Knowledge(low=0.0, asymptotic=True)).describe()

@@ -1,0 +1,79 @@
+"""From the cells of a claim to its verdict: one refuting cell refutes, support needs every cell.
+
+The error level of refutations is split over the cells before they get here (Bonferroni).  Support
+needs no split: a claim is an intersection over cells, so the test that all of them support is an
+intersection-union test (Berger 1982, Technometrics 24).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from trials.checks import InvalidParameter
+from verify.evidence import CellResult, Verdict
+
+Status = Literal["fails", "holds", "open", "trivial"]
+
+_WORDS: dict[Status, str] = {
+    "fails": str(Verdict.REFUTED),
+    "holds": str(Verdict.SUPPORTED),
+    "open": str(Verdict.INCONCLUSIVE),
+    "trivial": str(Verdict.VACUOUS),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellDecision:
+    """What one cell says: an estimate with its limits, beside the stated bound.
+
+    ``lower`` and ``upper`` are confidence limits at the levels that the deciding module documents.
+    ``status`` is ``"trivial"`` where the bound allows everything.
+    """
+
+    status: Status
+    n_trials: int
+    bound: float
+    observed: float | None = None
+    se: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    n_failed: int = 0
+    reason: str = ""
+
+    def result(self, params: Mapping[str, Any]) -> CellResult:
+        """The cell as a row of the evidence."""
+        known = self.observed is not None and self.bound > 0
+        return CellResult(
+            params=dict(params),
+            n_trials=self.n_trials,
+            n_failed=self.n_failed,
+            observed=self.observed,
+            se=self.se,
+            lower=self.lower,
+            upper=self.upper,
+            bound=self.bound,
+            ratio=self.observed / self.bound if known and self.observed is not None else None,
+            verdict=_WORDS[self.status],
+            note=self.reason,
+        )
+
+
+def combine(cells: Sequence[CellDecision]) -> tuple[Verdict, str]:
+    """The verdict over all cells and one sentence for it."""
+    if not cells:
+        raise InvalidParameter("cells must hold at least one decided cell")
+    live = [c for c in cells if c.status != "trivial"]
+    if not live:
+        return Verdict.VACUOUS, "the bound allows everything in every cell"
+    failing = [c for c in live if c.status == "fails"]
+    if failing:
+        return Verdict.REFUTED, f"{len(failing)} of {len(live)} cells contradict the statement"
+    unresolved = [c for c in live if c.status == "open"]
+    if unresolved:
+        reason = unresolved[0].reason or "the limits include the bound"
+        return Verdict.INCONCLUSIVE, f"{len(unresolved)} of {len(live)} cells unresolved: {reason}"
+    extra = len(cells) - len(live)
+    trivial = f"; the bound allows everything in {extra} more" if extra else ""
+    return Verdict.SUPPORTED, f"holds in all {len(live)} cells{trivial}"

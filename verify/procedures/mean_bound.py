@@ -1,0 +1,236 @@
+r"""E S <= b (or >=, or =) in every cell, by confidence sequences for a mean in doubling rounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from bounds.statement import Statement, Values
+from trials.checks import InvalidParameter
+from trials.run.cell import Params
+from trials.run.engine import Demand, trial_id
+from trials.run.store import RunStore, Table
+from verify.decisions.combine import CellDecision, combine
+from verify.decisions.means import (
+    Knowledge,
+    MeanTest,
+    Side,
+    as_values,
+    decide_mean,
+    unresolved,
+)
+from verify.evidence import Evidence, Verdict, Witness
+from verify.procedures.base import (
+    FloatArray,
+    Observed,
+    Present,
+    Sampling,
+    nothing_to_show,
+    override_cells,
+)
+from verify.procedures.rounds import play_rounds
+
+SIDES: dict[str, Side] = {r"\le": "at most", r"\ge": "at least", "=": "equals"}
+
+
+def the_cell(cell: Params) -> Values:
+    """The statement's symbols where a cell's parameters already carry their names."""
+    return cell
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanBound:
+    r"""The kind *expectation*: a statement about a mean, cell by cell.
+
+    The bound and its side come from the statement: :math:`E S \le b` for ``relation=r"\le"``, and
+    so on.  Events of single clients that depend on each other within a trial are one value a trial:
+    return their share from ``statistic`` and say ``Knowledge(low=0, high=1)``.
+
+    Attributes
+    ----------
+    values : ``cell -> `` the statement's symbols there, hidden constants of assumptions included.
+    statistic : ``(trials, cell) -> (n_trials,)`` the value S of each trial.
+    knowledge : ``cell -> `` what is known about S: its range, a bound of its variance from an exact
+        law, or that asymptotic limits are wanted (the report then says so).
+    observable : S in words, with its unit.
+    margin : for ``=``: the share of the bound within which support means equivalence.
+    failures : ``"worst"`` gives a trial without a finite value the worst value of the range, which
+        refutes where the range is infinite; ``"unresolved"`` leaves its cell undecided.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from bounds.statement import Statement, Term
+    >>> from trials.run.experiment import Experiment
+    >>> half = Statement(id="toy.half", title="", paper="", source="", kind="expectation",
+    ...     quantifiers="", observed="E S", terms=(Term(name="half", expr=sp.Rational(1, 2)),))
+    >>> coin = Experiment(name="doc.coin", design=4_000_000_000, columns=("s",),
+    ...     simulate=lambda params, rng, n: rng.random((n, 1)), check=dict)
+    >>> claim = MeanBound(statement=half, sampling=Sampling(experiment=coin, max_trials=512),
+    ...     cells=({},), statistic=lambda table, _cell: table["s"],
+    ...     knowledge=lambda _cell: Knowledge(low=0, high=1), observable="a uniform value")
+    >>> claim.bound({})
+    0.5
+    """
+
+    statement: Statement
+    sampling: Sampling
+    cells: tuple[Params, ...]
+    statistic: Callable[[Table, Params], FloatArray]
+    knowledge: Callable[[Params], Knowledge]
+    observable: str
+    values: Callable[[Params], Values] = the_cell
+    margin: float = 0.1
+    failures: Literal["worst", "unresolved"] = "worst"
+    present: Present = nothing_to_show
+
+    @property
+    def name(self) -> str:
+        """The statement's id."""
+        return self.statement.id
+
+    @property
+    def side(self) -> Side:
+        """What the statement's relation asks."""
+        if self.statement.relation not in SIDES:
+            raise InvalidParameter(
+                f"{self.name}: relation {self.statement.relation} must be one of {', '.join(SIDES)}"
+            )
+        return SIDES[self.statement.relation]
+
+    def bound(self, cell: Params) -> float:
+        """The stated limit of the mean; `OutsideTheorem` where an assumption is violated."""
+        return float(self.statement.bound(self.values(cell)))
+
+    def check(self) -> None:
+        """Every cell is possible and inside the theorem, and its bound is a number."""
+        for cell in self.cells:
+            self._check_cell(cell)
+
+    def _check_cell(self, cell: Params) -> None:
+        self.sampling.experiment.check(cell)
+        self._test(cell, 0.5)
+
+    def override(self, values: Mapping[str, Any]) -> Self:
+        """The same test at other parameter values."""
+        cells = override_cells(self.cells, values, self.name, self._check_cell)
+        return replace(self, cells=cells)
+
+    def describe(self) -> str:
+        """Cells, budget, stopping rule and what the limits rest on."""
+        form = f"equal to the stated mean (equivalence margin {self.margin:.0%})"
+        if self.side != "equals":
+            form = f"{self.side} the stated bound"
+        return (
+            f"Mean of {self.observable}, tested to be {form} in {len(self.cells)} cells of "
+            f"experiment {self.sampling.experiment.name}; confidence sequences for a mean "
+            f"({', '.join(sorted({self._route(c) for c in self.cells}))}), doubling rounds from "
+            f"{self.sampling.first} to {self.sampling.max_trials} trials a cell, stopped when "
+            "decided; a failed trial "
+            + (
+                "takes the worst value of the range."
+                if self.failures == "worst"
+                else "leaves its cell unresolved."
+            )
+        )
+
+    def _route(self, cell: Params) -> str:
+        known = self.knowledge(cell)
+        if math.isfinite(known.variance):
+            return "Catoni's bets, variance known"
+        if math.isfinite(known.high) and math.isfinite(known.low):
+            return "bets, range known"
+        one_end = math.isfinite(known.high) or math.isfinite(known.low)
+        rest = "asymptotic limits" if known.asymptotic else "nothing"
+        return f"bets towards the known end, {rest} towards the other" if one_end else rest
+
+    def _test(self, cell: Params, level: float) -> MeanTest:
+        return MeanTest(
+            bound=self.bound(cell),
+            side=self.side,
+            knowledge=self.knowledge(cell),
+            horizon=self.sampling.max_trials,
+            refute_level=level / self._n_live(),
+            support_level=level,
+            margin=self.margin,
+        )
+
+    def _n_live(self) -> int:
+        """Cells in which the statement says anything: the refuting level is split over them."""
+        return max(len(self.cells), 1)
+
+    def demands(self, store: RunStore, level: float) -> list[Demand]:
+        """The first round for every cell, then doublings of the undecided ones."""
+        return self._rounds(store, level)[0]
+
+    def _rounds(self, store: RunStore, level: float) -> tuple[list[Demand], list[Observed]]:
+        return play_rounds(
+            self.sampling,
+            store,
+            self.cells,
+            lambda observed: unresolved([self._cell(o, level, limits=False) for o in observed]),
+        )
+
+    def _cell(self, observed: Observed, level: float, *, limits: bool = True) -> CellDecision:
+        test = self._test(observed.params, level)
+        table = observed.table
+        raw = self.statistic(table, observed.params)
+        if self.failures == "unresolved" and table.n_failed:
+            kept = np.asarray(raw, dtype=np.float64)[~table.failed]
+            decision = decide_mean(kept, test, n_failed=table.n_failed, limits=False)
+            return replace(decision, status="open", reason=f"{table.n_failed} trials failed")
+        x = as_values(raw, table.failed, test.knowledge, test.side)
+        return decide_mean(x, test, n_failed=table.n_failed, limits=limits)
+
+    def decide(self, store: RunStore, level: float) -> Evidence:
+        """The verdict with one row a cell and, when refuted, a trial to replay."""
+        _, observed = self._rounds(store, level)
+        cells = [self._cell(o, level) for o in observed]
+        verdict, summary = combine(cells)
+        shown = self.present(observed)
+        asymptotic = any("asymptotic" in c.reason for c in cells)
+        note = "Support rests on asymptotic limits: neither a range nor a variance is known."
+        return Evidence(
+            verdict=verdict,
+            summary=summary,
+            level=level,
+            n_trials=sum(c.n_trials for c in cells),
+            n_failed=sum(c.n_failed for c in cells),
+            cells=[c.result(o.params) for c, o in zip(cells, observed, strict=True)],
+            figures=shown.figures,
+            tables=shown.tables,
+            sharpness=(*self._sharpness(cells), *shown.sharpness),
+            notes=(*((note,) if asymptotic else ()), *shown.notes),
+            witness=self._witness(cells, observed) if verdict is Verdict.REFUTED else None,
+        )
+
+    def _sharpness(self, cells: Sequence[CellDecision]) -> list[str]:
+        ratios = [
+            c.observed / c.bound
+            for c in cells
+            if c.observed is not None and 0 < c.bound < math.inf and c.observed < math.inf
+        ]
+        if not ratios:
+            return []
+        return [f"Observed mean over the bound: from {min(ratios):.3g} to {max(ratios):.3g}."]
+
+    def _witness(self, cells: Sequence[CellDecision], observed: Sequence[Observed]) -> Witness:
+        """The refuting cell and its most extreme trial."""
+        i = next(i for i, c in enumerate(cells) if c.status == "fails")
+        cell, worst = cells[i], observed[i]
+        values = np.asarray(self.statistic(worst.table, worst.params), dtype=np.float64)
+        distance = (values - cell.bound) * (-1.0 if self.side == "at least" else 1.0)
+        distance = np.abs(distance) if self.side == "equals" else distance
+        extreme = int(np.argmax(np.where(worst.table.failed, np.inf, distance)))
+        return Witness(
+            description=f"mean of {self.observable} over {cell.n_trials} trials; the trial "
+            "farthest on the wrong side",
+            params=worst.params,
+            observed=cell.observed if cell.observed is not None else math.nan,
+            bound=cell.bound,
+            trial=trial_id(self.sampling.experiment, worst.params, extreme),
+        )
