@@ -12,6 +12,7 @@ from typing import Any
 from bounds.statement import OutsideTheorem
 from trials.checks import InvalidParameter
 from verify.claim import Claim
+from verify.decisions.domain import Box, as_domain
 from verify.procedures.base import (
     DroppedCell,
     Procedure,
@@ -128,8 +129,12 @@ def weaker(before: Any, after: Any) -> tuple[str, ...]:
     if isinstance(stated, Mapping) and isinstance(left, Mapping) and len(left) < len(stated):
         lost.append("no exponent of " + ", ".join(sorted(set(stated) - set(left))))
     domain, rest = getattr(before, "domain", None), getattr(after, "domain", None)
-    if isinstance(domain, Mapping) and isinstance(rest, Mapping):
-        fixed = sorted(name for name in domain if domain[name] != rest[name])
-        if fixed:
-            lost.append("a search with " + ", ".join(fixed) + " held fixed")
+    if domain is not None and rest is not None:
+        whole, part = as_domain(domain), as_domain(rest)
+        if isinstance(whole, Box) and isinstance(part, Box):
+            fixed = sorted(n for n in whole.ranges if whole.ranges[n] != part.ranges[n])
+            if fixed:
+                lost.append("a search with " + ", ".join(fixed) + " held fixed")
+        elif whole.describe() != part.describe():
+            lost.append("a search of a part of the domain")
     return tuple(lost)

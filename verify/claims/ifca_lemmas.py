@@ -32,7 +32,8 @@ from bounds import gaussian as exact
 from bounds.ifca import linear as ifca
 from bounds.statement import Statement, evaluate
 from trials.laws.noise import noise_log_sf
-from verify.decisions.search import Choice, Domain, Interval, IntRange, LogInterval, SearchResult
+from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
+from verify.decisions.search import SearchResult
 from verify.evidence import Figure, Series
 from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
@@ -41,7 +42,7 @@ Point = Mapping[str, Any]
 LEMMA_1_RATE = math.log(2) / 2
 LOWEST = -1e9  # the log of a probability that underflows any statement's bound
 
-SIGNAL_DOMAIN: Domain = {
+SIGNAL_DOMAIN: Ranges = {
     "alpha": Interval(0.01, 0.49),
     "rho": LogInterval(1e-3, 1e3),
     "n": IntRange(1, 1_000_000, log=True),
@@ -94,7 +95,7 @@ def pair_vectors(point: Point) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, An
     return u_a, np.array([point["t"], 0.0, 0.0]) + v_b
 
 
-PAIR_DOMAIN: Domain = {
+PAIR_DOMAIN: Ranges = {
     **SIGNAL_DOMAIN,
     "s_a": Interval(0.0, 1.0),
     "s_b": Interval(0.0, 1.0),
@@ -268,7 +269,7 @@ def _above(series: Series, least: float) -> Series:
 
 # --- k clusters ---------------------------------------------------------------------------------
 
-CLUSTER_DOMAIN: Domain = {
+CLUSTER_DOMAIN: Ranges = {
     **SIGNAL_DOMAIN,
     "k": IntRange(2, 16),
     "lean": Interval(0.0, 1.0),
@@ -346,7 +347,7 @@ def eq_10(profile: Profile) -> Search:
 EQ_12_CONSTANTS = {"c_8": LEMMA_1_RATE / 2, "C_n": 2 / LEMMA_1_RATE}
 
 #: As many samples as Assumption 2 asks for, and up to ``beyond`` times as many.
-REGIME_DOMAIN: Domain = {
+REGIME_DOMAIN: Ranges = {
     "alpha": Interval(0.01, 0.49),
     "rho": LogInterval(1e-3, 1e3),
     "m": IntRange(10, 10_000_000, log=True),
@@ -406,7 +407,7 @@ def poly_m(profile: Profile) -> Search:
         profile,
         {"C_n": 1 / LEMMA_1_RATE},
     )
-    return replace(search, domain={**search.domain, "q": IntRange(1, 8)})
+    return replace(search, domain={**REGIME_DOMAIN, "q": IntRange(1, 8)})
 
 
 def _regime_search(
@@ -543,7 +544,7 @@ def lemma_2_noise(profile: Profile) -> Search:
 
 # --- the triangle inequality (2) ----------------------------------------------------------------
 
-STEP_DOMAIN: Domain = {
+STEP_DOMAIN: Ranges = {
     "N": IntRange(1, 6),
     "d": IntRange(1, 6),
     "a": LogInterval(0.01, 100.0),

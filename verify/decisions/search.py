@@ -1,13 +1,20 @@
 r"""Searching for a counterexample to a deterministic statement.
 
-A statement "for every input that meets the assumptions, :math:`v(x) \le 0`" is attacked from three
-sides: scrambled Sobol points (with the corners of the domain), differential evolution followed by
-Nelder-Mead from the best points, and Hypothesis with ``target``.  A point with :math:`v(x) > 0` in
-floating point is only a *candidate*: it is re-evaluated in high-precision arithmetic at the very
-same floating-point inputs, so that rounding is not mistaken for refutation, and then shrunk
-towards simple values as long as it stays a confirmed counterexample.  Finding nothing supports the
-statement to the extent of the search and no further; the largest :math:`v` and where it occurs say
-how close to an equality the statement comes.
+The statement reads "for every input that meets the assumptions, :math:`v(x) \le 0`".  The search
+tries, in this order,
+
+1. corners of the domain (all, or a balanced selection) and points that fill it (Sobol in a box);
+2. an optimiser over the whole domain: differential evolution, then Nelder-Mead from the best
+   points in a box; random perturbations elsewhere;
+3. a local search in each part of the domain (in a box: each half of each parameter), so that a
+   maximum where the statement says nothing does not hide the rest;
+4. Hypothesis with ``target``, in a box.
+
+A point with :math:`v(x) > 0` in floating point is only a *candidate*.  High-precision arithmetic
+evaluates it again at the very same floating-point inputs, so that rounding is not mistaken for
+refutation.  A confirmed counterexample is then shrunk: simpler values replace its own as long as
+it stays one.  A search that finds nothing supports the statement to its extent and no further.
+The largest :math:`v` and its place say how close to an equality the statement comes.
 
 References
 ----------
@@ -17,80 +24,45 @@ MacIver and Donaldson (2020). Test-case reduction via test-case generation (Hypo
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import mpmath
 import numpy as np
 from scipy.optimize import differential_evolution, minimize
-from scipy.stats import qmc
 
 from trials.checks import InvalidParameter
+from verify.decisions.domain import (
+    Box,
+    Choice,
+    Domain,
+    Interval,
+    IntRange,
+    LogInterval,
+    Point,
+    Range,
+    Ranges,
+    as_domain,
+)
 from verify.decisions.sequences import FloatArray
 
-Point = dict[str, Any]
+__all__ = [
+    "Choice",
+    "Domain",
+    "IntRange",
+    "Interval",
+    "LogInterval",
+    "SearchResult",
+    "search_counterexample",
+]
 
 _DIGITS = 50  # decimal digits of a re-check
+_PART_EVALUATIONS = 24  # the fewest evaluations that a local search in one part is given
+_SHRINK_STEPS = 400
 
-
-@dataclass(frozen=True)
-class Interval:
-    """A real parameter, searched uniformly."""
-
-    low: float
-    high: float
-
-    def at(self, u: float) -> float:
-        """The value at quantile ``u`` in [0, 1]."""
-        return min(max(self.low + u * (self.high - self.low), self.low), self.high)
-
-
-@dataclass(frozen=True)
-class LogInterval:
-    """A positive real parameter, searched uniformly in its logarithm."""
-
-    low: float
-    high: float
-
-    def at(self, u: float) -> float:
-        """The value at quantile ``u`` in [0, 1]."""
-        value = self.low * math.exp(u * math.log(self.high / self.low))
-        return self.high if u >= 1.0 else min(max(value, self.low), self.high)
-
-
-@dataclass(frozen=True)
-class IntRange:
-    """An integer parameter, both ends included; ``log`` spreads it over magnitudes."""
-
-    low: int
-    high: int
-    log: bool = False
-
-    def at(self, u: float) -> int:
-        """The value at quantile ``u`` in [0, 1]."""
-        if self.log:
-            value = self.low * math.exp(u * math.log((self.high + 1) / self.low))
-        else:
-            value = self.low + u * (self.high + 1 - self.low)
-        return min(max(math.floor(value), self.low), self.high)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A parameter with finitely many values, simplest first."""
-
-    values: tuple[Any, ...]
-
-    def at(self, u: float) -> Any:
-        """The value at quantile ``u`` in [0, 1]."""
-        return self.values[min(int(u * len(self.values)), len(self.values) - 1)]
-
-
-Range = Interval | LogInterval | IntRange | Choice
-Domain = Mapping[str, Range]
+_Start = tuple[float, Point]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +85,7 @@ class SearchResult:
     largest_at: Mapping[str, Any] | None
     n_evaluations: int
     by_method: Mapping[str, int]
+    by_part: Mapping[str, float]
     n_outside: int
     n_undefined: int
     n_rounding: int
@@ -179,7 +152,7 @@ class _Search:
 
 def search_counterexample(
     violation: Callable[[Point], float],
-    domain: Domain,
+    domain: Domain | Ranges,
     budget: int,
     seed: int,
     *,
@@ -193,8 +166,10 @@ def search_counterexample(
     ----------
     violation : point -> float, positive where the statement fails.  Best scaled to be relative
         (left side over right side, minus one), so that its size means something.
-    domain : name -> `Interval`, `LogInterval`, `IntRange` or `Choice`.
-    budget : approximate number of evaluations: half Sobol, a third optimiser, the rest Hypothesis.
+    domain : a `Domain`, or a mapping name -> `Interval`, `LogInterval`, `IntRange` or `Choice`,
+        which is a box.
+    budget : approximate number of evaluations: half for corners, points that fill the domain and
+        the search part by part, a third for the optimiser, the rest for Hypothesis (boxes only).
     seed : every method is seeded by it; the same call gives the same result.
     constraints : assumptions that the domain does not express; points that miss them are not
         evaluated.
@@ -205,23 +180,31 @@ def search_counterexample(
     ------
     InvalidParameter : an empty or unordered range; no point of the search meets the constraints.
     """
-    _check(domain, budget)
+    if budget < 8:
+        raise InvalidParameter(f"budget={budget} must be an integer >= 8")
+    space = as_domain(domain)
+    space.check()
     slack = tolerance if tolerance is not None else (0.0 if recheck is not None else 1e-9)
     state = _Search(violation, constraints, recheck, slack)
-    seeds = np.random.SeedSequence(seed).spawn(3)
-    names = tuple(domain)
+    streams = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4)]
 
-    starts = _sobol(state, domain, budget // 2, np.random.default_rng(seeds[0]))
+    starts = _sampled(state, space, budget // 2, streams[0])
+    left = budget // 2 - len(starts)
+    parts: Mapping[str, float] = {}
     if state.best is None:
-        _optimise(state, domain, budget // 3, np.random.default_rng(seeds[1]), starts)
+        _optimise(state, space, budget // 3, streams[1], starts)
     if state.best is None:
-        _hypothesis(state, domain, max(budget // 6, 10), int(seeds[2].generate_state(1)[0]))
+        parts = _part_by_part(state, space, max(left, budget // 8), streams[3], starts)
+    if state.best is None and isinstance(space, Box):
+        _hypothesis(state, space, max(budget // 6, 10), int(streams[2].integers(2**32)))
     if not state.by_method:
-        raise InvalidParameter(f"no point of {', '.join(names)} in {budget} met the constraints")
+        raise InvalidParameter(
+            f"no point of the domain ({space.describe()}) in {budget} met the constraints"
+        )
 
     witness = value = exact = None
     if state.best is not None:
-        witness = _shrink(state, domain, state.best[1])
+        witness = _shrink(state, space, state.best[1])
         value = float(violation(witness))
         if recheck is not None:
             with mpmath.workdps(_DIGITS):
@@ -235,48 +218,23 @@ def search_counterexample(
         largest_at=state.largest_at,
         n_evaluations=sum(state.by_method.values()),
         by_method=dict(state.by_method),
+        by_part=parts,
         n_outside=state.n_outside,
         n_undefined=state.n_undefined,
         n_rounding=state.n_rounding,
     )
 
 
-def _check(domain: Domain, budget: int) -> None:
-    if budget < 8:
-        raise InvalidParameter(f"budget={budget} must be an integer >= 8")
-    if not domain:
-        raise InvalidParameter("domain must name at least one parameter")
-    for name, r in domain.items():
-        if isinstance(r, Choice):
-            if not r.values:
-                raise InvalidParameter(f"{name}: a choice needs at least one value")
-            continue
-        if not (math.isfinite(r.low) and math.isfinite(r.high) and r.low <= r.high):
-            raise InvalidParameter(f"{name}: [{r.low}, {r.high}] must be finite and ordered")
-        positive = isinstance(r, LogInterval) or (isinstance(r, IntRange) and r.log)
-        if positive and r.low <= 0:
-            raise InvalidParameter(f"{name}: low={r.low} must be positive on a log scale")
-
-
-def _decode(domain: Domain, u: Sequence[float] | FloatArray) -> Point:
-    return {name: r.at(float(x)) for (name, r), x in zip(domain.items(), u, strict=True)}
-
-
-def _sobol(
-    state: _Search, domain: Domain, budget: int, rng: np.random.Generator
-) -> list[tuple[float, FloatArray]]:
-    """Corners, then Sobol points; returns the best points of the unit cube, best first."""
-    dimension = len(domain)
-    seen: list[tuple[float, FloatArray]] = []
-    corners: Iterator[tuple[float, ...]] = itertools.product((0.0, 1.0), repeat=dimension)
-    for corner in itertools.islice(corners, max(budget // 8, 2)):
-        u = np.array(corner)
-        seen.append((state.evaluate(_decode(domain, u), "corners"), u))
-    # A power of two keeps the points balanced.
-    points = qmc.Sobol(dimension, rng=rng).random_base2(max(int(math.log2(budget)), 1))
-    seen.extend((state.evaluate(_decode(domain, u), "sobol"), u) for u in points)
+def _sampled(state: _Search, domain: Domain, budget: int, rng: np.random.Generator) -> list[_Start]:
+    """Corners, then points that fill the domain; all of them, largest violation first."""
+    seen = [
+        (state.evaluate(point, "corners"), point)
+        for point in domain.corners(rng, max(budget // 8, 2))
+    ]
+    name = "sobol" if isinstance(domain, Box) else "sample"
+    seen += [(state.evaluate(point, name), point) for point in domain.sample(rng, budget)]
     seen.sort(key=lambda pair: -pair[0])
-    return seen[:8]
+    return seen
 
 
 def _optimise(
@@ -284,19 +242,35 @@ def _optimise(
     domain: Domain,
     budget: int,
     rng: np.random.Generator,
-    starts: Sequence[tuple[float, FloatArray]],
+    starts: Sequence[_Start],
+) -> None:
+    """Over the whole domain: of a box by its coordinates, of others by perturbing good points."""
+    if isinstance(domain, Box):
+        _optimise_box(state, domain, budget, rng, starts)
+        return
+    for _, point in starts[:3]:
+        _climb(state, domain, point, budget // 3, rng, "local search")
+
+
+def _optimise_box(
+    state: _Search,
+    domain: Box,
+    budget: int,
+    rng: np.random.Generator,
+    starts: Sequence[_Start],
 ) -> None:
     """Differential evolution for two thirds of the budget, then Nelder-Mead from good points."""
-    dimension = len(domain)
+    dimension = domain.dimension
 
     def loss(u: FloatArray, method: str) -> float:
-        v = state.evaluate(_decode(domain, np.clip(u, 0.0, 1.0)), method)
+        v = state.evaluate(domain.decode(np.clip(u, 0.0, 1.0)), method)
         # Finite, with a finite square, so that the simplex can step over forbidden ground.
         return -v if math.isfinite(v) else math.copysign(1e100, -v)
 
+    coordinates = [domain.coordinates(point) for _, point in starts[:8]]
     population = max(8, min(4 * dimension, budget // 8))
-    first = qmc.Sobol(dimension, rng=rng).random_base2(math.ceil(math.log2(population)))
-    for row, (_, u) in zip(first, starts, strict=False):
+    first = domain.cube_sample(rng, 2 ** math.ceil(math.log2(population)))
+    for row, u in zip(first, coordinates, strict=False):
         row[:] = u
     generations = max((2 * budget // 3) // len(first) - 1, 1)
     differential_evolution(
@@ -309,7 +283,7 @@ def _optimise(
         rng=rng,
     )
     per_start = max(budget // 3 // max(min(len(starts), 3), 1), 4)
-    for _, u in starts[:3]:
+    for u in coordinates[:3]:
         if state.best is not None:
             return
         minimize(
@@ -321,7 +295,58 @@ def _optimise(
         )
 
 
-def _hypothesis(state: _Search, domain: Domain, budget: int, seed: int) -> None:
+def _part_by_part(
+    state: _Search,
+    domain: Domain,
+    budget: int,
+    rng: np.random.Generator,
+    starts: Sequence[_Start],
+) -> dict[str, float]:
+    """The largest violation found in each part of the domain, searched within that part.
+
+    A statement often comes closest to an equality where it says nothing (a parameter at zero).
+    An optimiser over the whole domain then ends there, and never sees the rest.
+    """
+    parts = domain.parts()
+    if not parts:
+        return {}
+    # Too few evaluations in a part find nothing: a small budget treats some parts, drawn by seed.
+    n_treated = min(len(parts), max(budget // _PART_EVALUATIONS, 1))
+    treated = {str(name) for name in rng.choice(list(parts), n_treated, replace=False)}
+    largest = {}
+    for name, part in parts.items():
+        best = next(((v, point) for v, point in starts if part.contains(point)), None)
+        if best is None:
+            continue
+        v, point = best
+        if name in treated and state.best is None:
+            v = max(v, _climb(state, part, point, budget // n_treated, rng, "part by part"))
+        largest[name] = v
+    return largest
+
+
+def _climb(
+    state: _Search, domain: Domain, start: Point, budget: int, rng: np.random.Generator, method: str
+) -> float:
+    """The largest violation of a random walk that only goes up, its step adapted to its success.
+
+    The step grows by half after a success and shrinks by a tenth after a failure, so that about
+    one step in five succeeds (Rechenberg's rule).
+    """
+    point, value, size = dict(start), -math.inf, 0.3
+    for _ in range(budget):
+        if state.best is not None:
+            break
+        trial = domain.perturb(rng, point, size)
+        v = state.evaluate(trial, method)
+        if v > value:
+            point, value, size = trial, v, min(1.5 * size, 1.0)
+        else:
+            size = max(0.9 * size, 1e-6)
+    return value
+
+
+def _hypothesis(state: _Search, domain: Box, budget: int, seed: int) -> None:
     """Property-based search towards larger violations; its finds are already small."""
     # Hypothesis takes a while to import; only searches pay for it.
     import hypothesis
@@ -348,7 +373,9 @@ def _hypothesis(state: _Search, domain: Domain, budget: int, seed: int) -> None:
         report_multiple_bugs=False,
         print_blob=False,
     )
-    @hypothesis.given(st.fixed_dictionaries({name: strategy(r) for name, r in domain.items()}))
+    @hypothesis.given(
+        st.fixed_dictionaries({name: strategy(r) for name, r in domain.ranges.items()})
+    )
     def attack(point: Point) -> None:
         v = state.evaluate(point, "hypothesis")
         if math.isfinite(v):
@@ -371,41 +398,12 @@ class _FoundError(AssertionError):
 
 
 def _shrink(state: _Search, domain: Domain, point: Point) -> Point:
-    """Replace coordinates by simpler values, one at a time, while it stays a counterexample."""
-    current = dict(point)
-    for _ in range(3):
-        before = dict(current)
-        for name, r in domain.items():
-            for value in _simpler(r, current[name]):
-                trial = {**current, name: value}
-                if state.is_counterexample(trial):
-                    current = trial
-                    break
-        if current == before:
-            break
+    """Take simplifying steps while the point stays a confirmed counterexample."""
+    current, tried = dict(point), 0
+    simpler = domain.shrink(current)
+    while tried < _SHRINK_STEPS and (candidate := next(simpler, None)) is not None:
+        tried += 1
+        if state.is_counterexample(candidate):
+            current = candidate
+            simpler = domain.shrink(current)
     return current
-
-
-def _simpler(r: Range, value: Any) -> Iterator[Any]:
-    """Values simpler than ``value`` in the range, simplest first."""
-    if isinstance(r, Choice):
-        yield from r.values[: r.values.index(value)]
-        return
-    if isinstance(r, IntRange):
-        ladder = [
-            r.low,
-            *(v for k in range(1, 64) if (v := value - (value - r.low) // 2**k) < value),
-        ]
-        yield from (v for v in dict.fromkeys(ladder) if r.low <= v < value)
-        return
-    for candidate in (0.0, 1.0, 2.0, 0.5, r.low, r.high):
-        if r.low <= candidate <= r.high:
-            if candidate == value:
-                return
-            yield candidate
-    for digits in range(1, 12):
-        rounded = float(f"{value:.{digits}g}")
-        if rounded == value:
-            return
-        if r.low <= rounded <= r.high:
-            yield rounded

@@ -6,19 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from trials.checks import InvalidParameter
 from trials.run.engine import Demand
 from trials.run.store import RunStore
-from verify.decisions.search import (
-    Choice,
-    Domain,
-    Interval,
-    IntRange,
-    LogInterval,
-    Range,
-    SearchResult,
-    search_counterexample,
-)
+from verify.decisions.domain import Domain, Ranges, as_domain
+from verify.decisions.search import SearchResult, search_counterexample
 from verify.evidence import Evidence, EvidenceTable, Verdict, Witness
 from verify.procedures.base import Presentation, unknown_parameter
 
@@ -39,7 +30,7 @@ class Search:
 
     name: str
     violation: Callable[[Point], float]
-    domain: Domain
+    domain: Domain | Ranges
     budget: int
     sides: Callable[[Point], tuple[float, float]]
     unit: str
@@ -54,24 +45,19 @@ class Search:
 
     def override(self, values: Mapping[str, Any]) -> Self:
         """The same search with some parameters held fixed."""
-        unknown = sorted(set(values) - set(self.domain))
-        if unknown:
-            raise unknown_parameter(self.name, unknown[0], self.domain)
-        fixed = {
-            name: Choice((_inside(name, self.domain[name], value),))
-            for name, value in values.items()
-        }
-        return replace(self, domain={**self.domain, **fixed})
+        domain = as_domain(self.domain)
+        if unknown := sorted(set(values) - set(domain.names())):
+            raise unknown_parameter(self.name, unknown[0], domain.names())
+        return replace(self, domain=domain.fix(values))
 
     def describe(self) -> str:
         """Domain and budget."""
         chosen = ", ".join(f"${k}={v:.4g}$" for k, v in self.constants.items())
         return (
             (f"Constants exhibited before the search: {chosen}. " if chosen else "")
-            + f"{self.budget} evaluations: scrambled Sobol points and corners, differential "
-            "evolution with Nelder-Mead, Hypothesis with targets; over "
-            + "; ".join(f"{name} {spell_range(r)}" for name, r in self.domain.items())
-            + ". Candidates are re-checked with 50 digits and shrunk."
+            + f"{self.budget} evaluations over {as_domain(self.domain).describe()}: corners and "
+            "points that fill the domain, an optimiser over the whole and in each part, and in a "
+            "box Hypothesis with targets. Candidates are re-checked with 50 digits and shrunk."
         )
 
     def demands(self, _store: RunStore, _level: float) -> list[Demand]:
@@ -118,6 +104,7 @@ class Search:
                     note=f"largest violation ({self.unit}): {result.largest:.4g} at "
                     + ", ".join(f"{k}={_short(v)}" for k, v in closest),
                 ),
+                *self._by_part(result),
                 *shown.tables,
             ),
             figures=shown.figures,
@@ -126,27 +113,19 @@ class Search:
             witness=witness,
         )
 
-
-def _inside(name: str, r: Range, value: Any) -> Any:
-    """``value`` if the range holds it, as the range's type; else an error that says the range."""
-    if isinstance(r, Choice):
-        if value in r.values:
-            return value
-    elif isinstance(value, int | float) and r.low <= value <= r.high:
-        if isinstance(r, Interval | LogInterval):
-            return float(value)
-        if float(value).is_integer():
-            return int(value)
-    kind = " an integer" if isinstance(r, IntRange) else ""
-    raise InvalidParameter(f"{name}={value!r} must be{kind} {spell_range(r)}")
+    def _by_part(self, result: SearchResult) -> tuple[EvidenceTable, ...]:
+        """How close each part of the domain comes: a maximum in one does not hide the others."""
+        if result.found or not result.by_part:
+            return ()
+        return (
+            EvidenceTable(
+                title="Closest approach in each part of the domain",
+                columns=("part", f"largest violation ({self.unit})"),
+                rows=list(result.by_part.items()),
+                note="negative: the margin by which the statement holds in that part",
+            ),
+        )
 
 
 def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def spell_range(r: Any) -> str:
-    """A parameter's range in words."""
-    if isinstance(r, Choice):
-        return "in {" + ", ".join(map(_short, r.values)) + "}"
-    return f"from {_short(r.low)} to {_short(r.high)}"

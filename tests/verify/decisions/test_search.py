@@ -58,6 +58,7 @@ def test_a_true_inequality_survives_and_reports_how_tight_it_is() -> None:
         "sobol",
         "differential evolution",
         "nelder-mead",
+        "part by part",
         "hypothesis",
     }
     assert result.n_evaluations == sum(result.by_method.values())
@@ -90,6 +91,108 @@ def test_an_optimiser_finds_what_random_points_miss() -> None:
     result = search_counterexample(violation, domain, 3000, 4, tolerance=0.0)
     assert result.found
     assert result.by_method["differential evolution"] > 0
+
+
+def test_a_trivial_maximum_does_not_hide_the_rest_of_the_domain() -> None:
+    """v = -x, largest at x = 0 whatever y is; with x in its upper half the ridge y = 0.8 shows."""
+
+    def violation(p: dict[str, float]) -> float:
+        return -p["x"] - 0.5 * min(p["x"], 0.25) * abs(p["y"] - 0.8)
+
+    result = search_counterexample(violation, {"x": Interval(0, 1), "y": Interval(0, 1)}, 2000, 4)
+    assert not result.found
+    assert result.largest == pytest.approx(0.0, abs=1e-6)
+    assert set(result.by_part) == {
+        "x from 0 to 0.5",
+        "x from 0.5 to 1",
+        "y from 0 to 0.5",
+        "y from 0.5 to 1",
+    }
+    assert result.by_part["x from 0.5 to 1"] == pytest.approx(-0.5, abs=5e-3)
+    assert result.by_part["x from 0 to 0.5"] == pytest.approx(0.0, abs=5e-3)
+
+
+def test_a_counterexample_in_one_part_is_found_beside_a_wide_trivial_maximum() -> None:
+    """v is at most zero on the whole face w = 0, and positive in a ball of radius 0.07 elsewhere.
+
+    A search of the whole domain alone ends on the face: it finds the ball in 2 of these 8 seeds.
+    """
+    centre = {"w": 0.8, "x": 0.9, "y": 0.1, "z": 0.7}
+
+    def violation(p: dict[str, float]) -> float:
+        away = sum((p[name] - c) ** 2 for name, c in centre.items())
+        return max(-p["w"], -0.55 + 0.6 * math.exp(-away / 0.05))
+
+    domain = dict.fromkeys(centre, Interval(0, 1))
+    found = sum(search_counterexample(violation, domain, 4000, seed).found for seed in range(8))
+    assert found >= 6
+
+
+class Triples:
+    """Three numbers of [0, 1] in one list: a domain that is no box."""
+
+    def check(self) -> None:
+        pass
+
+    def sample(self, rng, n):  # type: ignore[no-untyped-def]
+        return ({"v": list(rng.random(3))} for _ in range(n))
+
+    def corners(self, rng, n):  # type: ignore[no-untyped-def]
+        return iter([{"v": [0.0, 0.0, 0.0]}, {"v": [1.0, 1.0, 1.0]}][:n])
+
+    def perturb(self, rng, point, size):  # type: ignore[no-untyped-def]
+        step = size * rng.standard_normal(3)
+        return {"v": [min(max(x + s, 0.0), 1.0) for x, s in zip(point["v"], step, strict=True)]}
+
+    def shrink(self, point):  # type: ignore[no-untyped-def]
+        for i, x in enumerate(point["v"]):
+            for simpler in (0.0, round(x, 1)):
+                if simpler < x:
+                    yield {"v": [*point["v"][:i], simpler, *point["v"][i + 1 :]]}
+
+    def parts(self):  # type: ignore[no-untyped-def]
+        return {}
+
+    def contains(self, point):  # type: ignore[no-untyped-def]
+        return all(0 <= x <= 1 for x in point["v"])
+
+    def names(self):  # type: ignore[no-untyped-def]
+        return ()
+
+    def fix(self, values):  # type: ignore[no-untyped-def]
+        return self
+
+    def describe(self) -> str:
+        return "triples"
+
+
+def test_a_structured_domain_is_searched_and_its_counterexample_shrunk() -> None:
+    """False claim: x + y + z <= 2.9 on [0, 1]^3, away from the corner (1, 1, 1)."""
+    result = search_counterexample(
+        lambda p: sum(p["v"]) - 2.9 if p["v"] != [1.0, 1.0, 1.0] else -1.0, Triples(), 400, 1
+    )
+    assert result.found
+    assert sum(result.witness["v"]) > 2.9  # type: ignore[index]
+    assert any(x == round(x, 1) for x in result.witness["v"])  # type: ignore[index]
+    assert result.by_method["local search"] > 0
+    true = search_counterexample(lambda p: sum(p["v"]) - 3.01, Triples(), 400, 1)
+    assert not true.found
+    assert "hypothesis" not in true.by_method
+    assert true.largest == pytest.approx(-0.01)
+
+
+def test_a_candidate_that_high_precision_takes_back_is_never_a_shrunk_counterexample() -> None:
+    """Violated for x > 1/2 only; below it the floating-point value alone is positive."""
+    result = search_counterexample(
+        lambda p: 1e-3 + max(p["x"] - 0.5, 0.0),
+        {"x": Interval(0, 1)},
+        200,
+        3,
+        recheck=lambda p: mpmath.mpf(p["x"]) - 0.5,
+    )
+    assert result.found
+    assert result.witness["x"] > 0.5  # type: ignore[index]
+    assert float(result.rechecked) > 0  # type: ignore[arg-type]
 
 
 def test_hypothesis_finds_what_no_smooth_search_can() -> None:

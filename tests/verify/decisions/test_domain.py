@@ -1,0 +1,129 @@
+"""Boxes: balanced corners, halves that cover, coordinates that invert, simpler points."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trials.checks import InvalidParameter
+from verify.decisions.domain import (
+    Box,
+    Choice,
+    Interval,
+    IntRange,
+    LogInterval,
+    as_domain,
+    balanced_corners,
+)
+
+BOX = Box(
+    {
+        "x": Interval(-2.0, 3.0),
+        "s": LogInterval(1e-3, 7.0),
+        "n": IntRange(2, 9),
+        "m": IntRange(1, 10**7, log=True),
+        "form": Choice(("a", "b", "c")),
+        "fixed": Choice((5,)),
+    }
+)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 5])
+def test_few_corners_are_all_enumerated(dimension: int) -> None:
+    corners = balanced_corners(dimension, 2**dimension, np.random.default_rng(0))
+    assert {tuple(c) for c in corners} == set(itertools.product((0.0, 1.0), repeat=dimension))
+
+
+@pytest.mark.parametrize(("dimension", "n"), [(10, 125), (8, 16), (20, 64), (4, 8)])
+def test_every_three_parameters_take_all_ends_equally_often(dimension: int, n: int) -> None:
+    """The quick profile's case is 125 of 1,024 corners, of which 64 are taken."""
+    corners = balanced_corners(dimension, n, np.random.default_rng(1))
+    assert n / 2 < len(corners) <= n
+    assert len({tuple(c) for c in corners}) == len(corners)
+    for three in itertools.combinations(range(dimension), 3):
+        _, counts = np.unique(corners[:, three], axis=0, return_counts=True)
+        assert list(counts) == [len(corners) // 8] * 8
+
+
+def test_many_parameters_and_few_corners_stay_balanced_one_by_one() -> None:
+    pairs = balanced_corners(12, 16, np.random.default_rng(2))  # 8 odd words do not do: strength 2
+    for two in itertools.combinations(range(12), 2):
+        _, counts = np.unique(pairs[:, two], axis=0, return_counts=True)
+        assert list(counts) == [4] * 4
+    assert (balanced_corners(40, 6, np.random.default_rng(3)).mean(axis=0) == 0.5).all()
+    assert len(balanced_corners(3, 0, np.random.default_rng(4))) == 2
+
+
+def test_other_seeds_draw_other_corners() -> None:
+    one, two = (balanced_corners(10, 64, np.random.default_rng(s)) for s in (5, 6))
+    assert not np.array_equal(one, two)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.floats(0, 1), min_size=6, max_size=6))
+def test_coordinates_take_a_point_back(u: list[float]) -> None:
+    point = BOX.decode(u)
+    assert BOX.contains(point)
+    again = BOX.decode(BOX.coordinates(point))
+    assert again["n"] == point["n"]
+    assert again["m"] == point["m"]
+    assert again["form"] == point["form"]
+    assert again["x"] == pytest.approx(point["x"], abs=1e-9)
+    assert again["s"] == pytest.approx(point["s"], rel=1e-9)
+
+
+def test_every_parameter_that_varies_has_two_halves_that_cover_it() -> None:
+    parts = BOX.parts()
+    assert len(parts) == 10  # five parameters vary
+    rng = np.random.default_rng(7)
+    for point in BOX.sample(rng, 64):
+        for name in ("x", "s", "n", "m", "form"):
+            mine = [part for label, part in parts.items() if label.startswith(f"{name} ")]
+            assert any(part.contains(point) for part in mine)
+    halves = {label for label in parts if label.startswith("n ")}
+    assert halves == {"n from 2 to 5", "n from 6 to 9"}
+    (low, high) = (parts[label].ranges["form"] for label in parts if label.startswith("form "))
+    assert low == Choice(("a",))
+    assert high == Choice(("b", "c"))
+    assert Box({"n": IntRange(3, 3)}).parts() == {}
+    two = Box({"n": IntRange(3, 4, log=True)}).parts()
+    assert sorted(two) == ["n from 3 to 3", "n from 4 to 4"]
+
+
+def test_a_perturbed_point_stays_in_the_box_and_a_small_step_stays_near() -> None:
+    rng = np.random.default_rng(8)
+    point = BOX.decode([0.5] * 6)
+    for _ in range(200):
+        assert BOX.contains(BOX.perturb(rng, point, 1.0))
+        near = BOX.perturb(rng, point, 1e-3)
+        assert abs(near["x"] - point["x"]) < 0.05
+        assert near["fixed"] == 5
+    moved = [BOX.perturb(rng, point, 0.3) for _ in range(100)]
+    for name in ("x", "s", "n", "m", "form"):
+        assert any(p[name] != point[name] for p in moved), name
+
+
+def test_simpler_points_differ_in_one_parameter() -> None:
+    point = BOX.decode([0.9, 0.8, 0.7, 0.6, 0.99, 0.0])
+    steps = list(BOX.shrink(point))
+    assert {"x": 0.0} in [{"x": s["x"]} for s in steps]
+    for step in steps:
+        assert sum(step[name] != point[name] for name in point) == 1
+        assert BOX.contains(step)
+    assert not any(s["form"] == "c" for s in steps if s["form"] != point["form"])
+
+
+def test_fixed_parameters_are_checked_by_name_and_range() -> None:
+    fixed = BOX.fix({"n": 3.0, "x": 1})
+    assert fixed.ranges["n"] == Choice((3,))
+    assert fixed.ranges["x"] == Choice((1.0,))
+    assert BOX.names() == ("x", "s", "n", "m", "form", "fixed")
+    with pytest.raises(InvalidParameter, match="n=10 must be an integer from 2 to 9"):
+        BOX.fix({"n": 10})
+    assert as_domain(BOX) is BOX
+    assert as_domain(BOX.ranges) == BOX
+    assert "form in {a, b, c}" in BOX.describe()

@@ -1,0 +1,360 @@
+"""Where a search looks: sets of inputs that can be sampled, split, perturbed and simplified.
+
+`Domain` says what a search needs of a set of inputs.  `Box` is the set of scalar parameters, each
+with a range of its own.  Structured inputs (matrices, point sets, covariances) are further
+implementations of the same protocol.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.stats import qmc
+
+from trials.checks import InvalidParameter
+from verify.decisions.sequences import FloatArray
+
+Point = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A real parameter, searched uniformly."""
+
+    low: float
+    high: float
+
+    def at(self, u: float) -> float:
+        """The value at quantile ``u`` in [0, 1]."""
+        return min(max(self.low + u * (self.high - self.low), self.low), self.high)
+
+
+@dataclass(frozen=True)
+class LogInterval:
+    """A positive real parameter, searched uniformly in its logarithm."""
+
+    low: float
+    high: float
+
+    def at(self, u: float) -> float:
+        """The value at quantile ``u`` in [0, 1]."""
+        value = self.low * math.exp(u * math.log(self.high / self.low))
+        return self.high if u >= 1.0 else min(max(value, self.low), self.high)
+
+
+@dataclass(frozen=True)
+class IntRange:
+    """An integer parameter, both ends included; ``log`` spreads it over magnitudes."""
+
+    low: int
+    high: int
+    log: bool = False
+
+    def at(self, u: float) -> int:
+        """The value at quantile ``u`` in [0, 1]."""
+        if self.log:
+            value = self.low * math.exp(u * math.log((self.high + 1) / self.low))
+        else:
+            value = self.low + u * (self.high + 1 - self.low)
+        return min(max(math.floor(value), self.low), self.high)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A parameter with finitely many values, simplest first."""
+
+    values: tuple[Any, ...]
+
+    def at(self, u: float) -> Any:
+        """The value at quantile ``u`` in [0, 1]."""
+        return self.values[min(int(u * len(self.values)), len(self.values) - 1)]
+
+
+Range = Interval | LogInterval | IntRange | Choice
+Ranges = Mapping[str, Range]
+
+
+class Domain(Protocol):
+    """What a search needs of a set of inputs.
+
+    A point is a dictionary from names to values.  Every method draws from the generator that it
+    is given and from nothing else, so that the same seed gives the same search.
+    """
+
+    def check(self) -> None:
+        """Raise `InvalidParameter` when the domain is empty or malformed."""
+        ...
+
+    def sample(self, rng: np.random.Generator, n: int) -> Iterator[Point]:
+        """About ``n`` points that fill the domain evenly."""
+        ...
+
+    def corners(self, rng: np.random.Generator, n: int) -> Iterator[Point]:
+        """At most ``n`` extreme points: all where they are few, else a balanced selection."""
+        ...
+
+    def perturb(self, rng: np.random.Generator, point: Point, size: float) -> Point:
+        """A random point of the domain near ``point``; ``size`` 1 reaches across the domain."""
+        ...
+
+    def shrink(self, point: Point) -> Iterator[Point]:
+        """Points that differ from ``point`` by one step towards something simpler, best first."""
+        ...
+
+    def parts(self) -> Mapping[str, Domain]:
+        """Named parts, each a domain, that the search also treats one by one.
+
+        A maximum in one part then cannot hide what happens in another.  Parts may overlap.
+        """
+        ...
+
+    def contains(self, point: Point) -> bool:
+        """Whether the point lies in the domain."""
+        ...
+
+    def names(self) -> Sequence[str]:
+        """The parameters that `fix` can hold fixed; empty where there are none."""
+        ...
+
+    def fix(self, values: Mapping[str, Any]) -> Domain:
+        """The domain with some parameters held fixed; a value outside the domain is refused."""
+        ...
+
+    def describe(self) -> str:
+        """The domain in words, for the report (inline LaTeX allowed)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Box:
+    """Scalar parameters, each in a range of its own.
+
+    Example
+    -------
+    >>> box = Box({"alpha": Interval(0.0, 0.5), "n": IntRange(1, 8)})
+    >>> box.decode([0.5, 1.0])
+    {'alpha': 0.25, 'n': 8}
+    >>> sorted(box.parts())
+    ['alpha from 0 to 0.25', 'alpha from 0.25 to 0.5', 'n from 1 to 4', 'n from 5 to 8']
+    """
+
+    ranges: Ranges
+
+    def check(self) -> None:
+        """Refuse a box without parameters, and ranges that are empty, unordered or infinite."""
+        if not self.ranges:
+            raise InvalidParameter("domain must name at least one parameter")
+        for name, r in self.ranges.items():
+            if isinstance(r, Choice):
+                if not r.values:
+                    raise InvalidParameter(f"{name}: a choice needs at least one value")
+                continue
+            if not (math.isfinite(r.low) and math.isfinite(r.high) and r.low <= r.high):
+                raise InvalidParameter(f"{name}: [{r.low}, {r.high}] must be finite and ordered")
+            positive = isinstance(r, LogInterval) or (isinstance(r, IntRange) and r.log)
+            if positive and r.low <= 0:
+                raise InvalidParameter(f"{name}: low={r.low} must be positive on a log scale")
+
+    @property
+    def dimension(self) -> int:
+        """The number of parameters."""
+        return len(self.ranges)
+
+    def decode(self, u: Sequence[float] | FloatArray) -> Point:
+        """The point at coordinates ``u`` of the unit cube, (dimension,)."""
+        return {name: r.at(float(x)) for (name, r), x in zip(self.ranges.items(), u, strict=True)}
+
+    def coordinates(self, point: Point) -> FloatArray:
+        """Coordinates of a point in the unit cube, (dimension,); `decode` takes them back."""
+        return np.array([_quantile(r, point[name]) for name, r in self.ranges.items()])
+
+    def cube_sample(self, rng: np.random.Generator, n: int) -> FloatArray:
+        """Scrambled Sobol points of the unit cube; the power of two at or below ``n`` of them."""
+        # A power of two keeps the points balanced.
+        points = qmc.Sobol(self.dimension, rng=rng).random_base2(max(int(math.log2(n)), 1))
+        return np.asarray(points, dtype=np.float64)
+
+    def cube_corners(self, rng: np.random.Generator, n: int) -> FloatArray:
+        """Corners of the unit cube, (at most max(n, 2), dimension)."""
+        return balanced_corners(self.dimension, n, rng)
+
+    def sample(self, rng: np.random.Generator, n: int) -> Iterator[Point]:
+        """Scrambled Sobol points."""
+        return map(self.decode, self.cube_sample(rng, n))
+
+    def corners(self, rng: np.random.Generator, n: int) -> Iterator[Point]:
+        """All corners, or an orthogonal array of them."""
+        return map(self.decode, self.cube_corners(rng, n))
+
+    def perturb(self, rng: np.random.Generator, point: Point, size: float) -> Point:
+        """One to all parameters moved; a number moves by about ``size`` of its range."""
+        moved = dict(point)
+        names = list(self.ranges)
+        n_moved = int(rng.integers(1, len(names) + 1))
+        for name in rng.choice(names, n_moved, replace=False):
+            r = self.ranges[str(name)]
+            if isinstance(r, Choice):
+                if rng.random() < size:
+                    moved[str(name)] = r.at(rng.random())
+            else:
+                u = _quantile(r, point[str(name)]) + size * rng.standard_normal()
+                moved[str(name)] = r.at(min(max(u, 0.0), 1.0))
+        return moved
+
+    def shrink(self, point: Point) -> Iterator[Point]:
+        """One parameter at a time at a simpler value."""
+        for name, r in self.ranges.items():
+            for value in _simpler(r, point[name]):
+                yield {**point, name: value}
+
+    def parts(self) -> dict[str, Box]:
+        """The lower and the upper half of every parameter that has two."""
+        halves: dict[str, Box] = {}
+        for name, r in self.ranges.items():
+            for half in _halves(r):
+                part = Box({**self.ranges, name: half})
+                halves[f"{name} {spell_range(half)}"] = part
+        return halves
+
+    def contains(self, point: Point) -> bool:
+        """Whether every parameter lies in its range."""
+        return all(_holds(r, point[name]) for name, r in self.ranges.items())
+
+    def names(self) -> tuple[str, ...]:
+        """All parameters."""
+        return tuple(self.ranges)
+
+    def fix(self, values: Mapping[str, Any]) -> Box:
+        """The box with some parameters held fixed."""
+        fixed = {
+            name: Choice((inside(name, self.ranges[name], value),))
+            for name, value in values.items()
+        }
+        return Box({**self.ranges, **fixed})
+
+    def describe(self) -> str:
+        """Every parameter with its range."""
+        return "; ".join(f"{name} {spell_range(r)}" for name, r in self.ranges.items())
+
+
+def as_domain(domain: Domain | Ranges) -> Domain:
+    """A mapping of ranges as a box; a domain as it is."""
+    return Box(domain) if isinstance(domain, Mapping) else domain
+
+
+def balanced_corners(dimension: int, n: int, rng: np.random.Generator) -> FloatArray:
+    r"""Corners of the unit cube, (n_corners, dimension): all, or a balanced selection.
+
+    All :math:`2^q` corners where that is at most ``n``.  Otherwise an orthogonal array: the
+    :math:`2^k \le n` words :math:`x G + s` over GF(2), with a generator matrix :math:`G` whose
+    columns are distinct and a random shift :math:`s`.  Where all columns have a last bit of one,
+    any three of them are linearly independent, so that every three parameters take all eight
+    combinations of their ends equally often (strength 3; Hedayat, Sloane and Stufken 1999,
+    chapter 4).  Where there are too few such columns the strength is 2, and beyond
+    :math:`2^k - 1` parameters corners are drawn at random in opposite pairs.
+    """
+    n = max(n, 2)
+    k = min(int(math.log2(n)), dimension)
+    words = np.arange(2**k)
+    if k == dimension:
+        columns = 1 << np.arange(dimension)
+        shift = np.zeros(dimension, dtype=np.int64)
+    else:
+        odd, nonzero = np.arange(1, 2**k, 2), np.arange(1, 2**k)
+        pool = odd if odd.size >= dimension else nonzero
+        if pool.size < dimension:
+            half = rng.integers(0, 2, (max(n // 2, 1), dimension))
+            return np.asarray(np.vstack([half, 1 - half]), dtype=np.float64)
+        columns = rng.choice(pool, dimension, replace=False)
+        shift = rng.integers(0, 2, dimension)
+    bits = np.bitwise_count(words[:, None] & columns[None, :]) % 2
+    return np.asarray((bits + shift) % 2, dtype=np.float64)
+
+
+def _quantile(r: Range, value: Any) -> float:
+    """The quantile at which a range takes a value; the inverse of ``at`` up to rounding."""
+    if isinstance(r, Choice):
+        return (r.values.index(value) + 0.5) / len(r.values)
+    if r.high == r.low:
+        return 0.5
+    if isinstance(r, LogInterval):
+        return math.log(value / r.low) / math.log(r.high / r.low)
+    if isinstance(r, IntRange):
+        if r.log:
+            return math.log((value + 0.5) / r.low) / math.log((r.high + 1) / r.low)
+        return float((value + 0.5 - r.low) / (r.high + 1 - r.low))
+    return float((value - r.low) / (r.high - r.low))
+
+
+def _halves(r: Range) -> tuple[Range, ...]:
+    """The two halves of a range; nothing where it holds a single value."""
+    if isinstance(r, Choice):
+        middle = len(r.values) // 2
+        return (Choice(r.values[:middle]), Choice(r.values[middle:])) if middle else ()
+    if r.low == r.high:
+        return ()
+    if isinstance(r, IntRange):
+        last = max(min(r.at(0.5), r.high) - 1, r.low)
+        return IntRange(r.low, last, r.log), IntRange(last + 1, r.high, r.log)
+    middle_value = r.at(0.5)
+    return type(r)(r.low, middle_value), type(r)(middle_value, r.high)
+
+
+def _holds(r: Range, value: Any) -> bool:
+    if isinstance(r, Choice):
+        return value in r.values
+    return isinstance(value, int | float) and r.low <= value <= r.high
+
+
+def inside(name: str, r: Range, value: Any) -> Any:
+    """``value`` if the range holds it, as the range's type; else an error that says the range."""
+    if isinstance(r, Choice):
+        if value in r.values:
+            return value
+    elif isinstance(value, int | float) and r.low <= value <= r.high:
+        if isinstance(r, Interval | LogInterval):
+            return float(value)
+        if float(value).is_integer():
+            return int(value)
+    kind = " an integer" if isinstance(r, IntRange) else ""
+    raise InvalidParameter(f"{name}={value!r} must be{kind} {spell_range(r)}")
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def spell_range(r: Range) -> str:
+    """A parameter's range in words."""
+    if isinstance(r, Choice):
+        return "in {" + ", ".join(map(_short, r.values)) + "}"
+    return f"from {_short(r.low)} to {_short(r.high)}"
+
+
+def _simpler(r: Range, value: Any) -> Iterator[Any]:
+    """Values simpler than ``value`` in the range, simplest first."""
+    if isinstance(r, Choice):
+        yield from r.values[: r.values.index(value)]
+        return
+    if isinstance(r, IntRange):
+        ladder = [
+            r.low,
+            *(v for k in range(1, 64) if (v := value - (value - r.low) // 2**k) < value),
+        ]
+        yield from (v for v in dict.fromkeys(ladder) if r.low <= v < value)
+        return
+    for candidate in (0.0, 1.0, 2.0, 0.5, r.low, r.high):
+        if r.low <= candidate <= r.high:
+            if candidate == value:
+                return
+            yield candidate
+    for digits in range(1, 12):
+        rounded = float(f"{value:.{digits}g}")
+        if rounded == value:
+            return
+        if r.low <= rounded <= r.high:
+            yield rounded
