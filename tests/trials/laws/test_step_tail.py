@@ -1,0 +1,197 @@
+"""Limits on the tails of a step: above every simulated and every integrated probability."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from bounds.gaussian import pairwise_log_probability, pairwise_ratio
+from trials.checks import InvalidParameter
+from trials.experiments.ifca.step import STEP, TRAJECTORY
+from trials.laws.step_tail import (
+    StepSetting,
+    log_cluster_hit,
+    log_cluster_tail,
+    log_label_tail,
+    log_run_tail,
+    log_step_tail,
+)
+
+
+def setting(**changes: object) -> StepSetting:
+    values = {
+        "sizes": [128, 128],
+        "step_sizes": [2 / 3, 2 / 3],
+        "n_samples": 400,
+        "dimension": 16,
+        "separation": 1.0,
+        "sigma": 0.25,
+    }
+    return StepSetting(**(values | changes))  # type: ignore[arg-type]
+
+
+def integrated(s: StepSetting, start: float, bound: float) -> float:
+    """P(|u+| > bound) of cluster 0 by two nested quadratures, free of any Chernoff bound."""
+    a = 2 * s.step_sizes[0] / (s.n_clients * s.n_samples)
+    n = s.sizes[0] * s.n_samples
+    tau_sq = start**2 + s.sigma**2
+
+    def given(k: float) -> float:
+        mean, sd = start * (1 - a * k), a * s.sigma * math.sqrt(k)
+        c = a**2 * tau_sq * k
+
+        def outside(w: float) -> float:
+            left = bound**2 - (mean - sd * w) ** 2
+            if left <= 0:
+                return float(stats.norm.pdf(w))
+            return float(stats.norm.pdf(w) * stats.chi2.sf(left / c, s.dimension - 1))
+
+        return float(integrate.quad(outside, -9, 9, epsabs=0, epsrel=1e-6, limit=200)[0])
+
+    low, high = stats.chi2.ppf([1e-13, 1 - 1e-13], n)
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    k = 0.5 * (low + high) + 0.5 * (high - low) * nodes
+    density = stats.chi2.pdf(k, n)
+    values = np.array([given(x) for x in k])
+    return float(0.5 * (high - low) * np.sum(weights * density * values))
+
+
+@pytest.mark.parametrize("start", [0.0, 0.05, 0.3])
+@pytest.mark.parametrize("far", [1.02, 1.1, 1.5, 2.0])
+def test_the_limit_lies_above_the_integrated_probability_and_not_far(
+    start: float, far: float
+) -> None:
+    s = setting(sizes=[6, 6], n_samples=20, dimension=4)
+    a = 2 * s.step_sizes[0] / (12 * 20)
+    typical = math.hypot(start * (1 - a * 120), a * math.sqrt(120 * 4 * (start**2 + 0.0625)))
+    exact = integrated(s, start, far * typical)
+    limit = log_cluster_tail(s, 0, start, far * typical)
+    assert math.log(exact) <= limit
+    # Chernoff's bound and the intervals cost a constant factor and a few per cent of the exponent.
+    assert limit <= 0.55 * math.log(exact) + 1.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_simulated_steps_exceed_the_limits_quantiles_no_more_often(seed: int) -> None:
+    """False-alarm probability below 1e-6 for each of 12 comparisons (five standard errors)."""
+    rng = np.random.default_rng(seed)
+    init = ("adversarial", "translation", "random")[seed]
+    params = STEP.check(
+        {"m": 64, "n": 200, "d": 8, "k": 2, "sigma": 0.3, "alpha": 0.3, "c1": 1 / 3, "init": init}
+    )
+    errors = STEP.simulate(params, rng, 20_000)[:, 1]
+    s = setting(sizes=[32, 32], n_samples=200, dimension=8, sigma=0.3)
+    for q in (0.9, 0.99, 0.999, 0.9999):
+        bound = float(np.quantile(errors, q))
+        observed = float(np.mean(errors > bound))
+        limit = math.exp(log_step_tail(s, 0.2, bound))
+        assert observed - 5 * math.sqrt(limit / errors.size) <= limit
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    alpha=st.floats(0.01, 0.49),
+    sigma=st.floats(1e-3, 30.0),
+    n=st.integers(1, 500),
+    seed=st.integers(0, 10_000),
+    edge=st.booleans(),
+)
+def test_no_pair_of_models_is_mistaken_more_often_than_the_label_limit(
+    alpha: float, sigma: float, n: int, seed: int, edge: bool
+) -> None:
+    """Against the exact F law, models anywhere in their balls and optima at least Delta apart."""
+    rng = np.random.default_rng(seed)
+    radius = 0.5 - alpha
+    right, wrong = rng.standard_normal((2, 3))
+    shares = (1.0, 1.0) if edge else rng.uniform(0, 1, 2)
+    u_a = radius * shares[0] * right / np.linalg.norm(right)
+    apart = 1.0 if edge else rng.uniform(1, 2)
+    u_b = np.array([apart, 0, 0]) + radius * shares[1] * wrong / np.linalg.norm(wrong)
+    ratio = pairwise_ratio(float(u_a @ u_a), float(u_a @ u_b), float(u_b @ u_b), sigma**2)
+    s = setting(sizes=[1, 1], n_samples=n, sigma=sigma)
+    # One rival and two clients: the limit of one client is half of it.
+    limit = log_label_tail(s, radius) - math.log(2)
+    assert pairwise_log_probability(ratio, n) <= max(limit, -math.log(2)) + 1e-9
+
+
+def test_the_worst_pair_comes_close_to_the_label_limit() -> None:
+    """The exponent is attained when both models move alike, so that it cannot be improved there."""
+    alpha, sigma, n = 0.01, 1.0, 10_000_000
+    radius = 0.5 - alpha
+    best = -math.inf
+    for angle in np.linspace(0, math.pi, 721):
+        move = radius * np.array([math.cos(angle), math.sin(angle)])
+        u_a, u_b = move, np.array([1.0, 0.0]) + move
+        ratio = pairwise_ratio(float(u_a @ u_a), float(u_a @ u_b), float(u_b @ u_b), sigma**2)
+        best = max(best, pairwise_log_probability(ratio, n))
+    limit = log_label_tail(setting(sizes=[1, 1], n_samples=n, sigma=sigma), radius)
+    assert 1.0 <= best / limit <= 1.3
+
+
+def test_the_limit_grows_with_the_start_and_falls_with_the_bound() -> None:
+    s = setting()
+    by_start = [log_cluster_tail(s, 0, u, 0.1) for u in np.linspace(0, 0.4, 30)]
+    by_bound = [log_cluster_tail(s, 0, 0.2, b) for b in np.linspace(0.01, 0.4, 30)]
+    assert np.all(np.diff(by_start) >= -1e-9)
+    assert np.all(np.diff(by_bound) <= 1e-9)
+    assert log_cluster_tail(s, 0, 0.2, 0.0) == 0.0
+    assert log_cluster_tail(s, 0, 0.2, math.inf) == -math.inf
+
+
+def test_a_step_size_that_is_too_large_is_seen_without_a_trial() -> None:
+    """Cluster 1 holds 7/8 of the clients: with gamma = 1/p its error grows 13 times."""
+    s = setting(sizes=[32, 224], step_sizes=[8.0, 8.0])
+    assert log_cluster_hit(s, 1, 0.2, 0.1) < -1000
+    assert log_cluster_tail(s, 1, 0.2, 0.1) == 0.0
+    assert log_cluster_hit(s, 0, 0.2, 10.0) == 0.0
+
+
+def test_the_hit_limit_lies_above_the_simulated_frequency() -> None:
+    params = STEP.check(
+        {"m": 64, "n": 200, "d": 8, "k": 2, "sigma": 0.3, "alpha": 0.3, "c1": 1 / 3}
+    )
+    errors = STEP.simulate(params, np.random.default_rng(7), 20_000)[:, 3]
+    s = setting(sizes=[32, 32], n_samples=200, dimension=8, sigma=0.3)
+    for q in (0.5, 0.1, 0.01, 0.001):
+        bound = float(np.quantile(errors, q))
+        assert q <= math.exp(log_cluster_hit(s, 0, 0.2, bound)) + 5 * math.sqrt(q / errors.size)
+
+
+def test_deep_tails_of_huge_problems_are_finite_and_fast() -> None:
+    s = setting(sizes=[5_000_000, 5_000_000], n_samples=1_000_000_000, dimension=10_000, sigma=1.0)
+    scale = 2 / 3 * 2 / 1e16 * math.sqrt(5e15 * 1e4)
+    assert -1e6 < log_step_tail(s, 0.0, 1.2 * scale) < -50
+    assert math.isfinite(log_step_tail(s, 0.25, 0.125))
+
+
+def test_simulated_runs_fail_no_more_often_than_the_run_limit() -> None:
+    """False-alarm probability below 1e-6: five standard errors."""
+    params = TRAJECTORY.check(
+        {"m": 64, "n": 400, "d": 8, "k": 2, "sigma": 0.3, "alpha": 0.3, "c1": 1 / 3}
+    )
+    errors = TRAJECTORY.simulate(params, np.random.default_rng(3), 4_000)
+    s = setting(sizes=[32, 32], n_samples=400, dimension=8, sigma=0.3)
+    last = errors[:, 5]  # after six steps
+    for bound in (float(np.quantile(last, 0.99)), 2 * float(last.max())):
+        limit = math.exp(log_run_tail(s, 0.2, 6, bound))
+        assert np.mean(last > bound) <= limit + 5 * math.sqrt(limit / last.size)
+    assert log_run_tail(s, 0.2, 6, 2.5 * float(last.max())) < math.log(1e-6)
+
+
+def test_a_run_from_too_far_has_no_limit() -> None:
+    assert log_run_tail(setting(), 0.6, 3, 0.1) == 0.0
+    assert log_run_tail(setting(), 0.1, 0, 0.2) == -math.inf
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"sigma": 0.0}, {"sizes": [0, 1]}, {"sizes": [1]}, {"dimension": 0}, {"separation": math.nan}],
+)
+def test_settings_outside_the_model_are_refused(changes: dict[str, object]) -> None:
+    with pytest.raises(InvalidParameter):
+        setting(**changes)

@@ -1,0 +1,358 @@
+r"""Limits on the probability that an IFCA step, or a run, ends far from the optima.
+
+Statements such as Theorem 1 fail with a stated probability of :math:`1/m` or less, far below the
+probabilities that sampling resolves.  The law of a step (`trials.laws.step`) gives limits at any
+size, on the log scale.
+
+*Labels.*  Let every model lie within :math:`r=(1/2-\alpha)\Delta` of its optimum.  A client prefers
+one wrong model with probability at most :math:`e^{-E}`,
+
+.. math:: E=\frac n2\log\Bigl(1+\frac{h^2}{\ell^2+\sigma^2}\Bigr)
+          \ge\frac n2\log\Bigl(1+\frac{\alpha^2\Delta^2}{r^2+\sigma^2}\Bigr).
+
+This is Chernoff's bound for the two losses.  In the plane through the client's optimum and the two
+models, h is the distance of the optimum from the models' bisector and :math:`\ell` is its distance
+from the line that joins the models.  The right model lies within r and the wrong one at least
+:math:`(1/2+\alpha)\Delta` away, so :math:`h\ge\alpha\Delta` and :math:`\ell\le r`.
+
+*One step of a cluster without strangers.*  Its clients hold N samples.  Let
+:math:`u=\theta-\theta^*`, :math:`a=2\gamma/(mn)`, :math:`\tau^2=|u|^2+\sigma^2` and
+:math:`K\sim\chi^2_N`.  Given K,
+
+.. math:: |u^+|^2=\bigl(|u|(1-aK)-a\sigma\sqrt K\,w\bigr)^2+a^2\tau^2K\,\chi^2_{d-1},
+          \qquad w\sim N(0,1).
+
+The range of K is cut into intervals.  In each of them Chernoff's bound is taken at the worst end of
+the interval and multiplied by the interval's probability.  Every exponent t gives a valid limit, so
+the search for the best t needs no accuracy.  The limit grows with :math:`|u|` and therefore holds
+for every start that is no farther away.
+
+*A run* applies the limit step by step, from one radius to the next smaller one that is exceeded
+with at most a given probability.  The probabilities of all steps, clusters and labels are added.
+
+All values are upper limits up to floating-point rounding of relative size 1e-9.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from trials.checks import FloatArray, InvalidParameter
+
+_INTERVALS = 64
+_REACH = 9.0  # intervals of K cover so many standard deviations; Chernoff's bound covers the rest
+_BISECTIONS = 12  # of the log of a run's probability
+_ROUNDING = 1e-9
+_SMALLEST = -300.0  # no smaller log probability of a run is looked for
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepSetting:
+    """What the limits depend on; clusters may have sizes and step sizes of their own.
+
+    Attributes
+    ----------
+    sizes : (k,) clients of each cluster, m in all.
+    step_sizes : (k,) gamma of each cluster's model.
+    n_samples : fresh samples of a client in each of the two halves of a step.
+    dimension : d >= 1.
+    separation : smallest distance Delta of two optima.
+    sigma : noise standard deviation > 0.
+    """
+
+    sizes: Sequence[int]
+    step_sizes: Sequence[float]
+    n_samples: int
+    dimension: int
+    separation: float
+    sigma: float
+
+    def __post_init__(self) -> None:
+        if len(self.sizes) != len(self.step_sizes) or min(self.sizes, default=0) < 1:
+            raise InvalidParameter(
+                f"sizes={list(self.sizes)} must be integers >= 1, one for each of the "
+                f"{len(self.step_sizes)} step sizes"
+            )
+        positive = {
+            "n_samples": self.n_samples,
+            "dimension": self.dimension,
+            "separation": self.separation,
+            "sigma": self.sigma,
+            "the smallest step size": min(self.step_sizes),
+        }
+        for name, value in positive.items():
+            if not 0 < value < math.inf:
+                raise InvalidParameter(f"{name}={value} must be a finite number > 0")
+
+    @property
+    def n_clients(self) -> int:
+        """Number m of clients."""
+        return int(sum(self.sizes))
+
+
+def log_label_tail(setting: StepSetting, radius: float) -> float:
+    """Log of a limit on the probability that some client takes a wrong model.
+
+    Parameters
+    ----------
+    setting : the clients and their data.
+    radius : every model lies at most so far from its optimum; below half the separation.
+
+    Returns
+    -------
+    The log of the limit, 0 where the limit exceeds one.
+    """
+    delta, k = setting.separation, len(setting.sizes)
+    margin = 0.5 * delta - radius
+    if k == 1:
+        return -math.inf
+    if margin <= 0:
+        return 0.0
+    exponent = 0.5 * setting.n_samples * math.log1p(margin**2 / (radius**2 + setting.sigma**2))
+    return min(0.0, math.log(setting.n_clients * (k - 1)) - exponent * (1 - _ROUNDING))
+
+
+def log_cluster_tail(setting: StepSetting, cluster: int, start: float, bound: float) -> float:
+    """Log of a limit on P(|u+| > bound) for one cluster whose clients all take the right model.
+
+    Parameters
+    ----------
+    setting : the clients and their data.
+    cluster : index of the cluster.
+    start : distance |u| of the model from its optimum before the step; the limit holds for every
+        smaller distance too.
+    bound : distance after the step, > 0.
+    """
+    if not bound > 0:
+        return 0.0
+    if bound == math.inf:
+        return -math.inf
+    low, high, log_weight = _intervals(setting.sizes[cluster] * setting.n_samples)
+    a = _step(setting, cluster)
+    farthest = np.maximum(np.abs(1 - a * low), np.abs(1 - a * high))
+    mean = start * farthest if start > 0 else np.zeros_like(farthest)
+    along = (a * setting.sigma) ** 2 * high
+    across = a**2 * (start**2 + setting.sigma**2) * high
+    log_tail = _log_chernoff(mean, along, across, setting.dimension - 1, bound)
+    return min(0.0, float(special.logsumexp(log_weight + log_tail)) + _ROUNDING)
+
+
+def log_cluster_hit(setting: StepSetting, cluster: int, start: float, bound: float) -> float:
+    """Log of a limit on P(|u+| <= bound), for a model at distance ``start`` exactly.
+
+    Where it is small, the step misses the bound: a refutation without a trial.
+    """
+    if not bound >= 0:
+        return -math.inf
+    low, high, log_weight = _intervals(setting.sizes[cluster] * setting.n_samples)
+    a = _step(setting, cluster)
+    signs_differ = (a * low <= 1) & (a * high >= 1)
+    nearest = np.minimum(np.abs(1 - a * low), np.abs(1 - a * high))
+    mean = start * np.where(signs_differ, 0.0, nearest)
+    along = np.stack([(a * setting.sigma) ** 2 * edge for edge in (low, high)])
+    across = a**2 * (start**2 + setting.sigma**2) * low
+    log_hit = _log_lower_chernoff(mean, along, across, setting.dimension - 1, bound)
+    return min(0.0, float(special.logsumexp(log_weight + log_hit)) + _ROUNDING)
+
+
+def log_step_tail(setting: StepSetting, radius: float, bounds: Sequence[float] | float) -> float:
+    """Log of a limit on the probability that some cluster's error exceeds its bound after a step.
+
+    Parameters
+    ----------
+    radius : largest distance of a model from its optimum before the step.
+    bounds : largest allowed distance after it: one number, or one for each cluster.
+
+    Examples
+    --------
+    A step of 10,000 clients from the optima, against ten times the error's scale:
+
+    >>> s = StepSetting(sizes=[5000, 5000], step_sizes=[2/3, 2/3], n_samples=1000, dimension=20,
+    ...                 separation=1.0, sigma=0.5)
+    >>> log_step_tail(s, 0.0, 0.01) < -100
+    True
+    """
+    k = len(setting.sizes)
+    allowed = np.broadcast_to(np.asarray(bounds, dtype=np.float64), (k,))
+    logs = [log_cluster_tail(setting, j, radius, float(allowed[j])) for j in range(k)]
+    total = float(special.logsumexp([*logs, log_label_tail(setting, radius)]))
+    return min(0.0, total)
+
+
+def log_run_tail(setting: StepSetting, radius: float, n_steps: int, bound: float) -> float:
+    """Log of a limit on the probability that some cluster is farther than ``bound`` after a run.
+
+    Parameters
+    ----------
+    radius : largest distance of a model from its optimum at the start.
+    n_steps : resampled steps.
+    bound : distance that every cluster must reach.
+
+    Notes
+    -----
+    Each step and cluster is given the same share of the probability, and the smallest total for
+    which the last radii lie below the bound is found by bisection.  A total that fails is not used,
+    so that the result is a limit whatever the bisection finds.
+    """
+    if n_steps < 1:
+        return -math.inf if radius <= bound else 0.0
+    low, high = _SMALLEST, 0.0
+    if _reached(setting, radius, n_steps, low) > bound:
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (low + high)
+            if _reached(setting, radius, n_steps, middle) <= bound:
+                high = middle
+            else:
+                low = middle
+    else:
+        high = low
+    return high
+
+
+def _reached(setting: StepSetting, radius: float, n_steps: int, log_total: float) -> float:
+    """The largest radius after a run that fails with probability at most ``exp(log_total)``.
+
+    Infinite where the labels alone use the probability up.
+    """
+    k = len(setting.sizes)
+    share = log_total - math.log(2 * n_steps * k)
+    labels = log_total - math.log(2 * n_steps)
+    radii = [radius] * k
+    for _ in range(n_steps):
+        if log_label_tail(setting, max(radii)) > labels:
+            return math.inf
+        radii = [_quantile(setting, j, radii[j], share) for j in range(k)]
+    return max(radii)
+
+
+def _quantile(setting: StepSetting, cluster: int, start: float, log_share: float) -> float:
+    """A distance that the cluster's error exceeds with probability at most ``exp(log_share)``."""
+    a = _step(setting, cluster)
+    n = setting.sizes[cluster] * setting.n_samples
+    spread = a * math.sqrt(n * (start**2 + setting.sigma**2) * setting.dimension)
+    high = start * abs(1 - a * n) + 2 * spread
+    while log_cluster_tail(setting, cluster, start, high) > log_share:
+        high *= 2.0
+        if not high < 1e300:
+            return math.inf
+    low = 0.0
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        if log_cluster_tail(setting, cluster, start, middle) <= log_share:
+            high = middle
+        else:
+            low = middle
+        if high - low < 2e-3 * high:
+            break
+    return high
+
+
+def _step(setting: StepSetting, cluster: int) -> float:
+    return 2.0 * setting.step_sizes[cluster] / (setting.n_clients * setting.n_samples)
+
+
+def _intervals(n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Intervals that cover the range of a chi-square variable, with the logs of their limits.
+
+    Returns
+    -------
+    low, high : ends of the intervals.
+    log_weight : logs of upper limits on their probabilities.
+    """
+    spread = math.sqrt(2.0 * n)
+    inner = n + spread * np.linspace(-_REACH, _REACH, _INTERVALS + 1)
+    # Beyond the inner intervals, coarser ones: each in its Chernoff limit.
+    factors = np.geomspace(1.05, 40.0, 24)
+    upper = (n + spread * _REACH) * factors
+    lower = np.maximum(n - spread * _REACH, 0.0) / factors[::-1]
+    edges = np.concatenate([[0.0], lower[lower > 0], inner[inner > 0], upper])
+    low, high = edges[:-1], edges[1:]
+    above = _log_upper(n, low)
+    below = _log_lower(n, high)
+    inside = special.gammaincc(n / 2, low / 2) - special.gammaincc(n / 2, high / 2)
+    with np.errstate(divide="ignore"):
+        direct = np.log(np.maximum(inside, 0.0) + 1e-13)
+    log_weight = np.minimum(np.minimum(above, below), direct)
+    # The last interval stands for everything above it; its Chernoff bound is taken at infinity.
+    return low, np.append(high[:-1], np.inf), np.append(log_weight[:-1], above[-1])
+
+
+def _log_upper(n: int, x: FloatArray) -> FloatArray:
+    """Log of Chernoff's limit on P(chi2_n >= x)."""
+    ratio = np.maximum(x / n, 1.0)
+    return np.asarray(-0.5 * n * (ratio - 1.0 - np.log(ratio)) * (1 - _ROUNDING))
+
+
+def _log_lower(n: int, x: FloatArray) -> FloatArray:
+    """Log of Chernoff's limit on P(chi2_n <= x)."""
+    ratio = np.minimum(x / n, 1.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(-0.5 * n * (ratio - 1.0 - np.log(ratio)) * (1 - _ROUNDING))
+
+
+def _log_chernoff(
+    mean: FloatArray, along: FloatArray, across: FloatArray, dof: int, bound: float
+) -> FloatArray:
+    r"""Log of Chernoff's limit on :math:`P((\mu+sw)^2+c\,\chi^2_{dof}>b^2)`, interval by interval.
+
+    ``along`` is :math:`s^2`, ``across`` is c.  The exponent t is searched on a logarithmic grid and
+    refined twice; every t gives a valid limit.
+    """
+    out = np.zeros(mean.shape)
+    usable = np.isfinite(mean) & np.isfinite(across) & np.isfinite(along)
+    mean, along, across = mean[usable], along[usable], across[usable]
+    if not mean.size:
+        return out
+    largest = np.maximum(along, across if dof else along)
+    # t = share / (2 largest): shares in (0, 1) keep the moments finite.
+    shares = _share_grid()
+    for _ in range(3):
+        t = shares / (2.0 * largest[:, None])
+        value = (
+            -t * bound**2
+            + t * mean[:, None] ** 2 / (1.0 - 2.0 * t * along[:, None])
+            - 0.5 * np.log1p(-2.0 * t * along[:, None])
+            - 0.5 * dof * np.log1p(-2.0 * t * across[:, None])
+        )
+        best = np.argmin(value, axis=1)
+        rows = np.arange(len(mean))
+        found = value[rows, best]
+        shares = np.broadcast_to(shares, value.shape)
+        left = shares[rows, np.maximum(best - 1, 0)]
+        right = shares[rows, np.minimum(best + 1, shares.shape[1] - 1)]
+        shares = left[:, None] + (right - left)[:, None] * np.linspace(0.0, 1.0, 17)
+    out[usable] = np.minimum(0.0, found)
+    return out
+
+
+def _share_grid() -> FloatArray:
+    grid = np.geomspace(1e-12, 0.5, 40)
+    return np.concatenate([grid, 1.0 - np.geomspace(0.5, 1e-9, 30)[1:]])[None, :]
+
+
+def _log_lower_chernoff(
+    mean: FloatArray, along: FloatArray, across: FloatArray, dof: int, bound: float
+) -> FloatArray:
+    r"""Log of Chernoff's limit on :math:`P((\mu+sw)^2+c\,\chi^2_{dof}\le b^2)`.
+
+    ``along`` holds the smallest and the largest :math:`s^2` of each interval.  The moment
+    :math:`(1+2ts^2)^{-1/2}e^{-t\mu^2/(1+2ts^2)}` rises and then falls in :math:`s^2`; its largest
+    value over the interval is taken.
+    """
+    scale = np.maximum(mean**2 + dof * across, 1e-300)
+    t = np.geomspace(1e-3, 1e6, 200)[None, :] / scale[:, None]
+    peak = mean[:, None] ** 2 - 0.5 / t
+    worst = np.clip(peak, along[0][:, None], along[1][:, None])
+    worst = np.where(np.isfinite(worst), worst, along[0][:, None])
+    value = (
+        t * bound**2
+        - t * mean[:, None] ** 2 / (1.0 + 2.0 * t * worst)
+        - 0.5 * np.log1p(2.0 * t * worst)
+        - 0.5 * dof * np.log1p(2.0 * t * across[:, None])
+    )
+    return np.asarray(np.minimum(0.0, value.min(axis=1)))
