@@ -92,7 +92,7 @@ def create(directory: Path, config: RunConfig) -> RunStore:
     """Make a run directory with an empty store; an existing run is never overwritten."""
     config.check()
     path = directory / STORE_NAME
-    if path.exists():
+    if path.exists() and path.stat().st_size:  # an empty file is a start that was stopped
         raise StoreError(
             f"{directory} already holds a run; continue it with `python -m verify resume "
             f"{directory}` or choose another --output"

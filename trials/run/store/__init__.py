@@ -8,8 +8,12 @@ One process writes at a time: whoever opens a run for writing holds a lock until
 second one is refused at once.  The lock is the operating system's, on an empty file beside the run
 (``<run>-lock``), so that it ends with its process however that ends.  Readers need none.
 
-One module for each reason to change: `schema` (tables), `opening`, `connection` and `lock` (the
-file), `cells`, `writing`, `reading` and `verification` (trials), `documents`, `export`.
+A run may come from a stranger.  What is read is bounded in size, time and depth, has the declared
+types, and carries no control characters (`limits`, `text`, `decoding`).
+
+One module for each reason to change: `schema` and `migration` (tables and their versions),
+`files`, `opening`, `connection` and `lock` (the file), `cells`, `writing`, `reading` and
+`verification` (trials), `documents` and `decoding`, `export`, `backup`.
 """
 
 from trials.run.store.errors import StoreError

@@ -8,13 +8,31 @@ from trials.run.cell import Params, canonical_json, cell_number
 from trials.run.experiment import Experiment
 from trials.run.store.connection import Database
 from trials.run.store.errors import StoreError
-from trials.run.store.verification import CellRow, cell_checksum, compact
+from trials.run.store.limits import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS, MAX_NAME
+from trials.run.store.text import is_label, is_name
+from trials.run.store.verification import CellRow, Odd, cell_checksum, compact, verified_cell
 
 _SELECT = "SELECT id, experiment, number, design, block_size, columns, params, checksum FROM cell"
 
 
 def _number(spelling: str) -> str:
     return f"{cell_number(json.loads(spelling)):016x}"
+
+
+def _check_experiment(experiment: Experiment) -> None:
+    """Refuse what could be written and never read again."""
+    name, columns, rows = experiment.name, experiment.columns, experiment.block_size
+    if not is_name(name):
+        raise ValueError(
+            f"experiment {name!r} must be named by letters, digits and `_.+-`, at most {MAX_NAME}"
+        )
+    if not all(map(is_label, columns)) or len(set(columns)) < len(columns):
+        raise ValueError(f"experiment {name!r} must have distinct, printable column names")
+    if not 0 < rows < MAX_BLOCK_ROWS or 8 * rows * len(columns) > MAX_BLOCK_BYTES:
+        raise ValueError(
+            f"experiment {name!r}: a block of {rows} rows and {len(columns)} columns must have "
+            f"1 to {MAX_BLOCK_BYTES // 8} values; choose another block_size"
+        )
 
 
 class CellIndex:
@@ -33,12 +51,18 @@ class CellIndex:
 
     def rows(self, where: str = "", *values: str) -> list[CellRow]:
         """The cells that meet the condition, by experiment and number, checksums verified."""
-        path = self._database.path
-        found = self._database.query(f"{_SELECT} {where} ORDER BY experiment, number", values)
-        for row in found:
-            if cell_checksum(row[1:-1]) != row[-1]:
-                raise StoreError(f"{path}: is damaged (checksum of cell {row[1]}:{row[2]})")
-        return [CellRow(*row[:-1]) for row in found]
+        found: list[CellRow] = []
+        for row in self._database.query(f"{_SELECT} {where} ORDER BY experiment, number", values):
+            try:
+                cell = verified_cell(row)
+                if cell.number != _number(cell.params):
+                    raise Odd(f"number of cell {cell.experiment}:{cell.number}")
+                if found and found[-1][1:3] >= cell[1:3]:
+                    raise Odd("the index of cells")
+            except Odd as error:
+                raise StoreError(f"{self._database.path}: is damaged ({error})") from None
+            found.append(cell)
+        return found
 
     def find(self, key: tuple[str, str]) -> CellRow | None:
         """The cell of that name and spelling, or None."""
@@ -66,6 +90,7 @@ class CellIndex:
     def register(self, experiment: Experiment, key: tuple[str, str]) -> CellRow:
         """Enter a cell; a cell that is there already must have been run by the same design."""
         name, spelling = key
+        _check_experiment(experiment)
         present = self.find(key)
         design = (experiment.design, experiment.block_size, compact(experiment.columns))
         if present is None:

@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from trials.run.store.errors import SQLITE_ERRORS, StoreError, translated
+from trials.run.store.limits import (
+    MAX_RESULT,
+    MAX_ROWS,
+    MAX_SECONDS,
+    SQLITE_LIMITS,
+    STEPS_BETWEEN_CHECKS,
+)
+from trials.run.store.schema import Format
 
 
-def connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
-    """A connection in autocommit mode, with the settings that every use of a run needs."""
-    location = path.absolute().as_uri()
-    if readonly:
-        wal = path.with_name(path.name + "-wal")
-        # A reader of a WAL file writes a lock file beside it; where it may not and no other
-        # process is writing, the file is read as it stands.
-        sealed = not os.access(path.parent, os.W_OK) and not wal.exists()
-        location += "?immutable=1" if sealed else "?mode=ro"
-    else:
-        location += "?mode=rw"
-    connection = sqlite3.connect(location, uri=True, isolation_level=None, timeout=30.0)
-    # In WAL mode NORMAL survives a killed process entirely; a power cut can undo the last
-    # commits but never half of one.
-    connection.execute("PRAGMA synchronous = NORMAL")
+def connect(path: Path, mode: str) -> sqlite3.Connection:
+    """A connection in autocommit mode, with the settings that every use of a run needs.
+
+    Parameters
+    ----------
+    mode : ``"mode=rw"``, ``"mode=ro"``, or ``"immutable=1"`` for a file that nobody writes and
+        beside which no lock file can be made.
+    """
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, timeout=30.0
+    )
+    try:
+        for limit, value in SQLITE_LIMITS.items():
+            connection.setlimit(limit, value)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+        if mode != "mode=rw":
+            connection.execute("PRAGMA query_only = ON")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -37,7 +51,10 @@ class Database:
     ----------
     path : the run's file, for messages.
     readonly : whether it was opened without the writer's lock.
+    format : the version of the tables; set once the file's marks were read.
     """
+
+    format: Format
 
     def __init__(
         self, path: Path, connection: sqlite3.Connection, lock: sqlite3.Connection | None
@@ -46,17 +63,56 @@ class Database:
         self.readonly = lock is None
         self._connection = connection
         self._lock = lock
+        self._deadline: float | None = None
+        connection.set_progress_handler(self._is_late, STEPS_BETWEEN_CHECKS)
+
+    def _is_late(self) -> bool:
+        return self._deadline is not None and time.thread_time() > self._deadline
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """All rows of a statement."""
-        return list(self.scan(statement, values))
+        """All rows of a statement.
+
+        Raises
+        ------
+        StoreError
+            When the file is damaged, or the rows are more than a run can hold: a crafted file
+            can make a plain query endless.
+        """
+        rows: list[Any] = []
+        size = 0
+        for row in self._scan(statement, values, renew=False):
+            rows.append(row)
+            size += sum(len(value) for value in row if isinstance(value, (str, bytes)))
+            if len(rows) > MAX_ROWS or size > MAX_RESULT:
+                raise StoreError(f"{self.path}: is damaged (a query returns too many rows)")
+        return rows
 
     def scan(self, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
-        """The rows of a statement one by one, never all in memory."""
+        """The rows of a statement one by one, never all in memory.
+
+        The limit on processor time holds for each row.  The caller must refuse rows that repeat.
+        """
+        return self._scan(statement, values, renew=True)
+
+    def _scan(self, statement: str, values: Sequence[Any], *, renew: bool) -> Iterator[Any]:
+        deadline = time.thread_time() + MAX_SECONDS
         try:
-            yield from self._connection.execute(statement, values)
+            self._deadline = deadline
+            cursor = self._connection.execute(statement, values)
+            while (row := cursor.fetchone()) is not None:
+                self._deadline = None
+                yield row
+                self._deadline = time.thread_time() + MAX_SECONDS if renew else deadline
         except SQLITE_ERRORS as error:
             raise translated(self.path, error) from None
+        finally:
+            self._deadline = None
+
+    def prepare_writing(self) -> None:
+        """Set how commits reach the disk; it reads the tables, so they must have been checked."""
+        # In WAL mode NORMAL survives a killed process entirely; a power cut can undo the last
+        # commits but never half of one.
+        self._connection.execute("PRAGMA synchronous = NORMAL")
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -74,6 +130,10 @@ class Database:
                 raise
         except SQLITE_ERRORS as error:
             raise translated(self.path, error) from None
+
+    def backup(self, target: sqlite3.Connection) -> None:
+        """Copy every page, as of one instant, to another connection; writers go on meanwhile."""
+        self._connection.backup(target)
 
     def close(self) -> None:
         """Close the file; the last connection folds the write-ahead log into it."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from trials.run.store.limits import MAX_MESSAGE, MAX_SECONDS
+from trials.run.store.text import printable
+
 # What sqlite3 raises on a damaged file: its own errors, and text that is not text any more.
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
@@ -22,7 +25,17 @@ _CIRCUMSTANCES = {
 
 
 class StoreError(Exception):
-    """A run store that cannot be used as asked; the message is one line and names the file."""
+    """A run store that cannot be used as asked; the message is one line and names the file.
+
+    The message may quote a stranger's file, so control characters in it are spelled out and a very
+    long one is cut.
+    """
+
+    def __init__(self, message: str) -> None:
+        line = printable(message)
+        if len(line) > MAX_MESSAGE:
+            line = line[: MAX_MESSAGE - 1] + "…"
+        super().__init__(line)
 
 
 def one_line(error: Exception) -> str:
@@ -30,9 +43,19 @@ def one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
+def result_code(error: Exception) -> int:
+    """SQLite's primary result code; that of a damaged file where the error carries none."""
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+    return code & 0xFF
+
+
 def translated(path: Path, error: Exception) -> StoreError:
     """The `StoreError` that says what an error of SQLite means for the run at ``path``."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    code = result_code(error)
+    if code == sqlite3.SQLITE_INTERRUPT:
+        return StoreError(
+            f"{path}: is damaged (a query took more than {MAX_SECONDS:g} s of processor time)"
+        )
     if code in _CIRCUMSTANCES:
         return StoreError(f"{path}: {one_line(error)}")
     return StoreError(f"{path}: is damaged ({one_line(error)})")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from trials.run.store.errors import StoreError
 from trials.run.store.reading import BlockReader
-from trials.run.store.verification import CellRow, compact, unpack_reasons
+from trials.run.store.verification import CellRow, compact
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +29,8 @@ def export(reader: BlockReader, cells: Sequence[CellRow], folder: Path, suffix: 
         by_experiment.setdefault(row.experiment, []).append(row)
     paths = []
     for name, rows in by_experiment.items():
+        if len({row.columns for row in rows}) > 1:
+            raise StoreError(f"{reader.path}: is damaged (cells of {name} differ in their columns)")
         frame = _frame(reader, rows)
         path = folder / f"{name}.{suffix}"
         unfinished = folder / f".{name}.{suffix}.part"
@@ -46,7 +49,7 @@ def _frame(reader: BlockReader, cells: Sequence[CellRow]) -> pd.DataFrame:
 
     columns: list[str] = json.loads(cells[0].columns)
     blocks = [(cell, found) for cell in cells for found in reader.blocks(cell)]
-    sizes = [found.n_rows for _, found in blocks]
+    sizes = [len(found.values) for _, found in blocks]
     params = [json.loads(cell.params) for cell, _ in blocks]
     fixed = {"block", "trial", "status", "reason", *columns}
     frame: dict[str, Any] = {}
@@ -54,22 +57,21 @@ def _frame(reader: BlockReader, cells: Sequence[CellRow]) -> pd.DataFrame:
         spelled = _column([one.get(name) for one in params])
         label = f"param.{name}" if name in fixed else name
         frame[label] = spelled.repeat(sizes).reset_index(drop=True)
-    frame["block"] = np.repeat([found.block for _, found in blocks], sizes)
+    frame["block"] = np.repeat([found.number for _, found in blocks], sizes)
     frame["trial"] = [
-        found.block * cell.block_size + row for cell, found in blocks for row in range(found.n_rows)
+        found.number * cell.block_size + row
+        for cell, found in blocks
+        for row in range(cell.block_size)
     ]
     reason = [""] * sum(sizes)
     first = 0
     for _, found in blocks:
-        for row, text in unpack_reasons(found.reasons):
+        for row, text in found.reasons:
             reason[first + row] = text
-        first += found.n_rows
+        first += len(found.values)
     frame["status"] = [text.partition(":")[0] or "ok" for text in reason]
     frame["reason"] = reason
-    values = np.concatenate(
-        [np.frombuffer(found.data, "<f8").reshape(-1, len(columns)) for _, found in blocks]
-        or [np.empty((0, len(columns)))]
-    )
+    values = np.concatenate([found.values for _, found in blocks] or [np.empty((0, len(columns)))])
     frame.update({name: values[:, j] for j, name in enumerate(columns)})
     return pd.DataFrame(frame)
 
@@ -82,12 +84,11 @@ def _column(values: Sequence[Any]) -> pd.Series[Any]:
     if kinds == {bool}:
         return pd.Series(values, dtype="boolean")
     if kinds == {int}:
-        try:
+        with suppress(OverflowError):
             return pd.Series(values, dtype="Int64")
-        except OverflowError:
-            pass
     if kinds <= {int, float} and kinds:
-        return pd.Series(values, dtype="Float64")
+        with suppress(OverflowError):
+            return pd.Series(values, dtype="Float64")
     if kinds == {str}:
         return pd.Series(values, dtype="object")
     spelled = [None if value is None else compact(value) for value in values]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from trials.run.store.errors import StoreError, one_line
+from trials.run.store.errors import StoreError, one_line, result_code
+from trials.run.store.files import beside, oddity
 
 
 def writer_lock(path: Path) -> sqlite3.Connection:
@@ -15,16 +16,23 @@ def writer_lock(path: Path) -> sqlite3.Connection:
     same on every system.  The file stays behind; removing it could take it from the next holder.
     It lies beside the run itself, also where ``path`` is a link to it.
     """
-    run = path.resolve()
-    lock = run.with_name(run.name + "-lock")
+    lock = beside(path.resolve(), "-lock")
     connection = None
+    try:
+        odd = oddity(lock)
+    except FileNotFoundError:
+        odd = None
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written ({lock.name}: {error.strerror})") from None
+    if odd is not None:
+        raise StoreError(f"{path}: cannot be written ({lock.name} is {odd})")
     try:
         connection = sqlite3.connect(lock, isolation_level=None, timeout=0.0)
         connection.execute("BEGIN EXCLUSIVE")
     except sqlite3.Error as error:
         if connection is not None:
             connection.close()
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+        if result_code(error) == sqlite3.SQLITE_BUSY:
             raise StoreError(
                 f"{path}: another process is writing this run; wait for it or stop it (reading "
                 "works meanwhile)"

@@ -2,66 +2,72 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from contextlib import ExitStack
+from contextlib import closing
 from pathlib import Path
 
 from trials.run.store.connection import Database, connect
-from trials.run.store.errors import SQLITE_ERRORS, StoreError, one_line
+from trials.run.store.errors import SQLITE_ERRORS, StoreError, one_line, result_code
+from trials.run.store.files import beside, claim, read_header, size_of, unfinished
 from trials.run.store.lock import writer_lock
-from trials.run.store.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
+from trials.run.store.migration import usable_format
+from trials.run.store.schema import APPLICATION_ID, CURRENT, LIST_TABLES, Format, tables
 from trials.run.store.verification import run_checksum
 
 
-def create_file(path: Path, *, seed: str, config: str) -> Database:
-    """Make the file of a new run; an existing file is never overwritten."""
+def create_file(path: Path, *, seed: str, config: str, code: str) -> Database:
+    """Make the file of a new run; an existing run is never overwritten.
+
+    The file takes its name complete, with all that it holds in its main file: whatever kills the
+    process leaves a whole run, or an empty file that the next start takes.
+    """
+    claim(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644))
-    except FileExistsError:
-        raise StoreError(f"{path}: exists already; resume it or name another file") from None
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be created ({error.strerror})") from None
-    with ExitStack() as undo:  # if a step below fails, remove the half-made file
-        undo.callback(path.unlink, missing_ok=True)
         lock = writer_lock(path)
-        undo.callback(lock.close)
-        try:
-            connection = connect(path, readonly=False)
-            undo.callback(connection.close)
-            connection.execute("PRAGMA journal_mode = WAL")
+    except StoreError:
+        if size_of(path) == 0:
+            path.unlink()
+        raise
+    try:
+        with unfinished(path) as partial, closing(_bare(partial)) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            for statement in SCHEMA:
+            for statement in CURRENT.statements:
                 connection.execute(statement)
             connection.execute(
-                "INSERT INTO run VALUES (1, ?, ?, ?)", (seed, config, run_checksum(seed, config))
+                "INSERT INTO run VALUES (1, ?, ?, ?, ?)",
+                (seed, config, code, run_checksum(seed, config, code)),
             )
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            connection.execute(f"PRAGMA user_version = {CURRENT.version}")
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
+            connection.execute("PRAGMA journal_mode = WAL")
+        database = Database(path, connect(path, "mode=rw"), lock)
+        database.format = CURRENT
+        database.prepare_writing()
+    except BaseException as error:
+        lock.close()
+        if isinstance(error, (sqlite3.Error, OSError)):
             raise StoreError(f"{path}: cannot be created ({one_line(error)})") from None
-        undo.pop_all()
-    return Database(path, connection, lock)
+        raise
+    return database
+
+
+def _bare(path: Path) -> sqlite3.Connection:
+    """A connection to a file that nobody else knows yet."""
+    return sqlite3.connect(path, isolation_level=None)
 
 
 def open_file(path: Path, *, readonly: bool) -> Database:
-    """Open the file of a run, once its header and its marks say that it is one."""
-    _check_header(path)
-    connection = None
+    """Open the file of a run, once its header, its marks and its tables say that it is one."""
+    header = read_header(path)
     lock = None if readonly else writer_lock(path)
+    connection = None
     try:
-        connection = connect(path, readonly=readonly)
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if application != APPLICATION_ID:
-            raise StoreError(f"{path}: is an SQLite file of another program, not a run")
-        if version != SCHEMA_VERSION:
-            raise StoreError(
-                f"{path}: has schema {version}; this cfl-verify reads schema {SCHEMA_VERSION}"
-                + (" (upgrade cfl-verify)" if version > SCHEMA_VERSION else "")
-            )
+        connection = _connect_readonly(path) if readonly else connect(path, "mode=rw")
+        database = Database(path, connection, lock)
+        database.format = _checked_format(database, header)
+        if not readonly:
+            database.prepare_writing()
     except BaseException as error:
         for opened in (connection, lock):
             if opened is not None:
@@ -69,26 +75,47 @@ def open_file(path: Path, *, readonly: bool) -> Database:
         if isinstance(error, SQLITE_ERRORS):
             raise StoreError(f"{path}: is damaged or unreadable ({one_line(error)})") from None
         raise
-    return Database(path, connection, lock)
+    return database
 
 
-def _check_header(path: Path) -> None:
-    """Refuse what is no SQLite file, or a file shorter than its header says."""
-    if path.is_dir():
-        raise StoreError(f"{path}: is a directory; a run is one file")
+def _connect_readonly(path: Path) -> sqlite3.Connection:
+    """A connection that only reads, also where no lock file can be made beside the run.
+
+    A reader of a file in WAL mode makes a file ``-shm`` beside it.  Where it may not, and the log
+    holds no commits, the file is read as it stands.
+    """
+    connection = connect(path, "mode=ro")
     try:
-        with path.open("rb") as file:
-            header = file.read(100)
-    except FileNotFoundError:
-        raise StoreError(f"{path}: no such run") from None
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be read ({error.strerror})") from None
-    if header[:16] != b"SQLite format 3\0":
-        kind = "an empty file" if not header else "not a run (not an SQLite file)"
-        raise StoreError(f"{path}: is {kind}")
-    # SQLite takes a partial last page for a whole one.  Without a log, the file must be as
-    # long as its header says (page size 1 means 65536).
-    page_size = int.from_bytes(header[16:18], "big")
-    length = (1 << 16 if page_size == 1 else page_size) * int.from_bytes(header[28:32], "big")
-    if not path.with_name(path.name + "-wal").exists() and path.stat().st_size < length:
-        raise StoreError(f"{path}: is damaged (shorter than its header says)")
+        connection.execute("PRAGMA schema_version").fetchone()  # takes the reader's lock
+    except sqlite3.Error as error:
+        connection.close()
+        if result_code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+            raise
+        if size_of(beside(path, "-wal")):
+            raise StoreError(
+                f"{path}: cannot be read in a folder that may not be written, because "
+                f"{path.name}-wal holds commits; copy both to another folder and read them there"
+            ) from None
+        return connect(path, "immutable=1")
+    return connection
+
+
+def _checked_format(database: Database, header: bytes) -> Format:
+    """The format of the tables; refuses other programs' files and other tables than a run's."""
+    path = database.path
+    ((application,),) = database.query("PRAGMA application_id")
+    ((version,),) = database.query("PRAGMA user_version")
+    if application != APPLICATION_ID:
+        hint = ""
+        if header[18] == 2 and not size_of(beside(path, "-wal")):
+            hint = (
+                f"; if it was copied while it ran, {path.name}-wal and {path.name}-shm are missing"
+            )
+        raise StoreError(f"{path}: is an SQLite file of another program, not a run{hint}")
+    found = usable_format(path, version, readonly=database.readonly)
+    if tuple(database.query(LIST_TABLES)) != tables(version):
+        raise StoreError(
+            f"{path}: is damaged or was not written by cfl-verify (its tables are not those of "
+            f"store format {version})"
+        )
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import OrderedDict
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,28 +12,95 @@ from trials.checks import FloatArray
 from trials.run.store.cells import CellIndex
 from trials.run.store.connection import Database
 from trials.run.store.errors import StoreError
+from trials.run.store.limits import MAX_BLOCK
 from trials.run.store.records import CellStatus, Table
+from trials.run.store.text import is_label
 from trials.run.store.verification import (
+    Block,
     BlockRow,
     CellRow,
-    block_is_intact,
+    Odd,
     compact,
-    unpack_reasons,
+    is_integer,
+    verified_block,
 )
 
-_END = 1 << 32  # above every block number
+CACHE_BYTES = 1 << 28  # of tables that were read and verified; the least recently used go first
+
+
+def _appended(table: Table | None, cell: CellRow, blocks: list[Block]) -> Table:
+    """The table with more blocks at its end."""
+    if table is not None and not blocks:
+        return table
+    columns = cell.public().columns
+    size = cell.block_size
+    parts = [block.values for block in blocks]
+    reasons = [(block.number * size + row, why) for block in blocks for row, why in block.reasons]
+    if table is not None:
+        parts.insert(0, table.values)
+        reasons[:0] = table.reasons
+    values = np.concatenate(parts, dtype=np.float64) if parts else np.empty((0, len(columns)))
+    failed = np.zeros(len(values), dtype=np.bool_)
+    failed[[trial for trial, _ in reasons]] = True
+    values.setflags(write=False)
+    failed.setflags(write=False)
+    return Table(columns=columns, values=values, failed=failed, reasons=tuple(reasons))
+
+
+def _first(table: Table, n_trials: int) -> Table:
+    """The first trials of a table; no values are copied."""
+    if n_trials == table.n_trials:
+        return table
+    return Table(
+        columns=table.columns,
+        values=table.values[:n_trials],
+        failed=table.failed[:n_trials],
+        reasons=tuple(pair for pair in table.reasons if pair[0] < n_trials),
+    )
+
+
+class TableCache:
+    """Tables of whole prefixes that were read and verified, up to a number of bytes.
+
+    Blocks never change once they are stored, so a prefix stays true whatever is added.
+    """
+
+    def __init__(self, limit: int = CACHE_BYTES) -> None:
+        self._limit = limit
+        self._size = 0
+        self._tables: OrderedDict[int, Table] = OrderedDict()
+
+    def get(self, cell: int) -> Table | None:
+        """The longest prefix of a cell that was read."""
+        table = self._tables.get(cell)
+        if table is not None:
+            self._tables.move_to_end(cell)
+        return table
+
+    def put(self, cell: int, table: Table) -> None:
+        """Keep a prefix instead of the cell's shorter one; older ones make room for it."""
+        old = self._tables.pop(cell, None)
+        self._size += table.values.nbytes - (old.values.nbytes if old is not None else 0)
+        self._tables[cell] = table
+        while self._size > self._limit:
+            _, oldest = self._tables.popitem(last=False)
+            self._size -= oldest.values.nbytes
 
 
 class BlockReader:
     """The blocks of one run, each verified as it is read."""
 
     def __init__(self, database: Database, cells: CellIndex) -> None:
+        self.path = database.path
         self._database = database
         self._cells = cells
+        self._cache = TableCache()
 
     def numbers(self, cell: CellRow) -> set[int]:
         """The numbers of the stored blocks of a cell."""
         rows = self._database.query("SELECT block FROM block WHERE cell = ?", (cell.id,))
+        if not all(is_integer(block, 0, MAX_BLOCK) for (block,) in rows):
+            raise StoreError(f"{self._database.path}: is damaged (the index of blocks)")
         return {block for (block,) in rows}
 
     def n_failed(self, cell: CellRow, n_blocks: int) -> int:
@@ -41,62 +109,72 @@ class BlockReader:
             "SELECT IFNULL(SUM(n_failed), 0) FROM block WHERE cell = ? AND block < ?",
             (cell.id, n_blocks),
         )
+        if not is_integer(count, 0, 1 + cell.block_size * n_blocks):
+            raise StoreError(f"{self._database.path}: is damaged (the numbers of failed trials)")
         return int(count)
 
-    def blocks(self, cell: CellRow, start: int = 0, stop: int = _END) -> Iterator[BlockRow]:
+    def codes(self, cell: CellRow | None = None) -> set[str]:
+        """The digests of the code that made the blocks, of one cell or of all."""
+        if not self._database.format.has_code:
+            return set()
+        rows = self._database.query(
+            "SELECT DISTINCT code FROM block WHERE ?1 IS NULL OR cell = ?1",
+            (None if cell is None else cell.id,),
+        )
+        if not all(is_label(code) for (code,) in rows):
+            raise StoreError(f"{self._database.path}: is damaged (the code of a block)")
+        return {code for (code,) in rows}
+
+    def blocks(self, cell: CellRow, start: int = 0, stop: int = MAX_BLOCK) -> Iterator[Block]:
         """Blocks ``start .. stop - 1`` of a cell, ascending, each verified."""
+        has_code = self._database.format.has_code
+        code = "code" if has_code else "'' AS code"
+        last = start - 1
         for row in self._database.scan(
-            "SELECT block, n_rows, n_columns, n_failed, reasons, checksum, data FROM block "
-            "WHERE cell = ? AND block >= ? AND block < ? ORDER BY block",
+            f"SELECT block, n_rows, n_columns, n_failed, reasons, {code}, "
+            "checksum, data FROM block WHERE cell = ? AND block >= ? AND block < ? ORDER BY block",
             (cell.id, start, stop),
         ):
-            found = BlockRow(*row)
-            if not block_is_intact(cell, found):
-                raise StoreError(
-                    f"{self._database.path}: is damaged (checksum of block {found.block} of "
-                    f"{cell.experiment}:{cell.number})"
-                )
+            try:
+                found = verified_block(cell, BlockRow(*row), has_code=has_code)
+                if not last < found.number < stop:
+                    raise Odd("the index of blocks")
+            except Odd as error:
+                raise StoreError(f"{self._database.path}: is damaged ({error})") from None
+            last = found.number
             yield found
 
     def table(self, cell: CellRow, n_blocks: int | None) -> Table:
-        """Blocks ``0 .. n_blocks - 1`` as one table; None means all before the first gap."""
-        path = self._database.path
+        """Blocks ``0 .. n_blocks - 1`` as one table; None means all before the first gap.
+
+        What was read once in this process is kept: only blocks beyond it are read, in one query.
+        """
+        known = self._cache.get(cell.id)
+        n_known = 0 if known is None else known.n_trials // cell.block_size
+        if known is not None and n_blocks is not None and n_blocks <= n_known:
+            return _first(known, n_blocks * cell.block_size)
         stored = self.numbers(cell)
         if n_blocks is None:
             n_blocks = next(i for i in range(len(stored) + 1) if i not in stored)
         missing = next((i for i in range(n_blocks) if i not in stored), None)
         if missing is not None:
             raise StoreError(
-                f"{path}: block {missing} of {cell.experiment}:{cell.number} is not stored "
-                f"({n_blocks} blocks asked for)"
+                f"{self._database.path}: block {missing} of {cell.experiment}:{cell.number} is "
+                f"not stored ({n_blocks} blocks asked for)"
             )
-        columns = cell.public().columns
-        values = np.empty((n_blocks * cell.block_size, len(columns)))
-        failed = np.zeros(len(values), dtype=np.bool_)
-        reasons: list[tuple[int, str]] = []
-        n_read = 0
-        for found in self.blocks(cell, stop=n_blocks):
-            if found.block != n_read:
-                break
-            n_read += 1
-            first = found.block * cell.block_size
-            values[first : first + cell.block_size] = np.frombuffer(found.data, "<f8").reshape(
-                found.n_rows, found.n_columns
-            )
-            reasons += [(first + row, reason) for row, reason in unpack_reasons(found.reasons)]
-        if n_read != n_blocks:  # the rows are not what the index of blocks says
-            raise StoreError(f"{path}: is damaged (the index of blocks)")
-        failed[[trial for trial, _ in reasons]] = True
-        values.setflags(write=False)
-        failed.setflags(write=False)
-        return Table(columns=columns, values=values, failed=failed, reasons=tuple(reasons))
+        added = list(self.blocks(cell, n_known, n_blocks))
+        if len(added) != max(0, n_blocks - n_known):
+            # the rows are not what the index of blocks says
+            raise StoreError(f"{self._database.path}: is damaged (the index of blocks)")
+        table = _appended(known, cell, added)
+        self._cache.put(cell.id, table)
+        return _first(table, n_blocks * cell.block_size)
 
     def trial(self, cell: CellRow, index: int) -> tuple[FloatArray, str]:
         """One trial's values, (n_columns,), and ``ok`` or the reason of its failure."""
-        block, row = divmod(index, cell.block_size)
-        for found in self.blocks(cell, block, block + 1):
-            values = np.frombuffer(found.data, "<f8").reshape(found.n_rows, found.n_columns)[row]
-            return values.astype(np.float64), dict(unpack_reasons(found.reasons)).get(row, "ok")
+        number, row = divmod(index, cell.block_size)
+        for block in self.blocks(cell, number, number + 1):
+            return block.values[row].astype(np.float64), dict(block.reasons).get(row, "ok")
         raise StoreError(
             f"{self._database.path}: trial {index} of {cell.experiment}:{cell.number} is not stored"
         )
@@ -106,7 +184,13 @@ class BlockReader:
         digest = hashlib.sha256()
         for cell in self._cells.rows():
             for found in self.blocks(cell):
-                entry = [cell.experiment, cell.params, found.block, found.checksum, found.reasons]
+                entry = [
+                    cell.experiment,
+                    cell.params,
+                    found.number,
+                    found.content,
+                    found.packed_reasons,
+                ]
                 digest.update(compact(entry).encode() + b"\n")
         return digest.hexdigest()
 
@@ -121,6 +205,16 @@ class BlockReader:
         found = []
         for row in self._cells.rows():
             n_blocks, n_trials, n_failed, seconds = sums.get(row.id, (0, 0, 0, 0.0))
+            if not (
+                is_integer(n_trials, 0, 1 << 63)
+                and n_trials == n_blocks * row.block_size
+                and is_integer(n_failed, 0, n_trials + 1)
+                and 0 <= seconds < np.inf
+            ):
+                raise StoreError(
+                    f"{self._database.path}: is damaged (the counts of cell "
+                    f"{row.experiment}:{row.number})"
+                )
             cell = row.public()
             found.append(
                 CellStatus(

@@ -2,36 +2,56 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from types import MappingProxyType, TracebackType
+from typing import Any, NamedTuple, Self, TypeVar, overload
 
 from trials.checks import FloatArray
 from trials.run.cell import Params
 from trials.run.experiment import Experiment
 from trials.run.store import documents
+from trials.run.store.backup import copy_file
 from trials.run.store.cells import CellIndex
 from trials.run.store.connection import Database
+from trials.run.store.decoding import Undecodable, decode
 from trials.run.store.errors import StoreError
 from trials.run.store.export import export
+from trials.run.store.limits import MAX_SEED
 from trials.run.store.opening import create_file, open_file
 from trials.run.store.reading import BlockReader
 from trials.run.store.records import Cell, CellStatus, Table
 from trials.run.store.verification import run_checksum
 from trials.run.store.writing import check_block, commit_block
 
+T = TypeVar("T")
 
-def _read_run(database: Database) -> tuple[int, dict[str, Any]]:
-    rows = database.query("SELECT root_seed, config, checksum FROM run")
+
+class _Run(NamedTuple):
+    root_seed: int
+    config: str
+    code: dict[str, str]
+
+
+def _read_run(database: Database) -> _Run:
+    """The run record: seed, configuration and code; ``code`` is empty in format 1."""
+    columns = "root_seed, config, code" if database.format.has_code else "root_seed, config"
+    rows = database.query(f"SELECT {columns}, checksum FROM run")
     if len(rows) != 1:
         raise StoreError(f"{database.path}: is damaged (no run record)")
-    seed, config, checksum = rows[0]
-    if run_checksum(str(seed), str(config)) != checksum:
+    *texts, checksum = rows[0]
+    if not all(isinstance(text, str) for text in texts) or run_checksum(*texts) != checksum:
         raise StoreError(f"{database.path}: is damaged (checksum of the run record)")
-    return int(seed), json.loads(config)
+    seed = texts[0]
+    if not (seed.isascii() and seed.isdigit() and len(seed) < 40 and int(seed) < MAX_SEED):
+        raise StoreError(f"{database.path}: is damaged (the root seed is no integer below 2**128)")
+    try:
+        decode(texts[1], dict[str, Any])
+        code = decode(texts[2], dict[str, str]) if database.format.has_code else {}
+    except Undecodable as error:
+        raise StoreError(f"{database.path}: the run record {error}") from None
+    return _Run(int(seed), texts[1], code)
 
 
 class RunStore:
@@ -47,26 +67,53 @@ class RunStore:
         self._cells = CellIndex(database)
         self._reader = BlockReader(database, self._cells)
         try:
-            self.root_seed, self.config = _read_run(database)
+            run = _read_run(database)
         except BaseException:
             database.close()
             raise
+        self.root_seed = run.root_seed
+        self.code = run.code
+        self._config = run.config
 
     # -- opening ---------------------------------------------------------------------------
 
     @classmethod
     def create(
-        cls, path: str | os.PathLike[str], *, root_seed: int, config: Mapping[str, Any]
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        root_seed: int,
+        config: Mapping[str, Any],
+        code: Mapping[str, str] = MappingProxyType({}),
     ) -> Self:
-        """Start a new run; an existing file is never overwritten.
+        """Start a new run; an existing one is never overwritten.
+
+        Parameters
+        ----------
+        root_seed : from 0 to 2**128 - 1; every stream of the run grows from it.
+        config : what was asked for, as JSON; `config` and `config_as` give it back.
+        code : names and digests or versions of the code that will make the blocks.
 
         Raises
         ------
         StoreError
             When the path exists or cannot be written.
+        ValueError, TypeError
+            When the seed is out of range or the configuration cannot be stored.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     with RunStore.create(f"{folder}/run", root_seed=7, config={"a": 1}) as store:
+        ...         store.root_seed, store.config
+        (7, {'a': 1})
         """
-        text = documents.encode(config)
-        return cls(create_file(Path(path), seed=str(int(root_seed)), config=text))
+        seed = int(root_seed)
+        if not 0 <= seed < MAX_SEED:
+            raise ValueError(f"root_seed={seed} must be from 0 to 2**128 - 1")
+        texts = documents.encode(config), documents.encode(code)
+        return cls(create_file(Path(path), seed=str(seed), config=texts[0], code=texts[1]))
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], readonly: bool = False) -> Self:
@@ -75,10 +122,62 @@ class RunStore:
         Raises
         ------
         StoreError
-            When the path is missing, a directory, not an SQLite file, a file of another program
-            or of a newer schema, or damaged; for writing, when another process writes it.
+            When the path is missing, no plain file, not an SQLite file, a file of another program
+            or of a newer format, or damaged; for writing, when another process writes it, or when
+            its format is an older one.
         """
         return cls(open_file(Path(path), readonly=readonly))
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The configuration that the run was started with."""
+        return decode(self._config, dict[str, Any])
+
+    def config_as(self, type_: type[T]) -> T:
+        """The configuration as a record: a dataclass or a `msgspec.Struct`.
+
+        Raises
+        ------
+        StoreError
+            When it has other fields or types; the message names the first.
+        """
+        try:
+            return decode(self._config, type_)
+        except Undecodable as error:
+            raise StoreError(f"{self.path}: the configuration {error}") from None
+
+    def copy_to(self, path: str | os.PathLike[str]) -> Path:
+        """Copy the run, as of this instant, to a new file, and verify all of the copy.
+
+        The run may be written meanwhile.  The copy is one file, complete without ``-wal`` and
+        ``-shm``.
+
+        Raises
+        ------
+        StoreError
+            When ``path`` exists or cannot be written, or when the run is damaged; then no copy is
+            left.
+        """
+        target = Path(path)
+        copy_file(self._database, target, verify=self._verify_copy)
+        return target
+
+    @classmethod
+    def _verify_copy(cls, path: Path) -> None:
+        with cls.open(path, readonly=True) as copy:
+            copy.verify()
+
+    def verify(self) -> str:
+        """Read everything, verify every checksum and type, and return `content_digest`.
+
+        Raises
+        ------
+        StoreError
+            At the first thing that is damaged.
+        """
+        documents.verify_all(self._database)
+        self.status()
+        return self.content_digest()
 
     def close(self) -> None:
         """Close the file; the last connection folds the write-ahead log into it."""
@@ -126,6 +225,8 @@ class RunStore:
         values: FloatArray,
         reasons: Sequence[tuple[int, str]] = (),
         seconds: float = 0.0,
+        *,
+        code: str = "",
     ) -> None:
         """Commit one block, whole, in one transaction; the same block again changes nothing.
 
@@ -135,22 +236,36 @@ class RunStore:
         reasons : (row in the block, reason) of each failed trial; a row with a value that is not
             finite must have one.
         seconds : worker time; kept apart, so that it takes no part in `content_digest`.
+        code : digest of the code that made the block; `codes` lists them.
 
         Raises
         ------
         ValueError
             When the values have another shape or type, or a non-finite row has no reason.
         StoreError
-            When the block is there already with other content.
+            When the block is there already with other content or made by other code.
         """
         cell = self._cells.register(experiment, self._cells.key(experiment, params))
-        check_block(values, reasons, (cell.block_size, len(experiment.columns)))
-        commit_block(self._database, cell, block, values, reasons, seconds)
+        shape = cell.block_size, len(experiment.columns)
+        check_block(block, values, reasons, code, seconds, shape)
+        commit_block(self._database, cell, block, values, reasons, code, seconds)
 
     def blocks(self, experiment: Experiment | str, params: Params) -> set[int]:
         """The numbers of the stored blocks of a cell (empty for a cell that is not there)."""
         row = self._cells.find(self._cells.key(experiment, params))
         return set() if row is None else self._reader.numbers(row)
+
+    def codes(
+        self, experiment: Experiment | str | None = None, params: Params | None = None
+    ) -> set[str]:
+        """The digests of the code that made the stored blocks, of one cell or of the whole run.
+
+        Reads no values.  A run of format 1 records none.
+        """
+        if experiment is None:
+            return self._reader.codes()
+        row = self._cells.find(self._cells.key(experiment, params or {}))
+        return set() if row is None else self._reader.codes(row)
 
     def n_failed(self, experiment: Experiment | str, params: Params, n_blocks: int) -> int:
         """Failed trials among the stored blocks below ``n_blocks`` of a cell; reads no values."""
@@ -189,8 +304,8 @@ class RunStore:
     def content_digest(self) -> str:
         """SHA-256 of everything that was simulated, each block verified on the way.
 
-        It depends on the cells, the block numbers, the values and the reasons; not on timings,
-        documents, the order of work or the number of workers.
+        It depends on the cells, the block numbers, the values and the reasons; not on the code,
+        timings, documents, the order of work or the number of workers.
         """
         return self._reader.content_digest()
 
@@ -200,13 +315,35 @@ class RunStore:
         """Write a JSON document, whole, in one transaction; an older one of that key goes."""
         documents.write(self._database, kind, key, doc)
 
-    def document(self, kind: str, key: str) -> dict[str, Any] | None:
-        """The document of that kind and key, or None."""
-        return documents.read(self._database, kind, key).get(key)
+    @overload
+    def document(self, kind: str, key: str) -> dict[str, Any] | None: ...
 
-    def documents(self, kind: str) -> dict[str, dict[str, Any]]:
-        """All documents of a kind, by key."""
-        return documents.read(self._database, kind)
+    @overload
+    def document(self, kind: str, key: str, type_: type[T]) -> T | None: ...
+
+    def document(self, kind: str, key: str, type_: Any = dict[str, Any]) -> Any:
+        """The document of that kind and key, or None.
+
+        Parameters
+        ----------
+        type_ : what it must be: a `msgspec.Struct`, a dataclass, ``dict[str, float]``.
+
+        Raises
+        ------
+        StoreError
+            When the document is damaged, of another type, or a record with an unknown field.
+        """
+        return documents.read(self._database, kind, type_, key).get(key)
+
+    @overload
+    def documents(self, kind: str) -> dict[str, dict[str, Any]]: ...
+
+    @overload
+    def documents(self, kind: str, type_: type[T]) -> dict[str, T]: ...
+
+    def documents(self, kind: str, type_: Any = dict[str, Any]) -> dict[str, Any]:
+        """All documents of a kind, by key; ``type_`` and errors as in `document`."""
+        return documents.read(self._database, kind, type_)
 
     # -- export ----------------------------------------------------------------------------
 

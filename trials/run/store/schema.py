@@ -2,29 +2,98 @@
 
 from __future__ import annotations
 
-APPLICATION_ID = 0x43464C56  # "CFLV": marks the file as ours in the SQLite header
-SCHEMA_VERSION = 1
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache
 
-# `data` is the last column of `block`, so that summaries never walk through the values' pages.
-SCHEMA = (
-    """CREATE TABLE run (
-        id INTEGER PRIMARY KEY CHECK (id = 1),
-        root_seed TEXT NOT NULL, config TEXT NOT NULL, checksum TEXT NOT NULL)""",
-    """CREATE TABLE cell (
+APPLICATION_ID = 0x43464C56  # "CFLV": marks the file as ours in the SQLite header
+SCHEMA_VERSION = 2  # the format that new runs get; it stands in the header as `user_version`
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """One version of the tables.
+
+    Attributes
+    ----------
+    version : the number in the file's header.
+    made_by : the versions of cfl-verify that wrote it, for messages.
+    has_code : whether run and blocks record the digest of the code that made them.
+    statements : the SQL that makes the tables, exactly as it is stored in the file.
+    """
+
+    version: int
+    made_by: str
+    has_code: bool
+    statements: tuple[str, ...]
+
+
+_CELL = """CREATE TABLE cell (
         id INTEGER PRIMARY KEY,
         experiment TEXT NOT NULL, number TEXT NOT NULL, design INTEGER NOT NULL,
         block_size INTEGER NOT NULL, columns TEXT NOT NULL, params TEXT NOT NULL,
         checksum TEXT NOT NULL,
-        UNIQUE (experiment, number))""",
-    """CREATE TABLE block (
+        UNIQUE (experiment, number))"""
+
+_TIMING = """CREATE TABLE timing (
+        cell INTEGER NOT NULL, block INTEGER NOT NULL, seconds REAL NOT NULL,
+        PRIMARY KEY (cell, block)) WITHOUT ROWID"""
+
+_DOCUMENT = """CREATE TABLE document (
+        kind TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL, checksum TEXT NOT NULL,
+        PRIMARY KEY (kind, key)) WITHOUT ROWID"""
+
+# `data` is the last column of `block`, so that summaries never walk through the values' pages.
+FORMATS = {
+    1: Format(
+        version=1,
+        made_by="cfl-verify before store format 2",
+        has_code=False,
+        statements=(
+            """CREATE TABLE run (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        root_seed TEXT NOT NULL, config TEXT NOT NULL, checksum TEXT NOT NULL)""",
+            _CELL,
+            """CREATE TABLE block (
         cell INTEGER NOT NULL REFERENCES cell (id), block INTEGER NOT NULL,
         n_rows INTEGER NOT NULL, n_columns INTEGER NOT NULL, n_failed INTEGER NOT NULL,
         reasons TEXT NOT NULL, checksum TEXT NOT NULL, data BLOB NOT NULL,
         UNIQUE (cell, block))""",
-    """CREATE TABLE timing (
-        cell INTEGER NOT NULL, block INTEGER NOT NULL, seconds REAL NOT NULL,
-        PRIMARY KEY (cell, block)) WITHOUT ROWID""",
-    """CREATE TABLE document (
-        kind TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL, checksum TEXT NOT NULL,
-        PRIMARY KEY (kind, key)) WITHOUT ROWID""",
-)
+            _TIMING,
+            _DOCUMENT,
+        ),
+    ),
+    2: Format(
+        version=2,
+        made_by="cfl-verify with store format 2",
+        has_code=True,
+        statements=(
+            """CREATE TABLE run (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        root_seed TEXT NOT NULL, config TEXT NOT NULL, code TEXT NOT NULL,
+        checksum TEXT NOT NULL)""",
+            _CELL,
+            """CREATE TABLE block (
+        cell INTEGER NOT NULL REFERENCES cell (id), block INTEGER NOT NULL,
+        n_rows INTEGER NOT NULL, n_columns INTEGER NOT NULL, n_failed INTEGER NOT NULL,
+        reasons TEXT NOT NULL, code TEXT NOT NULL, checksum TEXT NOT NULL, data BLOB NOT NULL,
+        UNIQUE (cell, block))""",
+            _TIMING,
+            _DOCUMENT,
+        ),
+    ),
+}
+
+CURRENT = FORMATS[SCHEMA_VERSION]
+
+LIST_TABLES = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name LIMIT 100"
+
+
+@cache
+def tables(version: int) -> tuple[tuple[str, str, str, str | None], ...]:
+    """What `LIST_TABLES` returns on a file of that format, character by character."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statement in FORMATS[version].statements:
+            connection.execute(statement)
+        return tuple(connection.execute(LIST_TABLES))

@@ -9,25 +9,39 @@ import numpy as np
 from trials.checks import FloatArray
 from trials.run.store.connection import Database
 from trials.run.store.errors import StoreError
-from trials.run.store.verification import CellRow, block_checksum, pack_reasons
+from trials.run.store.limits import MAX_BLOCK
+from trials.run.store.text import is_label, printable
+from trials.run.store.verification import (
+    CellRow,
+    block_checksum,
+    check_reasons,
+    content_checksum,
+    is_integer,
+    pack_reasons,
+)
 
 
 def check_block(
-    values: FloatArray, reasons: Sequence[tuple[int, str]], shape: tuple[int, int]
+    block: int,
+    values: FloatArray,
+    reasons: Sequence[tuple[int, str]],
+    code: str,
+    seconds: float,
+    shape: tuple[int, int],
 ) -> None:
-    """Refuse values of another shape or type, and rows that would hide a failed trial."""
+    """Refuse what could not be read back, and rows that would hide a failed trial."""
+    if not is_integer(block, 0, MAX_BLOCK):
+        raise ValueError(f"block={block!r} must be an integer from 0 to {MAX_BLOCK - 1}")
+    if not is_label(code):
+        raise ValueError(f"code={code!r} must be a short text of one line")
+    if not 0 <= seconds < np.inf:
+        raise ValueError(f"seconds={seconds!r} must be finite and not negative")
     if values.dtype != np.float64 or values.shape != shape:
         raise ValueError(
             f"block values must be float64 of shape {shape}, "
             f"not {values.dtype} of shape {values.shape}"
         )
-    rows = {row for row, _ in reasons}
-    if len(rows) != len(reasons) or not rows <= set(range(shape[0])):
-        raise ValueError("each failed row of a block has exactly one reason")
-    if not np.isfinite(values).all():
-        silent = set(np.flatnonzero(~np.isfinite(values).all(axis=1)).tolist()) - rows
-        if silent:
-            raise ValueError(f"row {min(silent)} is not finite and has no reason")
+    check_reasons(values, reasons)
 
 
 def commit_block(
@@ -36,24 +50,31 @@ def commit_block(
     block: int,
     values: FloatArray,
     reasons: Sequence[tuple[int, str]],
+    code: str,
     seconds: float,
 ) -> None:
     """Store a checked block and its timing together; the same block again changes nothing."""
     data = values.astype("<f8", order="C", copy=False).tobytes()
-    packed = pack_reasons(reasons)
+    packed = pack_reasons([(row, printable(reason)) for row, reason in reasons])
     n_rows, n_columns = values.shape
-    checksum = block_checksum(cell, block, n_rows, n_columns, packed, data)
+    content = content_checksum(cell, block, n_rows, n_columns, packed, data)
+    checksum = block_checksum(content, code)
     with database.transaction() as connection:
         stored = connection.execute(
-            "SELECT checksum FROM block WHERE cell = ? AND block = ?", (cell.id, block)
+            "SELECT checksum, code FROM block WHERE cell = ? AND block = ?", (cell.id, block)
         ).fetchone()
         if stored is None:
             connection.execute(
-                "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (cell.id, block, n_rows, n_columns, len(reasons), packed, checksum, data),
+                "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (cell.id, block, n_rows, n_columns, len(reasons), packed, code, checksum, data),
             )
             connection.execute(
                 "INSERT INTO timing VALUES (?, ?, ?)", (cell.id, block, float(seconds))
+            )
+        elif stored[1] != code:
+            raise StoreError(
+                f"{database.path}: block {block} of {cell.experiment}:{cell.number} was made by "
+                f"code {stored[1]}, now by code {code}; start a new run"
             )
         elif stored[0] != checksum:
             raise StoreError(
