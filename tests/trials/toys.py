@@ -5,6 +5,7 @@ Their design numbers start at 4_000_000_000, far from those of the catalogue.
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -66,3 +67,23 @@ TOY = register(
 def free(params: Params, rng: np.random.Generator, n_trials: int) -> NDArray[np.float64]:
     """Trials that cost nothing."""
     return np.zeros((n_trials, 1))
+
+
+def times(value: float, factor: float) -> float:
+    """A product, as a call that a worker can find."""
+    return value * factor
+
+
+def process_number() -> int:
+    """Of the process that runs the call."""
+    return os.getpid()
+
+
+def refuse(name: str) -> None:
+    """A call that raises."""
+    raise InvalidParameter(f"{name} must be something else")
+
+
+def end_process() -> None:
+    """A call that takes its worker with it."""
+    os._exit(7)

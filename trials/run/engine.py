@@ -15,19 +15,15 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
-from trials.checks import FloatArray, InvalidParameter
+from trials.checks import FloatArray, InvalidParameter, integer_between
+from trials.run.block import BlockResult, Task, simulate_block, single_threaded_blas
 from trials.run.cell import Params, canonical_json, cell_number
-from trials.run.executors import (
-    BlockResult,
-    Done,
-    Executor,
-    Task,
-    simulate_block,
-    single_threaded_blas,
-)
+from trials.run.executor import Done, Executor
 from trials.run.experiment import Experiment, experiment
 from trials.run.store import RunStore, StoreError
 
+#: Trials of a cell: their block numbers are below 2**32.
+MAX_INDEX = 10**18 - 1
 _TRIAL_ID = re.compile(r"(?P<name>[^\s:]+):(?P<number>[0-9a-f]{16}):(?P<index>0|[1-9][0-9]{0,17})")
 
 
@@ -187,8 +183,7 @@ class Replay(NamedTuple):
 
 def trial_id(experiment: Experiment, params: Params, index: int) -> str:
     """``"<experiment>:<cell number, 16 hex digits>:<trial index>"``."""
-    if index < 0:
-        raise InvalidParameter(f"index={index} must be an integer >= 0")
+    index = integer_between("index", index, 0, MAX_INDEX)
     return f"{experiment.name}:{cell_number(experiment.check(params)):016x}:{index}"
 
 
@@ -200,10 +195,10 @@ def parse_trial_id(text: str) -> TrialId:
     InvalidParameter
         When the text is not of the form that `trial_id` writes.
     """
-    match = _TRIAL_ID.fullmatch(text)
-    if match is None:
+    match = _TRIAL_ID.fullmatch(text) if isinstance(text, str) else None
+    if match is None or int(match["index"]) > MAX_INDEX:
         raise InvalidParameter(
-            f"trial={text!r} must read <experiment>:<16 hex digits>:<index>, "
+            f"trial={text!r:.200} must read <experiment>:<16 hex digits>:<index>, "
             "e.g. ifca.step:00112233aabbccdd:42"
         )
     return TrialId(match["name"], int(match["number"], 16), int(match["index"]))

@@ -1,4 +1,4 @@
-"""What an experiment is: a named map from parameters and a random stream to rows of numbers.
+"""Experiments: named maps from parameters and a random stream to rows of numbers.
 
 An *experiment* owns a kernel and the columns that one trial returns.  A *cell* is a full
 parameter assignment of an experiment.  A *block* is ``block_size`` consecutive trials of a cell
@@ -7,7 +7,11 @@ that share one random stream; it is the unit of work, of storage and of checksum
 
 from __future__ import annotations
 
+import hashlib
+import re
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +19,12 @@ import numpy as np
 
 from trials.checks import FloatArray, InvalidParameter
 from trials.run.cell import Params
+
+#: Experiments outside this package take design numbers from here to ``MAX_DESIGN``.
+USER_DESIGNS = 1 << 31
+MAX_DESIGN = (1 << 32) - 1
+MAX_BLOCK_SIZE = 1 << 20
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,13 +35,22 @@ class Experiment:
     ----------
     name : dotted identifier, e.g. ``"ifca.step"``; also the name in trial ids.
     design : registered integer, unique to the experiment and never reused: the first word of
-        the spawn key of every stream.
+        the spawn key of every stream.  Experiments of this package have numbers below 2**31.
+        Your own take one from 2**31 to 2**32 - 1: `user_design` gives one for a name.
     columns : names of the float64 values that one trial returns.
     simulate : ``(params, rng, n_trials) -> (n_trials, len(columns)) float64`` array.  A trial
         with a value that is not finite is recorded as *diverged*; it is never dropped.
     check : validates the parameters and returns them complete (defaults filled in) and
         canonical; raises `InvalidParameter` before any work starts.
-    block_size : trials per block; part of the design (changing it changes the streams).
+    block_size : trials per block; part of the design (changing it changes the streams).  1 to 8
+        where a trial draws data and takes a second, 256 where it takes microseconds.
+    cost : ``params -> `` estimated CPU seconds of one trial.  It decides how blocks are grouped
+        for workers and never what they hold.  Without it the time is measured.
+
+    Raises
+    ------
+    InvalidParameter
+        When a value is outside its range.
     """
 
     name: str
@@ -40,20 +59,84 @@ class Experiment:
     simulate: Callable[[Params, np.random.Generator, int], FloatArray]
     check: Callable[[Params], dict[str, Any]]
     block_size: int = 256
+    cost: Callable[[Params], float] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise InvalidParameter(
+                f"experiment name {self.name!r:.120} must be 1 to 100 letters, digits, '.', '_' "
+                "or '-'"
+            )
+        where = f"experiment {self.name!r}: "
+        for what, value, low, high in (
+            ("design", self.design, 0, MAX_DESIGN),
+            ("block_size", self.block_size, 1, MAX_BLOCK_SIZE),
+        ):
+            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+                raise InvalidParameter(
+                    f"{where}{what}={value!r:.60} must be an integer from {low} to {high}"
+                )
+        columns = self.columns
+        named = isinstance(columns, tuple) and all(isinstance(c, str) and c for c in columns)
+        if not named or not columns or len(set(columns)) != len(columns):
+            raise InvalidParameter(
+                f"{where}columns={columns!r:.120} must be a tuple of different, non-empty names"
+            )
+        for what, function in (("simulate", self.simulate), ("check", self.check)):
+            if not callable(function):
+                raise InvalidParameter(f"{where}{what}={function!r:.60} must be a function")
+        if self.cost is not None and not callable(self.cost):
+            raise InvalidParameter(f"{where}cost={self.cost!r:.60} must be a function or None")
 
 
 _REGISTRY: dict[str, Experiment] = {}
+_MODULES: dict[str, str] = {}
 
 
-def register(experiment: Experiment) -> Experiment:
-    """Add an experiment to the registry; its name and its design number must be new."""
+def user_design(name: str) -> int:
+    """Return a design number for an experiment of your own: 31 bits of the name's SHA-256.
+
+    Examples
+    --------
+    >>> user_design("mypaper.step") >= USER_DESIGNS
+    True
+    """
+    return USER_DESIGNS + int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") // 2
+
+
+def register(experiment: Experiment, *, module: str | None = None) -> Experiment:
+    """Add an experiment to the registry and return it.
+
+    Parameters
+    ----------
+    experiment : its name and its design number must be new.
+    module : the module whose import registers it, by default the caller's.  A worker imports that
+        module to have the experiment.
+
+    Raises
+    ------
+    InvalidParameter
+        When the name or the design number is taken, or when an experiment of another package has
+        a design number below 2**31.
+    """
+    if module is None:
+        module = str(sys._getframe(1).f_globals.get("__name__", "__main__"))
     for other in _REGISTRY.values():
         if other.name == experiment.name or other.design == experiment.design:
-            raise ValueError(
-                f"experiment {experiment.name!r} (design {experiment.design}) clashes with "
-                f"{other.name!r} (design {other.design}); names and design numbers are unique"
+            raise InvalidParameter(
+                f"experiment {experiment.name!r} (design {experiment.design}, module {module}) "
+                f"clashes with {other.name!r} (design {other.design}, module "
+                f"{_MODULES[other.name]}); names and design numbers are unique"
             )
+    if experiment.design < USER_DESIGNS and module.partition(".")[0] != "trials":
+        raise InvalidParameter(
+            f"experiment {experiment.name!r}: design={experiment.design} must be at least 2**31 "
+            "outside the package trials; "
+            f"trials.run.experiment.user_design({experiment.name!r}) gives "
+            f"{user_design(experiment.name)}"
+        )
     _REGISTRY[experiment.name] = experiment
+    _MODULES[experiment.name] = module
     return experiment
 
 
@@ -61,11 +144,37 @@ def experiment(name: str) -> Experiment:
     """Return the registered experiment of that name; unknown names list the valid ones."""
     try:
         return _REGISTRY[name]
-    except KeyError:
+    except (KeyError, TypeError):
         known = ", ".join(sorted(_REGISTRY))
-        raise InvalidParameter(f"unknown experiment {name!r}; known: {known}") from None
+        raise InvalidParameter(f"unknown experiment {name!r:.120}; known: {known}") from None
+
+
+def is_registered(experiment: Experiment) -> bool:
+    """Whether this very experiment, and not another one of its name, is in the registry."""
+    return _REGISTRY.get(experiment.name) is experiment
+
+
+def module_of(experiment: Experiment) -> str:
+    """The module whose import registers the experiment; of one that is not registered, the module
+    of its `simulate`."""
+    if is_registered(experiment):
+        return _MODULES[experiment.name]
+    return str(getattr(experiment.simulate, "__module__", None) or type(experiment).__module__)
 
 
 def experiments() -> Iterator[Experiment]:
     """All registered experiments, by name."""
     return iter(sorted(_REGISTRY.values(), key=lambda e: e.name))
+
+
+@contextmanager
+def all_or_nothing() -> Iterator[None]:
+    """Take back what was registered inside when the body raises."""
+    before = set(_REGISTRY)
+    try:
+        yield
+    except BaseException:
+        for name in set(_REGISTRY) - before:
+            del _REGISTRY[name]
+            _MODULES.pop(name, None)
+        raise

@@ -13,11 +13,32 @@ from trials.checks import InvalidParameter
 _WORD = 1 << 32
 
 
+def check_seed(seed: int) -> int:
+    """Return a root seed as an int; refuse what no stream can start from.
+
+    Raises
+    ------
+    InvalidParameter
+        When the seed is not an integer from 0 to 2**128 - 1.
+
+    Examples
+    --------
+    >>> check_seed(7)
+    7
+    """
+    return _bounded("seed", seed, 128)
+
+
+def _short(value: int) -> str:
+    """An integer of thousands of digits is not printed whole."""
+    return str(value) if abs(value) < 10**60 else f"an integer of {value.bit_length()} bits"
+
+
 def _bounded(name: str, value: int, bits: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise InvalidParameter(f"{name}={value!r} must be an integer")
+        raise InvalidParameter(f"{name}={value!r:.60} must be an integer from 0 to 2**{bits} - 1")
     if not 0 <= value < 1 << bits:
-        raise InvalidParameter(f"{name}={value} must be an integer from 0 to 2**{bits} - 1")
+        raise InvalidParameter(f"{name}={_short(value)} must be an integer from 0 to 2**{bits} - 1")
     return int(value)
 
 

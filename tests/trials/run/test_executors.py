@@ -1,19 +1,26 @@
 import importlib.util
-import multiprocessing
 import os
-import pickle
 import signal
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import threadpoolctl
 
-from tests.trials.toys import TOY
+from tests.trials.toys import TOY, end_process, process_number, refuse, times
 from trials.checks import InvalidParameter
+from trials.run import experiment as experiment_module
 from trials.run.engine import Demand, ensure
-from trials.run.executors import ExecutorError, Task, make_executor, single_threaded_blas
+from trials.run.executors import (
+    ExecutorError,
+    Task,
+    make_executor,
+    simulate_block,
+    single_threaded_blas,
+)
 from trials.run.store import RunStore
+from trials.run.wire import answer, pack_blocks, unpack_blocks
 
 DEMANDS = [
     Demand(TOY, {"mean": 1}, 7),
@@ -21,6 +28,24 @@ DEMANDS = [
     Demand(TOY, {"mode": "diverges"}, 3),
     Demand(TOY, {"mode": "raises"}, 4),
 ]
+
+
+def _workers():
+    """Process numbers of this process's live children."""
+    return [
+        int(path.parent.name)
+        for path in Path("/proc").glob("[0-9]*/stat")
+        if (fields := _stat(path)) is not None
+        and fields[1] == str(os.getpid())
+        and fields[0] != "Z"
+    ]
+
+
+def _stat(path):
+    try:
+        return path.read_text().rpartition(")")[2].split()[:2]
+    except OSError:
+        return None
 
 
 def _digest(path, executor):
@@ -42,7 +67,7 @@ def test_results_do_not_depend_on_the_workers(tmp_path, expected, kind, n_jobs):
     with make_executor(kind, n_jobs) as executor:
         assert _digest(tmp_path / "one", executor) == expected
         assert _digest(tmp_path / "two", executor) == expected  # an executor serves many calls
-    assert not multiprocessing.active_children()
+    assert not _workers()
 
 
 @pytest.mark.skipif(
@@ -66,7 +91,7 @@ def test_results_do_not_depend_on_a_cluster(tmp_path, expected):
     reason="the extra cfl-verify[distributed] is not installed",
 )
 def test_an_address_without_scheduler_is_refused(monkeypatch):
-    monkeypatch.setattr("trials.run.executors.CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("trials.run.distributed.CONNECT_SECONDS", 0.5)
     with pytest.raises(InvalidParameter, match="must be a running dask scheduler"):
         make_executor("distributed", address="tcp://127.0.0.1:9")
 
@@ -81,7 +106,7 @@ def test_distributed_without_dask_names_the_extra(monkeypatch):
     ("arguments", "message"),
     [
         (("fork",), "executor='fork' must be one of serial, threads, processes, distributed"),
-        (("threads", 0), "n_jobs=0 must be an integer >= 1"),
+        (("threads", 0), "n_jobs=0 must be an integer from 1 to 1024"),
         (("processes", -1), "n_jobs=-1 must be"),
         (("distributed",), "address=None must be given"),
         (("threads", 2, "tcp://x:1"), "address='tcp://x:1' must be given for .* no other"),
@@ -92,12 +117,17 @@ def test_bad_arguments_are_refused(arguments, message):
         make_executor(*arguments)
 
 
-def test_a_task_travels_by_name_and_refuses_another_version():
+def test_a_task_travels_by_name_and_refuses_another_version(monkeypatch):
     task = Task(TOY, TOY.check({}), 7, 3)
-    assert pickle.loads(pickle.dumps(task)) == task
-    other = Task(replace(TOY, block_size=8), TOY.check({}), 7, 3)
-    with pytest.raises(ExecutorError, match=r"another version of experiment 'test\.toy'"):
-        pickle.loads(pickle.dumps(other))
+    (result,) = unpack_blocks([task], answer(pack_blocks([task])))
+    assert result.values.tobytes() == simulate_block(task).values.tobytes()
+    message = pack_blocks([task])
+    monkeypatch.setitem(experiment_module._REGISTRY, TOY.name, replace(TOY, block_size=8))
+    (result,) = unpack_blocks([task], answer(message))
+    assert isinstance(result, ExecutorError)
+    assert "another version of experiment 'test.toy'" in str(result)
+    with pytest.raises(InvalidParameter, match="must be registered"):
+        pack_blocks([task])
 
 
 def test_errors_of_a_worker_process_arrive_as_they_are(tmp_path):
@@ -112,8 +142,8 @@ def test_errors_of_a_worker_process_arrive_as_they_are(tmp_path):
 
 def test_a_worker_that_dies_is_an_error_and_not_a_hang(tmp_path):
     def kill(*_):
-        for child in multiprocessing.active_children():
-            os.kill(child.pid, signal.SIGKILL)
+        for child in _workers():
+            os.kill(child, signal.SIGKILL)
 
     with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
         with (
@@ -130,7 +160,7 @@ def test_cancelled_processes_end_at_once():
         executor.submit(Task(TOY, TOY.check({"mode": "slow"}), 7, block))
     start = time.monotonic()
     executor.cancel()
-    assert not multiprocessing.active_children()
+    assert not _workers()
     assert time.monotonic() - start < 5
     with pytest.raises(ExecutorError, match="is closed"):
         executor.submit(Task(TOY, TOY.check({}), 7, 0))
@@ -150,3 +180,60 @@ def test_blas_is_capped_inside_and_restored_outside(monkeypatch):
     assert counts() == before
     assert os.environ["OPENBLAS_NUM_THREADS"] == "3"
     assert "MKL_NUM_THREADS" not in os.environ
+
+
+# -- calls -------------------------------------------------------------------------------------
+
+PLACES = [("serial", 1), ("threads", 1), ("threads", 2), ("processes", 2)]
+
+
+@pytest.mark.parametrize(("kind", "n_jobs"), PLACES)
+def test_calls_give_their_values_in_any_order_and_between_blocks(tmp_path, expected, kind, n_jobs):
+    with make_executor(kind, n_jobs) as executor:
+        calls = [executor.submit_call(times, float(i), 2.0) for i in range(5)]
+        assert _digest(tmp_path / "run", executor) == expected  # blocks overtake, or wait
+        assert [call.result() for call in reversed(calls)] == [8.0, 6.0, 4.0, 2.0, 0.0]
+        assert all(call.done() for call in calls)
+        assert executor.map_calls(times, [(3.0, 4.0), (5.0, 6.0)]) == [12.0, 30.0]
+    assert not _workers()
+
+
+@pytest.mark.parametrize(("kind", "n_jobs"), PLACES)
+def test_a_call_raises_what_its_function_raised(kind, n_jobs):
+    with make_executor(kind, n_jobs) as executor:
+        call = executor.submit_call(refuse, "x")
+        with pytest.raises(InvalidParameter, match=r"^x must be something else"):
+            call.result()
+        assert executor.submit_call(times, 2.0, 3.0).result() == 6.0
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_calls_of_several_workers_run_in_other_processes(kind):
+    with make_executor(kind, 2) as executor:
+        assert executor.submit_call(process_number).result() != os.getpid()
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_a_worker_that_dies_in_a_call_is_an_error_and_not_a_hang(kind):
+    with make_executor(kind, 2) as executor:
+        call = executor.submit_call(end_process)
+        with pytest.raises(ExecutorError, match="ended with exit code 7"):
+            call.result()
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_what_no_worker_could_run_is_refused_when_it_is_submitted(kind):
+    with make_executor(kind, 2) as executor:
+        with pytest.raises(InvalidParameter, match="must be at the top level of a module"):
+            executor.submit_call(lambda: 1)
+        with pytest.raises(InvalidParameter, match="must be picklable"):
+            executor.submit_call(times, lambda: 1, 2.0)
+
+
+def test_long_messages_in_both_directions_do_not_block_each_other():
+    """A worker that sends a long answer does not read; nothing long may be sent to it then."""
+    text = "x" * 3_000_000
+    with make_executor("processes", 1) as executor:
+        assert [len(t) for t in executor.map_calls(times, [(text, 1), (text, 2)] * 2)] == [
+            len(text) * n for n in (1, 2, 1, 2)
+        ]

@@ -1,0 +1,172 @@
+"""One block of trials: what is to be computed, the computation, and the check of the result.
+
+A block is a function of its task alone: the root seed, the experiment, the cell and the block
+number.  It is computed under one BLAS thread and one floating-point error state wherever it runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from trials.checks import FloatArray
+from trials.run.cell import Params, cell_number
+from trials.run.experiment import Experiment
+from trials.run.streams import block_stream
+
+BLAS_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+_LONGEST_REASON = 500
+
+
+class ExecutorError(RuntimeError):
+    """The machinery failed (a worker died, a scheduler is lost, a version differs), not a trial."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One block to compute.  ``params`` are complete: they went through the experiment's check."""
+
+    experiment: Experiment
+    params: Params
+    root_seed: int
+    block: int
+
+
+@dataclass(frozen=True, eq=False)
+class BlockResult:
+    """A finished block.
+
+    Attributes
+    ----------
+    values : (block_size, n_columns) float64.
+    reasons : (row, reason) of each failed row.
+    seconds : wall time of the worker.
+    """
+
+    values: FloatArray
+    reasons: tuple[tuple[int, str], ...]
+    seconds: float
+
+
+def simulate_block(task: Task) -> BlockResult:
+    """Simulate one block and give every failed trial a reason; drop none.
+
+    A row with a value that is not finite is *diverged*.  When `simulate` raises, every trial of
+    the block is a row of NaN, *raised*.  What the machine is to blame for (`MemoryError`,
+    `OSError`) is no property of a trial and propagates, so that it never enters a store.
+
+    Raises
+    ------
+    TypeError
+        When `simulate` returns anything but float64 of shape (block_size, n_columns).
+    """
+    owner = task.experiment
+    shape = (owner.block_size, len(owner.columns))
+    rng = block_stream(task.root_seed, owner.design, cell_number(task.params), task.block)
+    start = time.perf_counter()
+    try:
+        # One error state everywhere: a caller under errstate(all="raise") must not make a trial
+        # fail that would not fail in a worker.
+        with np.errstate(all="ignore"):
+            values = owner.simulate(dict(task.params), rng, owner.block_size)
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:
+        seconds = time.perf_counter() - start
+        text = " ".join(f"raised: {type(error).__name__}: {error}".split())[:_LONGEST_REASON]
+        return BlockResult(
+            np.full(shape, np.nan), tuple((row, text) for row in range(shape[0])), seconds
+        )
+    seconds = time.perf_counter() - start
+    if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != shape:
+        kind = f"{type(values).__name__} {getattr(values, 'dtype', '')}".strip()
+        raise TypeError(
+            f"{owner.name}.simulate must return float64 of shape {shape}, "
+            f"not {kind} of shape {np.shape(values)}"
+        )
+    return BlockResult(values, _diverged(owner.columns, values), seconds)
+
+
+def _diverged(columns: tuple[str, ...], values: FloatArray) -> tuple[tuple[int, str], ...]:
+    finite = np.isfinite(values)
+    if finite.all():
+        return ()
+    reasons = []
+    for row in np.flatnonzero(~finite.all(axis=1)).tolist():
+        where = (f"{columns[j]}={values[row, j]}" for j in np.flatnonzero(~finite[row]))
+        reasons.append((row, "diverged: " + ", ".join(where)))
+    return tuple(reasons)
+
+
+def checked_result(task: Task, result: object) -> BlockResult:
+    """Return what a worker sent back for a task if it can be that block; else refuse it.
+
+    Raises
+    ------
+    ExecutorError
+        For a wrong type or shape, a value that is not finite without a reason, reasons of rows
+        that do not exist, or a time that is no time.
+    """
+    owner = task.experiment
+    shape = (owner.block_size, len(owner.columns))
+
+    def refused(what: str) -> ExecutorError:
+        return ExecutorError(
+            f"a worker returned {what} for block {task.block} of {owner.name}; nothing of it is "
+            "stored: check the worker and resume the run"
+        )
+
+    if not isinstance(result, BlockResult):
+        raise refused(f"a {type(result).__name__} and no block")
+    values = result.values
+    if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != shape:
+        raise refused(
+            f"{getattr(values, 'dtype', type(values).__name__)} of shape {np.shape(values)} "
+            f"in place of float64 of shape {shape}"
+        )
+    try:
+        rows = [row for row, _ in result.reasons]
+        sound = all(type(row) is int and type(why) is str for row, why in result.reasons)
+    except (TypeError, ValueError):
+        rows, sound = [], False
+    if not sound or len(set(rows)) != len(rows) or not set(rows) <= set(range(shape[0])):
+        raise refused("reasons that do not fit its rows")
+    silent = set(np.flatnonzero(~np.isfinite(values).all(axis=1)).tolist()) - set(rows)
+    if silent:
+        raise refused(f"a value that is not finite in row {min(silent)} without a reason")
+    seconds = result.seconds
+    if not isinstance(seconds, float) or not math.isfinite(seconds) or seconds < 0:
+        raise refused(f"the time {seconds!r:.40}")
+    return result
+
+
+@contextlib.contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Cap every BLAS at one thread: those loaded now, and by environment those loaded later.
+
+    Several BLAS threads under a pool of workers are slower and sum in another order.
+    """
+    before = {name: os.environ.get(name) for name in BLAS_VARIABLES}
+    os.environ.update(dict.fromkeys(BLAS_VARIABLES, "1"))
+    try:
+        with threadpool_limits(limits=1):
+            yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

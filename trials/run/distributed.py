@@ -1,0 +1,340 @@
+"""An existing Dask cluster as an executor.
+
+The workers need this package and the numerical libraries in the same versions; each batch of
+blocks carries the digest of its code, and a worker with other code refuses it.  Blocks travel in
+batches that take about a quarter of a second, by the experiment's declared cost or by the times
+measured so far, so that the scheduler's few milliseconds for a task do not matter.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import math
+import os
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from trials.checks import InvalidParameter
+from trials.run.block import BLAS_VARIABLES, BlockResult, ExecutorError, Task
+from trials.run.executor import Call, Done, Executor
+from trials.run.wire import answer, pack_blocks, pack_call, unpack_blocks
+
+T = TypeVar("T")
+
+CONNECT_SECONDS = 10.0  # how long a scheduler may take to answer
+WORKER_SECONDS = 30.0  # how long a cluster may be without any worker
+BATCH_SECONDS = 0.25
+MAX_BATCH = 256
+_RESUME = "the blocks that had finished are stored, resume the run"
+
+
+class Costs:
+    """Estimated seconds of a block, by experiment: declared, else a running mean of measured ones.
+
+    The first block of an experiment can include compilation.  So a fall is followed at once by
+    half, a rise more slowly.
+    """
+
+    def __init__(self) -> None:
+        self._measured: dict[str, float] = {}
+
+    def seconds(self, task: Task) -> float | None:
+        """The estimate, or None where nothing is known."""
+        owner = task.experiment
+        measured = self._measured.get(owner.name)
+        if owner.cost is None:
+            return measured
+        declared = float(owner.cost(task.params)) * owner.block_size
+        return declared if math.isfinite(declared) and declared >= 0 else measured
+
+    def measured(self, task: Task, seconds: float) -> None:
+        """Take note of a block's time."""
+        name = task.experiment.name
+        old = self._measured.get(name, seconds)
+        weight = 0.5 if seconds < old else 0.2
+        self._measured[name] = old + weight * (seconds - old)
+
+
+class _Quiet(logging.Filter):
+    """Dask reports a lost scheduler in some ninety lines; this program says it in one."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return False
+
+
+_LOGGERS = (
+    "distributed.client",
+    "distributed.comm",
+    "distributed.comm.tcp",
+    "distributed.core",
+    "distributed.utils",
+    "distributed.batched",
+    "tornado.application",
+    "asyncio",
+)
+
+
+class DistributedExecutor(Executor):
+    """An existing dask.distributed cluster, by the address of its scheduler.
+
+    TLS is configured as Dask's own tools do it, by `dask.config` or the environment:
+    ``DASK_DISTRIBUTED__COMM__TLS__CA_FILE``, ``..__CLIENT__CERT`` and ``..__CLIENT__KEY``.
+
+    Raises
+    ------
+    InvalidParameter
+        When the package is missing, or nothing usable answers at the address.
+    """
+
+    def __init__(self, address: str, n_jobs: int | None = None) -> None:
+        super().__init__()
+        try:
+            distributed: Any = importlib.import_module("distributed")
+        except ImportError:
+            raise InvalidParameter(
+                f"scheduler address={address!r:.200} needs dask: "
+                "pip install 'cfl-verify[distributed]'"
+            ) from None
+        self._quiet = _Quiet()
+        for name in _LOGGERS:
+            logging.getLogger(name).addFilter(self._quiet)
+        try:
+            self._client = self._connect(distributed, address)
+        except BaseException:
+            self._speak()
+            raise
+        self._address = address
+        self._n_threads = n_jobs or sum(self._client.nthreads().values())
+        self.n_workers = self._n_threads
+        self._costs = Costs()
+        self._buffer: deque[Task] = deque()
+        self._flying: dict[Any, Sequence[Task] | Call[Any]] = {}
+        self._arrived: queue.SimpleQueue[tuple[Any, Any, BaseException | None]] = (
+            queue.SimpleQueue()
+        )
+        self._ready: deque[tuple[Task, BlockResult | Exception]] = deque()
+        self._closed = False
+
+    @staticmethod
+    def _connect(distributed: Any, address: str) -> Any:
+        try:
+            client = distributed.Client(
+                address, set_as_default=False, timeout=CONNECT_SECONDS, name="cfl-verify"
+            )
+        except Exception as error:  # OSError, ValueError, TypeError, ...: by address and comm
+            told = " ".join(str(error).split())[:300]
+            hint = (
+                "; set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ..__TLS__CLIENT__CERT and "
+                "..__TLS__CLIENT__KEY"
+                if address.startswith("tls://")
+                else ""
+            )
+            raise InvalidParameter(
+                f"address={address!r:.200} must be a running dask scheduler ({told}){hint}"
+            ) from None
+        try:
+            client.wait_for_workers(1, timeout=WORKER_SECONDS)
+        except Exception:
+            client.close()
+            raise InvalidParameter(
+                f"address={address!r:.200} must have a worker; it has none"
+            ) from None
+        return client
+
+    def _speak(self) -> None:
+        for name in _LOGGERS:
+            logging.getLogger(name).removeFilter(self._quiet)
+
+    # -- blocks --------------------------------------------------------------------------------
+
+    @property
+    def capacity(self) -> int:  # type: ignore[override]
+        """Blocks ahead: three batches for every thread, however long a batch is."""
+        size = self._batch_size(self._buffer[-1]) if self._buffer else self._last_size
+        return 3 * self._n_threads * size
+
+    _last_size = 1
+
+    def _batch_size(self, task: Task) -> int:
+        seconds = self._costs.seconds(task)
+        if seconds is None:
+            return 1
+        size = max(1, min(MAX_BATCH, int(BATCH_SECONDS / max(seconds, 1e-6))))
+        self._last_size = size
+        return size
+
+    def submit(self, task: Task) -> None:
+        if self._closed:
+            raise ExecutorError("the executor is closed")
+        self._buffer.append(task)
+
+    def _flush(self) -> None:
+        """Send batches until every thread has one to compute and one ahead."""
+        while self._buffer and len(self._flying) < 2 * self._n_threads:
+            first = self._buffer[0]
+            # towards the end of the work the batches shrink, so that no thread is left idle
+            share = -(-len(self._buffer) // (2 * self._n_threads - len(self._flying)))
+            size = min(self._batch_size(first), share)
+            batch: list[Task] = []
+            while self._buffer and len(batch) < size:
+                if self._buffer[0].experiment is not first.experiment:
+                    break
+                batch.append(self._buffer.popleft())
+            self._send(batch, pack_blocks(batch))
+
+    def _send(self, job: Sequence[Task] | Call[Any], message: bytes) -> None:
+        self.traffic.n_messages += 1
+        self.traffic.n_bytes += len(message)
+        try:
+            # pure=False: dask would otherwise serve a second run's equal task from its cache.
+            future = self._client.submit(remote_answer, message, pure=False)
+        except Exception as error:
+            raise self._lost(error) from None
+        self._flying[future] = job
+        self._client.loop.add_callback(self._watch, future)
+
+    async def _watch(self, future: Any) -> None:
+        """Wait for one result, in Dask's own thread."""
+        try:
+            value = await self._client.gather(future, asynchronous=True)
+            self._arrived.put((future, value, None))
+        except BaseException as error:
+            self._arrived.put((future, None, error))
+
+    def _pump(self) -> None:
+        """Take one answer, waiting for it as long as the cluster lives."""
+        self._flush()
+        without_worker: float | None = None
+        while True:
+            try:
+                self._take(*self._arrived.get(timeout=1.0))
+                return
+            except queue.Empty:
+                pass
+            if self._client.status not in ("running", "connecting"):
+                raise self._lost(None)
+            if self._client.scheduler_info().get("workers"):
+                without_worker = None
+                continue
+            without_worker = without_worker or time.monotonic()
+            if time.monotonic() - without_worker > WORKER_SECONDS:
+                raise ExecutorError(
+                    f"{self._address}: no worker is left since {WORKER_SECONDS:g} s; {_RESUME}"
+                )
+
+    def _take(self, future: Any, value: Any, error: BaseException | None) -> None:
+        job = self._flying.pop(future, None)
+        if job is None:  # a second answer to what was answered, or one that was cancelled
+            return
+        if error is not None:
+            failure = self._translated(error)
+            if isinstance(job, Call):
+                job.fail(failure)
+                return
+            raise failure
+        if not isinstance(value, bytes):
+            raise ExecutorError(f"{self._address}: a worker answered with {type(value).__name__}")
+        self.traffic.n_messages += 1
+        self.traffic.n_bytes += len(value)
+        if isinstance(job, Call):
+            job.settle(value)
+            return
+        for task, result in zip(job, unpack_blocks(job, value), strict=False):
+            self._ready.append((task, result))
+            if isinstance(result, BlockResult):
+                self.traffic.n_blocks += 1
+                self._costs.measured(task, result.seconds)
+
+    def _translated(self, error: BaseException) -> Exception:
+        kind = type(error).__name__
+        if kind == "KilledWorker":
+            return ExecutorError(
+                f"{self._address}: workers died one after another on the same blocks (out of "
+                f"memory?); {_RESUME}"
+            )
+        if isinstance(error, (ImportError, AttributeError)):
+            return ExecutorError(
+                f"{self._address}: a worker cannot load this program ({error}); install the same "
+                "version there as here"
+            )
+        return self._lost(error)
+
+    def _lost(self, error: BaseException | None) -> ExecutorError:
+        told = " ".join(str(error).split())[:200] if error is not None else ""
+        why = f" ({type(error).__name__}: {told})" if error is not None else ""
+        return ExecutorError(f"{self._address}: the scheduler is lost{why}; {_RESUME}")
+
+    def wait(self) -> Done:
+        while not self._ready:
+            self._pump()
+        task, result = self._ready.popleft()
+        if isinstance(result, Exception):
+            raise result
+        return task, result
+
+    def finished(self) -> list[Done]:
+        while True:
+            try:
+                self._take(*self._arrived.get_nowait())
+            except queue.Empty:
+                break
+            except ExecutorError:
+                continue
+        done = [(t, r) for t, r in self._ready if isinstance(r, BlockResult)]
+        self._ready.clear()
+        return done
+
+    # -- calls ---------------------------------------------------------------------------------
+
+    def submit_call(self, function: Callable[..., T], *arguments: Any) -> Call[T]:
+        if self._closed:
+            raise ExecutorError("the executor is closed")
+        call = Call(self, function, arguments)
+        self._send(call, pack_call(function, arguments))
+        return call
+
+    def _finish(self, call: Call[Any]) -> None:
+        while not call.done():
+            if self._closed:
+                raise ExecutorError("the executor is closed")
+            self._pump()
+
+    # -- the end -------------------------------------------------------------------------------
+
+    def cancel(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._buffer.clear()
+            if self._client.status == "running":
+                self._client.cancel([f for f in self._flying if not f.done()])
+
+    def close(self) -> None:
+        self.cancel()
+        try:
+            self._client.close(timeout=2)
+        finally:
+            self._speak()
+
+
+_cap_lock = threading.Lock()
+_caps: list[Any] = []
+
+
+def remote_answer(message: bytes) -> bytes:
+    """What a Dask worker runs.
+
+    The worker's BLAS stays capped afterwards: to lift the cap per task, with several tasks in one
+    process, would lift it under the feet of another.
+    """
+    with _cap_lock:
+        if not _caps:
+            _caps.append(threadpool_limits(limits=1))
+            os.environ.update(dict.fromkeys(BLAS_VARIABLES, "1"))
+    return answer(message)

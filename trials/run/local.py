@@ -1,0 +1,310 @@
+"""Executors on this machine: threads, and worker processes."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing.connection
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from trials.run.block import (
+    BlockResult,
+    ExecutorError,
+    Task,
+    simulate_block,
+    single_threaded_blas,
+)
+from trials.run.executor import Call, Done, Executor
+from trials.run.wire import answer, pack_blocks, pack_call, unpack_blocks
+
+T = TypeVar("T")
+
+# A message that is sent ahead must fit into the pipe: a worker that is sending a long answer does
+# not read, and the caller that is sending would wait for it, and it for the caller.
+_SENT_AHEAD = 16_384
+
+
+def serve(descriptor: int) -> None:
+    """Loop of a worker process; ends when the parent closes the pipe, also by dying."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    connection = multiprocessing.connection.Connection(descriptor)
+    parent_gone = (EOFError, BrokenPipeError, ConnectionResetError)
+    with single_threaded_blas(), contextlib.suppress(*parent_gone):
+        while True:
+            connection.send_bytes(answer(connection.recv_bytes()))
+
+
+_MAIN = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    "sys.path[:] = {path!r}; from trials.run.local import serve; serve({descriptor})"
+)
+
+
+class _Worker:
+    """One new Python process on a pipe of its own.
+
+    A new process, because fork after an OpenMP region hangs.  A pipe each, because a worker whose
+    parent was killed then reads end-of-file and ends, and a worker that dies is noticed at once;
+    the pools of the standard library leave orphans or wait for ever.  Unlike `multiprocessing`,
+    it does not import the caller's script, which would run a script without a guard again.
+    """
+
+    def __init__(self) -> None:
+        self.connection, theirs = multiprocessing.connection.Pipe()
+        descriptor = theirs.fileno()
+        path = [os.path.abspath(folder) for folder in sys.path]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _MAIN.format(path=path, descriptor=descriptor)],
+            stdin=subprocess.DEVNULL,
+            pass_fds=[descriptor],
+        )
+        theirs.close()
+        self._end = weakref.finalize(self, self.process.terminate)
+        self.jobs: deque[Task | Call[Any]] = deque()
+
+    def send(self, message: bytes) -> None:
+        try:
+            self.connection.send_bytes(message)
+        except (BrokenPipeError, ConnectionResetError):
+            raise self.died() from None
+
+    def receive(self) -> bytes:
+        try:
+            return self.connection.recv_bytes()
+        except (EOFError, OSError):
+            raise self.died() from None
+
+    def died(self) -> ExecutorError:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(1.0)
+        return ExecutorError(
+            f"a worker process ended with exit code {self.process.returncode} "
+            "(killed, or out of memory?); its blocks are not stored, resume the run"
+        )
+
+    def stop(self) -> None:
+        """Ask the process to end."""
+        self._end()
+
+    def join(self) -> None:
+        """Wait for the end; a process that does not end is killed."""
+        try:
+            self.process.wait(5.0)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class ProcessExecutor(Executor):
+    """Spawned worker processes: right for trials that hold the GIL."""
+
+    def __init__(self, n_jobs: int) -> None:
+        super().__init__()
+        self.capacity = 2 * n_jobs
+        self.n_workers = n_jobs
+        self._workers: list[_Worker] = []
+        self._queue: deque[tuple[Task | Call[Any], bytes]] = deque()
+        self._ready: deque[tuple[Task, BlockResult | Exception]] = deque()
+        self._closed = False
+
+    def submit(self, task: Task) -> None:
+        self._enqueue(task, pack_blocks([task]))
+
+    def submit_call(self, function: Callable[..., T], *arguments: Any) -> Call[T]:
+        call = Call(self, function, arguments)
+        self._enqueue(call, pack_call(function, arguments))
+        return call
+
+    def _enqueue(self, job: Task | Call[Any], message: bytes) -> None:
+        if self._closed:
+            raise ExecutorError("the executor is closed")
+        if not self._workers:
+            self._workers = [_Worker() for _ in range(self.n_workers)]
+        self._queue.append((job, message))
+        self._dispatch()
+
+    def _dispatch(self) -> None:
+        """Send what waits: one job to an idle worker, a second, short one ahead."""
+        for ahead in (0, 1):
+            for worker in self._workers:
+                if not self._queue:
+                    return
+                job, message = self._queue[0]
+                if len(worker.jobs) == ahead and (ahead == 0 or len(message) <= _SENT_AHEAD):
+                    self._queue.popleft()
+                    worker.jobs.append(job)
+                    self._count(message)
+                    worker.send(message)
+
+    def _count(self, message: bytes) -> None:
+        self.traffic.n_messages += 1
+        self.traffic.n_bytes += len(message)
+
+    def _pump(self, timeout: float | None) -> bool:
+        """Take the answers that are there, waiting for the first; whether there were any."""
+        busy = {worker.connection: worker for worker in self._workers if worker.jobs}
+        found = multiprocessing.connection.wait(list(busy), timeout)
+        for connection, worker in busy.items():
+            if connection in found:
+                received = worker.receive()
+                self._count(received)
+                job = worker.jobs.popleft()
+                if isinstance(job, Call):
+                    job.settle(received)
+                else:
+                    (result,) = unpack_blocks([job], received)
+                    self.traffic.n_blocks += 1
+                    self._ready.append((job, result))
+        if found and not self._closed:
+            self._dispatch()
+        return bool(found)
+
+    def wait(self) -> Done:
+        while not self._ready:
+            self._pump(None)
+        task, result = self._ready.popleft()
+        if isinstance(result, Exception):
+            raise result
+        return task, result
+
+    def _finish(self, call: Call[Any]) -> None:
+        while not call.done():
+            if self._closed:
+                raise ExecutorError("the executor is closed")
+            self._pump(None)
+
+    def finished(self) -> list[Done]:
+        for worker in self._workers:
+            while worker.jobs:
+                try:
+                    if not worker.connection.poll(0):
+                        break
+                    received = worker.receive()
+                except (ExecutorError, OSError):  # dead, or stopped in mid-answer
+                    break
+                job = worker.jobs.popleft()
+                if isinstance(job, Task):
+                    with contextlib.suppress(ExecutorError):
+                        (result,) = unpack_blocks([job], received)
+                        self._ready.append((job, result))
+        done = [(t, r) for t, r in self._ready if isinstance(r, BlockResult)]
+        self._ready.clear()
+        return done
+
+    def cancel(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._queue.clear()
+            for worker in self._workers:
+                worker.stop()
+            for worker in self._workers:
+                worker.join()
+
+
+# -- threads -----------------------------------------------------------------------------------
+
+
+class ThreadExecutor(Executor):
+    """In-process threads: right for kernels that release the GIL, and nothing is pickled.
+
+    The threads are daemons, so an interrupted program does not wait for blocks in flight.  Calls
+    are Python code, which threads of one process cannot run side by side.  So each thread that is
+    given a call starts a process of its own and waits for its answer; with one thread there is no
+    process, and a call runs when its result is asked for.
+    """
+
+    def __init__(self, n_jobs: int) -> None:
+        super().__init__()
+        self.capacity = 2 * n_jobs
+        self.n_workers = n_jobs
+        self._tasks: queue.SimpleQueue[Task | tuple[Call[Any], bytes] | None] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[Done | BaseException] = queue.SimpleQueue()
+        self._closed = False
+        self._companions: list[_Worker] = []
+        self._lock = threading.Lock()
+        self._threads = [
+            threading.Thread(target=self._work, name=f"trials-{i}", daemon=True)
+            for i in range(n_jobs)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _work(self) -> None:
+        companion: _Worker | None = None
+        while (job := self._tasks.get()) is not None:
+            if isinstance(job, Task):
+                if not self._closed:
+                    try:
+                        self._done.put((job, simulate_block(job)))
+                    except BaseException as error:
+                        self._done.put(error)
+                continue
+            call, message = job
+            try:
+                companion = companion or self._companion()
+                companion.send(message)
+                call.settle(companion.receive())
+            except BaseException as error:
+                companion = None
+                call.fail(ExecutorError("the executor is closed") if self._closed else error)
+
+    def _companion(self) -> _Worker:
+        with self._lock:
+            if self._closed:
+                raise ExecutorError("the executor is closed")
+            self._companions.append(_Worker())
+            return self._companions[-1]
+
+    def submit(self, task: Task) -> None:
+        if self._closed:
+            raise ExecutorError("the executor is closed")
+        self._tasks.put(task)
+
+    def submit_call(self, function: Callable[..., T], *arguments: Any) -> Call[T]:
+        if self._closed:
+            raise ExecutorError("the executor is closed")
+        call = Call(self, function, arguments)
+        if self.n_workers > 1:
+            self._tasks.put((call, pack_call(function, arguments)))
+        return call
+
+    def _finish(self, call: Call[Any]) -> None:
+        if self.n_workers == 1:
+            call.run()
+        else:
+            call._finished.wait()
+
+    def wait(self) -> Done:
+        done = self._done.get()
+        if isinstance(done, BaseException):
+            raise done
+        return done
+
+    def finished(self) -> list[Done]:
+        ready = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                done = self._done.get_nowait()
+                if not isinstance(done, BaseException):
+                    ready.append(done)
+        return ready
+
+    def cancel(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True  # threads skip the tasks that are still queued
+            for companion in self._companions:
+                companion.stop()
+        for _ in self._threads:
+            self._tasks.put(None)
+        for companion in self._companions:
+            companion.join()

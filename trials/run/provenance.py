@@ -1,0 +1,176 @@
+"""Which code computed a block: the sources that an experiment depends on, and the libraries.
+
+Two blocks of one cell must come from the same code.  An experiment's *code* is the text of its
+module and of all that it imports in this program, of the modules that compute a block, and the
+versions of the numerical libraries.  One SHA-256 names it.  The digest travels with every task,
+where the worker compares it with its own, and is stored with every block, where `resume` compares
+it with the present one.
+
+The texts are those of `trials.sources`: as they were when this process imported them.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from types import MappingProxyType
+from typing import Any
+
+from trials import sources
+from trials.run.block import ExecutorError
+from trials.run.experiment import Experiment, module_of
+
+LIBRARIES = ("numpy", "numba", "llvmlite", "scipy")
+_MACHINERY = ("trials.run.block",)
+_DIGITS = 16  # of a module's digest in a run's record, where it only has to name what changed
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code of an experiment or of a function.
+
+    Attributes
+    ----------
+    digest : SHA-256, hexadecimal, of all parts.
+    parts : library or module name -> version or digest of the text.
+    """
+
+    digest: str
+    parts: Mapping[str, str]
+
+
+class CodeMismatch(ExecutorError):
+    """A worker has other code than the run; the message names what differs."""
+
+
+@cache
+def libraries() -> Mapping[str, str]:
+    """Versions of Python (major.minor) and of the numerical libraries."""
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return MappingProxyType(
+        {"python": python, **{name: metadata.version(name) for name in LIBRARIES}}
+    )
+
+
+def run_code() -> dict[str, str]:
+    """What a new run records: the libraries, and every module of the program that is known."""
+    modules = {name: known.digest[:_DIGITS] for name, known in sources.snapshot().items()}
+    return {**libraries(), **modules}
+
+
+_lock = threading.RLock()
+_codes: dict[tuple[str, ...], tuple[tuple[sources.Source, ...], Code]] = {}
+_loaded: dict[str, Any] = {}
+_told: set[str] = set()
+
+
+def _modules(experiment: Experiment) -> tuple[str, ...]:
+    """Where the parts of an experiment are written."""
+    found = {module_of(experiment), *_MACHINERY}
+    for function in (experiment.simulate, experiment.check):
+        inner: Any = function
+        while hasattr(inner, "func"):  # functools.partial
+            inner = inner.func
+        found.add(str(getattr(inner, "__module__", None) or type(inner).__module__))
+    return tuple(sorted(found))
+
+
+def code_of(experiment: Experiment) -> Code:
+    """The code that an experiment's blocks depend on.
+
+    Raises
+    ------
+    ExecutorError
+        When a source file changed on disk before this process imported it: the process then runs
+        a mixture of two versions.
+    """
+    return code_of_modules(_modules(experiment))
+
+
+def code_of_modules(modules: tuple[str, ...]) -> Code:
+    """The code of modules, and of what they import in this program."""
+    with _lock:
+        if modules not in _codes:
+            _codes[modules] = _code(modules)
+        found, code = _codes[modules]
+        _refuse_a_mixture(found)
+        return code
+
+
+def _code(modules: tuple[str, ...]) -> tuple[tuple[sources.Source, ...], Code]:
+    found = sources.closure(modules)
+    nameless = [known for known in found if _is_nameless(known.name)]
+    absent = set(modules) - {known.name for known in found}  # a prompt: it cannot be compared
+    digest = sources.combined(
+        [known for known in found if not _is_nameless(known.name)],
+        *sorted(known.digest for known in nameless),
+        *sorted(absent),
+        *(f"{name} {version}" for name, version in libraries().items()),
+    )
+    parts = {known.name: known.digest[:_DIGITS] for known in found}
+    return found, Code(digest, MappingProxyType({**libraries(), **parts}))
+
+
+def _is_nameless(name: str) -> bool:
+    """A script or a user's file: its module name differs from process to process."""
+    return name in ("__main__", "__mp_main__") or name.startswith(sources.USER_PREFIX)
+
+
+def _refuse_a_mixture(found: tuple[sources.Source, ...]) -> None:
+    """Refuse sources that changed on disk, unless this process imported them before the change."""
+    edited = set(sources.changed(found))
+    for known in found:
+        spec = getattr(sys.modules.get(known.name), "__spec__", None)
+        if known.name not in edited:
+            if spec is not None:
+                _loaded[known.name] = spec
+        elif spec is None or _loaded.get(known.name) is not spec:
+            raise ExecutorError(
+                f"{known.path} changed on disk after this process started; start it again, so "
+                "that it runs one version of the code"
+            )
+        elif known.name not in _told:
+            _told.add(known.name)
+            warnings.warn(
+                f"{known.path} changed on disk; this process goes on with the version that it "
+                "imported",
+                stacklevel=3,
+            )
+
+
+def differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> list[str]:
+    """What differs between two codes, in words: libraries first, then modules."""
+    found = []
+    for name in sorted({*theirs, *ours}, key=lambda n: (n not in libraries(), n)):
+        old, new = theirs.get(name), ours.get(name)
+        if old == new:
+            continue
+        if name in libraries():
+            found.append(f"{name} {old or 'absent'} against {new or 'absent'}")
+        else:
+            how = "is new" if old is None else "is gone" if new is None else "differs"
+            found.append(f"{name} {how}")
+    return found
+
+
+def listed(found: list[str], most: int = 4) -> str:
+    """A short enumeration."""
+    more = f" and {len(found) - most} more" if len(found) > most else ""
+    return ", ".join(found[:most]) + more
+
+
+def stored_difference(recorded: Mapping[str, str], present: Code) -> list[str]:
+    """How the present code of an experiment differs from what a run recorded when it was made.
+
+    A run that recorded nothing differs in nothing here; its blocks are compared one by one.
+    """
+    if not recorded:
+        return []
+    relevant = {name: value for name, value in recorded.items() if name in present.parts}
+    ours = {name: value for name, value in present.parts.items() if not _is_nameless(name)}
+    return differences({k: v for k, v in relevant.items() if not _is_nameless(k)}, ours)

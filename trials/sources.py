@@ -1,0 +1,275 @@
+"""The texts of the modules that this process runs, and which of them a module depends on.
+
+A snapshot of the package's sources is taken before any other module of it is imported.  What was
+compiled, and what was simulated, is named by digests of this snapshot.  A file that changes on disk
+later is noticed by its size and its time of change.
+
+A module's *closure* is the module and everything that it imports, directly or through others,
+within the sources that belong to this program: the packages `trials`, `bounds` and `verify`, and a
+user's own modules.  The standard library and installed packages are left out.  The import
+statements are read from the text.  A module that imports by a computed name (`import_module`,
+`__import__`, `exec`, `eval`) is taken to depend on every module of its package.  Packages that a
+dotted name only passes through are left out: their ``__init__`` must not alter other modules.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import sys
+import sysconfig
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+#: The packages of this program whose import statements are followed.
+PACKAGES = ("trials", "bounds", "verify")
+#: Modules that were loaded from a file of no package are named by this and the file's SHA-256.
+USER_PREFIX = "cfl_verify_user_"
+_DYNAMIC = frozenset({"import_module", "__import__", "exec", "eval", "run_path", "run_module"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """The text of one module as it was when the snapshot was taken.
+
+    Attributes
+    ----------
+    name : dotted module name.
+    path : its file, or None for a text that came with a task.
+    text : the source, as bytes.
+    digest : SHA-256 of the text, hexadecimal.
+    stamp : (time of change in ns, size) of the file when it was read.
+    """
+
+    name: str
+    path: Path | None
+    text: bytes
+    digest: str
+    stamp: tuple[int, int] | None
+
+
+_lock = threading.RLock()
+_sources: dict[str, Source] = {}
+_imports: dict[str, frozenset[str]] = {}
+_packages_read: set[str] = set()
+_unchanged: dict[str, tuple[tuple[int, int], bool]] = {}
+
+
+def _read(name: str, path: Path) -> Source:
+    status = path.stat()
+    text = path.read_bytes()
+    return Source(
+        name=name,
+        path=path,
+        text=text,
+        digest=hashlib.sha256(text).hexdigest(),
+        stamp=(status.st_mtime_ns, status.st_size),
+    )
+
+
+def _module_name(package: str, folder: Path, path: Path) -> str:
+    parts = path.relative_to(folder).with_suffix("").parts
+    if parts[-1] == "__init__":
+        parts = parts[:-1]
+    return ".".join((package, *parts))
+
+
+def add_package(package: str, folder: Path) -> None:
+    """Take the snapshot of a whole package; a second call changes nothing."""
+    with _lock:
+        if package in _packages_read:
+            return
+        _packages_read.add(package)
+        for path in sorted(folder.rglob("*.py")):
+            name = _module_name(package, folder, path)
+            _sources.setdefault(name, _read(name, path))
+
+
+def add_text(name: str, text: bytes) -> None:
+    """Add a module whose text came with a task, or was read by the caller."""
+    digest = hashlib.sha256(text).hexdigest()
+    with _lock:
+        _sources[name] = Source(name=name, path=None, text=text, digest=digest, stamp=None)
+
+
+def remove(name: str) -> None:
+    """Forget a module that could not be loaded."""
+    with _lock:
+        _sources.pop(name, None)
+
+
+def source(name: str) -> Source | None:
+    """The source of a module of this program, added to the snapshot when it is new.
+
+    Returns
+    -------
+    The source, or None for a module of the standard library, of an installed package, or one that
+    has no Python file (a prompt, a compiled extension).
+    """
+    with _lock:
+        if name in _sources:
+            return _sources[name]
+        top = name.partition(".")[0]
+        if top in PACKAGES:
+            if top not in _packages_read:
+                _add_by_spec(top)
+            return _sources.get(name)
+        path = _own_file(name)
+        if path is None:
+            return None
+        _sources[name] = _read(name, path)
+        return _sources[name]
+
+
+def require(name: str) -> Source | None:
+    """The source of a module wherever it is installed; None when it has no Python file."""
+    known = source(name)
+    if known is None:
+        path = _file(name)
+        if path is not None:
+            with _lock:
+                known = _sources[name] = _read(name, path)
+    return known
+
+
+def _add_by_spec(package: str) -> None:
+    module = sys.modules.get(package)
+    file = getattr(module, "__file__", None)
+    if file is None:
+        try:
+            spec = importlib.util.find_spec(package)
+        except (ImportError, ValueError):
+            spec = None
+        file = spec.origin if spec is not None else None
+    if file is not None:
+        add_package(package, Path(file).parent)
+    _packages_read.add(package)
+
+
+def _file(name: str) -> Path | None:
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if not isinstance(file, str) or not file.endswith(".py"):
+        return None
+    path = Path(file)
+    return path if path.is_file() else None
+
+
+def _own_file(name: str) -> Path | None:
+    """The file of an imported module that is neither installed nor of the standard library."""
+    path = _file(name)
+    if path is None:
+        return None
+    resolved = path.resolve()
+    installed = {
+        sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")
+    }
+    if any(resolved.is_relative_to(Path(folder).resolve()) for folder in installed if folder):
+        return None
+    return path
+
+
+def _imported_names(text: bytes, name: str, is_package: bool) -> frozenset[str]:
+    """Every dotted name that an import statement of the text could mean; "*" for a computed one."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return frozenset({"*"})
+    package = name if is_package else name.rpartition(".")[0]
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            # "import a.b" also gives access to whatever lies below a.b
+            found.update(f"{alias.name}.*" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")
+                parents = parents[: len(parents) - node.level + 1]
+                base = ".".join([*parents, base] if base else parents)
+            found.add(base)
+            found.update(f"{base}.{alias.name}" for alias in node.names)
+        elif (isinstance(node, ast.Name) and node.id in _DYNAMIC) or (
+            isinstance(node, ast.Attribute) and node.attr in _DYNAMIC - {"eval", "exec"}
+        ):
+            found.add("*")
+    return frozenset(found)
+
+
+def _direct(known: Source) -> set[str]:
+    """The modules of this program that one module imports."""
+    key = f"{known.name}:{known.digest}"
+    if key not in _imports:
+        is_package = known.path is not None and known.path.name == "__init__.py"
+        _imports[key] = _imported_names(known.text, known.name, is_package)
+    top = known.name.partition(".")[0]
+    found: set[str] = set()
+    for name in _imports[key]:
+        if name == "*":
+            found.update(n for n in _sources if n == top or n.startswith(top + "."))
+        elif name.endswith(".*"):
+            base = name[:-2]
+            if source(base) is not None:
+                found.add(base)
+            found.update(n for n in _sources if n.startswith(base + "."))
+        elif source(name) is not None:
+            found.add(name)
+    return found
+
+
+def closure(names: Iterable[str]) -> tuple[Source, ...]:
+    """The sources that modules depend on, the modules included, ordered by name.
+
+    Names that `require` does not know are left out.
+    """
+    with _lock:
+        todo = [name for name in names if require(name) is not None]
+        found: dict[str, Source] = {}
+        while todo:
+            name = todo.pop()
+            known = source(name) or require(name)
+            if name in found or known is None:
+                continue
+            found[name] = known
+            todo.extend(_direct(known))
+        return tuple(found[name] for name in sorted(found))
+
+
+def changed(sources: Iterable[Source]) -> list[str]:
+    """The names of those whose file on disk no longer holds the text of the snapshot."""
+    return [known.name for known in sources if _has_changed(known)]
+
+
+def _has_changed(known: Source) -> bool:
+    if known.path is None or known.stamp is None:
+        return False
+    try:
+        status = known.path.stat()
+        stamp = (status.st_mtime_ns, status.st_size)
+        if stamp == known.stamp:
+            return False
+        key = str(known.path)
+        if key not in _unchanged or _unchanged[key][0] != stamp:
+            same = known.path.read_bytes() == known.text  # the file was only touched
+            _unchanged[key] = stamp, same
+        return not _unchanged[key][1]
+    except OSError:
+        return True
+
+
+def snapshot() -> dict[str, Source]:
+    """Every module that is known so far, by name."""
+    with _lock:
+        return dict(sorted(_sources.items()))
+
+
+def combined(sources: Iterable[Source], *more: str) -> str:
+    """One SHA-256, hexadecimal, of the names and texts of sources and of further strings."""
+    digest = hashlib.sha256()
+    for known in sources:
+        digest.update(f"{known.name}\0{known.digest}\n".encode())
+    for text in more:
+        digest.update(f"{text}\n".encode())
+    return digest.hexdigest()
