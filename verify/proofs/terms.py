@@ -1,0 +1,126 @@
+"""Exact expressions as plain data, and their enclosures in ball arithmetic.
+
+A term is a JSON value.  A text such as ``"2/3"`` is a rational number.  A list is an operation and
+its terms, for instance ``["*", "2/3", ["log", "10"]]``.  Terms hold no symbols and no floats, so
+that the enclosure is that of the written value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import flint
+import sympy as sp
+
+from trials.checks import InvalidParameter
+
+Term = str | list[Any]
+_DEPTH = 200
+#: Without exponents, so that a short text cannot stand for a number that fills the memory.
+_RATIONAL = re.compile(r"-?[0-9]{1,1000}(/[0-9]{1,1000})?")
+
+
+def enclose(term: Term, depth: int = 0) -> flint.arb:
+    """A ball that holds the term's value, at the working precision of `flint.ctx`."""
+    if isinstance(term, str) and _RATIONAL.fullmatch(term):
+        exact = Fraction(term)
+        return flint.arb(flint.fmpq(exact.numerator, exact.denominator))
+    if depth > _DEPTH:
+        raise InvalidParameter(f"a term must not be nested more than {_DEPTH} deep")
+    if not isinstance(term, list) or len(term) < 2:
+        raise InvalidParameter(f"term {str(term)[:60]!r} must be a rational or an operation")
+    name, *parts = term
+    balls = [enclose(part, depth + 1) for part in parts]
+    if name in _FOLDS:
+        return reduce(_FOLDS[name], balls)
+    if name in _FUNCTIONS and len(balls) == 1:
+        return _FUNCTIONS[name](balls[0])
+    if name == "^" and len(balls) == 2:
+        return balls[0] ** balls[1]
+    raise InvalidParameter(f"operation {str(name)[:40]!r} with {len(balls)} terms is not known")
+
+
+_FOLDS: dict[str, Callable[[flint.arb, flint.arb], flint.arb]] = {
+    "+": lambda x, y: x + y,
+    "*": lambda x, y: x * y,
+    "max": lambda x, y: x.max(y),
+    "min": lambda x, y: x.min(y),
+}
+_FUNCTIONS: dict[str, Callable[[flint.arb], flint.arb]] = {
+    "exp": lambda x: x.exp(),
+    "log": lambda x: x.log(),
+    "sqrt": lambda x: x.sqrt(),
+    "abs": abs,
+    "-": lambda x: -x,
+    "cos": lambda x: x.cos(),
+    "sin": lambda x: x.sin(),
+}
+
+
+def rational(value: float | int | str | Fraction) -> str:
+    """A number as an exact rational; a float is the binary fraction that it is."""
+    return str(Fraction(value))
+
+
+def from_sympy(expr: sp.Expr, values: Mapping[str, float | int | str | Fraction]) -> Term:
+    """A sympy expression at exact values as a term.
+
+    Parameters
+    ----------
+    expr : an expression of sums, products, powers, exp, log, Abs, Max, Min, sin and cos.
+    values : of every free symbol, by name.
+
+    Raises
+    ------
+    InvalidParameter
+        When a symbol has no value, or the expression holds something else.
+
+    Examples
+    --------
+    >>> m = sp.Symbol("m")
+    >>> from_sympy(sp.log(m) / 2, {"m": 10})
+    ['*', '1/2', ['log', '10']]
+    """
+    expr = sp.sympify(expr).doit()
+    return _converted(expr, values)
+
+
+def _converted(expr: sp.Expr, values: Mapping[str, Any]) -> Term:
+    if expr.is_Symbol:
+        if expr.name not in values:
+            raise InvalidParameter(f"symbol {expr.name} must have a value")
+        return rational(values[expr.name])
+    if expr.is_Rational:
+        return f"{expr.p}/{expr.q}" if expr.q != 1 else str(expr.p)
+    if expr.is_Float:
+        return rational(float(expr))
+    if expr is sp.E:
+        return ["exp", "1"]
+    parts = [_converted(argument, values) for argument in expr.args]
+    if isinstance(expr, sp.exp):
+        return ["exp", *parts]
+    if isinstance(expr, sp.Pow):
+        base, exponent = parts
+        if expr.exp == sp.Rational(1, 2):
+            return ["sqrt", base]
+        return ["^", base, exponent]
+    for kind, name in _NAMES.items():
+        if isinstance(expr, kind):
+            return [name, *parts]
+    raise InvalidParameter(f"{sp.sstr(expr)[:80]} cannot be written as an exact term")
+
+
+_NAMES: dict[Any, str] = {
+    sp.Add: "+",
+    sp.Mul: "*",
+    sp.log: "log",
+    sp.Abs: "abs",
+    sp.Max: "max",
+    sp.Min: "min",
+    sp.cos: "cos",
+    sp.sin: "sin",
+}
