@@ -26,6 +26,8 @@ from pathlib import Path
 
 #: The packages of this program whose import statements are followed.
 PACKAGES = ("trials", "bounds", "verify")
+#: Installed packages that are named by their version and never by their text.
+LIBRARIES = frozenset({"numpy", "numba", "llvmlite", "scipy"})
 #: Modules that were loaded from a file of no package are named by this and the file's SHA-256.
 USER_PREFIX = "cfl_verify_user_"
 _DYNAMIC = frozenset({"import_module", "__import__", "exec", "eval", "run_path", "run_module"})
@@ -42,6 +44,7 @@ class Source:
     text : the source, as bytes.
     digest : SHA-256 of the text, hexadecimal.
     stamp : (time of change in ns, size) of the file when it was read.
+    own : False for a module of an installed package other than this program.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Source:
     text: bytes
     digest: str
     stamp: tuple[int, int] | None
+    own: bool = True
 
 
 _lock = threading.RLock()
@@ -58,7 +62,7 @@ _packages_read: set[str] = set()
 _unchanged: dict[str, tuple[tuple[int, int], bool]] = {}
 
 
-def _read(name: str, path: Path) -> Source:
+def _read(name: str, path: Path, own: bool = True) -> Source:
     status = path.stat()
     text = path.read_bytes()
     return Source(
@@ -67,6 +71,7 @@ def _read(name: str, path: Path) -> Source:
         text=text,
         digest=hashlib.sha256(text).hexdigest(),
         stamp=(status.st_mtime_ns, status.st_size),
+        own=own,
     )
 
 
@@ -101,38 +106,31 @@ def remove(name: str) -> None:
         _sources.pop(name, None)
 
 
-def source(name: str) -> Source | None:
+def source(name: str, packages: frozenset[str] = frozenset()) -> Source | None:
     """The source of a module of this program, added to the snapshot when it is new.
+
+    Parameters
+    ----------
+    name : dotted module name.
+    packages : installed packages that count as part of the program too.
 
     Returns
     -------
-    The source, or None for a module of the standard library, of an installed package, or one that
-    has no Python file (a prompt, a compiled extension).
+    The source, or None for a module of the standard library, of another installed package, or one
+    that has no Python file (a prompt, a compiled extension).
     """
+    top = name.partition(".")[0]
     with _lock:
-        if name in _sources:
-            return _sources[name]
-        top = name.partition(".")[0]
-        if top in PACKAGES:
-            if top not in _packages_read:
-                _add_by_spec(top)
-            return _sources.get(name)
-        path = _own_file(name)
-        if path is None:
-            return None
-        _sources[name] = _read(name, path)
-        return _sources[name]
-
-
-def require(name: str) -> Source | None:
-    """The source of a module wherever it is installed; None when it has no Python file."""
-    known = source(name)
-    if known is None:
-        path = _file(name)
-        if path is not None:
-            with _lock:
-                known = _sources[name] = _read(name, path)
-    return known
+        if top in PACKAGES and top not in _packages_read:
+            _add_by_spec(top)
+        known = _sources.get(name)
+        if known is None and top not in PACKAGES and top not in sys.stdlib_module_names:
+            path = _file(name)
+            if path is not None:
+                own = not _is_installed(path)
+                if own or top in packages:
+                    known = _sources[name] = _read(name, path, own=own)
+        return known if known is not None and (known.own or top in packages) else None
 
 
 def _add_by_spec(package: str) -> None:
@@ -157,18 +155,12 @@ def _file(name: str) -> Path | None:
     return path if path.is_file() else None
 
 
-def _own_file(name: str) -> Path | None:
-    """The file of an imported module that is neither installed nor of the standard library."""
-    path = _file(name)
-    if path is None:
-        return None
+def _is_installed(path: Path) -> bool:
+    """Whether a file belongs to the standard library or to an installed package."""
+    kinds = ("stdlib", "platstdlib", "purelib", "platlib")
+    folders = {sysconfig.get_path(kind) for kind in kinds}
     resolved = path.resolve()
-    installed = {
-        sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")
-    }
-    if any(resolved.is_relative_to(Path(folder).resolve()) for folder in installed if folder):
-        return None
-    return path
+    return any(resolved.is_relative_to(Path(folder).resolve()) for folder in folders if folder)
 
 
 def _imported_names(text: bytes, name: str, is_package: bool) -> frozenset[str]:
@@ -198,42 +190,45 @@ def _imported_names(text: bytes, name: str, is_package: bool) -> frozenset[str]:
     return frozenset(found)
 
 
-def _direct(known: Source) -> set[str]:
+def _direct(known: Source, packages: frozenset[str]) -> set[str]:
     """The modules of this program that one module imports."""
     key = f"{known.name}:{known.digest}"
     if key not in _imports:
         is_package = known.path is not None and known.path.name == "__init__.py"
         _imports[key] = _imported_names(known.text, known.name, is_package)
-    top = known.name.partition(".")[0]
+    below: set[str] = set()
     found: set[str] = set()
     for name in _imports[key]:
         if name == "*":
-            found.update(n for n in _sources if n == top or n.startswith(top + "."))
+            below.add(known.name.partition(".")[0])
         elif name.endswith(".*"):
-            base = name[:-2]
-            if source(base) is not None:
-                found.add(base)
-            found.update(n for n in _sources if n.startswith(base + "."))
-        elif source(name) is not None:
+            below.add(name[:-2])
+        elif source(name, packages) is not None:
             found.add(name)
+    for base in below:
+        if source(base, packages) is not None:
+            found.add(base)
+            found.update(n for n in _sources if n.startswith(base + "."))
     return found
 
 
 def closure(names: Iterable[str]) -> tuple[Source, ...]:
     """The sources that modules depend on, the modules included, ordered by name.
 
-    Names that `require` does not know are left out.
+    An installed package to which one of the modules belongs is part of the program here, unless it
+    is one of the numerical libraries.  Modules without a Python file are left out.
     """
+    names = tuple(names)
+    packages = frozenset(name.partition(".")[0] for name in names) - LIBRARIES
     with _lock:
-        todo = [name for name in names if require(name) is not None]
+        todo = list(names)
         found: dict[str, Source] = {}
         while todo:
             name = todo.pop()
-            known = source(name) or require(name)
-            if name in found or known is None:
-                continue
-            found[name] = known
-            todo.extend(_direct(known))
+            known = None if name in found else source(name, packages)
+            if known is not None:
+                found[name] = known
+                todo.extend(_direct(known, packages))
         return tuple(found[name] for name in sorted(found))
 
 

@@ -21,6 +21,7 @@ from typing import Any
 from trials.checks import InvalidParameter
 from trials.run.engine import Demand, ensure
 from trials.run.executors import Executor
+from trials.run.provenance import run_code
 from trials.run.store import RunStore, StoreError
 from verify.decisions.familywise import allocate
 from verify.discrepancies import DISCREPANCIES, SYMBOLS
@@ -101,7 +102,7 @@ def create(directory: Path, config: RunConfig) -> RunStore:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"{directory}: cannot make the run directory: {error.strerror}") from None
-    return RunStore.create(path, root_seed=config.seed, config=asdict(config))
+    return RunStore.create(path, root_seed=config.seed, config=asdict(config), code=run_code())
 
 
 def open_run(directory: Path, *, readonly: bool = False) -> tuple[RunStore, RunConfig]:

@@ -20,6 +20,7 @@ from trials.run.block import BlockResult, Task, simulate_block, single_threaded_
 from trials.run.cell import Params, canonical_json, cell_number
 from trials.run.executor import Done, Executor
 from trials.run.experiment import Experiment, experiment
+from trials.run.provenance import changed_since, code_of, listed
 from trials.run.store import RunStore, StoreError
 
 #: Trials of a cell: their block numbers are below 2**32.
@@ -83,11 +84,12 @@ def ensure(
     InvalidParameter
         When a demand's parameters are outside its experiment's domain; before any work starts.
     StoreError
-        When the store cannot be used or its design has changed; before any work starts.
+        When the store cannot be used, or its design or its code has changed; before any work
+        starts.
     TypeError
         When an experiment returns the wrong shape or type.
     ExecutorError
-        When a worker is lost.
+        When a worker is lost or has other code, or when this process runs two versions at once.
 
     Notes
     -----
@@ -96,6 +98,7 @@ def ensure(
     merged = _merged(demands)
     for demand in merged:
         store.register(demand.experiment, demand.params)
+        _refuse_other_code(store, demand)
     owners = {(demand.experiment.name, canonical_json(demand.params)): demand for demand in merged}
     tasks: list[Task] = []
     for demand in merged:
@@ -124,6 +127,20 @@ def ensure(
     with single_threaded_blas():
         _compute(store, tasks, executor, committed)
     return len(tasks)
+
+
+def _refuse_other_code(store: RunStore, demand: Demand) -> None:
+    """Blocks of two versions of the code never meet in one run."""
+    present = code_of(demand.experiment)
+    changed = changed_since(store.code, present)
+    if not changed and store.codes(demand.experiment, demand.params) <= {present.digest}:
+        return
+    told = listed(changed) if changed else "its code differs"
+    raise StoreError(
+        f"{store.path}: experiment {demand.experiment.name} has changed since this run was made "
+        f"({told}; then against now); start a new run, or continue this one with the older "
+        "version (it can still be read and reported)"
+    )
 
 
 def _compute(
@@ -157,7 +174,13 @@ def _compute(
 
 def _commit(store: RunStore, task: Task, result: BlockResult) -> None:
     store.put_block(
-        task.experiment, task.params, task.block, result.values, result.reasons, result.seconds
+        task.experiment,
+        task.params,
+        task.block,
+        result.values,
+        result.reasons,
+        result.seconds,
+        code=code_of(task.experiment).digest,
     )
 
 
@@ -263,6 +286,8 @@ def _compare(stored: tuple[FloatArray, str], found: Replay, store: RunStore, tri
             break
     else:
         what = f"status {status!r} is stored, {found.status!r} is replayed"
+    changed = changed_since(store.code, code_of(experiment(parse_trial_id(trial).experiment)))
+    why = f" ({listed(changed)}; then against now)" if changed else ""
     raise StoreError(
-        f"{store.path}: trial {trial}: {what}; the code or the environment has changed"
+        f"{store.path}: trial {trial}: {what}; the code or the environment has changed{why}"
     )

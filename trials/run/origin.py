@@ -132,7 +132,7 @@ def origin_of(module: str) -> Origin:
     """
     if module.partition(".")[0] in sources.PACKAGES:
         return Origin(module)
-    known = sources.require(module)
+    known = sources.source(module)
     if module in ("__main__", "__mp_main__"):
         if known is None:
             raise InvalidParameter(
@@ -140,7 +140,7 @@ def origin_of(module: str) -> Origin:
                 "worker could load; put it into a file, or use the executor 'threads'"
             )
         return Origin(user_module_name(known.text), str(known.path), known.text)
-    if known is None or sources.source(module) is None:  # compiled, or installed
+    if known is None:  # compiled, installed, or of the standard library
         return Origin(module)
     filename = getattr(sys.modules.get(module), "__file__", None)
     return Origin(module, filename, known.text)

@@ -11,6 +11,7 @@ The texts are those of `trials.sources`: as they were when this process imported
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import warnings
@@ -23,9 +24,8 @@ from typing import Any
 
 from trials import sources
 from trials.run.block import ExecutorError
-from trials.run.experiment import Experiment, module_of
+from trials.run.experiment import Experiment, experiments, module_of
 
-LIBRARIES = ("numpy", "numba", "llvmlite", "scipy")
 _MACHINERY = ("trials.run.block",)
 _DIGITS = 16  # of a module's digest in a run's record, where it only has to name what changed
 
@@ -53,14 +53,8 @@ def libraries() -> Mapping[str, str]:
     """Versions of Python (major.minor) and of the numerical libraries."""
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     return MappingProxyType(
-        {"python": python, **{name: metadata.version(name) for name in LIBRARIES}}
+        {"python": python, **{name: metadata.version(name) for name in sorted(sources.LIBRARIES)}}
     )
-
-
-def run_code() -> dict[str, str]:
-    """What a new run records: the libraries, and every module of the program that is known."""
-    modules = {name: known.digest[:_DIGITS] for name, known in sources.snapshot().items()}
-    return {**libraries(), **modules}
 
 
 _lock = threading.RLock()
@@ -112,8 +106,19 @@ def _code(modules: tuple[str, ...]) -> tuple[tuple[sources.Source, ...], Code]:
         *sorted(absent),
         *(f"{name} {version}" for name, version in libraries().items()),
     )
-    parts = {known.name: known.digest[:_DIGITS] for known in found}
-    return found, Code(digest, MappingProxyType({**libraries(), **parts}))
+    return found, Code(digest, MappingProxyType({**libraries(), **_parts(found)}))
+
+
+def _parts(found: tuple[sources.Source, ...]) -> dict[str, str]:
+    """Module -> first digits of its digest; a user's file goes by its file name."""
+    return {_label(known): known.digest[:_DIGITS] for known in found}
+
+
+def _label(known: sources.Source) -> str:
+    if not _is_nameless(known.name):
+        return known.name
+    file = known.path or getattr(sys.modules.get(known.name), "__file__", None) or known.name
+    return os.path.basename(file)
 
 
 def _is_nameless(name: str) -> bool:
@@ -164,13 +169,23 @@ def listed(found: list[str], most: int = 4) -> str:
     return ", ".join(found[:most]) + more
 
 
-def stored_difference(recorded: Mapping[str, str], present: Code) -> list[str]:
-    """How the present code of an experiment differs from what a run recorded when it was made.
+def run_code() -> dict[str, str]:
+    """What a new run records: libraries, the modules of `trials`, and those of every experiment.
 
-    A run that recorded nothing differs in nothing here; its blocks are compared one by one.
+    The record serves to name what changed; each block carries the digest that decides.
     """
-    if not recorded:
-        return []
-    relevant = {name: value for name, value in recorded.items() if name in present.parts}
-    ours = {name: value for name, value in present.parts.items() if not _is_nameless(name)}
-    return differences({k: v for k, v in relevant.items() if not _is_nameless(k)}, ours)
+    own = [known for name, known in sources.snapshot().items() if name.startswith("trials")]
+    found = {**libraries(), **_parts(tuple(own))}
+    for one in experiments():
+        found |= code_of(one).parts
+    return found
+
+
+def changed_since(recorded: Mapping[str, str], present: Code) -> list[str]:
+    """How the code of an experiment differs from what a run recorded when it was made.
+
+    Only what both name is compared.  An experiment that is new to the run has no blocks there, and
+    a module that is new to an experiment is imported by another one that changed.
+    """
+    ours = {name: value for name, value in present.parts.items() if name in recorded}
+    return differences({name: recorded[name] for name in ours}, ours)

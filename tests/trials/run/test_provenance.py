@@ -1,0 +1,202 @@
+"""Blocks of two versions of the code never meet: in a run, in a worker, in one process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import trials.experiments  # noqa: F401  (registers every experiment)
+from tests.trials.toys import TOY
+from trials import sources
+from trials.run import provenance
+from trials.run.engine import Demand, ensure
+from trials.run.executors import make_executor
+from trials.run.experiment import experiment
+from trials.run.store import RunStore, StoreError
+
+ROOT = Path(__file__).parents[3]
+
+OWN = """
+import numpy as np
+from trials.norms import {helper}
+from trials.run.experiment import Experiment, register, user_design
+
+def simulate(params, rng, n_trials):
+    return rng.standard_normal((n_trials, 1))
+
+def check(params):
+    return dict(params)
+
+E = register(Experiment(name="own.e", design=user_design("own.e"), columns=("x",),
+                        simulate=simulate, check=check, block_size=4))
+"""
+
+SCRIPT = """
+import sys
+from trials.run.engine import Demand, ensure
+from trials.run.executors import ExecutorError, make_executor
+from trials.run.origin import load_file
+from trials.run.provenance import run_code
+from trials.run.store import RunStore, StoreError
+own, path, n_blocks, kind = sys.argv[1:5]
+experiment = load_file(own).E
+try:
+    try:
+        store = RunStore.open(path)
+    except StoreError:
+        store = RunStore.create(path, root_seed=1, config={}, code=run_code())
+    with store, make_executor("serial") as executor:
+        ensure(store, [Demand(experiment, {}, int(n_blocks))], executor)
+        if kind == "edit, then processes":
+            with open(sys.argv[5], "a") as file:
+                file.write("# edited" + chr(10))
+            with make_executor("processes", 2) as workers:
+                ensure(store, [Demand(experiment, {}, int(n_blocks) + 5)], workers)
+except (StoreError, ExecutorError) as error:
+    print(type(error).__name__, error)
+with RunStore.open(path, readonly=True) as store:
+    print(sorted(store.blocks(experiment, {})), len(store.codes()))
+"""
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the package, a user's file, and a run that was made with them."""
+    shutil.copytree(ROOT / "trials", tmp_path / "tree" / "trials")
+    helper = next(
+        line.split("(")[0].removeprefix("def ")
+        for line in (ROOT / "trials" / "norms.py").read_text().splitlines()
+        if line.startswith("def ")
+    )
+    (tmp_path / "own.py").write_text(OWN.format(helper=helper))
+    assert _run(tmp_path, 3) == ["[0, 1, 2] 1"]
+    return tmp_path
+
+
+def _run(folder, n_blocks, *more):
+    found = subprocess.run(
+        [
+            *(sys.executable, "-W", "ignore", "-c", SCRIPT, folder / "own.py", folder / "run"),
+            *(str(n_blocks), *(more or ("serial",))),
+        ],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder / "tree")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return found.stdout.splitlines()
+
+
+def _edit(folder, module):
+    with (folder / "tree" / "trials" / module).open("a") as file:
+        file.write("\n# edited\n")
+
+
+def test_a_run_is_not_resumed_by_other_code_and_stays_readable(copy):
+    _edit(copy, "norms.py")
+    refusal, blocks = _run(copy, 5)
+    assert refusal == (
+        f"StoreError {copy / 'run'}: experiment own.e has changed since this run was made "
+        "(trials.norms differs; then against now); start a new run, or continue this one with the "
+        "older version (it can still be read and reported)"
+    )
+    assert blocks == "[0, 1, 2] 1"
+
+
+def test_an_edit_that_the_experiment_does_not_depend_on_does_no_harm(copy):
+    _edit(copy, "ifca/skipping.py")
+    assert _run(copy, 5) == ["[0, 1, 2, 3, 4] 1"]
+
+
+def test_the_users_own_file_is_part_of_the_code(copy):
+    with (copy / "own.py").open("a") as file:
+        file.write("# edited\n")
+    refusal, blocks = _run(copy, 5)
+    assert "own.e has changed since this run was made (own.py differs" in refusal
+    assert blocks == "[0, 1, 2] 1"
+
+
+def test_worker_processes_refuse_other_code_than_the_callers(copy):
+    """The file changes on disk after the caller imported it: its workers import the new one."""
+    norms = copy / "tree" / "trials" / "norms.py"
+    refusal, blocks = _run(copy, 3, "edit, then processes", str(norms))
+    assert refusal.startswith("CodeMismatch worker ")
+    assert "has other code for experiment own.e than this process: trials.norms differs" in refusal
+    assert "start them again, then resume the run" in refusal
+    assert blocks == "[0, 1, 2] 1"
+
+
+def test_a_library_of_another_version_is_named(tmp_path, monkeypatch):
+    with RunStore.create(tmp_path / "run", root_seed=1, config={}, code=provenance.run_code()) as s:
+        ensure(s, [Demand(TOY, {}, 1)], make_executor("serial"))
+    other = {**provenance.libraries(), "numpy": "1.0.0"}
+    monkeypatch.setattr(provenance, "libraries", lambda: other)
+    monkeypatch.setattr(provenance, "_codes", {})
+    with RunStore.open(tmp_path / "run") as store:
+        with pytest.raises(StoreError, match=r"\(numpy [0-9.]+ against 1\.0\.0; then against now"):
+            ensure(store, [Demand(TOY, {}, 2)], make_executor("serial"))
+        assert store.blocks(TOY, {}) == {0}
+        assert store.table(TOY, {}).n_trials == 16
+
+
+def test_blocks_without_a_digest_are_not_extended(tmp_path):
+    with RunStore.create(tmp_path / "run", root_seed=1, config={}) as store:
+        ensure(store, [Demand(TOY, {}, 1)], make_executor("serial"))
+        table = store.table(TOY, {})
+        store.put_block(TOY, {"mean": 1.0}, 0, table.values)
+        with pytest.raises(StoreError, match="its code differs"):
+            ensure(store, [Demand(TOY, {"mean": 1.0}, 2)], make_executor("serial"))
+
+
+def test_the_code_covers_what_the_experiment_imports_and_no_more():
+    names = set(provenance.code_of(experiment("ifca.step")).parts)
+    assert {"python", "numpy", "numba", "llvmlite", "scipy"} <= names
+    assert {
+        *("trials.experiments.ifca.step", "trials.experiments.ifca.geometry", "trials.laws.step"),
+        *("trials.laws.wishart", "trials.run.block", "trials.run.streams", "trials.run.cell"),
+    } <= names
+    assert not {"trials.run.store", "trials.run.distributed", "trials.ifca.skipping"} & names
+
+
+def test_an_experiment_made_of_another_ones_function_depends_on_both_modules():
+    other = replace(TOY, simulate=partial(experiment("gauss.noise").simulate))
+    names = set(provenance.code_of(other).parts)
+    assert {"tests.trials.toys", "trials.experiments.gaussian", "trials.laws.noise"} <= names
+
+
+def test_a_file_that_changed_before_it_was_imported_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "late_module.py"
+    path.write_text("x = 1\n")
+    known = sources._read("late_module", path)
+    path.write_text("x = 22\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(provenance, "_loaded", {})
+    with pytest.raises(provenance.ExecutorError, match="changed on disk after this process st"):
+        provenance._refuse_a_mixture((known,))
+    __import__("late_module")  # the new text, under the old digest
+    with pytest.raises(provenance.ExecutorError, match=r"late_module\.py changed on disk"):
+        provenance._refuse_a_mixture((known,))
+
+
+def test_a_file_that_changed_after_it_was_imported_is_said_once(tmp_path, monkeypatch):
+    path = tmp_path / "early_module.py"
+    path.write_text("x = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(provenance, "_loaded", {})
+    __import__("early_module")
+    known = sources._read("early_module", path)
+    provenance._refuse_a_mixture((known,))
+    path.write_text("x = 22\n")
+    with pytest.warns(UserWarning, match="goes on with the version that it imported"):
+        provenance._refuse_a_mixture((known,))
+    provenance._refuse_a_mixture((known,))
+    path.write_text("x = 1\n")  # touched only
+    assert sources.changed((known,)) == []

@@ -1,0 +1,84 @@
+"""What a module depends on is read from its import statements."""
+
+from __future__ import annotations
+
+import pytest
+
+from trials import sources
+
+
+def _names(*modules):
+    return {known.name for known in sources.closure(modules)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import a.b", {"a.b.*"}),
+        ("import a.b as c, d", {"a.b.*", "d.*"}),
+        ("from a import b", {"a", "a.b"}),
+        ("from . import b", {"p", "p.b"}),
+        ("from .b import c", {"p.b", "p.b.c"}),
+        ("from ..b import c", {"b", "b.c"}),
+        ("def f():\n    from a import (b,\n        c)", {"a", "a.b", "a.c"}),
+        ("import_module('a')", {"*"}),
+        ("importlib.import_module(name)", {"importlib", "*"} - {"importlib"}),
+        ("__import__('a')", {"*"}),
+        ("if TYPE_CHECKING:\n    import a", {"a.*"}),
+        ("model.eval()", set()),
+        ("this is no Python", {"*"}),
+    ],
+)
+def test_import_statements(text, expected):
+    assert sources._imported_names(text.encode(), "p.m", is_package=False) == expected
+
+
+def test_closures_in_this_package():
+    assert _names("trials.laws.step") >= {
+        "trials.laws.step",
+        "trials.laws.wishart",
+        "trials.checks",
+    }
+    assert _names("trials.norms") == {"trials.norms"}
+    assert _names("numpy", "math", "no.such.module") == set()
+    whole = {name for name in sources.snapshot() if name.startswith("trials")}
+    assert _names("trials.run.origin") >= whole  # it loads files by computed names
+
+
+def test_every_module_of_the_package_is_in_the_snapshot_with_its_text():
+    known = sources.source("trials.sources")
+    assert known is not None
+    assert known.path is not None
+    assert known.path.read_bytes() == known.text
+    assert sources.source("trials.no_such_module") is None
+
+
+def test_a_touched_file_has_not_changed_and_an_edited_or_removed_one_has(tmp_path):
+    path = tmp_path / "m.py"
+    path.write_text("x = 1\n")
+    known = sources._read("m", path)
+    assert sources.changed([known]) == []
+    path.write_text("x = 1\n")
+    assert sources.changed([known]) == []
+    path.write_text("x = 2\n")
+    assert sources.changed([known]) == ["m"]
+    path.unlink()
+    assert sources.changed([known]) == ["m"]
+
+
+def test_an_installed_package_counts_only_as_the_root_of_its_own_closure(tmp_path, monkeypatch):
+    """Whatever was asked before: caller and worker must find the same closure."""
+    folder = tmp_path / "installed"
+    (folder / "paper_pkg").mkdir(parents=True)
+    (folder / "paper_pkg" / "__init__.py").write_text("")
+    (folder / "paper_pkg" / "base.py").write_text("import trials.norms\n")
+    (folder / "paper_pkg" / "top.py").write_text("from paper_pkg import base\n")
+    (tmp_path / "user_module.py").write_text("import paper_pkg.top\n")
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sources, "_is_installed", lambda path: folder in path.parents)
+    __import__("user_module")
+    whole = {"paper_pkg", "paper_pkg.base", "paper_pkg.top", "trials.norms"}
+    for _ in range(2):
+        assert _names("user_module") == {"user_module"}
+        assert _names("paper_pkg.top") >= whole
