@@ -1,0 +1,226 @@
+"""Thresholds: estimates and limits recomputed another way, separation, misfit, the design."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit
+from scipy.stats import chi2, norm
+
+from tests.verify.toys import dose_probability
+from trials.checks import InvalidParameter
+from verify.decisions.thresholds import LINKS, Design, fit_threshold, level_limits, log_grid
+
+SIZES = np.array([40, 60, 80, 100, 130, 170, 240])
+TRIALS = np.full(7, 50)
+
+
+def counts(seed, **dose):
+    rng = np.random.default_rng(seed)
+    full = {"need": 100.0, "slope": 4.0, "law": "logit"} | dose
+    p = np.array([dose_probability({**full, "n": n}) for n in SIZES])
+    return rng.binomial(TRIALS, p)
+
+
+def statsmodels_fit(s, link):
+    import statsmodels.api as sm
+
+    links = {
+        "logit": sm.families.links.Logit(),
+        "probit": sm.families.links.Probit(),
+        "cloglog": sm.families.links.CLogLog(),
+        "loglog": sm.families.links.LogLog(),
+    }
+    design = sm.add_constant(np.log(SIZES))
+    family = sm.families.Binomial(link=links[link])
+    fit = sm.GLM(np.column_stack([s, TRIALS - s]), design, family=family).fit()
+    q = {"logit": 0.0, "probit": 0.0, "cloglog": math.log(math.log(2))}
+    q["loglog"] = -math.log(math.log(2))
+    a, b = fit.params
+    return math.exp((q[link] - a) / b), b, fit.cov_params(), q[link] - a
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog", "loglog"])
+def test_estimates_are_those_of_a_binomial_regression(link):
+    for seed in range(4):
+        s = counts(seed)
+        fit = fit_threshold(SIZES, s, TRIALS, level=0.05, links=(link,))
+        threshold, slope, *_ = statsmodels_fit(s, link)
+        # the profile is read off a grid with 48 steps over its limits
+        assert fit.threshold == pytest.approx(threshold, rel=0.01)
+        assert fit.slope == pytest.approx(slope, rel=0.05)
+
+
+def test_limits_are_close_to_fiellers_where_the_sample_is_large():
+    trials = TRIALS * 40
+    p = [dose_probability({"need": 100.0, "slope": 4.0, "law": "logit", "n": n}) for n in SIZES]
+    s = np.random.default_rng(5).binomial(trials, p)
+    fit = fit_threshold(SIZES, s, trials, level=0.05, links=("logit",))
+    import statsmodels.api as sm
+
+    design = sm.add_constant(np.log(SIZES))
+    glm = sm.GLM(np.column_stack([s, trials - s]), design, family=sm.families.Binomial()).fit()
+    (a, b), cov = glm.params, glm.cov_params()
+    z = norm.isf(0.05 / 4)  # half the level, two sides
+    # Fieller: x with (a + b x)^2 <= z^2 Var(a + b x), a quadratic in x
+    quadratic = [
+        b * b - z * z * cov[1, 1],
+        2 * (a * b - z * z * cov[0, 1]),
+        a * a - z * z * cov[0, 0],
+    ]
+    low, high = np.exp(np.sort(np.roots(quadratic)))
+    assert fit.lower == pytest.approx(low, rel=0.002)
+    assert fit.upper == pytest.approx(high, rel=0.002)
+    assert fit.lower < low
+    assert fit.upper > high
+
+
+def test_the_profile_falls_by_the_chi_square_quantile_at_the_limits():
+    s = counts(6)
+    fit = fit_threshold(SIZES, s, TRIALS, level=0.05, links=("logit",))
+
+    def loss(parameters):
+        x, log_b = parameters
+        p = np.clip(expit(np.exp(log_b) * (np.log(SIZES) - x)), 1e-300, 1 - 1e-16)
+        return -np.sum(s * np.log(p) + (TRIALS - s) * np.log1p(-p))
+
+    best = minimize(loss, [math.log(100), math.log(4)], method="Nelder-Mead").fun
+    for end in (fit.lower, fit.upper):
+        at = np.log(end)
+        there = minimize_scalar(lambda b, x=at: loss([x, b]), bounds=(-2, 5))
+        # outwards, by at most a grid step
+        assert 0 <= 2 * (there.fun - best) - chi2.isf(0.025, 1) < 1.0
+
+
+def test_perfect_separation_gives_a_bracket_and_no_slope():
+    fit = fit_threshold([50, 100, 200], [0, 0, 30], [30, 30, 30], level=0.05)
+    assert fit.separated
+    assert fit.slope == math.inf
+    assert (fit.lower, fit.upper) == pytest.approx((100, 200), rel=0.02)
+    assert 100 < fit.threshold < 200
+    few = fit_threshold([50, 100, 200], [0, 0, 1], [1, 1, 1], level=0.05)
+    assert few.lower < 100  # one trial a size proves little
+
+
+@pytest.mark.parametrize(
+    ("successes", "resolved"),
+    [([20, 20, 20], False), ([0, 0, 0], False), ([10, 10, 10], False), ([1, 10, 19], True)],
+)
+def test_a_crossing_that_was_not_seen_is_not_bracketed(successes, resolved):
+    fit = fit_threshold([50, 100, 200], successes, [20, 20, 20], level=0.05)
+    assert fit.resolved == resolved
+
+
+def test_a_model_that_is_refused_leaves_limits_from_single_sizes():
+    """A plateau at 0.6 that no link follows; the crossing of 1/2 lies before it."""
+    s, t = [0, 2, 240, 240, 240, 398], [400] * 6
+    sizes = np.array([20.0, 40.0, 80.0, 160.0, 320.0, 640.0])
+    fit = fit_threshold(sizes, s, t, level=0.05)
+    assert fit.method == "levels"
+    expected = level_limits(sizes, np.array(s), np.array(t), level=0.05, target=0.5)
+    assert (fit.lower, fit.upper) == expected == (40.0, 80.0)
+
+
+def test_limits_enclose_those_of_every_link_that_fits():
+    s = counts(7)
+    every = fit_threshold(SIZES, s, TRIALS, level=0.05)
+    for link in LINKS:
+        one = fit_threshold(SIZES, s, TRIALS, level=0.05, links=(link,))
+        if one.method == "profile":
+            assert every.lower <= one.lower
+            assert one.upper <= every.upper
+
+
+def test_units_of_size_do_not_matter():
+    s = counts(8)
+    one, many = (fit_threshold(f * SIZES, s, TRIALS, level=0.05) for f in (1, 1000))
+    assert many.threshold == pytest.approx(1000 * one.threshold, rel=1e-9)
+    assert many.lower == pytest.approx(1000 * one.lower, rel=1e-9)
+    assert many.se_log == pytest.approx(one.se_log)
+
+
+def sampled(design, probability, seed=0):
+    rng, drawn = np.random.default_rng(seed), {}
+    order = []
+    while (size := design.next_size(drawn)) is not None:
+        s, t = drawn.get(size, (0, 0))
+        drawn[size] = s + rng.binomial(design.batch, probability(size)), t + design.batch
+        order.append(size)
+    return drawn, order
+
+
+def design(**more):
+    full = {"grid": log_grid(16, 1024, 4), "batch": 16, "budget": 400, "level": 0.05}
+    return Design(**(full | more))
+
+
+def test_sampling_gathers_at_the_threshold_and_stops_when_the_limits_are_narrow():
+    plan = design(budget=2000)
+    drawn, order = sampled(plan, lambda n: expit(4 * math.log(n / 100)))
+    assert len(order) < 2000 / 16
+    fit = plan.fit(drawn, LINKS[:1])
+    assert fit.upper <= 1.2 * fit.lower
+    near = sum(t for n, (_, t) in drawn.items() if 50 <= n <= 200)
+    assert near > 0.7 * sum(t for _, t in drawn.values())
+
+
+def test_a_step_ends_in_neighbouring_sizes():
+    plan = design()
+    drawn, _ = sampled(plan, lambda n: float(n >= 100))
+    fit = plan.fit(drawn)
+    assert fit.separated
+    below, above = max(n for n in plan.grid if n < 100), min(n for n in plan.grid if n >= 100)
+    assert (fit.lower, fit.upper) == pytest.approx((below, above), rel=0.01)
+    assert sum(t for _, t in drawn.values()) < 200
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0])
+def test_no_crossing_on_the_grid_ends_early(p):
+    plan = design()
+    drawn, _ = sampled(plan, lambda _n: p)
+    assert sum(t for _, t in drawn.values()) < 250
+    assert not plan.fit(drawn).resolved
+
+
+def test_the_next_size_depends_on_the_counts_alone():
+    plan = design()
+    _, order = sampled(plan, lambda n: expit(3 * math.log(n / 70)), seed=3)
+    again = sampled(design(), lambda n: expit(3 * math.log(n / 70)), seed=3)[1]
+    assert order == again
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"grid": (1,)}, "at least two ascending"),
+        ({"grid": (2, 2)}, "at least two ascending"),
+        ({"batch": 0}, "batch=0"),
+        ({"budget": 8}, "at most the budget of 8"),
+        ({"precision": 1.0}, r"precision=1\.0 must exceed 1"),
+    ],
+)
+def test_impossible_designs_are_refused(arguments, message):
+    with pytest.raises(InvalidParameter, match=message):
+        design(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "s", "t", "message"),
+    [
+        ([], [], [], "one length >= 1"),
+        ([1, 1], [0, 0], [1, 1], "positive and distinct"),
+        ([1, 2], [2, 0], [1, 1], "between 0 and trials"),
+        ([1, 2], [0, 0], [0, 1], "trials be >= 1"),
+    ],
+)
+def test_impossible_counts_are_refused(sizes, s, t, message):
+    with pytest.raises(InvalidParameter, match=message):
+        fit_threshold(sizes, s, t, level=0.05)
+
+
+def test_log_grids_are_distinct_integers():
+    assert log_grid(1, 16, 1) == (1, 2, 4, 8, 16)
+    assert log_grid(1, 4, 8)[:2] == (1, 2)
+    with pytest.raises(InvalidParameter, match="below high=3"):
+        log_grid(3, 3)

@@ -1,0 +1,170 @@
+"""Thresholds from trials to verdict: stated sizes, stated exponents, resuming, lost trials."""
+
+from dataclasses import replace
+
+import pytest
+import sympy as sp
+
+from bounds.statement import Statement, Term
+from tests.verify.toys import DOSE, tried
+from trials.checks import InvalidParameter
+from trials.run.engine import ensure
+from trials.run.executors import make_executor
+from trials.run.store import RunStore
+from verify.decisions.thresholds import log_grid
+from verify.evidence import Verdict
+from verify.procedures.base import Sampling
+from verify.procedures.threshold import Threshold
+
+need, d, p = sp.symbols("need d p")
+
+
+def stated(expr, relation="="):
+    return Statement(
+        id="toy.threshold",
+        title="A toy",
+        paper="Nobody 1900",
+        source="Theorem 1",
+        kind="threshold",
+        quantifiers="",
+        observed="n",
+        relation=relation,
+        terms=(Term(name="size", expr=expr),),
+    )
+
+
+def at_a_size(expr=need, relation="=", *, needs=(100.0, 200.0), max_trials=1200, **cell):
+    return Threshold(
+        statement=stated(expr, relation),
+        sampling=Sampling(experiment=DOSE, max_trials=max_trials, first=32),
+        cells=tuple({"need": x, "slope": 6.0, **cell} for x in needs),
+        size="n",
+        grid=lambda _cell: log_grid(8, 2048, 4),
+        success=lambda table, _cell: table["success"] > 0,
+        event="success",
+        margin=0.2,
+    )
+
+
+def scaling(expr, relation="=", power=1.0):
+    cells = tuple(
+        {"need": 2.0 * dd**power / pp**2, "slope": 6.0, "tag": i}
+        for i, (dd, pp) in enumerate((dd, pp) for dd in (2, 8, 32) for pp in (0.5, 0.25, 0.125))
+    )
+    grid = [(dd, pp) for dd in (2, 8, 32) for pp in (0.5, 0.25, 0.125)]
+    return replace(
+        at_a_size(),
+        statement=stated(expr, relation),
+        cells=cells,
+        grid=lambda cell: log_grid(
+            max(int(cell["need"] / 9), 1), max(int(cell["need"] * 13), 2), 4
+        ),
+        scaling=("d", "p"),
+        values=lambda cell: dict(zip(("d", "p"), grid[cell["tag"]], strict=True)),
+        margin=0.25,
+    )
+
+
+def verdict(tmp_path, build, seed=0):
+    return tried(build, tmp_path, seed=seed)[0].verdict
+
+
+def test_the_stated_size_decides(tmp_path):
+    for seed, (factor, relation, expected) in enumerate(
+        [
+            (1, "=", Verdict.SUPPORTED),
+            (2, "=", Verdict.REFUTED),
+            (2, r"\le", Verdict.SUPPORTED),
+            (sp.Rational(1, 2), r"\le", Verdict.REFUTED),
+            (sp.Rational(1, 2), r"\ge", Verdict.SUPPORTED),
+            (2, r"\ge", Verdict.REFUTED),
+        ]
+    ):
+        assert verdict(tmp_path, at_a_size(factor * need, relation), seed) is expected
+
+
+@pytest.mark.parametrize(
+    ("expr", "relation", "expected"),
+    [
+        (d / p**2, "=", Verdict.SUPPORTED),
+        (d / p**2, r"\le", Verdict.SUPPORTED),
+        (d**2 / p**2, r"\le", Verdict.SUPPORTED),
+        (d**2 / p**2, "=", Verdict.REFUTED),
+        (d / p, r"\le", Verdict.REFUTED),
+        (sp.sqrt(d) / p**2, r"\le", Verdict.REFUTED),
+        (d / p**3, r"\ge", Verdict.REFUTED),
+    ],
+)
+def test_exponents_come_from_the_statement(tmp_path, expr, relation, expected):
+    evidence, _ = tried(scaling(expr, relation), tmp_path)
+    assert evidence.verdict is expected, evidence.summary
+    table = next(t for t in evidence.tables if t.title == "Exponents")
+    observed = {row[0]: row[1] for row in table.rows}
+    assert observed["$d$"] == pytest.approx(1.0, abs=0.15)
+    assert observed["$p$"] == pytest.approx(-2.0, abs=0.25)
+
+
+def test_a_step_is_bracketed_and_said_to_be(tmp_path):
+    evidence, _ = tried(at_a_size(law="step"), tmp_path)
+    assert evidence.verdict is Verdict.SUPPORTED
+    assert any("bracket" in note for note in evidence.notes)
+    assert all(cell.lower <= cell.params["need"] <= cell.upper for cell in evidence.cells)
+
+
+def test_a_threshold_beyond_the_grid_is_inconclusive(tmp_path):
+    far = at_a_size(needs=(1e6,))
+    evidence, _ = tried(replace(far, statement=stated(need)), tmp_path)
+    assert evidence.verdict is Verdict.INCONCLUSIVE
+    assert "above every size" in evidence.cells[0].note
+    above = replace(far, statement=stated(sp.Integer(10), r"\le"))
+    assert verdict(tmp_path, above, 1) is Verdict.REFUTED  # ten is not enough, whatever is
+
+
+def test_failed_trials_are_no_successes(tmp_path):
+    """Three in ten are lost: success one half is reached where it would be 5/7."""
+    evidence, _ = tried(at_a_size(lost=0.3, needs=(100.0,)), tmp_path)
+    assert evidence.n_failed > 0
+    assert evidence.cells[0].observed > 110
+
+
+def test_stopping_and_going_on_changes_nothing(tmp_path):
+    build = at_a_size()
+    whole, rounds = tried(build, tmp_path, seed=1)
+    assert len(rounds) > 5
+    with (
+        RunStore.create(tmp_path / "other", root_seed=1, config={}) as store,
+        make_executor("serial", 1) as executor,
+    ):
+        demands = build.demands(store, 0.05)
+        ensure(store, demands, executor)  # stored for another claim: more than one step wants
+        ensure(store, [replace(demand, n_blocks=9) for demand in demands], executor)
+        while demands := build.demands(store, 0.05):
+            ensure(store, demands, executor)
+        assert build.decide(store, 0.05) == whole
+
+
+def test_checks_overrides_and_description():
+    build = scaling(d / p**2, r"\le")
+    build.check()
+    assert build.exponents == {"d": 1.0, "p": -2.0}
+    assert build.side(1.0) == "at most"
+    assert build.side(-2.0) == "at least"
+    for part in ("9 cells", "at most 1", "at least -2", "bisection", "HC3", "test.dose"):
+        assert part in build.describe()
+    with pytest.raises(InvalidParameter, match="no parameter varies"):
+        build.override({"tag": 0})
+    with pytest.raises(InvalidParameter, match=r"the cell fixes n=5"):
+        replace(build, cells=({"need": 1.0, "n": 5},)).check()
+    with pytest.raises(InvalidParameter, match="do not vary d"):
+        replace(build, cells=build.cells[:3]).check()
+    with pytest.raises(InvalidParameter, match="must be a number"):
+        replace(build, statement=stated(sp.log(d) / p)).check()
+    two = Statement(
+        **{k: getattr(stated(d), k) for k in ("id", "title", "paper", "source", "kind")},
+        quantifiers="",
+        observed="n",
+        terms=(Term(name="a", expr=d), Term(name="b", expr=p)),
+    )
+    with pytest.raises(InvalidParameter, match="has 2 terms"):
+        replace(build, statement=two).check()
+    assert [c["need"] for c in at_a_size().override({"need": 50.0}).cells] == [50.0]

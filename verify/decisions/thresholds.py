@@ -1,0 +1,421 @@
+r"""The size at which a success probability crosses a target, by adaptive sampling.
+
+The model in one cell is binomial with :math:`F^{-1}(P(\text{success})) = q + b (\log n - x)`,
+where :math:`F` is a link and :math:`q = F^{-1}(\text{target})`; :math:`x` is the logarithm of the
+threshold.  The threshold is a parameter of its own, so that its profile likelihood gives limits:
+
+.. math:: \{x : 2 (\ell(\hat x, \hat b) - \max_{b \ge 0} \ell(x, b)) \le \chi^2_{1, 1-\alpha/2}\}.
+
+Half the level is used because sampling stops when the limits are narrow, which makes them miss more
+often.  Nobody knows the link.  The limits enclose those of three (logit and the two skewed ones),
+as far as their goodness of fit does not refuse them.
+
+Two things are handled that a table of coefficients does not show.  Under *perfect separation* the
+slope has no finite estimate, but the profile has limits: every size between the last failures and
+the first successes fits perfectly.  Where *every link is refused*, the limits come from the sizes
+one by one: the largest size that is below the target with confidence, and the smallest that is
+above it.  That needs no model but monotony, and holds at any stopping time.
+
+The next size to be tried depends on stored counts only.  A likelihood does not depend on the rule
+that chose the sizes (the likelihood principle); calibration runs check the limits under this rule.
+
+References
+----------
+Cox and Oakes (1984), Analysis of Survival Data, section 3.3 (profile likelihood limits).
+Finney (1971). Probit Analysis, 3rd edition (effective doses, goodness of fit).
+Albert and Anderson (1984). On the existence of maximum likelihood estimates in logistic regression
+models. Biometrika 71 (separation).
+Wu, C. F. J. (1985). Efficient sequential designs with binary data. JASA 80.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, log_expit, log_ndtr, ndtri
+from scipy.stats import chi2, norm
+
+from trials.checks import InvalidParameter
+from verify.decisions.sequences import FloatArray, check_level, confidence_sequence
+
+Link = Literal["logit", "probit", "cloglog", "loglog"]
+#: A symmetric link, and one for each sign of skewness.
+LINKS: tuple[Link, ...] = ("logit", "cloglog", "loglog")
+Counts = Mapping[int, tuple[int, int]]  # size -> (successes, trials)
+
+_MISFIT = 0.01  # a model whose goodness of fit has a smaller p-value is refused
+_GRID = 49  # candidate thresholds of a profile, at each zoom
+_SEQUENTIAL = 2.0  # the level is divided by it, for sampling that ends when the limits are narrow
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdFit:
+    """A threshold with its limits.
+
+    Attributes
+    ----------
+    threshold, lower, upper : sizes; ``lower`` is 0 and ``upper`` infinite where nothing bounds
+        them.
+    slope : of the link in log size; infinite under perfect separation.
+    se_log : standard error of the log threshold, from the limits' width.
+    method : ``"profile"``, or ``"levels"`` where the model was refused.
+    gof_p : p-value of Pearson's goodness of fit; one where no degree of freedom is left.
+    separated : whether some size splits the levels into failures only and successes only.
+    """
+
+    threshold: float
+    lower: float
+    upper: float
+    slope: float
+    se_log: float
+    method: Literal["profile", "levels"]
+    gof_p: float
+    separated: bool
+    level: float
+
+    @property
+    def resolved(self) -> bool:
+        """Whether both limits are sizes."""
+        return self.lower > 0 and math.isfinite(self.upper)
+
+
+def _logs(eta: FloatArray, link: Link) -> tuple[FloatArray, FloatArray]:
+    """Logarithms of the probabilities of success and of failure."""
+    if link == "logit":
+        return np.asarray(log_expit(eta)), np.asarray(log_expit(-eta))
+    if link == "probit":
+        return np.asarray(log_ndtr(eta)), np.asarray(log_ndtr(-eta))
+    rate = np.exp(np.clip(eta if link == "cloglog" else -eta, -700.0, 600.0))
+    none, some = -rate, np.log(-np.expm1(-rate))
+    return (some, none) if link == "cloglog" else (none, some)
+
+
+def _log_slopes(eta: FloatArray, link: Link) -> tuple[FloatArray, FloatArray]:
+    """The derivatives of `_logs` in the linear predictor."""
+    if link == "logit":
+        return np.asarray(expit(-eta)), np.asarray(-expit(eta))
+    if link == "probit":
+        log_density = -0.5 * eta * eta - 0.5 * math.log(2 * math.pi)
+        return (
+            np.asarray(np.exp(log_density - log_ndtr(eta))),
+            np.asarray(-np.exp(log_density - log_ndtr(-eta))),
+        )
+    rate = np.exp(np.clip(eta if link == "cloglog" else -eta, -700.0, 600.0))
+    with np.errstate(over="ignore"):
+        none, some = -rate, rate / np.expm1(rate)
+    return (some, none) if link == "cloglog" else (-none, -some)
+
+
+def _best_slopes(
+    x: FloatArray, s: FloatArray, t: FloatArray, candidates: FloatArray, q: float, link: Link
+) -> tuple[FloatArray, FloatArray]:
+    """For each candidate threshold: the best slope >= 0 and its log likelihood, both (G,).
+
+    All four links have a concave log likelihood in the slope, so bisection on its derivative is
+    safe; it runs for all candidates at once.
+    """
+    gaps = np.diff(np.unique(x))
+    steepest = 60.0 / float(gaps.min()) if gaps.size else 60.0
+    centred = x[None, :] - candidates[:, None]
+    low, high = np.zeros(candidates.size), np.ones(candidates.size)
+    for _ in range(26):
+        middle = (low + high) / 2
+        # The cube is fine near zero, where moderate slopes lie.
+        up, down = _log_slopes(q + (steepest * middle**3)[:, None] * centred, link)
+        rising = np.sum((s * up + (t - s) * down) * centred, axis=-1) > 0
+        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+    slope = np.where(high < 1e-3, 0.0, steepest * high**3)
+    up, down = _logs(q + slope[:, None] * centred, link)
+    # 0 log 0 = 0: a level without failures asks nothing of their probability.
+    likelihood = np.where(s > 0, s * up, 0.0) + np.where(s < t, (t - s) * down, 0.0)
+    return slope, np.asarray(likelihood.sum(axis=-1))
+
+
+def _pearson(s: FloatArray, t: FloatArray, p: FloatArray) -> float:
+    """P-value of Pearson's statistic over levels with at least one expected case of each kind."""
+    usable = np.minimum(t * p, t * (1 - p)) >= 1.0
+    dof = int(usable.sum()) - 2
+    if dof < 1:
+        return 1.0
+    s, t, p = s[usable], t[usable], p[usable]
+    return float(chi2.sf(np.sum((s - t * p) ** 2 / (t * p * (1 - p))), dof))
+
+
+def _quantile(target: float, link: Link) -> float:
+    return {
+        "logit": math.log(target / (1 - target)),
+        "probit": float(ndtri(target)),
+        "cloglog": math.log(-math.log1p(-target)),
+        "loglog": -math.log(-math.log(target)),
+    }[link]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Profile:
+    """One link's profile: the best threshold and the ends of its limits, all as logarithms."""
+
+    estimate: float
+    lower: float
+    upper: float
+    slope: float
+    gof_p: float
+
+
+def _profile(
+    x: FloatArray, s: FloatArray, t: FloatArray, link: Link, target: float, level: float
+) -> _Profile:
+    """The profile on a grid of candidates that closes in; the limits are rounded outwards."""
+    q, allowed = _quantile(target, link), float(chi2.isf(level, 1))
+    span = max(float(x[-1] - x[0]), 0.5)
+    low, high = float(x[0]) - span, float(x[-1]) + span
+    lowest, highest = low, high
+    for zoom in range(6):
+        candidates = np.linspace(low, high, _GRID)
+        slopes, values = _best_slopes(x, s, t, candidates, q, link)
+        top = float(values.max())
+        inside = np.flatnonzero(2 * (top - values) <= allowed)
+        first, last = int(inside[0]), int(inside[-1])
+        low = float(candidates[max(first - 1, 0)])
+        high = float(candidates[min(last + 1, _GRID - 1)])
+        if last - first >= _GRID // 2 or zoom == 5:
+            break
+    flat = candidates[values >= top - 1e-6]
+    estimate = float(flat[0] + flat[-1]) / 2  # the middle of the gap under separation
+    slope = float(slopes[int(np.argmin(np.abs(candidates - estimate)))])
+    p = np.exp(_logs(q + slope * (x - estimate), link)[0])
+    # What lies beyond the tried sizes was not seen: an end on the wrong side leaves it open.
+    open_low = low <= lowest or s[0] > target * t[0]
+    open_high = high >= highest or s[-1] < target * t[-1]
+    return _Profile(
+        estimate=estimate,
+        lower=-math.inf if open_low else low,
+        upper=math.inf if open_high else high,
+        slope=slope,
+        gof_p=_pearson(s, t, p),
+    )
+
+
+def fit_threshold(
+    sizes: ArrayLike,
+    successes: ArrayLike,
+    trials: ArrayLike,
+    *,
+    level: float,
+    target: float = 0.5,
+    links: tuple[Link, ...] = LINKS,
+    n_levels: int | None = None,
+) -> ThresholdFit:
+    """Fit the size at which the success probability, which grows with size, crosses ``target``.
+
+    Parameters
+    ----------
+    sizes, successes, trials : (K,) distinct positive sizes and their counts.
+    level : error probability of the pair of limits.
+    links : the estimate is the first one's; the limits enclose those of every link that the data
+        do not refuse.
+    n_levels : number of sizes that the design could have tried (at least K); the limits that need
+        no model are split over them.
+
+    Raises
+    ------
+    InvalidParameter : sizes that repeat or are not positive, counts that do not fit.
+    """
+    check_level(level)
+    n, s, t = _counts(sizes, successes, trials, target)
+    all_fail, all_succeed = s == 0, s == t
+    separated = bool(
+        np.all(all_fail | all_succeed) and np.all(np.diff(all_succeed.astype(int)) >= 0)
+    )
+    profiles = [_profile(np.log(n), s, t, link, target, level / _SEQUENTIAL) for link in links]
+    kept = [p for p in profiles if separated or p.gof_p >= _MISFIT]
+    if kept:
+        method: Literal["profile", "levels"] = "profile"
+        lower = math.exp(min(p.lower for p in kept))
+        upper = math.exp(max(p.upper for p in kept))
+    else:
+        lower, upper = level_limits(n, s, t, level=level, target=target, n_levels=n_levels)
+        method = "levels"
+    best = kept[0] if kept else profiles[0]
+    bounded = lower > 0 and math.isfinite(upper)
+    z = float(norm.isf(level / 2))
+    return ThresholdFit(
+        threshold=math.exp(best.estimate),
+        lower=lower,
+        upper=upper,
+        slope=math.inf if separated else best.slope,
+        se_log=math.log(upper / lower) / (2 * z) if bounded else math.inf,
+        method=method,
+        gof_p=1.0 if separated else best.gof_p,
+        separated=separated,
+        level=level,
+    )
+
+
+def _counts(
+    sizes: ArrayLike, successes: ArrayLike, trials: ArrayLike, target: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Validated sizes, successes and trials, ordered by size."""
+    n, s, t = (np.asarray(v, dtype=np.float64) for v in (sizes, successes, trials))
+    if not 0 < target < 1:
+        raise InvalidParameter(f"target={target} must lie strictly between 0 and 1")
+    if n.ndim != 1 or n.size == 0 or n.shape != s.shape or n.shape != t.shape:
+        raise InvalidParameter("sizes, successes and trials must be vectors of one length >= 1")
+    if np.any(n <= 0) or np.unique(n).size != n.size:
+        raise InvalidParameter("sizes must be positive and distinct")
+    if np.any((s < 0) | (s > t) | (t < 1)):
+        raise InvalidParameter("successes must lie between 0 and trials, and trials be >= 1")
+    order = np.argsort(n)
+    return n[order], s[order], t[order]
+
+
+def level_limits(
+    sizes: FloatArray,
+    successes: FloatArray,
+    trials: FloatArray,
+    *,
+    level: float,
+    target: float,
+    n_levels: int | None = None,
+) -> tuple[float, float]:
+    """Limits of a threshold from single sizes: nothing is assumed but monotony.
+
+    The lower limit is the largest size whose success probability is below the target with
+    confidence, the upper one the smallest whose is above; (0, inf) where there is none.  They hold
+    at any stopping time, with the level split over the sizes that could have been tried.
+    """
+    share = level / max(sizes.size, n_levels or 0)
+    low, high = confidence_sequence(successes, trials, share)
+    below, above = sizes[high < target], sizes[low > target]
+    return (
+        float(below.max()) if below.size else 0.0,
+        float(above.min()) if above.size else math.inf,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """How sizes are chosen: bisection on a declared grid, then sizes around the fitted threshold.
+
+    Attributes
+    ----------
+    grid : ascending sizes.
+    batch : trials that one step adds at one size.
+    budget : trials of the cell, over all sizes.
+    precision : the sampling ends when upper over lower limit is at most this.
+    """
+
+    grid: tuple[int, ...]
+    batch: int
+    budget: int
+    level: float
+    target: float = 0.5
+    precision: float = 1.2
+
+    def __post_init__(self) -> None:
+        """Refuse a grid that cannot bracket anything."""
+        g = self.grid
+        if len(g) < 2 or g[0] < 1 or any(b <= a for a, b in itertools.pairwise(g)):
+            raise InvalidParameter(f"grid={g} must hold at least two ascending sizes >= 1")
+        if self.batch < 1 or self.budget < self.batch:
+            raise InvalidParameter(
+                f"batch={self.batch} must be >= 1 and at most the budget of {self.budget} trials"
+            )
+        if not self.precision > 1:
+            raise InvalidParameter(f"precision={self.precision} must exceed 1")
+
+    def fit(self, counts: Counts, links: tuple[Link, ...] = LINKS) -> ThresholdFit:
+        """The threshold from all draws."""
+        sizes = sorted(counts)
+        s, t = zip(*(counts[n] for n in sizes), strict=True)
+        return fit_threshold(
+            sizes,
+            s,
+            t,
+            level=self.level,
+            target=self.target,
+            links=links,
+            n_levels=len(self.grid),
+        )
+
+    def next_size(self, counts: Counts) -> int | None:
+        """The size that the next batch goes to; None when the sampling is over.
+
+        A function of the counts alone, so that a run that was stopped goes on as if it had not
+        been.  Answers are remembered: a run asks again from the first batch in every round.
+        """
+        return _next_size(self, tuple(sorted(counts.items())))
+
+    def _choose(self, counts: Counts) -> int | None:
+        if sum(t for _, t in counts.values()) + self.batch > self.budget:
+            return None
+        bracket = self._bracket(counts)
+        if isinstance(bracket, int):
+            return self.grid[bracket]
+        if self._hopeless(counts):
+            return None
+        fit = self.fit(counts, LINKS[:1])
+        if fit.resolved and fit.upper <= self.precision * fit.lower:
+            return None
+        low, high = bracket
+        if fit.separated and self._certain(counts, low, high):
+            return None
+        return min(self._around(fit, low, high), key=lambda n: (counts.get(n, (0, 0))[1], n))
+
+    def _bracket(self, counts: Counts) -> int | tuple[int, int]:
+        """Bisection: the next position to try, or the neighbours that enclose the crossing."""
+        low, high = -1, len(self.grid)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.grid[middle] not in counts:
+                return middle
+            s, t = counts[self.grid[middle]]
+            low, high = (low, middle) if s >= self.target * t else (middle, high)
+        return max(low, 0), min(high, len(self.grid) - 1)
+
+    def _certain(self, counts: Counts, low: int, high: int) -> bool:
+        """Whether both neighbours are on their sides of the target with confidence."""
+        share = self.level / len(self.grid)
+        (s, t), (u, v) = counts[self.grid[low]], counts[self.grid[high]]
+        below = float(confidence_sequence(s, t, share)[1]) < self.target
+        return below and float(confidence_sequence(u, v, share)[0]) > self.target
+
+    def _hopeless(self, counts: Counts) -> bool:
+        """Whether an end of the grid is on the wrong side of the target with confidence."""
+        share = self.level / len(self.grid)
+        first, last = counts.get(self.grid[0]), counts.get(self.grid[-1])
+        wrong_low = first is not None and float(confidence_sequence(*first, share)[0]) > self.target
+        wrong_high = last is not None and float(confidence_sequence(*last, share)[1]) < self.target
+        return wrong_low or wrong_high
+
+    def _around(self, fit: ThresholdFit, low: int, high: int) -> set[int]:
+        """The neighbours, and the sizes nearest to a quarter and three quarters of success."""
+        logs = np.log(np.asarray(self.grid, dtype=np.float64))
+        wanted = {self.grid[low], self.grid[high]}
+        if math.isfinite(fit.slope) and fit.slope > 0:
+            reach = 1.1 / fit.slope  # logit(3/4)
+            for x in (math.log(fit.threshold) - reach, math.log(fit.threshold) + reach):
+                wanted.add(self.grid[int(np.argmin(np.abs(logs - x)))])
+        return wanted
+
+
+@lru_cache(maxsize=65_536)
+def _next_size(design: Design, counts: tuple[tuple[int, tuple[int, int]], ...]) -> int | None:
+    return design._choose(dict(counts))
+
+
+def log_grid(low: int, high: int, per_octave: int = 4) -> tuple[int, ...]:
+    """Distinct integers from ``low`` to ``high``, about ``per_octave`` in each doubling."""
+    if not 1 <= low < high:
+        raise InvalidParameter(f"low={low} must be >= 1 and below high={high}")
+    if per_octave < 1:
+        raise InvalidParameter(f"per_octave={per_octave} must be an integer >= 1")
+    steps = math.ceil(per_octave * math.log2(high / low))
+    values = np.round(low * (high / low) ** (np.arange(steps + 1) / steps)).astype(int)
+    return tuple(int(v) for v in np.unique(values))

@@ -1,0 +1,401 @@
+"""Thresholds: the size above which something works, cell by cell, and how it scales."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import sympy as sp
+
+from bounds.statement import Statement, Values, latex
+from trials.checks import InvalidParameter
+from trials.run.cell import Params
+from trials.run.engine import Demand
+from trials.run.store import RunStore, Table
+from verify.decisions.combine import CellDecision, Status, combine
+from verify.decisions.rates import PowerLawFit, Side, decide_rate, fit_power_law, log_design
+from verify.decisions.thresholds import Design, ThresholdFit
+from verify.evidence import Evidence, EvidenceTable, Figure, Series, Verdict
+from verify.procedures.base import BoolArray, Sampling, override_cells, tex_number
+from verify.procedures.mean_bound import the_cell
+
+_RELATIONS: dict[str, Side] = {
+    r"\le": "at most",
+    r"\ge": "at least",
+    "=": "equals",
+    r"\propto": "equals",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sized:
+    """One cell's draws: for each size that was tried, successes and trials."""
+
+    params: Params
+    counts: Mapping[int, tuple[int, int]]
+    n_failed: int
+    fit: ThresholdFit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threshold:
+    r"""The kind *threshold*: where the probability of success crosses ``target``, and its scaling.
+
+    With ``scaling`` the statement's term gives the exponents: a threshold :math:`C d / p^2` has
+    exponents 1 and -2.  A sufficient size (``relation=r"\le"``: no more is needed) states that the
+    true threshold grows no faster, in either direction of growth.  Without ``scaling`` the term is
+    the threshold itself, and every cell's limits are compared with its value.
+
+    Attributes
+    ----------
+    cells : parameters without the size.
+    size : name of the experiment's parameter that is searched, an integer.
+    grid : ``cell -> `` ascending sizes, e.g. by `verify.decisions.thresholds.log_grid`.
+    success : ``(trials, cell) -> (n_trials,)`` bool; a failed trial is no success.
+    event : success in words.
+    scaling : names of the symbols whose exponents are compared; the others are not varied.
+    nuisance : names of varied symbols whose exponents the statement does not give.
+    target : success probability at the threshold.
+    precision : sampling in a cell ends when upper over lower limit is at most this.
+    margin : for exponents: the deviation that counts as agreement; without ``scaling`` and for
+        ``=``: the share of the stated size.
+    """
+
+    statement: Statement
+    sampling: Sampling
+    cells: tuple[Params, ...]
+    size: str
+    grid: Callable[[Params], tuple[int, ...]]
+    success: Callable[[Table, Params], BoolArray]
+    event: str
+    scaling: tuple[str, ...] = ()
+    nuisance: tuple[str, ...] = ()
+    values: Callable[[Params], Values] = the_cell
+    target: float = 0.5
+    precision: float = 1.2
+    margin: float = 0.15
+
+    @property
+    def name(self) -> str:
+        """The statement's id."""
+        return self.statement.id
+
+    @property
+    def exponents(self) -> dict[str, float]:
+        """The stated exponent of each scaling symbol, from the statement's single term."""
+        if len(self.statement.terms) != 1:
+            raise InvalidParameter(
+                f"{self.name} has {len(self.statement.terms)} terms; the scaling of a threshold is "
+                "read from one"
+            )
+        found = {}
+        for name in self.scaling:
+            exponent = self.statement.exponent(self.statement.terms[0].name, sp.Symbol(name))
+            if not exponent.is_number:
+                raise InvalidParameter(
+                    f"{self.name}: the exponent of {name} is {exponent}, which must be a number"
+                )
+            found[name] = float(exponent)
+        return found
+
+    def side(self, exponent: float) -> Side:
+        """What the relation says about one exponent.
+
+        A size that suffices bounds the growth of the threshold.  Where the exponent is negative the
+        threshold grows as the symbol falls, so the bound is on the other side.
+        """
+        side = _RELATIONS[self.statement.relation]
+        if side == "equals" or exponent >= 0:
+            return side
+        return "at least" if side == "at most" else "at most"
+
+    def check(self) -> None:
+        """Every cell is possible at both ends of its grid, and exponents can be told."""
+        for cell in self.cells:
+            self._check_cell(cell)
+        if self.scaling:
+            exponents, varied = self.exponents, self._regressors(self.cells)
+            for name in exponents:
+                if max(varied[name]) <= 1.05 * min(varied[name]):
+                    raise InvalidParameter(f"{self.name}: the cells do not vary {name}")
+            log_design(varied)
+
+    def _check_cell(self, cell: Params) -> None:
+        if self.size in cell:
+            raise InvalidParameter(
+                f"{self.name}: the cell fixes {self.size}={cell[self.size]}, which is searched"
+            )
+        design = self._design(cell, 0.5)
+        for size in (design.grid[0], design.grid[-1]):
+            self.sampling.experiment.check({**cell, self.size: size})
+        values = self.values(cell)
+        if not self.scaling:
+            self.statement.bound(values)
+        else:
+            self.statement.require(values)
+
+    def _regressors(self, cells: Sequence[Params]) -> dict[str, list[float]]:
+        rows = [self.values(cell) for cell in cells]
+        return {
+            name: [float(row[name]) for row in rows] for name in (*self.scaling, *self.nuisance)
+        }
+
+    def override(self, values: Mapping[str, Any]) -> Self:
+        """The same search in cells with other values; nothing is asked about fixed symbols."""
+        cells = override_cells(self.cells, values, self.name, self._check_cell)
+        if not self.scaling:
+            return replace(self, cells=cells)
+        columns = self._regressors(cells)
+        varied = tuple(n for n, v in columns.items() if max(v) > 1.05 * min(v))
+        scaling = tuple(n for n in self.scaling if n in varied)
+        if not scaling:
+            raise InvalidParameter(
+                f"{self.name}: with these values no parameter varies whose exponent is stated "
+                f"({', '.join(self.scaling)})"
+            )
+        nuisance = tuple(n for n in self.nuisance if n in varied)
+        return replace(self, cells=cells, scaling=scaling, nuisance=nuisance)
+
+    def describe(self) -> str:
+        """Cells, design, model and comparison."""
+        asked = "the stated size itself"
+        if self.scaling:
+            spelled = (
+                f"${latex(sp.Symbol(n))}$: "
+                f"{'' if self.side(e) == 'equals' else self.side(e) + ' '}{e:g}"
+                for n, e in self.exponents.items()
+            )
+            asked = (
+                "stated exponents " + ", ".join(spelled) + f" (margin {self.margin:g}), by least "
+                "squares in logs weighted with the thresholds' own errors, HC3 limits"
+            )
+        return (
+            f"Size {self.size} at which {self.event} has probability {self.target:g}, in "
+            f"{len(self.cells)} cells of experiment {self.sampling.experiment.name}: bisection on "
+            f"a logarithmic grid, then sizes around the fitted threshold, {self.sampling.first} "
+            f"trials a step, at most {self.sampling.max_trials} a cell, until the limits' ratio is "
+            f"{self.precision:g}; binomial regression with profile-likelihood limits over three "
+            f"links, limits without a model where all are refused; compared with {asked}. A failed "
+            "trial is no success."
+        )
+
+    def _design(self, cell: Params, level: float) -> Design:
+        share = level if self.scaling else level / max(len(self.cells), 1)
+        block = self.sampling.experiment.block_size
+        return Design(
+            grid=self.grid(cell),
+            batch=self.sampling.n_blocks(self.sampling.first) * block,
+            budget=self.sampling.n_blocks(self.sampling.max_trials) * block,
+            level=share,
+            target=self.target,
+            precision=self.precision,
+        )
+
+    def demands(self, store: RunStore, level: float) -> list[Demand]:
+        """The next batch of every cell whose sampling is not over."""
+        steps = (self._play(store, cell, level) for cell in self.cells)
+        return [step for step in steps if isinstance(step, Demand)]
+
+    def _play(self, store: RunStore, cell: Params, level: float) -> Demand | Sized:
+        """Repeat the design's choices on stored trials: the first that is lacking, or the end."""
+        design = self._design(cell, level)
+        counts: dict[int, tuple[int, int]] = {}
+        n_failed: dict[int, int] = {}
+        while (size := design.next_size(counts)) is not None:
+            at = {**cell, self.size: size}
+            wanted = counts.get(size, (0, 0))[1] + design.batch
+            demand = self.sampling.upto(store, at, wanted)
+            if demand is not None:
+                return demand
+            (observed,) = self.sampling.observed(store, [at], [wanted])
+            table = observed.table
+            good = np.asarray(self.success(table, at), dtype=np.bool_) & ~table.failed
+            counts[size] = int(good.sum()), table.n_trials
+            n_failed[size] = table.n_failed
+        fit = design.fit(counts)
+        return Sized(params=cell, counts=counts, n_failed=sum(n_failed.values()), fit=fit)
+
+    def _sized(self, store: RunStore, level: float) -> list[Sized]:
+        played = [self._play(store, cell, level) for cell in self.cells]
+        return [p for p in played if isinstance(p, Sized)]
+
+    def decide(self, store: RunStore, level: float) -> Evidence:
+        """Exponents of the thresholds, or the thresholds themselves, against the stated ones."""
+        sized = self._sized(store, level)
+        tables = [self._table(sized)]
+        sharpness: list[str] = []
+        if self.scaling:
+            verdict, summary, rows, sharpness = self._scaling(sized, level)
+            if rows:
+                columns = ("parameter", "observed", "se", "lower", "upper", "stated", "verdict")
+                tables.append(EvidenceTable(title="Exponents", columns=columns, rows=rows))
+            cells = [self._row(z, "open" if not z.fit.resolved else "holds", None) for z in sized]
+        else:
+            cells = [self._compared(z) for z in sized]
+            verdict, summary = combine(cells)
+        return Evidence(
+            verdict=verdict,
+            summary=summary,
+            level=level,
+            n_trials=sum(c.n_trials for c in cells),
+            n_failed=sum(c.n_failed for c in cells),
+            cells=[
+                replace(
+                    c.result(z.params),
+                    bound=None if self.scaling else c.bound,
+                    ratio=None if self.scaling else c.result(z.params).ratio,
+                    verdict="" if self.scaling else c.result(z.params).verdict,
+                )
+                for c, z in zip(cells, sized, strict=True)
+            ],
+            tables=tables,
+            figures=(self._figure(sized),),
+            sharpness=sharpness,
+            notes=self._notes(sized),
+        )
+
+    def _row(self, sized: Sized, status: Status, bound: float | None) -> CellDecision:
+        fit = sized.fit
+        return CellDecision(
+            status=status,
+            n_trials=sum(t for _, t in sized.counts.values()),
+            n_failed=sized.n_failed,
+            bound=math.nan if bound is None else bound,
+            observed=fit.threshold,
+            se=fit.threshold * fit.se_log if math.isfinite(fit.se_log) else None,
+            lower=fit.lower,
+            upper=fit.upper if math.isfinite(fit.upper) else None,
+            reason=_why(fit),
+        )
+
+    def _compared(self, sized: Sized) -> CellDecision:
+        """One cell's limits against the stated size."""
+        bound = float(self.statement.bound(self.values(sized.params)))
+        side, fit = _RELATIONS[self.statement.relation], sized.fit
+        low = -math.inf if side == "at most" else bound * (1 - self.margin * (side == "equals"))
+        high = math.inf if side == "at least" else bound * (1 + self.margin * (side == "equals"))
+        status: Status = "open"
+        if fit.lower > high or fit.upper < low:
+            status = "fails"
+        elif low <= fit.lower and fit.upper <= high:
+            status = "holds"
+        return self._row(sized, status, bound)
+
+    def _scaling(
+        self, sized: Sequence[Sized], level: float
+    ) -> tuple[Verdict, str, list[tuple[str | float, ...]], list[str]]:
+        if lost := [z for z in sized if not z.fit.resolved]:
+            return (
+                Verdict.INCONCLUSIVE,
+                f"no threshold in {len(lost)} of {len(sized)} cells: {_why(lost[0].fit)}",
+                [],
+                [],
+            )
+        fit = fit_power_law(
+            [z.fit.threshold for z in sized],
+            self._regressors([z.params for z in sized]),
+            level=level,
+            se_log=[z.fit.se_log for z in sized],
+        )
+        return self._exponents(fit, level)
+
+    def _exponents(
+        self, fit: PowerLawFit, level: float
+    ) -> tuple[Verdict, str, list[tuple[str | float, ...]], list[str]]:
+        rows: list[tuple[str | float, ...]] = []
+        verdicts, parts, sharpness = [], [], []
+        stated = self.exponents
+        for i, name in enumerate(fit.names):
+            limits = fit.limits(name, level, family=len(stated))
+            symbol, text, word = f"${latex(sp.Symbol(name))}$", "", "nuisance"
+            if name in stated:
+                side = self.side(stated[name])
+                decision = decide_rate(limits, stated[name], side, self.margin)
+                verdicts.append(decision.verdict)
+                word = str(decision.verdict)
+                text = f"{'' if side == 'equals' else side + ' '}{stated[name]:g}"
+                parts.append(f"{symbol}: {fit.exponents[i]:.2f} ({text})")
+                if side != "equals" and abs(fit.exponents[i] - stated[name]) > self.margin:
+                    sharpness.append(
+                        f"In {symbol} the thresholds have exponent {fit.exponents[i]:.2f} where "
+                        f"{stated[name]:g} is stated."
+                    )
+            rows.append((symbol, fit.exponents[i], fit.se[i], *limits, text, word))
+        order = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.SUPPORTED)
+        verdict = next(v for v in order if v in verdicts)
+        return verdict, "exponents observed (stated): " + ", ".join(parts), rows, sharpness
+
+    def _table(self, sized: Sequence[Sized]) -> EvidenceTable:
+        rows = [
+            (
+                _spelled(z.params, self.cells),
+                ", ".join(f"{n}: {s}/{t}" for n, (s, t) in sorted(z.counts.items())),
+                z.fit.method,
+                z.fit.gof_p,
+            )
+            for z in sized
+        ]
+        return EvidenceTable(
+            title="Draws",
+            columns=("cell", f"{self.size}: successes/trials", "limits from", "fit p-value"),
+            rows=rows,
+        )
+
+    def _figure(self, sized: Sequence[Sized]) -> Figure:
+        series = [
+            Series(
+                label=_spelled(z.params, self.cells) or "all trials",
+                x=[float(n) for n in sorted(z.counts)],
+                y=[z.counts[n][0] / z.counts[n][1] for n in sorted(z.counts)],
+            )
+            for z in sized[:6]
+        ]
+        return Figure(
+            name="success",
+            title="Success against size",
+            xlabel=f"{self.size} (count)",
+            ylabel="share of successes (dimensionless)",
+            series=series,
+            xscale="log",
+            hlines=[(self.target, "target")],
+            caption="All draws of the first six cells.",
+        )
+
+    def _notes(self, sized: Sequence[Sized]) -> list[str]:
+        notes = []
+        if refused := sum(z.fit.method == "levels" for z in sized):
+            notes.append(
+                f"In {refused} cells every link was refused by its goodness of fit; their limits "
+                "come from single sizes and assume monotony only."
+            )
+        if separated := sum(z.fit.separated for z in sized):
+            notes.append(
+                f"In {separated} cells one size separates failures from successes; their limits "
+                "are a bracket and no slope is given."
+            )
+        return notes
+
+
+def _why(fit: ThresholdFit) -> str:
+    """Why a fit has no limits, or what they rest on."""
+    if fit.lower <= 0 and not math.isfinite(fit.upper):
+        return "the sizes tried do not show a crossing"
+    if fit.lower <= 0:
+        return "the threshold may lie below every size tried"
+    if not math.isfinite(fit.upper):
+        return "the threshold may lie above every size tried"
+    return "bracket" if fit.separated else ""
+
+
+def _spelled(params: Params, cells: Sequence[Params]) -> str:
+    """The parameters of a cell that differ between cells, inline mathematics."""
+    varied = [k for k in params if any(cell.get(k) != params[k] for cell in cells)]
+    return ", ".join(
+        f"${latex(sp.Symbol(k))}={tex_number(params[k])}$"
+        if isinstance(params[k], int | float)
+        else f"{k} {params[k]}"
+        for k in varied
+    )
