@@ -1,15 +1,22 @@
-"""Array types, the error of bad input, and the checks that stand at the door of every driver.
+"""Array types, the error of bad input, and the checks that every driver makes first.
+
+There is one rule for numbers.  A whole number may be an ``int``, a NumPy integer or a float without
+a fraction, because JSON, TOML and the command line write 1e6.  A real number may be any of these or
+a finite float.  Booleans, text, complex numbers, NaN and infinity are refused everywhere.
+
+Every message has the form ``name=value must be REQUIREMENT``.  `trials.parameters` builds tables of
+parameters from these checks.
 
 A batch has one leading axis, the trial (or user): ``(B, m, d)`` holds B data sets of m points in
-R^d.  Kernels never validate; these checks stand at the door of every driver, so that a bad array
-is named with its shape and refused before any work starts.
+R^d.  Kernels never validate.  Their drivers do, so that a bad array is named with its shape and
+refused before any work starts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, get_args
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+Record = TypeVar("Record")
 
 
 class InvalidParameter(ValueError):
@@ -28,9 +36,141 @@ class InvalidParameter(ValueError):
 
 
 MAX_DRAWN = 10**7  # doubles of one trial, where data or vectors are drawn in full
+LARGEST_INTEGER = 2**63 - 1  # of a kernel
+WHOLE_IN_FLOAT = 2**53  # beyond, doubles skip whole numbers
 
 # Squared distances of larger entries could overflow to infinity in float64.
 LARGEST_ENTRY = 1e150
+
+_SHOWN = 60  # characters of a refused value
+
+
+def shown(value: object) -> str:
+    """A refused value on one line of a message, cut where it is long."""
+    try:
+        text = repr(value)
+    except Exception:  # a number of more digits than Python prints, or a broken object
+        text = f"<{type(value).__name__}>"
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+# -- numbers -------------------------------------------------------------------------------------
+
+
+def _number(value: object) -> int | float | None:
+    """``value`` as a Python number; None for what is no real number."""
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value
+
+
+def interval(low: float, high: float | None, *, open_low: bool = False) -> str:
+    """An interval in words: ``>= 1``, ``> 0`` or ``in (0, 1]``."""
+    if high is None or high == math.inf:
+        return f"{'>' if open_low else '>='} {_limit(low)}"
+    return f"in {'(' if open_low else '['}{_limit(low)}, {_limit(high)}]"
+
+
+def _limit(value: float) -> str:
+    """A limit of an interval; powers of two and ten as powers."""
+    if isinstance(value, int) and value >= 10**6:
+        if value == LARGEST_INTEGER:
+            return "2^63 - 1"
+        if value & (value - 1) == 0:
+            return f"2^{value.bit_length() - 1}"
+        if str(value) == "1" + "0" * (len(str(value)) - 1):
+            return f"10^{len(str(value)) - 1}"
+    return str(value) if isinstance(value, int) else f"{value:.15g}"
+
+
+def integer_between(
+    name: str, value: object, low: int, high: int | None = None, why: str = ""
+) -> int:
+    """Return a whole number in [low, high]; ``why`` says where the upper limit comes from.
+
+    Without ``high`` the limit is that of a kernel, 2^63 - 1.
+    """
+    number = _number(value)
+    if isinstance(number, float):
+        number = int(number) if number.is_integer() else None
+    if number is None or number < low or number > (LARGEST_INTEGER if high is None else high):
+        if high is None and number is not None and number > LARGEST_INTEGER:
+            high, why = LARGEST_INTEGER, "the largest of a kernel"
+        reason = f" ({why})" if why else ""
+        raise InvalidParameter(
+            f"{name}={shown(value)} must be an integer {interval(low, high)}{reason}"
+        )
+    return int(number)
+
+
+def real_between(
+    name: str,
+    value: object,
+    low: float,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+    why: str = "",
+) -> float:
+    """Return a finite number in [low, high], or in (low, high] when ``open_low``."""
+    number = _number(value)
+    try:
+        number = math.nan if number is None else float(number)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number) or not low <= number <= high or (open_low and number == low):
+        limits = "" if low == -math.inf else f" {interval(low, high, open_low=open_low)}"
+        reason = f" ({why})" if why else ""
+        raise InvalidParameter(f"{name}={shown(value)} must be a finite number{limits}{reason}")
+    return number + 0.0  # -0 and 0 are one value, with one spelling
+
+
+# -- names, streams and records ------------------------------------------------------------------
+
+
+def one_of(name: str, value: object, options: Collection[str]) -> str:
+    """Return ``value`` if it is one of the options; the error lists them."""
+    if not isinstance(value, str) or value not in options:
+        raise InvalidParameter(f"{name}={shown(value)} must be one of {', '.join(options)}")
+    return value
+
+
+def flag(name: str, value: object) -> bool:
+    """Return ``value`` if it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidParameter(f"{name}={shown(value)} must be True or False")
+    return bool(value)
+
+
+def checked_rng(rng: object, name: str = "rng") -> np.random.Generator:
+    """Return ``rng`` if it is a stream; a kernel would refuse a seed with a page about types."""
+    if not isinstance(rng, np.random.Generator):
+        raise InvalidParameter(
+            f"{name}={shown(rng)} must be a numpy.random.Generator, e.g. "
+            "numpy.random.default_rng(0)"
+        )
+    return rng
+
+
+def record_of(name: str, value: object, kind: type[Record]) -> Record:
+    """Return ``value`` if it is a record of that class."""
+    if not isinstance(value, kind):
+        article = "an" if kind.__name__[0] in "AEIO" else "a"
+        raise InvalidParameter(f"{name}={shown(value)} must be {article} {kind.__name__}")
+    return value
+
+
+def function_of(name: str, value: object) -> Callable[..., Any]:
+    """Return ``value`` if it can be called."""
+    if not callable(value):
+        raise InvalidParameter(f"{name}={shown(value)} must be a function")
+    return value
+
+
+# -- arrays --------------------------------------------------------------------------------------
 
 
 def real_array(name: str, value: ArrayLike) -> FloatArray:
@@ -40,11 +180,14 @@ def real_array(name: str, value: ArrayLike) -> FloatArray:
     """
     try:
         array = np.asarray(value)
-        if array.dtype.kind not in "biufO":
+        if array.dtype.kind not in "iufO":
             raise TypeError(f"its type is {array.dtype}")
+        if array.dtype.kind == "O" and any(_number(v) is None for v in array.ravel()):
+            raise TypeError("it holds other objects")
         return np.asarray(array, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidParameter(f"{name} must be an array of real numbers: {error}") from None
+        reason = " ".join(str(error).split())
+        raise InvalidParameter(f"{name} must be an array of real numbers: {reason}") from None
 
 
 def finite_batch(name: str, value: ArrayLike, axes: tuple[str, ...]) -> FloatArray:
@@ -62,113 +205,25 @@ def finite_batch(name: str, value: ArrayLike, axes: tuple[str, ...]) -> FloatArr
         Wrong number of axes, an empty axis, an entry that is NaN, infinite or above 1e150.
     """
     array = real_array(name, value)
-    wanted = f"({', '.join(axes)})"
+    wanted = f"({', '.join(axes)}{',' if len(axes) == 1 else ''})"
     if array.ndim != len(axes) or 0 in array.shape:
         hint = "; for a single data set pass array[None]" if array.ndim == len(axes) - 1 else ""
         raise InvalidParameter(
             f"{name}.shape={array.shape} must be {wanted} with every axis >= 1{hint}"
         )
-    # two reductions without a temporary array; a NaN makes both comparisons false
-    if not (array.max() <= LARGEST_ENTRY and array.min() >= -LARGEST_ENTRY):
-        bad = tuple(int(i) for i in np.argwhere(~(np.abs(array) <= LARGEST_ENTRY))[0])
-        raise InvalidParameter(
-            f"{name}[{', '.join(map(str, bad))}]={array[bad]} must be finite and "
-            f"at most {LARGEST_ENTRY:g} in magnitude"
-        )
+    bounded_entries(name, array)
     return array
 
 
-def same_axis(name: str, got: int, other: str, wanted: int) -> None:
-    """Refuse two arrays whose shared axis differs in length."""
-    if got != wanted:
-        raise InvalidParameter(f"{name}={got} must equal {other}={wanted}")
-
-
-def integer_between(name: str, value: Any, low: int, high: int | None = None, why: str = "") -> int:
-    """Return ``value`` as an int in [low, high]; ``why`` says where the upper limit comes from."""
-    number = value.item() if isinstance(value, np.generic) else value
-    if isinstance(number, bool) or not isinstance(number, int):
-        raise InvalidParameter(f"{name}={value!r} must be an integer >= {low}")
-    if number >= 2**63:
-        raise InvalidParameter(f"{name}={number!r:.60} must be below 2^63, a kernel's range")
-    if number < low or (high is not None and number > high):
-        limit = f">= {low}" if high is None else f"between {low} and {high}"
-        raise InvalidParameter(f"{name}={number} must be {limit}{f' ({why})' if why else ''}")
-    return number
-
-
-def real_between(
-    name: str, value: Any, low: float, high: float = math.inf, *, open_low: bool = False
-) -> float:
-    """Return ``value`` as a finite float in [low, high], or in (low, high] when ``open_low``."""
-    try:
-        if isinstance(value, str | bytes):
-            raise TypeError("a text")
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidParameter(f"{name}={value!r:.60} must be a real number") from None
-    inside = math.isfinite(number) and low <= number <= high and not (open_low and number == low)
-    if not inside:
-        sign = ">" if open_low else ">="
-        upper = "" if high == math.inf else f" and <= {high:g}"
-        raise InvalidParameter(f"{name}={number:g} must be finite, {sign} {low:g}{upper}")
-    return number
-
-
-def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
-    """Return ``value`` if it is one of ``choices``; the error lists them."""
-    if not isinstance(value, str) or value not in choices:
-        raise InvalidParameter(f"{name}={value!r} must be one of {', '.join(map(repr, choices))}")
-    return value
-
-
-def checked_rng(rng: Any) -> np.random.Generator:
-    """Return ``rng`` if it is a stream; a kernel would refuse a seed with a page about types."""
-    if not isinstance(rng, np.random.Generator):
-        raise InvalidParameter(f"rng={rng!r:.60} must be a numpy.random.Generator")
-    return rng
-
-
-def choice(name: str, value: object, options: object) -> str:
-    """``value`` if it is one of the ``Literal`` type's options; else an error that lists them."""
-    valid = get_args(options)
-    if value not in valid:
-        raise InvalidParameter(f"{name}={value!r} must be one of {', '.join(valid)}")
-    return str(value)
-
-
-def integer(name: str, value: object, minimum: int, maximum: int | None = None) -> int:
-    """``value`` as an int within its limits; booleans, fractions and NaN are refused."""
-    limits = f">= {minimum}" if maximum is None else f"in [{minimum}, {maximum}]"
-    number = value.item() if isinstance(value, np.generic) else value
-    if isinstance(number, float) and number.is_integer():
-        number = int(number)
-    if (
-        isinstance(number, bool)
-        or not isinstance(number, int)
-        or number < minimum
-        or (maximum is not None and number > maximum)
-    ):
-        raise InvalidParameter(f"{name}={value!r} must be an integer {limits}")
-    return number
-
-
-def real(
-    name: str, value: object, minimum: float, maximum: float = math.inf, *, strict: bool = False
-) -> float:
-    """``value`` as a finite float within its limits (``strict``: the minimum excluded)."""
-    number = value.item() if isinstance(value, np.generic) else value
-    if (
-        isinstance(number, bool)
-        or not isinstance(number, int | float)
-        or not math.isfinite(number)
-        or not minimum <= number <= maximum
-        or (strict and number == minimum)
-    ):
-        limits = f"{'>' if strict else '>='} {minimum:g}"
-        limits += "" if maximum == math.inf else f" and <= {maximum:g}"
-        raise InvalidParameter(f"{name}={value!r} must be a finite number {limits}")
-    return float(number)
+def bounded_entries(name: str, array: FloatArray, limit: float = LARGEST_ENTRY) -> None:
+    """Refuse entries that are NaN, infinite or above ``limit`` in magnitude."""
+    # two reductions without a temporary array; a NaN makes both comparisons false
+    if array.size and not (array.max() <= limit and array.min() >= -limit):
+        bad = tuple(int(i) for i in np.argwhere(~(np.abs(array) <= limit))[0])
+        raise InvalidParameter(
+            f"{name}[{', '.join(map(str, bad))}]={array[bad]} must be finite and "
+            f"at most {limit:g} in magnitude"
+        )
 
 
 def require_finite(name: str, values: FloatArray) -> None:
@@ -182,20 +237,25 @@ def require_finite(name: str, values: FloatArray) -> None:
         raise InvalidParameter(f"{name}{list(where)}={values[where]} must be finite")
 
 
-def known_names(params: Mapping[str, Any], names: set[str]) -> None:
-    unknown = sorted(set(params) - names)
-    if unknown:
-        raise InvalidParameter(
-            f"unknown parameter {unknown[0]!r}; known: {', '.join(sorted(names))}"
-        )
+def whole_array(name: str, value: ArrayLike, low: int = 0, high: int = 2**53) -> IntArray:
+    """Return ``value`` as a C-contiguous int64 array of whole numbers in [low, high]."""
+    array = np.asarray(value) if isinstance(value, np.ndarray) else real_array(name, value)
+    if array.dtype.kind not in "iu":
+        array = real_array(name, array)
+        require_finite(name, array)
+    if array.size and not (
+        array.min() >= low
+        and array.max() <= high
+        and (array.dtype.kind != "f" or bool((array == np.floor(array)).all()))
+    ):
+        raise InvalidParameter(f"{name}={shown(value)} must hold integers {interval(low, high)}")
+    return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def integer_at_most(name: str, value: object, minimum: int, maximum: int) -> int:
-    """An integer; that it is too large is said only of one that is."""
-    number = integer(name, value, minimum)
-    if number > maximum:
-        raise InvalidParameter(f"{name}={value!r} must be <= {maximum}")
-    return number
+def same_axis(name: str, got: int, other: str, wanted: int) -> None:
+    """Refuse two arrays whose shared axis differs in length."""
+    if got != wanted:
+        raise InvalidParameter(f"{name}={got} must equal {other}={wanted}")
 
 
 def check_drawn(what: str, n_values: int) -> None:

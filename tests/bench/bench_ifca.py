@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from trials.experiments.ifca.data import PAPER_STEP_SIZES
+from trials.experiments.ifca.data_run import PAPER_STEP_SIZES
 from trials.ifca.linear import run_ifca
 from trials.ifca.skipping import run_ifca_skipping
 from trials.models.clients import ClientData

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from trials.experiments.ifca.step import STEP
-from trials.laws.noise import operator_norms
+from trials.laws.noise import gaussian_singular_values
 from trials.laws.step import simulate_trajectories
 from trials.models import mixture as mx
 
@@ -116,13 +116,13 @@ def run() -> list[dict[str, Any]]:
                 "ifca.step in blocks of 256, geometry included; other: the 2 ms target",
             )
         )
-    ours = 1e3 * _seconds(lambda: operator_norms(1000, 500, rng, 8), 3) / 8
+    ours = 1e3 * _seconds(lambda: gaussian_singular_values(1000, 500, rng, 8), 3) / 8
     svd = 1e3 * _seconds(
         lambda: np.linalg.svd(rng.standard_normal((1000, 500)), compute_uv=False), 2
     )
     rows.append(
         _row("operator norm", "N=1000 d=500", ours, svd, "ms a draw", "other: draw and SVD")
     )
-    ours = 1e3 * _seconds(lambda: operator_norms(10**4, 10**4, rng, 1), 2)
+    ours = 1e3 * _seconds(lambda: gaussian_singular_values(10**4, 10**4, rng, 1), 2)
     rows.append(_row("operator norm", "N=10^4 d=10^4", ours, None, "ms a draw", ""))
     return rows

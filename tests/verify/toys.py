@@ -11,22 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from trials.checks import InvalidParameter
-from trials.models import mixture as mx
+from trials.checks import InvalidParameter, integer_between, real_between
+from trials.parameters import Integer, Parameters, Real
 from trials.run.cell import Params
 from trials.run.engine import ensure
 from trials.run.executors import make_executor
 from trials.run.experiment import Experiment, register
 from trials.run.store import RunStore
 from verify.evidence import Evidence
-
-
-def _check_coin(params: Params) -> dict[str, Any]:
-    return {
-        "p": mx.real("p", params.get("p", 0.1), 0.0, 1.0),
-        "lost": mx.real("lost", params.get("lost", 0.0), 0.0, 1.0),
-        "tag": mx.integer("tag", params.get("tag", 0), 0),
-    }
 
 
 def _coin(params: Params, rng: np.random.Generator, n_trials: int) -> Any:
@@ -42,20 +34,16 @@ COIN = register(
         design=4_000_000_101,
         columns=("bad",),
         simulate=_coin,
-        check=_check_coin,
+        parameters=Parameters(
+            {
+                "p": Real(0.0, 1.0, default=0.1),
+                "lost": Real(0.0, 1.0, default=0.0),
+                "tag": Integer(0, default=0),
+            }
+        ),
         block_size=128,
     )
 )
-
-
-def _check_power(params: Params) -> dict[str, Any]:
-    full = {
-        name: mx.real(name, params.get(name, 1.0), 0.0, strict=True) for name in ("m", "d", "c1")
-    }
-    return full | {
-        "b": mx.real("b", params.get("b", 0.5), 0.0),
-        "lost": mx.real("lost", params.get("lost", 0.0), 0.0, 1.0),
-    }
 
 
 def _power(params: Params, rng: np.random.Generator, n_trials: int) -> Any:
@@ -72,19 +60,18 @@ POWER = register(
         design=4_000_000_102,
         columns=("error",),
         simulate=_power,
-        check=_check_power,
+        parameters=Parameters(
+            {
+                **{name: Real(0.0, open_low=True, default=1.0) for name in ("m", "d", "c1")},
+                "b": Real(0.0, default=0.5),
+                "lost": Real(0.0, 1.0, default=0.0),
+            }
+        ),
         block_size=128,
     )
 )
 
 N_STEPS = 12
-
-
-def _check_decay(params: Params) -> dict[str, Any]:
-    return {
-        "factor": mx.real("factor", params.get("factor", 0.5), 0.0, 1.0),
-        "floor": mx.real("floor", params.get("floor", 1e-4), 0.0),
-    }
 
 
 def _decay(params: Params, rng: np.random.Generator, n_trials: int) -> Any:
@@ -104,7 +91,9 @@ DECAY = register(
         design=4_000_000_103,
         columns=tuple(f"err_{t}" for t in range(N_STEPS + 1)),
         simulate=_decay,
-        check=_check_decay,
+        parameters=Parameters(
+            {"factor": Real(0.0, 1.0, default=0.5), "floor": Real(0.0, default=1e-4)}
+        ),
         block_size=128,
     )
 )
@@ -125,9 +114,9 @@ def _check_value(params: Params) -> dict[str, Any]:
         raise InvalidParameter(f"law={law!r} must be one of {', '.join(LAWS)}")
     return {
         "law": law,
-        "scale": mx.real("scale", params.get("scale", 1.0), 0.0),
-        "lost": mx.real("lost", params.get("lost", 0.0), 0.0, 1.0),
-        "tag": mx.integer("tag", params.get("tag", 0), 0),
+        "scale": real_between("scale", params.get("scale", 1.0), 0.0),
+        "lost": real_between("lost", params.get("lost", 0.0), 0.0, 1.0),
+        "tag": integer_between("tag", params.get("tag", 0), 0),
     }
 
 
@@ -152,12 +141,12 @@ VALUE = register(
 
 def _check_dose(params: Params) -> dict[str, Any]:
     return {
-        "n": mx.integer("n", params.get("n", 100), 1),
-        "need": mx.real("need", params.get("need", 100.0), 0.0, strict=True),
-        "slope": mx.real("slope", params.get("slope", 4.0), 0.0),
+        "n": integer_between("n", params.get("n", 100), 1),
+        "need": real_between("need", params.get("need", 100.0), 0.0, open_low=True),
+        "slope": real_between("slope", params.get("slope", 4.0), 0.0),
         "law": str(params.get("law", "logit")),
-        "lost": mx.real("lost", params.get("lost", 0.0), 0.0, 1.0),
-        "tag": mx.integer("tag", params.get("tag", 0), 0),
+        "lost": real_between("lost", params.get("lost", 0.0), 0.0, 1.0),
+        "tag": integer_between("tag", params.get("tag", 0), 0),
     }
 
 
@@ -192,10 +181,10 @@ DOSE = register(
 
 def _check_methods(params: Params) -> dict[str, Any]:
     return {
-        "gain": mx.real("gain", params.get("gain", 0.8), 0.0, strict=True),
-        "size": mx.real("size", params.get("size", 1.0), 0.0, strict=True),
-        "lost": mx.real("lost", params.get("lost", 0.0), 0.0, 1.0),
-        "tag": mx.integer("tag", params.get("tag", 0), 0),
+        "gain": real_between("gain", params.get("gain", 0.8), 0.0, open_low=True),
+        "size": real_between("size", params.get("size", 1.0), 0.0, open_low=True),
+        "lost": real_between("lost", params.get("lost", 0.0), 0.0, 1.0),
+        "tag": integer_between("tag", params.get("tag", 0), 0),
     }
 
 

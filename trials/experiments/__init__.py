@@ -1,6 +1,15 @@
 """What claims simulate; importing this package registers every experiment."""
 
 from trials.experiments import gaussian
-from trials.experiments.ifca import data, labels, start, step
+from trials.experiments.ifca import data_run, data_step, labels, start, step, step_sizes, strangers
 
-__all__ = ["data", "gaussian", "labels", "start", "step"]
+__all__ = [
+    "data_run",
+    "data_step",
+    "gaussian",
+    "labels",
+    "start",
+    "step",
+    "step_sizes",
+    "strangers",
+]

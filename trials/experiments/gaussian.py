@@ -1,43 +1,61 @@
-r"""Experiments on Gaussian matrices: operator norm (104), noise (105), least squares (109).
+r"""Experiments on Gaussian matrices and on least squares.
 
-*Least squares on data* (design 109) is the oracle that knows all identities.
+``gauss.opnorm`` (design 104): X is N x d standard Gaussian.
+
+* ``s_max``, ``s_min``: its largest and its smallest singular value.
+* ``gram_deviation``: the operator norm of :math:`X^\top X-NI`.
+
+``gauss.noise`` (design 105): X as above, eps a noise vector :math:`N(0,\sigma^2I_N)`.
+
+* ``xt_eps_norm``: the length of :math:`X^\top\epsilon`.
+* ``frobenius``: the Frobenius norm of the same X.
+
+``least-squares.data`` (design 109): least squares on drawn data, as an oracle does that knows the
+cluster of every client.
+
+* ``squared_error``: the squared distance of the estimate from the truth.
+* ``law``: the exact law's distribution function at that value; it is uniform when the law is right.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from trials.checks import (
-    FloatArray,
-    InvalidParameter,
-    check_drawn,
-    integer,
-    integer_at_most,
-    known_names,
-    real,
-)
+from trials.checks import MAX_DRAWN, FloatArray, InvalidParameter, check_drawn
 from trials.laws.least_squares import squared_error_cdf
-from trials.laws.noise import noise_norms, operator_norms
+from trials.laws.noise import gaussian_singular_values, noise_norms
+from trials.parameters import Integer, Parameters, Real
 from trials.run.cell import Params
 from trials.run.experiment import Experiment, register
 
 
-def _check_matrix(params: Params) -> dict[str, Any]:
-    known_names(params, {"N", "d"})
-    return {name: integer_at_most(name, params.get(name, 100), 1, 10**9) for name in ("N", "d")}
+def entries_fit(cell: Params) -> None:
+    """min(N, d)^2 entries fit into memory."""
+    check_drawn("entries min(N, d)^2", min(cell["N"], cell["d"]) ** 2)
 
 
-def _check_opnorm(params: Params) -> dict[str, Any]:
-    full = _check_matrix(params)
-    check_drawn("entries min(N, d)^2", min(full.values()) ** 2)
-    return full
+def rows_exceed_columns(cell: Params) -> None:
+    """N > d: least squares needs more rows than columns."""
+    if cell["N"] <= cell["d"]:
+        raise InvalidParameter(f"N={cell['N']} must exceed d={cell['d']}")
+
+
+def data_fit(cell: Params) -> None:
+    """N d features fit into memory."""
+    check_drawn("features N d", cell["N"] * cell["d"])
+
+
+MATRIX = Parameters(
+    {
+        "N": Integer(1, 10**9, default=100, meaning="rows"),
+        "d": Integer(1, 10**9, default=100, meaning="columns"),
+    }
+)
 
 
 def _simulate_opnorm(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
     rows, columns = params["N"], params["d"]
-    s_max, s_min = operator_norms(rows, columns, rng, n_trials)
+    s_max, s_min = gaussian_singular_values(rows, columns, rng, n_trials)
     # X^T X has d - N further eigenvalues, zero, where N < d
     smallest_sq = np.zeros(n_trials) if rows < columns else s_min**2
     deviation = np.maximum(s_max**2 - rows, rows - smallest_sq)
@@ -48,18 +66,11 @@ OPNORM = register(
     Experiment(
         name="gauss.opnorm",
         design=104,
-        # of X (N, d) standard Gaussian: extreme singular values and |X^T X - N I|_op
         columns=("s_max", "s_min", "gram_deviation"),
         simulate=_simulate_opnorm,
-        check=_check_opnorm,
+        parameters=MATRIX.extended({}, entries_fit),
     )
 )
-
-
-def _check_noise(params: Params) -> dict[str, Any]:
-    matrix = {name: value for name, value in params.items() if name != "sigma"}
-    sigma = real("sigma", params.get("sigma", 1.0), 0.0)
-    return {**_check_matrix(matrix), "sigma": sigma}
 
 
 def _simulate_noise(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
@@ -70,26 +81,11 @@ NOISE = register(
     Experiment(
         name="gauss.noise",
         design=105,
-        # |X^T eps| and |X|_F, jointly
         columns=("xt_eps_norm", "frobenius"),
         simulate=_simulate_noise,
-        check=_check_noise,
+        parameters=MATRIX.extended({"sigma": Real(0.0, default=1.0, meaning="noise level")}),
     )
 )
-
-
-def _check_least_squares(params: Params) -> dict[str, Any]:
-    unknown = sorted(set(params) - {"N", "d", "sigma"})
-    if unknown:
-        raise InvalidParameter(f"unknown parameter {unknown[0]!r}; known: N, d, sigma")
-    d = integer("d", params.get("d", 10), 1)
-    n = integer("N", params.get("N", 100), d + 1)
-    check_drawn("features N d", n * d)
-    return {
-        "d": d,
-        "N": n,
-        "sigma": real("sigma", params.get("sigma", 1.0), 0.0, strict=True),
-    }
 
 
 def _simulate_least_squares(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
@@ -107,10 +103,16 @@ LEAST_SQUARES = register(
     Experiment(
         name="least-squares.data",
         design=109,
-        # |theta_hat - theta*|^2 from drawn data, and the exact law's distribution function there
         columns=("squared_error", "law"),
         simulate=_simulate_least_squares,
-        check=_check_least_squares,
+        parameters=Parameters(
+            {
+                "d": Integer(1, MAX_DRAWN, default=10, meaning="dimension"),
+                "N": Integer(2, MAX_DRAWN, default=100, meaning="rows"),
+                "sigma": Real(0.0, open_low=True, default=1.0, meaning="noise level"),
+            },
+            (rows_exceed_columns, data_fit),
+        ),
         block_size=128,
     )
 )

@@ -204,7 +204,7 @@ def extreme_singular_values(
             out[trial, which] = 0.5 * (low + high)
 
 
-def operator_norms(
+def gaussian_singular_values(
     N: int, d: int, rng: np.random.Generator, n_trials: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Draw ``(s_max, s_min)`` of N x d Gaussian matrices, s_min the min(N, d)-th singular value.

@@ -10,12 +10,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trials.checks import FloatArray, InvalidParameter, choice, integer, real
+from trials.checks import (
+    LARGEST_ENTRY,
+    MAX_DRAWN,
+    WHOLE_IN_FLOAT,
+    FloatArray,
+    InvalidParameter,
+    check_drawn,
+    finite_batch,
+    integer_between,
+    real_between,
+    whole_array,
+)
+from trials.parameters import Array, Flag, Integer, Maybe, Options, Real, Record, Stream, validated
 
 Profile = Literal["equal", "one-small", "one-large", "geometric"]
 Centers = Literal["simplex", "random", "line", "bernoulli"]
@@ -41,25 +53,18 @@ class Mixture:
     n_samples: int
 
     def __post_init__(self) -> None:
-        centres = np.array(self.theta_star, dtype=float)
-        if centres.ndim != 2 or 0 in centres.shape:
+        centres = finite_batch("theta_star", self.theta_star, ("k", "d")).copy()
+        sizes = whole_array("cluster_sizes", self.cluster_sizes, 1, WHOLE_IN_FLOAT).copy()
+        if sizes.shape != centres.shape[:1]:
             raise InvalidParameter(
-                f"theta_star has shape {centres.shape}: must be (k, d), k, d >= 1"
+                f"cluster_sizes.shape={sizes.shape} must be (k,) with k={len(centres)}"
             )
-        if not np.all(np.isfinite(centres)):
-            raise InvalidParameter("theta_star must be finite")
-        sizes = np.asarray(self.cluster_sizes)
-        if sizes.shape != (centres.shape[0],):
-            raise InvalidParameter(
-                f"cluster_sizes has shape {sizes.shape}: must be (k,) with k={centres.shape[0]}"
-            )
-        whole = np.array([integer("cluster_sizes", size, 1) for size in sizes], dtype=np.int64)
-        object.__setattr__(self, "sigma", real("sigma", self.sigma, 0.0))
-        object.__setattr__(self, "n_samples", integer("n_samples", self.n_samples, 1))
-        for array in (centres, whole):
+        for array in (centres, sizes):
             array.setflags(write=False)
         object.__setattr__(self, "theta_star", centres)
-        object.__setattr__(self, "cluster_sizes", whole)
+        object.__setattr__(self, "cluster_sizes", sizes)
+        object.__setattr__(self, "sigma", real_between("sigma", self.sigma, 0.0))
+        object.__setattr__(self, "n_samples", integer_between("n_samples", self.n_samples, 1))
 
     @property
     def k(self) -> int:
@@ -92,9 +97,17 @@ class Mixture:
         return math.inf if self.sigma == 0 else (self.Delta / self.sigma) ** 2
 
 
+_LEAST_LENGTH = 1e-140  # of a vector whose squares are exact
+_K = Integer(1, MAX_DRAWN, why="clusters are listed")
+_D = Integer(1, MAX_DRAWN, why="coordinates are listed")
+_DELTA = Real(0.0, LARGEST_ENTRY, open_low=True)
+_CENTRES = Array((..., "k", "d"))
+
+
 # -- cluster sizes -------------------------------------------------------------------------------
 
 
+@validated(k=_K, p_min=Maybe(Real(0.0, 1.0, open_low=True)), profile=Options(get_args(Profile)))
 def fractions(k: int, p_min: float | None = None, profile: str = "equal") -> FloatArray:
     """Cluster fractions in ascending order with smallest fraction ``p_min`` (<= 1/k).
 
@@ -102,9 +115,7 @@ def fractions(k: int, p_min: float | None = None, profile: str = "equal") -> Flo
     others equal; ``one-large``: one large, all others at ``p_min``; ``geometric``: a constant
     ratio between neighbours.
     """
-    k = integer("k", k, 1)
-    choice("profile", profile, Profile)
-    smallest = 1.0 / k if p_min is None else real("p_min", p_min, 0.0, 1.0, strict=True)
+    smallest = 1.0 / k if p_min is None else p_min
     if smallest > (1.0 + 1e-12) / k:
         raise InvalidParameter(f"p_min={p_min} must be <= 1/k = {1 / k:g}")
     if profile == "equal" or k == 1:
@@ -126,11 +137,9 @@ def fractions(k: int, p_min: float | None = None, profile: str = "equal") -> Flo
     return np.asarray(powers / powers.sum())
 
 
+@validated(k=_K, ratio=Real(1.0, 1e300), profile=Options(get_args(Profile)))
 def fractions_with_ratio(k: int, ratio: float, profile: str = "geometric") -> FloatArray:
     """Cluster fractions, ascending, with ``p_max / p_min = ratio`` exactly (see `fractions`)."""
-    k = integer("k", k, 1)
-    choice("profile", profile, Profile)
-    ratio = real("ratio", ratio, 1.0)
     if (profile == "equal" or k == 1) and ratio != 1.0:
         raise InvalidParameter(f"ratio={ratio:g} must be 1 for equal clusters")
     weights = np.ones(k)
@@ -143,14 +152,15 @@ def fractions_with_ratio(k: int, ratio: float, profile: str = "geometric") -> Fl
     return np.asarray(weights / weights.sum())
 
 
+@validated(
+    m=Integer(1, WHOLE_IN_FLOAT, why="whole in float64"),
+    fractions=Array(("k",), low=0.0, high=1.0 + 1e-9, open_low=True),
+)
 def cluster_sizes(m: int, fractions: ArrayLike) -> NDArray[np.int64]:
     """Whole cluster sizes that sum to ``m`` by largest remainders, each at least one client."""
-    weights = np.asarray(fractions, dtype=float)
-    if weights.ndim != 1 or not np.all(np.isfinite(weights)) or not np.all(weights > 0):
-        raise InvalidParameter(f"fractions={fractions!r} must be finite and > 0")
+    weights = np.asarray(fractions)
     if abs(weights.sum() - 1.0) > 1e-9:
-        raise InvalidParameter(f"fractions={fractions!r} must sum to 1")
-    m = integer("m", m, 1)
+        raise InvalidParameter(f"fractions sum to {weights.sum():.12g}: they must sum to 1")
     if weights.size > m:
         raise InvalidParameter(f"k={weights.size} must be <= m={m}")
     ideal = weights / weights.sum() * m
@@ -165,9 +175,10 @@ def cluster_sizes(m: int, fractions: ArrayLike) -> NDArray[np.int64]:
 # -- centres -------------------------------------------------------------------------------------
 
 
+@validated(theta_star=_CENTRES)
 def separation(theta_star: ArrayLike) -> FloatArray:
     """Smallest pairwise distance of the centres, over leading axes; infinite for one centre."""
-    centres = np.asarray(theta_star, dtype=float)
+    centres = np.asarray(theta_star)
     k = centres.shape[-2]
     distances = [
         np.linalg.norm(centres[..., i, :] - centres[..., j, :], axis=-1)
@@ -179,17 +190,17 @@ def separation(theta_star: ArrayLike) -> FloatArray:
     return np.asarray(np.min(distances, axis=0))
 
 
+@validated(k=_K, d=_D, Delta=_DELTA, centered=Flag())
 def simplex(k: int, d: int, Delta: float, *, centered: bool = True) -> FloatArray:
     """``k`` equidistant centres at distance exactly ``Delta``.
 
     ``centered``: mean zero, needs d >= k - 1; otherwise ``Delta/sqrt(2)`` times the first ``k``
     unit vectors (positive orthant), needs d >= k.
     """
-    k, d = integer("k", k, 1), integer("d", d, 1)
-    Delta = real("Delta", Delta, 0.0, strict=True)
     needed = max(k - 1, 1) if centered else k
     if d < needed:
         raise InvalidParameter(f"d={d} must be >= {needed} for {k} equidistant centres")
+    check_drawn("coordinates k d", k * d)
     theta_star = np.zeros((k, d))
     if not centered:
         theta_star[:, :k] = Delta / math.sqrt(2.0) * np.eye(k)
@@ -200,19 +211,22 @@ def simplex(k: int, d: int, Delta: float, *, centered: bool = True) -> FloatArra
     return np.asarray(theta_star * (Delta / math.sqrt(2.0)))
 
 
+@validated(k=_K, d=_D, Delta=_DELTA)
 def line(k: int, d: int, Delta: float) -> FloatArray:
     """``k`` centres on a line through the origin, neighbours at distance ``Delta``, mean zero."""
-    k, d = integer("k", k, 1), integer("d", d, 1)
+    check_drawn("coordinates k d", k * d)
     theta_star = np.zeros((k, d))
-    theta_star[:, 0] = real("Delta", Delta, 0.0, strict=True) * (np.arange(k) - 0.5 * (k - 1))
+    theta_star[:, 0] = Delta * (np.arange(k) - 0.5 * (k - 1))
     return theta_star
 
 
+@validated(rng=Stream(), d=_D)
 def gaussian_vectors(rng: np.random.Generator, shape: tuple[int, ...], d: int) -> FloatArray:
     """``shape = (..., k)`` independent N(0, I_d) vectors."""
     return rng.standard_normal((*shape, d))
 
 
+@validated(rng=Stream(), d=Integer(0))
 def gaussian_frame(rng: np.random.Generator, shape: tuple[int, ...], d: int) -> FloatArray:
     """Gaussian vectors in R^d up to a common rotation, in ``min(k, d)`` coordinates.
 
@@ -227,11 +241,20 @@ def gaussian_frame(rng: np.random.Generator, shape: tuple[int, ...], d: int) -> 
     return frame
 
 
+@validated(vectors=Array((..., "d")))
 def normalised(vectors: FloatArray) -> FloatArray:
-    """Unit vectors along the last axis."""
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
+    """Unit vectors along the last axis; zero vectors have no direction and are refused."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    if not np.all(lengths > _LEAST_LENGTH):  # squares underflow: scale first
+        largest = np.abs(vectors).max(axis=-1, keepdims=True)
+        if not np.all(largest > 0.0):
+            raise InvalidParameter("vectors must not be zero: they would have no direction")
+        vectors = vectors / largest
+        lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / lengths)
 
 
+@validated(vectors=_CENTRES, Delta=Maybe(_DELTA), norm=_DELTA)
 def random_centres(
     vectors: FloatArray,
     *,
@@ -244,19 +267,28 @@ def random_centres(
     """
     directions = normalised(vectors)
     if Delta is None:
-        return directions * real("norm", norm, 0.0, strict=True)
-    scale = real("Delta", Delta, 0.0, strict=True) / separation(directions)
+        return directions * norm
+    closest = separation(directions)
+    if not np.all(closest > 0.0):
+        raise InvalidParameter("vectors must point in different directions, one a centre")
+    scale = Delta / closest
     return np.asarray(directions * scale[..., None, None])
 
 
+def check_bernoulli(k: int, d: int) -> None:
+    """Refuse more centres than there are 0/1 vectors that are not zero."""
+    if d < 60 and 2**d - 1 < k:
+        raise InvalidParameter(f"d={d} must be >= log2(k + 1) for {k} distinct 0/1 centres")
+
+
+@validated(rng=Stream(), k=_K, d=_D)
 def bernoulli_vectors(rng: np.random.Generator, k: int, d: int) -> FloatArray:
     """The papers' design: 0/1 coordinates with probability 1/2, (k, d), section VI-A.
 
     Drawn again where a vector is zero or two are equal (their separation would be zero).
     """
-    k, d = integer("k", k, 1), integer("d", d, 1)
-    if d < 60 and 2**d - 1 < k:
-        raise InvalidParameter(f"d={d} must be >= log2(k + 1) for {k} distinct 0/1 centres")
+    check_bernoulli(k, d)
+    check_drawn("coordinates k d", k * d)
     while True:
         vectors = rng.integers(0, 2, (k, d)).astype(float)
         if np.all(vectors.any(axis=1)) and (k == 1 or separation(vectors) > 0):
@@ -266,6 +298,7 @@ def bernoulli_vectors(rng: np.random.Generator, k: int, d: int) -> FloatArray:
 # -- initialisations -----------------------------------------------------------------------------
 
 
+@validated(theta_star=_CENTRES)
 def nearest_other(theta_star: FloatArray) -> NDArray[np.int64]:
     """Index of each centre's nearest other centre (first on ties), (..., k)."""
     gaps = np.linalg.norm(theta_star[..., :, None, :] - theta_star[..., None, :, :], axis=-1)
@@ -275,6 +308,7 @@ def nearest_other(theta_star: FloatArray) -> NDArray[np.int64]:
     return np.asarray(np.argmax(gaps <= gaps.min(axis=-1, keepdims=True) * (1 + 1e-12), axis=-1))
 
 
+@validated(theta_star=_CENTRES, init=Options(get_args(Init)), gaussian=_CENTRES)
 def init_directions(
     theta_star: FloatArray, init: str, gaussian: FloatArray, victim: int = -1
 ) -> FloatArray:
@@ -298,7 +332,6 @@ def init_directions(
     victim : index of the victim; the last (largest) cluster by default, whose clients then crowd
         into the small ones.
     """
-    choice("init", init, Init)
     k, d = theta_star.shape[-2:]
     if init == "random":
         return gaussian
@@ -331,13 +364,16 @@ def init_directions(
     return directions
 
 
+@validated(theta_star=_CENTRES, alpha=Real(0.0, 0.5), directions=_CENTRES)
 def displaced(theta_star: FloatArray, alpha: float, directions: FloatArray) -> FloatArray:
     """Models at distance exactly ``(1/2 - alpha) Delta`` from their own centres (Assumption 1)."""
-    alpha = real("alpha", alpha, 0.0, 0.5)
     radius = (0.5 - alpha) * separation(theta_star)[..., None, None]
     return np.asarray(theta_star + radius * normalised(directions))
 
 
+@validated(
+    mixture=Record(Mixture), alpha=Real(0.0, 0.5), init=Options(get_args(Init)), rng=Stream()
+)
 def initialise(mixture: Mixture, alpha: float, init: str, rng: np.random.Generator) -> FloatArray:
     """Models (k, d) at exact closeness ``alpha``; the largest cluster is the victim."""
     directions = init_directions(
@@ -349,6 +385,7 @@ def initialise(mixture: Mixture, alpha: float, init: str, rng: np.random.Generat
     return displaced(np.asarray(mixture.theta_star), alpha, directions)
 
 
+@validated(start=Options(get_args(Start)), k=_K, d=_D, rng=Stream(), norm=_DELTA)
 def random_start(
     start: str, k: int, d: int, rng: np.random.Generator, norm: float = 1.0
 ) -> FloatArray:
@@ -357,7 +394,7 @@ def random_start(
     ``bernoulli``: raw 0/1 coordinates (what the authors' code does); ``bernoulli-rescaled``: these
     rescaled to norm ``norm``; ``gaussian``: N(0, norm^2 I / d).
     """
-    choice("start", start, Start)
+    check_drawn("coordinates k d", k * d)
     if start == "gaussian":
         return np.asarray(rng.standard_normal((k, d)) * (norm / math.sqrt(d)))
     if start == "bernoulli":

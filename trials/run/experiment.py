@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from trials.checks import FloatArray, InvalidParameter
+from trials.checks import FloatArray, InvalidParameter, integer_between
+from trials.parameters import Parameters
 from trials.run.cell import Params
 
 #: Experiments outside this package take design numbers from here to ``MAX_DESIGN``.
@@ -25,6 +26,10 @@ USER_DESIGNS = 1 << 31
 MAX_DESIGN = (1 << 32) - 1
 MAX_BLOCK_SIZE = 1 << 20
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+
+
+def _no_check(params: Params) -> dict[str, Any]:
+    raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +45,10 @@ class Experiment:
     columns : names of the float64 values that one trial returns.
     simulate : ``(params, rng, n_trials) -> (n_trials, len(columns)) float64`` array.  A trial
         with a value that is not finite is recorded as *diverged*; it is never dropped.
+    parameters : the table of its parameters with domains, defaults and meanings; None where only
+        ``check`` is given.
     check : validates the parameters and returns them complete (defaults filled in) and
-        canonical; raises `InvalidParameter` before any work starts.
+        canonical; raises `InvalidParameter` before any work starts.  By default the table's.
     block_size : trials per block; part of the design (changing it changes the streams).  1 to 8
         where a trial draws data and takes a second, 256 where it takes microseconds.
     cost : ``params -> `` estimated CPU seconds of one trial.  It decides how blocks are grouped
@@ -57,7 +64,8 @@ class Experiment:
     design: int
     columns: tuple[str, ...]
     simulate: Callable[[Params, np.random.Generator, int], FloatArray]
-    check: Callable[[Params], dict[str, Any]]
+    parameters: Parameters | None = None
+    check: Callable[[Params], dict[str, Any]] = _no_check
     block_size: int = 256
     cost: Callable[[Params], float] | None = None
 
@@ -72,10 +80,7 @@ class Experiment:
             ("design", self.design, 0, MAX_DESIGN),
             ("block_size", self.block_size, 1, MAX_BLOCK_SIZE),
         ):
-            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                raise InvalidParameter(
-                    f"{where}{what}={value!r:.60} must be an integer from {low} to {high}"
-                )
+            object.__setattr__(self, what, integer_between(f"{where}{what}", value, low, high))
         columns = self.columns
         named = isinstance(columns, tuple) and all(isinstance(c, str) and c for c in columns)
         if not named or not columns or len(set(columns)) != len(columns):
@@ -87,6 +92,10 @@ class Experiment:
                 raise InvalidParameter(f"{where}{what}={function!r:.60} must be a function")
         if self.cost is not None and not callable(self.cost):
             raise InvalidParameter(f"{where}cost={self.cost!r:.60} must be a function or None")
+        if self.check is _no_check:
+            if self.parameters is None:
+                raise InvalidParameter(f"{where}it must have parameters or a check")
+            object.__setattr__(self, "check", self.parameters.check)
 
 
 _REGISTRY: dict[str, Experiment] = {}

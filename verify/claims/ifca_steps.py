@@ -22,7 +22,8 @@ from bounds.ifca import linear as ifca
 from bounds.statement import Statement
 from trials.experiments.gaussian import OPNORM
 from trials.experiments.ifca.labels import GRADIENT, LABELS
-from trials.experiments.ifca.step import STEP, STRANGERS
+from trials.experiments.ifca.step import STEP
+from trials.experiments.ifca.strangers import STRANGERS
 from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claims import ifca_lemmas as lemmas

@@ -10,7 +10,8 @@ import numpy as np
 
 from bounds.ifca import linear as ifca
 from bounds.statement import Statement
-from trials.experiments.ifca.step import N_STEPS, STEP, STEP_SIZES, TRAJECTORY
+from trials.experiments.ifca.step import N_STEPS, STEP, TRAJECTORY
+from trials.experiments.ifca.step_sizes import STEP_SIZES
 from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claims.ifca_cells import (

@@ -10,7 +10,8 @@ from scipy import stats
 
 from trials.checks import InvalidParameter
 from trials.experiments.gaussian import LEAST_SQUARES
-from trials.experiments.ifca.step import STEP, STEP_SIZES
+from trials.experiments.ifca.step import STEP
+from trials.experiments.ifca.step_sizes import STEP_SIZES
 
 CELL = {
     "m": 9_999,  # thirds are whole clients
@@ -107,8 +108,8 @@ def test_an_unreachable_bound_leaves_no_step_size():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"c1": 0.3}, "c1 must be left out"),
-        ({"step_rule": "c/p"}, "must be left out"),
+        ({"c1": 0.3}, "unknown parameter 'c1'; known: Delta"),
+        ({"step_rule": "c/p"}, "unknown parameter 'step_rule'"),
         ({"factor": 1.5}, r"factor=1\.5 must be"),
         ({"factor": math.nan}, "factor=nan must be"),
         ({"slack": -1.0}, r"slack=-1\.0 must be"),
@@ -143,7 +144,7 @@ def test_least_squares_on_data_follows_the_exact_law(n, d, sigma):
     ("change", "message"),
     [
         ({"N": 0}, "N=0 must be"),
-        ({"N": 10, "d": 10}, "N=10 must be an integer >= 11"),
+        ({"N": 10, "d": 10}, "N=10 must exceed d=10"),
         ({"d": 0}, "d=0 must be"),
         ({"sigma": 0}, "sigma=0 must be"),
         ({"sigma": math.nan}, "sigma=nan must be"),

@@ -7,7 +7,9 @@ import pytest
 from scipy import stats
 
 from trials.checks import InvalidParameter
-from trials.experiments.ifca.data import DATA_RUN, DATA_STEP, draw_clients
+from trials.experiments.ifca.data_run import DATA_RUN
+from trials.experiments.ifca.data_step import DATA_STEP
+from trials.experiments.ifca.drawn_clients import draw_clients
 from trials.experiments.ifca.step import STEP
 from trials.models.matching import model_distance, nearest_distance
 from trials.run.experiment import experiment
@@ -103,7 +105,7 @@ def test_scaling_sets_the_size_of_the_centres(scaling, monkeypatch):
         seen.append(theta_star)
         return draw_clients(theta_star, *rest)
 
-    monkeypatch.setattr("trials.experiments.ifca.data.draw_clients", spy)
+    monkeypatch.setattr("trials.experiments.ifca.data_run.draw_clients", spy)
     cell = EASY | {"norm": 3.0, "scaling": scaling, "n_iterations": 1}
     DATA_RUN.simulate(DATA_RUN.check(cell), np.random.default_rng(4), 1)
     if scaling == "norm":

@@ -108,9 +108,9 @@ def test_smallest_singular_value_keeps_relative_accuracy():
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("N", "d"), [(1, 1), (1, 6), (5, 5), (12, 4), (4, 12)])
-def test_operator_norms_have_the_law_of_the_svd(N, d):
+def test_extreme_singular_values_have_the_law_of_the_svd(N, d):
     rng = np.random.default_rng(43)
-    s_max, s_min = noise.operator_norms(N, d, rng, 4000)
+    s_max, s_min = noise.gaussian_singular_values(N, d, rng, 4000)
     values = np.linalg.svd(rng.standard_normal((4000, N, d)), compute_uv=False)
     assert stats.ks_2samp(s_max, values[:, 0]).pvalue > LEVEL
     assert stats.ks_2samp(s_min, values[:, -1]).pvalue > LEVEL
@@ -118,7 +118,7 @@ def test_operator_norms_have_the_law_of_the_svd(N, d):
 
 
 def test_large_matrices_sit_at_the_marchenko_pastur_edges():
-    s_max, s_min = noise.operator_norms(10_000, 2_500, np.random.default_rng(44), 2)
+    s_max, s_min = noise.gaussian_singular_values(10_000, 2_500, np.random.default_rng(44), 2)
     # fluctuations are of order N^(-1/6) = 0.2; 3 is far beyond any of them
     np.testing.assert_allclose(s_max, 150, atol=3)
     np.testing.assert_allclose(s_min, 50, atol=3)

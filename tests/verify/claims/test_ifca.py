@@ -13,7 +13,8 @@ from bounds.statement import OutsideTheorem
 from trials.checks import InvalidParameter
 from trials.experiments.ifca.geometry import sizes_of
 from trials.experiments.ifca.labels import LABELS
-from trials.experiments.ifca.step import N_STEPS, STEP, STEP_SIZES, TRAJECTORY
+from trials.experiments.ifca.step import N_STEPS, STEP, TRAJECTORY
+from trials.experiments.ifca.step_sizes import STEP_SIZES
 from trials.run.store import Table
 from verify.claims import ifca_cells as cells
 from verify.claims import ifca_corollary as corollary

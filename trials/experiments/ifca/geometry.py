@@ -1,45 +1,22 @@
 r"""What every experiment on linear IFCA shares: parameters, centres, starts, sizes and steps.
 
-Geometry.  Every experiment draws centres at separation exactly ``Delta`` and starts at closeness
-exactly ``alpha``; both enter only through inner products, so that they are held in at most ``2k``
-coordinates whatever ``d`` is.  Parameters common to 101 and 102:
+Every experiment draws centres whose smallest distance is exactly ``Delta``, and starts at closeness
+exactly ``alpha``.  Both enter only through inner products.  So at most ``2k`` coordinates hold
+them, whatever ``d`` is.
 
-=========== ======== ===========================================================================
-m           int      clients
-n           int      fresh samples per client and stage (the papers' n')
-d, k        int      dimension, clusters (k >= 2)
-profile     str      ``equal``, ``one-small``, ``one-large``, ``geometric`` (ascending sizes)
-p_min       float    smallest fraction; or
-ratio       float    p_max / p_min (one of the two unless ``profile`` is ``equal``)
-Delta       float    separation
-sigma       float    noise level
-alpha       float    closeness of the start, 0 <= alpha <= 1/2
-centers     str      ``simplex``, ``random`` (equal norms), ``line``, ``bernoulli``
-init        str      ``random``, ``adversarial``, ``orthogonal``, ``translation`` (the last two
-                     have a victim: the largest cluster)
-step_rule   str      step size ``c/p``, ``c/p_j`` (one for each cluster) or ``c/p_max``
-c1          float    its constant
-=========== ======== ===========================================================================
+`GEOMETRY` is the table of the centres and starts, `STEP_PARAMETERS` that of a whole step.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trials.checks import (
-    FloatArray,
-    InvalidParameter,
-    check_drawn,
-    choice,
-    integer,
-    integer_at_most,
-    known_names,
-    real,
-)
+from trials.checks import FloatArray, InvalidParameter, check_drawn
 from trials.models import mixture as mx
+from trials.parameters import Integer, Options, Parameters, Real
 from trials.run.cell import Params
 
 StepRule = Literal["c/p", "c/p_j", "c/p_max"]
@@ -47,54 +24,84 @@ StepRule = Literal["c/p", "c/p_j", "c/p_max"]
 MAX_CLIENTS, MAX_SAMPLES, MAX_DIMENSION, MAX_CLUSTERS = 10**12, 10**15, 10**12, 256
 
 
-def check_geometry(params: Params) -> dict[str, Any]:
-    """d, k, Delta, sigma, alpha, centers, init: validated and complete."""
-    k = integer_at_most("k", params.get("k", 2), 2, MAX_CLUSTERS)
-    d = integer_at_most("d", params.get("d", 20), 1, MAX_DIMENSION)
-    centers = choice("centers", params.get("centers", "simplex"), mx.Centers)
-    init = choice("init", params.get("init", "random"), mx.Init)
-    if centers == "simplex":
-        mx.simplex(k, min(d, k), 1.0)  # refuses d < k - 1
-    elif centers == "random" and d < 2:
+def centres_fit(cell: Params) -> None:
+    """The k centres exist in d dimensions and fit into memory."""
+    k, d, centers = cell["k"], cell["d"], cell["centers"]
+    if centers == "simplex" and d < k - 1:
+        raise InvalidParameter(f"d={d} must be >= {k - 1} for {k} equidistant centres")
+    if centers == "random" and d < 2:
         raise InvalidParameter(f"d={d} must be >= 2 for centers='random'")
-    elif centers == "bernoulli" and d < 60 and 2**d - 1 < k:
-        raise InvalidParameter(f"d={d} must be >= log2(k + 1) for {k} distinct 0/1 centres")
     if centers == "bernoulli":
+        mx.check_bernoulli(k, d)
         check_drawn("coordinates k d", k * d)
-    if init == "orthogonal" and d < 2:
-        raise InvalidParameter(f"d={d} must be >= 2 for init='orthogonal'")
-    return {
-        "d": d,
-        "k": k,
-        "Delta": real("Delta", params.get("Delta", 1.0), 0.0, strict=True),
-        "sigma": real("sigma", params.get("sigma", 1.0), 0.0),
-        "alpha": real("alpha", params.get("alpha", 0.25), 0.0, 0.5),
-        "centers": centers,
-        "init": init,
-    }
 
 
-def check_step(params: Params) -> dict[str, Any]:
-    names = {"m", "n", "profile", "p_min", "ratio", "step_rule", "c1"}
-    full = check_geometry(params)
-    known_names(params, names | set(full))
-    full |= {
-        "m": integer("m", params.get("m", 100), full["k"], MAX_CLIENTS),
-        "n": integer_at_most("n", params.get("n", 100), 1, MAX_SAMPLES),
-        "profile": choice("profile", params.get("profile", "equal"), mx.Profile),
-        "step_rule": choice("step_rule", params.get("step_rule", "c/p"), StepRule),
-        "c1": real("c1", params.get("c1", 0.25), 0.0, strict=True),
-    }
-    given = {name: params[name] for name in ("p_min", "ratio") if params.get(name) is not None}
-    if full["profile"] != "equal" and len(given) != 1:
-        raise InvalidParameter(f"profile={full['profile']!r} must come with one of p_min and ratio")
-    full |= {name: real(name, value, 0.0, strict=True) for name, value in given.items()}
-    sizes_of(full)
-    return full
+def orthogonal_start_fits(cell: Params) -> None:
+    """d >= 2 for the orthogonal start."""
+    if cell["init"] == "orthogonal" and cell["d"] < 2:
+        raise InvalidParameter(f"d={cell['d']} must be >= 2 for init='orthogonal'")
+
+
+def every_cluster_has_a_client(cell: Params) -> None:
+    """m >= k: every cluster has a client."""
+    if cell["m"] < cell["k"]:
+        raise InvalidParameter(f"m={cell['m']} must be >= k={cell['k']}")
+
+
+def sizes_are_given_once(cell: Params) -> None:
+    """Unequal clusters come with one of p_min and ratio, and the sizes exist."""
+    given = [name for name in ("p_min", "ratio") if name in cell]
+    if cell["profile"] != "equal" and len(given) != 1:
+        raise InvalidParameter(f"profile={cell['profile']!r} must come with one of p_min and ratio")
+    sizes_of(cell)
+
+
+GEOMETRY = Parameters(
+    {
+        "k": Integer(2, MAX_CLUSTERS, default=2, meaning="clusters"),
+        "d": Integer(1, MAX_DIMENSION, default=20, meaning="dimension"),
+        "centers": Options(
+            get_args(mx.Centers),
+            default="simplex",
+            meaning="shape of the centres (random: equal norms)",
+        ),
+        "init": Options(
+            get_args(mx.Init),
+            default="random",
+            meaning="direction of the start (orthogonal, translation: against the largest cluster)",
+        ),
+        "Delta": Real(0.0, open_low=True, default=1.0, meaning="smallest distance of two centres"),
+        "sigma": Real(0.0, default=1.0, meaning="noise level"),
+        "alpha": Real(0.0, 0.5, default=0.25, meaning="closeness of the start"),
+    },
+    (centres_fit, orthogonal_start_fits),
+)
+
+STEP_PARAMETERS = GEOMETRY.extended(
+    {
+        "m": Integer(1, MAX_CLIENTS, default=100, meaning="clients"),
+        "n": Integer(
+            1, MAX_SAMPLES, default=100, meaning="fresh samples a client and stage (the papers' n')"
+        ),
+        "profile": Options(
+            get_args(mx.Profile), default="equal", meaning="cluster sizes, ascending"
+        ),
+        "step_rule": Options(
+            get_args(StepRule), default="c/p", meaning="step size; c/p_j: one for each cluster"
+        ),
+        "c1": Real(0.0, open_low=True, default=0.25, meaning="constant of the step size"),
+        "p_min": Real(
+            0.0, 1.0, open_low=True, default=None, meaning="smallest fraction of the clients"
+        ),
+        "ratio": Real(1.0, default=None, meaning="largest over smallest fraction"),
+    },
+    every_cluster_has_a_client,
+    sizes_are_given_once,
+)
 
 
 def sizes_of(params: Params) -> NDArray[np.int64]:
-    """Cluster sizes of a cell, ascending fractions turned into whole clients, (k,)."""
+    """Clients of each cluster of a cell, (k,), ascending."""
     if "ratio" in params:
         weights = mx.fractions_with_ratio(params["k"], params["ratio"], params["profile"])
     else:
@@ -103,6 +110,7 @@ def sizes_of(params: Params) -> NDArray[np.int64]:
 
 
 def step_sizes_of(params: Params, sizes: NDArray[np.int64]) -> FloatArray:
+    """Step size of each model by the cell's rule, (k,)."""
     shares = sizes / sizes.sum()
     base = {"c/p": shares.min(), "c/p_j": shares, "c/p_max": shares.max()}[params["step_rule"]]
     return np.asarray(np.broadcast_to(params["c1"] / base, shares.shape))

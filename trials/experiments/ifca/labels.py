@@ -1,45 +1,48 @@
-"""Experiments on one client of linear IFCA: its label (103) and its gradient (107)."""
+"""Experiments on one client of linear IFCA.
+
+``ifca.labels.data`` (design 103): drawn data of one client of cluster 0, which the orthogonal start
+works against.
+
+* ``misidentified``: 1 where the client's label is not 0.
+* ``pairwise``: 1 where the client prefers the model of the nearest other cluster to model 0.
+* ``probability``: the exact probability of the latter.
+
+``ifca.gradient-norm`` (design 107): a client whose true centre is the nearest other one, at
+model 0.
+
+* ``gradient_norm``: the length of the gradient of its loss.
+* ``ratio_7``: the same over max(1, d/n), the constant of (7) of the proof.
+* ``distance``: the distance of model 0 from that centre.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from trials.checks import (
-    FloatArray,
-    check_drawn,
-    integer_at_most,
-    known_names,
-)
-from trials.experiments.ifca.geometry import (
-    MAX_SAMPLES,
-    check_geometry,
-    draw_geometry,
-)
+from trials.checks import FloatArray, check_drawn
+from trials.experiments.ifca.geometry import GEOMETRY, MAX_SAMPLES, draw_geometry
 from trials.laws.pairwise import log_tail_probability, margin
 from trials.laws.step import gradient_norms
 from trials.models import mixture as mx
+from trials.parameters import Integer
 from trials.run.cell import Params
 from trials.run.experiment import Experiment, register
 
 _CHUNK = 2_000_000  # doubles of client data held at once
 
 
-def _check_labels(params: Params) -> dict[str, Any]:
-    full = check_geometry(params)
-    known_names(params, {"n"} | set(full))
-    return full | {"n": integer_at_most("n", params.get("n", 10), 1, MAX_SAMPLES)}
+def data_fit(cell: Params) -> None:
+    """n d features fit into memory."""
+    check_drawn("features n d", cell["n"] * cell["d"])
 
 
-def _check_labels_data(params: Params) -> dict[str, Any]:
-    full = _check_labels(params)
-    check_drawn("features n d", full["n"] * full["d"])
-    return full
+CLIENT = GEOMETRY.extended(
+    {"n": Integer(1, MAX_SAMPLES, default=10, meaning="samples of the client")}
+)
 
 
 def _simulate_labels(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    """Real data of one client of cluster 0 a trial; nothing is projected or compressed."""
+    """Draw all data of one client of cluster 0 in each trial."""
     n, d, sigma = params["n"], params["d"], params["sigma"]
     theta, theta_star, _ = draw_geometry(params, rng, n_trials, victim=0)
     width = theta.shape[-1]
@@ -70,11 +73,9 @@ LABELS = register(
     Experiment(
         name="ifca.labels.data",
         design=103,
-        # of one client of cluster 0 (the orthogonal start's victim): label is not 0; the nearest
-        # other cluster's model is preferred to model 0; the exact probability of the latter
         columns=("misidentified", "pairwise", "probability"),
         simulate=_simulate_labels,
-        check=_check_labels_data,
+        parameters=CLIENT.extended({}, data_fit),
     )
 )
 
@@ -92,10 +93,8 @@ GRADIENT = register(
     Experiment(
         name="ifca.gradient-norm",
         design=107,
-        # of a client whose true centre is the nearest other one, at model 0: |grad F_i|, the same
-        # over max(1, d/n) (the constant of (7)), and the distance of the model from that centre
         columns=("gradient_norm", "ratio_7", "distance"),
         simulate=_simulate_gradient,
-        check=_check_labels,
+        parameters=CLIENT,
     )
 )

@@ -1,43 +1,45 @@
-"""The experiment on random starts (106): how close to the optima they are."""
+"""The experiment on random starts: how close to the centres they are.
+
+``ifca.random-start`` (design 106); ``norm`` is the papers' R.
+
+* ``alpha``: 1/2 minus the smallest possible largest distance of a model from the centre that it is
+  matched with, over Delta.  Assumption 1 asks for alpha > 0.
+* ``Delta``: the smallest distance of two centres.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import get_args
 
 import numpy as np
 
-from trials.checks import (
-    FloatArray,
-    check_drawn,
-    choice,
-    integer_at_most,
-    known_names,
-    real,
-)
-from trials.experiments.ifca.geometry import (
-    MAX_CLUSTERS,
-    MAX_DIMENSION,
-    check_geometry,
-)
+from trials.checks import FloatArray, check_drawn
+from trials.experiments.ifca.geometry import MAX_CLUSTERS, MAX_DIMENSION, centres_fit
 from trials.models import mixture as mx
 from trials.models.matching import bottleneck
+from trials.parameters import Integer, Options, Parameters, Real
 from trials.run.cell import Params
 from trials.run.experiment import Experiment, register
 
 
-def _check_start(params: Params) -> dict[str, Any]:
-    known_names(params, {"k", "d", "norm", "centers", "start"})
-    full: dict[str, Any] = {
-        "k": integer_at_most("k", params.get("k", 2), 2, MAX_CLUSTERS),
-        "d": integer_at_most("d", params.get("d", 100), 1, MAX_DIMENSION),
-        "norm": real("norm", params.get("norm", 1.0), 0.0, strict=True),
-        "centers": choice("centers", params.get("centers", "bernoulli"), mx.Centers),
-        "start": choice("start", params.get("start", "bernoulli"), mx.Start),
-    }
-    check_geometry({name: full[name] for name in ("k", "d", "centers")})
-    check_drawn("coordinates k d", full["k"] * full["d"])
-    return full
+def coordinates_fit(cell: Params) -> None:
+    """k d coordinates fit into memory."""
+    check_drawn("coordinates k d", cell["k"] * cell["d"])
+
+
+PARAMETERS = Parameters(
+    {
+        "k": Integer(2, MAX_CLUSTERS, default=2, meaning="clusters"),
+        "d": Integer(1, MAX_DIMENSION, default=100, meaning="dimension"),
+        "norm": Real(0.0, open_low=True, default=1.0, meaning="norm R of the centres"),
+        "centers": Options(
+            get_args(mx.Centers), default="bernoulli", meaning="shape of the centres"
+        ),
+        "start": Options(get_args(mx.Start), default="bernoulli", meaning="law of the start"),
+    },
+    (centres_fit, coordinates_fit),
+)
 
 
 def _random_centres(params: Params, rng: np.random.Generator) -> FloatArray:
@@ -68,10 +70,8 @@ RANDOM_START = register(
     Experiment(
         name="ifca.random-start",
         design=106,
-        # alpha = 1/2 - min over matchings of max_j |theta_j - theta*_j| / Delta (Assumption 1 asks
-        # alpha > 0), and Delta; ``norm`` is the papers' R
         columns=("alpha", "Delta"),
         simulate=_simulate_start,
-        check=_check_start,
+        parameters=PARAMETERS,
     )
 )

@@ -1,0 +1,441 @@
+"""Tables of parameters: what each may be, its default and its meaning.
+
+A table is data.  The validation, the error messages, the rows that ``info`` prints and the tests
+with bad values are all made from it.  `Parameters` is the table of an experiment, `validated` puts
+one in front of a driver.
+
+>>> table = Parameters({"n": Integer(1, 100, default=10, meaning="samples of a client")})
+>>> table.check({"n": 1e1})
+{'n': 10}
+>>> print(*table.rows()[0])
+n integer in [1, 100] 10 samples of a client
+>>> table.check({"n": 0})
+Traceback (most recent call last):
+    ...
+trials.checks.InvalidParameter: n=0 must be an integer in [1, 100]
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from types import EllipsisType
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
+
+import numpy as np
+
+from trials.checks import (
+    LARGEST_ENTRY,
+    InvalidParameter,
+    bounded_entries,
+    checked_rng,
+    flag,
+    function_of,
+    integer_between,
+    interval,
+    one_of,
+    real_array,
+    real_between,
+    record_of,
+    shown,
+    whole_array,
+)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Rule = Callable[[Mapping[str, Any]], None]
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "required"
+
+
+REQUIRED = _Required()
+
+
+class Domain(Protocol):
+    """What a value may be."""
+
+    @property
+    def text(self) -> str:
+        """The domain in words."""
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value in its standard form; `InvalidParameter` where it lies outside."""
+
+
+# -- domains -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Integer:
+    """Whole numbers in [low, high]; ``why`` says where the upper limit comes from.
+
+    ``default``: REQUIRED; None where the parameter may be left out, and then stays out; or a
+    function of the cell as far as it is known.
+    """
+
+    low: int
+    high: int | None = None
+    _: KW_ONLY
+    default: Any = REQUIRED
+    meaning: str = ""
+    why: str = ""
+
+    @property
+    def text(self) -> str:
+        """The domain in words."""
+        return f"integer {interval(self.low, self.high)}"
+
+    def check(self, name: str, value: Any) -> int:
+        """The value as an int."""
+        return integer_between(name, value, self.low, self.high, self.why)
+
+
+@dataclass(frozen=True)
+class Real:
+    """Finite numbers in [low, high], or in (low, high] when ``open_low``."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    _: KW_ONLY
+    open_low: bool = False
+    default: Any = REQUIRED
+    meaning: str = ""
+    why: str = ""
+
+    @property
+    def text(self) -> str:
+        """The domain in words."""
+        if self.low == -math.inf:
+            return "number"
+        return f"number {interval(self.low, self.high, open_low=self.open_low)}"
+
+    def check(self, name: str, value: Any) -> float:
+        """The value as a float."""
+        return real_between(name, value, self.low, self.high, open_low=self.open_low, why=self.why)
+
+
+@dataclass(frozen=True)
+class Options:
+    """One of several names."""
+
+    options: tuple[str, ...]
+    _: KW_ONLY
+    default: Any = REQUIRED
+    meaning: str = ""
+
+    @property
+    def text(self) -> str:
+        """The domain in words."""
+        return "one of " + ", ".join(self.options)
+
+    def check(self, name: str, value: Any) -> str:
+        """The value, if it is an option."""
+        return one_of(name, value, self.options)
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list of at least one value, each of the domain ``each``."""
+
+    each: Integer | Real
+    _: KW_ONLY
+    default: Any = REQUIRED
+    meaning: str = ""
+
+    @property
+    def text(self) -> str:
+        """The domain in words."""
+        return f"list, each {self.each.text}"
+
+    def check(self, name: str, value: Any) -> list[Any]:
+        """The values as a list."""
+        if not isinstance(value, list | tuple) or not value:
+            raise InvalidParameter(
+                f"{name}={shown(value)} must be a list of at least one {self.each.text}"
+            )
+        return [self.each.check(name, v) for v in value]
+
+
+Parameter = Integer | Real | Options | ListOf
+
+
+# -- the table of an experiment ------------------------------------------------------------------
+
+
+class ParameterRow(NamedTuple):
+    """One line of a table for people: all fields are text."""
+
+    name: str
+    domain: str
+    default: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters of an experiment, by name, and the rules that tie several of them.
+
+    Attributes
+    ----------
+    entries : name -> `Integer`, `Real`, `Options` or `ListOf`.
+    rules : functions of the complete cell that raise `InvalidParameter`; the first line of the
+        docstring says what is required.
+    """
+
+    entries: Mapping[str, Parameter]
+    rules: tuple[Rule, ...] = field(default=())
+
+    def check(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The complete cell in its one spelling; checking it again changes nothing.
+
+        Raises
+        ------
+        InvalidParameter : an unknown name, a value outside its domain, a broken rule.
+        """
+        unknown = sorted(map(str, set(params) - set(self.entries)))
+        if unknown:
+            raise InvalidParameter(
+                f"unknown parameter {shown(unknown[0])}; known: {', '.join(sorted(self.entries))}"
+            )
+        cell: dict[str, Any] = {}
+        for name, parameter in self.entries.items():
+            value = params.get(name)
+            if value is None and (name not in params or parameter.default is None):
+                value = (
+                    parameter.default(cell) if callable(parameter.default) else (parameter.default)
+                )
+                if value is None and parameter.default is None:
+                    continue  # it may be left out
+                if value is REQUIRED:
+                    raise InvalidParameter(f"{name} must be given: {parameter.text}")
+            cell[name] = parameter.check(name, value)
+        for rule in self.rules:
+            rule(cell)
+        return cell
+
+    def extended(self, entries: Mapping[str, Parameter], *rules: Rule) -> Parameters:
+        """This table with further (or other) parameters and further rules."""
+        return Parameters({**self.entries, **entries}, (*self.rules, *rules))
+
+    def without(self, *names: str) -> Parameters:
+        """This table without some parameters, which its rules must not read."""
+        rest = {name: p for name, p in self.entries.items() if name not in names}
+        return Parameters(rest, self.rules)
+
+    def rows(self) -> tuple[ParameterRow, ...]:
+        """The table for people, a row a parameter."""
+        return tuple(
+            ParameterRow(name, p.text, _default_text(p.default), p.meaning)
+            for name, p in self.entries.items()
+        )
+
+    def requirements(self) -> tuple[str, ...]:
+        """What the rules require, a sentence each."""
+        return tuple((inspect.getdoc(rule) or rule.__name__).split("\n")[0] for rule in self.rules)
+
+
+def _default_text(default: Any) -> str:
+    if default is None:
+        return "left out"
+    if callable(default):
+        return (inspect.getdoc(default) or default.__name__).split("\n")[0]
+    return str(default)
+
+
+# -- the arguments of a driver -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A `numpy.random.Generator`."""
+
+    @property
+    def text(self) -> str:
+        """The domain in words."""
+        return "numpy.random.Generator"
+
+    def check(self, name: str, value: Any) -> np.random.Generator:
+        """The stream."""
+        return checked_rng(value, name)
+
+
+@dataclass(frozen=True)
+class Flag:
+    """True or False."""
+
+    @property
+    def text(self) -> str:
+        """The domain in words."""
+        return "True or False"
+
+    def check(self, name: str, value: Any) -> bool:
+        """The value as a bool."""
+        return flag(name, value)
+
+
+@dataclass(frozen=True)
+class Record:
+    """An object of a class."""
+
+    kind: type
+
+    @property
+    def text(self) -> str:
+        """The domain in words."""
+        return self.kind.__name__
+
+    def check(self, name: str, value: Any) -> Any:
+        """The record."""
+        return record_of(name, value, self.kind)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function."""
+
+    @property
+    def text(self) -> str:
+        """The domain in words."""
+        return "function"
+
+    def check(self, name: str, value: Any) -> Any:
+        """The function."""
+        return function_of(name, value)
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """None, or a value of a domain."""
+
+    domain: Domain
+
+    @property
+    def text(self) -> str:
+        """The domain in words."""
+        return f"None or {self.domain.text}"
+
+    def check(self, name: str, value: Any) -> Any:
+        """None, or the value."""
+        return None if value is None else self.domain.check(name, value)
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of finite real numbers with named axes; one name has one length in a call.
+
+    A first axis ``...`` stands for any number of leading axes.  Empty axes are refused.
+
+    Attributes
+    ----------
+    axes : names of the axes; the name of an `Integer` argument is that argument's value.
+    low, high : limits of the entries; ``open_low`` excludes the lower one.
+    """
+
+    axes: tuple[str | EllipsisType, ...]
+    _: KW_ONLY
+    low: float = -LARGEST_ENTRY
+    high: float = LARGEST_ENTRY
+    open_low: bool = False
+    whole: bool = False
+
+    @property
+    def text(self) -> str:
+        """The domain in words."""
+        return f"array {self._shape}"
+
+    @property
+    def _shape(self) -> str:
+        names = ["..." if a is ... else str(a) for a in self.axes]
+        return f"({', '.join(names)}{',' if len(names) == 1 and names != ['...'] else ''})"
+
+    def check(self, name: str, value: Any) -> Any:
+        """The array in C order, float64 or (``whole``) int64; not a copy where none is needed."""
+        array: Any
+        if self.whole:
+            array = whole_array(name, value, int(self.low), int(self.high))
+        else:
+            array = real_array(name, value)
+        free = self.axes[:1] == (...,)
+        named = len(self.axes) - free
+        if array.ndim < named or (array.ndim > named and not free) or 0 in array.shape:
+            raise InvalidParameter(
+                f"{name}.shape={array.shape} must be {self._shape} with every axis >= 1"
+            )
+        if self.whole:
+            return array
+        if (self.low, self.high) == (-LARGEST_ENTRY, LARGEST_ENTRY):
+            bounded_entries(name, array)
+            return array
+        least, most = array.min(), array.max()
+        if not (self.low <= least and most <= self.high) or (self.open_low and least == self.low):
+            limits = interval(self.low, self.high, open_low=self.open_low)
+            outside = ~((array >= self.low) & (array <= self.high))
+            if self.open_low:
+                outside |= array == self.low
+            bad = tuple(int(i) for i in np.argwhere(outside)[0])
+            place = f"[{', '.join(map(str, bad))}]" if bad else ""
+            raise InvalidParameter(f"{name}{place}={array[bad]} must be a finite number {limits}")
+        return array
+
+
+def validated(**domains: Domain) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Check the named arguments of a driver, in their order, before it runs.
+
+    The driver receives the values in their standard form: ints, floats, C-contiguous arrays.  Axes
+    of one name must have one length; where an argument has that name, its value is the length.
+
+    >>> @validated(theta=Array(("k", "d")), d=Integer(1))
+    ... def norms(theta, d):
+    ...     return (theta**2).sum(axis=1).tolist()
+    >>> norms([[3.0, 4.0]], d=2)
+    [25.0]
+    >>> norms([[3.0, 4.0]], d=3)
+    Traceback (most recent call last):
+        ...
+    trials.checks.InvalidParameter: theta has d=2, must be d=3
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+        unknown = set(domains) - set(signature.parameters)
+        if unknown:
+            raise TypeError(f"{function.__name__} has no argument {', '.join(sorted(unknown))}")
+
+        @functools.wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            bound = signature.bind(*args, **kwargs)
+            lengths: dict[str, tuple[str, int]] = {}
+            given = bound.arguments
+            for name, value in given.items():
+                domain = domains.get(name)
+                if domain is None:
+                    continue
+                given[name] = value = domain.check(name, value)
+                inner = domain.domain if isinstance(domain, Maybe) else domain
+                if isinstance(inner, Integer) and value is not None:
+                    _agree(lengths, name, "", value)
+                elif isinstance(inner, Array) and value is not None:
+                    for axis, length in zip(inner.axes[::-1], value.shape[::-1], strict=False):
+                        if isinstance(axis, str):
+                            _agree(lengths, axis, name, int(length))
+            return function(*bound.args, **bound.kwargs)
+
+        checked.domains = domains  # type: ignore[attr-defined]
+        return checked
+
+    return decorate
+
+
+def _agree(lengths: dict[str, tuple[str, int]], axis: str, owner: str, length: int) -> None:
+    """Refuse a second length of an axis."""
+    first, known = lengths.setdefault(axis, (owner, length))
+    if known != length:
+        array, got, wanted = (owner, length, known) if owner else (first, known, length)
+        of = f" of {first}" if owner and first else ""
+        raise InvalidParameter(f"{array} has {axis}={got}, must be {axis}={wanted}{of}")
