@@ -77,10 +77,10 @@ def interval(low: float, high: float | None, *, open_low: bool = False) -> str:
 def _limit(value: float) -> str:
     """A limit of an interval; powers of two and ten as powers."""
     if isinstance(value, int) and value >= 10**6:
-        if value == LARGEST_INTEGER:
-            return "2^63 - 1"
         if value & (value - 1) == 0:
             return f"2^{value.bit_length() - 1}"
+        if value & (value + 1) == 0:
+            return f"2^{value.bit_length()} - 1"
         if str(value) == "1" + "0" * (len(str(value)) - 1):
             return f"10^{len(str(value)) - 1}"
     return str(value) if isinstance(value, int) else f"{value:.15g}"

@@ -42,14 +42,12 @@ OnBlock = Callable[[int, int, Demand, int], None]
 
 def _checked(demand: Demand) -> Demand:
     """The demand with complete parameters; everything that can be refused is refused here."""
-    n_blocks = demand.n_blocks
-    if isinstance(n_blocks, bool) or not isinstance(n_blocks, int) or not 0 <= n_blocks < 1 << 32:
-        raise InvalidParameter(f"n_blocks={n_blocks!r} must be an integer from 0 to 2**32 - 1")
+    n_blocks = integer_between("n_blocks", demand.n_blocks, 0, 2**32 - 1)
     params = demand.experiment.check(demand.params)
     spelled = canonical_json(params)
     if canonical_json(demand.experiment.check(params)) != spelled:
         raise ValueError(f"{demand.experiment.name}.check must return canonical parameters")
-    return replace(demand, params=params)
+    return replace(demand, params=params, n_blocks=n_blocks)
 
 
 def _merged(demands: Sequence[Demand]) -> list[Demand]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trials.checks import InvalidParameter
+from trials.checks import integer_between
 
 _WORD = 1 << 32
 
@@ -26,20 +26,7 @@ def check_seed(seed: int) -> int:
     >>> check_seed(7)
     7
     """
-    return _bounded("seed", seed, 128)
-
-
-def _short(value: int) -> str:
-    """An integer of thousands of digits is not printed whole."""
-    return str(value) if abs(value) < 10**60 else f"an integer of {value.bit_length()} bits"
-
-
-def _bounded(name: str, value: int, bits: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise InvalidParameter(f"{name}={value!r:.60} must be an integer from 0 to 2**{bits} - 1")
-    if not 0 <= value < 1 << bits:
-        raise InvalidParameter(f"{name}={_short(value)} must be an integer from 0 to 2**{bits} - 1")
-    return int(value)
+    return integer_between("seed", seed, 0, 2**128 - 1)
 
 
 def block_stream(root: int, design: int, cell: int, block: int) -> np.random.Generator:
@@ -68,9 +55,9 @@ def block_stream(root: int, design: int, cell: int, block: int) -> np.random.Gen
     `SeedSequence` would spell a larger integer as several words, and two different keys could then
     have one spelling; so the cell is split here and the widths are fixed.
     """
-    root = _bounded("root", root, 128)
-    design = _bounded("design", design, 32)
-    high, low = divmod(_bounded("cell", cell, 64), _WORD)
-    block = _bounded("block", block, 32)
+    root = integer_between("root", root, 0, 2**128 - 1)
+    design = integer_between("design", design, 0, 2**32 - 1)
+    high, low = divmod(integer_between("cell", cell, 0, 2**64 - 1), _WORD)
+    block = integer_between("block", block, 0, 2**32 - 1)
     sequence = np.random.SeedSequence(root, spawn_key=(design, high, low, block))
     return np.random.Generator(np.random.Philox(sequence))

@@ -406,10 +406,10 @@ def test_far_beyond_full_fusion_everything_is_the_mean():
         (np.empty((0, 3)), 1.0, "must be"),
         ([["a"]], 1.0, "array of real numbers"),
         ([[1e308], [-1e308]], 1.0, "at most 1e307"),
-        ([[0.0]], np.nan, "penalty=nan must be finite"),
-        ([[0.0]], np.inf, "penalty=inf must be finite"),
-        ([[0.0]], -1.0, "penalty=-1 must be finite, >= 0"),
-        ([[0.0]], None, "penalty=None must be a real number"),
+        ([[0.0]], np.nan, "penalty=nan must be a finite number"),
+        ([[0.0]], np.inf, "penalty=inf must be a finite number"),
+        ([[0.0]], -1.0, "penalty=-1.0 must be a finite number >= 0"),
+        ([[0.0]], None, "penalty=None must be a finite number"),
     ],
 )
 def test_bad_input_is_refused_by_name(points, penalty, message):

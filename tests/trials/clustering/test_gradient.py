@@ -159,7 +159,7 @@ def test_degenerate_inputs():
     ("keywords", "message"),
     [
         ({"step": 2.0}, "step=2 must be below 2"),
-        ({"step": 0.0}, "step=0 must be finite, > 0"),
+        ({"step": 0.0}, "step=0.0 must be a finite number > 0"),
         ({"huber": -1.0}, "huber=-1"),
         ({"loss": "absolute"}, "loss='absolute' must be one of"),
         ({"weights": np.zeros((1, 3))}, "positive sum"),

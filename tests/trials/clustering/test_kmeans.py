@@ -503,7 +503,7 @@ def test_duplicates_collinear_points_one_cluster_and_all_singletons(run):
 @pytest.mark.parametrize(
     ("points", "k", "message"),
     [
-        (np.zeros((1, 3, 2)), 4, "k=4 must be between 1 and 3"),
+        (np.zeros((1, 3, 2)), 4, r"k=4 must be an integer in \[1, 3\]"),
         (np.zeros((1, 3, 2)), 0, "k=0"),
         (np.zeros((1, 3, 2)), 2.5, "k=2.5 must be an integer"),
         (np.zeros((3, 2)), 1, r"points.shape=\(3, 2\) must be \(B, m, d\)"),
@@ -527,7 +527,7 @@ def test_bad_input_is_refused_by_name(run, points, k, message):
         ({"max_iter": 0}, "max_iter=0"),
         ({"tol": -1.0}, "tol=-1"),
         ({"tol": math.nan}, "tol=nan"),
-        ({"empty": "drop"}, "empty='drop' must be one of 'relocate', 'keep'"),
+        ({"empty": "drop"}, "empty='drop' must be one of relocate, keep"),
     ],
 )
 def test_bad_options_are_refused_by_name(keywords, message):

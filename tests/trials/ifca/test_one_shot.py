@@ -152,7 +152,7 @@ def test_bad_arguments_are_refused(problem):
 
 def test_more_clusters_than_clients_are_refused(problem):
     data, _, _ = problem
-    with pytest.raises(InvalidParameter, match="k=13 must be between 1 and 12"):
+    with pytest.raises(InvalidParameter, match=r"k=13 must be an integer in \[1, 12\]"):
         run_one_shot(
             data=data, k=13, step_sizes=np.ones(1), n_iterations=1, rng=np.random.default_rng(0)
         )

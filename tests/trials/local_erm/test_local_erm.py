@@ -444,7 +444,7 @@ def run_sgd(X, y, **keywords):
         (lambda: least_squares(X0, Y0[:, :2]), r"y.shape=\(1, 2\) must be"),
         (lambda: least_squares(X0 * np.nan, Y0), r"X\[0, 0, 0\]=nan"),
         (lambda: least_squares(X0, Y0 * np.inf), r"y\[0, 0\]=inf"),
-        (lambda: least_squares(X0, Y0, l2=-1.0), "l2=-1 must be finite, >= 0"),
+        (lambda: least_squares(X0, Y0, l2=-1.0), r"l2=-1.0 must be a finite number in \[0, "),
         (lambda: least_squares(X0, Y0, l2=np.nan), "l2=nan"),
         (lambda: logistic(X0, 0.5 * Y0, l2=1.0), r"y\[0, 0\]=0.5 must be -1 or \+1"),
         (lambda: logistic(X0, Y0, l2=-1.0), "l2=-1"),
