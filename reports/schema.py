@@ -31,7 +31,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cell(Record, frozen=True, kw_only=True):
-    """One cell's evidence; ``ratio`` compares the observed value with the bound."""
+    """One cell's evidence; ``ratio`` compares observed value and bound as ``relation`` asks."""
 
     params: Params = {}
     n_trials: int = 0
@@ -43,6 +43,7 @@ class Cell(Record, frozen=True, kw_only=True):
     upper: Number = None
     bound: Number = None
     ratio: Number = None
+    relation: Short = "at most"
     verdict: Short = ""
     note: Text = ""
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bounds.statement import Assumption, Statement, latex
+from trials.checks import InvalidParameter
 from verify.evidence import Verdict
-from verify.procedures.base import Procedure, Profile, tex_number
+from verify.procedures.base import PROFILES, Procedure, Profile, tex_number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +20,9 @@ class Claim:
     ----------
     build : the pre-registered procedure for a profile: cells, budget, constants' box.
     expected : the catalogue's verdict; a statement known to be false is expected to be refuted.
-    weight : share of the family-wise level, relative to the other claims of the run.
+    weight : share of its paper's error level, relative to the paper's other statistical claims.
+    smallest_profile : the smallest profile at which the claim is run; at smaller ones it is listed
+        as not run, with ``why_not_smaller``.
     hidden : values of the assumptions' hidden constants with which every cell meets them.
     """
 
@@ -27,12 +30,34 @@ class Claim:
     build: Callable[[Profile], Procedure]
     expected: Verdict = Verdict.SUPPORTED
     weight: float = 1.0
+    smallest_profile: str = "quick"
+    why_not_smaller: str = ""
     hidden: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        names = list(PROFILES)
+        if self.smallest_profile not in names:
+            raise InvalidParameter(
+                f"{self.id}: smallest_profile={self.smallest_profile!r} must be one of "
+                f"{', '.join(names)}"
+            )
+        if self.smallest_profile != names[0] and not self.why_not_smaller:
+            raise InvalidParameter(
+                f"{self.id}: a claim that is not run below {self.smallest_profile!r} must say why "
+                "(why_not_smaller)"
+            )
 
     @property
     def id(self) -> str:
         """``paper.statement``."""
         return self.statement.id
+
+    def not_run_at(self, profile: str) -> str:
+        """Why the claim is not run at a profile; empty where it is run."""
+        names = list(PROFILES)
+        if names.index(profile) >= names.index(self.smallest_profile):
+            return ""
+        return f"not run below {self.smallest_profile}: {self.why_not_smaller}"
 
     def document(self, procedure: Procedure) -> dict[str, Any]:
         """The claim's static part as plain data for the store, typeset fields in LaTeX."""

@@ -5,6 +5,7 @@ Text fields may hold inline LaTeX math between dollar signs; nothing else is mar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -20,12 +21,53 @@ class Verdict(StrEnum):
     VACUOUS = "VACUOUS"
 
 
+#: What a statement says of the observed value against its bound.  ``order``: the same up to an
+#: unnamed constant factor.
+Relation = Literal["at most", "at least", "equals", "order"]
+
+
+def ratio_of(observed: float | None, bound: float | None, relation: Relation) -> float | None:
+    """How a cell's observed value stands to its bound, so that larger is worse for the statement.
+
+    ========== ======================== ==========================================================
+    relation   ratio                    meaning
+    ========== ======================== ==========================================================
+    at most    observed / bound         at most one where the observed value keeps the bound
+    at least   bound / observed         at most one where the observed value keeps the bound
+    equals     larger / smaller         one at agreement; 1.05 is off by five per cent either way
+    order      observed / stated order  no number is special; only a trend over cells speaks
+    ========== ======================== ==========================================================
+
+    None where a side is missing or the quotient is undefined (0/0, different signs, NaN).
+
+    Examples
+    --------
+    >>> ratio_of(2.0, 8.0, "at most"), ratio_of(2.0, 8.0, "at least"), ratio_of(2.0, 8.0, "equals")
+    (0.25, 4.0, 4.0)
+    """
+    if observed is None or bound is None or math.isnan(observed) or math.isnan(bound):
+        return None
+    if observed < 0 or bound < 0 or (math.isinf(observed) and math.isinf(bound)):
+        return None
+    if relation == "equals" and observed == bound:
+        return 1.0
+    top, bottom = observed, bound
+    if relation == "at least" or (relation == "equals" and bound > observed):
+        top, bottom = bound, observed
+    if bottom == 0.0:
+        return None if top == 0.0 else math.inf
+    return top / bottom
+
+
 @dataclass(frozen=True, kw_only=True)
 class CellResult:
     """One cell's evidence: observed value with its confidence limits, beside the bound.
 
-    ``ratio`` is observed over bound (below one: the bound holds, and by how much).  ``quantile`` is
-    which quantile of the trials ``observed`` is, None where it is no quantile.
+    Attributes
+    ----------
+    relation : what the statement says of ``observed`` against ``bound``.
+    ratio : of the two, as `ratio_of` defines it for the relation; the larger, the worse.
+    quantile : which quantile of the trials ``observed`` is, None where it is no quantile.
     """
 
     params: Mapping[str, Any]
@@ -38,6 +80,7 @@ class CellResult:
     upper: float | None = None
     bound: float | None = None
     ratio: float | None = None
+    relation: Relation = "at most"
     verdict: str = ""
     note: str = ""
 

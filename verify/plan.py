@@ -56,10 +56,17 @@ class Planned:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The claims of a run, and the claims that a wild card named but that lack a parameter."""
+    """The claims of a run, and those that were named but are not tried, each with the reason.
+
+    Attributes
+    ----------
+    skipped : claims that a wild card named but that lack a parameter.
+    not_run : claims that are not run at a profile as small as this one.
+    """
 
     claims: tuple[Planned, ...]
     skipped: Mapping[str, str] = field(default_factory=dict)
+    not_run: Mapping[str, str] = field(default_factory=dict)
 
 
 def plan(catalogue: Mapping[str, Claim], texts: Sequence[str], profile: Profile) -> Plan:
@@ -70,11 +77,15 @@ def plan(catalogue: Mapping[str, Claim], texts: Sequence[str], profile: Profile)
     Raises
     ------
     InvalidParameter, OutsideTheorem
-        For an unknown claim, an unknown parameter, or values at which nothing can be tried.
+        For an unknown claim, an unknown parameter, values at which nothing can be tried, or when
+        every claim named needs a larger profile.
     """
-    planned, skipped = [], {}
+    planned, skipped, not_run = [], {}, {}
     lacking: UnknownParameter | None = None
     for selection, claim in select(catalogue, texts):
+        if reason := claim.not_run_at(profile.name):
+            not_run[str(selection)] = reason
+            continue
         try:
             planned.append(_planned(selection, claim, profile))
         except UnknownParameter as error:
@@ -84,7 +95,10 @@ def plan(catalogue: Mapping[str, Claim], texts: Sequence[str], profile: Profile)
             skipped[selection.claim] = str(error)
     if lacking is not None and not planned:
         raise lacking
-    return Plan(claims=tuple(planned), skipped=skipped)
+    if not_run and not planned:
+        name, reason = next(iter(not_run.items()))
+        raise InvalidParameter(f"{name}: {reason}; choose a larger --profile")
+    return Plan(claims=tuple(planned), skipped=skipped, not_run=not_run)
 
 
 def _planned(selection: Selection, claim: Claim, profile: Profile) -> Planned:

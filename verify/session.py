@@ -19,13 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from trials.checks import InvalidParameter
-from trials.run.engine import Demand, ensure
+from trials.run.engine import Demand
 from trials.run.executors import Executor
 from trials.run.provenance import run_code
 from trials.run.store import RunStore, StoreError
-from verify.decisions.familywise import allocate
+from verify.deciding import Decided, try_claims
+from verify.decisions.familywise import Allocation
 from verify.discrepancies import DISCREPANCIES, SYMBOLS
 from verify.evidence import Verdict
+from verify.levels import allocate_levels
 from verify.plan import Plan, Planned, plan
 from verify.procedures.base import PROFILES
 from verify.registry import catalogue
@@ -127,23 +129,14 @@ def execute(
     committed as it is found, so an interrupted call loses the blocks in flight and nothing else.
     """
     listener = listener or Listener()
-    prepared = prepare(config).claims
-    levels = allocate(config.level, {str(p.selection): p.claim.weight for p in prepared}).shares
+    prepared = prepare(config)
+    allocation = allocate_levels(config.level, catalogue(), prepared)
     started = _now()
     begin = time.perf_counter()
     earlier = store.document("run", "summary") or {}
     _put_static(store)
     store.put_document("run", "extension", {"profile": config.profile})
-    outcomes = []
-    for i, planned in enumerate(prepared):
-        name = str(planned.selection)
-        listener.on_claim(name, i, len(prepared))
-        stored = store.document("claim", name)
-        if stored is None or stored["profile"] != config.profile:
-            stored = _try(store, planned, levels[name], config, executor, listener)
-        outcome = Outcome(selection=name, expected=planned.claim.expected, document=stored)
-        outcomes.append(outcome)
-        listener.on_outcome(outcome)
+    outcomes = _outcomes(store, prepared.claims, allocation, config, executor, listener)
     store.put_document(
         "run",
         "summary",
@@ -157,7 +150,11 @@ def execute(
             "finished": _now(),
             "wall_seconds": earlier.get("wall_seconds", 0.0) + time.perf_counter() - begin,
             "familywise_level": config.level,
-            "allocation": [[name, level] for name, level in levels.items()],
+            "allocation": [
+                [name, allocation.levels.get(name, 0.0)]
+                for name in (str(p.selection) for p in prepared.claims)
+            ],
+            "not_run": [[name, reason] for name, reason in prepared.not_run.items()],
             "environment": environment(),
             "commands": list(commands),
             "content_digest": store.content_digest(),
@@ -166,37 +163,70 @@ def execute(
     return outcomes
 
 
-def _try(
+def _outcomes(
     store: RunStore,
-    planned: Planned,
-    level: float,
+    claims: Sequence[Planned],
+    allocation: Allocation,
     config: RunConfig,
     executor: Executor,
     listener: Listener,
+) -> list[Outcome]:
+    """Every claim's outcome, in order: from the store where it was decided before, else tried."""
+    position = {str(p.selection): i for i, p in enumerate(claims)}
+    stored = {name: store.document("claim", name) for name in position}
+    known = {
+        name: document
+        for name, document in stored.items()
+        if document is not None and document["profile"] == config.profile
+    }
+    tried = try_claims(
+        store,
+        [p for p in claims if str(p.selection) not in known],
+        lambda p: allocation.levels.get(str(p.selection), 0.0),
+        config.profile,
+        executor,
+        lambda p: listener.on_claim(str(p.selection), position[str(p.selection)], len(claims)),
+        listener.on_block,
+    )
+    outcomes = []
+    for planned in claims:
+        name = str(planned.selection)
+        if name in known:
+            listener.on_claim(name, position[name], len(claims))
+            document = known[name]
+        else:
+            decided, result = next(tried)
+            document = _document(decided, result, allocation, config, store.path.parent)
+            store.put_document("claim", name, document)
+        outcome = Outcome(selection=name, expected=planned.claim.expected, document=document)
+        outcomes.append(outcome)
+        listener.on_outcome(outcome)
+    return outcomes
+
+
+def _document(
+    planned: Planned, decided: Decided, allocation: Allocation, config: RunConfig, run: Path
 ) -> dict[str, Any]:
-    """Draw trials until the procedure wants no more, then store its verdict."""
-    selection, claim, procedure = planned.selection, planned.claim, planned.procedure
-    begin = time.perf_counter()
-    while demands := procedure.demands(store, level):
-        ensure(store, demands, executor, listener.on_block)
-    evidence = procedure.decide(store, level)
-    run = store.path.parent
-    replay = [f"python -m verify run '{selection}' --profile {config.profile} --seed {config.seed}"]
+    """A decided claim as plain data for the store, with the commands that repeat it."""
+    selection, evidence = str(planned.selection), decided.evidence
+    level = allocation.alone.get(selection, config.level)
+    replay = [
+        f"python -m verify run '{selection}' --profile {config.profile} --seed {config.seed} "
+        f"--level {level!r}"
+    ]
     if evidence.witness is not None and evidence.witness.trial is not None:
         here = run.is_relative_to(Path.cwd()) or not run.is_absolute()
         name = os.path.relpath(run) if here else run.name
         replay.append(f"python -m verify replay {name} {evidence.witness.trial}")
-    document = {
-        **claim.document(procedure),
-        "selection": str(selection),
+    return {
+        **planned.claim.document(planned.procedure),
+        "selection": selection,
         "profile": config.profile,
         "own_values": planned.own_values.document() if planned.own_values else None,
         "evidence": evidence.as_dict(),
         "replay": replay,
-        "seconds": time.perf_counter() - begin,
+        "seconds": decided.seconds,
     }
-    store.put_document("claim", str(selection), document)
-    return document
 
 
 def _put_static(store: RunStore) -> None:

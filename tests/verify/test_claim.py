@@ -1,6 +1,7 @@
 """Claims are built, selected by name and wild card, and written down as plain data."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,19 @@ from trials.checks import InvalidParameter
 from verify.procedures.base import PROFILES
 from verify.registry import catalogue
 from verify.selection import Selection, parse_selection, select
+
+
+def test_a_smallest_profile_is_one_that_exists_and_comes_with_a_reason():
+    claim = catalogue()["ifca.eq3"]
+    dear = replace(claim, smallest_profile="full", why_not_smaller="an hour a trial")
+    assert [bool(dear.not_run_at(name)) for name in PROFILES] == [True, True, False]
+    assert not any(claim.not_run_at(name) for name in PROFILES)
+    with pytest.raises(
+        InvalidParameter, match=r"ifca\.eq3: smallest_profile='huge' must be one of"
+    ):
+        replace(claim, smallest_profile="huge")
+    with pytest.raises(InvalidParameter, match="not run below 'full' must say why"):
+        replace(claim, smallest_profile="full")
 
 
 @pytest.mark.parametrize(

@@ -599,4 +599,4 @@ def test_documents_are_plain_json(finished):
     assert summary["seed"] == 5
     assert summary["content_digest"] == digest_and_evidence(directory)[0]
     shares = [share for _, share in summary["allocation"]]
-    assert sum(shares) == pytest.approx(summary["familywise_level"])
+    assert 0 < sum(shares) <= summary["familywise_level"] / 4 * (1 + 1e-12)  # one paper's share

@@ -1,5 +1,8 @@
 """A run follows from its configuration: refusals, documents, levels, extension."""
 
+import shlex
+from dataclasses import replace
+
 import pytest
 
 from bounds.statement import OutsideTheorem
@@ -8,6 +11,8 @@ from trials.run.executors import make_executor
 from trials.run.store import RunStore, StoreError
 from verify import session
 from verify.evidence import Verdict
+from verify.procedures.base import PROFILES, takes_level
+from verify.registry import catalogue
 from verify.session import Listener, RunConfig
 
 CLAIMS = ("ifca.lemma1-init-as-printed", "ifca.cor1-rounds")
@@ -68,16 +73,93 @@ def test_verdicts_are_stored_reported_in_order_and_not_tried_twice(tmp_path):
         assert store.documents("claim") == first  # seconds included: nothing was done again
 
 
-def test_the_familywise_level_is_split_over_the_claims(tmp_path):
-    config = RunConfig(claims=CLAIMS, level=0.02)
+SAMPLED = ("ifca.minimax", "ifca.eq7")
+
+
+def levels_of(store):
+    return {name: d["evidence"]["level"] for name, d in store.documents("claim").items()}
+
+
+def test_the_familywise_level_is_split_by_paper_and_searches_take_no_share(tmp_path):
+    config = RunConfig(claims=(*CLAIMS, *SAMPLED), level=0.04)
     with session.create(tmp_path / "run", config) as store:
         executed(store, config)
-        levels = [d["evidence"]["level"] for d in store.documents("claim").values()]
-        summary = store.document("run", "summary")
-    assert levels == pytest.approx([0.01, 0.01])
-    assert summary["familywise_level"] == 0.02
-    assert dict(summary["allocation"]) == pytest.approx(dict.fromkeys(CLAIMS, 0.01))
+        levels, summary = levels_of(store), store.document("run", "summary")
+    statistical = [c for c in catalogue().values() if takes_level(c.build(PROFILES["quick"]))]
+    assert 20 < len(statistical) < len(catalogue())
+    share = 0.04 * 0.25 / len(statistical)
+    assert levels == pytest.approx(dict.fromkeys(SAMPLED, share) | dict.fromkeys(CLAIMS, 0.0))
+    assert summary["familywise_level"] == 0.04
+    assert dict(summary["allocation"]) == levels
     assert set(summary["environment"]) >= {"python", "numpy", "numba", "platform"}
+
+
+def without_times(documents):
+    return {name: {**d, "seconds": 0.0} for name, d in documents.items()}
+
+
+def replayed(store, name, tmp_path):
+    """The document of a claim that its own replay command runs again."""
+    words = shlex.split(store.document("claim", name)["replay"][0])
+    assert words[:4] == ["python", "-m", "verify", "run"]
+    options = dict(zip(words[5::2], words[6::2], strict=True))
+    config = RunConfig(
+        claims=(words[4],),
+        profile=options["--profile"],
+        seed=int(options["--seed"]),
+        level=float(options["--level"]),
+    )
+    with session.create(tmp_path / f"again-{len(list(tmp_path.iterdir()))}", config) as alone:
+        executed(alone, config)
+        return without_times(alone.documents("claim"))
+
+
+def test_a_claims_replay_command_reproduces_its_document(tmp_path):
+    """Alone, beside others, and beside the same claim at other values."""
+    twice = "ifca.minimax[N=64]", "ifca.minimax[N=256]"
+    config = RunConfig(claims=(*SAMPLED, *twice), seed=3, level=0.07)
+    with session.create(tmp_path / "run", config) as store:
+        executed(store, config)
+        before = without_times(store.documents("claim"))
+        for name in (SAMPLED[0], twice[1]):
+            again = replayed(store, name, tmp_path)[name]
+            assert again["evidence"] == before[name]["evidence"]
+            assert again["replay"] == before[name]["replay"]
+
+
+def test_two_workers_give_the_documents_of_one_in_the_same_order(tmp_path):
+    config = RunConfig(claims=(SAMPLED[0], *CLAIMS))
+    documents, orders = [], []
+    for kind, jobs in (("serial", 1), ("threads", 2)):
+        seen = []
+        listener = Listener(on_outcome=lambda outcome, seen=seen: seen.append(outcome.selection))
+        with (
+            session.create(tmp_path / kind, config) as store,
+            make_executor(kind, jobs) as executor,
+        ):
+            session.execute(store, config, executor, listener)
+            documents.append(without_times(store.documents("claim")))
+            orders.append(seen)
+    assert documents[0] == documents[1]
+    assert orders[0] == orders[1] == list(config.claims)
+
+
+def test_a_claim_that_is_too_dear_for_a_profile_is_listed_as_not_run(tmp_path, monkeypatch):
+    found = dict(catalogue())
+    dear = replace(
+        found[CLAIMS[1]], smallest_profile="standard", why_not_smaller="a trial takes a minute"
+    )
+    monkeypatch.setattr(session, "catalogue", lambda: {**found, CLAIMS[1]: dear})
+    config = RunConfig(claims=CLAIMS)
+    with session.create(tmp_path / "run", config) as store:
+        outcomes = executed(store, config)
+        summary = store.document("run", "summary")
+    assert [o.selection for o in outcomes] == [CLAIMS[0]]
+    reason = "not run below standard: a trial takes a minute"
+    assert summary["not_run"] == [[CLAIMS[1], reason]]
+    session.prepare(RunConfig(claims=(CLAIMS[1],), profile="standard"))
+    with pytest.raises(InvalidParameter, match=f"{CLAIMS[1]}: {reason}; choose a larger"):
+        session.prepare(RunConfig(claims=(CLAIMS[1],)))
 
 
 def test_a_run_is_only_ever_extended(tmp_path):

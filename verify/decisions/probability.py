@@ -29,7 +29,7 @@ from verify.decisions.sequences import (
     prior_for,
     trials_to_resolve,
 )
-from verify.evidence import CellResult, Verdict
+from verify.evidence import CellResult, Relation, Verdict, ratio_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +65,7 @@ class ProbabilityDecision:
     cells: tuple[ProbabilityCell, ...]
     worst: int | None
     unresolved: tuple[int, ...]
+    relation: Relation = "at most"
 
     def cell_results(self, params: Sequence[Mapping[str, Any]]) -> tuple[CellResult, ...]:
         """The cells as evidence, one parameter assignment for each."""
@@ -78,7 +79,8 @@ class ProbabilityDecision:
                 lower=c.lower,
                 upper=c.upper,
                 bound=c.delta,
-                ratio=c.observed / c.delta if c.delta > 0 else None,
+                ratio=ratio_of(c.observed, c.delta, self.relation),
+                relation=self.relation,
                 verdict=_WORDS[c.status],
                 note=c.reason,
             )
@@ -311,4 +313,5 @@ def decide_exact_probability(
         cells=cells,
         worst=worst,
         unresolved=unresolved,
+        relation="equals",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -28,24 +29,47 @@ class Profile:
 
     Attributes
     ----------
-    max_trials : budget of one cell.
+    max_trials : budget of one cell, in trials.
     searches : evaluations that a search for a counterexample may spend.
+    seconds : budget of one claim in CPU seconds, as its experiment declares its cost.  It limits
+        the trials of claims whose experiments declare one (`budget`).
     """
 
     name: str
     max_trials: int
     searches: int
+    seconds: float = math.inf
+
+    def budget(self, experiment: Experiment, cells: Iterable[Params]) -> int:
+        """Trials a cell that a claim may draw: within ``max_trials``, and within ``seconds``.
+
+        The *declared* cost of a trial decides, never a measured time, so that the number of trials
+        is the same on every machine.  At least one block is drawn, whatever it costs: a claim that
+        is too dear for a profile says so with `verify.claim.Claim.smallest_profile`.
+        """
+        if experiment.cost is None or not math.isfinite(self.seconds):
+            return self.max_trials
+        one_each = math.fsum(experiment.cost(experiment.check(cell)) for cell in cells)
+        if not one_each > 0:
+            return self.max_trials
+        block = experiment.block_size
+        whole_blocks = int(self.seconds / one_each) // block * block
+        return min(self.max_trials, max(whole_blocks, block))
 
 
 PROFILES: dict[str, Profile] = {
-    "quick": Profile(name="quick", max_trials=1_024, searches=2_000),
-    "standard": Profile(name="standard", max_trials=65_536, searches=30_000),
-    "full": Profile(name="full", max_trials=1_048_576, searches=300_000),
+    "quick": Profile(name="quick", max_trials=1_024, searches=2_000, seconds=2.0),
+    "standard": Profile(name="standard", max_trials=65_536, searches=30_000, seconds=60.0),
+    "full": Profile(name="full", max_trials=1_048_576, searches=300_000, seconds=1_800.0),
 }
 
 
 class Procedure(Protocol):
-    """A decision procedure over stored trials."""
+    """A decision procedure over stored trials.
+
+    A class attribute ``statistical = False`` marks a procedure whose verdict is no matter of
+    chance (a deterministic search).  It reads no trials and takes no share of the error level.
+    """
 
     def check(self) -> None:
         """Refuse impossible parameters and cells outside the theorem, before any work."""
@@ -66,6 +90,11 @@ class Procedure(Protocol):
     def override(self, values: Mapping[str, Any]) -> Self:
         """The same procedure at other parameter values; unknown names are refused."""
         ...
+
+
+def takes_level(procedure: Procedure) -> bool:
+    """Whether the procedure reads trials, so that its verdict needs an error level."""
+    return bool(getattr(procedure, "statistical", True))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from verify.decisions.constants import (
     infeasible,
 )
 from verify.decisions.sequences import quantile_lower, quantile_upper, resolvable
-from verify.evidence import CellResult, Evidence, EvidenceTable, Figure, Series, Witness
+from verify.evidence import CellResult, Evidence, EvidenceTable, Figure, Series, Witness, ratio_of
 from verify.procedures.base import (
     FloatArray,
     Present,
@@ -305,7 +305,7 @@ class Constants:
             lower=quantile_lower(finite, 1 - wanted, level),
             upper=quantile_upper(finite, 1 - wanted, level),
             bound=bound,
-            ratio=None if bound is None else q / bound,
+            ratio=ratio_of(q, bound, "at most"),
             note=f"{role}; quantile at failure probability {wanted:.2g}"
             + ("" if wanted <= cell.delta else ", the smallest that the trials resolve"),
         )

@@ -22,7 +22,7 @@ from verify.decisions.rates import (
     fit_power_law,
     log_design,
 )
-from verify.evidence import CellResult, Evidence, EvidenceTable, Figure, Series, Verdict
+from verify.evidence import CellResult, Evidence, EvidenceTable, Figure, Series, Verdict, ratio_of
 from verify.procedures.base import (
     FloatArray,
     Observed,
@@ -208,7 +208,8 @@ class Rate:
             observed=mean,
             se=error,
             bound=bound,
-            ratio=None if bound is None else mean / bound,
+            ratio=ratio_of(mean, bound, "order"),
+            relation="order",
         )
 
     def _sharpness(self, fit: PowerLawFit) -> list[str]:
@@ -286,7 +287,7 @@ class Contraction:
                     lower=fit.lower,
                     upper=fit.upper if fit.resolved else None,
                     bound=self.stated,
-                    ratio=fit.factor / self.stated if fit.resolved else None,
+                    ratio=ratio_of(fit.factor if fit.resolved else None, self.stated, "at most"),
                     verdict=str(decision.verdict),
                     note=fit.reason or (f"{fit.n_failed} trials failed" if fit.n_failed else ""),
                 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from trials.run.engine import Demand
 from trials.run.store import RunStore
@@ -27,6 +27,8 @@ class Search:
     recheck : the same in mpmath, so that rounding is not mistaken for refutation.
     sides : ``point -> (observed, bound)`` for the witness.
     """
+
+    statistical: ClassVar[bool] = False
 
     name: str
     violation: Callable[[Point], float]

@@ -1,5 +1,8 @@
 """Sampling asks for what is missing; overrides keep to a procedure's own parameters."""
 
+import math
+from dataclasses import replace
+
 import pytest
 
 from bounds.statement import OutsideTheorem
@@ -8,7 +11,7 @@ from trials.checks import InvalidParameter
 from trials.run.engine import ensure
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
-from verify.procedures.base import PROFILES, Sampling, override_cells, tex_number
+from verify.procedures.base import PROFILES, Profile, Sampling, override_cells, tex_number
 
 CELLS = ({"p": 0.1, "tag": 0}, {"p": 0.1, "tag": 1}, {"p": 0.2, "tag": 0})
 
@@ -49,6 +52,19 @@ def test_profiles_grow():
     assert budgets == sorted(budgets)
     assert list(PROFILES) == ["quick", "standard", "full"]
     assert all(PROFILES[name].name == name for name in PROFILES)
+
+
+def test_the_declared_cost_and_not_the_machine_decides_how_many_trials_are_drawn():
+    """128 trials a block; the cells together cost 0.25 s a trial each, so 1000 s pay for 4000."""
+    profile = Profile(name="toy", max_trials=10_000, searches=1, seconds=1000.0)
+    assert profile.budget(COIN, CELLS) == 10_000  # no declared cost: trials alone limit
+    priced = replace(COIN, cost=lambda params: params["p"] * 0.625)
+    assert sum(priced.cost(priced.check(cell)) for cell in CELLS) == pytest.approx(0.25)
+    assert profile.budget(priced, CELLS) == 3968  # the whole blocks within 4000
+    assert profile.budget(replace(priced, block_size=1), CELLS) == 4000
+    assert profile.budget(replace(priced, cost=lambda _params: 1e6), CELLS) == 128
+    assert profile.budget(replace(priced, cost=lambda _params: 0.0), CELLS) == 10_000
+    assert replace(profile, seconds=math.inf).budget(priced, CELLS) == 10_000
 
 
 def test_trials_are_drawn_in_whole_blocks_up_to_the_budget(tmp_path):

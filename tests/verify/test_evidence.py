@@ -1,0 +1,43 @@
+"""Evidence: the ratio of a cell has one meaning for each relation, and larger is worse."""
+
+import math
+
+import pytest
+
+from verify.decisions.probability import decide_exact_probability, decide_probability
+from verify.evidence import ratio_of
+
+
+@pytest.mark.parametrize(
+    ("observed", "bound", "relation", "ratio"),
+    [
+        (2.0, 8.0, "at most", 0.25),
+        (8.0, 2.0, "at most", 4.0),
+        (8.0, 2.0, "at least", 0.25),
+        (2.0, 8.0, "at least", 4.0),
+        (2.0, 8.0, "equals", 4.0),
+        (8.0, 2.0, "equals", 4.0),
+        (0.0, 0.0, "equals", 1.0),
+        (2.0, 8.0, "order", 0.25),
+        (0.0, 2.0, "at most", 0.0),
+        (0.1, 0.0, "at most", math.inf),
+        (0.0, 2.0, "at least", math.inf),
+        (0.0, 0.0, "at most", None),
+        (-1.0, 2.0, "at most", None),
+        (math.nan, 2.0, "at most", None),
+        (math.inf, math.inf, "at most", None),
+        (None, 2.0, "at most", None),
+        (1.0, None, "order", None),
+    ],
+)
+def test_the_ratio_is_at_most_one_where_the_observed_value_keeps_the_bound(
+    observed, bound, relation, ratio
+):
+    assert ratio_of(observed, bound, relation) == ratio
+
+
+def test_probabilities_and_laws_say_which_relation_they_test():
+    (bound,) = decide_probability(10, 1000, 0.02, 0.05).cell_results([{}])
+    assert (bound.relation, bound.ratio) == ("at most", 0.5)
+    (law,) = decide_exact_probability(10, 1000, 0.02, 0.05).cell_results([{}])
+    assert (law.relation, law.ratio) == ("equals", 2.0)

@@ -1,0 +1,123 @@
+"""Trying the claims of a run: sampling in order, while earlier claims are decided elsewhere.
+
+Sampling and deciding are different work.  Trials are drawn by compiled kernels, decisions and
+searches are Python.  So the main process draws the trials of a claim while workers decide the
+claims before it.  A worker gets names and numbers only: it builds the same procedure from the
+catalogue, reads the same blocks from the run's store, and returns plain evidence.  What it decides
+follows from these alone, so neither the number of workers nor the order of work changes a word.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from trials.run.distributed import DistributedExecutor
+from trials.run.engine import OnBlock, ensure
+from trials.run.executors import Call, Executor
+from trials.run.store import RunStore
+from verify.evidence import Evidence
+from verify.plan import Planned, plan
+from verify.procedures.base import PROFILES, takes_level
+from verify.registry import catalogue
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionRequest:
+    """Everything that a worker needs to decide one claim.
+
+    ``run`` is the path of the store that holds the claim's trials; None for a search.
+    """
+
+    selection: str
+    profile: str
+    level: float
+    run: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decided:
+    """A claim's evidence and the seconds that its decision took."""
+
+    evidence: Evidence
+    seconds: float
+
+
+def decide_request(request: DecisionRequest) -> Decided:
+    """Decide one claim from its name and its stored trials; called in a worker."""
+    begin = time.perf_counter()
+    (planned,) = plan(catalogue(), [request.selection], PROFILES[request.profile]).claims
+    if request.run is None:
+        evidence = planned.procedure.decide(None, request.level)  # type: ignore[arg-type]
+    else:
+        with RunStore.open(Path(request.run), readonly=True) as store:
+            evidence = planned.procedure.decide(store, request.level)
+    return Decided(evidence=evidence, seconds=time.perf_counter() - begin)
+
+
+@dataclass(frozen=True)
+class _Pending:
+    """A claim whose trials are drawn: what sampling took, and the decision that is under way."""
+
+    planned: Planned
+    seconds: float
+    decision: Call[Decided]
+
+
+def try_claims(
+    store: RunStore,
+    claims: Sequence[Planned],
+    level_of: Callable[[Planned], float],
+    profile: str,
+    executor: Executor,
+    on_start: Callable[[Planned], None],
+    on_block: OnBlock | None = None,
+) -> Iterator[tuple[Planned, Decided]]:
+    """Try claims and yield them decided, in the order given.
+
+    Parameters
+    ----------
+    level_of : the error level of a claim's verdict.
+    profile : the name of the profile that the claims were planned with.
+    on_start : called when work on a claim begins.
+    on_block : see `trials.run.engine.ensure`.
+
+    Notes
+    -----
+    A procedure asks for trials until it can decide.  That question is asked here, because the next
+    blocks depend on it.  One worker would save nothing by deciding elsewhere, and the workers of a
+    cluster do not see the run's file: there the decision is made here.
+    """
+    pending: deque[_Pending] = deque()
+    for planned in claims:
+        on_start(planned)
+        begin = time.perf_counter()
+        level, reads = level_of(planned), takes_level(planned.procedure)
+        while demands := planned.procedure.demands(store, level):
+            ensure(store, demands, executor, on_block)
+        seconds = time.perf_counter() - begin
+        if executor.n_workers < 2 or (reads and isinstance(executor, DistributedExecutor)):
+            yield from _finished(pending, wait=True)
+            evidence = planned.procedure.decide(store, level)
+            yield planned, Decided(evidence=evidence, seconds=time.perf_counter() - begin)
+            continue
+        request = DecisionRequest(
+            selection=str(planned.selection),
+            profile=profile,
+            level=level,
+            run=str(store.path.resolve()) if reads else None,
+        )
+        pending.append(_Pending(planned, seconds, executor.submit_call(decide_request, request)))
+        yield from _finished(pending, wait=False)
+    yield from _finished(pending, wait=True)
+
+
+def _finished(pending: deque[_Pending], *, wait: bool) -> Iterator[tuple[Planned, Decided]]:
+    """Decisions from the front of the queue, as far as they are made; with ``wait`` all of them."""
+    while pending and (wait or pending[0].decision.done()):
+        first = pending.popleft()
+        decided = first.decision.result()
+        yield first.planned, replace(decided, seconds=first.seconds + decided.seconds)

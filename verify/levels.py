@@ -1,0 +1,32 @@
+"""The error levels of a run's claims, fixed by the papers' full lists of claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from verify.claim import Claim
+from verify.decisions.familywise import Allocation, allocate
+from verify.plan import Plan
+from verify.procedures.base import PROFILES, takes_level
+
+
+def paper_of(claim_id: str) -> str:
+    """The paper's part of ``paper.statement``."""
+    return claim_id.partition(".")[0]
+
+
+def allocate_levels(level: float, catalogue: Mapping[str, Claim], planned: Plan) -> Allocation:
+    """Give every statistical claim of a plan its level (see `verify.decisions.familywise`).
+
+    Whether a claim is statistical is its procedure's to say, so the procedures of all claims of
+    the plan's papers are built, also of those that are not run.
+    """
+    tried = {paper_of(p.claim.id) for p in planned.claims}
+    papers: dict[str, dict[str, float]] = {paper: {} for paper in sorted(tried)}
+    for name, claim in catalogue.items():
+        if (paper := paper_of(name)) in papers:
+            procedure = claim.build(PROFILES[claim.smallest_profile])
+            if takes_level(procedure):
+                papers[paper][name] = claim.weight
+    selections = [(str(p.selection), p.claim.id) for p in planned.claims]
+    return allocate(level, papers, selections)
