@@ -160,6 +160,32 @@ def log_cluster_hit(setting: StepSetting, cluster: int, start: float, bound: flo
     return min(0.0, float(special.logsumexp(log_weight + log_hit)) + _ROUNDING)
 
 
+def log_gradient_tail(
+    n_samples: int, dimension: int, distance: float, sigma: float, bound: float
+) -> float:
+    r"""Log of a limit on :math:`P(|\nabla F_i(\theta)|>b)` for one client.
+
+    The gradient is :math:`\tfrac2nX^\top r`.  Given :math:`K\sim\chi^2_n` its squared norm is
+    :math:`(aK|u|+a\sigma\sqrt K\,w)^2+a^2\tau^2K\chi^2_{d-1}` with :math:`a=2/n`.
+
+    Parameters
+    ----------
+    n_samples, dimension : of the client's data.
+    distance : |u| of the model from the client's own optimum; the limit holds for smaller ones.
+    sigma : noise standard deviation.
+    bound : norm, > 0.
+    """
+    if not bound > 0:
+        return 0.0
+    _low, high, log_weight = _intervals(n_samples)
+    a = 2.0 / n_samples
+    mean = a * distance * high if distance > 0 else np.zeros_like(high)
+    along = (a * sigma) ** 2 * high
+    across = a**2 * (distance**2 + sigma**2) * high
+    log_tail = _log_chernoff(mean, along, across, dimension - 1, bound)
+    return min(0.0, float(special.logsumexp(log_weight + log_tail)) + _ROUNDING)
+
+
 def log_step_tail(setting: StepSetting, radius: float, bounds: Sequence[float] | float) -> float:
     """Log of a limit on the probability that some cluster's error exceeds its bound after a step.
 

@@ -1,7 +1,7 @@
 r"""No step size serves clusters of very unequal sizes: a proof for one cell and every c > 0.
 
-The step is :math:`\gamma=c/p` with p the smallest share.  Take a cluster that has s of the m clients,
-all of them with the right model, at distance u.  Then :math:`N=sn` samples enter.  Let
+The step is :math:`\gamma=c/p` with p the smallest share.  Take a cluster that has s of the m
+clients, all of them with the right model, at distance u.  Then :math:`N=sn` samples enter.  Let
 :math:`a=2\gamma/(mn)=2c/(s_{\min}n)` and :math:`K\sim\chi^2_N`.  The first coordinate of the new
 error is :math:`u(1-aK)-a\sigma\sqrt K\,w` with :math:`w\sim N(0,1)` (`trials.laws.step`).
 

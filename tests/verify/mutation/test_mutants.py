@@ -1,0 +1,140 @@
+"""Mutants: every one differs, the weaker ones are told apart, nothing is left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from bounds.statement import Constant, Statement, Term, evaluate
+from verify.mutation.mutants import absorbs, asks_less, mutants, variables
+
+m, n, d, p, err, c_2, c_3 = sp.symbols("m n d p err c_2 c_3")
+
+
+def constant(symbol: sp.Symbol, generous: Any = "high") -> Constant:
+    return Constant(symbol=symbol, low=1e-3, high=1e3, generous=generous, meaning="x")
+
+
+def statement(**changes: Any) -> Statement:
+    fields: dict[str, Any] = {
+        "id": "toy.bound",
+        "title": "t",
+        "source": "s",
+        "kind": "upper bound",
+        "quantifiers": "",
+        "observed": "x",
+        "terms": (
+            Term(name="contraction", expr=err / 2),
+            Term(name="floor", expr=c_2 / p * sp.sqrt(d / (m * n))),
+            Term(name="tail", expr=sp.exp(-c_3 * n)),
+        ),
+        "failure": 1 / m,
+        "constants": (constant(c_2), constant(c_3, "low")),
+    }
+    fields |= publication()
+    return Statement(**(fields | changes))
+
+
+def publication() -> dict[str, Any]:
+    try:
+        from bounds.statement import Publication
+    except ImportError:
+        return {"paper": "toy"}
+    return {"publication": Publication(label="Toy 2000", bibtex="@misc{toy, title={Toy}}")}
+
+
+def test_every_kind_of_change_is_made() -> None:
+    names = [x.name for x in mutants(statement())]
+    assert len(names) == len(set(names))
+    assert "term floor: d^(1/4) less" in names
+    assert "term tail: n^(1/2) less in the exponent" in names
+    assert "term contraction: times 1/4" in names
+    assert "term floor: dropped" in names
+    assert "failure probability: replaced by e^-m" in names
+    # four symbols in the floor, one in the contraction, one in the tail, four shifts each
+    assert sum(x.kind == "exponent" for x in mutants(statement())) == 24
+    assert sum(x.kind == "term" for x in mutants(statement())) == 3
+
+
+def test_every_mutant_differs_from_the_original() -> None:
+    values = {"m": 7.0, "n": 1.7, "d": 3.0, "p": 0.2, "err": 0.4, "c_2": 1.3, "c_3": 0.7}
+    original = statement()
+    seen = {(original.bound(values), original.failure_probability(values))}
+    for mutant in mutants(original):
+        changed = mutant.statement
+        pair = (changed.bound(values), changed.failure_probability(values))
+        assert pair not in seen, mutant.name
+        seen.add(pair)
+
+
+def test_a_factor_that_a_constant_absorbs_is_no_mutant() -> None:
+    s = statement()
+    assert absorbs(s, s.terms[1])
+    assert not absorbs(s, s.terms[0])
+    assert not absorbs(s, s.terms[2])  # the constant stands in the exponent
+    factors = {x.name.split(":")[0] for x in mutants(s) if x.kind == "factor"}
+    assert factors == {"term contraction", "term tail"}
+
+
+def test_a_lower_bound_gets_larger_factors_and_an_equation_both_sides() -> None:
+    lower = statement(relation=r"\ge", terms=(Term(name="a", expr=1 / n),), constants=())
+    assert {str(x.multiplier) for x in mutants(lower) if x.kind == "factor"} == {"4/3", "4"}
+    law = statement(relation="=", terms=(Term(name="a", expr=1 / n),), constants=())
+    assert {str(x.multiplier) for x in mutants(law) if x.kind == "side"} == {"21/20", "19/20"}
+
+
+RANGES = {
+    "m": (10.0, 1e6), "n": (2.0, 100.0), "d": (1.0, 50.0), "p": (0.01, 0.5), "err": (0.1, 3.0),
+}  # fmt: skip
+
+
+def test_weaker_mutants_are_those_that_the_original_implies() -> None:
+    """The label against brute force: the mutant's bound is never below the original's."""
+    s = statement()
+    rng = np.random.default_rng(0)
+    points = [
+        {name: float(np.exp(rng.uniform(*np.log(ends)))) for name, ends in RANGES.items()}
+        | {"c_2": 1.0, "c_3": 0.1}
+        for _ in range(400)
+    ]
+    for mutant in mutants(s):
+        if mutant.kind == "term":
+            continue
+        if mutant.kind == "failure":
+            implied = all(
+                mutant.statement.failure_probability(x) >= s.failure_probability(x) for x in points
+            )
+        else:
+            implied = all(
+                evaluate(mutant.statement.expr, x) >= evaluate(s.expr, x) - 1e-15 for x in points
+            )
+        assert asks_less(mutant, RANGES) == implied, mutant.name
+
+
+def test_unknown_ranges_count_as_false() -> None:
+    more = next(x for x in mutants(statement()) if x.name == "term floor: d^(1/2) more")
+    assert asks_less(more, RANGES)
+    assert not asks_less(more, {})
+
+
+def test_statements_without_terms_have_mutants_of_their_probability_only() -> None:
+    bare = replace(statement(), terms=(), assertion="x = y")
+    assert {x.kind for x in mutants(bare)} == {"failure"}
+
+
+def test_variables_leave_constants_out() -> None:
+    s = statement()
+    assert [x.name for x in variables(s, s.expr)] == ["d", "err", "m", "n", "p"]
+
+
+@pytest.mark.parametrize("term", ["contraction", "floor"])
+def test_only_one_term_changes(term: str) -> None:
+    s = statement()
+    for mutant in mutants(s):
+        if mutant.name.startswith(f"term {term}:") and mutant.kind != "term":
+            others = [t for t in mutant.statement.terms if t.name != term]
+            assert others == [t for t in s.terms if t.name != term]

@@ -1,0 +1,52 @@
+r"""Limits on the singular values of a Gaussian matrix: Davidson and Szarek's theorem.
+
+For :math:`X` of N rows and d columns with independent standard normal entries and every
+:math:`t\ge0`,
+
+.. math:: P(s_{\max}>\sqrt N+\sqrt d+t)\le e^{-t^2/2},\qquad
+          P(s_{\min}<\sqrt N-\sqrt d-t)\le e^{-t^2/2}\quad(N\ge d).
+
+Source: Davidson & Szarek (2001), Theorem II.13; Vershynin (2018), Theorem 7.3.3.
+"""
+
+from __future__ import annotations
+
+import math
+
+from trials.checks import InvalidParameter
+
+
+def log_norm_tail(n_rows: int, n_columns: int, bound: float) -> float:
+    """Log of a limit on P(|X|_op > bound); 0 where the theorem says nothing.
+
+    >>> round(log_norm_tail(100, 25, 20.0), 3)
+    -12.5
+    """
+    _check(n_rows, n_columns)
+    gap = bound - math.sqrt(n_rows) - math.sqrt(n_columns)
+    return -0.5 * gap**2 if gap > 0 else 0.0
+
+
+def log_gram_tail(n_rows: int, n_columns: int, bound: float) -> float:
+    """Log of a limit on P(|X^T X - N I|_op > bound), N the number of rows.
+
+    Where N < d the smallest eigenvalue is zero and the deviation is at least N.
+    """
+    _check(n_rows, n_columns)
+    if bound < 0:
+        return 0.0
+    upper = log_norm_tail(n_rows, n_columns, math.sqrt(n_rows + bound))
+    if bound >= n_rows:  # the smallest eigenvalue cannot be below zero
+        return upper
+    gap = math.sqrt(n_rows) - math.sqrt(n_columns) - math.sqrt(n_rows - bound)
+    if n_rows < n_columns or gap <= 0:
+        return 0.0
+    lower = -0.5 * gap**2
+    largest = max(upper, lower)
+    return min(0.0, largest + math.log(math.exp(upper - largest) + math.exp(lower - largest)))
+
+
+def _check(n_rows: int, n_columns: int) -> None:
+    for name, value in (("n_rows", n_rows), ("n_columns", n_columns)):
+        if not 1 <= value < math.inf:
+            raise InvalidParameter(f"{name}={value} must be an integer >= 1")

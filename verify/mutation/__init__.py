@@ -1,0 +1,1 @@
+"""Mutation of statements: would the evidence behind a verdict have refuted a false theorem?"""

@@ -1,0 +1,196 @@
+"""The mutation score of a claim: which false theorems its evidence would have refuted.
+
+Each mutant of the statement is decided again by the claim's own procedure, on the trials that are
+stored.  Trials rarely depend on the statement, so that this takes seconds.  A mutant that wants
+trials that the store lacks gets them from the executor; they are added to a copy of the store.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from bounds.statement import OutsideTheorem, Statement
+from trials.checks import InvalidParameter
+from trials.run.engine import ensure
+from trials.run.executors import Executor
+from trials.run.store import RunStore
+from verify.claim import Claim
+from verify.decisions.domain import Interval, IntRange, LogInterval
+from verify.evidence import Evidence, Verdict
+from verify.mutation.mutants import Mutant, Ranges, asks_less, mutants
+from verify.procedures.base import Profile
+
+#: refuted and unsupported are caught; a mutant that asks less should stay supported.
+Outcome = Literal["refuted", "unsupported", "survived", "asks less", "not tried"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """One mutant's outcome, and the reason where it was not caught."""
+
+    mutant: str
+    kind: str
+    outcome: Outcome
+    verdict: str
+    why: str = ""
+
+    @property
+    def caught(self) -> bool:
+        """Whether the false theorem lost its support."""
+        return self.outcome in ("refuted", "unsupported")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """The mutants of one claim.
+
+    Attributes
+    ----------
+    original : the verdict of the unchanged statement on the same trials.
+    judged : every mutant, in the order of `verify.mutation.mutants.mutants`.
+    """
+
+    claim: str
+    original: str
+    judged: tuple[Judged, ...]
+
+    @property
+    def n_false(self) -> int:
+        """Mutants that ask for more and could be tried."""
+        return sum(j.outcome in ("refuted", "unsupported", "survived") for j in self.judged)
+
+    @property
+    def n_caught(self) -> int:
+        """Those among them that lost their support."""
+        return sum(j.caught for j in self.judged)
+
+    @property
+    def share(self) -> float:
+        """Caught over tried; NaN where there was nothing to try."""
+        return self.n_caught / self.n_false if self.n_false else math.nan
+
+    def as_dict(self) -> dict[str, Any]:
+        """The score as JSON-ready data."""
+        return asdict(self) | {"n_false": self.n_false, "n_caught": self.n_caught}
+
+
+def decide(
+    claim: Claim,
+    statement: Statement,
+    profile: Profile,
+    store: RunStore,
+    executor: Executor,
+    level: float,
+) -> Evidence:
+    """The evidence that the claim's procedure gives for another statement.
+
+    Raises
+    ------
+    InvalidParameter, OutsideTheorem
+        When the procedure cannot try the statement, or its cells do not meet its assumptions.
+    """
+    procedure = replace(claim, statement=statement).build(profile)
+    procedure.check()
+    while demands := procedure.demands(store, level):
+        ensure(store, demands, executor)
+    return procedure.decide(store, level)
+
+
+def score(
+    claim: Claim,
+    profile: Profile,
+    store: RunStore,
+    executor: Executor,
+    level: float,
+    chosen: Iterable[Mutant] | None = None,
+) -> Score:
+    """Decide the claim's statement and its mutants on one store.
+
+    Parameters
+    ----------
+    store : open for writing; mutants that need other trials add them.
+    chosen : the mutants to try; all by default.
+    """
+    original = decide(claim, claim.statement, profile, store, executor, level)
+    found = ranges(claim, profile, original)
+    judged = [
+        judge(claim, mutant, found, profile, store, executor, level)
+        for mutant in (mutants(claim.statement) if chosen is None else chosen)
+    ]
+    return Score(claim=claim.id, original=str(original.verdict), judged=tuple(judged))
+
+
+def judge(
+    claim: Claim,
+    mutant: Mutant,
+    found: Ranges,
+    profile: Profile,
+    store: RunStore,
+    executor: Executor,
+    level: float,
+) -> Judged:
+    """One mutant's outcome."""
+    weaker = asks_less(mutant, found)
+    outcome: Outcome
+    try:
+        evidence = decide(claim, mutant.statement, profile, store, executor, level)
+    except (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError) as error:
+        reason = " ".join(str(error).split())[:200]
+        return Judged(
+            mutant=mutant.name, kind=mutant.kind, outcome="not tried", verdict="", why=reason
+        )
+    supported = str(evidence.verdict).startswith(Verdict.SUPPORTED)
+    if weaker:
+        outcome, why = "asks less", "" if supported else "it follows from the original"
+    elif supported:
+        outcome, why = "survived", room(evidence)
+    else:
+        outcome = "refuted" if evidence.verdict is Verdict.REFUTED else "unsupported"
+        why = ""
+    return Judged(
+        mutant=mutant.name,
+        kind=mutant.kind,
+        outcome=outcome,
+        verdict=str(evidence.verdict),
+        why=why,
+    )
+
+
+def room(evidence: Evidence) -> str:
+    """Why a mutant survived: how far its bound still lies from the observed values."""
+    ratios = [c.ratio for c in evidence.cells if c.ratio is not None and math.isfinite(c.ratio)]
+    if not ratios:
+        return evidence.summary
+    return f"the largest ratio of observed value to bound is {max(ratios):.3g}"
+
+
+def ranges(claim: Claim, profile: Profile, evidence: Evidence) -> dict[str, tuple[float, float]]:
+    """The range of every symbol over the claim's cells, or over the domain of its search."""
+    found: dict[str, list[float]] = {}
+    for cell in evidence.cells:
+        for name, value in numbers(cell.params).items():
+            found.setdefault(name, []).append(value)
+    domain = getattr(claim.build(profile), "domain", None)
+    ends = getattr(domain, "ranges", domain)
+    if isinstance(ends, Mapping):
+        for name, r in ends.items():
+            if isinstance(r, Interval | LogInterval | IntRange):
+                found.setdefault(name, []).extend((float(r.low), float(r.high)))
+    return {name: (min(values), max(values)) for name, values in found.items()}
+
+
+def numbers(params: Mapping[str, Any]) -> dict[str, float]:
+    """The parameters that are numbers."""
+    return {
+        name: float(value)
+        for name, value in params.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    }
+
+
+def total(scores: Sequence[Score]) -> tuple[int, int]:
+    """(caught, tried) over several claims."""
+    return sum(s.n_caught for s in scores), sum(s.n_false for s in scores)
