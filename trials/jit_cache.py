@@ -1,45 +1,302 @@
-"""Where compiled kernels are kept: a directory named by the hash of this package's sources.
+"""Where compiled kernels are kept: a private folder, one subfolder for each state of the sources.
 
-Numba's ``cache=True`` looks at the file that holds a kernel, not at the helpers in other files that
-it inlines, so an edited helper would leave stale machine code behind.  With one directory for each
-state of the sources that cannot happen.
+Numba's ``cache=True`` looks at the file that holds a kernel.  It does not look at the other files
+whose functions and constants were compiled into it, so an edited helper would leave stale machine
+code behind.  Here a kernel's subfolder is named by the digest of its module and of all that the
+module imports in this program (`trials.sources.closure`), of the versions of Numba, llvmlite and
+NumPy, and of the options that change generated code.  So stale code is never found, and an edit
+recompiles only what depends on it.
+
+Numba's index files are pickles: who writes them runs code here.  So the folder must belong to this
+user, and no one else may write it.  Where no such folder can be had, a private temporary one takes
+its place until the program ends, and one line says so.
+
+Numba asks a list of *locators* where to keep a function.  This module puts its own first in that
+list as soon as Numba is imported.  It answers for modules of this program only and leaves all
+others, and the environment, as they are.
 """
 
 from __future__ import annotations
 
-import hashlib
+import atexit
+import contextlib
+import importlib.abc
+import importlib.util
 import os
+import re
+import shutil
+import stat
 import sys
 import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from functools import cache
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from trials import sources
+
+FOLDER = "cfl-verify-jit"
+#: Names the temporary folder of the process that made it, for its worker processes.
+INHERITED = "CFL_VERIFY_JIT_DIR"
+_KEPT = 3  # states of one module's sources
+_HOUR = 3600.0
+_LONGEST_UNUSED = 60 * 24 * _HOUR
+_OPTIONS = (
+    *("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "DISABLE_INTEL_SVML"),
+    *("USING_SVML", "DEBUGINFO_DEFAULT", "CPU_NAME", "CPU_FEATURES", "LLVM_REFPRUNE_PASS"),
+    *("LLVM_REFPRUNE_FLAGS", "EXTEND_VARIABLE_LIFETIMES", "DISABLE_JIT"),
+)
+_lock = threading.RLock()
 
 
-def sources_hash(package: Path) -> str:
-    """A short hash of every Python source below ``package``: names and contents."""
-    digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        digest.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
+# -- a folder that only this user can write ------------------------------------------------------
 
 
-def directory(package: Path) -> Path:
-    """The cache directory for the present sources, under the user's cache folder or, where that
-    cannot be written, under the system's temporary folder."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    wanted = base / "cfl-verify" / "numba" / sources_hash(package)
+def objection(folder: Path) -> str | None:
+    """Make a folder of mode 0700 and say why it must not be used; None when it can be.
+
+    It must be a folder and no link, belong to this user, be writable by this user and by nobody
+    else, and no folder above it may let others exchange it.
+    """
     try:
-        wanted.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        wanted = Path(tempfile.gettempdir()) / "cfl-verify-numba" / sources_hash(package)
-        wanted.mkdir(parents=True, exist_ok=True)
-    return wanted
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        parent = folder.parent.resolve()
+        for above in (parent, *parent.parents):
+            mode = above.stat().st_mode
+            if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+                return f"others may write {above}"
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode):
+            return f"{folder} is no folder"
+        if hasattr(os, "geteuid"):
+            if found.st_uid != os.geteuid():
+                return f"{folder} belongs to another user"
+            if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                return f"others may write {folder}"
+            if found.st_mode & 0o077:
+                folder.chmod(0o700)
+        tempfile.TemporaryFile(dir=folder).close()
+    except (OSError, ValueError) as error:
+        return f"{folder}: {getattr(error, 'strerror', None) or error}"
+    return None
+
+
+def _wanted() -> tuple[Path | None, str]:
+    """The folder that the environment asks for, or None with the reason."""
+    config = getattr(sys.modules.get("numba"), "config", None)
+    chosen = getattr(config, "CACHE_DIR", "") or os.environ.get("NUMBA_CACHE_DIR", "")
+    if chosen:
+        return Path(chosen).absolute() / FOLDER, ""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(home):  # the XDG specification has relative paths ignored
+        return Path(home) / FOLDER, ""
+    try:
+        below = Path.home() / ".cache"
+    except (RuntimeError, KeyError):
+        return None, "this user has no home folder"
+    return (
+        (below / FOLDER, "") if below.is_absolute() else (None, f"HOME={below.parent} is relative")
+    )
+
+
+@cache
+def base_folder() -> Path:
+    """The folder of all compiled kernels; the first call makes it and says where it cannot."""
+    wanted, reason = _wanted()
+    if wanted is not None:
+        found = objection(wanted)
+        if found is None:
+            return wanted
+        reason = found
+    inherited = os.environ.get(INHERITED, "")
+    if inherited and objection(Path(inherited)) is None:
+        return Path(inherited)
+    folder = _temporary()
+    os.environ[INHERITED] = str(folder)
+    print(
+        f"cfl-verify: compiled kernels are kept until this program ends and compiled again by the "
+        f"next one ({reason}); set XDG_CACHE_HOME to a folder of your own",
+        file=sys.stderr,
+    )
+    return folder
+
+
+def _temporary() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix=FOLDER + "-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+# -- the state of the sources --------------------------------------------------------------------
+
+
+def _settings() -> tuple[str, ...]:
+    """Versions and options that generated code depends on."""
+    modules = {name: sys.modules.get(name) for name in ("numba", "llvmlite", "numpy")}
+    config = getattr(modules["numba"], "config", None)
+    return (
+        f"python {sys.version}",
+        *(f"{name} {getattr(module, '__version__', '')}" for name, module in modules.items()),
+        *(f"{name} {getattr(config, name, None)}" for name in _OPTIONS),
+    )
+
+
+def place(module: str) -> tuple[Path, str] | None:
+    """The folder and the source stamp of a module's kernels; None for a module of others.
+
+    A module is of this program when it belongs to `trials` or imports it.
+    """
+    with _lock:
+        found = _closure(module)
+        if found is None:
+            return None
+        stamp = sources.combined(found, *_settings())
+        if sources.changed(found):
+            return _unkept(), stamp
+        folder = base_folder() / f"{module}-{stamp[:20]}"
+        _touch(folder, module)
+        return folder, stamp
+
+
+@cache
+def _closure(module: str) -> tuple[sources.Source, ...] | None:
+    top = module.partition(".")[0]
+    if top in sources.LIBRARIES or top in sys.stdlib_module_names:
+        return None
+    if sources.source(module) is None:  # an installed package: is it one that uses this one?
+        file = getattr(sys.modules.get(module), "__file__", None)
+        try:
+            if file is None or b"trials" not in Path(file).read_bytes():
+                return None
+        except OSError:
+            return None
+    found = sources.closure([module])
+    return found if any(known.name.startswith("trials") for known in found) else None
+
+
+@cache
+def _unkept() -> Path:
+    """Where a process keeps what it compiles from files that changed after it started.
+
+    Nobody can say which of the two texts was imported, so no other process may find the result.
+    """
+    return _temporary()
+
+
+@cache
+def _touch(folder: Path, module: str) -> None:
+    """Note that a folder is in use; remove older ones of the module when it is new."""
+    with contextlib.suppress(OSError):
+        if folder.is_dir():
+            os.utime(folder)
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        prune(folder.parent, module)
+
+
+def prune(base: Path, module: str) -> None:
+    """Keep the last three states of a module, and no folder that was unused for two months.
+
+    What was used within the last hour stays: another process may be writing it.
+    """
+    now = time.time()
+    of_module = re.compile(re.escape(module) + r"-[0-9a-f]{20}")
+    others: list[tuple[float, Path]] = []
+    for folder in base.iterdir():
+        with contextlib.suppress(OSError):
+            used = folder.stat().st_mtime
+            if now - used > _LONGEST_UNUSED:
+                shutil.rmtree(folder, ignore_errors=True)
+            elif of_module.fullmatch(folder.name):
+                others.append((used, folder))
+    for used, folder in sorted(others, reverse=True)[_KEPT:]:
+        if now - used > _HOUR:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+# -- Numba's side --------------------------------------------------------------------------------
+
+
+def _locator_class(base: Any) -> Any:
+    class Locator(base):  # type: ignore[misc]
+        """Answers for the kernels of this program."""
+
+        def __init__(self, function: Any, file: str, folder: Path, stamp: str) -> None:
+            self._py_file = file  # Numba reads this name for its warnings
+            self._lineno = function.__code__.co_firstlineno
+            self._folder = folder
+            self._stamp = stamp
+
+        def get_cache_path(self) -> str:
+            return str(self._folder)
+
+        def get_source_stamp(self) -> str:
+            return self._stamp
+
+        def get_disambiguator(self) -> str:
+            return str(self._lineno)
+
+        @classmethod
+        def from_function(cls, function: Any, file: str) -> Any:
+            found = place(str(function.__module__))
+            return None if found is None else cls(function, file, *found)
+
+    return Locator
+
+
+def _install(caching: ModuleType) -> None:
+    """Put the locator first in Numba's list; without that list, key the whole cache."""
+    owner = getattr(caching, "CacheImpl", None) or getattr(caching, "_CacheImpl", None)
+    located: Any = getattr(owner, "_locator_classes", None)
+    base: Any = getattr(caching, "_CacheLocator", None)
+    numba_config: Any = sys.modules["numba.core.config"]
+    if not isinstance(located, list) or base is None:
+        every = [known for name, known in sources.snapshot().items() if name.startswith("trials")]
+        numba_config.CACHE_DIR = str(base_folder() / f"all-{sources.combined(every)[:20]}")
+        return
+    globals()["Locator"] = locator = _locator_class(base)
+    located.insert(0, locator)
+    listed = getattr(numba_config, "CACHE_LOCATOR_CLASSES", "")
+    if listed:
+        numba_config.CACHE_LOCATOR_CLASSES = f"{__name__}.Locator,{listed}"
+
+
+class _WhenImported(importlib.abc.MetaPathFinder):
+    """Runs `_install` right after Numba's caching module was imported; finds nothing itself."""
+
+    NAME = "numba.core.caching"
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != self.NAME:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return None
+        loader: Any = spec.loader
+        execute = loader.exec_module
+
+        def execute_and_install(module: ModuleType) -> None:
+            execute(module)
+            _install(module)
+
+        loader.exec_module = execute_and_install
+        return spec
 
 
 def configure() -> None:
-    """Point Numba at the directory, unless the user has chosen one with NUMBA_CACHE_DIR."""
-    if os.environ.get("NUMBA_CACHE_DIR"):
-        return
-    chosen = str(directory(Path(__file__).parent))
-    os.environ["NUMBA_CACHE_DIR"] = chosen  # inherited by worker processes
-    if "numba" in sys.modules:
-        sys.modules["numba"].config.CACHE_DIR = chosen
+    """Have Numba keep this program's kernels where `place` says; a second call changes nothing."""
+    caching = sys.modules.get(_WhenImported.NAME)
+    if caching is not None:
+        if "Locator" not in globals():
+            _install(caching)
+    elif not any(isinstance(finder, _WhenImported) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _WhenImported())

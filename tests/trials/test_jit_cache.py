@@ -1,55 +1,285 @@
-"""Compiled kernels are keyed on all sources of the package."""
+"""Stale machine code is never found, and nobody else can put code where kernels are kept."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import pytest
 
 from trials import jit_cache
 
+ROOT = Path(__file__).parents[2]
 
-def test_any_source_changes_the_directory(tmp_path: Path) -> None:
-    package = tmp_path / "package"
-    (package / "laws").mkdir(parents=True)
-    (package / "kernel.py").write_text("x = 1\n")
-    helper = package / "laws" / "helper.py"
-    helper.write_text("y = 1\n")
-    before = jit_cache.sources_hash(package)
-    assert jit_cache.sources_hash(package) == before
-    helper.write_text("y = 2\n")
-    changed = jit_cache.sources_hash(package)
-    assert changed != before
-    helper.rename(package / "laws" / "renamed.py")
-    assert jit_cache.sources_hash(package) not in {before, changed}
+only_root = pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() != 0, reason="only root can act for another user"
+)
+
+KERNEL = """
+from numba import njit
+from trials.beta import shift
+
+@njit(cache=True, nogil=True)
+def kernel(x):
+    return shift(x) + 1.0
+"""
+HELPER = """
+from numba import njit
+
+@njit(cache=True, nogil=True)
+def shift(x):
+    return x + {value}
+"""
+PROGRAM = """
+import trials, sys
+from trials.alpha import kernel
+print(kernel(0.0), sum(kernel.stats.cache_hits.values()), kernel._cache.cache_path)
+"""
 
 
-def test_kernels_are_compiled_into_the_keyed_directory(tmp_path: Path) -> None:
-    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
-    environment["XDG_CACHE_HOME"] = str(tmp_path)
-    program = "import trials, numba; print(numba.config.CACHE_DIR)"
-    found = subprocess.run(
+@pytest.fixture
+def tree(tmp_path):
+    """A copy of the package's foundation with a kernel in one file and its helper in another."""
+    package = tmp_path / "tree" / "trials"
+    package.mkdir(parents=True)
+    for name in ("__init__.py", "jit_cache.py", "sources.py"):
+        shutil.copy(ROOT / "trials" / name, package / name)
+    (package / "alpha.py").write_text(KERNEL)
+    (package / "beta.py").write_text(HELPER.format(value=1.0))
+    (package / "gamma.py").write_text("x = 1\n")
+    return tmp_path
+
+
+def _run(folder, program=PROGRAM, **environment):
+    clean = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("NUMBA_", "XDG_", "CFL_VERIFY", "PYTEST"))
+    }
+    values = {
+        **clean,
+        "HOME": str(folder / "home"),
+        "PYTHONPATH": str(folder / "tree"),
+        **environment,
+    }
+    return subprocess.run(
         [sys.executable, "-c", program],
-        env=environment,
-        cwd=Path(jit_cache.__file__).parents[1],
+        cwd=folder,
+        env={key: value for key, value in values.items() if value is not None},
         capture_output=True,
         text=True,
         check=True,
-    ).stdout.strip()
-    assert Path(found).parent == tmp_path / "cfl-verify" / "numba"
-    assert Path(found).name == jit_cache.sources_hash(Path(jit_cache.__file__).parent)
+    )
 
 
-def test_the_users_choice_wins(tmp_path: Path) -> None:
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    program = "import trials, numba; print(numba.config.CACHE_DIR)"
-    found = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment,
-        cwd=Path(jit_cache.__file__).parents[1],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
-    assert found == str(tmp_path)
+def _result(found):
+    value, hits, path = found.stdout.split(maxsplit=2)
+    return float(value), int(hits), Path(path.strip())
+
+
+def test_an_edit_of_a_helper_recompiles_what_depends_on_it_and_nothing_else(tree):
+    value, hits, first = _result(_run(tree))
+    assert (value, hits) == (2.0, 0)
+    assert first.parent == tree / "home" / ".cache" / jit_cache.FOLDER
+    assert stat.S_IMODE(first.parent.stat().st_mode) == 0o700
+    (tree / "tree" / "trials" / "gamma.py").write_text("x = 2\n")
+    assert _result(_run(tree)) == (2.0, 1, first)
+    (tree / "tree" / "trials" / "beta.py").write_text(HELPER.format(value=5.0))
+    value, hits, second = _result(_run(tree))
+    assert (value, hits) == (6.0, 0)
+    assert second != first
+    (tree / "tree" / "trials" / "beta.py").write_text(HELPER.format(value=1.0))
+    assert _result(_run(tree)) == (2.0, 1, first)  # an older state is found again
+
+
+def test_a_folder_that_the_user_chose_is_keyed_too(tree):
+    chosen = tree / "chosen"
+    value, _, path = _result(_run(tree, NUMBA_CACHE_DIR=str(chosen)))
+    assert value == 2.0
+    assert path.parent == chosen / jit_cache.FOLDER
+    (tree / "tree" / "trials" / "beta.py").write_text(HELPER.format(value=5.0))
+    assert _result(_run(tree, NUMBA_CACHE_DIR=str(chosen)))[:2] == (6.0, 0)
+
+
+def test_a_program_started_by_one_that_imported_the_package_runs_the_present_code(tree):
+    """A notebook that imported the package, an edit, a command started from the notebook."""
+    program = f"""
+import os, subprocess, sys, trials, numba
+from trials.alpha import kernel
+kernel(0.0)
+with open("tree/trials/beta.py", "w") as file:
+    file.write({HELPER.format(value=5.0)!r})
+assert "NUMBA_CACHE_DIR" not in os.environ
+subprocess.run([sys.executable, "-c", {PROGRAM!r}], check=True)
+"""
+    assert _result(_run(tree, program))[:2] == (6.0, 0)
+
+
+def test_what_was_imported_before_an_edit_is_kept_under_no_key(tree):
+    """The helper is imported, edited, and only then the kernel is compiled with the old helper."""
+    program = f"""
+import trials.beta
+with open("tree/trials/beta.py", "w") as file:
+    file.write({HELPER.format(value=5.0)!r})
+{PROGRAM}
+"""
+    value, hits, path = _result(_run(tree, program))
+    assert (value, hits) == (2.0, 0)  # the old helper, as imported
+    assert path.parent != tree / "home" / ".cache" / jit_cache.FOLDER
+    assert not path.exists()  # removed when the process ended
+    assert _result(_run(tree))[:2] == (6.0, 0)
+
+
+@pytest.mark.parametrize(
+    "option", [{"NUMBA_BOUNDSCHECK": "1"}, {"NUMBA_OPT": "1"}, {"NUMBA_LOOP_VECTORIZE": "0"}]
+)
+def test_options_that_change_the_code_change_the_key(tree, option):
+    _run(tree)
+    assert _result(_run(tree, **option))[1] == 0
+    assert _result(_run(tree, **option))[1] == 1
+
+
+def test_other_programs_kernels_and_locators_are_left_alone(tree):
+    (tree / "other.py").write_text(HELPER.format(value=3.0))
+    program = (
+        "import trials, sys; sys.path.insert(0, '.'); from other import shift; "
+        "print(shift(1.0), 0, shift._cache.cache_path)"
+    )
+    value, _, path = _result(_run(tree, program))
+    assert value == 4.0
+    assert path == tree / "__pycache__"
+    listed = "UserProvidedCacheLocator,InTreeCacheLocator"
+    found = _result(_run(tree, NUMBA_CACHE_LOCATOR_CLASSES=listed))
+    assert found[2].parent == tree / "home" / ".cache" / jit_cache.FOLDER
+
+
+def test_numba_imported_first_makes_no_difference(tree):
+    first = _result(_run(tree, "import numba, numba.core.caching\n" + PROGRAM))
+    value, hits, path = _result(_run(tree))
+    assert first == (value, 0, path)
+    assert hits == 1
+
+
+def test_a_users_kernel_that_uses_this_package_depends_on_it(tree):
+    (tree / "mine.py").write_text(KERNEL)
+    program = PROGRAM.replace("trials.alpha", "mine")
+    program = "import sys; sys.path.insert(0, '.')\n" + program
+    value, _, path = _result(_run(tree, program))
+    assert value == 2.0
+    assert path.name.startswith("mine-")
+    (tree / "tree" / "trials" / "beta.py").write_text(HELPER.format(value=5.0))
+    assert _result(_run(tree, program))[:2] == (6.0, 0)
+
+
+# -- folders that cannot or must not be used -----------------------------------------------------
+
+
+def _one_notice(found, reason):
+    (line,) = found.stderr.splitlines()
+    assert line.startswith("cfl-verify: compiled kernels are kept until this program ends")
+    assert reason in line
+    value, _, path = _result(found)
+    assert value == 2.0
+    assert not path.exists()
+
+
+def test_a_cache_folder_that_cannot_be_made_is_one_line(tree):
+    (tree / "home").write_text("no folder")
+    _one_notice(_run(tree), "Not a directory")
+
+
+def test_a_relative_cache_home_is_ignored(tree):
+    found = _run(tree, XDG_CACHE_HOME="relative")
+    assert _result(found)[2].parent == tree / "home" / ".cache" / jit_cache.FOLDER
+    assert not (tree / "relative").exists()
+
+
+def test_a_relative_home_is_one_line(tree):
+    _one_notice(_run(tree, HOME="home"), "HOME=home is relative")
+
+
+BECOME = """
+import ast, os, shutil, tempfile, numba, numpy
+numba.njit(lambda x: x)(1.0)  # everything that this user cannot read is loaded by now
+os.setgroups([])
+os.setresgid(54321, 54321, 54321)
+os.setresuid(54321, 54321, 54321)
+"""
+
+
+@only_root
+def test_a_user_without_home_and_a_folder_without_leave_are_one_line(tree):
+    for folder in (tree, *tree.parents[:2]):
+        folder.chmod(0o755)
+    _one_notice(_run(tree, BECOME + PROGRAM, HOME=None), "this user has no home folder")
+    folder = tree / "home" / ".cache" / jit_cache.FOLDER
+    folder.mkdir(parents=True)
+    os.chown(folder, 54321, 54321)
+    folder.chmod(0o500)
+    _one_notice(_run(tree, BECOME + PROGRAM), "Permission denied")
+
+
+def test_a_foreign_linked_or_open_folder_is_refused(tmp_path):
+    tmp_path.chmod(0o755)
+    folder = tmp_path / "kept"
+    assert jit_cache.objection(folder) is None
+    assert jit_cache.objection(folder) is None
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    folder.chmod(0o755)  # others may read: closed again
+    assert jit_cache.objection(folder) is None
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    for mode in (0o720, 0o702, 0o777):  # others may have written
+        folder.chmod(mode)
+        assert jit_cache.objection(folder) == f"others may write {folder}"
+    folder.chmod(0o700)
+    (tmp_path / "link").symlink_to(folder)
+    assert jit_cache.objection(tmp_path / "link") == f"{tmp_path / 'link'} is no folder"
+    below = tmp_path / "open" / "kept"
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)  # others could exchange what is in it
+    assert jit_cache.objection(below) == f"others may write {tmp_path / 'open'}"
+    (tmp_path / "open").chmod(0o1777)  # as /tmp is
+    assert jit_cache.objection(below) is None
+
+
+@only_root
+def test_a_folder_of_another_user_is_refused(tmp_path):
+    """Numba's index is a pickle: with a folder that another user laid out, he runs code here."""
+    tmp_path.chmod(0o755)
+    folder = tmp_path / "planted"
+    folder.mkdir(mode=0o700)
+    os.chown(folder, 54321, 54321)
+    assert jit_cache.objection(folder) == f"{folder} belongs to another user"
+
+
+def test_worker_processes_share_the_temporary_folder_without_another_notice(tree):
+    (tree / "home").write_text("no folder")
+    program = f"""
+import subprocess, sys
+{PROGRAM}
+subprocess.run([sys.executable, "-c", {PROGRAM!r}], check=True)
+"""
+    found = _run(tree, program)
+    assert len(found.stderr.splitlines()) == 1
+    hits = sorted(line.split()[1] for line in found.stdout.splitlines())
+    assert hits == ["0", "1"]
+
+
+def test_old_states_are_removed_and_recent_ones_stay(tmp_path):
+    day = 86400
+    ages = {f"trials.a-{i:020x}": i * day for i in range(5)}
+    ages |= {f"trials.b-{9:020x}": 61 * day, f"trials.b-{8:020x}": 59 * day, "other": 3 * day}
+    ages |= {f"trials.a-{20 + i:020x}": 60 for i in range(4)}
+    for name, age in ages.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.nbi").write_text("")
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    jit_cache.prune(tmp_path, "trials.a")
+    kept = {path.name for path in tmp_path.iterdir()}
+    recent = {f"trials.a-{20 + i:020x}" for i in range(4)}
+    assert kept == {f"trials.b-{8:020x}", "other", *recent, f"trials.a-{0:020x}"}
