@@ -1,23 +1,27 @@
 r"""Statements as data.
 
-A theorem's right-hand side is a sum of named terms, each a sympy expression in declared symbols
-and named constants.  One object is evaluated (`Statement.bound`), typeset (`Statement.latex`)
-and taken apart (`Statement.exponent`), so what is printed is what was tested.
+The right-hand side of a theorem is a sum of named terms.  Each term is a sympy expression in
+declared symbols and named constants.  One object is evaluated (`Statement.bound`), printed
+(`Statement.latex`) and taken apart (`Statement.exponent`), so the formula that is printed is the
+formula that was tested.
 
-Assumptions are relations ``left >= C * right``: `Assumption.margin` is the largest ``C`` with which
-a cell meets one, which is what "for a sufficiently large constant" is about.
+Assumptions are relations ``left >= C * right``.  `Assumption.margin` is the largest ``C`` with
+which a cell meets the relation: the "sufficiently large constant" of the paper.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
+import mpmath
 import numpy as np
 import sympy as sp
-from sympy.printing.latex import LatexPrinter
+
+from bounds.render import PLAIN_NOTATION, Notation, latex
 
 Kind = Literal[
     "deterministic",
@@ -37,6 +41,34 @@ Values = Mapping[str, Any]
 
 class OutsideTheorem(ValueError):
     """The parameters violate an assumption; the message says which, by how much, and its source."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publication:
+    """A text in print: how it is cited, and which letters it uses.
+
+    Attributes
+    ----------
+    label : the citation in running text, ``Authors, Journal Year``.
+    bibtex : the BibTeX entry.
+    notation : the letters in which its formulas are printed.
+    """
+
+    label: str
+    bibtex: str
+    notation: Notation = PLAIN_NOTATION
+
+    def __post_init__(self) -> None:
+        if not re.match(r"\s*@\w+\{[^,\s]+,", self.bibtex):
+            raise ValueError(
+                f"bibtex of {self.label!r} must start like @article{{key, ; it starts "
+                f"{self.bibtex.strip()[:20]!r}"
+            )
+
+    @property
+    def key(self) -> str:
+        """The BibTeX entry's key."""
+        return self.bibtex[self.bibtex.index("{") + 1 : self.bibtex.index(",")].strip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,10 +138,10 @@ class Assumption:
         margin = self.margin(values)
         return margin > needed if self.strict else margin >= needed
 
-    def latex(self) -> str:
+    def latex(self, notation: Notation = PLAIN_NOTATION) -> str:
         r"""The condition as LaTeX, ``\gtrsim`` where a constant is hidden."""
         relation = r"\gtrsim" if self.constant is not None else (">" if self.strict else r"\ge")
-        return f"{latex(self.left)} {relation} {latex(self.right)}"
+        return f"{latex(self.left, notation)} {relation} {latex(self.right, notation)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,19 +214,23 @@ class Statement:
     Attributes
     ----------
     id : ``paper.statement``.
+    publication : where it is printed, and in which letters.
+    source : the place in the publication, with the number of the theorem or equation.
     quantifiers : LaTeX, in the paper's order.
     observed : LaTeX of the quantity on the left of the inequality.
     terms : the right-hand side, summand by summand; empty for statements that are not about a sum.
     contrasts : which method does better than which, for the kind *comparison*.
     printed : numbers of the paper, for the kind *reproduction*.
     assertion : LaTeX of what is stated where there are no terms and no contrasts.
+    definitions : symbols that the statement itself defines, such as the number of steps T.
     failure : the probability with which the statement may fail (None: never).
     reading : where the print is ambiguous or contradicts its proof, what was read and why.
+    uses : ids of the statements on which the proof of this one rests.
     """
 
     id: str
     title: str
-    paper: str
+    publication: Publication
     source: str
     kind: Kind
     quantifiers: str
@@ -204,11 +240,17 @@ class Statement:
     contrasts: Sequence[Contrast] = ()
     printed: Sequence[Printed] = ()
     assertion: str = ""
+    definitions: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
     failure: sp.Expr | None = None
     constants: Sequence[Constant] = ()
     assumptions: Sequence[Assumption] = ()
     reading: str = ""
-    names: Mapping[sp.Symbol, str] = field(default_factory=dict)
+    uses: Sequence[str] = ()
+
+    @property
+    def paper(self) -> str:
+        """The id of the paper: the part of the statement's id before the first dot."""
+        return self.id.partition(".")[0]
 
     @cached_property
     def expr(self) -> sp.Expr:
@@ -243,7 +285,7 @@ class Statement:
                 raise OutsideTheorem(
                     f"{assumption.name}: {plain(assumption.left)}={left:.6g} must be "
                     f"{'>' if assumption.strict else '>='} {requirement} "
-                    f"({self.paper}, {self.source})"
+                    f"({self.publication.label}, {self.source})"
                 )
 
     def margins(self, values: Values) -> dict[str, float]:
@@ -267,16 +309,27 @@ class Statement:
         """The probability with which the statement may fail at ``values``."""
         return 0.0 if self.failure is None else float(evaluate(self.failure, values))
 
+    def term(self, name: str) -> Term:
+        """The summand of that name; unknown names list the valid ones."""
+        for term in self.terms:
+            if term.name == name:
+                return term
+        known = ", ".join(t.name for t in self.terms) or "none"
+        raise KeyError(f"{self.id} has no term {name!r}; it has: {known}")
+
     def exponent(self, term: str, symbol: sp.Symbol) -> sp.Expr:
         r"""``d log(term) / d log(symbol)``: the exponent that the statement claims."""
-        expr = next(t.expr for t in self.terms if t.name == term).doit()
-        return sp.simplify(symbol * sp.diff(sp.expand_log(sp.log(expr), force=True), symbol))
+        return exponent(self.term(term).expr, symbol)
 
     def latex(self) -> str:
-        """The statement's inequality as LaTeX; contrasts or the assertion where it has no terms."""
+        """The statement as LaTeX in the letters of its publication.
+
+        The inequality where it has terms, otherwise its contrasts, printed number or assertion.
+        """
         if not self.terms:
             return self._latex_without_terms()
-        return f"{self.observed} {self.relation} " + " + ".join(latex(t.expr) for t in self.terms)
+        right = " + ".join(latex(t.expr, self.publication.notation) for t in self.terms)
+        return f"{self.observed} {self.relation} {right}"
 
     def _latex_without_terms(self) -> str:
         if self.contrasts:
@@ -289,7 +342,13 @@ class Statement:
 
     def failure_latex(self) -> str:
         """The failure probability as LaTeX, empty for statements that never fail."""
-        return "" if self.failure is None else latex(self.failure)
+        return "" if self.failure is None else latex(self.failure, self.publication.notation)
+
+
+def exponent(expr: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
+    r"""``d log(expr) / d log(symbol)``: the exponent of a symbol in a product of powers."""
+    log = sp.expand_log(sp.log(expr.doit()), force=True)
+    return sp.simplify(symbol * sp.diff(log, symbol))
 
 
 @lru_cache(maxsize=4096)
@@ -312,37 +371,21 @@ def evaluate(expr: sp.Expr, values: Values) -> Any:
     return function(*arguments)
 
 
+@lru_cache(maxsize=1024)
+def _compiled_mp(expr: sp.Expr) -> tuple[tuple[str, ...], Any]:
+    symbols = tuple(sorted(expr.free_symbols, key=lambda s: s.name))
+    return tuple(s.name for s in symbols), sp.lambdify(symbols, expr, "mpmath")
+
+
+def evaluate_mp(expr: sp.Expr, values: Values) -> Any:
+    """`evaluate` in mpmath at its working precision: for the re-check of a counterexample."""
+    names, function = _compiled_mp(sp.sympify(expr))
+    missing = [name for name in names if name not in values]
+    if missing:
+        raise KeyError(f"no value for {', '.join(missing)}; given: {', '.join(sorted(values))}")
+    return mpmath.mpf(function(*(mpmath.mpf(values[name]) for name in names)))
+
+
 def plain(expr: sp.Expr) -> str:
     """An expression as one line of plain text, for error messages."""
     return str(sp.sstr(expr))
-
-
-#: House symbols whose LaTeX is not their name; the paper's primes and stars.
-LATEX_NAMES: dict[str, str] = {
-    "n": "n'",
-    "p_max": r"p_{\max}",
-    "err": r"\norm{\theta_j-\theta_j^*}",
-    "Delta": r"\Delta",
-    "alpha_0": r"\alpha_0",
-    "gram": r"\frac{\norm{X^\top X-EX^\top X}}{N}",
-    "noise": r"\frac{\norm{X^\top\epsilon}}{N}",
-    "theta_max": r"\max_j\norm{\theta_j^*}",
-    "err_t": r"\norm{\theta_j^{(t)}-\theta_j^*}",
-    "strangers": r"|S_1\cap\overline{S_1^*}|",
-}
-
-
-class _Printer(LatexPrinter):  # type: ignore[misc]
-    """Terms with a minus sign come last: 1 - x, where sympy would print -x + 1."""
-
-    def _as_ordered_terms(self, expr: sp.Expr, order: str | None = None) -> list[sp.Expr]:
-        terms: list[sp.Expr] = super()._as_ordered_terms(expr, order=order)
-        return sorted(terms, key=lambda term: bool(term.could_extract_minus_sign()))
-
-
-def latex(expr: sp.Expr) -> str:
-    """LaTeX of an expression in the papers' letters."""
-    expr = sp.sympify(expr)
-    names = {s: LATEX_NAMES[s.name] for s in expr.free_symbols if s.name in LATEX_NAMES}
-    settings = {"symbol_names": names, "fold_short_frac": False, "ln_notation": False}
-    return str(_Printer(settings).doprint(expr))

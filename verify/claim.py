@@ -1,25 +1,65 @@
-"""A claim: a statement of a paper, the procedure that tries it, and the expected verdict."""
+"""A claim: a statement of a paper, the procedure that tries it, and the expected verdict.
+
+A claim is made by the decorator `claim` on the function that builds its procedure:
+
+    @claim(THEOREM_1, expected=Verdict.SUPPORTED)
+    def one_step(statement: Statement, profile: Profile) -> Procedure:
+        ...
+
+The builder gets the statement as an argument and takes every exponent, factor, limit and failure
+probability from it.  So the verdict hangs on the statement: ``replace(claim, statement=other)``
+builds the procedure that tries the other statement.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from bounds.statement import Assumption, Statement, latex
+from bounds.render import latex
+from bounds.statement import Assumption, Statement
 from trials.checks import InvalidParameter
 from verify.evidence import Verdict
 from verify.procedures.base import PROFILES, Procedure, Profile, tex_number
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
-    """What is claimed, how it is tried, and what is known about the outcome.
+class Finding:
+    """Something in a paper's text that turned out different from print.
+
+    Text fields may hold inline LaTeX math between dollar signs.  The claims that show a finding
+    name it (`Claim.findings`), so that a report lists them beside it.
 
     Attributes
     ----------
-    build : the pre-registered procedure for a profile: cells, budget, constants' box.
+    id : ``paper-topic``, unique within the catalogue.
+    where : the place in print.
+    printed, found, corrected : what is printed, what is true, and how the print would be right.
+    severity : ``statement`` (a stated result is false), ``proof`` (a step is), ``slip`` (a typo).
+    """
+
+    id: str
+    where: str
+    printed: str
+    found: str
+    corrected: str
+    severity: Literal["statement", "proof", "slip"]
+
+
+Builder = Callable[[Statement, Profile], Procedure]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A statement, how it is tried, and the known outcome.
+
+    Attributes
+    ----------
+    builder : makes the pre-registered procedure from the statement and a profile: cells, budget,
+        constants' box.
     expected : the catalogue's verdict; a statement known to be false is expected to be refuted.
+    findings : the findings about the paper's text that this claim shows.
     weight : share of its paper's error level, relative to the paper's other statistical claims.
     smallest_profile : the smallest profile at which the claim is run; at smaller ones it is listed
         as not run, with ``why_not_smaller``.
@@ -27,8 +67,9 @@ class Claim:
     """
 
     statement: Statement
-    build: Callable[[Profile], Procedure]
+    builder: Builder
     expected: Verdict = Verdict.SUPPORTED
+    findings: tuple[Finding, ...] = ()
     weight: float = 1.0
     smallest_profile: str = "quick"
     why_not_smaller: str = ""
@@ -59,25 +100,30 @@ class Claim:
             return ""
         return f"not run below {self.smallest_profile}: {self.why_not_smaller}"
 
+    def build(self, profile: Profile) -> Procedure:
+        """The procedure that tries this claim's statement with the profile's budget."""
+        return self.builder(self.statement, profile)
+
     def document(self, procedure: Procedure) -> dict[str, Any]:
         """The claim's static part as plain data for the store, typeset fields in LaTeX."""
         statement = self.statement
+        notation = statement.publication.notation
         return {
             "id": self.id,
             "title": statement.title,
-            "paper": statement.paper,
+            "paper": statement.publication.label,
             "source": statement.source,
             "kind": statement.kind,
             "quantifiers": statement.quantifiers,
             "bound_latex": statement.latex(),
             "failure_latex": statement.failure_latex(),
             "assumptions": [
-                {"name": a.name, "latex": a.latex(), "note": self._note(a)}
+                {"name": a.name, "latex": a.latex(notation), "note": self._note(a)}
                 for a in statement.assumptions
             ],
             "constants": [
                 {
-                    "latex": latex(c.symbol),
+                    "latex": latex(c.symbol, notation),
                     "low": c.low,
                     "high": c.high,
                     "generous": c.generous,
@@ -91,12 +137,44 @@ class Claim:
         }
 
     def _note(self, assumption: Assumption) -> str:
-        """What the hidden constants of an assumption are here, and its own note."""
+        """The values of an assumption's hidden constants here, and its own note."""
+        notation = self.statement.publication.notation
         symbols = assumption.left.free_symbols | assumption.right.free_symbols
         values = [
-            f"${latex(symbol)}={tex_number(self.hidden[symbol.name])}$"
+            f"${latex(symbol, notation)}={tex_number(self.hidden[symbol.name])}$"
             for symbol in (assumption.constant, *sorted(symbols, key=str))
             if symbol is not None and symbol.name in self.hidden
         ]
         met = "in every cell with " + ", ".join(values) if values else ""
         return "; ".join(text for text in (met, assumption.note) if text)
+
+
+def claim(
+    statement: Statement,
+    *,
+    expected: Verdict = Verdict.SUPPORTED,
+    finding: Finding | Sequence[Finding] = (),
+    weight: float = 1.0,
+    smallest_profile: str = "quick",
+    why_not_smaller: str = "",
+    hidden: Mapping[str, float] | None = None,
+) -> Callable[[Builder], Claim]:
+    """Make a claim of the function that builds its procedure; the arguments are `Claim`'s fields.
+
+    ``finding`` takes one finding or several.  The decorated name is the `Claim`; the function is
+    its ``builder``.
+    """
+
+    def decorate(builder: Builder) -> Claim:
+        return Claim(
+            statement=statement,
+            builder=builder,
+            expected=expected,
+            findings=(finding,) if isinstance(finding, Finding) else tuple(finding),
+            weight=weight,
+            smallest_profile=smallest_profile,
+            why_not_smaller=why_not_smaller,
+            hidden=dict(hidden or {}),
+        )
+
+    return decorate

@@ -33,8 +33,8 @@ from verify import session
 from verify.check import compare
 from verify.claim import Claim
 from verify.evidence import Verdict
+from verify.papers import catalogue
 from verify.procedures.base import PROFILES
-from verify.registry import catalogue
 from verify.selection import select
 from verify.session import Listener, Outcome, RunConfig
 
@@ -154,7 +154,7 @@ def info(claim: str, profile: str) -> None:
 def _show(found: Claim, profile: str, document: Mapping[str, Any]) -> None:
     statement = found.statement
     console.print(f"[bold]{statement.id}[/]  {statement.title}")
-    console.print(f"{statement.paper}, {statement.source}\n", markup=False)
+    console.print(f"{statement.publication.label}, {statement.source}\n", markup=False)
     lines = [
         ("kind", statement.kind),
         ("quantifiers", statement.quantifiers),

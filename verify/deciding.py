@@ -20,9 +20,9 @@ from trials.run.engine import OnBlock, ensure
 from trials.run.executors import Call, Executor
 from trials.run.store import RunStore
 from verify.evidence import Evidence
+from verify.papers import catalogue
 from verify.plan import Planned, plan
 from verify.procedures.base import PROFILES, takes_level
-from verify.registry import catalogue
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,12 +25,11 @@ from trials.run.provenance import run_code
 from trials.run.store import RunStore, StoreError
 from verify.deciding import Decided, try_claims
 from verify.decisions.familywise import Allocation
-from verify.discrepancies import DISCREPANCIES, SYMBOLS
 from verify.evidence import Verdict
 from verify.levels import allocate_levels
+from verify.papers import catalogue
 from verify.plan import Plan, Planned, plan
 from verify.procedures.base import PROFILES
-from verify.registry import catalogue
 
 STORE_NAME = "store.sqlite"
 #: Family-wise error level of a whole run, split over its claims.
@@ -134,7 +133,7 @@ def execute(
     started = _now()
     begin = time.perf_counter()
     earlier = store.document("run", "summary") or {}
-    _put_static(store)
+    _put_papers(store, prepared.claims)
     store.put_document("run", "extension", {"profile": config.profile})
     outcomes = _outcomes(store, prepared.claims, allocation, config, executor, listener)
     store.put_document(
@@ -229,10 +228,11 @@ def _document(
     }
 
 
-def _put_static(store: RunStore) -> None:
-    for key, discrepancy in DISCREPANCIES.items():
-        store.put_document("discrepancy", key, asdict(discrepancy))
-    store.put_document("symbol", "ifca", {"symbols": [list(pair) for pair in SYMBOLS]})
+def _put_papers(store: RunStore, prepared: Sequence[Planned]) -> None:
+    """What the report says about the papers of these claims: symbols, findings, citations."""
+    ran = {planned.claim.id for planned in prepared}
+    for kind, key, body in catalogue().documents(ran):
+        store.put_document(kind, key, body)
 
 
 def _now() -> str:

@@ -1,6 +1,6 @@
-r"""IFCA on the linear model, conference version (NeurIPS 2020, Section 5.1).
+r"""IFCA, conference version (NeurIPS 2020, Section 5.1).
 
-Symbols as in `bounds.ifca.linear`. It differs from the journal in its initialisation,
+It differs from the journal version in its initialisation,
 :math:`\|\theta_j-\theta_j^*\|\le\Delta/4`, so its exponents carry no closeness, and in the number
 of steps, :math:`T=\log(\Delta/4\varepsilon)`.
 """
@@ -8,14 +8,29 @@ of steps, :math:`T=\log(\Delta/4\varepsilon)`.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import sympy as sp
 
-from bounds.ifca import linear as ifca
-from bounds.ifca.linear import HALF, SIGNAL_FREE, T, alpha, balanced, m, one_step, regime
+from bounds.ifca import one_step as journal_step
+from bounds.ifca import whole_run as journal_run
+from bounds.ifca.assumptions import STEP_CONSTANT, balanced, regime, statement
+from bounds.ifca.one_step import MEAN_STEP, NO_STRANGERS, three_terms
+from bounds.ifca.symbols import (
+    CONFERENCE,
+    FLOOR,
+    HALF,
+    SIGNAL_FREE,
+    Delta,
+    T,
+    alpha,
+    c_4,
+    c_5,
+    c_6,
+    m,
+    varepsilon,
+)
 from bounds.statement import Assumption, Statement, Term
-
-PAPER = "Ghosh, Chung, Yin & Ramchandran, NeurIPS 2020"
 
 QUARTER = (
     Assumption(name="initialisation within Delta/4", left=alpha, right=sp.Rational(1, 4)),
@@ -24,9 +39,9 @@ QUARTER = (
 ASSUMPTION_2 = regime(SIGNAL_FREE)
 
 
-def _conference(base: Statement, id_: str, title: str, source: str, **fields: object) -> Statement:
+def _conference(base: Statement, id_: str, title: str, source: str, **fields: Any) -> Statement:
     """A journal statement under the conference version's initialisation."""
-    values: dict[str, object] = {
+    values: dict[str, Any] = {
         "kind": base.kind,
         "quantifiers": base.quantifiers.replace(r",\alpha\ ", r"\ ").replace(r",\alpha_0\ ", r"\ "),
         "observed": base.observed,
@@ -36,48 +51,48 @@ def _conference(base: Statement, id_: str, title: str, source: str, **fields: ob
         "reading": base.reading,
     }
     values |= fields
-    return Statement(id=f"ifca.neurips-{id_}", title=title, paper=PAPER, source=source, **values)  # type: ignore[arg-type]
+    return statement(f"neurips-{id_}", title, source, publication=CONFERENCE, **values)
 
 
 THEOREM_1_AS_PRINTED = _conference(
-    ifca.THEOREM_1_AS_PRINTED,
+    journal_step.THEOREM_1_AS_PRINTED,
     "thm1-as-printed",
     "Theorem 1 (conference): one step from Delta/4, clusters of any sizes",
     "Theorem 1",
-    terms=one_step(HALF, SIGNAL_FREE),
+    terms=three_terms(HALF, SIGNAL_FREE),
     assumptions=(*QUARTER, *ASSUMPTION_2),
 )
 
 THEOREM_1 = _conference(
-    ifca.THEOREM_1,
+    journal_step.THEOREM_1,
     "thm1",
     "Theorem 1 (conference): one step from Delta/4, clusters within a factor two",
     "Theorem 1, corrected",
-    terms=one_step(HALF, SIGNAL_FREE),
+    terms=three_terms(HALF, SIGNAL_FREE),
     assumptions=(*QUARTER, balanced(2), *ASSUMPTION_2),
-    reading=f"{ifca.MEAN_STEP} {ifca.NO_STRANGERS}",
+    reading=f"{MEAN_STEP} {NO_STRANGERS}",
 )
 
-ROUNDS = sp.log(ifca.Delta / (4 * ifca.varepsilon))
+ROUNDS = sp.log(Delta / (4 * varepsilon))
 _AFTER = r"\text{after}\ T=\log\frac{\Delta}{4\varepsilon}\ \text{steps}"
 
 #: The conference version names its constants c5, c6 and takes c4 over from Theorem 1.
 _ACCURACY = (
-    Term(name="floor", expr=ifca.c_5 * ifca.FLOOR),
-    Term(name="misidentification", expr=ifca.c_6 * sp.exp(-ifca.c_4 * SIGNAL_FREE)),
+    Term(name="floor", expr=c_5 * FLOOR),
+    Term(name="misidentification", expr=c_6 * sp.exp(-c_4 * SIGNAL_FREE)),
 )
 _CONSTANTS = (
-    ifca.STEP_CONSTANT,
+    STEP_CONSTANT,
     *(
         replace(constant, symbol=symbol)
         for constant, symbol in zip(
-            ifca.COROLLARY_CONSTANTS[1:], (ifca.c_5, ifca.c_6, ifca.c_4), strict=True
+            journal_run.COROLLARY_CONSTANTS[1:], (c_5, c_6, c_4), strict=True
         )
     ),
 )
 
 COROLLARY_1_AS_PRINTED = _conference(
-    ifca.COROLLARY_1_AS_PRINTED,
+    journal_run.COROLLARY_1_AS_PRINTED,
     "cor1-as-printed",
     "Corollary 1 (conference): the whole run from Delta/4, clusters of any sizes",
     "Corollary 1",
@@ -85,11 +100,12 @@ COROLLARY_1_AS_PRINTED = _conference(
     terms=_ACCURACY,
     constants=_CONSTANTS,
     failure=T / m,
+    definitions={T: ROUNDS},
     assumptions=(*QUARTER, *ASSUMPTION_2),
 )
 
 COROLLARY_1 = _conference(
-    ifca.COROLLARY_1,
+    journal_run.COROLLARY_1,
     "cor1",
     "Corollary 1 (conference): the whole run from Delta/4, clusters within a factor two",
     "Corollary 1, corrected",
@@ -97,9 +113,6 @@ COROLLARY_1 = _conference(
     terms=_ACCURACY,
     constants=_CONSTANTS,
     failure=T / m,
+    definitions={T: ROUNDS},
     assumptions=(*QUARTER, balanced(2), *ASSUMPTION_2),
-)
-
-STATEMENTS: tuple[Statement, ...] = tuple(
-    value for value in list(globals().values()) if isinstance(value, Statement)
 )

@@ -8,6 +8,7 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bounds.render import Notation, latex
 from bounds.statement import (
     Assumption,
     Constant,
@@ -15,9 +16,9 @@ from bounds.statement import (
     Statement,
     Term,
     evaluate,
-    latex,
     plain,
 )
+from tests.stated import NOBODY
 
 m, d, sigma, alpha, c_1, c_2, C_n = sp.symbols("m d sigma alpha c_1 c_2 C_n")
 
@@ -28,7 +29,7 @@ BOX = (
 STATEMENT = Statement(
     id="toy.bound",
     title="A toy",
-    paper="Nobody 1900",
+    publication=NOBODY,
     source="Lemma 7",
     kind="upper bound",
     quantifiers=r"\forall m",
@@ -91,11 +92,13 @@ def test_latex_holds_the_observed_the_relation_and_every_term():
     assert STATEMENT.failure_latex() == r"\frac{1}{m}"
 
 
-def test_paper_letters_replace_house_names():
+def test_a_papers_letters_replace_house_names():
     n, p_max, err = sp.symbols("n p_max err")
-    assert latex(n) == "n'"
-    assert latex(p_max) == r"p_{\max}"
-    assert r"\norm" in latex(err)
+    letters = Notation(letters={"n": "n'", "p_max": r"p_{\max}", "err": r"\norm{\theta}"})
+    assert latex(n, letters) == "n'"
+    assert latex(p_max / n, letters) == r"\frac{p_{\max}}{n'}"
+    assert r"\norm" in latex(err, letters)
+    assert latex(n) == "n"
 
 
 def test_a_violated_assumption_names_value_requirement_paper_and_source():
@@ -182,7 +185,10 @@ def test_generous_ends_make_the_bound_largest_in_the_box():
 def test_a_statement_without_failure_never_fails():
     sure = Statement(
         **{
-            **{name: getattr(STATEMENT, name) for name in ("paper", "source", "kind", "terms")},
+            **{
+                name: getattr(STATEMENT, name)
+                for name in ("publication", "source", "kind", "terms")
+            },
             "id": "toy.sure",
             "title": "sure",
             "quantifiers": "",

@@ -3,13 +3,14 @@
 import pytest
 
 from bounds.statement import Contrast, Printed, Statement
+from tests.stated import NOBODY
 
 
 def statement(**more):
     return Statement(
         id="toy.kind",
         title="A toy",
-        paper="Nobody 1900",
+        publication=NOBODY,
         source="Fig. 1",
         quantifiers=r"\forall n",
         observed=r"E\norm{\hat\theta-\theta^*}^2",

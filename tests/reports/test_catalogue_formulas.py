@@ -8,22 +8,22 @@ from dataclasses import asdict
 
 import pytest
 
-from bounds.ifca import linear as ifca
-from bounds.ifca import neurips as ifca_neurips
-from bounds.statement import Statement, latex
+from bounds.render import latex
+from bounds.statement import Statement
 from reports.characters import MACROS
 from reports.engines import Engine, latex_missing, typst_source
 from reports.formulas import check_formulas
 from reports.latex import escape_text
 from reports.prose import paragraphs
-from verify.discrepancies import DISCREPANCIES, SYMBOLS
+from verify.papers import catalogue
 
 missing = latex_missing()
 ENGINES = [
     "embedded",
     pytest.param("latex", marks=pytest.mark.skipif(bool(missing), reason=f"needs {missing}")),
 ]
-STATEMENTS: tuple[Statement, ...] = (*ifca.STATEMENTS, *ifca_neurips.STATEMENTS)
+PAPERS = catalogue().papers
+STATEMENTS: tuple[Statement, ...] = tuple(s for paper in PAPERS for s in paper.statements)
 
 
 def prose() -> Iterator[str]:
@@ -33,11 +33,12 @@ def prose() -> Iterator[str]:
         yield from (a.name for a in statement.assumptions)
         yield from (a.note for a in statement.assumptions)
         yield from (c.meaning for c in statement.constants)
-    for discrepancy in DISCREPANCIES.values():
-        fields = asdict(discrepancy)
+    for finding in (f for paper in PAPERS for f in paper.all_findings):
+        fields = asdict(finding)
         yield from (str(fields[key]) for key in ("where", "printed", "found", "corrected"))
-    for pair in SYMBOLS:
-        yield from pair
+    for publication in (p for paper in PAPERS for p in paper.publications):
+        yield from (text for row in publication.notation.table for text in row)
+    yield from (paper.data for paper in PAPERS)
 
 
 def formulas() -> list[str]:
@@ -45,8 +46,9 @@ def formulas() -> list[str]:
     found: list[str] = []
     for statement in STATEMENTS:
         found += [statement.latex(), statement.failure_latex(), statement.quantifiers]
-        found += [a.latex() for a in statement.assumptions]
-        found += [latex(c.symbol) for c in statement.constants]
+        notation = statement.publication.notation
+        found += [a.latex(notation) for a in statement.assumptions]
+        found += [latex(c.symbol, notation) for c in statement.constants]
     for text in prose():
         found += re.findall(r"\$([^$]+)\$", text)
     return [source for source in dict.fromkeys(found) if source and "$" not in source]

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trials.checks import InvalidParameter
+from verify.papers import catalogue
 from verify.procedures.base import PROFILES
-from verify.registry import catalogue
 from verify.selection import Selection, parse_selection, select
 
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from trials.run.store import RunStore
 from verify import cli, session
 from verify.evidence import Verdict
-from verify.registry import catalogue
+from verify.papers import catalogue
 from verify.session import Outcome
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,14 +13,16 @@ import pytest
 import sympy as sp
 from scipy.stats import binomtest
 
-from bounds.ifca import linear as ifca
+from bounds.ifca import symbols
+from bounds.ifca.one_step import THEOREM_1
+from bounds.ifca.symbols import FLOOR
 from bounds.statement import Term
 from tests.verify.toys import verdicts
 from trials.experiments.gaussian import LEAST_SQUARES
-from verify.claims.ifca_steps import pairwise_probability
+from verify.claims.ifca.identity import pairwise_probability
+from verify.papers import catalogue
 from verify.procedures.base import PROFILES, Sampling
 from verify.procedures.probability import Probability
-from verify.registry import catalogue
 
 LEVEL = 0.05
 QUICK = PROFILES["quick"]
@@ -104,11 +106,11 @@ def least_squares(share):
 
 
 FLOOR_WITHOUT_D = with_term(
-    ifca.THEOREM_1, "floor", ifca.c_2 * ifca.sigma / ifca.p * sp.sqrt(1 / (ifca.m * ifca.n))
+    THEOREM_1,
+    "floor",
+    symbols.c_2 * symbols.sigma / symbols.p * sp.sqrt(1 / (symbols.m * symbols.n)),
 )
-FLOOR_IN_M = with_term(
-    ifca.THEOREM_1, "floor", ifca.c_2 * ifca.FLOOR * ifca.m ** sp.Rational(-1, 4)
-)
+FLOOR_IN_M = with_term(THEOREM_1, "floor", symbols.c_2 * FLOOR * symbols.m ** sp.Rational(-1, 4))
 
 #: name -> (a build, whether it is planted, seeds in CI, seeds of the slow run)
 CONTROLS = {
@@ -118,10 +120,10 @@ CONTROLS = {
     "contraction 1/2, factor per step": (lambda: contraction(0.5), False, 6, 60),
     "floor without sqrt(d)": (lambda: floor_constant(FLOOR_WITHOUT_D), True, 2, 20),
     "floor in m to the power -3/4": (lambda: floor_constant(FLOOR_IN_M), True, 2, 20),
-    "floor as stated": (lambda: floor_constant(ifca.THEOREM_1), False, 2, 20),
+    "floor as stated": (lambda: floor_constant(THEOREM_1), False, 2, 20),
     "(1) without sqrt(d)": (lambda: one_step_constants(FLOOR_WITHOUT_D), True, 0, 6),
     "(1) in m to the power -3/4": (lambda: one_step_constants(FLOOR_IN_M), True, 0, 6),
-    "(1) as stated": (lambda: one_step_constants(ifca.THEOREM_1), False, 0, 6),
+    "(1) as stated": (lambda: one_step_constants(THEOREM_1), False, 0, 6),
     "delta over 4, wrong preference": (lambda: preference(0.25), True, 6, 60),
     "delta exact, wrong preference": (lambda: preference(1.0), False, 12, 300),
     "delta over 4, least squares": (lambda: least_squares(0.25), True, 6, 60),
@@ -149,9 +151,9 @@ def test_planted_falsehoods_are_refuted_and_true_siblings_are_not(name, n_seeds,
 
 
 def test_the_planted_statements_differ_in_the_one_exponent():
-    assert FLOOR_WITHOUT_D.exponent("floor", ifca.d) == 0
-    assert FLOOR_WITHOUT_D.exponent("floor", ifca.m) == sp.Rational(-1, 2)
-    assert FLOOR_IN_M.exponent("floor", ifca.m) == sp.Rational(-3, 4)
-    assert FLOOR_IN_M.exponent("floor", ifca.d) == sp.Rational(1, 2)
+    assert FLOOR_WITHOUT_D.exponent("floor", symbols.d) == 0
+    assert FLOOR_WITHOUT_D.exponent("floor", symbols.m) == sp.Rational(-1, 2)
+    assert FLOOR_IN_M.exponent("floor", symbols.m) == sp.Rational(-3, 4)
+    assert FLOOR_IN_M.exponent("floor", symbols.d) == sp.Rational(1, 2)
     for planted in (FLOOR_WITHOUT_D, FLOOR_IN_M):
-        assert planted.exponent("contraction", ifca.err) == 1
+        assert planted.exponent("contraction", symbols.err) == 1

@@ -4,9 +4,9 @@ import pytest
 
 from bounds.statement import OutsideTheorem
 from trials.checks import InvalidParameter
+from verify.papers import catalogue
 from verify.plan import plan
 from verify.procedures.base import PROFILES
-from verify.registry import catalogue
 from verify.selection import parse_selection
 
 

@@ -11,8 +11,8 @@ from trials.run.executors import make_executor
 from trials.run.store import RunStore, StoreError
 from verify import session
 from verify.evidence import Verdict
+from verify.papers import Catalogue, catalogue
 from verify.procedures.base import PROFILES, takes_level
-from verify.registry import catalogue
 from verify.session import Listener, RunConfig
 
 CLAIMS = ("ifca.lemma1-init-as-printed", "ifca.cor1-rounds")
@@ -145,11 +145,15 @@ def test_two_workers_give_the_documents_of_one_in_the_same_order(tmp_path):
 
 
 def test_a_claim_that_is_too_dear_for_a_profile_is_listed_as_not_run(tmp_path, monkeypatch):
-    found = dict(catalogue())
-    dear = replace(
-        found[CLAIMS[1]], smallest_profile="standard", why_not_smaller="a trial takes a minute"
+    paper = catalogue().paper("ifca")
+    claims = tuple(
+        replace(c, smallest_profile="standard", why_not_smaller="a trial takes a minute")
+        if c.id == CLAIMS[1]
+        else c
+        for c in paper.claims
     )
-    monkeypatch.setattr(session, "catalogue", lambda: {**found, CLAIMS[1]: dear})
+    changed = Catalogue([replace(paper, claims=claims)])
+    monkeypatch.setattr(session, "catalogue", lambda: changed)
     config = RunConfig(claims=CLAIMS)
     with session.create(tmp_path / "run", config) as store:
         outcomes = executed(store, config)

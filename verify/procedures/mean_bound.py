@@ -64,9 +64,10 @@ class MeanBound:
     Examples
     --------
     >>> import sympy as sp
-    >>> from bounds.statement import Statement, Term
+    >>> from bounds.statement import Publication, Statement, Term
     >>> from trials.run.experiment import Experiment
-    >>> half = Statement(id="toy.half", title="", paper="", source="", kind="expectation",
+    >>> half = Statement(id="toy.half", title="", source="", kind="expectation",
+    ...     publication=Publication(label="Nobody 1900", bibtex="@misc{nobody, year={1900}}"),
     ...     quantifiers="", observed="E S", terms=(Term(name="half", expr=sp.Rational(1, 2)),))
     >>> coin = Experiment(name="doc.coin", design=4_000_000_000, columns=("s",),
     ...     simulate=lambda params, rng, n: rng.random((n, 1)), check=dict)

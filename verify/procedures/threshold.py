@@ -10,7 +10,8 @@ from typing import Any, Self
 import numpy as np
 import sympy as sp
 
-from bounds.statement import Statement, Values, latex
+from bounds.render import latex
+from bounds.statement import Statement, Values
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.engine import Demand

@@ -6,6 +6,7 @@ import pytest
 import sympy as sp
 
 from bounds.statement import Assumption, Constant, OutsideTheorem, Statement, Term
+from tests.stated import NOBODY
 from tests.verify.toys import POWER, tried
 from trials.checks import InvalidParameter
 from trials.run.engine import replay
@@ -20,7 +21,7 @@ def bound(expr, high=100.0):
     return Statement(
         id="toy.bound",
         title="toy",
-        paper="Nobody 1900",
+        publication=NOBODY,
         source="Theorem 1",
         kind="upper bound",
         quantifiers="",

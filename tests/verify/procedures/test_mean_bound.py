@@ -6,6 +6,7 @@ import pytest
 import sympy as sp
 
 from bounds.statement import Assumption, OutsideTheorem, Statement, Term
+from tests.stated import NOBODY
 from tests.verify.toys import VALUE, tried, verdicts
 from trials.checks import InvalidParameter
 from trials.run.engine import ensure, replay
@@ -24,7 +25,7 @@ def stated(factor, relation=r"\le"):
     return Statement(
         id="toy.mean",
         title="A toy",
-        paper="Nobody 1900",
+        publication=NOBODY,
         source="Lemma 1",
         kind="expectation",
         quantifiers="",

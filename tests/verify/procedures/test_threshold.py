@@ -6,6 +6,7 @@ import pytest
 import sympy as sp
 
 from bounds.statement import Statement, Term
+from tests.stated import NOBODY
 from tests.verify.toys import DOSE, tried
 from trials.checks import InvalidParameter
 from trials.run.engine import ensure
@@ -23,7 +24,7 @@ def stated(expr, relation="="):
     return Statement(
         id="toy.threshold",
         title="A toy",
-        paper="Nobody 1900",
+        publication=NOBODY,
         source="Theorem 1",
         kind="threshold",
         quantifiers="",

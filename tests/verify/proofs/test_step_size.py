@@ -10,6 +10,7 @@ import pytest
 import sympy as sp
 
 from bounds.statement import Constant, Statement, Term
+from tests.stated import NOBODY
 from trials.laws.step_tail import StepSetting, log_cluster_hit
 from verify.proofs.certificate import NotProved, check
 from verify.proofs.step_size import no_step_size_serves
@@ -18,7 +19,7 @@ err, c_2, m = sp.symbols("err c_2 m")
 STATEMENT = Statement(
     id="toy.step",
     title="half the error, and a floor",
-    paper="toy",
+    publication=NOBODY,
     source="toy",
     kind="upper bound",
     quantifiers="",

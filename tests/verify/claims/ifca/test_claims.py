@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bounds.ifca import linear as ifca
-from bounds.ifca import neurips as ifca_neurips
+from bounds.ifca import neurips
+from bounds.ifca.whole_run import COROLLARY_1
 from bounds.statement import OutsideTheorem
 from trials.checks import InvalidParameter
 from trials.experiments.ifca.geometry import sizes_of
@@ -16,16 +16,14 @@ from trials.experiments.ifca.labels import LABELS
 from trials.experiments.ifca.step import N_STEPS, STEP, TRAJECTORY
 from trials.experiments.ifca.step_sizes import STEP_SIZES
 from trials.run.store import Table
-from verify.claims import ifca_cells as cells
-from verify.claims import ifca_corollary as corollary
-from verify.claims import ifca_steps as steps
-from verify.claims import ifca_theorem as theorem
+from verify.claims.ifca import cells, identity, one_step, whole_run
+from verify.claims.ifca import neurips as neurips_claims
+from verify.papers import catalogue
 from verify.procedures.base import PROFILES, Observed
 from verify.procedures.constants import Constants
 from verify.procedures.probability import Probability
 from verify.procedures.rate import Contraction, Rate
 from verify.procedures.search import Search
-from verify.registry import catalogue
 
 QUICK = {name: claim.build(PROFILES["quick"]) for name, claim in catalogue().items()}
 NAMES = list(QUICK)
@@ -212,7 +210,7 @@ def test_the_third_term_is_called_superfluous_only_where_nobody_was_misidentifie
     unit = cells.floor(params) * math.sqrt(cells.values(params)["p"])
     for n_strangers in (0, 3):
         table = constant_table(STEP.columns, n_misidentified=n_strangers, err_after_max=0.7 * unit)
-        lines = theorem._strangers_seen([Observed(params=params, table=table)]).sharpness
+        lines = one_step.strangers_seen([Observed(params=params, table=table)]).sharpness
         assert lines[0].endswith(f" {2 * n_strangers}.")
         assert ("not needed" in " ".join(lines)) is (n_strangers == 0)
         assert "leaves 0.70 to 0.70 times" in lines[-1]
@@ -224,10 +222,10 @@ def test_step_sizes_are_said_to_serve_where_they_did():
         Observed(params=params, table=constant_table(STEP_SIZES.columns, none=float(i >= 2)))
         for i, params in enumerate(chosen)
     ]
-    (line,) = theorem._ratios_served(served)
+    (line,) = one_step._ratios_served(served)
     assert "every trial up to $p_{\\max}=1.5p$" in line
     assert "in any trial from $p_{\\max}=2p$" in line
-    assert theorem._ratios_served(served[:2]) == ()
+    assert one_step._ratios_served(served[:2]) == ()
 
 
 def test_the_price_of_resampling_is_read_off_the_final_errors():
@@ -256,21 +254,21 @@ def test_the_pairwise_probability_is_that_of_a_client_drawn_in_the_plane(init, n
     losses = [np.sum((x @ u - noise) ** 2, axis=1) for u in (own, rival)]
     cell = {"Delta": 1.0, "sigma": 1 / math.sqrt(rho), "alpha": alpha, "n": n, "init": init}
     wrong = int(np.sum(losses[1] < losses[0]))
-    p = steps.pairwise_probability(cell)
+    p = identity.pairwise_probability(cell)
     assert stats.binomtest(wrong, trials, p).pvalue > 1e-6  # false alarm 1e-6 for each of four
 
 
 def test_the_pairwise_probability_is_the_one_that_the_experiment_records():
     for cell in cells_of(QUICK["ifca.lemma1-law"]):
         rows = LABELS.simulate(LABELS.check(cell), np.random.default_rng(0), 4)
-        np.testing.assert_allclose(rows[:, 2], steps.pairwise_probability(cell), rtol=1e-6)
+        np.testing.assert_allclose(rows[:, 2], identity.pairwise_probability(cell), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["ifca.cor1", "ifca.cor1-own-step", "ifca.k2-slightly-better"])
 def test_cells_shown_along_the_run_have_labels_of_their_own(name):
     empty = Table(columns=(), values=np.empty((0, 0)), failed=np.zeros(0, dtype=bool), reasons=())
     observed = [Observed(params=c, table=empty) for c in QUICK[name].cells]
-    shown = corollary._unlike(observed, 4)
+    shown = whole_run.unlike(observed, 4)
     labels = [label for label, _ in shown]
     assert len(set(labels)) == len(labels) == 4
     assert all(1 <= label.count("=") <= 3 for label in labels)
@@ -278,13 +276,13 @@ def test_cells_shown_along_the_run_have_labels_of_their_own(name):
 
 def test_the_number_of_steps_is_the_papers_rounded_up():
     cell = cells.cell(m=1000, n=4000, d=64, k=2, rho=16, alpha=0.25)
-    epsilon = corollary.accuracy(ifca.COROLLARY_1, cell, corollary.ACCURACY)
+    epsilon = whole_run.accuracy(COROLLARY_1, cell, whole_run.ACCURACY)
     floor = 2 * cells.floor(cell)
     exponential = math.exp(-math.log(2) / 4 * (16 / 17) ** 2 * 4000)
     assert epsilon == pytest.approx(floor + exponential)
     steps = math.log(1.0 / (4 * epsilon))
-    assert corollary.n_rounds(ifca.COROLLARY_1, cell, corollary.ACCURACY) == math.ceil(2 + steps)
-    conference = corollary.n_rounds(ifca_neurips.COROLLARY_1, cell, corollary.CONFERENCE_ACCURACY)
+    assert whole_run.n_rounds(COROLLARY_1, cell, whole_run.ACCURACY) == math.ceil(2 + steps)
+    conference = whole_run.n_rounds(neurips.COROLLARY_1, cell, neurips_claims.ACCURACY)
     assert conference == max(1, math.ceil(steps))
 
 

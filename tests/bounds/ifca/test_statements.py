@@ -8,11 +8,14 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bounds.ifca import linear as ifca
-from bounds.ifca import neurips as ifca_neurips
+from bounds.ifca import neurips, symbols
+from bounds.ifca.identity import LEMMA_1, LOWER_DEVIATION, UPPER_DEVIATION
+from bounds.ifca.one_step import THEOREM_1, THEOREM_1_AS_PRINTED, THEOREM_1_OWN_STEP
+from bounds.ifca.whole_run import COROLLARY_1, COROLLARY_1_OWN_STEP, ROUNDS
 from bounds.statement import OutsideTheorem, Statement, evaluate
+from tests.stated import stated
 
-STATEMENTS = {s.id: s for s in (*ifca.STATEMENTS, *ifca_neurips.STATEMENTS)}
+STATEMENTS = stated("ifca")
 
 
 def signal(v):
@@ -151,8 +154,7 @@ values = st.fixed_dictionaries(
 ).map(lambda v: {**v, "N": v["d"] + v["excess"]})
 
 
-def test_every_statement_has_an_oracle_and_an_id_of_its_own():
-    assert len(STATEMENTS) == len(ifca.STATEMENTS) + len(ifca_neurips.STATEMENTS)
+def test_every_statement_has_an_oracle():
     assert set(STATEMENTS) == set(ORACLES) | NOT_EVALUATED
 
 
@@ -178,17 +180,18 @@ def test_a_statement_is_typeset_and_says_where_it_comes_from(statement):
     assert bool(statement.failure_latex()) == (statement.failure is not None)
     assert statement.title
     assert statement.source
-    assert statement.paper in (ifca.PAPER, ifca_neurips.PAPER)
+    assert statement.publication in (symbols.JOURNAL, symbols.CONFERENCE)
+    assert statement.paper == "ifca"
     if "as-printed" not in statement.id and "corrected" in statement.source:
         assert statement.reading, "a corrected statement says what was corrected"
 
 
 @pytest.mark.parametrize("statement", STATEMENTS.values(), ids=list(STATEMENTS))
 def test_every_constant_of_the_formulas_is_declared_with_an_ordered_box(statement):
-    symbols = statement.expr.free_symbols
+    named = statement.expr.free_symbols
     if statement.failure is not None:
-        symbols = symbols | statement.failure.free_symbols
-    used = {s.name for s in symbols if s.name == "c" or s.name.startswith("c_")}
+        named = named | statement.failure.free_symbols
+    used = {s.name for s in named if s.name == "c" or s.name.startswith("c_")}
     declared = {c.name for c in statement.constants}
     assert used <= declared
     chosen = {c.name for c in statement.constants if c.generous == "choose"}
@@ -203,18 +206,18 @@ def test_every_constant_of_the_formulas_is_declared_with_an_ordered_box(statemen
 @pytest.mark.parametrize(
     ("term", "symbol", "exponent"),
     [
-        ("floor", ifca.m, -0.5),
-        ("floor", ifca.n, -0.5),
-        ("floor", ifca.d, 0.5),
-        ("floor", ifca.p, -1),
-        ("floor", ifca.sigma, 1),
-        ("floor", ifca.k, 0),
-        ("contraction", ifca.err, 1),
-        ("contraction", ifca.p, 0),
+        ("floor", symbols.m, -0.5),
+        ("floor", symbols.n, -0.5),
+        ("floor", symbols.d, 0.5),
+        ("floor", symbols.p, -1),
+        ("floor", symbols.sigma, 1),
+        ("floor", symbols.k, 0),
+        ("contraction", symbols.err, 1),
+        ("contraction", symbols.p, 0),
     ],
 )
 def test_theorem_1_taken_apart_has_the_stated_exponents(term, symbol, exponent):
-    for statement in (ifca.THEOREM_1_AS_PRINTED, ifca.THEOREM_1, ifca_neurips.THEOREM_1):
+    for statement in (THEOREM_1_AS_PRINTED, THEOREM_1, neurips.THEOREM_1):
         assert statement.exponent(term, symbol) == sp.nsimplify(exponent)
 
 
@@ -223,9 +226,9 @@ def test_theorem_1_taken_apart_has_the_stated_exponents(term, symbol, exponent):
 def test_the_exponential_terms_logarithmic_slopes_are_their_arguments(v):
     """d log(e^{-x}) / d log n = -x where x is linear in n, -2x where quadratic in alpha."""
     name, x = "misidentification", v["c_4"] * signal(v)
-    in_n = evaluate(ifca.THEOREM_1.exponent(name, ifca.n), v)
-    in_alpha = evaluate(ifca.THEOREM_1.exponent(name, ifca.alpha), v)
-    in_rho = evaluate(ifca.THEOREM_1.exponent(name, ifca.rho), v)
+    in_n = evaluate(THEOREM_1.exponent(name, symbols.n), v)
+    in_alpha = evaluate(THEOREM_1.exponent(name, symbols.alpha), v)
+    in_rho = evaluate(THEOREM_1.exponent(name, symbols.rho), v)
     assert in_n == pytest.approx(-x, rel=1e-9, abs=1e-12)
     assert in_alpha == pytest.approx(-2 * x, rel=1e-9, abs=1e-12)
     assert in_rho == pytest.approx(-2 * x / (v["rho"] + 1), rel=1e-9, abs=1e-12)
@@ -295,35 +298,35 @@ def test_outside_assumption_2_the_message_names_value_requirement_and_source(
         statement.require({**CELL, **change})
     assert part in str(caught.value)
     assert statement.source in str(caught.value)
-    assert statement.paper in str(caught.value)
+    assert statement.publication.label in str(caught.value)
 
 
 @pytest.mark.parametrize("alpha", [0.0, -0.1, 0.5, 0.7])
 def test_closeness_lies_strictly_between_zero_and_one_half(alpha):
-    for statement in (ifca.THEOREM_1, ifca.COROLLARY_1, ifca.LEMMA_1):
+    for statement in (THEOREM_1, COROLLARY_1, LEMMA_1):
         with pytest.raises(OutsideTheorem, match="closeness"):
             statement.require({**CELL, "alpha": alpha})
 
 
 def test_balance_is_an_assumption_of_the_corrected_statements_only():
     lopsided = {**CELL, "p": 0.2, "p_max": 0.8}
-    ifca.THEOREM_1_AS_PRINTED.require(lopsided)
-    ifca.THEOREM_1_OWN_STEP.require(lopsided)
-    for statement in (ifca.THEOREM_1, ifca.COROLLARY_1, ifca_neurips.THEOREM_1):
+    THEOREM_1_AS_PRINTED.require(lopsided)
+    THEOREM_1_OWN_STEP.require(lopsided)
+    for statement in (THEOREM_1, COROLLARY_1, neurips.THEOREM_1):
         with pytest.raises(OutsideTheorem, match=r"balanced clusters: 2\*p=0.4 must be >= .*0.8"):
             statement.require(lopsided)
 
 
 def test_the_conference_version_starts_within_a_quarter():
-    ifca_neurips.THEOREM_1.require({**CELL, "alpha": 0.25})
+    neurips.THEOREM_1.require({**CELL, "alpha": 0.25})
     with pytest.raises(OutsideTheorem, match="within Delta/4"):
-        ifca_neurips.THEOREM_1.require({**CELL, "alpha": 0.24})
+        neurips.THEOREM_1.require({**CELL, "alpha": 0.24})
 
 
 @given(v=values)
 @settings(max_examples=30, deadline=None)
 def test_margins_are_the_ratios_of_assumption_2(v):
-    margins = ifca.THEOREM_1_AS_PRINTED.margins(v)
+    margins = THEOREM_1_AS_PRINTED.margins(v)
     need = log(v["m"]) * ((v["rho"] + 1) / (v["alpha"] * v["rho"])) ** 2
     assert margins["samples per client"] == pytest.approx(v["n"] / need, rel=1e-9)
     assert margins["dimension"] == pytest.approx(v["d"] / log(v["m"]), rel=1e-9)
@@ -336,13 +339,13 @@ def test_margins_are_the_ratios_of_assumption_2(v):
 
 def test_nan_is_named():
     with pytest.raises(ValueError, match="sigma=nan must be a number"):
-        ifca.THEOREM_1.bound({**CELL, "sigma": math.nan})
+        THEOREM_1.bound({**CELL, "sigma": math.nan})
 
 
 def test_numbers_of_steps_are_the_papers():
     v = {"Delta": 1.0, "varepsilon": 0.01}
-    assert evaluate(ifca.ROUNDS, v) == pytest.approx(2 + log(25))
-    assert evaluate(ifca_neurips.ROUNDS, v) == pytest.approx(log(25))
+    assert evaluate(ROUNDS, v) == pytest.approx(2 + log(25))
+    assert evaluate(neurips.ROUNDS, v) == pytest.approx(log(25))
 
 
 def test_deviations_of_the_proof_compare_the_two_chi_squares():
@@ -354,8 +357,8 @@ def test_deviations_of_the_proof_compare_the_two_chi_squares():
     for alpha in (0.01, 0.2, 0.49):
         for rho in (1e-3, 1.0, 1e3):
             v = {"alpha": alpha, "rho": rho}
-            lower = evaluate(ifca.LOWER_DEVIATION, v)
-            upper = evaluate(ifca.UPPER_DEVIATION, v)
+            lower = evaluate(LOWER_DEVIATION, v)
+            upper = evaluate(UPPER_DEVIATION, v)
             rival, own = (0.5 + alpha) ** 2 * rho + 1, (0.5 - alpha) ** 2 * rho + 1
             threshold = (0.25 + alpha**2) * rho + 1
             assert (1 - lower) * rival == pytest.approx(threshold, rel=1e-12)
@@ -366,17 +369,20 @@ def test_all_ids_are_statements_of_this_paper():
     assert all(isinstance(s, Statement) and s.id.startswith("ifca.") for s in STATEMENTS.values())
 
 
-@pytest.mark.parametrize("statement", ifca_neurips.STATEMENTS, ids=lambda s: s.id)
+CONFERENCE = [s for s in STATEMENTS.values() if s.publication is symbols.CONFERENCE]
+
+
+@pytest.mark.parametrize("statement", CONFERENCE, ids=lambda s: s.id)
 def test_the_conference_version_speaks_of_closeness_in_its_initialisation_only(statement):
     """It has no alpha: its exponents, its conditions on sizes and its readings do without."""
     words = [statement.reading, *(a.note for a in statement.assumptions)]
     assert not any("alpha" in text for text in words)
     for assumption in statement.assumptions:
-        if ifca.alpha in assumption.left.free_symbols | assumption.right.free_symbols:
-            assert assumption in ifca_neurips.QUARTER
+        if symbols.alpha in assumption.left.free_symbols | assumption.right.free_symbols:
+            assert assumption in neurips.QUARTER
 
 
 def test_statements_with_own_step_sizes_say_so():
-    for statement in (ifca.THEOREM_1_OWN_STEP, ifca.COROLLARY_1_OWN_STEP):
+    for statement in (THEOREM_1_OWN_STEP, COROLLARY_1_OWN_STEP):
         assert "c_1/p_j" in statement.constants[0].meaning
-    assert "c_1/p$" in ifca.THEOREM_1.constants[0].meaning
+    assert "c_1/p$" in THEOREM_1.constants[0].meaning

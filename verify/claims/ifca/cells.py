@@ -1,20 +1,23 @@
 r"""The cells of IFCA's claims: parameters, hidden constants, grids and scattered points.
 
-A cell of a theorem is given by (m, n', d, k, rho, alpha) and the clusters' sizes; the scale is
-``Delta = min(1, sqrt(rho))``, so that Delta and sigma stay at most one.  The hidden constants of
-Assumption 2 are declared in `HIDDEN`: a cell that misses one is refused, and refuting cells meet
-the assumptions with constants hundreds of times as large.
+A cell of a theorem is given by (m, n', d, k, rho, alpha) and the sizes of the clusters.  The scale
+is ``Delta = min(1, sqrt(rho))``, so that Delta and sigma are at most one.
+
+`HIDDEN` declares the hidden constants of Assumption 2.  A cell that does not meet the assumptions
+with these constants is refused.  The cells that refute a statement meet the assumptions with
+constants hundreds of times as large.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scipy.stats import qmc
 
-from bounds.ifca import linear as ifca
+from bounds.ifca.one_step import THEOREM_1, THEOREM_1_OWN_STEP
+from bounds.ifca.symbols import FLOOR
 from bounds.statement import evaluate
 from trials.checks import InvalidParameter
 from trials.experiments.ifca.geometry import sizes_of
@@ -46,7 +49,7 @@ def cell(
     scale: float = 1.0,
     **more: Any,
 ) -> dict[str, Any]:
-    """Parameters of a step or trajectory at signal-to-noise ratio ``rho``, Delta and sigma <= 1."""
+    """Parameters of a step or a trajectory with signal-to-noise ratio ``rho``."""
     delta = scale * min(1.0, math.sqrt(rho))
     return {
         "m": round(m),
@@ -77,7 +80,7 @@ def values(params: Params) -> dict[str, float]:
             "a positive number within floating point"
         )
     k, delta = params["k"], params["Delta"]
-    # random directions in d >= 30 keep unit vectors more than one half apart
+    # In d >= 30 two random unit vectors are more than one half apart, so norms stay below 2 Delta.
     largest = {
         "simplex": delta * math.sqrt((k - 1) / (2 * k)),
         "line": delta * (k - 1) / 2,
@@ -95,14 +98,14 @@ def values(params: Params) -> dict[str, float]:
 
 
 def regressors(params: Params) -> dict[str, float]:
-    """What drift and rates are tested in."""
+    """The positive numbers in which drift and rates are tested."""
     v = values(params)
     return {name: v[name] for name in ("m", "n", "d", "k", "rho", "p")}
 
 
 def floor(params: Params) -> float:
     r"""The statistical term :math:`(\sigma/p)\sqrt{d/(mn')}` of a cell."""
-    return float(evaluate(ifca.FLOOR, values(params)))
+    return float(evaluate(FLOOR, values(params)))
 
 
 Row = tuple[float, ...]
@@ -130,8 +133,9 @@ def grid(columns: Sequence[str], rows: Sequence[Row], **more: Any) -> tuple[Para
 
 COLUMNS = ("m", "n", "d", "k", "rho", "gap")
 
-#: At the optimum the statistical floor rules: there c2 is fitted (small cells), tried on fresh
-#: cells with each parameter alone at least 4 times outside, then jointly, and watched for drift.
+#: The statistical floor rules at the optimum.  There c2 is fitted on small cells.  Then it is tried
+#: on fresh cells, where each parameter alone, and then several together, lie at least 4 times
+#: outside the fitted range, and it is watched for drift.
 AT_OPTIMUM = 1e-7
 CALIBRATION = tuple(
     (*row, AT_OPTIMUM)
@@ -171,7 +175,7 @@ HELD_OUT = tuple(
         (1000, 400, 1500, 2, 100),
     )
 )
-#: Away from it contraction rules: closeness from 0.01 to 0.4999.
+#: Away from the optimum the contraction rules: closeness from 0.01 to 0.4999.
 ELSEWHERE = (
     (256, 16000, 32, 2, 16, 0.47),
     (256, 16000, 32, 3, 16, 1e-4),
@@ -188,7 +192,7 @@ ELSEWHERE = (
     (1000, 400, 1500, 2, 100, 0.25),
 )
 
-#: The same for own step sizes, with the smallest fraction as a parameter of its own.
+#: The same for own step sizes.  The smallest fraction is a parameter of its own.
 OWN_COLUMNS = (*COLUMNS, "p_min")
 OWN_CALIBRATION = tuple(
     (*row[:5], AT_OPTIMUM, row[5])
@@ -251,7 +255,7 @@ def scattered(n_cells: int, columns: Sequence[str], gap: Sequence[float]) -> tup
     Points at which some assumption fails with the declared constants are passed over.
     """
     own = "p_min" in columns
-    statement = ifca.THEOREM_1_OWN_STEP if own else ifca.THEOREM_1
+    statement = THEOREM_1_OWN_STEP if own else THEOREM_1
     cells: list[Params] = []
     for u in qmc.Sobol(7, seed=2022).random_base2(11):
         m, d, rho, beyond = (
@@ -266,7 +270,8 @@ def scattered(n_cells: int, columns: Sequence[str], gap: Sequence[float]) -> tup
             continue
         n = 1.01 * beyond * max(need, HIDDEN["C_N"] * d * k / m)
         shape = ("simplex", "line", "random", "bernoulli")[len(cells) % 4]
-        if shape != "line" and not 30 <= d <= 500:  # few dimensions crowd, many take long to draw
+        # Random centres crowd in few dimensions and take long to draw in many.
+        if shape != "line" and not 30 <= d <= 500:
             shape = "simplex"
         scale = min(1.0, 4.0 / (k - 1)) if shape == "line" else 1.0
         params = cell(m=m, n=n, d=d, k=k, rho=rho, alpha=alpha, centers=shape, scale=scale, **sizes)
@@ -286,15 +291,33 @@ CONFERENCE_ELSEWHERE = tuple((*row[:5], min(row[5], 0.25)) for row in ELSEWHERE)
 
 
 def with_shapes(cells: Sequence[Params]) -> tuple[Params, ...]:
-    """Give the cells in turn every start direction, and unequal clusters to every other one.
+    """The same cells with every start direction in turn, every other one with unequal clusters.
 
-    Sizes stay equal where whole clients cannot keep the ratio below two, or where the smaller p
-    would miss Assumption 2.
+    Clusters stay equal where whole clients cannot keep the ratio below two, or where the smaller p
+    would not meet Assumption 2.
     """
     shaped = []
     for i, params in enumerate(cells):
         init = ("random", "adversarial", "orthogonal", "translation")[(i + i // 4) % 4]
         unequal = {**params, "init": init, "profile": "geometric", "ratio": 1.9}
-        possible = all(a.holds(values(unequal)) for a in ifca.THEOREM_1.assumptions)
+        possible = all(a.holds(values(unequal)) for a in THEOREM_1.assumptions)
         shaped.append(unequal if i % 2 and possible else {**params, "init": init})
     return tuple(shaped)
+
+
+def _two_clusters() -> Iterator[Params]:
+    """k = 2, closeness down to 0.01, every start direction, sizes up to 1.9 times the smallest."""
+    for alpha, rho, m in (
+        (0.01, 4.0, 200),
+        (0.01, 100.0, 1000),
+        (0.02, 1.0, 100),
+        (0.05, 16.0, 100),
+    ):
+        need = HIDDEN["C_n"] * ((rho + 1) / (alpha * rho)) ** 2 * math.log(m)
+        for init in ("random", "adversarial", "orthogonal", "translation"):
+            equal = cell(m=m, n=1.05 * need, d=20, k=2, rho=rho, alpha=alpha, init=init)
+            yield equal
+            yield {**equal, "profile": "geometric", "ratio": 1.9}
+
+
+TWO_CLUSTERS_CELLS = tuple(_two_clusters())

@@ -1,0 +1,37 @@
+"""Lemma 2 of IFCA: the norms of Gaussian matrices."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from bounds.gaussian import N
+from bounds.ifca.assumptions import prefactor, rate, statement
+from bounds.ifca.symbols import c, c_1, c_2, c_3, c_4, d
+from bounds.statement import Term
+
+LEMMA_2_OPNORM = statement(
+    "lemma2-opnorm",
+    "Lemma 2: operator norm of a Gaussian matrix",
+    "Lemma 2, first part",
+    kind="probability",
+    quantifiers=r"\exists c,c_1>0\;\forall N,d",
+    observed=r"\norm{X}_{op}",
+    terms=(Term(name="norm", expr=c * sp.Max(sp.sqrt(d), sp.sqrt(N))),),
+    failure=2 * sp.exp(-c_1 * sp.Max(d, N)),
+    constants=(prefactor(c, "prefactor"), rate(c_1, "rate")),
+)
+
+LEMMA_2_NOISE = statement(
+    "lemma2-noise",
+    "Lemma 2: the noise term",
+    "Lemma 2, second part",
+    kind="deterministic",
+    quantifiers=r"\exists c_2,c_3,c_4>0\;\forall N,d,\sigma",
+    observed=r"P(\norm{X^\top\epsilon}>c_4\sigma\sqrt{dN})",
+    terms=(Term(name="tail", expr=c_2 * sp.exp(-c_3 * sp.Min(d, N))),),
+    constants=(
+        prefactor(c_2, "prefactor"),
+        rate(c_3, "rate"),
+        prefactor(c_4, "multiple of the typical size"),
+    ),
+)

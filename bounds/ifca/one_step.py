@@ -1,0 +1,123 @@
+"""Theorem 1 of IFCA: one step from a start that is close to the optima."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy as sp
+
+from bounds.ifca.assumptions import (
+    ASSUMPTION_2,
+    CLOSENESS,
+    OWN_STEP_CONSTANT,
+    STEP_CONSTANT,
+    balanced,
+    prefactor,
+    rate,
+    statement,
+)
+from bounds.ifca.symbols import FLOOR, HALF, SIGNAL, c_2, c_3, c_4, err, m
+from bounds.statement import Term
+
+
+def three_terms(contraction: sp.Expr, signal: sp.Expr) -> Sequence[Term]:
+    """The three terms of (1): contraction, statistical floor, misidentification."""
+    return (
+        Term(name="contraction", expr=contraction * err),
+        Term(name="floor", expr=c_2 * FLOOR),
+        Term(name="misidentification", expr=c_3 * sp.exp(-c_4 * signal)),
+    )
+
+
+ONE_STEP_CONSTANTS = (
+    STEP_CONSTANT,
+    prefactor(c_2, "statistical floor", high=1e2),
+    prefactor(c_3, "misidentification", high=1e2),
+    rate(c_4, "misidentification rate"),
+)
+
+THEOREM_1_AS_PRINTED = statement(
+    "thm1-as-printed",
+    "Theorem 1: one step, clusters of any sizes",
+    "Theorem 1, (1)",
+    kind="upper bound",
+    quantifiers=r"\exists c_1,\dots,c_4>0\;\forall m,n',d,k,p_j,\Delta,\sigma,\alpha"
+    r"\ \forall j\in[k]",
+    observed=r"\norm{\theta_j^+-\theta_j^*}",
+    terms=three_terms(HALF, SIGNAL),
+    failure=1 / m,
+    constants=ONE_STEP_CONSTANTS,
+    assumptions=(*CLOSENESS, *ASSUMPTION_2),
+    reading=(
+        "One step size $\\gamma=c_1/p$ for all clusters, $c_1$ universal: it may depend on neither "
+        "$k$ nor the $p_j$. $\\mathrm{poly}(m)$, a polynomial of arbitrarily large degree, is read "
+        "as $m$ here (weaker); ifca.poly-m takes every degree. Even a $c_1$ that knew "
+        "$r=p_{\\max}/p$ could not do better than the factor $(r-1)/(r+1)$, at $c_1=1/(1+r)$."
+    ),
+)
+
+MEAN_STEP = (
+    "The mean step on cluster $j$ contracts by $|1-2c_1p_j/p|$, at most $1/2$ for all $j$ only if "
+    "$1/4\\le c_1$ and $c_1p_{\\max}/p\\le3/4$: possible if and only if $p_{\\max}\\le 3p$. With "
+    "$p_{\\max}\\le 2p$ and $c_1=1/3$ the factor is at most $1/3$."
+)
+NO_STRANGERS = (
+    "Under Assumption 2 the third term is not needed at all: no client is misidentified but with "
+    "probability $1/m$."
+)
+
+THEOREM_1 = statement(
+    "thm1",
+    "Theorem 1: one step, clusters within a factor two of each other",
+    "Theorem 1, (1), corrected",
+    kind="upper bound",
+    quantifiers=THEOREM_1_AS_PRINTED.quantifiers,
+    observed=THEOREM_1_AS_PRINTED.observed,
+    terms=THEOREM_1_AS_PRINTED.terms,
+    failure=1 / m,
+    constants=ONE_STEP_CONSTANTS,
+    assumptions=(*CLOSENESS, balanced(2), *ASSUMPTION_2),
+    reading=f"{MEAN_STEP} $\\alpha$ is the step's own, in Assumption 2 as well. {NO_STRANGERS}",
+)
+
+THEOREM_1_OWN_STEP = statement(
+    "thm1-own-step",
+    "Theorem 1: one step, clusters of any sizes, own step sizes",
+    "Theorem 1, (1), corrected by step sizes $c_1/p_j$",
+    kind="upper bound",
+    quantifiers=THEOREM_1_AS_PRINTED.quantifiers,
+    observed=THEOREM_1_AS_PRINTED.observed,
+    terms=THEOREM_1_AS_PRINTED.terms,
+    failure=1 / m,
+    constants=(OWN_STEP_CONSTANT, *ONE_STEP_CONSTANTS[1:]),
+    assumptions=(*CLOSENESS, *ASSUMPTION_2),
+    reading=(
+        "Averaging gradients over $|S_j|$ instead of $m$ (as model averaging does) gives cluster "
+        "$j$ the step size $c_1/p_j$; then every ratio of sizes is covered."
+    ),
+)
+
+CONTRACTION_RATE = statement(
+    "thm1-contraction",
+    "Theorem 1: the contraction factor far from the optima",
+    "Theorem 1, first term",
+    kind="rate",
+    quantifiers=r"\exists c_1>0\;\forall j\in[k]",
+    observed=r"\norm{\theta_j^+-\theta_j^*}/\norm{\theta_j-\theta_j^*}",
+    terms=(Term(name="factor", expr=HALF),),
+    assumptions=(balanced(2), *ASSUMPTION_2),
+    reading="$c_1=1/3$, clusters within a factor two: the law's own factor is $1/3$.",
+)
+
+FLOOR_RATE = statement(
+    "thm1-floor",
+    "Theorem 1: how the error floor scales",
+    "Theorem 1, second term",
+    kind="rate",
+    quantifiers=r"\forall m,n',d,p,\sigma",
+    observed=r"\norm{\theta_j^+-\theta_j^*}\ \text{at}\ \theta_j=\theta_j^*",
+    relation=r"\le",
+    terms=(Term(name="floor", expr=c_2 * FLOOR),),
+    constants=(prefactor(c_2, "statistical floor"),),
+    assumptions=ASSUMPTION_2,
+)

@@ -1,0 +1,123 @@
+r"""Proof of Theorem 1 of IFCA, second part: clients that are identified with a wrong cluster.
+
+:math:`T_2` is the part of a step that these strangers contribute: the gradient of one (7), their
+sum (8), their expected number (10) and the probability that there is none (12).
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from bounds.ifca.assumptions import CLOSENESS, prefactor, rate, statement
+from bounds.ifca.symbols import (
+    SIGNAL,
+    C_d,
+    C_n,
+    C_sigma,
+    C_theta,
+    c_1,
+    c_2,
+    c_5,
+    c_6,
+    c_7,
+    c_8,
+    d,
+    gamma,
+    m,
+    n,
+    sigma,
+    theta_max,
+)
+from bounds.statement import Assumption, Term
+
+EQ_7 = statement(
+    "eq7",
+    "Proof of Theorem 1: gradient of one misidentified client",
+    "(7)",
+    kind="probability",
+    quantifiers=r"\exists c_1,c_2,c_5>0\;\forall n',d,\ \norm{\theta_j^*}\lesssim1,\sigma\lesssim1",
+    observed=r"\norm{\nabla F_i(\theta_1)}",
+    terms=(Term(name="norm", expr=c_5 * sp.Max(1, d / n)),),
+    failure=c_1 * sp.exp(-c_2 * sp.Min(d, n)),
+    constants=(
+        prefactor(c_1, "prefactor"),
+        rate(c_2, "rate"),
+        prefactor(c_5, "size"),
+    ),
+)
+
+STRANGERS = sp.Symbol("strangers")
+
+EQ_8 = statement(
+    "eq8",
+    "Proof of Theorem 1: what the misidentified clients add",
+    "(8)",
+    kind="probability",
+    quantifiers=r"\exists c_5>0\;\forall m,n',d,k,\gamma,S_1",
+    observed=r"\norm{T_2}",
+    terms=(Term(name="strangers", expr=c_5 * gamma / m * STRANGERS * sp.Max(1, d / n)),),
+    failure=1 / m,
+    constants=(prefactor(c_5, "size of one gradient"),),
+    assumptions=(
+        Assumption(name="bounded optima", left=sp.Integer(1), right=theta_max, constant=C_theta),
+        Assumption(name="bounded noise", left=sp.Integer(1), right=sigma, constant=C_sigma),
+        Assumption(name="enough samples", left=n, right=sp.log(m), constant=C_n),
+        Assumption(name="dimension", left=d, right=sp.log(m), constant=C_d),
+    ),
+    reading=(
+        "Tried where strangers are certain, which is outside Assumption 2: there the third term "
+        "of (1) is not needed, because no client is misidentified."
+    ),
+)
+
+EQ_10 = statement(
+    "eq10",
+    "Proof of Theorem 1: expected number of strangers in a cluster",
+    "(10)",
+    kind="deterministic",
+    quantifiers=r"\exists c_6,c_7>0\;\forall m,n',\rho,\alpha,k",
+    observed=r"E|S_1\cap\overline{S_1^*}|",
+    terms=(Term(name="count", expr=c_6 * m * sp.exp(-c_7 * SIGNAL)),),
+    constants=(prefactor(c_6, "prefactor"), rate(c_7, "rate")),
+    assumptions=CLOSENESS,
+)
+
+EQ_12 = statement(
+    "eq12",
+    "Proof of Theorem 1: no strangers at all, by Markov's inequality",
+    "(11)-(12)",
+    kind="deterministic",
+    quantifiers=r"\exists c_8>0\;\forall m,n',\rho,\alpha,k",
+    observed=r"P(|S_1\cap\overline{S_1^*}|\ge1)",
+    terms=(Term(name="tail", expr=sp.exp(-c_8 / 2 * SIGNAL)),),
+    constants=(rate(c_8, "rate"),),
+    assumptions=(
+        *CLOSENESS,
+        Assumption(name="samples per client", left=SIGNAL, right=sp.log(m), constant=C_n),
+    ),
+    reading=(
+        "The count is an integer, so below one it is zero. Printed is $\\ge 1-\\mathrm{poly}(m)$, "
+        "which says nothing; $1-1/\\mathrm{poly}(m)$ is meant."
+    ),
+)
+
+Q = sp.Symbol("q")
+POLY_M = statement(
+    "poly-m",
+    "Theorem 1: all identities are right but for 1/poly(m), of any degree",
+    "Theorem 1 with the paper's definition of poly(m)",
+    kind="deterministic",
+    quantifiers=r"\forall q\ge1\;\exists C_n\;\forall m,n',k,\rho,\alpha",
+    observed=r"P(\exists i:\overline{\mathcal{E}_i})",
+    terms=(Term(name="polynomial", expr=m**-Q),),
+    assumptions=(
+        *CLOSENESS,
+        Assumption(name="samples per client", left=SIGNAL, right=(Q + 2) * sp.log(m), constant=C_n),
+    ),
+    reading=(
+        "The paper's $\\mathrm{poly}(m)$ is a polynomial of arbitrarily large constant degree. "
+        "Monte Carlo resolves the first degree at best; the exact law decides every degree $q$, "
+        "with $C_n$ growing like $q+2$. The other failures, of order $e^{-cd}$ and $e^{-cpm}$, "
+        "follow from ifca.lemma2-noise, ifca.eq4 and ifca.eq3 with $C_d,C_p$ growing like $q$."
+    ),
+)

@@ -1,0 +1,43 @@
+"""IFCA with two clusters: how good the initialisation has to be."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from bounds.ifca.assumptions import ASSUMPTION_2, CLOSENESS, balanced, statement
+from bounds.ifca.symbols import HALF, Delta, T, m
+from bounds.ifca.whole_run import ACCURACY_TERMS, COROLLARY_CONSTANTS, ROUNDS
+from bounds.statement import Term
+
+TWO_CLUSTERS = statement(
+    "k2-slightly-better",
+    "Two clusters: any positive closeness suffices",
+    "abstract and Section V-A, with Corollary 1",
+    kind="probability",
+    quantifiers=r"k=2,\ \forall\alpha_0>0,\ T\ \text{steps}",
+    observed=r"\norm{\hat\theta_j-\theta_j^*}",
+    terms=ACCURACY_TERMS,
+    failure=T / m,
+    definitions={T: ROUNDS},
+    constants=COROLLARY_CONSTANTS,
+    assumptions=(*CLOSENESS, balanced(2), *ASSUMPTION_2),
+    reading="Assumption 1 with $\\alpha_0$ down to 0.01; starts in four directions, the worst "
+    "among them.",
+)
+
+TWO_CLUSTERS_RANDOM = statement(
+    "k2-random-as-printed",
+    "Two clusters: Assumption 1 is only slightly more than a random start",
+    "after Assumption 2",
+    kind="probability",
+    quantifiers=r"k=2,\ \forall d",
+    observed=r"\min_\pi\max_j\norm{\theta_{\pi(j)}^{(0)}-\theta_j^*}",
+    terms=(Term(name="almost half", expr=sp.Rational(11, 20) * Delta),),
+    failure=HALF,
+    reading=(
+        "Read as: a random start (labels free) misses the ball of radius $\\Delta/2$ by at most "
+        "$\\Delta/20$ with probability at least one half. In high dimension a random vector is "
+        "nearly orthogonal to both optima, so its distance is a fixed multiple of $\\Delta$ above "
+        "one half."
+    ),
+)

@@ -1,0 +1,114 @@
+"""Corollary 1 of IFCA: the whole run, and the arithmetic of its proof."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from bounds.ifca.assumptions import (
+    ASSUMPTION_2,
+    CLOSENESS,
+    OWN_STEP_CONSTANT,
+    STEP_CONSTANT,
+    balanced,
+    prefactor,
+    rate,
+    statement,
+)
+from bounds.ifca.symbols import FLOOR, SIGNAL_FREE, Delta, T, c_6, c_7, c_8, m, varepsilon
+from bounds.statement import Term
+
+ACCURACY_TERMS = (
+    Term(name="floor", expr=c_6 * FLOOR),
+    Term(name="misidentification", expr=c_7 * sp.exp(-c_8 * SIGNAL_FREE)),
+)
+ROUNDS = 2 + sp.log(Delta / (4 * varepsilon))
+COROLLARY_CONSTANTS = (
+    STEP_CONSTANT,
+    prefactor(c_6, "statistical floor", high=1e2),
+    prefactor(c_7, "misidentification", high=1e2),
+    rate(c_8, "misidentification rate"),
+)
+
+COROLLARY_1_AS_PRINTED = statement(
+    "cor1-as-printed",
+    "Corollary 1: the whole run, clusters of any sizes",
+    "Corollary 1",
+    kind="upper bound",
+    quantifiers=r"\exists c_1,c_6,c_7,c_8>0\;\forall m,n',d,k,p_j,\Delta,\sigma,\alpha_0\ "
+    r"\text{after}\ T=2+\log\frac{\Delta}{4\varepsilon}\ \text{steps}",
+    observed=r"\norm{\hat\theta_j-\theta_j^*}",
+    terms=ACCURACY_TERMS,
+    failure=T / m,
+    definitions={T: ROUNDS},
+    constants=COROLLARY_CONSTANTS,
+    assumptions=(*CLOSENESS, *ASSUMPTION_2),
+    reading="$\\log$ is natural and $T$ is rounded up.",
+)
+
+COROLLARY_1 = statement(
+    "cor1",
+    "Corollary 1: the whole run, clusters within a factor two of each other",
+    "Corollary 1, corrected",
+    kind="upper bound",
+    quantifiers=COROLLARY_1_AS_PRINTED.quantifiers,
+    observed=COROLLARY_1_AS_PRINTED.observed,
+    terms=ACCURACY_TERMS,
+    failure=T / m,
+    definitions={T: ROUNDS},
+    constants=COROLLARY_CONSTANTS,
+    assumptions=(*CLOSENESS, balanced(2), *ASSUMPTION_2),
+    reading=(
+        "The proof halves the error per step, which over $\\log(\\Delta/4\\varepsilon)$ steps with "
+        "the natural logarithm leaves $(4\\varepsilon/\\Delta)^{\\log 2}$, not "
+        "$4\\varepsilon/\\Delta$. With $c_1=1/3$ and $p_{\\max}\\le2p$ the factor is $1/3<1/e$, "
+        "and the printed number of steps suffices."
+    ),
+)
+
+COROLLARY_1_OWN_STEP = statement(
+    "cor1-own-step",
+    "Corollary 1: the whole run, clusters of any sizes, own step sizes",
+    "Corollary 1, corrected by step sizes $c_1/p_j$",
+    kind="upper bound",
+    quantifiers=COROLLARY_1_AS_PRINTED.quantifiers,
+    observed=COROLLARY_1_AS_PRINTED.observed,
+    terms=ACCURACY_TERMS,
+    failure=T / m,
+    definitions={T: ROUNDS},
+    constants=(OWN_STEP_CONSTANT, *COROLLARY_CONSTANTS[1:]),
+    assumptions=(*CLOSENESS, *ASSUMPTION_2),
+    reading="As ifca.thm1-own-step; the smallest cluster down to $p=1/(50k)$.",
+)
+
+COROLLARY_1_ROUNDS_AS_PRINTED = statement(
+    "cor1-rounds-as-printed",
+    "Proof of Corollary 1: halving for $\\log(\\Delta/4\\varepsilon)$ steps, natural logarithm",
+    "proof of Corollary 1, last display",
+    kind="deterministic",
+    quantifiers=r"\forall \Delta,\varepsilon,\ 4\varepsilon\le\Delta",
+    observed=r"(\frac12)^{\log(\Delta/4\varepsilon)}\,\frac{\Delta}{4}",
+    terms=(Term(name="accuracy", expr=varepsilon),),
+    reading="The paper's $\\log$ read as natural, as elsewhere in it.",
+)
+
+COROLLARY_1_ROUNDS = statement(
+    "cor1-rounds",
+    "Proof of Corollary 1: halving for $\\log_2(\\Delta/4\\varepsilon)$ steps",
+    "proof of Corollary 1, last display, corrected",
+    kind="deterministic",
+    quantifiers=r"\forall \Delta,\varepsilon,\ 4\varepsilon\le\Delta",
+    observed=r"(\frac12)^{\log_2(\Delta/4\varepsilon)}\,\frac{\Delta}{4}",
+    terms=(Term(name="accuracy", expr=varepsilon),),
+    reading="The same display with the logarithm to base two.",
+)
+
+COROLLARY_1_BURN_IN = statement(
+    "cor1-burn-in",
+    "Proof of Corollary 1: two steps bring the closeness to 1/4",
+    "proof of Corollary 1, condition (a)",
+    kind="deterministic",
+    quantifiers=r"\exists C_1>0\;\forall \alpha_0\in(0,\frac12),\ T'=\log(C_1(1-2\alpha_0))",
+    observed=r"(\frac12)^{T'}(\frac12-\alpha_0)",
+    terms=(Term(name="eighth", expr=sp.Rational(1, 8)),),
+    reading="$C_1=8$, natural logarithm; and the simplified form $T'=2$.",
+)

@@ -1,0 +1,98 @@
+"""What the claims of several papers share: tail bounds on the log scale, explicit constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from bounds.statement import Statement, evaluate
+from trials.checks import InvalidParameter
+from trials.run.cell import Params
+from trials.run.store import Table
+from verify.procedures.base import BoolArray, FloatArray, Observed, Presentation, Sampling
+from verify.procedures.probability import Probability
+
+Point = Mapping[str, Any]
+LOWEST = -1e9  # stands for the log of a probability that underflows
+RELATIVE_LOG = "log of the probability over the bound, relative to the bound's log"
+
+
+class CannotTry(InvalidParameter):
+    """The procedure cannot try the statement that it was given; the message says why."""
+
+
+def log_bound(statement: Statement, constants: Mapping[str, float]) -> Callable[[Point], float]:
+    """Log of the statement's right-hand side at a point, without underflow of its exponentials."""
+    expr = statement.expr.subs(
+        {c.symbol: constants[c.name] for c in statement.constants if c.name in constants}
+    ).doit()
+    log_expr = sp.expand_log(sp.log(expr), force=True)
+    return lambda point: float(evaluate(log_expr, point))
+
+
+def relative(log_probability: float, log_of_bound: float) -> float:
+    """Log of the probability over the bound, in units of the bound's own log where that is large.
+
+    Without the unit a search stays where both logs are near zero and never sees the exponents.
+    """
+    return (log_probability - log_of_bound) / max(1.0, -log_of_bound)
+
+
+def spelled(constants: Mapping[str, float]) -> str:
+    """The values of exhibited constants, for a sentence."""
+    return ", ".join(f"${name}={value:.4g}$" for name, value in constants.items())
+
+
+def explicit(
+    statement: Statement,
+    constants: Mapping[str, float],
+    sampling: Sampling,
+    cells: Sequence[Params],
+    symbols: Callable[[Params], dict[str, float]],
+    observed: Callable[[Table], FloatArray],
+    event: str,
+    covariates: Callable[[Table, Params], dict[str, FloatArray]] = lambda _t, _p: {},
+) -> Probability:
+    """A statement with all constants exhibited: P(observed > bound) <= failure probability.
+
+    Parameters
+    ----------
+    constants : values of the statement's constants, from an argument and not from trials.
+    symbols : ``cell -> `` the statement's symbols there.
+    observed : the left-hand side of every trial, (n_trials,).
+    event : the violation in words.
+    covariates : symbols of the right-hand side that are read from the trials.
+    """
+
+    def bound(table: Table, params: Params) -> FloatArray:
+        full = {**symbols(params), **constants, **covariates(table, params)}
+        return np.asarray(statement.bound(full, unchecked=True))
+
+    def bad(table: Table, params: Params) -> BoolArray:
+        return np.asarray(observed(table) > bound(table, params))
+
+    def largest(stored: Sequence[Observed]) -> Presentation:
+        ratios = [
+            float(np.max(observed(o.table) / np.maximum(bound(o.table, o.params), 1e-300)))
+            for o in stored
+        ]
+        return Presentation(
+            sharpness=(
+                f"Largest observed value over its bound: {max(ratios):.3g} (over all trials; in "
+                f"the cells it ranges down to {min(ratios):.3g}).",
+            )
+        )
+
+    return Probability(
+        name=statement.id,
+        sampling=sampling,
+        cells=tuple(cells),
+        bad=bad,
+        present=largest,
+        delta=lambda params: statement.failure_probability({**symbols(params), **constants}),
+        event=f"{event}, with {spelled(constants)}" if constants else event,
+        validate=lambda params: statement.require(symbols(params)),
+    )

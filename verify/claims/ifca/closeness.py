@@ -1,0 +1,191 @@
+r"""What IFCA says about the closeness along a run.
+
+Problem. The closeness alpha_t of step t is defined by the largest error (1/2 - alpha_t) Delta.
+Does it stay above its start, does it increase, is the beginning slow when alpha_0 is small?
+
+Algorithm. ``ifca.trajectory`` (columns ``err_t``; ``grew_from``, the largest error of a single
+cluster that a step made larger) and ``ifca.step`` (columns ``err_before``, ``err_after_max``).
+
+Computation. c1 = 1/3.  Every cluster is watched by itself.  The printed statement, for all t, fails
+at the floor; above twice the floor with c2 = 1 it holds.
+
+Reference. TIT 2022, the text after Theorem 1 and the proof of Corollary 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from bounds.ifca.closeness import (
+    CLOSENESS_INCREASES,
+    CLOSENESS_INCREASES_AS_PRINTED,
+    CLOSENESS_STAYS,
+    ERR_T,
+    SLOW_START,
+)
+from bounds.statement import Statement
+from trials.experiments.ifca.step import N_STEPS, STEP, TRAJECTORY
+from trials.run.cell import Params
+from trials.run.store import Table
+from verify.claim import Finding, claim
+from verify.claims.common import CannotTry
+from verify.claims.ifca.cells import (
+    C_1,
+    COLUMNS,
+    HIDDEN,
+    TWO_CLUSTERS_CELLS,
+    floor,
+    grid,
+    scattered,
+    values,
+    with_shapes,
+)
+from verify.claims.ifca.columns import error_before, from_trajectory
+from verify.evidence import Verdict
+from verify.procedures.base import BoolArray, Observed, Presentation, Profile, Sampling
+from verify.procedures.probability import Probability
+
+_MONOTONE_ROWS = (
+    (1000, 16000, 64, 2, 16, 0.25),
+    (1000, 1_000_000, 64, 2, 16, 0.4),
+    (10_000, 1_000_000, 1000, 8, 16, 0.49),
+    (10_000_000, 1_000_000, 2000, 16, 100, 0.25),
+    (1000, 200_000, 20, 2, 1, 0.45),
+)
+
+
+def _monotone_cells() -> tuple[Params, ...]:
+    """Hand-picked cells, then scattered ones."""
+    return with_shapes((*grid(COLUMNS, _MONOTONE_ROWS), *scattered(10, COLUMNS, (0.05, 0.49))))
+
+
+def monotone(statement: Statement, profile: Profile, above: float) -> Probability:
+    """Does the error of any cluster grow, counted while it exceeds ``above`` floors?
+
+    A step at c1 = 1/3 leaves a third of an error, plus noise of 2/3 sqrt(p_j) floors.  So from
+    twice the floor on the error shrinks with c2 = 1.
+    """
+    if statement.expr != ERR_T:
+        raise CannotTry(
+            f"{statement.id}: the experiment records whether an error grew, so the right-hand side "
+            f"must be {ERR_T}, not {statement.expr}"
+        )
+
+    def bad(table: Table, params: Params) -> BoolArray:
+        grew_from = table["grew_from"]
+        return np.asarray((grew_from > 0) & (grew_from >= above * floor(params)))
+
+    def present(observed: Sequence[Observed]) -> Presentation:
+        highest = max(float(o.table["grew_from"].max()) / floor(o.params) for o in observed)
+        errors = [from_trajectory(o.table, o.params) for o in observed]
+        back = [float(np.mean(np.any(np.diff(e, axis=1) > 0, axis=1))) for e in errors]
+        return Presentation(
+            sharpness=(
+                f"The largest error of a cluster that a step made larger is {highest:.2g} floors "
+                "($c_2=1$), over all trials.",
+                "The largest error over the clusters grew as well, and $\\alpha$ itself fell, in "
+                f"at least {math.floor(100 * min(back))}% of each cell's trials.",
+            )
+        )
+
+    return Probability(
+        name=statement.id,
+        sampling=Sampling(experiment=TRAJECTORY, max_trials=profile.max_trials),
+        cells=tuple({"c1": C_1, **c} for c in _monotone_cells()),
+        bad=bad,
+        delta=lambda params: statement.failure_probability({**values(params), "T": N_STEPS}),
+        event="some cluster's error growing at some step"
+        + (f" while at least {above:g} floors ($c_2=1$)" if above else "")
+        + f", in {N_STEPS} steps",
+        validate=lambda params: statement.require(values(params)),
+        present=present,
+    )
+
+
+MONOTONE = Finding(
+    id="ifca-monotone",
+    where="TIT 2022, proof of Corollary 1 and the text after Theorem 1",
+    printed="For all $t$ and $j$ the error does not increase; $\\alpha_t$ is non-decreasing.",
+    found="True of a cluster only while its error exceeds twice the error floor. At the floor "
+    "the fresh samples of the next step move it up about as often as down.",
+    corrected="No cluster's error increases until it first falls below twice the floor.",
+    severity="statement",
+)
+
+
+@claim(CLOSENESS_INCREASES_AS_PRINTED, expected=Verdict.REFUTED, finding=MONOTONE, hidden=HIDDEN)
+def increases_as_printed(statement: Statement, profile: Profile) -> Probability:
+    """Every step of a run counts, the steps at the floor as well."""
+    return monotone(statement, profile, 0.0)
+
+
+@claim(CLOSENESS_STAYS, hidden=HIDDEN)
+def stays(statement: Statement, profile: Profile) -> Probability:
+    """Is some cluster's error ever above its start, which is the same for every cluster?"""
+    return Probability(
+        name=statement.id,
+        sampling=Sampling(experiment=TRAJECTORY, max_trials=profile.max_trials),
+        cells=tuple({"c1": C_1, **c} for c in _monotone_cells()),
+        bad=lambda table, params: np.any(
+            from_trajectory(table, params)[:, 1:] > statement.bound(values(params), unchecked=True),
+            axis=1,
+        ),
+        delta=lambda params: statement.failure_probability({**values(params), "T": N_STEPS}),
+        event=f"some cluster's error exceeding its start at some of {N_STEPS} steps",
+        validate=lambda params: statement.require(values(params)),
+    )
+
+
+SLOW = Finding(
+    id="ifca-slow-start",
+    where="TIT 2022, after Theorem 1",
+    printed="With very small $\\alpha_0$ the convergence can be slow at the beginning.",
+    found="Not under Assumption 2, whose $n'$ grows like $\\alpha_0^{-2}$: nobody is "
+    "misidentified, and the first step contracts like all others. What is slow is the "
+    "bound's third term.",
+    corrected="Slow at the beginning only with fewer samples than Assumption 2 asks for.",
+    severity="statement",
+)
+
+
+@claim(SLOW_START, expected=Verdict.REFUTED, finding=SLOW, hidden=HIDDEN)
+def slow_start(statement: Statement, profile: Profile) -> Probability:
+    """First steps from alpha_0 = 0.01 and 0.02, with n' as Assumption 2 asks."""
+    cells = [c for c in TWO_CLUSTERS_CELLS if c["alpha"] <= 0.02]
+    return Probability(
+        name=statement.id,
+        sampling=Sampling(experiment=STEP, max_trials=profile.max_trials),
+        cells=tuple({"c1": C_1, **c} for c in cells),
+        bad=lambda table, params: np.asarray(
+            table["err_after_max"]
+            < statement.bound({**values(params), **error_before(table, params)}, unchecked=True)
+        ),
+        delta=lambda params: statement.failure_probability(values(params)),
+        event="a first step that leaves at most half of the error",
+        validate=lambda params: statement.require(values(params)),
+        present=lambda observed: Presentation(
+            sharpness=(
+                "Mean factor of the first step: "
+                + "{:.4f} to {:.4f}".format(*_extremes(_first_factors(observed)))
+                + f" over {len(observed)} cells.",
+            )
+        ),
+    )
+
+
+def _first_factors(observed: Sequence[Observed]) -> list[float]:
+    """Mean factor of the first step on the largest error, cell by cell."""
+    return [float(np.mean(o.table["err_after_max"] / o.table["err_before"])) for o in observed]
+
+
+def _extremes(numbers: Sequence[float]) -> tuple[float, float]:
+    return min(numbers), max(numbers)
+
+
+@claim(CLOSENESS_INCREASES, finding=MONOTONE, hidden=HIDDEN)
+def increases(statement: Statement, profile: Profile) -> Probability:
+    """Only errors of at least two floors count."""
+    return monotone(statement, profile, 2.0)

@@ -1,0 +1,429 @@
+r"""Lemma 1 of IFCA: how often one client prefers a wrong model.
+
+Problem. A client of cluster j has n' samples and k models, each within (1/2 - alpha) Delta of its
+optimum.  It takes the model of smallest loss.  How likely is a wrong one?
+
+Algorithm. One round of labels: no step is made.  Gaussian features make the probability of one
+wrong preference an F law (`bounds.gaussian`), so the deterministic claims compute it;
+``lemma1-law`` draws the data (experiment ``ifca.labels.data``, column ``pairwise``) to check that
+law.
+
+Computation. A search over pairs of models, closeness, signal and samples for the largest exact
+probability, compared with the bound on the log scale, so that tails of any size count.  Constants
+are exhibited before the search: Lemma 1 with c1 = 1 and c2 = (log 2)/2 (`LEMMA_1_RATE`; argument in
+the reading of ``ifca.lemma1-sharp``), (16) with 1/4 by Laurent & Massart's lower tail exp(-n
+delta^2/4), (17) with 1/5: its exponent (n/2)(delta - log(1+delta)) is at least (n/2)(x^2 - 2 x^3/3)
+at the smaller x = alpha rho/((1+2 alpha) rho + 1) <= 1/4, that is 5/24 > 1/5.
+
+Reference. TIT 2022, Lemma 1, its proof in Appendix A, and the sentences on random guessing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import mpmath
+import numpy as np
+import sympy as sp
+
+from bounds import gaussian
+from bounds.ifca.identity import (
+    BETTER_THAN_GUESSING,
+    EQ_16,
+    EQ_17,
+    LEMMA_1,
+    LEMMA_1_INIT,
+    LEMMA_1_SHARP,
+    LEMMA_1_UNION,
+    LOWER_DEVIATION,
+    PAIRWISE_LAW,
+    UPPER_DEVIATION,
+)
+from bounds.ifca.symbols import n as N_PRIME
+from bounds.statement import Statement, evaluate, evaluate_mp
+from trials.experiments.ifca.labels import LABELS
+from trials.run.cell import Params
+from verify.claim import Finding, claim
+from verify.claims.common import LOWEST, RELATIVE_LOG, Point, log_bound, relative
+from verify.claims.ifca.labels import (
+    CLUSTER_DOMAIN,
+    LEMMA_1_RATE,
+    SIGNAL_DOMAIN,
+    log_any_rival,
+    pair_log_probability,
+    pair_vectors,
+    pairwise_search,
+)
+from verify.decisions.domain import Interval
+from verify.evidence import Figure, Series, Verdict
+from verify.procedures.base import Observed, Presentation, Profile, Sampling
+from verify.procedures.probability import Probability
+from verify.procedures.search import Search
+
+# --- Lemma 1 ------------------------------------------------------------------------------------
+
+LEMMA_1_CONSTANTS = {"c_1": 1.0, "c_2": LEMMA_1_RATE}
+
+DEFINITION_OF_ERROR = Finding(
+    id="ifca-definition-of-error",
+    where="TIT 2022, proof of Lemma 1, first line",
+    printed="$\\mathcal{E}_i^{1,j}=\\{F_i(\\theta_j)\\le F_i(\\theta_1)\\}$ by definition.",
+    found="For $k>2$ the left side is contained in the right one; enough for the upper bound.",
+    corrected="$\\subseteq$.",
+    severity="slip",
+)
+
+
+@claim(LEMMA_1, finding=DEFINITION_OF_ERROR)
+def lemma_1(statement: Statement, profile: Profile) -> Search:
+    """One wrong preference, with the constants c1 = 1 and c2 = (log 2)/2."""
+    return pairwise_search(
+        statement, profile, LEMMA_1_CONSTANTS, present=lambda _result: _figures(statement)
+    )
+
+
+def _worst_exponent(alpha: float, rho: float) -> float:
+    """Smallest Chernoff exponent per sample over directions, by a dense grid of angles.
+
+    Radii are at their limits and the optima ``Delta`` apart, where the exponent is smallest.
+    """
+    point = {"alpha": alpha, "rho": rho, "s_a": 1.0, "s_b": 1.0, "psi": 0.0, "t": 1.0}
+    best = math.inf
+    for psi in (0.0, math.pi):
+        for phi_a in np.linspace(0, math.pi, 61):
+            for phi_b in np.linspace(0, math.pi, 61):
+                u_a, u_b = pair_vectors({**point, "phi_a": phi_a, "phi_b": phi_b, "psi": psi})
+                ratio = gaussian.pairwise_ratio(
+                    float(u_a @ u_a), float(u_a @ u_b), float(u_b @ u_b), 1.0 / rho
+                )
+                best = min(best, gaussian.chernoff_exponent(ratio, 1))
+    return best
+
+
+def _figures(statement: Statement) -> Presentation:
+    """Misidentification against n', and the exponents against rho."""
+    alpha, rho = 0.1, 4.0
+    n = [int(x) for x in np.unique(np.geomspace(1, 2000, 40).astype(int))]
+    across = {"alpha": alpha, "rho": rho, "s_a": 1.0, "s_b": 1.0, "psi": 0.0, "t": 1.0}
+    directions = {
+        "client's model across the segment": {**across, "phi_a": math.pi / 2, "phi_b": math.pi},
+        "both models towards each other": {**across, "phi_a": 0.0, "phi_b": math.pi},
+        "both models moved alike": {**across, "phi_a": math.pi, "phi_b": math.pi},
+    }
+    law = {
+        name: [math.exp(pair_log_probability({**point, "n": size})) for size in n]
+        for name, point in directions.items()
+    }
+    u_a, u_b = pair_vectors(directions["both models moved alike"])
+    ratio = gaussian.pairwise_ratio(float(u_a @ u_a), float(u_a @ u_b), float(u_b @ u_b), 1 / rho)
+    bound = log_bound(statement, LEMMA_1_CONSTANTS)
+    sharp = log_bound(LEMMA_1_SHARP, {})
+    at = [{"alpha": alpha, "rho": rho, "n": size} for size in n]
+    curves = [
+        *(Series(label=name, x=n, y=y, style="line") for name, y in law.items()),
+        Series(
+            label="Chernoff bound, moved alike",
+            x=n,
+            y=[math.exp(-gaussian.chernoff_exponent(ratio, size)) for size in n],
+            style="dashed",
+        ),
+        Series(label="Lemma 1", x=n, y=[math.exp(bound(p)) for p in at], style="dashed"),
+        Series(label="sharpened", x=n, y=[math.exp(sharp(p)) for p in at], style="dashed"),
+    ]
+    rhos = [float(x) for x in np.geomspace(1e-3, 1e3, 25)]
+    worst_rates = [_worst_exponent(alpha, x) for x in rhos]
+    stated = [LEMMA_1_RATE * (alpha * x / (x + 1)) ** 2 for x in rhos]
+    corrected = [LEMMA_1_RATE * alpha**2 * x / (x + 1) for x in rhos]
+    gaps = [w / s for w, s in zip(worst_rates, stated, strict=True)]
+    return Presentation(
+        figures=(
+            Figure(
+                name="misidentification",
+                title="Misidentification of one client",
+                xlabel="samples $n'$",
+                ylabel="probability",
+                xscale="log",
+                yscale="log",
+                series=[_above(c, 1e-16) for c in curves],
+                caption=f"$\\alpha={alpha}$, $\\rho={rho:g}$; solid: exact law for three starts; "
+                "dashed: bounds; probabilities above $10^{-16}$.",
+            ),
+            Figure(
+                name="exponents",
+                title="Exponent per sample, worst direction",
+                xlabel="signal-to-noise ratio $\\rho$ (dimensionless)",
+                ylabel="exponent per sample (dimensionless)",
+                xscale="log",
+                yscale="log",
+                series=[
+                    Series(label="exact, worst direction", x=rhos, y=worst_rates, style="line"),
+                    Series(label="Lemma 1", x=rhos, y=stated, style="dashed"),
+                    Series(label="sharpened", x=rhos, y=corrected, style="dashed"),
+                ],
+                caption=f"$\\alpha={alpha}$. At low signal the printed exponent falls with "
+                "$\\rho^2$, the law's with $\\rho$.",
+            ),
+        ),
+        sharpness=(
+            f"Exact exponent over the stated one ($c_2=(\\log2)/2$) at $\\alpha={alpha}$: "
+            f"{gaps[-1]:.3g} at $\\rho=10^3$, {gaps[0]:.3g} at $\\rho=10^{{-3}}$; the gap widens "
+            "as $1/\\rho$.",
+        ),
+    )
+
+
+def _above(series: Series, least: float) -> Series:
+    kept = [(x, y) for x, y in zip(series.x, series.y, strict=True) if y is not None and y > least]
+    return Series(
+        label=series.label, x=[x for x, _ in kept], y=[y for _, y in kept], style=series.style
+    )
+
+
+@claim(LEMMA_1_UNION)
+def lemma_1_union(statement: Statement, profile: Profile) -> Search:
+    """The sum over the rivals of the exact probabilities, for k clusters."""
+    bound = log_bound(statement, LEMMA_1_CONSTANTS)
+    return Search(
+        name=statement.id,
+        violation=lambda point: relative(log_any_rival(point), bound(point)),
+        sides=lambda point: (math.exp(log_any_rival(point)), math.exp(bound(point))),
+        domain=CLUSTER_DOMAIN,
+        budget=profile.searches,
+        unit=RELATIVE_LOG,
+        constants=LEMMA_1_CONSTANTS,
+    )
+
+
+@claim(LEMMA_1_SHARP)
+def lemma_1_sharp(statement: Statement, profile: Profile) -> Search:
+    """The sharpened lemma, which has no constants left."""
+    return pairwise_search(statement, profile, {})
+
+
+# --- the exact law behind Lemma 1 ---------------------------------------------------------------
+
+
+def pairwise_ratio_of(params: Params) -> float:
+    """``l_-/l_+`` of the F law for the starts of the label experiment that are not random.
+
+    The rival's model is displaced towards the client's optimum.  The client's own model is
+    displaced towards the rival, across the segment, or away from the rival.
+    """
+    delta, radius = params["Delta"], (0.5 - params["alpha"]) * params["Delta"]
+    dot = {
+        "adversarial": radius * (delta - radius),
+        "orthogonal": 0.0,
+        "translation": -radius * (delta - radius),
+    }[params["init"]]
+    return gaussian.pairwise_ratio(radius**2, dot, (delta - radius) ** 2, params["sigma"] ** 2)
+
+
+def pairwise_probability(params: Params) -> float:
+    """P(F >= ratio) with n' and n' degrees of freedom, in a cell of the label experiment."""
+    return math.exp(gaussian.pairwise_log_probability(pairwise_ratio_of(params), params["n"]))
+
+
+def stated_law(statement: Statement) -> Callable[[Params], float]:
+    """The statement's right-hand side in a cell, with the F law put in for ``P_F(l_-/l_+, n)``."""
+    l_minus, l_plus = sp.symbols("l_- l_+")
+    function = sp.lambdify(
+        (l_minus, l_plus, N_PRIME),
+        statement.expr,
+        [{"P_F": lambda r, n: math.exp(gaussian.pairwise_log_probability(r, int(n)))}, "math"],
+    )
+    return lambda params: float(function(pairwise_ratio_of(params), 1.0, params["n"]))
+
+
+@claim(PAIRWISE_LAW)
+def pairwise_law(statement: Statement, _profile: Profile) -> Probability:
+    """Real data of single clients, where the probability is large enough to be resolved."""
+    settings = [
+        ("adversarial", 4.0, 0.1, (1, 2, 4, 8)),
+        ("orthogonal", 4.0, 0.1, (1, 4, 16, 64)),
+        ("orthogonal", 100.0, 0.05, (1, 8, 64)),
+        ("orthogonal", 0.1, 0.25, (1, 32, 256)),
+        ("translation", 1.0, 0.1, (1, 16, 256)),
+        ("adversarial", 0.01, 0.4, (1, 64)),
+        ("orthogonal", 1000.0, 0.49, (1,)),
+    ]
+    cells = [
+        {
+            "n": n,
+            "d": d,
+            "k": 2,
+            "Delta": min(1.0, math.sqrt(rho)),
+            "sigma": min(1.0, math.sqrt(rho)) / math.sqrt(rho),
+            "alpha": alpha,
+            "init": init,
+        }
+        for init, rho, alpha, sizes in settings
+        for i, n in enumerate(sizes)
+        for d in ((2, 20) if i == 0 else (20,))
+    ]
+    cells = [c for c in cells if pairwise_probability(c) > 0.02]
+    return Probability(
+        name=statement.id,
+        sampling=Sampling(experiment=LABELS, max_trials=65_536, first=2048),
+        cells=tuple(cells),
+        bad=lambda table, _params: table["pairwise"] > 0,
+        delta=stated_law(statement),
+        event="a client preferring the rival's model (data drawn in full)",
+        exact=0.2,
+        present=_pairwise_figure,
+    )
+
+
+def _pairwise_figure(observed: Sequence[Observed]) -> Presentation:
+    """Data against the exact law, over n'."""
+    chosen = [
+        o
+        for o in observed
+        if o.params["init"] == "orthogonal" and o.params["alpha"] == 0.1 and o.params["d"] == 20
+    ]
+    chosen.sort(key=lambda o: o.params["n"])
+    rates = [float(o.table["pairwise"].mean()) for o in chosen]
+    band = [
+        3 * math.sqrt(max(r * (1 - r), 1e-12) / o.table.n_trials)
+        for r, o in zip(rates, chosen, strict=True)
+    ]
+    n = [float(o.params["n"]) for o in chosen]
+    bound = LEMMA_1_RATE * (0.1 * 4 / 5) ** 2
+    return Presentation(
+        figures=(
+            Figure(
+                name="law",
+                title="Pairwise misidentification: data against the exact law",
+                xlabel="samples $n'$",
+                ylabel="probability",
+                xscale="log",
+                yscale="log",
+                series=[
+                    Series(
+                        label="data",
+                        x=n,
+                        y=rates,
+                        lower=[max(r - b, 1e-6) for r, b in zip(rates, band, strict=True)],
+                        upper=[r + b for r, b in zip(rates, band, strict=True)],
+                    ),
+                    Series(
+                        label="exact law",
+                        x=n,
+                        y=[pairwise_probability(o.params) for o in chosen],
+                        style="line",
+                    ),
+                    Series(
+                        label="Lemma 1, $c_1=1$, $c_2=(\\log2)/2$",
+                        x=n,
+                        y=[math.exp(-bound * x) for x in n],
+                        style="dashed",
+                    ),
+                ],
+                caption="Start across the segment, $\\alpha=0.1$, $\\rho=4$, $d=20$; three Monte "
+                "Carlo standard errors.",
+            ),
+        )
+    )
+
+
+# --- Better than guessing -----------------------------------------------------------------------
+
+
+RANDOM_START = Finding(
+    id="ifca-random-start",
+    where="TIT 2022, abstract and after Assumption 2",
+    printed="For $k=2$ the initialisation need only be slightly better than random.",
+    found="True of a client's guess: any $\\alpha>0$ makes it better than one half. Not true of "
+    "a random starting point: a random vector of the optima's norm is nearly orthogonal to "
+    "both in high dimension and misses the ball of radius $\\Delta/2$ by a fixed fraction "
+    "of $\\Delta$. What sits at $\\alpha=0$ is the midpoint of the optima.",
+    corrected="Slightly better than the midpoint of the two optima.",
+    severity="slip",
+)
+
+
+@claim(BETTER_THAN_GUESSING, finding=RANDOM_START)
+def better_than_guessing(statement: Statement, profile: Profile) -> Search:
+    """A wrong preference at any positive closeness, from one sample on."""
+    return pairwise_search(statement, profile, {}, least_alpha=1e-6)
+
+
+# --- The proof of Lemma 1 -----------------------------------------------------------------------
+
+QUARTER = Finding(
+    id="ifca-quarter",
+    where="TIT 2022, proof of Lemma 1, before (15)",
+    printed="$\\norm{\\theta_1-\\theta_1^*}\\le\\frac14\\Delta$.",
+    found="The journal's initialisation gives $(\\frac12-\\alpha)\\Delta$, which is larger for "
+    "$\\alpha<1/4$; (15) itself uses the right one.",
+    corrected="$\\norm{\\theta_1-\\theta_1^*}\\le(\\frac12-\\alpha)\\Delta$.",
+    severity="slip",
+)
+
+
+@claim(LEMMA_1_INIT, expected=Verdict.REFUTED, finding=QUARTER)
+def lemma_1_init(statement: Statement, profile: Profile) -> Search:
+    """The printed distance against the one that the initialisation condition gives (Delta = 1)."""
+    return Search(
+        name=statement.id,
+        violation=lambda point: (
+            float(0.5 - point["alpha"]) - float(evaluate(statement.expr, {**point, "Delta": 1.0}))
+        ),
+        recheck=lambda point: (
+            mpmath.mpf("0.5")
+            - mpmath.mpf(point["alpha"])
+            - evaluate_mp(statement.expr, {**point, "Delta": 1.0})
+        ),
+        sides=lambda point: (
+            0.5 - point["alpha"],
+            float(evaluate(statement.expr, {**point, "Delta": 1.0})),
+        ),
+        domain={"alpha": Interval(0.01, 0.49)},
+        budget=min(profile.searches, 500),
+        unit="distance beyond Delta/4, in units of Delta",
+    )
+
+
+def _chi_square_search(
+    statement: Statement,
+    profile: Profile,
+    deviation: Callable[[Point], float],
+    constants: Mapping[str, float],
+) -> Search:
+    """The exact tail of a chi-square over its degrees of freedom, against the statement."""
+    bound = log_bound(statement, constants)
+
+    def log_tail(point: Point) -> float:
+        return max(gaussian.chi_square_log_tail(point["n"], deviation(point)), LOWEST)
+
+    return Search(
+        name=statement.id,
+        violation=lambda point: relative(log_tail(point), bound(point)),
+        sides=lambda point: (math.exp(log_tail(point)), math.exp(bound(point))),
+        domain=SIGNAL_DOMAIN,
+        budget=profile.searches,
+        unit=RELATIVE_LOG,
+        constants=constants,
+    )
+
+
+@claim(EQ_16)
+def eq_16(statement: Statement, profile: Profile, rate: float = 0.25) -> Search:
+    """The lower tail, with c1 = 1 and c2 = 1/4."""
+    return _chi_square_search(
+        statement,
+        profile,
+        lambda point: -float(evaluate(LOWER_DEVIATION, point)),
+        {"c_1": 1.0, "c_2": rate},
+    )
+
+
+@claim(EQ_17)
+def eq_17(statement: Statement, profile: Profile) -> Search:
+    """The upper tail, with c3 = 1 and c4 = 1/5."""
+    return _chi_square_search(
+        statement,
+        profile,
+        lambda point: float(evaluate(UPPER_DEVIATION, point)),
+        {"c_3": 1.0, "c_4": 0.2},
+    )
