@@ -182,6 +182,32 @@ class Contrast:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Trend:
+    r"""A mean that grows or falls with one parameter, all others fixed.
+
+    Attributes
+    ----------
+    symbol : the parameter.
+    direction : of the mean as the parameter grows.
+    margin : a step the wrong way that still counts as none, in the mean's own unit; > 0.
+    """
+
+    symbol: sp.Symbol
+    direction: Literal["increases", "decreases"]
+    margin: float
+
+    def __post_init__(self) -> None:
+        """Refuse a margin that no sample can resolve."""
+        if not 0.0 < self.margin < np.inf:
+            raise ValueError(f"margin={self.margin} must be finite and > 0")
+
+    def latex(self, notation: Notation = PLAIN_NOTATION) -> str:
+        """The trend as an arrow."""
+        arrow = r"\uparrow" if self.direction == "increases" else r"\downarrow"
+        return rf"{arrow}\ \text{{in}}\ {latex(self.symbol, notation)}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Printed:
     """A number that the paper prints, or reads off its figure, at one setting.
 
@@ -220,6 +246,7 @@ class Statement:
     observed : LaTeX of the quantity on the left of the inequality.
     terms : the right-hand side, summand by summand; empty for statements that are not about a sum.
     contrasts : which method does better than which, for the kind *comparison*.
+    trends : in which parameters a mean grows or falls, also for the kind *comparison*.
     printed : numbers of the paper, for the kind *reproduction*.
     assertion : LaTeX of what is stated where there are no terms and no contrasts.
     definitions : symbols that the statement itself defines, such as the number of steps T.
@@ -238,6 +265,7 @@ class Statement:
     terms: Sequence[Term] = ()
     relation: Literal[r"\le", r"\ge", "=", r"\propto"] = r"\le"
     contrasts: Sequence[Contrast] = ()
+    trends: Sequence[Trend] = ()
     printed: Sequence[Printed] = ()
     assertion: str = ""
     definitions: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
@@ -332,8 +360,10 @@ class Statement:
         return f"{self.observed} {self.relation} {right}"
 
     def _latex_without_terms(self) -> str:
-        if self.contrasts:
-            relations = r",\quad ".join(contrast.latex() for contrast in self.contrasts)
+        if self.contrasts or self.trends:
+            contrasts = [contrast.latex() for contrast in self.contrasts]
+            trends = [trend.latex(self.publication.notation) for trend in self.trends]
+            relations = r",\quad ".join(contrasts + trends)
             return rf"{self.observed}:\ {relations}"
         if len(self.printed) == 1:
             (printed,) = self.printed

@@ -1,8 +1,9 @@
 """Statements without a sum of terms: comparisons, reproductions, plain assertions."""
 
 import pytest
+import sympy as sp
 
-from bounds.statement import Contrast, Printed, Statement
+from bounds.statement import Contrast, Printed, Statement, Trend
 from tests.stated import NOBODY
 
 
@@ -62,3 +63,13 @@ def test_a_printed_number_is_typeset_with_its_tolerance():
         Printed(at={}, value=float("nan"), tolerance=1.0)
     with pytest.raises(ValueError, match="tolerance > 0"):
         Printed(at={}, value=1.0, tolerance=0.0)
+
+
+def test_a_trend_is_printed_as_an_arrow():
+    grows = statement(
+        kind="comparison",
+        trends=(Trend(symbol=sp.Symbol("Delta"), direction="increases", margin=0.02),),
+    )
+    assert r"\uparrow\ \text{in}\ \Delta" in grows.latex()
+    with pytest.raises(ValueError, match="margin=0 must be finite and > 0"):
+        Trend(symbol=sp.Symbol("n"), direction="decreases", margin=0)

@@ -3,14 +3,16 @@
 from pathlib import Path
 
 import pytest
+import sympy as sp
 
 import reports
-from bounds.statement import Contrast, Printed, Statement
+from bounds.statement import Contrast, Printed, Statement, Trend
 from reports.formulas import check_formulas
+from tests.stated import NOBODY
 
 PARTS = {
     "title": "A toy",
-    "paper": "Nobody 1900",
+    "publication": NOBODY,
     "source": "Fig. 1",
     "quantifiers": r"\forall n",
     "observed": r"E\norm{\hat\theta-\theta^*}^2",
@@ -32,6 +34,15 @@ def test_formulas_without_terms_compile():
             id="toy.reproduction",
             kind="reproduction",
             printed=(Printed(at={}, value=440, tolerance=0.5),),
+            **PARTS,
+        ),
+        Statement(
+            id="toy.trend",
+            kind="comparison",
+            trends=(
+                Trend(symbol=sp.Symbol("Delta"), direction="increases", margin=0.02),
+                Trend(symbol=sp.Symbol("n"), direction="decreases", margin=0.02),
+            ),
             **PARTS,
         ),
         Statement(id="toy.vacuity", kind="vacuity", assertion=r"n\ge n_0", **PARTS),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from trials.checks import InvalidParameter
-from verify.evidence import CellResult, Verdict
+from verify.evidence import CellResult, Relation, Verdict, ratio_of
 
 Status = Literal["fails", "holds", "open", "trivial"]
 
@@ -41,10 +41,10 @@ class CellDecision:
     upper: float | None = None
     n_failed: int = 0
     reason: str = ""
+    relation: Relation = "at most"
 
     def result(self, params: Mapping[str, Any]) -> CellResult:
         """The cell as a row of the evidence."""
-        known = self.observed is not None and self.bound > 0
         return CellResult(
             params=dict(params),
             n_trials=self.n_trials,
@@ -54,7 +54,8 @@ class CellDecision:
             lower=self.lower,
             upper=self.upper,
             bound=self.bound,
-            ratio=self.observed / self.bound if known and self.observed is not None else None,
+            ratio=ratio_of(self.observed, self.bound, self.relation),
+            relation=self.relation,
             verdict=_WORDS[self.status],
             note=self.reason,
         )

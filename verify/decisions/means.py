@@ -323,7 +323,7 @@ class MeanTest:
         sign = 1.0 if self.side == "at most" else -1.0
         against, for_it = (self._lower, self._upper) if sign > 0 else (self._upper, self._lower)
         if against(self.bound, self.refute_level).rejects(sign * x, sign * self.bound):
-            return "fails", ""
+            return "fails", self._label(against(self.bound, self.refute_level))
         if for_it(self.bound, self.support_level).rejects(-sign * x, -sign * self.bound):
             return "holds", self._label(for_it(self.bound, self.support_level))
         return "open", self._why(x, for_it(self.bound, self.support_level))
@@ -332,8 +332,9 @@ class MeanTest:
         b, half = self.bound, self.refute_level / 2
         if not math.isfinite(b):
             return "open", "no finite sample shows an infinite mean"
-        if self._lower(b, half).rejects(x, b) or self._upper(b, half).rejects(-x, -b):
-            return "fails", ""
+        for test, sign in ((self._lower(b, half), 1.0), (self._upper(b, half), -1.0)):
+            if test.rejects(sign * x, sign * b):
+                return "fails", self._label(test)
         low, high = self.equivalence
         below = self._upper(high, self.support_level)
         above = self._lower(low, self.support_level)
@@ -409,6 +410,7 @@ def decide_mean(
         lower=lower,
         upper=upper,
         reason=reason,
+        relation=test.side,
     )
 
 

@@ -194,7 +194,7 @@ class MeanBound:
         verdict, summary = combine(cells)
         shown = self.present(observed)
         asymptotic = any("asymptotic" in c.reason for c in cells)
-        note = "Support rests on asymptotic limits: neither a range nor a variance is known."
+        note = "The verdict rests on asymptotic limits: neither a range nor a variance is known."
         return Evidence(
             verdict=verdict,
             summary=summary,

@@ -165,7 +165,7 @@ class Threshold:
         asked = "the stated size itself"
         if self.scaling:
             spelled = (
-                f"${latex(sp.Symbol(n))}$: "
+                f"${self._letter(n)}$: "
                 f"{'' if self.side(e) == 'equals' else self.side(e) + ' '}{e:g}"
                 for n, e in self.exponents.items()
             )
@@ -244,12 +244,9 @@ class Threshold:
             n_trials=sum(c.n_trials for c in cells),
             n_failed=sum(c.n_failed for c in cells),
             cells=[
-                replace(
-                    c.result(z.params),
-                    bound=None if self.scaling else c.bound,
-                    ratio=None if self.scaling else c.result(z.params).ratio,
-                    verdict="" if self.scaling else c.result(z.params).verdict,
-                )
+                replace(c.result(z.params), bound=None, ratio=None, verdict="")
+                if self.scaling
+                else c.result(z.params)
                 for c, z in zip(cells, sized, strict=True)
             ],
             tables=tables,
@@ -270,6 +267,7 @@ class Threshold:
             lower=fit.lower,
             upper=fit.upper if math.isfinite(fit.upper) else None,
             reason=_why(fit),
+            relation=_RELATIONS[self.statement.relation],
         )
 
     def _compared(self, sized: Sized) -> CellDecision:
@@ -311,7 +309,7 @@ class Threshold:
         stated = self.exponents
         for i, name in enumerate(fit.names):
             limits = fit.limits(name, level, family=len(stated))
-            symbol, text, word = f"${latex(sp.Symbol(name))}$", "", "nuisance"
+            symbol, text, word = f"${self._letter(name)}$", "", "nuisance"
             if name in stated:
                 side = self.side(stated[name])
                 decision = decide_rate(limits, stated[name], side, self.margin)
@@ -329,10 +327,23 @@ class Threshold:
         verdict = next(v for v in order if v in verdicts)
         return verdict, "exponents observed (stated): " + ", ".join(parts), rows, sharpness
 
+    def _letter(self, name: str) -> str:
+        return latex(sp.Symbol(name), self.statement.publication.notation)
+
+    def _spelled(self, params: Params) -> str:
+        """The parameters of a cell that differ between cells, inline mathematics."""
+        varied = [k for k in params if any(cell.get(k) != params[k] for cell in self.cells)]
+        return ", ".join(
+            f"${self._letter(k)}={tex_number(params[k])}$"
+            if isinstance(params[k], int | float)
+            else f"{k} {params[k]}"
+            for k in varied
+        )
+
     def _table(self, sized: Sequence[Sized]) -> EvidenceTable:
         rows = [
             (
-                _spelled(z.params, self.cells),
+                self._spelled(z.params),
                 ", ".join(f"{n}: {s}/{t}" for n, (s, t) in sorted(z.counts.items())),
                 z.fit.method,
                 z.fit.gof_p,
@@ -348,7 +359,7 @@ class Threshold:
     def _figure(self, sized: Sequence[Sized]) -> Figure:
         series = [
             Series(
-                label=_spelled(z.params, self.cells) or "all trials",
+                label=self._spelled(z.params) or "all trials",
                 x=[float(n) for n in sorted(z.counts)],
                 y=[z.counts[n][0] / z.counts[n][1] for n in sorted(z.counts)],
             )
@@ -389,14 +400,3 @@ def _why(fit: ThresholdFit) -> str:
     if not math.isfinite(fit.upper):
         return "the threshold may lie above every size tried"
     return "bracket" if fit.separated else ""
-
-
-def _spelled(params: Params, cells: Sequence[Params]) -> str:
-    """The parameters of a cell that differ between cells, inline mathematics."""
-    varied = [k for k in params if any(cell.get(k) != params[k] for cell in cells)]
-    return ", ".join(
-        f"${latex(sp.Symbol(k))}={tex_number(params[k])}$"
-        if isinstance(params[k], int | float)
-        else f"{k} {params[k]}"
-        for k in varied
-    )

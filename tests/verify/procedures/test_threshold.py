@@ -161,7 +161,7 @@ def test_checks_overrides_and_description():
     with pytest.raises(InvalidParameter, match="must be a number"):
         replace(build, statement=stated(sp.log(d) / p)).check()
     two = Statement(
-        **{k: getattr(stated(d), k) for k in ("id", "title", "paper", "source", "kind")},
+        **{k: getattr(stated(d), k) for k in ("id", "title", "publication", "source", "kind")},
         quantifiers="",
         observed="n",
         terms=(Term(name="a", expr=d), Term(name="b", expr=p)),

@@ -1,0 +1,180 @@
+"""Contrasts, ratios and trends against permutation, closed forms and one another."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from bounds.statement import Contrast
+from trials.checks import InvalidParameter
+from verify.decisions.comparisons import ContrastTest, TrendTest, jonckheere
+from verify.decisions.means import Knowledge
+
+LARGE = Knowledge(asymptotic=True)
+UNIT = Knowledge(low=0.0, high=1.0)
+
+
+def contrast_test(relation="<", margin=0.0, knowledge=LARGE, **more):
+    return ContrastTest(
+        contrast=Contrast(left="a", relation=relation, right="b", margin=margin),
+        knowledge=knowledge,
+        horizon=4096,
+        refute_level=0.05,
+        support_level=0.05,
+        **more,
+    )
+
+
+def paired(gain, n=4096, seed=0):
+    rng = np.random.default_rng(seed)
+    shared = rng.gamma(4.0, 0.25, n)
+    return gain * shared * rng.gamma(16, 1 / 16, n), shared * rng.gamma(16, 1 / 16, n)
+
+
+@pytest.mark.parametrize(
+    ("relation", "margin", "gain", "status"),
+    [
+        ("<", 0.0, 0.9, "holds"),
+        ("<", 0.0, 1.1, "fails"),
+        ("<", 0.0, 1.0, "open"),
+        ("<=", 0.1, 1.0, "holds"),
+        ("<=", 0.1, 1.2, "fails"),
+        ("<=", 0.1, 1.1, "open"),
+        ("=", 0.1, 1.0, "holds"),
+        ("=", 0.1, 1.2, "fails"),
+        ("=", 0.1, 0.8, "fails"),
+        ("=", 0.01, 1.0, "open"),
+    ],
+)
+def test_contrasts(relation, margin, gain, status):
+    decision = contrast_test(relation, margin).decide(*paired(gain))
+    assert decision.status == status
+    assert decision.lower <= gain <= decision.upper
+    assert decision.observed == pytest.approx(gain, rel=0.03)
+
+
+def test_pairing_sees_what_separate_samples_would_not():
+    a, b = paired(0.95, n=2048)
+    assert contrast_test().decide(a, b).status == "holds"
+    shuffled = np.random.default_rng(1).permutation(b)
+    assert contrast_test().decide(a, shuffled).status == "open"
+
+
+def test_ratio_limits_are_where_the_tests_stop_rejecting():
+    a, b = paired(0.7)
+    test = contrast_test()
+    lower, upper = test.ratio_limits(a, b)
+    assert contrast_test("<=", 0.0).decide(a, b * upper * 1.001).status == "holds"
+    assert contrast_test("<=", 0.0).decide(a, b * upper * 0.995).status != "holds"
+    assert contrast_test("<=", 0.0).decide(a, b * lower * 0.999).status == "fails"
+    # Fieller's limits for a fixed sample with normal quantiles are inside
+    n, r = a.size, a.mean() / b.mean()
+    se = np.std(a - r * b, ddof=1) / math.sqrt(n) / b.mean()
+    assert lower < r - 1.645 * se < r + 1.645 * se < upper
+    assert upper - lower < 2 * 3.6 * se
+
+
+def test_success_is_compared_without_moments():
+    rng = np.random.default_rng(2)
+    u = rng.random(3000)
+    a, b = (u < 0.5).astype(float), (u < 0.6).astype(float)
+    assert contrast_test(knowledge=UNIT).decide(a, b).status == "holds"
+    assert contrast_test(knowledge=UNIT).decide(b, a).status == "fails"
+    assert contrast_test(knowledge=UNIT).decide(a, a.copy()).status == "open"
+
+
+def test_signs_decide_where_means_do_not_exist():
+    rng = np.random.default_rng(3)
+    b = np.abs(rng.standard_cauchy(2000))
+    a = b * np.where(rng.random(2000) < 0.7, 0.5, 2.0)
+    assert contrast_test().decide(a, b).status == "open"
+    assert contrast_test(scale="sign").decide(a, b).status == "holds"
+    assert contrast_test(scale="sign").decide(b, a).status == "fails"
+    ties = contrast_test(scale="sign").decide(b, b.copy())
+    assert (ties.observed, ties.status) == (0.5, "open")
+    with pytest.raises(InvalidParameter, match="must be '<' for the scale of signs"):
+        contrast_test("<=", 0.1, scale="sign")
+    with pytest.raises(InvalidParameter, match="shapes"):
+        contrast_test().decide(a, b[:5])
+
+
+def test_ratio_limits_are_open_for_values_without_a_ratio():
+    a, b = paired(1.0)
+    assert contrast_test().ratio_limits(a - 5, b) == (0.0, math.inf)
+    assert contrast_test().ratio_limits(a, np.append(b[:-1], np.inf)) == (0.0, math.inf)
+
+
+def test_jonckheere_agrees_with_all_permutations():
+    groups = [np.array([3.0, 1.0]), np.array([2.0, 5.0]), np.array([4.0, 6.0, 7.0])]
+
+    def statistic(parts):
+        return sum(
+            (x < y) + 0.5 * (x == y)
+            for low, high in itertools.combinations(parts, 2)
+            for x in low
+            for y in high
+        )
+
+    pooled = np.concatenate(groups)
+    values = []
+    for first in itertools.combinations(range(7), 2):
+        rest = [i for i in range(7) if i not in first]
+        for second in itertools.combinations(rest, 2):
+            third = [i for i in rest if i not in second]
+            values.append(statistic([pooled[list(first)], pooled[list(second)], pooled[third]]))
+    observed = statistic(groups)
+    exact_mean, exact_sd = np.mean(values), np.std(values)
+    z = (observed - exact_mean) / exact_sd
+    from scipy.stats import norm
+
+    assert jonckheere(groups) == pytest.approx(norm.sf(z), rel=1e-9)
+
+
+def test_jonckheere_counts_ties_exactly():
+    groups = [np.array([1.0, 1.0, 2.0]), np.array([1.0, 2.0]), np.array([2.0, 2.0, 1.0])]
+    pooled = np.concatenate(groups)
+    rng = np.random.default_rng(4)
+
+    def statistic(x):
+        parts = x[:3], x[3:5], x[5:]
+        return sum(
+            np.sum((low[:, None] < high) + 0.5 * (low[:, None] == high))
+            for low, high in itertools.combinations(parts, 2)
+        )
+
+    drawn = np.array([statistic(rng.permutation(pooled)) for _ in range(20_000)])
+    from scipy.stats import norm
+
+    z = norm.isf(jonckheere(groups))
+    # the variance for ties: its relative Monte Carlo error is sqrt(2 / 20,000) = 0.01; 5 of them
+    expected = (statistic(pooled) - drawn.mean()) / drawn.std()
+    assert z == pytest.approx(expected, abs=0.06)
+    assert jonckheere([np.ones(3), np.ones(3)]) == 1.0
+    with pytest.raises(InvalidParameter, match="at least two groups"):
+        jonckheere([np.ones(3)])
+
+
+def trend(groups, margin=0.05, knowledge=UNIT):
+    return TrendTest(
+        margin=margin, knowledge=knowledge, horizon=4000, refute_level=0.05, support_level=0.05
+    ).decide(groups)
+
+
+def coins(*probabilities, n=4000, seed=5):
+    rng = np.random.default_rng(seed)
+    return [rng.binomial(1, p, n).astype(float) for p in probabilities]
+
+
+def test_trends():
+    assert trend(coins(0.2, 0.4, 0.7))[0] == "holds"
+    assert trend(coins(0.2, 0.7, 0.4))[0] == "fails"
+    status, reason, _ = trend(coins(0.4, 0.4, 0.4), margin=0.2)
+    assert status == "open"
+    assert "no trend" in reason
+    status, reason, limits = trend(coins(0.2, 0.4, 0.7, n=50))
+    assert status == "open"
+    assert "may fall by more than the margin" in reason
+    assert all(low <= p <= high for (low, high), p in zip(limits, (0.2, 0.4, 0.7), strict=True))
+    with pytest.raises(InvalidParameter, match="at least two cells"):
+        trend(coins(0.2))

@@ -1,0 +1,73 @@
+"""Printed numbers: equivalence within the tolerance, contradiction beyond it, the paper's error."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from bounds.statement import Printed
+from verify.decisions.means import Knowledge
+from verify.decisions.reproductions import ReproductionTest
+from verify.decisions.sequences import quantile_lower, quantile_upper
+
+UNIT = Knowledge(low=0.0, high=1.0)
+
+
+def reproduction(value, tolerance=0.05, *, se=0.0, knowledge=UNIT, estimand="mean"):
+    return ReproductionTest(
+        printed=Printed(at={}, value=value, tolerance=tolerance, se=se),
+        knowledge=knowledge,
+        horizon=4096,
+        refute_level=0.05,
+        support_level=0.05,
+        estimand=estimand,
+    )
+
+
+SAMPLE = np.random.default_rng(0).beta(2, 2, 4096)
+
+
+@pytest.mark.parametrize(
+    ("value", "tolerance", "status"),
+    [(0.5, 0.05, "holds"), (0.6, 0.05, "fails"), (0.4, 0.05, "fails"), (0.5, 0.003, "open")],
+)
+def test_the_tolerance_decides(value, tolerance, status):
+    decision = reproduction(value, tolerance).decide(SAMPLE)
+    assert decision.status == status
+    assert decision.lower < 0.5 < decision.upper
+    assert decision.result({}).relation == "equals"
+
+
+def test_the_papers_own_error_widens_the_limits():
+    plain, noisy = reproduction(0.6), reproduction(0.6, se=0.05)
+    assert plain.decide(SAMPLE).status == "fails"
+    assert noisy.decide(SAMPLE).status == "open"
+    inner = reproduction(0.6).limits(SAMPLE, 0.025)
+    outer = noisy.limits(SAMPLE, 0.05)
+    assert inner[0] - outer[0] == pytest.approx(norm.isf(0.025) * 0.05)
+    assert outer[1] - inner[1] == pytest.approx(norm.isf(0.025) * 0.05)
+
+
+def test_medians_use_order_statistics():
+    x = np.random.default_rng(1).pareto(1.0, 3000)  # median 1, no mean
+    test = reproduction(1.0, 0.2, estimand="median")
+    decision = test.decide(x)
+    assert decision.status == "holds"
+    assert decision.lower == quantile_lower(x, 0.5, 0.05, anytime=True)
+    assert decision.upper == quantile_upper(x, 0.5, 0.05, anytime=True)
+    assert reproduction(1.5, 0.2, estimand="median").decide(x).status == "fails"
+    lost = np.append(x[:1000], np.full(1200, np.inf))
+    assert reproduction(1.0, 0.2, estimand="median").decide(lost).status == "fails"
+
+
+def test_limits_without_a_range_are_labelled_and_heavy_tails_refused():
+    known = Knowledge(asymptotic=True)
+    good = reproduction(0.5, knowledge=known).decide(SAMPLE)
+    assert (good.status, good.reason) == ("holds", "asymptotic limits")
+    heavy = np.random.default_rng(2).pareto(1.5, 4096)
+    refused = reproduction(2.0, 0.5, knowledge=known).decide(heavy)
+    assert refused.status == "open"
+    assert "heavy tails" in refused.reason
+    assert refused.lower is None
+    assert math.isfinite(refused.observed)

@@ -1,0 +1,151 @@
+"""Comparisons from trials to verdict: contrasts and trends are the statement's."""
+
+from dataclasses import replace
+
+import pytest
+import sympy as sp
+
+from bounds.statement import Contrast, Statement, Trend
+from tests.stated import NOBODY
+from tests.verify.toys import METHODS, VALUE, tried
+from trials.checks import InvalidParameter
+from trials.run.engine import replay
+from verify.decisions.means import Knowledge
+from verify.evidence import Verdict
+from verify.procedures.base import Sampling
+from verify.procedures.comparison import Comparison, Monotone
+
+
+def stated(contrasts=(), trends=()):
+    return Statement(
+        id="toy.comparison",
+        title="A toy",
+        publication=NOBODY,
+        source="Fig. 2",
+        kind="comparison",
+        quantifiers="",
+        observed="MSE",
+        contrasts=contrasts,
+        trends=trends,
+    )
+
+
+def claim(*contrasts, gains=(0.8,), lost=0.0, **more):
+    build = Comparison(
+        statement=stated(contrasts),
+        sampling=Sampling(experiment=METHODS, max_trials=4096, first=512),
+        cells=tuple({"gain": g, "tag": i, "lost": lost} for i, g in enumerate(gains)),
+        columns={"A": "a", "B": "b", "C": "c"},
+        knowledge=lambda _cell: Knowledge(low=0.0, asymptotic=True),
+        unit="squared error",
+    )
+    return replace(build, **more)
+
+
+LESS = Contrast(left="A", relation="<", right="B")
+MORE = Contrast(left="B", relation="<", right="A")
+SAME = Contrast(left="B", relation="=", right="C", margin=0.1)
+
+
+def verdict(tmp_path, build, seed=0):
+    return tried(build, tmp_path, seed=seed)[0].verdict
+
+
+def test_the_statements_contrasts_decide(tmp_path):
+    assert verdict(tmp_path, claim(LESS, SAME)) is Verdict.SUPPORTED
+    assert verdict(tmp_path, claim(MORE, SAME), 1) is Verdict.REFUTED
+    assert verdict(tmp_path, claim(LESS, gains=(1.0,)), 2) is Verdict.INCONCLUSIVE
+    not_worse = Contrast(left="A", relation="<=", right="B", margin=0.1)
+    assert verdict(tmp_path, claim(not_worse, gains=(1.0,)), 3) is Verdict.SUPPORTED
+    assert verdict(tmp_path, claim(not_worse, gains=(0.9, 1.3)), 4) is Verdict.REFUTED
+
+
+def test_evidence_names_contrasts_winners_and_a_trial(tmp_path):
+    evidence, _ = tried(claim(LESS, SAME, gains=(0.8, 1.3)), tmp_path, seed=5)
+    assert evidence.verdict is Verdict.REFUTED
+    assert [c.params["contrast"] for c in evidence.cells] == ["A < B", "B = C up to 10%"] * 2
+    assert evidence.cells[0].verdict == "SUPPORTED"
+    assert evidence.cells[2].verdict == "REFUTED"
+    (winners,) = [t for t in evidence.tables if t.title == "Who wins where"]
+    assert winners.rows[0][-1] == "A"
+    assert winners.rows[1][-1] != "A"
+    assert evidence.witness.params["gain"] == 1.3
+    row = replay(5, evidence.witness.trial, METHODS.check(evidence.witness.params))
+    assert row.values[0] > row.values[1]
+    assert any("asymptotic" in note for note in evidence.notes)
+
+
+def test_a_method_that_fails_stands_at_the_bad_end(tmp_path):
+    known = {"knowledge": lambda _cell: Knowledge(low=0.0, high=40.0)}
+    evidence, _ = tried(claim(LESS, lost=0.2, **known), tmp_path)
+    assert evidence.verdict is Verdict.REFUTED
+    assert evidence.n_failed > 0
+    evidence, _ = tried(claim(LESS, lost=0.2), tmp_path, seed=1)
+    assert evidence.verdict is Verdict.INCONCLUSIVE
+    signs = claim(LESS, lost=0.6, gains=(0.5,), scale="sign")
+    assert verdict(tmp_path, signs, 2) is Verdict.REFUTED
+
+
+def test_comparisons_check_override_and_describe():
+    build = claim(LESS, SAME, gains=(0.8, 0.9))
+    build.check()
+    assert [c["gain"] for c in build.override({"gain": 0.5}).cells] == [0.5, 0.5]
+    for part in ("same data", r"\mathrm{A} < \mathrm{B}", "2 cells", "4096", "test.methods"):
+        assert part in build.describe()
+    with pytest.raises(InvalidParameter, match="no contrasts"):
+        claim().check()
+    with pytest.raises(InvalidParameter, match="method 'Z' must be one of A, B, C"):
+        claim(Contrast(left="Z", relation="<", right="B")).check()
+    with pytest.raises(InvalidParameter, match="column 'z' of A"):
+        claim(LESS, columns={"A": "z", "B": "b"}).check()
+
+
+def along(direction="increases", scales=(0.2, 0.5, 1.0), laws=("coin", "uniform"), margin=0.05):
+    scale = sp.Symbol("scale")
+    return Monotone(
+        statement=stated(trends=(Trend(symbol=scale, direction=direction, margin=margin),)),
+        sampling=Sampling(experiment=VALUE, max_trials=2048),
+        cells=tuple({"law": law, "scale": s} for s in scales for law in laws),
+        along="scale",
+        statistic=lambda table, _cell: table["value"],
+        knowledge=lambda _cell: Knowledge(low=0.0, high=1.0),
+        observable="the value",
+    )
+
+
+def test_the_statements_trend_decides(tmp_path):
+    build = along()
+    build.check()
+    assert [[build.cells[i]["law"] for i in g] for g in build.sequences()] == [
+        ["coin"] * 3,
+        ["uniform"] * 3,
+    ]
+    evidence, rounds = tried(build, tmp_path)
+    assert evidence.verdict is Verdict.SUPPORTED
+    assert len(rounds) == 1
+    assert len(evidence.cells) == 6
+    assert any("Jonckheere" in note for note in evidence.notes)
+    assert verdict(tmp_path, along("decreases"), 1) is Verdict.REFUTED
+    flat = along(scales=(0.5, 0.501, 0.502), margin=0.2)
+    assert verdict(tmp_path, flat, 2) is Verdict.INCONCLUSIVE
+
+
+def test_lost_trials_leave_a_sequence_open_unless_their_value_is_declared(tmp_path):
+    build = along()
+    lossy = replace(build, cells=tuple({**c, "lost": 0.1} for c in build.cells))
+    assert verdict(tmp_path, lossy) is Verdict.INCONCLUSIVE
+    assert verdict(tmp_path, replace(lossy, failed=0.0), 1) is Verdict.SUPPORTED
+
+
+def test_trends_check_override_and_describe():
+    build = along()
+    assert "Jonckheere" in build.describe()
+    assert len(build.override({"law": "coin"}).cells) == 3
+    with pytest.raises(InvalidParameter, match="must vary"):
+        build.override({"scale": 1.0})
+    with pytest.raises(InvalidParameter, match="three or more distinct"):
+        along(scales=(0.2, 0.5)).check()
+    with pytest.raises(InvalidParameter, match="a cell has no scale"):
+        replace(build, cells=({"law": "coin"},)).check()
+    with pytest.raises(InvalidParameter, match="has 0 trends"):
+        replace(build, statement=stated()).check()

@@ -1,0 +1,100 @@
+"""Printed numbers from trials to verdict: the named reading decides, the others stand beside it."""
+
+from dataclasses import replace
+
+import pytest
+
+from bounds.statement import Printed, Statement
+from tests.stated import NOBODY
+from tests.verify.toys import VALUE, tried
+from trials.checks import InvalidParameter
+from verify.decisions.means import Knowledge
+from verify.evidence import Verdict
+from verify.procedures.base import Sampling
+from verify.procedures.reproduction import Reading, Reproduction
+
+
+def reading(factor, **cell):
+    return Reading(
+        sampling=Sampling(experiment=VALUE, max_trials=8192, first=256),
+        cell=lambda at: {"scale": factor * at["scale"], **cell},
+        statistic=lambda table, _cell: table["value"],
+        knowledge=lambda cell: Knowledge(low=0.0, high=cell["scale"]),
+        meaning=f"scale times {factor}",
+    )
+
+
+def claim(*values, named="plain", tolerance=0.03, **cell):
+    return Reproduction(
+        statement=Statement(
+            id="toy.reproduction",
+            title="A toy",
+            publication=NOBODY,
+            source="Table 3",
+            kind="reproduction",
+            quantifiers="",
+            observed="E S",
+            printed=tuple(
+                Printed(at={"scale": float(i)}, value=v, tolerance=tolerance)
+                for i, v in enumerate(values, 1)
+            ),
+        ),
+        readings={"plain": reading(1.0, **cell), "doubled": reading(2.0, **cell)},
+        named=named,
+        observable="the value (units)",
+    )
+
+
+def test_the_named_reading_decides(tmp_path):
+    evidence, _ = tried(claim(0.5, 1.0), tmp_path)
+    assert evidence.verdict is Verdict.SUPPORTED
+    assert "doubled: REFUTED" in evidence.summary
+    evidence, _ = tried(claim(0.5, 1.0, named="doubled"), tmp_path, seed=1)
+    assert evidence.verdict is Verdict.REFUTED
+    assert "Reading plain reproduces every printed number." in evidence.notes
+    (table,) = evidence.tables
+    assert len(table.rows) == 4
+    assert table.rows[2][0] == "doubled (named)"
+    assert {row[-1] for row in table.rows} == {"SUPPORTED", "REFUTED"}
+
+
+def test_one_number_out_of_tolerance_refutes_and_a_wide_one_is_inconclusive(tmp_path):
+    assert tried(claim(0.5, 1.2), tmp_path)[0].verdict is Verdict.REFUTED
+    close = claim(0.5, 1.0, tolerance=0.001)
+    assert tried(close, tmp_path, seed=1)[0].verdict is Verdict.INCONCLUSIVE
+
+
+def test_the_verdict_hangs_on_the_printed_numbers(tmp_path):
+    build = claim(0.5, 1.0)
+    other = replace(build, statement=claim(0.5, 1.1).statement)
+    assert tried(build, tmp_path)[0].verdict is Verdict.SUPPORTED
+    assert tried(other, tmp_path, seed=1)[0].verdict is Verdict.REFUTED
+
+
+def test_failed_trials_have_the_largest_value(tmp_path):
+    assert tried(claim(0.5, 1.0, lost=0.3), tmp_path)[0].verdict is Verdict.REFUTED
+
+
+def test_a_curve_is_drawn_with_its_tolerances(tmp_path):
+    evidence, _ = tried(claim(0.5, 1.0, 1.5), tmp_path)
+    (figure,) = evidence.figures
+    assert [s.label for s in figure.series] == ["printed", "plain", "doubled"]
+    assert figure.series[0].lower == [0.47, 0.97, 1.47]
+    assert tried(claim(0.5), tmp_path, seed=1)[0].figures == ()
+
+
+def test_checks_overrides_and_description():
+    build = claim(0.5, 1.0)
+    build.check()
+    one = build.override({"scale": 2.0})
+    assert [p.value for p in one.printed] == [1.0]
+    with pytest.raises(InvalidParameter, match=r"prints no number at scale=9\.0"):
+        build.override({"scale": 9.0})
+    with pytest.raises(InvalidParameter, match="no parameter 'law'; its parameters: scale"):
+        build.override({"law": "coin"})
+    with pytest.raises(InvalidParameter, match="reading 'x' must be one of plain, doubled"):
+        replace(build, named="x").check()
+    with pytest.raises(InvalidParameter, match="prints no number"):
+        claim().check()
+    for part in ("2 printed numbers", "scale times 2.0", "reading plain", "8192"):
+        assert part in build.describe()

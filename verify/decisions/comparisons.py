@@ -1,0 +1,274 @@
+r"""Comparing methods that ran on the same data, and means along one parameter.
+
+*Contrasts.*  One trial holds the values of all methods on the same data, so that a contrast is a
+statement about the mean of one number a trial: ``left < right`` says :math:`E(A - B) < 0`, and
+``left <= (1 + margin) right`` says :math:`E(A - (1 + \delta) B) \le 0`.  Equivalence is two such
+statements (Schuirmann's two one-sided tests).  The limits of `verify.decisions.means` decide them,
+so nothing is assumed where the values have a range.  The ratio of means gets limits by inverting
+the same tests (Fieller's method without normality).
+
+*Signs.*  Where values have heavy tails, ``left < right`` may be read as "A is below B in more than
+half of the trials".  That is a statement about a value in [0, 1], whatever the tails are.
+
+*Trends.*  Cells along one parameter have independent trials.  A trend is refuted by a pair of cells
+whose means go the wrong way by more than the margin.  It is supported when no pair can go the wrong
+way by more than the margin, and when the test of Jonckheere and Terpstra finds the trend.
+
+References
+----------
+Schuirmann (1987). Two one-sided tests and the power approach. J. Pharmacokin. Biopharm. 15.
+Fieller (1954). Some problems in interval estimation. JRSS B 16.
+Jonckheere (1954). A distribution-free k-sample test against ordered alternatives. Biometrika 41.
+Hollander, Wolfe and Chicken (2014). Nonparametric Statistical Methods, 3rd edition, section 6.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.stats import norm
+
+from bounds.statement import Contrast
+from trials.checks import InvalidParameter
+from verify.decisions.combine import CellDecision, Status
+from verify.decisions.means import Knowledge, LowerTest, MeanTest
+from verify.decisions.sequences import FloatArray
+
+Scale = Literal["mean", "sign"]
+
+
+def difference_knowledge(values: Knowledge, ratio: float) -> Knowledge:
+    """What is known about ``a - ratio * b`` when both values are known alike."""
+    low, high = values.low - ratio * values.high, values.high - ratio * values.low
+    return Knowledge(low=low, high=high, asymptotic=values.asymptotic)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContrastTest:
+    """One contrast in one cell, with the levels of its two errors.
+
+    ``knowledge`` is about each method's value; ``horizon`` is the budget in trials.
+    """
+
+    contrast: Contrast
+    knowledge: Knowledge
+    horizon: int
+    refute_level: float
+    support_level: float
+    scale: Scale = "mean"
+
+    def __post_init__(self) -> None:
+        """Refuse a margin that signs cannot have."""
+        if self.scale == "sign" and self.contrast.relation != "<":
+            raise InvalidParameter(
+                f"relation {self.contrast.relation!r} must be '<' for the scale of signs"
+            )
+
+    def _mean_test(self, ratio: float, share: int) -> MeanTest:
+        sign = self.scale == "sign"
+        known = (
+            Knowledge(low=0.0, high=1.0) if sign else difference_knowledge(self.knowledge, ratio)
+        )
+        return MeanTest(
+            bound=0.5 if sign else 0.0,
+            side="at most",
+            knowledge=known,
+            horizon=self.horizon,
+            refute_level=self.refute_level / share,
+            support_level=self.support_level,
+        )
+
+    def _parts(self, a: FloatArray, b: FloatArray) -> list[tuple[FloatArray, MeanTest]]:
+        """The one-sided statements that make up the contrast: values, and the test of them."""
+        margin = self.contrast.margin
+        if self.scale == "sign":
+            return [(np.where(a > b, 1.0, np.where(a == b, 0.5, 0.0)), self._mean_test(1.0, 1))]
+        if self.contrast.relation != "=":
+            ratio = 1.0 + margin
+            return [(a - ratio * b, self._mean_test(ratio, 1))]
+        # (1 - margin) b - a <= 0 is stated about a and b in the other order.
+        low = self._mean_test(1.0 - margin, 2)
+        mirrored = MeanTest(
+            bound=0.0,
+            side="at most",
+            knowledge=low.knowledge.mirrored(),
+            horizon=self.horizon,
+            refute_level=low.refute_level,
+            support_level=low.support_level,
+        )
+        return [
+            (a - (1.0 + margin) * b, self._mean_test(1.0 + margin, 2)),
+            ((1.0 - margin) * b - a, mirrored),
+        ]
+
+    def decide(
+        self, a: FloatArray, b: FloatArray, *, n_failed: int = 0, limits: bool = True
+    ) -> CellDecision:
+        """The contrast's decision from paired values, (n,) each.
+
+        ``observed`` and its limits are the ratio of means, or the share of trials in which the left
+        value is larger.
+        """
+        if a.shape != b.shape:
+            raise InvalidParameter(f"paired values have shapes {a.shape} and {b.shape}")
+        found = [test.status(x) for x, test in self._parts(a, b)]
+        statuses = [status for status, _ in found]
+        status: Status = "holds"
+        if "fails" in statuses:
+            status = "fails"
+        elif "open" in statuses:
+            status = "open"
+        reason = next((r for s, r in found if s == status and r), "")
+        lower: float | None = None
+        upper: float | None = None
+        if self.scale == "sign":
+            x, test = self._parts(a, b)[0]
+            observed, bound = float(x.mean()), 0.5
+            if limits:
+                lower, upper = test.limits(x)
+        else:
+            mean_b = float(b.mean())
+            observed = float(a.mean()) / mean_b if mean_b > 0 else math.nan
+            bound = 1.0 if self.contrast.relation == "=" else 1.0 + self.contrast.margin
+            if limits:
+                lower, upper = self.ratio_limits(a, b)
+        return CellDecision(
+            status=status,
+            n_trials=a.size,
+            n_failed=n_failed,
+            bound=bound,
+            observed=observed if math.isfinite(observed) else None,
+            lower=lower,
+            upper=upper,
+            reason=reason,
+            relation="equals" if self.contrast.relation == "=" else "at most",
+        )
+
+    def ratio_limits(self, a: FloatArray, b: FloatArray) -> tuple[float, float]:
+        """Limits of E A / E B for values >= 0, by inverting the tests of E(A - r B) = 0 in r.
+
+        The lower one holds at the refuting level, the upper one at the supporting level; (0, inf)
+        where the values are not all >= 0 and finite.
+        """
+        finite = bool(np.all(np.isfinite(a)) and np.all(np.isfinite(b)))
+        if not finite or min(a.min(), b.min()) < 0 or not b.mean() > 0 or not a.mean() > 0:
+            return 0.0, math.inf
+        estimate = float(a.mean() / b.mean())
+        share = 2 if self.contrast.relation == "=" else 1
+
+        def rejected(r: float, side: float) -> bool:
+            known = difference_knowledge(self.knowledge, r)
+            return LowerTest(
+                knowledge=known if side < 0 else known.mirrored(),
+                target=0.0,
+                level=self.refute_level / share if side < 0 else self.support_level,
+                horizon=self.horizon,
+            ).rejects(-side * (a - r * b), 0.0)
+
+        ends = []
+        for side in (-1.0, 1.0):
+            log_far, log_near = side * math.log(2) / 64, 0.0
+            while not rejected(estimate * math.exp(log_far), side):
+                log_far, log_near = 2 * log_far, log_far
+                if abs(log_far) > 40:
+                    break
+            else:
+                for _ in range(12):
+                    middle = (log_far + log_near) / 2
+                    if rejected(estimate * math.exp(middle), side):
+                        log_far = middle
+                    else:
+                        log_near = middle
+                ends.append(estimate * math.exp(log_far))
+                continue
+            ends.append(0.0 if side < 0 else math.inf)
+        return ends[0], ends[1]
+
+
+def jonckheere(groups: Sequence[FloatArray]) -> float:
+    """One-sided p-value of the Jonckheere-Terpstra test for groups that increase in order.
+
+    The normal approximation with the variance for ties (Hollander, Wolfe and Chicken 2014, 6.19).
+    """
+    if len(groups) < 2 or min(g.size for g in groups) < 1:
+        raise InvalidParameter("a trend needs at least two groups with a value each")
+    statistic = 0.0
+    for i, low in enumerate(groups):
+        ordered = np.sort(low)
+        for high in groups[i + 1 :]:
+            below = np.searchsorted(ordered, high, side="left")
+            upto = np.searchsorted(ordered, high, side="right")
+            statistic += float(np.sum(below + upto)) / 2
+    n = np.array([g.size for g in groups], dtype=np.float64)
+    total = n.sum()
+    ties = np.unique(np.concatenate(groups), return_counts=True)[1].astype(np.float64)
+    mean = (total**2 - np.sum(n**2)) / 4
+
+    def five(x: FloatArray | float) -> float:
+        v = np.asarray(x, dtype=np.float64)
+        return float(np.sum(v * (v - 1) * (2 * v + 5)))
+
+    def three(x: FloatArray) -> float:
+        return float(np.sum(x * (x - 1) * (x - 2)))
+
+    def two(x: FloatArray) -> float:
+        return float(np.sum(x * (x - 1)))
+
+    variance = (five(total) - five(n) - five(ties)) / 72
+    if total > 2:
+        variance += three(n) * three(ties) / (36 * total * (total - 1) * (total - 2))
+    variance += two(n) * two(ties) / (8 * total * (total - 1))
+    if variance <= 0:
+        return 1.0
+    return float(norm.sf((statistic - mean) / math.sqrt(variance)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrendTest:
+    """Whether the mean grows along cells with independent trials.
+
+    ``margin`` is a wrong step that counts as none; ``refute_level`` is the claim's share of this
+    sequence of cells, split here over pairs of cells.
+    """
+
+    margin: float
+    knowledge: Knowledge
+    horizon: int
+    refute_level: float
+    support_level: float
+
+    def _limits(self, x: FloatArray, level: float) -> tuple[float, float]:
+        """Two limits of a mean, each at ``level``."""
+        target = float(np.clip(x.mean(), -1e300, 1e300))
+        lower = LowerTest(
+            knowledge=self.knowledge, target=target, level=level, horizon=self.horizon
+        ).limit(x)
+        upper = -LowerTest(
+            knowledge=self.knowledge.mirrored(), target=-target, level=level, horizon=self.horizon
+        ).limit(-x)
+        return lower, upper
+
+    def decide(self, groups: Sequence[FloatArray]) -> tuple[Status, str, list[tuple[float, float]]]:
+        """Status, reason and each cell's limits (at half the supporting level)."""
+        k = len(groups)
+        if k < 2:
+            raise InvalidParameter("a trend needs at least two cells")
+        # A wrong pair is found by two limits, and so are the pairs that are right.
+        strict = [self._limits(g, self.refute_level / (k * (k - 1))) for g in groups]
+        shown = [self._limits(g, self.support_level / 2) for g in groups]
+        pairs = [(i, j) for i in range(k) for j in range(i + 1, k)]
+        for i, j in pairs:
+            if strict[i][0] - strict[j][1] > self.margin:
+                return "fails", f"the mean falls from cell {i + 1} to cell {j + 1}", shown
+        loose = [(i, j) for i, j in pairs if not shown[i][1] - shown[j][0] <= self.margin]
+        if loose:
+            i, j = loose[0]
+            return "open", f"cells {i + 1} and {j + 1} may fall by more than the margin", shown
+        p = jonckheere(groups)
+        if p > self.support_level:
+            return "open", f"no trend is found (Jonckheere-Terpstra p={p:.2g})", shown
+        return "holds", f"Jonckheere-Terpstra p={p:.2g}", shown

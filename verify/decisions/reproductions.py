@@ -1,0 +1,112 @@
+r"""Whether a printed number is reproduced: equivalence within its reading tolerance.
+
+A printed value :math:`v \pm \tau` is compared with confidence limits :math:`[L, U]` of the same
+quantity here: the number is *reproduced* when :math:`v - \tau \le L` and :math:`U \le v + \tau`
+(two one-sided tests, Schuirmann 1987), *contradicted* when the limits and :math:`v \pm \tau` do not
+meet, and undecided otherwise.  Where the paper's number is itself a mean of few runs with standard
+error :math:`s`, the limits are widened by :math:`z s` and the level is halved between the two
+sources of error.
+
+A median is compared through order statistics with limits that hold at any stopping time, so that
+counts of rounds with a long tail need no moments.
+
+References
+----------
+Schuirmann (1987). Two one-sided tests and the power approach. J. Pharmacokin. Biopharm. 15.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.stats import norm
+
+from bounds.statement import Printed
+from verify.decisions.combine import CellDecision, Status
+from verify.decisions.means import Knowledge, LowerTest, why_not_asymptotic
+from verify.decisions.sequences import FloatArray, check_level, quantile_lower, quantile_upper
+
+Estimand = Literal["mean", "median"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproductionTest:
+    """One printed number against the trials of one reading of its experiment.
+
+    Attributes
+    ----------
+    knowledge : about one trial's value (used for means).
+    horizon : the budget in trials.
+    refute_level, support_level : probabilities of the two wrong verdicts about this number.
+    """
+
+    printed: Printed
+    knowledge: Knowledge
+    horizon: int
+    refute_level: float
+    support_level: float
+    estimand: Estimand = "mean"
+
+    def __post_init__(self) -> None:
+        """Refuse levels that decide nothing."""
+        check_level(self.refute_level)
+        check_level(self.support_level)
+
+    def limits(self, x: FloatArray, level: float) -> tuple[float, float]:
+        """Two one-sided limits, each at ``level``, of the quantity here minus the paper's error."""
+        share = level / 2 if self.printed.se > 0 else level
+        widening = float(norm.isf(share)) * self.printed.se if self.printed.se > 0 else 0.0
+        if self.estimand == "median":
+            lower = quantile_lower(x, 0.5, share, anytime=True)
+            upper = quantile_upper(x, 0.5, share, anytime=True)
+        else:
+            target, k = self.printed.value, self.knowledge
+            lower = LowerTest(knowledge=k, target=target, level=share, horizon=self.horizon).limit(
+                x
+            )
+            upper = -LowerTest(
+                knowledge=k.mirrored(), target=-target, level=share, horizon=self.horizon
+            ).limit(-x)
+        return lower - widening, upper + widening
+
+    def decide(self, x: FloatArray, *, n_failed: int = 0) -> CellDecision:
+        """The number's decision; limits in the record are those of support."""
+        v, tau = self.printed.value, self.printed.tolerance
+        strict = self.limits(x, self.refute_level / 2)
+        lower, upper = self.limits(x, self.support_level)
+        status: Status = "open"
+        if strict[0] > v + tau or strict[1] < v - tau:
+            status = "fails"
+        elif v - tau <= lower and upper <= v + tau:
+            status = "holds"
+        finite = bool(np.all(np.isfinite(x))) and x.size > 1
+        if self.estimand == "median":
+            observed, se = float(np.median(x)), None
+        else:
+            observed = float(x.mean()) if finite else math.inf
+            se = float(x.std(ddof=1) / math.sqrt(x.size)) if finite else None
+        return CellDecision(
+            status=status,
+            n_trials=x.size,
+            n_failed=n_failed,
+            bound=v,
+            observed=observed if math.isfinite(observed) else None,
+            se=se,
+            lower=lower if math.isfinite(lower) else None,
+            upper=upper if math.isfinite(upper) else None,
+            reason=self._why(x, status),
+            relation="equals",
+        )
+
+    def _why(self, x: FloatArray, status: Status) -> str:
+        k = self.knowledge
+        exact = math.isfinite(k.variance) or (math.isfinite(k.low) and math.isfinite(k.high))
+        if self.estimand == "median" or exact:
+            return "the limits are wider than the tolerance" if status == "open" else ""
+        if status == "open":
+            refused = why_not_asymptotic(x, self.support_level) if k.asymptotic else ""
+            return refused or "the limits are wider than the tolerance"
+        return "asymptotic limits"

@@ -1,0 +1,425 @@
+"""Comparisons: methods on the same data in one trial, and means along one parameter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from bounds.render import latex
+from bounds.statement import Statement, Trend, Values
+from trials.checks import InvalidParameter
+from trials.run.cell import Params
+from trials.run.engine import Demand, trial_id
+from trials.run.store import RunStore, Table
+from verify.decisions.combine import CellDecision, combine
+from verify.decisions.comparisons import ContrastTest, Scale, TrendTest
+from verify.decisions.means import Knowledge, unresolved
+from verify.evidence import CellResult, Evidence, EvidenceTable, Figure, Series, Verdict, Witness
+from verify.procedures.base import (
+    FloatArray,
+    Observed,
+    Present,
+    Sampling,
+    nothing_to_show,
+    override_cells,
+)
+from verify.procedures.mean_bound import the_cell
+from verify.procedures.rounds import play_rounds, whole_budget
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """The kind *comparison*, between methods: the statement's contrasts in every cell.
+
+    Attributes
+    ----------
+    columns : method, as the contrasts name it -> column of the experiment.
+    knowledge : ``cell -> `` what is known about each method's value.
+    unit : of the values, in words.
+    scale : ``"mean"`` compares means; ``"sign"`` asks who is smaller in more than half of the
+        trials, which heavy tails do not disturb.
+    failed : the end of the values at which a method stands in a trial where its value is not
+        finite: ``"high"`` for errors, ``"low"`` for successes.
+    """
+
+    statement: Statement
+    sampling: Sampling
+    cells: tuple[Params, ...]
+    columns: Mapping[str, str]
+    knowledge: Callable[[Params], Knowledge]
+    unit: str
+    values: Callable[[Params], Values] = the_cell
+    scale: Scale = "mean"
+    failed: Literal["high", "low"] = "high"
+    present: Present = nothing_to_show
+
+    @property
+    def name(self) -> str:
+        """The statement's id."""
+        return self.statement.id
+
+    def check(self) -> None:
+        """Contrasts name known methods and columns; every cell is possible."""
+        if not self.statement.contrasts:
+            raise InvalidParameter(f"{self.name} has no contrasts to compare methods by")
+        for contrast in self.statement.contrasts:
+            for method in (contrast.left, contrast.right):
+                if method not in self.columns:
+                    known = ", ".join(self.columns)
+                    raise InvalidParameter(f"{self.name}: method {method!r} must be one of {known}")
+        for method, column in self.columns.items():
+            if column not in self.sampling.experiment.columns:
+                known = ", ".join(self.sampling.experiment.columns)
+                raise InvalidParameter(
+                    f"{self.name}: column {column!r} of {method} must be one of {known}"
+                )
+        for cell in self.cells:
+            self._check_cell(cell)
+
+    def _check_cell(self, cell: Params) -> None:
+        self.sampling.experiment.check(cell)
+        self.statement.require(self.values(cell))
+        self._tests(cell, 0.5)
+
+    def override(self, values: Mapping[str, Any]) -> Self:
+        """The same contrasts at other parameter values."""
+        return replace(self, cells=override_cells(self.cells, values, self.name, self._check_cell))
+
+    def describe(self) -> str:
+        """Contrasts, cells, budget and rule."""
+        contrasts = "; ".join(f"${c.latex()}$" for c in self.statement.contrasts)
+        what = (
+            f"means of {self.unit}"
+            if self.scale == "mean"
+            else f"the share of trials in which one method has the smaller {self.unit}"
+        )
+        return (
+            f"All methods on the same data in one trial, compared by {what}: {contrasts}. "
+            f"{len(self.cells)} cells of experiment {self.sampling.experiment.name}; confidence "
+            "sequences for the mean of paired differences, two one-sided tests for equivalence, "
+            f"doubling rounds from {self.sampling.first} to {self.sampling.max_trials} trials a "
+            "cell; refutations are corrected over cells and contrasts. A method whose value is not "
+            f"finite stands at the {self.failed} end."
+        )
+
+    def _tests(self, cell: Params, level: float) -> list[ContrastTest]:
+        family = max(len(self.cells) * len(self.statement.contrasts), 1)
+        return [
+            ContrastTest(
+                contrast=contrast,
+                knowledge=self.knowledge(cell),
+                horizon=self.sampling.max_trials,
+                refute_level=level / family,
+                support_level=level,
+                scale=self.scale,
+            )
+            for contrast in self.statement.contrasts
+        ]
+
+    def _column(self, table: Table, method: str, cell: Params) -> FloatArray:
+        known = self.knowledge(cell)
+        worst = known.high if self.failed == "high" else known.low
+        values = np.array(table[self.columns[method]], dtype=np.float64)
+        values[~np.isfinite(values)] = worst
+        return values
+
+    def _cells(
+        self, observed: Observed, level: float, *, limits: bool = True
+    ) -> list[CellDecision]:
+        """One decision for each contrast."""
+        found = []
+        for test in self._tests(observed.params, level):
+            a = self._column(observed.table, test.contrast.left, observed.params)
+            b = self._column(observed.table, test.contrast.right, observed.params)
+            with np.errstate(invalid="ignore"):  # inf - inf: both failed, nothing is compared
+                both = np.isinf(a) & np.isinf(b)
+            if self.scale == "mean" and np.any(both):
+                found.append(
+                    CellDecision(
+                        status="open",
+                        n_trials=a.size,
+                        n_failed=observed.table.n_failed,
+                        bound=1.0 + test.contrast.margin,
+                        reason=f"both methods failed in {int(both.sum())} trials",
+                    )
+                )
+                continue
+            found.append(test.decide(a, b, n_failed=observed.table.n_failed, limits=limits))
+        return found
+
+    def demands(self, store: RunStore, level: float) -> list[Demand]:
+        """The first round for every cell, then doublings of the undecided ones."""
+        return self._rounds(store, level)[0]
+
+    def _rounds(self, store: RunStore, level: float) -> tuple[list[Demand], list[Observed]]:
+        def open_cells(observed: Sequence[Observed]) -> list[int]:
+            worst = [self._worst(self._cells(o, level, limits=False)) for o in observed]
+            return unresolved(worst)
+
+        return play_rounds(self.sampling, store, self.cells, open_cells)
+
+    @staticmethod
+    def _worst(cells: Sequence[CellDecision]) -> CellDecision:
+        order = ("fails", "open", "holds", "trivial")
+        return min(cells, key=lambda c: order.index(c.status))
+
+    def decide(self, store: RunStore, level: float) -> Evidence:
+        """One row for each contrast and cell; who wins where."""
+        _, observed = self._rounds(store, level)
+        decided = [self._cells(o, level) for o in observed]
+        flat = [c for row in decided for c in row]
+        verdict, summary = combine(flat)
+        shown = self.present(observed)
+        rows = [
+            c.result({**o.params, "contrast": self._spell(i)})
+            for o, row in zip(observed, decided, strict=True)
+            for i, c in enumerate(row)
+        ]
+        asymptotic = any("asymptotic" in c.reason for c in flat)
+        note = "Limits are asymptotic: the values have no known range."
+        return Evidence(
+            verdict=verdict,
+            summary=summary,
+            level=level,
+            n_trials=sum(o.table.n_trials for o in observed),
+            n_failed=sum(o.table.n_failed for o in observed),
+            cells=rows,
+            tables=(self._winners(observed), *shown.tables),
+            figures=shown.figures,
+            sharpness=shown.sharpness,
+            notes=(*((note,) if asymptotic else ()), *shown.notes),
+            witness=self._witness(decided, observed) if verdict is Verdict.REFUTED else None,
+        )
+
+    def _spell(self, i: int) -> str:
+        contrast = self.statement.contrasts[i]
+        factor = (
+            f"{1 + contrast.margin:g} " if contrast.relation == "<=" and contrast.margin else ""
+        )
+        share = f" up to {contrast.margin:.0%}" if contrast.relation == "=" else ""
+        return f"{contrast.left} {contrast.relation} {factor}{contrast.right}{share}"
+
+    def _winners(self, observed: Sequence[Observed]) -> EvidenceTable:
+        """Every method's mean in every cell, and the smallest."""
+        methods = list(self.columns)
+        rows: list[tuple[str | float, ...]] = []
+        for i, o in enumerate(observed, 1):
+            columns = [self._column(o.table, m, o.params) for m in methods]
+            means = [float(np.mean(c)) for c in columns]
+            best = int(np.argmin(means))
+            rows.append((str(i), *means, methods[best]))
+        return EvidenceTable(
+            title="Who wins where",
+            columns=("cell", *methods, "smallest"),
+            rows=rows,
+            note=f"means of {self.unit}; cells in the order above",
+        )
+
+    def _witness(
+        self, decided: Sequence[Sequence[CellDecision]], observed: Sequence[Observed]
+    ) -> Witness:
+        """The first refuting contrast, with the trial where the left value is farthest above."""
+        i, j = next(
+            (i, j)
+            for i, row in enumerate(decided)
+            for j, c in enumerate(row)
+            if c.status == "fails"
+        )
+        contrast, o, cell = self.statement.contrasts[j], observed[i], decided[i][j]
+        a, b = (self._column(o.table, m, o.params) for m in (contrast.left, contrast.right))
+        gap = np.abs(a - b) if contrast.relation == "=" else a - b
+        return Witness(
+            description=f"{self._spell(j)} contradicted by {cell.n_trials} trials; the trial with "
+            "the largest difference",
+            params=o.params,
+            observed=cell.observed if cell.observed is not None else math.nan,
+            bound=cell.bound,
+            trial=trial_id(self.sampling.experiment, o.params, int(np.nanargmax(gap))),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Monotone:
+    """The kind *comparison*, along a parameter: the statement's one trend.
+
+    Cells that differ in the trend's parameter alone form a sequence; each sequence is tested.
+
+    Attributes
+    ----------
+    along : name of the cell's parameter behind the trend's symbol.
+    statistic : ``(trials, cell) -> (n_trials,)`` whose mean is said to grow or fall.
+    """
+
+    statement: Statement
+    sampling: Sampling
+    cells: tuple[Params, ...]
+    along: str
+    statistic: Callable[[Table, Params], FloatArray]
+    knowledge: Callable[[Params], Knowledge]
+    observable: str
+    failed: float = math.nan
+    values: Callable[[Params], Values] = the_cell
+    present: Present = nothing_to_show
+
+    @property
+    def name(self) -> str:
+        """The statement's id."""
+        return self.statement.id
+
+    @property
+    def trend(self) -> Trend:
+        """The statement's one trend."""
+        if len(self.statement.trends) != 1:
+            raise InvalidParameter(
+                f"{self.name} has {len(self.statement.trends)} trends; one is tried at a time"
+            )
+        return self.statement.trends[0]
+
+    @property
+    def _symbol(self) -> str:
+        return latex(self.trend.symbol, self.statement.publication.notation)
+
+    def sequences(self) -> list[list[int]]:
+        """Positions of cells that differ in the trend's parameter alone, in its order."""
+        groups: dict[str, list[int]] = {}
+        for i, cell in enumerate(self.cells):
+            others = repr(sorted((k, v) for k, v in cell.items() if k != self.along))
+            groups.setdefault(others, []).append(i)
+        return [sorted(g, key=lambda i: self.cells[i][self.along]) for g in groups.values()]
+
+    def check(self) -> None:
+        """Every cell is possible, and every sequence has at least three distinct values."""
+        _ = self.trend
+        for cell in self.cells:
+            if self.along not in cell:
+                raise InvalidParameter(f"{self.name}: a cell has no {self.along}")
+            self._check_cell(cell)
+        for group in self.sequences():
+            values = [self.cells[i][self.along] for i in group]
+            if len(set(values)) != len(values) or len(values) < 3:
+                raise InvalidParameter(
+                    f"{self.name}: {self.along}={values} must be three or more distinct values in "
+                    "each sequence of cells"
+                )
+
+    def _check_cell(self, cell: Params) -> None:
+        self.sampling.experiment.check(cell)
+        self.statement.require(self.values(cell))
+
+    def override(self, values: Mapping[str, Any]) -> Self:
+        """The same trend with other parameters fixed; the trend's own cannot be."""
+        if self.along in values:
+            raise InvalidParameter(f"{self.name}: {self.along} must vary, it cannot be given")
+        return replace(self, cells=override_cells(self.cells, values, self.name, self._check_cell))
+
+    def describe(self) -> str:
+        """Cells, budget and rule."""
+        return (
+            f"Mean of {self.observable} {self.trend.direction} with ${self._symbol}$, "
+            f"in {len(self.sequences())} sequences of cells of experiment "
+            f"{self.sampling.experiment.name}, {self.sampling.max_trials} trials a cell: refuted "
+            f"by a pair of cells that goes the wrong way by more than {self.trend.margin:g}, "
+            "supported when no pair can, and the Jonckheere-Terpstra test finds the trend."
+        )
+
+    def demands(self, store: RunStore, _level: float) -> list[Demand]:
+        """The whole budget of every cell: a rank test has no optional stopping."""
+        return whole_budget(self.sampling, store, self.cells)[0]
+
+    def _groups(self, observed: Sequence[Observed]) -> list[FloatArray]:
+        """Each cell's values; a failed trial has the declared value or makes the cell unusable."""
+        sign = 1.0 if self.trend.direction == "increases" else -1.0
+        found = []
+        for o in observed:
+            x = np.array(self.statistic(o.table, o.params), dtype=np.float64)
+            x[o.table.failed] = self.failed
+            found.append(sign * x)
+        return found
+
+    def decide(self, store: RunStore, level: float) -> Evidence:
+        """One decision for each sequence."""
+        _, observed = whole_budget(self.sampling, store, self.cells)
+        groups, sequences = self._groups(observed), self.sequences()
+        sign = 1.0 if self.trend.direction == "increases" else -1.0
+        decided: list[CellDecision] = []
+        rows: list[CellResult] = []
+        series: list[Series] = []
+        for number, sequence in enumerate(sequences, 1):
+            samples = [groups[i] for i in sequence]
+            known = self.knowledge(self.cells[sequence[0]])
+            test = TrendTest(
+                margin=self.trend.margin,
+                knowledge=known if sign > 0 else known.mirrored(),
+                horizon=self.sampling.max_trials,
+                refute_level=level / len(sequences),
+                support_level=level,
+            )
+            lost = sum(int(np.isnan(x).sum()) for x in samples)
+            if lost:
+                decided.append(_open(samples, f"{lost} trials failed"))
+                continue
+            status, reason, limits = test.decide(samples)
+            decided.append(replace(_open(samples, reason), status=status))
+            means = [sign * float(x.mean()) for x in samples]
+            ends = [sorted((sign * low, sign * high)) for low, high in limits]
+            fitted = isotonic_regression(np.asarray(means), increasing=sign > 0).x
+            for i, mean, (low, high), smooth in zip(sequence, means, ends, fitted, strict=True):
+                rows.append(
+                    CellResult(
+                        params=dict(self.cells[i]),
+                        n_trials=groups[i].size,
+                        n_failed=observed[i].table.n_failed,
+                        observed=mean,
+                        lower=low,
+                        upper=high,
+                        verdict="",
+                        note=f"isotonic fit {smooth:.4g}",
+                    )
+                )
+            series.append(
+                Series(
+                    label=f"sequence {number}",
+                    x=[float(self.cells[i][self.along]) for i in sequence],
+                    y=means,
+                    lower=[e[0] for e in ends],
+                    upper=[e[1] for e in ends],
+                )
+            )
+        verdict, summary = combine(decided)
+        reasons = dict.fromkeys(c.reason for c in decided if c.reason)
+        shown = self.present(observed)
+        return Evidence(
+            verdict=verdict,
+            summary=summary.replace("cells", "sequences of cells")
+            + (f": {next(iter(reasons))}" if verdict is Verdict.REFUTED else ""),
+            level=level,
+            n_trials=sum(o.table.n_trials for o in observed),
+            n_failed=sum(o.table.n_failed for o in observed),
+            cells=rows,
+            tables=shown.tables,
+            figures=(self._figure(series), *shown.figures) if series else shown.figures,
+            sharpness=shown.sharpness,
+            notes=(*reasons, *shown.notes),
+        )
+
+    def _figure(self, series: Sequence[Series]) -> Figure:
+        return Figure(
+            name="trend",
+            title="Means along the parameter",
+            xlabel=f"${self._symbol}$",
+            ylabel=f"mean of {self.observable}",
+            series=series[:6],
+            caption="Limits at half the claim's level; the first six sequences.",
+        )
+
+
+def _open(samples: Sequence[FloatArray], reason: str) -> CellDecision:
+    """An undecided sequence of cells."""
+    return CellDecision(
+        status="open", n_trials=sum(x.size for x in samples), bound=math.nan, reason=reason
+    )
