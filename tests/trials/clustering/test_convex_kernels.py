@@ -9,9 +9,15 @@ from scipy.optimize import minimize
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import pdist, squareform
 
-from trials.clustering.convex import certificate, kernels
+from trials.clustering.convex import certificate, flows, newton, pairs
 
 SHAPES = [(1, 1), (3, 1), (1, 2), (2, 3), (4, 4), (3, 5), (20, 9), (2, 30)]
+
+
+def mass_weights(mass):
+    out = np.empty((mass.size, mass.size))
+    pairs.mass_weights(mass, out)
+    return out
 
 
 class Twin:
@@ -44,7 +50,7 @@ class Twin:
 
     def curvatures(self):
         first, second = np.empty((2, *self.w.shape))
-        total = kernels.pair_curvatures(self.u, self.w, self.eps, first, second)
+        total = newton.pair_curvatures(self.u, self.w, self.eps, first, second)
         return total, first, second
 
 
@@ -52,7 +58,7 @@ class Twin:
 def test_pair_kernels_match_their_formulas(d, k):
     twin = Twin(d, k)
     squares = np.empty((k, k))
-    kernels.pair_squares(twin.u, squares)
+    pairs.pair_squares(twin.u, squares)
     np.testing.assert_allclose(squares, twin.rho(twin.u) ** 2 - 0.09, atol=1e-13)
     total, first, second = twin.curvatures()
     np.testing.assert_allclose(total, twin.penalty(twin.u), rtol=1e-13)
@@ -66,9 +72,9 @@ def test_gradient_and_hessian_match_formula_and_differences(d, k, mu):
     twin = Twin(d, k, mu=mu)
     _, first, second = twin.curvatures()
     g, product = np.empty((2, d, k))
-    kernels.gradient(twin.u, twin.b, twin.mass, first, twin.lam, mu, g)
+    newton.gradient(twin.u, twin.b, twin.mass, first, twin.lam, mu, g)
     np.testing.assert_allclose(g, twin.gradient(twin.u), rtol=1e-12, atol=1e-12)
-    kernels.hessian_product(twin.u, twin.v, twin.mass, first, second, twin.lam, mu, product)
+    newton.hessian_product(twin.u, twin.v, twin.mass, first, second, twin.lam, mu, product)
     h = 1e-5
     difference = (twin.gradient(twin.u + h * twin.v) - twin.gradient(twin.u - h * twin.v)) / (2 * h)
     np.testing.assert_allclose(product, difference, rtol=1e-7, atol=1e-7)
@@ -82,15 +88,15 @@ def test_matrix_products_err_by_no_more_than_the_condition_says(d, k, precision,
     twin.u[:, k // 2 :] += shift
     _, first, second = twin.curvatures()
     exact, fast, at = np.empty((3, d, k))
-    kernels.hessian_product(twin.u, twin.v, twin.mass, first, second, twin.lam, 1.0, exact)
-    worst = kernels.condition(twin.u, twin.mass, second, twin.lam, 1.0, twin.eps, at)
+    newton.hessian_product(twin.u, twin.v, twin.mass, first, second, twin.lam, 1.0, exact)
+    worst = newton.condition(twin.u, twin.mass, second, twin.lam, 1.0, twin.eps, at)
     np.testing.assert_allclose(at, twin.u - twin.u.mean(axis=1, keepdims=True), atol=1e-13)
     curvature = twin.lam * second.sum(axis=1)
     expected = curvature * (at**2).sum(axis=0).max() / (twin.mass + twin.eps**2 * curvature)
     np.testing.assert_allclose(worst, expected.max(), rtol=1e-12)
     scratch = np.zeros((2, 2 * d, k), dtype=precision)
     scratch[0, :d] = scratch[1, d:] = at
-    kernels.matrix_product(
+    newton.matrix_product(
         twin.v,
         twin.mass + twin.lam * first.sum(axis=1),
         twin.lam,
@@ -99,6 +105,7 @@ def test_matrix_products_err_by_no_more_than_the_condition_says(d, k, precision,
         *scratch,
         np.empty((k, k), dtype=precision),
         np.empty((d, k), dtype=precision),
+        np.empty((2, k), dtype=precision),
         fast,
     )
     # A sum of d + k terms; the first-order terms, too, are of the size of the diagonal.
@@ -111,13 +118,13 @@ def test_condition_keeps_numbers_beyond_single_precision_out_of_it():
     mass, at = np.ones(3), np.empty((2, 3))
     u = 1e-13 * np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     first, second = np.empty((2, 3, 3))
-    kernels.pair_curvatures(u, kernels.mass_weights(mass), 0.0, first, second)
+    newton.pair_curvatures(u, mass_weights(mass), 0.0, first, second)
     assert second.max() > np.finfo(np.float32).max
-    assert kernels.condition(u, mass, second, 1e-13, 1.0, 0.0, at) == kernels._DOUBLE
-    assert kernels.condition(u, mass, 0 * second, 1e-30, 0.0, 1.0, at) == np.inf
+    assert newton.condition(u, mass, second, 1e-13, 1.0, 0.0, at) == newton.DOUBLE
+    assert newton.condition(u, mass, 0 * second, 1e-30, 0.0, 1.0, at) == np.inf
     # forces lam w, whatever the smoothing makes of their ratio to the curvature
     plain = np.ones((3, 3)) - np.eye(3)
-    assert kernels.condition(1e13 * u, mass, plain, 1e45, 1.0, 0.1, at) == kernels._DOUBLE
+    assert newton.condition(1e13 * u, mass, plain, 1e45, 1.0, 0.1, at) == newton.DOUBLE
 
 
 @pytest.mark.parametrize("distance", [1.0, 1e-5, 1e-11])
@@ -128,13 +135,13 @@ def test_newton_converges_whatever_precision_its_products_take(distance):
     b -= b.mean(axis=1, keepdims=True)
     u, at, out = b.copy(), np.empty((d, k)), np.empty(3)
     mass, lam = np.ones(k), 0.05 * distance
-    weights = kernels.mass_weights(mass)
+    weights = mass_weights(mass)
     first, second = np.empty((2, k, k))
-    kernels.pair_curvatures(u, weights, 0.0, first, second)
-    worst = kernels.condition(u, mass, second, lam, 1.0, 0.0, at)
-    level = int(worst > kernels._SINGLE) + int(worst > kernels._DOUBLE)
+    newton.pair_curvatures(u, weights, 0.0, first, second)
+    worst = newton.condition(u, mass, second, lam, 1.0, 0.0, at)
+    level = int(worst > newton.SINGLE) + int(worst > newton.DOUBLE)
     assert level == {1.0: 0, 1e-5: 1, 1e-11: 2}[distance]
-    kernels.newton(b, mass, weights, lam, 1.0, 0.0, 1e-14, 40, 40, u, out)
+    newton.newton(b, mass, weights, lam, 1.0, 0.0, 1e-14, 40, 40, u, out)
     assert out[0] <= 1e-14
     x = u[:, :, None] - u[:, None, :]
     rho = np.linalg.norm(x, axis=0) + np.eye(k)
@@ -144,8 +151,8 @@ def test_newton_converges_whatever_precision_its_products_take(distance):
 def test_newton_gives_up_at_once_where_nodes_fuse():
     b = np.random.default_rng(3).standard_normal((2, 9))
     mass, out = np.ones(9), np.empty(3)
-    weights = kernels.mass_weights(mass)
-    kernels.newton(b, mass, weights, 2.0, 1.0, 0.0, 1e-14, 40, 0, b.copy(), out)
+    weights = mass_weights(mass)
+    newton.newton(b, mass, weights, 2.0, 1.0, 0.0, 1e-14, 40, 0, b.copy(), out)
     assert out[1] <= 2
     assert out[0] > 1e-2
 
@@ -155,7 +162,7 @@ def test_newton_gives_up_at_once_where_nodes_fuse():
 def test_newton_finds_the_minimum_of_a_quasi_newton_method(d, k, eps):
     twin = Twin(d, k, eps=eps)
     u, out = twin.u.copy(), np.empty(3)
-    kernels.newton(twin.b, twin.mass, twin.w, twin.lam, 1.0, eps, 1e-12, 100, 100, u, out)
+    newton.newton(twin.b, twin.mass, twin.w, twin.lam, 1.0, eps, 1e-12, 100, 100, u, out)
     slow = minimize(
         lambda x: twin.value(x.reshape(d, k)),
         twin.u.ravel(),
@@ -175,7 +182,7 @@ def test_newton_without_the_quadratic_balances_the_data():
     twin.b *= 0.1
     twin.b -= ((twin.b @ twin.mass) / twin.mass.sum())[:, None]
     y, out = np.zeros((3, 8)), np.empty(3)
-    kernels.newton(twin.b, twin.mass, twin.w, twin.lam, 0.0, 1.0, 1e-13, 100, 100, y, out)
+    newton.newton(twin.b, twin.mass, twin.w, twin.lam, 0.0, 1.0, 1e-13, 100, 100, y, out)
     np.testing.assert_allclose(twin.gradient(y), 0.0, atol=1e-11)
 
 
@@ -183,7 +190,7 @@ def test_newton_without_the_quadratic_balances_the_data():
 @pytest.mark.parametrize("strength", [0.0, 0.8])
 def test_largest_flow_matches_the_verifier(d, k, strength):
     twin = Twin(d, k)
-    fast = kernels.largest_flow(twin.b, twin.mass, twin.u, strength)
+    fast = flows.largest_flow(twin.b, twin.mass, twin.u, strength)
     slow = certificate.largest_flow(twin.b.T.copy(), twin.mass, twin.u.T.copy(), strength)
     np.testing.assert_allclose(fast, slow, rtol=1e-12)
 
@@ -201,7 +208,7 @@ def test_formula_fusions_are_the_largest_fitting_nodes_of_complete_linkage(seed)
     for lam in [0.02, 0.05, 0.1, 0.2, 1.0]:
         labels = np.empty(k, dtype=np.int64)
         squares = squareform(pdist(x)) ** 2
-        count = kernels.formula_fusions(squares, mass, lam, 1e-14, labels)
+        count = pairs.formula_fusions(squares, mass, lam, 1e-14, labels)
         expected = np.arange(k)
         for node in range(2 * k - 2, k - 1, -1):
             index = members[node]
@@ -209,8 +216,8 @@ def test_formula_fusions_are_the_largest_fitting_nodes_of_complete_linkage(seed)
                 free = [i for i in index if expected[i] < k]
                 assert len(free) in (0, len(index))
                 expected[free] = k + node
-        pairs = set(zip(labels.tolist(), expected.tolist(), strict=True))
-        assert len(pairs) == count == np.unique(expected).size
+        matches = set(zip(labels.tolist(), expected.tolist(), strict=True))
+        assert len(matches) == count == np.unique(expected).size
         assert list(dict.fromkeys(labels.tolist())) == list(range(count))
 
 
@@ -219,7 +226,7 @@ def test_components_match_scipy():
     squares = squareform(pdist(rng.standard_normal((30, 2)))) ** 2
     for threshold in [0.0, 0.1, 0.3, 10.0]:
         out = np.empty(30, dtype=np.int64)
-        count = kernels.components(squares, threshold, out)
+        count = pairs.components(squares, threshold, out)
         expected = connected_components((squares <= threshold) & ~np.eye(30, dtype=bool))
         assert count == expected[0]
         np.testing.assert_array_equal(out, expected[1])
@@ -229,7 +236,7 @@ def test_centroids_and_mass_weights():
     twin = Twin(3, 6)
     labels = np.array([0, 1, 0, 2, 0, 1])
     out, mass = np.empty((3, 3)), np.empty(3)
-    kernels.centroids(twin.u, twin.mass, labels, out, mass)
+    pairs.centroids(twin.u, twin.mass, labels, out, mass)
     for k in range(3):
         own = labels == k
         np.testing.assert_allclose(mass[k], twin.mass[own].sum())
@@ -238,21 +245,21 @@ def test_centroids_and_mass_weights():
         )
     np.testing.assert_array_equal(out[:, 2], twin.u[:, 3])
     expected = np.outer(mass, mass) * (1 - np.eye(3))
-    np.testing.assert_array_equal(kernels.mass_weights(mass), expected)
+    np.testing.assert_array_equal(mass_weights(mass), expected)
 
 
 def test_fusion_ratios_match_their_definition():
     twin = Twin(3, 6)
     u = twin.u - ((twin.u @ twin.mass) / twin.mass.sum())[:, None]
     out = np.empty(3)
-    kernels.fusion_ratio(twin.b, twin.mass, u, out)
+    flows.fusion_ratio(twin.b, twin.mass, u, out)
     distances = squareform(pdist(u.T))
     omega = 0.5 * twin.mass @ distances @ twin.mass
     inner = (twin.mass * (twin.b * u).sum(axis=0)).sum()
     np.testing.assert_allclose(out, [inner / omega, omega, (twin.mass * u**2).sum()], rtol=1e-12)
     index = np.array([1, 3, 4])
-    part = kernels.set_ratio(twin.b, twin.mass, twin.u, distances**2, index)
+    part = flows.set_ratio(twin.b, twin.mass, twin.u, distances**2, index)
     mass, x = twin.mass[index], twin.u[:, index]
     x = x - ((x @ mass) / mass.sum())[:, None]
-    kernels.fusion_ratio(np.ascontiguousarray(twin.b[:, index]), mass, x, out)
+    flows.fusion_ratio(np.ascontiguousarray(twin.b[:, index]), mass, x, out)
     np.testing.assert_allclose(part, out[0], rtol=1e-12)

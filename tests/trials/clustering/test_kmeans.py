@@ -540,3 +540,17 @@ def test_mismatched_centers_are_refused():
         lloyd(np.zeros((1, 3, 2)), np.zeros((1, 2, 3)))
     with pytest.raises(InvalidParameter, match=r"centers.shape\[0\]=2 must equal"):
         lloyd(np.zeros((1, 3, 2)), np.zeros((2, 2, 2)))
+
+
+def test_labels_are_nearest_centres_where_empty_clusters_take_points_among_duplicates():
+    """Labels that repeat while a centre is moved ended the iteration as converged: 151 of these."""
+    for seed in range(4_000):
+        rng = np.random.default_rng(seed)
+        m = int(rng.integers(2, 9))
+        k, d = int(rng.integers(1, m + 1)), int(rng.integers(1, 3))
+        points = rng.integers(0, 3, (m, d)) * rng.choice([1.0, 0.1, 1 / 3, 1e-9])
+        starts = rng.integers(0, 3, (k, d)) * rng.choice([1.0, 0.1]) + rng.choice([0, 0.1, 1e-17])
+        fit = lloyd(points[None], starts[None])
+        squares = ((points[:, None] - fit.centers[0][None]) ** 2).sum(axis=2)
+        np.testing.assert_array_equal(squares[np.arange(m), fit.labels[0]], squares.min(axis=1))
+        assert np.isclose(fit.inertia[0], squares.min(axis=1).sum(), rtol=1e-12, atol=1e-300)

@@ -12,11 +12,11 @@ from trials.clustering.convex.certificate import (
     CertificateCheck,
     Fusion,
     check_certificate,
-    check_weighted_certificate,
 )
 from trials.clustering.convex.path import ClusterPath, Merge, convex_clustering_path
 from trials.clustering.convex.problem import ConvexClustering
 from trials.clustering.convex.weighted import nearest_neighbour_weights
+from trials.clustering.convex.weighted_certificate import check_weighted_certificate
 
 __all__ = [
     "Certificate",

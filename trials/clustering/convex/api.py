@@ -5,8 +5,14 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from trials.clustering.convex.path import convex_clustering_path
-from trials.clustering.convex.problem import ConvexClustering, checked_penalty, scaled
-from trials.clustering.convex.solver import Outcome, Solver, duplicate_steps, finish, scaled_penalty
+from trials.clustering.convex.problem import (
+    ConvexClustering,
+    checked_penalty,
+    scaled,
+    scaled_penalty,
+)
+from trials.clustering.convex.record import finish
+from trials.clustering.convex.solver import Outcome, Solver, duplicate_steps
 from trials.clustering.convex.weighted import checked_weights, solve_weighted
 
 

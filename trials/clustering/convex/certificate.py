@@ -28,23 +28,28 @@ Three facts make the proof short (they are the optimality conditions, split by c
    gradient of norm E at centres v puts the true centres within E; centres k and l further apart
    than E sqrt(1/n_k + 1/n_l) are distinct in the minimiser.
 
-Rounding.  With unit roundoff u, the computed flows are off by at most 4 u (m + d + 16)
-(tau + X/N), where X is the largest norm of a point about the first one, and the gradients by at
-most the same with N lambda + X; the verifier asks for that much room, so that no tau is so large
-that the points drown in the rounding of r.  (Standard bounds: a sum of
-s terms of size T errs by at most s u T; a norm or unit vector in R^d by (d + 4) u relative.)
+Rounding.  With unit roundoff u, the computed flows of a fusion are off by at most 4 u (m + d + 16)
+(tau + X/N), where X is the largest norm of its points about one of them: the difference of two
+points is exact to a relative u.  The gradients are off by at most the same with N lambda + X, X now
+over all points about the first one.  The verifier asks for that much room, so that no tau is so
+large that the points drown in the rounding of r.  (Standard bounds: a sum of s terms of size T errs
+by at most s u T; a norm or unit vector in R^d by (d + 4) u relative.)
+
+A proof may come from a stranger.  One that is malformed in any way (shapes, types, missing fields,
+NaN, numbers beyond 1e150) is refused with a reason, like one that is false; nothing is raised.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from trials.checks import LARGEST_ENTRY, FloatArray, IntArray
 
 UNIT_ROUNDOFF = 2.0**-53
 #: Pair differences held at once by the verifier, in numbers: they stay in the cache.
@@ -111,18 +116,18 @@ def _differences(y: FloatArray, rows: slice) -> FloatArray:
     return np.asarray(y[rows, :, None] - np.ascontiguousarray(y.T))
 
 
-def _psi_rows(y: FloatArray, rows: slice) -> FloatArray:
+def psi_rows(y: FloatArray, rows: slice) -> FloatArray:
     """psi(y_k - y_l), likewise."""
     x = _differences(y, rows)
-    x /= np.sqrt(1.0 + _squares(x))[:, None, :]
+    x /= np.sqrt(1.0 + squares(x))[:, None, :]
     return x
 
 
-def _squares(x: FloatArray) -> FloatArray:
+def squares(x: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("kdl,kdl->kl", x, x))
 
 
-def _blocks(s: int, d: int) -> list[slice]:
+def blocks(s: int, d: int) -> list[slice]:
     step = max(1, _BLOCK // (s * d))
     return [slice(start, start + step) for start in range(0, s, step)]
 
@@ -132,15 +137,15 @@ def largest_flow(b: FloatArray, mass: FloatArray, y: FloatArray, strength: float
     s, d = b.shape
     r = b.copy()
     if strength > 0.0:
-        for rows in _blocks(s, d):
-            r[rows] -= strength * (_psi_rows(y, rows) @ mass)
+        for rows in blocks(s, d):
+            r[rows] -= strength * (psi_rows(y, rows) @ mass)
     r /= mass.sum()
     worst = 0.0
-    for rows in _blocks(s, d):
+    for rows in blocks(s, d):
         flow = _differences(r, rows)
         if strength > 0.0:
-            flow += strength * _psi_rows(y, rows)
-        worst = float(np.maximum(worst, _squares(flow).max()))  # NaN stays, and proves nothing
+            flow += strength * psi_rows(y, rows)
+        worst = float(np.maximum(worst, squares(flow).max()))  # NaN stays, and proves nothing
     return math.sqrt(worst)
 
 
@@ -152,9 +157,9 @@ def _separation(
     reach = float(max(np.abs(b).max(), np.abs(v).max()) * math.sqrt(d))
     smallest = np.full(k, np.inf)
     gradient = v - b
-    for rows in _blocks(k, d):
+    for rows in blocks(k, d):
         x = _differences(v, rows)
-        distance = np.sqrt(_squares(x))
+        distance = np.sqrt(squares(x))
         own = np.arange(k)[rows]
         distance[np.arange(own.size), own] = np.inf
         if not distance.all():  # two centres coincide: no gradient there
@@ -168,38 +173,164 @@ def _separation(
     return radius, k == 1 or radius < float(smallest.min())
 
 
-def _starts(sizes: FloatArray) -> IntArray:
+class Refusal(Exception):
+    """Why a proof is refused; caught where the check began, never raised to a caller.
+
+    ``radius`` : as in `CertificateCheck`, where the separation part was reached.
+    """
+
+    def __init__(self, reason: str, radius: float = math.inf) -> None:
+        super().__init__(reason)
+        self.radius = radius
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Points and penalty of a check, about the first point and over a power of two.
+
+    Attributes
+    ----------
+    a : (m, d) the points, as given.
+    x : (m, d) scaled, the first row zero, entries at most 1 in size.
+    lam : the penalty, scaled and at most 1e100; above 0 where the penalty is.
+    scale : the power of two.
+    cut : whether the penalty was cut to 1e100.
+    """
+
+    a: FloatArray
+    x: FloatArray
+    lam: float
+    scale: float
+    cut: bool
+
+    @property
+    def reach(self) -> float:
+        """Largest norm of a scaled point."""
+        return float(np.sqrt((self.x * self.x).sum(axis=1).max()))
+
+
+def _as_numbers(name: str, value: Any, kinds: str) -> Any:
+    """``value`` as an array whose type is one of ``kinds``; anything else is refused."""
+    try:
+        array = np.asarray(value)
+    except Exception as error:  # whatever a stranger's object does when it is looked at
+        raise Refusal(f"{name} cannot be read: {type(error).__name__}") from None
+    if array.dtype.kind not in kinds:
+        raise Refusal(f"{name} must be numbers, not of type {array.dtype}")
+    return array
+
+
+def read_reals(name: str, value: Any, shape: tuple[int, ...], limit: float) -> FloatArray:
+    """An array of real numbers of this shape, at most ``limit`` in size."""
+    array = _as_numbers(name, value, "biuf")
+    if array.shape != shape:
+        raise Refusal(f"{name} must have shape {shape}, not {array.shape}")
+    numbers = np.asarray(array, dtype=np.float64, order="C")
+    if not (np.abs(numbers) <= limit).all():
+        raise Refusal(f"{name} must be finite and at most {limit:g} in size")
+    return numbers
+
+
+def read_integers(name: str, value: Any, limit: int) -> IntArray:
+    """A vector of integers in 0..limit-1."""
+    array = _as_numbers(name, value, "iu")
+    if array.ndim != 1 or (array.size and not (array.min() >= 0 and array.max() < limit)):
+        raise Refusal(f"{name} must be a list of integers in 0..{limit - 1}")
+    return np.asarray(array, dtype=np.int64)
+
+
+def _read_real(name: str, value: Any, limit: float) -> float:
+    number = float(read_reals(name, value, (), limit))
+    if number < 0.0:
+        raise Refusal(f"{name} must be >= 0")
+    return number
+
+
+def read_problem(points: ArrayLike, penalty: float, factor: float = 1.0) -> Problem:
+    """Points, and penalty times a power of two, in the units of the check; refuses what is none."""
+    shape = _as_numbers("points", points, "biuf").shape
+    if len(shape) != 2 or 0 in shape:
+        raise Refusal(f"points must have shape (m, d) with m, d >= 1, not {shape}")
+    a = read_reals("points", points, shape, np.finfo(np.float64).max)
+    number = _read_real("penalty", penalty, np.finfo(np.float64).max)
+    x = a - a[0]
+    size = float(np.abs(x).max())
+    if not size <= 1e307:
+        raise Refusal("points must spread over at most 1e307")
+    # A power of two takes 1e-150 and 1e150 alike into the range where squares are exact enough.
+    scale = 2.0 ** math.frexp(size)[1] if size > 0.0 else 1.0
+    power = math.frexp(factor)[1] - math.frexp(scale)[1]
+    lam = math.ldexp(number, power) if math.frexp(number)[1] + power < 400 else math.inf
+    if number > 0.0:
+        lam = max(lam, math.ulp(0.0))
+    return Problem(a=a, x=x / scale, lam=min(lam, 1e100), scale=scale, cut=lam > 1e100)
+
+
+def read_fusions(certificate: Any, n_points: int, d: int) -> Iterator[tuple[int, Fusion]]:
+    """The fusions of a certificate, one after the other, each with its number."""
+    fusions = _field(certificate, "fusions")
+    if not isinstance(fusions, tuple | list):
+        raise Refusal("the certificate has no list of fusions")
+    for t, fusion in enumerate(fusions):
+        name = f"fusion {t}"
+        children = read_integers(f"{name}'s children", _field(fusion, "children"), n_points + t)
+        if children.size < 2 or np.unique(children).size != children.size:
+            raise Refusal(f"{name} must name two or more nodes, each of them once")
+        shape = (children.size, d)
+        yield (
+            t,
+            Fusion(
+                children=children,
+                potentials=read_reals(
+                    f"{name}'s potentials", _field(fusion, "potentials"), shape, LARGEST_ENTRY
+                ),
+                strength=_read_real(
+                    f"{name}'s strength", _field(fusion, "strength"), np.finfo(np.float64).max
+                ),
+            ),
+        )
+
+
+def read_centres(certificate: Any, shape: tuple[int, int], scale: float) -> FloatArray:
+    """The centres (k, d) of a certificate, in scaled units."""
+    limit = min(LARGEST_ENTRY * scale, np.finfo(np.float64).max)
+    return read_reals("the centres", _field(certificate, "centres"), shape, limit) / scale
+
+
+def _field(record: Any, name: str) -> Any:
+    """A field of a record that may lack it."""
+    try:
+        return getattr(record, name)
+    except Exception as error:  # a stranger's property may do anything
+        raise Refusal(f"{name} is missing: {type(error).__name__}") from None
+
+
+def starts_of(sizes: FloatArray) -> IntArray:
+    """Where consecutive runs of the given sizes begin."""
     return np.concatenate(([0], np.cumsum(sizes[:-1]))).astype(np.int64)
 
 
-def _means(x: FloatArray, members: IntArray, sizes: FloatArray) -> FloatArray:
-    """Means of consecutive runs of ``members``, of the given sizes."""
+def run_means(x: FloatArray, members: IntArray, sizes: FloatArray) -> FloatArray:
+    """Means (k, d) of consecutive runs of ``members``, of the given sizes (k,)."""
     if members.size == sizes.size:
         return np.asarray(x[members])
-    return np.asarray(np.add.reduceat(x[members], _starts(sizes), axis=0) / sizes[:, None])
+    return np.asarray(np.add.reduceat(x[members], starts_of(sizes), axis=0) / sizes[:, None])
 
 
-def _normalised(a: FloatArray, penalty: float) -> tuple[FloatArray, float, float]:
-    """Points about the first one over a power of two, the penalty likewise, and that power."""
-    x = a - a[0]
-    # A power of two takes 1e-150 and 1e150 alike into the range where squares are exact enough.
-    scale = 2.0 ** math.frexp(float(np.abs(x).max()))[1] if x.any() else 1.0
-    return x / scale, min(penalty / scale, 1e100), scale
-
-
-def _same_partition(members: IntArray, sizes: FloatArray, labels: IntArray) -> bool:
-    """Whether the runs of ``members``, all points once, are the classes of ``labels``."""
-    labels = np.asarray(labels)
-    if labels.shape != members.shape:
-        return False
-    claimed = labels[members]
-    heads = claimed[_starts(sizes)]
-    same = claimed == np.repeat(heads, sizes.astype(np.int64))
-    return bool(same.all()) and np.unique(heads).size == sizes.size
+def require_partition(members: IntArray, sizes: FloatArray, labels: Any) -> None:
+    """Refuse unless the runs of ``members``, all points once, are the classes of ``labels``."""
+    labels = _as_numbers("labels", labels, "biu")
+    if labels.shape == members.shape:
+        claimed = labels[members]
+        heads = claimed[starts_of(sizes)]
+        same = claimed == np.repeat(heads, sizes.astype(np.int64))
+        if bool(same.all()) and np.unique(heads).size == sizes.size:
+            return
+    raise Refusal("the labels are not the partition that the fusions make")
 
 
 def check_certificate(
-    points: FloatArray, penalty: float, labels: IntArray, certificate: Certificate
+    points: ArrayLike, penalty: float, labels: ArrayLike, certificate: Certificate
 ) -> CertificateCheck:
     """Check that ``labels`` is the exact partition of the minimiser (equal weights).
 
@@ -207,168 +338,72 @@ def check_certificate(
     ----------
     points : (m, d) finite array.
     penalty : lambda >= 0, in the units of the points.
-    labels : (m,) claimed partition.
+    labels : (m,) claimed partition, integers.
     certificate : the proof.
 
     Returns
     -------
     CertificateCheck
-        ``valid`` only when every fusion, the partition and the separation are proved.
+        ``valid`` only when every fusion, the partition and the separation are proved.  Arguments
+        that are malformed are refused, with the reason; no exception is raised.
 
     Notes
     -----
     O(m^2 d) time at most (pairs inside fusions, and pairs of centres), O(m d) memory.
     """
-    a = np.asarray(points, dtype=np.float64)
-    m, d = a.shape
-    x, lam, scale = _normalised(a, penalty)
-    allowance = rounding(m, d)
-    reach = float(np.sqrt((x * x).sum(axis=1).max()))
+    try:
+        with np.errstate(all="ignore"):  # what overflows proves nothing
+            problem = read_problem(points, penalty)
+            radius = _check(problem, labels, certificate)
+    except Refusal as refusal:
+        scale = problem.scale if "problem" in locals() else 1.0
+        return CertificateCheck(valid=False, reason=str(refusal), radius=refusal.radius * scale)
+    return CertificateCheck(valid=True, reason="", radius=radius * problem.scale)
 
-    def refuse(reason: str, radius: float = math.inf) -> CertificateCheck:
-        return CertificateCheck(valid=False, reason=reason, radius=radius * scale)
 
+def _check(problem: Problem, labels: ArrayLike, certificate: Certificate) -> float:
+    """The scaled radius of the centres, if everything is proved; else `Refusal`."""
+    x, lam, m = problem.x, problem.lam, problem.x.shape[0]
+    allowance = rounding(*x.shape)
     members: dict[int, IntArray] = dict(enumerate(np.arange(m)[:, None]))
-    for t, fusion in enumerate(certificate.fusions):
+    for t, fusion in read_fusions(certificate, m, x.shape[1]):
         children = fusion.children.tolist()
-        if len(set(children)) != len(children) or not members.keys() >= set(children):
-            return refuse(f"fusion {t} uses a node twice or before it exists")
-        y, tau = np.asarray(fusion.potentials, dtype=np.float64), fusion.strength / scale
-        if len(children) < 2 or y.shape != (len(children), d) or not np.isfinite(y).all():
-            return refuse(f"fusion {t} has no finite potential for each of two or more nodes")
+        if not members.keys() >= set(children):
+            raise Refusal(f"fusion {t} uses a node twice or before it exists")
         parts = [members.pop(c) for c in children]
-        own = members[m + t] = np.concatenate(parts)
+        members[m + t] = np.concatenate(parts)
         mass = np.array([p.size for p in parts], dtype=np.float64)
-        flow = largest_flow(_means(x, own, mass), mass, y, tau)
-        fits = flow + allowance * (max(lam, tau) + reach / own.size) <= lam
-        # Duplicates are fused at every penalty, 0 included.
-        if not fits and not (a[own] == a[own[0]]).all():
-            return refuse(f"fusion {t} needs a penalty of {flow * scale!r}")
+        _check_fusion(problem, members[m + t], mass, fusion, allowance, t)
 
     mass = np.array([p.size for p in members.values()], dtype=np.float64)
     every = np.concatenate(list(members.values()))
-    if not _same_partition(every, mass, labels):
-        return refuse("the labels are not the partition that the fusions make")
-    v = np.asarray(certificate.centres, dtype=np.float64) / scale
-    if v.shape != (mass.size, d) or not np.isfinite(v).all():
-        return refuse("the centres do not fit the clusters")
-    heads = np.minimum.reduceat(every, _starts(mass))
+    require_partition(every, mass, labels)
+    v = read_centres(certificate, (mass.size, x.shape[1]), problem.scale)
+    heads = np.minimum.reduceat(every, starts_of(mass))
     order = np.argsort(heads)
-    b, mass, heads = _means(x, every, mass)[order], mass[order], heads[order]
+    b, mass, heads = run_means(x, every, mass)[order], mass[order], heads[order]
     if lam == 0.0:  # u = a: the clusters are the distinct points, compared exactly
-        radius = math.sqrt(float((mass[:, None] * (v - b) ** 2).sum())) + allowance * reach * m
-        apart = np.unique(a[heads] + 0.0, axis=0).shape[0] == mass.size
+        radius = math.sqrt(float((mass[:, None] * (v - b) ** 2).sum()))
+        radius += allowance * problem.reach * m
+        apart = np.unique(problem.a[heads] + 0.0, axis=0).shape[0] == mass.size
     else:
         radius, apart = _separation(v, b, mass, lam, allowance)
     if not apart:
-        return refuse("the centres are not proved distinct", radius)
-    return CertificateCheck(valid=True, reason="", radius=radius * scale)
+        raise Refusal("the centres are not proved distinct", radius)
+    return radius
 
 
-def check_weighted_certificate(
-    points: FloatArray,
-    penalty: float,
-    labels: IntArray,
-    certificate: Certificate,
-    weights: FloatArray,
-) -> CertificateCheck:
-    r"""Check a partition for pair weights ``w_ij >= 0``, proved in one step from the points.
-
-    With unequal weights the rest of the data pulls the points of a cluster unequally, so the
-    cluster's flows must balance that pull too, and it is known only as well as the centres are:
-
-    .. math::
-
-        a_i - v_k - \lambda \sum_{l \ne k} W_{il} s_{kl}
-            = \lambda \sum_{j \in V_k} w_{ij} z_{ij}, \qquad |z_{ij}| \le 1,
-
-    s_kl the unit vector between centres and W_il the weight of point i towards cluster l.  With
-    z = psi(y_i - y_j), whatever the equation leaves (residuals, the errors of v and s, rounding;
-    T in all) can be routed along any spanning tree of the cluster at T or less an edge.  So it
-    suffices that the edges with ``|z_ij| + T / (lambda w_ij) <= 1`` connect the cluster.
-
-    Clusters are the sets connected by pairs of positive weight and equal values; two clusters
-    without a pair of positive weight between them are not compared.  Parameters and result as in
-    `check_certificate`; ``weights`` is (m, m), symmetric.  O(m^2 d) time, O(m^2) memory.
-    """
-    a = np.asarray(points, dtype=np.float64)
-    m, d = a.shape
-    x, lam, scale = _normalised(a, penalty)
-    allowance = rounding(m, d)
+def _check_fusion(
+    problem: Problem, own: IntArray, mass: FloatArray, fusion: Fusion, allowance: float, t: int
+) -> None:
+    """Refuse a fusion of the points ``own``, runs of sizes ``mass``, whose flows do not fit."""
+    points = problem.a[own]
+    # About one of its own points, a small set far from the others loses no digit.
+    x = (points - points[0]) / problem.scale
     reach = float(np.sqrt((x * x).sum(axis=1).max()))
-
-    def refuse(reason: str, radius: float = math.inf) -> CertificateCheck:
-        return CertificateCheck(valid=False, reason=reason, radius=radius * scale)
-
-    # A penalty that was cut still fuses all that is linked, unless small weights undo its size.
-    if lam < penalty / scale and weights.min(initial=np.inf, where=weights > 0.0) < 1e-80:
-        return refuse("weights below 1e-80 with a penalty beyond 1e100 times the points' spread")
-    groups = [fusion.children for fusion in certificate.fusions]
-    inner = np.concatenate([*groups, np.empty(0, dtype=np.int64)])
-    if np.unique(inner).size != inner.size or (inner >= m).any() or (inner < 0).any():
-        return refuse("the fusions are not disjoint sets of points")
-    clusters = [*groups, *(np.array([i]) for i in np.setdiff1d(np.arange(m), inner))]
-    proof = {int(f.children.min()): f.potentials for f in certificate.fusions}
-    clusters = sorted((np.sort(p) for p in clusters), key=lambda p: int(p[0]))
-    mass = np.array([p.size for p in clusters], dtype=np.float64)
-    every = np.concatenate(clusters)
-    if not _same_partition(every, mass, labels):
-        return refuse("the labels are not the partition that the fusions make")
-    k = len(clusters)
-    v = np.asarray(certificate.centres, dtype=np.float64) / scale
-    if v.shape != (k, d) or not np.isfinite(v).all():
-        return refuse("the centres do not fit the clusters")
-    towards = np.stack([weights[:, p].sum(axis=1) for p in clusters], axis=1)
-    between = np.stack([towards[p].sum(axis=0) for p in clusters], axis=0)
-    np.fill_diagonal(between, 0.0)
-    linked = between > 0.0
-
-    gradient = mass[:, None] * (v - _means(x, every, mass))
-    unit: list[FloatArray] = []
-    distance = np.full((k, k), np.inf)
-    for row in range(k):
-        difference = v[row] - v
-        length = np.sqrt((difference * difference).sum(axis=1))
-        if (length[linked[row]] == 0.0).any():
-            return refuse("two linked centres coincide")
-        unit.append(difference / np.where(linked[row], length, np.inf)[:, None])
-        distance[row, linked[row]] = length[linked[row]]
-        gradient[row] += lam * between[row] @ unit[row]
-    error = np.sqrt((gradient * gradient).sum(axis=1))
-    error += allowance * (lam * between.sum(axis=1) + mass * reach)
-    radius = math.sqrt(float((error * error / mass).sum()))
-    doubt = radius * np.sqrt(1.0 / mass[:, None] + 1.0 / mass) / distance
-    if not (doubt < 1.0).all():
-        return refuse("the centres are not proved distinct", radius)
-
-    for row, p in enumerate(clusters):
-        if p.size == 1:
-            continue
-        children = next(f.children for f in certificate.fusions if int(f.children.min()) == p[0])
-        y = proof[int(p[0])][np.argsort(children)]
-        w = weights[np.ix_(p, p)]
-        left = x[p] - v[row] - lam * towards[p] @ unit[row]
-        size = np.zeros((p.size, p.size))
-        for rows in _blocks(p.size, d):
-            z = _psi_rows(y, rows)
-            left[rows] -= lam * (z @ w[rows][:, :, None])[:, :, 0]
-            size[rows] = np.sqrt(_squares(z))
-        total = float(np.sqrt((left * left).sum(axis=1)).sum())
-        total += float((2.0 * lam * towards[p] @ np.where(linked[row], doubt[row], 0.0)).sum())
-        total += p.size * radius / math.sqrt(mass[row])
-        total += allowance * float((lam * weights[p].sum(axis=1) + reach).sum())
-        with np.errstate(divide="ignore"):
-            good = size + total / (lam * w) + allowance <= 1.0
-        if not _connected(good):
-            return refuse(f"the flows of cluster {row} do not fit", radius)
-    return CertificateCheck(valid=True, reason="", radius=radius * scale)
-
-
-def _connected(edges: NDArray[np.bool_]) -> bool:
-    reached = np.zeros(edges.shape[0], dtype=bool)
-    reached[0] = True
-    while True:
-        grown = reached | edges[reached].any(axis=0)
-        if (grown == reached).all():
-            return bool(reached.all())
-        reached = grown
+    tau, lam = fusion.strength / problem.scale, problem.lam
+    flow = largest_flow(run_means(x, np.arange(own.size), mass), mass, fusion.potentials, tau)
+    fits = flow + allowance * (max(lam, tau) + reach / own.size) <= lam
+    # Duplicates are fused at every penalty, 0 included.
+    if not fits and not (points == points[0]).all():
+        raise Refusal(f"fusion {t} needs a penalty of {flow * problem.scale!r}")

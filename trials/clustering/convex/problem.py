@@ -111,3 +111,19 @@ def canonical(labels: IntArray) -> IntArray:
     rank = np.empty(first.size, dtype=np.int64)
     rank[np.argsort(first)] = np.arange(first.size)
     return np.asarray(rank[inverse.reshape(-1)])
+
+
+#: Scaled penalties are cut here: everything has long been fused, and products stay finite.
+LARGEST_PENALTY = 1e100
+
+
+def scaled_penalty(penalty: float, scale: float, factor: float = 1.0) -> float:
+    """The penalty times ``factor / scale``, both powers of two, cut at `LARGEST_PENALTY`.
+
+    It is not rounded to zero, because a penalty above zero is another problem than none.
+    """
+    power = math.frexp(factor)[1] - math.frexp(scale)[1]
+    if math.frexp(penalty)[1] + power > 400:
+        return LARGEST_PENALTY
+    lam = math.ldexp(penalty, power)
+    return min(lam if lam > 0.0 or penalty == 0.0 else math.ulp(0.0), LARGEST_PENALTY)

@@ -11,21 +11,27 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from trials.checks import InvalidParameter, integer_between, real_array, real_between
-from trials.clustering.convex import kernels
-from trials.clustering.convex.certificate import (
-    Certificate,
-    Fusion,
-    check_weighted_certificate,
-    rounding,
+from trials.checks import (
+    FloatArray,
+    IntArray,
+    InvalidParameter,
+    integer_between,
+    real_array,
+    real_between,
 )
-from trials.clustering.convex.problem import ConvexClustering, Scaled, canonical, scaled
-from trials.clustering.convex.solver import scaled_penalty
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from trials.clustering.convex.certificate import Certificate, Fusion, rounding
+from trials.clustering.convex.nodes import Nodes, components, squared_distances
+from trials.clustering.convex.problem import (
+    LARGEST_PENALTY,
+    ConvexClustering,
+    Scaled,
+    canonical,
+    scaled,
+    scaled_penalty,
+)
+from trials.clustering.convex.weighted_certificate import check_weighted_certificate
 
 _EPS_FIRST, _EPS_FACTOR, _EPS_LAST = 0.1, 0.1, 1e-12
 #: Linked points within these multiples of eps of each other make the partitions to be tried.
@@ -60,9 +66,7 @@ def nearest_neighbour_weights(
     m = data.points.shape[0]
     n_neighbours = integer_between("n_neighbours", n_neighbours, 1, m - 1, "the other points")
     decay = real_between("decay", decay, 0.0)
-    squares = np.empty((m, m))
-    kernels.pair_squares(data.x, squares)
-    np.fill_diagonal(squares, np.inf)
+    squares = squared_distances(data.x)
     nearest = np.argsort(squares, axis=1, kind="stable")[:, :n_neighbours]
     linked = np.zeros((m, m), dtype=bool)
     linked[np.arange(m)[:, None], nearest] = True
@@ -89,13 +93,13 @@ class _Weighted:
 
     def __init__(self, data: Scaled, penalty: float, weights: FloatArray) -> None:
         self.data, self.x, self.m = data, data.x, data.points.shape[0]
-        self.ones = np.ones(self.m)
+        self.points = Nodes(ids=np.arange(self.m), x=data.x, mass=np.ones(self.m))
         self.unlinked = weights <= 0.0
         unit = 2.0 ** min(math.frexp(float(weights.max()))[1], 1023)
-        self.weights, self.penalty = weights / unit, penalty * unit
-        self.lam = scaled_penalty(self.penalty, data.scale)
+        self.given, self.weights = weights, weights / unit
+        self.lam = scaled_penalty(penalty, data.scale, unit)
         smallest = float(weights.min(initial=np.inf, where=~self.unlinked))
-        if self.lam < self.penalty / data.scale and smallest < 1e-80 * unit:
+        if self.lam >= LARGEST_PENALTY and smallest < 1e-80 * unit:
             raise InvalidParameter(
                 f"weights={smallest:.3g} must be at least 1e-80 of the largest where the penalty "
                 "is beyond 1e100 times the points' spread over it"
@@ -107,21 +111,19 @@ class _Weighted:
         _, row = np.unique(self.data.points + 0.0, axis=0, return_inverse=True)
         row = row.reshape(-1)
         apart = (row[:, None] != row) | self.unlinked
-        component = np.empty(self.m, dtype=np.int64)
-        kernels.components(apart.astype(np.float64), 0.5, component)
-        return canonical(component)
+        return canonical(components(apart.astype(np.float64), 0.5))
 
     def linked_squares(self, u: FloatArray) -> FloatArray:
-        squares = np.empty((self.m, self.m))
-        kernels.pair_squares(u, squares)
+        """Squared distances (m, m) of the values (d, m), infinite where no weight links a pair."""
+        squares = squared_distances(u)
         squares[self.unlinked] = np.inf
         return squares
 
     def smooth(self, eps: float, u: FloatArray) -> None:
         """Minimise the smoothed problem from ``u``, in place."""
         tol = 0.01 * eps * math.sqrt(self.m)
-        kernels.newton(
-            self.x, self.ones, self.weights, self.lam, 1.0, eps, tol, 40, 40, u, np.empty(3)
+        self.points.minimise(
+            u, self.lam, eps=eps, tol=tol, max_steps=40, patience=40, weights=self.weights
         )
 
     def proof(
@@ -129,27 +131,25 @@ class _Weighted:
     ) -> tuple[FloatArray, tuple[tuple[IntArray, FloatArray], ...]] | None:
         """Centres (d, k) and potentials that may prove a partition, or None if hopeless."""
         count = int(labels.max()) + 1
-        d = self.x.shape[0]
-        b, mass, v = np.empty((d, count)), np.empty(count), np.empty((d, count))
-        kernels.centroids(self.x, self.ones, labels, b, mass)
-        kernels.centroids(u, self.ones, labels, v, mass)
+        b, mass = self.points.means(self.x, labels)
+        v, _ = self.points.means(u, labels)
+        clusters = Nodes(ids=np.arange(count), x=b, mass=mass)
         indicator = np.zeros((self.m, count))
         indicator[np.arange(self.m), labels] = 1.0
         towards = self.weights @ indicator
         between = indicator.T @ towards
         between = 0.5 * (between + between.T)
         np.fill_diagonal(between, 0.0)
-        squares = np.empty((count, count))
-        kernels.pair_squares(v, squares)
+        squares = squared_distances(v)
         if (squares[between > 0.0] <= (3.0 * eps) ** 2).any():
             return None
         # The verifier allows for rounding of what is between clusters; all there is serves as well
         # and takes fewer steps, but must not drown it.
         degree = min(float(self.weights.sum()), 100.0 * float(between.sum()))
-        tol = 0.05 * rounding(self.m, d) * (self.lam * degree + math.sqrt(self.m))
+        tol = 0.05 * rounding(self.m, self.x.shape[0]) * (self.lam * degree + math.sqrt(self.m))
         free = ~between.any(axis=0)
         if not free.all():
-            kernels.newton(b, mass, between, self.lam, 1.0, 0.0, tol, 60, 60, v, np.empty(3))
+            clusters.minimise(v, self.lam, tol=tol, max_steps=60, patience=60, weights=between)
         # What nothing pulls is at its points' mean, however rough the smoothed solution is.
         v[:, free] = b[:, free]
         proofs = []
@@ -164,10 +164,11 @@ class _Weighted:
             y = np.ascontiguousarray(u[:, index]) / eps
             y -= y.mean(axis=1, keepdims=True)
             w = np.ascontiguousarray(self.weights[np.ix_(index, index)])
-            ones, out = np.ones(index.size), np.empty(3)
             limit = 1e-14 * (self.lam * float(w.sum()) + 1.0)
-            q = np.ascontiguousarray(q)
-            kernels.newton(q, ones, w, self.lam, 0.0, 1.0, limit, 60, 60, y, out)
+            part = Nodes(ids=index, x=np.ascontiguousarray(q), mass=np.ones(index.size))
+            part.minimise(
+                y, self.lam, mu=0.0, eps=1.0, tol=limit, max_steps=60, patience=60, weights=w
+            )
             proofs.append((index, y))
         return v, tuple(proofs)
 
@@ -179,14 +180,13 @@ def solve_weighted(data: Scaled, penalty: float, weights: FloatArray) -> ConvexC
     a Newton step, O(m^2 + m d) memory.
     """
     problem = _Weighted(data, penalty, weights)
-    m = problem.m
     if problem.lam == 0.0 or not weights.any():
         labels = problem.equal_points()
         count = int(labels.max()) + 1
         x = data.x[:, np.unique(labels, return_index=True)[1]]
         sets = [np.flatnonzero(labels == k) for k in range(count) if (labels == k).sum() > 1]
         proofs = tuple((index, np.zeros((len(data.x), index.size))) for index in sets)
-        return _record(problem, penalty, labels, x, proofs, certified=True)
+        return _record(problem, penalty, labels, x, proofs)
     u = data.x.copy()
     squares = problem.linked_squares(u)
     linked = squares[np.isfinite(squares)]
@@ -198,9 +198,7 @@ def solve_weighted(data: Scaled, penalty: float, weights: FloatArray) -> ConvexC
         problem.smooth(eps, u)
         squares = problem.linked_squares(u)
         for reach in (*_REACHES, 0.0):
-            component = np.empty(m, dtype=np.int64)
-            kernels.components(squares, (reach * eps) ** 2 if reach else -1.0, component)
-            labels = canonical(component)
+            labels = components(squares, (reach * eps) ** 2 if reach else -1.0)
             key = labels.tobytes()
             if key in tried:
                 continue
@@ -208,20 +206,18 @@ def solve_weighted(data: Scaled, penalty: float, weights: FloatArray) -> ConvexC
             if found is None:
                 continue
             tried.add(key)
-            result = _record(problem, penalty, labels, *found, certified=None)
+            result = _record(problem, penalty, labels, *found)
             if result.certified:
                 return result
             reason = result.reason
         eps *= _EPS_FACTOR
     eps /= _EPS_FACTOR
-    component = np.empty(m, dtype=np.int64)
-    kernels.components(squares, (3.0 * eps) ** 2, component)
-    return _guess(problem, penalty, canonical(component), u, eps, reason)
+    return _guess(problem, penalty, components(squares, (3.0 * eps) ** 2), u, eps, reason)
 
 
 def _primal(problem: _Weighted, u: FloatArray) -> float:
-    squares = np.empty((problem.m, problem.m))
-    kernels.pair_squares(u, squares)
+    squares = squared_distances(u)
+    np.fill_diagonal(squares, 0.0)
     spread = problem.x - u
     penalty = 0.5 * problem.lam * float((problem.weights * np.sqrt(squares)).sum())
     return 0.5 * float((spread * spread).sum()) + penalty
@@ -233,10 +229,8 @@ def _record(
     labels: IntArray,
     v: FloatArray,
     proofs: tuple[tuple[IntArray, FloatArray], ...],
-    *,
-    certified: bool | None,
 ) -> ConvexClustering:
-    """A record whose partition the verifier is asked about, unless the answer is plain."""
+    """A record whose partition the verifier is asked about."""
     scale = problem.data.scale
     certificate = Certificate(
         fusions=tuple(
@@ -245,23 +239,20 @@ def _record(
         ),
         centres=v.T * scale,
     )
-    radius, reason = 0.0, ""
-    if certified is None:
-        check = check_weighted_certificate(
-            problem.data.points, problem.penalty, labels, certificate, problem.weights
-        )
-        radius, reason = check.radius, check.reason
+    check = check_weighted_certificate(
+        problem.data.points, penalty, labels, certificate, problem.given
+    )
     u = np.ascontiguousarray(v[:, labels])
     return ConvexClustering(
         penalty=penalty,
         labels=labels,
         centres=problem.data.points[0] + v.T * scale,
         primal=_primal(problem, u) * scale * scale,
-        gap=0.5 * radius * radius,
+        gap=0.5 * check.radius**2,
         certificate=certificate,
-        certified=not reason,
-        radius=radius,
-        reason=reason,
+        certified=check.valid,
+        radius=check.radius,
+        reason=check.reason,
     )
 
 
@@ -269,10 +260,8 @@ def _guess(
     problem: _Weighted, penalty: float, labels: IntArray, u: FloatArray, eps: float, reason: str
 ) -> ConvexClustering:
     """The smoothed solution with its nearly equal values merged: a partition without a proof."""
-    d, scale = u.shape[0], problem.data.scale
-    count = int(labels.max()) + 1
-    v, mass = np.empty((d, count)), np.empty(count)
-    kernels.centroids(u, problem.ones, labels, v, mass)
+    scale = problem.data.scale
+    v, _ = problem.points.means(u, labels)
     values = np.ascontiguousarray(v[:, labels])
     # Gap against the dual point z = psi(u / eps), in the form that does not cancel.
     gap, dual = 0.0, problem.x.copy()

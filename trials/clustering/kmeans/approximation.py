@@ -26,13 +26,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
 from trials.checks import BoolArray, FloatArray, IntArray, checked_rng, real_between
-from trials.clustering.kmeans.assignment import squared_distances, transpose
+from trials.clustering.kmeans.assignment import FIRST, squared_distances, transpose
 from trials.clustering.kmeans.iteration import checked, iterate
 from trials.clustering.kmeans.seeding import seed
 
@@ -41,6 +42,8 @@ _SWAP_SAVING = 1e-6
 STATED_FACTOR = ((2 + math.sqrt(4 + 6 * (1 - _SWAP_SAVING))) / (1 - _SWAP_SAVING)) ** 2
 """Worst-case factor of `approximate_kmeans`, 26.65 rounded up (proof in the module docstring)."""
 
+# Not the literal False, for which Numba would compile Lloyd's iteration once more.
+_KEEP = cast(bool, np.bool_(False))
 _MAX_SWAPS = 100_000
 _MAX_DUAL_STEPS = 500
 # Rounding of the dual value, relative to the sum of the multipliers' magnitudes.
@@ -77,9 +80,10 @@ def _two_nearest(
 ) -> None:
     """Squared distances to the nearest two chosen points; ``owner``: position of the nearest."""
     m = dist.shape[0]
-    first[:] = np.inf
-    second[:] = np.inf
-    owner[:] = 0
+    for i in range(m):
+        first[i] = np.inf
+        second[i] = np.inf
+        owner[i] = 0
     for k in range(chosen.shape[0]):
         row = dist[chosen[k]]
         for i in range(m):
@@ -109,8 +113,9 @@ def _swap_tables(
     m = dist.shape[0]
     for s in range(saved.shape[0]):
         if stale[s]:
-            saved[s] = 0.0
-            loss[s] = 0.0
+            for j in range(m):
+                saved[s, j] = 0.0
+                loss[s, j] = 0.0
     for i in range(m):
         if not stale[owner[i]]:
             continue
@@ -132,8 +137,9 @@ def _best_swap(
     arrays of m numbers.
     """
     n_clusters, m = saved.shape
-    total[:] = 0.0
-    cheapest[:] = np.inf
+    for j in range(m):
+        total[j] = 0.0
+        cheapest[j] = np.inf
     for s in range(n_clusters):
         gain, step = saved[s], loss[s]
         for j in range(m):
@@ -146,7 +152,10 @@ def _best_swap(
         if cheapest[j] - total[j] < best_change:
             best_change, best_in = cheapest[j] - total[j], j
     if best_in >= 0:
-        best_out = int(np.argmin(loss[:, best_in]))
+        best_out = 0
+        for s in range(1, n_clusters):
+            if loss[s, best_in] < loss[best_out, best_in]:
+                best_out = s
     return best_change, best_out, best_in
 
 
@@ -169,7 +178,9 @@ def local_search(
     new_owner = np.empty(m, np.int64)
     saved = np.empty((n_clusters, m))
     loss = np.empty((n_clusters, m))
-    stale = np.ones(n_clusters, np.bool_)
+    stale = np.empty(n_clusters, np.bool_)
+    for s in range(n_clusters):
+        stale[s] = True
     _two_nearest(dist, chosen, first, second, owner)
     n_swaps = 0
     while True:
@@ -185,14 +196,16 @@ def local_search(
         chosen[out] = into
         n_swaps += 1
         _two_nearest(dist, chosen, new_first, new_second, new_owner)
-        stale[:] = False
+        for s in range(n_clusters):
+            stale[s] = False
         for i in range(m):
             if new_owner[i] != owner[i] or new_first[i] != first[i] or new_second[i] != second[i]:
                 stale[owner[i]] = True
                 stale[new_owner[i]] = True
-        first[:] = new_first
-        second[:] = new_second
-        owner[:] = new_owner
+        for i in range(m):
+            first[i] = new_first[i]
+            second[i] = new_second[i]
+            owner[i] = new_owner[i]
 
 
 @njit(cache=True, nogil=True)
@@ -206,14 +219,19 @@ def dual_value(
     """
     m = dist.shape[0]
     value = 0.0
-    gains[:] = 0.0
+    for j in range(m):
+        gains[j] = 0.0
     for i in range(m):
         row, multiplier = dist[i], multipliers[i]
         value += multiplier
         for j in range(m):
             gains[j] += multiplier - row[j] if row[j] < multiplier else 0.0
     for k in range(n_clusters):
-        opened[k] = np.argmax(gains)
+        best = 0
+        for j in range(1, m):
+            if gains[j] > gains[best]:
+                best = j
+        opened[k] = best
         value -= gains[opened[k]]
         gains[opened[k]] = -1.0
     return value
@@ -299,17 +317,18 @@ def _approximate_batch(
     for b in range(n_sets):
         transpose(points[b], points_t)
         for j in range(m):
-            squared_distances(points_t, 0, points[b, j], dist[j])
+            squared_distances(points_t, FIRST, points[b, j], dist[j])
         seed(points_t, rng, work, nearest_sq, chosen)
         discrete_cost, n_swaps[b], locally_optimal[b] = local_search(
             dist, _MAX_SWAPS, _SWAP_SAVING, chosen, first
         )
         for k in range(n_clusters):
-            centers[b, k] = points[b, chosen[k]]
+            for j in range(d):
+                centers[b, k, j] = points[b, chosen[k], j]
         # Lloyd never raises the cost, so the stated factor survives; empty clusters keep their
         # centres, because a relocation could raise it.
         cost[b], _, _ = iterate(
-            points[b], points_t, max_iter, 0.0, False,
+            points[b], points_t, max_iter, 0.0, _KEEP,
             work, nearest_sq, sums, centers[b], labels[b],
         )  # fmt: skip
         lower[b] = _lower_bound(

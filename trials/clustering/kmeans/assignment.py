@@ -22,6 +22,7 @@ at most, half of it in units of the score.  Terms of second order are covered by
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 from numba import njit
@@ -31,6 +32,9 @@ from trials.checks import FloatArray, IntArray
 
 SingleArray = NDArray[np.float32]
 
+# Numba compiles another version of a kernel for every literal argument: the number 0 of this type
+# shares the version for any integer.
+FIRST = cast(int, np.int64(0))
 BLOCK = 256  # points a block: 100 KB in double precision at d = 50
 _UNIT = 2.0**-24
 _SLACK = 1.02
@@ -100,8 +104,9 @@ def assign_block(
     labels: IntArray,
 ) -> None:
     """Nearest centres (ties: lowest index) of the points from ``low``; ``labels`` says how many."""
-    nearest_sq[:] = np.inf
-    labels[:] = 0
+    for i in range(labels.shape[0]):
+        nearest_sq[i] = np.inf
+        labels[i] = 0
     for k in range(centers.shape[0]):
         squared_distances(points_t, low, centers[k], distance)
         for i in range(labels.shape[0]):
@@ -141,15 +146,18 @@ def single_precision(
     ``norms`` receives their norms; ``blocks`` (d m flat) one (d, width) array after another.
     """
     m, d = points.shape
-    origin[:] = 0.0
+    for j in range(d):
+        origin[j] = 0.0
     for i in range(m):
         for j in range(d):
             origin[j] += points[i, j]
     for j in range(d):
         origin[j] /= m
     norms_sq = np.empty(m)
-    squared_distances(points_t, 0, origin, norms_sq)
-    largest = np.max(norms_sq)
+    squared_distances(points_t, FIRST, origin, norms_sq)
+    largest = 0.0
+    for i in range(m):
+        largest = max(largest, norms_sq[i])
     if d > _WIDEST or not _SMALLEST < largest < _LARGEST:
         return 0.0
     scale = 1.0 / math.sqrt(largest)
@@ -215,9 +223,10 @@ def screened_assign(
         scores = flat[: n_clusters * width].reshape(n_clusters, width)
         np.dot(moved, blocks[low * d : high * d].reshape(d, width), scores)
         best, second, nearest = best_work[:width], second_work[:width], label_work[:width]
-        best[:] = np.inf
-        second[:] = np.inf
-        nearest[:] = 0
+        for i in range(width):
+            best[i] = np.inf
+            second[i] = np.inf
+            nearest[i] = 0
         for k in range(n_clusters):
             row, half, index = scores[k], half_sq[k], np.int32(k)
             for i in range(width):

@@ -58,13 +58,15 @@ class KMeansFit:
 @njit(cache=True, nogil=True)
 def _relocate_empty(
     points: FloatArray, nearest_sq: FloatArray, labels: IntArray, counts: IntArray, sums: FloatArray
-) -> None:
+) -> bool:
     """Give each empty cluster the point farthest from its centre, as scikit-learn does.
 
     The point's old cluster loses it from its mean; labels follow at the next assignment.  A point
-    that is alone in its cluster is never taken, nor one at distance zero (duplicates).
+    that is alone in its cluster is never taken, nor one at distance zero (duplicates).  ``counts``
+    (k,) and ``sums`` (k, d) are changed.  Returns whether a point was moved.
     """
     m, d = points.shape
+    moved = False
     for k in range(counts.shape[0]):
         if counts[k] > 0:
             continue
@@ -77,7 +79,8 @@ def _relocate_empty(
             ):
                 far = i
         if far < 0:
-            return
+            return moved
+        moved = True
         donor = labels[far]
         for j in range(d):
             sums[donor, j] -= points[far, j]
@@ -85,14 +88,17 @@ def _relocate_empty(
         counts[donor] -= 1
         counts[k] = 1
         nearest_sq[far] = 0.0  # taken
+    return moved
 
 
 @njit(cache=True, nogil=True)
 def _means(points: FloatArray, labels: IntArray, counts: IntArray, sums: FloatArray) -> None:
-    """Sizes and sums of the clusters."""
+    """Sizes ``counts`` (k,) and sums ``sums`` (k, d) of the clusters, returned in place."""
     m, d = points.shape
-    counts[:] = 0
-    sums[:] = 0.0
+    for k in range(counts.shape[0]):
+        counts[k] = 0
+        for j in range(d):
+            sums[k, j] = 0.0
     for i in range(m):
         k = labels[i]
         counts[k] += 1
@@ -115,16 +121,22 @@ def iterate(
 ) -> tuple[float, int, bool]:
     """Lloyd's iteration on one data set; ``centers`` in and out.
 
-    Returns (inertia, iterations, converged).  Stops, in scikit-learn's order, when the labels
-    repeat (strict), or when the summed squared shift of the centres is at most ``shift_tol``;
-    after any stop but the strict one the labels are brought up to date with the centres.  Large
-    cases screen in single precision, which changes no label
-    (`trials.clustering.kmeans.assignment`).
+    Stops, in scikit-learn's order, when the labels repeat (strict), or when the summed squared
+    shift of the centres is at most ``shift_tol``.  After any stop but the strict one the labels are
+    brought up to date with the centres.  Labels that repeat while an empty cluster takes a point
+    are no stop: the centres have moved.  Large cases screen in single precision, which changes no
+    label (`trials.clustering.kmeans.assignment`).
+
+    Arguments: ``points`` (m, d) and ``points_t`` (d, m), the same numbers; ``shift_tol`` in squared
+    units of length; ``work`` and ``nearest_sq`` (m,) and ``sums`` (k, d), scratch; ``centers``
+    (k, d); ``labels`` (m,).  Returns (inertia, iterations, converged).
     """
     m = points.shape[0]
     n_clusters, d = centers.shape
     counts = np.empty(n_clusters, np.int64)
-    previous = np.full(m, -1, np.int64)
+    previous = np.empty(m, np.int64)
+    for i in range(m):
+        previous[i] = -1
     origin = np.empty(d)
     screen = n_clusters >= _SCREENED_CLUSTERS and m * n_clusters * d >= _SCREENED_SIZE
     norms = np.empty(m if screen else 0, np.float32)
@@ -143,10 +155,14 @@ def iterate(
         ):
             scale = 0.0  # centres too close together for single precision: not tried again
         _means(points, labels, counts, sums)
-        if relocate and np.min(counts) == 0:
+        empty = False
+        for k in range(n_clusters):
+            empty = empty or counts[k] == 0
+        moved = False
+        if relocate and empty:
             if screened:  # which leaves no distances
                 assign(points_t, centers, work, nearest_sq, labels)
-            _relocate_empty(points, nearest_sq, labels, counts, sums)
+            moved = _relocate_empty(points, nearest_sq, labels, counts, sums)
         shift = 0.0
         for k in range(n_clusters):
             if counts[k] == 0:
@@ -160,34 +176,51 @@ def iterate(
             if labels[i] != previous[i]:
                 strict = False
                 previous[i] = labels[i]
+        if moved:  # the centres are not the means of these labels: they cannot repeat
+            strict = False
+            previous[0] = -1
         converged = strict or shift <= shift_tol
     if not strict:
         assign(points_t, centers, work, nearest_sq, labels)
     by_axis = sums[0]  # free by now; one sum a coordinate, because a single one would not vectorise
-    by_axis[:] = 0.0
+    for j in range(d):
+        by_axis[j] = 0.0
     for i in range(m):
         center = centers[labels[i]]
         for j in range(d):
             by_axis[j] += (points[i, j] - center[j]) ** 2
-    return float(by_axis.sum()), n_iter, converged
+    inertia = 0.0
+    for j in range(d):
+        inertia += by_axis[j]
+    return inertia, n_iter, converged
 
 
 @njit(cache=True, nogil=True)
 def shift_tolerance(points: FloatArray, tol: float) -> float:
-    """tol times the mean over coordinates of the variance, scikit-learn's scaling of ``tol``."""
+    """tol times the mean over coordinates of the variance, scikit-learn's scaling of ``tol``.
+
+    ``points`` (m, d); the result is in squared units of length.
+    """
     m, d = points.shape
     if tol == 0.0:
         return 0.0
-    mean = np.zeros(d)
-    spread = np.zeros(d)  # a sum for each coordinate, as in `iterate`
+    mean = np.empty(d)
+    spread = np.empty(d)  # a sum for each coordinate, as in `iterate`
+    for j in range(d):
+        mean[j] = 0.0
+        spread[j] = 0.0
     for i in range(m):
         for j in range(d):
             mean[j] += points[i, j]
-    mean /= m
+    for j in range(d):
+        mean[j] /= m
     for i in range(m):
         for j in range(d):
             spread[j] += (points[i, j] - mean[j]) ** 2
-    return float(tol * spread.sum() / (m * d))
+    total = 0.0
+    for j in range(d):
+        total += spread[j]
+    return float(tol * total / (m * d))
 
 
 @njit(cache=True, nogil=True)
@@ -203,6 +236,10 @@ def _lloyd_batch(
     n_iter: IntArray,
     ok: BoolArray,
 ) -> None:
+    """`iterate` on one data set after another; arguments from ``labels`` on are outputs.
+
+    ``points`` (B, m, d), ``starts`` and ``centers`` (B, k, d), ``labels`` (B, m), the others (B,).
+    """
     n_sets, m, d = points.shape
     n_clusters = starts.shape[1]
     points_t = np.empty((d, m))
@@ -211,7 +248,9 @@ def _lloyd_batch(
     sums = np.empty((n_clusters, d))
     for b in range(n_sets):
         transpose(points[b], points_t)
-        centers[b] = starts[b]
+        for k in range(n_clusters):
+            for j in range(d):
+                centers[b, k, j] = starts[b, k, j]
         inertia[b], n_iter[b], ok[b] = iterate(
             points[b], points_t, max_iter, shift_tolerance(points[b], tol), relocate,
             work, nearest_sq, sums, centers[b], labels[b],

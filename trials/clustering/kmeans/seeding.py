@@ -15,7 +15,7 @@ from trials.checks import (
     one_of,
     real_between,
 )
-from trials.clustering.kmeans.assignment import squared_distances, transpose
+from trials.clustering.kmeans.assignment import FIRST, squared_distances, transpose
 from trials.clustering.kmeans.iteration import (
     EmptyPolicy,
     KMeansFit,
@@ -28,7 +28,7 @@ from trials.clustering.kmeans.iteration import (
 
 @njit(cache=True, nogil=True)
 def _draw(weights: FloatArray, rng: np.random.Generator) -> int:
-    """Index i with probability weights[i] / sum(weights); uniform if all weights are zero."""
+    """Index i with probability weights[i] / sum(weights); uniform if all weights (m,) are zero."""
     m = weights.shape[0]
     total = 0.0
     for i in range(m):
@@ -56,12 +56,19 @@ def seed(
     nearest_sq: FloatArray,
     chosen: IntArray,
 ) -> None:
-    """k-means++ seeding (Algorithm 3, Step I): indices of the k chosen points."""
-    m = points_t.shape[1]
+    """k-means++ seeding (Algorithm 3, Step I): indices ``chosen`` (k,) of the chosen points.
+
+    ``points_t`` (d, m); ``work`` and ``nearest_sq`` (m,) are scratch.
+    """
+    d, m = points_t.shape
+    last = np.empty(d)
     chosen[0] = int(rng.random() * m)
-    nearest_sq[:] = np.inf
+    for i in range(m):
+        nearest_sq[i] = np.inf
     for k in range(1, chosen.shape[0]):
-        squared_distances(points_t, 0, points_t[:, chosen[k - 1]].copy(), work)
+        for j in range(d):
+            last[j] = points_t[j, chosen[k - 1]]
+        squared_distances(points_t, FIRST, last, work)
         for i in range(m):
             if work[i] < nearest_sq[i]:
                 nearest_sq[i] = work[i]
@@ -70,6 +77,7 @@ def seed(
 
 @njit(cache=True, nogil=True)
 def _seed_batch(points: FloatArray, rng: np.random.Generator, chosen: IntArray) -> None:
+    """`seed` on each of the data sets ``points`` (B, m, d); ``chosen`` (B, k)."""
     n_sets, m, d = points.shape
     points_t = np.empty((d, m))
     work = np.empty(m)
@@ -93,6 +101,11 @@ def _kmeans_pp_batch(
     n_iter: IntArray,
     ok: BoolArray,
 ) -> None:
+    """The best of ``n_init`` seeded runs of `iterate`, one data set after another.
+
+    ``points`` (B, m, d); from ``labels`` (B, m) and ``centers`` (B, k, d) on the arguments are
+    outputs, the others of shape (B,).
+    """
     n_sets, m, d = points.shape
     n_clusters = centers.shape[1]
     points_t = np.empty((d, m))
@@ -109,15 +122,19 @@ def _kmeans_pp_batch(
         for _ in range(n_init):
             seed(points_t, rng, work, nearest_sq, chosen)
             for k in range(n_clusters):
-                trial_centers[k] = points[b, chosen[k]]
+                for j in range(d):
+                    trial_centers[k, j] = points[b, chosen[k], j]
             cost, steps, converged = iterate(
                 points[b], points_t, max_iter, shift_tol, relocate,
                 work, nearest_sq, sums, trial_centers, trial_labels,
             )  # fmt: skip
             if cost < inertia[b]:
                 inertia[b], n_iter[b], ok[b] = cost, steps, converged
-                centers[b] = trial_centers
-                labels[b] = trial_labels
+                for k in range(n_clusters):
+                    for j in range(d):
+                        centers[b, k, j] = trial_centers[k, j]
+                for i in range(m):
+                    labels[b, i] = trial_labels[i]
 
 
 def seed_kmeans_pp(points: ArrayLike, k: int, rng: np.random.Generator) -> IntArray:

@@ -60,27 +60,32 @@ def _core_means(
     n_clusters, r = initial.shape[1:]
     to_center = np.empty(n_clusters)
     for b in range(n_sets):
-        centers[b] = 0.0
-        core_sizes[b] = 0
+        for k in range(n_clusters):
+            core_sizes[b, k] = 0
+            for j in range(d):
+                centers[b, k, j] = 0.0
         for i in range(m):
             for k in range(n_clusters):
                 total = 0.0
                 for j in range(r):
                     total += (coords[b, i, j] - initial[b, k, j]) ** 2
                 to_center[k] = total
-            k = int(np.argmin(to_center))
-            nearest = to_center[k]
-            to_center[k] = np.inf
+            k, nearest, second = 0, np.inf, np.inf
+            for other in range(n_clusters):
+                if to_center[other] < nearest:
+                    k, nearest, second = other, to_center[other], nearest
+                else:
+                    second = min(second, to_center[other])
             # the second nearest decides; with k = 1 there is none and every point is core
-            if 9.0 * nearest <= np.min(to_center):
+            if 9.0 * nearest <= second:
                 core_sizes[b, k] += 1
                 for j in range(d):
                     centers[b, k, j] += points[b, i, j]
         for k in range(n_clusters):
-            if core_sizes[b, k] == 0:
-                centers[b, k] = lifted[b, k]
-            else:
-                for j in range(d):
+            for j in range(d):
+                if core_sizes[b, k] == 0:
+                    centers[b, k, j] = lifted[b, k, j]
+                else:
                     centers[b, k, j] /= core_sizes[b, k]
 
 

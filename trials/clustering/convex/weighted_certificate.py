@@ -1,0 +1,250 @@
+r"""The independent verifier for pair weights; the one for equal weights is in `certificate`.
+
+With unequal weights the rest of the data pulls the points of a cluster unequally, so the cluster's
+flows must balance that pull too, and it is known only as well as the centres are:
+
+.. math::
+
+    a_i - v_k - \lambda \sum_{l \ne k} W_{il} s_{kl}
+        = \lambda \sum_{j \in V_k} w_{ij} z_{ij}, \qquad |z_{ij}| \le 1,
+
+s_kl the unit vector between centres and W_il the weight of point i towards cluster l.  With
+z = psi(y_i - y_j), whatever the equation leaves (residuals, the errors of v and s, rounding; T in
+all) can be routed along any spanning tree of the cluster at T or less an edge.  So it suffices that
+the edges with ``|z_ij| + T / (lambda w_ij) <= 1`` connect the cluster.
+
+At penalty 0 the minimiser is the points themselves, and the clusters are compared exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trials.checks import BoolArray, FloatArray, IntArray
+from trials.clustering.convex.certificate import (
+    Certificate,
+    CertificateCheck,
+    Problem,
+    Refusal,
+    blocks,
+    psi_rows,
+    read_centres,
+    read_fusions,
+    read_problem,
+    read_reals,
+    require_partition,
+    rounding,
+    run_means,
+    squares,
+)
+
+
+def check_weighted_certificate(
+    points: ArrayLike,
+    penalty: float,
+    labels: ArrayLike,
+    certificate: Certificate,
+    weights: ArrayLike,
+) -> CertificateCheck:
+    r"""Check a partition for pair weights ``w_ij >= 0``, proved in one step from the points.
+
+    Clusters are the sets connected by pairs of positive weight and equal values.  Two clusters
+    without a pair of positive weight between them are not compared.
+
+    Parameters
+    ----------
+    points, penalty, labels, certificate : as in `check_certificate`.
+    weights : (m, m) symmetric array w >= 0, its diagonal ignored.
+
+    Returns
+    -------
+    CertificateCheck
+        Arguments that are malformed are refused, with the reason; no exception is raised.
+
+    Notes
+    -----
+    O(m^2 d) time, O(m^2) memory.
+    """
+    try:
+        with np.errstate(all="ignore"):  # what overflows proves nothing
+            problem, w = _read_problem(points, penalty, weights)
+            radius = _check(problem, labels, certificate, w)
+    except Refusal as refusal:
+        scale = problem.scale if "problem" in locals() else 1.0
+        return CertificateCheck(valid=False, reason=str(refusal), radius=refusal.radius * scale)
+    return CertificateCheck(valid=True, reason="", radius=radius * problem.scale)
+
+
+def _read_problem(
+    points: ArrayLike, penalty: float, weights: ArrayLike
+) -> tuple[Problem, FloatArray]:
+    """The problem and its weights (m, m), the largest between 1/2 and 1; refuses what is none.
+
+    The power of two that is taken out of the weights goes into the penalty, so that the answer does
+    not depend on how the two share a factor.
+    """
+    m = np.shape(read_problem(points, 0.0).a)[0]
+    w = read_reals("weights", weights, (m, m), np.finfo(np.float64).max).copy()
+    np.fill_diagonal(w, 0.0)
+    if (w < 0.0).any() or (w != w.T).any():
+        raise Refusal("weights must be >= 0 and symmetric")
+    unit = 2.0 ** min(math.frexp(float(w.max()))[1], 1023)
+    problem = read_problem(points, penalty, unit)
+    w /= unit
+    # A penalty that was cut still fuses all that is linked, unless small weights undo its size.
+    if problem.cut and w.min(initial=np.inf, where=w > 0.0) < 1e-80:
+        raise Refusal("weights below 1e-80 with a penalty beyond 1e100 times the points' spread")
+    return problem, w
+
+
+def _check(
+    problem: Problem, labels: ArrayLike, certificate: Certificate, weights: FloatArray
+) -> float:
+    """The scaled radius of the centres, if everything is proved; else `Refusal`."""
+    x, m = problem.x, problem.x.shape[0]
+    groups: list[tuple[IntArray, FloatArray]] = []
+    free = np.ones(m, dtype=np.bool_)
+    for t, fusion in read_fusions(certificate, m, x.shape[1]):
+        if fusion.children.max() >= m or not free[fusion.children].all():
+            raise Refusal(f"fusion {t} is not a set of points that no other fusion holds")
+        free[fusion.children] = False
+        order = np.argsort(fusion.children)
+        groups.append((fusion.children[order], fusion.potentials[order]))
+    groups += [(np.array([i]), np.zeros((1, x.shape[1]))) for i in np.flatnonzero(free)]
+    groups.sort(key=lambda group: int(group[0][0]))
+    clusters = [points for points, _ in groups]
+    mass = np.array([p.size for p in clusters], dtype=np.float64)
+    every = np.concatenate(clusters)
+    require_partition(every, mass, labels)
+    v = read_centres(certificate, (mass.size, x.shape[1]), problem.scale)
+    if problem.lam == 0.0:
+        return _radius_of_points(problem, clusters, every, mass, v, weights)
+    ties = _separated(problem, clusters, every, mass, v, weights)
+    for row, (own, potentials) in enumerate(groups):
+        if own.size > 1:
+            _check_cluster(problem, row, own, potentials, v[row], weights, ties)
+    return ties.radius
+
+
+def _radius_of_points(
+    problem: Problem,
+    clusters: list[IntArray],
+    every: IntArray,
+    mass: FloatArray,
+    v: FloatArray,
+    weights: FloatArray,
+) -> float:
+    """Penalty 0: clusters are the sets of equal points that linked pairs connect, exactly."""
+    a = problem.a + 0.0  # turns -0.0 into 0.0: they are one point
+    _, place = np.unique(a, axis=0, return_inverse=True)
+    same = (weights > 0.0) & (place.reshape(-1)[:, None] == place.reshape(-1))
+    owner = np.empty(every.size, dtype=np.int64)
+    owner[every] = np.repeat(np.arange(mass.size), mass.astype(np.int64))
+    if (same & (owner[:, None] != owner)).any():
+        raise Refusal("equal points that are linked must be one cluster at penalty 0")
+    for row, own in enumerate(clusters):
+        if not _connected(same[np.ix_(own, own)]):
+            raise Refusal(f"cluster {row} is not a set of equal linked points, at penalty 0")
+    spread = v - run_means(problem.x, every, mass)
+    radius = math.sqrt(float((mass[:, None] * spread**2).sum()))
+    allowance = rounding(*problem.x.shape) * problem.x.shape[0]
+    return radius + float(allowance * problem.reach)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ties:
+    """What is known about k clusters and their pulls.
+
+    Attributes
+    ----------
+    towards : (m, k) weight of each point towards each cluster.
+    unit : k arrays (k, d), unit vectors from the other centres; 0 where nothing links.
+    doubt : (k, k) relative error of the distances between linked centres.
+    mass : (k,) sizes.
+    radius : scaled error of all centres together.
+    """
+
+    towards: FloatArray
+    unit: list[FloatArray]
+    doubt: FloatArray
+    mass: FloatArray
+    radius: float
+
+
+def _separated(
+    problem: Problem,
+    clusters: list[IntArray],
+    every: IntArray,
+    mass: FloatArray,
+    v: FloatArray,
+    weights: FloatArray,
+) -> _Ties:
+    """Prove the linked centres distinct, or refuse."""
+    k, lam = mass.size, problem.lam
+    towards = np.stack([weights[:, p].sum(axis=1) for p in clusters], axis=1)
+    between = np.stack([towards[p].sum(axis=0) for p in clusters], axis=0)
+    np.fill_diagonal(between, 0.0)
+    linked = between > 0.0
+    gradient = mass[:, None] * (v - run_means(problem.x, every, mass))
+    unit: list[FloatArray] = []
+    distance = np.full((k, k), np.inf)
+    for row in range(k):
+        difference = v[row] - v
+        length = np.sqrt((difference * difference).sum(axis=1))
+        if (length[linked[row]] == 0.0).any():
+            raise Refusal("two linked centres coincide")
+        unit.append(difference / np.where(linked[row], length, np.inf)[:, None])
+        distance[row, linked[row]] = length[linked[row]]
+        gradient[row] += lam * between[row] @ unit[row]
+    error = np.sqrt((gradient * gradient).sum(axis=1))
+    error += rounding(*problem.x.shape) * (lam * between.sum(axis=1) + mass * problem.reach)
+    radius = math.sqrt(float((error * error / mass).sum()))
+    doubt = radius * np.sqrt(1.0 / mass[:, None] + 1.0 / mass) / distance
+    if not (doubt < 1.0).all():
+        raise Refusal("the centres are not proved distinct", radius)
+    doubt = np.where(linked, doubt, 0.0)
+    return _Ties(towards=towards, unit=unit, doubt=doubt, mass=mass, radius=radius)
+
+
+def _check_cluster(
+    problem: Problem,
+    row: int,
+    own: IntArray,
+    potentials: FloatArray,
+    centre: FloatArray,
+    weights: FloatArray,
+    ties: _Ties,
+) -> None:
+    """Refuse a cluster (points ``own``) whose flows, from ``potentials`` (s, d), do not fit."""
+    x, lam = problem.x, problem.lam
+    allowance = rounding(*x.shape)
+    w = weights[np.ix_(own, own)]
+    towards = ties.towards[own]
+    left = x[own] - centre - lam * towards @ ties.unit[row]
+    size = np.zeros((own.size, own.size))
+    for rows in blocks(own.size, x.shape[1]):
+        z = psi_rows(potentials, rows)
+        left[rows] -= lam * (z @ w[rows][:, :, None])[:, :, 0]
+        size[rows] = np.sqrt(squares(z))
+    total = float(np.sqrt((left * left).sum(axis=1)).sum())
+    total += float((2.0 * lam * towards @ ties.doubt[row]).sum())
+    total += own.size * ties.radius / math.sqrt(ties.mass[row])
+    total += allowance * float((lam * weights[own].sum(axis=1) + problem.reach).sum())
+    good = (w > 0.0) & (size + total / (lam * w) + allowance <= 1.0)
+    if not _connected(good):
+        raise Refusal(f"the flows of cluster {row} do not fit", ties.radius)
+
+
+def _connected(edges: BoolArray) -> bool:
+    """Whether a symmetric graph is connected."""
+    reached = np.zeros(edges.shape[0], dtype=bool)
+    reached[0] = True
+    while True:
+        grown = reached | edges[reached].any(axis=0)
+        if (grown == reached).all():
+            return bool(reached.all())
+        reached = grown
