@@ -21,6 +21,7 @@ import mpmath
 import numpy as np
 import sympy as sp
 
+from bounds.readable import readable
 from bounds.render import PLAIN_NOTATION, Notation, latex
 
 Kind = Literal[
@@ -358,6 +359,10 @@ class Statement:
             return self._latex_without_terms()
         right = " + ".join(latex(t.expr, self.publication.notation) for t in self.terms)
         return f"{self.observed} {self.relation} {right}"
+
+    def readable(self) -> str:
+        """The statement as one line of readable text, for a terminal."""
+        return readable(self.latex())
 
     def _latex_without_terms(self) -> str:
         if self.contrasts or self.trends:
