@@ -28,13 +28,14 @@ class StoreError(Exception):
     """A run store that cannot be used as asked; the message is one line and names the file.
 
     The message may quote a stranger's file, so control characters in it are spelled out and a very
-    long one is cut.
+    long one loses its middle.
     """
 
     def __init__(self, message: str) -> None:
         line = printable(message)
         if len(line) > MAX_MESSAGE:
-            line = line[: MAX_MESSAGE - 1] + "…"
+            half = MAX_MESSAGE // 2
+            line = f"{line[: half - 1]}…{line[-half:]}"  # the reason stands at the end
         super().__init__(line)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from trials.run.store.errors import StoreError
 
 HEADER_BYTES = 100
+_COMPANIONS = ("-journal", "-wal", "-shm")
 _KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a named pipe",
@@ -133,6 +134,8 @@ def unfinished(path: Path) -> Iterator[Path]:
     _remove(partial)
     try:
         yield partial
+        for suffix in _COMPANIONS:  # empty: a reader that verified the file left them
+            beside(partial, suffix).unlink(missing_ok=True)
         partial.replace(path)
     except BaseException:
         _remove(partial)
@@ -141,5 +144,5 @@ def unfinished(path: Path) -> Iterator[Path]:
 
 
 def _remove(path: Path) -> None:
-    for suffix in ("", "-journal", "-wal", "-shm"):
+    for suffix in ("", *_COMPANIONS):
         beside(path, suffix).unlink(missing_ok=True)

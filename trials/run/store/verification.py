@@ -164,12 +164,17 @@ def verified_cell(row: Sequence[Any]) -> CellRow:
     """The cell in a row of the table (its checksum last), or `Odd`."""
     *values, checksum = row
     found = CellRow(*values)
+    typed = [int, str, str, int, int, str, str]
+    _require(
+        all(isinstance(value, kind) for value, kind in zip(found, typed, strict=True)),
+        "checksum of a cell",
+    )
     place = f"cell {found.experiment}:{found.number}"
     _require(cell_checksum(values[1:]) == checksum, f"checksum of {place}")
     _require(is_name(found.experiment), f"{place} has no proper experiment name")
     number = found.number
     _require(
-        isinstance(number, str) and len(number) == 16 and _HEX.issuperset(number),
+        len(number) == 16 and _HEX.issuperset(number),
         f"{place} has a number that is not 16 hexadecimal digits",
     )
     _require(is_integer(found.design, 0, 1 << 63), f"design of {place}")

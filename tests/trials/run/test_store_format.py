@@ -1,0 +1,142 @@
+"""Formats of the run file: the code of each block, and runs of earlier and later versions."""
+
+import contextlib
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.trials.toys import TOY
+from trials.run.store import SCHEMA_VERSION, RunStore, StoreError
+
+FORMAT_1 = Path(__file__).parent / "data" / "format1.sql"
+# Computed by the version that wrote `data/format1.sql`; a run made today must still have it.
+DIGEST = "e32feb40eebc0311f460b312bc27c80b3b841c1390042c96201090a9eaa3e9ad"
+
+
+def fill(store, code=""):
+    values = np.arange(32.0).reshape(16, 2)
+    for block in range(3):
+        store.put_block(TOY, {"mean": 1.0}, block, values + block, seconds=0.5, code=code)
+    failed = values.copy()
+    failed[5, 1] = np.nan
+    reasons = [(5, "diverged: second=nan")]
+    store.put_block(TOY, {"mean": 2.0}, 0, failed, reasons, code=code)
+
+
+def edit(path, *statements):
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+@pytest.fixture
+def old(tmp_path):
+    path = tmp_path / "old"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript(FORMAT_1.read_text())
+        connection.execute("PRAGMA journal_mode = WAL")
+    return path
+
+
+@pytest.fixture
+def run(tmp_path):
+    path = tmp_path / "run"
+    with RunStore.create(path, root_seed=1, config={}, code={"sources": "ab12"}) as store:
+        fill(store, "ab12")
+    return path
+
+
+def test_the_code_of_run_and_blocks_comes_back(run):
+    with RunStore.open(run) as store:
+        assert store.code == {"sources": "ab12"}
+        assert store.codes() == {"ab12"}
+        store.put_block(TOY, {"mean": 2.0}, 1, np.zeros((16, 2)), code="cd34")
+        assert store.codes() == {"ab12", "cd34"}
+        assert store.codes(TOY, {"mean": 1.0}) == {"ab12"}
+        assert store.codes(TOY, {"mean": 2.0}) == {"ab12", "cd34"}
+        assert store.codes(TOY, {"mean": 3.0}) == set()
+
+
+def test_a_block_of_other_code_is_refused_by_both_names(run):
+    values = np.arange(32.0).reshape(16, 2)
+    with RunStore.open(run) as store:
+        store.put_block(TOY, {"mean": 1.0}, 0, values, code="ab12")  # again: nothing changes
+        with pytest.raises(StoreError, match="was made by code ab12, now by code cd34; start a"):
+            store.put_block(TOY, {"mean": 1.0}, 0, values, code="cd34")
+        assert store.codes() == {"ab12"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("UPDATE block SET code = 'cd34' WHERE block = 2", "checksum of block 2"),
+        ("UPDATE block SET code = '' WHERE block = 2", "checksum of block 2"),
+        ("UPDATE run SET code = '{}'", "checksum of the run record"),
+        ("UPDATE run SET config = '{\"a\":1}'", "checksum of the run record"),
+    ],
+)
+def test_edited_code_is_noticed(run, statement, message):
+    edit(run, statement)
+    with pytest.raises(StoreError, match=message), RunStore.open(run) as store:
+        store.content_digest()
+
+
+def test_the_digest_of_equal_trials_is_that_of_earlier_versions_whatever_the_code(run, tmp_path):
+    with RunStore.open(run, readonly=True) as store:
+        assert store.content_digest() == DIGEST
+    with RunStore.create(tmp_path / "other", root_seed=9, config={"a": 1}) as store:
+        fill(store, "another")
+        assert store.content_digest() == DIGEST
+
+
+def test_a_run_of_format_1_is_read(old):
+    with RunStore.open(old, readonly=True) as store:
+        assert store.content_digest() == DIGEST == store.verify()
+        assert store.root_seed == 2**100 + 1
+        assert store.config == {"profile": "quick"}
+        assert store.code == {}
+        assert store.codes() == store.codes(TOY, {"mean": 1.0}) == set()
+        assert store.table(TOY, {"mean": 1.0}).values[33].tolist() == [4.0, 5.0]
+        assert store.table(TOY, {"mean": 2.0}).reasons == ((5, "diverged: second=nan"),)
+        assert store.document("claim", "a") == {"verdict": "SUPPORTED"}
+        assert [s.n_failed for s in store.status()].count(1) == 1
+
+
+def test_a_run_of_format_1_is_not_continued_and_the_file_is_left_alone(old):
+    before = old.read_bytes()
+    with pytest.raises(StoreError, match=r"store format 1.* did not record the code.*new run"):
+        RunStore.open(old)
+    assert old.read_bytes() == before
+    with RunStore.open(old, readonly=True):  # the refusal left no lock
+        pass
+
+
+def test_reasons_of_format_1_are_under_its_checksum(old):
+    edit(old, "UPDATE block SET reasons = replace(reasons, 'nan', 'inf')")
+    with (
+        RunStore.open(old, readonly=True) as store,
+        pytest.raises(StoreError, match="checksum of block 0"),
+    ):
+        store.table(TOY, {"mean": 2.0})
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (0, "no version of cfl-verify wrote it"),
+        (-3, "no version of cfl-verify wrote it"),
+        (SCHEMA_VERSION + 1, "upgrade cfl-verify"),
+        (1, r"its tables are not those of store format 1"),
+    ],
+)
+def test_other_formats_are_refused_by_number(run, version, message):
+    edit(run, f"PRAGMA user_version = {version}")
+    with pytest.raises(StoreError, match=rf"format {version}.*{message}|{message}"):
+        RunStore.open(run, readonly=True)
+
+
+def test_the_file_says_its_format(run):
+    assert int.from_bytes(run.read_bytes()[60:64], "big") == SCHEMA_VERSION == 2
+    assert run.read_bytes()[68:72] == b"CFLV"
