@@ -22,9 +22,13 @@ from verify.decisions.domain import Interval, IntRange, LogInterval
 from verify.evidence import Evidence, Verdict
 from verify.mutation.mutants import Mutant, Ranges, asks_less, mutants
 from verify.procedures.base import Profile
+from verify.procedures.search import Search
 
-#: refuted and unsupported are caught; a mutant that asks less should stay supported.
-Outcome = Literal["refuted", "unsupported", "survived", "asks less", "not tried"]
+#: refuted, unsupported: the mutant lost its support.  asks less: it follows from the original.
+#: true here: exact probabilities contradict it nowhere in the domain, at ten times the budget.
+Outcome = Literal["refuted", "unsupported", "survived", "asks less", "true here", "not tried"]
+#: How many times the budget of a claim's search decides whether a mutant that survived is true.
+LABEL_BUDGET = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +151,8 @@ def judge(
         outcome, why = "asks less", "" if supported else "it follows from the original"
     elif supported:
         outcome, why = "survived", room(evidence)
+        if true_here(claim, mutant, profile, store, level):
+            outcome = "true here"
     else:
         outcome = "refuted" if evidence.verdict is Verdict.REFUTED else "unsupported"
         why = ""
@@ -157,6 +163,21 @@ def judge(
         verdict=str(evidence.verdict),
         why=why,
     )
+
+
+def true_here(
+    claim: Claim, mutant: Mutant, profile: Profile, store: RunStore, level: float
+) -> bool:
+    """Whether a search of ten times the budget, from another seed, finds no counterexample either.
+
+    Only searches are asked: their violations are exact, so that a larger budget comes nearer to the
+    truth.  A sampled claim's survivors stay survivors.
+    """
+    procedure = replace(claim, statement=mutant.statement).build(profile)
+    if not isinstance(procedure, Search):
+        return False
+    thorough = replace(procedure, budget=LABEL_BUDGET * procedure.budget, seed=procedure.seed + 1)
+    return thorough.decide(store, level).verdict is Verdict.SUPPORTED
 
 
 def room(evidence: Evidence) -> str:
