@@ -1,40 +1,80 @@
-"""``python -m reports``: build the report of a run."""
+"""``python -m reports`` (and ``cfl-verify report``): build the report of a run."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from reports.assemble import build, latest
-from reports.errors import ReportError
+from trials.text import one_line, printable
 
 FAILED = 3
+INTERNAL = 70
+INTERRUPTED = 130
+
+
+def _end(_number: int, _frame: Any) -> None:
+    """End at once: every file of a report is written whole or not at all."""
+    os.write(2, b"interrupted\n")
+    os._exit(INTERRUPTED)
 
 
 class _Group(click.Group):
-    """A click group whose refusals are one line and exit status 3."""
+    """A click group whose refusals are one line, with the exit codes of ``cfl-verify``."""
 
-    def main(self, *args: Any, **kwargs: Any) -> Any:
-        kwargs["standalone_mode"] = False
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> Any:
+        extra.pop("standalone_mode", None)
+        given = list(sys.argv[1:] if args is None else args)
         try:
-            code = super().main(*args, **kwargs)
-        except click.exceptions.NoArgsIsHelpError as error:
-            click.echo(error.format_message())
-            sys.exit(FAILED)
-        except (click.ClickException, ReportError) as error:
-            text = error.format_message() if isinstance(error, click.ClickException) else str(error)
-            click.echo(f"error: {' '.join(text.split())}", err=True)
-            sys.exit(FAILED)
-        except click.Abort:
-            click.echo("interrupted", err=True)
-            sys.exit(FAILED)
-        sys.exit(code if isinstance(code, int) else 0)
+            with self.make_context(prog_name or "python -m reports", list(given), **extra) as found:
+                self.invoke(found)
+            code = 0
+        except click.exceptions.Exit as leave:
+            code = leave.exit_code
+        except BaseException as error:
+            code = _failed(error, given)
+        sys.exit(code)
+
+
+def _failed(error: BaseException, given: Sequence[str]) -> int:
+    """Print one line for a failure; with ``--debug`` its traceback, too."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)
+        return FAILED
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    if "--debug" in given:
+        traceback.print_exception(error, file=sys.stderr)
+    known = [
+        kind
+        for module, name in (("reports.errors", "ReportError"), ("trials.run.store", "StoreError"))
+        if (kind := getattr(sys.modules.get(module), name, None)) is not None
+    ]
+    if isinstance(error, click.ClickException):
+        code, text = FAILED, error.format_message()
+    elif isinstance(error, (*known, OSError, MemoryError)):
+        code, text = FAILED, str(error) or "out of memory"
+    else:
+        code = INTERNAL
+        text = (
+            f"internal: {type(error).__name__}: {error} (a fault of cfl-verify; please report it "
+            "with this command and what it prints with --debug)"
+        )
+    click.echo(f"error: {one_line(text, given)}", err=True)
+    return code
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--debug", is_flag=True, expose_value=False, help="Print the traceback of a failure.")
 def main() -> None:
     """Reports of verification runs."""
 
@@ -58,13 +98,16 @@ def main() -> None:
 )
 @click.option(
     "--output",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(),
     default=None,
     metavar="DIR",
     help="Where to write.  [default: RUN/report]",
 )
-def build_command(run: str, formats: str, engine: str, output: Path | None) -> None:
-    """Build the report of RUN, a run directory, or `latest` for the newest under ./runs.
+def build_command(run: str, formats: str, engine: str, output: str | None) -> None:
+    """Build the report of RUN.
+
+    RUN is a run directory, the name of one below ./runs, or `latest`: the run below ./runs that was
+    written last.
 
     \b
     Examples:
@@ -74,16 +117,22 @@ def build_command(run: str, formats: str, engine: str, output: Path | None) -> N
 
     The path of the report is the last line printed. Exit status 3 when it cannot be built.
     """
-    folder = latest(Path("runs")) if run == "latest" else Path(run)
+    from reports.assemble import build
+    from trials.run.directory import find_run
+
+    if output is not None and (not output or not output.isprintable()):
+        raise click.UsageError(f"--output {output!r} must name a directory")
     result = build(
-        folder,
+        find_run(run),
         formats=tuple(dict.fromkeys(f.strip() for f in formats.split(",") if f.strip())),
         engine=engine,
-        out_dir=output,
-        progress=lambda message: click.echo(message, err=True),
+        out_dir=None if output is None else Path(output),
+        progress=lambda message: click.echo(printable(message), err=True),
     )
     click.echo(result.paths[-1])
 
 
 if __name__ == "__main__":
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
     main(prog_name="python -m reports")

@@ -18,7 +18,6 @@ from reports.errors import ReportError
 from reports.latex import escape_text
 from reports.schema import Reader, Summary, read
 
-STORE_NAME = "store.sqlite"
 FORMATS = ("pdf", "tex")
 _LATEST = 253_402_300_799  # the last second of the year 9999
 
@@ -130,6 +129,7 @@ def build(
     ReportError
         When the run cannot be read or the report not be set; one line, naming the file.
     """
+    from trials.run.directory import STORE_NAME
     from trials.run.store import RunStore, StoreError
 
     run_dir = Path(run_dir)
@@ -146,11 +146,3 @@ def build(
             )
     except StoreError as error:
         raise ReportError(str(error)) from None
-
-
-def latest(runs: Path) -> Path:
-    """The run directory under ``runs`` whose store was written last."""
-    stores = sorted(runs.glob(f"*/{STORE_NAME}"), key=lambda path: (path.stat().st_mtime_ns, path))
-    if not stores:
-        raise ReportError(f"{runs}: holds no run; name a run directory")
-    return stores[-1].parent

@@ -144,11 +144,9 @@ def weaker(before: Any, after: Any) -> tuple[str, ...]:
         lost.append("no exponent of " + ", ".join(sorted(set(stated) - set(left))))
     domain, rest = getattr(before, "domain", None), getattr(after, "domain", None)
     if domain is not None and rest is not None:
-        whole, part = as_domain(domain), as_domain(rest)
-        if isinstance(whole, Box) and isinstance(part, Box):
-            fixed = sorted(n for n in whole.ranges if whole.ranges[n] != part.ranges[n])
-            if fixed:
-                lost.append("a search with " + ", ".join(fixed) + " held fixed")
-        elif whole.describe() != part.describe():
-            lost.append("a search of a part of the domain")
+        parts = as_domain(domain), as_domain(rest)
+        if all(isinstance(part, Box) for part in parts):
+            ranges = [dict(part.ranges) for part in parts if isinstance(part, Box)]
+            fixed = sorted(name for name in ranges[0] if ranges[0][name] != ranges[1][name])
+            lost += ["a search with " + ", ".join(fixed) + " held fixed"] if fixed else []
     return tuple(lost)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from trials.checks import InvalidParameter
+from trials.run.directory import STORE_NAME
 from trials.run.engine import Demand
 from trials.run.executors import Executor
 from trials.run.provenance import run_code
@@ -27,11 +28,10 @@ from verify.deciding import Decided, try_claims
 from verify.decisions.familywise import Allocation
 from verify.evidence import Verdict
 from verify.levels import allocate_levels
-from verify.papers import catalogue
+from verify.papers import Catalogue, catalogue
 from verify.plan import Plan, Planned, plan
 from verify.procedures.base import PROFILES
 
-STORE_NAME = "store.sqlite"
 #: Family-wise error level of a whole run, split over its claims.
 FAMILYWISE_LEVEL = 0.05
 
@@ -84,10 +84,14 @@ class Listener:
     on_outcome: Callable[[Outcome], None] = field(default=lambda _outcome: None)
 
 
-def prepare(config: RunConfig) -> Plan:
-    """Build every procedure and check every parameter of a run, before any work."""
+def prepare(config: RunConfig, papers: Catalogue | None = None) -> Plan:
+    """Build every procedure and check every parameter of a run, before any work.
+
+    ``papers`` is the catalogue that the claims are taken from, by default the registered papers.
+    """
     config.check()
-    return plan(catalogue(), config.claims, PROFILES[config.profile])
+    known = catalogue() if papers is None else papers
+    return plan(known, config.claims, PROFILES[config.profile])
 
 
 def create(directory: Path, config: RunConfig) -> RunStore:
@@ -121,6 +125,7 @@ def execute(
     executor: Executor,
     listener: Listener | None = None,
     commands: Sequence[str] = (),
+    papers: Catalogue | None = None,
 ) -> list[Outcome]:
     """Run (or continue, or extend) every claim of ``config`` to a verdict.
 
@@ -128,12 +133,13 @@ def execute(
     committed as it is found, so an interrupted call loses the blocks in flight and nothing else.
     """
     listener = listener or Listener()
-    prepared = prepare(config)
-    allocation = allocate_levels(config.level, catalogue(), prepared)
+    known = catalogue() if papers is None else papers
+    prepared = prepare(config, known)
+    allocation = allocate_levels(config.level, known, prepared)
     started = _now()
     begin = time.perf_counter()
     earlier = store.document("run", "summary") or {}
-    _put_papers(store, prepared.claims)
+    _put_papers(store, known, prepared.claims)
     store.put_document("run", "extension", {"profile": config.profile})
     outcomes = _outcomes(store, prepared.claims, allocation, config, executor, listener)
     store.put_document(
@@ -228,10 +234,10 @@ def _document(
     }
 
 
-def _put_papers(store: RunStore, prepared: Sequence[Planned]) -> None:
+def _put_papers(store: RunStore, papers: Catalogue, prepared: Sequence[Planned]) -> None:
     """What the report says about the papers of these claims: symbols, findings, citations."""
     ran = {planned.claim.id for planned in prepared}
-    for kind, key, body in catalogue().documents(ran):
+    for kind, key, body in papers.documents(ran):
         store.put_document(kind, key, body)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,12 @@ from click.testing import CliRunner, Result
 
 import reports.assemble
 from reports.__main__ import main
-from reports.assemble import build, latest, write_report
+from reports.assemble import build, write_report
 from reports.engines import choose, latex_missing, typst_source
 from reports.errors import ReportError
 from reports.tables import typeset
 from tests.reports.fakes import FakeRun, run
+from trials.run.directory import STORE_NAME
 
 missing = latex_missing()
 needs_latex = pytest.mark.skipif(bool(missing), reason=f"LaTeX is incomplete here: {missing}")
@@ -148,9 +148,7 @@ def stored(tmp_path: Path) -> Path:
     """A run directory with a real store."""
     store_module = pytest.importorskip("trials.run.store")
     folder = tmp_path / "runs" / "r1"
-    with store_module.RunStore.create(
-        folder / reports.assemble.STORE_NAME, root_seed=7, config={}
-    ) as store:
+    with store_module.RunStore.create(folder / STORE_NAME, root_seed=7, config={}) as store:
         fake = run()
         for kind in ("claim", "run", "discrepancy", "symbol"):
             for key, document in fake.documents(kind).items():
@@ -172,7 +170,7 @@ def test_the_command_builds_the_latest_run(stored: Path, monkeypatch: pytest.Mon
 
 
 def test_a_stored_run_is_not_changed_by_its_report(stored: Path) -> None:
-    store = stored / reports.assemble.STORE_NAME
+    store = stored / STORE_NAME
     before = digest(store)
     build(stored, formats=("tex",), out_dir=stored.parent / "elsewhere")
     assert digest(store) == before
@@ -183,9 +181,9 @@ def test_a_stored_run_is_not_changed_by_its_report(stored: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "nowhere: no such run directory"),
-        (["latest"], "holds no run"),
-        (["."], "no such run"),
+        (["nowhere"], "'nowhere': no run here"),
+        (["latest"], "there is no run under runs/"),
+        (["."], "no run here"),
         ([".", "--format", "docx"], "error"),
     ],
 )
@@ -221,16 +219,6 @@ def test_a_folder_that_cannot_be_written_is_named(stored: Path) -> None:
     result = invoke(str(stored), "--format", "tex", "--output", str(stored / "file" / "x"))
     assert result.exit_code == 3
     assert "cannot write the report" in result.stderr.splitlines()[-1]
-
-
-def test_latest_is_the_run_written_last(tmp_path: Path) -> None:
-    for i, name in enumerate(("b", "a")):
-        (tmp_path / name).mkdir()
-        store = tmp_path / name / reports.assemble.STORE_NAME
-        store.touch()
-        os.utime(store, (i, i))
-    (tmp_path / "z").mkdir()
-    assert latest(tmp_path) == tmp_path / "a"
 
 
 def test_help_shows_examples() -> None:

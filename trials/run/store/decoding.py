@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from trials.run.store.limits import MAX_DEPTH, MAX_DOCUMENT
-from trials.run.store.text import printable
+from trials.text import printable
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from trials.run.store.limits import MAX_MESSAGE, MAX_SECONDS
-from trials.run.store.text import printable
+from trials.text import printable
 
 # What sqlite3 raises on a damaged file: its own errors, and text that is not text any more.
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)

@@ -10,7 +10,7 @@ from trials.checks import FloatArray
 from trials.run.store.connection import Database
 from trials.run.store.errors import StoreError
 from trials.run.store.limits import MAX_BLOCK
-from trials.run.store.text import is_label, printable
+from trials.run.store.text import is_label
 from trials.run.store.verification import (
     CellRow,
     block_checksum,
@@ -19,6 +19,7 @@ from trials.run.store.verification import (
     is_integer,
     pack_reasons,
 )
+from trials.text import printable
 
 
 def check_block(

@@ -1,0 +1,118 @@
+"""The index: right after every change, private, and quick because nothing slow is imported."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from verify.cli import index
+from verify.papers import catalogue
+
+ROOT = Path(__file__).resolve().parents[3]
+#: What no command that only looks at claims may load.
+SLOW = ("numpy", "scipy", "sympy", "numba", "statsmodels", "matplotlib", "trials.run.store")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "cfl-verify" / "catalogue"
+
+
+def test_the_stored_index_is_the_built_one_and_is_the_catalogue(cache):
+    built = index.entries(())
+    (file,) = cache.iterdir()
+    assert index.entries(()) == built == json.loads(file.read_text())["claims"]
+    assert list(built) == list(catalogue())
+    assert {n: e["expected"] for n, e in built.items()} == {
+        n: str(c.expected) for n, c in catalogue().items()
+    }
+
+
+def test_a_changed_source_makes_a_new_index(tmp_path, monkeypatch):
+    package = tmp_path / "some_paper"
+    package.mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    digests = set()
+    for content in ("x = 1\n", "x = 2\n", "x = 1\n"):
+        (package / "__init__.py").write_text(content)
+        digests.add(index.sources_digest(("some_paper",)))
+    (package / "more.py").write_text("")
+    digests.add(index.sources_digest(("some_paper",)))
+    assert len(digests) == 3
+    assert "some_paper" not in sys.modules
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 0}', '{"format": 1, "claims": 3}'])
+def test_a_damaged_index_is_made_again(cache, content):
+    built = index.entries(())
+    (file,) = cache.iterdir()
+    file.write_text(content)
+    assert index.entries(()) == built
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners and modes here")
+def test_an_index_that_others_can_write_is_not_read(cache, monkeypatch):
+    built = index.entries(())
+    (file,) = cache.iterdir()
+    planted = json.dumps({"format": 1, "claims": {"planted": {}}})
+    file.write_text(planted)
+    file.chmod(0o666)
+    assert index.entries(()) == built
+    file.write_text(planted)
+    file.chmod(0o600)
+    cache.chmod(0o777)
+    assert index.entries(()) == built
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    assert index.entries(()) == built
+
+
+def test_without_a_folder_to_write_to_the_index_is_built_each_time(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert list(index.entries(())) == list(catalogue())
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path / "file"))
+    assert list(index.entries(())) == list(catalogue())
+    assert not Path("relative").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        ["run", "--help"],
+        ["resume", "--help"],
+        ["list"],
+        ["list", "--json"],
+        ["info", "ifca.thm1"],
+        ["info", "ifca.thm1", "--cells", "--profile", "full"],
+        ["completion", "bash"],
+    ],
+)
+def test_looking_loads_nothing_slow(arguments, tmp_path):
+    """Half a second of wall time is the aim; what is imported decides it, on every machine."""
+    variables = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    code = (
+        f"import sys; sys.argv[1:] = {arguments}\n"
+        "from verify.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        f"print(','.join(m for m in {SLOW} if m in sys.modules), file=sys.stderr)\n"
+    )
+    for _ in range(2):  # the first call makes the index
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=variables,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == ""
+    assert done.stdout

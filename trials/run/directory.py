@@ -1,0 +1,76 @@
+"""Run directories: how the name of a run finds one, the same way in every command.
+
+A run is a directory with one store file in it.  A name is read in this order:
+
+1. ``latest``: the run below ``./runs`` that was written last, whatever its size;
+2. the path of a run directory, or of the store file inside it;
+3. the name of a directory below ``./runs``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from trials.run.store import StoreError
+from trials.text import shorten
+
+STORE_NAME = "store.sqlite"
+RUNS = Path("runs")
+LATEST = "latest"
+
+
+def find_run(name: str | os.PathLike[str]) -> Path:
+    """The run directory that a name means; see the module's rule.
+
+    Raises
+    ------
+    StoreError
+        When there is no such run; the message says what would be understood.
+    """
+    text = os.fspath(name)
+    if text == LATEST:
+        newest = next(known_runs(), None)
+        if newest is None:
+            raise StoreError(f"there is no run under {RUNS}/ here; start one with `cfl-verify run`")
+        return newest
+    if text and "\0" not in text:
+        path = Path(text)
+        if path.name == STORE_NAME and _is_file(path):
+            return path.parent
+        for candidate in (path, RUNS / path):
+            if _is_file(candidate / STORE_NAME):
+                return candidate
+    raise StoreError(
+        f"{shorten(repr(text))}: no run here (no {STORE_NAME}); name a run directory, one "
+        f"below {RUNS}/, or `{LATEST}`"
+    )
+
+
+def known_runs() -> Iterator[Path]:
+    """The run directories below ``./runs``, the one that was written last first."""
+    found = []
+    for store in RUNS.glob(f"*/{STORE_NAME}"):
+        try:
+            found.append((_written(store), store.parent))
+        except OSError:  # it went away meanwhile, or may not be read
+            continue
+    for _, directory in sorted(found, reverse=True):
+        yield directory
+
+
+def _written(store: Path) -> int:
+    """When a store was last written, in nanoseconds; a run under way writes to its log first."""
+    times = [store.stat().st_mtime_ns]
+    log = store.with_name(store.name + "-wal")
+    if log.exists() and (status := log.stat()).st_size > 0:
+        times.append(status.st_mtime_ns)
+    return max(times)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that the file system does not take
+        return False

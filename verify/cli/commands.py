@@ -1,0 +1,342 @@
+"""What each command accepts.  What it does is in a module that is imported when it is called.
+
+Nothing slow may be imported here: ``--help``, ``list`` and ``info`` answer at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+PROFILE_NAMES = ("quick", "standard", "full")
+
+# -- completion ------------------------------------------------------------------------------------
+
+
+def _complete_claims(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    from verify.cli.index import entries
+
+    return [
+        CompletionItem(name, help=entry["title"])
+        for name, entry in entries(()).items()
+        if name.startswith(incomplete)
+    ]
+
+
+def _complete_runs(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    names = [path.parent.as_posix() for path in Path("runs").glob("*/store.sqlite")]
+    return [
+        CompletionItem(name)
+        for name in (["latest"] if names else []) + sorted(names)
+        if name.startswith(incomplete)
+    ] or [CompletionItem(incomplete, type="dir")]
+
+
+# -- options that several commands share -----------------------------------------------------------
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+claims_option: Decorator = click.option(
+    "--claims",
+    "claims_files",
+    multiple=True,
+    metavar="FILE.py",
+    type=click.Path(),
+    help="A paper in a file of your own; may be given several times.",
+)
+json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+profile_option: Decorator = click.option(
+    "--profile",
+    metavar="PROFILE",
+    shell_complete=lambda _c, _p, text: [n for n in PROFILE_NAMES if n.startswith(text)],
+    help="quick, standard or full.  [default: quick]",
+)
+run_argument: Decorator = click.argument("run", metavar="RUN", shell_complete=_complete_runs)
+
+
+def worker_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Where trials are computed."""
+    for option in (
+        click.option(
+            "--scheduler", metavar="ADDRESS", help="A running dask.distributed scheduler to use."
+        ),
+        click.option(
+            "--executor",
+            type=click.Choice(["serial", "threads", "processes"]),
+            help="[default: threads]",
+        ),
+        click.option("--jobs", type=int, metavar="N", help="Workers.  [default: all cores]"),
+    ):
+        command = option(command)
+    return command
+
+
+# -- looking at claims -----------------------------------------------------------------------------
+
+
+@click.command("list")
+@click.option("--paper", metavar="PAPER", help="Only this paper: ids before the dot.")
+@click.option("--kind", metavar="KIND", help="Only this kind of statement.")
+@click.option("--verdict", metavar="VERDICT", help="Only claims with this expected verdict.")
+@json_option
+@claims_option
+def list_(**given: Any) -> None:
+    """List the claims: id, kind, expected verdict, source.
+
+    \b
+    Examples:
+      cfl-verify list
+      cfl-verify list --paper ifca --verdict refuted
+    """
+    from verify.cli.catalogue import list_claims
+
+    list_claims(**given)
+
+
+@click.command()
+@click.argument("claim", shell_complete=_complete_claims)
+@profile_option
+@click.option("--cells", is_flag=True, help="Print every cell.")
+@json_option
+@claims_option
+def info(**given: Any) -> None:
+    """Show a claim: statement, assumptions, reading, parameters, cells, procedure.
+
+    \b
+    Examples:
+      cfl-verify info ifca.thm1-as-printed
+      cfl-verify info 'ifca.thm1[m=400]'      at values of your own: which cells remain
+    """
+    from verify.cli.catalogue import show_claims
+
+    show_claims(**given)
+
+
+# -- running ---------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("claims", nargs=-1, shell_complete=_complete_claims)
+@profile_option
+@click.option("--seed", type=int, metavar="N", help="Root seed, below 2**128.  [default: 0]")
+@click.option(
+    "--level", type=float, metavar="X", help="Error level of the whole run.  [default: 0.05]"
+)
+@worker_options
+@click.option(
+    "--config",
+    "config_file",
+    metavar="FILE.toml",
+    type=click.Path(),
+    help="The same settings in a file; flags win.",
+)
+@click.option(
+    "--output",
+    type=click.Path(),
+    metavar="DIR",
+    help="Run directory.  [default: runs/<profile>-<seed>-<time>]",
+)
+@json_option
+@claims_option
+def run(**given: Any) -> int:
+    """Try claims (all of them by default) and store the verdicts.
+
+    A name may hold * and ?.  In square brackets stand parameter values of your own: the claim is
+    then tried at them only, which is a weaker test, and the run says so.
+
+    \b
+    Examples:
+      cfl-verify run
+      cfl-verify run 'ifca.lemma1*' --profile standard --jobs 2
+      cfl-verify run 'ifca.thm1[m=400,d=100]' --seed 7 --output runs/mine
+      cfl-verify run --config batch.toml
+    """
+    from verify.cli.running import start
+
+    return start(**given)
+
+
+@click.command()
+@run_argument
+@click.option(
+    "--profile",
+    metavar="PROFILE",
+    help="Extend the run to a larger profile; trials already drawn are kept.",
+)
+@worker_options
+@json_option
+@claims_option
+def resume(**given: Any) -> int:
+    """Continue a run that was stopped, or extend it to a larger profile.
+
+    \b
+    Examples:
+      cfl-verify resume latest
+      cfl-verify resume runs/quick-0 --profile standard
+    """
+    from verify.cli.running import resume as continue_run
+
+    return continue_run(**given)
+
+
+@click.command("warm-up")
+@click.argument("claims", nargs=-1, shell_complete=_complete_claims)
+@claims_option
+def warm_up(**given: Any) -> None:
+    """Compile the kernels that claims use, so that a later run starts at once.
+
+    The machine code is kept in your cache folder until the sources change.
+
+    \b
+    Examples:
+      cfl-verify warm-up
+      cfl-verify warm-up 'ifca.thm1*'
+    """
+    from verify.cli.warming import warm_up as compile_kernels
+
+    compile_kernels(**given)
+
+
+# -- looking at runs -------------------------------------------------------------------------------
+
+
+@click.command()
+@run_argument
+@json_option
+@claims_option
+def status(**given: Any) -> None:
+    """Show how far a run has come: verdicts so far, and stored blocks per experiment.
+
+    \b
+    Example:
+      cfl-verify status latest
+    """
+    from verify.cli.runs import show_status
+
+    show_status(**given)
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="[RUN] TRIAL")
+@json_option
+@claims_option
+def replay(**given: Any) -> None:
+    """Simulate one trial again from its id and compare it with the store, bit for bit.
+
+    Without RUN the runs below ./runs are searched, the newest first.  `status RUN` prints trial
+    ids of each experiment, and the report prints those of counterexamples.
+
+    \b
+    Examples:
+      cfl-verify replay latest ifca.step:00f3a41c9d2b7e55:17
+      cfl-verify replay ifca.step:00f3a41c9d2b7e55:17
+    """
+    from verify.cli.runs import replay_trial
+
+    replay_trial(**given)
+
+
+@click.command()
+@run_argument
+@click.option(
+    "--against",
+    "baseline",
+    required=True,
+    metavar="BASELINE",
+    shell_complete=_complete_runs,
+    help="The run to compare with.",
+)
+@json_option
+@claims_option
+def check(**given: Any) -> int:
+    """Compare a run with a baseline: verdicts, and observed values within their uncertainty.
+
+    \b
+    Example:
+      cfl-verify check latest --against runs/release
+    """
+    from verify.cli.runs import check_run
+
+    return check_run(**given)
+
+
+@click.command()
+@run_argument
+@click.argument("destination", metavar="DEST", type=click.Path())
+@claims_option
+def copy(**given: Any) -> None:
+    """Copy a run to the new directory DEST, also while another process writes it.
+
+    A plain copy of a run under way would miss what lies in its `-wal` file.
+
+    \b
+    Example:
+      cfl-verify copy latest backup/monday
+    """
+    from verify.cli.runs import copy_run
+
+    copy_run(**given)
+
+
+@click.command()
+@run_argument
+@click.option(
+    "--format",
+    "formats",
+    default="pdf,tex",
+    show_default=True,
+    metavar="pdf,tex",
+    help="What to make; the LaTeX source, figures and tables are written in any case.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "latex", "embedded"]),
+    default="auto",
+    show_default=True,
+    help="latex: latexmk. embedded: pandoc and Typst, no TeX needed. auto: latex where complete.",
+)
+@click.option("--output", metavar="DIR", help="Where to write.  [default: RUN/report]")
+@claims_option
+def report(**given: Any) -> int:
+    """Build the report of RUN.  Its path is the last line printed.
+
+    \b
+    Examples:
+      cfl-verify report latest
+      cfl-verify report latest --format tex --output paper/appendix
+    """
+    from verify.cli.reporting import build_report
+
+    return build_report(**given)
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script that completes this program's commands, claims and runs in a shell.
+
+    \b
+    Example (bash; put the line into ~/.bashrc to keep it):
+      eval "$(cfl-verify completion bash)"
+    """
+    from click.shell_completion import get_completion_class
+
+    from verify.cli.app import application
+    from verify.cli.screen import say
+
+    kind = get_completion_class(shell)
+    assert kind is not None  # the three that click ships
+    say(kind(application, {}, "cfl-verify", "_CFL_VERIFY_COMPLETE").source())
+
+
+COMMANDS: tuple[click.Command, ...] = (
+    *(list_, info, run, resume, status, replay, check, copy, report, warm_up, completion),
+)

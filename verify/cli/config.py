@@ -1,0 +1,157 @@
+"""A run's settings: from flags and from a TOML file, checked before anything is written."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from trials.checks import InvalidParameter
+from trials.run.directory import RUNS
+from trials.run.executors import Executor, make_executor
+from verify.session import FAMILYWISE_LEVEL, RunConfig
+
+MAX_JOBS = 1024
+#: A configuration is a page of text.  More is another file that was named by mistake.
+MAX_BYTES = 1 << 20
+
+_KEYS: Mapping[str, tuple[type, ...]] = {
+    "claims": (list,),
+    "profile": (str,),
+    "seed": (int,),
+    "level": (float, int),
+    "jobs": (int,),
+    "executor": (str,),
+    "scheduler": (str,),
+    "output": (str,),
+    "claims_files": (list,),
+}
+
+
+class _BadFile(InvalidParameter):
+    """A configuration that is refused; ``inputs`` are the texts in it that a message may echo."""
+
+    def __init__(self, message: str, inputs: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.inputs = inputs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything that decides what a run does and where."""
+
+    config: RunConfig
+    output: str | None
+    jobs: int | None
+    executor: str | None
+    scheduler: str | None
+    claims_files: tuple[str, ...]
+
+    def directory(self) -> Path:
+        """The run directory: the one that was named, or a new one below ``./runs``."""
+        if self.output is not None:
+            return Path(self.output)
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+        name = f"{self.config.profile}-{self.config.seed}-{stamp}"
+        taken = (RUNS / (name + (f"-{i}" if i > 1 else "")) for i in range(1, 1000))
+        return next(path for path in taken if not path.exists())
+
+    def workers(self) -> Executor:
+        """The executor that the settings ask for."""
+        return workers(self.executor, self.jobs, self.scheduler)
+
+
+def settings(flags: Mapping[str, Any], config_file: str | None) -> Settings:
+    """Flags over the file's values over the defaults, each of the right type."""
+    file = {} if config_file is None else read_config(Path(config_file))
+
+    def chosen(name: str, default: Any = None) -> Any:
+        return flags[name] if flags.get(name) not in (None, ()) else file.get(name, default)
+
+    config = RunConfig(
+        claims=tuple(chosen("claims", ())),
+        profile=chosen("profile", "quick"),
+        seed=chosen("seed", 0),
+        level=float(chosen("level", FAMILYWISE_LEVEL)),
+    )
+    output = chosen("output")
+    if output is not None and (not output or not output.isprintable()):
+        raise InvalidParameter(
+            f"output={output!r} must name a directory, in printable characters only"
+        )
+    return Settings(
+        config=config,
+        output=output,
+        jobs=chosen("jobs"),
+        executor=chosen("executor"),
+        scheduler=chosen("scheduler"),
+        claims_files=tuple(chosen("claims_files", ())),
+    )
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Read a TOML configuration; unknown keys and wrong types are refused by name."""
+    if "\0" in str(path):
+        raise InvalidParameter(f"config={str(path)!r} must be the path of a file")
+    with path.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise InvalidParameter(
+            f"{path}: is longer than a configuration may be ({MAX_BYTES:,} bytes)"
+        )
+    try:
+        values = tomllib.loads(content.decode("utf-8"))
+    except RecursionError:
+        raise InvalidParameter(f"{path}: not a TOML file: nested too deeply") from None
+    except ValueError as error:  # TOML, UTF-8, integers of thousands of digits
+        raise InvalidParameter(f"{path}: not a TOML file: {error}") from None
+    for key, value in values.items():
+        _check_entry(path, key, value)
+    return values
+
+
+def _check_entry(path: Path, key: str, value: Any) -> None:
+    inputs = (key, *([value] if isinstance(value, str) else map(str, _items(value))))
+    if key not in _KEYS:
+        raise _BadFile(f"{path}: unknown key {key!r}; known: {', '.join(_KEYS)}", inputs)
+    kinds = _KEYS[key]
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        words = kinds[0].__name__
+        raise _BadFile(f"{path}: {key}={_spelled(value)} must be of type {words}", inputs)
+    if isinstance(value, list) and not all(isinstance(item, str) for item in value):
+        raise _BadFile(f"{path}: {key}={_spelled(value)} must be a list of strings", inputs)
+
+
+def _items(value: Any) -> list[Any]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def _spelled(value: Any) -> str:
+    """A value as a message shows it; some values have no short spelling."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):
+        return f"a {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def workers(kind: str | None, jobs: int | None, scheduler: str | None) -> Executor:
+    """The workers that flags or configuration ask for; made before the run directory is."""
+    if jobs is not None and not 1 <= jobs <= MAX_JOBS:
+        raise InvalidParameter(f"jobs={jobs} must be an integer from 1 to {MAX_JOBS}")
+    if scheduler is None:
+        return make_executor(kind or "threads", jobs)
+    if not scheduler.isprintable() or not scheduler.strip():
+        raise InvalidParameter(f"scheduler={scheduler!r} must be an address like tcp://host:8786")
+    try:
+        return make_executor("distributed", jobs, address=scheduler)
+    except (InvalidParameter, MemoryError):
+        raise
+    except Exception as error:  # each transport of dask refuses an address in its own way
+        raise InvalidParameter(
+            f"scheduler={scheduler!r} cannot be used ({type(error).__name__}: {error}); give the "
+            "address of a running dask scheduler, like tcp://host:8786"
+        ) from error

@@ -1,0 +1,117 @@
+"""A claim as plain data for ``info`` and the index: statement, parameters, cells, procedure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from verify.claim import Claim
+from verify.cli.math_text import formula, readable
+from verify.decisions.domain import Box, as_domain, spell_range
+from verify.papers import catalogue
+from verify.plan import OwnValues, Planned
+from verify.procedures.base import PROFILES, Procedure
+
+#: Fields of procedures that hold cells, with the words for them.
+_ROLES = {
+    "cells": "cells",
+    "calibration": "calibration cells",
+    "held_out": "held-out cells",
+    "elsewhere": "cells elsewhere",
+}
+
+
+def build_index(claims_files: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Every claim's head, and its description under each profile."""
+    index = {}
+    for name, claim in catalogue(claims_files).items():
+        statement = claim.statement
+        index[name] = {
+            "id": name,
+            "paper": name.split(".")[0],
+            "title": readable(statement.title),
+            "kind": str(statement.kind),
+            "expected": str(claim.expected),
+            "source": readable(statement.source),
+            "citation": statement.publication.label,
+            "profiles": {
+                profile.name: describe(claim, claim.build(profile)) for profile in PROFILES.values()
+            },
+        }
+    return index
+
+
+def describe_planned(planned: Planned) -> dict[str, Any]:
+    """A claim at values of one's own, with what these values did to its cells."""
+    own = planned.own_values or OwnValues()
+    return {
+        **describe(planned.claim, planned.procedure),
+        "selection": str(planned.selection),
+        **own.document(),
+    }
+
+
+def describe(claim: Claim, procedure: Procedure) -> dict[str, Any]:
+    """One claim under one profile, formulas as readable text and as LaTeX."""
+    document = claim.document(procedure)
+    cells = {
+        words: [dict(cell) for cell in getattr(procedure, name)]
+        for name, words in _ROLES.items()
+        if getattr(procedure, name, None)
+    }
+    return {
+        "selection": claim.id,
+        "quantifiers": formula(document["quantifiers"]),
+        "statement": formula(document["bound_latex"]),
+        "statement_latex": document["bound_latex"],
+        "fails_with": formula(document["failure_latex"]) or None,
+        "assumptions": [
+            {"name": a["name"], "text": formula(a["latex"]), "note": readable(a["note"])}
+            for a in document["assumptions"]
+        ],
+        "constants": [
+            {
+                "name": formula(c["latex"]),
+                "low": c["low"],
+                "high": c["high"],
+                "meaning": readable(c["meaning"]),
+            }
+            for c in document["constants"]
+        ],
+        "reading": readable(document["reading"]),
+        "procedure": readable(document["procedure"]),
+        "parameters": _parameters(procedure, cells),
+        "cells": cells,
+        "dropped": [],
+        "weaker": [],
+    }
+
+
+def _parameters(procedure: Any, cells: Mapping[str, Sequence[Any]]) -> list[dict[str, str]]:
+    """Each parameter with the values at which the claim is tried."""
+    domain = getattr(procedure, "domain", None)
+    if domain is not None:
+        found = as_domain(domain)
+        if isinstance(found, Box):
+            return [{"name": n, "domain": spell_range(r)} for n, r in found.ranges.items()]
+        return [{"name": ", ".join(found.names()), "domain": readable(found.describe())}]
+    values: dict[str, list[Any]] = {}
+    for cell in (cell for group in cells.values() for cell in group):
+        for name, value in cell.items():
+            values.setdefault(name, []).append(value)
+    return [{"name": name, "domain": _spread(found)} for name, found in values.items()]
+
+
+def _spread(values: Sequence[Any]) -> str:
+    """The distinct values, or their range when there are many."""
+    distinct = sorted(set(values), key=lambda v: (isinstance(v, str), v)) if _plain(values) else []
+    if not distinct:
+        return f"{len(values)} values"
+    words = [f"{v:.6g}" if isinstance(v, int | float) else str(v) for v in distinct]
+    if len(distinct) <= 5 or any(isinstance(v, str) for v in distinct):
+        return ", ".join(words)
+    return f"{words[0]} to {words[-1]} ({len(distinct)} values)"
+
+
+def _plain(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, int | float | str) for value in values)

@@ -1,0 +1,87 @@
+"""Exit codes, the errors that a user can cause, and the one line that each of them becomes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from verify.cli import signals
+
+EXPECTED = 0
+UNEXPECTED = 1
+INCONCLUSIVE = 2
+USAGE = 3
+INTERNAL = 70
+INTERRUPTED = signals.INTERRUPTED
+
+CODES = {
+    EXPECTED: "all verdicts as expected, or nothing to decide",
+    UNEXPECTED: "a verdict is not the expected one, or two runs differ",
+    INCONCLUSIVE: "some claim is inconclusive",
+    USAGE: "usage, input or output, or workers that were lost",
+    INTERNAL: "a fault of this program; --debug shows where",
+    INTERRUPTED: "interrupted",
+}
+
+
+class Stopped(Exception):
+    """Work that ended early, with the exit code and the line to print."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+#: Errors with a message for the user.  They are named, not imported: a module that was never
+#: loaded cannot have raised its error, and loading it would cost seconds.
+_KNOWN = (
+    ("trials.checks", "InvalidParameter"),
+    ("bounds.statement", "OutsideTheorem"),
+    ("trials.run.store", "StoreError"),
+    ("trials.run.executors", "ExecutorError"),
+    ("verify.papers", "PaperError"),
+)
+
+
+def explain(error: BaseException) -> tuple[int, str]:
+    """Exit code and message for an exception that ended a command."""
+    if isinstance(error, Stopped):
+        return error.code, str(error)
+    if isinstance(error, click.ClickException):
+        return USAGE, error.format_message()
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return INTERRUPTED, "interrupted"
+    known = tuple(
+        kind
+        for module, name in _KNOWN
+        if (kind := getattr(sys.modules.get(module), name, None)) is not None
+    )
+    if isinstance(error, known):
+        return USAGE, str(error)
+    if isinstance(error, OSError):
+        where = f"{os.fsdecode(error.filename)!r}: " if error.filename else ""
+        return USAGE, f"{where}{error.strerror or error}"
+    if isinstance(error, MemoryError):
+        return USAGE, f"out of memory ({error})" if str(error) else "out of memory"
+    return INTERNAL, (
+        f"internal error: {type(error).__name__}: {error} (a fault of cfl-verify; please report it "
+        f"with this command and what `{program()} --debug ...` prints)"
+    )
+
+
+def program() -> str:
+    """How this program is called from here: by name, by its path, or as a module."""
+    beside = Path(sys.executable).with_name("cfl-verify")
+    found = shutil.which("cfl-verify")
+    if found is not None and Path(found).resolve() == beside.resolve():
+        return "cfl-verify"
+    if beside.exists():
+        try:
+            return str(beside.relative_to(Path.cwd()))
+        except ValueError:
+            return str(beside)
+    return "python -m verify"

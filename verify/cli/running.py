@@ -1,0 +1,140 @@
+"""``run`` and ``resume``: try claims, print their verdicts, say what comes next."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from trials.run.directory import find_run
+from trials.run.executors import Executor, ExecutorError
+from trials.run.store import RunStore
+from verify import session
+from verify.cli import exits, screen
+from verify.cli.config import settings, workers
+from verify.cli.progress import display
+from verify.cli.screen import paragraph, say
+from verify.cli.signals import interruptible
+from verify.cli.verdicts import as_data, exit_code, print_closing, tally
+from verify.papers import Catalogue, catalogue, record_files, recorded_files
+from verify.plan import Plan
+from verify.session import Outcome, RunConfig
+
+
+def start(*, config_file: str | None, as_json: bool, **flags: Any) -> int:
+    """A new run; every setting is checked before its directory is made."""
+    wanted = settings(flags, config_file)
+    papers = catalogue(wanted.claims_files)
+    plan = session.prepare(wanted.config, papers)
+    directory = wanted.directory()
+    interruptible()
+    with wanted.workers() as executor, session.create(directory, wanted.config) as store:
+        record_files(store, papers.files)
+        return _execute(store, wanted.config, plan, papers, executor, as_json=as_json)
+
+
+def resume(
+    *,
+    run: str,
+    profile: str | None,
+    jobs: int | None,
+    executor: str | None,
+    scheduler: str | None,
+    as_json: bool,
+    claims_files: Sequence[str],
+) -> int:
+    """Continue a run, or extend it to a larger profile."""
+    directory = find_run(run)
+    interruptible()
+    store, config = session.open_run(directory)
+    with store:
+        extended = session.resumed(config, profile)
+        papers = catalogue(recorded_files(store, claims_files))
+        plan = session.prepare(extended, papers)
+        with workers(executor, jobs, scheduler) as found:
+            return _execute(store, extended, plan, papers, found, as_json=as_json)
+
+
+def _announce(plan: Plan, to: Console) -> None:
+    """Say which claims a wild card passed over, and which cells own values cost."""
+    if plan.skipped:
+        names = ", ".join(plan.skipped)
+        reason = next(iter(plan.skipped.values())).split(" has ")[-1].split(";")[0]
+        paragraph(f"skipped, they have {reason}: {names}", to=to)
+    for name, reason in plan.not_run.items():
+        paragraph(f"not run: {name}: {reason}", to=to)
+    for planned in plan.claims:
+        own = planned.own_values
+        if own is not None and own.dropped:
+            paragraph(
+                f"{planned.selection}: {len(own.dropped)} cells leave the theorem at these values "
+                f"and are dropped, e.g.: {own.dropped[0].reason}",
+                to=to,
+            )
+        if own is not None and own.weaker:
+            paragraph(
+                f"{planned.selection}: a weaker test than the registered one: "
+                + "; ".join(own.weaker),
+                to=to,
+            )
+
+
+def _execute(
+    store: RunStore,
+    config: RunConfig,
+    plan: Plan,
+    papers: Catalogue,
+    executor: Executor,
+    *,
+    as_json: bool,
+) -> int:
+    """Run the claims; however it ends, the last line says how to go on."""
+    to = screen.errors if as_json else screen.console
+    store.documents("claim")  # damage is told before anything else
+    _announce(plan, to)
+    directory = store.path.parent
+    go_on = f"finished blocks are kept; continue with `{exits.program()} resume {_name(directory)}`"
+    command = shlex.join(["cfl-verify", *sys.argv[1:]])
+    try:
+        with display(to) as listener:
+            outcomes = session.execute(
+                store, config, executor, listener, commands=[command], papers=papers
+            )
+    except KeyboardInterrupt:
+        raise exits.Stopped(exits.INTERRUPTED, f"interrupted: {go_on}") from None
+    except ExecutorError as error:
+        raise exits.Stopped(exits.USAGE, f"{error}; {go_on}") from error
+    code = exit_code(outcomes)
+    if as_json:
+        screen.print_json(_document(outcomes, directory, config, code))
+    else:
+        _close(outcomes, directory, to)
+    return code
+
+
+def _close(outcomes: Sequence[Outcome], directory: Path, to: Console) -> None:
+    print_closing(outcomes, to)
+    say(f"run directory: {directory}", to=to)
+    say(f"report: {exits.program()} report {_name(directory)}", to=to)
+
+
+def _name(directory: Path) -> str:
+    return shlex.quote(str(directory))
+
+
+def _document(
+    outcomes: Sequence[Outcome], directory: Path, config: RunConfig, code: int
+) -> dict[str, Any]:
+    return {
+        "run": str(directory),
+        "profile": config.profile,
+        "seed": config.seed,
+        "level": config.level,
+        "exit_code": code,
+        "tally": tally(outcomes),
+        "claims": [as_data(outcome) for outcome in outcomes],
+    }

@@ -1,0 +1,181 @@
+"""``status``, ``replay``, ``check`` and ``copy``: commands that read stored runs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from trials.checks import InvalidParameter
+from trials.run.directory import STORE_NAME, find_run, known_runs
+from trials.run.engine import parse_trial_id, replay
+from trials.run.store import CellStatus, RunStore, StoreError
+from verify import session
+from verify.check import compare
+from verify.cli import exits
+from verify.cli.screen import print_json, say, table
+from verify.cli.signals import interruptible
+from verify.cli.verdicts import mark
+from verify.papers import catalogue, recorded_files
+
+
+def show_status(*, run: str, as_json: bool, claims_files: Sequence[str]) -> None:
+    """How far a run has come."""
+    directory = find_run(run)
+    store, config = session.open_run(directory, readonly=True)
+    with store:
+        documents = store.documents("claim")
+        papers = catalogue(recorded_files(store, claims_files))
+        wanted = [str(p.selection) for p in session.prepare(config, papers).claims]
+        cells = store.status()
+    verdicts = {name: mark(documents[name]) if name in documents else "pending" for name in wanted}
+    experiments = list(_experiments(cells))
+    found = {
+        "run": str(directory),
+        "profile": config.profile,
+        "seed": config.seed,
+        "level": config.level,
+        "decided": len(documents),
+        "claims": verdicts,
+        "experiments": experiments,
+    }
+    if as_json:
+        print_json(found)
+        return
+    say(
+        f"{directory}  profile {config.profile}  seed {config.seed}  "
+        f"{len(documents)}/{len(wanted)} claims decided"
+    )
+    longest = max((len(name) for name in wanted), default=0)
+    for name, verdict in verdicts.items():
+        say(f"  {name:<{longest}}  {verdict}")
+    if experiments:
+        say()
+        rows = [
+            [
+                e["experiment"],
+                *(f"{e[key]:,}" for key in ("cells", "trials", "failed")),
+                f"{e['worker_seconds']:.1f}",
+                e["trial"],
+            ]
+            for e in experiments
+        ]
+        headings = ("experiment", "cells", "trials", "failed", "worker s", "a trial to replay")
+        for line in table(headings, rows, right={1, 2, 3, 4}):
+            say(line)
+
+
+def _experiments(cells: Sequence[CellStatus]) -> Iterator[dict[str, Any]]:
+    """Totals of each experiment, with the id of one stored trial."""
+    by_name: dict[str, list[CellStatus]] = {}
+    for cell in cells:
+        by_name.setdefault(cell.experiment, []).append(cell)
+    for name, group in by_name.items():
+        stored = next((cell for cell in group if cell.n_blocks), None)
+        yield {
+            "experiment": name,
+            "cells": len(group),
+            "trials": sum(cell.n_trials for cell in group),
+            "failed": sum(cell.n_failed for cell in group),
+            "worker_seconds": sum(cell.seconds for cell in group),
+            "trial": f"{name}:{stored.number:016x}:0" if stored else "",
+        }
+
+
+def replay_trial(*, names: Sequence[str], as_json: bool, claims_files: Sequence[str]) -> None:
+    """Simulate a trial again and compare it with what the run holds."""
+    if len(names) > 2:
+        raise InvalidParameter(f"replay takes a run and a trial, not {len(names)} names")
+    *runs, trial = names
+    parse_trial_id(trial)
+    directory = _holder(find_run(runs[0]), trial) if runs else _search(trial)
+    with RunStore.open(directory / STORE_NAME, readonly=True) as store:
+        catalogue(recorded_files(store, claims_files))  # registers the experiments
+        result = replay(store, trial)
+    if as_json:
+        values = dict(zip(result.columns, map(float, result.values), strict=True))
+        identical = {"run": str(directory), "trial": trial, "identical": True}
+        print_json({**identical, "status": result.status, "values": values})
+        return
+    for name, value in zip(result.columns, result.values, strict=True):
+        say(f"{name:>28}  {float(value)!r}")
+    say(f"{'status':>28}  {result.status}")
+    say(f"identical to the stored trial of {directory}, bit for bit")
+
+
+def _holder(directory: Path, trial: str) -> Path:
+    """The run, once it is certain that it holds the trial; else the error names one that does."""
+    with RunStore.open(directory / STORE_NAME, readonly=True) as store:
+        if _holds(store, trial):
+            return directory
+    other = next((d for d in _holders(trial) if d.resolve() != directory.resolve()), None)
+    hint = f"; {other} holds it" if other else ""
+    raise StoreError(f"{directory}: holds no trial {trial}{hint}")
+
+
+def _search(trial: str) -> Path:
+    """The newest run below ``./runs`` that holds the trial."""
+    for directory in _holders(trial):
+        return directory
+    raise StoreError(f"no run below runs/ holds trial {trial}; name the run: `replay RUN TRIAL`")
+
+
+def _holders(trial: str) -> Iterator[Path]:
+    for directory in known_runs():
+        try:
+            with RunStore.open(directory / STORE_NAME, readonly=True) as store:
+                found = _holds(store, trial)
+        except StoreError:  # a damaged run beside it is no reason to give up
+            continue
+        if found:
+            yield directory
+
+
+def _holds(store: RunStore, trial: str) -> bool:
+    wanted = parse_trial_id(trial)
+    return any(
+        (cell.experiment, cell.number) == (wanted.experiment, wanted.cell)
+        and wanted.index < cell.n_trials
+        for cell in store.status()
+    )
+
+
+def check_run(*, run: str, baseline: str, as_json: bool, claims_files: Sequence[str]) -> int:
+    """Compare two runs; 1 when they differ."""
+    del claims_files
+    first, _ = session.open_run(find_run(run), readonly=True)
+    with first:
+        second, _ = session.open_run(find_run(baseline), readonly=True)
+        with second:
+            differences = compare(first, second)
+    if as_json:
+        print_json({"run": run, "baseline": baseline, "differences": differences})
+    else:
+        for line in differences:
+            say(line)
+        n = len(differences)
+        say("no difference" if not n else f"{n} difference{'s' * (n != 1)}")
+    return exits.UNEXPECTED if differences else exits.EXPECTED
+
+
+def copy_run(*, run: str, destination: str, claims_files: Sequence[str]) -> None:
+    """Copy a run into a new directory: its store whole, its report and exports as they are."""
+    del claims_files
+    directory = find_run(run)
+    if not destination or not destination.isprintable():
+        raise InvalidParameter(f"DEST={destination!r} must name a new directory")
+    target = Path(destination)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise StoreError(f"{target}: exists already; name a new directory")
+    interruptible()
+    with RunStore.open(directory / STORE_NAME, readonly=True) as store:
+        made = not target.exists()
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+            store.copy_to(target / STORE_NAME)
+        except BaseException:
+            if made:
+                shutil.rmtree(target, ignore_errors=True)
+            raise
+    say(f"copied to {target}")

@@ -1,0 +1,38 @@
+"""What Ctrl-C does: while modules load it ends the process at once, later it interrupts the work.
+
+An interrupt in the middle of an import surfaces as any exception of any library.  Nothing has been
+written by then, so the process may simply end.  Work that writes calls `interruptible` first.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import Any
+
+INTERRUPTED = 130
+
+_previous: Any = None
+
+
+def _end(_number: int, _frame: Any) -> None:
+    os.write(2, b"interrupted\n")
+    os._exit(INTERRUPTED)
+
+
+def quick_exit() -> None:
+    """From now on an interrupt ends the process at once; an ignored one stays ignored."""
+    global _previous
+    if threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        _previous = signal.signal(signal.SIGINT, _end)
+
+
+def interruptible() -> None:
+    """From now on an interrupt raises `KeyboardInterrupt`, so that what is done can be kept."""
+    global _previous
+    if _previous is not None:
+        signal.signal(signal.SIGINT, _previous)
+        _previous = None
