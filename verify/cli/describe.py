@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bounds.readable import readable, readable_text
 from verify.claim import Claim
-from verify.cli.math_text import formula, readable
 from verify.decisions.domain import Box, as_domain, spell_range
 from verify.papers import catalogue
 from verify.plan import OwnValues, Planned
@@ -29,10 +29,10 @@ def build_index(claims_files: Sequence[str]) -> dict[str, dict[str, Any]]:
         index[name] = {
             "id": name,
             "paper": name.split(".")[0],
-            "title": readable(statement.title),
+            "title": readable_text(statement.title),
             "kind": str(statement.kind),
             "expected": str(claim.expected),
-            "source": readable(statement.source),
+            "source": readable_text(statement.source),
             "citation": statement.publication.label,
             "profiles": {
                 profile.name: describe(claim, claim.build(profile)) for profile in PROFILES.values()
@@ -61,25 +61,25 @@ def describe(claim: Claim, procedure: Procedure) -> dict[str, Any]:
     }
     return {
         "selection": claim.id,
-        "quantifiers": formula(document["quantifiers"]),
-        "statement": formula(document["bound_latex"]),
+        "quantifiers": readable(document["quantifiers"]),
+        "statement": readable(document["bound_latex"]),
         "statement_latex": document["bound_latex"],
-        "fails_with": formula(document["failure_latex"]) or None,
+        "fails_with": readable(document["failure_latex"]) or None,
         "assumptions": [
-            {"name": a["name"], "text": formula(a["latex"]), "note": readable(a["note"])}
+            {"name": a["name"], "text": readable(a["latex"]), "note": readable_text(a["note"])}
             for a in document["assumptions"]
         ],
         "constants": [
             {
-                "name": formula(c["latex"]),
+                "name": readable(c["latex"]),
                 "low": c["low"],
                 "high": c["high"],
-                "meaning": readable(c["meaning"]),
+                "meaning": readable_text(c["meaning"]),
             }
             for c in document["constants"]
         ],
-        "reading": readable(document["reading"]),
-        "procedure": readable(document["procedure"]),
+        "reading": readable_text(document["reading"]),
+        "procedure": readable_text(document["procedure"]),
         "parameters": _parameters(procedure, cells),
         "cells": cells,
         "dropped": [],
@@ -94,7 +94,7 @@ def _parameters(procedure: Any, cells: Mapping[str, Sequence[Any]]) -> list[dict
         found = as_domain(domain)
         if isinstance(found, Box):
             return [{"name": n, "domain": spell_range(r)} for n, r in found.ranges.items()]
-        return [{"name": ", ".join(found.names()), "domain": readable(found.describe())}]
+        return [{"name": ", ".join(found.names()), "domain": readable_text(found.describe())}]
     values: dict[str, list[Any]] = {}
     for cell in (cell for group in cells.values() for cell in group):
         for name, value in cell.items():

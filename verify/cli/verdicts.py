@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from bounds.readable import readable_text
 from verify.cli import exits
-from verify.cli.math_text import readable
 from verify.cli.screen import broken, coloured, columns_of, pack, paragraph, say, table
 from verify.evidence import Verdict
 from verify.session import Outcome
@@ -95,7 +95,7 @@ def print_closing(outcomes: Sequence[Outcome], to: Console) -> None:
         verdict = mark(outcome.document)
         if not as_expected(outcome):
             verdict += f" (expected {outcome.expected})"
-        summary = readable(evidence["summary"])
+        summary = readable_text(evidence["summary"])
         rows.append((outcome.selection, verdict, f"{evidence['n_trials']:,}", summary))
     say(to=to)
     say("Verdicts", to=to)
@@ -151,7 +151,7 @@ def as_data(outcome: Outcome) -> dict[str, Any]:
         "mark": mark(outcome.document),
         "expected": str(outcome.expected),
         "as_expected": as_expected(outcome),
-        "summary": readable(evidence["summary"]),
+        "summary": readable_text(evidence["summary"]),
         "n_trials": evidence["n_trials"],
         "n_failed": evidence["n_failed"],
         "level": evidence["level"],

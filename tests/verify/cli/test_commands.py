@@ -78,8 +78,8 @@ def test_info_shows_statement_assumptions_procedure_and_expectation():
     assert result.exit_code == 0
     for part in (
         *("ifca.thm1-as-printed", "Ghosh", "Theorem 1, (1)", "samples per client", "≳"),
-        *("c₂", "step size", "procedure (quick)", "REFUTED", "probability 1/m"),
-        *("‖θ_j⁺ - θ_j*‖ ≤", "parameter  m: ", "11 cells"),
+        *("c_2", "step size", "procedure (quick)", "REFUTED", "probability 1/m"),
+        *("‖θ_j^+ - θ_j*‖ ≤", "parameter  m: ", "11 cells"),
     ):
         assert part in result.stdout
     assert "[m=" not in result.stdout
