@@ -37,6 +37,13 @@ FAMILYWISE_LEVEL = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Extension:
+    """What a later call asked of a run beyond its configuration."""
+
+    profile: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunConfig:
     """What a run is: fixed before the first trial and stored with it."""
 
@@ -113,10 +120,13 @@ def create(directory: Path, config: RunConfig) -> RunStore:
 def open_run(directory: Path, *, readonly: bool = False) -> tuple[RunStore, RunConfig]:
     """Open a run directory's store and read back its configuration, extensions included."""
     store = RunStore.open(directory / STORE_NAME, readonly=readonly)
-    values = dict(store.config)
-    values["claims"] = tuple(values.get("claims", ()))
-    values |= store.document("run", "extension") or {}
-    return store, RunConfig(**values)
+    try:
+        config = store.config_as(RunConfig)
+        extension = store.document("run", "extension", _Extension)
+    except StoreError:
+        store.close()
+        raise
+    return store, config if extension is None else replace(config, profile=extension.profile)
 
 
 def execute(

@@ -51,6 +51,41 @@ def test_a_run_directory_is_made_once(tmp_path):
         assert again == config
 
 
+def test_a_start_that_was_stopped_leaves_the_directory_free(tmp_path):
+    (tmp_path / session.STORE_NAME).touch()
+    with session.create(tmp_path, RunConfig(seed=2**128 - 1)) as store:
+        assert store.root_seed == 2**128 - 1
+    store, config = session.open_run(tmp_path, readonly=True)
+    with store:
+        assert config.seed == 2**128 - 1
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"profile": "quick", "later": 1}, "unknown field 'later'; a later version"),
+        ({"seed": "1"}, r"Expected `int`, got `str` - at `\$.seed`"),
+        ({"claims": {"a": 1}}, "Expected `array`, got `object`"),
+        ({"level": None}, "Expected `float`, got `null`"),
+    ],
+)
+def test_a_stored_configuration_of_another_version_is_refused_in_one_line(
+    tmp_path, config, message
+):
+    RunStore.create(tmp_path / session.STORE_NAME, root_seed=1, config=config).close()
+    with pytest.raises(StoreError, match=message):
+        session.open_run(tmp_path)
+    with RunStore.open(tmp_path / session.STORE_NAME):  # the refusal left no lock
+        pass
+
+
+def test_an_odd_extension_is_refused_in_one_line(tmp_path):
+    with session.create(tmp_path, RunConfig()) as store:
+        store.put_document("run", "extension", {"profile": ["quick"]})
+    with pytest.raises(StoreError, match=r"document run/extension .*Expected `str`"):
+        session.open_run(tmp_path)
+
+
 def executed(store, config, listener=None):
     with make_executor("serial", 1) as executor:
         return session.execute(store, config, executor, listener)
