@@ -1,0 +1,77 @@
+"""The log domain agrees with floating point where that works, and with mpmath beyond."""
+
+import math
+
+import mpmath
+import pytest
+import sympy as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bounds.log_domain import LogNumber, evaluate_log
+from bounds.statement import evaluate
+
+x, y = sp.symbols("x y")
+EXPRESSIONS = [
+    x + y,
+    x - y,
+    x * y - 3,
+    x**2 / y,
+    sp.sqrt(x) * y ** sp.Rational(-3, 2),
+    sp.exp(-x) + sp.exp(-y / 7),
+    sp.log(x + 1) - 2 * sp.log(y + 2),
+    sp.Max(x, y) - sp.Min(x, 3),
+    sp.Abs(x - y) + sp.floor(x) - sp.ceiling(y),
+    (x / y) ** sp.Rational(7, 3),
+    sp.UnevaluatedExpr(x / y) ** 3 * sp.pi,
+    (x - y) ** 3,
+]
+
+
+@pytest.mark.parametrize("expr", EXPRESSIONS, ids=str)
+@given(a=st.floats(0.01, 30), b=st.floats(0.01, 30))
+def test_it_agrees_with_floating_point(expr, a, b):
+    values = {"x": a, "y": b}
+    scale = 1e4 * max(a, b) ** 3 / min(a, b) ** 2
+    expected = float(evaluate(expr, values))
+    assert float(evaluate_log(expr, values)) == pytest.approx(expected, rel=1e-9, abs=1e-12 * scale)
+
+
+def test_it_goes_where_floating_point_overflows():
+    values = {"x": 1e6, "y": LogNumber(1, 1e9)}
+    assert evaluate_log(sp.exp(x), values).log == 1e6
+    assert evaluate_log(y**3 / sp.exp(x), values).log == pytest.approx(3e9 - 1e6)
+    assert float(evaluate_log(sp.log(y), values)) == pytest.approx(1e9)
+    with mpmath.workdps(30):
+        exact = mpmath.exp(mpmath.mpf(10) ** 6) - mpmath.exp(mpmath.mpf(10) ** 6 - 1)
+        expected = float(mpmath.log(exact))
+    assert evaluate_log(sp.exp(x) - sp.exp(x - 1), values).log == pytest.approx(expected)
+    assert float(evaluate_log(sp.exp(-sp.exp(x)), values)) == 0.0
+    huge = sp.Integer(10) ** 400
+    assert evaluate_log(huge * x, values).log == pytest.approx(406 * math.log(10))
+
+
+def test_comparisons_order_signs_and_sizes():
+    numbers = [LogNumber.of(v) for v in (-math.inf, -2.0, -0.5, 0.0, 1e-300, 3.0, math.inf)]
+    for i, a in enumerate(numbers):
+        for j, b in enumerate(numbers):
+            assert (a < b) == (i < j)
+            assert (a <= b) == (i <= j)
+
+
+@pytest.mark.parametrize(
+    ("expr", "values", "error", "message"),
+    [
+        (sp.log(x), {"x": -1.0}, ValueError, "must be of a number > 0"),
+        (sp.sqrt(x), {"x": -1.0}, ValueError, r"no power 0\.5"),
+        (1 / x, {"x": 0.0}, ValueError, "zero to the power -1"),
+        (x - y, {"x": math.inf, "y": math.inf}, ValueError, "inf - inf"),
+        (sp.sin(x), {"x": 1.0}, ValueError, "sin in"),
+        (x, {}, KeyError, "no value for x"),
+    ],
+)
+def test_what_is_no_number_is_refused(expr, values, error, message):
+    with pytest.raises(error, match=message):
+        evaluate_log(expr, values)
+    with pytest.raises(ValueError, match="nan"):
+        LogNumber.of(math.nan)

@@ -1,0 +1,155 @@
+"""Where a statement bites: thresholds in closed form, overflow, never, and what a paper claims."""
+
+import math
+
+import pytest
+import sympy as sp
+
+from bounds.statement import Assumption, Constant, Statement, Term
+from tests.stated import NOBODY
+from tests.verify.toys import tried
+from trials.checks import InvalidParameter
+from verify.decisions.vacuity import Condition, conditions, onset
+from verify.evidence import Verdict
+from verify.procedures.vacuity import Vacuity
+
+n, d, D, C = sp.symbols("n d D C")
+LARGE = 30 * math.log(10)
+
+
+def stated(right, *, failure=None, terms=(), constants=()):
+    return Statement(
+        id="toy.vacuity",
+        title="A toy",
+        publication=NOBODY,
+        source="Theorem 1",
+        kind="vacuity",
+        quantifiers="",
+        observed="S",
+        terms=terms,
+        failure=failure,
+        constants=constants,
+        assumptions=(Assumption(name="samples", left=n, right=right, constant=C),),
+    )
+
+
+def claim(statement, settings=((400, 20),), *, constant=1.0, **more):
+    return Vacuity(
+        statement=statement,
+        settings={
+            f"experiment {i}": {"n": float(a), "d": float(b), "D": 2.0, "C": constant}
+            for i, (a, b) in enumerate(settings, 1)
+        },
+        along="n",
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("right", "expected"),
+    [
+        (100 * d, 2000),
+        (d**2 + sp.Rational(1, 2), 401),
+        (sp.Integer(1), 1),
+        (sp.log(n) * 100, 648),
+    ],
+)
+def test_the_onset_is_the_smallest_whole_size(right, expected):
+    condition = Condition(name="samples", left=n, right=right)
+    found = onset(condition, {"d": 20.0, "n": 1.0}, "n", 1.0, LARGE)
+    size = max(math.exp(found.log_size), 1.0)
+    assert round(size) == expected
+    for k in range(expected, expected + 50):
+        assert condition.holds({"d": 20.0, "n": float(k)})
+    if expected > 1:
+        assert not condition.holds({"d": 20.0, "n": expected - 1.0})
+
+
+def test_onsets_beyond_floating_point_and_never():
+    condition = Condition(name="samples", left=n, right=sp.exp(d**2))
+    found = onset(condition, {"d": 1000.0}, "n", 1.0, 1e9)
+    assert found.log_size == pytest.approx(1e6)
+    assert found.text(1e9).startswith("from $")
+    never = onset(condition, {"d": 1000.0}, "n", 1.0, LARGE)
+    assert never.never
+    assert never.text(LARGE) == "never up to $10^{30}$"
+    assert onset(Condition(name="", left=n, right=sp.Integer(0)), {}, "n", 1.0, 9.0).text(9.0) == (
+        "at every size"
+    )
+
+
+def test_a_condition_that_holds_early_and_late_says_so():
+    # n - 40 log n is positive at 1 and 2 is not; it grows again from about 220 on
+    condition = Condition(name="", left=n + 1, right=40 * sp.log(n))
+    found = onset(condition, {}, "n", 1.0, LARGE)
+    assert found.earlier
+    assert "at some sizes before" in found.text(LARGE)
+    assert condition.holds({"n": 1.0})
+    assert not condition.holds({"n": 10.0})
+
+
+def test_vacuous_at_every_experiment_with_the_size_that_would_do(tmp_path):
+    evidence, rounds = tried(claim(stated(100 * d), ((400, 20), (900, 10))), tmp_path)
+    assert evidence.verdict is Verdict.VACUOUS
+    assert rounds == []
+    assert evidence.n_trials == 0
+    assert r"from $1\,000$ on" in evidence.summary
+    assert [cell.bound for cell in evidence.cells] == pytest.approx([2000.0, 1000.0])
+    assert evidence.cells[0].ratio == pytest.approx(5.0)
+    assert all("samples" in cell.note for cell in evidence.cells)
+
+
+def test_the_statements_own_conditions_decide(tmp_path):
+    assert tried(claim(stated(d)), tmp_path)[0].verdict is Verdict.SUPPORTED
+    assert tried(claim(stated(d), constant=21.0), tmp_path, seed=1)[0].verdict is Verdict.VACUOUS
+    failing = stated(d, failure=d * sp.exp(-n / 1000))
+    evidence, _ = tried(claim(failing), tmp_path, seed=2)
+    assert evidence.verdict is Verdict.VACUOUS
+    assert "failure probability below one" in evidence.cells[0].note
+    assert round(evidence.cells[0].bound) == math.ceil(1000 * math.log(20))
+
+
+def test_a_bound_above_the_trivial_one_is_vacuous(tmp_path):
+    bounded = stated(d, terms=(Term(name="b", expr=1e6 * D / sp.sqrt(n)),))
+    evidence, _ = tried(claim(bounded, trivial=D), tmp_path)
+    assert evidence.verdict is Verdict.VACUOUS
+    assert evidence.cells[0].bound == pytest.approx(1e12, rel=1e-6)
+    evidence, _ = tried(claim(bounded, trivial=D, largest_power=10.0), tmp_path, seed=1)
+    assert "does not bite at any" in evidence.summary
+
+
+def test_a_paper_that_claims_its_conditions_is_refuted_by_one_experiment(tmp_path):
+    mixed = ((400, 20), (4000, 20))
+    assert tried(claim(stated(100 * d), mixed), tmp_path)[0].verdict is Verdict.SUPPORTED
+    evidence, _ = tried(claim(stated(100 * d), mixed, claimed=True), tmp_path, seed=1)
+    assert evidence.verdict is Verdict.REFUTED
+    assert (evidence.witness.observed, evidence.witness.bound) == pytest.approx((400.0, 2000.0))
+    met = claim(stated(10 * d), mixed, claimed=True)
+    assert tried(met, tmp_path, seed=2)[0].verdict is Verdict.SUPPORTED
+
+
+def test_checks_overrides_and_description():
+    build = claim(stated(100 * d))
+    build.check()
+    assert build.override({"n": 5000}).examined()[0].bites
+    assert not build.statistical
+    for part in ("samples", "experiment 1", "10^{30}", "without trials"):
+        assert part in build.describe()
+    with pytest.raises(InvalidParameter, match="no parameter 'zzz'; its parameters: C, D, d, n"):
+        build.override({"zzz": 1})
+    with pytest.raises(InvalidParameter, match=r"no value for M \(samples\)"):
+        claim(stated(sp.Symbol("M") * d)).check()
+    with pytest.raises(InvalidParameter, match="no setting"):
+        Vacuity(statement=stated(d), settings={}, along="n").check()
+    unconditional = Statement(
+        id="toy.free",
+        title="",
+        publication=NOBODY,
+        source="",
+        kind="vacuity",
+        quantifiers="",
+        observed="",
+        constants=(Constant(symbol=C, low=0, high=1, generous="low", meaning=""),),
+    )
+    with pytest.raises(InvalidParameter, match="give a trivial bound"):
+        conditions(unconditional)

@@ -1,0 +1,174 @@
+"""Suprema: an optimiser inside a trial; the statement may be refuted or measured, not supported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from bounds.statement import Statement, Values
+from trials.checks import InvalidParameter
+from trials.run.cell import Params
+from trials.run.engine import Demand, trial_id
+from trials.run.store import RunStore, Table
+from verify.decisions.suprema import SupDecision, decide_supremum
+from verify.evidence import Evidence, EvidenceTable, Verdict, Witness
+from verify.procedures.base import (
+    FloatArray,
+    Observed,
+    Present,
+    Sampling,
+    nothing_to_show,
+    override_cells,
+)
+from verify.procedures.mean_bound import the_cell
+from verify.procedures.rounds import play_rounds
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupLB:
+    """The kind *supremum*: a limit on a supremum, tried with an optimiser's lower bound of it.
+
+    The limit and the failure probability are the statement's.  Universal constants of the statement
+    stand at the generous end of their box, unless ``values`` gives them: what is refuted there is
+    refuted for every constant of the box.
+
+    Attributes
+    ----------
+    best : ``(trials, cell) -> (n_trials,)`` the best value that the optimiser found in each trial.
+    optimiser : what is maximised how, in words.
+    """
+
+    statement: Statement
+    sampling: Sampling
+    cells: tuple[Params, ...]
+    best: Callable[[Table, Params], FloatArray]
+    optimiser: str
+    values: Callable[[Params], Values] = the_cell
+    present: Present = nothing_to_show
+
+    @property
+    def name(self) -> str:
+        """The statement's id."""
+        return self.statement.id
+
+    def _values(self, cell: Params) -> dict[str, Any]:
+        given = dict(self.values(cell))
+        generous = {
+            c.name: c.most_generous for c in self.statement.constants if c.name not in given
+        }
+        return {**generous, **given}
+
+    def limit(self, cell: Params) -> float:
+        """The stated limit, constants as generous as their box allows."""
+        return float(self.statement.bound(self._values(cell)))
+
+    def delta(self, cell: Params) -> float:
+        """The stated failure probability; zero where the statement never fails."""
+        return self.statement.failure_probability(self._values(cell))
+
+    def check(self) -> None:
+        """The statement bounds from above, and every cell is possible."""
+        if self.statement.relation != r"\le":
+            raise InvalidParameter(
+                f"{self.name}: relation {self.statement.relation} must be an upper bound"
+            )
+        for cell in self.cells:
+            self._check_cell(cell)
+
+    def _check_cell(self, cell: Params) -> None:
+        self.sampling.experiment.check(cell)
+        if not self.limit(cell) > 0:
+            raise InvalidParameter(f"{self.name}: the limit {self.limit(cell):g} must be > 0")
+
+    def override(self, values: Mapping[str, Any]) -> Self:
+        """The same trial at other parameter values."""
+        return replace(self, cells=override_cells(self.cells, values, self.name, self._check_cell))
+
+    def describe(self) -> str:
+        """Optimiser, cells, budget and what may follow."""
+        return (
+            f"{self.optimiser}, in {len(self.cells)} cells of experiment "
+            f"{self.sampling.experiment.name}: a lower bound of the supremum in each trial. "
+            "Refuted when it exceeds the limit, constants at the generous end of their box, more "
+            "often than stated (beta-binomial confidence sequence, doubling rounds from "
+            f"{self.sampling.first} to {self.sampling.max_trials} trials a cell, corrected over "
+            "cells). It never supports: a better optimiser might find more. A failed trial found "
+            "nothing."
+        )
+
+    def demands(self, store: RunStore, level: float) -> list[Demand]:
+        """Doubling rounds of all cells until one refutes or the budget ends."""
+        return self._rounds(store, level)[0]
+
+    def _rounds(self, store: RunStore, level: float) -> tuple[list[Demand], list[Observed]]:
+        def unresolved(observed: Sequence[Observed]) -> list[int]:
+            decision = self._decision(observed, level)
+            if decision.verdict is not Verdict.INCONCLUSIVE:
+                return []
+            return [i for i, c in enumerate(decision.cells) if c.status == "open"]
+
+        return play_rounds(self.sampling, store, self.cells, unresolved)
+
+    def _found(self, observed: Observed) -> FloatArray:
+        found = np.asarray(self.best(observed.table, observed.params), dtype=np.float64)
+        return np.where(observed.table.failed | np.isnan(found), -np.inf, found)
+
+    def _decision(self, observed: Sequence[Observed], level: float) -> SupDecision:
+        return decide_supremum(
+            [self._found(o)[~o.table.failed] for o in observed],
+            [self.limit(o.params) for o in observed],
+            [self.delta(o.params) for o in observed],
+            level,
+            failed=[o.table.n_failed for o in observed],
+        )
+
+    def decide(self, store: RunStore, level: float) -> Evidence:
+        """REFUTED, VACUOUS or INCONCLUSIVE, with the factor that the limit lacks at least."""
+        _, observed = self._rounds(store, level)
+        decision = self._decision(observed, level)
+        shown = self.present(observed)
+        return Evidence(
+            verdict=decision.verdict,
+            summary=decision.summary,
+            level=level,
+            n_trials=sum(c.n_trials for c in decision.cells),
+            n_failed=sum(c.n_failed for c in decision.cells),
+            cells=[
+                c.decision().result(o.params) for c, o in zip(decision.cells, observed, strict=True)
+            ],
+            tables=(self._table(decision, observed), *shown.tables),
+            figures=shown.figures,
+            sharpness=shown.sharpness,
+            notes=("The values are lower bounds of a supremum.", *shown.notes),
+            witness=self._witness(decision, observed),
+        )
+
+    def _table(self, decision: SupDecision, observed: Sequence[Observed]) -> EvidenceTable:
+        rows = [
+            (i, c.limit, float(np.max(self._found(o))), c.largest, c.needed_lower)
+            for i, (c, o) in enumerate(zip(decision.cells, observed, strict=True), 1)
+        ]
+        return EvidenceTable(
+            title="Best values found",
+            columns=("cell", "limit", "largest value", "over the limit", "limit must grow by"),
+            rows=rows,
+            note="the last column is a lower confidence limit",
+        )
+
+    def _witness(self, decision: SupDecision, observed: Sequence[Observed]) -> Witness | None:
+        if decision.verdict is not Verdict.REFUTED:
+            return None
+        i = next(i for i, c in enumerate(decision.cells) if c.status == "fails")
+        found, params = self._found(observed[i]), observed[i].params
+        top = int(np.argmax(found))
+        return Witness(
+            description=f"the limit is exceeded in {decision.cells[i].exceeded} of "
+            f"{decision.cells[i].n_trials} trials; the trial with the largest value",
+            params=params,
+            observed=float(found[top]),
+            bound=decision.cells[i].limit,
+            trial=trial_id(self.sampling.experiment, params, top),
+        )

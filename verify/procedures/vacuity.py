@@ -1,0 +1,189 @@
+"""Vacuity: does a statement say anything at the paper's own experiments, and from which size on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import sympy as sp
+
+from bounds.render import latex
+from bounds.statement import Statement
+from trials.checks import InvalidParameter
+from trials.run.engine import Demand
+from trials.run.store import RunStore
+from verify.decisions.vacuity import Setting, conditions, examine
+from verify.evidence import CellResult, Evidence, EvidenceTable, Verdict, Witness, ratio_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vacuity:
+    """The kind *vacuity*: the statement's conditions and bound with the paper's own constants.
+
+    VACUOUS when the statement says nothing at any of the settings; the report then gives the size
+    from which on it would.  SUPPORTED when it says something at one of them.  With ``claimed`` the
+    paper itself asserts that its experiments meet the conditions: one that does not refutes.
+
+    No trial is drawn and no error level is taken: everything is evaluated.
+
+    Attributes
+    ----------
+    settings : name -> the value of every symbol, constants included.
+    along : the symbol that is varied, a size.
+    trivial : what the observed quantity never exceeds anyway, in the statement's symbols.
+    smallest, largest : the range of ``along``; ``largest`` may be given as an exponent of ten in
+        ``largest_power`` where it overflows.
+    """
+
+    statistical: ClassVar[bool] = False
+
+    statement: Statement
+    settings: Mapping[str, Mapping[str, float]]
+    along: str
+    trivial: sp.Expr | None = None
+    smallest: float = 1.0
+    largest_power: float = 30.0
+    claimed: bool = False
+    fixed: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The statement's id."""
+        return self.statement.id
+
+    def _values(self, name: str) -> dict[str, float]:
+        return {**self.settings[name], **self.fixed}
+
+    def check(self) -> None:
+        """Every symbol of every condition has a value in every setting."""
+        if not self.settings:
+            raise InvalidParameter(f"{self.name} has no setting at which it could be evaluated")
+        if not 0 < self.smallest < 10.0 ** min(self.largest_power, 300.0):
+            raise InvalidParameter(
+                f"smallest={self.smallest} must be > 0 and below the largest size"
+            )
+        for name in self.settings:
+            values = self._values(name)
+            for condition in conditions(self.statement, self.trivial):
+                needed = {s.name for s in (condition.left - condition.right).free_symbols}
+                if missing := sorted(needed - set(values)):
+                    raise InvalidParameter(
+                        f"{self.name}: setting {name!r} has no value for {', '.join(missing)} "
+                        f"({condition.name})"
+                    )
+            if self.along not in values:
+                raise InvalidParameter(f"{self.name}: setting {name!r} has no {self.along}")
+
+    def override(self, values: Mapping[str, Any]) -> Self:
+        """The same settings with some symbols at other values."""
+        known = sorted({symbol for setting in self.settings.values() for symbol in setting})
+        for name in values:
+            if name not in known:
+                raise InvalidParameter(
+                    f"{self.name} has no parameter {name!r}; its parameters: {', '.join(known)}"
+                )
+        return replace(self, fixed={**self.fixed, **{k: float(v) for k, v in values.items()}})
+
+    def describe(self) -> str:
+        """Settings, range and rule."""
+        names = ", ".join(c.name for c in conditions(self.statement, self.trivial))
+        says = "the paper asserts that all of them hold" if self.claimed else "one is enough"
+        return (
+            f"Evaluated, without trials, at {len(self.settings)} settings "
+            f"({', '.join(self.settings)}): {names}; {says}. Along ${self._letter}$ from "
+            f"{self.smallest:g} to $10^{{{self.largest_power:g}}}$, each condition by bisection "
+            "in the log domain."
+        )
+
+    @property
+    def _letter(self) -> str:
+        return latex(sp.Symbol(self.along), self.statement.publication.notation)
+
+    def demands(self, _store: RunStore, _level: float) -> list[Demand]:
+        """Nothing is drawn."""
+        return []
+
+    def examined(self) -> list[Setting]:
+        """Every setting with its failing conditions and onsets."""
+        wanted = conditions(self.statement, self.trivial)
+        return [
+            examine(
+                name,
+                wanted,
+                self._values(name),
+                self.along,
+                self.smallest,
+                self.largest_power * math.log(10),
+            )
+            for name in self.settings
+        ]
+
+    def decide(self, _store: RunStore, level: float) -> Evidence:
+        """The verdict, with the conditions that fail and where each begins to hold."""
+        found = self.examined()
+        biting = [s for s in found if s.bites]
+        begins = min((s.begins for s in found), key=lambda o: o.log_size)
+        largest_log = self.largest_power * math.log(10)
+        onset = f"begins to bite at ${self._letter}$: {begins.text(largest_log)}"
+        if begins.never:
+            onset = f"does not bite at any ${self._letter}$ up to $10^{{{self.largest_power:g}}}$"
+        if self.claimed:
+            verdict = Verdict.SUPPORTED if len(biting) == len(found) else Verdict.REFUTED
+        else:
+            verdict = Verdict.SUPPORTED if biting else Verdict.VACUOUS
+        return Evidence(
+            verdict=verdict,
+            summary=f"says something at {len(biting)} of {len(found)} settings; {onset}",
+            level=level,
+            n_trials=0,
+            cells=[self._cell(s) for s in found],
+            tables=(self._table(found, largest_log),),
+            witness=self._witness(found) if verdict is Verdict.REFUTED else None,
+        )
+
+    def _cell(self, setting: Setting) -> CellResult:
+        size = self._values(setting.name)[self.along]
+        log = setting.begins.log_size
+        needed = None if log > 700 else max(math.exp(log), self.smallest)
+        return CellResult(
+            params={"setting": setting.name},
+            n_trials=0,
+            observed=size,
+            bound=needed,
+            ratio=ratio_of(size, needed, "at least"),
+            relation="at least",
+            verdict="" if setting.bites else str(Verdict.VACUOUS),
+            note="fails: " + ", ".join(setting.failing) if setting.failing else "",
+        )
+
+    def _table(self, found: Sequence[Setting], largest_log: float) -> EvidenceTable:
+        rows = [
+            (s.name, name, "fails" if name in s.failing else "holds", o.text(largest_log))
+            for s in found
+            for name, o in s.onsets.items()
+        ]
+        return EvidenceTable(
+            title="Conditions",
+            columns=("setting", "condition", "there", f"along ${self._letter}$"),
+            rows=rows,
+        )
+
+    def _witness(self, found: Sequence[Setting]) -> Witness:
+        """A setting of the paper that misses a condition, with both sides."""
+        setting = next(s for s in found if not s.bites)
+        values = self._values(setting.name)
+        condition = next(
+            c for c in conditions(self.statement, self.trivial) if c.name == setting.failing[0]
+        )
+        try:
+            left, right = (float(side) for side in condition.sides(values))
+        except ValueError:
+            left = right = math.nan
+        return Witness(
+            description=f"{condition.name} fails at {setting.name}",
+            params=dict(values),
+            observed=left,
+            bound=right,
+        )
