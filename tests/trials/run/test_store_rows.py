@@ -1,0 +1,270 @@
+"""Rows whose checksums are right: every value is still tested for its type and its range."""
+
+import contextlib
+import json
+import sqlite3
+
+import numpy as np
+import pytest
+
+from tests.trials.run.odd_stores import good_store, sign
+from tests.trials.toys import TOY
+from trials.run.cell import cell_number
+from trials.run.store import RunStore, StoreError, connection
+from trials.run.store.limits import SQLITE_LIMITS
+
+
+@pytest.fixture
+def path(tmp_path):
+    good_store(tmp_path / "run")
+    return tmp_path / "run"
+
+
+def edit(path, *statements):
+    """Run statements of SQL (with their values), then sign everything again."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("BEGIN")
+        for statement, *values in statements:
+            database.execute(statement, values)
+        sign(database)
+        database.execute("COMMIT")
+
+
+def spelled(params):
+    """A cell's parameters in a spelling of one's own, and the number that belongs to them."""
+    return f"{cell_number(json.loads(params)):016x}"
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("experiment", "../evil", "no proper experiment name"),
+        ("experiment", "", "no proper experiment name"),
+        ("experiment", b"x", "checksum of a cell"),
+        ("number", "zzzzzzzzzzzzzzzz", "not 16 hexadecimal digits"),
+        ("number", "123", "not 16 hexadecimal digits"),
+        ("number", "1234567812345678", "number of cell"),
+        ("design", -1, "design of cell"),
+        ("design", 1.5, "checksum of a cell"),
+        ("block_size", 0, "block size of cell"),
+        ("block_size", 1 << 24, "block size of cell"),
+        ("block_size", (1 << 24) - 1, "block size of cell"),
+        ("columns", '["a", "b"]', "columns of cell"),
+        ("columns", '["a","a"]', "columns of cell"),
+        ("columns", '["a","\\u001b[2J"]', "columns of cell"),
+        ("columns", '["a",5]', "Expected `str`, got `int`"),
+        ("columns", "{}", "Expected `array`"),
+        ("params", "[]", "Expected `object`"),
+        ("params", '{"a":NaN}', "must be finite"),
+    ],
+)
+def test_an_odd_value_of_a_cell_is_named(path, column, value, message):
+    edit(path, (f"UPDATE cell SET {column} = ? WHERE id = 1", value))
+    with RunStore.open(path) as store:
+        for read in (store.cells, store.status, store.content_digest):
+            with pytest.raises(StoreError, match=message):
+                read()
+
+
+@pytest.mark.parametrize("params", ['{"b":1,"a":2}', '{"a": 1}', '{"a":1e3}', '{"a":1,"a":2}'])
+def test_parameters_in_another_spelling_are_refused(path, params):
+    edit(path, ("UPDATE cell SET params = ?, number = ? WHERE id = 1", params, spelled(params)))
+    with RunStore.open(path) as store, pytest.raises(StoreError, match="not in canonical spelling"):
+        store.cells()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("n_rows", 8, "shape of block 1"),
+        ("n_columns", 1, "shape of block 1"),
+        ("data", b"", "length of block 1"),
+        ("data", b"\0" * 248, "length of block 1"),
+        ("data", b"\xff" * 256, "row 0 is not finite and has no reason"),
+        ("code", "\x1b[31m", "code of block 1"),
+        ("code", "x" * 201, "code of block 1"),
+        ("reasons", "[]", "Expected `object`"),
+        ("reasons", '{"a":[1.5]}', "Expected `int`"),
+        ("reasons", '{"a":[true]}', "Expected `int`"),
+        ("reasons", "not json", "is not JSON"),
+        ("reasons", '{"a":[3]}', "the number of failed trials"),
+    ],
+)
+def test_an_odd_value_of_a_block_is_named(path, column, value, message):
+    edit(path, (f"UPDATE block SET {column} = ? WHERE cell = 1 AND block = 1", value))
+    with RunStore.open(path) as store:
+        assert store.table(TOY, {"mean": 1.0}, 1).n_trials == 16
+        for read in (lambda: store.table(TOY, {"mean": 1.0}), store.content_digest):
+            with pytest.raises(StoreError, match=message):
+                read()
+
+
+@pytest.mark.parametrize("number", [-1, 2**32, 1.5, "x"])
+def test_an_odd_number_of_a_block_is_refused(path, number):
+    edit(path, ("UPDATE block SET block = ? WHERE cell = 1 AND block = 1", number))
+    with RunStore.open(path) as store, pytest.raises(StoreError, match="index of blocks"):
+        store.table(TOY, {"mean": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("UPDATE block SET n_rows = 15 WHERE block = 1", "counts of cell"),
+        ("UPDATE block SET n_failed = 49 WHERE cell = 1", "counts of cell"),
+        ("UPDATE block SET n_failed = -1 WHERE cell = 1", "counts of cell"),
+        ("UPDATE block SET n_rows = 9223372036854775807", "integer overflow"),
+        ("UPDATE timing SET seconds = -1.0", "counts of cell"),
+        ("UPDATE timing SET seconds = 9e999", "counts of cell"),
+    ],
+)
+def test_odd_counts_are_refused_by_the_status(path, statement, message):
+    edit(path, (statement,))
+    with RunStore.open(path) as store, pytest.raises(StoreError, match=message):
+        store.status()
+
+
+def test_odd_counts_of_failed_trials_are_refused(path):
+    edit(path, ("UPDATE block SET n_failed = 99",))
+    with RunStore.open(path) as store:
+        with pytest.raises(StoreError, match="numbers of failed trials"):
+            store.n_failed(TOY, {"mean": 2.0}, 1)
+        assert store.n_failed(TOY, {"mean": 2.0}, 0) == 0
+
+
+def test_failed_trials_are_counted_below_the_given_block(path):
+    with RunStore.open(path) as store:
+        values = np.zeros((16, 2))
+        store.put_block(TOY, {"mean": 2.0}, 1, values, [(1, "a"), (2, "a")], code="ab")
+        assert [store.n_failed(TOY, {"mean": 2.0}, n) for n in range(3)] == [0, 1, 3]
+
+
+def test_cells_of_one_experiment_with_different_columns_are_not_exported(path, tmp_path):
+    edit(
+        path,
+        ("UPDATE cell SET columns = '[\"a\"]' WHERE id = 1",),
+        ("UPDATE block SET n_columns = 1, data = zeroblob(128) WHERE cell = 1",),
+    )
+    with RunStore.open(path) as store:
+        assert store.table("test.toy", TOY.check({"mean": 1.0})).columns == ("a",)
+        with pytest.raises(StoreError, match=r"cells of test\.toy differ in their columns"):
+            store.export_csv(tmp_path / "out")
+
+
+def test_parameters_beyond_every_number_type_are_exported_as_text(path, tmp_path):
+    params = ['{"n":' + "9" * 400 + "}", '{"n":1.5}']
+    for i, one in enumerate(params, 1):
+        statement = "UPDATE cell SET params = ?, number = ? WHERE id = ?"
+        edit(path, (statement, one, spelled(one), i))
+    with RunStore.open(path) as store:
+        (file,) = store.export_csv(tmp_path / "out")
+    assert "9" * 400 in file.read_text()
+
+
+@pytest.mark.parametrize("seed", ["-1", "1e5", "٣", "9" * 39, "9" * 6000, "", " 7"])
+def test_an_odd_seed_is_refused(path, seed):
+    edit(path, ("UPDATE run SET root_seed = ?", seed))
+    with pytest.raises(StoreError, match="the root seed is no integer below"):
+        RunStore.open(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("config", "[]", "the run record .*Expected `object`"),
+        ("config", "[" * 100_000, "nested more than 32 levels"),
+        ("code", '{"a":1}', "Expected `str`, got `int`"),
+        ("code", "null", "Expected `object`, got `null`"),
+    ],
+)
+def test_an_odd_run_record_is_refused(path, column, value, message):
+    edit(path, (f"UPDATE run SET {column} = ?", value))
+    with pytest.raises(StoreError, match=message):
+        RunStore.open(path)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("[" * 33 + "]" * 33, "nested more than 32 levels"),
+        ('{"a":' * 33 + "1" + "}" * 33, "nested more than 32 levels"),
+        ("[1]", "Expected `object`, got `array`"),
+        ("{", "is not JSON"),
+        ('{"a":' + "9" * 5000 + "}", "is not JSON"),
+        ('{"a":"' + "x" * (1 << 23) + '"}', "characters, at most"),
+        (b"{}", "is damaged"),
+    ],
+)
+def test_an_odd_document_is_refused(path, body, message):
+    edit(path, ("UPDATE document SET body = ? WHERE key = 'a'", body))
+    with RunStore.open(path) as store, pytest.raises(StoreError, match=message):
+        store.documents("claim")
+
+
+def test_texts_of_a_document_are_made_printable_and_keep_their_line_breaks(path):
+    body = '{"a\\u001b[31m":["\\u202ex","two\\n\\tlines","\\ud800","\\u00a0\\u00e9"]}'
+    edit(path, ("UPDATE document SET body = ? WHERE key = 'a'", body))
+    with RunStore.open(path) as store:
+        assert store.document("claim", "a") == {
+            "a\\x1b[31m": ["\\u202ex", "two\n\tlines", "\\ud800", "\xa0é"]
+        }
+
+
+def test_a_document_32_levels_deep_is_read(path):
+    edit(path, ("UPDATE document SET body = ? WHERE key = 'a'", '{"a":' * 32 + "1" + "}" * 32))
+    with RunStore.open(path) as store:
+        assert list(store.document("claim", "a")) == ["a"]
+
+
+@pytest.mark.parametrize("column", ["kind", "key"])
+def test_a_document_with_an_odd_name_is_refused(path, column):
+    edit(path, (f"UPDATE document SET {column} = ? WHERE key = 'a'", "\x1b[31m"))
+    with RunStore.open(path) as store, pytest.raises(StoreError, match=r"is damaged \(.*document"):
+        store.verify()
+
+
+def test_a_view_in_place_of_a_table_is_refused_by_name(path):
+    edit(
+        path,
+        ("ALTER TABLE timing RENAME TO other",),
+        ("CREATE VIEW timing AS SELECT * FROM other",),
+    )
+    with pytest.raises(StoreError, match="its tables are not those of store format 2"):
+        RunStore.open(path, readonly=True)
+
+
+def test_a_value_over_the_limit_of_sqlite_is_refused_unread(path):
+    edit(path, ("UPDATE document SET body = zeroblob(70000000) WHERE key = 'a'",))
+    with RunStore.open(path) as store, pytest.raises(StoreError, match="too big"):
+        store.documents("claim")
+
+
+def test_the_limits_hold_on_every_connection(path):
+    for mode in ("mode=ro", "mode=rw", "immutable=1"):
+        with contextlib.closing(connection.connect(path, mode)) as database:
+            for limit, value in SQLITE_LIMITS.items():
+                assert database.getlimit(limit) == value
+            assert database.execute("PRAGMA trusted_schema").fetchone() == (0,)
+            readonly = database.execute("PRAGMA query_only").fetchone()
+            assert readonly == (int(mode != "mode=rw"),)
+
+
+def test_a_query_that_returns_too_much_is_refused(path, monkeypatch):
+    with RunStore.open(path) as store:
+        monkeypatch.setattr(connection, "MAX_ROWS", 2)
+        with pytest.raises(StoreError, match="returns too many rows"):
+            store.blocks(TOY, {"mean": 1.0})
+        monkeypatch.setattr(connection, "MAX_ROWS", 3)
+        assert store.blocks(TOY, {"mean": 1.0}) == {0, 1, 2}
+        monkeypatch.setattr(connection, "MAX_RESULT", 20)
+        with pytest.raises(StoreError, match="returns too many rows"):
+            store.documents("claim")
+
+
+def test_a_query_that_takes_too_long_is_refused_and_the_next_is_not(path, monkeypatch):
+    monkeypatch.setattr(connection, "MAX_SECONDS", 0.05)
+    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"
+    with RunStore.open(path) as store:
+        with pytest.raises(StoreError, match="of processor time"):
+            store._database.query(endless)
+        assert store.blocks(TOY, {"mean": 1.0}) == {0, 1, 2}
+        store.put_block(TOY, {"mean": 1.0}, 3, np.zeros((16, 2)), code="ab")
