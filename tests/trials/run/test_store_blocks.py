@@ -213,6 +213,8 @@ def test_an_experiment_that_could_not_be_read_back_is_refused(store, change):
 def test_control_characters_of_a_reason_are_spelled_out(store):
     store.put_block(TOY, {}, 0, _values(), [(3, "raised: \x1b[31m\nred")])
     assert store.table(TOY, {}).reasons == ((3, r"raised: \x1b[31m\nred"),)
+    ((packed,),) = _seen(store, "SELECT reasons FROM block")
+    assert json.loads(packed) == {r"raised: \x1b[31m\nred": [3]}  # the file itself shows it
 
 
 @pytest.mark.parametrize(
@@ -320,3 +322,27 @@ def test_each_cell_has_its_own_cache(store):
     for mean in (1.0, 2.0, 1.0):
         table = store.table(TOY, {"mean": mean})
         assert table.values.tobytes() == _values(int(mean)).tobytes()
+
+
+@pytest.mark.parametrize("order", [(0, 0, 1), (0, 1, 1), (1, 0), (1, 1), (0, 1, 2)])
+def test_rows_that_repeat_or_go_back_are_refused(store, monkeypatch, order):
+    """A damaged tree can return its rows again and again."""
+    for number in range(3):
+        store.put_block(TOY, {}, number, _values(number))
+    genuine = store._database.scan
+
+    def looped(statement, values):
+        rows = list(genuine(statement, (values[0], 0, 3)))
+        return iter([rows[number] for number in order])
+
+    monkeypatch.setattr(store._database, "scan", looped)
+    with pytest.raises(StoreError, match="index of blocks"):
+        store.table(TOY, {}, 2)
+
+
+def test_cells_that_repeat_are_refused(store, monkeypatch):
+    store.register(TOY, {})
+    genuine = store._database.query
+    monkeypatch.setattr(store._database, "query", lambda *a: [*genuine(*a), *genuine(*a)])
+    with pytest.raises(StoreError, match="index of cells"):
+        store.cells()
