@@ -20,7 +20,7 @@ from trials.run.engine import OnBlock, ensure
 from trials.run.executors import Call, Executor
 from trials.run.store import RunStore
 from verify.evidence import Evidence
-from verify.papers import catalogue
+from verify.papers import ClaimsFile, from_files
 from verify.plan import Planned, plan
 from verify.procedures.base import PROFILES, takes_level
 
@@ -29,13 +29,15 @@ from verify.procedures.base import PROFILES, takes_level
 class DecisionRequest:
     """Everything that a worker needs to decide one claim.
 
-    ``run`` is the path of the store that holds the claim's trials; None for a search.
+    ``run`` is the path of the store that holds the claim's trials; None for a search.  ``files``
+    are the files of the user's own with papers, with their text.
     """
 
     selection: str
     profile: str
     level: float
     run: str | None
+    files: tuple[ClaimsFile, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +51,9 @@ class Decided:
 def decide_request(request: DecisionRequest) -> Decided:
     """Decide one claim from its name and its stored trials; called in a worker."""
     begin = time.perf_counter()
-    (planned,) = plan(catalogue(), [request.selection], PROFILES[request.profile]).claims
+    (planned,) = plan(
+        from_files(request.files), [request.selection], PROFILES[request.profile]
+    ).claims
     if request.run is None:
         evidence = planned.procedure.decide(None, request.level)  # type: ignore[arg-type]
     else:
@@ -75,6 +79,7 @@ def try_claims(
     executor: Executor,
     on_start: Callable[[Planned], None],
     on_block: OnBlock | None = None,
+    files: tuple[ClaimsFile, ...] = (),
 ) -> Iterator[tuple[Planned, Decided]]:
     """Try claims and yield them decided, in the order given.
 
@@ -84,6 +89,7 @@ def try_claims(
     profile : the name of the profile that the claims were planned with.
     on_start : called when work on a claim begins.
     on_block : see `trials.run.engine.ensure`.
+    files : the files of the user's own from which claims come.
 
     Notes
     -----
@@ -109,6 +115,7 @@ def try_claims(
             profile=profile,
             level=level,
             run=str(store.path.resolve()) if reads else None,
+            files=files,
         )
         pending.append(_Pending(planned, seconds, executor.submit_call(decide_request, request)))
         yield from _finished(pending, wait=False)

@@ -13,9 +13,10 @@ on what.  The catalogue finds papers in three places:
 * files of one's own, which the command line names with ``--claims FILE.py``.  Every `Paper` at the
   top level of such a file is taken.  ``docs/your-own-paper.md`` shows one.
 
-How a command uses it --------------------- ``catalogue(files)`` returns a `Catalogue`: a mapping
-from claim id to `Claim`, in the papers' order. It raises `InvalidParameter`, one line, for
-everything that a user can put right.
+How a command uses it
+---------------------
+``catalogue(files)`` returns a `Catalogue`: a mapping from claim id to `Claim`, in the papers'
+order.  It raises `InvalidParameter`, one line, for everything that a user can put right.
 
     found = catalogue(files)                  # list, info, run
     with session.create(...) as store:
@@ -23,12 +24,10 @@ everything that a user can put right.
 
     catalogue(recorded_files(store, files))   # resume, replay: the same files, unchanged
 
-`recorded_files` returns the files that the user names now (``--claims``) or else those that the run
-recorded, once their content is the recorded one.  It runs nothing; `catalogue` runs the files.  A
-command that only reads a run (status, check, report) needs neither, because the stored documents
-hold everything that is printed.  Workers get a file's experiments from `trials.run.origin`, whose
-`load_file` loads the file here as well.
-
+``files`` are those that the user names with ``--claims``.  A run that is continued without them
+uses the recorded ones where they stand, and refuses a file whose content has changed.
+`recorded_files` runs nothing; `catalogue` runs the files.  Workers get a file as its text
+(`trials.run.origin`), so a worker on another machine needs no copy.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from typing import Any
 import verify.claims
 from bounds.statement import Publication, Statement
 from trials.checks import InvalidParameter
-from trials.run.origin import load_file
+from trials.run.origin import Origin, load, load_file, user_module_name
 from trials.run.store import RunStore, StoreError
 from verify.claim import Claim, Finding
 
@@ -242,12 +241,14 @@ def catalogue(extra_files: Sequence[Path | str] = ()) -> Catalogue:
         When a file or an installed package cannot be loaded, holds no paper, or holds one whose id
         is taken; the message says what to do.
     """
-    files = tuple(dict.fromkeys(ClaimsFile.read(Path(path)) for path in extra_files))
-    return _catalogue(files)
+    for path in extra_files:
+        load_file(path)  # its errors name the line
+    return from_files(tuple(dict.fromkeys(ClaimsFile.read(Path(path)) for path in extra_files)))
 
 
 @lru_cache(maxsize=8)
-def _catalogue(files: tuple[ClaimsFile, ...]) -> Catalogue:
+def from_files(files: tuple[ClaimsFile, ...]) -> Catalogue:
+    """`catalogue` with files whose text is at hand, as in a worker on another machine."""
     papers: dict[str, tuple[Paper, str]] = {}
     for paper, origin in (*_built_in(), *_installed(), *(f for file in files for f in _own(file))):
         if paper.id not in papers:
@@ -289,7 +290,8 @@ def _installed() -> Iterator[tuple[Paper, str]]:
 
 def _own(file: ClaimsFile) -> list[tuple[Paper, str]]:
     """The papers at the top level of a user's file."""
-    module = load_file(file.path)
+    text = file.source.encode()
+    module = load(Origin(user_module_name(text), str(file.path), text))
     papers = [value for value in vars(module).values() if isinstance(value, Paper)]
     if not papers:
         raise InvalidParameter(

@@ -28,7 +28,7 @@ from verify.deciding import Decided, try_claims
 from verify.decisions.familywise import Allocation
 from verify.evidence import Verdict
 from verify.levels import allocate_levels
-from verify.papers import Catalogue, catalogue
+from verify.papers import Catalogue, ClaimsFile, catalogue
 from verify.plan import Plan, Planned, plan
 from verify.procedures.base import PROFILES
 
@@ -151,7 +151,9 @@ def execute(
     earlier = store.document("run", "summary") or {}
     _put_papers(store, known, prepared.claims)
     store.put_document("run", "extension", {"profile": config.profile})
-    outcomes = _outcomes(store, prepared.claims, allocation, config, executor, listener)
+    outcomes = _outcomes(
+        store, prepared.claims, allocation, config, executor, listener, known.files
+    )
     store.put_document(
         "run",
         "summary",
@@ -185,6 +187,7 @@ def _outcomes(
     config: RunConfig,
     executor: Executor,
     listener: Listener,
+    files: tuple[ClaimsFile, ...],
 ) -> list[Outcome]:
     """Every claim's outcome, in order: from the store where it was decided before, else tried."""
     position = {str(p.selection): i for i, p in enumerate(claims)}
@@ -202,6 +205,7 @@ def _outcomes(
         executor,
         lambda p: listener.on_claim(str(p.selection), position[str(p.selection)], len(claims)),
         listener.on_block,
+        files,
     )
     outcomes = []
     for planned in claims:

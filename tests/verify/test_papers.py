@@ -1,14 +1,23 @@
-"""The catalogue: every statement has its claim, every id is its own."""
+"""The catalogue: papers that come with the suite, from installed packages and from own files."""
 
+import os
 from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
 
 import pytest
 
 from tests.stated import stated
+from trials.checks import InvalidParameter
+from trials.run.executors import make_executor
+from trials.run.store import StoreError
+from verify import papers, session
 from verify.evidence import Verdict
 from verify.papers import Paper, catalogue
+from verify.session import RunConfig
 
 IFCA = catalogue().paper("ifca")
+EXAMPLE = Path(__file__).parents[2] / "docs" / "example_paper.py"
 
 
 def test_ids_are_those_of_the_statements():
@@ -29,6 +38,9 @@ def test_the_expected_verdict_is_recorded_and_printed_falsehoods_are_expected_to
         assert (claim.expected is Verdict.REFUTED) == printed, claim.id
 
 
+# -- what a paper refuses --------------------------------------------------------------------------
+
+
 def test_an_id_registered_twice_is_refused():
     with pytest.raises(ValueError, match=r"claim id 'ifca\.lemma1' is registered twice"):
         replace(IFCA, claims=(*IFCA.claims, IFCA.claims[0]))
@@ -37,3 +49,159 @@ def test_an_id_registered_twice_is_refused():
 def test_a_paper_with_foreign_claims_is_refused():
     with pytest.raises(ValueError, match=r"claim 'ifca\.lemma1' of paper 'toy' must have an id"):
         Paper(id="toy", title="", publications=IFCA.publications, claims=IFCA.claims)
+
+
+def test_a_publication_that_the_paper_lacks_is_refused():
+    with pytest.raises(ValueError, match=r"its publication '.*NeurIPS 2020' must be one of"):
+        replace(IFCA, publications=IFCA.publications[:1])
+
+
+def test_an_edge_to_a_statement_that_is_not_there_is_refused():
+    first = IFCA.claims[0]
+    loose = replace(first, statement=replace(first.statement, uses=("ifca.nowhere",)))
+    with pytest.raises(ValueError, match=r"ifca\.lemma1 uses 'ifca\.nowhere', which is no"):
+        replace(IFCA, claims=(loose, *IFCA.claims[1:]))
+
+
+# -- what a run stores about its papers ------------------------------------------------------------
+
+
+def test_only_papers_and_findings_of_the_claims_that_ran_are_stored():
+    documents = list(catalogue([EXAMPLE]).documents(["hoeffding.tail"]))
+    assert {(kind, key) for kind, key, _ in documents} == {
+        ("paper", "hoeffding"),
+        ("symbol", "hoeffding"),
+    }
+    some = {key for kind, key, _ in catalogue().documents(["ifca.eq2"]) if kind == "discrepancy"}
+    assert some == {"ifca-absolute-value", "ifca-gradient-sign", "ifca-indices"}
+
+
+def test_findings_name_the_claims_that_show_them():
+    for finding in IFCA.all_findings:
+        shown = IFCA.evidence(finding)
+        assert bool(shown) != (finding in IFCA.findings)
+        if finding.severity == "statement":
+            refuted = [catalogue()[name].expected is Verdict.REFUTED for name in shown]
+            assert any(refuted), finding.id
+
+
+# -- installed packages ----------------------------------------------------------------------------
+
+
+class _Point:
+    """An entry point of a stranger's package."""
+
+    name, value = "toy", "toy.claims:PAPER"
+    dist = type("Dist", (), {"name": "toy-papers"})
+
+    def __init__(self, value):
+        self.loaded = value
+
+    def load(self):
+        if isinstance(self.loaded, Exception):
+            raise self.loaded
+        return self.loaded
+
+
+@pytest.fixture
+def entry_point(monkeypatch):
+    def install(value):
+        papers.from_files.cache_clear()
+        monkeypatch.setattr(metadata, "entry_points", lambda group: [_Point(value)])
+
+    yield install
+    papers.from_files.cache_clear()
+
+
+def test_our_papers_are_offered_through_the_same_group():
+    (ours,) = [p for p in metadata.entry_points(group=papers.GROUP) if p.name == "ifca"] or [None]
+    if ours is None:
+        pytest.skip("not installed: the folder is the only source")
+    assert ours.load() is IFCA
+
+
+def test_a_paper_of_an_installed_package_joins_the_catalogue(entry_point):
+    (toy,) = catalogue([EXAMPLE]).papers[1:]
+    entry_point(toy)
+    assert "hoeffding.tail" in catalogue()
+    assert [p.id for p in catalogue().papers] == ["ifca", "hoeffding"]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (ImportError("no module toy"), r"cannot be loaded \(ImportError: no module toy\); mend or"),
+        ("PAPER", "is a str; it must be a verify.papers.Paper"),
+        (replace(IFCA), "paper id 'ifca' of toy-papers .* is taken by verify.claims.ifca; give"),
+    ],
+)
+def test_a_package_that_offers_no_paper_is_named(entry_point, value, message):
+    entry_point(value)
+    with pytest.raises(InvalidParameter, match=message) as caught:
+        catalogue()
+    assert "\n" not in str(caught.value)
+
+
+# -- files of one's own ----------------------------------------------------------------------------
+
+
+def test_a_file_of_ones_own_joins_the_catalogue_last():
+    found = catalogue([EXAMPLE])
+    assert list(found)[-1] == "hoeffding.tail"
+    assert found.paper("hoeffding.tail").id == "hoeffding"
+    assert [file.path for file in found.files] == [EXAMPLE.resolve()]
+    assert "hoeffding.tail" not in catalogue()
+    with pytest.raises(InvalidParameter, match="unknown paper 'toy'; known: ifca, hoeffding"):
+        found.paper("toy.x")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1\n", r"holds no paper; put PAPER = Paper\(\.\.\.\) at its top level"),
+        ("x = 1\ny = x / 0\n", r"line 2: ZeroDivisionError"),
+        ("def broken(:\n", r"line 1: "),
+        ("from verify.claims.ifca import PAPER as OTHER\nfrom dataclasses import replace\n"
+         "PAPER = replace(OTHER)\n", "paper id 'ifca' of .* is taken by verify.claims.ifca"),
+    ],
+)  # fmt: skip
+def test_a_file_without_a_usable_paper_is_refused_in_one_line(tmp_path, text, message):
+    path = tmp_path / "own.py"
+    path.write_text(text)
+    with pytest.raises(InvalidParameter, match=message) as caught:
+        catalogue([path])
+    assert "\n" not in str(caught.value)
+    with pytest.raises(InvalidParameter, match="no such file"):
+        catalogue([tmp_path / "missing.py"])
+
+
+def ran(files, claims, directory, kind="serial", n=1):
+    found = catalogue(files)
+    config = RunConfig(claims=claims)
+    with session.create(directory, config) as store, make_executor(kind, n) as executor:
+        papers.record_files(store, found.files)
+        return session.execute(store, config, executor, papers=found)
+
+
+@pytest.mark.parametrize(("kind", "n"), [("serial", 1), ("threads", 2), ("processes", 2)])
+def test_own_claims_run_and_are_decided_wherever_work_is_done(tmp_path, kind, n):
+    (outcome,) = ran([EXAMPLE], ("hoeffding.*",), tmp_path / "run", kind, n)
+    assert outcome.verdict is outcome.expected
+
+
+def test_a_continued_run_finds_its_file_and_refuses_a_changed_one(tmp_path):
+    own = tmp_path / "own.py"
+    own.write_text(EXAMPLE.read_text().replace("hoeffding", "kept"))
+    ran([os.path.relpath(own)], ("kept.*",), tmp_path / "run")
+    store, _ = session.open_run(tmp_path / "run", readonly=True)
+    with store:
+        assert papers.recorded_files(store) == (own.resolve(),)
+        stored = store.documents(papers.FILE_KIND)[str(own.resolve())]
+        assert stored["source"] == own.read_text()
+        moved = own.rename(tmp_path / "moved.py")
+        with pytest.raises(StoreError, match=r"needs .*own\.py, which is not there; name the file"):
+            papers.recorded_files(store)
+        assert papers.recorded_files(store, [moved]) == (moved.resolve(),)
+        own.write_text(moved.read_text() + "\n")
+        with pytest.raises(StoreError, match=r"own\.py has changed since the run was made"):
+            papers.recorded_files(store)
