@@ -115,14 +115,18 @@ def _contraction_factor(
     return decision.verdict is Verdict.REFUTED
 
 
+_SMALL = ((10, 4), (16, 6), (25, 8), (40, 5))
 _GRID = (
-    *((m, d, "calibration") for m in (10, 20, 40) for d in (4, 8)),
-    *((m, d, "held-out") for m, d in ((640, 4), (2560, 8), (20, 128), (40, 512), (2560, 512))),
+    *((m, d, "calibration") for m in (10, 16, 25, 40) for d in (4, 6, 8)),
+    # Each parameter alone far outside, then both: enough sizes to tell growth from a shift.
+    *((640 * 2**i, _SMALL[i % 4][1], "held-out") for i in range(10)),
+    *((_SMALL[i % 4][0], 64 * 2**i, "held-out") for i in range(10)),
+    *((640 * 2**i, 64 * 2 ** (3 * i % 10), "held-out") for i in range(10)),
 )
 
 
 def _floor_cells(rng: np.random.Generator, effort: float) -> list[CellSample]:
-    """Errors ``sqrt(d / m)`` times log-normal noise; held-out cells lie 16 to 64-fold outside."""
+    """Errors ``sqrt(d / m)`` times log-normal noise; held-out cells lie 8-fold and more outside."""
     return [
         CellSample(
             params={"m": m, "d": d},

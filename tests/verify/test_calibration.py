@@ -184,6 +184,43 @@ def test_a_required_constant_that_grows_beyond_the_margin_is_seldom_supported(
     assert_at_most(supported, n_batches)
 
 
+@sizes
+@pytest.mark.parametrize("jump_at", [700.0, None], ids=["at 700", "anywhere"])
+def test_a_required_constant_that_shifts_once_is_seldom_refuted(
+    n_batches: int, jump_at: float | None
+) -> None:
+    """Ten times larger from some size on: the larger constant serves all 28 cells.
+
+    A regression over the whole range alone refuted this true claim in 200 of 200 batches.
+    """
+    rng = np.random.default_rng(14)
+    n_batches, refuted, failed_far_away = n_batches // 10, 0, 0
+    sizes_ = [*np.geomspace(10, 160, 10), *np.geomspace(640, 1e5, 18)]
+    for _ in range(n_batches):
+        at = jump_at or math.exp(rng.uniform(math.log(10), math.log(1e5)))
+        cells = [
+            CellSample(
+                params={"m": m, "d": d},
+                statistic=(10.0 if m > at else 1.0) * np.exp(0.3 * rng.standard_normal(100)),
+                delta=0.05,
+                role="calibration" if m <= 160 else "held-out",
+            )
+            for m, d in zip(sizes_, rng.permutation(np.geomspace(2, 200, 28)), strict=True)
+        ]
+        decision = decide_constants(
+            cells,
+            (ConstantBox(name="c", low=1e-2, high=1e4),),
+            lambda values, _cell: values["c"],
+            drift={"m": "up", "d": "both"},
+            level=LEVEL,
+        )
+        refuted += decision.verdict is Verdict.REFUTED
+        assert decision.held_out is not None
+        failed_far_away += decision.held_out.verdict is Verdict.REFUTED
+    assert failed_far_away > 0.6 * n_batches  # so that drift decides
+    assert_at_most(refuted, n_batches)
+
+
 # rates
 
 

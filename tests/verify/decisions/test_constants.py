@@ -24,7 +24,9 @@ from verify.evidence import Verdict
 C = ConstantBox(name="c", low=1e-2, high=1e2)
 GRID = (
     *((m, d, "calibration") for m in (10, 20, 40) for d in (4, 8)),
-    *((m, d, "held-out") for m, d in ((640, 4), (2560, 8), (20, 128), (40, 512), (2560, 512))),
+    *((m, d, "held-out") for m, d in ((640, 4), (1280, 8), (2560, 4), (2560, 8))),
+    *((m, d, "held-out") for m, d in ((20, 128), (40, 256), (20, 512), (40, 512))),
+    *((m, d, "held-out") for m, d in ((1280, 256), (2560, 512))),
 )
 
 
@@ -135,8 +137,75 @@ def test_the_excluded_factor_is_printed_with_the_verdict_and_in_the_table() -> N
     assert drift.excluded == worst
     assert f"by more than a factor {max(worst, 1.0):.2f} over the tried range" in decision.summary
     growth = decision.tables()[1]
-    assert list(growth.columns[-2:]) == ["allowed", "factor excluded"]
+    assert list(growth.columns[-3:]) == ["allowed", "log log excluded", "factor excluded"]
     assert [row[-1] for row in growth.rows] == [s.excluded for s in drift.slopes]
+    assert [row[-2] == "yes" for row in growth.rows] == [s.excludes_log_log for s in drift.slopes]
+
+
+def test_what_is_said_of_an_iterated_logarithm_is_its_slope_in_these_cells() -> None:
+    m = np.geomspace(10, 1e6, 24)
+    x = {"m": m}
+    law = 1 + np.log(np.log(m))
+    expected = fit_power_law(law, x).exponents[0]
+    assert logarithm_slope(x, "m", "up", iterated=True) == pytest.approx(expected, rel=1e-9)
+    assert 0 < expected < logarithm_slope(x, "m", "up")
+
+    def slope(noise: float, seed: int = 8):  # type: ignore[no-untyped-def]
+        rng = np.random.default_rng(seed)
+        cells = [
+            CellSample(
+                params={"m": size},
+                statistic=np.exp(noise * rng.standard_normal(400)),
+                delta=0.1,
+                role="calibration" if size < 100 else "held-out",
+            )
+            for size in m
+        ]
+        (one,) = decide(cells, lambda v, _cell: v["c"], drift={"m": "up"}).drift.slopes  # type: ignore[union-attr]
+        return one
+
+    assert slope(0.05).excludes_log_log
+    assert not slope(2.0).excludes_log_log
+    assert slope(0.05).log_log == pytest.approx(expected)
+
+
+def shifted(jump: Callable[[float], float], seed: int = 3) -> ConstantsDecision:
+    """28 sizes; the required constant is ``jump(m)`` times log-normal noise."""
+    rng = np.random.default_rng(seed)
+    sizes = [*np.geomspace(10, 160, 10), *np.geomspace(640, 1e5, 18)]
+    cells = [
+        CellSample(
+            params={"m": m},
+            statistic=jump(m) * np.exp(0.3 * rng.standard_normal(200)),
+            delta=0.05,
+            role="calibration" if m <= 160 else "held-out",
+        )
+        for m in sizes
+    ]
+    box = (ConstantBox(name="c", low=1e-2, high=1e4),)
+    return decide(cells, lambda v, _cell: v["c"], box, drift={"m": "up"})
+
+
+@pytest.mark.parametrize("at", [20, 400, 700, 2000, 5000, 30_000])
+def test_one_shift_of_the_required_constant_does_not_refute_and_is_named(at: float) -> None:
+    """c = 10 serves every cell, so that the claim "there is a c" is true."""
+    decision = shifted(lambda m: 10.0 if m > at else 1.0)
+    assert decision.verdict is Verdict.INCONCLUSIVE
+    if at > 160:  # else the calibration cells see the shift
+        assert decision.held_out.verdict is Verdict.REFUTED  # type: ignore[union-attr]
+    (slope,) = decision.drift.slopes  # type: ignore[union-attr]
+    assert min(slope.halves) <= 0.1
+    if slope.lower > 0.1:
+        assert slope.status == "uneven"
+        assert "a constant that shifts once would look the same" in decision.summary
+
+
+def test_growth_in_both_halves_refutes() -> None:
+    decision = shifted(lambda m: m**0.2)
+    assert decision.verdict is Verdict.REFUTED
+    (slope,) = decision.drift.slopes  # type: ignore[union-attr]
+    assert slope.status == "grows"
+    assert all(0.1 < half < 0.2 for half in slope.halves)
 
 
 def test_a_conservative_bound_is_supported_too() -> None:

@@ -104,10 +104,18 @@ def test_calibration_cells_lie_on_top_in_the_figure_of_quantiles(tmp_path):
     ids=["without sqrt(d)", "m to the power -3/4"],
 )
 def test_a_wrong_exponent_is_refuted_by_extrapolation_and_drift(expr, direction, tmp_path):
-    evidence, _ = tried(claim(expr), tmp_path)
+    far = cells((160, 640, 1280), (4, 8)) + cells((20, 40), (32, 128, 256)) + cells((640,), (128,))
+    evidence, _ = tried(replace(claim(expr), held_out=far), tmp_path)
     assert evidence.verdict is Verdict.REFUTED
     assert direction in evidence.summary
     assert evidence.witness.params["c1"] == 1.0
+
+
+def test_few_cells_cannot_tell_growth_from_a_shift_and_do_not_refute(tmp_path):
+    """The same wrong exponent with two sizes far away in each parameter."""
+    evidence, _ = tried(claim(d**0 * m ** sp.Rational(-1, 2)), tmp_path)
+    assert evidence.verdict is Verdict.INCONCLUSIVE
+    assert "extrapolation REFUTED" in evidence.summary
 
 
 def test_a_bound_below_the_truth_everywhere_in_its_box_is_infeasible(tmp_path):

@@ -64,7 +64,10 @@ class ConstantsDecision:
             )
         if self.drift is not None and self.drift.slopes:
             slopes = [
-                (s.name, s.direction, *s.span, s.growth, s.se, s.upper, s.allowed, s.excluded)
+                (
+                    *(s.name, s.direction, *s.span, s.growth, s.se, s.upper, s.allowed),
+                    *("yes" if s.excludes_log_log else "no", s.excluded),
+                )
                 for s in self.drift.slopes
             ]
             tables.append(
@@ -72,13 +75,16 @@ class ConstantsDecision:
                     title="Growth of the required constant, per unit log",
                     columns=(
                         *("parameter", "towards", "from", "to", "growth", "se", "upper limit"),
-                        *("allowed", "factor excluded"),
+                        *("allowed", "log log excluded", "factor excluded"),
                     ),
                     rows=slopes,
                     note=f"HC3 limits, one-sided, at level {self.level:.2g}. Allowed: "
                     f"{self.drift.margin:g}, or the slope that growth like a logarithm would show "
-                    "in these cells if smaller. Factor excluded: growth of the required constant, "
-                    "as a power, by more than it over the tried range, from end to end",
+                    "in these cells if smaller. Log log excluded: whether the upper limit lies "
+                    "below the slope that growth like an iterated logarithm would show; where it "
+                    "does not, such growth would pass unseen. Factor excluded: growth of the "
+                    "required constant, as a power, by more than it over the tried range, from "
+                    "end to end",
                 )
             )
         return tuple(tables)
@@ -251,7 +257,13 @@ def conclude(
         missing.append(f"extrapolation {held_out.verdict.value}: {held_out.summary}")
     if not drift.flat:
         steep = [f"{s.name} {s.direction}" for s in drift.slopes if s.status != "flat"]
-        missing.append(f"drift not excluded ({drift.reason or 'in ' + ', '.join(steep)})")
+        text = f"drift not excluded ({drift.reason or 'in ' + ', '.join(steep)})"
+        if shifted := [f"{s.name} {s.direction}" for s in drift.slopes if s.status == "uneven"]:
+            text += (
+                f"; growth in {', '.join(shifted)} is not seen in both halves of the range, and a "
+                "constant that shifts once would look the same"
+            )
+        missing.append(text)
     if short := [name for name, factor in reach.items() if factor < min_extrapolation * (1 - 1e-9)]:
         missing.append(
             f"held-out cells do not reach {min_extrapolation:g}-fold in {', '.join(short)}"

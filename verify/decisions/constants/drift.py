@@ -24,6 +24,11 @@ class DriftSlope:
     lower, upper : the simultaneous one-sided limit that refutes, and the one that supports.
     span : smallest and largest value of the parameter in the cells.
     allowed : what ``upper`` must not exceed: the margin, or the slope of a logarithm if smaller.
+    halves : lower limits of the growth within the lower and the upper part of the range, each with
+        a level of its own; minus infinity where the cells do not tell.
+    log_log : the slope that growth like an iterated logarithm would show in these cells.
+    status : ``grows`` beyond the margin, overall and in both halves; ``uneven``: overall but not in
+        both halves, as a constant does that shifts once; ``flat``: within what is allowed.
     """
 
     name: str
@@ -34,12 +39,19 @@ class DriftSlope:
     upper: float
     span: tuple[float, float]
     allowed: float
-    status: Literal["grows", "flat", "unresolved"]
+    halves: tuple[float, float]
+    log_log: float
+    status: Literal["grows", "uneven", "flat", "unresolved"]
 
     @property
     def excluded(self) -> float:
         """Growth over ``span`` by a larger factor than this is excluded, for a power law."""
         return float(np.exp(min(self.upper * math.log(self.span[1] / self.span[0]), 700.0)))
+
+    @property
+    def excludes_log_log(self) -> bool:
+        """Whether growth like an iterated logarithm of the parameter is excluded as well."""
+        return self.upper < self.log_log
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +69,7 @@ class Drift:
 
     @property
     def grows(self) -> bool:
-        """Some direction grows beyond the margin, with confidence."""
+        """Some direction grows beyond the margin, with confidence, and in both halves."""
         return any(s.status == "grows" for s in self.slopes)
 
     @property
@@ -85,6 +97,7 @@ def measure_drift(
     margin: float,
     floor: float,
 ) -> Drift:
+    """Required constants of the cells ``mine`` at the frozen constants, and how they grow."""
     data = [problem.cells[i] for i in mine]
     kappa = [max(problem.kappa(frozen, c), floor) for c in data]
     record: dict[str, Any] = {
@@ -107,47 +120,110 @@ def measure_drift(
     family = sum(2 if d == "both" else 1 for d in directions.values())
     slopes = []
     for name, declared in directions.items():
-        i = fit.names.index(name)
-        # `limits` is two-sided; one side of it carries half of its level.
-        refuting = fit.limits(name, problem.level, family=family)  # one side: level / (2 family)
-        supporting = fit.limits(name, 2 * problem.level)  # one side: level
         sides: tuple[Literal["up", "down"], ...] = ("up", "down")
         for direction in sides if declared == "both" else (declared,):
-            up = direction == "up"
-            allowed = min(margin, logarithm_slope(x, name, direction))
-            lower = refuting[0] if up else -refuting[1]
-            upper = supporting[1] if up else -supporting[0]
-            slopes.append(
-                DriftSlope(
-                    name=name,
-                    direction=direction,
-                    growth=fit.exponents[i] if up else -fit.exponents[i],
-                    se=fit.se[i],
-                    lower=lower,
-                    upper=upper,
-                    span=(float(x[name].min()), float(x[name].max())),
-                    allowed=allowed,
-                    status="grows"
-                    if lower > margin
-                    else "flat"
-                    if upper <= allowed
-                    else "unresolved",
-                )
-            )
+            halves = _growth_in_halves(kappa, x, name, direction, problem.level, family)
+            slopes.append(_slope(fit, x, name, direction, halves, problem.level, family, margin))
     reason = "" if fit.max_leverage < 1 - 1e-9 else "one cell alone carries some direction"
     return Drift(slopes=tuple(slopes), fit=fit, reason=reason, **record)
 
 
+def _slope(
+    fit: PowerLawFit,
+    x: Mapping[str, FloatArray],
+    name: str,
+    direction: Literal["up", "down"],
+    halves: tuple[float, float],
+    level: float,
+    family: int,
+    margin: float,
+) -> DriftSlope:
+    """One direction's growth with its limits: towards smaller values all signs turn."""
+    up, i = direction == "up", fit.names.index(name)
+    # `limits` is two-sided; one side of it carries half of its level.
+    refuting = fit.limits(name, level, family=family)  # one side: level / (2 family)
+    supporting = fit.limits(name, 2 * level)  # one side: level
+    lower = refuting[0] if up else -refuting[1]
+    upper = supporting[1] if up else -supporting[0]
+    allowed = min(margin, logarithm_slope(x, name, direction))
+    status: Literal["grows", "uneven", "flat", "unresolved"] = "unresolved"
+    if lower > margin:
+        status = "grows" if min(halves) > margin else "uneven"
+    elif upper <= allowed:
+        status = "flat"
+    return DriftSlope(
+        name=name,
+        direction=direction,
+        growth=fit.exponents[i] if up else -fit.exponents[i],
+        se=fit.se[i],
+        lower=lower,
+        upper=upper,
+        span=(float(x[name].min()), float(x[name].max())),
+        allowed=allowed,
+        halves=halves,
+        log_log=logarithm_slope(x, name, direction, iterated=True),
+        status=status,
+    )
+
+
+def _growth_in_halves(
+    kappa: Sequence[float],
+    x: Mapping[str, FloatArray],
+    name: str,
+    direction: Literal["up", "down"],
+    level: float,
+    family: int,
+) -> tuple[float, float]:
+    r"""Lower limits of the growth within the lower and within the upper part of the range.
+
+    The regression has a slope of its own in each part and a free shift between them.  A required
+    constant that jumps once, wherever it jumps, is flat in at least one part: within the other
+    part, or at the cut, where the shift takes it up.  Refuting asks for growth in *both* parts, so
+    it needs no further share of the level (an intersection-union test).  The parts are cut where
+    the cells tell the two slopes about equally well, by the cells alone.
+    """
+    log_x = np.log(x[name])
+    cuts = np.unique(log_x)[:-1]
+    if cuts.size == 0:
+        return -math.inf, -math.inf
+
+    def information(cut: float) -> float:
+        parts = (log_x[log_x <= cut], log_x[log_x > cut])
+        return min(float(np.sum((part - part.mean()) ** 2)) for part in parts)
+
+    upper_part = log_x > max(cuts, key=information)
+    columns = {
+        "lower part": np.exp(np.where(upper_part, 0.0, log_x)),
+        "upper part": np.exp(np.where(upper_part, log_x, 0.0)),
+        "shift": np.exp(upper_part.astype(np.float64)),
+        **{other: values for other, values in x.items() if other != name},
+    }
+    try:
+        fit = fit_power_law(kappa, columns, level=level)
+    except InvalidParameter:  # too few cells, or a part in which the parameter does not vary
+        return -math.inf, -math.inf
+    limits = [fit.limits(part, level, family=family) for part in ("lower part", "upper part")]
+    low, high = (one[0] if direction == "up" else -one[1] for one in limits)
+    return low, high
+
+
 def logarithm_slope(
-    x: Mapping[str, FloatArray], name: str, direction: Literal["up", "down"]
+    x: Mapping[str, FloatArray],
+    name: str,
+    direction: Literal["up", "down"],
+    *,
+    iterated: bool = False,
 ) -> float:
     r"""The slope that the power-law fit gives to growth like a logarithm of one parameter.
 
-    The law is :math:`\log x` towards large x, or :math:`1 + \log(x / x_{\min})` where the smallest
-    x is below e (its logarithm would start at zero, or below); towards small x the same of 1/x.
+    The law is :math:`L = \log x` towards large x, or :math:`1 + \log(x / x_{\min})` where the
+    smallest x is below e (its logarithm would start at zero, or below); towards small x the same
+    of 1/x.  With ``iterated`` the law is :math:`1 + \log L`.
     """
     towards = x[name] if direction == "up" else 1.0 / x[name]
     law = np.log(towards * max(1.0, math.e / float(towards.min())))
+    if iterated:
+        law = 1.0 + np.log(law)
     design = np.column_stack([np.ones_like(law), *(np.log(v) for v in x.values())])
     slope = np.linalg.lstsq(design, np.log(law), rcond=None)[0][1 + list(x).index(name)]
     return float(slope if direction == "up" else -slope)
