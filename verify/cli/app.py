@@ -58,7 +58,7 @@ class Application(click.Group):
             _drop_output()  # the reader left; what was to be printed has no place to go
             return exits.EXPECTED
         code, message = exits.explain(error)
-        if "--debug" in given:
+        if "--debug" in given and not isinstance(error, click.ClickException):
             traceback.print_exception(error, file=sys.stderr)
         word = "" if code == exits.INTERRUPTED or message.startswith("internal") else "error: "
         inputs = getattr(error, "inputs", ())

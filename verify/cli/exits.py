@@ -77,7 +77,8 @@ def program() -> str:
     """How this program is called from here: by name, by its path, or as a module."""
     beside = Path(sys.executable).with_name("cfl-verify")
     found = shutil.which("cfl-verify")
-    if found is not None and Path(found).resolve() == beside.resolve():
+    inside_task = "TOX_ENV_NAME" in os.environ  # its PATH is not the user's
+    if found is not None and not inside_task and Path(found).resolve() == beside.resolve():
         return "cfl-verify"
     if beside.exists():
         try:

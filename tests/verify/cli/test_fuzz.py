@@ -1,0 +1,201 @@
+"""Random command lines and configuration files: a documented exit code, one line, no traceback.
+
+``CFL_FUZZ_LINES`` sets how many are tried (500 by default), ``CFL_FUZZ_SEED`` where they start.
+Work that a valid line would start is replaced by nothing: what is tried is the way to it.
+"""
+
+import os
+import random
+import signal
+import string
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from trials.run import distributed
+from trials.run.store import RunStore
+from verify import session
+from verify.cli import exits, reporting, warming
+from verify.cli.app import application
+
+LINES = int(os.environ.get("CFL_FUZZ_LINES", "500"))
+SEED = int(os.environ.get("CFL_FUZZ_SEED", "0"))
+SECONDS = 20
+
+CLAIMS = ("ifca.eq3", "ifca.thm1", "ifca.lemma1", "ifca.cor1-as-printed", "ifca.minimax", "ifca.*")
+PARAMETERS = ("m", "n", "d", "k", "Delta", "sigma", "alpha", "cluster", "rho", "p_min", "profile")
+NUMBERS = (
+    *("0", "1", "-1", "2", "0.5", "1e-300", "9e-115", "1e300", "1e999", "nan", "inf", "-inf"),
+    *("9" * 30, "9" * 400, "9" * 5000, "1_000", "１２", "0x10", "1e", "--1", "", " ", "true"),
+)
+NASTY = (
+    *("", " ", "\0", "a\0b", "a\nb", "\r", "\x1b[31mred\x1b[0m", "\udcff", "\u202eabc", "é", "∞"),
+    *("x" * 3000, "x" * 70_000, "/" * 300, "[", "]", "[[", "]]", "a[b=c", "a]b[c", "=", ",", "%s"),
+    *("-", "--", "---", "-x", "--json", "--debug", "--help", "--claims", "--profile=", "--seed"),
+    *(".", "..", "/", "~", "/dev/null", "/dev/zero", "/proc/self/mem", "latest", "run", "nowhere"),
+    *("a.toml", "b.toml", "c.toml", "binary.toml", "own.py", "broken.py", "{}", "[red]x[/]", ":x:"),
+    *("ifca.eq3:0123456789abcdef:0", "x.y:0123456789abcdef:9", "a:b:c", "🙂" * 200, "$(x)", "\\"),
+)
+SCHEDULERS = (
+    *("tcp://127.0.0.1:1", "tls://127.0.0.1:1", "ucx://a", "inproc://x", "tcp://", "a:b:c", "://"),
+    *("ws://127.0.0.1:1", "127.0.0.1:1", "tcp://[::1", "zmq://x", "tcp://127.0.0.1:999999", "\0"),
+)
+COMMANDS = tuple(application.commands)
+OPTIONS = (
+    *("--profile", "--seed", "--level", "--jobs", "--executor", "--config", "--output", "--json"),
+    *("--claims", "--cells", "--paper", "--kind", "--verdict", "--against", "--format", "--engine"),
+    *("--version", "--help", "--unknown", "-h", "--debug"),
+)
+
+
+def word(rng):
+    """Something that a hostile or tired user might type."""
+    kind = rng.randrange(8)
+    if kind == 0:
+        return rng.choice(NASTY)
+    if kind == 1:
+        return rng.choice(NUMBERS)
+    if kind in (2, 3):
+        inside = ",".join(
+            f"{rng.choice(PARAMETERS)}={rng.choice(NUMBERS)}" for _ in range(rng.randrange(3))
+        )
+        claim = rng.choice(CLAIMS)
+        return f"{claim}[{inside}]" if inside else claim
+    if kind == 4:
+        return rng.choice(("quick", "standard", "full", "serial", "threads", "latest", "run"))
+    if kind == 5:
+        text = list(rng.choice((*CLAIMS, *COMMANDS, "latest")))
+        text[rng.randrange(len(text))] = rng.choice(string.printable)
+        return "".join(text)
+    if kind == 6:
+        return "".join(chr(rng.randrange(1, 0x3000)) for _ in range(rng.randrange(1, 12)))
+    return rng.choice(OPTIONS)
+
+
+def line(rng):
+    """One command line."""
+    parts = [rng.choice(COMMANDS) if rng.random() < 0.95 else word(rng)]
+    for _ in range(rng.randrange(5)):
+        if rng.random() < 0.5:
+            parts.append(rng.choice(OPTIONS))
+        elif rng.random() < 0.1:
+            parts += ["--scheduler", rng.choice(SCHEDULERS)]
+        parts.append(word(rng))
+    return parts
+
+
+def toml(rng):
+    """The text of a configuration file, right or wrong."""
+    kind = rng.randrange(8)
+    if kind == 0:
+        return b"claims = " + b"[" * 50_000
+    if kind == 1:
+        return bytes(rng.randrange(256) for _ in range(rng.randrange(60)))
+    keys = ("claims", "profile", "seed", "level", "jobs", "executor", "scheduler", "output", "x")
+    values = (
+        *("1", "-1", "0.05", "nan", "inf", "true", "[]", "['ifca.eq3']", "[1]", "[[[]]]", "{a=1}"),
+        *(
+            '"quick"',
+            '"serial"',
+            '"a\\u0000b"',
+            '"a\\nb"',
+            '""',
+            "'''x'''",
+            "2020-01-01",
+            "'ifca.*'",
+        ),
+        *(str(2**128), str(2**127), "9" * 5000, f"'{'y' * 3000}'", "['ifca.eq3[m=1]', 'ifca.*']"),
+        *('"/dev/null/x"', '"run"', '"\\u001b[31m"', '"tcp://127.0.0.1:1"', "0x" + "f" * 40),
+    )
+    lines = [f"{rng.choice(keys)} = {rng.choice(values)}" for _ in range(rng.randrange(5))]
+    return "\n".join(lines).encode()
+
+
+@pytest.fixture
+def idle(monkeypatch, tmp_path):
+    """Valid lines start no work; there is one run, and there are files to name."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(session, "execute", lambda *_a, **_k: [])
+    monkeypatch.setattr(warming, "_call", lambda *_a, **_k: None)
+    monkeypatch.setattr(reporting.subprocess, "call", lambda *_a, **_k: exits.USAGE)
+    monkeypatch.setattr(distributed, "CONNECT_SECONDS", 0.05)
+    session.create(Path("runs/run"), session.RunConfig(claims=("ifca.eq3",))).close()
+    Path("a.toml").write_text("claims = ['ifca.eq3']\nexecutor = 'serial'\n")
+    Path("b.toml").write_bytes(b"claims = " + b"[" * 50_000)
+    Path("c.toml").mkdir()
+    Path("binary.toml").write_bytes(bytes(range(256)))
+    Path("own.py").write_text("x = 1\n")
+    Path("broken.py").write_text("raise SystemExit('bye')\n")
+    return tmp_path
+
+
+class Late(BaseException):
+    """A command took longer than it may."""
+
+
+def tried(arguments):
+    """The result of one line, within the time limit."""
+
+    def late(_number, _frame):
+        raise Late
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(SECONDS)
+    try:
+        return CliRunner().invoke(application, arguments)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def check(arguments, result):
+    """What holds for every command line."""
+    shown = [a if len(a) < 200 else a[:200] + "..." for a in arguments]
+    assert isinstance(result.exception, SystemExit | type(None)), (shown, result.exception)
+    assert result.exit_code in set(exits.CODES) - {exits.INTERNAL}, (shown, result.stderr)
+    assert "--debug" in arguments or "Traceback" not in result.output, shown
+    for text in (result.stdout, result.stderr):
+        assert all(c == "\n" or c.isprintable() or c == "\u3000" for c in text), (shown, text)
+    if result.exit_code == exits.USAGE and arguments and "--debug" not in arguments:
+        lines = result.stderr.splitlines()
+        assert not lines or lines[-1].startswith("error: ") or "Usage:" in result.stderr, shown
+        assert all(len(x) < 5000 for x in lines), shown
+
+
+def snapshot(folder):
+    return {p.relative_to(folder).as_posix() for p in folder.rglob("*") if "runs/" not in str(p)}
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs an alarm")
+def test_random_command_lines_end_with_a_documented_code(idle):
+    rng = random.Random(SEED)
+    codes = set()
+    for _ in range(LINES):
+        arguments = line(rng)
+        before = snapshot(idle)
+        result = tried(arguments)
+        check(arguments, result)
+        codes.add(result.exit_code)
+        if result.exit_code == exits.USAGE:
+            assert snapshot(idle) == before, arguments
+    assert codes >= {exits.EXPECTED, exits.USAGE}
+    with RunStore.open(Path("runs/run/store.sqlite"), readonly=True) as store:
+        assert store.root_seed == 0  # the run that was there still opens
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs an alarm")
+def test_random_configuration_files_end_with_a_documented_code(idle):
+    rng = random.Random(SEED + 1)
+    codes = set()
+    for i in range(max(LINES // 5, 20)):
+        Path("a.toml").write_bytes(toml(rng))
+        before = snapshot(idle)
+        arguments = ["run", "--config", "a.toml", "--executor", "serial"]
+        arguments += ["--output", f"out-{i}"] if rng.random() < 0.5 else []
+        result = tried(arguments)
+        check(arguments, result)
+        codes.add(result.exit_code)
+        if result.exit_code == exits.USAGE:
+            assert snapshot(idle) == before
+    assert codes >= {exits.EXPECTED, exits.USAGE}
