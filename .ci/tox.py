@@ -60,7 +60,7 @@ def retried(command: list[str]) -> int:
 def environments(arguments: list[str]) -> list[str]:
     """The environments that `-e NAME,NAME` names."""
     names: list[str] = []
-    for option, value in zip(arguments, [*arguments[1:], ""], strict=True):
+    for option, value in zip(arguments, [*arguments[1:], ""], strict=False):
         if option == "-e":
             names += value.split(",")
         elif option.startswith("-e") and not option.startswith("--"):
