@@ -13,6 +13,7 @@ import logging
 import math
 import os
 import queue
+import re
 import threading
 import time
 from collections import deque
@@ -32,6 +33,7 @@ CONNECT_SECONDS = 10.0  # how long a scheduler may take to answer
 WORKER_SECONDS = 30.0  # how long a cluster may be without any worker
 BATCH_SECONDS = 0.25
 MAX_BATCH = 256
+_ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?[A-Za-z0-9._\-\[\]:%/]{1,250}")
 _RESUME = "the blocks that had finished are stored, resume the run"
 
 
@@ -124,6 +126,11 @@ class DistributedExecutor(Executor):
 
     @staticmethod
     def _connect(distributed: Any, address: str) -> Any:
+        if not _ADDRESS.fullmatch(address):  # Dask starts a cluster of its own, or waits for ever
+            raise InvalidParameter(
+                f"address={address!r:.200} must be a running dask scheduler (tcp://HOST:PORT or "
+                "tls://HOST:PORT)"
+            )
         try:
             client = distributed.Client(
                 address, set_as_default=False, timeout=CONNECT_SECONDS, name="cfl-verify"

@@ -153,7 +153,7 @@ def _compute(
     in_flight = 0
     try:
         while True:
-            for task in islice(todo, executor.capacity - in_flight):
+            for task in islice(todo, max(0, executor.capacity - in_flight)):
                 executor.submit(task)
                 in_flight += 1
             if in_flight == 0:

@@ -261,6 +261,7 @@ def test_an_interrupt_inside_a_trial_is_no_failed_trial(tmp_path):
 
 
 KILLED = """
+import signal
 import sys
 from tests.trials.toys import TOY
 from trials.run.engine import Demand, ensure
@@ -268,6 +269,8 @@ from trials.run.executors import make_executor
 from trials.run.store import RunStore
 
 if __name__ == "__main__":
+    # a parent that ignores Ctrl-C (nohup, a job in the background) hands that on
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with RunStore.create(sys.argv[1], root_seed=7, config={}) as store:
         print("started", flush=True)
         ensure(store, [Demand(TOY, {"mode": "slow"}, 400)], make_executor(sys.argv[2], 2))

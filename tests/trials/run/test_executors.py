@@ -1,4 +1,3 @@
-import importlib.util
 import os
 import signal
 import time
@@ -68,32 +67,6 @@ def test_results_do_not_depend_on_the_workers(tmp_path, expected, kind, n_jobs):
         assert _digest(tmp_path / "one", executor) == expected
         assert _digest(tmp_path / "two", executor) == expected  # an executor serves many calls
     assert not _workers()
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec("distributed") is None,
-    reason="the extra cfl-verify[distributed] is not installed",
-)
-def test_results_do_not_depend_on_a_cluster(tmp_path, expected):
-    from distributed import LocalCluster
-
-    with (
-        LocalCluster(
-            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
-        ) as cluster,
-        make_executor("distributed", address=cluster.scheduler_address) as executor,
-    ):
-        assert _digest(tmp_path / "run", executor) == expected
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec("distributed") is None,
-    reason="the extra cfl-verify[distributed] is not installed",
-)
-def test_an_address_without_scheduler_is_refused(monkeypatch):
-    monkeypatch.setattr("trials.run.distributed.CONNECT_SECONDS", 0.5)
-    with pytest.raises(InvalidParameter, match="must be a running dask scheduler"):
-        make_executor("distributed", address="tcp://127.0.0.1:9")
 
 
 def test_distributed_without_dask_names_the_extra(monkeypatch):

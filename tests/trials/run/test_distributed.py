@@ -1,0 +1,403 @@
+"""A Dask cluster: the same blocks, other code refused, and every way of losing it one line."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trials.experiments  # noqa: F401  (registers every experiment)
+from tests.trials.toys import TOY, end_process, process_number, refuse, times
+from trials.checks import InvalidParameter
+from trials.run import distributed, wire
+from trials.run.block import BlockResult, Task, checked_result, simulate_block
+from trials.run.distributed import Costs, DistributedExecutor
+from trials.run.engine import Demand, ensure
+from trials.run.executors import ExecutorError, make_executor
+from trials.run.experiment import experiment
+from trials.run.origin import load_file
+from trials.run.store import RunStore
+
+dask_distributed = pytest.importorskip(
+    "distributed", reason="the extra cfl-verify[distributed] is not installed"
+)
+ROOT = Path(__file__).parents[3]
+DEMANDS = [
+    Demand(TOY, {"mean": 1}, 7),
+    Demand(TOY, {"mode": "product"}, 5),
+    Demand(TOY, {"mode": "diverges"}, 3),
+    Demand(TOY, {"mode": "raises"}, 4),
+]
+
+
+def _digest(path, executor, demands=DEMANDS):
+    with RunStore.create(path, root_seed=7, config={}) as store:
+        ensure(store, demands, executor)
+        return store.content_digest()
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    with make_executor("serial") as executor:
+        return _digest(tmp_path_factory.mktemp("serial") / "run", executor)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with dask_distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+    ) as made:
+        yield made.scheduler_address
+
+
+class Cluster:
+    """A scheduler and workers as processes of their own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.workers = []
+        file = folder / "scheduler.json"
+        self.scheduler = self._start(
+            "dask_scheduler", "--scheduler-file", str(file), "--host", "127.0.0.1", "--port", "0"
+        )
+        deadline = time.monotonic() + 60
+        while not file.exists() or not file.read_text().strip():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(0.1)
+        import json
+
+        self.address = json.loads(file.read_text())["address"]
+
+    def _start(self, command, *options, tree=ROOT):
+        return subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.{command}", *options, "--no-dashboard"],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(tree)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def add_worker(self, tree=ROOT, nthreads=1):
+        options = ("--no-nanny", "--nthreads", str(nthreads), "--local-directory", str(self.folder))
+        self.workers.append(self._start("dask_worker", self.address, *options, tree=tree))
+
+    def close(self):
+        for process in [*self.workers, self.scheduler]:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def _cluster(folder, n_workers=1):
+    made = Cluster(folder)
+    try:
+        for _ in range(n_workers):
+            made.add_worker()
+        yield made
+    finally:
+        made.close()
+
+
+# -- the same results ----------------------------------------------------------------------------
+
+
+def test_results_do_not_depend_on_a_cluster_and_two_runs_share_it(tmp_path, expected, cluster):
+    with (
+        make_executor("distributed", address=cluster) as one,
+        make_executor("distributed", n_jobs=1, address=cluster) as two,
+    ):
+        assert _digest(tmp_path / "one", one) == expected
+        assert _digest(tmp_path / "two", two) == expected
+        with RunStore.create(tmp_path / "three", root_seed=7, config={}) as store:
+            calls = [two.submit_call(times, float(i), 2.0) for i in range(4)]
+            ensure(store, DEMANDS, one)  # while another run has work on the same scheduler
+            assert store.content_digest() == expected
+            assert [call.result() for call in calls] == [0.0, 2.0, 4.0, 6.0]
+
+
+def test_calls_and_errors_of_calls(cluster):
+    with make_executor("distributed", address=cluster) as executor:
+        assert executor.map_calls(times, [(2.0, 3.0), (4.0, 5.0)]) == [6.0, 20.0]
+        assert executor.submit_call(process_number).result() == os.getpid()  # threads of this one
+        with pytest.raises(InvalidParameter, match="x must be something else"):
+            executor.submit_call(refuse, "x").result()
+
+
+def test_a_users_file_travels_to_a_worker_that_lacks_it(tmp_path):
+    text = (
+        "from trials.run.experiment import Experiment, register, user_design\n"
+        "def simulate(params, rng, n_trials): return rng.standard_normal((n_trials, 1))\n"
+        "E = register(Experiment(name='mine.dask', design=user_design('mine.dask'),\n"
+        "    columns=('x',), simulate=simulate, check=dict, block_size=4))\n"
+    )
+    (tmp_path / "mine.py").write_text(text)
+    owner = load_file(tmp_path / "mine.py").E
+    demands = [Demand(owner, {}, 20)]
+    with make_executor("serial") as executor:
+        wanted = _digest(tmp_path / "serial", executor, demands)
+    with _cluster(tmp_path) as made, make_executor("distributed", address=made.address) as executor:
+        (tmp_path / "mine.py").unlink()
+        assert _digest(tmp_path / "run", executor, demands) == wanted
+
+
+# -- other code ----------------------------------------------------------------------------------
+
+
+def test_a_worker_with_an_edited_experiment_is_refused_and_nothing_of_it_is_stored(tmp_path):
+    shutil.copytree(ROOT / "trials", tmp_path / "tree" / "trials")
+    step = tmp_path / "tree" / "trials" / "experiments" / "ifca" / "step.py"
+    before = step.read_text()
+    edited = before.replace("after.max(axis=1),", "1.01 * after.max(axis=1),", 1)
+    assert edited != before
+    step.write_text(edited)
+    owner = experiment("ifca.step")
+    with _cluster(tmp_path, 0) as made:
+        made.add_worker(tree=tmp_path / "tree")
+        with (
+            make_executor("distributed", address=made.address) as executor,
+            RunStore.create(tmp_path / "run", root_seed=7, config={}) as store,
+        ):
+            with pytest.raises(ExecutorError) as caught:
+                ensure(store, [Demand(owner, {}, 8)], executor)
+            assert sum(status.n_blocks for status in store.status()) == 0
+    told = str(caught.value)
+    assert "has other code for experiment ifca.step than this process" in told
+    assert "trials.experiments.ifca.step differs" in told
+    assert "install the same version on the workers" in told
+    assert "\n" not in told
+
+
+# -- losing it -----------------------------------------------------------------------------------
+
+
+def test_a_lost_scheduler_is_one_line_and_a_resume_completes_the_run(tmp_path, expected):
+    demands = [*DEMANDS, Demand(TOY, {"mode": "slow"}, 60)]
+    program = """
+import sys
+from tests.trials.run.test_distributed import DEMANDS
+from tests.trials.toys import TOY
+from trials.run.engine import Demand, ensure
+from trials.run.executors import ExecutorError, make_executor
+from trials.run.store import RunStore
+try:
+    with make_executor("distributed", address=sys.argv[1]) as executor:
+        with RunStore.create("run", root_seed=7, config={}) as store:
+            print("started", flush=True)
+            ensure(store, [*DEMANDS, Demand(TOY, {"mode": "slow"}, 60000)], executor)
+except ExecutorError as error:
+    print(error, file=sys.stderr)
+    sys.exit(3)
+"""
+    with _cluster(tmp_path) as made:
+        child = subprocess.Popen(
+            [sys.executable, "-c", program, made.address],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert child.stdout.readline() == "started\n"
+        deadline = time.monotonic() + 60
+        n_stored = 0
+        while n_stored < 25:
+            assert child.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+            with RunStore.open(tmp_path / "run", readonly=True) as store:
+                n_stored = sum(status.n_blocks for status in store.status())
+        made.scheduler.kill()
+        _, told = child.communicate(timeout=60)
+    assert child.returncode == 3, told
+    assert len(told.splitlines()) == 1
+    assert told.startswith(f"{made.address}: the scheduler is lost")
+    assert told.endswith("the blocks that had finished are stored, resume the run\n")
+    with RunStore.open(tmp_path / "run") as store, make_executor("serial") as executor:
+        assert len(store.blocks(TOY, {"mean": 1})) == 7
+        ensure(store, demands, executor)
+        assert store.table(TOY, {"mode": "slow"}, 60).n_trials == 960
+
+
+def test_workers_that_die_one_after_another_are_an_error_and_not_a_hang(tmp_path):
+    with (
+        _cluster(tmp_path, 5) as made,
+        make_executor("distributed", address=made.address) as executor,
+    ):
+        call = executor.submit_call(end_process)
+        with pytest.raises(ExecutorError, match="workers died one after another"):
+            call.result()
+
+
+def test_a_cluster_without_workers_is_an_error_and_not_a_hang(tmp_path, monkeypatch):
+    monkeypatch.setattr(distributed, "WORKER_SECONDS", 3.0)
+    with (
+        _cluster(tmp_path) as made,
+        make_executor("distributed", address=made.address) as executor,
+        RunStore.create(tmp_path / "run", root_seed=7, config={}) as store,
+    ):
+        made.workers[0].kill()
+        with pytest.raises(ExecutorError, match="no worker is left since 3 s"):
+            ensure(store, DEMANDS, executor)
+
+
+def test_a_worker_that_dies_while_another_lives_changes_nothing(tmp_path, expected):
+    def kill(done, *_):
+        if done == 20:
+            made.workers[0].kill()
+
+    with (
+        _cluster(tmp_path, 2) as made,
+        make_executor("distributed", address=made.address) as executor,
+        RunStore.create(tmp_path / "run", root_seed=7, config={}) as store,
+    ):
+        ensure(store, [*DEMANDS, Demand(TOY, {"mode": "slow"}, 100)], executor, kill)
+        assert len(store.blocks(TOY, {"mode": "slow"})) == 100
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["tcp://127.0.0.1:9", "tls://127.0.0.1:9", "ucx://a", "nonsense://x", "", "x" * 5000, "a\nb"],
+)
+def test_an_address_without_a_usable_scheduler_is_one_line(address, monkeypatch):
+    monkeypatch.setattr(distributed, "CONNECT_SECONDS", 0.5)
+    with pytest.raises(InvalidParameter, match="must be a running dask scheduler") as caught:
+        make_executor("distributed", address=address)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 900
+
+
+# -- what workers send back ----------------------------------------------------------------------
+
+
+def _task():
+    return Task(TOY, TOY.check({}), 7, 0)
+
+
+GOOD = np.ones((16, 2))
+SILENT = np.where(np.arange(32).reshape(16, 2) == 3, np.nan, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("result", "what"),
+    [
+        (None, "a NoneType and no block"),
+        (GOOD, "a ndarray and no block"),
+        (BlockResult(GOOD[:, :1], (), 0.1), r"float64 of shape \(16, 1\) in place of"),
+        (BlockResult(GOOD.astype(np.float32), (), 0.1), "float32 of shape"),
+        (BlockResult(GOOD.tolist(), (), 0.1), "list of shape"),
+        (BlockResult(SILENT, (), 0.1), "not finite in row 1 without a reason"),
+        (BlockResult(GOOD, ((16, "x"),), 0.1), "reasons that do not fit"),
+        (BlockResult(GOOD, ((1, "x"), (1, "y")), 0.1), "reasons that do not fit"),
+        (BlockResult(GOOD, ((1, None),), 0.1), "reasons that do not fit"),
+        (BlockResult(GOOD, 3, 0.1), "reasons that do not fit"),
+        (BlockResult(GOOD, (), float("nan")), "the time nan"),
+        (BlockResult(GOOD, (), -1.0), "the time -1.0"),
+    ],
+)
+def test_a_result_that_cannot_be_the_block_is_refused(result, what):
+    with pytest.raises(ExecutorError, match=what) as caught:
+        checked_result(_task(), result)
+    assert "nothing of it is stored" in str(caught.value)
+
+
+def test_a_sound_result_passes():
+    result = simulate_block(_task())
+    assert checked_result(_task(), result) is result
+
+
+@pytest.mark.parametrize("what", ["another block", "too few", "no reply", "no pickle"])
+def test_an_answer_to_another_question_is_refused(what):
+    tasks = [_task(), replace(_task(), block=1)]
+    reply = pickle.loads(wire.answer(wire.pack_blocks(tasks)))
+    if what == "another block":
+        answered = pickle.dumps(replace(reply, blocks=reply.blocks[::-1]))
+    elif what == "too few":
+        answered = pickle.dumps(replace(reply, blocks=reply.blocks[:1]))
+    else:
+        answered = pickle.dumps(7) if what == "no reply" else b"no pickle"
+    if what in ("another block", "too few"):
+        found = wire.unpack_blocks(tasks, answered)
+        assert isinstance(found[-1], ExecutorError)
+        assert len(found) == (1 if what == "another block" else 2)
+    else:
+        with pytest.raises(ExecutorError, match=r"answered with|cannot be read"):
+            wire.unpack_blocks(tasks, answered)
+
+
+def test_a_late_duplicate_is_ignored(cluster, tmp_path, expected):
+    class Twice(DistributedExecutor):
+        async def _watch(self, future):
+            await super()._watch(future)
+            await super()._watch(future)
+
+    with Twice(cluster) as executor:
+        assert _digest(tmp_path / "run", executor) == expected
+
+
+# -- batches -------------------------------------------------------------------------------------
+
+
+def test_batches_follow_the_cost_and_save_messages(cluster, tmp_path):
+    many = [Demand(TOY, {"mean": float(i)}, 40) for i in range(10)]
+    with make_executor("distributed", address=cluster) as executor:
+        with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
+            ensure(store, many, executor)
+        traffic = executor.traffic
+    assert traffic.n_blocks == 400
+    assert traffic.n_messages < 400  # two a batch; one block a batch would take 800
+    assert traffic.n_bytes / traffic.n_blocks < 2_000  # 256 of them are values
+
+
+def test_costs_are_the_declared_ones_or_a_running_mean():
+    costs = Costs()
+    task = _task()
+    assert costs.seconds(task) is None
+    for seconds in (10.0, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1):  # the first one compiled
+        costs.measured(task, seconds)
+    assert 0.1 <= costs.seconds(task) < 0.2
+    declared = replace(task, experiment=replace(TOY, cost=lambda params: 0.25))
+    assert costs.seconds(declared) == 0.25 * 16
+    broken = replace(task, experiment=replace(TOY, cost=lambda params: float("nan")))
+    assert costs.seconds(broken) == costs.seconds(task)
+
+
+# -- TLS -----------------------------------------------------------------------------------------
+
+
+def test_a_cluster_with_tls(tmp_path, expected):
+    pytest.importorskip("cryptography", reason="makes the certificates")
+    import dask
+
+    security = dask_distributed.Security.temporary()
+    with dask_distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        processes=False,
+        dashboard_address=None,
+        protocol="tls://",
+        security=security,
+    ) as made:
+        address = made.scheduler_address
+        assert address.startswith("tls://")
+        files = {
+            "ca-file": security.tls_ca_file,
+            "client.cert": security.tls_client_cert,
+            "client.key": security.tls_client_key,
+        }
+        with (
+            dask.config.set({f"distributed.comm.tls.{k}": v for k, v in files.items()}),
+            make_executor("distributed", address=address) as executor,
+        ):
+            assert _digest(tmp_path / "run", executor) == expected
+        with pytest.raises(InvalidParameter, match="DASK_DISTRIBUTED__COMM__TLS__CA_FILE"):
+            make_executor("distributed", address=address)
