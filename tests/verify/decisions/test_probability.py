@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from trials.checks import InvalidParameter
@@ -68,23 +68,35 @@ def test_no_trials_decide_nothing() -> None:
     assert decide_probability(0, 0, 0.1, 0.05).verdict is Verdict.INCONCLUSIVE
 
 
-@settings(deadline=None, max_examples=60)
+#: delta as a multiple of the observed rate: far below, about the limits, and far above.
+_FACTORS = st.one_of(st.floats(0.3, 1.2), st.floats(1.0, 3.0), st.floats(3.0, 50.0))
+
+
+@settings(deadline=None, max_examples=300)
 @given(
-    st.lists(st.tuples(st.integers(0, 500), st.floats(0, 1.2)), min_size=1, max_size=6),
+    st.lists(st.tuples(st.integers(1, 499), _FACTORS), min_size=1, max_size=4),
+    st.sampled_from([("all", 1.0), ("above", 3.0), ("below", 0.2)]),
     st.floats(0.001, 0.2),
 )
 def test_the_verdict_follows_from_the_printed_limits(
-    cells: list[tuple[int, float]], level: float
+    cells: list[tuple[int, float]], tilt: tuple[str, float], level: float
 ) -> None:
-    bad, delta = (np.array(v) for v in zip(*cells, strict=True))
+    """Deltas lie about the observed rates, so that every verdict is drawn often."""
+    bad = np.array([count for count, _ in cells])
+    delta = np.array([tilt[1] * factor * count / 500 for count, factor in cells])
     decision = decide_probability(bad, 500, delta, level)
+    event(str(decision.verdict))
     live = [c for c in decision.cells if c.delta < 1]
-    if any(c.lower > c.delta + 1e-12 for c in live):
+    if any(c.lower > c.delta * (1 + 1e-9) for c in live):
         assert decision.verdict is Verdict.REFUTED
     elif not live:
         assert decision.verdict is Verdict.VACUOUS
-    elif all(c.upper < c.delta - 1e-12 for c in live):
+    elif all(c.upper < c.delta * (1 - 1e-9) for c in live):
         assert decision.verdict is Verdict.SUPPORTED
+    elif any(c.upper > c.delta * (1 + 1e-9) for c in live) and all(
+        c.lower < c.delta * (1 - 1e-9) for c in live
+    ):
+        assert decision.verdict is Verdict.INCONCLUSIVE
     results = decision.cell_results([{"cell": i} for i in range(len(cells))])
     assert [r.bound for r in results] == [c.delta for c in decision.cells]
     assert {r.verdict for r in results} <= {str(v) for v in Verdict}
