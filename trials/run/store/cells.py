@@ -62,6 +62,7 @@ class CellIndex:
             except Odd as error:
                 raise StoreError(f"{self._database.path}: is damaged ({error})") from None
             found.append(cell)
+        self._known |= {(cell.experiment, cell.params): cell for cell in found}
         return found
 
     def find(self, key: tuple[str, str]) -> CellRow | None:

@@ -63,11 +63,21 @@ class Database:
         self.readonly = lock is None
         self._connection = connection
         self._lock = lock
-        self._deadline: float | None = None
+        self._running = False
+        self._started: float | None = None  # processor time when SQLite first asked
         connection.set_progress_handler(self._is_late, STEPS_BETWEEN_CHECKS)
 
     def _is_late(self) -> bool:
-        return self._deadline is not None and time.thread_time() > self._deadline
+        """SQLite asks this while a statement runs, and ends the statement when it is true.
+
+        Short statements never ask, so that they cost no look at the clock.
+        """
+        if not self._running:
+            return False
+        now = time.thread_time()
+        if self._started is None:
+            self._started = now
+        return now - self._started > MAX_SECONDS
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows of a statement.
@@ -95,18 +105,20 @@ class Database:
         return self._scan(statement, values, renew=True)
 
     def _scan(self, statement: str, values: Sequence[Any], *, renew: bool) -> Iterator[Any]:
-        deadline = time.thread_time() + MAX_SECONDS
         try:
-            self._deadline = deadline
+            self._started = None
+            self._running = True
             cursor = self._connection.execute(statement, values)
             while (row := cursor.fetchone()) is not None:
-                self._deadline = None
+                self._running = False
                 yield row
-                self._deadline = time.thread_time() + MAX_SECONDS if renew else deadline
+                if renew:
+                    self._started = None
+                self._running = True
         except SQLITE_ERRORS as error:
             raise translated(self.path, error) from None
         finally:
-            self._deadline = None
+            self._running = False
 
     def prepare_writing(self) -> None:
         """Set how commits reach the disk; it reads the tables, so they must have been checked."""
