@@ -283,3 +283,17 @@ def test_old_states_are_removed_and_recent_ones_stay(tmp_path):
     kept = {path.name for path in tmp_path.iterdir()}
     recent = {f"trials.a-{20 + i:020x}" for i in range(4)}
     assert kept == {f"trials.b-{8:020x}", "other", *recent, f"trials.a-{0:020x}"}
+
+
+def test_a_numba_without_the_list_of_locators_is_keyed_by_the_whole_package(tree):
+    program = f"""
+import numba.core.caching as caching
+
+caching.CacheImpl._locator_classes = tuple(caching.CacheImpl._locator_classes)
+{PROGRAM}
+"""
+    value, _, first = _result(_run(tree, program))
+    assert value == 2.0
+    assert first.parent.name.startswith("all-")
+    (tree / "tree" / "trials" / "gamma.py").write_text("x = 2\n")
+    assert _result(_run(tree, program))[2].parent != first.parent
