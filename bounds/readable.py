@@ -11,6 +11,7 @@ because constants are named so on the command line.
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
@@ -308,7 +309,7 @@ def _gap(before: _Piece, piece: _Piece, word: str, tight: bool) -> bool:
 
 def readable(latex: str) -> str:
     """A formula in LaTeX as one line of readable text."""
-    return _joined(_Reader(latex).row())
+    return unicodedata.normalize("NFC", _joined(_Reader(latex).row()))
 
 
 def readable_text(text: str) -> str:

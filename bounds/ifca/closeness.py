@@ -22,6 +22,7 @@ CLOSENESS_INCREASES_AS_PRINTED = statement(
     assumptions=(*CLOSENESS, balanced(2), *ASSUMPTION_2),
     reading="Every cluster at every step of a run, the floor included, as the proof of Corollary 1 "
     "asserts; a run violates it when some cluster's error grows at some step.",
+    uses=("ifca.thm1-as-printed",),
 )
 
 CLOSENESS_STAYS = statement(
@@ -40,6 +41,7 @@ CLOSENESS_STAYS = statement(
         *ASSUMPTION_2,
     ),
     reading="Not monotone, but it stays in the ball; that is all that Theorem 1 asks of each step.",
+    uses=("ifca.thm1",),
 )
 
 SLOW_START = statement(
@@ -59,6 +61,7 @@ SLOW_START = statement(
         "misidentified, and the first step contracts as every other: the third term of (1) makes "
         "the bound slow, not the algorithm."
     ),
+    uses=("ifca.thm1-as-printed",),
 )
 
 CLOSENESS_INCREASES = statement(
@@ -80,4 +83,5 @@ CLOSENESS_INCREASES = statement(
         "Every cluster is watched by itself: a run violates the statement when a step increases "
         "the error of some cluster that was above twice the floor."
     ),
+    uses=("ifca.thm1",),
 )

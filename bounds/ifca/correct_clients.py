@@ -62,6 +62,7 @@ HALF_CORRECT = statement(
         *CLOSENESS,
         Assumption(name="samples per client", left=SIGNAL, right=sp.log(m), constant=C_n),
     ),
+    uses=("ifca.lemma1-union",),
 )
 
 EQ_3 = statement(
@@ -73,6 +74,7 @@ EQ_3 = statement(
     observed=r"P(|S_1\cap S_1^*|\le\frac14p_1m)",
     terms=(Term(name="tail", expr=2 * sp.exp(-c * p * m)),),
     constants=(rate(c, "rate"),),
+    uses=("ifca.half-correct",),
 )
 
 EQ_4 = statement(
@@ -109,6 +111,12 @@ EQ_5_AS_PRINTED = statement(
         "(5) is stated for every step size and then used at $\\gamma=1/(2c_5p)$; it inherits the "
         "missing absolute value of (2)."
     ),
+    uses=(
+        "ifca.eq2-as-printed",
+        "ifca.eq3",
+        "ifca.eq4",
+        "ifca.lemma2-noise",
+    ),
 )
 
 EQ_5 = statement(
@@ -126,4 +134,10 @@ EQ_5 = statement(
         Assumption(name="small step", left=sp.Integer(1), right=2 * gamma * p_max),
     ),
     reading="The step sizes for which $1-2\\gamma N/(mn')$ needs no absolute value.",
+    uses=(
+        "ifca.eq2",
+        "ifca.eq3",
+        "ifca.eq4",
+        "ifca.lemma2-noise",
+    ),
 )

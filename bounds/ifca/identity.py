@@ -18,6 +18,11 @@ LEMMA_1 = statement(
     terms=(Term(name="tail", expr=c_1 * sp.exp(-c_2 * SIGNAL)),),
     constants=(prefactor(c_1, "prefactor"), rate(c_2, "rate")),
     assumptions=CLOSENESS,
+    uses=(
+        "ifca.lemma1-init-as-printed",
+        "ifca.eq16",
+        "ifca.eq17",
+    ),
 )
 
 LEMMA_1_UNION = statement(
@@ -30,6 +35,7 @@ LEMMA_1_UNION = statement(
     terms=(Term(name="tail", expr=c_1 * k * sp.exp(-c_2 * SIGNAL)),),
     constants=(prefactor(c_1, "prefactor"), rate(c_2, "rate")),
     assumptions=CLOSENESS,
+    uses=("ifca.lemma1",),
 )
 
 LEMMA_1_SHARP = statement(
@@ -48,6 +54,7 @@ LEMMA_1_SHARP = statement(
         "$[0,1]$, the lemma holds with $c_1=1$, $c_2=(\\log 2)/2$ and $\\rho/(\\rho+1)$ to the "
         "first power."
     ),
+    uses=("ifca.lemma1-law",),
 )
 
 PAIRWISE_LAW = statement(
@@ -76,6 +83,7 @@ BETTER_THAN_GUESSING = statement(
     terms=(Term(name="guess", expr=sp.Rational(1, 2)),),
     assumptions=CLOSENESS,
     reading="The reading under which the sentence is true: the guess is about a client's label.",
+    uses=("ifca.lemma1-law",),
 )
 
 LEMMA_1_INIT = statement(

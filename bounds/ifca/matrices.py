@@ -34,4 +34,5 @@ LEMMA_2_NOISE = statement(
         rate(c_3, "rate"),
         prefactor(c_4, "multiple of the typical size"),
     ),
+    uses=("ifca.lemma2-opnorm",),
 )

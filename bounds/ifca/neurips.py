@@ -61,6 +61,11 @@ THEOREM_1_AS_PRINTED = _conference(
     "Theorem 1",
     terms=three_terms(HALF, SIGNAL_FREE),
     assumptions=(*QUARTER, *ASSUMPTION_2),
+    uses=(
+        "ifca.eq5-as-printed",
+        "ifca.eq8",
+        "ifca.eq12",
+    ),
 )
 
 THEOREM_1 = _conference(
@@ -71,6 +76,14 @@ THEOREM_1 = _conference(
     terms=three_terms(HALF, SIGNAL_FREE),
     assumptions=(*QUARTER, balanced(2), *ASSUMPTION_2),
     reading=f"{MEAN_STEP} {NO_STRANGERS}",
+    uses=(
+        "ifca.eq2",
+        "ifca.eq3",
+        "ifca.eq4",
+        "ifca.lemma2-noise",
+        "ifca.eq8",
+        "ifca.eq12",
+    ),
 )
 
 ROUNDS = sp.log(Delta / (4 * varepsilon))
@@ -102,6 +115,10 @@ COROLLARY_1_AS_PRINTED = _conference(
     failure=T / m,
     definitions={T: ROUNDS},
     assumptions=(*QUARTER, *ASSUMPTION_2),
+    uses=(
+        "ifca.neurips-thm1-as-printed",
+        "ifca.cor1-rounds-as-printed",
+    ),
 )
 
 COROLLARY_1 = _conference(
@@ -115,4 +132,5 @@ COROLLARY_1 = _conference(
     failure=T / m,
     definitions={T: ROUNDS},
     assumptions=(*QUARTER, balanced(2), *ASSUMPTION_2),
+    uses=("ifca.neurips-thm1",),
 )

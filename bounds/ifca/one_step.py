@@ -54,6 +54,11 @@ THEOREM_1_AS_PRINTED = statement(
         "as $m$ here (weaker); ifca.poly-m takes every degree. Even a $c_1$ that knew "
         "$r=p_{\\max}/p$ could not do better than the factor $(r-1)/(r+1)$, at $c_1=1/(1+r)$."
     ),
+    uses=(
+        "ifca.eq5-as-printed",
+        "ifca.eq8",
+        "ifca.eq12",
+    ),
 )
 
 MEAN_STEP = (
@@ -78,6 +83,14 @@ THEOREM_1 = statement(
     constants=ONE_STEP_CONSTANTS,
     assumptions=(*CLOSENESS, balanced(2), *ASSUMPTION_2),
     reading=f"{MEAN_STEP} $\\alpha$ is the step's own, in Assumption 2 as well. {NO_STRANGERS}",
+    uses=(
+        "ifca.eq2",
+        "ifca.eq3",
+        "ifca.eq4",
+        "ifca.lemma2-noise",
+        "ifca.eq8",
+        "ifca.eq12",
+    ),
 )
 
 THEOREM_1_OWN_STEP = statement(
@@ -95,6 +108,14 @@ THEOREM_1_OWN_STEP = statement(
         "Averaging gradients over $|S_j|$ instead of $m$ (as model averaging does) gives cluster "
         "$j$ the step size $c_1/p_j$; then every ratio of sizes is covered."
     ),
+    uses=(
+        "ifca.eq2",
+        "ifca.eq3",
+        "ifca.eq4",
+        "ifca.lemma2-noise",
+        "ifca.eq8",
+        "ifca.eq12",
+    ),
 )
 
 CONTRACTION_RATE = statement(
@@ -107,6 +128,7 @@ CONTRACTION_RATE = statement(
     terms=(Term(name="factor", expr=HALF),),
     assumptions=(balanced(2), *ASSUMPTION_2),
     reading="$c_1=1/3$, clusters within a factor two: the law's own factor is $1/3$.",
+    uses=("ifca.thm1",),
 )
 
 FLOOR_RATE = statement(
@@ -120,4 +142,5 @@ FLOOR_RATE = statement(
     terms=(Term(name="floor", expr=c_2 * FLOOR),),
     constants=(prefactor(c_2, "statistical floor"),),
     assumptions=ASSUMPTION_2,
+    uses=("ifca.thm1-own-step",),
 )

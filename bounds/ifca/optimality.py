@@ -37,4 +37,8 @@ NEAR_OPTIMAL = statement(
     terms=(Term(name="ratio", expr=c_6 * sp.sqrt(2 * T / p)),),
     constants=(prefactor(c_6, "statistical floor"),),
     assumptions=ASSUMPTION_2,
+    uses=(
+        "ifca.cor1-own-step",
+        "ifca.minimax",
+    ),
 )

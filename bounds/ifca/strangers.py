@@ -44,6 +44,10 @@ EQ_7 = statement(
         rate(c_2, "rate"),
         prefactor(c_5, "size"),
     ),
+    uses=(
+        "ifca.lemma2-opnorm",
+        "ifca.lemma2-noise",
+    ),
 )
 
 STRANGERS = sp.Symbol("strangers")
@@ -68,6 +72,7 @@ EQ_8 = statement(
         "Tried where strangers are certain, which is outside Assumption 2: there the third term "
         "of (1) is not needed, because no client is misidentified."
     ),
+    uses=("ifca.eq7",),
 )
 
 EQ_10 = statement(
@@ -80,6 +85,7 @@ EQ_10 = statement(
     terms=(Term(name="count", expr=c_6 * m * sp.exp(-c_7 * SIGNAL)),),
     constants=(prefactor(c_6, "prefactor"), rate(c_7, "rate")),
     assumptions=CLOSENESS,
+    uses=("ifca.lemma1",),
 )
 
 EQ_12 = statement(
@@ -99,6 +105,7 @@ EQ_12 = statement(
         "The count is an integer, so below one it is zero. Printed is $\\ge 1-\\mathrm{poly}(m)$, "
         "which says nothing; $1-1/\\mathrm{poly}(m)$ is meant."
     ),
+    uses=("ifca.eq10",),
 )
 
 Q = sp.Symbol("q")
@@ -120,4 +127,5 @@ POLY_M = statement(
         "with $C_n$ growing like $q+2$. The other failures, of order $e^{-cd}$ and $e^{-cpm}$, "
         "follow from ifca.lemma2-noise, ifca.eq4 and ifca.eq3 with $C_d,C_p$ growing like $q$."
     ),
+    uses=("ifca.lemma1-union",),
 )

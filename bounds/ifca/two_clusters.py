@@ -23,6 +23,7 @@ TWO_CLUSTERS = statement(
     assumptions=(*CLOSENESS, balanced(2), *ASSUMPTION_2),
     reading="Assumption 1 with $\\alpha_0$ down to 0.01; starts in four directions, the worst "
     "among them.",
+    uses=("ifca.cor1",),
 )
 
 TWO_CLUSTERS_RANDOM = statement(

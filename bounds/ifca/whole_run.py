@@ -43,6 +43,12 @@ COROLLARY_1_AS_PRINTED = statement(
     constants=COROLLARY_CONSTANTS,
     assumptions=(*CLOSENESS, *ASSUMPTION_2),
     reading="$\\log$ is natural and $T$ is rounded up.",
+    uses=(
+        "ifca.thm1-as-printed",
+        "ifca.alpha-increases-as-printed",
+        "ifca.cor1-burn-in",
+        "ifca.cor1-rounds-as-printed",
+    ),
 )
 
 COROLLARY_1 = statement(
@@ -63,6 +69,11 @@ COROLLARY_1 = statement(
         "$4\\varepsilon/\\Delta$. With $c_1=1/3$ and $p_{\\max}\\le2p$ the factor is $1/3<1/e$, "
         "and the printed number of steps suffices."
     ),
+    uses=(
+        "ifca.thm1",
+        "ifca.alpha-stays",
+        "ifca.cor1-burn-in",
+    ),
 )
 
 COROLLARY_1_OWN_STEP = statement(
@@ -78,6 +89,10 @@ COROLLARY_1_OWN_STEP = statement(
     constants=(OWN_STEP_CONSTANT, *COROLLARY_CONSTANTS[1:]),
     assumptions=(*CLOSENESS, *ASSUMPTION_2),
     reading="As ifca.thm1-own-step; the smallest cluster down to $p=1/(50k)$.",
+    uses=(
+        "ifca.thm1-own-step",
+        "ifca.cor1-burn-in",
+    ),
 )
 
 COROLLARY_1_ROUNDS_AS_PRINTED = statement(

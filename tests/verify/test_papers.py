@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from graphlib import TopologicalSorter
 from importlib import metadata
 from pathlib import Path
 
@@ -205,3 +206,12 @@ def test_a_continued_run_finds_its_file_and_refuses_a_changed_one(tmp_path):
         own.write_text(moved.read_text() + "\n")
         with pytest.raises(StoreError, match=r"own\.py has changed since the run was made"):
             papers.recorded_files(store)
+
+
+def test_what_rests_on_what_has_no_circle_and_theorems_rest_on_the_steps_of_their_proofs():
+    order = list(TopologicalSorter(IFCA.uses).static_order())  # raises at a circle
+    assert set(order) <= {s.id for s in IFCA.statements}
+    assert IFCA.uses["ifca.thm1-as-printed"] == ("ifca.eq5-as-printed", "ifca.eq8", "ifca.eq12")
+    leaves = {s.id for s in IFCA.statements} - set(IFCA.uses)
+    assert {"ifca.eq16", "ifca.eq17", "ifca.lemma2-opnorm"} <= leaves
+    assert not leaves & {s.id for s in IFCA.statements if "thm1" in s.id or "cor1-as" in s.id}
