@@ -14,7 +14,7 @@ from reports.characters import Latex
 from reports.claim_page import Files, claim_page, commands
 from reports.latex import escape_text
 from reports.reading import listed, ordered, plural, slug
-from reports.schema import Claim, Finding, Reader, Summary, Symbols, read
+from reports.schema import Claim, Finding, Paper, Reader, Summary, Symbols, read
 from reports.values import number
 
 
@@ -40,6 +40,7 @@ def collect(reader: Reader, *, engine: str) -> Report:
     summary = read(reader, "run", Summary).get("summary", Summary())
     claims = ordered(read(reader, "claim", Claim), summary)
     names = {claim.key: claim.name for claim in claims}
+    told = read(reader, "paper", Paper)
     papers = list(dict.fromkeys(claim.claim.paper for claim in claims))
     files: Files = {}
     verdicts = []
@@ -70,6 +71,7 @@ def collect(reader: Reader, *, engine: str) -> Report:
         "discrepancies": overview.findings(read(reader, "discrepancy", Finding), names),
         "environment": overview.environment(summary, engine),
         "commands": commands(summary.commands),
-        "symbols": overview.notation(read(reader, "symbol", Symbols)),
+        "symbols": overview.notation(read(reader, "symbol", Symbols), told),
+        "data": overview.data(told),
     }
     return Report(context=context, files=files)

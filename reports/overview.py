@@ -13,7 +13,7 @@ from reports.characters import Latex
 from reports.latex import code, escape_text, formula
 from reports.prose import paragraphs, prose
 from reports.reading import VERDICTS, Tried, capital, listed, plural, sentence, slug, verdict_word
-from reports.schema import Finding, Summary, Symbols
+from reports.schema import Finding, Paper, Summary, Symbols
 from reports.values import number
 
 
@@ -156,16 +156,29 @@ def environment(summary: Summary, engine: str) -> Latex:
     )
 
 
-def notation(documents: Mapping[str, Symbols]) -> Latex:
-    """The symbols of the run's papers as a table; empty without any."""
-    pairs: dict[str, str] = {}
+def notation(documents: Mapping[str, Symbols], papers: Mapping[str, Paper]) -> Latex:
+    """The symbols of each paper of the run as a table of its own; empty without any.
+
+    One letter may mean different things in two papers.
+    """
+    found = []
     for key in sorted(documents):
-        for symbol, meaning in documents[key].symbols:
-            pairs.setdefault(symbol, meaning)
-    if not pairs:
-        return Latex("")
-    rows = [[formula(symbol), prose(meaning)] for symbol, meaning in pairs.items()]
-    return tables.typeset(["symbol", "meaning"], rows, "ll", caption="Symbols.", label="symbols")
+        rows = [[formula(symbol), prose(meaning)] for symbol, meaning in documents[key].symbols]
+        title = str(escape_text(papers[key].title)) if key in papers else ""
+        caption = f"Symbols of {title.rstrip('.')}." if title else "Symbols."
+        if rows:
+            found.append(
+                tables.typeset(
+                    ["symbol", "meaning"], rows, "ll", caption=caption, label=f"symbols-{slug(key)}"
+                )
+            )
+    return Latex("\n\n".join(found))
+
+
+def data(papers: Mapping[str, Paper]) -> Latex:
+    """The data-generating mechanisms of the run's papers, a paragraph each."""
+    told = [str(prose(papers[key].data)) for key in sorted(papers) if papers[key].data]
+    return Latex("\n\n".join(told))
 
 
 SEVERITIES = {

@@ -194,6 +194,15 @@ class Symbols(Record, frozen=True, kw_only=True):
     symbols: Annotated[list[tuple[Short, Text]], Meta(max_length=1_000)] = []
 
 
+class Paper(Record, frozen=True, kw_only=True):
+    """A paper of the run: its title, (label, BibTeX) of its publications, its data in sentences."""
+
+    title: Text = ""
+    publications: Annotated[list[tuple[Text, Text]], Meta(max_length=100)] = []
+    uses: dict[Short, list[Short]] = {}
+    data: Text = ""
+
+
 class Reader(Protocol):
     """What the report needs of a run store: the documents of a kind, by key."""
 

@@ -246,3 +246,23 @@ def test_spreads_are_not_called_confidence_limits(caption: str, added: bool) -> 
     document["evidence"]["figures"] = [figure(caption=caption)]
     drawn = collect(run(p_a=document), engine="none").context["claims"][0]["figures"]
     assert ("confidence limits" in drawn[0]["caption"]) is added
+
+
+def test_each_paper_has_its_own_symbols_and_data() -> None:
+    """One letter means samples in one paper and clients in the other."""
+    kinds = {
+        "paper": {
+            "one": {"title": "First", "data": "A client observes $n$ pairs."},
+            "two": {"title": "Second", "data": "Points in $R^d$."},
+        },
+        "symbol": {
+            "one": {"symbols": [["$n$", "samples"]]},
+            "two": {"symbols": [["$n$", "clients"]]},
+        },
+    }
+    context = collect(FakeRun(kinds), engine="none").context
+    for text in ("samples", "clients", "First", "Second", "symbols-one", "symbols-two"):
+        assert text in context["symbols"]
+    assert "A client observes" in context["data"]
+    assert "Points in" in context["data"]
+    assert collect(FakeRun({}), engine="none").context["data"] == ""
