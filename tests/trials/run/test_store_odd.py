@@ -106,7 +106,7 @@ def check_use(path, folder):
 def test_a_signed_but_odd_run_is_refused_in_one_line_or_read(family, tmp_path):
     refused = 0
     # these two are slow: 80 MB a file, and 300 tables to export
-    slow = {"huge_value": N_EACH // 10, "many_rows": N_EACH // 5}
+    slow = {"huge_value": 1 + N_EACH // 15, "many_rows": 1 + N_EACH // 6}
     n_stores = slow.get(family.__name__, N_EACH)
     for seed in range(n_stores):
         home = tmp_path / str(seed)
