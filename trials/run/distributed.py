@@ -131,11 +131,13 @@ class DistributedExecutor(Executor):
                 f"address={address!r:.200} must be a running dask scheduler (tcp://HOST:PORT or "
                 "tls://HOST:PORT)"
             )
+        client: Any = distributed.Client.__new__(distributed.Client)
         try:
-            client = distributed.Client(
+            client.__init__(
                 address, set_as_default=False, timeout=CONNECT_SECONDS, name="cfl-verify"
             )
         except Exception as error:  # OSError, ValueError, TypeError, ...: by address and comm
+            client.status = "closed"  # or its finaliser waits 20 s at exit and prints a traceback
             told = " ".join(str(error).split())[:300]
             hint = (
                 "; set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ..__TLS__CLIENT__CERT and "

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from trials.run.executors import ExecutorError
 from trials.run.store import RunStore
 from verify import session
 from verify.cli import exits
@@ -384,6 +385,115 @@ def test_a_reader_that_leaves_does_not_stop_the_run(tmp_path):
     assert (code, err) == (0, "")
     assert out.startswith(CHEAP[0])
     assert set(evidence_of(tmp_path / "run")) == set(CHEAP[:2])
+
+
+@pytest.mark.parametrize("address", ["tls://127.0.0.1:1", "ucx://a", "tcp://127.0.0.1:1"])
+def test_a_scheduler_that_is_not_there_is_one_line_to_the_very_end(address, tmp_path):
+    """Also while the interpreter ends: the client's finaliser used to wait and to print."""
+    run = f"{sys.executable} -m verify run ifca.eq3 --scheduler {address}"
+    code, out, err = piped(f"{run} --output {tmp_path / 'run'}")
+    assert (code, out) == (exits.USAGE, "")
+    assert len(err.splitlines()) == 1, err
+    assert err.startswith("error: address=")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_while_modules_load_ends_at_once_without_a_traceback(tmp_path):
+    for delay in (0.1, 0.3, 0.6, 1.0):
+        child = subprocess.Popen(
+            command("run", "ifca.thm1", "--output", tmp_path / "run"),
+            cwd=ROOT,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        time.sleep(delay)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=60)
+        assert child.returncode in (exits.INTERRUPTED, -signal.SIGINT)
+        assert "Traceback" not in err or "site" in err  # Python itself was still starting
+
+
+def test_a_fault_of_the_program_has_a_code_of_its_own_and_shows_its_place_on_demand(monkeypatch):
+    def fail(*_arguments):
+        raise ZeroDivisionError("on purpose\x1b[31m")
+
+    monkeypatch.setattr("verify.cli.catalogue.entries", fail)
+    result = invoke("list")
+    assert result.exit_code == exits.INTERNAL == 70
+    (line,) = result.stderr.splitlines()
+    assert "internal error: ZeroDivisionError: on purpose\\x1b[31m" in line
+    assert "--debug" in line
+    assert "Traceback" in invoke("--debug", "list").stderr
+
+
+def test_lost_workers_are_an_error_of_input_with_a_hint_how_to_go_on(tmp_path, monkeypatch):
+    def lose(*_arguments, **_more):
+        raise ExecutorError("the scheduler is lost")
+
+    monkeypatch.setattr(session, "execute", lose)
+    result = invoke("run", "ifca.eq3", "--output", tmp_path / "run")
+    assert result.exit_code == exits.USAGE
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: the scheduler is lost; finished blocks are kept; continue with")
+    assert str(tmp_path / "run") in line
+
+
+@pytest.mark.parametrize(
+    "arguments", [["list"], ["info", "ifca.eq3"], ["info", "ifca.eq3[cluster=12]"]]
+)
+def test_json_of_claims_can_be_read(arguments):
+    found = json.loads(invoke(*arguments, "--json").stdout)
+    assert "ifca.eq3" in {entry["id"] for entry in found}
+
+
+def test_json_of_runs_can_be_read(finished):
+    directory, _ = finished
+    again = invoke("resume", directory, "--json", "--executor", "serial")
+    found = json.loads(again.stdout)
+    assert found["exit_code"] == again.exit_code == 0
+    assert {claim["claim"]: claim["mark"] for claim in found["claims"]}[COIN] == "REFUTED"
+    status = json.loads(invoke("status", directory, "--json").stdout)
+    assert status["claims"][COIN] == "REFUTED"
+    checked = json.loads(invoke("check", directory, "--against", directory, "--json").stdout)
+    assert checked["differences"] == []
+
+
+def test_a_copy_is_the_run_and_never_overwrites(finished, tmp_path):
+    directory, _ = finished
+    assert invoke("copy", directory, tmp_path / "copy").exit_code == 0
+    assert digest_and_evidence(tmp_path / "copy") == digest_and_evidence(directory)
+    assert "exists already" in refused("copy", directory, tmp_path / "copy")
+
+
+def test_filters_of_list_keep_what_they_name():
+    rows = invoke("list", "--verdict", "refuted", "--kind", "UPPER-BOUND").stdout.splitlines()[1:]
+    assert rows
+    assert all("REFUTED" in row and "upper bound" in row for row in rows)
+    assert "known: ifca" in refused("list", "--paper", "nothing")
+
+
+def test_a_trial_is_found_without_its_run_and_the_error_names_another_run(
+    finished, tmp_path, monkeypatch
+):
+    directory, _ = finished
+    trial = evidence_of(directory)[COIN]["witness"]["trial"]
+    monkeypatch.chdir(tmp_path)
+    assert "no run below runs/ holds" in refused("replay", trial)
+    invoke("copy", directory, "runs/old")
+    invoke("run", "ifca.eq3", "--executor", "serial", "--output", "runs/new")
+    assert "identical to the stored trial of runs/old" in invoke("replay", trial).stdout
+    assert "runs/old holds it" in refused("replay", "latest", trial)
+
+
+def test_a_wild_card_says_which_claims_it_passes_over(tmp_path):
+    result = invoke("run", "ifca.eq*[cluster=12]", "--executor",
+                    "serial", "--output", tmp_path / "run")  # fmt: skip
+    assert result.exit_code == 0
+    assert result.stdout.startswith("skipped, they have no parameter 'cluster': ")
+    assert "(weaker test: a search with cluster held fixed)" in result.stdout
 
 
 def test_closed_or_narrow_or_ascii_output_is_no_obstacle(tmp_path):
