@@ -13,10 +13,15 @@ eigenvalues of :math:`S\,\mathrm{diag}(1,-1)`, and the client prefers :math:`b` 
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import mpmath
 import numpy as np
 import sympy as sp
 from scipy import special, stats
+
+from bounds.statement import OutsideTheorem
 
 n, d, N = sp.symbols("n d N")
 sigma = sp.Symbol("sigma")
@@ -32,6 +37,40 @@ CHERNOFF_EXPONENT: sp.Expr = (n / 2) * sp.log((1 + r) ** 2 / (4 * r))
 LEAST_SQUARES_MSE: sp.Expr = sigma**2 * d / (N - d - 1)
 
 
+MOST_SAMPLES = 10**18
+
+
+def _shown(value: Any) -> str:
+    """A refused value on one line, cut where it is long."""
+    return " ".join(repr(value)[:200].split())[:60]
+
+
+def _real(name: str, value: Any, low: float, high: float = 1e300) -> float:
+    """A finite number in [low, high]."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    number = not isinstance(plain, bool) and isinstance(plain, int | float)
+    if not number or not low <= plain <= high:
+        raise OutsideTheorem(f"{name}={_shown(value)} must be a number in [{low:g}, {high:g}]")
+    return float(plain)
+
+
+def _whole(name: str, value: Any, low: int, high: int = MOST_SAMPLES) -> int:
+    """A whole number in [low, high]; 1e6 is one."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, float) and plain.is_integer():
+        plain = int(plain)
+    if isinstance(plain, bool) or not isinstance(plain, int) or not low <= plain <= high:
+        raise OutsideTheorem(f"{name}={_shown(value)} must be an integer in [{low}, {high}]")
+    return plain
+
+
+def _ratio(value: Any) -> float:
+    """A ratio of the pairwise law: >= 0, infinite where the preference is certain."""
+    if isinstance(value, float) and value == math.inf:
+        return math.inf
+    return _real("ratio", value, 0.0)
+
+
 def pairwise_ratio(u_a_sq: float, u_ab: float, u_b_sq: float, sigma_sq: float) -> float:
     r"""``l_-/l_+`` of the pairwise law (dimensionless; at least 1 when ``|u_b| >= |u_a|``).
 
@@ -39,6 +78,11 @@ def pairwise_ratio(u_a_sq: float, u_ab: float, u_b_sq: float, sigma_sq: float) -
     :math:`G = |u_a|^2|u_b|^2-\langle u_a,u_b\rangle^2+\sigma^2|u_a-u_b|^2`,
     :math:`l_\pm = (\sqrt{\delta^2+4G}\mp\delta)/2`.
     """
+    u_a_sq, u_b_sq = _real("u_a_sq", u_a_sq, 0.0), _real("u_b_sq", u_b_sq, 0.0)
+    u_ab, sigma_sq = _real("u_ab", u_ab, -1e300), _real("sigma_sq", sigma_sq, 0.0)
+    # Powers of two change no digit and keep products in the range of floats.
+    unit = math.ldexp(1.0, -math.frexp(max(u_a_sq, abs(u_ab), u_b_sq, sigma_sq))[1])
+    u_a_sq, u_ab, u_b_sq, sigma_sq = (unit * v for v in (u_a_sq, u_ab, u_b_sq, sigma_sq))
     delta = u_b_sq - u_a_sq
     gram = max(u_a_sq * u_b_sq - u_ab**2, 0.0) + sigma_sq * max(u_a_sq - 2 * u_ab + u_b_sq, 0.0)
     root = np.hypot(delta, 2.0 * np.sqrt(gram))
@@ -47,7 +91,8 @@ def pairwise_ratio(u_a_sq: float, u_ab: float, u_b_sq: float, sigma_sq: float) -
     small = gram / large if large > 0.0 else 0.0
     if small == 0.0:
         return np.inf if delta > 0 else (0.0 if delta < 0 else 1.0)
-    return float(large / small if delta >= 0 else small / large)
+    with np.errstate(over="ignore"):
+        return float(np.float64(large) / small if delta >= 0 else small / large)
 
 
 def pairwise_log_probability(ratio: float, n_samples: int) -> float:
@@ -57,8 +102,11 @@ def pairwise_log_probability(ratio: float, n_samples: int) -> float:
     beyond `LARGE` samples by the saddlepoint formula of Lugannani and Rice, whose relative error is
     of order 1/n.  So exponents of any size are returned.
     """
+    ratio, n_samples = _ratio(ratio), _whole("n_samples", n_samples, 1)
     if ratio == np.inf:
         return -np.inf
+    if ratio == 0.0:
+        return 0.0
     if n_samples > LARGE:
         return _saddlepoint_log_probability(ratio, n_samples)
     value = float(special.betainc(n_samples / 2.0, n_samples / 2.0, 1.0 / (1.0 + ratio)))
@@ -88,6 +136,13 @@ def pairwise_probability_mp(ratio: float | mpmath.mpf, n_samples: int, dps: int 
     :math:`I_x(a,a) = x^a(1-x)^a/(a B(a,a))\;{}_2F_1(2a,1;a+1;x)` with :math:`x = 1/(1+r)`, whose
     series has positive terms only.
     """
+    n_samples, dps = _whole("n_samples", n_samples, 1, LARGE), _whole("dps", dps, 1, 10_000)
+    if not isinstance(ratio, mpmath.mpf):
+        ratio = _ratio(ratio)
+    if not ratio >= 0:
+        raise OutsideTheorem(f"ratio={ratio} must be >= 0")
+    if ratio == 0 or ratio == mpmath.inf:
+        return mpmath.mpf(1 if ratio == 0 else 0)
     with mpmath.workdps(dps):
         a = mpmath.mpf(n_samples) / 2
         x = 1 / (1 + mpmath.mpf(ratio))
@@ -104,7 +159,12 @@ def pairwise_probability_mp(ratio: float | mpmath.mpf, n_samples: int, dps: int 
 
 def chernoff_exponent(ratio: float, n_samples: int) -> float:
     r"""``(n/2) log((1+r)^2/(4r))``, without cancellation at ``r`` near 1."""
-    return 0.5 * n_samples * float(np.log1p((1.0 - ratio) ** 2 / (4.0 * ratio)))
+    ratio, n_samples = _ratio(ratio), _whole("n_samples", n_samples, 1)
+    if ratio in (0.0, math.inf):
+        return math.inf
+    if 1e-100 < ratio < 1e100:
+        return 0.5 * n_samples * float(np.log1p((1.0 - ratio) ** 2 / (4.0 * ratio)))
+    return 0.5 * n_samples * (abs(math.log(ratio)) - math.log(4.0))
 
 
 def chi_square_log_tail(n_samples: float, deviation: float) -> float:
@@ -113,6 +173,8 @@ def chi_square_log_tail(n_samples: float, deviation: float) -> float:
     Where SciPy's probability underflows, by the incomplete gamma function's continued fraction
     (upper tail) or series (lower tail), on the log scale.
     """
+    n_samples = _real("n_samples", n_samples, 1e-3, 1e18)
+    deviation = _real("deviation", deviation, -1e100, 1e100)
     a, x = n_samples / 2.0, n_samples * (1.0 + deviation) / 2.0
     if deviation >= 0:
         value = float(special.gammaincc(a, x))
@@ -155,8 +217,13 @@ def binomial_log_cdf(count: int, n_trials: int, success: float) -> float:
 
     The log mass at ``count`` plus the log of the sum of ratios to it, which fall geometrically.
     """
-    if success >= 1.0:
-        return 0.0 if count >= n_trials else -np.inf
+    n_trials = _whole("n_trials", n_trials, 0)
+    count = _whole("count", count, 0, n_trials)
+    success = _real("success", success, 0.0, 1.0)
+    if success == 0.0 or count == n_trials:
+        return 0.0
+    if success == 1.0:
+        return -np.inf
     term = total = 1.0
     i = count
     while i > 0 and term > 1e-17 * total:
@@ -168,8 +235,10 @@ def binomial_log_cdf(count: int, n_trials: int, success: float) -> float:
 
 def least_squares_mse(noise: float, dimension: int, n_samples: int) -> float:
     """Mean squared error of least squares with ``n_samples > dimension + 1`` Gaussian rows."""
+    noise, dimension = _real("noise", noise, 0.0, 1e150), _whole("dimension", dimension, 1)
+    n_samples = _whole("n_samples", n_samples, 1)
     if n_samples <= dimension + 1:
-        raise ValueError(f"n_samples={n_samples} must exceed dimension + 1 = {dimension + 1}")
+        raise OutsideTheorem(f"n_samples={n_samples} must exceed dimension + 1 = {dimension + 1}")
     return noise**2 * dimension / (n_samples - dimension - 1)
 
 
@@ -177,5 +246,10 @@ def least_squares_error_quantile(
     level: float, noise: float, dimension: int, n_samples: int
 ) -> float:
     r"""Quantile of :math:`\|\hat\theta-\theta^*\|^2 = \sigma^2\chi^2_d/\chi^2_{N-d+1}`."""
+    level, noise = _real("level", level, 0.0, 1.0), _real("noise", noise, 0.0, 1e150)
+    dimension = _whole("dimension", dimension, 1)
+    n_samples = _whole("n_samples", n_samples, dimension)
     free = n_samples - dimension + 1
+    if noise == 0.0:
+        return 0.0
     return float(noise**2 * dimension / free * stats.f.ppf(level, dimension, free))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-Record = TypeVar("Record")
 
 
 class InvalidParameter(ValueError):
@@ -155,11 +154,12 @@ def checked_rng(rng: object, name: str = "rng") -> np.random.Generator:
     return rng
 
 
-def record_of(name: str, value: object, kind: type[Record]) -> Record:
-    """Return ``value`` if it is a record of that class."""
-    if not isinstance(value, kind):
-        article = "an" if kind.__name__[0] in "AEIO" else "a"
-        raise InvalidParameter(f"{name}={shown(value)} must be {article} {kind.__name__}")
+def record_of(name: str, value: object, *kinds: type) -> Any:
+    """Return ``value`` if it is a record of one of the classes."""
+    if not isinstance(value, kinds):
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        article = "an" if wanted[0] in "AEIO" else "a"
+        raise InvalidParameter(f"{name}={shown(value)} must be {article} {wanted}")
     return value
 
 

@@ -29,6 +29,7 @@ import numpy as np
 
 from trials.checks import (
     LARGEST_ENTRY,
+    WHOLE_IN_FLOAT,
     InvalidParameter,
     bounded_entries,
     checked_rng,
@@ -281,18 +282,21 @@ class Flag:
 
 @dataclass(frozen=True)
 class Record:
-    """An object of a class."""
+    """An object of one of the classes."""
 
-    kind: type
+    kinds: tuple[type, ...]
+
+    def __init__(self, *kinds: type) -> None:
+        object.__setattr__(self, "kinds", kinds)
 
     @property
     def text(self) -> str:
         """The domain in words."""
-        return self.kind.__name__
+        return " or ".join(kind.__name__ for kind in self.kinds)
 
     def check(self, name: str, value: Any) -> Any:
         """The record."""
-        return record_of(name, value, self.kind)
+        return record_of(name, value, *self.kinds)
 
 
 @dataclass(frozen=True)
@@ -358,7 +362,8 @@ class Array:
         """The array in C order, float64 or (``whole``) int64; not a copy where none is needed."""
         array: Any
         if self.whole:
-            array = whole_array(name, value, int(self.low), int(self.high))
+            low, high = max(self.low, -WHOLE_IN_FLOAT), min(self.high, WHOLE_IN_FLOAT)
+            array = whole_array(name, value, int(low), int(high))
         else:
             array = real_array(name, value)
         free = self.axes[:1] == (...,)
@@ -424,7 +429,12 @@ def validated(**domains: Domain) -> Callable[[Callable[P, R]], Callable[P, R]]:
                     for axis, length in zip(inner.axes[::-1], value.shape[::-1], strict=False):
                         if isinstance(axis, str):
                             _agree(lengths, axis, name, int(length))
-            return function(*bound.args, **bound.kwargs)
+            try:
+                return function(*bound.args, **bound.kwargs)
+            except MemoryError:
+                raise InvalidParameter(
+                    f"{function.__name__}: arguments of these sizes need more memory than there is"
+                ) from None
 
         checked.domains = domains  # type: ignore[attr-defined]
         return checked

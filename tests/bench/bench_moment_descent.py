@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from trials.mixed_regression import anchor_groups, batches, subspaces
 from trials.mixed_regression import moment_descent as md
 from trials.mixed_regression.fed_regression import local_spectra, run_fed_regression
 from trials.models.federated_data import FederatedModel
@@ -79,14 +80,14 @@ def bench_subspaces(d: int, k: int, m: int, n_anchors: int) -> list[dict[str, An
     theta = 0.3 * rng.standard_normal((n_anchors, d)) / math.sqrt(d)
     w = (y1 - theta @ x1.T) * (y2 - theta @ x2.T)
     # of the k - 1 directions that centred means span; the last is that of theta, which is weak
-    needed = float(md.detection_sizes(
+    needed = float(subspaces.detection_sizes(
         errors=model.theta_star - theta[0], fractions=model.fractions, sigma=model.sigma
     )[-2])  # fmt: skip
-    q0 = md.random_basis(d, k, rng)
+    q0 = subspaces.random_basis(d, k, rng)
     half_steps = 2 * math.ceil(k * math.log(2 * m * d) / 2)
 
     def ours(rows: slice = slice(None), tol: float = 0.0) -> Any:
-        return md.orthogonal_iteration(
+        return subspaces.orthogonal_iteration(
             first=x1, second=x2, weights=w[rows], start=q0, n_iterations=half_steps, tol=tol
         )
 
@@ -106,7 +107,7 @@ def bench_subspaces(d: int, k: int, m: int, n_anchors: int) -> list[dict[str, An
     sides: dict[str, Callable[[], Any]] = {
         "printed": ours,
         "early": lambda: ours(tol=TOL),
-        "krylov": lambda: md.krylov_bases(
+        "krylov": lambda: subspaces.krylov_bases(
             first=x1, second=x2, weights=w, start=q0, n_blocks=min(N_BLOCKS, d // k), tol=TOL
         ),
         "svd": lambda: [np.linalg.svd(y) for y in formed()],
@@ -178,13 +179,16 @@ def bench_paper_size(
     for name, options in (("early end", {}), ("Krylov", {"krylov_blocks": N_BLOCKS})):
         start = time.process_time()
         found = md.run_moment_descent(
-            draw=md.fresh_batches(
+            draw=batches.fresh_batches(
                 sample.data, anchors, n_clients=m, n_pairs=n_pairs, n_rounds=n_rounds,
                 rng=np.random.default_rng(1),
             ),
-            k=k, alpha=1.0, beta=1.0, threshold=0.4, start=np.zeros(d), n_rounds=n_rounds,
-            subspace_iterations=144, power_iterations=40, rng=rng, tol=TOL,
-            targets=model.theta_star[sample.labels[anchors]], **options,
+            k=k, start=np.zeros(d), rng=rng,
+            options=md.DescentOptions(
+                alpha=1.0, beta=1.0, threshold=0.4, n_rounds=n_rounds, subspace_iterations=144,
+                power_iterations=40, tol=TOL, **options,
+            ),
+            targets=model.theta_star[sample.labels[anchors]],
         )  # fmt: skip
         seconds = time.process_time() - start
         assert found.distances is not None
@@ -203,7 +207,7 @@ def bench_paper_size(
 def _needed(model: FederatedModel, errors: Any) -> float:
     """Largest detection size of the anchor whose residual errors these are."""
     return float(
-        md.detection_sizes(errors=errors, fractions=model.fractions, sigma=model.sigma)[-1]
+        subspaces.detection_sizes(errors=errors, fractions=model.fractions, sigma=model.sigma)[-1]
     )
 
 
@@ -229,15 +233,18 @@ def bench_both_phases(
     direction = rng.standard_normal(d)
     begin = time.process_time()
     coarse = md.run_moment_descent(
-        draw=md.fresh_batches(
+        draw=batches.fresh_batches(
             sample.data, anchors, n_clients=m, n_pairs=n_pairs, n_rounds=n_rounds, rng=rng
         ),
-        k=k, alpha=1.0, beta=1.0, threshold=2.0 * epsilon, n_rounds=n_rounds,
+        k=k, rng=rng,
+        options=md.DescentOptions(
+            alpha=1.0, beta=1.0, threshold=2.0 * epsilon, n_rounds=n_rounds,
+            subspace_iterations=60, power_iterations=40, tol=TOL,
+        ),
         start=direction * np.linalg.norm(model.theta_star[0]) / np.linalg.norm(direction),
-        subspace_iterations=60, power_iterations=40, rng=rng, tol=TOL,
         targets=model.theta_star[sample.labels[anchors]],
     )  # fmt: skip
-    groups = md.group_anchors(coarse.theta, 2.0)
+    groups = anchor_groups.group_anchors(coarse.theta, 2.0)
     middle = time.process_time()
     spectra = local_spectra(sample.data)
     options: dict[str, Any] = {

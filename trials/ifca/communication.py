@@ -10,8 +10,17 @@ times; once identities are stable, each participant gets its own model only and 
 from __future__ import annotations
 
 from trials.checks import integer_between
+from trials.parameters import Domain, Flag, Integer, validated
+
+_COUNTS: dict[str, Domain] = {
+    "n_participants": Integer(0),
+    "k": Integer(1),
+    "d": Integer(1),
+    "settled": Flag(),
+}
 
 
+@validated(**_COUNTS)
 def floats_down(
     *, n_participants: int, k: int, d: int, n_shared: int = 0, settled: bool = False
 ) -> int:
@@ -28,23 +37,14 @@ def floats_down(
     ------
     InvalidParameter : a number outside its range.
     """
-    p, k, d = _checked(n_participants, k, d)
-    s = integer_between("n_shared", n_shared, 0, d, "the dimension d")
+    p, s = n_participants, integer_between("n_shared", n_shared, 0, d, "the dimension d")
     return p * ((1 if settled else k) * (d - s) + s)
 
 
+@validated(**_COUNTS)
 def floats_up(*, n_participants: int, k: int, d: int, settled: bool = False) -> int:
     """Floats to the centre in one iteration: p (d + k), or p d when identities are settled.
 
     Parameters and errors as for `floats_down`.
     """
-    p, k, d = _checked(n_participants, k, d)
-    return p * (d if settled else d + k)
-
-
-def _checked(n_participants: int, k: int, d: int) -> tuple[int, int, int]:
-    return (
-        integer_between("n_participants", n_participants, 0),
-        integer_between("k", k, 1),
-        integer_between("d", d, 1),
-    )
+    return n_participants * (d if settled else d + k)

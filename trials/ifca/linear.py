@@ -35,6 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -45,14 +46,15 @@ from trials.checks import (
     FloatArray,
     IntArray,
     InvalidParameter,
-    integer_between,
     real_array,
-    real_between,
+    record_of,
     require_finite,
+    shown,
 )
 from trials.models.clients import ClientData, client_groups
 from trials.models.matching import model_distance
 from trials.models.run_status import DIVERGENCE_BOUND, RunStatus
+from trials.parameters import Domain, Function, Integer, Real, Record, validated
 
 GROUP_BYTES = 2 * 2**20
 """Features and predictions of a client group: about what a core's private cache holds.
@@ -60,6 +62,9 @@ GROUP_BYTES = 2 * 2**20
 Measured on (m, n, d, k) = (100, 100, 1000, 2) and (400, 100, 1000, 4) with 30 runs and 1 MB of L2:
 two clients a group (1.6 MB of features) are best, 1 and 10 are 3 to 7 % slower, 50 about 10 %.
 """
+
+#: Checks that the drivers of IFCA share; the square of the bound can be formed.
+RUN_DOMAINS: dict[str, Domain] = {"n_iterations": Integer(0), "divergence_bound": Real(0.0, 1e100)}
 
 # Sums may be reordered and multiply-adds fused; NaN and infinity keep their meaning.
 _SUMS = {"reassoc", "contract"}
@@ -90,6 +95,7 @@ class IfcaResult:
     distances: FloatArray | None
 
 
+@validated(data=Record(ClientData), **RUN_DOMAINS)
 def run_ifca(
     *,
     data: ClientData,
@@ -127,9 +133,7 @@ def run_ifca(
     stays where it is.  Whether runs iterate together or one at a time changes the shapes of the
     GEMMs, hence the models by rounding errors (and, at a tie within rounding, a label).
     """
-    starts, step_sizes = _checked_runs(
-        starts, step_sizes, n_iterations, reference, divergence_bound
-    )
+    starts, step_sizes = _checked_runs(starts, step_sizes, reference, divergence_bound)
     _require_dimension(data, starts)
     scratch = _Scratch(data, starts)
 
@@ -147,6 +151,7 @@ def run_ifca(
     )
 
 
+@validated(draw=Function(), **{**RUN_DOMAINS, "n_iterations": Integer(1)})
 def run_resampled_ifca(
     *,
     draw: Callable[[int], tuple[ClientData, ClientData]],
@@ -176,12 +181,8 @@ def run_resampled_ifca(
     -----
     Per iteration 2 N R k d flops on the first batch and 4 N R d on the second.
     """
-    starts, step_sizes = _checked_runs(
-        starts, step_sizes, n_iterations, reference, divergence_bound
-    )
-    if n_iterations == 0:
-        raise InvalidParameter("n_iterations=0 must be an integer >= 1 when data are drawn")
-    first = [draw(0)]  # drawn ahead for its number of clients; let go of once used
+    starts, step_sizes = _checked_runs(starts, step_sizes, reference, divergence_bound)
+    first = [drawn_pair(draw, 0)]  # drawn ahead for its number of clients; let go of once used
     n_clients = first[0][0].n_clients
 
     def add(
@@ -191,7 +192,7 @@ def run_resampled_ifca(
         labels: IntArray,
         descent: FloatArray,
     ) -> None:
-        to_identify, to_descend = first.pop() if first else draw(iteration)
+        to_identify, to_descend = first.pop() if first else drawn_pair(draw, iteration)
         for batch in (to_identify, to_descend):
             _require_dimension(batch, starts)
             if batch.n_clients != n_clients:
@@ -451,7 +452,6 @@ def _iterate(
 def _checked_runs(
     starts: FloatArray,
     step_sizes: FloatArray,
-    n_iterations: int,
     reference: FloatArray | None,
     divergence_bound: float,
 ) -> tuple[FloatArray, FloatArray]:
@@ -470,19 +470,28 @@ def _checked_runs(
     require_finite("step_sizes", step_sizes)
     if (step_sizes <= 0).any():
         raise InvalidParameter(f"step_sizes={step_sizes.min()} must be > 0")
-    integer_between("n_iterations", n_iterations, 0)
     if reference is not None:
         truth = real_array("reference", reference)
         if truth.shape != (k, d):
             raise InvalidParameter(f"reference.shape={truth.shape} must be ({k}, {d})")
         require_finite("reference", truth)
-    largest = float(np.linalg.norm(starts, axis=-1).max())
-    if not largest <= real_between("divergence_bound", divergence_bound, 0.0) <= 1e100:
+    with np.errstate(over="ignore"):
+        largest = float(np.linalg.norm(starts, axis=-1).max())
+    if not largest <= divergence_bound:
         raise InvalidParameter(
-            f"divergence_bound={divergence_bound} must lie between the largest norm of the starts, "
-            f"{largest:.3g}, and 1e100 (whose square can be formed)"
+            f"divergence_bound={divergence_bound:g} must be >= the largest norm of the starts, "
+            f"{largest:.3g}"
         )
     return starts, np.broadcast_to(step_sizes.reshape(n_runs, -1), (n_runs, k))
+
+
+def drawn_pair(draw: Callable[[int], Any], iteration: int) -> tuple[ClientData, ClientData]:
+    """The two batches of an iteration; refused where `draw` returns anything else."""
+    pair = draw(iteration)
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise InvalidParameter(f"draw({iteration})={shown(pair)} must be two ClientData")
+    first, second = (record_of(f"draw({iteration})", batch, ClientData) for batch in pair)
+    return first, second
 
 
 def _require_dimension(data: ClientData, starts: FloatArray) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trials.checks import FloatArray, IntArray, InvalidParameter, checked_rng, integer_between
+from trials.checks import FloatArray, IntArray, InvalidParameter, integer_between
 from trials.clustering.kmeans import KMeansFit, kmeans_pp
 from trials.ifca.options import (
     IFCA_LOSS,
@@ -24,7 +24,8 @@ from trials.ifca.options import (
 )
 from trials.local_erm import Status, least_squares, logistic
 from trials.models.clients import ClientData
-from trials.models.losses import Loss, SquaredLoss, kernel_arguments
+from trials.models.losses import LogisticLoss, Loss, SquaredLoss, kernel_arguments
+from trials.parameters import Integer, Maybe, Record, Stream, validated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +48,7 @@ class OneShotResult:
     floats_up: int
 
 
+@validated(data=Record(ClientData), loss=Record(SquaredLoss, LogisticLoss))
 def local_erms(data: ClientData, loss: Loss = IFCA_LOSS) -> FloatArray:
     """(m, d) minimisers of the clients' empirical losses F_i, in one call for each client size.
 
@@ -77,6 +79,14 @@ def local_erms(data: ClientData, loss: Loss = IFCA_LOSS) -> FloatArray:
     return erms
 
 
+@validated(
+    data=Record(ClientData),
+    n_iterations=Integer(0),
+    rng=Stream(),
+    options=Maybe(Record(IfcaOptions)),
+    loss=Record(SquaredLoss, LogisticLoss),
+    n_init=Integer(1),
+)
 def run_one_shot(
     *,
     data: ClientData,
@@ -119,7 +129,6 @@ def run_one_shot(
     O(m k d) an iteration of k-means.
     """
     integer_between("k", k, 1, data.n_clients, "at most the number of clients m")
-    checked_rng(rng)
     shared = options.shared if options is not None else None
     if shared is not None:
         shared = shared_coordinates(shared, data.dimension)

@@ -47,17 +47,25 @@ from trials.checks import (
     FloatArray,
     IntArray,
     InvalidParameter,
-    checked_rng,
     integer_between,
     one_of,
     real_array,
     real_between,
+    whole_array,
 )
 from trials.ifca.communication import floats_down, floats_up
-from trials.ifca.linear import _SUMS, _checked_runs, _label_client, _require_dimension
+from trials.ifca.linear import (
+    _SUMS,
+    RUN_DOMAINS,
+    _checked_runs,
+    _label_client,
+    _require_dimension,
+    drawn_pair,
+)
 from trials.models.clients import ClientData
 from trials.models.losses import (
     SQUARED,
+    LogisticLoss,
     Loss,
     SquaredLoss,
     data_loss,
@@ -65,6 +73,7 @@ from trials.models.losses import (
     kernel_arguments,
 )
 from trials.models.run_status import DIVERGENCE_BOUND, RunStatus
+from trials.parameters import Domain, Function, Integer, Maybe, Record, Stream, validated
 
 IFCA_LOSS = SquaredLoss(scale=2.0)
 """The papers' squared loss (y - <x, theta>)^2, without the factor one half."""
@@ -138,6 +147,16 @@ class OptionsResult:
     up: IntArray
 
 
+_DOMAINS: dict[str, Domain] = {
+    **RUN_DOMAINS,
+    "options": Maybe(Record(IfcaOptions)),
+    "loss": Record(SquaredLoss, LogisticLoss),
+    "rng": Maybe(Stream()),
+}
+_BASELINE = {name: domain for name, domain in _DOMAINS.items() if name != "divergence_bound"}
+
+
+@validated(data=Record(ClientData), **_DOMAINS)
 def run_ifca_options(
     *,
     data: ClientData,
@@ -180,7 +199,7 @@ def run_ifca_options(
     for each row and model.
     """
     options = options or IfcaOptions()
-    starts, step_sizes = _checked_runs(starts, step_sizes, n_iterations, None, divergence_bound)
+    starts, step_sizes = _checked_runs(starts, step_sizes, None, divergence_bound)
     clients = _Clients(data, loss, starts, options.batch_size, known_labels is None)
     return _iterate_options(
         lambda _t: (clients, clients), data.n_clients, starts, step_sizes, n_iterations, options,
@@ -188,6 +207,7 @@ def run_ifca_options(
     )  # fmt: skip
 
 
+@validated(draw=Function(), **{**_DOMAINS, "n_iterations": Integer(1)})
 def run_resampled_ifca_options(
     *,
     draw: Callable[[int], tuple[ClientData, ClientData]],
@@ -224,13 +244,12 @@ def run_resampled_ifca_options(
     iteration; give it a stream of its own.
     """
     options = options or IfcaOptions()
-    starts, step_sizes = _checked_runs(starts, step_sizes, n_iterations, None, divergence_bound)
-    integer_between("n_iterations", n_iterations, 1)
-    first = [draw(0)]  # drawn ahead for its number of clients; let go of once used
+    starts, step_sizes = _checked_runs(starts, step_sizes, None, divergence_bound)
+    first = [drawn_pair(draw, 0)]  # drawn ahead for its number of clients; let go of once used
     m = first[0][0].n_clients
 
     def clients(t: int) -> tuple[_Clients, _Clients]:
-        to_identify, to_descend = first.pop() if first else draw(t)
+        to_identify, to_descend = first.pop() if first else drawn_pair(draw, t)
         for batch in (to_identify, to_descend):
             if batch.n_clients != m:
                 raise InvalidParameter(
@@ -247,6 +266,7 @@ def run_resampled_ifca_options(
     )
 
 
+@validated(data=Record(ClientData), **_BASELINE)
 def run_oracle(
     *,
     data: ClientData,
@@ -265,6 +285,7 @@ def run_oracle(
     )  # fmt: skip
 
 
+@validated(data=Record(ClientData), **_BASELINE)
 def run_global(
     *,
     data: ClientData,
@@ -285,6 +306,7 @@ def run_global(
     )  # fmt: skip
 
 
+@validated(data=Record(ClientData), rng=Maybe(Stream()))
 def run_local(
     *,
     data: ClientData,
@@ -486,7 +508,6 @@ def _iterate_options(
                 "rng=None must be a Generator where subsets or batches are drawn"
             )
         rng = np.random.default_rng(0)  # a kernel wants one; never used
-    checked_rng(rng)
 
     models = starts.copy()
     labels = np.full((n_runs, m), -1, dtype=np.int64)
@@ -594,16 +615,10 @@ def _checked_shared(options: IfcaOptions, starts: FloatArray) -> BoolArray:
 def _checked_labels(known: IntArray | None, m: int, k: int) -> IntArray | None:
     if known is None:
         return None
-    labels = np.asarray(known)
-    if labels.shape != (m,) or not np.issubdtype(labels.dtype, np.integer):
-        raise InvalidParameter(
-            f"known_labels of shape {labels.shape} and type {labels.dtype} must be ({m},) integers"
-        )
-    if labels.min() < 0 or labels.max() >= k:
-        raise InvalidParameter(
-            f"known_labels from {labels.min()} to {labels.max()} must lie in [0, {k})"
-        )
-    return labels.astype(np.int64)
+    labels = whole_array("known_labels", known, 0, k - 1)
+    if labels.shape != (m,):
+        raise InvalidParameter(f"known_labels.shape={labels.shape} must be ({m},)")
+    return labels
 
 
 def _with_axis(starts: FloatArray) -> FloatArray:

@@ -50,6 +50,7 @@ from trials.checks import BoolArray, FloatArray, IntArray
 from trials.ifca.linear import (
     _SUMS,
     GROUP_BYTES,
+    RUN_DOMAINS,
     IfcaResult,
     _checked_runs,
     _fetch,
@@ -62,6 +63,7 @@ from trials.ifca.settled import ClusterSets, SettledRuns, two_largest
 from trials.models.clients import ClientData, client_groups
 from trials.models.run_status import DIVERGENCE_BOUND
 from trials.norms import length, row_lengths
+from trials.parameters import Record, validated
 
 HULL = 6
 """Directions of a hull at most; a new one then takes the place of the oldest."""
@@ -80,6 +82,7 @@ _ROOT_TINY = float(np.sqrt(_TINY))
 _SQUARED = 1e-140, 1e140  # sizes whose squares are exact
 
 
+@validated(data=Record(ClientData), **RUN_DOMAINS)
 def run_ifca_skipping(
     *,
     data: ClientData,
@@ -100,9 +103,7 @@ def run_ifca_skipping(
     bytes for residuals, at most `HULL_BYTES` for the hulls (or 8 R k N) and
     `trials.ifca.normal_matrices.MATRIX_BYTES` for the matrices.
     """
-    starts, step_sizes = _checked_runs(
-        starts, step_sizes, n_iterations, reference, divergence_bound
-    )
+    starts, step_sizes = _checked_runs(starts, step_sizes, reference, divergence_bound)
     _require_dimension(data, starts)
     skipper = Skipper(data, starts, n_iterations)
     if reference is None:
@@ -116,6 +117,7 @@ def run_ifca_skipping(
     return result
 
 
+@validated(data=Record(ClientData))
 def operator_norms(data: ClientData) -> FloatArray:
     """Upper bounds of the operator norms of the clients' features, a few per cent too large.
 

@@ -21,37 +21,42 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from trials.checks import InvalidParameter
+from trials.checks import LARGEST_ENTRY, WHOLE_IN_FLOAT, InvalidParameter
+from trials.parameters import Array, Integer, Real, Stream, validated
+
+_COUNT = Integer(1, WHOLE_IN_FLOAT, why="whole in float64")
+_SIGMA = Real(0.0, LARGEST_ENTRY)
 
 
-def _check(n: int, d: int, sigma: float) -> None:
-    if d < 1:
-        raise InvalidParameter(f"d={d} must be >= 1")
+def _require_rows(n: int, d: int) -> None:
     if n < d:
         raise InvalidParameter(f"n={n} must be >= d={d} for a unique least-squares solution")
-    if not (math.isfinite(sigma) and sigma >= 0):
-        raise InvalidParameter(f"sigma={sigma} must be finite and >= 0")
 
 
+@validated(n=_COUNT, d=_COUNT, sigma=_SIGMA, rng=Stream(), n_trials=Integer(0))
 def errors(
     n: int, d: int, sigma: float, rng: np.random.Generator, n_trials: int
 ) -> NDArray[np.float64]:
     """Draw ``theta_hat - theta*``, (n_trials, d), at cost O(d) a draw."""
-    _check(n, d, sigma)
+    _require_rows(n, d)
     scale = sigma / np.sqrt(rng.chisquare(n - d + 1, n_trials))
     return np.asarray(scale[:, None] * rng.standard_normal((n_trials, d)))
 
 
+@validated(n=_COUNT, d=_COUNT, sigma=_SIGMA)
 def mean_squared_error(n: int, d: int, sigma: float) -> float:
     """E|theta_hat - theta*|^2; infinite for n <= d + 1."""
-    _check(n, d, sigma)
+    _require_rows(n, d)
     return math.inf if n <= d + 1 else sigma**2 * d / (n - d - 1)
 
 
+@validated(t=Array((...,)), n=_COUNT, d=_COUNT, sigma=_SIGMA)
 def squared_error_cdf(t: ArrayLike, n: int, d: int, sigma: float) -> NDArray[np.float64]:
     """P(|theta_hat - theta*|^2 <= t), for sigma > 0."""
-    _check(n, d, sigma)
+    _require_rows(n, d)
     if sigma == 0:
         raise InvalidParameter("sigma=0 must be > 0: the error is zero with certainty")
-    ratio = np.asarray(t, dtype=float) * (n - d + 1) / (sigma**2 * d)
+    if not sigma**2 > 0.0:
+        raise InvalidParameter(f"sigma={sigma:g} must be >= 1e-160: its square is formed")
+    ratio = np.asarray(t) * (n - d + 1) / (sigma**2 * d)
     return np.asarray(stats.f.cdf(ratio, d, n - d + 1))

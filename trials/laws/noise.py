@@ -25,17 +25,16 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from trials.checks import InvalidParameter
+from trials.checks import LARGEST_ENTRY, WHOLE_IN_FLOAT, InvalidParameter, check_drawn
+from trials.parameters import Array, Integer, Real, Stream, validated
 
 _DROP = 42.0  # e^-42 < 1e-18: what the quadrature leaves out
 _NODES = 400
 
 
-def _check(N: int, d: int, sigma: float = 1.0) -> None:
-    if N < 1 or d < 1:
-        raise InvalidParameter(f"N={N} and d={d} must be >= 1")
-    if not (math.isfinite(sigma) and sigma >= 0):
-        raise InvalidParameter(f"sigma={sigma} must be finite and >= 0")
+_COUNT = Integer(1, WHOLE_IN_FLOAT, why="whole in float64")
+_SIGMA = Real(0.0, LARGEST_ENTRY)
+_LARGEST_SQUARE = 1e200  # beyond, the integrand leaves the range of floats
 
 
 # -- |X^T eps| -----------------------------------------------------------------------------------
@@ -103,7 +102,7 @@ def _log_product(
     for _ in range(12):  # zoom in on the range that matters
         y = np.linspace(low, high, _NODES)
         value = log_integrand(y)
-        kept = np.flatnonzero(value > value.max() - _DROP)
+        kept = np.flatnonzero(value >= value.max() - _DROP)
         new_low, new_high = y[max(kept[0] - 1, 0)], y[min(kept[-1] + 1, _NODES - 1)]
         if (new_high - new_low) > 0.9 * (high - low):
             break
@@ -120,37 +119,43 @@ def _evaluate(
     tail: Callable[[float, NDArray[np.float64]], NDArray[np.float64]],
     at_zero: float,
 ) -> NDArray[np.float64]:
-    _check(N, d, sigma)
     if sigma == 0:
         raise InvalidParameter("sigma=0 must be > 0: the norm is zero with certainty")
-    squared = np.asarray(t, dtype=float) ** 2 / sigma**2
+    if not sigma**2 > 0.0:
+        raise InvalidParameter(f"sigma={sigma:g} must be >= 1e-160: its square is formed")
+    values = np.asarray(t, dtype=float)
+    with np.errstate(over="ignore"):
+        squared = np.minimum(values**2 / sigma**2, _LARGEST_SQUARE)
     out = np.full(squared.shape, at_zero)
     for index, value in np.ndenumerate(squared):
-        if value > 0:
+        if value > 0 and values[index] > 0:  # the norm exceeds every negative number
             out[index] = _log_product(float(value), N, d, tail)
     return out
 
 
+@validated(t=Array((...,)), N=_COUNT, d=_COUNT, sigma=_SIGMA)
 def noise_log_sf(t: ArrayLike, N: int, d: int, sigma: float) -> NDArray[np.float64]:
     """log P(|X^T eps| > t), accurate far below the smallest float (relative error 1e-10 in P)."""
     return _evaluate(t, N, d, sigma, _log_gamma_upper, 0.0)
 
 
+@validated(t=Array((...,)), N=_COUNT, d=_COUNT, sigma=_SIGMA)
 def noise_sf(t: ArrayLike, N: int, d: int, sigma: float) -> NDArray[np.float64]:
     """P(|X^T eps| > t)."""
-    return np.exp(noise_log_sf(t, N, d, sigma))
+    return np.asarray(np.exp(noise_log_sf(t, N, d, sigma)))
 
 
+@validated(t=Array((...,)), N=_COUNT, d=_COUNT, sigma=_SIGMA)
 def noise_cdf(t: ArrayLike, N: int, d: int, sigma: float) -> NDArray[np.float64]:
     """P(|X^T eps| <= t), accurate in the lower tail as well (relative error 1e-10)."""
     return np.exp(_evaluate(t, N, d, sigma, _log_gamma_lower, -math.inf))
 
 
+@validated(N=_COUNT, d=_COUNT, sigma=_SIGMA, rng=Stream(), n_trials=Integer(0))
 def noise_norms(
     N: int, d: int, sigma: float, rng: np.random.Generator, n_trials: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Draw ``(|X^T eps|, |X|_F)`` jointly, three chi-squares a draw."""
-    _check(N, d, sigma)
     noise_sq = rng.chisquare(N, n_trials)
     along_sq = rng.chisquare(d, n_trials)
     rest_sq = rng.chisquare((N - 1) * d, n_trials) if N > 1 else 0.0
@@ -204,6 +209,7 @@ def extreme_singular_values(
             out[trial, which] = 0.5 * (low + high)
 
 
+@validated(N=_COUNT, d=_COUNT, rng=Stream(), n_trials=Integer(0))
 def gaussian_singular_values(
     N: int, d: int, rng: np.random.Generator, n_trials: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -211,8 +217,8 @@ def gaussian_singular_values(
 
     Cost O(min(N, d)) a draw in time (about 100 passes) and memory.
     """
-    _check(N, d)
     long, short = max(N, d), min(N, d)
+    check_drawn("entries min(N, d)", short)
     out = np.empty((n_trials, 2))
     chunk = max(1, 2_000_000 // short)
     for first in range(0, n_trials, chunk):

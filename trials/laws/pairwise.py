@@ -46,11 +46,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from trials.checks import InvalidParameter
+from trials.checks import InvalidParameter, real_array, require_finite, shown
+from trials.parameters import Array, Real, validated
 
 _LOG_2 = math.log(2.0)
 _MAX_TERMS = 100_000
 _EPS = 2.2e-16
+_SAMPLES = Array((...,), low=1.0, high=1e18)
 
 
 @njit(cache=True, nogil=True)
@@ -198,20 +200,38 @@ def _difference_of_products(a: ArrayLike, b: ArrayLike, c: ArrayLike) -> NDArray
 
 def _checked(
     u1_sq: ArrayLike, u12: ArrayLike, u2_sq: ArrayLike, s_sq: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """``B - A`` and ``A B - c^2`` from the inner products, inputs validated."""
-    values = [np.asarray(v, dtype=float) for v in (u1_sq, u12, u2_sq, s_sq)]
-    for name, value in zip(("u1_sq", "u12", "u2_sq", "s_sq"), values, strict=True):
-        if not np.all(np.isfinite(value)):
-            raise InvalidParameter(f"{name}={value} must be finite")
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """``B - A`` and ``A B - c^2`` in units in which the largest product is at least 1/2.
+
+    The third array holds the exponents e of these units, 2^e.  Powers of two change no digit, so
+    that products neither overflow nor vanish.
+    """
+    names = ("u1_sq", "u12", "u2_sq", "s_sq")
+    values = [real_array(name, v) for name, v in zip(names, (u1_sq, u12, u2_sq, s_sq), strict=True)]
+    for name, value in zip(names, values, strict=True):
+        require_finite(name, value)
         if name != "u12" and np.any(value < 0.0):
-            raise InvalidParameter(f"{name}={value} must be >= 0")
-    one, cross, two, noise = values
+            raise InvalidParameter(f"{name}={shown(value)} must be >= 0")
+    one, cross, two, noise = _same_shape(names, values)
+    largest = np.maximum(np.maximum(one, two), np.maximum(np.abs(cross), noise))
+    exponents = np.frexp(largest)[1].astype(np.int64)
+    one, cross, two, noise = (np.ldexp(v, -exponents) for v in (one, cross, two, noise))
     gram = _difference_of_products(one, two, cross)
     if np.any(gram < -1e-9 * one * two):
-        raise InvalidParameter(f"u12={cross} must satisfy u12^2 <= u1_sq u2_sq")
+        raise InvalidParameter(f"u12={shown(u12)} must satisfy u12^2 <= u1_sq u2_sq")
     gap = np.maximum(one - 2.0 * cross + two, 0.0)
-    return two - one, np.maximum(gram, 0.0) + noise * gap
+    return two - one, np.maximum(gram, 0.0) + noise * gap, exponents
+
+
+def _same_shape(
+    names: tuple[str, ...], values: list[NDArray[np.float64]]
+) -> tuple[NDArray[np.float64], ...]:
+    """The arrays, broadcast against each other."""
+    try:
+        return tuple(np.broadcast_arrays(*values))
+    except ValueError:
+        shapes = ", ".join(f"{n}.shape={v.shape}" for n, v in zip(names, values, strict=True))
+        raise InvalidParameter(f"{shapes} must be equal, or of length 1 where not") from None
 
 
 def eigenvalues(
@@ -229,25 +249,27 @@ def eigenvalues(
     (l_plus, l_minus), both >= 0.  The larger is a sum of positive terms, the smaller is
     :math:`(AB-c^2)` over the larger, so neither suffers cancellation.
     """
-    difference, determinant = _checked(u1_sq, u12, u2_sq, s_sq)
+    difference, determinant, exponents = _checked(u1_sq, u12, u2_sq, s_sq)
     larger = 0.5 * (np.abs(difference) + np.hypot(difference, 2.0 * np.sqrt(determinant)))
     smaller = np.divide(
         determinant, larger, out=np.zeros(np.broadcast(determinant, larger).shape), where=larger > 0
     )
     plus = np.where(difference > 0, smaller, larger)
     minus = np.where(difference > 0, larger, smaller)
-    return plus, minus
+    with np.errstate(over="ignore"):  # infinite beyond the range of floats
+        return np.ldexp(plus, exponents), np.ldexp(minus, exponents)
 
 
 def margin_from_products(
     u1_sq: ArrayLike, u12: ArrayLike, u2_sq: ArrayLike, s_sq: ArrayLike
 ) -> NDArray[np.float64]:
     """The margin ``x`` from inner products; infinite when certain, NaN on a certain tie."""
-    difference, determinant = _checked(u1_sq, u12, u2_sq, s_sq)
+    difference, determinant, _ = _checked(u1_sq, u12, u2_sq, s_sq)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(difference / (2.0 * np.sqrt(determinant)))
 
 
+@validated(n=_SAMPLES, ties=Real(0.0, 1.0))
 def log_misidentification_probability(
     u1_sq: ArrayLike,
     u12: ArrayLike,
@@ -260,14 +282,12 @@ def log_misidentification_probability(
     return log_tail_probability(margin_from_products(u1_sq, u12, u2_sq, s_sq), n, ties)
 
 
+@validated(n=_SAMPLES, ties=Real(0.0, 1.0))
 def log_tail_probability(
     margins: ArrayLike, n: ArrayLike, ties: float = 0.0
 ) -> NDArray[np.float64]:
     """log P(t_n >= sqrt(n) x) for an array of margins; NaN margins give ``log(ties)``."""
-    n_array = np.asarray(n, dtype=float)
-    if not np.all(n_array >= 1.0):
-        raise InvalidParameter(f"n={n!r} must be >= 1")
-    x, n_array = np.broadcast_arrays(np.asarray(margins, dtype=float), n_array)
+    x, n_array = _same_shape(("margins", "n"), [real_array("margins", margins), np.asarray(n)])
     out = np.empty(x.shape)
     flat = np.empty(x.size)
     _fill_log_tail(np.ascontiguousarray(x).ravel(), np.ascontiguousarray(n_array).ravel(), flat)
@@ -276,6 +296,7 @@ def log_tail_probability(
     return out
 
 
+@validated(n=_SAMPLES, ties=Real(0.0, 1.0))
 def misidentification_probability(
     u1_sq: ArrayLike,
     u12: ArrayLike,
@@ -300,9 +321,11 @@ def misidentification_probability(
     models lose relative precision through ``u1_sq - 2 u12 + u2_sq``; `margin` works from the
     vectors and does not.
     """
-    return np.exp(log_misidentification_probability(u1_sq, u12, u2_sq, s_sq, n, ties))
+    logs = log_misidentification_probability(u1_sq, u12, u2_sq, s_sq, n, ties)
+    return np.asarray(np.exp(logs))
 
 
+@validated(n=_SAMPLES)
 def chernoff_exponent(
     u1_sq: ArrayLike, u12: ArrayLike, u2_sq: ArrayLike, s_sq: ArrayLike, n: ArrayLike
 ) -> NDArray[np.float64]:
@@ -314,5 +337,6 @@ def chernoff_exponent(
     the optimised Chernoff bound of :math:`l_+\chi^2_n\ge l_-\chi'^2_n`.
     """
     x = margin_from_products(u1_sq, u12, u2_sq, s_sq)
+    x, n_array = _same_shape(("margins", "n"), [x, np.asarray(n)])
     with np.errstate(over="ignore"):
-        return np.asarray(0.5 * np.asarray(n, dtype=float) * np.log1p(x * x))
+        return np.asarray(0.5 * n_array * np.log1p(x * x))

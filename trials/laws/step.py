@@ -39,10 +39,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from trials.checks import InvalidParameter
+from trials.checks import WHOLE_IN_FLOAT, InvalidParameter, real_array, require_finite
 from trials.laws.wishart import _bartlett_row, label_counts
+from trials.parameters import Array, Integer, Maybe, Real, Stream, validated
 
 MAX_CANDIDATES = 2e7
+_COUNT = Integer(1, WHOLE_IN_FLOAT, why="whole in float64")
+_LARGEST_LENGTH = 1e100  # squares, times the samples, stay finite
 _OK, _TOO_MANY = 0, 1
 
 
@@ -247,6 +250,13 @@ def trajectories(
     return _OK
 
 
+@validated(
+    distance=Array((...,), low=0.0, high=_LARGEST_LENGTH),
+    d=_COUNT,
+    n_samples=_COUNT,
+    sigma=Real(0.0, _LARGEST_LENGTH),
+    rng=Stream(),
+)
 def gradient_norms(
     distance: ArrayLike, d: int, n_samples: int, sigma: float, rng: np.random.Generator
 ) -> NDArray[np.float64]:
@@ -257,13 +267,24 @@ def gradient_norms(
     (the pair's law with :math:`K\sim\chi^2_n`); the exact counterpart of (6)-(7) of the proof.
     One draw for each entry of ``distance``.
     """
-    u = np.asarray(distance, dtype=float)
+    u = np.asarray(distance)
     energy = rng.chisquare(n_samples, u.shape)
     along = energy * u + np.sqrt(energy) * sigma * rng.standard_normal(u.shape)
     across = rng.chisquare(d - 1, u.shape) if d > 1 else np.zeros(u.shape)
     return np.asarray(2.0 / n_samples * np.sqrt(along**2 + (u**2 + sigma**2) * energy * across))
 
 
+@validated(
+    theta=Array((..., "k", "D")),
+    theta_star=Array((..., "k", "D")),
+    d=_COUNT,
+    cluster_sizes=Array(("k",), whole=True, low=0, high=WHOLE_IN_FLOAT),
+    sigma=Real(0.0, 1e150),
+    n_samples=_COUNT,
+    n_steps=Integer(0),
+    rng=Stream(),
+    n_fixed=Maybe(Integer(0)),
+)
 def simulate_trajectories(
     *,
     theta: NDArray[np.float64],
@@ -297,13 +318,22 @@ def simulate_trajectories(
         explicit client draws: many clients and frequent errors at once.
     """
     start = np.array(theta, dtype=float, ndmin=3)
-    # a copy: a read-only view is another type to the compiler, which would compile it anew
-    centres = np.array(np.broadcast_to(np.asarray(theta_star, dtype=float), start.shape))
     n_trials, k, width = start.shape
+    if start.ndim > 3 or theta_star.shape not in (start.shape, start.shape[1:]):
+        raise InvalidParameter(
+            f"theta.shape={theta.shape} and theta_star.shape={theta_star.shape} must be "
+            "(n_trials, k, D) or (k, D)"
+        )
+    # a copy: a read-only view is another type to the compiler, which would compile it anew
+    centres = np.array(np.broadcast_to(theta_star, start.shape))
+    if cluster_sizes.shape != (k,) or cluster_sizes.sum() < 1:
+        raise InvalidParameter(f"cluster_sizes={cluster_sizes} must be ({k},) with a client")
+    rates = real_array("gamma", gamma)
+    require_finite("gamma", rates)
+    if rates.shape not in ((), (k,)):
+        raise InvalidParameter(f"gamma.shape={rates.shape} must be () or ({k},)")
     if width != d and not (n_fixed is not None and width == n_fixed + k < d):
         raise InvalidParameter(f"theta has {width} coordinates: must be d={d}, or n_fixed + k < d")
-    if not np.all(np.isfinite(start)) or not np.all(np.isfinite(centres)):
-        raise InvalidParameter("theta and theta_star must be finite")
     errors = np.empty((n_trials, n_steps + 1, k))
     moved = np.empty((n_trials, n_steps, k))
     status = trajectories(
@@ -311,10 +341,10 @@ def simulate_trajectories(
         centres,
         width - k if n_fixed is None else n_fixed,
         d,
-        np.asarray(cluster_sizes, dtype=np.int64),
-        float(sigma),
-        int(n_samples),
-        np.broadcast_to(np.asarray(gamma, dtype=float), (k,)).copy(),
+        cluster_sizes,
+        sigma,
+        n_samples,
+        np.broadcast_to(rates, (k,)).copy(),
         MAX_CANDIDATES,
         rng,
         errors,

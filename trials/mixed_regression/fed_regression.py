@@ -27,22 +27,31 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trials.checks import (
+    WHOLE_IN_FLOAT,
     FloatArray,
+    IntArray,
     InvalidParameter,
-    finite_batch,
-    integer_between,
-    one_of,
     real_array,
-    real_between,
+    shown,
 )
 from trials.models.clients import ClientData, client_groups
 from trials.models.matching import bottleneck_distance
 from trials.models.run_status import DIVERGENCE_BOUND, RunStatus
+from trials.parameters import (
+    Array,
+    Domain,
+    Function,
+    Integer,
+    Maybe,
+    Options,
+    Real,
+    Record,
+    validated,
+)
 
-IntArray = NDArray[np.int64]
 LabelRule = Callable[[FloatArray, IntArray], FloatArray]
 
 _SUMS = {"reassoc", "contract"}  # NaN and infinity keep their meaning
@@ -59,6 +68,13 @@ all rows at (N, d, k) = (200000, 200, 4): 0.25, 0.5 and 2 MiB take 33, 55 and 53
 
 _MAX_FLOATS = 2**30  # 8 GiB of eigenvectors: more is refused, not swapped
 _LARGEST_ENTRY = 1e100  # so that losses of bounded models are finite
+
+
+_UPDATE: dict[str, Domain] = {
+    "update": Options(("fedavg", "fedprox")),
+    "step_size": Real(0.0, open_low=True),
+    "n_local_steps": Integer(1, WHOLE_IN_FLOAT, why="whole in float64"),
+}
 
 
 # ------------------------------------------------------------------------------- local spectra
@@ -83,6 +99,7 @@ class LocalSpectra:
     largest: FloatArray
 
 
+@validated(data=Record(ClientData))
 def local_spectra(data: ClientData) -> LocalSpectra:
     """Decompose every client's smaller Gram matrix; clients of one size go together.
 
@@ -125,6 +142,7 @@ class Stability:
     kappa: float
 
 
+@validated(spectra=Record(LocalSpectra), **_UPDATE)
 def stability(
     spectra: LocalSpectra, *, update: str, step_size: float, n_local_steps: int = 1
 ) -> Stability:
@@ -336,6 +354,10 @@ class FedRegressionResult:
     distances: FloatArray | None
 
 
+@validated(
+    temperature=Real(0.0, open_low=True),
+    prior=Maybe(Array(("k",), low=0.0, high=1e300, open_low=True)),
+)
 def gibbs_labels(temperature: float, prior: ArrayLike | None = None) -> LabelRule:
     r"""Soft labels :math:`\lambda_{ij}\propto p_j\exp(-\lVert y_i-X_i\theta_j\rVert^2/(2\tau))`.
 
@@ -346,18 +368,13 @@ def gibbs_labels(temperature: float, prior: ArrayLike | None = None) -> LabelRul
     temperature : tau > 0, units of y^2.
     prior : (k,) p > 0; equal if omitted.
     """
-    tau = real_between("temperature", temperature, 0.0, open_low=True)
-    log_prior: FloatArray | float = 0.0
-    if prior is not None:
-        weights = real_array("prior", prior)
-        if weights.ndim != 1 or not (np.isfinite(weights) & (weights > 0)).all():
-            raise InvalidParameter(f"prior={prior!r} must be (k,), finite and > 0")
-        log_prior = np.log(weights)
+    tau = temperature
+    log_prior: FloatArray | float = 0.0 if prior is None else np.log(np.asarray(prior))
 
     def rule(losses: FloatArray, sizes: IntArray) -> FloatArray:
         # the least loss is taken off first: differences of the large can overflow, not those of it
         if prior is not None and np.shape(log_prior) != losses.shape[1:]:
-            raise InvalidParameter(f"prior={prior!r} must be (k,), k={losses.shape[1]}")
+            raise InvalidParameter(f"prior={shown(prior)} must be (k,), k={losses.shape[1]}")
         excess = losses - losses.min(axis=1, keepdims=True)
         with np.errstate(over="ignore"):
             exponent = log_prior - excess * sizes[:, None] / tau
@@ -368,6 +385,16 @@ def gibbs_labels(temperature: float, prior: ArrayLike | None = None) -> LabelRul
     return rule
 
 
+@validated(
+    data=Record(ClientData),
+    start=Array(("k", "d")),
+    **_UPDATE,
+    n_rounds=Integer(0),
+    label_rule=Maybe(Function()),
+    spectra=Maybe(Record(LocalSpectra)),
+    reference=Maybe(Array(("k", "d"))),
+    divergence_bound=Real(0.0, 1e30, open_low=True),
+)
 def run_fed_regression(
     *,
     data: ClientData,
@@ -416,12 +443,11 @@ def run_fed_regression(
     grows by the factor s eta |X_i|^2 / n_i: nothing below 1, where Theorem 2 has it.
     """
     eta, s = _checked_update(update, step_size, n_local_steps)
-    models = finite_batch("start", start, ("k", "d")).copy()
+    models = np.array(start)
     k, d = models.shape
     if d != data.dimension:
         raise InvalidParameter(f"start.shape={models.shape} must be (k, {data.dimension})")
-    n_rounds = integer_between("n_rounds", n_rounds, 0)
-    bound = real_between("divergence_bound", divergence_bound, 0.0, 1e30, open_low=True)
+    bound = divergence_bound
     if np.linalg.norm(models, axis=1).max() > bound:
         raise InvalidParameter(f"divergence_bound={bound:g} must be >= the norms of start")
     _require_small("responses", data.responses)
@@ -432,9 +458,7 @@ def run_fed_regression(
         _gamma(local, eta)  # an infinite one would freeze its client
     distances = None
     if reference is not None:
-        truth = finite_batch("reference", reference, ("k", "d"))
-        if truth.shape != models.shape:
-            raise InvalidParameter(f"reference.shape={truth.shape} must be {models.shape}")
+        truth = np.asarray(reference)
         distances = np.full(n_rounds + 1, bottleneck_distance(models, truth))
     groups = client_groups(data.offsets, GROUP_BYTES // (8 * (d + k)))
     refine = _Refinement(data, local, groups, eta, s, k, label_rule)
@@ -518,14 +542,13 @@ class _Refinement:
 
 def _checked_update(update: str, step_size: float, n_local_steps: int) -> tuple[float, int]:
     """(eta, s), s = 0 for FedProx."""
-    rule = one_of("update", update, ("fedavg", "fedprox"))
-    eta = real_between("step_size", step_size, 0.0, open_low=True)
-    s = integer_between("n_local_steps", n_local_steps, 1, 2**53, "whole in float64")
-    if rule == "fedavg":
-        return eta, s
-    if s != 1:
-        raise InvalidParameter(f"n_local_steps={s} must be 1 for fedprox, which solves exactly")
-    return eta, 0
+    if update == "fedavg":
+        return step_size, n_local_steps
+    if n_local_steps != 1:
+        raise InvalidParameter(
+            f"n_local_steps={n_local_steps} must be 1 for fedprox, which solves exactly"
+        )
+    return step_size, 0
 
 
 def _gamma(spectra: LocalSpectra, eta: float) -> float:

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trials.checks import FloatArray, IntArray, InvalidParameter, real_array, require_finite
+from trials.checks import (
+    WHOLE_IN_FLOAT,
+    FloatArray,
+    IntArray,
+    InvalidParameter,
+    real_array,
+    require_finite,
+    whole_array,
+)
+from trials.parameters import Array, Integer, validated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +41,7 @@ class ClientData:
     def __post_init__(self) -> None:
         features = real_array("features", self.features)
         responses = real_array("responses", self.responses)
-        offsets = np.asarray(self.offsets)
+        offsets = whole_array("offsets", self.offsets, 0, WHOLE_IN_FLOAT)
         if features.ndim != 2 or features.shape[1] < 1:
             raise InvalidParameter(f"features.shape={features.shape} must be (N, d) with d >= 1")
         if responses.shape != features.shape[:1]:
@@ -40,12 +49,8 @@ class ClientData:
                 f"responses.shape={responses.shape} must be ({features.shape[0]},), "
                 "one response a row of features"
             )
-        if offsets.ndim != 1 or offsets.size < 2 or not np.issubdtype(offsets.dtype, np.integer):
-            raise InvalidParameter(
-                f"offsets of shape {offsets.shape} and type {offsets.dtype} must be m + 1 >= 2 "
-                "integers"
-            )
-        offsets = np.ascontiguousarray(offsets, dtype=np.int64)  # unsigned ones never decrease
+        if offsets.ndim != 1 or offsets.size < 2:
+            raise InvalidParameter(f"offsets of shape {offsets.shape} must be m + 1 >= 2 integers")
         if offsets[0] != 0 or offsets[-1] != len(features) or (np.diff(offsets) < 1).any():
             raise InvalidParameter(
                 f"offsets={offsets} must increase from 0 to {len(features)}, "
@@ -85,6 +90,7 @@ class ClientData:
         return int(self.features.shape[1])
 
 
+@validated(offsets=Array(("m + 1",), whole=True, low=0, high=WHOLE_IN_FLOAT), rows=Integer(0))
 def client_groups(offsets: IntArray, rows: int) -> IntArray:
     """Cut the clients into consecutive groups of at most `rows` rows, or of one larger client.
 

@@ -29,29 +29,43 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trials.checks import (
+    MAX_DRAWN,
     FloatArray,
+    IntArray,
     InvalidParameter,
+    check_drawn,
     finite_batch,
     integer_between,
     one_of,
     real_array,
     real_between,
+    record_of,
+    shown,
+    whole_array,
 )
 from trials.models.clients import ClientData
 from trials.models.losses import Population, Response
+from trials.parameters import Array, Flag, Integer, Options, Real, Record, Stream, validated
 
-IntArray = NDArray[np.int64]
 FEATURE_LAWS = ("gaussian", "rademacher", "uniform", "sparse", "heavy")
 NOISE_LAWS = (*FEATURE_LAWS, "laplace")
+_FEW = 40  # binomial(80, 40) exceeds every limit
 _MAX_FLOATS = 2**31  # 16 GiB of features: more is refused, not swapped
 
 
 # -- client sizes --------------------------------------------------------------------------------
 
 
+@validated(
+    profile=Options(("balanced", "zipf", "lognormal")),
+    n_clients=Integer(1, MAX_DRAWN),
+    rng=Stream(),
+    spread=Real(0.0, 50.0),
+    smallest=Integer(1),
+)
 def client_sizes(
     profile: str,
     n_clients: int,
@@ -77,11 +91,7 @@ def client_sizes(
     -------
     (M,) int64.  Remainders go to the largest fractional parts.
     """
-    one_of("profile", profile, ("balanced", "zipf", "lognormal"))
-    n_clients = integer_between("n_clients", n_clients, 1)
-    smallest = integer_between("smallest", smallest, 1)
-    mean = real_between("mean", mean, smallest)
-    spread = real_between("spread", spread, 0.0, 50.0)
+    mean = real_between("mean", mean, smallest, 2.0**53)
     total = round(n_clients * mean)
     if total > 2**53:
         raise InvalidParameter(f"n_clients * mean = {total:.4g} must be <= 2^53, whole in float64")
@@ -107,7 +117,7 @@ def imbalance(sizes: ArrayLike) -> float:
     r""":math:`\chi^2(n)=M\sum_i(n_i/N)^2-1` >= 0, the skewness of (10); 0 for equal sizes."""
     counts = real_array("sizes", sizes)
     if counts.ndim != 1 or not counts.size or not (np.isfinite(counts) & (counts > 0)).all():
-        raise InvalidParameter(f"sizes={sizes!r} must be (M,), M >= 1, finite and > 0")
+        raise InvalidParameter(f"sizes={shown(sizes)} must be (M,), M >= 1, finite and > 0")
     counts = counts / counts.max()
     shares = counts / counts.sum() * counts.size
     return float(((shares - 1.0) ** 2).mean())  # without the cancellation of the formula
@@ -171,6 +181,14 @@ class Law:
 # -- cluster covariances -------------------------------------------------------------------------
 
 
+@validated(
+    k=Integer(1, MAX_DRAWN),
+    d=Integer(1, MAX_DRAWN),
+    alpha=Real(0.0, 1e150, open_low=True),
+    beta=Real(0.0, 1e150, open_low=True),
+    rng=Stream(),
+    rotated=Flag(),
+)
 def covariance_roots(
     k: int,
     d: int,
@@ -189,8 +207,7 @@ def covariance_roots(
     -------
     (k, d, d).
     """
-    k, d = integer_between("k", k, 1), integer_between("d", d, 1)
-    alpha = real_between("alpha", alpha, 0.0, open_low=True)
+    check_drawn("entries k d^2", k * d * d)
     beta = real_between("beta", beta, alpha)
     logs = (
         rng.uniform(math.log(alpha), math.log(beta), (k, d)) if beta > alpha else np.zeros((k, d))
@@ -248,8 +265,12 @@ class FederatedModel:
         centres = finite_batch("theta_star", self.theta_star, ("k", "d"))
         k, d = centres.shape
         weights = real_array("fractions", self.fractions)
+        record_of("features", self.features, Law)
+        record_of("noise", self.noise, Law)
         if weights.shape != (k,) or not (weights > 0).all() or abs(weights.sum() - 1.0) > 1e-9:
-            raise InvalidParameter(f"fractions={self.fractions!r} must be ({k},), > 0 and sum to 1")
+            raise InvalidParameter(
+                f"fractions={shown(self.fractions)} must be ({k},), > 0 and sum to 1"
+            )
         if self.features.name not in FEATURE_LAWS:
             one_of("features", self.features.name, FEATURE_LAWS)
         one_of("response", self.response, ("linear", "logistic"))
@@ -278,7 +299,7 @@ class FederatedModel:
         """
         counts = np.asarray(sizes)
         if counts.ndim != 1 or not counts.size or not np.issubdtype(counts.dtype, np.integer):
-            raise InvalidParameter(f"sizes={sizes!r} must be (M,) integers, M >= 1")
+            raise InvalidParameter(f"sizes={shown(sizes)} must be (M,) integers, M >= 1")
         if counts.min() < 1:
             raise InvalidParameter(f"sizes has {counts.min()}: every client must have a row")
         k, d = self.theta_star.shape
@@ -288,11 +309,9 @@ class FederatedModel:
         if labels is None:
             clusters = self.draw_labels(counts.size, rng)
         else:
-            given = np.asarray(labels)
-            whole = given.shape == counts.shape and np.issubdtype(given.dtype, np.integer)
-            if not whole or given.min() < 0 or given.max() >= k:
-                raise InvalidParameter(f"labels must be ({counts.size},) integers in [0, {k})")
-            clusters = given.astype(np.int64)
+            clusters = whole_array("labels", labels, 0, k - 1)
+            if clusters.shape != counts.shape:
+                raise InvalidParameter(f"labels.shape={clusters.shape} must be {counts.shape}")
         features = self.features.draw(rng, (n_rows, d))
         responses = np.empty(n_rows)
         owners = np.repeat(clusters, counts)
@@ -329,10 +348,11 @@ class FederatedModel:
 # -- polynomial features -------------------------------------------------------------------------
 
 
+@validated(n_inputs=Integer(1, MAX_DRAWN), degree=Integer(0, MAX_DRAWN))
 def exponents(n_inputs: int, degree: int) -> IntArray:
     """All (d, n_inputs) exponents of total degree <= ``degree``, the constant first, by degree."""
-    n_inputs = integer_between("n_inputs", n_inputs, 1)
-    degree = integer_between("degree", degree, 0)
+    few = min(n_inputs, degree, _FEW)
+    check_drawn("entries of the exponents", math.comb(n_inputs + degree, few) * n_inputs)
     rows = [
         np.bincount(np.asarray(chosen, dtype=np.int64), minlength=n_inputs)
         for total in range(degree + 1)
@@ -341,6 +361,11 @@ def exponents(n_inputs: int, degree: int) -> IntArray:
     return np.asarray(rows, dtype=np.int64).reshape(-1, n_inputs)
 
 
+@validated(
+    inputs=Array(("N", "q")),
+    degree=Integer(0, MAX_DRAWN),
+    basis=Options(("monomial", "hermite", "legendre")),
+)
 @np.errstate(over="ignore", invalid="ignore")  # what overflows is refused
 def polynomial_features(inputs: ArrayLike, degree: int, basis: str = "monomial") -> FloatArray:
     r"""The feature map phi of eq. (1) as polynomials of total degree <= ``degree``.
@@ -358,9 +383,10 @@ def polynomial_features(inputs: ArrayLike, degree: int, basis: str = "monomial")
     `polynomial_covariance` in the others.  Polynomials of degree >= 2 of Gaussian inputs are not
     sub-Gaussian, those of bounded inputs are.
     """
-    one_of("basis", basis, ("monomial", "hermite", "legendre"))
-    x = finite_batch("inputs", inputs, ("N", "q"))
+    x = np.asarray(inputs)
     powers = exponents(x.shape[1], degree)
+    check_drawn("powers (degree + 1) N q", (degree + 1) * x.size)
+    check_drawn("features N d", len(x) * len(powers))
     table = np.empty((degree + 1, *x.shape))
     table[0] = 1.0
     if degree > 0:
@@ -383,14 +409,25 @@ def polynomial_features(inputs: ArrayLike, degree: int, basis: str = "monomial")
     return features
 
 
+@validated(n_inputs=Integer(1, MAX_DRAWN), degree=Integer(0, MAX_DRAWN), law=Record(Law))
 def polynomial_covariance(n_inputs: int, degree: int, law: Law) -> FloatArray:
     """E[phi phi^T] (d, d) of the monomial map for independent inputs of ``law``, closed form.
 
     Raises `InvalidParameter` where a moment of order 2 ``degree`` is infinite.
     """
     powers = exponents(n_inputs, degree)
-    moments = np.array([_moment(law, a) for a in range(2 * degree + 1)])
-    return np.asarray(np.prod(moments[powers[:, None, :] + powers[None, :, :]], axis=2))
+    check_drawn("entries d^2 n_inputs", len(powers) ** 2 * n_inputs)
+    try:
+        moments = np.array([_moment(law, a) for a in range(2 * degree + 1)])
+        with np.errstate(over="ignore", invalid="ignore"):
+            products = np.prod(moments[powers[:, None, :] + powers[None, :, :]], axis=2)
+    except OverflowError:
+        products = np.array(np.inf)
+    if not np.isfinite(products).all():
+        raise InvalidParameter(
+            f"degree={degree} must be smaller: a moment leaves the floats' range"
+        )
+    return np.asarray(products)
 
 
 def _moment(law: Law, order: int) -> float:

@@ -40,7 +40,16 @@ from numba import njit
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit
 
-from trials.checks import FloatArray, InvalidParameter, one_of, real_array, real_between
+from trials.checks import (
+    FloatArray,
+    InvalidParameter,
+    bounded_entries,
+    flag,
+    one_of,
+    real_array,
+    real_between,
+    record_of,
+)
 
 Response = Literal["linear", "logistic"]
 
@@ -82,6 +91,8 @@ class Population:
     def __post_init__(self) -> None:
         theta = real_array("theta_star", self.theta_star).copy()
         matrix = real_array("covariance", self.covariance).copy()
+        bounded_entries("theta_star", theta)
+        bounded_entries("covariance", matrix)
         if theta.ndim != 1 or theta.size < 1 or not np.isfinite(theta).all():
             raise InvalidParameter(
                 f"theta_star of shape {theta.shape} must be (d,), d >= 1, and finite"
@@ -98,8 +109,10 @@ class Population:
                 f"covariance has an eigenvalue {spectrum[0]:.3g}: it must be positive definite"
             )
         for name in ("feature_kurtosis", "noise_kurtosis"):
-            if not getattr(self, name) >= 1:
-                raise InvalidParameter(f"{name}={getattr(self, name)} must be >= 1")
+            value = getattr(self, name)
+            if not (isinstance(value, float) and value == math.inf):  # heavy tails have none
+                object.__setattr__(self, name, real_between(name, value, 1.0))
+        flag("gaussian", self.gaussian)
         if self.gaussian and self.feature_kurtosis != 3.0:
             raise InvalidParameter(
                 f"feature_kurtosis={self.feature_kurtosis} must be 3 for Gaussian features"
@@ -180,8 +193,8 @@ class SquaredLoss:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        real_between("l2", self.l2, 0.0)
-        real_between("scale", self.scale, 0.0, open_low=True)
+        object.__setattr__(self, "l2", real_between("l2", self.l2, 0.0))
+        object.__setattr__(self, "scale", real_between("scale", self.scale, 0.0, open_low=True))
 
     def values(self, features: FloatArray, responses: FloatArray, theta: FloatArray) -> FloatArray:
         """The (n,) losses of n samples at ``theta`` (d,)."""
@@ -268,7 +281,7 @@ class LogisticLoss:
     l2: float
 
     def __post_init__(self) -> None:
-        real_between("l2", self.l2, 0.0)
+        object.__setattr__(self, "l2", real_between("l2", self.l2, 0.0))
 
     def values(self, features: FloatArray, responses: FloatArray, theta: FloatArray) -> FloatArray:
         """The (n,) losses of n samples at ``theta`` (d,), without overflow."""
@@ -389,12 +402,11 @@ Loss = SquaredLoss | LogisticLoss
 
 def kernel_arguments(loss: Loss, responses: FloatArray) -> tuple[int, float, float]:
     """A loss as kernels take it, (kind, scale, l2); refuses responses that it is not for."""
+    record_of("loss", loss, SquaredLoss, LogisticLoss)
     if isinstance(loss, SquaredLoss):
-        return SQUARED, float(loss.scale), float(loss.l2)
-    if isinstance(loss, LogisticLoss):
-        _labels(responses)
-        return LOGISTIC, 1.0, float(loss.l2)
-    raise InvalidParameter(f"loss={loss!r} must be a SquaredLoss or a LogisticLoss")
+        return SQUARED, loss.scale, loss.l2
+    _labels(responses)
+    return LOGISTIC, 1.0, loss.l2
 
 
 @njit(cache=True, nogil=True)

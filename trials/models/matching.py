@@ -8,9 +8,13 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from trials.checks import FloatArray, InvalidParameter, finite_batch
+from trials.checks import FloatArray
+from trials.parameters import Array, validated
+
+_RUNS, _MODELS = Array(("R", "k", "d")), Array(("k", "d"))
 
 
+@validated(distances=Array(("k", "k"), low=0.0))
 def bottleneck(distances: FloatArray) -> float:
     """Smallest, over permutations, of the largest assigned distance; (k, k) in, O(k^3 log k)."""
     levels = np.unique(distances)
@@ -25,14 +29,10 @@ def bottleneck(distances: FloatArray) -> float:
     return float(levels[low])
 
 
+@validated(models=_MODELS, reference=_MODELS)
 def bottleneck_distance(models: ArrayLike, reference: ArrayLike) -> float:
     r"""(6): :math:`\min_\pi\max_j\lVert\hat\theta_{\pi(j)}-\theta_j^*\rVert`, both (k, d)."""
-    found, truth = (
-        finite_batch(name, value, ("k", "d"))
-        for name, value in (("models", models), ("reference", reference))
-    )
-    if found.shape != truth.shape:
-        raise InvalidParameter(f"reference.shape={truth.shape} must be models.shape={found.shape}")
+    found, truth = np.asarray(models), np.asarray(reference)
     gaps = np.linalg.norm(found[:, None] - truth[None], axis=2)
     nearest = gaps.argmin(axis=0)
     if np.unique(nearest).size == len(nearest):  # each centre has a nearest model of its own
@@ -40,6 +40,7 @@ def bottleneck_distance(models: ArrayLike, reference: ArrayLike) -> float:
     return bottleneck(gaps)
 
 
+@validated(models=_RUNS, reference=_MODELS)
 def model_distance(models: FloatArray, reference: FloatArray) -> FloatArray:
     """Mean distance of the models of each run to the reference, clusters matched at best.
 
@@ -64,6 +65,7 @@ def model_distance(models: FloatArray, reference: FloatArray) -> FloatArray:
     return np.asarray(matched, dtype=np.float64)
 
 
+@validated(models=_RUNS, reference=_MODELS)
 def nearest_distance(models: FloatArray, reference: FloatArray) -> FloatArray:
     """Mean over the models of the distance to the *nearest* reference model, (R,).
 

@@ -27,7 +27,18 @@ from trials.checks import (
     real_between,
     whole_array,
 )
-from trials.parameters import Array, Flag, Integer, Maybe, Options, Real, Record, Stream, validated
+from trials.parameters import (
+    Array,
+    Flag,
+    Integer,
+    ListOf,
+    Maybe,
+    Options,
+    Real,
+    Record,
+    Stream,
+    validated,
+)
 
 Profile = Literal["equal", "one-small", "one-large", "geometric"]
 Centers = Literal["simplex", "random", "line", "bernoulli"]
@@ -97,9 +108,11 @@ class Mixture:
         return math.inf if self.sigma == 0 else (self.Delta / self.sigma) ** 2
 
 
+_MAX_FLOATS = 2**31  # 16 GiB: more is refused, not swapped
 _LEAST_LENGTH = 1e-140  # of a vector whose squares are exact
 _K = Integer(1, MAX_DRAWN, why="clusters are listed")
 _D = Integer(1, MAX_DRAWN, why="coordinates are listed")
+_SHAPE = ListOf(Integer(1, MAX_DRAWN))
 _DELTA = Real(0.0, LARGEST_ENTRY, open_low=True)
 _CENTRES = Array((..., "k", "d"))
 
@@ -220,13 +233,19 @@ def line(k: int, d: int, Delta: float) -> FloatArray:
     return theta_star
 
 
-@validated(rng=Stream(), d=_D)
+def _require_memory(shape: tuple[int, ...]) -> None:
+    if math.prod(shape) > _MAX_FLOATS:
+        raise InvalidParameter(f"shape={shape} must hold at most {_MAX_FLOATS} numbers")
+
+
+@validated(rng=Stream(), shape=_SHAPE, d=_D)
 def gaussian_vectors(rng: np.random.Generator, shape: tuple[int, ...], d: int) -> FloatArray:
     """``shape = (..., k)`` independent N(0, I_d) vectors."""
+    _require_memory((*shape, d))
     return rng.standard_normal((*shape, d))
 
 
-@validated(rng=Stream(), d=Integer(0))
+@validated(rng=Stream(), shape=_SHAPE, d=Integer(0))
 def gaussian_frame(rng: np.random.Generator, shape: tuple[int, ...], d: int) -> FloatArray:
     """Gaussian vectors in R^d up to a common rotation, in ``min(k, d)`` coordinates.
 
@@ -235,6 +254,7 @@ def gaussian_frame(rng: np.random.Generator, shape: tuple[int, ...], d: int) -> 
     """
     k = shape[-1]
     width = min(k, d)
+    _require_memory((*shape, width))
     frame = np.tril(rng.standard_normal((*shape, width)), -1)
     diagonal = np.arange(width)
     frame[..., diagonal, diagonal] = np.sqrt(rng.chisquare(d - diagonal, (*shape[:-1], width)))

@@ -357,7 +357,7 @@ BAD = [
     ({"reference": np.full((2, 3), np.inf)}, r"reference\[0, 0\]=inf"),
     ({"divergence_bound": np.nan}, "divergence_bound=nan"),
     ({"divergence_bound": 1e200}, "divergence_bound"),
-    ({"starts": np.ones((2, 2, 3)), "divergence_bound": 1.0}, "divergence_bound=1.0"),
+    ({"starts": np.ones((2, 2, 3)), "divergence_bound": 1.0}, "divergence_bound=1 must be >="),
 ]
 
 

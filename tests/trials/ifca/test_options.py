@@ -549,7 +549,7 @@ def test_impossible_options_are_refused(problem):
         ({"options": IfcaOptions(shared=np.ones(3, dtype=bool))}, "shared of shape"),
         ({"options": IfcaOptions(shared=np.ones(10))}, "type float64"),
         ({"options": IfcaOptions(shared=np.ones(10, dtype=bool))}, "starts must be equal"),
-        ({"known_labels": owner[:5]}, "known_labels of shape"),
+        ({"known_labels": owner[:5]}, "known_labels.shape"),
         ({"known_labels": owner + 1}, r"must lie in \[0, 3\)"),
         ({"known_labels": owner.astype(float)}, "type float64"),
         ({"starts": starts[:, :, :3]}, "must end in d=10"),

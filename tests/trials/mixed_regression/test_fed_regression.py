@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from trials.checks import InvalidParameter
 from trials.ifca.linear import run_ifca
+from trials.mixed_regression import anchor_groups, batches, subspaces
 from trials.mixed_regression import fed_regression as fr
 from trials.mixed_regression import moment_descent as md
 from trials.models.clients import ClientData
@@ -233,15 +234,18 @@ def test_both_phases_find_the_centres_from_a_start_that_knows_nothing():
     sizes = np.full(30_000, 2)
     sizes[:n_anchors] = 2 * n_pairs * rounds
     drawn = model.draw(sizes, rng)
-    anchors = md.choose_anchors(drawn.data, n_anchors, 2 * n_pairs * rounds, rng)
+    anchors = batches.choose_anchors(drawn.data, n_anchors, 2 * n_pairs * rounds, rng)
     coarse = md.run_moment_descent(
-        draw=md.fresh_batches(
+        draw=batches.fresh_batches(
             drawn.data, anchors, n_clients=3700, n_pairs=n_pairs, n_rounds=rounds, rng=rng
         ),
-        k=k, alpha=0.7, beta=1.0, threshold=0.3, start=np.zeros(d), n_rounds=rounds,
-        subspace_iterations=40, power_iterations=30, rng=rng,
+        k=k, start=np.zeros(d), rng=rng,
+        options=md.DescentOptions(
+            alpha=0.7, beta=1.0, threshold=0.3, n_rounds=rounds, subspace_iterations=40,
+            power_iterations=30,
+        ),
     )  # fmt: skip
-    groups = md.group_anchors(coarse.theta, 2.0)
+    groups = anchor_groups.group_anchors(coarse.theta, 2.0)
     assert len(groups.sizes) == k
     spectra = fr.local_spectra(drawn.data)
     fine = run(
@@ -268,7 +272,7 @@ def test_both_phases_reach_the_noise_floor_at_the_size_that_theory_asks_for():
     model = FederatedModel(theta_star=simplex(k, d, Delta), fractions=p, sigma=0.2)
     at_rest = model.theta_star - model.theta_star[0]
     at_rest[0, -1] = 0.2 * Delta
-    m = 2 * int(md.detection_sizes(errors=at_rest, fractions=p, sigma=0.2).max())
+    m = 2 * int(subspaces.detection_sizes(errors=at_rest, fractions=p, sigma=0.2).max())
     sizes = np.full(m * rounds + n_anchors, 2)
     sizes[:n_anchors] = 2 * n_pairs * rounds
     drawn = model.draw(sizes, rng)
@@ -276,17 +280,20 @@ def test_both_phases_reach_the_noise_floor_at_the_size_that_theory_asks_for():
     start = direction * (np.linalg.norm(model.theta_star[0]) / np.linalg.norm(direction))
     anchors = np.arange(n_anchors)
     coarse = md.run_moment_descent(
-        draw=md.fresh_batches(
+        draw=batches.fresh_batches(
             drawn.data, anchors, n_clients=m, n_pairs=n_pairs, n_rounds=rounds, rng=rng
         ),
-        k=k, alpha=1.0, beta=1.0, threshold=0.2 * Delta, start=start, n_rounds=rounds,
-        subspace_iterations=50, power_iterations=30, rng=rng,
+        k=k, start=start, rng=rng,
+        options=md.DescentOptions(
+            alpha=1.0, beta=1.0, threshold=0.2 * Delta, n_rounds=rounds, subspace_iterations=50,
+            power_iterations=30,
+        ),
         targets=model.theta_star[drawn.labels[anchors]],
     )  # fmt: skip
     assert coarse.distances[0].min() > 0.5 * Delta
     assert coarse.distances[-1].max() < 0.35 * Delta
     assert (coarse.status == md.AnchorStatus.STOPPED).all()
-    groups = md.group_anchors(coarse.theta, Delta)
+    groups = anchor_groups.group_anchors(coarse.theta, Delta)
     assert groups.is_consistent
     assert len(groups.sizes) == k
 
@@ -506,11 +513,14 @@ def results():
     arrays["far"] = run(data, start, eta=10.0, s=9, n_rounds=60).models
     arrays["farther"] = run(data, start, eta=1e60, s=99, n_rounds=3).models  # P overflows
     rng = np.random.default_rng(0)
-    anchors = md.choose_anchors(data, 1, 24, rng)
-    draw = md.fresh_batches(data, anchors, n_clients=3, n_pairs=6, n_rounds=2, rng=rng)
+    anchors = batches.choose_anchors(data, 1, 24, rng)
+    draw = batches.fresh_batches(data, anchors, n_clients=3, n_pairs=6, n_rounds=2, rng=rng)
     arrays["descent"] = md.run_moment_descent(
-        draw=draw, k=2, alpha=0.5, beta=1.5, threshold=0.01, start=np.zeros(4), n_rounds=2,
-        subspace_iterations=4, power_iterations=5, rng=rng,
+        draw=draw, k=2, start=np.zeros(4), rng=rng,
+        options=md.DescentOptions(
+            alpha=0.5, beta=1.5, threshold=0.01, n_rounds=2, subspace_iterations=4,
+            power_iterations=5,
+        ),
     ).theta  # fmt: skip
     return arrays
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trials.checks import InvalidParameter
+from trials.mixed_regression import anchor_groups, batches, subspaces
 from trials.mixed_regression import moment_descent as md
-from trials.mixed_regression.moment_descent import AnchorStatus, MomentBatch
+from trials.mixed_regression.batches import MomentBatch
+from trials.mixed_regression.moment_descent import AnchorStatus, DescentOptions
 from trials.models.clients import ClientData
 from trials.models.federated_data import FederatedModel, Law, client_sizes, covariance_roots
 from trials.models.mixture import simplex
@@ -108,7 +111,13 @@ def problem(seed=0, *, k=3, d=8, sigma=0.1, m=400, ell=60, n_rounds=12, n_anchor
 
 
 def run(options, seed=1, **changes):
-    return md.run_moment_descent(rng=np.random.default_rng(seed), **(options | changes))
+    return descend(np.random.default_rng(seed), **(options | changes))
+
+
+def descend(rng, **arguments):
+    """`run_moment_descent` with the options named among the other arguments."""
+    options = {f.name: arguments.pop(f.name) for f in fields(DescentOptions) if f.name in arguments}
+    return md.run_moment_descent(rng=rng, options=DescentOptions(**options), **arguments)
 
 
 # ------------------------------------------------------------------------- orthogonal iteration
@@ -118,8 +127,8 @@ def test_orthogonal_iteration_is_algorithm_3_to_rounding():
     """Ragged clients (1 to 5 vector pairs); the weights scale the second vectors."""
     a, b, w, rng = pairs(0, 30, 7, 3)
     cuts = [0, 1, 2, 7, 12, 16, 17, 22, 27, 30]
-    q0 = md.random_basis(7, 2, rng)
-    ours = md.orthogonal_iteration(first=a, second=b, weights=w, start=q0, n_iterations=6)
+    q0 = subspaces.random_basis(7, 2, rng)
+    ours = subspaces.orthogonal_iteration(first=a, second=b, weights=w, start=q0, n_iterations=6)
     for h in range(3):
         scaled = b * w[h][:, None]
         clients = [(a[i:j], scaled[i:j]) for i, j in itertools.pairwise(cuts)]
@@ -135,8 +144,8 @@ def test_converged_bases_are_the_leading_left_singular_vectors():
     a = directions[z] + 0.3 * rng.standard_normal((n, d))
     b = directions[z] + 0.3 * rng.standard_normal((n, d))
     w = rng.random((4, n)) + 0.5
-    found = md.orthogonal_iteration(
-        first=a, second=b, weights=w, start=md.random_basis(d, k, rng), n_iterations=120
+    found = subspaces.orthogonal_iteration(
+        first=a, second=b, weights=w, start=subspaces.random_basis(d, k, rng), n_iterations=120
     )
     for h in range(4):
         left, values, _ = np.linalg.svd(a.T @ (w[h][:, None] * b) / n)
@@ -154,17 +163,17 @@ def test_anchors_together_equal_anchors_alone(d, k, n, h, steps, rows, floats, s
     """Orthonormal whatever the rank; the blocks of anchors and pairs do not matter."""
     k = min(k, d)
     a, b, w, rng = pairs(seed, n, d, h)
-    q0 = md.random_basis(d, k, rng)
+    q0 = subspaces.random_basis(d, k, rng)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(md, "SCRATCH_BYTES", 8 * floats)
-        patch.setattr(md, "BLOCK_ROWS", rows)
-        together = md.orthogonal_iteration(
+        patch.setattr(subspaces, "SCRATCH_BYTES", 8 * floats)
+        patch.setattr(subspaces, "BLOCK_ROWS", rows)
+        together = subspaces.orthogonal_iteration(
             first=a, second=b, weights=w, start=q0, n_iterations=2 * steps
         )
     gram = together.bases.transpose(0, 2, 1) @ together.bases
     np.testing.assert_allclose(gram, np.broadcast_to(np.eye(k), gram.shape), atol=1e-12)
     for i in range(h):
-        alone = md.orthogonal_iteration(
+        alone = subspaces.orthogonal_iteration(
             first=a, second=b, weights=w[i : i + 1], start=q0, n_iterations=2 * steps
         )
         np.testing.assert_allclose(alone.energy[0], together.energy[i], rtol=1e-7, atol=1e-13)
@@ -172,19 +181,19 @@ def test_anchors_together_equal_anchors_alone(d, k, n, h, steps, rows, floats, s
 
 def test_energy_never_falls_and_the_tolerance_ends_early():
     a, b, w, rng = pairs(4, 200, 12, 2)
-    q0 = md.random_basis(12, 3, rng)
+    q0 = subspaces.random_basis(12, 3, rng)
     arguments = {"first": a, "second": b, "weights": w, "start": q0}
     energies = [
-        md.orthogonal_iteration(n_iterations=2 * s, **arguments).energy for s in range(1, 15)
+        subspaces.orthogonal_iteration(n_iterations=2 * s, **arguments).energy for s in range(1, 15)
     ]
     assert (np.diff(energies, axis=0) >= -1e-12).all()
-    early = md.orthogonal_iteration(n_iterations=400, tol=1e-3, **arguments)
-    full = md.orthogonal_iteration(n_iterations=400, **arguments)
+    early = subspaces.orthogonal_iteration(n_iterations=400, tol=1e-3, **arguments)
+    full = subspaces.orthogonal_iteration(n_iterations=400, **arguments)
     assert (early.n_iterations < 100).all()
     assert (early.energy >= 0.9 * full.energy).all()
     # an anchor that leaves is not touched by those that stay
     for i in range(2):
-        alone = md.orthogonal_iteration(
+        alone = subspaces.orthogonal_iteration(
             n_iterations=400, tol=1e-3, **(arguments | {"weights": w[i : i + 1]})
         )
         assert alone.n_iterations[0] == early.n_iterations[i]
@@ -201,9 +210,9 @@ def test_krylov_subspaces_capture_what_algorithm_3_does(d, k, n, blocks, seed):
     k = min(k, d)
     blocks = min(blocks, d // k)
     a, b, w, rng = pairs(seed, n, d, 3)
-    arguments = {"first": a, "second": b, "weights": w, "start": md.random_basis(d, k, rng)}
-    found = md.krylov_bases(n_blocks=blocks, **arguments)
-    plain = md.orthogonal_iteration(n_iterations=2 * blocks - 2, **arguments)
+    arguments = {"first": a, "second": b, "weights": w, "start": subspaces.random_basis(d, k, rng)}
+    found = subspaces.krylov_bases(n_blocks=blocks, **arguments)
+    plain = subspaces.orthogonal_iteration(n_iterations=2 * blocks - 2, **arguments)
     for h in range(3):
         y = a.T @ (w[h][:, None] * b) / n
         q, best = found.bases[h], (np.linalg.svd(y)[1][:k] ** 2).sum()
@@ -218,12 +227,12 @@ def test_krylov_subspaces_capture_what_algorithm_3_does(d, k, n, blocks, seed):
 
 def test_krylov_converges_where_orthogonal_iteration_has_long_to_go():
     a, b, w, rng = pairs(5, 400, 60, 2)
-    arguments = {"first": a, "second": b, "weights": w, "start": md.random_basis(60, 3, rng)}
+    arguments = {"first": a, "second": b, "weights": w, "start": subspaces.random_basis(60, 3, rng)}
     best = np.array(
         [(np.linalg.svd(a.T @ (row[:, None] * b) / 400)[1][:3] ** 2).sum() for row in w]
     )
-    krylov = md.krylov_bases(n_blocks=10, **arguments).energy
-    plain = md.orthogonal_iteration(n_iterations=20, **arguments)
+    krylov = subspaces.krylov_bases(n_blocks=10, **arguments).energy
+    plain = subspaces.orthogonal_iteration(n_iterations=20, **arguments)
     assert (best - krylov < 0.1 * (best - plain.energy)).all()
 
 
@@ -231,14 +240,14 @@ def test_krylov_ends_early_matrix_by_matrix():
     """What leaves is what as many blocks give alone; the energies obey the stated rule."""
     a, b, w, rng = pairs(7, 300, 40, 4)
     w[1] = np.abs(a[:, 0] * b[:, 0])  # one matrix with a gap, which leaves earlier
-    arguments = {"first": a, "second": b, "start": md.random_basis(40, 2, rng)}
-    early = md.krylov_bases(weights=w, n_blocks=20, tol=1e-3, **arguments)
+    arguments = {"first": a, "second": b, "start": subspaces.random_basis(40, 2, rng)}
+    early = subspaces.krylov_bases(weights=w, n_blocks=20, tol=1e-3, **arguments)
     assert len(set(early.n_iterations)) > 1
     assert early.n_iterations.max() < 39
     for h in range(4):
         n_blocks = (early.n_iterations[h] + 1) // 2
         before, at = (
-            md.krylov_bases(weights=w[h : h + 1], n_blocks=s, **arguments)
+            subspaces.krylov_bases(weights=w[h : h + 1], n_blocks=s, **arguments)
             for s in (n_blocks - 1, n_blocks)
         )
         assert gap_between(early.bases[h], at.bases[0]) < 1e-9
@@ -249,13 +258,13 @@ def test_krylov_ends_early_matrix_by_matrix():
 
 
 @pytest.mark.parametrize("find", [
-    lambda **x: md.orthogonal_iteration(n_iterations=8, **x),
-    lambda **x: md.krylov_bases(n_blocks=3, **x),
+    lambda **x: subspaces.orthogonal_iteration(n_iterations=8, **x),
+    lambda **x: subspaces.krylov_bases(n_blocks=3, **x),
 ])  # fmt: skip
 def test_subspaces_do_not_depend_on_units(find):
     """Their squares and fourth powers would overflow or vanish without the scales."""
     a, b, w, rng = pairs(6, 30, 9, 2)
-    q0 = md.random_basis(9, 2, rng)
+    q0 = subspaces.random_basis(9, 2, rng)
     plain = find(first=a, second=b, weights=w, start=q0)
     for c, e, f in ((1e-6, 1e6, 1e-6), (1e120, 1e100, 1e140), (1e-120, 1e-100, 1e-140)):
         found = find(first=c * a, second=e * b, weights=f * w, start=q0)
@@ -275,7 +284,7 @@ def test_descent_on_krylov_subspaces_arrives_too():
 
 
 def test_zero_matrix_keeps_an_orthonormal_basis():
-    q = md.orthogonal_iteration(
+    q = subspaces.orthogonal_iteration(
         first=np.ones((4, 3)), second=np.ones((4, 3)), weights=np.zeros((1, 4)),
         start=np.eye(3)[:, :2], n_iterations=4, tol=1e-6,
     )  # fmt: skip
@@ -289,7 +298,7 @@ def test_power_iteration_finds_the_leading_left_pair():
     a[3] *= 1e-180  # its square underflows
     a[4] = 0.0
     start = rng.standard_normal(4)
-    b, value = md.power_iteration(a, start, 3000)
+    b, value = subspaces.power_iteration(a, start, 3000)
     for h in range(4):
         left, values, _ = np.linalg.svd(a[h])
         assert abs(left[:, 0] @ b[h]) == pytest.approx(1.0, abs=1e-9)
@@ -334,7 +343,7 @@ def test_anchors_reach_their_own_centres(features):
     np.testing.assert_allclose(
         found.distances[-1], np.linalg.norm(found.theta - model.theta_star[labels], axis=1)
     )
-    groups = md.group_anchors(found.theta, 2.0)
+    groups = anchor_groups.group_anchors(found.theta, 2.0)
     assert groups.is_consistent
     assert len(groups.sizes) == 3
     for j in range(3):
@@ -435,12 +444,17 @@ def test_detection_sizes_of_two_orthogonal_errors_by_hand():
     """p1 = 1/4, u = (3, 0, ...), (0, 1, ...), sigma = 1: s^2 = 10, 2; lambda = 9/4, 3/4."""
     errors = np.zeros((2, 12))
     errors[0, 0], errors[1, 1] = 3.0, 1.0
-    found = md.detection_sizes(errors=errors, fractions=[0.25, 0.75], sigma=1.0)
+    found = subspaces.detection_sizes(errors=errors, fractions=[0.25, 0.75], sigma=1.0)
     first = 10 * (0.25 * 10 * 28 + 0.75 * 2 * 2) / 2.25**2
     second = 10 * (0.25 * 10 * 10 + 0.75 * 2 * 4) / 0.75**2
     np.testing.assert_allclose(found, [first, second])
-    assert md.detection_sizes(errors=np.zeros((2, 5)), fractions=[0.5, 0.5], sigma=1.0).size == 0
-    parallel = md.detection_sizes(errors=np.ones((3, 5)), fractions=np.full(3, 1 / 3), sigma=0.0)
+    assert (
+        subspaces.detection_sizes(errors=np.zeros((2, 5)), fractions=[0.5, 0.5], sigma=1.0).size
+        == 0
+    )
+    parallel = subspaces.detection_sizes(
+        errors=np.ones((3, 5)), fractions=np.full(3, 1 / 3), sigma=0.0
+    )
     np.testing.assert_allclose(parallel, 4 * 5 * 15 / 25)
 
 
@@ -449,18 +463,20 @@ def test_units_of_errors_starts_and_estimates_do_not_matter(unit):
     """Fourth powers and squares left the range of floats: NaN, or 8.6251 for 8.625."""
     errors = np.random.default_rng(0).standard_normal((2, 5))
     arguments = {"fractions": [0.25, 0.75]}
-    plain = md.detection_sizes(errors=errors, sigma=0.5, **arguments)
-    found = md.detection_sizes(errors=unit * errors, sigma=0.5 * unit, **arguments)
+    plain = subspaces.detection_sizes(errors=errors, sigma=0.5, **arguments)
+    found = subspaces.detection_sizes(errors=unit * errors, sigma=0.5 * unit, **arguments)
     np.testing.assert_allclose(found, plain, rtol=1e-12)
     matrix, start = np.diag([1.0, 2.0, 3.0])[None], np.array([1.0, 0.5, 0.2])
     for found, plain in zip(
-        md.power_iteration(matrix, start * unit, 5),
-        md.power_iteration(matrix, start, 5),
+        subspaces.power_iteration(matrix, start * unit, 5),
+        subspaces.power_iteration(matrix, start, 5),
         strict=True,
     ):
         np.testing.assert_allclose(found, plain, rtol=1e-12)
     theta = np.array([[0.0, 0.0], [1.0, 0.0], [5.0, 0.0]])
-    np.testing.assert_array_equal(md.group_anchors(unit * theta, 3 * unit).labels, [0, 0, 1])
+    np.testing.assert_array_equal(
+        anchor_groups.group_anchors(unit * theta, 3 * unit).labels, [0, 0, 1]
+    )
 
 
 @pytest.mark.statistical
@@ -471,15 +487,15 @@ def test_subspaces_lose_what_detection_sizes_say(d, k, sigma):
     m_c / 8 the subspace is hardly better than a random one: 0.88 to 0.95 are lost there."""
     rng = np.random.default_rng(2)
     u = simplex(k, d, 2.0, centered=False)
-    sizes = md.detection_sizes(errors=u, fractions=np.full(k, 1 / k), sigma=sigma)
+    sizes = subspaces.detection_sizes(errors=u, fractions=np.full(k, 1 / k), sigma=sigma)
     directions = np.linalg.svd(u)[2][:k]  # equal eigenvalues: any basis of the span
 
     def lost(m):
         z = rng.integers(0, k, m)
         a, b = rng.standard_normal((2, m, d))
         r1, r2 = ((x * u[z]).sum(axis=1) + sigma * rng.standard_normal(m) for x in (a, b))
-        q = md.krylov_bases(
-            first=a, second=b, weights=(r1 * r2)[None], start=md.random_basis(d, k, rng),
+        q = subspaces.krylov_bases(
+            first=a, second=b, weights=(r1 * r2)[None], start=subspaces.random_basis(d, k, rng),
             n_blocks=d // k, tol=1e-9,
         ).bases[0]  # fmt: skip
         return 1.0 - ((q.T @ directions.T) ** 2).sum() / k
@@ -547,8 +563,8 @@ def test_batches_never_use_a_client_or_an_anchors_row_twice():
         features=np.arange(float(n_rows))[:, None], responses=np.arange(float(n_rows)),
         offsets=offsets,
     )  # fmt: skip
-    anchors = md.choose_anchors(data, 4, 30, rng)
-    draw = md.fresh_batches(data, anchors, n_clients=20, n_pairs=5, n_rounds=3, rng=rng)
+    anchors = batches.choose_anchors(data, 4, 30, rng)
+    draw = batches.fresh_batches(data, anchors, n_clients=20, n_pairs=5, n_rounds=3, rng=rng)
     seen, own = [], []
     for t in range(3):
         batch = draw(t)
@@ -569,31 +585,31 @@ def test_batches_never_use_a_client_or_an_anchors_row_twice():
 
 def test_groups_are_components_largest_first():
     theta = np.array([[0.0], [10.0], [10.4], [9.6], [0.2], [20.0]])
-    groups = md.group_anchors(theta, 1.0)
+    groups = anchor_groups.group_anchors(theta, 1.0)
     np.testing.assert_array_equal(groups.labels, [1, 0, 0, 0, 1, 2])
     np.testing.assert_array_equal(groups.sizes, [3, 2, 1])
     np.testing.assert_allclose(groups.centres[:, 0], [10.0, 0.1, 20.0])
     assert not groups.is_consistent  # 9.6 and 10.4 are further than 0.5 apart
-    assert md.group_anchors(theta, 2.0).is_consistent
-    assert md.group_anchors(theta[:1], 1.0).sizes.tolist() == [1]
+    assert anchor_groups.group_anchors(theta, 2.0).is_consistent
+    assert anchor_groups.group_anchors(theta[:1], 1.0).sizes.tolist() == [1]
 
 
 def test_bad_inputs_are_refused():
     a, b, w, rng = pairs(0, 6, 4, 2)
-    q0 = md.random_basis(4, 2, rng)
+    q0 = subspaces.random_basis(4, 2, rng)
     _, _, options = problem()
     data = ClientData.equal(np.ones((5, 4, 2)), np.ones((5, 4)))
     batch = options["draw"](0)
 
     def iterate(**changes):
         arguments = {"first": a, "second": b, "weights": w, "start": q0, "n_iterations": 4}
-        return md.orthogonal_iteration(**(arguments | changes))
+        return subspaces.orthogonal_iteration(**(arguments | changes))
 
     def broken(**changes):
         return run(options, draw=lambda t: MomentBatch(**(vars(batch) | changes)))
 
     def fresh(anchors=(0,), n_clients=2, n_pairs=1, n_rounds=2):
-        return md.fresh_batches(
+        return batches.fresh_batches(
             data, np.array(anchors), n_clients=n_clients, n_pairs=n_pairs, n_rounds=n_rounds,
             rng=rng,
         )  # fmt: skip
@@ -607,16 +623,18 @@ def test_bad_inputs_are_refused():
         lambda: iterate(weights=w[:, :5]),
         lambda: iterate(start=2 * q0),
         lambda: iterate(start=np.eye(5)[:, :2]),
-        lambda: md.random_basis(3, 4, rng),
-        lambda: md.krylov_bases(first=a, second=b, weights=w, start=q0, n_blocks=3),
-        lambda: md.krylov_bases(first=a, second=b, weights=w, start=q0, n_blocks=2, tol=-1.0),
+        lambda: subspaces.random_basis(3, 4, rng),
+        lambda: subspaces.krylov_bases(first=a, second=b, weights=w, start=q0, n_blocks=3),
+        lambda: subspaces.krylov_bases(
+            first=a, second=b, weights=w, start=q0, n_blocks=2, tol=-1.0
+        ),
         lambda: run(options, krylov_blocks=-1),
         lambda: run(options, draw=rescaled(options["draw"], 1e20, 1.0)),
-        lambda: md.detection_sizes(errors=a[:2], fractions=[0.5, 0.4], sigma=1.0),
-        lambda: md.detection_sizes(errors=a[:2], fractions=[1.0], sigma=1.0),
-        lambda: md.detection_sizes(errors=a[:2], fractions=[0.5, 0.5], sigma=-1.0),
-        lambda: md.power_iteration(np.ones((1, 2, 3)), np.ones(3), 3),
-        lambda: md.power_iteration(np.ones((1, 2, 2)), np.zeros(2), 3),
+        lambda: subspaces.detection_sizes(errors=a[:2], fractions=[0.5, 0.4], sigma=1.0),
+        lambda: subspaces.detection_sizes(errors=a[:2], fractions=[1.0], sigma=1.0),
+        lambda: subspaces.detection_sizes(errors=a[:2], fractions=[0.5, 0.5], sigma=-1.0),
+        lambda: subspaces.power_iteration(np.ones((1, 2, 3)), np.ones(3), 3),
+        lambda: subspaces.power_iteration(np.ones((1, 2, 2)), np.zeros(2), 3),
         lambda: run(options, alpha=0.0),
         lambda: run(options, alpha=2.0),
         lambda: run(options, threshold=-1.0),
@@ -632,9 +650,9 @@ def test_bad_inputs_are_refused():
         lambda: run(options, start="zero"),
         lambda: run(options, start=1j * np.ones(8)),
         lambda: broken(anchor_features=np.ones(3)),
-        lambda: md.run_moment_descent(rng=5, **options),
-        lambda: md.power_iteration(np.ones((1, 2, 2)), 1j * np.ones(2), 3),
-        lambda: md.detection_sizes(errors=a[:2], fractions="half", sigma=1.0),
+        lambda: descend(5, **options),
+        lambda: subspaces.power_iteration(np.ones((1, 2, 2)), 1j * np.ones(2), 3),
+        lambda: subspaces.detection_sizes(errors=a[:2], fractions="half", sigma=1.0),
         lambda: broken(first_y=batch.first_y[:-1]),
         lambda: broken(anchor_responses=batch.anchor_responses * np.inf),
         lambda: broken(anchor_features=batch.anchor_features[:, :, :3]),
@@ -646,9 +664,9 @@ def test_bad_inputs_are_refused():
         lambda: fresh(anchors=(1, 1)),
         lambda: fresh(n_clients=3),
         lambda: fresh(n_pairs=2),
-        lambda: md.choose_anchors(data, 2, 5, rng),
-        lambda: md.group_anchors(np.ones((2, 2)), 0.0),
-        lambda: md.group_anchors(np.full((2, 2), np.nan), 1.0),
+        lambda: batches.choose_anchors(data, 2, 5, rng),
+        lambda: anchor_groups.group_anchors(np.ones((2, 2)), 0.0),
+        lambda: anchor_groups.group_anchors(np.full((2, 2), np.nan), 1.0),
     ):  # fmt: skip
         with pytest.raises(InvalidParameter, match="must"):
             call()

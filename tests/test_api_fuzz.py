@@ -1,0 +1,310 @@
+"""Every public driver of `trials` and `bounds` against arguments that nobody should pass.
+
+The drivers are found by walking the packages.  Each is first called with good arguments, taken by
+name from `GOOD`.  Then one or two of them are replaced by a value of the pool.  A call may return,
+or raise `InvalidParameter` or `OutsideTheorem` in one line.  It must not raise anything else, take
+longer than `LONGEST`, change an argument, or return NaN where all arguments are finite.
+
+``FUZZ_CALLS`` (4,000) and ``FUZZ_SEED`` (0) set the number of calls and the seed; a failure prints
+the call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import importlib
+import inspect
+import math
+import os
+import pkgutil
+import signal
+import time
+import warnings
+
+import numba
+import numpy as np
+import pytest
+
+from bounds.statement import OutsideTheorem
+from trials.checks import InvalidParameter
+from trials.mixed_regression.batches import MomentBatch
+from trials.mixed_regression.fed_regression import local_spectra
+from trials.mixed_regression.moment_descent import DescentOptions
+from trials.models.clients import ClientData
+from trials.models.federated_data import Law
+from trials.models.losses import SquaredLoss
+from trials.models.mixture import Mixture
+
+CALLS, SEED = (int(os.environ.get(f"FUZZ_{n}", d)) for n, d in (("CALLS", 4000), ("SEED", 0)))
+LONGEST = 10  # seconds of one call
+
+#: Modules whose public functions serve other modules of their package, which have checked.
+INNER = (
+    "trials.checks", "trials.parameters", "trials.jit_cache", "trials.sources", "trials.run",
+    "trials.experiments", "trials.ifca.gradient_polynomials", "trials.ifca.settled",
+    "trials.ifca.normal_matrices", "bounds.statement", "bounds.ifca", "bounds.sxy", "bounds.odcl",
+    "trials.clustering", "trials.local_erm", "trials.laws.step_tail",
+)  # fmt: skip
+#: Functions of other modules that are no drivers.
+NO_DRIVERS = {"checked_batch", "drawn_pair", "shared_coordinates", "check_bernoulli"}
+#: NaN has a documented meaning: a certain tie; a run that has left the range of floats.
+NAN_MEANS = {"margin_from_products", "chernoff_exponent", "simulate_trajectories"}
+
+R = np.random.default_rng(5)
+CENTRES = np.array([[1.0, 0.0, 0.5], [-1.0, 0.5, 0.0]])
+DATA = ClientData.equal(R.standard_normal((6, 4, 3)), R.standard_normal((6, 4)))
+FIT = {"n": 6, "d": 3}
+
+
+def draw_batch(_t):
+    x = np.random.default_rng(1).standard_normal((5, 8, 3))
+    return MomentBatch(
+        first=x[0], second=x[1], first_y=x[0, :, 0], second_y=x[1, :, 1],
+        anchor_features=x[2:4], anchor_responses=x[2:4, :, 2],
+    )  # fmt: skip
+
+
+DESCENT = DescentOptions(
+    alpha=0.5, beta=1.0, threshold=0.1, n_rounds=2, subspace_iterations=2, power_iterations=2
+)
+#: Good arguments by name; a name of one function alone as "function.name".
+GOOD = {
+    "rng": np.random.default_rng(0), "n": 6, "d": 3, "N": 7, "k": 2, "m": 6, "sigma": 0.5,
+    "n_trials": 2, "t": np.array([0.5, 2.0]), "u1_sq": np.array([1.0, 2.0]), "u12": 0.5,
+    "u2_sq": 2.0, "s_sq": 0.25, "margins": np.array([0.5, -1.0]), "ties": 0.5,
+    "distance": np.array([0.5, 1.0]), "n_samples": 5, "theta": CENTRES + 0.1,
+    "theta_star": CENTRES, "cluster_sizes": np.array([3, 3]), "gamma": 0.5, "n_steps": 2,
+    "n_fixed": None, "distances": np.array([[0.1, 1.0], [1.0, 0.2]]), "models": CENTRES,
+    "reference": CENTRES, "model_distance.models": CENTRES[None],
+    "nearest_distance.models": CENTRES[None], "profile": "equal", "p_min": None, "ratio": 1.0,
+    "fractions": np.array([0.4, 0.6]), "Delta": 1.0, "centered": True, "shape": (2,),
+    "vectors": CENTRES, "norm": 1.0, "init": "random", "gaussian": CENTRES[::-1], "victim": -1,
+    "alpha": 0.25, "directions": CENTRES[::-1],
+    "mixture": Mixture(theta_star=CENTRES, cluster_sizes=np.array([3, 3]), sigma=0.1, n_samples=4),
+    "start": "gaussian", "client_sizes.profile": "zipf", "n_clients": 4, "mean": 3.0,
+    "spread": 1.0, "smallest": 1, "sizes": np.array([1, 2, 3]), "beta": 1.0, "rotated": True,
+    "n_inputs": 2, "degree": 2, "inputs": CENTRES, "basis": "hermite", "law": Law(),
+    "offsets": np.array([0, 2, 4]), "rows": 3, "loss": SquaredLoss(scale=2.0),
+    "responses": np.array([1.0, -1.0, 1.0, -1.0]), "features": R.standard_normal((4, 3)),
+    "data": DATA, "starts": CENTRES[None], "step_sizes": np.array([0.1]), "n_iterations": 2,
+    "divergence_bound": 1e12, "draw": lambda t: (DATA, DATA), "options": None,
+    "known_labels": np.array([0, 1, 0, 1, 0, 1]), "owner": np.array([0, 1, 0, 1, 0, 1]),
+    "run_global.starts": CENTRES[:1], "run_local.starts": CENTRES[:1], "local_steps": 2,
+    "step_decay": 0.9, "batch_size": None, "n_init": 1, "n_participants": 3, "n_shared": 1,
+    "settled": False, "spectra": local_spectra(DATA), "update": "fedavg", "step_size": 0.1,
+    "n_local_steps": 2, "temperature": 0.5, "prior": np.array([0.5, 0.5]), "n_rounds": 2,
+    "label_rule": None, "run_fed_regression.start": CENTRES, "errors": CENTRES,
+    "first": R.standard_normal((8, 3)), "second": R.standard_normal((8, 3)),
+    "weights": R.standard_normal((2, 8)), "orthogonal_iteration.start": np.eye(3)[:, :2],
+    "krylov_bases.start": np.eye(3)[:, :1], "tol": 0.0, "n_blocks": 2,
+    "matrices": R.standard_normal((2, 2, 2)), "power_iteration.start": np.ones(2),
+    "n_anchors": 2, "n_rows": 2, "anchors": np.array([0, 1]), "n_pairs": 1,
+    "fresh_batches.n_rounds": 1, "fresh_batches.n_clients": 2,
+    "run_moment_descent.draw": draw_batch, "run_moment_descent.start": np.zeros(3),
+    "run_moment_descent.options": DESCENT, "targets": None, "u_a_sq": 1.0, "u_ab": 0.2,
+    "u_b_sq": 2.0, "sigma_sq": 0.5, "dps": 20, "deviation": 0.5, "count": 2, "success": 0.6,
+    "noise": 0.5, "dimension": 3, "level": 0.5, "bounds": 2.0,
+    "chi_square_log_tail.n_samples": 5.0, "binomial_log_cdf.n_trials": 9, "noise_cdf.n": 3,
+    # constructors
+    "Mixture.cluster_sizes": np.array([3, 3]), "Law.name": "heavy", "Law.shape": 3.0,
+    "FederatedModel.features": Law(), "FederatedModel.noise": Law(),
+    "FederatedModel.roots": None, "response": "linear", "Population.theta_star": CENTRES[0],
+    "covariance": np.eye(3), "feature_kurtosis": 3.0, "noise_kurtosis": 3.0,
+    "Population.gaussian": True, "l2": 0.5, "scale": 1.0, "averaging": "model", "shared": None,
+    "stable_after": None, "ClientData.offsets": np.array([0, 1, 4]), "threshold": 0.1,
+    "subspace_iterations": 2, "power_iterations": 2, "orient": True, "stopping": "final",
+    "krylov_blocks": 0, "DescentOptions.alpha": 0.5,
+}  # fmt: skip
+
+LONG = ("n_iterations", "n_steps", "n_rounds", "n_local_steps", "local_steps", "n_init",
+        "power_iterations", "subspace_iterations", "n_trials")  # fmt: skip
+
+
+def nothing(*_arguments, **_named):
+    """A function, where one is asked for, that returns no result."""
+
+
+def pool(good):
+    """Bad and odd values in the place of a good one."""
+    yield from (
+        None, True, "x", "1", b"1", math.nan, math.inf, -math.inf, -1, 0, 1, 0.5, -0.0, 2.5, 3.0,
+        1e308, -1e308, 1e-308, 5e-324, 1e150, 1e-150, 2**53, 2**63, 10**400, 1j, [], {}, (),
+        object(), np.float32(0.5), np.int8(1), np.array([]), np.array(["a"]), np.full(3, np.nan),
+        np.zeros((2, 2, 2, 2)), np.array([None, 1.0]), [[1.0], [1.0, 2.0]], DATA, nothing,
+    )  # fmt: skip
+    if isinstance(good, np.ndarray):
+        for factor in (0.0, -1.0, 1e-320, 1e-200, 1e-100, 1e100, 1e200, 1e305):
+            yield good * factor
+        for entry in (np.nan, np.inf, 1e308, -1e308):
+            changed = np.array(good, dtype=float)
+            changed.flat[0] = entry
+            yield changed
+        yield good[..., :1]
+        yield good[:0]
+        yield good[None]
+        yield np.asfortranarray(good)
+        yield good.tolist()
+        yield good.astype(complex)
+        yield good.astype(str)
+        frozen = good.copy()
+        frozen.setflags(write=False)
+        yield frozen
+
+
+def drivers():
+    """(name, function) of every public driver and every record that checks its fields."""
+    found = {}
+    for top in ("bounds", "trials"):
+        package = importlib.import_module(top)
+        for info in pkgutil.walk_packages(package.__path__, f"{top}."):
+            if any(info.name == n or info.name.startswith(n + ".") for n in INNER):
+                continue
+            for name, thing in vars(importlib.import_module(info.name)).items():
+                if name.startswith("_") or getattr(thing, "__module__", "") != info.name:
+                    continue
+                if isinstance(thing, numba.core.registry.CPUDispatcher) or name in NO_DRIVERS:
+                    continue
+                record = dataclasses.is_dataclass(thing) and hasattr(thing, "__post_init__")
+                if inspect.isfunction(thing) or record:
+                    found[f"{info.name}.{name}"] = thing
+    return found
+
+
+DRIVERS = drivers()
+
+
+def good_arguments(name, function):
+    short = name.rsplit(".", 1)[1]
+    return {
+        p: copy.deepcopy(GOOD[f"{short}.{p}"] if f"{short}.{p}" in GOOD else GOOD[p])
+        if not callable(GOOD.get(f"{short}.{p}", GOOD.get(p)))
+        else GOOD.get(f"{short}.{p}", GOOD.get(p))
+        for p in inspect.signature(function).parameters
+    }
+
+
+def leaves(value):
+    """Every number and array inside a value."""
+    if isinstance(value, np.ndarray) or np.isscalar(value):
+        yield value
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield from leaves(getattr(value, field.name))
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            yield from leaves(entry)
+    elif isinstance(value, dict):
+        yield from leaves(list(value.values()))
+
+
+def has_nan(value):
+    for leaf in leaves(value):
+        array = np.asarray(leaf)
+        if array.dtype.kind in "fc" and np.isnan(array).any():
+            return True
+    return False
+
+
+def all_finite(value):
+    for leaf in leaves(value):
+        array = np.asarray(leaf)
+        if array.dtype.kind in "fc" and not np.isfinite(array).all():
+            return False
+    return True
+
+
+def same(value, other):
+    """Whether an argument is still what it was."""
+    if isinstance(value, np.ndarray):
+        if value.dtype == object:
+            return len(value) == len(other)
+        return value.dtype == other.dtype and value.tobytes() == other.tobytes()
+    mine, theirs = list(leaves(value)), list(leaves(other))
+    return len(mine) == len(theirs) and all(
+        np.asarray(a).tobytes() == np.asarray(b).tobytes()
+        for a, b in zip(mine, theirs, strict=True)
+        if not isinstance(a, str | bytes)
+    )
+
+
+@contextlib.contextmanager
+def limited(seconds):
+    def late(*_):
+        raise TimeoutError(f"longer than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def fault(name, function, arguments):
+    """What is wrong with one call; None where nothing is."""
+    before = {
+        p: v if callable(v) or isinstance(v, np.random.Generator) else copy.deepcopy(v)
+        for p, v in arguments.items()
+    }
+    start = time.monotonic()
+    try:
+        with limited(LONGEST), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = function(**arguments)
+    except (InvalidParameter, OutsideTheorem) as error:
+        result = None
+        if "\n" in str(error) or len(str(error)) > 400:
+            return f"a message of many lines or characters: {str(error)[:500]}"
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error)[:200]}"
+    if time.monotonic() - start > LONGEST:
+        return "a call of more than ten seconds"
+    for p, value in arguments.items():
+        plain = not callable(value) and not isinstance(value, np.random.Generator)
+        if plain and not same(value, before[p]):
+            return f"argument {p} was changed"
+    finite = all(all_finite(v) for v in arguments.values())
+    if finite and name.rsplit(".", 1)[1] not in NAN_MEANS and has_nan(result):
+        return "NaN from finite arguments"
+    return None
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_good_arguments_are_accepted(name):
+    """So that the fuzz below reaches behind the first check."""
+    function = DRIVERS[name]
+    try:
+        arguments = good_arguments(name, function)
+    except KeyError as missing:
+        pytest.fail(f"{name} has a new argument {missing}: add a good value to GOOD, or to INNER")
+    function(**arguments)
+
+
+def test_bad_arguments_are_refused_in_one_line_and_nothing_else_happens():
+    rng = np.random.default_rng(SEED)
+    names, faults = sorted(DRIVERS), {}
+    for name in names:  # compiles, which takes longer than a call may
+        DRIVERS[name](**good_arguments(name, DRIVERS[name]))
+    for call in range(CALLS):
+        name = names[call % len(names)]
+        function = DRIVERS[name]
+        arguments = good_arguments(name, function)
+        chosen = rng.choice(list(arguments), min(len(arguments), 1 + (rng.random() < 0.3)), False)
+        said = []
+        for p in chosen:
+            values = [*pool(arguments[p]), 10**9, 1e9]
+            if p in LONG:  # many iterations are slow, and no fault
+                values = [
+                    v
+                    for v in values
+                    if not np.isscalar(v) or isinstance(v, str | bytes) or not 100 < abs(v) < 1e20
+                ]
+            arguments[p] = values[rng.integers(len(values))]
+            said.append(f"{p}={arguments[p]!r:.100}")
+        wrong = fault(name, function, arguments)
+        if wrong is not None:
+            faults.setdefault((name, wrong.split(":")[0]), f"{name}({', '.join(said)}): {wrong}")
+    assert not faults, f"{len(faults)} kinds of fault\n" + "\n".join(faults.values())

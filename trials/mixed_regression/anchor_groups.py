@@ -1,0 +1,68 @@
+"""The last line of Phase 1 of Su, Xu & Yang (2022): which anchors belong to one cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import pdist, squareform
+
+from trials.checks import FloatArray, IntArray
+from trials.parameters import Array, Real, validated
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnchorGroups:
+    """Anchors grouped at Delta/2, the largest group first.
+
+    Attributes
+    ----------
+    labels : (H,) group of each anchor.
+    centres : (g, d) means of the groups; the first k of them start Phase 2.
+    sizes : (g,) descending; ties in the order of their first anchors.
+    is_consistent : whether every two anchors of a group are closer than Delta/2 (true under the
+        conclusion (4) of Theorem 1 with epsilon < 1/4).
+    """
+
+    labels: IntArray
+    centres: FloatArray
+    sizes: IntArray
+    is_consistent: bool
+
+
+@validated(theta=Array(("H", "d")), Delta=Real(0.0, open_low=True))
+def group_anchors(theta: ArrayLike, Delta: float) -> AnchorGroups:
+    """The last line of Phase 1: anchors closer than Delta/2 share a cluster.
+
+    Parameters
+    ----------
+    theta : (H, d) final estimates.
+    Delta : smallest distance of two centres, > 0.
+
+    Returns
+    -------
+    AnchorGroups ; connected components of the graph "closer than Delta/2".  O(H^2 d).
+    """
+    points = np.asarray(theta)
+    unit = float(np.abs(points).max()) or 1.0  # squares neither overflow nor vanish
+    with np.errstate(over="ignore"):
+        reach = 0.5 * float(np.float64(Delta) / unit)
+    close = squareform(pdist(points / unit)) < reach
+    np.fill_diagonal(close, True)
+    n_groups, labels = connected_components(close, directed=False)
+    sizes = np.bincount(labels, minlength=n_groups)
+    order = np.argsort(-sizes, kind="stable")
+    rank = np.empty(n_groups, dtype=np.int64)
+    rank[order] = np.arange(n_groups)
+    labels = rank[labels]
+    centres = np.zeros((n_groups, points.shape[1]))
+    np.add.at(centres, labels, points)
+    centres /= sizes[order][:, None]
+    return AnchorGroups(
+        labels=labels,
+        centres=centres,
+        sizes=sizes[order].astype(np.int64),
+        is_consistent=bool(np.array_equal(close, labels[:, None] == labels)),
+    )
