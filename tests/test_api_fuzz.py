@@ -46,6 +46,8 @@ INNER = (
     "trials.experiments", "trials.ifca.gradient_polynomials", "trials.ifca.settled",
     "trials.ifca.normal_matrices", "bounds.statement", "bounds.ifca", "bounds.sxy", "bounds.odcl",
     "trials.clustering", "trials.local_erm", "trials.laws.step_tail",
+    "trials.laws.matrix_tail", "trials.text", "bounds.log_domain", "bounds.readable",
+    "bounds.render",
 )  # fmt: skip
 #: Functions of other modules that are no drivers.
 NO_DRIVERS = {"checked_batch", "drawn_pair", "shared_coordinates", "check_bernoulli"}

@@ -385,7 +385,7 @@ def test_impossible_runs_are_refused(change, message):
         ({"offsets": np.array([0, 3, 2, 4], dtype=np.uint64)}, "offsets"),
         ({"offsets": np.array([1, 4])}, "offsets"),
         ({"offsets": np.array([0, 3])}, "offsets"),
-        ({"offsets": np.array([0.0, 4.0])}, "offsets"),
+        ({"offsets": np.array([0.0, 1.5, 4.0])}, "offsets"),
         ({"offsets": np.array([0])}, "offsets"),
         ({"responses": np.array([1.0, np.nan, 1.0, 1.0])}, r"responses\[1\]=nan"),
         ({"features": np.array([[1.0], [np.inf], [-np.inf], [1.0]])}, r"features\[1, 0\]=inf"),
