@@ -32,13 +32,12 @@ maximum and sum).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
 
 from trials.checks import InvalidParameter
 from verify.decisions.combine import CellDecision, Status
@@ -48,6 +47,7 @@ Side = Literal["at most", "at least", "equals"]
 
 _LARGEST_BET = 0.98  # share of the wealth; at one a single value at the lower end would end a bet
 _RATIO = 2.0  # between the sizes of two bets: at worst 8/9 of the best growth is reached
+_ONE_ARRAY = 1 << 16  # entries; larger problems go bet by bet, which is then as fast
 _MIN_ASYMPTOTIC = 256  # trials below which no limit theorem is asked
 _MAX_SHARE = 0.1  # of the sum of third powers that one value may have
 _MAX_SKEW_ERROR = 0.25  # relative error of a tail probability that skewness may cause
@@ -128,21 +128,34 @@ def log_wealth(
     sizes : shares bet on a known lower end; empty where there is none.
     lambdas : arguments of Catoni's function; empty where no variance is known.
     """
-    logs: list[float] = []
+    logs: list[FloatArray] = []
     if sizes.size:
         room = m - knowledge.low
         if room <= 0:
             # A mean at the lower end leaves room for nothing but the lower end.
             return math.inf if room < 0 or bool(np.any(x > knowledge.low)) else 0.0
         relative = (x - m) / room
-        logs += [float(np.sum(np.log1p(c * relative))) for c in sizes]
+        logs.append(_each(lambda c: np.log1p(c * relative), sizes, x.size))
     if lambdas.size:
         v = knowledge.variance
-        logs += [
-            float(np.sum(_catoni(s * (x - m))) - x.size * math.log1p(s * s * v / 2))
-            for s in lambdas
-        ]
-    return float(logsumexp(logs) - math.log(len(logs))) if logs else -math.inf
+        grown = _each(lambda s: _catoni(s * (x - m)), lambdas, x.size)
+        logs.append(grown - x.size * np.log1p(lambdas * lambdas * v / 2))
+    if not logs:
+        return -math.inf
+    every = np.concatenate(logs)
+    top = float(every.max())
+    if math.isinf(top):
+        return top
+    return top + math.log(float(np.mean(np.exp(every - top))))
+
+
+def _each(
+    log_step: Callable[[FloatArray], FloatArray], sizes: FloatArray, n_trials: int
+) -> FloatArray:
+    """The sums of ``log_step`` over the trials, (len(sizes),); in one array where it is small."""
+    if sizes.size * n_trials <= _ONE_ARRAY:
+        return np.asarray(log_step(sizes[:, None]).sum(axis=1))
+    return np.array([float(np.sum(log_step(size))) for size in sizes])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,18 +218,21 @@ class LowerTest:
         finite = x[np.isfinite(x)]
         if finite.size < x.size:
             return math.inf
-        high = float(x.max())
-        if rejected(high):  # Catoni's bets alone may go beyond the largest value
-            return high
-        step = max(high - float(x.mean()), 1e-300)
+        high = float(x.mean())
+        if rejected(high):  # Catoni's bets alone may go beyond the mean, or the largest value
+            high = float(x.max())
+            if rejected(high):
+                return high
+        step = max(float(x.std()) / math.sqrt(x.size), abs(high) * 1e-12, 1e-300)
         low = high
         while not rejected(low):
             if low <= k.low:  # all values lie at the lower end, or it is -inf
                 return k.low
             low, step = max(low - step, k.low), 2 * step
-        for _ in range(60):
+        precision = 2e-5 * (high - low)
+        while high - low > precision:
             middle = low + (high - low) / 2
-            if high - low <= 1e-6 * abs(high) or not low < middle < high:
+            if not low < middle < high:
                 break
             low, high = (middle, high) if rejected(middle) else (low, middle)
         return low

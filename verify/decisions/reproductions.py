@@ -55,33 +55,63 @@ class ReproductionTest:
         check_level(self.refute_level)
         check_level(self.support_level)
 
+    def _share(self, level: float) -> tuple[float, float]:
+        """What is left of a level for our trials, and by how much the paper's error widens."""
+        if self.printed.se == 0:
+            return level, 0.0
+        return level / 2, float(norm.isf(level / 2)) * self.printed.se
+
+    def _tests(self, level: float) -> tuple[LowerTest, LowerTest]:
+        """The tests of "at most" and, of minus the values, of "at least"."""
+        target, k = self.printed.value, self.knowledge
+        return (
+            LowerTest(knowledge=k, target=target, level=level, horizon=self.horizon),
+            LowerTest(knowledge=k.mirrored(), target=-target, level=level, horizon=self.horizon),
+        )
+
     def limits(self, x: FloatArray, level: float) -> tuple[float, float]:
         """Two one-sided limits, each at ``level``, of the quantity here minus the paper's error."""
-        share = level / 2 if self.printed.se > 0 else level
-        widening = float(norm.isf(share)) * self.printed.se if self.printed.se > 0 else 0.0
+        share, widening = self._share(level)
         if self.estimand == "median":
             lower = quantile_lower(x, 0.5, share, anytime=True)
             upper = quantile_upper(x, 0.5, share, anytime=True)
         else:
-            target, k = self.printed.value, self.knowledge
-            lower = LowerTest(knowledge=k, target=target, level=share, horizon=self.horizon).limit(
-                x
-            )
-            upper = -LowerTest(
-                knowledge=k.mirrored(), target=-target, level=share, horizon=self.horizon
-            ).limit(-x)
+            above, below = self._tests(share)
+            lower, upper = above.limit(x), -below.limit(-x)
         return lower - widening, upper + widening
 
-    def decide(self, x: FloatArray, *, n_failed: int = 0) -> CellDecision:
+    def _exceeds(self, x: FloatArray, value: float, level: float) -> bool:
+        """Whether the quantity here is above ``value`` with confidence."""
+        share, widening = self._share(level)
+        if self.estimand == "median":
+            return self.limits(x, level)[0] > value
+        return self._tests(share)[0].rejects(x, value + widening)
+
+    def _falls_below(self, x: FloatArray, value: float, level: float) -> bool:
+        """Whether the quantity here is below ``value`` with confidence."""
+        share, widening = self._share(level)
+        if self.estimand == "median":
+            return self.limits(x, level)[1] < value
+        return self._tests(share)[1].rejects(-x, widening - value)
+
+    def status(self, x: FloatArray) -> Status:
+        """What the trials say about the printed number; no limit is computed for means."""
+        low, high = (
+            self.printed.value - self.printed.tolerance,
+            self.printed.value + self.printed.tolerance,
+        )
+        strict = self.refute_level / 2
+        if self._exceeds(x, high, strict) or self._falls_below(x, low, strict):
+            return "fails"
+        inside = self._exceeds(x, low, self.support_level)
+        if inside and self._falls_below(x, high, self.support_level):
+            return "holds"
+        return "open"
+
+    def decide(self, x: FloatArray, *, n_failed: int = 0, limits: bool = True) -> CellDecision:
         """The number's decision; limits in the record are those of support."""
-        v, tau = self.printed.value, self.printed.tolerance
-        strict = self.limits(x, self.refute_level / 2)
-        lower, upper = self.limits(x, self.support_level)
-        status: Status = "open"
-        if strict[0] > v + tau or strict[1] < v - tau:
-            status = "fails"
-        elif v - tau <= lower and upper <= v + tau:
-            status = "holds"
+        status = self.status(x)
+        lower, upper = self.limits(x, self.support_level) if limits else (-math.inf, math.inf)
         finite = bool(np.all(np.isfinite(x))) and x.size > 1
         if self.estimand == "median":
             observed, se = float(np.median(x)), None
@@ -92,7 +122,7 @@ class ReproductionTest:
             status=status,
             n_trials=x.size,
             n_failed=n_failed,
-            bound=v,
+            bound=self.printed.value,
             observed=observed if math.isfinite(observed) else None,
             se=se,
             lower=lower if math.isfinite(lower) else None,

@@ -94,9 +94,13 @@ class SearchResult:
     def summary(self) -> str:
         """One line for the verdict."""
         if self.found:
-            point = ", ".join(f"{k}={v!r}" for k, v in (self.witness or {}).items())
+            point = ", ".join(f"{k}={_spelled(v)}" for k, v in (self.witness or {}).items())
             return f"counterexample at {point}: violation {self.violation:.3g}"
         return f"no counterexample in {self.n_evaluations} searches; closest {self.largest:.3g}"
+
+
+def _spelled(value: Any) -> str:
+    return repr(value.tolist() if isinstance(value, np.ndarray) else value)
 
 
 @dataclass

@@ -132,14 +132,19 @@ class Reproduction:
         )
 
     def _decided(
-        self, reading: Reading, observed: Sequence[Observed], level: float
+        self,
+        reading: Reading,
+        observed: Sequence[Observed],
+        level: float,
+        *,
+        limits: bool = True,
     ) -> list[CellDecision]:
         found = []
         for o, printed in zip(observed, self.printed, strict=True):
             test = self._test(reading, printed, level)
             raw = reading.statistic(o.table, o.params)
             x = as_values(raw, o.table.failed, test.knowledge, "at most")
-            found.append(test.decide(x, n_failed=o.table.n_failed))
+            found.append(test.decide(x, n_failed=o.table.n_failed, limits=limits))
         return found
 
     def _rounds(
@@ -149,7 +154,7 @@ class Reproduction:
             reading.sampling,
             store,
             [reading.cell(p.at) for p in self.printed],
-            lambda observed: unresolved(self._decided(reading, observed, level)),
+            lambda observed: unresolved(self._decided(reading, observed, level, limits=False)),
         )
 
     def demands(self, store: RunStore, level: float) -> list[Demand]:

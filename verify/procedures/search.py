@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from trials.run.engine import Demand
 from trials.run.store import RunStore
 from verify.decisions.domain import Domain, Ranges, as_domain
@@ -82,7 +84,7 @@ class Search:
             exceeded = float(result.rechecked or result.violation or 0.0)
             witness = Witness(
                 description=f"{self.unit}: {exceeded:.6g}",
-                params=dict(result.witness),
+                params={k: _plain(v) for k, v in result.witness.items()},
                 observed=observed,
                 bound=bound,
             )
@@ -129,5 +131,13 @@ class Search:
         )
 
 
+def _plain(value: Any) -> Any:
+    """A structured input as nested lists, so that it can be stored; anything else as it is."""
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
 def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        text = np.array2string(value, precision=3, threshold=12, separator=", ")
+        return " ".join(str(text).split())
     return f"{value:.4g}" if isinstance(value, float) else str(value)

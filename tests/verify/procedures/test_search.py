@@ -104,3 +104,25 @@ def test_the_description_names_budget_ranges_and_constants():
 
 def test_the_same_search_gives_the_same_evidence():
     assert statement(0.5).decide(None, 0.05) == statement(0.5).decide(None, 0.05)
+
+
+def test_a_structured_witness_is_stored_as_lists(tmp_path):
+    import json
+
+    import numpy as np
+
+    from verify.decisions.structured import Matrix
+
+    search = Search(
+        name="toy.norm",
+        violation=lambda p: float(np.linalg.norm(p["A"], 2) - 1.001 * np.abs(p["A"]).max()),
+        domain=Matrix(name="A", rows=(1, 3), columns=(1, 3)),
+        budget=200,
+        sides=lambda p: (float(np.linalg.norm(p["A"], 2)), float(np.abs(p["A"]).max())),
+        unit="norm minus the largest entry",
+    )
+    evidence = search.decide(None, 0.05)
+    assert evidence.verdict is Verdict.REFUTED
+    assert isinstance(evidence.witness.params["A"], list)
+    assert "array" not in evidence.summary
+    json.dumps(evidence.as_dict())
