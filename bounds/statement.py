@@ -60,7 +60,7 @@ class Publication:
     notation: Notation = PLAIN_NOTATION
 
     def __post_init__(self) -> None:
-        if not re.match(r"\s*@\w+\{[^,\s]+,", self.bibtex):
+        if not re.match(r"\s*@\w+\{\s*[^,\s]+\s*,", self.bibtex):
             raise ValueError(
                 f"bibtex of {self.label!r} must start like @article{{key, ; it starts "
                 f"{self.bibtex.strip()[:20]!r}"

@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 import sympy as sp
@@ -13,9 +14,12 @@ from bounds.statement import (
     Assumption,
     Constant,
     OutsideTheorem,
+    Publication,
     Statement,
     Term,
     evaluate,
+    evaluate_mp,
+    exponent,
     plain,
 )
 from tests.stated import NOBODY
@@ -201,3 +205,26 @@ def test_a_statement_without_failure_never_fails():
 
 def test_plain_text_is_one_line():
     assert plain(sp.sqrt(d / m)) == "sqrt(d/m)"
+
+
+def test_a_publication_knows_the_key_of_its_entry_and_refuses_what_is_no_entry():
+    found = Publication(label="A 1900", bibtex="@article{ a1900,\n  year = {1900}\n}")
+    assert found.key == "a1900"
+    with pytest.raises(ValueError, match="bibtex of 'A 1900' must start like @article"):
+        Publication(label="A 1900", bibtex="A, Journal, 1900")
+
+
+def test_high_precision_agrees_with_floats_and_names_a_missing_value():
+    values = {"m": 50.0, "d": 8.0, "sigma": 0.5, "c_1": 3.0, "c_2": 0.1}
+    with mpmath.workdps(50):
+        exact = evaluate_mp(STATEMENT.expr, values)
+    assert float(exact) == pytest.approx(float(STATEMENT.bound(values, unchecked=True)), rel=1e-14)
+    with pytest.raises(KeyError, match="no value for c_1"):
+        evaluate_mp(STATEMENT.expr, {k: v for k, v in values.items() if k != "c_1"})
+
+
+def test_a_term_is_found_by_name_and_exponents_of_products_are_read():
+    assert STATEMENT.term("tail").expr == sp.exp(-c_2 * m)
+    with pytest.raises(KeyError, match="no term 'head'; it has: floor, tail"):
+        STATEMENT.term("head")
+    assert exponent(sigma * sp.sqrt(2 * d / m) / m, m) == sp.Rational(-3, 2)
