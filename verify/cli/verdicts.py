@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -128,7 +129,7 @@ def _colour_first(line: str, outcomes: Sequence[Outcome]) -> str:
 
 def tally(outcomes: Sequence[Outcome]) -> list[str]:
     """How many verdicts of each word, and which ones are not as expected."""
-    counts = Counter(mark(o.document).split(" TO ")[0] for o in outcomes)
+    counts = Counter(re.sub(r" TO .+", " TO r", mark(o.document)) for o in outcomes)
     words = ", ".join(f"{n} {word}" for word, n in sorted(counts.items(), key=lambda x: -x[1]))
     unexpected = [o for o in outcomes if not as_expected(o)]
     n = len(outcomes)

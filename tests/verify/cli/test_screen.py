@@ -1,0 +1,87 @@
+"""Lines on a terminal: they fit, no word is broken, marks of any length are ready."""
+
+import re
+
+import pytest
+
+from trials.text import one_line, printable, shorten
+from verify.cli import screen, verdicts
+from verify.evidence import Verdict
+from verify.session import Outcome
+
+
+def outcome(selection, verdict="SUPPORTED", expected="SUPPORTED", mark=None):
+    evidence = {
+        "verdict": verdict,
+        "summary": "no more than $\\frac{1}{m}$",
+        "n_trials": 12_345,
+        "n_failed": 0,
+        "cells": [{"observed": 0.041, "se": 0.001, "bound": 0.12, "ratio": 0.34}],
+    } | ({"mark": mark} if mark else {})
+    return Outcome(selection=selection, expected=Verdict(expected), document={"evidence": evidence})
+
+
+@pytest.mark.parametrize("columns", [20, 40, 60, 80, 120, 200])
+def test_packed_fields_fit_and_keep_their_words(columns):
+    parts = [
+        *verdicts.fields(outcome("ifca.thm1[m=400,d=100,sigma=0.25]", mark="SUPPORTED TO .008"))
+    ]
+    lines = screen.pack([part.strip() for part in parts], columns)
+    assert all(len(line) <= columns for line in lines)
+    if columns >= 40:
+        words = set(" ".join(parts).split())
+        assert {word for line in lines for word in line.split()} == words
+
+
+def test_a_pipe_gets_one_line():
+    (line,) = screen.pack(verdicts.fields(outcome("ifca.thm1")), None)
+    assert line.endswith("SUPPORTED")
+
+
+def test_a_name_longer_than_the_terminal_is_broken_after_punctuation():
+    text = "ifca.some-long-claim[m=400,d=100,sigma=0.25]"
+    lines = screen.broken(text, 24)
+    assert "".join(lines) == text
+    assert all(re.search(r"[,\-./\[_\]]$", line) for line in lines)
+
+
+def test_the_tally_counts_marks_by_their_word_and_names_the_unexpected():
+    found = [
+        outcome("a"),
+        outcome("b", mark="SUPPORTED TO 0.008"),
+        outcome("c", verdict="REFUTED"),
+    ]
+    assert verdicts.tally(found[:2]) == ["2 claims: 1 SUPPORTED, 1 SUPPORTED TO r; all as expected"]
+    assert verdicts.tally(found) == [
+        "3 claims: 1 SUPPORTED, 1 SUPPORTED TO r, 1 REFUTED",
+        "1 not as expected: c",
+    ]
+
+
+def test_the_closing_table_has_the_unexpected_last_and_formulas_as_text(capsys):
+    found = [outcome("first", verdict="REFUTED"), outcome("second", mark="SUPPORTED TO 0.008")]
+    verdicts.print_closing(found, screen.make_console())
+    text = capsys.readouterr().out
+    assert text.index("second") < text.index("first")
+    assert "SUPPORTED TO 0.008" in text
+    assert "REFUTED (expected SUPPORTED)" in text
+    assert "no more than 1/m" in text
+
+
+def test_messages_are_one_line_without_control_characters_and_inputs_are_shortened():
+    given = "claim[" + "x" * 3000 + "=1]"
+    line = one_line(f"bad {given!r}\n\x1b[31m\u202e", [given])
+    assert len(line) < 300
+    assert line.isprintable()
+    assert "(3,000 characters)" in line or "(3,009 characters)" in line
+    assert printable("a\u2028b\x9bc") == "a\\u2028b\\x9bc"
+    assert shorten("short") == "short"
+
+
+def test_square_brackets_are_text_and_json_has_no_nan(capsys):
+    screen.say("[red]x[/] [/] [b :warning:")
+    screen.print_json({"a": float("nan"), "b": [float("inf"), 1.5], 3: "\x1b"})
+    out = capsys.readouterr().out
+    assert out.startswith("[red]x[/] [/] [b :warning:\n")
+    assert '"a": null' in out
+    assert "\x1b" not in out
