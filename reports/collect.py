@@ -68,7 +68,7 @@ def collect(reader: Reader, *, engine: str) -> Report:
         ),
         "verdict_tables": verdicts,
         "claims": [claim_page(claim, files) for claim in claims],
-        "discrepancies": overview.findings(read(reader, "discrepancy", Finding), names),
+        "findings": overview.findings(read(reader, "finding", Finding), names),
         "environment": overview.environment(summary, engine),
         "commands": commands(summary.commands),
         "symbols": overview.notation(read(reader, "symbol", Symbols), told),

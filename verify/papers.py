@@ -156,7 +156,7 @@ class Paper:
             evidence = self.evidence(finding)
             if not evidence or any(name in ran for name in evidence):
                 body = {name: text for name, text in asdict(finding).items() if name != "id"}
-                yield "discrepancy", finding.id, {**body, "evidence": list(evidence)}
+                yield "finding", finding.id, {**body, "evidence": list(evidence)}
 
 
 def collect(*modules: ModuleType) -> tuple[Claim, ...]:

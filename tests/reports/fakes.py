@@ -173,7 +173,7 @@ def run(**claims: dict[str, Any]) -> FakeRun:
                     "commands": ["python -m verify run --seed 7"],
                 }
             },
-            "discrepancy": {
+            "finding": {
                 "d1": {
                     "where": "Theorem 1",
                     "printed": "$c_1/p$",

@@ -150,7 +150,7 @@ def stored(tmp_path: Path) -> Path:
     folder = tmp_path / "runs" / "r1"
     with store_module.RunStore.create(folder / STORE_NAME, root_seed=7, config={}) as store:
         fake = run()
-        for kind in ("claim", "run", "discrepancy", "symbol"):
+        for kind in ("claim", "run", "finding", "symbol", "paper"):
             for key, document in fake.documents(kind).items():
                 store.put_document(kind, key, json.loads(json.dumps(document)))
     return folder

@@ -109,7 +109,7 @@ def test_cells_without_ratio_or_bound_are_listed() -> None:
         {"run": {}},
         {"claim": {"a": {}}},
         {"symbol": {"p": {"symbols": [["m", "clients"]]}}},
-        {"discrepancy": {"d": {"where": "x"}}},
+        {"finding": {"d": {"where": "x"}}},
     ],
 )
 def test_missing_kinds_and_fields_are_left_out(kinds: dict[str, dict[str, dict[str, str]]]) -> None:
@@ -216,10 +216,10 @@ def test_a_table_of_counts_reads_as_a_sentence() -> None:
     assert "tables/p.a-1.csv" in collected.files
 
 
-def test_discrepancies_come_gravest_first() -> None:
+def test_findings_come_gravest_first() -> None:
     severities = ("slip", "statement", "proof", "odd")
-    kinds = {"discrepancy": {s: {"where": s, "severity": s} for s in severities}}
-    groups = collect(FakeRun(kinds), engine="none").context["discrepancies"]
+    kinds = {"finding": {s: {"where": s, "severity": s} for s in severities}}
+    groups = collect(FakeRun(kinds), engine="none").context["findings"]
     assert [items[0]["where"] for _, items in groups] == ["statement", "proof", "slip", "odd"]
 
 

@@ -78,7 +78,7 @@ def hostile_run() -> FakeRun:
     document["evidence"] |= {"summary": text, "notes": [text], "sharpness": [text]}
     document["evidence"]["tables"][0] |= {"title": text, "rows": [[text, 1]], "note": text}
     attacked = run(p_thm1=document)
-    findings: Any = attacked.documents("discrepancy")
+    findings: Any = attacked.documents("finding")
     findings["d1"] |= {"where": text, "found": text}
     return attacked
 

@@ -73,7 +73,7 @@ def test_only_papers_and_findings_of_the_claims_that_ran_are_stored():
         ("paper", "hoeffding"),
         ("symbol", "hoeffding"),
     }
-    some = {key for kind, key, _ in catalogue().documents(["ifca.eq2"]) if kind == "discrepancy"}
+    some = {key for kind, key, _ in catalogue().documents(["ifca.eq2"]) if kind == "finding"}
     assert some == {"ifca-absolute-value", "ifca-gradient-sign", "ifca-indices"}
 
 

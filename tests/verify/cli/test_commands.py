@@ -715,7 +715,7 @@ def test_an_extension_keeps_every_earlier_block(tmp_path):
 def test_documents_are_plain_json(finished):
     directory, _ = finished
     with store_of(directory) as store:
-        for kind in ("claim", "run", "discrepancy", "symbol"):
+        for kind in ("claim", "run", "finding", "symbol", "paper"):
             documents = store.documents(kind)
             assert documents
             json.dumps(documents, allow_nan=True)
