@@ -24,6 +24,7 @@ from verify.decisions.sequences import quantile_lower, quantile_upper, resolvabl
 from verify.evidence import CellResult, Evidence, EvidenceTable, Figure, Series, Witness, ratio_of
 from verify.procedures.base import (
     FloatArray,
+    Observed,
     Present,
     Sampling,
     nothing_to_show,
@@ -130,41 +131,58 @@ class Constants:
 
     def demands(self, store: RunStore, level: float) -> list[Demand]:
         """A pilot in every cell; unless it refutes already, the whole budget."""
-        pilot = self._upto(store, self.sampling.first)
-        return pilot or self._upto(store, self._n_trials(store, level))
+        lacking = self._upto(store, self._pilot)
+        if lacking or self._pilot == self.sampling.max_trials:
+            return lacking
+        if self._refuted(self._samples(self._read(store, self._pilot)), level):
+            return []
+        return self._upto(store, self.sampling.max_trials)
 
     def _upto(self, store: RunStore, n_trials: int) -> list[Demand]:
         wanted = (self.sampling.upto(store, cell, n_trials) for _, _, cell in self._cells)
         return [demand for demand in wanted if demand is not None]
 
-    def _n_trials(self, store: RunStore, level: float) -> int:
-        """Trials a cell that decide: the pilot's, whatever else is stored, if it refutes."""
-        first = min(self.sampling.first, self.sampling.max_trials)
-        refuted = infeasible(self._data(store, first), self._boxes(), self._bound, level=level)
-        return first if refuted else self.sampling.max_trials
-
-    def _data(self, store: RunStore, n_trials: int) -> list[CellSample]:
+    def _read(self, store: RunStore, n_trials: int) -> list[Observed]:
         """The first so many trials of every cell under every choice."""
-        data = []
-        for role, choice, cell in self._cells:
-            (observed,) = self.sampling.observed(store, [cell], [n_trials])
-            values = self.values(cell)
+        cells = [cell for _, _, cell in self._cells]
+        return self.sampling.observed(store, cells, [n_trials] * len(cells))
+
+    def _deciding(self, store: RunStore, level: float) -> tuple[list[Observed], list[CellSample]]:
+        """The trials that decide: the pilot's, whatever else is stored, if these refute."""
+        pilot = self._read(store, self._pilot)
+        samples = self._samples(pilot)
+        if self._pilot == self.sampling.max_trials or self._refuted(samples, level):
+            return pilot, samples
+        whole = self._read(store, self.sampling.max_trials)
+        return whole, self._samples(whole)
+
+    @property
+    def _pilot(self) -> int:
+        """Trials a cell of the pilot."""
+        return min(self.sampling.first, self.sampling.max_trials)
+
+    def _refuted(self, samples: Sequence[CellSample], level: float) -> bool:
+        """Whether feasibility alone refutes."""
+        return infeasible(samples, self._boxes(), self._bound, level=level)
+
+    def _samples(self, observed: Sequence[Observed]) -> list[CellSample]:
+        """What the decision needs of every cell's trials."""
+        samples = []
+        for (role, choice, cell), read in zip(self._cells, observed, strict=True):
             # Cells that differ in the choice alone are one assignment of the theorem's parameters.
             given = {name: value for name, value in cell.items() if name != self.choice_param}
-            data.append(
+            samples.append(
                 CellSample(
                     params={**given, **self.regressors(cell)},
-                    statistic=np.where(
-                        observed.table.failed, np.inf, self.statistic(observed.table, cell)
-                    ),
-                    delta=self.statement.failure_probability(values),
+                    statistic=np.where(read.table.failed, np.inf, self.statistic(read.table, cell)),
+                    delta=self.statement.failure_probability(self.values(cell)),
                     role="calibration" if role == "calibration" else "held-out",
                     in_drift=role != "elsewhere",
                     choice={self.choice_name: choice},
-                    covariates=self.covariates(observed.table, cell),
+                    covariates=self.covariates(read.table, cell),
                 )
             )
-        return data
+        return samples
 
     def _boxes(self) -> list[ConstantBox]:
         return [
@@ -197,12 +215,8 @@ class Constants:
 
     def decide(self, store: RunStore, level: float) -> Evidence:
         """The verdict, the frozen constants, the drift, and each cell's error against its bound."""
-        n_trials = self._n_trials(store, level)
-        data = self._data(store, n_trials)
+        observed, data = self._deciding(store, level)
         decision = self._decision(data, level)
-        observed = self.sampling.observed(
-            store, [cell for _, _, cell in self._cells], [n_trials] * len(data)
-        )
         shown = self.present(observed)
         cells = tuple(self._cell_result(c, decision, level) for c in data)
         return Evidence(

@@ -1,15 +1,21 @@
 """Upper bounds with unspecified constants, on an experiment that follows ``sqrt(d/m)``."""
 
+from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import sympy as sp
+from scipy.stats import binom
 
 from bounds.statement import Assumption, Constant, OutsideTheorem, Statement, Term
 from tests.stated import NOBODY
 from tests.verify.toys import POWER, tried
 from trials.checks import InvalidParameter
-from trials.run.engine import replay
+from trials.run.cell import canonical_json
+from trials.run.engine import Demand, ensure, replay
+from trials.run.executors import make_executor
+from trials.run.store import RunStore
 from verify.evidence import Verdict
 from verify.procedures.base import Sampling
 from verify.procedures.constants import Constants
@@ -149,6 +155,58 @@ def test_the_verdict_does_not_depend_on_what_other_claims_left_in_the_store(high
     evidence, _ = tried(claim(TRUE, high), alone)
     larger = claim(TRUE, max_trials=1024)
     assert tried(claim(TRUE, high), after, after=larger) == (evidence, [])
+
+
+@pytest.mark.parametrize(("high", "reads"), [(100.0, 2), (0.25, 1)], ids=["whole", "pilot"])
+def test_a_decision_reads_each_cell_once_for_the_pilot_and_once_for_the_whole(
+    high, reads, tmp_path, monkeypatch
+):
+    asked = []
+    table = RunStore.table
+
+    def counted(store, experiment, params, n_blocks=None):
+        asked.append(canonical_json(params))
+        return table(store, experiment, params, n_blocks)
+
+    procedure = claim(TRUE, high)
+    with (
+        RunStore.create(tmp_path / "run.sqlite", root_seed=0, config={}) as store,
+        make_executor("serial", 1) as executor,
+    ):
+        while demands := procedure.demands(store, 0.05):
+            ensure(store, demands, executor)
+        monkeypatch.setattr(RunStore, "table", counted)
+        procedure.decide(store, 0.05)
+    assert set(Counter(asked).values()) == {reads}
+    assert len(set(asked)) == 14
+
+
+def test_cells_where_another_term_rules_stay_out_of_the_drift(tmp_path):
+    base = replace(claim(TRUE), elsewhere=cells((80,), (16,)))
+    evidence, _ = tried(base, tmp_path)
+    required = {f.name: f for f in evidence.figures}["required"]
+    assert len(evidence.cells) == 15
+    assert sum(len(series.x) for series in required.series) == 14
+
+
+def test_a_cells_limits_are_those_of_its_quantile_at_the_claims_level(tmp_path):
+    base = claim(TRUE)
+    evidence, _ = tried(base, tmp_path, level=0.04)
+    everything = (*base.calibration, *base.held_out)
+    with (
+        RunStore.create(tmp_path / "again.sqlite", root_seed=0, config={}) as store,
+        make_executor("serial", 1) as executor,
+    ):
+        named = [{**cell, "c1": 1.0} for cell in everything]
+        ensure(store, [Demand(POWER, cell, 2) for cell in named], executor)
+        tables = [store.table(POWER, cell, 2) for cell in named]
+    for cell, table in zip(evidence.cells, tables, strict=True):
+        errors = np.sort(table["error"])  # 256 trials, failure probability 0.1
+        ranks = np.arange(1, 257)
+        low = ranks[binom.cdf(ranks - 1, 256, 0.9) <= 0.04].max()
+        high = ranks[binom.sf(ranks - 1, 256, 0.9) <= 0.04].min()
+        assert cell.quantile == pytest.approx(0.9)
+        assert (cell.lower, cell.upper) == (errors[low - 1], errors[high - 1])
 
 
 def test_one_cell_that_excludes_every_choice_is_the_whole_witness(tmp_path):
