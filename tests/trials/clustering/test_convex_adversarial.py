@@ -1,4 +1,4 @@
-"""Convex clustering on adversarial point sets: nothing out of bounds, no merge lost, no false proof.
+"""Convex clustering on adversarial sets: nothing out of bounds, no merge lost, no false proof.
 
 Two oracles: the solver at one penalty, whose certificates are independent of the path, and CVXPY.
 """
@@ -145,11 +145,17 @@ def nodes(d=2, k=5):
 )
 @pytest.mark.parametrize(
     "values",
-    [np.zeros((2, 4)), np.zeros((3, 5)), np.zeros((2, 6)), np.zeros(10), np.zeros((5, 2)).T]
-    + [np.zeros((2, 5), dtype=np.float32)],
+    [
+        np.zeros((2, 4)),
+        np.zeros((3, 5)),
+        np.zeros((2, 6)),
+        np.zeros(10),
+        np.zeros((5, 2)).T,
+        np.zeros((2, 5), dtype=np.float32),
+    ],
 )
 def test_no_kernel_gets_values_of_other_nodes(call, values):
-    with pytest.raises(ShapeMismatch, match="values|potentials"):
+    with pytest.raises(ShapeMismatch, match=r"values|potentials"):
         call(nodes(), values)
 
 
