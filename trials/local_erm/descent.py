@@ -44,10 +44,15 @@ def _sgd_batch(
     theta: FloatArray,
     average: FloatArray,
 ) -> None:
-    """Projected SGD, user after user; ``theta`` holds the start and receives the last iterate."""
+    """Projected SGD, user after user; ``theta`` holds the start and receives the last iterate.
+
+    ``X`` (B, n, d), ``y`` (B, n), ``mu`` (B,), ``theta`` and ``average`` (B, d); ``radius`` in the
+    unit of theta.
+    """
     n_users, n, d = X.shape
     for b in range(n_users):
-        average[b] = 0.0
+        for j in range(d):
+            average[b, j] = 0.0
         for t in range(1, n_steps + 1):
             i = int(rng.random() * n)
             score = 0.0

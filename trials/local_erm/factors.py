@@ -1,21 +1,31 @@
 """Small dense factorisations, one matrix a call, inside the kernels of `trials.local_erm`.
 
-A triangular factor is stored as the upper U, G = U^T U, so that the inner loops run along rows.
+A triangular factor is stored as the upper U (d, d), G = U^T U, so that the inner loops run along
+rows.  All arrays are C-contiguous float64 unless said otherwise, and without a unit: the callers
+scale rows and columns to length one.  No kernel checks its arguments.
 """
 
 from __future__ import annotations
+
+from typing import cast
 
 import numpy as np
 from numba import njit
 
 from trials.checks import FloatArray, IntArray
 
+# Numba compiles another version of a kernel for every literal argument: the number 0 of this type
+# shares the version for any integer.
+FIRST = cast(int, np.int64(0))
 _EPS = float(np.finfo(np.float64).eps)
 
 
 @njit(cache=True, nogil=True)
 def cholesky(gram: FloatArray) -> bool:
-    """Overwrite the upper triangle of a symmetric matrix by U; False when not positive definite."""
+    """Overwrite the upper triangle of a symmetric ``gram`` (d, d) by U.
+
+    Returns False where the matrix is not positive definite; its upper triangle is lost then.
+    """
     d = gram.shape[0]
     for j in range(d):
         if not gram[j, j] > 0.0:
@@ -32,7 +42,7 @@ def cholesky(gram: FloatArray) -> bool:
 
 @njit(cache=True, nogil=True)
 def solve_lower(upper: FloatArray, start: int, v: FloatArray) -> None:
-    """v <- U^{-T} v; entries before ``start`` are known to be zero."""
+    """``v`` (d,) becomes U^{-T} v; its entries before ``start`` are known to be zero."""
     d = upper.shape[0]
     for j in range(start, d):
         v[j] /= upper[j, j]
@@ -42,7 +52,7 @@ def solve_lower(upper: FloatArray, start: int, v: FloatArray) -> None:
 
 @njit(cache=True, nogil=True)
 def solve_upper(upper: FloatArray, v: FloatArray) -> None:
-    """v <- U^{-1} v."""
+    """``v`` (d,) becomes U^{-1} v."""
     d = upper.shape[0]
     for j in range(d - 1, -1, -1):
         total = v[j]
@@ -58,6 +68,7 @@ def well_conditioned(upper: FloatArray, limit: float, work: FloatArray) -> bool:
     First the O(d) proof: the other eigenvalues sum to at most d, so their product is at most
     (d / (d-1))^(d-1) < e, hence lambda_min >= det(G) / e and kappa <= e d / det(G).  Then the
     O(d^3) one: kappa <= trace(G) trace(G^{-1}) = d |U^{-1}|_F^2, at most d^2 times too large.
+    ``work`` (d,) is scratch.
     """
     d = upper.shape[0]
     determinant = 1.0
@@ -67,7 +78,8 @@ def well_conditioned(upper: FloatArray, limit: float, work: FloatArray) -> bool:
         return True
     total = 0.0
     for k in range(d):
-        work[:] = 0.0
+        for j in range(d):
+            work[j] = 0.0
         work[k] = 1.0
         solve_lower(upper, k, work)
         for j in range(k, d):
@@ -79,8 +91,9 @@ def well_conditioned(upper: FloatArray, limit: float, work: FloatArray) -> bool:
 def qr(cols: FloatArray, diag: FloatArray, beta: FloatArray, perm: IntArray) -> int:
     """Householder QR with column pivoting of the matrix whose columns are the rows of ``cols``.
 
-    Row k of ``cols`` receives the k-th reflector from its entry k on, and R[0:k, k] before it;
-    ``diag`` the diagonal of R.  Returns the numerical rank; stops there.
+    Row k of ``cols`` (c, r) receives the k-th reflector from its entry k on, and R[0:k, k] before
+    it.  ``diag`` (c,) receives the diagonal of R, ``beta`` (c,) the factors of the reflectors, and
+    ``perm`` (c,) the order of the columns.  Returns the numerical rank, and stops there.
     """
     c, r = cols.shape
     first = 0.0
@@ -115,7 +128,7 @@ def qr(cols: FloatArray, diag: FloatArray, beta: FloatArray, perm: IntArray) -> 
 
 @njit(cache=True, nogil=True)
 def reflect(cols: FloatArray, beta: FloatArray, k: int, v: FloatArray) -> None:
-    """Apply the k-th reflector to v."""
+    """Apply the k-th reflector of `qr` to ``v`` (r,), in place."""
     factor = beta[k] * np.dot(cols[k, k:], v[k:])
     for i in range(k, v.shape[0]):
         v[i] -= factor * cols[k, i]
@@ -123,14 +136,20 @@ def reflect(cols: FloatArray, beta: FloatArray, k: int, v: FloatArray) -> None:
 
 @njit(cache=True, nogil=True)
 def qr_least_squares(cols: FloatArray, y: FloatArray, theta: FloatArray) -> bool:
-    """Tall problem: minimise |A theta - y|, columns of A in the rows of ``cols`` (overwritten)."""
+    """Tall problem: minimise |A theta - y|.
+
+    The columns of A are the rows of ``cols`` (c, r), which are overwritten; ``y`` is (r,) and
+    ``theta`` (c,) receives the solution.  Returns False where the rank is below c.
+    """
     c = cols.shape[0]
     diag = np.empty(c)
     beta = np.empty(c)
     perm = np.empty(c, np.int64)
     if qr(cols, diag, beta, perm) < c:
         return False
-    rhs = y.copy()
+    rhs = np.empty(y.shape[0])
+    for i in range(y.shape[0]):
+        rhs[i] = y[i]
     for k in range(c):
         reflect(cols, beta, k, rhs)
     for k in range(c - 1, -1, -1):
@@ -144,14 +163,19 @@ def qr_least_squares(cols: FloatArray, y: FloatArray, theta: FloatArray) -> bool
 
 @njit(cache=True, nogil=True)
 def qr_minimum_norm(cols: FloatArray, y: FloatArray, theta: FloatArray) -> bool:
-    """Wide problem: least-norm theta with A^T theta = y, columns of A in ``cols`` (overwritten)."""
+    """Wide problem: the theta of least norm with A^T theta = y.
+
+    The columns of A are the rows of ``cols`` (c, r), which are overwritten; ``y`` is (c,) and
+    ``theta`` (r,) receives the solution.  Returns False where the rank is below c.
+    """
     c = cols.shape[0]
     diag = np.empty(c)
     beta = np.empty(c)
     perm = np.empty(c, np.int64)
     if qr(cols, diag, beta, perm) < c:
         return False
-    theta[:] = 0.0
+    for i in range(theta.shape[0]):
+        theta[i] = 0.0
     for k in range(c):  # R^T u = P^T y
         total = y[perm[k]]
         for q in range(k):

@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from trials.checks import FloatArray, IntArray, InvalidParameter, integer_between, real_between
-from trials.local_erm.factors import cholesky, solve_lower, solve_upper
+from trials.local_erm.factors import FIRST, cholesky, solve_lower, solve_upper
 from trials.local_erm.squares import checked, from_row_coordinates, row_coordinates
 
 _SUFFICIENT_DECREASE = 1e-4
@@ -48,7 +48,10 @@ class LogisticFit:
 
 @njit(cache=True, nogil=True)
 def _logistic_objective(margins: FloatArray, ridge: FloatArray, theta: FloatArray) -> float:
-    """Mean of log(1 + exp(-margin)) plus half the ridge-weighted squared norm, without overflow."""
+    """Mean of log(1 + exp(-margin)) plus half the ridge-weighted squared norm, without overflow.
+
+    ``margins`` (n,), ``ridge`` and ``theta`` (d,).
+    """
     total = 0.0
     for i in range(margins.shape[0]):
         z = margins[i]
@@ -70,7 +73,10 @@ def _derivatives(
     grad: FloatArray,
     hess: FloatArray,
 ) -> None:
-    """Gradient and Hessian at ``theta``, from the margins; ``weighted`` (n, d) is work space."""
+    """Gradient ``grad`` (d,) and Hessian ``hess`` (d, d) at ``theta`` (d,), from the margins (n,).
+
+    ``X`` is (n, d), ``y`` (n,), ``ridge`` (d,); ``weighted`` (n, d) is scratch.
+    """
     n, d = X.shape
     for j in range(d):
         grad[j] = ridge[j] * theta[j]
@@ -94,7 +100,8 @@ def _newton_step(
     """step = -H^{-1} grad by Cholesky of H scaled to unit diagonal.
 
     Where H is singular to working precision (nearly separated classes, no penalty) multiples of
-    the identity are added, from 1e-14 up, until the factorisation exists.
+    the identity are added, from 1e-14 up, until the factorisation exists.  ``hess`` and ``factor``
+    are (d, d), the others (d,); ``scale`` and ``factor`` are scratch, ``step_vec`` the result.
     """
     d = grad.shape[0]
     for j in range(d):
@@ -110,7 +117,7 @@ def _newton_step(
         jitter = max(10.0 * jitter, 1e-14)
     for j in range(d):
         step_vec[j] = -grad[j] / scale[j]
-    solve_lower(factor, 0, step_vec)
+    solve_lower(factor, FIRST, step_vec)
     solve_upper(factor, step_vec)
     for j in range(d):
         step_vec[j] /= scale[j]
@@ -128,7 +135,11 @@ def _logistic_batch(
     n_iter: IntArray,
     status: IntArray,
 ) -> None:
-    """Damped Newton from zero, user after user; a zero in ``ridge`` frees a coordinate."""
+    """Damped Newton from zero, user after user; a zero in ``ridge`` frees a coordinate.
+
+    ``X`` (B, n, d), ``y`` (B, n) and ``ridge`` (d,); the outputs are ``theta`` (B, d), and
+    ``objective``, ``n_iter`` and ``status`` (B,).
+    """
     n_users, n, d = X.shape
     margins = np.empty(n)
     weighted = np.empty((n, d))
@@ -139,10 +150,15 @@ def _logistic_batch(
     step_vec = np.empty(d)
     slope = np.empty(n)
     trial = np.empty(d)
-    penalised = np.max(ridge) > 0.0
+    trial_margins = np.empty(n)
+    penalised = False
+    for j in range(d):
+        penalised = penalised or ridge[j] > 0.0
     for b in range(n_users):
-        theta[b] = 0.0
-        margins[:] = 0.0
+        for j in range(d):
+            theta[b, j] = 0.0
+        for i in range(n):
+            margins[i] = 0.0
         objective[b] = _logistic_objective(margins, ridge, theta[b])
         status[b] = 1
         n_iter[b] = 0
@@ -154,26 +170,34 @@ def _logistic_batch(
             for i in range(n):
                 slope[i] = y[b, i] * np.dot(X[b, i], step_vec)
             t = 1.0
+            value = objective[b]
             for _ in range(_MAX_HALVINGS):
-                trial[:] = theta[b] + t * step_vec
-                value = _logistic_objective(margins + t * slope, ridge, trial)
+                for j in range(d):
+                    trial[j] = theta[b, j] + t * step_vec[j]
+                for i in range(n):
+                    trial_margins[i] = margins[i] + t * slope[i]
+                value = _logistic_objective(trial_margins, ridge, trial)
                 allowed = objective[b] - _SUFFICIENT_DECREASE * t * decrement_sq
                 # below the resolution of the objective the full step is the better judge
                 if value <= allowed or decrement_sq <= 1e-13 * objective[b]:
                     break
                 t *= 0.5
-            theta[b] = trial
+            for j in range(d):
+                theta[b, j] = trial[j]
+            separated, settled = True, True
             for i in range(n):
                 margins[i] = y[b, i] * np.dot(X[b, i], theta[b])
+                separated = separated and margins[i] > 0.0
+                settled = settled and abs(slope[i]) <= tol
             objective[b] = value
-            if not penalised and np.min(margins) > 0.0:
+            if not penalised and separated:
                 status[b] = 2  # theta separates: the objective falls to 0 along it
                 break
             # The curvature changes by at most a factor exp(|slope|) over the step, so margins that
             # move by less than tol leave an error of order tol^2.  A vanishing decrement proves
             # convergence only with a penalty: it also vanishes along a quasi-separating direction.
             small = np.dot(step_vec, step_vec) <= tol**2 * np.dot(theta[b], theta[b])
-            small = small or np.max(np.abs(slope)) <= tol
+            small = small or settled
             if t == 1.0 and (small or (penalised and decrement_sq <= _DECREMENT_SQ)):
                 status[b] = 0
                 break

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from trials.checks import FloatArray, IntArray, InvalidParameter, finite_batch, real_between
 from trials.local_erm.factors import (
+    FIRST,
     cholesky,
     qr_least_squares,
     qr_minimum_norm,
@@ -51,7 +52,10 @@ class LeastSquaresFit:
 
 @njit(cache=True, nogil=True)
 def _equilibrate(gram: FloatArray, scale: FloatArray) -> bool:
-    """Scale a Gram matrix to unit diagonal; False where a diagonal entry is zero."""
+    """Scale a Gram matrix (d, d) to unit diagonal, in place.
+
+    ``scale`` (d,) receives the roots of its diagonal.  Returns False where one of them is zero.
+    """
     d = gram.shape[0]
     for j in range(d):
         if not gram[j, j] > 0.0:
@@ -65,11 +69,17 @@ def _equilibrate(gram: FloatArray, scale: FloatArray) -> bool:
 
 @njit(cache=True, nogil=True)
 def _in_range(gram: FloatArray, y: FloatArray) -> bool:
-    """Whether products of the data, which are at most 1e150, neither overflow nor underflow."""
+    """Whether products of the data, which are at most 1e150, neither overflow nor underflow.
+
+    ``gram`` (d, d) is their Gram matrix, ``y`` (n,) holds the targets.
+    """
     for j in range(gram.shape[0]):
         if not 1e-150 <= gram[j, j] <= 1e150:
             return False
-    return bool(np.dot(y, y) >= 1e-290 or np.max(np.abs(y)) == 0.0)
+    largest = 0.0
+    for i in range(y.shape[0]):
+        largest = max(largest, abs(y[i]))
+    return bool(np.dot(y, y) >= 1e-290 or largest == 0.0)
 
 
 @njit(cache=True, nogil=True)
@@ -77,27 +87,85 @@ def _qr_fallback(X: FloatArray, y: FloatArray, theta: FloatArray) -> bool:
     """Least squares by QR of the columns (n >= d) or rows (n < d), scaled to length one.
 
     Scaling columns rescales theta; scaling rows changes nothing for consistent equations.  The
-    largest entry is divided out first, because squares of 1e-170 would underflow to zero.  False
-    when the rank is below min(n, d).
+    largest entry is divided out first, because squares of 1e-170 would underflow to zero.  ``X`` is
+    (n, d), ``y`` (n,); ``theta`` (d,) receives the solution.  Returns False where the rank is below
+    min(n, d).
     """
     n, d = X.shape
     tall = n >= d
-    cols = X.T.copy() if tall else X.copy()
-    scale = np.empty(cols.shape[0])
-    for j in range(cols.shape[0]):
-        largest = np.max(np.abs(cols[j]))
+    count, length = (d, n) if tall else (n, d)
+    cols = np.empty((count, length))
+    scale = np.empty(count)
+    for j in range(count):
+        largest = 0.0
+        for i in range(length):
+            cols[j, i] = X[i, j] if tall else X[j, i]
+            largest = max(largest, abs(cols[j, i]))
         if largest == 0.0:
             return False
-        cols[j] /= largest
+        for i in range(length):
+            cols[j, i] /= largest
         norm = np.sqrt(np.dot(cols[j], cols[j]))
-        cols[j] /= norm
+        for i in range(length):
+            cols[j, i] /= norm
         scale[j] = largest * norm
     if not tall:
-        return qr_minimum_norm(cols, y / scale, theta)
+        for j in range(count):
+            scale[j] = y[j] / scale[j]
+        return qr_minimum_norm(cols, scale, theta)
     if not qr_least_squares(cols, y, theta):
         return False
-    theta /= scale
+    for j in range(count):
+        theta[j] /= scale[j]
     return True
+
+
+@njit(cache=True, nogil=True)
+def _residuals(X: FloatArray, y: FloatArray, theta: FloatArray, out: FloatArray) -> None:
+    """``out = y - X theta``: X (n, d), y and ``out`` (n,), theta (d,)."""
+    np.dot(X, theta, out)
+    for i in range(out.shape[0]):
+        out[i] = y[i] - out[i]
+
+
+@njit(cache=True, nogil=True)
+def _refine(
+    X: FloatArray,
+    upper: FloatArray,
+    scale: FloatArray,
+    rhs: FloatArray,
+    v: FloatArray,
+    work: FloatArray,
+    theta: FloatArray,
+) -> None:
+    """Add the Cholesky solution for the residuals ``rhs`` (n,) to ``theta`` (d,).
+
+    ``upper`` and ``scale`` are those of the smaller Gram matrix of X (n, d); ``v`` (min(n, d),) and
+    ``work`` (d,) are scratch.
+    """
+    n, d = X.shape
+    tall = n >= d
+    if tall:
+        np.dot(X.T, rhs, v)
+    for j in range(scale.shape[0]):
+        v[j] = (v[j] if tall else rhs[j]) / scale[j]
+    solve_lower(upper, FIRST, v)
+    solve_upper(upper, v)
+    for j in range(scale.shape[0]):
+        v[j] /= scale[j]
+    if not tall:
+        np.dot(X.T, v, work)
+    for j in range(d):
+        theta[j] += v[j] if tall else work[j]
+
+
+@njit(cache=True, nogil=True)
+def _all_above(values: FloatArray, limit: float) -> bool:
+    """Whether every entry exceeds the limit."""
+    above = True
+    for i in range(values.shape[0]):
+        above = above and values[i] > limit
+    return above
 
 
 @njit(cache=True, nogil=True)
@@ -112,7 +180,8 @@ def _least_squares_batch(
     """Cholesky or QR, user after user; the driver does what is marked `Method.SVD` or `_RESCALE`.
 
     Tall (n >= d) and wide (n < d) problems share the code: the Gram matrix is that of the columns
-    of X, or of the rows, each scaled to length one.
+    of X, or of the rows, each scaled to length one.  ``X`` (B, n, d), ``y`` (B, n), ``theta``
+    (B, d), ``rss`` and ``method`` (B,); ``is_scaled`` says that the driver has scaled the data.
     """
     n_users, n, d = X.shape
     tall = n >= d
@@ -120,6 +189,7 @@ def _least_squares_batch(
     gram = np.empty((small, small))
     scale = np.empty(small)
     v = np.empty(small)
+    work = np.empty(d)
     rhs = np.empty(n)
     for b in range(n_users):
         method[b] = 2
@@ -133,23 +203,20 @@ def _least_squares_batch(
             continue
         if (
             _equilibrate(gram, scale)
-            and (in_range or np.min(scale) > 1e-140)
+            and (in_range or _all_above(scale, 1e-140))
             and cholesky(gram)
             and well_conditioned(gram, _GRAM_CONDITION, v)
         ):
             method[b] = 0
-            theta[b] = 0.0
+            for j in range(d):
+                theta[b, j] = 0.0
             for _ in range(2):  # the second pass is a step of iterative refinement
-                rhs[:] = y[b] - np.dot(X[b], theta[b])
-                v[:] = (np.dot(X[b].T, rhs) if tall else rhs) / scale
-                solve_lower(gram, 0, v)
-                solve_upper(gram, v)
-                v /= scale
-                theta[b] += v if tall else np.dot(X[b].T, v)
+                _residuals(X[b], y[b], theta[b], rhs)
+                _refine(X[b], gram, scale, rhs, v, work, theta[b])
         elif _qr_fallback(X[b], y[b], theta[b]):
             method[b] = 1
         if method[b] != 2:
-            rhs[:] = y[b] - np.dot(X[b], theta[b])
+            _residuals(X[b], y[b], theta[b], rhs)
             rss[b] = np.dot(rhs, rhs)
 
 
