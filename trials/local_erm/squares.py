@@ -258,6 +258,12 @@ def least_squares(X: ArrayLike, y: ArrayLike, *, l2: float = 0.0) -> LeastSquare
     O(n d min(n, d)) a user, about twice that with a penalty; the SVD, in a Python loop over the
     (rare) users that need it, costs several times more.  For a Gaussian design
     theta - theta* = sigma z / sqrt(chi2_{n-d+1}).
+
+    Examples
+    --------
+    >>> fit = least_squares([[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]], [[1.0, 2.0, 3.0]])
+    >>> fit.theta.round(12).tolist(), Method(fit.method[0]).name
+    ([[1.0, 2.0]], 'CHOLESKY')
     """
     features, targets = checked(X, y)
     penalty = real_between("l2", l2, 0.0, 1e200)  # n l2 can be formed

@@ -130,6 +130,7 @@ class Executor:
         Examples
         --------
         >>> from math import hypot
+        >>> from trials.run.executors import make_executor
         >>> with make_executor("serial") as executor:
         ...     calls = [executor.submit_call(hypot, 3.0, x) for x in (4.0, 0.0)]
         ...     [call.result() for call in calls]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -415,30 +412,6 @@ def test_far_beyond_full_fusion_everything_is_the_mean():
 def test_bad_input_is_refused_by_name(points, penalty, message):
     with pytest.raises(InvalidParameter, match=message):
         convex_clustering(points, penalty)
-
-
-def test_results_are_the_same_without_jit():
-    script = (
-        "import sys; sys.path.insert(0, 'tests/trials')\n"
-        "import numpy as np\n"
-        "from trials.clustering.convex import *\n"
-        "a = np.random.default_rng(3).standard_normal((7, 2))\n"
-        "for p in (0.05, 0.2, 0.3):\n"
-        "    r = convex_clustering(a, p)\n"
-        "    print(*r.labels, r.certified, *np.round(r.centres, 9).ravel())\n"
-        "r = convex_clustering(a, 0.5, weights=nearest_neighbour_weights(a, 2))\n"
-        "print(*r.labels, r.certified)\n"
-        "print(*np.round(convex_clustering_path(a[:5]).breakpoints, 9))\n"
-    )
-
-    def output(**extra):
-        env = {**os.environ, **extra}
-        done = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, env=env, check=True
-        )
-        return done.stdout.replace("-0.0 ", "0.0 ")
-
-    assert output(NUMBA_DISABLE_JIT="1") == output()
 
 
 # --- weights ----------------------------------------------------------------------------------

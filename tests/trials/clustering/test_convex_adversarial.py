@@ -62,6 +62,7 @@ def test_near_duplicates_do_not_corrupt_memory():
     assert path.n_clusters(1e-6 * top) == 8
 
 
+@pytest.mark.interpreted
 def test_merges_inside_a_set_with_a_narrow_bracket_are_found():
     points = np.array([[0.0], [0.005], [1.0], [1.005]])
     path = convex_clustering_path(points, tolerance=1e-2)
@@ -103,6 +104,7 @@ def test_an_event_that_is_not_resolved_says_so(monkeypatch):
     assert convex_clustering_path(points[[0, 3]]).resolved
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("name", sorted(FAMILIES))
 def test_values_match_cvxpy_on_small_sets(name):
     cp = pytest.importorskip("cvxpy")

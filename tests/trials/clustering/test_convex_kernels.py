@@ -54,6 +54,7 @@ class Twin:
         return total, first, second
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(("d", "k"), SHAPES)
 def test_pair_kernels_match_their_formulas(d, k):
     twin = Twin(d, k)
@@ -66,6 +67,7 @@ def test_pair_kernels_match_their_formulas(d, k):
     np.testing.assert_allclose(second, twin.w / twin.rho(twin.u) ** 3, rtol=1e-13)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(("d", "k"), SHAPES)
 @pytest.mark.parametrize("mu", [0.0, 1.0])
 def test_gradient_and_hessian_match_formula_and_differences(d, k, mu):
@@ -80,6 +82,7 @@ def test_gradient_and_hessian_match_formula_and_differences(d, k, mu):
     np.testing.assert_allclose(product, difference, rtol=1e-7, atol=1e-7)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(("d", "k"), [s for s in SHAPES if s[1] > 1])
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 @pytest.mark.parametrize("shift", [0.0, 30.0])
@@ -186,6 +189,7 @@ def test_newton_without_the_quadratic_balances_the_data():
     np.testing.assert_allclose(twin.gradient(y), 0.0, atol=1e-11)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(("d", "k"), [s for s in SHAPES if s[1] > 1])
 @pytest.mark.parametrize("strength", [0.0, 0.8])
 def test_largest_flow_matches_the_verifier(d, k, strength):
@@ -221,6 +225,7 @@ def test_formula_fusions_are_the_largest_fitting_nodes_of_complete_linkage(seed)
         assert list(dict.fromkeys(labels.tolist())) == list(range(count))
 
 
+@pytest.mark.interpreted
 def test_components_match_scipy():
     rng = np.random.default_rng(1)
     squares = squareform(pdist(rng.standard_normal((30, 2)))) ** 2
@@ -232,6 +237,7 @@ def test_components_match_scipy():
         np.testing.assert_array_equal(out, expected[1])
 
 
+@pytest.mark.interpreted
 def test_centroids_and_mass_weights():
     twin = Twin(3, 6)
     labels = np.array([0, 1, 0, 2, 0, 1])
@@ -248,6 +254,7 @@ def test_centroids_and_mass_weights():
     np.testing.assert_array_equal(mass_weights(mass), expected)
 
 
+@pytest.mark.interpreted
 def test_fusion_ratios_match_their_definition():
     twin = Twin(3, 6)
     u = twin.u - ((twin.u @ twin.mass) / twin.mass.sum())[:, None]

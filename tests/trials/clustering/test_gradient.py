@@ -48,6 +48,7 @@ def twin(points, centers, weights, loss, huber, step, n_steps):
     return centers
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(("loss", "huber"), LOSSES)
 @pytest.mark.parametrize("step", [0.3, 1.0, 1.9])
 def test_equals_its_numpy_twin(loss, huber, step):
@@ -142,6 +143,7 @@ def test_equivariance(seed, exponent):
         np.testing.assert_allclose(scaled.centers, plain.centers * scale, rtol=1e-12)
 
 
+@pytest.mark.interpreted
 def test_degenerate_inputs():
     same = gradient_clustering(np.ones((1, 5, 2)), np.ones((1, 3, 2)))
     assert same.cost[0] == 0

@@ -143,6 +143,7 @@ def test_lloyd_relocates_an_empty_cluster_as_scikit_learn_does():
         np.testing.assert_array_equal(kept.centers[b, 2], starts[b, 2])
 
 
+@pytest.mark.interpreted
 def test_several_empty_clusters_take_the_farthest_points_in_turn():
     points = np.array([[[0.0], [1.0], [10.0], [30.0], [31.0]]])
     starts = np.array([[[0.0], [1e6], [2e6], [3e6]]])
@@ -221,6 +222,7 @@ def test_extreme_scales_and_offsets_change_no_label(scale):
 # -------------------------------------------------------------------------------------- k-means++
 
 
+@pytest.mark.interpreted
 def test_seeds_equal_their_numpy_twin_on_the_same_stream():
     points, _ = clouds(11, n_sets=4, m=25)
     points[3, 5:] = points[3, 4]  # only five distinct points: zero distances
@@ -351,6 +353,7 @@ def test_a_local_search_that_was_stopped_does_not_claim_optimality():
     assert (cost, n_swaps, optimal, chosen[0]) == (60.0, 1, True, 4)
 
 
+@pytest.mark.interpreted
 @FEW
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 3))
 def test_any_multipliers_bound_the_discrete_optimum_from_below(seed, k):

@@ -26,15 +26,17 @@ def plain(points, centers):
     return labels, nearest_sq
 
 
-def screened(points, centers, prepare=single_precision, label=screened_assign):
+def screened(points, centers):
     """Labels, whether screening paid, and how many points were left to the plain assignment."""
     m, d = points.shape
     points_t, origin = transposed(points), np.empty(d)
     norms, blocks = np.empty(m, np.float32), np.empty(m * d, np.float32)
-    scale = prepare(points, points_t, origin, norms, blocks)
+    scale = single_precision(points, points_t, origin, norms, blocks)
     assert scale > 0
     labels, nearest_sq = np.empty(m, np.int64), np.full(m, UNTOUCHED)
-    paid = label(points_t, blocks, norms, origin, scale, centers, np.empty(m), nearest_sq, labels)
+    paid = screened_assign(
+        points_t, blocks, norms, origin, scale, centers, np.empty(m), nearest_sq, labels
+    )
     return labels, paid, np.sum(nearest_sq != UNTOUCHED)
 
 
@@ -134,14 +136,6 @@ def test_screened_labels_are_the_plain_ones(kind, seed, m, d, k):
     wanted, _ = plain(points, centers)
     labels, _, _ = screened(points, centers)
     np.testing.assert_array_equal(labels, wanted)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_screening_runs_with_the_compiler_off(kind):
-    points, centers = kind(np.random.default_rng(1), 300, 5, 4)
-    with np.errstate(over="ignore", invalid="ignore"):
-        interpreted = screened(points, centers, single_precision.py_func, screened_assign.py_func)
-    np.testing.assert_array_equal(interpreted[0], plain(points, centers)[0])
 
 
 def test_ties_go_to_the_lowest_index():

@@ -67,6 +67,7 @@ def interval_twin(points, labels):
 # ---------------------------------------------------------------------------- recovery condition
 
 
+@pytest.mark.interpreted
 @FEW
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 5))
 def test_the_interval_equals_its_twin_and_moves_with_the_data(seed, k):
@@ -275,6 +276,7 @@ def test_silhouette_equals_scikit_learn_and_is_invariant(seed, k):
     np.testing.assert_allclose(moved, ours, atol=1e-10)
 
 
+@pytest.mark.interpreted
 def test_silhouette_of_singletons_duplicates_and_perfect_clusters():
     points = np.array([[[0.0], [1.0], [5.0]]])
     assert silhouette(points, np.array([[0, 1, 2]]))[0] == 0.0

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -67,6 +64,7 @@ def assert_same(ours: IfcaResult, other: IfcaResult, rtol=ROUNDING):
 sizes = st.lists(st.integers(1, 9), min_size=1, max_size=8)
 
 
+@pytest.mark.interpreted
 @given(sizes=sizes, k=st.integers(1, 4), d=st.integers(1, 12), seed=st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=40)
 def test_every_run_equals_the_loop_over_clients(sizes, k, d, seed):
@@ -81,6 +79,7 @@ def test_every_run_equals_the_loop_over_clients(sizes, k, d, seed):
         np.testing.assert_array_equal(result.labels[run], labels)
 
 
+@pytest.mark.interpreted
 @given(sizes=sizes, others=st.integers(1, 9), k=st.integers(1, 4), seed=st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=25)
 def test_resampled_runs_equal_the_loop_over_clients(sizes, others, k, seed):
@@ -252,6 +251,7 @@ def test_label_changes_count_the_clients_that_moved(problem):
     assert whole.label_changes[1:].sum() > 0
 
 
+@pytest.mark.interpreted
 def test_divergence_is_a_status_and_leaves_the_other_runs_alone(problem):
     data, truth, starts, _ = problem
     steps = np.array([0.1, 50.0, 0.2, 1e300, 0.1, 5.0])
@@ -406,19 +406,3 @@ def test_batches_that_do_not_fit_are_refused():
             run_resampled_ifca(draw=lambda t, pair=pair: pair, **GOOD)
     with pytest.raises(InvalidParameter, match="n_iterations=0"):
         run_resampled_ifca(draw=lambda t: (small, small), **(GOOD | {"n_iterations": 0}))
-
-
-def test_kernels_run_without_jit():
-    """The twin comparison and the divergence test pass with Numba's compiler switched off."""
-    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
-        pytest.skip("already without JIT")
-    chosen = "equals_the_loop or resampled_runs or divergence_is"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", chosen],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "3 passed" in done.stdout

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
-import sys
 import tracemalloc
 
 import numpy as np
@@ -185,6 +182,7 @@ def test_defaults_are_the_plain_kernel(problem):
     np.testing.assert_array_equal(ours.label_changes, plain.label_changes)
 
 
+@pytest.mark.interpreted
 def test_one_local_step_is_gradient_averaging_with_the_step_scaled_by_the_clusters_share(problem):
     """Model averaging, tau = 1, step gamma equals gradient averaging with gamma m / |S_j|."""
     data, _, owner, starts, steps = problem
@@ -257,6 +255,7 @@ def test_participants_are_uniform_subsets(problem):
     assert (np.abs(np.bincount(result.participants.ravel()) - 300) < 5 * 14.2).all()
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("loss", LOSSES)
 def test_runs_together_see_the_same_draws_as_alone(loss):
     data, _, _, starts, steps = make_problem(loss)
@@ -561,18 +560,3 @@ def test_impossible_options_are_refused(problem):
     for wrong in (starts, "a", 1j * starts[:, 0]):
         with pytest.raises(InvalidParameter, match="starts"):
             run_global(data=data, starts=wrong, step_sizes=steps, n_iterations=1)
-
-
-def test_kernels_run_without_jit():
-    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
-        pytest.skip("already without JIT")
-    chosen = "runs_together or one_local_step"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", chosen],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "5 passed" in done.stdout

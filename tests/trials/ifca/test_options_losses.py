@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
-import sys
 
 import mpmath
 import numpy as np
@@ -52,6 +49,7 @@ def draw(response, sizes, k=2, d=3, seed=0, length=1.0, **changes):
     return sample.data, sample.labels, model
 
 
+@pytest.mark.interpreted
 @settings(deadline=None, max_examples=100)
 @given(
     prediction=st.one_of(st.floats(-50, 50), st.floats(-1e300, 1e300)),
@@ -74,6 +72,7 @@ def test_logistic_loss_and_slope_are_exact_at_every_margin(prediction, label):
     )
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("loss", [SquaredLoss(scale=1.7), LogisticLoss(l2=0.0)])
 def test_slopes_are_the_derivatives_of_the_losses(loss):
     """A central difference of step h errs by h^2/6 times a third derivative < 1, and EPS/h."""
@@ -85,6 +84,7 @@ def test_slopes_are_the_derivatives_of_the_losses(loss):
         assert slope == pytest.approx((up - down) / (2 * h), abs=1e-8)
 
 
+@pytest.mark.interpreted
 def test_client_losses_are_scikit_learns_and_decide_the_labels():
     data, _, _ = draw("logistic", [1, 5, 40, 300], d=4)
     models = 3 * np.random.default_rng(1).standard_normal((6, 4))
@@ -105,6 +105,7 @@ def test_client_losses_are_scikit_learns_and_decide_the_labels():
         np.testing.assert_array_equal(labels[:, i], np.reshape(wanted, (2, 3)).argmin(axis=1))
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("averaging", ["gradient", "model"])
 def test_ridge_is_the_squared_loss_with_rows_added(averaging):
     """Rows sqrt((n + d)/n) X above sqrt((n + d) l2 / c) I have the ridge loss for their mean."""
@@ -261,6 +262,7 @@ def test_unpenalised_logistic_runs_are_bounded_and_leave_by_a_status():
     assert (result.models[1] == 0).all()
 
 
+@pytest.mark.interpreted
 def test_labels_that_are_not_signs_are_refused_by_every_driver():
     data, owner, _ = draw("logistic", [4] * 4)
     zeros = ClientData(
@@ -277,18 +279,3 @@ def test_labels_that_are_not_signs_are_refused_by_every_driver():
     ):
         with pytest.raises(InvalidParameter, match=r"responses\[\d+\]=0 must be -1 or \+1"):
             call()
-
-
-def test_kernels_run_without_jit():
-    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
-        pytest.skip("already without JIT")
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k",
-         "slope or scikit_learns_and or rows_added or not_signs"],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "7 passed" in done.stdout

@@ -7,8 +7,6 @@ rounding of either kernel, so there only the first iterations are compared).
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 
 import numpy as np
@@ -164,6 +162,7 @@ def test_near_ties_are_decided_as_the_plain_kernel_decides(gap, seed):
     assert (chosen <= losses.min(axis=1) * (1 + 1e-12) + 1e-25).all()
 
 
+@pytest.mark.interpreted
 def test_exact_ties_stay_with_the_first_model():
     """Integers: no rounding at all.  Mirrored models tie on every client in every iteration."""
     features = np.array([[1.0, 0.0], [2.0, 0.0], [1.0, 0.0], [4.0, 0.0]])
@@ -179,6 +178,7 @@ def test_exact_ties_stay_with_the_first_model():
     np.testing.assert_array_equal(ours.models, plain.models)
 
 
+@pytest.mark.interpreted
 def test_labels_are_right_on_a_path_that_grazes_the_boundary():
     """A client whose losses cross in every iteration, closer and closer, while the others rest.
 
@@ -199,6 +199,7 @@ def test_labels_are_right_on_a_path_that_grazes_the_boundary():
     assert (result.label_changes[-1] == 0).all()
 
 
+@pytest.mark.interpreted
 def test_divergence_is_the_same_status_and_never_nan():
     rng = np.random.default_rng(8)
     data, truth = draw_data(rng, [10] * 9, 3, 5)
@@ -400,18 +401,3 @@ def test_impossible_runs_are_refused():
     ):
         with pytest.raises(InvalidParameter, match=message):
             run_ifca_skipping(data=data, **(good | change))
-
-
-def test_kernels_run_without_jit():
-    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
-        pytest.skip("already without JIT")
-    chosen = "grazes or exact_ties or divergence_is"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", chosen],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "3 passed" in done.stdout

@@ -54,6 +54,7 @@ def with_condition(seed, n, d, condition):
 # ---------------------------------------------------------------------------------- least squares
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("n", "d"), [(30, 5), (5, 5), (1, 1), (6, 40), (1, 7), (7, 1), (50, 49), (19, 20)]
 )
@@ -106,6 +107,7 @@ def test_refined_cholesky_loses_no_more_than_the_sensitivity_of_least_squares():
         assert np.linalg.norm(fit.theta[b] - truth[b]) <= 10 * EPS * sensitivity
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(("n", "d"), [(20, 6), (6, 20)])
 def test_rank_deficient_problems_get_the_minimum_norm_solution(n, d):
     rng = np.random.default_rng(6)
@@ -190,6 +192,7 @@ def test_least_squares_survives_every_pair_of_units(n, d, units, l2):
         np.testing.assert_allclose(both[0], limit, rtol=1e-12)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("shape", [(9, 9), (14, 6), (30, 1)])
 def test_the_qr_kernel_factorises(shape):
     r, c = shape
@@ -241,6 +244,7 @@ def logistic_gradient(X, y, theta, b, l2):
     return -(doubt * y) @ X / len(y) + l2 * theta, -(doubt * y).mean()
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("l2", [1.0, 1e-2, 1e-5])
 def test_logistic_equals_scikit_learn(l2, intercept):
@@ -372,6 +376,7 @@ def sgd_twin(X, y, rng, loss, mu, radius, n_steps, l2):
     return theta, weights @ np.array(iterates) / (n_steps * (n_steps + 1) / 2)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("radius", [0.5, 100.0])
 def test_sgd_equals_its_twin_on_the_same_stream(loss, radius):

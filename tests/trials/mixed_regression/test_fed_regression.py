@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,6 +90,7 @@ def run(data, start, update="fedavg", s=1, eta=0.1, n_rounds=5, **options):
 # ------------------------------------------------------------------------------ the recursion
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(("update", "s"), UPDATES)
 def test_rounds_are_the_matrix_recursion_to_rounding(update, s):
     data, start, _ = sample()
@@ -138,6 +135,7 @@ def test_hard_labels_are_the_vertices_of_soft_ones(sizes, k, d, update, eta, see
 # ---------------------------------------------------------------------------------- the limits
 
 
+@pytest.mark.interpreted
 def test_one_local_step_is_the_gradient_step_of_ifca():
     """Equal sizes: eta here is 2 gamma there (their losses lack the half)."""
     rng = np.random.default_rng(0)
@@ -208,6 +206,7 @@ def test_rounds_compose():
     assert (none.labels == -1).all()
 
 
+@pytest.mark.large
 def test_without_noise_the_truth_is_reached_from_nearby():
     """gamma = 0.9: geometric decay (9) without a floor, with one to four samples a client."""
     rng = np.random.default_rng(3)
@@ -387,6 +386,7 @@ def test_features_whose_squares_are_subnormal_fit_their_own_spectra():
     np.testing.assert_array_equal(run(small, start).models, shared.models)
 
 
+@pytest.mark.interpreted
 def test_divergence_is_a_status_and_models_stay_finite():
     data, start, truth = sample()
     for options in ({"s": 5, "eta": 10.0}, {"s": 10**6, "eta": 50.0}, {"eta": 1e200}):
@@ -497,44 +497,3 @@ def test_bad_inputs_are_refused():
     ):  # fmt: skip
         with pytest.raises(InvalidParameter, match="must"):
             call()
-
-
-# ------------------------------------------------------------------------------------- JIT off
-
-
-def results():
-    """A small run through the kernels and the drivers of both phases, as a dictionary of arrays."""
-    data, start, _ = sample()
-    arrays = {
-        f"{update}{s}{kind}": run(data, start, update, s, n_rounds=2, label_rule=rule).models
-        for update, s in UPDATES
-        for kind, rule in (("hard", None), ("soft", fr.gibbs_labels(1.0)))
-    }
-    arrays["far"] = run(data, start, eta=10.0, s=9, n_rounds=60).models
-    arrays["farther"] = run(data, start, eta=1e60, s=99, n_rounds=3).models  # P overflows
-    rng = np.random.default_rng(0)
-    anchors = batches.choose_anchors(data, 1, 24, rng)
-    draw = batches.fresh_batches(data, anchors, n_clients=3, n_pairs=6, n_rounds=2, rng=rng)
-    arrays["descent"] = md.run_moment_descent(
-        draw=draw, k=2, start=np.zeros(4), rng=rng,
-        options=md.DescentOptions(
-            alpha=0.5, beta=1.5, threshold=0.01, n_rounds=2, subspace_iterations=4,
-            power_iterations=5,
-        ),
-    ).theta  # fmt: skip
-    return arrays
-
-
-def test_kernels_run_with_jit_off(tmp_path: Path):
-    path, root = tmp_path / "plain.npz", Path(__file__).parents[3]
-    script = (
-        "import runpy, sys, numpy as np, numba; assert numba.config.DISABLE_JIT;"
-        f"np.savez({str(path)!r}, **runpy.run_path({str(Path(__file__))!r})['results']())"
-    )
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(root)}
-    subprocess.run([sys.executable, "-c", script], check=True, env=environment, cwd=root)
-    compiled = results()
-    with np.load(path) as plain:
-        assert set(plain.files) == set(compiled)
-        for name, array in compiled.items():
-            np.testing.assert_allclose(plain[name], array, rtol=1e-9, atol=1e-9, err_msg=name)

@@ -54,6 +54,14 @@ def convex_clustering(
     O(K^2 d) a conjugate-gradient step and O(K^3) a Newton step on the K nodes left.  Memory
     O(m^2 + m d), never m^2 d.
 
+    Examples
+    --------
+    >>> result = convex_clustering([[0.0], [1.0], [10.0]], penalty=1.0)
+    >>> result.labels.tolist(), result.certified
+    ([0, 0, 1], True)
+    >>> result.centres.round(6).tolist()
+    [[1.5], [8.0]]
+
     References
     ----------
     Armacki, Bajovic, Jakovetic & Kar (2024), (12) and (13), Remark 23; Sun, Toh & Yuan (2021).

@@ -167,6 +167,16 @@ def convex_clustering_path(points: ArrayLike, *, tolerance: float = 1e-8) -> Clu
     A handful of Newton solves an event, each O(K^2 d) a conjugate-gradient step and O(K^3) a
     preconditioner on the K nodes of its own subtree; O(m^2 + m d) memory.
 
+    Examples
+    --------
+    >>> path = convex_clustering_path([[0.0], [1.0], [10.0]])
+    >>> path.breakpoints.round(6).tolist()
+    [0.5, 3.166667]
+    >>> [path.n_clusters(penalty) for penalty in (0.1, 1.0, 5.0)]
+    [3, 2, 1]
+    >>> path.resolved
+    True
+
     References
     ----------
     Hocking, Joulin, Bach & Vert (2011), Clusterpath; Armacki et al. (2024), Appendix C.

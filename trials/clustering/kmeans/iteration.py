@@ -312,6 +312,12 @@ def lloyd(
     from one iteration to the next with ``empty="keep"``.  From equal starts the labels are those
     of ``sklearn.cluster.KMeans(n_init=1, algorithm="lloyd")`` unless two distances agree to
     rounding.
+
+    Examples
+    --------
+    >>> fit = lloyd([[[0.0], [1.0], [10.0], [11.0]]], centers=[[[0.0], [1.0]]])
+    >>> fit.labels.tolist(), fit.centers.tolist(), fit.inertia.tolist()
+    ([[0, 0, 1, 1]], [[[0.5], [10.5]]], [1.0])
     """
     data = finite_batch("points", points, ("B", "m", "d"))
     starts = finite_batch("centers", centers, ("B", "k", "d"))

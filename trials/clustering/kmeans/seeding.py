@@ -188,6 +188,12 @@ def kmeans_pp(
     -----
     The expected cost of the seeds alone is at most 8 (ln k + 2) times the optimum (Arthur &
     Vassilvitskii 2007, Theorem 1.1).
+
+    Examples
+    --------
+    >>> fit = kmeans_pp([[[0.0], [1.0], [10.0], [11.0]]], 2, np.random.default_rng(0))
+    >>> sorted(fit.centers.ravel().tolist()), fit.inertia.tolist()
+    ([0.5, 10.5], [1.0])
     """
     data, k = checked(points, k)
     n_sets, m, d = data.shape

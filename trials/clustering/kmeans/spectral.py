@@ -202,6 +202,13 @@ def spectral_kmeans(
     Notes
     -----
     O(m d min(m, d) + m^2 k) a data set before Lloyd.
+
+    Examples
+    --------
+    >>> points = [[[0.0, 5.0], [1.0, 5.0], [10.0, 0.0], [11.0, 0.0]]]
+    >>> fit = spectral_kmeans(points, 2, np.random.default_rng(0))
+    >>> sorted(fit.centers[0].tolist()), bool(fit.part_one.factor[0] <= 10.0)
+    ([[0.5, 5.0], [10.5, 0.0]], True)
     """
     data = finite_batch("points", points, ("B", "m", "d"))
     coords, basis = spectral_projection(data, k)

@@ -1,0 +1,44 @@
+"""Without the compiler: a test that takes too long is skipped, and kernels may overflow.
+
+Machine code does not warn when a number overflows; the interpreter does, where the same kernel
+meets the same number.  Warnings stay errors in the ordinary run, where drivers raise them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+import pytest
+
+#: CPU seconds that one test may take with NUMBA_DISABLE_JIT=1.  Kernels are two to three hundred
+#: times as slow there; tests that are known to be too large carry the marker ``large``.
+LIMIT = 20.0
+
+
+def _interpreted() -> bool:
+    return os.environ.get("NUMBA_DISABLE_JIT") == "1"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if _interpreted():
+        config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning")
+
+
+def _stop(signum: int, frame: FrameType | None) -> None:
+    pytest.skip(f"more than {LIMIT:g} CPU seconds without the compiler")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    if not (_interpreted() and hasattr(signal, "SIGPROF")):
+        return (yield)
+    before = signal.signal(signal.SIGPROF, _stop)
+    signal.setitimer(signal.ITIMER_PROF, LIMIT)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
