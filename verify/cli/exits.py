@@ -43,7 +43,6 @@ _KNOWN = (
     ("bounds.statement", "OutsideTheorem"),
     ("trials.run.store", "StoreError"),
     ("trials.run.executors", "ExecutorError"),
-    ("verify.papers", "PaperError"),
 )
 
 
