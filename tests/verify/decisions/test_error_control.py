@@ -7,6 +7,7 @@ law.  Each test fails when one divisor is removed or changed, or one comparison 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from verify.decisions.constants.extrapolation import extrapolation_reach
 from verify.decisions.constants.problem import pose
 from verify.decisions.probability import decide_exact_probability, decide_probability
 from verify.decisions.rates import contraction_factor, fit_power_law
-from verify.decisions.sequences import prior_for, quantile_lower, quantile_upper
+from verify.decisions.sequences import prior_for, quantile_lower, quantile_upper, resolvable
 from verify.evidence import Verdict
 
 LEVEL = 0.04
@@ -182,13 +183,51 @@ def test_feasibility_has_half_of_the_level_over_all_cells() -> None:
 
 
 def test_held_out_cells_have_half_of_the_level_to_refute_and_all_of_it_to_support() -> None:
-    decision = decided(samples())
-    assert len(decision.held_out.cells) == 5
+    cells = samples()
+    for i, cell in enumerate(cells):
+        if cell.role == "held-out":
+            cell.statistic[: 5 * i] = 1e9
+    decision = decided(cells)
+    assert [cell.n_bad for cell in decision.held_out.cells] == [15, 20, 25, 30, 35]
     for cell in decision.held_out.cells:
         low, _ = limits(cell.n_bad, 1000, LEVEL / 2 / 5, 0.02)
         _, high = limits(cell.n_bad, 1000, LEVEL, 0.02)
-        assert cell.lower == pytest.approx(low, abs=1e-12)
+        assert cell.lower == pytest.approx(low, rel=1e-9)
         assert cell.upper == pytest.approx(high, rel=1e-9)
+
+
+def test_a_statistic_that_equals_its_bound_is_no_violation() -> None:
+    """At c = 100 the bound is 100; in the first cell every trial lies on it."""
+    cells = [replace(c, statistic=np.full(1000, 100.0)) for c in samples()]
+    assert all(row.n_bad == 0 for row in decided(cells).feasibility.rows)
+    above = [replace(c, statistic=np.full(1000, 100.0001)) for c in samples()]
+    assert all(row.n_bad == 1000 for row in decided(above).feasibility.rows)
+
+
+def test_a_cell_in_which_another_term_rules_stays_out_of_the_drift() -> None:
+    cells = samples()
+    cells[5] = replace(cells[5], in_drift=False)
+    decision = decided(cells)
+    assert decision.drift.cells == (0, 1, 2, 3, 4, 6, 7)
+    assert len(decision.held_out.cells) == 5  # it is still tried
+
+
+def test_below_the_resolution_the_required_constant_is_read_at_the_resolution() -> None:
+    """delta = 1e-9 asks for the maximum; 1000 trials resolve about 0.006, the seventh largest."""
+    cell = CellSample(params={"m": 1.0}, statistic=np.arange(1.0, 1001.0), delta=1e-9)
+    problem = pose([cell], BOX, lambda _v, _cell: 1.0, None, LEVEL)
+    allowed = math.floor(1000 * resolvable(1000, LEVEL))
+    assert 2 < allowed < 20
+    assert problem.kappa({"c": 1.0}, problem.cells[0]) == 1000 - allowed
+
+
+def test_a_failed_trial_violates_a_bound_that_is_infinite() -> None:
+    values = np.array([1.0, np.nan, np.inf, 2.0])
+    cell = CellSample(params={"m": 1.0}, statistic=values, delta=0.1)
+    for bound in (np.full(4, np.inf), np.array(math.inf), np.full(4, 4.0), 4.0):
+        problem = pose([cell], BOX, lambda _v, _cell, bound=bound: bound, None, LEVEL)
+        ratios = problem.ratios({"c": 1.0}, problem.cells[0])
+        assert (ratios > 1).tolist() == [False, True, True, False]
 
 
 @pytest.mark.parametrize(

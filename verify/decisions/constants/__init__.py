@@ -37,7 +37,8 @@ all of it; where there is a choice, both must reject under every choice that is 
 Supporting needs every part, hence no split (intersection-union, Berger 1982).  What the second
 route controls is the refutation of a required constant whose trend is at most ``margin`` over the
 tested range, or in one half of it.  A constant that climbs over the whole range and levels off
-beyond it can be refuted, which is why the range travels with the verdict.  Frozen constants are tested on fresh trials alone.
+beyond it can be refuted, which is why the range travels with the verdict.  Frozen constants are
+tested on fresh trials alone.
 Calibration cells do take part in the regression, where what was fitted on them is a factor that all
 cells share (with several constants: shared weights of the bound's terms) and no slope.
 """
