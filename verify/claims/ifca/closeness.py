@@ -3,6 +3,9 @@ r"""What IFCA says about the closeness along a run.
 Problem. The closeness alpha_t of step t is defined by the largest error (1/2 - alpha_t) Delta.
 Does it stay above its start, does it increase, is the beginning slow when alpha_0 is small?
 
+Guarantee. `bounds.ifca.closeness`: the error of no cluster increases, for all t, as printed; and
+what the proof needs, that it never exceeds its start.
+
 Algorithm. ``ifca.trajectory`` (columns ``err_t``; ``grew_from``, the largest error of a single
 cluster that a step made larger) and ``ifca.step`` (columns ``err_before``, ``err_after_max``).
 

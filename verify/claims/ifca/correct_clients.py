@@ -3,6 +3,9 @@ r"""Proof of Theorem 1 of IFCA, first part: what the correctly identified client
 Problem. T1 is one cluster's error after a step with the data of the clients that belong to the
 cluster and were identified correctly.  Does it contract?
 
+Guarantee. `bounds.ifca.correct_clients`: |T1| <= (1 - c5 gamma p) |error| + c6 gamma sigma
+sqrt(d/(mn')) with probability 1 - 1/poly(m).
+
 Algorithm. One gradient step.  (2) and (3) are tried by search, on drawn matrices and on the exact
 binomial law.  (4) uses experiment ``gauss.opnorm`` (column ``gram_deviation``).  (5) uses the exact
 law of a step, experiment ``ifca.step`` (columns ``err_before``, ``err_after_max``).

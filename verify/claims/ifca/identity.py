@@ -3,6 +3,9 @@ r"""Lemma 1 of IFCA: how often one client prefers a wrong model.
 Problem. A client of cluster j has n' samples and k models, each within (1/2 - alpha) Delta of its
 optimum.  It takes the model of smallest loss.  How likely is a wrong one?
 
+Guarantee. `bounds.ifca.identity`: the probability of one wrong preference is at most
+c1 exp(-c2 (alpha rho/(rho+1))^2 n'), and k times that for any wrong label.
+
 Algorithm. One round of labels: no step is made.  Gaussian features make the probability of one
 wrong preference an F law (`bounds.gaussian`), so the deterministic claims compute it;
 ``lemma1-law`` draws the data (experiment ``ifca.labels.data``, column ``pairwise``) to check that

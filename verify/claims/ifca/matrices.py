@@ -3,6 +3,9 @@ r"""Lemma 2 of IFCA: the norms of a Gaussian matrix and of the noise that it car
 Problem. X has N rows of d standard Gaussian features, epsilon is Gaussian noise.  How large are the
 operator norm of X and the norm of X^T epsilon?
 
+Guarantee. `bounds.ifca.matrices`: |X| is at most of order max(sqrt(d), sqrt(N)), and |X^T epsilon|
+at most of order sigma sqrt(d N), each but with exponentially small probability.
+
 Algorithm. None.  ``lemma2-opnorm`` draws singular values (experiment ``gauss.opnorm``, column
 ``s_max``); ``lemma2-noise`` computes the exact law of the product of two chi-squares.
 

@@ -3,6 +3,9 @@ r"""IFCA's error against the minimax rate.
 Problem. An oracle that knows all identities has N = 2 p m n' T samples of the smallest cluster.
 Which error does least squares leave, and how much more does IFCA leave?
 
+Guarantee. `bounds.ifca.optimality`: IFCA's error exceeds the minimax rate by the factor
+sqrt(2 T/p) at most.
+
 Algorithm. Least squares on drawn data (experiment ``least-squares.data``, column ``law``) and
 IFCA's whole run (``ifca.trajectory``, column ``floor_smallest``).
 

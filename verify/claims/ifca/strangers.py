@@ -3,6 +3,9 @@ r"""Proof of Theorem 1 of IFCA, second part: what the misidentified clients cont
 Problem. T2 is the part of a cluster's step that comes from clients of other clusters (strangers).
 How large is it, and how many strangers are there?
 
+Guarantee. `bounds.ifca.strangers`: |T2| <= c5 (gamma/m) (number of strangers) max(1, d/n'), and
+under Assumption 2 there is no stranger but with probability 1/poly(m).
+
 Algorithm. One round of labels and one gradient step.  (7) uses experiment ``ifca.gradient-norm``
 (column ``gradient_norm``), (8) experiment ``ifca.strangers`` (columns ``n_strangers``,
 ``t2_norm``).  The numbers of strangers follow from the exact law of a client's label, by search.
