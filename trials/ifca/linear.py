@@ -132,6 +132,24 @@ def run_ifca(
     O(R k d + R m) memory.  Ties of the losses go to the first model.  A model without clients
     stays where it is.  Whether runs iterate together or one at a time changes the shapes of the
     GEMMs, hence the models by rounding errors (and, at a tie within rounding, a label).
+
+    Examples
+    --------
+    Two clusters without noise are found to rounding:
+
+    >>> import numpy as np
+    >>> from trials.models.clients import ClientData
+    >>> rng = np.random.default_rng(0)
+    >>> theta_star = np.array([[2.0, 0.0], [-2.0, 1.0]])
+    >>> x = rng.standard_normal((20, 30, 2))
+    >>> y = (x * theta_star[np.arange(20) % 2, None]).sum(axis=2)
+    >>> data = ClientData.equal(x, y)
+    >>> found = run_ifca(
+    ...     data=data, starts=theta_star[None] + 0.3, step_sizes=[0.5], n_iterations=60,
+    ...     reference=theta_star,
+    ... )
+    >>> bool(found.distances[-1, 0] < 1e-9)
+    True
     """
     starts, step_sizes = _checked_runs(starts, step_sizes, reference, divergence_bound)
     _require_dimension(data, starts)
@@ -210,7 +228,14 @@ def run_resampled_ifca(
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def _label_client(predictions, first, responses, client, k, labels):  # type: ignore[no-untyped-def]
+def _label_client(
+    predictions: FloatArray,
+    first: int,
+    responses: FloatArray,
+    client: int,
+    k: int,
+    labels: IntArray,
+) -> None:
     """The first model of smallest squared loss, for each run.
 
     The client's predictions are the columns of `predictions` (R k, rows) from `first` on.
@@ -230,7 +255,7 @@ def _label_client(predictions, first, responses, client, k, labels):  # type: ig
 
 
 @njit(cache=True, nogil=True)
-def _fetch(features, scratch):  # type: ignore[no-untyped-def]
+def _fetch(features: FloatArray, scratch: FloatArray) -> None:
     """Read one value of each cache line, so that the GEMMs find the features in the cache.
 
     BLAS walks many rows at once, too many for the hardware's prefetcher; a straight walk first
@@ -243,7 +268,13 @@ def _fetch(features, scratch):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def _scatter(product, client, k, labels, descent):  # type: ignore[no-untyped-def]
+def _scatter(
+    product: FloatArray,
+    client: int,
+    k: int,
+    labels: IntArray,
+    descent: FloatArray,
+) -> None:
     """Add row r of `product` (R, d) to the chosen model of run r."""
     for run in range(labels.shape[0]):
         target, row = descent[run * k + labels[run, client]], product[run]
@@ -252,7 +283,16 @@ def _scatter(product, client, k, labels, descent):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def label_clients(features, responses, offsets, groups, models, k, predictions, labels):  # type: ignore[no-untyped-def]
+def label_clients(
+    features: FloatArray,
+    responses: FloatArray,
+    offsets: IntArray,
+    groups: IntArray,
+    models: FloatArray,
+    k: int,
+    predictions: FloatArray,
+    labels: IntArray,
+) -> None:
     """Identity estimates: one GEMM per client group for the losses of all models of all runs.
 
     Group g holds the clients ``groups[g]:groups[g + 1]``; `predictions` is scratch of at least
@@ -270,9 +310,18 @@ def label_clients(features, responses, offsets, groups, models, k, predictions, 
 
 
 @njit(cache=True, nogil=True)
-def add_gradients(  # type: ignore[no-untyped-def]
-    features, responses, offsets, models, k, labels, chosen, residuals, product, descent
-):
+def add_gradients(
+    features: FloatArray,
+    responses: FloatArray,
+    offsets: IntArray,
+    models: FloatArray,
+    k: int,
+    labels: IntArray,
+    chosen: FloatArray,
+    residuals: FloatArray,
+    product: FloatArray,
+    descent: FloatArray,
+) -> None:
     """Minus the gradients of the clients, each at the model that its label names, for all runs.
 
     `chosen` and `product` (R, d) and `residuals` (at least R times the largest client) are
@@ -294,19 +343,19 @@ def add_gradients(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def label_and_add_gradients(  # type: ignore[no-untyped-def]
-    features,
-    responses,
-    offsets,
-    groups,
-    models,
-    k,
-    predictions,
-    residuals,
-    product,
-    labels,
-    descent,
-):
+def label_and_add_gradients(
+    features: FloatArray,
+    responses: FloatArray,
+    offsets: IntArray,
+    groups: IntArray,
+    models: FloatArray,
+    k: int,
+    predictions: FloatArray,
+    residuals: FloatArray,
+    product: FloatArray,
+    labels: IntArray,
+    descent: FloatArray,
+) -> None:
     """`label_clients` and `add_gradients` on the same data: the predictions are used twice."""
     n_models, n_runs = models.shape[0], labels.shape[0]
     for g in range(groups.shape[0] - 1):
@@ -328,7 +377,12 @@ def label_and_add_gradients(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def take_steps(models, scales, descent, sizes):  # type: ignore[no-untyped-def]
+def take_steps(
+    models: FloatArray,
+    scales: FloatArray,
+    descent: FloatArray,
+    sizes: FloatArray,
+) -> None:
     """Turn `descent` (R k, d) into the stepped models; `sizes` (R,) their largest squared norms.
 
     The step of row r k + j is ``scales[r, j] * descent``.  A size that is not finite marks a model

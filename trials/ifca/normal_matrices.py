@@ -132,13 +132,14 @@ class NormalMatrices:
             self.used[b] = self.clock
         return terms, rest
 
-    def rent(self, members: BoolArray, rest: NDArray[np.int8], n_left: int) -> None:
+    def note_gradients(self, members: BoolArray, rest: NDArray[np.int8], n_left: int) -> None:
         """Note one more gradient of each set, of which `n_left` are to come; make what pays.
 
-        `rest` is what was summed over the data, as `plan` returned it.  The candidates are the sets
-        themselves; what one would have saved in this iteration, over all sets, is the rent.  The
-        saving yet to come is estimated from the share of it that the sets of the last iteration
-        would have had: many runs that hold a set twice running are likely to keep it.
+        `plan` returned `rest`, the part that was summed over the data.  Every set is a candidate
+        for a matrix.  Its cost of waiting grows in each iteration by the time that its matrix would
+        have saved.  The saving yet to come is estimated from the share of it that the sets of the
+        last iteration would have had: many runs that hold a set twice in a row are likely to keep
+        it.
         """
         previous, self.previous = self.previous, members.copy()
         if previous is None or previous.shape != members.shape:

@@ -127,6 +127,21 @@ def run_one_shot(
     -----
     O(sum n_i d min(n_i, d)) for the minimisers (a Newton step of them, for the logistic loss) and
     O(m k d) an iteration of k-means.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trials.models.clients import ClientData
+    >>> rng = np.random.default_rng(0)
+    >>> theta_star = np.array([[2.0, 0.0], [-2.0, 1.0]])
+    >>> x = rng.standard_normal((20, 30, 2))
+    >>> y = (x * theta_star[np.arange(20) % 2, None]).sum(axis=2)
+    >>> data = ClientData.equal(x, y)
+    >>> found = run_one_shot(data=data, k=2, step_sizes=[0.5], n_iterations=50, rng=rng)
+    >>> bool((found.labels[::2] == found.labels[0]).all())
+    True
+    >>> found.floats_up
+    40
     """
     integer_between("k", k, 1, data.n_clients, "at most the number of clients m")
     shared = options.shared if options is not None else None

@@ -197,6 +197,27 @@ def run_ifca_options(
     Per iteration 2 N' R k d flops for the losses of the participants' N' rows and 4 B R d tau for
     the updates, B the rows in their batches; the logistic loss adds an exponential and a logarithm
     for each row and model.
+
+    Examples
+    --------
+    Model averaging with mini-batches and half of the clients:
+
+    >>> import numpy as np
+    >>> from trials.models.clients import ClientData
+    >>> rng = np.random.default_rng(0)
+    >>> theta_star = np.array([[2.0, 0.0], [-2.0, 1.0]])
+    >>> x = rng.standard_normal((20, 30, 2))
+    >>> y = (x * theta_star[np.arange(20) % 2, None]).sum(axis=2)
+    >>> data = ClientData.equal(x, y)
+    >>> options = IfcaOptions(
+    ...     averaging="model", local_steps=4, batch_size=10, n_participants=10
+    ... )
+    >>> found = run_ifca_options(
+    ...     data=data, starts=theta_star[None] + 0.3, step_sizes=[0.05], n_iterations=60,
+    ...     options=options, rng=rng,
+    ... )
+    >>> bool(np.abs(found.models[0] - theta_star).max() < 0.01)
+    True
     """
     options = options or IfcaOptions()
     starts, step_sizes = _checked_runs(starts, step_sizes, None, divergence_bound)
@@ -342,7 +363,16 @@ def run_local(
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def _label_by_loss(predicted, responses, client, k, kind, scale, penalties, labels):  # type: ignore[no-untyped-def]
+def _label_by_loss(
+    predicted: FloatArray,
+    responses: FloatArray,
+    client: int,
+    k: int,
+    kind: int,
+    scale: float,
+    penalties: FloatArray,
+    labels: IntArray,
+) -> None:
     """The first model of smallest F_i, for each run, from its predictions (R k, n) and penalty."""
     n = responses.shape[0]
     for run in range(labels.shape[0]):
@@ -358,9 +388,20 @@ def _label_by_loss(predicted, responses, client, k, kind, scale, penalties, labe
 
 
 @njit(cache=True, nogil=True)
-def label_subset(  # type: ignore[no-untyped-def]
-    features, responses, offsets, subset, models, k, kind, scale, l2, predictions, penalties, labels
-):
+def label_subset(
+    features: FloatArray,
+    responses: FloatArray,
+    offsets: IntArray,
+    subset: IntArray,
+    models: FloatArray,
+    k: int,
+    kind: int,
+    scale: float,
+    l2: float,
+    predictions: FloatArray,
+    penalties: FloatArray,
+    labels: IntArray,
+) -> None:
     """Identity estimates of the clients in `subset`, for all runs; the others' labels stay.
 
     Scratch: `predictions` (R k n), `penalties` (R k,).
@@ -379,7 +420,7 @@ def label_subset(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _draw_rows(rng, n, batch, order):  # type: ignore[no-untyped-def]
+def _draw_rows(rng: np.random.Generator, n: int, batch: int, order: IntArray) -> None:
     """A uniform subset of `batch` of the rows 0..n-1 in the first entries of `order`."""
     for s in range(n):
         order[s] = s
@@ -389,10 +430,30 @@ def _draw_rows(rng, n, batch, order):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def add_local_updates(  # type: ignore[no-untyped-def]
-    features, responses, offsets, subset, models, k, kind, scale, l2, labels, steps, n_steps,
-    batch_size, rng, order, batch, targets, local, weights, product, sums, counts,
-):  # fmt: skip
+def add_local_updates(
+    features: FloatArray,
+    responses: FloatArray,
+    offsets: IntArray,
+    subset: IntArray,
+    models: FloatArray,
+    k: int,
+    kind: int,
+    scale: float,
+    l2: float,
+    labels: IntArray,
+    steps: FloatArray,
+    n_steps: int,
+    batch_size: int,
+    rng: np.random.Generator,
+    order: IntArray,
+    batch: FloatArray,
+    targets: FloatArray,
+    local: FloatArray,
+    weights: FloatArray,
+    product: FloatArray,
+    sums: FloatArray,
+    counts: IntArray,
+) -> None:
     """Add to `sums` (R k, d) what LocalUpdate adds to each participant's model; count them.
 
     `steps` (R k,) are the step sizes of the models; with steps of 1 and n_steps = 1 the sums are
@@ -465,17 +526,19 @@ class _Clients:
         self.local, self.product = np.empty((n_runs, d)), np.empty((n_runs, d))
 
     def label(self, subset: IntArray, models: FloatArray, labels: IntArray) -> None:
+        k, kind, scale, l2 = self.scalars
         label_subset(
-            *self.arrays, subset, models, *self.scalars, self.predictions, self.penalties, labels
-        )
+            *self.arrays, subset, models, k, kind, scale, l2, self.predictions, self.penalties,
+            labels,
+        )  # fmt: skip
 
     def add(
         self, subset: IntArray, models: FloatArray, labels: IntArray, steps: FloatArray,
         n_steps: int, rng: np.random.Generator, sums: FloatArray, counts: IntArray,
     ) -> None:  # fmt: skip
-        n_runs = len(labels)
+        n_runs, (k, kind, scale, l2) = len(labels), self.scalars
         add_local_updates(
-            *self.arrays, subset, models, *self.scalars, labels, steps, n_steps,
+            *self.arrays, subset, models, k, kind, scale, l2, labels, steps, n_steps,
             self.batch_size, rng, *self.rows, self.local[:n_runs], self.predictions,
             self.product[:n_runs], sums, counts,
         )  # fmt: skip

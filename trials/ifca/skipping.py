@@ -157,7 +157,17 @@ def _operator_norm(x: FloatArray) -> float:
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def project(models, runs, going, base, basis, count, coords, rests, gaps):  # type: ignore[no-untyped-def]
+def project(
+    models: FloatArray,
+    runs: IntArray,
+    going: IntArray,
+    base: FloatArray,
+    basis: FloatArray,
+    count: IntArray,
+    coords: FloatArray,
+    rests: FloatArray,
+    gaps: FloatArray,
+) -> None:
     """Coordinates of the models of `runs` on their hulls, and what is left of them.
 
     `rests` (R k, d) and `gaps` (R k,) its norms; `runs` are positions in `going`.
@@ -180,10 +190,23 @@ def project(models, runs, going, base, basis, count, coords, rests, gaps):  # ty
 
 
 @njit(cache=True, nogil=True)
-def certify(  # type: ignore[no-untyped-def]
-    runs, going, norms, blurs, base_sizes, count, coords, gaps, zeroth, first, second,
-    labels, unsure, n_unsure, radius,
-):  # fmt: skip
+def certify(
+    runs: IntArray,
+    going: IntArray,
+    norms: FloatArray,
+    blurs: FloatArray,
+    base_sizes: FloatArray,
+    count: IntArray,
+    coords: FloatArray,
+    gaps: FloatArray,
+    zeroth: FloatArray,
+    first: FloatArray,
+    second: FloatArray,
+    labels: IntArray,
+    unsure: BoolArray,
+    n_unsure: IntArray,
+    radius: FloatArray,
+) -> None:
     """Labels that the bounds prove; the others are marked in `unsure` (R, m).
 
     `radius[pos]`: while no two models of the run move by as much together, the labels that are
@@ -228,7 +251,18 @@ def certify(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def _absorb(predicted, column, n, q, filled, known, rest, zeroth, first, second):  # type: ignore[no-untyped-def]
+def _absorb(
+    predicted: FloatArray,
+    column: int,
+    n: int,
+    q: int,
+    filled: int,
+    known: FloatArray,
+    rest: FloatArray,
+    zeroth: float,
+    first: FloatArray,
+    second: FloatArray,
+) -> float:
     """One client's numbers on one hull after the direction `q` (or, at -1, the base) is evaluated.
 
     `known` (Q, n) keeps the products with the directions; `rest` (n,) holds the responses and
@@ -255,9 +289,16 @@ def _absorb(predicted, column, n, q, filled, known, rest, zeroth, first, second)
 
 
 @njit(cache=True, nogil=True)
-def retire(  # type: ignore[no-untyped-def]
-    hull, q, along, offsets, products, residuals, zeroth, first
-):
+def retire(
+    hull: int,
+    q: int,
+    along: float,
+    offsets: IntArray,
+    products: FloatArray,
+    residuals: FloatArray,
+    zeroth: FloatArray,
+    first: FloatArray,
+) -> None:
     """Move the base of a hull by `along` times its direction `q`, which can then be replaced."""
     residuals[hull] -= along * products[hull, q]
     for i in range(offsets.shape[0] - 1):
@@ -268,10 +309,22 @@ def retire(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def extend(  # type: ignore[no-untyped-def]
-    features, responses, offsets, groups, directions, hulls, places, filled, predictions,
-    products, residuals, zeroth, first, second,
-):  # fmt: skip
+def extend(
+    features: FloatArray,
+    responses: FloatArray,
+    offsets: IntArray,
+    groups: IntArray,
+    directions: FloatArray,
+    hulls: IntArray,
+    places: IntArray,
+    filled: IntArray,
+    predictions: FloatArray,
+    products: FloatArray,
+    residuals: FloatArray,
+    zeroth: FloatArray,
+    first: FloatArray,
+    second: FloatArray,
+) -> None:
     """Evaluate one new direction of each listed hull at all clients, by GEMMs of client groups.
 
     `hulls` are numbers r k + j; `places` the columns to fill (-1 where the direction is the model
@@ -298,7 +351,16 @@ def extend(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def _room(predicted, first, responses, k, chosen, norm, blur, size):  # type: ignore[no-untyped-def]
+def _room(
+    predicted: FloatArray,
+    first: int,
+    responses: FloatArray,
+    k: int,
+    chosen: int,
+    norm: float,
+    blur: float,
+    size: float,
+) -> float:
     """How far the chosen model and another may move, together, before the client prefers that one.
 
     `predicted` as `_label_client` has it, from row `first` on; `size` bounds the models' norms.
@@ -318,10 +380,23 @@ def _room(predicted, first, responses, k, chosen, norm, blur, size):  # type: ig
 
 
 @njit(cache=True, nogil=True)
-def label_pairs(  # type: ignore[no-untyped-def]
-    features, responses, offsets, norms, blurs, firsts, runs, models, sizes, k, gathered,
-    predictions, found, labels, radius,
-):  # fmt: skip
+def label_pairs(
+    features: FloatArray,
+    responses: FloatArray,
+    offsets: IntArray,
+    norms: FloatArray,
+    blurs: FloatArray,
+    firsts: IntArray,
+    runs: IntArray,
+    models: FloatArray,
+    sizes: FloatArray,
+    k: int,
+    gathered: FloatArray,
+    predictions: FloatArray,
+    found: IntArray,
+    labels: IntArray,
+    radius: FloatArray,
+) -> None:
     """Labels of listed clients and runs as the plain kernel finds them, from all k losses.
 
     Client i is evaluated for the runs ``runs[firsts[i]:firsts[i + 1]]``, whose `radius` shrinks to
@@ -348,10 +423,26 @@ def label_pairs(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def add_listed_gradients(  # type: ignore[no-untyped-def]
-    features, responses, offsets, firsts, rows, signs, models, hulls, current, products,
-    residuals, count, coords, gathered, predictions, scaled, product, descent,
-):  # fmt: skip
+def add_listed_gradients(
+    features: FloatArray,
+    responses: FloatArray,
+    offsets: IntArray,
+    firsts: IntArray,
+    rows: IntArray,
+    signs: FloatArray,
+    models: FloatArray,
+    hulls: IntArray,
+    current: BoolArray,
+    products: FloatArray,
+    residuals: FloatArray,
+    count: IntArray,
+    coords: FloatArray,
+    gathered: FloatArray,
+    predictions: FloatArray,
+    scaled: FloatArray,
+    product: FloatArray,
+    descent: FloatArray,
+) -> None:
     """Add (or, by a negative sign, subtract) listed clients' descents at listed models.
 
     Client i serves ``rows[firsts[i]:firsts[i + 1]]`` of `models`.  Where the model lies on its hull
@@ -466,7 +557,7 @@ class Skipper:
                 moved, self.radius[going], self.n_iterations - iteration,
             )  # fmt: skip
         if self.rows.size:  # last, because the plan is not true of a cache that has dropped some
-            self.matrices.rent(self.members, self.rest, self.n_iterations - iteration - 1)
+            self.matrices.note_gradients(self.members, self.rest, self.n_iterations - iteration - 1)
         return settled
 
     def _lengths(self, rows: FloatArray) -> FloatArray:

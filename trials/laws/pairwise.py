@@ -320,6 +320,14 @@ def misidentification_probability(
     Source: exact counterpart of Lemma 1 of Ghosh, Chung, Yin & Ramchandran (TIT 2022).  Near-equal
     models lose relative precision through ``u1_sq - 2 u12 + u2_sq``; `margin` works from the
     vectors and does not.
+
+    Examples
+    --------
+    A model at the truth against one at distance 2, noise 1, one sample and fifty:
+
+    >>> p = misidentification_probability(0.0, 0.0, 4.0, 1.0, [1, 50])
+    >>> [f"{q:.2g}" for q in p]
+    ['0.25', '2.3e-09']
     """
     logs = log_misidentification_probability(u1_sq, u12, u2_sq, s_sq, n, ties)
     return np.asarray(np.exp(logs))

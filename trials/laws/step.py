@@ -316,6 +316,19 @@ def simulate_trajectories(
     InvalidParameter
         On shapes that do not fit, or (k > 2) when one round would need more than `MAX_CANDIDATES`
         explicit client draws: many clients and frequent errors at once.
+
+    Examples
+    --------
+    A billion clients, ten steps:
+
+    >>> import numpy as np
+    >>> theta_star = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    >>> errors, moved = simulate_trajectories(
+    ...     theta=theta_star + 0.3, theta_star=theta_star, d=2, cluster_sizes=[5 * 10**8] * 2,
+    ...     sigma=0.5, n_samples=50, gamma=0.5, n_steps=10, rng=np.random.default_rng(0),
+    ... )
+    >>> errors.shape, bool(errors[0, -1].max() < 1e-3)
+    ((1, 11, 2), True)
     """
     start = np.array(theta, dtype=float, ndmin=3)
     n_trials, k, width = start.shape

@@ -256,6 +256,19 @@ def label_counts(
     -----
     Cost O(k^2 d) for the margins, plus O(k^3) for each candidate when k > 2.  Identical models are
     represented by the first of them, the argmin's choice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> theta_star = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    >>> counts = np.empty((2, 2), dtype=np.int64)
+    >>> label_counts(
+    ...     theta_star + 0.1, theta_star, np.array([40, 60]), 0.5, 20, 1e6,
+    ...     np.random.default_rng(0), counts,
+    ... )
+    True
+    >>> counts.sum(axis=1).tolist()
+    [40, 60]
     """
     k, d = theta.shape
     representative = np.empty(k, np.int64)

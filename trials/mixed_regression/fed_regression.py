@@ -173,26 +173,34 @@ def stability(
 
 
 @njit(cache=True, nogil=True)
-def _filter(x, s):  # type: ignore[no-untyped-def]
+def _filter(x: float, s: int) -> float:
     """P's eigenvalue where eta lambda G has x: sum_{l<s} (1 - x)^l, or 1 / (1 + x) for s = 0."""
     if s == 0:
         return 1.0 / (1.0 + x)
     if x <= 0.0 or s == 1:
         return float(s)
     if x < 1.0:
-        return -np.expm1(s * np.log1p(-x)) / x
+        return float(-np.expm1(s * np.log1p(-x)) / x)
     return (1.0 - (1.0 - x) ** s) / x
 
 
 @njit(cache=True, nogil=True)
-def filter_values(values, weight, s, out):  # type: ignore[no-untyped-def]
+def filter_values(values: FloatArray, weight: float, s: int, out: FloatArray) -> None:
     """out[a] = P's eigenvalue for eta lambda = `weight` and G's eigenvalue values[a]."""
     for a in range(out.shape[0]):
         out[a] = _filter(weight * values[a], s)
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def _apply_filter(vectors, first, factors, top, q, v, work):  # type: ignore[no-untyped-def]
+def _apply_filter(
+    vectors: FloatArray,
+    first: int,
+    factors: FloatArray,
+    top: int,
+    q: int,
+    v: FloatArray,
+    work: FloatArray,
+) -> None:
     """v[:q] <- V^T diag(factors) V v[:q]; V's rows begin at ``vectors[first]``.
 
     The factors are ``factors[top:top + q]``; `work` holds q floats.
@@ -211,7 +219,7 @@ def _apply_filter(vectors, first, factors, top, q, v, work):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def _combine(features, coefficients, out):  # type: ignore[no-untyped-def]
+def _combine(features: FloatArray, coefficients: FloatArray, out: FloatArray) -> None:
     """out <- X^T coefficients; of a client of many rows, which pay for a slice."""
     out[:] = 0.0
     for row in range(features.shape[0]):
@@ -221,7 +229,14 @@ def _combine(features, coefficients, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def _half_mean_square(predicted, j, top, responses, a, z):  # type: ignore[no-untyped-def]
+def _half_mean_square(
+    predicted: FloatArray,
+    j: int,
+    top: int,
+    responses: FloatArray,
+    a: int,
+    z: int,
+) -> float:
     """|y_i - X_i theta_j|^2 / (2 n_i) of rows a to z; predictions (rows, k) begin at row `top`."""
     total = 0.0
     for row in range(a, z):
@@ -231,7 +246,15 @@ def _half_mean_square(predicted, j, top, responses, a, z):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def client_losses(features, responses, offsets, groups, models, predictions, losses):  # type: ignore[no-untyped-def]
+def client_losses(
+    features: FloatArray,
+    responses: FloatArray,
+    offsets: IntArray,
+    groups: IntArray,
+    models: FloatArray,
+    predictions: FloatArray,
+    losses: FloatArray,
+) -> None:
     """losses[i, j] = |y_i - X_i theta_j|^2 / (2 n_i), (M, k)."""
     k = models.shape[0]
     for g in range(groups.shape[0] - 1):
@@ -246,10 +269,22 @@ def client_losses(features, responses, offsets, groups, models, predictions, los
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def refine_hard(  # type: ignore[no-untyped-def]
-    features, responses, offsets, groups, models, factors, vectors, starts, predictions,
-    residual, image, work, labels, descent,
-):  # fmt: skip
+def refine_hard(
+    features: FloatArray,
+    responses: FloatArray,
+    offsets: IntArray,
+    groups: IntArray,
+    models: FloatArray,
+    factors: FloatArray,
+    vectors: FloatArray,
+    starts: IntArray,
+    predictions: FloatArray,
+    residual: FloatArray,
+    image: FloatArray,
+    work: FloatArray,
+    labels: IntArray,
+    descent: FloatArray,
+) -> None:
     """Labels (8) and the sums of (11) in one reading of the data.
 
     Group g holds the clients ``groups[g]:groups[g + 1]``; `factors` are P's eigenvalues, which
@@ -287,10 +322,26 @@ def refine_hard(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def refine_soft(  # type: ignore[no-untyped-def]
-    features, responses, offsets, groups, models, values, vectors, starts, eta, s, likelihoods,
-    predictions, residual, image, work, factors, product, descent,
-):  # fmt: skip
+def refine_soft(
+    features: FloatArray,
+    responses: FloatArray,
+    offsets: IntArray,
+    groups: IntArray,
+    models: FloatArray,
+    values: FloatArray,
+    vectors: FloatArray,
+    starts: IntArray,
+    eta: float,
+    s: int,
+    likelihoods: FloatArray,
+    predictions: FloatArray,
+    residual: FloatArray,
+    image: FloatArray,
+    work: FloatArray,
+    factors: FloatArray,
+    product: FloatArray,
+    descent: FloatArray,
+) -> None:
     """The sums of (11) for likelihoods (M, k); a second GEMM, as every client moves every model.
 
     `factors` (d) and `product` (k, d) and the others of `refine_hard` are scratch.
@@ -441,6 +492,22 @@ def run_fed_regression(
 
     A Gram matrix squares the condition of a client's rows.  Where they are dependent, rounding
     grows by the factor s eta |X_i|^2 / n_i: nothing below 1, where Theorem 2 has it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trials.models.clients import ClientData
+    >>> rng = np.random.default_rng(0)
+    >>> theta_star = np.array([[2.0, 0.0], [-2.0, 1.0]])
+    >>> x = rng.standard_normal((20, 30, 2))
+    >>> y = (x * theta_star[np.arange(20) % 2, None]).sum(axis=2)
+    >>> data = ClientData.equal(x, y)
+    >>> found = run_fed_regression(
+    ...     data=data, start=theta_star + 0.3, update="fedprox", step_size=1.0, n_rounds=60,
+    ...     reference=theta_star,
+    ... )
+    >>> bool(found.distances[-1] < 1e-6)
+    True
     """
     eta, s = _checked_update(update, step_size, n_local_steps)
     models = np.array(start)

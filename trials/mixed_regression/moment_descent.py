@@ -213,6 +213,30 @@ def run_moment_descent(
     A round costs 4 m d k flops a half step and anchor that still moves; anchors with equal
     estimates (all, in the first round) share one iteration.
     `trials.mixed_regression.subspaces.detection_sizes` tells how many clients a round needs.
+
+    Examples
+    --------
+    One anchor and one cluster, each round 200 clients with two points:
+
+    >>> import numpy as np
+    >>> theta_star = np.array([1.0, -2.0])
+    >>> def draw(t):
+    ...     x = np.random.default_rng(t).standard_normal((3, 200, 2))
+    ...     y = x @ theta_star
+    ...     return MomentBatch(
+    ...         first=x[0], second=x[1], first_y=y[0], second_y=y[1],
+    ...         anchor_features=x[2:], anchor_responses=y[2:],
+    ...     )
+    >>> options = DescentOptions(
+    ...     alpha=1.0, beta=1.0, threshold=0.1, n_rounds=30, subspace_iterations=4,
+    ...     power_iterations=5,
+    ... )
+    >>> found = run_moment_descent(
+    ...     draw=draw, k=1, start=np.zeros(2), options=options, rng=np.random.default_rng(0),
+    ...     targets=theta_star[None],
+    ... )
+    >>> bool(found.distances[-1, 0] < 0.2)
+    True
     """
     n_rounds, alpha, beta = options.n_rounds, options.alpha, options.beta
     bound = options.divergence_bound

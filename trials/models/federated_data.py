@@ -90,6 +90,12 @@ def client_sizes(
     Returns
     -------
     (M,) int64.  Remainders go to the largest fractional parts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> client_sizes("balanced", 4, 2.5, np.random.default_rng(0)).tolist()
+    [3, 3, 2, 2]
     """
     mean = real_between("mean", mean, smallest, 2.0**53)
     total = round(n_clients * mean)
@@ -251,6 +257,17 @@ class FederatedModel:
     sigma : noise level >= 0 (linear responses).
     features, noise : laws of the coordinates and of the noise.
     response : ``linear`` or ``logistic``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> model = FederatedModel(
+    ...     theta_star=np.eye(2), fractions=np.array([0.5, 0.5]), sigma=0.1,
+    ...     features=Law(name="heavy"),
+    ... )
+    >>> sample = model.draw(np.array([3, 1, 5]), np.random.default_rng(0))
+    >>> sample.data.n_clients, sample.data.features.shape
+    (3, (9, 2))
     """
 
     theta_star: FloatArray

@@ -410,17 +410,17 @@ def kernel_arguments(loss: Loss, responses: FloatArray) -> tuple[int, float, flo
 
 
 @njit(cache=True, nogil=True)
-def data_loss(kind, scale, prediction, response):  # type: ignore[no-untyped-def]
+def data_loss(kind: int, scale: float, prediction: float, response: float) -> float:
     """The loss, without its penalty, of a sample with the prediction <x, theta>."""
     if kind == LOGISTIC:
         margin = response * prediction
-        return max(-margin, 0.0) + np.log1p(np.exp(-abs(margin)))
+        return float(max(-margin, 0.0) + np.log1p(np.exp(-abs(margin))))
     error = response - prediction
     return 0.5 * scale * (error * error)
 
 
 @njit(cache=True, nogil=True)
-def descent_weight(kind, prediction, response):  # type: ignore[no-untyped-def]
+def descent_weight(kind: int, prediction: float, response: float) -> float:
     """Minus the derivative of `data_loss` / scale in the prediction.
 
     It is the weight of the sample's features in a step down the loss.
@@ -428,7 +428,7 @@ def descent_weight(kind, prediction, response):  # type: ignore[no-untyped-def]
     if kind == LOGISTIC:
         margin = response * prediction
         tail = np.exp(-abs(margin))
-        return response * ((tail if margin >= 0.0 else 1.0) / (1.0 + tail))
+        return float(response * ((tail if margin >= 0.0 else 1.0) / (1.0 + tail)))
     return response - prediction
 
 
