@@ -1,6 +1,7 @@
 """The catalogue: papers that come with the suite, from installed packages and from own files."""
 
 import os
+import tomllib
 from dataclasses import replace
 from graphlib import TopologicalSorter
 from importlib import metadata
@@ -114,11 +115,14 @@ def entry_point(monkeypatch):
     papers.from_files.cache_clear()
 
 
-def test_our_papers_are_offered_through_the_same_group():
-    (ours,) = [p for p in metadata.entry_points(group=papers.GROUP) if p.name == "ifca"] or [None]
-    if ours is None:
-        pytest.skip("not installed: the folder is the only source")
-    assert ours.load() is IFCA
+def test_every_paper_of_the_suite_is_offered_through_the_same_group():
+    project = tomllib.loads((EXAMPLE.parents[1] / "pyproject.toml").read_text("utf-8"))
+    offered = project["project"]["entry-points"][papers.GROUP]
+    found = {
+        name: metadata.EntryPoint(name=name, value=value, group=papers.GROUP).load()
+        for name, value in offered.items()
+    }
+    assert found == {paper.id: paper for paper in catalogue().papers}
 
 
 def test_a_paper_of_an_installed_package_joins_the_catalogue(entry_point):
