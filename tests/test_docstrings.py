@@ -22,8 +22,15 @@ def modules() -> list[str]:
 
 def examples(name: str) -> list[doctest.DocTest]:
     """The docstrings of a module that hold examples."""
-    module = importlib.import_module(name)
-    return [test for test in doctest.DocTestFinder().find(module, name) if test.examples]
+    module, finder = importlib.import_module(name), doctest.DocTestFinder()
+    found = {test.name: test for test in finder.find(module, name)}
+    for key, thing in vars(module).items():  # the finder passes over checked and compiled functions
+        inner = getattr(thing, "__wrapped__", getattr(thing, "py_func", None))
+        if inner is not None and getattr(thing, "__module__", "") == name:
+            found |= {test.name: test for test in finder.find(inner, f"{name}.{key}", module)}
+    for test in found.values():
+        test.globs = vars(module).copy()
+    return [test for test in found.values() if test.examples]
 
 
 def test_the_examples_of_every_docstring_print_what_they_say(capsys: pytest.CaptureFixture[str]):
@@ -42,4 +49,13 @@ def test_the_examples_of_every_docstring_print_what_they_say(capsys: pytest.Capt
         "trials.clustering.kmeans.seeding.kmeans_pp",
         "trials.clustering.kmeans.spectral.spectral_kmeans",
         "trials.local_erm.squares.least_squares",
+        "trials.ifca.linear.run_ifca",
+        "trials.ifca.one_shot.run_one_shot",
+        "trials.ifca.options.run_ifca_options",
+        "trials.laws.pairwise.misidentification_probability",
+        "trials.laws.step.simulate_trajectories",
+        "trials.laws.wishart.label_counts",
+        "trials.mixed_regression.fed_regression.run_fed_regression",
+        "trials.mixed_regression.moment_descent.run_moment_descent",
+        "trials.models.federated_data.FederatedModel",
     } <= found
