@@ -6,11 +6,12 @@ Which error does least squares leave, and how much more does IFCA leave?
 Guarantee. `bounds.ifca.optimality`: IFCA's error exceeds the minimax rate by the factor
 sqrt(2 T/p) at most.
 
-Algorithm. Least squares on drawn data (experiment ``least-squares.data``, column ``law``) and
+Algorithm. Least squares on drawn data (``least-squares.data``, column ``squared_error``) and
 IFCA's whole run (``ifca.trajectory``, column ``floor_smallest``).
 
-Computation. The squared error of least squares against its exact law.  IFCA's final error regressed
-on m, n', d, p and sigma, with the exponents that the statement's ratio and the minimax rate imply.
+Computation. The mean squared error of least squares, with limits from its exact variance.  IFCA's
+final error regressed on m, n', d, p and sigma, with the exponents that the statement's ratio and
+the minimax rate imply.
 
 Reference. TIT 2022, the remarks after Corollary 1.
 """
@@ -28,8 +29,9 @@ from trials.run.cell import Params
 from verify.claim import Finding, claim
 from verify.claims.ifca.cells import HIDDEN, values
 from verify.claims.ifca.one_step import own_step_cells, rate_regressors, rate_rows, stated_exponents
+from verify.decisions.means import Knowledge
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
-from verify.procedures.probability import Probability
+from verify.procedures.mean_bound import MeanBound
 from verify.procedures.rate import Rate
 
 SAMPLE_COUNT = Finding(
@@ -51,51 +53,39 @@ LOWER_BOUND = Finding(
 
 
 @claim(MINIMAX, finding=(SAMPLE_COUNT, LOWER_BOUND))
-def minimax(statement: Statement, _profile: Profile) -> Probability:
-    """Least squares on drawn data follows the law from which the rate is computed."""
-    return Probability(
-        name=statement.id,
+def minimax(statement: Statement, _profile: Profile) -> MeanBound:
+    """The mean squared error of least squares on drawn data is the one in the rate."""
+    return MeanBound(
+        statement=statement,
         sampling=Sampling(experiment=LEAST_SQUARES, max_trials=16_384, first=4096),
         cells=tuple(
             {"N": n, "d": d, "sigma": sigma}
             for n, d, sigma in (
-                (2, 1, 1.0),
+                (8, 1, 1.0),
                 (20, 10, 0.1),
-                (12, 10, 1.0),
+                (18, 10, 1.0),
                 (100, 10, 10.0),
                 (50, 40, 0.1),
             )
         ),
-        bad=lambda table, _params: table["law"] > 0.9,
-        delta=lambda _params: 0.1,
-        event="the squared error exceeding the exact law's 90 percent quantile",
-        exact=0.2,
-        present=lambda observed: _minimax_means(statement, observed),
+        statistic=lambda table, _params: table["squared_error"],
+        knowledge=_squared_error,
+        observable="the squared error of least squares",
     )
 
 
-def _minimax_means(statement: Statement, observed: Sequence[Observed]) -> Presentation:
-    """Mean squared error over its law, in the cells where the squared error has a variance."""
-    ratios = []
-    for o in observed:
-        n, d, sigma = o.params["N"], o.params["d"], o.params["sigma"]
-        if n <= d + 3:
-            continue
-        law = float(statement.bound({"N": n, "d": d, "sigma": sigma}))
-        relative = o.table["squared_error"] / law
-        error = float(relative.std(ddof=1) / math.sqrt(o.table.n_trials))
-        ratios.append(
-            f"${relative.mean():.3f}\\pm{error:.3f}$ at $N={n}$, $d={d}$, $\\sigma={sigma:g}$"
-        )
-    if not ratios:
-        return Presentation()
-    return Presentation(
-        sharpness=(
-            "Mean squared error over its law, with Monte Carlo standard errors: "
-            + "; ".join(ratios)
-            + ".",
-        )
-    )
+def _squared_error(params: Params) -> Knowledge:
+    r"""The variance of the squared error, from its exact law.
+
+    The error is :math:`\sigma^2 \chi^2_d / \chi^2_{N-d+1}` with independent numerator and
+    denominator, so its first two moments are known; the second exists for N > d + 3.
+    """
+    n, d, noise = params["N"], params["d"], params["sigma"] ** 2
+    spare = n - d - 1
+    if spare <= 2:
+        return Knowledge(low=0.0)
+    mean, second = noise * d / spare, noise**2 * d * (d + 2) / (spare * (spare - 2))
+    return Knowledge(low=0.0, variance=second - mean**2)
 
 
 @claim(NEAR_OPTIMAL, hidden=HIDDEN)
