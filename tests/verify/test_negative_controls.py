@@ -46,7 +46,7 @@ def one_step_constants(statement):
         full,
         statement=statement,
         sampling=replace(full.sampling, max_trials=512, first=256),
-        held_out=full.held_out[:18],
+        held_out=full.held_out,
         elsewhere=(),
     )
 

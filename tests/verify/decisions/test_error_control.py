@@ -124,6 +124,17 @@ def test_equivalence_needs_both_limits_inside_the_margin() -> None:
         assert found.verdict is verdict
 
 
+@pytest.mark.parametrize("count", [960, 1040])
+def test_equivalence_fails_on_either_side_alone(count: int) -> None:
+    """One limit within ten per cent of the law, the other beyond it, the law itself between."""
+    low, high = limits(count, 10_000, LEVEL, 0.1)
+    margin = 0.09
+    inside = (low >= 0.1 * (1 - margin), high <= 0.1 * (1 + margin))
+    assert inside == (count > 1000, count < 1000)
+    found = decide_exact_probability(count, 10_000, 0.1, LEVEL, margin=margin)
+    assert found.verdict is Verdict.INCONCLUSIVE
+
+
 # quantiles
 
 
