@@ -144,3 +144,10 @@ def test_failed_trials_are_counted_and_exact_convergence_opens_the_lower_limit()
     assert fit.lower > 0
     errors[1, 2:] = 0.0
     assert contraction_factor(errors, floor=0.0).lower == 0.0
+
+
+def test_limits_that_touch_the_band_do_not_refute() -> None:
+    """The band around 0.25 ends at 0 and 0.5, both exact in binary."""
+    assert decide_rate((0.5, 0.75), 0.25, margin=0.25).verdict is Verdict.INCONCLUSIVE
+    assert decide_rate((-0.5, 0.0), 0.25, margin=0.25).verdict is Verdict.INCONCLUSIVE
+    assert decide_rate((0.0, 0.5), 0.25, margin=0.25).verdict is Verdict.SUPPORTED
