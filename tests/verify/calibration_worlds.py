@@ -421,6 +421,8 @@ truth exactly at the bound most of the level is not used.
 Asymptotic limits keep their level under heavy tails because most such samples are refused.  No
 sample can prove that a tail is light, and a value that is rarer than one in the number of trials is
 never seen.  That is why asymptotic limits have to be asked for and are labelled in the report.
+
+The scaling of thresholds has 600 batches, since each one is six adaptive searches.
 """
 
 
