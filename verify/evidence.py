@@ -137,11 +137,21 @@ class Witness:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """The outcome of a decision procedure."""
+    """The outcome of a decision procedure.
+
+    Attributes
+    ----------
+    resolution : where some cell supports the statement only down to the probability that the run
+        can see, that probability; None where every cell is resolved to its stated one.
+    proof : a certificate (`verify.proofs.certificate.Certificate.as_dict`) that the statement
+        fails; None for a refutation by trials, at the level ``level``.
+    """
 
     verdict: Verdict
     summary: str
     level: float
+    resolution: float | None = None
+    proof: Mapping[str, Any] | None = None
     n_trials: int
     n_failed: int = 0
     cells: Sequence[CellResult] = ()
@@ -151,6 +161,22 @@ class Evidence:
     witness: Witness | None = None
     notes: Sequence[str] = field(default_factory=tuple)
 
+    @property
+    def mark(self) -> str:
+        """The verdict as it is printed, e.g. ``SUPPORTED TO 0.008``."""
+        if self.verdict is Verdict.SUPPORTED and self.resolution is not None:
+            return f"{self.verdict} TO {self.resolution:.2g}"
+        return str(self.verdict)
+
+    @property
+    def grade(self) -> str:
+        """How a refutation is known: proved, or statistical at a level; empty without one."""
+        if self.verdict is not Verdict.REFUTED:
+            return ""
+        if self.proof is not None:
+            return "proved"
+        return f"statistical at level {self.level:.2g}" if self.level else "re-checked to 50 digits"
+
     def as_dict(self) -> dict[str, Any]:
-        """The evidence as JSON-ready nested dictionaries."""
-        return asdict(self)
+        """The evidence as JSON-ready nested dictionaries, with the mark and the grade."""
+        return asdict(self) | {"mark": self.mark, "grade": self.grade}

@@ -7,10 +7,14 @@ its complement a union, so no correction is needed (Berger 1982).  Both use the 
 confidence sequence with a prior centred at :math:`\delta_c`, so a verdict may be taken at any
 stopping time, and each kind of wrong verdict has probability at most :math:`\alpha`.
 A failed trial is a bad trial.
+
+Where an exact law gives an upper limit on P(bad), that limit supports a cell without regard to the
+number of trials.  It never refutes, and it does not overrule trials that do.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,8 +42,9 @@ class ProbabilityCell:
 
     ``lower`` is valid at the refuting level (already split over cells), ``upper`` at the
     supporting level.  ``target`` is what ``upper`` is compared with: delta, or the stated
-    resolution where delta is below it.  ``status`` is one of ``"above"`` (refutes), ``"below"``
-    (supports), ``"unresolved"`` and ``"trivial"`` (delta >= 1).
+    resolution where delta is below it.  ``computed`` is the limit of an exact law, NaN without one.
+    ``status`` is one of ``"above"`` (refutes), ``"below"`` (supports), ``"unresolved"`` and
+    ``"trivial"`` (delta >= 1).
     """
 
     n_trials: int
@@ -53,11 +58,21 @@ class ProbabilityCell:
     upper: float
     status: str
     reason: str = ""
+    computed: float = math.nan
+
+    @property
+    def resolved(self) -> bool:
+        """Whether the cell supports its own delta, and not only the run's resolution."""
+        return self.status == "below" and (self.target <= self.delta or self.computed <= self.delta)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbabilityDecision:
-    """The verdict over all cells; ``worst`` and ``unresolved`` index ``cells``."""
+    """The verdict over all cells; ``worst`` and ``unresolved`` index ``cells``.
+
+    ``resolution`` is the largest probability down to which a supporting cell was resolved, where
+    that is above its delta; None where every cell was resolved to its delta.
+    """
 
     verdict: Verdict
     summary: str
@@ -65,6 +80,7 @@ class ProbabilityDecision:
     cells: tuple[ProbabilityCell, ...]
     worst: int | None
     unresolved: tuple[int, ...]
+    resolution: float | None = None
     relation: Relation = "at most"
 
     def cell_results(self, params: Sequence[Mapping[str, Any]]) -> tuple[CellResult, ...]:
@@ -140,6 +156,7 @@ def decide_probability(
     failed_counts: ArrayLike | None = None,
     resolution: float = 0.0,
     support_level: float | None = None,
+    computed: ArrayLike | None = None,
 ) -> ProbabilityDecision:
     r"""Decide :math:`P(\mathrm{bad}) \le \delta_c` for all cells, at any stopping time.
 
@@ -153,6 +170,8 @@ def decide_probability(
         ``delta < resolution`` supports the claim when its upper limit is at most ``resolution``,
         and the summary says so; zero (the default) asks for delta itself.
     support_level : probability of supporting a false claim; ``level`` by default.
+    computed : upper limits on P(bad) from an exact law, NaN where there is none.  A cell whose
+        computed limit is at most delta supports the claim, unless its trials refute it.
 
     Returns
     -------
@@ -169,8 +188,13 @@ def decide_probability(
     prior, prior_target = _priors(delta), _priors(target)
     above = exceeds(bad, n, delta, split, prior) & ~trivial
     below = falls_below(bad, n, target, confirm, prior_target) & ~above & ~trivial
+    known = np.full(bad.size, np.nan)
+    if computed is not None:
+        known = np.broadcast_to(np.asarray(computed, dtype=np.float64), bad.shape)
+    by_law = (known <= delta) & ~above & ~trivial
+    below |= by_law
     lower = confidence_sequence(bad, n, split, prior)[0]
-    upper = confidence_sequence(bad, n, confirm, prior_target)[1]
+    upper = np.fmin(confidence_sequence(bad, n, confirm, prior_target)[1], known)
     rate, se = _observed(bad, n)
 
     cells = []
@@ -182,7 +206,9 @@ def decide_probability(
             status = "above"
         elif below[c]:
             status = "below"
-            if target[c] > delta[c]:
+            if by_law[c]:
+                reason = f"computed from the exact law: at most {known[c]:.2g}"
+            elif target[c] > delta[c]:
                 reason = f"supported down to the stated resolution {resolution:.3g} only"
         else:
             reason = _why_unresolved(bad[c], n[c], target[c], confirm)
@@ -199,9 +225,11 @@ def decide_probability(
                 upper=float(upper[c]),
                 status=status,
                 reason=reason,
+                computed=float(known[c]),
             )
         )
     unresolved = tuple(c for c, cell in enumerate(cells) if cell.status == "unresolved")
+    coarse = sum(cell.status == "below" and not cell.resolved for cell in cells)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         badness = np.where(above, lower, -np.inf) if above.any() else upper
         ratio = np.where(trivial, -np.inf, badness / np.where(above.any(), delta, target))
@@ -221,11 +249,11 @@ def decide_probability(
         summary = f"{len(unresolved)} of {n_live} cells unresolved: {cells[unresolved[0]].reason}"
     else:
         verdict = Verdict.SUPPORTED
-        summary = f"upper limit at most delta in all {n_live} cells"
-        coarse = int(np.sum((target > delta) & ~trivial))
+        summary = f"upper limit at most delta in {_of(n_live - coarse, n_live)}"
+        if n_by_law := int(np.sum(by_law)):
+            summary += f" ({n_by_law} computed from exact laws)"
         if coarse:
-            which = "all of them" if coarse == n_live else f"{coarse} of them"
-            summary += f" ({which} down to the stated resolution {resolution:.3g} only)"
+            summary += f"; {_of(coarse, n_live)} down to {resolution:.3g} only"
         if n_live < bad.size:
             summary += f"; delta >= 1, met by anything, in {bad.size - n_live} more"
     return ProbabilityDecision(
@@ -235,7 +263,15 @@ def decide_probability(
         cells=tuple(cells),
         worst=worst,
         unresolved=unresolved,
+        resolution=resolution if coarse and verdict is Verdict.SUPPORTED else None,
     )
+
+
+def _of(some: int, total: int) -> str:
+    """``all 3 cells``, ``2 of 3 cells``, ``no cell``."""
+    if some == 0:
+        return "no cell"
+    return f"all {total} cells" if some == total else f"{some} of {total} cells"
 
 
 def _why_unresolved(bad: float, n: float, target: float, level: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -48,6 +49,7 @@ class Constants:
     values : ``cell -> `` the statement's symbols there (hidden constants of assumptions included).
     regressors : ``cell -> `` the positive numbers in which drift is tested.
     statistic, covariates : read from a cell's trials.
+    log_tail : ``(cell, b) -> `` log of an upper limit on P(statistic > b) from an exact law.
     choices : values of the constant that the theorem lets one choose (``choice_name``: a step),
         declared before the run; a cell is simulated once for each.
     """
@@ -66,6 +68,7 @@ class Constants:
     choice_name: str = "c_1"
     choice_param: str = "c1"
     elsewhere: tuple[Params, ...] = ()
+    log_tail: Callable[[Params, float], float] | None = None
     slack: float = 2.0
     margin: float = 0.1
     present: Present = nothing_to_show
@@ -180,6 +183,7 @@ class Constants:
                     in_drift=role != "elsewhere",
                     choice={self.choice_name: choice},
                     covariates=self.covariates(read.table, cell),
+                    log_tail=None if self.log_tail is None else partial(self.log_tail, cell),
                 )
             )
         return samples
@@ -221,6 +225,7 @@ class Constants:
         cells = tuple(self._cell_result(c, decision, level) for c in data)
         return Evidence(
             verdict=decision.verdict,
+            resolution=None if decision.held_out is None else decision.held_out.resolution,
             summary=decision.summary,
             level=level,
             n_trials=sum(c.n_trials for c in data),

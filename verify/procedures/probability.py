@@ -2,6 +2,7 @@ r"""P(bad) <= delta in every cell, by a beta-binomial confidence sequence in dou
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -41,6 +42,8 @@ class Probability:
     exact : test ``P(bad) = delta`` (a law) instead of ``<=``, with a relative equivalence margin.
     validate : raises `OutsideTheorem` for a cell that violates the assumptions.
     event : what "bad" is, in words, for the report.
+    log_limit : ``cell -> `` log of an upper limit on P(bad) from an exact law, None where a cell
+        has none.
     """
 
     name: str
@@ -51,6 +54,7 @@ class Probability:
     event: str
     validate: Callable[[Params], None] = lambda _cell: None
     exact: float | None = None
+    log_limit: Callable[[Params], float | None] = lambda _cell: None
     present: Present = nothing_to_show
 
     def check(self) -> None:
@@ -124,7 +128,13 @@ class Probability:
             level,
             failed_counts=failed,
             resolution=resolvable(self.sampling.max_trials, level) * (1 + 1e-6),
+            computed=[self._computed(o.params) for o in observed],
         )
+
+    def _computed(self, cell: Params) -> float:
+        """The exact law's limit on P(bad), NaN without one."""
+        log = self.log_limit(cell)
+        return math.nan if log is None else math.exp(min(0.0, log))
 
     def decide(self, store: RunStore, level: float) -> Evidence:
         """The verdict with one row a cell and, when refuted, a trial to replay."""
@@ -133,6 +143,7 @@ class Probability:
         shown = self.present(observed)
         return Evidence(
             verdict=decision.verdict,
+            resolution=decision.resolution,
             summary=decision.summary,
             level=level,
             n_trials=sum(o.table.n_trials for o in observed),

@@ -70,6 +70,7 @@ class CellSample:
     covariates : per-trial values (n_trials,) that the bound may use, e.g. the error before a step.
     in_drift : whether the cell takes part in the drift regression; false where another term of the
         bound rules, so that the constant under test is not needed there.
+    log_tail : ``b -> `` log of an upper limit on P(statistic > b) from an exact law; None without.
     """
 
     params: Mapping[str, Any]
@@ -79,6 +80,7 @@ class CellSample:
     choice: ConstantValues = field(default_factory=dict)
     covariates: Mapping[str, FloatArray] = field(default_factory=dict)
     in_drift: bool = True
+    log_tail: Callable[[float], float] | None = None
 
     @property
     def n_trials(self) -> int:
@@ -134,6 +136,15 @@ class Problem:
             # A bound at or below zero admits only statistics at or below it.
             ratio = np.where(b > 0, s / b, np.where(s <= b, 0.0, np.inf))
         return np.where(np.isfinite(s), ratio, np.inf)
+
+    def computed(self, corner: ConstantValues, cell: CellSample) -> float:
+        """The exact law's limit on the probability of a violation, NaN without a law.
+
+        Where the bound varies from trial to trial, its smallest value is used.
+        """
+        if cell.log_tail is None:
+            return math.nan
+        return math.exp(min(0.0, cell.log_tail(float(np.min(self.bound_at(corner, cell))))))
 
     def looked_at(self, corner: ConstantValues, cell: CellSample) -> float:
         """The failure probability at which a required constant is read: delta, if resolvable."""
