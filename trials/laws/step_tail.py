@@ -44,11 +44,10 @@ from scipy import special
 
 from trials.checks import FloatArray, InvalidParameter
 
-_INTERVALS = 64
+_INTERVALS = 48
 _REACH = 9.0  # intervals of K cover so many standard deviations; Chernoff's bound covers the rest
-_BISECTIONS = 12  # of the log of a run's probability
 _ROUNDING = 1e-9
-_SMALLEST = -300.0  # no smaller log probability of a run is looked for
+_CANDIDATES = (-1.0, -2.0, -4.0, -7.0, -12.0, -20.0, -40.0, -80.0, -160.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +209,13 @@ def log_step_tail(setting: StepSetting, radius: float, bounds: Sequence[float] |
     return min(0.0, total)
 
 
-def log_run_tail(setting: StepSetting, radius: float, n_steps: int, bound: float) -> float:
+def log_run_tail(
+    setting: StepSetting,
+    radius: float,
+    n_steps: int,
+    bound: float,
+    candidates: Sequence[float] = _CANDIDATES,
+) -> float:
     """Log of a limit on the probability that some cluster is farther than ``bound`` after a run.
 
     Parameters
@@ -218,26 +223,25 @@ def log_run_tail(setting: StepSetting, radius: float, n_steps: int, bound: float
     radius : largest distance of a model from its optimum at the start.
     n_steps : resampled steps.
     bound : distance that every cluster must reach.
+    candidates : log probabilities, falling; the last one of the first that all hold is returned.
+
+    Returns
+    -------
+    One of the candidates, or 0 where the first of them does not hold.
 
     Notes
     -----
-    Each step and cluster is given the same share of the probability, and the smallest total for
-    which the last radii lie below the bound is found by bisection.  A total that fails is not used,
-    so that the result is a limit whatever the bisection finds.
+    A candidate is shared equally between steps and clusters.  It holds where the radii that are
+    exceeded with these probabilities end below the bound.
     """
     if n_steps < 1:
         return -math.inf if radius <= bound else 0.0
-    low, high = _SMALLEST, 0.0
-    if _reached(setting, radius, n_steps, low) > bound:
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (low + high)
-            if _reached(setting, radius, n_steps, middle) <= bound:
-                high = middle
-            else:
-                low = middle
-    else:
-        high = low
-    return high
+    found = 0.0
+    for log_total in candidates:
+        if _reached(setting, radius, n_steps, log_total) > bound:
+            break
+        found = log_total
+    return found
 
 
 def _reached(setting: StepSetting, radius: float, n_steps: int, log_total: float) -> float:
@@ -334,7 +338,9 @@ def _log_chernoff(
     mean, along, across = mean[usable], along[usable], across[usable]
     if not mean.size:
         return out
-    largest = np.maximum(along, across if dof else along)
+    if dof == 0:
+        across = np.zeros_like(across)
+    largest = np.maximum(along, across)
     # t = share / (2 largest): shares in (0, 1) keep the moments finite.
     shares = _share_grid()
     for _ in range(3):
@@ -357,8 +363,8 @@ def _log_chernoff(
 
 
 def _share_grid() -> FloatArray:
-    grid = np.geomspace(1e-12, 0.5, 40)
-    return np.concatenate([grid, 1.0 - np.geomspace(0.5, 1e-9, 30)[1:]])[None, :]
+    grid = np.geomspace(1e-9, 0.5, 24)
+    return np.concatenate([grid, 1.0 - np.geomspace(0.5, 1e-6, 16)[1:]])[None, :]
 
 
 def _log_lower_chernoff(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -33,6 +34,11 @@ def log_bound(statement: Statement, constants: Mapping[str, float]) -> Callable[
     return lambda point: float(evaluate(log_expr, point))
 
 
+def log_of(expr: sp.Expr, at: Mapping[str, float]) -> float:
+    """Log of an expression at a point, without underflow of its exponentials."""
+    return float(evaluate(sp.expand_log(sp.log(expr.doit()), force=True), at))
+
+
 def relative(log_probability: float, log_of_bound: float) -> float:
     """Log of the probability over the bound, in units of the bound's own log where that is large.
 
@@ -55,6 +61,8 @@ def explicit(
     observed: Callable[[Table], FloatArray],
     event: str,
     covariates: Callable[[Table, Params], dict[str, FloatArray]] = lambda _t, _p: {},
+    log_tail: Callable[[Params, float], float] | None = None,
+    known: Callable[[Params], dict[str, float]] = lambda _p: {},
 ) -> Probability:
     """A statement with all constants exhibited: P(observed > bound) <= failure probability.
 
@@ -65,7 +73,20 @@ def explicit(
     observed : the left-hand side of every trial, (n_trials,).
     event : the violation in words.
     covariates : symbols of the right-hand side that are read from the trials.
+    log_tail : ``(cell, b) -> `` log of a limit on P(observed > b) from an exact law.
+    known : values of the covariates in every trial of a cell, for the bound that ``log_tail`` is
+        asked about.
     """
+
+    def log_limit(params: Params) -> float | None:
+        if log_tail is None:
+            return None
+        full = {**symbols(params), **constants, **known(params)}
+        return log_tail(params, float(statement.bound(full, unchecked=True)))
+
+    def log_delta(params: Params) -> float:
+        at = {**symbols(params), **constants}
+        return -math.inf if statement.failure is None else log_of(statement.failure, at)
 
     def bound(table: Table, params: Params) -> FloatArray:
         full = {**symbols(params), **constants, **covariates(table, params)}
@@ -95,4 +116,6 @@ def explicit(
         delta=lambda params: statement.failure_probability({**symbols(params), **constants}),
         event=f"{event}, with {spelled(constants)}" if constants else event,
         validate=lambda params: statement.require(symbols(params)),
+        log_delta=log_delta,
+        log_limit=log_limit,
     )

@@ -42,7 +42,7 @@ class ProbabilityCell:
 
     ``lower`` is valid at the refuting level (already split over cells), ``upper`` at the
     supporting level.  ``target`` is what ``upper`` is compared with: delta, or the stated
-    resolution where delta is below it.  ``computed`` is the limit of an exact law, NaN without one.
+    resolution where delta is below it.  ``by_law`` marks a cell that an exact law supports.
     ``status`` is one of ``"above"`` (refutes), ``"below"`` (supports), ``"unresolved"`` and
     ``"trivial"`` (delta >= 1).
     """
@@ -58,12 +58,12 @@ class ProbabilityCell:
     upper: float
     status: str
     reason: str = ""
-    computed: float = math.nan
+    by_law: bool = False
 
     @property
     def resolved(self) -> bool:
         """Whether the cell supports its own delta, and not only the run's resolution."""
-        return self.status == "below" and (self.target <= self.delta or self.computed <= self.delta)
+        return self.status == "below" and (self.target <= self.delta or self.by_law)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +156,8 @@ def decide_probability(
     failed_counts: ArrayLike | None = None,
     resolution: float = 0.0,
     support_level: float | None = None,
-    computed: ArrayLike | None = None,
+    log_limits: ArrayLike | None = None,
+    log_deltas: ArrayLike | None = None,
 ) -> ProbabilityDecision:
     r"""Decide :math:`P(\mathrm{bad}) \le \delta_c` for all cells, at any stopping time.
 
@@ -170,8 +171,9 @@ def decide_probability(
         ``delta < resolution`` supports the claim when its upper limit is at most ``resolution``,
         and the summary says so; zero (the default) asks for delta itself.
     support_level : probability of supporting a false claim; ``level`` by default.
-    computed : upper limits on P(bad) from an exact law, NaN where there is none.  A cell whose
-        computed limit is at most delta supports the claim, unless its trials refute it.
+    log_limits : logs of upper limits on P(bad) from an exact law, NaN where there is none.  A cell
+        whose limit is at most delta supports the claim, unless its trials refute it.
+    log_deltas : logs of the deltas, for those that underflow; by default their logarithms.
 
     Returns
     -------
@@ -188,10 +190,13 @@ def decide_probability(
     prior, prior_target = _priors(delta), _priors(target)
     above = exceeds(bad, n, delta, split, prior) & ~trivial
     below = falls_below(bad, n, target, confirm, prior_target) & ~above & ~trivial
-    known = np.full(bad.size, np.nan)
-    if computed is not None:
-        known = np.broadcast_to(np.asarray(computed, dtype=np.float64), bad.shape)
-    by_law = (known <= delta) & ~above & ~trivial
+    log_known = np.full(bad.size, np.nan)
+    if log_limits is not None:
+        log_known = np.broadcast_to(np.asarray(log_limits, dtype=np.float64), bad.shape)
+    with np.errstate(divide="ignore"):
+        log_delta = np.log(delta) if log_deltas is None else np.asarray(log_deltas, np.float64)
+    by_law = (log_known <= log_delta) & np.isfinite(log_delta) & ~above & ~trivial
+    known = np.exp(log_known)
     below |= by_law
     lower = confidence_sequence(bad, n, split, prior)[0]
     upper = np.fmin(confidence_sequence(bad, n, confirm, prior_target)[1], known)
@@ -207,7 +212,7 @@ def decide_probability(
         elif below[c]:
             status = "below"
             if by_law[c]:
-                reason = f"computed from the exact law: at most {known[c]:.2g}"
+                reason = f"computed from the exact law: at most {_power(log_known[c])}"
             elif target[c] > delta[c]:
                 reason = f"supported down to the stated resolution {resolution:.3g} only"
         else:
@@ -225,7 +230,7 @@ def decide_probability(
                 upper=float(upper[c]),
                 status=status,
                 reason=reason,
-                computed=float(known[c]),
+                by_law=bool(by_law[c]),
             )
         )
     unresolved = tuple(c for c, cell in enumerate(cells) if cell.status == "unresolved")
@@ -265,6 +270,11 @@ def decide_probability(
         unresolved=unresolved,
         resolution=resolution if coarse and verdict is Verdict.SUPPORTED else None,
     )
+
+
+def _power(log: float) -> str:
+    """A probability from its logarithm, also where it underflows."""
+    return f"{math.exp(log):.2g}" if log > -700 else f"1e{math.ceil(log / math.log(10))}"
 
 
 def _of(some: int, total: int) -> str:

@@ -42,6 +42,7 @@ class Probability:
     exact : test ``P(bad) = delta`` (a law) instead of ``<=``, with a relative equivalence margin.
     validate : raises `OutsideTheorem` for a cell that violates the assumptions.
     event : what "bad" is, in words, for the report.
+    log_delta : the logarithm of ``delta``, where delta underflows.
     log_limit : ``cell -> `` log of an upper limit on P(bad) from an exact law, None where a cell
         has none.
     """
@@ -54,6 +55,7 @@ class Probability:
     event: str
     validate: Callable[[Params], None] = lambda _cell: None
     exact: float | None = None
+    log_delta: Callable[[Params], float] | None = None
     log_limit: Callable[[Params], float | None] = lambda _cell: None
     present: Present = nothing_to_show
 
@@ -128,13 +130,19 @@ class Probability:
             level,
             failed_counts=failed,
             resolution=resolvable(self.sampling.max_trials, level) * (1 + 1e-6),
-            computed=[self._computed(o.params) for o in observed],
+            log_limits=[self._log_limit(o.params) for o in observed],
+            log_deltas=[self._log_delta(o.params) for o in observed],
         )
 
-    def _computed(self, cell: Params) -> float:
-        """The exact law's limit on P(bad), NaN without one."""
+    def _log_limit(self, cell: Params) -> float:
         log = self.log_limit(cell)
-        return math.nan if log is None else math.exp(min(0.0, log))
+        return math.nan if log is None else min(0.0, log)
+
+    def _log_delta(self, cell: Params) -> float:
+        if self.log_delta is not None:
+            return self.log_delta(cell)
+        delta = self.delta(cell)
+        return math.log(delta) if delta > 0 else -math.inf
 
     def decide(self, store: RunStore, level: float) -> Evidence:
         """The verdict with one row a cell and, when refuted, a trial to replay."""

@@ -183,6 +183,20 @@ def test_simulated_runs_fail_no_more_often_than_the_run_limit() -> None:
     assert log_run_tail(s, 0.2, 6, 2.5 * float(last.max())) < math.log(1e-6)
 
 
+def test_candidates_are_taken_as_far_as_all_hold() -> None:
+    s = setting(sizes=[32, 32], n_samples=400, dimension=8, sigma=0.3)
+    assert log_run_tail(s, 0.2, 6, 0.05, (-3.0, -5.0)) == -5.0
+    assert log_run_tail(s, 0.2, 6, 0.05, (-3.0, -1e9)) == -3.0
+    assert log_run_tail(s, 0.2, 6, 1e-9, (-3.0,)) == 0.0
+
+
+def test_one_dimension_has_no_other_coordinates() -> None:
+    s = setting(dimension=1)
+    limits = [log_cluster_tail(s, 0, 0.2, b) for b in (0.07, 0.08, 0.1)]
+    assert np.all(np.isfinite(limits))
+    assert limits[0] > limits[1] > limits[2]
+
+
 def test_a_run_from_too_far_has_no_limit() -> None:
     assert log_run_tail(setting(), 0.6, 3, 0.1) == 0.0
     assert log_run_tail(setting(), 0.1, 0, 0.2) == -math.inf

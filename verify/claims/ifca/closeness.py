@@ -47,6 +47,7 @@ from verify.claims.ifca.cells import (
     with_shapes,
 )
 from verify.claims.ifca.columns import error_before, from_trajectory
+from verify.claims.ifca.tails import log_growth_limit, log_stay_limit
 from verify.evidence import Verdict
 from verify.procedures.base import BoolArray, Observed, Presentation, Profile, Sampling
 from verify.procedures.probability import Probability
@@ -104,6 +105,7 @@ def monotone(statement: Statement, profile: Profile, above: float) -> Probabilit
         + (f" while at least {above:g} floors ($c_2=1$)" if above else "")
         + f", in {N_STEPS} steps",
         validate=lambda params: statement.require(values(params)),
+        log_limit=lambda params: log_growth_limit(params, N_STEPS, above) if above else None,
         present=present,
     )
 
@@ -139,6 +141,9 @@ def stays(statement: Statement, profile: Profile) -> Probability:
         delta=lambda params: statement.failure_probability({**values(params), "T": N_STEPS}),
         event=f"some cluster's error exceeding its start at some of {N_STEPS} steps",
         validate=lambda params: statement.require(values(params)),
+        log_limit=lambda params: log_stay_limit(
+            params, N_STEPS, float(statement.bound(values(params), unchecked=True))
+        ),
     )
 
 

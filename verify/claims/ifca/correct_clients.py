@@ -38,6 +38,7 @@ from bounds.ifca.correct_clients import (
 )
 from bounds.statement import Statement, evaluate, evaluate_mp
 from trials.experiments.ifca.step import STEP
+from trials.laws.matrix_tail import log_gram_tail
 from trials.run.cell import Params
 from verify.claim import Finding, claim
 from verify.claims.common import LOWEST, RELATIVE_LOG, Point, explicit, log_bound, relative
@@ -45,6 +46,7 @@ from verify.claims.ifca.cells import COLUMNS, HIDDEN, OWN_COLUMNS, grid, values
 from verify.claims.ifca.columns import error_before
 from verify.claims.ifca.labels import LEMMA_1_RATE, log_any_rival, regime_search
 from verify.claims.ifca.matrices import matrix_sampling, matrix_symbols
+from verify.claims.ifca.tails import log_step_limit, start_of
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
 from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
@@ -185,6 +187,7 @@ def eq_4(statement: Statement, profile: Profile) -> Probability:
         lambda params: {**matrix_symbols(params), "C_N": EQ_4_SAMPLES},
         lambda table: table["gram_deviation"],
         "the Gram matrix deviating by more than $6\\sqrt{dN}$",
+        log_tail=lambda params, bound: log_gram_tail(params["N"], params["d"], bound),
     )
 
 
@@ -248,4 +251,6 @@ def eq_5(statement: Statement, profile: Profile) -> Probability:
         lambda table: table["err_after_max"],
         "some cluster's error exceeding its bound",
         error_before,
+        log_tail=log_step_limit,
+        known=lambda params: {"err": start_of(params)},
     )

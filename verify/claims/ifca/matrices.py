@@ -24,6 +24,7 @@ import math
 from bounds.ifca.matrices import LEMMA_2_NOISE, LEMMA_2_OPNORM
 from bounds.statement import Statement
 from trials.experiments.gaussian import OPNORM
+from trials.laws.matrix_tail import log_norm_tail
 from trials.laws.noise import noise_log_sf
 from trials.run.cell import Params
 from verify.claim import claim
@@ -57,6 +58,7 @@ def lemma_2_opnorm(statement: Statement, profile: Profile) -> Probability:
         matrix_symbols,
         lambda table: table["s_max"],
         "the norm exceeding its bound",
+        log_tail=lambda params, bound: log_norm_tail(params["N"], params["d"], bound),
     )
 
 

@@ -67,6 +67,7 @@ from verify.claims.ifca.cells import (
 )
 from verify.claims.ifca.columns import error_after, error_before, from_trajectory
 from verify.claims.ifca.strangers import THIRD_TERM
+from verify.claims.ifca.tails import log_step_limit
 from verify.decisions.constants import Direction
 from verify.decisions.rates import Side
 from verify.evidence import Figure, Series, Verdict
@@ -245,6 +246,7 @@ def three_parts(
         drift=drift,
         choices=(C_1,),
         tighten=("c_4", "c_3", "c_2"),
+        log_tail=log_step_limit,
         present=strangers_seen,
     )
 

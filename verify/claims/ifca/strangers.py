@@ -29,6 +29,7 @@ from bounds.ifca.strangers import EQ_7, EQ_8, EQ_10, EQ_12, POLY_M
 from bounds.statement import Statement
 from trials.experiments.ifca.labels import GRADIENT
 from trials.experiments.ifca.strangers import STRANGERS
+from trials.laws.step_tail import log_gradient_tail
 from trials.run.cell import Params
 from verify.claim import Finding, claim
 from verify.claims.common import LOWEST, Point, explicit, log_bound, relative
@@ -59,6 +60,12 @@ THIRD_TERM = Finding(
 # --- Size: (7) and (8) --------------------------------------------------------------------------
 
 
+def _log_gradient_limit(params: Params, bound: float) -> float:
+    """The model lies within (1/2 - alpha) Delta of its optimum, at most Delta from the client's."""
+    distance = (1.5 - params["alpha"]) * params["Delta"]
+    return log_gradient_tail(params["n"], params["d"], distance, params["sigma"], bound)
+
+
 @claim(EQ_7)
 def eq_7(statement: Statement, profile: Profile) -> Probability:
     """Every shape of (n', d) from 1 to 1000, at the adversarial and the orthogonal start."""
@@ -79,6 +86,7 @@ def eq_7(statement: Statement, profile: Profile) -> Probability:
         symbols,
         lambda table: table["gradient_norm"],
         "the gradient's norm exceeding its bound",
+        log_tail=_log_gradient_limit,
     )
 
 

@@ -54,6 +54,7 @@ from verify.claims.ifca.cells import (
 )
 from verify.claims.ifca.columns import from_trajectory
 from verify.claims.ifca.one_step import STEP_SIZE
+from verify.claims.ifca.tails import log_run_limit
 from verify.decisions.domain import Choice, Interval, LogInterval
 from verify.evidence import Figure, Series, Verdict
 from verify.procedures.base import BoolArray, Observed, Presentation, Profile, Sampling, tex_number
@@ -113,6 +114,12 @@ def run_claim(
         event="an error above $\\varepsilon$ after the stated number of steps, with "
         + spelled(constants),
         validate=lambda params: statement.require(values(params)),
+        log_limit=lambda params: log_run_limit(
+            params,
+            n_rounds(statement, params, constants),
+            accuracy(statement, params, constants),
+            math.log(delta(params)),
+        ),
         present=lambda observed: _run_figure(statement, observed, constants),
     )
 

@@ -45,7 +45,7 @@ def attempt_choice(
         problem.level / 2,
         resolution=resolution,
         support_level=problem.level,
-        computed=[problem.computed(frozen, c) for c in held],
+        log_limits=[problem.log_limit(frozen, c) for c in held],
     )
     ruled = [i for i in mine if problem.cells[i].in_drift]
     trend = measure_drift(problem, ruled, frozen, directions, margin, floor)

@@ -137,14 +137,14 @@ class Problem:
             ratio = np.where(b > 0, s / b, np.where(s <= b, 0.0, np.inf))
         return np.where(np.isfinite(s), ratio, np.inf)
 
-    def computed(self, corner: ConstantValues, cell: CellSample) -> float:
-        """The exact law's limit on the probability of a violation, NaN without a law.
+    def log_limit(self, corner: ConstantValues, cell: CellSample) -> float:
+        """Log of the exact law's limit on the probability of a violation, NaN without a law.
 
         Where the bound varies from trial to trial, its smallest value is used.
         """
         if cell.log_tail is None:
             return math.nan
-        return math.exp(min(0.0, cell.log_tail(float(np.min(self.bound_at(corner, cell))))))
+        return min(0.0, cell.log_tail(float(np.min(self.bound_at(corner, cell)))))
 
     def looked_at(self, corner: ConstantValues, cell: CellSample) -> float:
         """The failure probability at which a required constant is read: delta, if resolvable."""
