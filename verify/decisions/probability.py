@@ -238,7 +238,8 @@ def decide_probability(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         badness = np.where(above, lower, -np.inf) if above.any() else upper
         ratio = np.where(trivial, -np.inf, badness / np.where(above.any(), delta, target))
-    worst = int(np.nanargmax(ratio)) if n_live else None
+    # 0/0 where both underflow: such a cell is far from its limit.
+    worst = int(np.argmax(np.where(np.isnan(ratio), 0.0, ratio))) if n_live else None
 
     if n_live == 0:
         verdict, summary = Verdict.VACUOUS, "delta >= 1 in every cell"
@@ -258,7 +259,7 @@ def decide_probability(
         if n_by_law := int(np.sum(by_law)):
             summary += f" ({n_by_law} computed from exact laws)"
         if coarse:
-            summary += f"; {_of(coarse, n_live)} down to {resolution:.3g} only"
+            summary += f"; {_of(coarse, n_live)} only down to the resolution {resolution:.3g}"
         if n_live < bad.size:
             summary += f"; delta >= 1, met by anything, in {bad.size - n_live} more"
     return ProbabilityDecision(
@@ -281,7 +282,9 @@ def _of(some: int, total: int) -> str:
     """``all 3 cells``, ``2 of 3 cells``, ``no cell``."""
     if some == 0:
         return "no cell"
-    return f"all {total} cells" if some == total else f"{some} of {total} cells"
+    if some == total:
+        return "the one cell" if total == 1 else f"all {total} cells"
+    return f"{some} of {total} cells"
 
 
 def _why_unresolved(bad: float, n: float, target: float, level: float) -> str:

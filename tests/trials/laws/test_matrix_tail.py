@@ -9,7 +9,7 @@ import pytest
 
 from trials.checks import InvalidParameter
 from trials.laws.matrix_tail import log_gram_tail, log_norm_tail
-from trials.laws.noise import operator_norms
+from trials.laws.noise import gaussian_singular_values
 from trials.laws.step_tail import log_gradient_tail
 
 
@@ -17,7 +17,7 @@ from trials.laws.step_tail import log_gradient_tail
 def test_simulated_matrices_exceed_the_limits_no_more_often(n_rows: int, n_columns: int) -> None:
     """False-alarm probability below 1e-6 for each comparison (five standard errors)."""
     rng = np.random.default_rng(11)
-    largest, smallest = operator_norms(n_rows, n_columns, rng, 20_000)
+    largest, smallest = gaussian_singular_values(n_rows, n_columns, rng, 20_000)
     low = np.zeros_like(smallest) if n_rows < n_columns else smallest**2
     deviation = np.maximum(largest**2 - n_rows, n_rows - low)
     for q in (0.9, 0.99, 0.999):

@@ -38,7 +38,9 @@ def test_a_budget_that_cannot_resolve_delta_is_told_what_it_takes() -> None:
 def test_a_stated_resolution_supports_to_that_resolution_and_says_so() -> None:
     decision = decide_probability(0, 1000, 1e-30, 0.05, resolution=0.01)
     assert decision.verdict is Verdict.SUPPORTED
-    assert "stated resolution 0.01" in decision.summary
+    assert "in no cell" in decision.summary
+    assert "only down to the resolution 0.01" in decision.summary
+    assert decision.resolution == 0.01
     # It loosens support only: a cell far above delta still refutes, below the resolution too.
     assert decide_probability(3, 1000, 1e-30, 0.05, resolution=0.01).verdict is Verdict.REFUTED
 
@@ -122,3 +124,44 @@ def test_an_exact_probability_is_refuted_from_both_sides_and_supported_by_equiva
     assert two.worst == 1
     with pytest.raises(InvalidParameter, match="at most 1"):
         decide_exact_probability(1, 10, 1.5, 0.05)
+
+
+def test_a_computed_limit_supports_what_no_trials_resolve() -> None:
+    """Two cells of 100 failure-free trials against 1e-30: one has a limit below it."""
+    decision = decide_probability(
+        0, [100, 100], 1e-30, 0.05, resolution=0.2, log_limits=[-80.0, np.nan]
+    )
+    first, second = decision.cells
+    assert decision.verdict is Verdict.SUPPORTED
+    assert (first.resolved, second.resolved) == (True, False)
+    assert first.upper == pytest.approx(np.exp(-80.0))
+    assert "at most 1.8e-35" in first.reason
+    assert decision.resolution == 0.2
+    assert "1 computed" in decision.summary
+
+
+def test_where_every_cell_is_computed_no_resolution_is_left() -> None:
+    decision = decide_probability(0, [10, 10], 1e-9, 0.05, resolution=0.5, log_limits=-30.0)
+    assert decision.verdict is Verdict.SUPPORTED
+    assert decision.resolution is None
+
+
+def test_a_computed_limit_above_delta_supports_nothing() -> None:
+    decision = decide_probability(0, 10, 1e-9, 0.05, log_limits=np.log(1.1e-9))
+    assert decision.verdict is Verdict.INCONCLUSIVE
+
+
+def test_trials_that_refute_overrule_a_computed_limit() -> None:
+    decision = decide_probability(90, 100, 0.01, 0.05, log_limits=-50.0)
+    assert decision.verdict is Verdict.REFUTED
+
+
+def test_probabilities_that_underflow_are_compared_by_their_logarithms() -> None:
+    """exp(-800) and exp(-5000) are both zero as floats."""
+    below = decide_probability(0, 10, 0.0, 0.05, log_limits=-6000.0, log_deltas=[-5000.0])
+    above = decide_probability(0, 10, 0.0, 0.05, log_limits=-800.0, log_deltas=[-5000.0])
+    unknown = decide_probability(0, 10, 0.0, 0.05, log_limits=-800.0)
+    assert below.verdict is Verdict.SUPPORTED
+    assert "1e-2605" in below.cells[0].reason
+    assert above.verdict is Verdict.INCONCLUSIVE
+    assert unknown.verdict is Verdict.INCONCLUSIVE
