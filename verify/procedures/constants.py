@@ -183,10 +183,16 @@ class Constants:
                     in_drift=role != "elsewhere",
                     choice={self.choice_name: choice},
                     covariates=self.covariates(read.table, cell),
-                    log_tail=None if self.log_tail is None else partial(self.log_tail, cell),
+                    log_tail=self._tail(cell),
                 )
             )
         return samples
+
+    def _tail(self, cell: Params) -> Callable[[float], float] | None:
+        """The exact law's limits in a cell, its parameters complete."""
+        if self.log_tail is None:
+            return None
+        return partial(self.log_tail, self.sampling.experiment.check(cell))
 
     def _boxes(self) -> list[ConstantBox]:
         return [

@@ -135,7 +135,7 @@ class Probability:
         )
 
     def _log_limit(self, cell: Params) -> float:
-        log = self.log_limit(cell)
+        log = self.log_limit(self.sampling.experiment.check(cell))
         return math.nan if log is None else min(0.0, log)
 
     def _log_delta(self, cell: Params) -> float:

@@ -399,7 +399,7 @@ def test_support_needs_extrapolation_resolution_and_an_identified_drift() -> Non
     assert "failure-free" in tiny.summary
     stated = decide(make_cells(sharp, delta=1e-9), resolution=0.02)
     assert stated.verdict is Verdict.SUPPORTED
-    assert "stated resolution" in stated.summary
+    assert "only down to the resolution 0.02" in stated.summary
     few = [c for c in make_cells(sharp) if (c.params["m"], c.params["d"]) in {(10, 4), (640, 4)}]
     assert decide(few).verdict is Verdict.INCONCLUSIVE
 

@@ -21,6 +21,7 @@ from verify.claims.ifca import neurips as neurips_claims
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES, Observed
 from verify.procedures.constants import Constants
+from verify.procedures.mean_bound import MeanBound
 from verify.procedures.probability import Probability
 from verify.procedures.rate import Contraction, Rate
 from verify.procedures.search import Search
@@ -43,7 +44,7 @@ def test_every_claim_builds_checks_and_describes_itself_under_every_profile(prof
         procedure = claim.build(profile)
         procedure.check()
         assert len(procedure.describe()) > 40, name
-        kind = (Search, Constants, Probability, Rate, Contraction)
+        kind = (Search, Constants, Probability, Rate, Contraction, MeanBound)
         assert isinstance(procedure, kind), name
 
 
