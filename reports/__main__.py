@@ -20,13 +20,13 @@ INTERRUPTED = 130
 
 
 def _end(_number: int, _frame: Any) -> None:
-    """End at once: every file of a report is written whole or not at all."""
+    """End the process at once.  This is safe because no file of a report is ever half written."""
     os.write(2, b"interrupted\n")
     os._exit(INTERRUPTED)
 
 
 class _Group(click.Group):
-    """A click group whose refusals are one line, with the exit codes of ``cfl-verify``."""
+    """A click group whose error messages are one line, with the exit codes of ``cfl-verify``."""
 
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
@@ -45,7 +45,7 @@ class _Group(click.Group):
 
 
 def _failed(error: BaseException, given: Sequence[str]) -> int:
-    """Print one line for a failure; with ``--debug`` its traceback, too."""
+    """Print one line for a failure, and with ``--debug`` its traceback too."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
         return FAILED

@@ -31,7 +31,7 @@ class BuildResult:
 
 
 def render_tex(context: dict[str, Any]) -> str:
-    """The report's LaTeX source; every value that is not `Latex` already is escaped."""
+    """The report's LaTeX source.  Values that are not of type `Latex` are escaped."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("reports"),
         block_start_string="<%",
@@ -51,7 +51,10 @@ def render_tex(context: dict[str, Any]) -> str:
 
 
 def _timestamp(reader: Reader) -> int:
-    """When the run finished: the only date in the PDF, so that building again gives its bytes."""
+    """The time at which the run finished.
+
+    It is the only date in the PDF, so a second build gives the same bytes.
+    """
     summary = read(reader, "run", Summary).get("summary", Summary())
     for moment in (summary.finished, summary.started):
         try:
@@ -63,7 +66,7 @@ def _timestamp(reader: Reader) -> int:
 
 
 def _write(path: Path, content: str | bytes) -> Path:
-    """Write a file whole or not at all."""
+    """Write a file so that no reader ever sees it half written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".part")
     partial.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -79,7 +82,7 @@ def write_report(
     engine: str = "auto",
     progress: Callable[[str], None] | None = None,
 ) -> BuildResult:
-    """Build a report from any reader of documents; see `build`."""
+    """Build a report from any reader of documents.  See `build` for the arguments."""
     say = progress or (lambda _message: None)
     unknown = [name for name in formats if name not in FORMATS]
     if unknown or not formats:
@@ -127,7 +130,8 @@ def build(
     Raises
     ------
     ReportError
-        When the run cannot be read or the report not be set; one line, naming the file.
+        When the run cannot be read or the report cannot be typeset.  The message is one line
+        that names the file.
     """
     from trials.run.directory import STORE_NAME
     from trials.run.store import RunStore, StoreError

@@ -1,4 +1,4 @@
-"""The table of a claim's cells: what varies, what was measured, what all cells share."""
+"""The table of a claim's cells: varying parameters, measurements, and the shared parameters."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def cells_csv(cells: Sequence[Cell]) -> str:
 
 
 def _derived(cells: Sequence[Cell], names: Sequence[str]) -> list[str]:
-    """Names whose values follow from others that are shown: p from the sizes, rho from Delta."""
+    """Names of parameters whose values follow from others that are shown (such as p from sizes)."""
     sizes = {"profile", "k"} <= {name for cell in cells for name in cell.params}
     return [*(["p"] if sizes and "p" in names else []), *_derived_rho(cells, names)]
 
@@ -96,7 +96,7 @@ def _rho_follows(cell: Cell) -> bool:
 
 
 def _notes(cells: Sequence[Cell]) -> tuple[list[Latex], Latex]:
-    """A column of notes and its legend: notes that are long and repeat become letters."""
+    """A column of notes and its legend.  Long notes that repeat are replaced by letters."""
     texts = [str(c.note) for c in cells]
     distinct = list(dict.fromkeys(text for text in texts if text))
     if len(distinct) == 1 and all(texts):
@@ -122,9 +122,10 @@ def _layout(
     varying: Sequence[str],
     measures: Sequence[tuple[str, str, list[str]]],
 ) -> tuple[list[str], list[list[str]], str, bool]:
-    """Head, rows, alignment, and whether words are cut; a column a parameter where that fits.
+    """Head, rows, alignment, and whether words are shortened.
 
-    What does not fit is made smaller step by step: words and digits are cut, then the interval (it
+    Each parameter has its own column where that fits.  A table that is too wide is made smaller
+    step by step: words and digits are cut, then the interval (it
     is in the CSV file) goes; at last the parameters share one column.
     """
     kinds = tables.alignment([[c.params.get(n) for n in varying] for c in shown], len(varying))
@@ -152,7 +153,7 @@ def _layout(
 def _measured(
     shown: Sequence[Cell], cells: Sequence[Cell]
 ) -> tuple[list[tuple[str, str, list[str]]], list[str]]:
-    """The columns of what was measured, and the sentences about those that are constant."""
+    """The columns of measurements, and sentences about those that are constant."""
     measures: list[tuple[str, str, list[str]]] = []
     common: list[str] = []
 
@@ -187,7 +188,7 @@ def _measured(
 
 
 def cell_table(cells: Sequence[Cell], name: str) -> Latex:
-    """The claim's cells, worst ratio first; long lists are cut, and the caption says so."""
+    """The claim's cells, worst ratio first.  Long lists are cut, and the caption says so."""
     ranked = sorted(cells, key=severity, reverse=True)
     shown = ranked if len(ranked) <= MAX_ROWS + 2 else ranked[:MAX_ROWS]
     varying, constant = _shared(cells)
@@ -206,9 +207,9 @@ def cell_table(cells: Sequence[Cell], name: str) -> Latex:
         parts = [f"The {number(len(shown))} worst of {number(len(cells))} cells"]
     if constant:
         common.insert(0, assignment(cells[0].params, constant))
-    caption = parts[0] + (f"; common to all: {', '.join(common)}" if common else "") + "."
+    caption = parts[0] + (f"; all cells have {', '.join(common)}" if common else "") + "."
     if cut:
-        caption += f" Words are cut; in full in {code(f'tables/{name}-cells.csv')}."
+        caption += f" Words are shortened. They are complete in {code(f'tables/{name}-cells.csv')}."
     if legend:
         caption += f" {sentence(capital(legend))}"
     return tables.typeset(head, rows, align, caption=caption, label=f"{name}-cells")

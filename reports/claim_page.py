@@ -21,7 +21,7 @@ Files = dict[str, str | bytes]
 
 
 def claim_page(tried: Tried, files: Files) -> dict[str, Any]:
-    """The template's variables of one claim; its figures and CSV files are added to ``files``.
+    """The template's variables of one claim.  Its figures and CSV files are added to ``files``.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def _run_in(items: Sequence[Latex]) -> Latex:
 
 
 def _tables(tried: Tried, files: Files) -> tuple[list[Latex], list[tuple[str, Latex]]]:
-    """The claim's tables, and those of few counts as sentences with their headings."""
+    """The claim's tables.  Small tables of counts become sentences with their headings."""
     shown, tallies, name = [], [], tried.name
     if tried.evidence.cells:
         shown.append(cell_table(tried.evidence.cells, name))
@@ -164,7 +164,7 @@ def _evidence_table(table: Table, name: str) -> tuple[Latex, str]:
         caption += " " + sentence(capital(prose(table.note)))
     if len(shown) < len(table.rows):
         cut = f"Showing the first {number(len(shown))} of {number(len(table.rows))} rows"
-        caption += f" {cut}; all in {code(f'tables/{name}.csv')}."
+        caption += f" {cut}; all rows are in {code(f'tables/{name}.csv')}."
     source = tables.typeset(
         [prose(column) for column in table.columns],
         [[tables.cell(item) for item in row] for row in shown],
@@ -194,12 +194,12 @@ def _figures(stored: Sequence[Figure], name: str, files: Files) -> list[dict[str
     return drawn
 
 
-# A caption that says what the bars are: quantiles of trials are not confidence limits.
+# The caption already explains the bars.  They may be quantiles, which are no confidence limits.
 _SPREAD = re.compile(r"\b(bars?|bands?|shad\w+|percent|quantiles?|standard errors?|limits)\b")
 
 
 def _caption(figure: Figure) -> Latex:
-    """Title and caption, and what the marks mean where the caption does not say it."""
+    """Title and caption.  The meaning of bars is added where the caption does not give it."""
     parts = [sentence(figure.title), sentence(figure.caption)]
     limited = any(series.lower or series.upper for series in figure.series)
     if limited and not _SPREAD.search(figure.caption):

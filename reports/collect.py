@@ -1,7 +1,7 @@
-"""From a run's stored documents to the template's variables and the files beside the report.
+"""Turning a run's stored documents into the template's variables and the files beside the report.
 
-Nothing is estimated here.  Values are chosen (the worst cell has the largest stored ratio), rounded
-and put into words.
+Nothing is estimated here.  Stored values are selected (the worst cell has the largest stored
+ratio), rounded and put into sentences.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Report:
 def collect(reader: Reader, *, engine: str) -> Report:
     """Everything that the templates need, from the documents of a run.
 
-    Kinds of documents that are missing leave their sections out.  A claim without evidence is
-    listed as not run.
+    A kind of document that the run lacks has no section.  A claim without evidence is listed
+    as not run.
 
     Raises
     ------
@@ -62,7 +62,8 @@ def collect(reader: Reader, *, engine: str) -> Report:
         "familywise": number(level) if level is not None else "",
         "multiple_tables": len(verdicts) > 1,
         "verdict_note": Latex(
-            "Each claim links to its page. A statement known to be false is expected to be refuted."
+            "Each claim links to its page. A statement that is known to be false is expected to be "
+            "refuted."
             if claims
             else "No claim has been tried."
         ),

@@ -26,7 +26,7 @@ _TIMEOUT_SECONDS = 600
 
 
 def latex_missing() -> list[str]:
-    """What the latexmk route lacks on this machine: programs, packages; empty when complete."""
+    """Programs and packages that the latexmk engine lacks on this machine, empty when complete."""
     programs = [name for name in ("latexmk", "pdflatex", "kpsewhich") if shutil.which(name) is None]
     if programs:
         return programs
@@ -43,7 +43,7 @@ def choose(engine: str) -> Engine:
     Raises
     ------
     ReportError
-        For an unknown name, or when LaTeX is asked for and incomplete.
+        For an unknown name, or when LaTeX is requested and its installation is incomplete.
     """
     if engine == "embedded":
         return "embedded"
@@ -73,7 +73,7 @@ def describe(engine: Engine) -> str:
 
 
 def compile_pdf(source: Path, engine: Engine, *, timestamp: int) -> bytes:
-    """The PDF of a ``.tex`` file; relative paths in it start from its folder.
+    """The PDF of a ``.tex`` file.  Relative paths in it start from its folder.
 
     ``timestamp`` (seconds since 1970) is the only date that the PDF holds.
 
@@ -129,12 +129,12 @@ def _latexmk(source: Path, timestamp: int) -> bytes:
 
 
 def typst_source(tex: str, *, standalone: bool = True) -> str:
-    """LaTeX as Typst, through pandoc and the filter; a warning of pandoc's is an error.
+    """LaTeX as Typst, through pandoc and the filter.  A warning from pandoc is an error.
 
     Raises
     ------
     ReportError
-        When something in the source has no faithful translation; it is never dropped.
+        When some part of the source has no faithful translation.  No part is ever dropped.
     """
     import pypandoc
 
@@ -162,7 +162,7 @@ def typst_source(tex: str, *, standalone: bool = True) -> str:
     return done.stdout.decode()
 
 
-#: A proxy that does not exist: Typst would fetch a package that a source names.
+#: A proxy that does not exist.  It keeps Typst from downloading a package that a source names.
 _NO_NETWORK = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9")
 
 
@@ -181,7 +181,7 @@ def _without_network() -> Iterator[None]:
 
 
 def typst_pdf(source: str, root: Path, timestamp: int) -> bytes:
-    """The PDF of a Typst source; system fonts and the clock play no part.
+    """The PDF of a Typst source.  It does not depend on system fonts or on the clock.
 
     The source reads files below ``root`` only.  It gets no packages and no network.
     """

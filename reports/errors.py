@@ -2,4 +2,4 @@
 
 
 class ReportError(Exception):
-    """A report that cannot be built; the message is one line for the user."""
+    """A report cannot be built.  The message is one line for the user."""

@@ -1,7 +1,7 @@
 """Figures: stored figure data drawn as vector PDF, the same bytes every time.
 
 Series differ by colour (Okabe and Ito's palette, safe for colour-blind readers), by marker and by
-dash pattern, so that a grey print reads as well.  The legend stands outside the data.
+dash pattern, so that a grey print can be read as well.  The legend stands outside the data.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _STYLE: dict[str, Any] = {
     "grid.linewidth": 0.5,
     "lines.linewidth": 1.3,
     "lines.markersize": 4.2,
-    "pdf.fonttype": 42,  # embedded TrueType: text stays text
+    "pdf.fonttype": 42,  # embed TrueType fonts, so that a reader can search and copy the text
     "figure.dpi": 72.0,
     "axes.axisbelow": True,
     "legend.frameon": False,
@@ -68,7 +68,7 @@ def _expand(source: str) -> str:
     source = math_source(source)
     braces = r"\{((?:[^{}]|\{[^{}]*\})*)\}"
     for macro, fence in (("norm", r"\|"), ("abs", "|")):
-        parts = re.split(rf"\\{macro}{braces}", source)  # arguments at the odd places
+        parts = re.split(rf"\\{macro}{braces}", source)  # arguments at the odd positions
         source = "".join(f"{fence}{p}{fence}" if i % 2 else p for i, p in enumerate(parts))
     replacements = {
         r"\\(?:left)?\s*\\?\\lVert|\\[lr]Vert(?![A-Za-z])": r"\\|",
@@ -121,7 +121,7 @@ def _wrap(text: str, width: int) -> str:
 
 
 def _draw_series(ax: Any, series: Series, colour: str, index: int, move: float) -> Any:
-    """Draw one series; returns its legend handle."""
+    """Draw one series and return its legend handle."""
     x = [float(v) + move for v in series.x]
     y = _numbers(series.y, len(x))
     lower, upper = (_numbers(getattr(series, side), len(x)) for side in ("lower", "upper"))
@@ -197,7 +197,10 @@ def _tick(value: float, _position: int | None = None) -> str:
 
 
 def _ticks(axis: Any, scale: str) -> None:
-    """Few enough ticks to read; a logarithmic axis of little range gets 1, 2, 5 or round steps."""
+    """Ticks that are few enough to read.
+
+    A logarithmic axis with a small range gets the steps 1, 2, 5 or round numbers.
+    """
     if scale != "log":
         return
     low, high = sorted(axis.get_view_interval())
@@ -217,7 +220,7 @@ def _ticks(axis: Any, scale: str) -> None:
 
 
 def _widen(ax: Any, series: Sequence[Series], scale: str) -> None:
-    """Room on either side of data at a single abscissa, which leaves an axis without a length."""
+    """Widen an axis whose data share one abscissa, because its length would be zero."""
     places = {float(x) for item in series for x in item.x}
     if len(places) == 1:
         (x,) = places
@@ -228,7 +231,7 @@ def _widen(ax: Any, series: Sequence[Series], scale: str) -> None:
 
 
 def _colours(series: Sequence[Series]) -> list[str]:
-    """A colour a group; a series without a group is a group of its own."""
+    """One colour for each group.  A series without a group is a group of its own."""
     known: dict[str, str] = {}
     return [
         known.setdefault(s.group or f"#{i}", PALETTE[len(known) % len(PALETTE)])
@@ -278,7 +281,7 @@ def draw(data: FigureData) -> Figure:
 
 
 def _legend(figure: Figure, handles: list[Any], texts: list[str]) -> None:
-    """To the right of the data while entries are short, below it in columns otherwise."""
+    """Put the legend to the right of the data when entries are short, else below it in columns."""
     shown = [(h, t) for h, t in zip(handles, texts, strict=True) if t]
     if not shown:
         return
@@ -307,7 +310,7 @@ def render(data: FigureData) -> bytes:
 
 
 def undrawn(data: FigureData) -> str:
-    """What the drawing cannot show, as a sentence for the caption; empty when it shows all."""
+    """A sentence for the caption on points that cannot be drawn.  Empty when all are drawn."""
     missing = negative = clipped = 0
     log_x, log_y = data.xscale == "log", data.yscale == "log"
     for series in data.series:

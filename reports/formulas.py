@@ -1,4 +1,4 @@
-"""Whether formulas compile: every formula of a catalogue, by either engine."""
+"""A check that every formula of a catalogue compiles with either engine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _document(formulas: Sequence[str]) -> str:
 
 
 def check_formulas(formulas: Sequence[str], engine: Engine) -> dict[str, str]:
-    r"""Compile formulas as displays; returns those that fail, with the engine's error.
+    r"""Compile formulas as displays and return those that fail, with the engine's error.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def check_formulas(formulas: Sequence[str], engine: Engine) -> dict[str, str]:
         `reports.latex.MACROS` may be used.
     engine : ``"latex"`` or ``"embedded"``.
 
-    All formulas are compiled in one document; only when that fails are they bisected, so a clean
-    catalogue of hundreds costs one compilation.
+    All formulas are compiled in one document.  Only when that fails are they bisected.  So a
+    correct catalogue of hundreds of formulas costs one compilation.
     """
     formulas = [formula for formula in formulas if re.search(r"\S", formula)]
     if not formulas:

@@ -19,7 +19,7 @@ _INLINE_MATH = re.compile(r"\$([^$]+)\$")
 
 
 def is_inline_math(source: str) -> bool:
-    """Whether a piece between dollars may pass as math: not empty, and nothing to refuse."""
+    """Whether a piece between dollars may be typeset as math: not empty, and not refused."""
     return bool(source.strip()) and not refused(source)
 
 
@@ -45,7 +45,7 @@ def escape_text(text: str, plain: Callable[[str], str] = plain_text) -> Latex:
 
 
 def code(text: str) -> Latex:
-    r"""Verbatim text as ``\texttt``, breaking at blanks; copied from the PDF it still runs."""
+    r"""Verbatim text as ``\texttt``, broken at blanks.  A command copied from the PDF runs."""
     text = " ".join(text.split())
     body = "".join(
         r"\textquotesingle{}"

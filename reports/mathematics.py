@@ -1,4 +1,4 @@
-r"""Stored formulas as LaTeX that both engines read alike, and nothing else.
+r"""Stored formulas as LaTeX that both engines read in the same way.
 
 A stored formula may come from a stranger.  Only the commands in `COMMANDS` and the environments in
 `ENVIRONMENTS` pass: none of them reads or writes a file, defines a macro or leaves math mode.
@@ -44,7 +44,9 @@ _ENVIRONMENT = re.compile(r"\\(?:begin|end)(?![A-Za-z])\s*(?:\{([a-z]*)\*?\})?")
 
 
 def refused(source: str) -> str:
-    r"""Why a formula may not be typeset, as a phrase that follows "because"; empty where it may.
+    r"""The reason why a formula may not be typeset, as a phrase that follows "because".
+
+    The phrase is empty where the formula may be typeset.
 
     >>> refused(r"\frac{1}{2} \le x_1")
     ''
@@ -137,7 +139,7 @@ def display_source(source: str) -> Latex:
 
 
 def require_allowed(source: str) -> None:
-    """Refuse a formula that `refused` finds fault with; the error quotes its beginning."""
+    """Raise for a formula that `refused` rejects.  The error quotes its beginning."""
     if reason := refused(source):
         shown = " ".join(source.split())[:80]
         raise ReportError(f"the formula {shown!r} cannot be typeset because {reason}")

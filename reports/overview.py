@@ -23,7 +23,7 @@ def _lines(*parts: str) -> str:
 
 
 def _at_worst(claim: Tried) -> list[str]:
-    """Observed value, bound and ratio: of the worst cell, else of the witness."""
+    """Observed value, bound and ratio of the worst cell, or else of the witness."""
     cell, witness = claim.worst, claim.evidence.witness
     shown: tuple[float | None, ...] = (None, None, None)
     if cell is not None:
@@ -72,9 +72,9 @@ def verdict_table(paper: str, claims: Sequence[Tried]) -> Latex:
         "ll" + numbers,
         caption=str(
             escape_text(sentence(f"Verdicts: {paper}" if paper else "Verdicts"))
-            + " Observed value, bound and their ratio: of the cell with the largest ratio, or of "
-            "the counterexample; a dash where a search found none."
-            + ("" if several or level is None else f" Level of every claim: {number(level, 2)}.")
+            + " Observed value, bound and ratio are those of the cell with the largest ratio, or "
+            "those of the counterexample. A dash means that a search found no counterexample."
+            + ("" if several or level is None else f" Every claim has level {number(level, 2)}.")
         ),
         label=f"verdicts-{slug(paper)}",
         spec="@{}" + shares + gap + gap.join(numbers) + "@{}",
@@ -82,7 +82,7 @@ def verdict_table(paper: str, claims: Sequence[Tried]) -> Latex:
 
 
 def abstract(claims: Sequence[Tried], summary: Summary) -> Latex:
-    """How many claims, trials and verdicts; which verdicts are not the expected ones."""
+    """The numbers of claims, trials and verdicts, and the verdicts that are not expected ones."""
     if not claims:
         return Latex("This run holds no claim yet.")
     counts = Counter(claim.verdict for claim in claims)
@@ -105,14 +105,12 @@ def abstract(claims: Sequence[Tried], summary: Summary) -> Latex:
         parts.append(
             f"The family-wise error level of the batch is {number(summary.familywise_level)}."
         )
-    parts.append(
-        "A verdict is about the cells that were fixed before the run, and about nothing else."
-    )
+    parts.append("A verdict is only about the cells that were fixed before the run.")
     return Latex(" ".join(parts))
 
 
 def date(text: str) -> str:
-    """An ISO date and time as a person writes it; other text as it is."""
+    """An ISO date and time in words.  Other text is returned unchanged."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -157,7 +155,7 @@ def environment(summary: Summary, engine: str) -> Latex:
 
 
 def notation(documents: Mapping[str, Symbols], papers: Mapping[str, Paper]) -> Latex:
-    """The symbols of each paper of the run as a table of its own; empty without any.
+    """One table of symbols for each paper of the run, empty when no paper has symbols.
 
     One letter may mean different things in two papers.
     """
@@ -184,7 +182,7 @@ def data(papers: Mapping[str, Paper]) -> Latex:
 SEVERITIES = {
     "statement": "Statements that are false as printed",
     "proof": "Steps of proofs that fail",
-    "slip": "Slips and loose ends",
+    "slip": "Misprints and open points",
 }
 
 
@@ -205,7 +203,7 @@ def _finding(finding: Finding, names: Mapping[str, str]) -> dict[str, Any]:
 def findings(
     documents: Mapping[str, Finding], names: Mapping[str, str]
 ) -> list[tuple[Latex, list[dict[str, Any]]]]:
-    """Findings by severity, the gravest first; ``names`` are the claims that have a page."""
+    """Findings by severity, the most serious first.  ``names`` are the claims with a page."""
     groups: dict[str, list[dict[str, Any]]] = {name: [] for name in SEVERITIES}
     for key in sorted(documents):
         groups.setdefault(documents[key].severity, []).append(_finding(documents[key], names))

@@ -1,4 +1,4 @@
-"""Reading a run's claims: their order, their verdicts, their worst cells, and small words."""
+"""Reading a run's claims: their order, their verdicts, their worst cells, and counts in words."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Tried:
 
     @property
     def as_expected(self) -> bool | None:
-        """Whether the verdict is the expected one; None where none is expected."""
+        """Whether the verdict is the expected one, or None where none is expected."""
         return None if not self.claim.expected else self.claim.expected.upper() == self.verdict
 
     @property
     def worst(self) -> Cell | None:
-        """The cell with the largest ratio; None where no cell has one."""
+        """The cell with the largest ratio, or None where no cell has a ratio."""
         rated = [cell for cell in self.evidence.cells if ratio(cell) > -math.inf]
         return max(rated, key=ratio) if rated else None
 
@@ -92,12 +92,12 @@ def verdict_word(verdict: str) -> Latex:
 
 
 def ratio(cell: Cell) -> float:
-    """A cell's ratio of observed value to bound; minus infinity where it has none."""
+    """A cell's ratio of observed value to bound, or minus infinity where it has none."""
     return -math.inf if cell.ratio is None or math.isnan(cell.ratio) else float(cell.ratio)
 
 
 def severity(cell: Cell) -> tuple[float, float]:
-    """Cells are ranked by ratio; equal ones by what the confidence limit still allows."""
+    """The sorting key of cells: the ratio, then the ratio at the confidence limit for ties."""
     allowed = -math.inf
     if cell.upper is not None and cell.bound:
         allowed = cell.upper / cell.bound

@@ -1,9 +1,9 @@
-"""What a stored run holds, as typed records: the only door through which stored text comes in.
+"""The documents of a stored run as typed records.  All stored text is read through this module.
 
 A run directory may come from a stranger.  Every document is decoded against these types before
-anything is drawn or typeset, so that a wrong type, a missing list or a text without end is refused
-with the place where it stands.  Fields that a later version adds are ignored; fields that are
-missing take the defaults below.
+anything is drawn or typeset.  So a wrong type, a missing list or a text that is too long is
+refused, and the error names its place.  Fields that a later version adds are ignored.  Missing
+fields take the defaults below.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cell(Record, frozen=True, kw_only=True):
-    """One cell's evidence; ``ratio`` compares observed value and bound as ``relation`` asks."""
+    """One cell's evidence.  ``relation`` decides how ``ratio`` compares observed value and bound."""
 
     params: Params = {}
     n_trials: int = 0
@@ -49,7 +49,7 @@ class Cell(Record, frozen=True, kw_only=True):
 
 
 class Table(Record, frozen=True, kw_only=True):
-    """A small table; its cells are text with inline math, or numbers."""
+    """A small table.  Its cells are text with inline math, or numbers."""
 
     title: Text = ""
     columns: Annotated[list[Short], Meta(max_length=64)] = []
@@ -58,7 +58,7 @@ class Table(Record, frozen=True, kw_only=True):
 
 
 class Series(Record, frozen=True, kw_only=True):
-    """One curve or set of points; ``lower`` and ``upper`` are drawn as bars or as a band."""
+    """One curve or set of points.  ``lower`` and ``upper`` are drawn as bars or as a band."""
 
     label: Short = ""
     x: Annotated[list[int | float], Meta(max_length=100_000)] = []
@@ -70,7 +70,7 @@ class Series(Record, frozen=True, kw_only=True):
 
 
 class Figure(Record, frozen=True, kw_only=True):
-    """A figure as data; the labels of its axes carry the units."""
+    """A figure as data.  The labels of its axes give the units."""
 
     name: Short = "figure"
     title: Text = ""
@@ -85,7 +85,7 @@ class Figure(Record, frozen=True, kw_only=True):
 
 
 class Witness(Record, frozen=True, kw_only=True):
-    """A counterexample: where, what was found against what was stated, and its trial."""
+    """A counterexample: its place, the observed value, the stated bound, and its trial."""
 
     description: Text = ""
     params: Params = {}
@@ -129,7 +129,7 @@ class Constant(Record, frozen=True, kw_only=True):
 
 
 class Claim(Record, frozen=True, kw_only=True):
-    """A claim as it was tried; ``evidence`` is missing while it has not been."""
+    """A claim of a run.  ``evidence`` is missing until the claim has been tried."""
 
     id: Short = ""
     title: Text = ""
@@ -173,7 +173,7 @@ class Summary(Record, frozen=True, kw_only=True):
 
 
 class Finding(Record, frozen=True, kw_only=True):
-    """What differs from the print of a paper, with the claims that show it."""
+    """A difference from the printed text of a paper, with the claims that show it."""
 
     where: Text = ""
     printed: Text = ""
@@ -184,7 +184,7 @@ class Finding(Record, frozen=True, kw_only=True):
 
     @property
     def claims(self) -> list[str]:
-        """The claims that show it, as a list in any case."""
+        """The claims that show the finding, always as a list."""
         return [self.evidence] if isinstance(self.evidence, str) else list(self.evidence)
 
 
@@ -204,10 +204,10 @@ class Paper(Record, frozen=True, kw_only=True):
 
 
 class Reader(Protocol):
-    """What the report needs of a run store: the documents of a kind, by key."""
+    """The interface to a run store that the report uses: the documents of a kind, by key."""
 
     def documents(self, kind: str) -> Mapping[str, Mapping[str, Any]]:
-        """All documents of a kind; empty when there is none."""
+        """All documents of a kind, an empty mapping when there is none."""
         ...
 
 
@@ -220,7 +220,7 @@ def read(reader: Reader, kind: str, type_: type[T]) -> dict[str, T]:
     Raises
     ------
     ReportError
-        When a document does not have the fields' types; the message says where.
+        When a field of a document has the wrong type.  The message names its place.
     """
     return {
         key: decode(document, type_, f"{kind} {key[:80]!r}")

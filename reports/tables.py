@@ -22,7 +22,7 @@ DENSE = 1.14  # \\scriptsize sets this many times the characters of \\footnotesi
 DENSE_GAP = 1.6  # characters between the columns of a table in \\scriptsize
 # The skip lets first words hyphenate, and keeps pandoc from taking a group for an argument.
 RAGGED = r"\raggedright\arraybackslash\hskip0pt"
-_WORD = 19.0  # a column that wants no more gets it: its words would not fit less
+_WORD = 19.0  # characters up to which a text column always gets its natural width
 _NARROW = 13.0
 _READABLE = 26.0  # characters below which a text column is not worth reading
 _GAP = 2.8
@@ -37,7 +37,7 @@ def _widths(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[float]:
 
 
 def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> tuple[str, bool]:
-    """The column specification (natural widths where they fit); whether type must be small."""
+    """The column specification (natural widths where they fit), and whether type must be small."""
     widths = _widths(head, rows)
     gaps = _GAP * (len(head) - 1)
     if sum(widths) <= LINE - gaps:
@@ -59,12 +59,15 @@ def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> 
 
 
 def _dense(spec: Sequence[str]) -> str:
-    """Columns closer together than LaTeX sets them."""
+    """Set the columns closer together than LaTeX does by default."""
     return "@{}" + r"@{\hspace{3.9pt}}".join(spec) + "@{}"
 
 
 def _shares(wanted: Sequence[float], room: float) -> list[float]:
-    """Room for each text column: what it wants when that is little, the rest in proportion."""
+    """The width of each text column.
+
+    A narrow column gets its natural width.  The other columns share the rest in proportion.
+    """
     even = room / len(wanted)
     if sum(w <= _WORD for w in wanted) * _WORD + _NARROW <= room:
         even = max(even, _WORD)
@@ -88,8 +91,9 @@ def typeset(
     label: str,
     spec: str | None = None,
 ) -> Latex:
-    """A captioned table; ``head``, ``rows`` and ``caption`` are LaTeX, ``align`` a letter a column.
+    """A table with its caption.
 
+    ``head``, ``rows`` and ``caption`` are LaTeX.  ``align`` has one letter for each column.
     ``spec`` replaces the computed column specification.  The label is prefixed by ``tab:``.
     """
     columns, dense = (spec, False) if spec else _columns(head, rows, align)
@@ -131,7 +135,7 @@ def alignment(rows: Sequence[Sequence[Any]], n_columns: int) -> str:
 
 
 def csv_text(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Rows as CSV at full precision; None is an empty field."""
+    """Rows as CSV at full precision.  None is an empty field."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(head)

@@ -87,7 +87,7 @@ def estimate(value: float | None, se: float | None) -> Latex:
 
 
 def interval(lower: float | None, upper: float | None) -> Latex:
-    r"""An interval with a common power of ten; its ends differ where seven digits let them."""
+    r"""An interval with a common power of ten.  Its ends differ wherever seven digits can show it."""
     if lower is None and upper is None:
         return Latex("--")
     ends = [-math.inf if lower is None else lower, math.inf if upper is None else upper]
@@ -142,7 +142,7 @@ def parameter(name: str) -> Latex:
 
 
 def _near(item: float) -> Latex | None:
-    r"""A value just beside a short one as ``0.5-10^{-7}``; None for any other."""
+    r"""A value very close to a short number, written as ``0.5-10^{-7}``.  None for any other."""
     short = float(f"{item:.0e}") if math.isfinite(item) else item
     gap = item - short
     if not 0 < abs(gap) <= 1e-4 * abs(short):
