@@ -11,7 +11,7 @@ import pytest
 from tests.trials.clustering.families import FAMILIES, instances
 from trials.clustering.convex import convex_clustering, convex_clustering_path, tree
 from trials.clustering.convex.nodes import Nodes, ShapeMismatch, squared_distances
-from trials.clustering.convex.solver import Outcome, Step
+from trials.clustering.convex.solver import Outcome, Solver, Step
 
 PER_FAMILY = 8
 
@@ -102,6 +102,20 @@ def test_an_event_that_is_not_resolved_says_so(monkeypatch):
     assert event.upper <= 1.01 * event.lower
     # Two points need no solve: they are apart below their bracket.
     assert convex_clustering_path(points[[0, 3]]).resolved
+
+
+def test_a_path_stops_where_precision_ends(monkeypatch):
+    """An event that needed a retreat repeated its last solve until the limit of forty."""
+    solves = []
+    run = Solver.run
+    monkeypatch.setattr(
+        Solver, "run", lambda self, *start: solves.append(self.lam) or run(self, *start)
+    )
+    path = convex_clustering_path(np.random.default_rng(3).standard_normal((60, 2)))
+    assert path.resolved
+    # Repeated solves have equal penalties, to the digits that are printed here.
+    assert len({f"{lam:.10e}" for lam in solves}) == len(solves)
+    assert len(solves) <= 4 * len(path.merges)
 
 
 @pytest.mark.interpreted

@@ -323,6 +323,17 @@ def _copy(source: AnyArray, target: AnyArray) -> None:
             target[c, k] = source[c, k]
 
 
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def _diagonal(first: FloatArray, mass: FloatArray, lam: float, mu: float, out: FloatArray) -> None:
+    """Diagonal ``mu n_k + lam sum_l first_kl`` (K,) of the majorising matrix."""
+    n_nodes = mass.shape[0]
+    for k in range(n_nodes):
+        degree = 0.0
+        for j in range(n_nodes):
+            degree += first[k, j]
+        out[k] = mu * mass[k] + lam * degree
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def _conjugate_gradients(
     u: FloatArray,
@@ -364,11 +375,7 @@ def _conjugate_gradients(
             residual[c, k] = -g[c, k]
             direction[c, k] = 0.0
             step[c, k] = 0.0
-    for k in range(n_nodes):
-        degree = 0.0
-        for j in range(n_nodes):
-            degree += exact_first[k, j]
-        diagonal[k] = mu * mass[k] + lam * degree
+    _diagonal(exact_first, mass, lam, mu, diagonal)
     rz, target, count = 1.0, 0.0, 0
     limit = min(d * n_nodes, 200)
     while True:
@@ -427,7 +434,6 @@ def newton(
     first = np.empty((n_nodes, n_nodes))
     second = np.empty((n_nodes, n_nodes))
     inverse = np.empty((n_nodes, n_nodes))
-    single = np.empty((3 * n_nodes, n_nodes), dtype=np.float32)
     g = np.empty((d, n_nodes))
     trial_g = np.empty((d, n_nodes))
     trial = np.empty((d, n_nodes))
@@ -455,14 +461,10 @@ def newton(
         # The least precision that serves.
         worst = condition(u, mass, second, lam, mu, eps, at)
         if worst <= SINGLE:
-            first_32, second_32 = single[:n_nodes], single[n_nodes : 2 * n_nodes]
-            inverse_32 = single[2 * n_nodes :]
-            _copy(first, first_32)
-            _copy(second, second_32)
-            _copy(inverse, inverse_32)
             products = _conjugate_gradients(
                 at, g, mass, lam, mu, False, first, second,
-                first_32, second_32, inverse_32, forcing, step,
+                first.astype(np.float32), second.astype(np.float32), inverse.astype(np.float32),
+                forcing, step,
             )  # fmt: skip
         else:
             products = _conjugate_gradients(

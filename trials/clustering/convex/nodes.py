@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class ShapeMismatch(RuntimeError):
 
 def _expect(name: str, array: FloatArray | IntArray, shape: tuple[int, ...], kind: type) -> None:
     """Refuse an array that a kernel could not index as it will."""
-    if array.shape != shape or array.dtype != kind or not array.flags.c_contiguous:
+    if array.shape != shape or array.dtype.type is not kind or not array.flags.c_contiguous:
         raise ShapeMismatch(
             f"{name} has shape {array.shape} and type {array.dtype}; the nodes need a contiguous "
             f"array of shape {shape} and type {np.dtype(kind)}"
@@ -65,28 +65,32 @@ class Nodes:
     ids : (K,) node numbers.
     x : (d, K) positions, C-contiguous.
     mass : (K,) numbers of points, as floats.
+    size : the number K of nodes.
     """
 
     ids: IntArray
     x: FloatArray
     mass: FloatArray
+    size: int = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.x.ndim != 2 or 0 in self.x.shape:
-            raise ShapeMismatch(f"x has shape {self.x.shape}; nodes need (d, K) with d, K >= 1")
-        _expect("x", self.x, self.x.shape, np.float64)
-        _expect("mass", self.mass, (self.size,), np.float64)
-        _expect("ids", self.ids, (self.size,), np.int64)
-
-    @property
-    def size(self) -> int:
-        """The number K of nodes."""
-        return int(self.x.shape[1])
+        shape = self.x.shape
+        if len(shape) != 2 or 0 in shape:
+            raise ShapeMismatch(f"x has shape {shape}; nodes need (d, K) with d, K >= 1")
+        object.__setattr__(self, "size", shape[1])
+        _expect("x", self.x, shape, np.float64)
+        _expect("mass", self.mass, shape[1:], np.float64)
+        _expect("ids", self.ids, shape[1:], np.int64)
 
     @functools.cached_property
     def total(self) -> float:
         """The number of points that the nodes stand for."""
         return float(self.mass.sum())
+
+    @functools.cached_property
+    def squares(self) -> float:
+        """Sum of the squared lengths of the positions, each as often as its mass."""
+        return float(np.einsum("ck,ck,k->", self.x, self.x, self.mass))
 
     @functools.cached_property
     def weights(self) -> FloatArray:
@@ -95,6 +99,11 @@ class Nodes:
         pairs.mass_weights(self.mass, out)
         return out
 
+    @functools.cached_property
+    def renumbered(self) -> Nodes:
+        """The same nodes, numbered 0..K-1."""
+        return Nodes(ids=np.arange(self.size), x=self.x, mass=self.mass)
+
     def take(self, index: IntArray) -> Nodes:
         """The nodes of an index set."""
         x = np.ascontiguousarray(self.x[:, index])
@@ -102,11 +111,12 @@ class Nodes:
 
     def mean(self, values: FloatArray) -> FloatArray:
         """(d, 1) mass-weighted mean of the values (d, K)."""
-        return np.asarray((values @ self.mass) / self.total)[:, None]
+        mean: FloatArray = (values @ self.mass)[:, None]
+        return mean / self.total
 
     def centred(self, values: FloatArray) -> FloatArray:
         """Values (d, K) about their mass-weighted mean."""
-        return np.ascontiguousarray(values - self.mean(values))
+        return np.ascontiguousarray(values) - self.mean(values)
 
     def largest_flow(self, potentials: FloatArray, strength: float) -> float:
         """Largest flow that the potentials (d, K) need, see `flows.largest_flow`."""
@@ -192,9 +202,10 @@ def squared_distances(values: FloatArray) -> FloatArray:
     if values.ndim != 2:
         raise ShapeMismatch(f"values have shape {values.shape}; distances need (d, K)")
     _expect("values", values, values.shape, np.float64)
-    out = np.empty((values.shape[1], values.shape[1]))
+    size = values.shape[1]
+    out = np.empty((size, size))
     pairs.pair_squares(values, out)
-    np.fill_diagonal(out, np.inf)
+    out.reshape(-1)[:: size + 1] = np.inf
     return out
 
 

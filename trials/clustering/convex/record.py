@@ -7,7 +7,12 @@ import math
 import numpy as np
 
 from trials.checks import FloatArray
-from trials.clustering.convex.certificate import Certificate, Fusion, check_certificate
+from trials.clustering.convex.certificate import (
+    Certificate,
+    Fusion,
+    check_record,
+    problem_of,
+)
 from trials.clustering.convex.nodes import Nodes, components, squared_distances
 from trials.clustering.convex.problem import (
     ConvexClustering,
@@ -57,7 +62,7 @@ def finish(data: Scaled, penalty: float, outcome: Outcome) -> ConvexClustering:
     radius, reason = math.inf, ""
     if outcome.separated:
         certificate = to_certificate(m, outcome.steps, values, scale)
-        check = check_certificate(points, penalty, labels, certificate)
+        check = check_record(problem_of(points, penalty), labels, certificate)
         radius, reason = check.radius, check.reason
     else:
         reason = "not certified at working precision: a fusion is too close to its penalty to call"

@@ -258,13 +258,17 @@ class Solver:
         v = u.copy()
         rounding_error = self.allowance * math.sqrt(nodes.total) * (self.lam * nodes.total + 1.0)
         tol = 0.05 * rounding_error
-        inverse = 1.0 / nodes.mass
+        lightest = float(nodes.mass.min())
         radius, separated = math.inf, False
         for _ in range(4):
             end = nodes.minimise(v, self.lam, tol=tol, max_steps=40, patience=patience)
             radius = end.norm + rounding_error
-            limits = radius**2 * np.add.outer(inverse, inverse)
-            separated = bool((squared_distances(v) > limits).all())
+            squares = squared_distances(v)
+            # The least distance serves all pairs at once, unless some masses are larger.
+            separated = float(squares.min()) > 2.0 * radius**2 / lightest
+            if not separated:
+                inverse = 1.0 / nodes.mass
+                separated = bool((squares > radius**2 * np.add.outer(inverse, inverse)).all())
             # A proof of the partition may come before the minimiser is one to rounding.
             if not separated or end.norm <= rounding_error:
                 break

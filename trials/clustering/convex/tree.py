@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trials.checks import FloatArray, IntArray
-from trials.clustering.convex.certificate import rounding
+from trials.clustering.convex.certificate import rounding, run_means
 from trials.clustering.convex.nodes import Nodes, Ratio, smallest_distance
 from trials.clustering.convex.solver import Solver, Step, partition
 
@@ -93,7 +93,7 @@ class _Bracket:
         ratio = nodes.fusion_ratio(values)
         if ratio.value > self.bound:
             self.bound = ratio.value
-            sizes = math.sqrt(ratio.square * float(nodes.mass @ (nodes.x**2).sum(axis=0)))
+            sizes = math.sqrt(ratio.square * nodes.squares)
             self.lower = self.bound - self.slack * (self.bound + sizes / ratio.spread)
         return ratio
 
@@ -135,26 +135,28 @@ class Tree:
         """Put a set of nodes aside as a problem of its own; returns the number of their parent."""
         node = self.next_id
         self.next_id += 1
-        self.members[node] = np.concatenate([self._points_of(i) for i in ids.tolist()])
+        self.members[node] = np.concatenate(self._parts(ids))
         self.todo.append((ids, mass, node))
         return node
 
-    def _points_of(self, node: int) -> IntArray:
-        """The points of a node, which may be a point itself."""
-        return self.members.get(node, np.array([node], dtype=np.int64))
+    def _parts(self, ids: IntArray) -> list[IntArray]:
+        """The points of each node, which may be a point itself."""
+        if int(ids.max()) < self.points.shape[0]:
+            return list(ids[:, None])
+        alone = ids[:, None]
+        return [self.members.get(i, alone[k]) for k, i in enumerate(ids.tolist())]
 
     def _own_frame(self, ids: IntArray, mass: FloatArray) -> tuple[Nodes, float]:
         """The nodes about their mean in a unit that makes the largest coordinate about one.
 
         Differences to a point of the set are exact to a rounding, whatever the origin of the data.
         """
-        parts = [self._points_of(i) for i in ids.tolist()]
-        every = np.concatenate(parts)
+        parts = self._parts(ids)
+        every = ids if len(parts) == mass.sum() else np.concatenate(parts)
         x = self.points[every] - self.points[every[0]]
         unit = 2.0 ** math.frexp(float(np.abs(x).max()))[1]
         x /= unit
-        starts = np.cumsum([0, *(part.size for part in parts[:-1])])
-        means = np.add.reduceat(x, starts, axis=0) / mass[:, None]
+        means = run_means(x, mass)
         plain = Nodes(ids=ids, x=np.ascontiguousarray(means.T), mass=mass)
         return Nodes(ids=ids, x=plain.centred(plain.x), mass=mass), unit
 
@@ -167,11 +169,14 @@ class Tree:
         are proved distinct.
         """
         size = nodes.size
-        local = Nodes(ids=np.arange(size), x=nodes.x, mass=nodes.mass)
-        outcome = Solver(local, lam, n_points=self.points.shape[0], next_id=size).run(start)
+        outcome = Solver(nodes.renumbered, lam, n_points=self.points.shape[0], next_id=size).run(
+            start
+        )
         merged = outcome.nodes
         if merged.size == 1:  # within rounding of the event itself, which is not for here
             return nodes, start, False
+        if merged.size == size:
+            return nodes, outcome.v, outcome.separated
         owner = partition(size, outcome.steps, merged.ids)
         ids = np.empty(merged.size, dtype=np.int64)
         for k in range(merged.size):
@@ -188,16 +193,21 @@ class Tree:
         slack = 4.0 * rounding(self.points.shape[0], nodes.x.shape[0])
         bracket = _Bracket(slack)
         u, lam = nodes.x, 0.0
-        closest = 0.1 * self.tolerance
+        closest, last = 0.4 * self.tolerance, math.inf
         for solves in range(_MAX_SOLVES + 1):
-            bracket.flows(nodes, None, 0.0)
+            if bracket.upper == math.inf:  # new nodes: the plain formula is one more bound
+                bracket.flows(nodes, None, 0.0)
             bracket.flows(nodes, _unit_potentials(u), lam)
             ratio = bracket.values(nodes, u)
             distance = bracket.distance(nodes)
             done = max(bracket.width, distance) <= self.tolerance
-            if done or closest > _LAST_RETREAT or solves == _MAX_SOLVES:
+            # As close as double precision allows, the next solve would only repeat the last one.
+            stuck = lam >= bracket.bound * (1.0 - 2.0 * closest) and distance > 0.5 * last
+            if done or stuck or closest > _LAST_RETREAT or solves == _MAX_SOLVES:
                 break
-            gap = max(min(_FIRST_GAP, max(bracket.width, distance) ** 2), closest)
+            last = distance
+            # A bracket may be narrow from the start: a set is approached in stages all the same.
+            gap = max(min(_FIRST_GAP, max(bracket.width, 0.1 * distance) ** 2), closest)
             lam = bracket.bound * (1.0 - gap)
             # The multiple of u that is best at this penalty.
             best = ratio.spread * (ratio.value - lam) / ratio.square if ratio.square > 0.0 else 0.0
@@ -207,10 +217,12 @@ class Tree:
             u = nodes.centred(values)
             if nodes.size < before:
                 bracket.forget_flows()
+                last = math.inf
             if separated:
                 bracket.apart = lam
             elif nodes.size == before:  # too close for double precision: approach it less
-                closest = 10.0 * gap
+                closest = self.tolerance if gap < self.tolerance else 10.0 * gap
+                last = math.inf
         # Room for the rounding allowance of the verifier, so that the proof holds from upper on.
         upper = bracket.upper * (1.0 + slack) + slack / nodes.total
         apart = bracket.lower if nodes.size == 2 else bracket.apart

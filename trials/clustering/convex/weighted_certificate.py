@@ -30,8 +30,7 @@ from trials.clustering.convex.certificate import (
     CertificateCheck,
     Problem,
     Refusal,
-    blocks,
-    psi_rows,
+    psi_blocks,
     read_centres,
     read_fusions,
     read_problem,
@@ -39,6 +38,7 @@ from trials.clustering.convex.certificate import (
     require_partition,
     rounding,
     run_means,
+    scaled_centres,
     squares,
 )
 
@@ -120,7 +120,7 @@ def _check(
     mass = np.array([p.size for p in clusters], dtype=np.float64)
     every = np.concatenate(clusters)
     require_partition(every, mass, labels)
-    v = read_centres(certificate, (mass.size, x.shape[1]), problem.scale)
+    v = scaled_centres(read_centres(certificate, (mass.size, x.shape[1])), problem.scale)
     if problem.lam == 0.0:
         return _radius_of_points(problem, clusters, every, mass, v, weights)
     ties = _separated(problem, clusters, every, mass, v, weights)
@@ -149,7 +149,7 @@ def _radius_of_points(
     for row, own in enumerate(clusters):
         if not _connected(same[np.ix_(own, own)]):
             raise Refusal(f"cluster {row} is not a set of equal linked points, at penalty 0")
-    spread = v - run_means(problem.x, every, mass)
+    spread = v - run_means(problem.x[every], mass)
     radius = math.sqrt(float((mass[:, None] * spread**2).sum()))
     allowance = rounding(*problem.x.shape) * problem.x.shape[0]
     return radius + float(allowance * problem.reach)
@@ -189,7 +189,7 @@ def _separated(
     between = np.stack([towards[p].sum(axis=0) for p in clusters], axis=0)
     np.fill_diagonal(between, 0.0)
     linked = between > 0.0
-    gradient = mass[:, None] * (v - run_means(problem.x, every, mass))
+    gradient = mass[:, None] * (v - run_means(problem.x[every], mass))
     unit: list[FloatArray] = []
     distance = np.full((k, k), np.inf)
     for row in range(k):
@@ -226,8 +226,7 @@ def _check_cluster(
     towards = ties.towards[own]
     left = x[own] - centre - lam * towards @ ties.unit[row]
     size = np.zeros((own.size, own.size))
-    for rows in blocks(own.size, x.shape[1]):
-        z = psi_rows(potentials, rows)
+    for rows, z in psi_blocks(potentials):
         left[rows] -= lam * (z @ w[rows][:, :, None])[:, :, 0]
         size[rows] = np.sqrt(squares(z))
     total = float(np.sqrt((left * left).sum(axis=1)).sum())
