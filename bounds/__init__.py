@@ -1,5 +1,5 @@
-"""The papers' statements as data: terms, named constants, assumptions as code.  Pure mathematics.
+"""The papers' statements as data: terms, named constants, assumptions as expressions.
 
-`bounds.statement` holds the types; one module per paper holds its statements; `bounds.gaussian`
-holds the laws that Gaussian features make exact.
+`bounds.statement` holds the types.  Each paper has a folder with its statements.
+`bounds.gaussian` holds the exact laws for Gaussian features.
 """

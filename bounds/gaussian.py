@@ -1,4 +1,4 @@
-r"""Laws that Gaussian features make exact: what the papers' inequalities can be compared with.
+r"""Exact laws for Gaussian features, with which the papers' inequalities are compared.
 
 A client of cluster :math:`a` has residuals :math:`r_j = X u_j - \epsilon` under model :math:`j`,
 :math:`u_j = \theta_j - \theta_a^*`.  Per sample, :math:`(r_a, r_b)` is Gaussian with covariance
@@ -55,7 +55,7 @@ def _real(name: str, value: Any, low: float, high: float = 1e300) -> float:
 
 
 def _whole(name: str, value: Any, low: int, high: int = MOST_SAMPLES) -> int:
-    """A whole number in [low, high]; 1e6 is one."""
+    """A whole number in [low, high].  A float such as 1e6 counts as whole."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, float) and plain.is_integer():
         plain = int(plain)
@@ -72,7 +72,9 @@ def _ratio(value: Any) -> float:
 
 
 def pairwise_ratio(u_a_sq: float, u_ab: float, u_b_sq: float, sigma_sq: float) -> float:
-    r"""``l_-/l_+`` of the pairwise law (dimensionless; at least 1 when ``|u_b| >= |u_a|``).
+    r"""The ratio ``l_-/l_+`` of the pairwise law (dimensionless).
+
+    It is at least 1 when ``|u_b| >= |u_a|``.
 
     With :math:`\delta = |u_b|^2-|u_a|^2` and the Gram determinant
     :math:`G = |u_a|^2|u_b|^2-\langle u_a,u_b\rangle^2+\sigma^2|u_a-u_b|^2`,
@@ -80,13 +82,13 @@ def pairwise_ratio(u_a_sq: float, u_ab: float, u_b_sq: float, sigma_sq: float) -
     """
     u_a_sq, u_b_sq = _real("u_a_sq", u_a_sq, 0.0), _real("u_b_sq", u_b_sq, 0.0)
     u_ab, sigma_sq = _real("u_ab", u_ab, -1e300), _real("sigma_sq", sigma_sq, 0.0)
-    # Powers of two change no digit and keep products in the range of floats.
+    # Scaling by powers of two changes no digit and keeps products in the range of floats.
     unit = math.ldexp(1.0, -math.frexp(max(u_a_sq, abs(u_ab), u_b_sq, sigma_sq))[1])
     u_a_sq, u_ab, u_b_sq, sigma_sq = (unit * v for v in (u_a_sq, u_ab, u_b_sq, sigma_sq))
     delta = u_b_sq - u_a_sq
     gram = max(u_a_sq * u_b_sq - u_ab**2, 0.0) + sigma_sq * max(u_a_sq - 2 * u_ab + u_b_sq, 0.0)
     root = np.hypot(delta, 2.0 * np.sqrt(gram))
-    # l_+ l_- = G: the smaller of the two by division, never by subtraction.
+    # l_+ l_- = G.  The smaller one comes from a division, because a subtraction would lose digits.
     large = (root + abs(delta)) / 2.0
     small = gram / large if large > 0.0 else 0.0
     if small == 0.0:
@@ -98,9 +100,9 @@ def pairwise_ratio(u_a_sq: float, u_ab: float, u_b_sq: float, sigma_sq: float) -
 def pairwise_log_probability(ratio: float, n_samples: int) -> float:
     """Log of ``P(F_{n,n} >= ratio)``: natural log of the pairwise misidentification probability.
 
-    Through the regularised incomplete beta function; where that underflows, by its series (mpmath);
-    beyond `LARGE` samples by the saddlepoint formula of Lugannani and Rice, whose relative error is
-    of order 1/n.  So exponents of any size are returned.
+    It is computed by the regularised incomplete beta function.  Where that underflows, its series
+    is used (mpmath).  Beyond `LARGE` samples the saddlepoint formula of Lugannani and Rice is used,
+    whose relative error is of order 1/n.  So exponents of any size are returned.
     """
     ratio, n_samples = _ratio(ratio), _whole("n_samples", n_samples, 1)
     if ratio == np.inf:
@@ -170,8 +172,8 @@ def chernoff_exponent(ratio: float, n_samples: int) -> float:
 def chi_square_log_tail(n_samples: float, deviation: float) -> float:
     """Log of ``P(chi2_n/n - 1 >= deviation)`` (``<=`` when the deviation is negative).
 
-    Where SciPy's probability underflows, by the incomplete gamma function's continued fraction
-    (upper tail) or series (lower tail), on the log scale.
+    Where SciPy's probability underflows, the log comes from the continued fraction (upper tail) or
+    the series (lower tail) of the incomplete gamma function.
     """
     n_samples = _real("n_samples", n_samples, 1e-3, 1e18)
     deviation = _real("deviation", deviation, -1e100, 1e100)
@@ -215,7 +217,8 @@ def _log_gamma_lower(a: float, x: float) -> float:
 def binomial_log_cdf(count: int, n_trials: int, success: float) -> float:
     """Log of ``P(Bin(n, q) <= count)`` for ``count`` below the mean, without underflow.
 
-    The log mass at ``count`` plus the log of the sum of ratios to it, which fall geometrically.
+    It is the log mass at ``count`` plus the log of the sum of the ratios of the smaller counts'
+    masses to it.  These ratios fall geometrically.
     """
     n_trials = _whole("n_trials", n_trials, 0)
     count = _whole("count", count, 0, n_trials)

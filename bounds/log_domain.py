@@ -22,7 +22,7 @@ _FLOATS = 690.0  # the largest size of a logarithm whose number a float holds wi
 
 @dataclass(frozen=True)
 class LogNumber:
-    """``sign * exp(log)``; zero has sign 0 and log -inf.
+    """The number ``sign * exp(log)``.  Zero has sign 0 and log -inf.
 
     ``value`` is the number itself where a float holds it without underflow, else None.
 
@@ -40,7 +40,7 @@ class LogNumber:
 
     @classmethod
     def of(cls, value: float) -> LogNumber:
-        """A floating-point number; infinities keep their sign."""
+        """A floating-point number.  Infinities keep their sign."""
         if math.isnan(value):
             raise ValueError("value=nan must be a number")
         if value == 0.0:
@@ -56,13 +56,13 @@ class LogNumber:
         return cls.of(math.exp(log)) if abs(log) < _FLOATS else cls(1, log)
 
     def __float__(self) -> float:
-        """The number itself; infinite where it overflows, zero where it underflows."""
+        """The number as a float: infinite where it overflows, zero where it underflows."""
         if self.value is not None:
             return self.value
         return self.sign * math.inf if self.log > 0 else 0.0
 
     def __mul__(self, other: LogNumber) -> LogNumber:
-        """The product; zero times anything is zero."""
+        """The product.  Zero times anything is zero."""
         sign = self.sign * other.sign
         if sign == 0:
             return LogNumber.of(0.0)
@@ -188,7 +188,7 @@ def _operation(expr: sp.Expr, values: LogValues) -> LogNumber:
 
 
 def _sum(arguments: list[LogNumber]) -> LogNumber:
-    """Positive terms and negative terms apart, so that one cancellation remains."""
+    """Sum positive and negative terms separately, so that only one cancellation remains."""
     total = {1: LogNumber.of(0.0), -1: LogNumber.of(0.0)}
     for argument in arguments:
         if argument.sign:

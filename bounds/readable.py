@@ -1,6 +1,6 @@
 r"""Formulas as one line of readable text, for a terminal.
 
-The text is made from the LaTeX that a report prints, so both say the same.  Greek letters,
+The text is made from the LaTeX that a report prints, so both show the same formula.  Greek letters,
 relations and quantifiers become Unicode characters.  Subscripts and powers keep ``_`` and ``^``,
 because constants are named so on the command line.
 
@@ -97,7 +97,7 @@ Kind = Literal["number", "symbol", "operator", "open", "close", "comma", "functi
 
 @dataclass
 class _Piece:
-    """A piece of text; ``bare`` pieces bind tightly and need no brackets in a quotient."""
+    """A piece of text.  ``bare`` pieces bind tightly and need no brackets in a quotient."""
 
     text: str
     kind: Kind
@@ -105,7 +105,7 @@ class _Piece:
 
 
 class _Reader:
-    """Reads tokens and writes pieces; what it does not know it leaves as it stands."""
+    """Reads tokens and writes pieces.  An unknown command is copied unchanged."""
 
     def __init__(self, latex: str) -> None:
         self.tokens = _TOKEN.findall(latex)
@@ -145,7 +145,7 @@ class _Reader:
         return pieces
 
     def raw(self) -> str:
-        """A group in braces as it stands, for words."""
+        """A group in braces, copied unchanged (for words)."""
         self.skip_blanks()
         if self.peek() != "{":
             return self.next()
@@ -280,7 +280,7 @@ _OPERANDS = ("symbol", "number", "close")
 
 
 def _with_bars(pieces: list[_Piece]) -> list[_Piece]:
-    """The pieces with single bars told apart: every other one closes."""
+    """The pieces with opening and closing bars told apart: every second single bar closes."""
     open_bars = 0
     marked = []
     for piece in pieces:

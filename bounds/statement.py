@@ -41,12 +41,12 @@ Values = Mapping[str, Any]
 
 
 class OutsideTheorem(ValueError):
-    """The parameters violate an assumption; the message says which, by how much, and its source."""
+    """The parameters violate an assumption.  The message gives its name, shortfall and source."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Publication:
-    """A text in print: how it is cited, and which letters it uses.
+    """A printed text with its citation and its letters.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Constant:
 
     @property
     def most_generous(self) -> float:
-        """The end of the box that asks least of the statement."""
+        """The end of the box at which the statement is easiest to meet."""
         if self.generous == "choose":
             raise ValueError(f"{self.name} is chosen by the algorithm's user: no end is generous")
         return self.high if self.generous == "high" else self.low
@@ -184,7 +184,7 @@ class Contrast:
 
 @dataclass(frozen=True, kw_only=True)
 class Trend:
-    r"""A mean that grows or falls with one parameter, all others fixed.
+    r"""A mean that grows or falls with one parameter while all others are fixed.
 
     Attributes
     ----------
@@ -252,7 +252,8 @@ class Statement:
     assertion : LaTeX of what is stated where there are no terms and no contrasts.
     definitions : symbols that the statement itself defines, such as the number of steps T.
     failure : the probability with which the statement may fail (None: never).
-    reading : where the print is ambiguous or contradicts its proof, what was read and why.
+    reading : the chosen reading and its reason, where the print is ambiguous or contradicts its
+        proof.
     uses : ids of the statements on which the proof of this one rests.
     """
 
@@ -283,13 +284,13 @@ class Statement:
 
     @cached_property
     def expr(self) -> sp.Expr:
-        """The right-hand side as one expression; refused for a statement without terms."""
+        """The right-hand side as one expression.  A statement without terms raises an error."""
         if not self.terms:
             raise ValueError(f"{self.id} has no terms: it states no bound")
         return sp.Add(*(term.expr for term in self.terms))
 
     def constant(self, name: str) -> Constant:
-        """The constant of that name; unknown names list the valid ones."""
+        """The constant of that name.  The error for an unknown name lists the valid ones."""
         for constant in self.constants:
             if constant.name == name:
                 return constant
@@ -322,7 +323,7 @@ class Statement:
         return {a.name: a.margin(values) for a in self.assumptions}
 
     def bound(self, values: Values, *, unchecked: bool = False) -> Any:
-        """Evaluate the right-hand side; outside the assumptions raise `OutsideTheorem`.
+        """Evaluate the right-hand side.  Raise `OutsideTheorem` outside the assumptions.
 
         Values may be arrays where only the terms (not the assumptions) use them.
         """
@@ -339,7 +340,7 @@ class Statement:
         return 0.0 if self.failure is None else float(evaluate(self.failure, values))
 
     def term(self, name: str) -> Term:
-        """The summand of that name; unknown names list the valid ones."""
+        """The summand of that name.  The error for an unknown name lists the valid ones."""
         for term in self.terms:
             if term.name == name:
                 return term
@@ -394,7 +395,7 @@ def _compiled(expr: sp.Expr) -> tuple[tuple[str, ...], Any]:
 
 
 def evaluate(expr: sp.Expr, values: Values) -> Any:
-    """Evaluate a sympy expression at named values; a missing or NaN value is named."""
+    """Evaluate a sympy expression at named values.  The error names a missing or NaN value."""
     names, function = _compiled(sp.sympify(expr))
     missing = [name for name in names if name not in values]
     if missing:

@@ -31,7 +31,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cell(Record, frozen=True, kw_only=True):
-    """One cell's evidence.  ``relation`` decides how ``ratio`` compares observed value and bound."""
+    """One cell's evidence.  ``relation`` says how ``ratio`` compares observed value and bound."""
 
     params: Params = {}
     n_trials: int = 0

@@ -87,7 +87,7 @@ def estimate(value: float | None, se: float | None) -> Latex:
 
 
 def interval(lower: float | None, upper: float | None) -> Latex:
-    r"""An interval with a common power of ten.  Its ends differ wherever seven digits can show it."""
+    r"""An interval with a common power of ten.  Its ends differ where seven digits can show it."""
     if lower is None and upper is None:
         return Latex("--")
     ends = [-math.inf if lower is None else lower, math.inf if upper is None else upper]

@@ -34,12 +34,12 @@ from bounds.statement import Assumption, Constant, Publication, Statement
 
 
 def prefactor(symbol: sp.Symbol, meaning: str, low: float = 0.0, high: float = 1e3) -> Constant:
-    """A constant that multiplies a bound: the larger, the easier the statement."""
+    """A constant that multiplies a bound.  A larger value makes the statement easier to meet."""
     return Constant(symbol=symbol, low=low, high=high, generous="high", meaning=meaning)
 
 
 def rate(symbol: sp.Symbol, meaning: str) -> Constant:
-    """A constant in an exponent: the smaller, the easier the statement."""
+    """A constant in an exponent.  A smaller value makes the statement easier to meet."""
     return Constant(symbol=symbol, low=1e-3, high=1e3, generous="low", meaning=meaning)
 
 
@@ -55,7 +55,9 @@ CLOSENESS = (
 
 
 def regime(signal: sp.Expr) -> tuple[Assumption, ...]:
-    r"""Assumption 2: sizes that each step needs; the ``\gtrsim`` constants are named ``C_*``.
+    r"""Assumption 2: the sizes that each step needs.
+
+    The constants of the ``\gtrsim`` signs are named ``C_*``.
 
     ``signal / n`` divides ``log m`` in the condition on n'; ``signal`` is the argument of the
     exponential in the condition on Delta (with its own constant ``c``).
@@ -87,7 +89,7 @@ ASSUMPTION_2 = regime(SIGNAL)
 
 
 def balanced(ratio: sp.Rational | int) -> Assumption:
-    """Not in the paper: no cluster is more than ``ratio`` times as large as another."""
+    """An added condition: no cluster is more than ``ratio`` times as large as another."""
     return Assumption(
         name="balanced clusters",
         left=sp.sympify(ratio) * p,
@@ -99,7 +101,7 @@ def balanced(ratio: sp.Rational | int) -> Assumption:
 def statement(
     id_: str, title: str, source: str, *, publication: Publication = JOURNAL, **fields: Any
 ) -> Statement:
-    """A statement of IFCA; its id gets the paper's prefix."""
+    """A statement of IFCA.  Its id gets the paper's prefix."""
     return Statement(
         id=f"ifca.{id_}", title=title, source=source, publication=publication, **fields
     )

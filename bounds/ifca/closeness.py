@@ -1,4 +1,4 @@
-"""What IFCA says about the closeness along a run: it stays, it increases, it starts slowly."""
+"""IFCA's statements about the closeness along a run: its lower bound, its growth, its start."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ CLOSENESS_INCREASES_AS_PRINTED = statement(
     terms=(Term(name="before", expr=ERR_T),),
     failure=T / m,
     assumptions=(*CLOSENESS, balanced(2), *ASSUMPTION_2),
-    reading="Every cluster at every step of a run, the floor included, as the proof of Corollary 1 "
-    "asserts; a run violates it when some cluster's error grows at some step.",
+    reading="The statement covers every cluster at every step of a run, also at the error floor. "
+    "The proof of Corollary 1 asserts this. A run violates it when some cluster's error grows at "
+    "some step.",
     uses=("ifca.thm1-as-printed",),
 )
 
@@ -40,7 +41,10 @@ CLOSENESS_STAYS = statement(
         balanced(2),
         *ASSUMPTION_2,
     ),
-    reading="Not monotone, but it stays in the ball; that is all that Theorem 1 asks of each step.",
+    reading=(
+        "The closeness need not be monotone, but the models stay in the ball. Theorem 1 asks no "
+        "more of a step."
+    ),
     uses=("ifca.thm1",),
 )
 
@@ -56,10 +60,10 @@ SLOW_START = statement(
     failure=HALF,
     assumptions=(*CLOSENESS, balanced(2), *ASSUMPTION_2),
     reading=(
-        "Read as: from $\\alpha_0\\le0.02$ the first step leaves more than half of the error, with "
-        "probability one half. Under Assumption 2 $n'$ grows like $\\alpha_0^{-2}$, nobody is "
-        "misidentified, and the first step contracts as every other: the third term of (1) makes "
-        "the bound slow, not the algorithm."
+        "The sentence is read as follows: from $\\alpha_0\\le0.02$ more than half of the error "
+        "remains after the first step, with probability one half. Under Assumption 2 $n'$ grows "
+        "like $\\alpha_0^{-2}$. Then no client is misidentified, and the first step contracts like "
+        "every other step. The third term of (1) makes the bound slow, not the algorithm."
     ),
     uses=("ifca.thm1-as-printed",),
 )
@@ -79,9 +83,9 @@ CLOSENESS_INCREASES = statement(
     reading=(
         "(1) gives $\\frac12\\norm{\\theta-\\theta^*}+\\mathrm{floor}\\le"
         "\\norm{\\theta-\\theta^*}$ "
-        "only above twice the floor; at the floor fresh samples move it up as often as down. "
-        "Every cluster is watched by itself: a run violates the statement when a step increases "
-        "the error of some cluster that was above twice the floor."
+        "The error shrinks only above twice the floor. At the floor fresh samples move it up as "
+        "often as down. Every cluster is tested by itself. A run violates the statement when a "
+        "step increases the error of some cluster that was above twice the floor."
     ),
     uses=("ifca.thm1",),
 )

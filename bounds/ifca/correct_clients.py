@@ -29,8 +29,8 @@ EQ_2_AS_PRINTED = statement(
         Term(name="noise", expr=A * NOISE),
     ),
     reading=(
-        "Here $a=2\\gamma N/(mn')$. As printed the first coefficient is $1-a$, which is negative "
-        "once $\\gamma>1/(2p_j)$; with $\\gamma=c_1/p$ that happens to every cluster with "
+        "Here $a=2\\gamma N/(mn')$. The printed first coefficient is $1-a$. It is negative "
+        "when $\\gamma>1/(2p_j)$. With $\\gamma=c_1/p$ this holds for every cluster with "
         "$p_j>p/(2c_1)$."
     ),
 )
@@ -47,7 +47,7 @@ EQ_2 = statement(
         Term(name="fluctuation", expr=A * GRAM * err),
         Term(name="noise", expr=A * NOISE),
     ),
-    reading="(2) with $|1-2\\gamma N/(mn')|$.",
+    reading="This is (2) with $|1-2\\gamma N/(mn')|$ in place of $1-2\\gamma N/(mn')$.",
 )
 
 HALF_CORRECT = statement(
@@ -88,8 +88,8 @@ EQ_4 = statement(
     failure=2 * sp.exp(-d / 2),
     assumptions=(Assumption(name="samples", left=N, right=d, constant=C_N),),
     reading=(
-        "The source's bound is $4\\sqrt{d/N}+4d/N$ relative to $N$, so (4) is a theorem for "
-        "$N\\ge 4d$; the cells meet that."
+        "The source's bound is $4\\sqrt{d/N}+4d/N$ relative to $N$. So (4) is a theorem for "
+        "$N\\ge 4d$, and all cells meet this condition."
     ),
 )
 
@@ -108,8 +108,8 @@ EQ_5_AS_PRINTED = statement(
     constants=(rate(c_5, "contraction"), prefactor(c_6, "noise")),
     assumptions=ASSUMPTION_2,
     reading=(
-        "(5) is stated for every step size and then used at $\\gamma=1/(2c_5p)$; it inherits the "
-        "missing absolute value of (2)."
+        "(5) is stated for every step size and then used at $\\gamma=1/(2c_5p)$. It lacks the same "
+        "absolute value as (2)."
     ),
     uses=(
         "ifca.eq2-as-printed",
@@ -133,7 +133,7 @@ EQ_5 = statement(
         *ASSUMPTION_2,
         Assumption(name="small step", left=sp.Integer(1), right=2 * gamma * p_max),
     ),
-    reading="The step sizes for which $1-2\\gamma N/(mn')$ needs no absolute value.",
+    reading="These are the step sizes for which $1-2\\gamma N/(mn')$ needs no absolute value.",
     uses=(
         "ifca.eq2",
         "ifca.eq3",

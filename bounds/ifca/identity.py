@@ -1,4 +1,4 @@
-"""Lemma 1 of IFCA and its proof: a client tells the right model from a wrong one."""
+"""Lemma 1 of IFCA and its proof: how often a client prefers a wrong model."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ LEMMA_1_SHARP = statement(
     assumptions=CLOSENESS,
     reading=(
         "Not in the paper. The exact Chernoff exponent is $(n'/2)\\log(1+(b-a)^2/(4G))$ with "
-        "$(b-a)^2/(4G)\\ge \\alpha^2\\rho/(\\rho(1/2-\\alpha)^2+1)$; since that lower bound's "
-        "smaller form $\\alpha^2\\rho/(\\rho/4+1)$ is at most 1 and $\\log(1+x)\\ge x\\log 2$ on "
+        "$(b-a)^2/(4G)\\ge \\alpha^2\\rho/(\\rho(1/2-\\alpha)^2+1)$. This lower bound is at least "
+        "$\\alpha^2\\rho/(\\rho/4+1)$, which is at most 1. Since $\\log(1+x)\\ge x\\log 2$ on "
         "$[0,1]$, the lemma holds with $c_1=1$, $c_2=(\\log 2)/2$ and $\\rho/(\\rho+1)$ to the "
         "first power."
     ),
@@ -68,8 +68,8 @@ PAIRWISE_LAW = statement(
     terms=(Term(name="law", expr=sp.Function(r"P_F")(sp.Symbol("l_-") / sp.Symbol("l_+"), n)),),
     assumptions=CLOSENESS,
     reading=(
-        "$P_F(r,n')=P(F_{n',n'}\\ge r)$, with $l_+>0>-l_-$ the eigenvalues of "
-        "$S\\,\\mathrm{diag}(1,-1)$ and $S$ the covariance of the two residuals."
+        "Here $P_F(r,n')=P(F_{n',n'}\\ge r)$. The numbers $l_+>0>-l_-$ are the eigenvalues of "
+        "$S\\,\\mathrm{diag}(1,-1)$, and $S$ is the covariance of the two residuals."
     ),
 )
 
@@ -82,7 +82,9 @@ BETTER_THAN_GUESSING = statement(
     observed=r"P(\mathcal{E}_i^{j,j'})",
     terms=(Term(name="guess", expr=sp.Rational(1, 2)),),
     assumptions=CLOSENESS,
-    reading="The reading under which the sentence is true: the guess is about a client's label.",
+    reading=(
+        "In this reading the guess is about a client's label. The sentence is true in this reading."
+    ),
     uses=("ifca.lemma1-law",),
 )
 

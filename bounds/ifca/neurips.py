@@ -1,8 +1,8 @@
 r"""IFCA, conference version (NeurIPS 2020, Section 5.1).
 
-It differs from the journal version in its initialisation,
-:math:`\|\theta_j-\theta_j^*\|\le\Delta/4`, so its exponents carry no closeness, and in the number
-of steps, :math:`T=\log(\Delta/4\varepsilon)`.
+It differs from the journal version in two points.  Its initialisation is
+:math:`\|\theta_j-\theta_j^*\|\le\Delta/4`, so its exponents do not contain the closeness.  Its
+number of steps is :math:`T=\log(\Delta/4\varepsilon)`.
 """
 
 from __future__ import annotations

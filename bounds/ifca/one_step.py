@@ -49,10 +49,11 @@ THEOREM_1_AS_PRINTED = statement(
     constants=ONE_STEP_CONSTANTS,
     assumptions=(*CLOSENESS, *ASSUMPTION_2),
     reading=(
-        "One step size $\\gamma=c_1/p$ for all clusters, $c_1$ universal: it may depend on neither "
-        "$k$ nor the $p_j$. $\\mathrm{poly}(m)$, a polynomial of arbitrarily large degree, is read "
-        "as $m$ here (weaker); ifca.poly-m takes every degree. Even a $c_1$ that knew "
-        "$r=p_{\\max}/p$ could not do better than the factor $(r-1)/(r+1)$, at $c_1=1/(1+r)$."
+        "All clusters use one step size $\\gamma=c_1/p$. The constant $c_1$ is universal, so it "
+        "depends on neither $k$ nor the $p_j$. $\\mathrm{poly}(m)$ is a polynomial of arbitrarily "
+        "large degree. It is read as $m$ here, which asks for less. ifca.poly-m tries every "
+        "degree. Even a $c_1$ that depends on $r=p_{\\max}/p$ could not do better than the factor "
+        "$(r-1)/(r+1)$, at $c_1=1/(1+r)$."
     ),
     uses=(
         "ifca.eq5-as-printed",
@@ -62,12 +63,12 @@ THEOREM_1_AS_PRINTED = statement(
 )
 
 MEAN_STEP = (
-    "The mean step on cluster $j$ contracts by $|1-2c_1p_j/p|$, at most $1/2$ for all $j$ only if "
-    "$1/4\\le c_1$ and $c_1p_{\\max}/p\\le3/4$: possible if and only if $p_{\\max}\\le 3p$. With "
-    "$p_{\\max}\\le 2p$ and $c_1=1/3$ the factor is at most $1/3$."
+    "The mean step on cluster $j$ contracts by $|1-2c_1p_j/p|$. This factor is at most $1/2$ for "
+    "all $j$ only if $1/4\\le c_1$ and $c_1p_{\\max}/p\\le3/4$. Such a $c_1$ exists if and only if "
+    "$p_{\\max}\\le 3p$. With $p_{\\max}\\le 2p$ and $c_1=1/3$ the factor is at most $1/3$."
 )
 NO_STRANGERS = (
-    "Under Assumption 2 the third term is not needed at all: no client is misidentified but with "
+    "Under Assumption 2 the third term is not needed: some client is misidentified only with "
     "probability $1/m$."
 )
 
@@ -82,7 +83,9 @@ THEOREM_1 = statement(
     failure=1 / m,
     constants=ONE_STEP_CONSTANTS,
     assumptions=(*CLOSENESS, balanced(2), *ASSUMPTION_2),
-    reading=f"{MEAN_STEP} $\\alpha$ is the step's own, in Assumption 2 as well. {NO_STRANGERS}",
+    reading=(
+        f"{MEAN_STEP} $\\alpha$ is that of the step itself, also in Assumption 2. {NO_STRANGERS}"
+    ),
     uses=(
         "ifca.eq2",
         "ifca.eq3",
@@ -106,7 +109,7 @@ THEOREM_1_OWN_STEP = statement(
     assumptions=(*CLOSENESS, *ASSUMPTION_2),
     reading=(
         "Averaging gradients over $|S_j|$ instead of $m$ (as model averaging does) gives cluster "
-        "$j$ the step size $c_1/p_j$; then every ratio of sizes is covered."
+        "$j$ the step size $c_1/p_j$. Then the theorem holds for every ratio of sizes."
     ),
     uses=(
         "ifca.eq2",
@@ -127,7 +130,7 @@ CONTRACTION_RATE = statement(
     observed=r"\norm{\theta_j^+-\theta_j^*}/\norm{\theta_j-\theta_j^*}",
     terms=(Term(name="factor", expr=HALF),),
     assumptions=(balanced(2), *ASSUMPTION_2),
-    reading="$c_1=1/3$, clusters within a factor two: the law's own factor is $1/3$.",
+    reading="With $c_1=1/3$ and clusters within a factor two, the exact law has the factor $1/3$.",
     uses=("ifca.thm1",),
 )
 

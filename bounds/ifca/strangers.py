@@ -54,7 +54,7 @@ STRANGERS = sp.Symbol("strangers")
 
 EQ_8 = statement(
     "eq8",
-    "Proof of Theorem 1: what the misidentified clients add",
+    "Proof of Theorem 1: the contribution of the misidentified clients",
     "(8)",
     kind="probability",
     quantifiers=r"\exists c_5>0\;\forall m,n',d,k,\gamma,S_1",
@@ -69,8 +69,8 @@ EQ_8 = statement(
         Assumption(name="dimension", left=d, right=sp.log(m), constant=C_d),
     ),
     reading=(
-        "Tried where strangers are certain, which is outside Assumption 2: there the third term "
-        "of (1) is not needed, because no client is misidentified."
+        "The cells lie outside Assumption 2, where misidentified clients are certain. Under "
+        "Assumption 2 no client is misidentified, so the third term of (1) is not needed."
     ),
     uses=("ifca.eq7",),
 )
@@ -102,8 +102,9 @@ EQ_12 = statement(
         Assumption(name="samples per client", left=SIGNAL, right=sp.log(m), constant=C_n),
     ),
     reading=(
-        "The count is an integer, so below one it is zero. Printed is $\\ge 1-\\mathrm{poly}(m)$, "
-        "which says nothing; $1-1/\\mathrm{poly}(m)$ is meant."
+        "The count is an integer, so it is zero when it is below one. The printed probability is "
+        "$\\ge 1-\\mathrm{poly}(m)$, which holds trivially. The proof means "
+        "$1-1/\\mathrm{poly}(m)$."
     ),
     uses=("ifca.eq10",),
 )
@@ -123,9 +124,10 @@ POLY_M = statement(
     ),
     reading=(
         "The paper's $\\mathrm{poly}(m)$ is a polynomial of arbitrarily large constant degree. "
-        "Monte Carlo resolves the first degree at best; the exact law decides every degree $q$, "
-        "with $C_n$ growing like $q+2$. The other failures, of order $e^{-cd}$ and $e^{-cpm}$, "
-        "follow from ifca.lemma2-noise, ifca.eq4 and ifca.eq3 with $C_d,C_p$ growing like $q$."
+        "Monte Carlo trials resolve the first degree at best. The exact law decides every degree "
+        "$q$, with $C_n$ growing like $q+2$. The other failures, of order $e^{-cd}$ and "
+        "$e^{-cpm}$, follow from ifca.lemma2-noise, ifca.eq4 and ifca.eq3 with $C_d,C_p$ growing "
+        "like $q$."
     ),
     uses=("ifca.lemma1-union",),
 )

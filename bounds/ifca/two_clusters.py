@@ -1,4 +1,4 @@
-"""IFCA with two clusters: how good the initialisation has to be."""
+"""IFCA with two clusters: the closeness that the initialisation must have."""
 
 from __future__ import annotations
 

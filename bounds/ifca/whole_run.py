@@ -64,8 +64,8 @@ COROLLARY_1 = statement(
     constants=COROLLARY_CONSTANTS,
     assumptions=(*CLOSENESS, balanced(2), *ASSUMPTION_2),
     reading=(
-        "The proof halves the error per step, which over $\\log(\\Delta/4\\varepsilon)$ steps with "
-        "the natural logarithm leaves $(4\\varepsilon/\\Delta)^{\\log 2}$, not "
+        "The proof halves the error in each step. After $\\log(\\Delta/4\\varepsilon)$ steps "
+        "(natural logarithm) the remaining factor is $(4\\varepsilon/\\Delta)^{\\log 2}$, not "
         "$4\\varepsilon/\\Delta$. With $c_1=1/3$ and $p_{\\max}\\le2p$ the factor is $1/3<1/e$, "
         "and the printed number of steps suffices."
     ),
@@ -88,7 +88,9 @@ COROLLARY_1_OWN_STEP = statement(
     definitions={T: ROUNDS},
     constants=(OWN_STEP_CONSTANT, *COROLLARY_CONSTANTS[1:]),
     assumptions=(*CLOSENESS, *ASSUMPTION_2),
-    reading="As ifca.thm1-own-step; the smallest cluster down to $p=1/(50k)$.",
+    reading=(
+        "The reading is that of ifca.thm1-own-step. The smallest cluster goes down to $p=1/(50k)$."
+    ),
     uses=(
         "ifca.thm1-own-step",
         "ifca.cor1-burn-in",
@@ -103,7 +105,7 @@ COROLLARY_1_ROUNDS_AS_PRINTED = statement(
     quantifiers=r"\forall \Delta,\varepsilon,\ 4\varepsilon\le\Delta",
     observed=r"(\frac12)^{\log(\Delta/4\varepsilon)}\,\frac{\Delta}{4}",
     terms=(Term(name="accuracy", expr=varepsilon),),
-    reading="The paper's $\\log$ read as natural, as elsewhere in it.",
+    reading="The paper's $\\log$ is read as natural, as elsewhere in the paper.",
 )
 
 COROLLARY_1_ROUNDS = statement(
@@ -114,7 +116,7 @@ COROLLARY_1_ROUNDS = statement(
     quantifiers=r"\forall \Delta,\varepsilon,\ 4\varepsilon\le\Delta",
     observed=r"(\frac12)^{\log_2(\Delta/4\varepsilon)}\,\frac{\Delta}{4}",
     terms=(Term(name="accuracy", expr=varepsilon),),
-    reading="The same display with the logarithm to base two.",
+    reading="This is the same display with the logarithm to base two.",
 )
 
 COROLLARY_1_BURN_IN = statement(
@@ -125,5 +127,7 @@ COROLLARY_1_BURN_IN = statement(
     quantifiers=r"\exists C_1>0\;\forall \alpha_0\in(0,\frac12),\ T'=\log(C_1(1-2\alpha_0))",
     observed=r"(\frac12)^{T'}(\frac12-\alpha_0)",
     terms=(Term(name="eighth", expr=sp.Rational(1, 8)),),
-    reading="$C_1=8$, natural logarithm; and the simplified form $T'=2$.",
+    reading=(
+        "The tried forms are $C_1=8$ with the natural logarithm, and the simplified form $T'=2$."
+    ),
 )
