@@ -42,6 +42,7 @@ from trials.checks import (
     same_axis,
 )
 from trials.clustering.kmeans import assign, transpose
+from trials.clustering.units import give_back, measured, own_units
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +77,15 @@ def _gradients(
     huber: float,
     grads: FloatArray,
 ) -> None:
-    """Gradients of J at the centres; the Huber cost clips the pull of a far point to ``huber``."""
+    """Gradients ``grads`` (k, d) of J at the centres (k, d).
+
+    ``points`` (m, d); ``weights``, ``labels`` and ``nearest_sq`` (m,), the last in squared units of
+    the points.  The Huber cost clips the pull of a far point to ``huber``, a length.
+    """
     m, d = points.shape
-    grads[:] = 0.0
+    for k in range(grads.shape[0]):
+        for j in range(d):
+            grads[k, j] = 0.0
     for i in range(m):
         k = labels[i]
         pull = weights[i]
@@ -91,6 +98,7 @@ def _gradients(
 
 @njit(cache=True, nogil=True)
 def _cost(weights: FloatArray, nearest_sq: FloatArray, huber: float) -> float:
+    """The objective J from the squared distances ``nearest_sq`` (m,) to the own centres."""
     total = 0.0
     for i in range(nearest_sq.shape[0]):
         distance = np.sqrt(nearest_sq[i])
@@ -105,7 +113,7 @@ def _cost(weights: FloatArray, nearest_sq: FloatArray, huber: float) -> float:
 def _descend_batch(
     points: FloatArray,
     weights: FloatArray,
-    huber: float,
+    huber: FloatArray,
     step: float,
     max_iter: int,
     grad_tol: FloatArray,
@@ -116,7 +124,13 @@ def _descend_batch(
     n_iter: IntArray,
     ok: BoolArray,
 ) -> None:
-    """Gradient clustering of one data set after another; ``centers`` in and out."""
+    """Gradient clustering of one data set after another.
+
+    ``points`` (B, m, d) and ``weights`` (B, m) with sum 1; ``huber`` (B,) thresholds, infinite for
+    the squared cost, and ``grad_tol`` (B,), in the units of the points; ``step`` without a unit.
+    ``centers`` (B, k, d) in and out.  ``labels`` (B, m), ``cost``, ``gradient``, ``n_iter`` and
+    ``ok`` (B,) are outputs.
+    """
     n_sets, m, d = points.shape
     n_clusters = centers.shape[1]
     points_t = np.empty((d, m))
@@ -128,7 +142,7 @@ def _descend_batch(
         n_iter[b] = 0
         while True:
             assign(points_t, centers[b], work, nearest_sq, labels[b])
-            _gradients(points[b], weights[b], labels[b], nearest_sq, centers[b], huber, grads)
+            _gradients(points[b], weights[b], labels[b], nearest_sq, centers[b], huber[b], grads)
             largest_sq = 0.0
             for k in range(n_clusters):
                 norm_sq = 0.0
@@ -143,7 +157,7 @@ def _descend_batch(
                 for j in range(d):
                     centers[b, k, j] -= step * grads[k, j]
             n_iter[b] += 1
-        cost[b] = _cost(weights[b], nearest_sq, huber)
+        cost[b] = _cost(weights[b], nearest_sq, huber[b])
 
 
 def gradient_clustering(
@@ -161,9 +175,9 @@ def gradient_clustering(
 
     Parameters
     ----------
-    points : (B, m, d) finite.
-    centers : (B, k, d) initial centres, 1 <= k <= m; `trials.clustering.kmeans.seed_kmeans_pp`
-        makes some.
+    points : (B, m, d) finite, entries at most 1e150.
+    centers : (B, k, d) initial centres, 1 <= k <= m, in the unit of the points;
+        `trials.clustering.kmeans.seed_kmeans_pp` makes some.
     loss : ``"squared"`` (k-means) or ``"huber"``.
     huber : the Huber threshold delta > 0, units of points; ignored by the squared loss.
     step : the step size alpha in (0, 2), in units of 1/L with L = 1.
@@ -179,14 +193,20 @@ def gradient_clustering(
 
     Raises
     ------
-    InvalidParameter
-        Shapes, k > m, entries that are not finite, step outside (0, 2), huber <= 0, weights that
-        are negative or all zero.
+    trials.checks.InvalidParameter
+        Shapes that do not match, k > m, entries that are not finite or above 1e150, step outside
+        (0, 2), huber <= 0, weights that are negative or all zero, max_iter < 1, tol < 0.
 
     Notes
     -----
-    O(m k d) an iteration; about log(1/tol) / (step * smallest p(C_j)) iterations once the
-    partition has settled.
+    O(m k d) an iteration.  Once the partition has settled it takes about
+    log(1/tol) / (step * smallest p(C_j)) iterations.
+
+    Examples
+    --------
+    >>> fit = gradient_clustering([[[0.0], [1.0], [10.0], [11.0]]], centers=[[[0.0], [11.0]]])
+    >>> fit.labels.tolist(), fit.centers.round(6).tolist()
+    ([[0, 0, 1, 1]], [[[0.5], [10.5]]])
     """
     data = finite_batch("points", points, ("B", "m", "d"))
     start = finite_batch("centers", centers, ("B", "k", "d"))
@@ -212,6 +232,10 @@ def gradient_clustering(
                 f"weights.min()={shares.min():g} must be >= 0, with a positive sum in each data set"
             )
         shares = shares / totals
+    units = own_units(data, start)
+    data, start = measured(data, units), measured(start, units)
+    with np.errstate(over="ignore"):  # a threshold far beyond tiny points: no pull is clipped
+        thresholds = threshold / units
     spread = np.sqrt(((data - data.mean(axis=1, keepdims=True)) ** 2).sum(axis=2).mean(axis=1))
     fit = GradientFit(
         labels=np.empty((n_sets, m), np.int64),
@@ -224,7 +248,7 @@ def gradient_clustering(
     _descend_batch(
         data,
         shares,
-        threshold,
+        thresholds,
         alpha,
         integer_between("max_iter", max_iter, 1),
         real_between("tol", tol, 0.0) * spread,
@@ -235,4 +259,7 @@ def gradient_clustering(
         fit.n_iter,
         fit.converged,
     )
+    give_back(fit.centers, units)
+    give_back(fit.cost, units, 2)
+    give_back(fit.gradient, units)
     return fit

@@ -48,6 +48,7 @@ from trials.checks import (
 )
 from trials.clustering.convex import convex_clustering
 from trials.clustering.kmeans import KMeansFit, kmeans_pp
+from trials.clustering.units import give_back, measured, own_units
 
 Partition = Callable[[FloatArray, float], IntArray]
 """``(points (m, d), lam) -> labels (m,)``: the fused partition of convex clustering at ``lam``."""
@@ -115,6 +116,7 @@ class KChoice:
 
 @njit(cache=True, nogil=True)
 def _distance(a: FloatArray, b: FloatArray) -> float:
+    """Euclidean distance of two vectors (d,)."""
     total = 0.0
     for j in range(a.shape[0]):
         total += (a[j] - b[j]) ** 2
@@ -125,7 +127,11 @@ def _distance(a: FloatArray, b: FloatArray) -> float:
 def _recovery_batch(
     points: FloatArray, labels: IntArray, n_clusters: int, lower: FloatArray, upper: FloatArray
 ) -> None:
-    """Both ends of (13); clusters without points are skipped."""
+    """Both ends of (13), ``lower`` and ``upper`` (B,), in the units of the points.
+
+    ``points`` (B, m, d), ``labels`` (B, m) in 0..n_clusters-1.  Clusters without points do not
+    count.
+    """
     n_sets, m, d = points.shape
     counts = np.empty(n_clusters, np.int64)
     means = np.empty((n_clusters, d))
@@ -159,7 +165,10 @@ def _recovery_batch(
 def _silhouette_batch(
     points: FloatArray, labels: IntArray, n_clusters: int, out: FloatArray
 ) -> None:
-    """Mean silhouette; NaN where fewer than two clusters have points."""
+    """Mean silhouette ``out`` (B,); NaN where fewer than two clusters have points.
+
+    ``points`` (B, m, d), ``labels`` (B, m) in 0..n_clusters-1.
+    """
     n_sets, m, _ = points.shape
     counts = np.empty(n_clusters, np.int64)
     sums = np.empty((m, n_clusters))  # summed distances of point i to each cluster
@@ -225,6 +234,11 @@ def recovery_interval(points: ArrayLike, labels: ArrayLike) -> RecoveryInterval:
         return exactly this partition (Corollary 7 of the paper's reference [54]).  The interval
         may be empty.
 
+    Raises
+    ------
+    trials.checks.InvalidParameter
+        Shapes, entries that are not finite or above 1e150, labels that are no integers in 0..m-1.
+
     Notes
     -----
     O(m^2 d + k^2 d) a partition.
@@ -233,7 +247,10 @@ def recovery_interval(points: ArrayLike, labels: ArrayLike) -> RecoveryInterval:
     groups, n_clusters = _checked_labels(data, labels)
     lower = np.empty(data.shape[0])
     upper = np.empty(data.shape[0])
-    _recovery_batch(data, groups, n_clusters, lower, upper)
+    units = own_units(data)
+    _recovery_batch(measured(data, units), groups, n_clusters, lower, upper)
+    give_back(lower, units)
+    give_back(upper, units)
     return RecoveryInterval(lower=lower, upper=upper)
 
 
@@ -256,7 +273,7 @@ def interval_lambda(
 
     Raises
     ------
-    InvalidParameter
+    trials.checks.InvalidParameter
         A partition with one cluster: its interval has no upper end to draw below.
     """
     interval = recovery_interval(points, labels)
@@ -287,6 +304,7 @@ def convex_partition(points: ArrayLike, lam: float) -> IntArray:
 
 
 def _count(labels: IntArray) -> int:
+    """Number of different labels."""
     return int(np.unique(labels).size)
 
 
@@ -319,7 +337,7 @@ def clusterpath_grid(
 
     Raises
     ------
-    InvalidParameter
+    trials.checks.InvalidParameter
         A bad argument, or no bracket within 2,000 factors: ``partition`` never fuses or never
         separates.
     """
@@ -360,10 +378,10 @@ def clusterpath(
     held (``reading="verified"``) or among all penalties (``"as-printed"``; then (a) and (b)
     coincide).  (b) Otherwise, the one that occurs most often among all penalties.
 
-    The paper leaves two choices open.  Equally frequent numbers of clusters: the smaller number
-    is taken (it averages more users; Fig. 4 reports too few clusters at small samples).  Which of
-    the penalties: the smallest that was counted; with uniform weights the path has no splits, so
-    equal numbers are equal partitions.
+    The paper leaves two choices open.  Of equally frequent numbers of clusters the smaller is taken
+    here, because it averages more users (Fig. 4 reports too few clusters at small samples).  Of the
+    penalties that were counted the smallest is taken.  With uniform weights the path has no splits,
+    so equal numbers are equal partitions.
 
     Parameters
     ----------
@@ -375,6 +393,11 @@ def clusterpath(
     Returns
     -------
     ClusterpathChoice
+
+    Raises
+    ------
+    trials.checks.InvalidParameter
+        Shapes, points that are not finite, penalties that are negative or do not increase.
 
     Notes
     -----
@@ -416,6 +439,11 @@ def elbow(costs: ArrayLike, threshold: float) -> IntArray:
     Returns
     -------
     (B,) int64: the first k with costs(k) - costs(k+1) < threshold, N where there is none.
+
+    Raises
+    ------
+    trials.checks.InvalidParameter
+        Shapes, costs that are not finite or above 1e150, threshold < 0.
     """
     table = finite_batch("costs", costs, ("B", "N"))
     small = table[:, :-1] - table[:, 1:] < real_between("threshold", threshold, 0.0)
@@ -442,7 +470,7 @@ def silhouette(points: ArrayLike, labels: ArrayLike) -> FloatArray:
 
     Raises
     ------
-    InvalidParameter
+    trials.checks.InvalidParameter
         Shapes, or a clustering with fewer than two clusters.
 
     Notes
@@ -453,7 +481,7 @@ def silhouette(points: ArrayLike, labels: ArrayLike) -> FloatArray:
     data = finite_batch("points", points, ("B", "m", "d"))
     groups, n_clusters = _checked_labels(data, labels)
     out = np.empty(data.shape[0])
-    _silhouette_batch(data, groups, n_clusters, out)
+    _silhouette_batch(measured(data, own_units(data)), groups, n_clusters, out)
     if np.isnan(out).any():
         where = int(np.argmax(np.isnan(out)))
         raise InvalidParameter(f"labels[{where}] must hold at least two clusters")
@@ -491,7 +519,7 @@ def choose_k(
 
     Raises
     ------
-    InvalidParameter
+    trials.checks.InvalidParameter
         Arguments out of range, or a data set whose points all coincide (no silhouette at any k).
     """
     data = finite_batch("points", points, ("B", "m", "d"))
@@ -500,12 +528,13 @@ def choose_k(
     by_silhouette = one_of("metric", metric, ("silhouette", "elbow")) == "silhouette"
     if not by_silhouette and threshold is None:
         raise InvalidParameter("threshold=None must be a number with metric='elbow'")
+    in_units = measured(data, own_units(data))
     fits: list[KMeansFit] = []
     score = np.full((n_sets, k_max), np.nan)
     for k in range(1, k_max + 1):
         fits.append(kmeans_pp(data, k, rng, n_init=n_init))
         if by_silhouette and k > 1:
-            _silhouette_batch(data, fits[-1].labels, k, score[:, k - 1])
+            _silhouette_batch(in_units, fits[-1].labels, k, score[:, k - 1])
     inertia = np.stack([fit.inertia for fit in fits], axis=1)
     if threshold is not None and not by_silhouette:
         chosen = elbow(inertia, threshold)

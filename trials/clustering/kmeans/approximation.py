@@ -36,6 +36,7 @@ from trials.checks import BoolArray, FloatArray, IntArray, checked_rng, real_bet
 from trials.clustering.kmeans.assignment import FIRST, squared_distances, transpose
 from trials.clustering.kmeans.iteration import checked, iterate
 from trials.clustering.kmeans.seeding import seed
+from trials.clustering.units import give_back, measured, own_units
 
 # A swap must save more than this fraction (over k) of the cost; see the module docstring.
 _SWAP_SAVING = 1e-6
@@ -341,13 +342,14 @@ def approximate_kmeans(
 ) -> Approximation:
     """k-means with a proved approximation factor, before and after the run.
 
-    k-means++ seeds, best-improvement single-swap local search over the data points, Lloyd from
-    its result; then a Lagrangian lower bound, improved until it proves ``target`` or 500 steps are
-    spent.  The module docstring states and proves both factors.
+    The search starts at k-means++ seeds.  It swaps single centres among the data points, the swap
+    that saves most first.  Lloyd's iteration goes on from its result.  A Lagrangian lower bound is
+    then improved until it proves ``target`` or 500 steps are spent.  The module docstring states
+    and proves both factors.
 
     Parameters
     ----------
-    points : (B, m, d) finite.
+    points : (B, m, d) finite, entries at most 1e150.
     k : number of centres, 1 <= k <= m.
     rng : the stream, for the seeds; the factors hold for every outcome.
     target : factor at which the search for a better lower bound stops, >= 1.  1 spends all steps
@@ -356,6 +358,12 @@ def approximate_kmeans(
     Returns
     -------
     Approximation
+        ``cost`` and ``lower_bound`` are in units of points^2.
+
+    Raises
+    ------
+    trials.checks.InvalidParameter
+        Shapes, k outside 1..m, entries that are not finite or above 1e150, target < 1.
 
     Notes
     -----
@@ -372,12 +380,25 @@ def approximate_kmeans(
     lower = np.empty(n_sets)
     n_swaps = np.empty(n_sets, np.int64)
     locally_optimal = np.empty(n_sets, np.bool_)
+    units = own_units(data)
     _approximate_batch(
-        data, rng, target, 300, labels, centers, cost, lower, n_swaps, locally_optimal
+        measured(data, units),
+        rng,
+        target,
+        300,
+        labels,
+        centers,
+        cost,
+        lower,
+        n_swaps,
+        locally_optimal,
     )
     factor = np.full(n_sets, np.inf)
     np.divide(cost, lower, out=factor, where=lower > 0)
     factor[cost == 0] = 1.0
+    give_back(centers, units)
+    give_back(cost, units, 2)
+    give_back(lower, units, 2)
     return Approximation(
         labels=labels,
         centers=centers,

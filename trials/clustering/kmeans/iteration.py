@@ -23,6 +23,7 @@ from trials.checks import (
     same_axis,
 )
 from trials.clustering.kmeans.assignment import assign, screened_assign, single_precision, transpose
+from trials.clustering.units import give_back, measured, own_units
 
 # Numbers of clusters and products m k d from which screening pays for its preparation, also in a
 # fit of three iterations; measured at m = 30 to 2,000, d = 1 to 100, k = 2 to 30.
@@ -40,7 +41,8 @@ class KMeansFit:
     ----------
     labels : (B, m) int64, cluster of each point: the index of its nearest centre.
     centers : (B, k, d).
-    inertia : (B,) sum of squared distances of the points to their centres, units of points^2.
+    inertia : (B,) sum of squared distances of the points to their centres, units of points^2.  It
+        is zero where it lies below the least positive float.
     n_iter : (B,) Lloyd iterations run (that of the best start, where there were several).
     converged : (B,) False where ``max_iter`` stopped the iteration.
     """
@@ -261,11 +263,19 @@ def _lloyd_batch(
 
 
 def checked(points: ArrayLike, k: int) -> tuple[FloatArray, int]:
+    """Points (B, m, d), finite, and a number of clusters k in 1..m."""
     array = finite_batch("points", points, ("B", "m", "d"))
     return array, integer_between("k", k, 1, array.shape[1], "at most the number of points m")
 
 
+def in_units_of_points(fit: KMeansFit, units: FloatArray) -> None:
+    """Give centres and inertia of a fit in the units (B,) back in the unit of the points."""
+    give_back(fit.centers, units)
+    give_back(fit.inertia, units, 2)
+
+
 def empty_fit(n_sets: int, m: int, k: int, d: int) -> KMeansFit:
+    """A record of uninitialised arrays for the kernels to fill."""
     return KMeansFit(
         labels=np.empty((n_sets, m), np.int64),
         centers=np.empty((n_sets, k, d)),
@@ -287,8 +297,9 @@ def lloyd(
 
     Parameters
     ----------
-    points : (B, m, d) finite.
-    centers : (B, k, d) initial centres, 1 <= k <= m.
+    points : (B, m, d) finite, entries at most 1e150.  Data sets below 1e-100 are measured in a unit
+        of their own, so that they keep their digits.
+    centers : (B, k, d) initial centres, 1 <= k <= m, in the unit of the points.
     max_iter : iterations allowed, >= 1.
     tol : stop when the summed squared shift of the centres is at most ``tol`` times the mean
         variance of the coordinates (dimensionless, scikit-learn's meaning); 0 runs until the
@@ -303,8 +314,9 @@ def lloyd(
 
     Raises
     ------
-    InvalidParameter
-        Shapes, k > m, entries that are not finite, max_iter < 1, tol < 0.
+    trials.checks.InvalidParameter
+        Shapes that do not match, k > m, entries that are not finite or above 1e150, max_iter < 1,
+        tol < 0.
 
     Notes
     -----
@@ -325,10 +337,11 @@ def lloyd(
     same_axis("centers.shape[0]", starts.shape[0], "points.shape[0]", n_sets)
     same_axis("centers.shape[2]", starts.shape[2], "points.shape[2]", d)
     k = integer_between("k", starts.shape[1], 1, m, "at most the number of points m")
+    units = own_units(data, starts)
     fit = empty_fit(n_sets, m, k, d)
     _lloyd_batch(
-        data,
-        starts,
+        measured(data, units),
+        measured(starts, units),
         integer_between("max_iter", max_iter, 1),
         real_between("tol", tol, 0.0),
         one_of("empty", empty, ("relocate", "keep")) == "relocate",
@@ -338,4 +351,5 @@ def lloyd(
         fit.n_iter,
         fit.converged,
     )
+    in_units_of_points(fit, units)
     return fit

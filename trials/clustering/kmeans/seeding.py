@@ -21,9 +21,11 @@ from trials.clustering.kmeans.iteration import (
     KMeansFit,
     checked,
     empty_fit,
+    in_units_of_points,
     iterate,
     shift_tolerance,
 )
+from trials.clustering.units import measured, own_units
 
 
 @njit(cache=True, nogil=True)
@@ -140,23 +142,32 @@ def _kmeans_pp_batch(
 def seed_kmeans_pp(points: ArrayLike, k: int, rng: np.random.Generator) -> IntArray:
     """Seeds of k-means++ (Algorithm 3, Step I): indices of the chosen points.
 
-    The first is uniform, each further one is drawn with probability proportional to its squared
-    distance to the nearest chosen one; uniform when all distances are zero (fewer than k distinct
-    points).  One uniform variate a draw, data set after data set.
+    The first is uniform.  Each further one is drawn with probability proportional to its squared
+    distance to the nearest chosen one.  The draw is uniform when all distances are zero (fewer than
+    k distinct points).  A draw takes one uniform variate, data set after data set.
 
     Parameters
     ----------
-    points : (B, m, d) finite.
+    points : (B, m, d) finite, entries at most 1e150.
     k : number of seeds, 1 <= k <= m.
     rng : the stream.
 
     Returns
     -------
-    (B, k) int64.  O(m k d) a data set.
+    (B, k) int64, indices in 0..m-1.
+
+    Raises
+    ------
+    trials.checks.InvalidParameter
+        Shapes, k outside 1..m, entries that are not finite or above 1e150, no generator.
+
+    Notes
+    -----
+    O(m k d) a data set.
     """
     data, k = checked(points, k)
     chosen = np.empty((data.shape[0], k), np.int64)
-    _seed_batch(data, checked_rng(rng), chosen)
+    _seed_batch(measured(data, own_units(data)), checked_rng(rng), chosen)
     return chosen
 
 
@@ -174,15 +185,21 @@ def kmeans_pp(
 
     Parameters
     ----------
-    points : (B, m, d) finite.
+    points : (B, m, d) finite, entries at most 1e150.
     k : number of clusters, 1 <= k <= m.
     rng : the stream; k uniforms a start.
-    n_init : starts a data set, the one of least inertia is kept (the paper uses one).
+    n_init : starts a data set, >= 1.  The one of least inertia is kept (the paper uses one).
     max_iter, tol, empty : as in `lloyd`.
 
     Returns
     -------
     KMeansFit
+        Of the best start.
+
+    Raises
+    ------
+    trials.checks.InvalidParameter
+        As in `lloyd`; n_init < 1; no generator.
 
     Notes
     -----
@@ -197,9 +214,10 @@ def kmeans_pp(
     """
     data, k = checked(points, k)
     n_sets, m, d = data.shape
+    units = own_units(data)
     fit = empty_fit(n_sets, m, k, d)
     _kmeans_pp_batch(
-        data,
+        measured(data, units),
         checked_rng(rng),
         integer_between("n_init", n_init, 1),
         integer_between("max_iter", max_iter, 1),
@@ -211,4 +229,5 @@ def kmeans_pp(
         fit.n_iter,
         fit.converged,
     )
+    in_units_of_points(fit, units)
     return fit

@@ -8,9 +8,15 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from trials.checks import BoolArray, FloatArray, IntArray, finite_batch
+from trials.checks import BoolArray, FloatArray, IntArray
 from trials.clustering.kmeans.approximation import Approximation, approximate_kmeans
-from trials.clustering.kmeans.iteration import EmptyPolicy, checked, lloyd
+from trials.clustering.kmeans.iteration import (
+    EmptyPolicy,
+    checked,
+    in_units_of_points,
+    lloyd,
+)
+from trials.clustering.units import give_back, measured, own_units
 
 # The Gram matrix serves where the last singular value kept has at least this share of the largest,
 # both squared, and squares are far from underflow.
@@ -122,13 +128,18 @@ def spectral_projection(points: ArrayLike, k: int) -> tuple[FloatArray, FloatArr
 
     Parameters
     ----------
-    points : (B, m, d) finite.
-    k : rank of the projection; r = min(k, m, d) columns are returned.
+    points : (B, m, d) finite, entries at most 1e150.
+    k : rank of the projection, 1 <= k <= m; r = min(k, m, d) columns are returned.
 
     Returns
     -------
     coords : (B, m, r), isometric to the projected rows: distances between rows are equal.
     basis : (B, d, r), orthonormal columns; the projected matrix is ``coords @ basis^T``.
+
+    Raises
+    ------
+    trials.checks.InvalidParameter
+        Shapes, k outside 1..m, entries that are not finite or above 1e150.
 
     Notes
     -----
@@ -137,6 +148,14 @@ def spectral_projection(points: ArrayLike, k: int) -> tuple[FloatArray, FloatArr
     leaves the basis orthonormal to 1e-12); the SVD itself for the other data sets.
     """
     data, k = checked(points, k)
+    units = own_units(data)
+    coords, basis = _projected(measured(data, units), k)
+    give_back(coords, units)
+    return coords, basis
+
+
+def _projected(data: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
+    """`spectral_projection` of checked data of moderate size."""
     rank = min(k, *data.shape[1:])
     basis, trusted = _gram_basis(data, rank)
     if not trusted.all():
@@ -160,6 +179,11 @@ def spectral_part_one(
     -------
     approximation : `Approximation`; its centres are coordinates, ``(B, k, r)``.
     basis : (B, d, r) as in `spectral_projection`; ``centers @ basis^T`` lifts the centres to R^d.
+
+    Raises
+    ------
+    trials.checks.InvalidParameter
+        As in `approximate_kmeans`.
     """
     coords, basis = spectral_projection(points, k)
     return approximate_kmeans(coords, k, rng, target=target), basis
@@ -177,13 +201,14 @@ def spectral_kmeans(
 ) -> SpectralFit:
     """Spectral k-means, Algorithm 2 of the paper in full: the clustering of ODCL-KM.
 
-    Part I projects on the top k singular vectors and runs `approximate_kmeans`; Part II replaces
-    each centre by the mean of its core points, taken in the original space (as Awasthi & Sheffet
-    do; the paper's mu(S_k) does not say); Part III is `lloyd` on the original points.
+    Part I projects on the top k singular vectors and runs `approximate_kmeans`.  Part II replaces
+    each centre by the mean of its core points, taken in the original space.  The paper's mu(S_k)
+    does not say in which space; Awasthi & Sheffet take this one.  Part III is `lloyd` on the
+    original points.
 
     Parameters
     ----------
-    points : (B, m, d) finite.
+    points : (B, m, d) finite, entries at most 1e150.
     k : number of clusters, 1 <= k <= m.
     rng : the stream, for the seeds of Part I.
     target : the factor that Part I tries to certify (10 in the paper).
@@ -196,8 +221,8 @@ def spectral_kmeans(
 
     Raises
     ------
-    InvalidParameter
-        Shapes, k > m, entries that are not finite.
+    trials.checks.InvalidParameter
+        Shapes, k outside 1..m, entries that are not finite or above 1e150, and as in `lloyd`.
 
     Notes
     -----
@@ -210,14 +235,20 @@ def spectral_kmeans(
     >>> sorted(fit.centers[0].tolist()), bool(fit.part_one.factor[0] <= 10.0)
     ([[0.5, 5.0], [10.5, 0.0]], True)
     """
-    data = finite_batch("points", points, ("B", "m", "d"))
-    coords, basis = spectral_projection(data, k)
+    given, k = checked(points, k)
+    units = own_units(given)
+    data = measured(given, units)
+    coords, basis = _projected(data, k)
     part_one = approximate_kmeans(coords, k, rng, target=target)
     lifted = part_one.centers @ basis.transpose(0, 2, 1)
     starts = np.empty_like(lifted)
     core_sizes = np.empty(lifted.shape[:2], np.int64)
     _core_means(data, coords, part_one.centers, np.ascontiguousarray(lifted), starts, core_sizes)
     fit = lloyd(data, starts, max_iter=max_iter, tol=tol, empty=empty)
+    in_units_of_points(fit, units)
+    give_back(part_one.centers, units)
+    give_back(part_one.cost, units, 2)
+    give_back(part_one.lower_bound, units, 2)
     return SpectralFit(
         labels=fit.labels,
         centers=fit.centers,
