@@ -221,6 +221,7 @@ def _least_squares_batch(
 
 
 def checked(X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Features (B, n, d) and targets (B, n), finite and of shapes that match."""
     features = finite_batch("X", X, ("B", "n", "d"))
     targets = finite_batch("y", y, ("B", "n"))
     if targets.shape != features.shape[:2]:

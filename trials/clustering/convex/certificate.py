@@ -252,6 +252,7 @@ def read_integers(name: str, value: Any, limit: int) -> IntArray:
 
 
 def _read_real(name: str, value: Any, limit: float) -> float:
+    """A number in [0, limit]."""
     number = float(read_reals(name, value, (), limit))
     if number < 0.0:
         raise Refusal(f"{name} must be >= 0")

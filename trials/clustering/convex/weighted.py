@@ -216,6 +216,7 @@ def solve_weighted(data: Scaled, penalty: float, weights: FloatArray) -> ConvexC
 
 
 def _primal(problem: _Weighted, u: FloatArray) -> float:
+    """The objective at the values u (d, m), in scaled units."""
     squares = squared_distances(u)
     np.fill_diagonal(squares, 0.0)
     spread = problem.x - u

@@ -79,7 +79,12 @@ class Approximation:
 def _two_nearest(
     dist: FloatArray, chosen: IntArray, first: FloatArray, second: FloatArray, owner: IntArray
 ) -> None:
-    """Squared distances to the nearest two chosen points; ``owner``: position of the nearest."""
+    """Squared distances of each point to the nearest two chosen points, and whose the nearest is.
+
+    ``dist`` (m, m) squared distances of all pairs, ``chosen`` (k,) indices of points.  ``first``
+    and ``second`` (m,) receive the distances, ``owner`` (m,) the position of the nearest in
+    ``chosen``.
+    """
     m = dist.shape[0]
     for i in range(m):
         first[i] = np.inf
@@ -106,10 +111,12 @@ def _swap_tables(
 ) -> None:
     """What each swap changes among the points of each cluster, for the ``stale`` clusters only.
 
-    Adding candidate j saves the points of cluster s, together, ``saved[s, j]``, the sum of
-    max(0, first - dist_j); removing s then costs them ``loss[s, j]``, the sum of the steps from
-    min(dist_j, first) to min(dist_j, second).  Candidates are the inner loop, which vectorises
-    without reassociation (dist is symmetric).
+    ``dist`` (m, m); ``first``, ``second`` and ``owner`` (m,) as in `_two_nearest`; ``stale`` (k,);
+    ``saved`` and ``loss`` (k, m), in squared units of the points.  Adding candidate j saves the
+    points of cluster s, together, ``saved[s, j]``, the sum of max(0, first - dist_j); removing s
+    then costs them ``loss[s, j]``, the sum of the steps from min(dist_j, first) to min(dist_j,
+    second).  Candidates are the inner loop, which vectorises without reassociation (dist is
+    symmetric).
     """
     m = dist.shape[0]
     for s in range(saved.shape[0]):
@@ -134,8 +141,8 @@ def _best_swap(
 ) -> tuple[float, int, int]:
     """The most saving swap: change of cost, position to remove from ``chosen``, point to add.
 
-    Ties go to the lowest point, then to the lowest position.  ``total`` and ``cheapest`` are work
-    arrays of m numbers.
+    Ties go to the lowest point, then to the lowest position.  ``saved`` and ``loss`` (k, m) are
+    those of `_swap_tables`; ``total`` and ``cheapest`` (m,) are work space.
     """
     n_clusters, m = saved.shape
     for j in range(m):
@@ -164,11 +171,12 @@ def _best_swap(
 def local_search(
     dist: FloatArray, max_swaps: int, saving: float, chosen: IntArray, first: FloatArray
 ) -> tuple[float, int, bool]:
-    """Single-swap local search over data points; ``chosen`` in and out.
+    """Single-swap local search over data points; ``chosen`` (k,) in and out.
 
-    ``first`` receives the squared distance of each point to its nearest chosen point.  Returns
-    (cost, swaps, locally optimal).  After a swap only the clusters are scanned again of which a
-    point was lost, won, or has other nearest two distances: O(m) a point of those, O(m k) besides.
+    ``dist`` (m, m) squared distances; ``saving`` is a share of the cost.  ``first`` (m,) receives
+    the squared distance of each point to its nearest chosen point.  Returns (cost, swaps, locally
+    optimal).  After a swap only the clusters are scanned again of which a point was lost, won, or
+    has other nearest two distances: O(m) a point of those, O(m k) besides.
     """
     m = dist.shape[0]
     n_clusters = chosen.shape[0]
@@ -215,8 +223,9 @@ def dual_value(
 ) -> float:
     """Lagrangian value of the discrete k-means problem, assignment constraints relaxed.
 
-    L(v) = sum_i v_i - (sum of the k largest gains_j), gains_j = sum_i max(0, v_i - dist_ij);
-    ``opened`` receives the k points with the largest gains.
+    L(v) = sum_i v_i - (sum of the k largest gains_j), gains_j = sum_i max(0, v_i - dist_ij).
+    ``dist`` (m, m) and ``multipliers`` (m,), the v, are in squared units of the points.  ``gains``
+    (m,) is work space, ``opened`` (k,) receives the points with the largest gains.
     """
     m = dist.shape[0]
     value = 0.0
@@ -250,9 +259,10 @@ def _lower_bound(
 ) -> float:
     """A lower bound on the optimal k-means cost by Polyak steps on the Lagrangian dual.
 
-    ``multipliers`` holds the start (distances to the chosen points).  Stops as soon as
-    ``cost <= target * bound``.  The dual value bounds the discrete optimum, half of it the
-    continuous one.
+    ``dist`` (m, m); ``multipliers`` (m,) holds the start (squared distances to the chosen points)
+    and is changed; ``discrete_cost`` and ``cost`` are those of the chosen points and after Lloyd.
+    Stops as soon as ``cost <= target * bound``.  The dual value bounds the discrete optimum, half
+    of it the continuous one.
     """
     m = dist.shape[0]
     gains = np.empty(m)
@@ -305,7 +315,10 @@ def _approximate_batch(
     n_swaps: IntArray,
     locally_optimal: BoolArray,
 ) -> None:
-    """Seeding, local search, Lloyd from its result, dual bound; one data set after another."""
+    """Seeding, local search, Lloyd from its result, dual bound; one data set after another.
+
+    ``points`` (B, m, d).  Outputs: ``labels`` (B, m), ``centers`` (B, k, d), the others (B,).
+    """
     n_sets, m, d = points.shape
     n_clusters = centers.shape[1]
     points_t = np.empty((d, m))

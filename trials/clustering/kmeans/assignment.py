@@ -54,7 +54,7 @@ _WIDEST = 100_000
 
 @njit(cache=True, nogil=True)
 def transpose(points: FloatArray, points_t: FloatArray) -> None:
-    """points_t = points^T, contiguous."""
+    """Copy ``points`` (m, d) transposed into ``points_t`` (d, m), contiguous."""
     m, d = points.shape
     for i in range(m):
         for j in range(d):
@@ -63,8 +63,9 @@ def transpose(points: FloatArray, points_t: FloatArray) -> None:
 
 @njit(cache=True, nogil=True)
 def squared_distances(points_t: FloatArray, low: int, center: FloatArray, out: FloatArray) -> None:
-    """out[i] = |a_{low+i} - center|^2, as many as ``out`` holds.
+    """Squared distances ``out[i] = |a_{low+i} - center|^2``, as many as ``out`` (w,) holds.
 
+    ``points_t`` (d, m) with ``low + w <= m``; ``center`` (d,); squared units of the points.
     Four coordinates a pass, to save traffic on ``out``.  The rows are sliced first because a
     loop from ``low`` would have to allow for negative indices, and would not vectorise.
     """
@@ -103,7 +104,11 @@ def assign_block(
     nearest_sq: FloatArray,
     labels: IntArray,
 ) -> None:
-    """Nearest centres (ties: lowest index) of the points from ``low``; ``labels`` says how many."""
+    """Nearest centres (ties: lowest index) of the points from ``low`` on.
+
+    ``points_t`` (d, m), ``centers`` (k, d).  ``distance``, ``nearest_sq`` and ``labels`` (w,) with
+    ``low + w <= m``: work space, squared distances and labels of these w points.
+    """
     for i in range(labels.shape[0]):
         nearest_sq[i] = np.inf
         labels[i] = 0
@@ -125,7 +130,8 @@ def assign(
 ) -> None:
     """Labels of the nearest centres (ties: lowest index) and the squared distances to them.
 
-    A block of points meets all centres before the next block, so that it stays in the cache.
+    ``points_t`` (d, m), ``centers`` (k, d); ``work``, ``nearest_sq`` and ``labels`` (m,).  A block
+    of points meets all centres before the next block, so that it stays in the cache.
     """
     m = points_t.shape[1]
     for low in range(0, m, BLOCK):
@@ -143,7 +149,9 @@ def single_precision(
 ) -> float:
     """Points shifted by their mean and scaled to the unit ball; returns the scale, 0 for none.
 
-    ``norms`` receives their norms; ``blocks`` (d m flat) one (d, width) array after another.
+    ``points`` (m, d) and ``points_t`` (d, m) are the same numbers.  ``origin`` (d,) receives the
+    mean, ``norms`` (m,) the norms of the scaled points, and ``blocks`` (d m,) the scaled points,
+    one (d, width) array after another.  The scale is one over a length.
     """
     m, d = points.shape
     for j in range(d):
@@ -187,7 +195,8 @@ def screened_assign(
 ) -> bool:
     """Labels as `assign` gives them.  False where screening proved too few of them to be worth it.
 
-    The arguments from ``blocks`` to ``scale`` are those of `single_precision`, the scale not 0.
+    ``points_t`` (d, m), ``centers`` (k, d); ``work``, ``nearest_sq`` and ``labels`` (m,).  The
+    arguments from ``blocks`` to ``scale`` are those of `single_precision`, the scale not 0.
     ``nearest_sq`` is used as work space: squared distances are not computed.
     """
     d, m = points_t.shape

@@ -59,6 +59,9 @@ def _core_means(
 ) -> None:
     """Part II of Algorithm 2: means, in the original space, of the core points of each centre.
 
+    ``points`` (B, m, d), ``coords`` (B, m, r), ``initial`` (B, k, r), ``lifted`` and ``centers``
+    (B, k, d), ``core_sizes`` (B, k); the last two are outputs.
+
     i is a core point of k when |a^_i - nu_k| <= |a^_i - nu_l| / 3 for all l != k; a centre
     without core points stays at ``lifted``, its position in the original space.
     """
