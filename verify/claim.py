@@ -7,7 +7,7 @@ A claim is made by the decorator `claim` on the function that builds its procedu
         ...
 
 The builder gets the statement as an argument and takes every exponent, factor, limit and failure
-probability from it.  So the verdict hangs on the statement: ``replace(claim, statement=other)``
+probability from it.  So the verdict depends on the statement: ``replace(claim, statement=other)``
 builds the procedure that tries the other statement.
 """
 
@@ -26,7 +26,7 @@ from verify.procedures.base import PROFILES, Procedure, Profile, tex_number
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """Something in a paper's text that turned out different from print.
+    """An error in a paper's printed text.
 
     Text fields may hold inline LaTeX math between dollar signs.  The claims that show a finding
     name it (`Claim.findings`), so that a report lists them beside it.
@@ -94,7 +94,7 @@ class Claim:
         return self.statement.id
 
     def not_run_at(self, profile: str) -> str:
-        """Why the claim is not run at a profile; empty where it is run."""
+        """The reason why the claim is not run at a profile, empty where it is run."""
         names = list(PROFILES)
         if names.index(profile) >= names.index(self.smallest_profile):
             return ""
@@ -159,7 +159,7 @@ def claim(
     why_not_smaller: str = "",
     hidden: Mapping[str, float] | None = None,
 ) -> Callable[[Builder], Claim]:
-    """Make a claim of the function that builds its procedure; the arguments are `Claim`'s fields.
+    """Make a claim from the function that builds its procedure.  Arguments are `Claim`'s fields.
 
     ``finding`` takes one finding or several.  The decorated name is the `Claim`; the function is
     its ``builder``.

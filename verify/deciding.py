@@ -3,8 +3,8 @@
 Sampling and deciding are different work.  Trials are drawn by compiled kernels, decisions and
 searches are Python.  So the main process draws the trials of a claim while workers decide the
 claims before it.  A worker gets names and numbers only: it builds the same procedure from the
-catalogue, reads the same blocks from the run's store, and returns plain evidence.  What it decides
-follows from these alone, so neither the number of workers nor the order of work changes a word.
+catalogue, reads the same blocks from the run's store, and returns plain evidence.  The decision
+depends on these alone, so neither the number of workers nor the order of work changes it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Decided:
 
 
 def decide_request(request: DecisionRequest) -> Decided:
-    """Decide one claim from its name and its stored trials; called in a worker."""
+    """Decide one claim from its name and its stored trials.  A worker calls this function."""
     begin = time.perf_counter()
     (planned,) = plan(
         from_files(request.files), [request.selection], PROFILES[request.profile]
@@ -64,7 +64,7 @@ def decide_request(request: DecisionRequest) -> Decided:
 
 @dataclass(frozen=True)
 class _Pending:
-    """A claim whose trials are drawn: what sampling took, and the decision that is under way."""
+    """A claim whose trials are drawn, with its sampling time and its pending decision."""
 
     planned: Planned
     seconds: float
@@ -123,7 +123,7 @@ def try_claims(
 
 
 def _finished(pending: deque[_Pending], *, wait: bool) -> Iterator[tuple[Planned, Decided]]:
-    """Decisions from the front of the queue, as far as they are made; with ``wait`` all of them."""
+    """The finished decisions at the front of the queue, or with ``wait`` all decisions."""
     while pending and (wait or pending[0].decision.done()):
         first = pending.popleft()
         decided = first.decision.result()

@@ -1,6 +1,6 @@
-"""What a claim's verdict carries: plain data, written to the run store as JSON, read by reports.
+"""The evidence of a verdict: plain data, written to the run store as JSON, read by reports.
 
-Text fields may hold inline LaTeX math between dollar signs; nothing else is markup.
+Text fields may hold inline LaTeX math between dollar signs.  They hold no other markup.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 
 class Verdict(StrEnum):
-    """The four outcomes; each is about the pre-registered cells only."""
+    """The four outcomes.  Each is about the pre-registered cells only."""
 
     SUPPORTED = "SUPPORTED"
     REFUTED = "REFUTED"
@@ -87,7 +87,7 @@ class CellResult:
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceTable:
-    """A small table; cells are text (inline math allowed) or numbers."""
+    """A small table.  Cells are text (inline math allowed) or numbers."""
 
     title: str
     columns: Sequence[str]
@@ -97,7 +97,7 @@ class EvidenceTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """One curve or point set; ``lower`` / ``upper`` are drawn as a band or as error bars."""
+    """One curve or point set.  ``lower`` and ``upper`` are drawn as a band or as error bars."""
 
     label: str
     x: Sequence[float]
@@ -110,7 +110,7 @@ class Series:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure as data; axes labels carry the units or the words "dimensionless"."""
+    """A figure as data.  Axis labels give the units or the word "dimensionless"."""
 
     name: str
     title: str
@@ -126,7 +126,7 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Witness:
-    """A counterexample: where, what was found against what was stated, and how to replay it."""
+    """A counterexample: its place, the observed value, the stated bound, and its trial."""
 
     description: str
     params: Mapping[str, Any]
@@ -170,7 +170,7 @@ class Evidence:
 
     @property
     def grade(self) -> str:
-        """How a refutation is known: proved, or statistical at a level; empty without one."""
+        """The grade of a refutation (proved, or statistical at a level), empty without one."""
         if self.verdict is not Verdict.REFUTED:
             return ""
         if self.proof is not None:

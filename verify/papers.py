@@ -131,7 +131,7 @@ class Paper:
         return "\n\n".join(publication.bibtex for publication in self.publications)
 
     def evidence(self, finding: Finding) -> tuple[str, ...]:
-        """Ids of the claims that show a finding; empty for a slip that needs no experiment."""
+        """Ids of the claims that show a finding, empty for a misprint that needs no experiment."""
         return tuple(claim.id for claim in self.claims if finding in claim.findings)
 
     def documents(self, ran: Collection[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -174,7 +174,7 @@ def collect(*modules: ModuleType) -> tuple[Claim, ...]:
 
 @dataclass(frozen=True)
 class ClaimsFile:
-    """A file of one's own with papers: where it is and what it says."""
+    """A user's file with papers: its path and its text."""
 
     path: Path
     sha256: str
@@ -182,7 +182,7 @@ class ClaimsFile:
 
     @classmethod
     def read(cls, path: Path) -> ClaimsFile:
-        """Read a file; what cannot be read or is no text is refused in one line."""
+        """Read a file.  The error for an unreadable or binary file is one line."""
         try:
             content = path.read_bytes()
             source = content.decode("utf-8")

@@ -1,6 +1,6 @@
-"""What a run will try: the selected claims with their procedures, built and checked.
+"""The plan of a run: the selected claims with their procedures, built and checked.
 
-Everything that can be refused is refused here, before a run directory exists.
+All bad input is refused here, before a run directory exists.
 """
 
 from __future__ import annotations

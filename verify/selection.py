@@ -45,7 +45,7 @@ def invalid(message: str) -> ValueError:
 
 
 def parse_selection(text: str) -> Selection:
-    """Read ``CLAIM`` or ``CLAIM[param=value,...]``; values are integers, floats or words.
+    """Read ``CLAIM`` or ``CLAIM[param=value,...]``.  Values are integers, floats or words.
 
     >>> parse_selection("ifca.thm1[m=400,sigma=0.5]").values
     {'m': 400, 'sigma': 0.5}
@@ -77,9 +77,9 @@ def _number(name: str, text: str) -> int | float | str:
 
 
 def select(catalogue: Mapping[str, T], texts: Sequence[str]) -> list[tuple[Selection, T]]:
-    """Claims named on the command line (all when none is); unknown names list the valid ones.
+    """Claims named on the command line, or all claims.  Errors list the valid names.
 
-    A name may hold ``*`` and ``?`` wild cards; a claim that is named twice is tried once.
+    A name may hold ``*`` and ``?`` wild cards.  A claim that is named twice is tried once.
     """
     if not texts:
         return [(Selection(claim=name, values={}), claim) for name, claim in catalogue.items()]

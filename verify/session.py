@@ -84,7 +84,7 @@ class Outcome:
 
 @dataclass
 class Listener:
-    """Callbacks of a run; the command line draws its progress display with them."""
+    """Callbacks of a run, used by the command line to draw its progress display."""
 
     on_claim: Callable[[str, int, int], None] = field(default=lambda _name, _i, _n: None)
     on_block: Callable[[int, int, Demand, int], None] | None = None
@@ -102,7 +102,7 @@ def prepare(config: RunConfig, papers: Catalogue | None = None) -> Plan:
 
 
 def create(directory: Path, config: RunConfig) -> RunStore:
-    """Make a run directory with an empty store; an existing run is never overwritten."""
+    """Make a run directory with an empty store.  An existing run is never overwritten."""
     config.check()
     path = directory / STORE_NAME
     if path.exists() and path.stat().st_size:  # an empty file is a start that was stopped

@@ -1,4 +1,4 @@
-"""What the claims of several papers share: tail bounds on the log scale, explicit constants."""
+"""Code that the claims of several papers share: log tail bounds and explicit constants."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RELATIVE_LOG = "log of the probability over the bound, relative to the bound's l
 
 
 class CannotTry(InvalidParameter):
-    """The procedure cannot try the statement that it was given; the message says why."""
+    """The procedure cannot try the statement that it was given.  The message gives the reason."""
 
 
 def log_bound(statement: Statement, constants: Mapping[str, float]) -> Callable[[Point], float]:
@@ -42,7 +42,7 @@ def log_of(expr: sp.Expr, at: Mapping[str, float]) -> float:
 def relative(log_probability: float, log_of_bound: float) -> float:
     """Log of the probability over the bound, in units of the bound's own log where that is large.
 
-    Without the unit a search stays where both logs are near zero and never sees the exponents.
+    Without this unit a search stays where both logs are near zero, and never tests the exponents.
     """
     return (log_probability - log_of_bound) / max(1.0, -log_of_bound)
 
@@ -102,8 +102,8 @@ def explicit(
         ]
         return Presentation(
             sharpness=(
-                f"Largest observed value over its bound: {max(ratios):.3g} (over all trials; in "
-                f"the cells it ranges down to {min(ratios):.3g}).",
+                f"The largest ratio of observed value to bound is {max(ratios):.3g} over all "
+                f"trials. The largest ratio of a single cell goes down to {min(ratios):.3g}.",
             )
         )
 

@@ -50,12 +50,12 @@ class Application(click.Group):
         sys.exit(code)
 
     def _failed(self, error: BaseException, given: Sequence[str]) -> int:
-        """Print what went wrong, in one line; with ``--debug`` where, too."""
+        """Print the error in one line, and with ``--debug`` its traceback too."""
         if isinstance(error, click.exceptions.NoArgsIsHelpError):
             screen.say(error.format_message(), to=screen.errors)
             return exits.USAGE
         if isinstance(error, OSError) and error.errno == errno.EPIPE:
-            _drop_output()  # the reader left; what was to be printed has no place to go
+            _drop_output()  # the reader of the pipe has ended, so nothing more can be printed
             return exits.EXPECTED
         code, message = exits.explain(error)
         if "--debug" in given and not isinstance(error, click.ClickException):
@@ -67,7 +67,7 @@ class Application(click.Group):
 
 
 def _flush() -> None:
-    """Write what is still buffered now, while a failure can still be told."""
+    """Write the buffered output now, while a failure can still be reported."""
     if sys.stdout is not None and not sys.stdout.closed:
         sys.stdout.flush()
 

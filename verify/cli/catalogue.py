@@ -1,4 +1,4 @@
-"""``list`` and ``info``: what the claims are.  Both read the index and load nothing slow."""
+"""``list`` and ``info`` show the claims.  Both read the index and load no slow module."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def show_claims(
 def _at_own_values(
     claim: str, profile: str, claims_files: Sequence[str]
 ) -> tuple[list[dict[str, Any]], Iterable[str]]:
-    """Descriptions at the user's values; the claims have to be built for that."""
+    """Descriptions at the user's values.  They require building the claims."""
     from verify.cli.describe import describe_planned
     from verify.papers import catalogue
     from verify.plan import plan
@@ -107,7 +107,7 @@ def _show(view: dict[str, Any], *, all_cells: bool) -> None:
 
 
 def _lines(view: dict[str, Any], *, all_cells: bool) -> Iterable[tuple[str, str]]:
-    """What ``info`` prints, as (label, text)."""
+    """The lines that ``info`` prints, as (label, text)."""
     yield "kind", view["kind"]
     yield "expected", view["expected"]
     yield "quantifiers", view["quantifiers"]

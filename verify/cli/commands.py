@@ -1,4 +1,4 @@
-"""What each command accepts.  What it does is in a module that is imported when it is called.
+"""The commands and their options.  The module with a command's work is imported when it is called.
 
 Nothing slow may be imported here: ``--help``, ``list`` and ``info`` answer at once.
 """

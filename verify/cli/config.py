@@ -32,7 +32,7 @@ _KEYS: Mapping[str, tuple[type, ...]] = {
 
 
 class _BadFile(InvalidParameter):
-    """A configuration that is refused; ``inputs`` are the texts in it that a message may echo."""
+    """A configuration is refused.  ``inputs`` are its texts that a message may repeat."""
 
     def __init__(self, message: str, inputs: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class _BadFile(InvalidParameter):
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Everything that decides what a run does and where."""
+    """All settings of a run, with its directory."""
 
     config: RunConfig
     output: str | None
@@ -93,7 +93,7 @@ def settings(flags: Mapping[str, Any], config_file: str | None) -> Settings:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """Read a TOML configuration; unknown keys and wrong types are refused by name."""
+    """Read a TOML configuration.  Errors name unknown keys and wrong types."""
     if "\0" in str(path):
         raise InvalidParameter(f"config={str(path)!r} must be the path of a file")
     with path.open("rb") as file:
@@ -130,7 +130,7 @@ def _items(value: Any) -> list[Any]:
 
 
 def _spelled(value: Any) -> str:
-    """A value as a message shows it; some values have no short spelling."""
+    """A value in the form that a message shows.  Some values have no short spelling."""
     try:
         text = repr(value)
     except (RecursionError, ValueError):
@@ -139,7 +139,7 @@ def _spelled(value: Any) -> str:
 
 
 def workers(kind: str | None, jobs: int | None, scheduler: str | None) -> Executor:
-    """The workers that flags or configuration ask for; made before the run directory is."""
+    """The executor of the settings.  It is made before the run directory."""
     if jobs is not None and not 1 <= jobs <= MAX_JOBS:
         raise InvalidParameter(f"jobs={jobs} must be an integer from 1 to {MAX_JOBS}")
     if scheduler is None:

@@ -26,7 +26,7 @@ Index = dict[str, dict[str, Any]]
 
 
 def entries(claims_files: Sequence[str]) -> Index:
-    """One entry a claim, in the catalogue's order; see `verify.cli.describe.build_index`."""
+    """One entry for each claim, in the catalogue's order (`verify.cli.describe.build_index`)."""
     if claims_files or _foreign_papers():
         return _build(claims_files)
     path = _path()
@@ -81,7 +81,7 @@ def _origin(name: str) -> Path:
 
 
 def _path() -> Path | None:
-    """Where the index lies; None where this user has no private folder to keep it in."""
+    """The path of the index, or None where this user has no private folder for it."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     try:
         root = Path(base) if os.path.isabs(base) else Path.home() / ".cache"
@@ -101,7 +101,7 @@ def _private(path: Path) -> bool:
 
 
 def _read(path: Path) -> Index | None:
-    """The stored index; None when there is none or it is damaged."""
+    """The stored index, or None when there is none or it is damaged."""
     try:
         if not _private(path):
             return None

@@ -1,4 +1,4 @@
-"""What a run shows while it works: a live display on a terminal, plain lines elsewhere."""
+"""The progress display of a run: live on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``run`` and ``resume``: try claims, print their verdicts, say what comes next."""
+"""``run`` and ``resume``: try claims, print their verdicts, name the next command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from verify.session import Outcome, RunConfig
 
 
 def start(*, config_file: str | None, as_json: bool, **flags: Any) -> int:
-    """A new run; every setting is checked before its directory is made."""
+    """Start a new run.  Every setting is checked before its directory is made."""
     wanted = settings(flags, config_file)
     papers = catalogue(wanted.claims_files)
     plan = session.prepare(wanted.config, papers)
@@ -92,7 +92,7 @@ def _execute(
     *,
     as_json: bool,
 ) -> int:
-    """Run the claims; however it ends, the last line says how to go on."""
+    """Run the claims.  The last line always names the next command."""
     to = screen.errors if as_json else screen.console
     store.documents("claim")  # damage is told before anything else
     _announce(plan, to)

@@ -105,7 +105,7 @@ def replay_trial(*, names: Sequence[str], as_json: bool, claims_files: Sequence[
 
 
 def _holder(directory: Path, trial: str) -> Path:
-    """The run, once it is certain that it holds the trial; else the error names one that does."""
+    """The run that holds the trial.  Otherwise the error names a run that holds it."""
     with RunStore.open(directory / STORE_NAME, readonly=True) as store:
         if _holds(store, trial):
             return directory
@@ -142,7 +142,7 @@ def _holds(store: RunStore, trial: str) -> bool:
 
 
 def check_run(*, run: str, baseline: str, as_json: bool, claims_files: Sequence[str]) -> int:
-    """Compare two runs; 1 when they differ."""
+    """Compare two runs.  The exit code is 1 when they differ."""
     del claims_files
     first, _ = session.open_run(find_run(run), readonly=True)
     with first:

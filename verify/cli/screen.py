@@ -30,7 +30,7 @@ _COLOURS = {
 
 
 class _Console(Console):
-    """A console whose reader may leave (``| head -1``): the work goes on without it."""
+    """A console whose reader may end early (``| head -1``).  The work then continues."""
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
@@ -77,7 +77,7 @@ _ASCII = {
 
 
 def _encodable(text: str, encoding: str) -> str:
-    """The text in characters of the terminal's encoding; the papers' signs in words."""
+    """The text in characters of the terminal's encoding, with the papers' signs in words."""
     try:
         text.encode(encoding)
     except (UnicodeEncodeError, LookupError):
@@ -96,7 +96,7 @@ def say(text: str = "", *, markup: bool = False, to: Console | None = None) -> N
 
 
 def print_json(value: Any) -> None:
-    """Print a document as JSON; what JSON has no number for (NaN, infinity) becomes null."""
+    """Print a document as JSON.  NaN and infinity, which JSON lacks, become null."""
     console.out(json.dumps(_finite(value), indent=2, allow_nan=False), highlight=False)
 
 
@@ -111,7 +111,7 @@ def _finite(value: Any) -> Any:
 
 
 def coloured(verdict: str) -> str:
-    """A verdict in its colour; a mark with more words than one takes the longest known prefix."""
+    """A verdict in its colour.  A mark of several words takes the longest known prefix."""
     for word, colour in _COLOURS.items():
         if verdict.startswith(word):
             return f"[{colour}]{escape(verdict)}[/]"
@@ -119,7 +119,7 @@ def coloured(verdict: str) -> str:
 
 
 def columns_of(target: Console) -> int | None:
-    """Columns of a terminal, or what COLUMNS says; None for a pipe, whose lines have no end."""
+    """The columns of a terminal, or the value of COLUMNS.  None for a pipe."""
     wanted = os.environ.get("COLUMNS", "")
     if wanted.isdecimal() and int(wanted) > 0:
         return min(int(wanted), 10_000)
@@ -129,7 +129,7 @@ def columns_of(target: Console) -> int | None:
 def pack(
     fields: Sequence[str], columns: int | None, *, gap: str = "  ", indent: str = "    "
 ) -> list[str]:
-    """Fields side by side, as many to a line as fit; a field is broken only when it must be.
+    """Fields side by side, as many on a line as fit.  A field is broken only when it must be.
 
     ``columns`` is None where lines have no end (a pipe).
     """
@@ -202,7 +202,7 @@ def definition(name: str, text: str, *, label: int = 18) -> Iterator[str]:
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Collection[int] = ()
 ) -> Iterator[str]:
-    """Aligned columns; the last one is wrapped, and left out where fewer than 16 columns remain."""
+    """Aligned columns.  The last one is wrapped, or left out where fewer than 16 columns remain."""
     columns = columns_of(console) or PIPE_WIDTH
     all_rows = [tuple(headings), *(tuple(row) for row in rows)]
     while len(headings) > 1:

@@ -1,4 +1,4 @@
-"""What Ctrl-C does: while modules load it ends the process at once, later it interrupts the work.
+"""The effect of Ctrl-C.  While modules load it ends the process, later it interrupts the work.
 
 An interrupt in the middle of an import surfaces as any exception of any library.  Nothing has been
 written by then, so the process may simply end.  Work that writes calls `interruptible` first.
@@ -22,7 +22,7 @@ def _end(_number: int, _frame: Any) -> None:
 
 
 def quick_exit() -> None:
-    """From now on an interrupt ends the process at once; an ignored one stays ignored."""
+    """From now on an interrupt ends the process at once.  An ignored signal stays ignored."""
     global _previous
     if threading.current_thread() is not threading.main_thread():
         return

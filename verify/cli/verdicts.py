@@ -18,7 +18,7 @@ from verify.session import Outcome
 
 
 def mark(document: Mapping[str, Any]) -> str:
-    """The word or words that stand for a verdict; an evidence may carry a finer mark."""
+    """The word or words for a verdict.  The evidence may hold a finer mark."""
     evidence = document["evidence"]
     return str(evidence.get("mark") or evidence["verdict"])
 
@@ -73,7 +73,7 @@ def fields(outcome: Outcome) -> list[str]:
 
 
 def print_line(outcome: Outcome, to: Console) -> None:
-    """One claim's verdict; on a narrow terminal it goes on in indented lines."""
+    """One claim's verdict.  On a narrow terminal it continues in indented lines."""
     columns = columns_of(to)
     parts = fields(outcome)
     if columns is not None and len("  ".join(parts)) > columns:

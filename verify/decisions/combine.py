@@ -26,7 +26,7 @@ _WORDS: dict[Status, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class CellDecision:
-    """What one cell says: an estimate with its limits, beside the stated bound.
+    """The decision of one cell: an estimate with its limits, beside the stated bound.
 
     ``lower`` and ``upper`` are confidence limits at the levels that the deciding module documents.
     ``status`` is ``"trivial"`` where the bound allows everything.

@@ -48,7 +48,7 @@ class LogInterval:
 
 @dataclass(frozen=True)
 class IntRange:
-    """An integer parameter, both ends included; ``log`` spreads it over magnitudes."""
+    """An integer parameter, both ends included.  With ``log`` it is searched in its logarithm."""
 
     low: int
     high: int
@@ -79,7 +79,7 @@ Ranges = Mapping[str, Range]
 
 
 class Domain(Protocol):
-    """What a search needs of a set of inputs.
+    """The interface of a set of inputs that a search uses.
 
     A point is a dictionary from names to values.  Every method draws from the generator that it
     is given and from nothing else, so that the same seed gives the same search.
@@ -98,7 +98,7 @@ class Domain(Protocol):
         ...
 
     def perturb(self, rng: np.random.Generator, point: Point, size: float) -> Point:
-        """A random point of the domain near ``point``; ``size`` 1 reaches across the domain."""
+        """A random point of the domain near ``point``.  ``size`` 1 reaches across the domain."""
         ...
 
     def shrink(self, point: Point) -> Iterator[Point]:
@@ -117,11 +117,11 @@ class Domain(Protocol):
         ...
 
     def names(self) -> Sequence[str]:
-        """The parameters that `fix` can hold fixed; empty where there are none."""
+        """The parameters that `fix` can hold fixed, possibly none."""
         ...
 
     def fix(self, values: Mapping[str, Any]) -> Domain:
-        """The domain with some parameters held fixed; a value outside the domain is refused."""
+        """The domain with some parameters held fixed.  Values outside it raise an error."""
         ...
 
     def describe(self) -> str:
@@ -169,11 +169,11 @@ class Box:
         return {name: r.at(float(x)) for (name, r), x in zip(self.ranges.items(), u, strict=True)}
 
     def coordinates(self, point: Point) -> FloatArray:
-        """Coordinates of a point in the unit cube, (dimension,); `decode` takes them back."""
+        """Coordinates of a point in the unit cube, (dimension,).  `decode` is the inverse."""
         return np.array([_quantile(r, point[name]) for name, r in self.ranges.items()])
 
     def cube_sample(self, rng: np.random.Generator, n: int) -> FloatArray:
-        """Scrambled Sobol points of the unit cube; the power of two at or below ``n`` of them."""
+        """Scrambled Sobol points of the unit cube: the power of two at or below ``n`` of them."""
         # A power of two keeps the points balanced.
         points = qmc.Sobol(self.dimension, rng=rng).random_base2(max(int(math.log2(n)), 1))
         return np.asarray(points, dtype=np.float64)
@@ -191,7 +191,7 @@ class Box:
         return map(self.decode, self.cube_corners(rng, n))
 
     def perturb(self, rng: np.random.Generator, point: Point, size: float) -> Point:
-        """One to all parameters moved; a number moves by about ``size`` of its range."""
+        """One to all parameters moved.  A number moves by about ``size`` of its range."""
         moved = dict(point)
         names = list(self.ranges)
         n_moved = int(rng.integers(1, len(names) + 1))
@@ -242,7 +242,7 @@ class Box:
 
 
 def as_domain(domain: Domain | Ranges) -> Domain:
-    """A mapping of ranges as a box; a domain as it is."""
+    """A mapping of ranges as a box.  A domain is returned unchanged."""
     return Box(domain) if isinstance(domain, Mapping) else domain
 
 
@@ -276,7 +276,7 @@ def balanced_corners(dimension: int, n: int, rng: np.random.Generator) -> FloatA
 
 
 def _quantile(r: Range, value: Any) -> float:
-    """The quantile at which a range takes a value; the inverse of ``at`` up to rounding."""
+    """The quantile at which a range takes a value.  It inverts ``at`` up to rounding."""
     if isinstance(r, Choice):
         return (r.values.index(value) + 0.5) / len(r.values)
     if r.high == r.low:
@@ -291,7 +291,7 @@ def _quantile(r: Range, value: Any) -> float:
 
 
 def _halves(r: Range) -> tuple[Range, ...]:
-    """The two halves of a range; nothing where it holds a single value."""
+    """The two halves of a range, or nothing where it holds a single value."""
     if isinstance(r, Choice):
         middle = len(r.values) // 2
         return (Choice(r.values[:middle]), Choice(r.values[middle:])) if middle else ()
@@ -311,7 +311,7 @@ def _holds(r: Range, value: Any) -> bool:
 
 
 def inside(name: str, r: Range, value: Any) -> Any:
-    """``value`` if the range holds it, as the range's type; else an error that says the range."""
+    """``value`` in the range's type.  An error names the range that does not hold it."""
     if isinstance(r, Choice):
         if value in r.values:
             return value

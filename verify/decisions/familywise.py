@@ -34,7 +34,7 @@ PAPER_SHARE = 0.25
 
 @dataclass(frozen=True, kw_only=True)
 class Allocation:
-    """The levels of a run's statistical selections; they add up to at most ``level``.
+    """The levels of a run's statistical selections.  Their sum is at most ``level``.
 
     Attributes
     ----------

@@ -152,7 +152,7 @@ def log_wealth(
 def _each(
     log_step: Callable[[FloatArray], FloatArray], sizes: FloatArray, n_trials: int
 ) -> FloatArray:
-    """The sums of ``log_step`` over the trials, (len(sizes),); in one array where it is small."""
+    """The sums of ``log_step`` over the trials, (len(sizes),).  Small inputs use one array."""
     if sizes.size * n_trials <= _ONE_ARRAY:
         return np.asarray(log_step(sizes[:, None]).sum(axis=1))
     return np.array([float(np.sum(log_step(size))) for size in sizes])
@@ -207,7 +207,7 @@ class LowerTest:
         return self._search(x)
 
     def _search(self, x: FloatArray) -> float:
-        """Bisection; the wealth falls in m, so the rejected values are a half line."""
+        """Bisection.  The wealth falls in m, so the rejected values are a half line."""
         k = self.knowledge
         sizes, lambdas = self._sizes()
         enough = -math.log(self.level)
@@ -238,7 +238,7 @@ class LowerTest:
         return low
 
     def asymptotic_limit(self, x: FloatArray) -> float:
-        r"""The one-sided limit of the asymptotic confidence sequence; -inf where it is refused.
+        r"""The one-sided limit of the asymptotic confidence sequence, -inf where it is refused.
 
         With :math:`\rho` declared for a quarter of the horizon the limit at :math:`n` trials is
         :math:`\bar X - \hat\sigma \sqrt{2 (n \rho^2 + 1) / (n \rho)^2
@@ -255,7 +255,7 @@ class LowerTest:
 
 
 def why_not_asymptotic(x: FloatArray, level: float) -> str:
-    r"""Why the central limit theorem is not trusted with this sample; empty where it is.
+    r"""The reason why the central limit theorem is not used for this sample, empty where it is.
 
     Three conditions: at least 256 finite values, no value with more than a tenth of the sum of
     third powers (with an infinite third moment that share does not vanish), and a skewness
@@ -331,7 +331,7 @@ class MeanTest:
         return self.side == "at least" and (b <= k.low or b == -math.inf)
 
     def status(self, x: FloatArray) -> tuple[Status, str]:
-        """What the trials say, and why where they say nothing."""
+        """The status of the cell, and the reason where it is not decided."""
         if self.trivial:
             return "trivial", "the bound allows every possible value"
         if self.side == "equals":
@@ -412,7 +412,7 @@ def as_values(x: ArrayLike, failed: ArrayLike, knowledge: Knowledge, side: Side)
 def decide_mean(
     x: FloatArray, test: MeanTest, *, n_failed: int = 0, limits: bool = True
 ) -> CellDecision:
-    """One cell's decision; ``limits=False`` leaves the limits out, which is much faster."""
+    """One cell's decision.  ``limits=False`` leaves the limits out, which is much faster."""
     status, reason = test.status(x)
     finite = bool(np.all(np.isfinite(x))) and x.size > 0
     lower, upper = test.limits(x) if limits else (None, None)
@@ -431,7 +431,7 @@ def decide_mean(
 
 
 def unresolved(cells: Sequence[CellDecision]) -> list[int]:
-    """The cells that more trials may decide; none once a cell refutes."""
+    """The cells that more trials may decide, none after a cell has refuted."""
     if any(c.status == "fails" for c in cells):
         return []
     return [i for i, c in enumerate(cells) if c.status == "open"]

@@ -68,7 +68,7 @@ class ProbabilityCell:
 
 @dataclass(frozen=True, kw_only=True)
 class ProbabilityDecision:
-    """The verdict over all cells; ``worst`` and ``unresolved`` index ``cells``.
+    """The verdict over all cells.  ``worst`` and ``unresolved`` index ``cells``.
 
     ``resolution`` is the largest probability down to which a supporting cell was resolved, where
     that is above its delta; None where every cell was resolved to its delta.

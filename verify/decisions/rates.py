@@ -42,7 +42,7 @@ Side = Literal["equals", "at most", "at least"]
 
 @dataclass(frozen=True, kw_only=True)
 class PowerLawFit:
-    """A power law fitted to cells; ``lower`` / ``upper`` are simultaneous at ``level``.
+    """A power law fitted to cells.  ``lower`` and ``upper`` are simultaneous at ``level``.
 
     ``max_leverage`` of one means that a single cell alone determines some exponent: HC3 then has
     nothing to estimate its error from, and the standard errors are infinite.
@@ -122,7 +122,7 @@ def fit_power_law(
 
 
 def log_design(x: Mapping[str, ArrayLike]) -> FloatArray:
-    """Intercept and logarithms, (n, 1 + q); refused when they do not identify the exponents."""
+    """Intercept and logarithms, (n, 1 + q).  They must identify the exponents."""
     logs = [_log(name, values) for name, values in x.items()]
     design = np.column_stack([np.ones_like(logs[0]), *logs])
     n, q = design.shape
@@ -165,7 +165,7 @@ def _log(name: str, values: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True, kw_only=True)
 class RateDecision:
-    """What limits for an exponent say about a stated exponent."""
+    """The comparison of an exponent's limits with a stated exponent."""
 
     verdict: Verdict
     summary: str

@@ -95,7 +95,7 @@ class ReproductionTest:
         return self._tests(share)[1].rejects(-x, widening - value)
 
     def status(self, x: FloatArray) -> Status:
-        """What the trials say about the printed number; no limit is computed for means."""
+        """The status of the printed number.  No limit is computed for means."""
         low, high = (
             self.printed.value - self.printed.tolerance,
             self.printed.value + self.printed.tolerance,
@@ -109,7 +109,7 @@ class ReproductionTest:
         return "open"
 
     def decide(self, x: FloatArray, *, n_failed: int = 0, limits: bool = True) -> CellDecision:
-        """The number's decision; limits in the record are those of support."""
+        """The number's decision.  The limits in the record are those of support."""
         status = self.status(x)
         lower, upper = self.limits(x, self.support_level) if limits else (-math.inf, math.inf)
         finite = bool(np.all(np.isfinite(x))) and x.size > 1

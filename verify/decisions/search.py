@@ -120,7 +120,7 @@ class _Search:
     best: tuple[float, Point] | None = None  # the worst confirmed counterexample
 
     def evaluate(self, point: Point, method: str) -> float:
-        """The violation there; -inf outside the constraints, where undefined, and for rounding."""
+        """The violation at a point: -inf outside the constraints, if undefined, or if rounding."""
         if self.constraints is not None and not self.constraints(point):
             self.n_outside += 1
             return -math.inf
@@ -230,7 +230,7 @@ def search_counterexample(
 
 
 def _sampled(state: _Search, domain: Domain, budget: int, rng: np.random.Generator) -> list[_Start]:
-    """Corners, then points that fill the domain; all of them, largest violation first."""
+    """Try corners, then points that fill the domain.  Return all, largest violation first."""
     seen = [
         (state.evaluate(point, "corners"), point)
         for point in domain.corners(rng, max(budget // 8, 2))
@@ -351,7 +351,7 @@ def _climb(
 
 
 def _hypothesis(state: _Search, domain: Box, budget: int, seed: int) -> None:
-    """Property-based search towards larger violations; its finds are already small."""
+    """Property-based search towards larger violations.  Its counterexamples are already simple."""
     # Hypothesis takes a while to import; only searches pay for it.
     import hypothesis
     from hypothesis import strategies as st

@@ -84,7 +84,7 @@ def _log_mixture(s: FloatArray, n: FloatArray, a: FloatArray, b: FloatArray) -> 
 def log_evidence(
     successes: ArrayLike, n: ArrayLike, p: ArrayLike, prior: tuple[ArrayLike, ArrayLike] = _JEFFREYS
 ) -> FloatArray:
-    """The logarithm of the mixture martingale, :math:`log M_n(p)`; arguments broadcast.
+    """The logarithm of the mixture martingale, :math:`log M_n(p)`.  Arguments broadcast.
 
     ``p`` is rejected at level alpha, at any stopping time, as soon as the value reaches
     ``log(1 / alpha)``.
@@ -229,7 +229,7 @@ def resolvable(n: int, level: float) -> float:
 
 
 def _as_failures_last(sample: ArrayLike) -> FloatArray:
-    """The sorted sample; a value that is not a number ranks as +infinity (a failed trial)."""
+    """The sorted sample.  A NaN value (a failed trial) ranks as +infinity."""
     x = np.asarray(sample, dtype=np.float64).ravel()
     return np.sort(np.where(np.isnan(x), np.inf, x))
 
@@ -254,7 +254,7 @@ def quantile_upper(sample: ArrayLike, q: float, level: float, *, anytime: bool =
 
 
 def quantile_lower(sample: ArrayLike, q: float, level: float, *, anytime: bool = False) -> float:
-    """Lower confidence limit for the ``q``-quantile; the mirror image of `quantile_upper`."""
+    """Lower confidence limit for the ``q``-quantile, the mirror image of `quantile_upper`."""
     x = _as_failures_last(sample)
     n = x.size
     check_level(level)

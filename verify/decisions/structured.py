@@ -47,7 +47,7 @@ def _rotation(rng: np.random.Generator, d: int) -> FloatArray:
 
 
 def _rounded(values: FloatArray) -> Iterator[FloatArray]:
-    """The same array with fewer digits, fewest first; only versions that differ."""
+    """The same array with fewer digits, fewest first, without repeated versions."""
     for digits in (0, 1, 2, 4, 8):
         # By text, which rounds to the same float however often it is done.
         flat = [float(f"{v:.{digits}e}") for v in values.ravel().tolist()]
@@ -195,7 +195,7 @@ class Covariance(_Single):
         self.spectrum.check()
 
     def sample(self, rng: np.random.Generator, n: int) -> Iterator[Point]:
-        """Log-uniform spectra in random directions; one in four is extreme."""
+        """Log-uniform spectra in random directions.  One in four is extreme."""
         for i, point in enumerate(self.spectrum.sample(rng, n)):
             values = point[self.name]
             if i % 4 == 0:
@@ -511,7 +511,7 @@ class Product:
             domain.check()
 
     def sample(self, rng: np.random.Generator, n: int) -> Iterator[Point]:
-        """One sample of each, joined; every domain's own order is shuffled."""
+        """One sample of each domain, joined.  The order within each domain is shuffled."""
         columns = [list(domain.sample(rng, n)) for domain in self.domains]
         for column in columns[1:]:
             rng.shuffle(column)  # type: ignore[arg-type]

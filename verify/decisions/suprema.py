@@ -51,7 +51,7 @@ class SupCell:
 
     @property
     def status(self) -> Status:
-        """Refuting, undecided, or allowed everything by its delta; never holding."""
+        """The status: refuting, undecided, or trivial.  No cell supports."""
         if self.delta >= 1.0 or self.limit == math.inf:
             return "trivial"
         return "fails" if self.share_lower > self.delta else "open"
@@ -73,7 +73,7 @@ class SupCell:
 
 @dataclass(frozen=True, kw_only=True)
 class SupDecision:
-    """The verdict over all cells; support cannot be expressed."""
+    """The verdict over all cells.  The type has no value for support."""
 
     verdict: SupVerdict
     summary: str

@@ -171,7 +171,7 @@ class _Profile:
 def _profile(
     x: FloatArray, s: FloatArray, t: FloatArray, link: Link, target: float, level: float
 ) -> _Profile:
-    """The profile on a grid of candidates that closes in; the limits are rounded outwards."""
+    """The profile on successively finer grids of candidates.  Limits are rounded outwards."""
     q, allowed = _quantile(target, link), float(chi2.isf(level, 1))
     span = max(float(x[-1] - x[0]), 0.5)
     low, high = float(x[0]) - span, float(x[-1]) + span
@@ -345,7 +345,7 @@ class Design:
         )
 
     def next_size(self, counts: Counts) -> int | None:
-        """The size that the next batch goes to; None when the sampling is over.
+        """The size of the next batch, or None when the sampling has ended.
 
         A function of the counts alone, so that a run that was stopped goes on as if it had not
         been.  Answers are remembered: a run asks again from the first batch in every round.

@@ -27,7 +27,7 @@ _POINTS = 481  # of the logarithmic grid
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """``left >= right`` (or ``>``), both as expressions; ``name`` is for the report."""
+    """``left >= right`` (or ``>``), both as expressions.  ``name`` is for the report."""
 
     name: str
     left: sp.Expr
@@ -39,7 +39,7 @@ class Condition:
         return evaluate_log(self.left, values), evaluate_log(self.right, values)
 
     def holds(self, values: LogValues) -> bool:
-        """Whether the condition holds; a side that is no real number fails."""
+        """Whether the condition holds.  It fails when a side is no real number."""
         try:
             left, right = self.sides(values)
         except ValueError:
@@ -117,7 +117,7 @@ class Onset:
 
 
 def _power_of_ten(log: float) -> str:
-    """``exp(log)`` as mantissa and power of ten; a bare power beyond 10^15 digits of mantissa."""
+    """``exp(log)`` as mantissa and power of ten.  Huge numbers have the power alone."""
     power = math.floor(log / math.log(10) + 1e-9)
     mantissa = math.exp(min(log - power * math.log(10), 700.0))
     if power > 1e12 or abs(mantissa - 1) < 0.005:

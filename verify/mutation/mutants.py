@@ -178,7 +178,7 @@ def asks_less(mutant: Mutant, ranges: Ranges) -> bool:
 
 
 def _range(expr: sp.Expr, ranges: Ranges) -> tuple[float, float] | None:
-    """Smallest and largest value of a power of one symbol; None where it is not known."""
+    """Smallest and largest value of a power of one symbol, or None where it is not known."""
     symbols: Sequence[sp.Symbol] = sorted(expr.free_symbols, key=lambda s: s.name)
     if not symbols:
         return float(expr), float(expr)

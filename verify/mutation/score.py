@@ -73,7 +73,7 @@ class Score:
 
     @property
     def share(self) -> float:
-        """Caught over tried; NaN where there was nothing to try."""
+        """The share of caught mutants among those tried, NaN when none was tried."""
         return self.n_caught / self.n_false if self.n_false else math.nan
 
     def as_dict(self) -> dict[str, Any]:

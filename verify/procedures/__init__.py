@@ -1,6 +1,6 @@
-"""From a claim's cells to its evidence: each procedure asks for trials until it can decide.
+"""The procedures that try claims: each requests trials until it can decide.
 
-A procedure owns pre-registered cells and a budget, asks the engine for blocks (`demands`), and
-turns what the store holds into `verify.evidence.Evidence` (`decide`).  The statistics themselves
-are in `verify.decisions`; here they meet statements, experiments and stored trials.
+A procedure has pre-registered cells and a budget.  It requests blocks from the engine (`demands`)
+and turns the stored trials into `verify.evidence.Evidence` (`decide`).  The statistics are in
+`verify.decisions`.  This package applies them to statements, experiments and stored trials.
 """

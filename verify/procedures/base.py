@@ -1,4 +1,4 @@
-"""What every procedure shares: the protocol, profiles, sampling and the reading of cells."""
+"""The common part of all procedures: protocol, profiles, sampling and the reading of cells."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """How much work a run may do; part of what is fixed before a trial runs.
+    """The amount of work that a run may do, fixed before the first trial.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Profile:
     seconds: float = math.inf
 
     def budget(self, experiment: Experiment, cells: Iterable[Params]) -> int:
-        """Trials a cell that a claim may draw: within ``max_trials``, and within ``seconds``.
+        """The trials that a claim may draw in a cell, within ``max_trials`` and ``seconds``.
 
         The *declared* cost of a trial decides, never a measured time, so that the number of trials
         is the same on every machine.  At least one block is drawn, whatever it costs: a claim that
@@ -67,7 +67,7 @@ PROFILES: dict[str, Profile] = {
 class Procedure(Protocol):
     """A decision procedure over stored trials.
 
-    A class attribute ``statistical = False`` marks a procedure whose verdict is no matter of
+    A class attribute ``statistical = False`` marks a procedure whose verdict does not depend on
     chance (a deterministic search).  It reads no trials and takes no share of the error level.
     """
 
@@ -76,7 +76,7 @@ class Procedure(Protocol):
         ...
 
     def demands(self, store: RunStore, level: float) -> Sequence[Demand]:
-        """Blocks still wanted, given what the store holds; empty when a verdict can be given."""
+        """The blocks that are still missing in the store, empty when a verdict can be given."""
         ...
 
     def decide(self, store: RunStore, level: float) -> Evidence:
@@ -88,7 +88,7 @@ class Procedure(Protocol):
         ...
 
     def override(self, values: Mapping[str, Any]) -> Self:
-        """The same procedure at other parameter values; unknown names are refused."""
+        """The same procedure at other parameter values.  Unknown names raise an error."""
         ...
 
 
@@ -107,7 +107,7 @@ class Observed:
 
 @dataclass(frozen=True, kw_only=True)
 class Presentation:
-    """What a claim shows beside its verdict."""
+    """The figures, tables and sentences that a claim shows beside its verdict."""
 
     figures: Sequence[Figure] = ()
     tables: Sequence[EvidenceTable] = ()
@@ -116,7 +116,7 @@ class Presentation:
 
 
 def tex_number(value: float) -> str:
-    """A number inside math: three digits, powers of ten written out; 1000 but 10 000."""
+    """A number inside math: three digits, powers of ten written out, 1000 but 10 000."""
     mantissa, _, exponent = f"{value:.3g}".partition("e")
     if exponent and 1e3 <= value < 1e5:
         return f"{value:,.0f}".replace(",", r"\," if value >= 1e4 else "")
@@ -144,7 +144,7 @@ def unknown_parameter(owner: str, name: str, known: Iterable[str]) -> UnknownPar
 
 @dataclass(frozen=True)
 class DroppedCell:
-    """A pre-registered cell that leaves the theorem once own values are put in, and why."""
+    """A pre-registered cell that violates an assumption at the user's values, and the reason."""
 
     params: Params
     reason: str
@@ -167,10 +167,10 @@ def dropped_cells() -> Iterator[list[DroppedCell]]:
 def override_cells(
     cells: Iterable[Params], values: Mapping[str, Any], owner: str, check: Callable[[Params], None]
 ) -> tuple[dict[str, Any], ...]:
-    """Every cell with ``values`` put in, duplicates removed, order kept.
+    """Every cell with ``values`` put in, without duplicates, in the same order.
 
-    A cell that leaves the theorem (``check`` raises) is left out and reported to `dropped_cells`;
-    when none stays inside, the first cell's error is raised.
+    A cell that leaves the theorem (``check`` raises) is left out and reported to `dropped_cells`.
+    When no cell remains, the first cell's error is raised.
     """
     collected = _dropped.get()
     dropped = [] if collected is None else collected
@@ -210,8 +210,8 @@ class Sampling:
     ) -> list[Observed]:
         """The stored trials of cells that have any: the first ``n_trials`` of each, or the budget.
 
-        Never more, though the store may hold more for another claim with the same cells: what a
-        claim decides must not depend on which others were run.
+        More trials are never read, though the store may hold more for another claim with the same
+        cells.  A claim's verdict must not depend on the other claims of the run.
         """
         found = []
         for i, cell in enumerate(cells):
@@ -226,7 +226,7 @@ class Sampling:
         return found
 
     def upto(self, store: RunStore, cell: Params, n_trials: int) -> Demand | None:
-        """The demand that brings a cell to ``n_trials`` (its budget at most); None when met."""
+        """The demand that brings a cell to ``n_trials`` (at most its budget), or None when met."""
         blocks = self.n_blocks(min(n_trials, self.max_trials))
         if store.blocks(self.experiment, self.experiment.check(cell)).issuperset(range(blocks)):
             return None

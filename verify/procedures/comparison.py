@@ -40,7 +40,7 @@ class Comparison:
     ----------
     columns : method, as the contrasts name it -> column of the experiment.
     knowledge : ``cell -> `` what is known about each method's value.
-    unit : of the values, in words.
+    unit : the unit of the values, in words.
     scale : ``"mean"`` compares means; ``"sign"`` asks who is smaller in more than half of the
         trials, which heavy tails do not disturb.
     failed : the end of the values at which a method stands in a trial where its value is not
@@ -64,7 +64,7 @@ class Comparison:
         return self.statement.id
 
     def check(self) -> None:
-        """Contrasts name known methods and columns; every cell is possible."""
+        """Check that the contrasts name known methods and columns, and that every cell is valid."""
         if not self.statement.contrasts:
             raise InvalidParameter(f"{self.name} has no contrasts to compare methods by")
         for contrast in self.statement.contrasts:
@@ -99,12 +99,15 @@ class Comparison:
             else f"the share of trials in which one method has the smaller {self.unit}"
         )
         return (
-            f"All methods on the same data in one trial, compared by {what}: {contrasts}. "
-            f"{len(self.cells)} cells of experiment {self.sampling.experiment.name}; confidence "
-            "sequences for the mean of paired differences, two one-sided tests for equivalence, "
-            f"doubling rounds from {self.sampling.first} to {self.sampling.max_trials} trials a "
-            "cell; refutations are corrected over cells and contrasts. A method whose value is not "
-            f"finite stands at the {self.failed} end."
+            f"All methods run on the same data in a trial. They are compared by {what}: "
+            f"{contrasts}. There are {len(self.cells)} cells of experiment "
+            f"{self.sampling.experiment.name}. Confidence "
+            "sequences bound the mean of paired differences, with two one-sided tests for "
+            "equivalence. "
+            f"The trials come in doubling rounds from {self.sampling.first} to "
+            f"{self.sampling.max_trials} trials a "
+            "cell. Refutations are corrected over cells and contrasts. A value that is not finite "
+            f"counts as the {self.failed} end of the values."
         )
 
     def _tests(self, cell: Params, level: float) -> list[ContrastTest]:
@@ -169,7 +172,7 @@ class Comparison:
         return min(cells, key=lambda c: order.index(c.status))
 
     def decide(self, store: RunStore, level: float) -> Evidence:
-        """One row for each contrast and cell; who wins where."""
+        """The evidence: one row for each contrast and cell, and the best method of each cell."""
         _, observed = self._rounds(store, level)
         decided = [self._cells(o, level) for o in observed]
         flat = [c for row in decided for c in row]
@@ -312,7 +315,7 @@ class Monotone:
         self.statement.require(self.values(cell))
 
     def override(self, values: Mapping[str, Any]) -> Self:
-        """The same trend with other parameters fixed; the trend's own cannot be."""
+        """The same trend with other parameters fixed.  The trend's own parameter must vary."""
         if self.along in values:
             raise InvalidParameter(f"{self.name}: {self.along} must vary, it cannot be given")
         return replace(self, cells=override_cells(self.cells, values, self.name, self._check_cell))
@@ -320,19 +323,20 @@ class Monotone:
     def describe(self) -> str:
         """Cells, budget and rule."""
         return (
-            f"Mean of {self.observable} {self.trend.direction} with ${self._symbol}$, "
-            f"in {len(self.sequences())} sequences of cells of experiment "
-            f"{self.sampling.experiment.name}, {self.sampling.max_trials} trials a cell: refuted "
-            f"by a pair of cells that goes the wrong way by more than {self.trend.margin:g}, "
-            "supported when no pair can, and the Jonckheere-Terpstra test finds the trend."
+            f"The statement says that the mean of {self.observable} {self.trend.direction} with "
+            f"${self._symbol}$. It is tested in {len(self.sequences())} sequences of cells of "
+            f"experiment {self.sampling.experiment.name}, {self.sampling.max_trials} trials a "
+            f"cell. It is refuted by a pair of cells that goes the wrong way by more than "
+            f"{self.trend.margin:g}. It is "
+            "supported when no pair can go so far and the Jonckheere-Terpstra test finds the trend."
         )
 
     def demands(self, store: RunStore, _level: float) -> list[Demand]:
-        """The whole budget of every cell: a rank test has no optional stopping."""
+        """The whole budget of every cell, because a rank test does not allow optional stopping."""
         return whole_budget(self.sampling, store, self.cells)[0]
 
     def _groups(self, observed: Sequence[Observed]) -> list[FloatArray]:
-        """Each cell's values; a failed trial has the declared value or makes the cell unusable."""
+        """Each cell's values.  A failed trial has the declared value or makes the cell unusable."""
         sign = 1.0 if self.trend.direction == "increases" else -1.0
         found = []
         for o in observed:

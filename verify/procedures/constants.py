@@ -50,7 +50,8 @@ class Constants:
     regressors : ``cell -> `` the positive numbers in which drift is tested.
     statistic, covariates : read from a cell's trials.
     log_tail : ``(cell, b) -> `` log of an upper limit on P(statistic > b) from an exact law.
-    choices : values of the constant that the theorem lets one choose (``choice_name``: a step),
+    choices : values of the constant that the theorem lets the user choose (``choice_name``, a step
+        size constant),
         declared before the run; a cell is simulated once for each.
     """
 
@@ -74,7 +75,7 @@ class Constants:
     present: Present = nothing_to_show
 
     def check(self) -> None:
-        """Every cell is possible and meets the assumptions with the declared hidden constants."""
+        """Check that every cell meets the assumptions with the declared hidden constants."""
         for cell in (*self.calibration, *self.held_out, *self.elsewhere):
             self._check_cell(cell)
 
@@ -86,7 +87,7 @@ class Constants:
     def override(self, values: Mapping[str, Any]) -> Self:
         """The same constants, calibrated as always, held out at the given values only.
 
-        An instance has no trend, so drift is not asked about.
+        One instance has no trend, so drift is not tested.
         """
         cells = override_cells(
             (*self.held_out, *self.elsewhere), values, self.statement.id, self._check_cell
@@ -94,27 +95,35 @@ class Constants:
         return replace(self, held_out=cells, elsewhere=(), drift={})
 
     def describe(self) -> str:
-        """Cells, budget and what each of the three parts does."""
+        """Cells, budget and the task of each of the three parts."""
         name, values = _tex(self.choice_name), [f"{v:.4g}" for v in self.choices]
         chosen = f"${name}$ in " + ", ".join(values) if values[1:] else f"${name}={values[0]}$"
         fitted = ", ".join(f"${_tex(name)}$" for name in self.tighten)
         held_out = f"fresh trials in {_counted(self.held_out, 'held-out cell')}"
         if self.drift:
             drift = ", ".join(_symbol(name) for name in self.drift)
-            held_out += ", each parameter alone and jointly at least 4 times outside"
+            held_out += (
+                ", where each parameter alone, and several jointly, lie at least 4 times outside "
+                "the calibrated range"
+            )
             if self.elsewhere:
-                held_out += f", and in {len(self.elsewhere)} where another term of the bound rules"
+                held_out += (
+                    f", and in {_counted(self.elsewhere, 'cell')} where another term of the bound "
+                    "is the largest"
+                )
             trend = (
-                f"drift of the required constant in {drift} (HC3 limits; at most {self.margin:g} "
-                "per unit log, and less than a logarithm's)"
+                f"The growth of the required constant with {drift} must be at most "
+                f"{self.margin:g} per unit log, and less than a logarithm's (HC3 limits)."
             )
         else:
-            trend = "no trend is asked about"
+            trend = "These are single settings, so no trend is asked about."
         return (
-            f"Chosen: {chosen}. Feasibility at the generous corner of the box in all cells; "
-            f"constants {fitted} fitted on {_counted(self.calibration, 'calibration cell')} and "
-            f"frozen with slack {self.slack:g}; {held_out}; {trend}. {self.sampling.max_trials} "
-            f"trials a cell of experiment {self.sampling.experiment.name}."
+            f"The choice is {chosen}. Feasibility is tested at the generous corner of the "
+            f"box in all cells. The constants {fitted} are fitted on "
+            f"{_counted(self.calibration, 'calibration cell')} and frozen with slack "
+            f"{self.slack:g}. They are then tried on {held_out}. {trend} The budget is "
+            f"{self.sampling.max_trials} trials in each cell of experiment "
+            f"{self.sampling.experiment.name}."
         )
 
     @property
@@ -133,7 +142,7 @@ class Constants:
         ]
 
     def demands(self, store: RunStore, level: float) -> list[Demand]:
-        """A pilot in every cell; unless it refutes already, the whole budget."""
+        """First a pilot in every cell.  The whole budget follows unless the pilot refutes."""
         lacking = self._upto(store, self._pilot)
         if lacking or self._pilot == self.sampling.max_trials:
             return lacking
@@ -151,7 +160,7 @@ class Constants:
         return self.sampling.observed(store, cells, [n_trials] * len(cells))
 
     def _deciding(self, store: RunStore, level: float) -> tuple[list[Observed], list[CellSample]]:
-        """The trials that decide: the pilot's, whatever else is stored, if these refute."""
+        """The trials that decide: the pilot's if they refute, else the whole budget."""
         pilot = self._read(store, self._pilot)
         samples = self._samples(pilot)
         if self._pilot == self.sampling.max_trials or self._refuted(samples, level):
@@ -169,7 +178,7 @@ class Constants:
         return infeasible(samples, self._boxes(), self._bound, level=level)
 
     def _samples(self, observed: Sequence[Observed]) -> list[CellSample]:
-        """What the decision needs of every cell's trials."""
+        """The statistics of every cell's trials that the decision needs."""
         samples = []
         for (role, choice, cell), read in zip(self._cells, observed, strict=True):
             # Cells that differ in the choice alone are one assignment of the theorem's parameters.
@@ -250,14 +259,14 @@ class Constants:
     def _exclusions(
         self, data: Sequence[CellSample], decision: ConstantsDecision
     ) -> tuple[EvidenceTable, ...]:
-        """Refuted by feasibility: which of the witnessing cells excludes which choice."""
+        """The table of a refutation by feasibility: cells and the choices that each excludes."""
         feasibility = decision.feasibility
         if feasibility is None or not _infeasible(decision):
             return ()
         witnesses = [data[i].params for i in feasibility.witness]
         excluding = {
             data[row.cell].choice[self.choice_name]: row
-            for row in reversed(feasibility.rows)  # the first of several stays
+            for row in reversed(feasibility.rows)  # the first of several cells is kept
             if row.excluded and data[row.cell].params in witnesses
         }
         varied = self._varied(data)
@@ -288,7 +297,7 @@ class Constants:
             return None
         feasibility, calibration = decision.feasibility, decision.calibration
         if feasibility is None or not feasibility.witness:
-            assert calibration is not None  # what extrapolation and drift refuted was calibrated
+            assert calibration is not None  # extrapolation and drift need calibrated constants
             chosen = {self.choice_param: calibration.choice[self.choice_name]}
             return replace(decision.witness, params={**decision.witness.params, **chosen})
         first = feasibility.witness[0]
@@ -299,7 +308,9 @@ class Constants:
             "a trial that violates the statement at the most generous constants of the box"
         )
         if others := feasibility.witness[1:]:
-            description += f"; all choices are excluded with {_counted(others, 'more cell')}"
+            description += (
+                f"; together with {_counted(others, 'more cell')} this cell excludes all choices"
+            )
         return Witness(
             description=description,
             params=cell,
@@ -311,7 +322,7 @@ class Constants:
     def _cell_result(
         self, cell: CellSample, decision: ConstantsDecision, level: float
     ) -> CellResult:
-        """The error quantile that the statement bounds, against the bound at frozen constants."""
+        """The error quantile that the statement bounds, beside the bound at frozen constants."""
         wanted = max(cell.delta, resolvable(cell.n_trials, level))
         finite = np.where(np.isfinite(cell.statistic), cell.statistic, np.inf)
         q = float(np.quantile(finite, 1 - wanted, method="inverted_cdf"))
@@ -345,7 +356,7 @@ class Constants:
     def _figures(
         self, data: Sequence[CellSample], cells: Sequence[CellResult], decision: ConstantsDecision
     ) -> tuple[Figure, ...]:
-        """What decided: every choice against the generous bound, or quantiles and constants."""
+        """The figures of the deciding part: bounds of choices, or quantiles and constants."""
         if _infeasible(decision):
             return (self._choices_figure(data, cells),)
         if decision.calibration is None or decision.drift is None:
@@ -361,7 +372,7 @@ class Constants:
         return tuple(figures)
 
     def _choices_figure(self, data: Sequence[CellSample], cells: Sequence[CellResult]) -> Figure:
-        """Refuted by feasibility: for each choice some cell lies above its generous bound."""
+        """The figure of a refutation by feasibility: each choice has a cell above its bound."""
         varied = self._varied(data)
         groups: dict[str, list[tuple[float, CellResult]]] = {}
         for one, cell in zip(data, cells, strict=True):
@@ -469,10 +480,11 @@ class Constants:
             yscale="log",
             series=series,
             hlines=[(1.0, "frozen" + (": " + ", ".join(frozen) if frozen else ""))],
-            caption="The multiple of the frozen bound that would just serve each cell, with two "
-            f"standard errors, over the parameter that is tried most widely ({_symbol(widest)}; "
+            caption="The smallest multiple of the frozen bound that holds in each cell, with two "
+            f"standard errors. The abscissa is the parameter with the widest range "
+            f"({_symbol(widest)}; "
             "all others vary as well). Constants are fitted on the calibration cells and frozen "
-            f"{self.slack:g} times looser; a held-out cell above the line would fail them.",
+            f"{self.slack:g} times looser. They would fail in a held-out cell above the line.",
         )
 
     @staticmethod
@@ -482,7 +494,7 @@ class Constants:
             return ()
         of = "most generous" if _infeasible(decision) else "frozen"
         return (
-            f"Observed quantile over {of} bound: between {min(ratios):.2g} and "
+            f"The ratio of observed quantile to {of} bound lies between {min(ratios):.2g} and "
             f"{max(ratios):.2g} (median {float(np.median(ratios)):.2g}) over {len(ratios)} cells.",
         )
 
@@ -497,7 +509,7 @@ def _counted(items: Sequence[Any], word: str) -> str:
 
 
 def _over(value: float | None, bound: float | None) -> float | None:
-    """A ratio to draw; None where there is nothing, or nothing finite, to divide."""
+    """A ratio to draw, or None where a side is missing or not finite."""
     return _finite(value / bound) if value is not None and bound else None
 
 
@@ -506,7 +518,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def _symbol(name: str) -> str:
-    """A parameter in prose: a single letter is math, ``rho`` is known to the report."""
+    """A parameter's name in prose.  A single letter is set as math, as is ``rho``."""
     return f"${name}$" if len(name) == 1 else name
 
 

@@ -96,7 +96,7 @@ class MeanBound:
 
     @property
     def side(self) -> Side:
-        """What the statement's relation asks."""
+        """The side of the bound on which the statement puts the mean."""
         if self.statement.relation not in SIDES:
             raise InvalidParameter(
                 f"{self.name}: relation {self.statement.relation} must be one of {', '.join(SIDES)}"
@@ -104,7 +104,7 @@ class MeanBound:
         return SIDES[self.statement.relation]
 
     def bound(self, cell: Params) -> float:
-        """The stated limit of the mean; `OutsideTheorem` where an assumption is violated."""
+        """The stated limit of the mean.  `OutsideTheorem` is raised where an assumption fails."""
         return float(self.statement.bound(self.values(cell)))
 
     def check(self) -> None:
@@ -122,16 +122,17 @@ class MeanBound:
         return replace(self, cells=cells)
 
     def describe(self) -> str:
-        """Cells, budget, stopping rule and what the limits rest on."""
+        """Cells, budget, stopping rule and the knowledge behind the limits."""
         form = f"equal to the stated mean (equivalence margin {self.margin:.0%})"
         if self.side != "equals":
             form = f"{self.side} the stated bound"
         return (
-            f"Mean of {self.observable}, tested to be {form} in {len(self.cells)} cells of "
-            f"experiment {self.sampling.experiment.name}; confidence sequences for a mean "
-            f"({', '.join(sorted({self._route(c) for c in self.cells}))}), doubling rounds from "
-            f"{self.sampling.first} to {self.sampling.max_trials} trials a cell, stopped when "
-            "decided; a failed trial "
+            f"The mean of {self.observable} is tested to be {form} in {len(self.cells)} cells of "
+            f"experiment {self.sampling.experiment.name}, by confidence sequences for a mean "
+            f"({', '.join(sorted({self._route(c) for c in self.cells}))}). The trials come in "
+            f"doubling rounds from {self.sampling.first} to {self.sampling.max_trials} trials a "
+            f"cell, and a "
+            "decided cell gets no more. A failed trial "
             + (
                 "takes the worst value of the range."
                 if self.failures == "worst"
@@ -161,7 +162,7 @@ class MeanBound:
         )
 
     def _n_live(self) -> int:
-        """Cells in which the statement says anything: the refuting level is split over them."""
+        """Cells whose bound is not trivial.  The refuting level is split over them."""
         return max(len(self.cells), 1)
 
     def demands(self, store: RunStore, level: float) -> list[Demand]:

@@ -1,8 +1,8 @@
 """Events over all rounds, clusters or clients: a trial is bad when any part of it is.
 
-A statement "with probability 1 - delta, for all t, j and i" is about one event a trial.  Testing
-its parts one by one would ask less of it (a union bound away), so the parts are joined here and
-counted once.
+A statement "with probability 1 - delta, for all t, j and i" is about one event in each trial.  A
+test of each part alone would be weaker by a union bound.  So the parts are joined here, and a
+trial is counted once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Multi:
             raise InvalidParameter("an event needs at least one part")
 
     def __call__(self, table: Table, params: Params) -> BoolArray:
-        """Whether any part is bad in each trial, (n_trials,); a value that is NaN is bad."""
+        """Whether any part is bad in each trial, (n_trials,).  A NaN value counts as bad."""
         each = np.column_stack(list(self._each(table, params).values()))
         return np.asarray(np.any(each, axis=1), dtype=np.bool_)
 
@@ -61,7 +61,7 @@ class Multi:
         return found
 
     def present(self, observed: Sequence[Observed]) -> Presentation:
-        """How often each part is bad, and how often any is: which part the event comes from."""
+        """The table of the shares of trials in which each part, or any part, is bad."""
         rows: list[tuple[str | int | float, ...]] = []
         for i, o in enumerate(observed, 1):
             each = self._each(o.table, o.params)

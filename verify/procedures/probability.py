@@ -41,7 +41,7 @@ class Probability:
     delta : ``cell -> `` stated failure probability.
     exact : test ``P(bad) = delta`` (a law) instead of ``<=``, with a relative equivalence margin.
     validate : raises `OutsideTheorem` for a cell that violates the assumptions.
-    event : what "bad" is, in words, for the report.
+    event : the event "bad" in words, for the report.
     log_delta : the logarithm of ``delta``, where delta underflows.
     log_limit : ``cell -> `` log of an upper limit on P(bad) from an exact law, None where a cell
         has none.
@@ -78,11 +78,13 @@ class Probability:
             else "at most the stated $\\delta$"
         )
         return (
-            f"Probability of {self.event}, tested to be {form} in {len(self.cells)} cells of "
-            f"experiment {self.sampling.experiment.name}; beta-binomial confidence sequence, "
-            f"doubling rounds from {self.sampling.first} to {self.sampling.max_trials} trials a "
-            "cell, stopped when decided; failed trials count as bad. Where $\\delta$ is below what "
-            "the budget resolves, the resolution takes its place and is stated."
+            f"The event is {self.event}. Its probability is tested to be {form} in "
+            f"{len(self.cells)} cells of experiment {self.sampling.experiment.name}, by a "
+            f"beta-binomial confidence sequence. The trials come in doubling rounds from "
+            f"{self.sampling.first} to {self.sampling.max_trials} trials a "
+            "cell, and a decided cell gets no more. Failed trials count as violations. Where "
+            "$\\delta$ is smaller than the smallest probability that the budget resolves, the test "
+            "uses that probability, and the verdict says so."
         )
 
     def demands(self, store: RunStore, level: float) -> list[Demand]:
@@ -90,9 +92,9 @@ class Probability:
         return self._rounds(store, level)[0]
 
     def _rounds(self, store: RunStore, level: float) -> tuple[list[Demand], list[Observed]]:
-        """Play the rounds from the first on stored trials: what the next one lacks, or the end.
+        """Repeat the rounds on stored trials, and return the demands of the next one or the end.
 
-        The rule looks at each round's trials and not at whatever happens to be stored.  So a run
+        The rule looks at each round's trials only, not at further stored trials.  So a run
         that was killed within a round, or shares cells with another claim, stops where an
         uninterrupted one does.
         """
@@ -172,7 +174,10 @@ class Probability:
         worst, cell = observed[decision.worst], decision.cells[decision.worst]
         indices = np.flatnonzero(self.bad(worst.table, worst.params) | worst.table.failed)
         return Witness(
-            description=f"{self.event} in {cell.n_bad} of {cell.n_trials} trials; the first one",
+            description=(
+                f"{self.event}, in {cell.n_bad} of {cell.n_trials} trials; this is the first of "
+                f"them"
+            ),
             params=worst.params,
             observed=cell.observed,
             bound=cell.delta,

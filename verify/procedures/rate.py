@@ -1,4 +1,4 @@
-"""Rates: exponents and factors read where one term of the bound dominates."""
+"""Rates: exponents and factors, estimated where one term of the bound dominates."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from verify.procedures.base import (
 
 @dataclass(frozen=True, kw_only=True)
 class StatedRate:
-    """One stated exponent: the observed one may not exceed it, fall below it, or differ."""
+    """One stated exponent, with the side on which the observed exponent may not lie."""
 
     exponent: float
     side: Side
@@ -67,7 +67,7 @@ class Rate:
     present: Present = nothing_to_show
 
     def check(self) -> None:
-        """Every cell is possible and inside the theorem, and together they tell the exponents."""
+        """Check that every cell is inside the theorem and that the cells identify the exponents."""
         self.sampling.check(self.cells, self.validate)
         varied = self._varied(self.cells)
         if fixed := [name for name in self.stated if name not in varied]:
@@ -79,7 +79,7 @@ class Rate:
     def override(self, values: Mapping[str, Any]) -> Self:
         """The same regression with some parameters at other values.
 
-        Nothing is asked about the exponent of a parameter that no longer varies.
+        The exponent of a parameter that no longer varies is not tested.
         """
         cells = override_cells(
             self.cells, values, self.name, lambda c: self.sampling.check([c], self.validate)
@@ -96,8 +96,9 @@ class Rate:
     def _varied(self, cells: Sequence[Params]) -> dict[str, list[float]]:
         """The regressors that differ between cells by more than 5 per cent.
 
-        Whole clients round a share by up to 3: no exponent can be read from that, and leaving it
-        out moves the others by less than 0.01 over the decades that are tried.
+        Shares are rounded to whole clients, which changes them by up to 3 per cent.  No exponent
+        can be estimated from such small changes.  Leaving the parameter out moves the other
+        exponents by less than 0.01 over the decades that are tried.
         """
         rows = [self.regressors(cell) for cell in cells]
         columns = {name: [row[name] for row in rows] for name in rows[0]}
@@ -112,10 +113,10 @@ class Rate:
             for s in self.stated.values()
         )
         return (
-            f"Mean of {self.observable} in {len(self.cells)} cells of experiment "
-            f"{self.sampling.experiment.name}, {self.sampling.max_trials} trials each; exponents "
-            f"by least squares in logs with HC3 limits, simultaneous; stated {stated}; margin "
-            f"{self.margin:g}."
+            f"The mean of {self.observable} is estimated in {len(self.cells)} cells of experiment "
+            f"{self.sampling.experiment.name}, {self.sampling.max_trials} trials each. The "
+            f"exponents are estimated by least squares in logs with simultaneous HC3 limits. The "
+            f"stated exponents are {stated}. The margin is {self.margin:g}."
         )
 
     def demands(self, store: RunStore, _level: float) -> list[Demand]:
@@ -124,7 +125,7 @@ class Rate:
         return [d for d in wanted if d is not None]
 
     def decide(self, store: RunStore, level: float) -> Evidence:
-        """Each exponent's limits against the stated one; all must agree."""
+        """Compare each exponent's limits with the stated exponent.  All must agree."""
         observed = self.sampling.observed(store, self.cells)
         means, errors = zip(*(self._mean(o) for o in observed), strict=True)
         if not all(map(math.isfinite, means)):
@@ -162,11 +163,13 @@ class Rate:
         )
 
     def _lost(self, observed: Sequence[Observed], level: float) -> Evidence:
-        """No exponent can be read from cells with failed trials."""
+        """The evidence when trials failed, because such cells have no mean."""
         failed = sum(o.table.n_failed for o in observed)
         return Evidence(
             verdict=Verdict.INCONCLUSIVE,
-            summary=f"{failed} trials failed: no mean, hence no exponent, in their cells",
+            summary=(
+                f"{failed} trials failed: their cells have no mean, so no exponent can be estimated"
+            ),
             level=level,
             n_trials=sum(o.table.n_trials for o in observed),
             n_failed=failed,
@@ -213,13 +216,13 @@ class Rate:
         )
 
     def _sharpness(self, fit: PowerLawFit) -> list[str]:
-        """Where the data support a smaller bound than the stated one."""
+        """Sentences on the exponents for which the data support a smaller bound."""
         lines = []
         for name, stated in self.stated.items():
             found = fit.exponents[fit.names.index(name)]
             if stated.side != "equals" and abs(found - stated.exponent) > self.margin:
                 lines.append(
-                    f"In {stated.symbol} the data support exponent {found:.3f} where the bound has "
+                    f"In {stated.symbol} the data support exponent {found:.3f}, and the bound has "
                     f"{stated.exponent:g}."
                 )
         return lines
@@ -227,7 +230,7 @@ class Rate:
 
 @dataclass(frozen=True, kw_only=True)
 class Contraction:
-    """A contraction factor per step, read between burn-in and floor in every cell.
+    """A contraction factor per step, estimated between burn-in and floor in every cell.
 
     ``errors`` turns a cell's trials into (n_trials, T + 1) errors along the iterations.
     """
@@ -253,13 +256,14 @@ class Contraction:
         return replace(self, cells=cells)
 
     def describe(self) -> str:
-        """Cells, budget and how a factor is read."""
+        """Cells, budget and the estimation of a factor."""
         return (
-            f"Factor per step in {len(self.cells)} cells of experiment "
-            f"{self.sampling.experiment.name}, {self.sampling.max_trials} trials each: even trials "
-            "choose the window between burn-in and 20 floors, odd ones are measured in it; limits "
-            f"widened by what the floor can still do; stated at most {self.stated:g}, margin "
-            f"{self.margin:g} in log."
+            f"The factor per step is estimated in {len(self.cells)} cells of experiment "
+            f"{self.sampling.experiment.name}, {self.sampling.max_trials} trials each. Even trials "
+            "choose the window between burn-in and 20 floors, and odd trials are measured in it. "
+            "The limits "
+            f"are widened by the remaining influence of the floor. The factor is stated at most "
+            f"{self.stated:g}, with margin {self.margin:g} in log."
         )
 
     def demands(self, store: RunStore, _level: float) -> list[Demand]:
@@ -268,12 +272,12 @@ class Contraction:
         return [d for d in wanted if d is not None]
 
     def decide(self, store: RunStore, level: float) -> Evidence:
-        """Each cell's factor against the stated one; all must agree."""
+        """Compare each cell's factor with the stated one.  All must agree."""
         observed = self.sampling.observed(store, self.cells)
         rows, steps, verdicts = [], [], []
         for o in observed:
             fit = contraction_factor(self.errors(o.table, o.params), level=level / len(observed))
-            # a trial that diverged has no factor: what the others say is not the whole truth
+            # a diverged trial has no factor, so the other trials are a biased selection
             readable = fit.resolved and fit.n_failed == 0
             limits = fit.log_limits() if readable else (-math.inf, math.inf)
             decision = decide_rate(limits, math.log(self.stated), "at most", self.margin)
@@ -310,7 +314,11 @@ class Contraction:
             figures=(self._figure(steps), *shown.figures),
             tables=shown.tables,
             sharpness=(
-                *((f"Largest factor {max(read):.4f}; stated {self.stated:g}.",) if read else ()),
+                *(
+                    (f"The largest factor is {max(read):.4f}; the stated one is {self.stated:g}.",)
+                    if read
+                    else ()
+                ),
                 *shown.sharpness,
             ),
             notes=shown.notes,

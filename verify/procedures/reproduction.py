@@ -32,7 +32,7 @@ class Reading:
     cell : the setting of a printed number -> the experiment's parameters.
     statistic : ``(trials, cell) -> (n_trials,)`` the value that the paper averages.
     knowledge : ``cell -> `` what is known about that value.
-    meaning : what is read how, in a few words.
+    meaning : the reading in a few words.
     """
 
     sampling: Sampling
@@ -54,7 +54,7 @@ class Reproduction:
     ----------
     readings : name -> reading.
     observable : the printed quantity in words, with its unit.
-    estimand : what the paper's number is of the trials' values.
+    estimand : how the paper's number is computed from the trials' values (mean or median).
     only : positions of the printed numbers that are tried (set by `override`).
     """
 
@@ -77,7 +77,7 @@ class Reproduction:
         return every if self.only is None else [every[i] for i in self.only]
 
     def check(self) -> None:
-        """There are numbers, the named reading exists and every setting is possible."""
+        """Check that numbers are printed, that the named reading exists, and every setting."""
         if not self.printed:
             raise InvalidParameter(f"{self.name} prints no number that could be reproduced")
         if self.named not in self.readings:
@@ -88,7 +88,7 @@ class Reproduction:
                 reading.sampling.experiment.check(reading.cell(printed.at))
 
     def override(self, values: Mapping[str, Any]) -> Self:
-        """Only the printed numbers at these settings; there are no others to compare with."""
+        """The printed numbers at these settings only, because the paper prints no others."""
         known = sorted({name for p in self.printed for name in p.at})
         unknown = sorted(set(values) - set(known))
         if unknown:
@@ -114,11 +114,12 @@ class Reproduction:
             for name, r in self.readings.items()
         )
         return (
-            f"{self.estimand.capitalize()} of {self.observable} against {len(self.printed)} "
+            f"The {self.estimand} of {self.observable} is compared with {len(self.printed)} "
             f"printed numbers, each with its reading tolerance. Readings: {spelled}. The verdict "
-            f"is that of reading {self.named}: two one-sided tests at each number, refutations "
-            "corrected over the numbers; a number is contradicted when the limits miss its "
-            "tolerance. A failed trial has the largest value."
+            f"is that of reading {self.named}. There are two one-sided tests at each number, and "
+            f"refutations are "
+            "corrected over the numbers. A number is contradicted when the limits do not meet its "
+            "tolerance. A failed trial counts as the largest value."
         )
 
     def _test(self, reading: Reading, printed: Printed, level: float) -> ReproductionTest:
@@ -158,11 +159,11 @@ class Reproduction:
         )
 
     def demands(self, store: RunStore, level: float) -> list[Demand]:
-        """Rounds of all readings, so that they stand side by side."""
+        """The rounds of all readings, so that the report can show them side by side."""
         return [d for r in self.readings.values() for d in self._rounds(r, store, level)[0]]
 
     def decide(self, store: RunStore, level: float) -> Evidence:
-        """The named reading's verdict; every reading's numbers in one table."""
+        """The verdict of the named reading, and one table with the numbers of every reading."""
         drawn = {name: self._rounds(r, store, level)[1] for name, r in self.readings.items()}
         decided = {name: self._decided(self.readings[name], o, level) for name, o in drawn.items()}
         verdicts = {name: combine(cells)[0] for name, cells in decided.items()}
@@ -267,7 +268,9 @@ class Reproduction:
             if c.observed is not None and math.isfinite(c.observed)
         ]
         if gaps:
-            notes.append(f"Largest distance from print: {np.max(gaps):.2g} tolerances.")
+            notes.append(
+                f"The largest distance from a printed number is {np.max(gaps):.2g} tolerances."
+            )
         if any("asymptotic" in c.reason for c in decided[self.named]):
             notes.append("Limits are asymptotic: the values have no known range.")
         return notes

@@ -15,15 +15,16 @@ Unresolved = Callable[[Sequence[Observed]], Sequence[int]]
 def play_rounds(
     sampling: Sampling, store: RunStore, cells: Sequence[Params], unresolved: Unresolved
 ) -> tuple[list[Demand], list[Observed]]:
-    """Play the rounds from the first on stored trials: what the next one lacks, or the end.
+    """Repeat the rounds on stored trials, and return the demands of the next one or the end.
 
     Parameters
     ----------
-    unresolved : the cells' trials -> the positions of cells that need more; empty ends the rounds.
+    unresolved : the cells' trials -> the positions of cells that need more.  The rounds end when
+        it is empty.
 
     Notes
     -----
-    The rule looks at each round's trials and not at whatever happens to be stored.  So a run that
+    The rule looks at each round's trials only, not at further stored trials.  So a run that
     was killed within a round, or shares cells with another claim, stops where an uninterrupted
     one does.
     """
@@ -45,7 +46,7 @@ def play_rounds(
 def whole_budget(
     sampling: Sampling, store: RunStore, cells: Sequence[Params]
 ) -> tuple[list[Demand], list[Observed]]:
-    """Every cell at its whole budget: what is lacking, or the trials."""
+    """The missing demands for every cell's whole budget, or else the trials."""
     wanted = [sampling.upto(store, c, sampling.max_trials) for c in cells]
     lacking = [demand for demand in wanted if demand is not None]
     return (lacking, []) if lacking else ([], sampling.observed(store, cells))

@@ -1,4 +1,4 @@
-"""Deterministic statements: a search for a counterexample, with what came closest to one."""
+"""Deterministic statements: a search for a counterexample, with the closest approach to one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Point = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """The kind *identity / deterministic*: true for every input, or there is a counterexample.
+    """The kind *identity / deterministic*: a statement about every input of a domain.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Search:
     present: Callable[[SearchResult], Presentation] = lambda _result: Presentation()
 
     def check(self) -> None:
-        """Nothing can be wrong before the search: the domain is the statement's own."""
+        """Nothing is checked before the search, because the domain belongs to the statement."""
 
     def override(self, values: Mapping[str, Any]) -> Self:
         """The same search with some parameters held fixed."""
@@ -60,8 +60,9 @@ class Search:
         return (
             (f"Constants exhibited before the search: {chosen}. " if chosen else "")
             + f"{self.budget} evaluations over {as_domain(self.domain).describe()}: corners and "
-            "points that fill the domain, an optimiser over the whole and in each part, and in a "
-            "box Hypothesis with targets. Candidates are re-checked with 50 digits and shrunk."
+            "points that fill the domain, an optimiser over the whole domain and in each part, and "
+            "Hypothesis with targets where the domain is a box. Candidates are re-checked with 50 "
+            "digits and simplified."
         )
 
     def demands(self, _store: RunStore, _level: float) -> list[Demand]:
@@ -69,7 +70,7 @@ class Search:
         return []
 
     def decide(self, _store: RunStore, level: float) -> Evidence:
-        """REFUTED with a shrunk counterexample, or SUPPORTED to the extent of the search."""
+        """REFUTED with a simplified counterexample, or SUPPORTED when the search found none."""
         result = search_counterexample(
             self.violation,
             self.domain,
@@ -118,7 +119,7 @@ class Search:
         )
 
     def _by_part(self, result: SearchResult) -> tuple[EvidenceTable, ...]:
-        """How close each part of the domain comes: a maximum in one does not hide the others."""
+        """The largest violation in each part, so that one maximum does not hide the others."""
         if result.found or not result.by_part:
             return ()
         return (
@@ -126,13 +127,13 @@ class Search:
                 title="Closest approach in each part of the domain",
                 columns=("part", f"largest violation ({self.unit})"),
                 rows=list(result.by_part.items()),
-                note="negative: the margin by which the statement holds in that part",
+                note="a negative value is the margin by which the statement holds in that part",
             ),
         )
 
 
 def _plain(value: Any) -> Any:
-    """A structured input as nested lists, so that it can be stored; anything else as it is."""
+    """A structured input as nested lists that can be stored.  Other values are unchanged."""
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 

@@ -1,4 +1,4 @@
-"""Suprema: an optimiser inside a trial; the statement may be refuted or measured, not supported."""
+"""Suprema: an optimiser inside a trial may refute a statement or measure it, never support it."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class SupLB:
     """The kind *supremum*: a limit on a supremum, tried with an optimiser's lower bound of it.
 
     The limit and the failure probability are the statement's.  Universal constants of the statement
-    stand at the generous end of their box, unless ``values`` gives them: what is refuted there is
-    refuted for every constant of the box.
+    are at the generous end of their box, unless ``values`` gives them.  A refutation there is a
+    refutation for every constant of the box.
 
     Attributes
     ----------
     best : ``(trials, cell) -> (n_trials,)`` the best value that the optimiser found in each trial.
-    optimiser : what is maximised how, in words.
+    optimiser : the function that is maximised and the method, in words.
     """
 
     statement: Statement
@@ -66,7 +66,7 @@ class SupLB:
         return float(self.statement.bound(self._values(cell)))
 
     def delta(self, cell: Params) -> float:
-        """The stated failure probability; zero where the statement never fails."""
+        """The stated failure probability, zero where the statement never fails."""
         return self.statement.failure_probability(self._values(cell))
 
     def check(self) -> None:
@@ -88,12 +88,13 @@ class SupLB:
         return replace(self, cells=override_cells(self.cells, values, self.name, self._check_cell))
 
     def describe(self) -> str:
-        """Optimiser, cells, budget and what may follow."""
+        """Optimiser, cells, budget and the possible verdicts."""
         return (
             f"{self.optimiser}, in {len(self.cells)} cells of experiment "
-            f"{self.sampling.experiment.name}: a lower bound of the supremum in each trial. "
-            "Refuted when it exceeds the limit, constants at the generous end of their box, more "
-            "often than stated (beta-binomial confidence sequence, doubling rounds from "
+            f"{self.sampling.experiment.name}, gives a lower bound of the supremum in each trial. "
+            "The claim is refuted when it exceeds the limit, with constants at the generous end of "
+            "their box, more often than stated (beta-binomial confidence sequence, doubling rounds "
+            "from "
             f"{self.sampling.first} to {self.sampling.max_trials} trials a cell, corrected over "
             "cells). It never supports: a better optimiser might find more. A failed trial found "
             "nothing."
@@ -126,7 +127,7 @@ class SupLB:
         )
 
     def decide(self, store: RunStore, level: float) -> Evidence:
-        """REFUTED, VACUOUS or INCONCLUSIVE, with the factor that the limit lacks at least."""
+        """REFUTED, VACUOUS or INCONCLUSIVE, with the least factor by which the limit must grow."""
         _, observed = self._rounds(store, level)
         decision = self._decision(observed, level)
         shown = self.present(observed)

@@ -103,7 +103,7 @@ class Threshold:
         return found
 
     def side(self, exponent: float) -> Side:
-        """What the relation says about one exponent.
+        """The side of one exponent that the relation allows.
 
         A size that suffices bounds the growth of the threshold.  Where the exponent is negative the
         threshold grows as the symbol falls, so the bound is on the other side.
@@ -145,7 +145,7 @@ class Threshold:
         }
 
     def override(self, values: Mapping[str, Any]) -> Self:
-        """The same search in cells with other values; nothing is asked about fixed symbols."""
+        """The same search in cells with other values.  Exponents of fixed symbols are left out."""
         cells = override_cells(self.cells, values, self.name, self._check_cell)
         if not self.scaling:
             return replace(self, cells=cells)
@@ -174,12 +174,14 @@ class Threshold:
                 "squares in logs weighted with the thresholds' own errors, HC3 limits"
             )
         return (
-            f"Size {self.size} at which {self.event} has probability {self.target:g}, in "
-            f"{len(self.cells)} cells of experiment {self.sampling.experiment.name}: bisection on "
-            f"a logarithmic grid, then sizes around the fitted threshold, {self.sampling.first} "
-            f"trials a step, at most {self.sampling.max_trials} a cell, until the limits' ratio is "
-            f"{self.precision:g}; binomial regression with profile-likelihood limits over three "
-            f"links, limits without a model where all are refused; compared with {asked}. A failed "
+            f"The threshold is the size {self.size} at which {self.event} has probability "
+            f"{self.target:g}. It is sought in {len(self.cells)} cells of experiment "
+            f"{self.sampling.experiment.name}, by bisection on a logarithmic grid and then by "
+            f"sizes around the fitted threshold. A step has {self.sampling.first} trials and a "
+            f"cell at most {self.sampling.max_trials}. Sampling ends when the ratio of the limits "
+            f"is at most {self.precision:g}. Binomial regression gives profile-likelihood limits "
+            f"over three links. Where all links are refused, the limits use no model. The limits "
+            f"are compared with {asked}. A failed "
             "trial is no success."
         )
 
@@ -196,12 +198,12 @@ class Threshold:
         )
 
     def demands(self, store: RunStore, level: float) -> list[Demand]:
-        """The next batch of every cell whose sampling is not over."""
+        """The next batch of every cell whose sampling has not ended."""
         steps = (self._play(store, cell, level) for cell in self.cells)
         return [step for step in steps if isinstance(step, Demand)]
 
     def _play(self, store: RunStore, cell: Params, level: float) -> Demand | Sized:
-        """Repeat the design's choices on stored trials: the first that is lacking, or the end."""
+        """Repeat the design's choices on stored trials up to the first missing batch or the end."""
         design = self._design(cell, level)
         counts: dict[int, tuple[int, int]] = {}
         n_failed: dict[int, int] = {}
@@ -224,7 +226,7 @@ class Threshold:
         return [p for p in played if isinstance(p, Sized)]
 
     def decide(self, store: RunStore, level: float) -> Evidence:
-        """Exponents of the thresholds, or the thresholds themselves, against the stated ones."""
+        """Compare the exponents of the thresholds, or the thresholds, with the stated ones."""
         sized = self._sized(store, level)
         tables = [self._table(sized)]
         sharpness: list[str] = []
@@ -319,7 +321,7 @@ class Threshold:
                 parts.append(f"{symbol}: {fit.exponents[i]:.2f} ({text})")
                 if side != "equals" and abs(fit.exponents[i] - stated[name]) > self.margin:
                     sharpness.append(
-                        f"In {symbol} the thresholds have exponent {fit.exponents[i]:.2f} where "
+                        f"In {symbol} the thresholds have exponent {fit.exponents[i]:.2f}, and "
                         f"{stated[name]:g} is stated."
                     )
             rows.append((symbol, fit.exponents[i], fit.se[i], *limits, text, word))
@@ -380,19 +382,19 @@ class Threshold:
         notes = []
         if refused := sum(z.fit.method == "levels" for z in sized):
             notes.append(
-                f"In {refused} cells every link was refused by its goodness of fit; their limits "
+                f"In {refused} cells the goodness of fit refused every link. Their limits "
                 "come from single sizes and assume monotony only."
             )
         if separated := sum(z.fit.separated for z in sized):
             notes.append(
-                f"In {separated} cells one size separates failures from successes; their limits "
+                f"In {separated} cells one size separates failures from successes. Their limits "
                 "are a bracket and no slope is given."
             )
         return notes
 
 
 def _why(fit: ThresholdFit) -> str:
-    """Why a fit has no limits, or what they rest on."""
+    """The reason why a fit has no limits, or the basis of its limits."""
     if fit.lower <= 0 and not math.isfinite(fit.upper):
         return "the sizes tried do not show a crossing"
     if fit.lower <= 0:

@@ -1,4 +1,4 @@
-"""Vacuity: does a statement say anything at the paper's own experiments, and from which size on."""
+"""Vacuity: the settings and sizes at which a statement is stronger than a trivial bound."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from verify.evidence import CellResult, Evidence, EvidenceTable, Verdict, Witnes
 class Vacuity:
     """The kind *vacuity*: the statement's conditions and bound with the paper's own constants.
 
-    VACUOUS when the statement says nothing at any of the settings; the report then gives the size
-    from which on it would.  SUPPORTED when it says something at one of them.  With ``claimed`` the
-    paper itself asserts that its experiments meet the conditions: one that does not refutes.
+    The verdict is VACUOUS when some condition fails at every setting.  The report then gives
+    the size from which on all conditions would hold.  The verdict is SUPPORTED when all conditions
+    hold at one of the settings.  With ``claimed`` the paper asserts that its experiments meet
+    the conditions.  Then one setting that misses a condition refutes.
 
-    No trial is drawn and no error level is taken: everything is evaluated.
+    No trial is drawn and no error level is used, because every condition is evaluated directly.
 
     Attributes
     ----------
     settings : name -> the value of every symbol, constants included.
     along : the symbol that is varied, a size.
-    trivial : what the observed quantity never exceeds anyway, in the statement's symbols.
+    trivial : a bound that the observed quantity never exceeds, in the statement's symbols.
     smallest, largest : the range of ``along``; ``largest`` may be given as an exponent of ten in
         ``largest_power`` where it overflows.
     """
@@ -89,12 +90,16 @@ class Vacuity:
     def describe(self) -> str:
         """Settings, range and rule."""
         names = ", ".join(c.name for c in conditions(self.statement, self.trivial))
-        says = "the paper asserts that all of them hold" if self.claimed else "one is enough"
+        says = (
+            "The paper asserts that they hold at all settings"
+            if self.claimed
+            else "The statement is not vacuous if they hold at one setting"
+        )
         return (
-            f"Evaluated, without trials, at {len(self.settings)} settings "
-            f"({', '.join(self.settings)}): {names}; {says}. Along ${self._letter}$ from "
-            f"{self.smallest:g} to $10^{{{self.largest_power:g}}}$, each condition by bisection "
-            "in the log domain."
+            f"The conditions are evaluated, without trials, at {len(self.settings)} settings "
+            f"({', '.join(self.settings)}). They are: {names}. {says}. Along ${self._letter}$ from "
+            f"{self.smallest:g} to $10^{{{self.largest_power:g}}}$, the size from which each "
+            "condition holds is found by bisection in the log domain."
         )
 
     @property

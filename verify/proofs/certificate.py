@@ -15,7 +15,7 @@ PRECISIONS = (64, 128, 256, 512, 1024, 4096)
 
 
 class NotProved(ValueError):
-    """Interval arithmetic does not prove an inequality; the message says which."""
+    """Interval arithmetic does not prove an inequality.  The message names it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ def proved(left: Term, relation: str, right: Term) -> bool:
 
 
 def check(document: Mapping[str, Any]) -> Sequence[str]:
-    """Check a stored certificate again; returns what it proves, sentence by sentence.
+    """Check a stored certificate again and return the proved inequalities as sentences.
 
     Raises
     ------

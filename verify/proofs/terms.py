@@ -62,7 +62,7 @@ _FUNCTIONS: dict[str, Callable[[flint.arb], flint.arb]] = {
 
 
 def rational(value: float | int | str | Fraction) -> str:
-    """A number as an exact rational; a float is the binary fraction that it is."""
+    """A number as an exact rational.  A float is converted without rounding."""
     return str(Fraction(value))
 
 

@@ -67,7 +67,7 @@ def cell(
 
 
 def values(params: Params) -> dict[str, float]:
-    """A cell in the statements' symbols; fractions are those of whole clients."""
+    """A cell in the statements' symbols.  Fractions are computed from whole clients."""
     shares = sizes_of(params) / params["m"]
     if params["sigma"] == 0:
         raise InvalidParameter(

@@ -1,10 +1,10 @@
-r"""What IFCA says about the closeness along a run.
+r"""IFCA's statements about the closeness along a run.
 
 Problem. The closeness alpha_t of step t is defined by the largest error (1/2 - alpha_t) Delta.
 Does it stay above its start, does it increase, is the beginning slow when alpha_0 is small?
 
-Guarantee. `bounds.ifca.closeness`: the error of no cluster increases, for all t, as printed; and
-what the proof needs, that it never exceeds its start.
+Guarantee. `bounds.ifca.closeness`: as printed, the error of no cluster increases, for all t.  The
+proof needs less: the error never exceeds its start.
 
 Algorithm. ``ifca.trajectory`` (columns ``err_t``; ``grew_from``, the largest error of a single
 cluster that a step made larger) and ``ifca.step`` (columns ``err_before``, ``err_after_max``).
@@ -88,7 +88,7 @@ def monotone(statement: Statement, profile: Profile, above: float) -> Probabilit
         back = [float(np.mean(np.any(np.diff(e, axis=1) > 0, axis=1))) for e in errors]
         return Presentation(
             sharpness=(
-                f"The largest error of a cluster that a step made larger is {highest:.2g} floors "
+                f"The largest error that a step increased is {highest:.2g} floors "
                 "($c_2=1$), over all trials.",
                 "The largest error over the clusters grew as well, and $\\alpha$ itself fell, in "
                 f"at least {math.floor(100 * min(back))}% of each cell's trials.",
@@ -151,7 +151,7 @@ SLOW = Finding(
     id="ifca-slow-start",
     where="TIT 2022, after Theorem 1",
     printed="With very small $\\alpha_0$ the convergence can be slow at the beginning.",
-    found="Not under Assumption 2, whose $n'$ grows like $\\alpha_0^{-2}$: nobody is "
+    found="This is false under Assumption 2, whose $n'$ grows like $\\alpha_0^{-2}$: no client is "
     "misidentified, and the first step contracts like all others. What is slow is the "
     "bound's third term.",
     corrected="Slow at the beginning only with fewer samples than Assumption 2 asks for.",

@@ -1,4 +1,4 @@
-"""Readings of the columns that IFCA's experiments store."""
+"""Functions that read the columns of IFCA's experiments."""
 
 from __future__ import annotations
 

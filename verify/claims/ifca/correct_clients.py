@@ -1,4 +1,4 @@
-r"""Proof of Theorem 1 of IFCA, first part: what the correctly identified clients contribute.
+r"""Proof of Theorem 1 of IFCA, first part: the share of the correctly identified clients.
 
 Problem. T1 is one cluster's error after a step with the data of the clients that belong to the
 cluster and were identified correctly.  Does it contract?

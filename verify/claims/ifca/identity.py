@@ -149,8 +149,8 @@ def _figures(statement: Statement) -> Presentation:
                 xscale="log",
                 yscale="log",
                 series=[_above(c, 1e-16) for c in curves],
-                caption=f"$\\alpha={alpha}$, $\\rho={rho:g}$; solid: exact law for three starts; "
-                "dashed: bounds; probabilities above $10^{-16}$.",
+                caption=f"$\\alpha={alpha}$, $\\rho={rho:g}$. Solid lines: exact law for three "
+                "starts. Dashed lines: bounds. Only probabilities above $10^{-16}$ are shown.",
             ),
             Figure(
                 name="exponents",
@@ -169,8 +169,9 @@ def _figures(statement: Statement) -> Presentation:
             ),
         ),
         sharpness=(
-            f"Exact exponent over the stated one ($c_2=(\\log2)/2$) at $\\alpha={alpha}$: "
-            f"{gaps[-1]:.3g} at $\\rho=10^3$, {gaps[0]:.3g} at $\\rho=10^{{-3}}$; the gap widens "
+            f"The ratio of the exact exponent to the stated one ($c_2=(\\log2)/2$) at "
+            f"$\\alpha={alpha}$ is {gaps[-1]:.3g} at $\\rho=10^3$, {gaps[0]:.3g} at "
+            f"$\\rho=10^{{-3}}$. The ratio grows "
             "as $1/\\rho$.",
         ),
     )

@@ -68,6 +68,6 @@ ACCURACY = {"c_5": 2.0, "c_6": 1.0, "c_4": math.log(2) / 4}
 
 @claim(COROLLARY_1, hidden=HIDDEN)
 def corollary_1(statement: Statement, profile: Profile) -> Probability:
-    """Clusters within a factor two of each other; the journal version's runs from Delta/4."""
+    """Clusters within a factor two: the journal version's runs, started within Delta/4."""
     cells = tuple({**c, "alpha": max(c["alpha"], 0.25)} for c in RUN_CELLS)
     return run_claim(statement, profile, cells, ACCURACY)

@@ -201,9 +201,9 @@ def _ratios_served(observed: Sequence[Observed]) -> tuple[str, ...]:
     if not always or not never:
         return ()
     return (
-        "The mean step serves all clusters if and only if $p_{\\max}\\le3p$. Observed: some "
-        f"$c_1$ served them in every trial up to $p_{{\\max}}={max(always):.3g}p$, none did in any "
-        f"trial from $p_{{\\max}}={min(never):.3g}p$ on.",
+        "The mean step serves all clusters if and only if $p_{\\max}\\le3p$. In the trials, some "
+        f"$c_1$ served them in every trial up to $p_{{\\max}}={max(always):.3g}p$, and none did in "
+        f"any trial from $p_{{\\max}}={min(never):.3g}p$ on.",
     )
 
 
@@ -255,11 +255,11 @@ def strangers_seen(observed: Sequence[Observed]) -> Presentation:
     """How often the third term of (1) could have been needed, and how large the floor is."""
     clients = sum(float(o.table["n_misidentified"].sum()) for o in observed)
     trials = sum(o.table.n_trials for o in observed)
-    lines = [f"Misidentified clients in all {trials} steps together: {clients:.0f}."]
+    lines = [f"All {trials} steps together have {clients:.0f} misidentified clients."]
     if clients == 0:
         lines.append(
-            "The third term was not needed at all, so that the place of $c_3$ and $c_4$ says "
-            "nothing about their size (ifca.eq8 tries that term where strangers are many)."
+            "The third term was not needed at all, so the fitted $c_3$ and $c_4$ carry no "
+            "information about their size (ifca.eq8 tries that term where strangers are many)."
         )
     floors = [
         float(o.table["err_after_max"].mean())

@@ -1,4 +1,4 @@
-r"""Proof of Theorem 1 of IFCA, second part: what the misidentified clients contribute.
+r"""Proof of Theorem 1 of IFCA, second part: the share of the misidentified clients.
 
 Problem. T2 is the part of a cluster's step that comes from clients of other clusters (strangers).
 How large is it, and how many strangers are there?
@@ -123,7 +123,7 @@ def eq_8(statement: Statement, profile: Profile) -> Probability:
         cells,
         symbols,
         lambda table: table["t2_norm"],
-        "what strangers add exceeding its bound",
+        "the strangers' contribution exceeding its bound",
         lambda table, _params: {"strangers": table["n_strangers"]},
     )
 
@@ -161,7 +161,7 @@ POLY = Finding(
     id="ifca-poly",
     where="TIT 2022, (12)",
     printed="$\\ge1-\\mathrm{poly}(m)$.",
-    found="Below zero for every polynomial: the inequality says nothing.",
+    found="The right side is below zero for every polynomial, so the inequality always holds.",
     corrected="$\\ge1-1/\\mathrm{poly}(m)$.",
     severity="slip",
 )

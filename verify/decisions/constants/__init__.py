@@ -26,21 +26,21 @@ Three parts have to agree; the first alone, or the other two together, can refut
    under that alternative the fitted slope has exactly this mean, and an upper limit below it is a
    level test of it; the lack of fit of a power law only widens the limit.)  What the limits
    exclude over the tried range travels with the verdict as a factor.  A required constant below
-   ``kappa_floor`` counts as ``kappa_floor``: where the constant is not needed, its trend says
-   nothing.  Growth *refutes* only where it is also seen within each half of the range, with a free
-   shift between the halves: a required constant that jumps once is flat in one of them, and the
-   larger constant serves every cell.
+   ``kappa_floor`` counts as ``kappa_floor``, because the trend of a constant that is not needed
+   carries no information.  Growth *refutes* only where it is also seen within each half of the
+   range, with a free shift between the halves.  A required constant that jumps once is flat in
+   one of them, and the larger constant serves every cell.
 
 Error control.  Half of ``level`` goes to feasibility, split over cells and choices.  The other half
-is used by extrapolation *and* by drift: the claim is refuted only if both reject, so each may use
-all of it; where there is a choice, both must reject under every choice that is still feasible.
-Supporting needs every part, hence no split (intersection-union, Berger 1982).  What the second
-route controls is the refutation of a required constant whose trend is at most ``margin`` over the
-tested range, or in one half of it.  A constant that climbs over the whole range and levels off
-beyond it can be refuted, which is why the range travels with the verdict.  Frozen constants are
-tested on fresh trials alone.
-Calibration cells do take part in the regression, where what was fitted on them is a factor that all
-cells share (with several constants: shared weights of the bound's terms) and no slope.
+is used by extrapolation *and* by drift.  The claim is refuted only if both reject, so each may use
+all of it.  Where there is a choice, both must reject under every choice that is still feasible.
+Support needs every part, so it needs no split (intersection-union, Berger 1982).  The second
+route controls the probability of refuting a required constant whose trend is at most ``margin``
+over the tested range, or in one half of it.  A constant that grows over the whole range and levels
+off beyond it can be refuted.  The verdict is therefore always given with the range.  Frozen
+constants are tested on fresh trials alone.
+Calibration cells take part in the regression.  The constants fitted on them give a factor that all
+cells share (with several constants, shared weights of the bound's terms) and no slope.
 """
 
 from verify.decisions.constants.calibration import Calibration

@@ -1,4 +1,4 @@
-"""The verdict on universal constants: the three parts in turn, and what they say together."""
+"""The verdict on universal constants, from the three parts in turn."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from verify.evidence import EvidenceTable, Verdict, Witness
 
 @dataclass(frozen=True, kw_only=True)
 class ConstantsDecision:
-    """The verdict and its three parts; ``held_out_cells`` indexes the input cells."""
+    """The verdict and its three parts.  ``held_out_cells`` indexes the input cells."""
 
     verdict: Verdict
     summary: str
@@ -122,7 +122,7 @@ def decide_constants(
         not to choose.  Constants of assumptions are left out: they stay at their generous end.
     failure : ``(constants, cell) -> `` allowed failure probability; ``cell.delta`` by default.
     assumption : ``(constants, cell) -> bool``; cells that fail it at the generous corner (the
-        strictest reading) say nothing and are set aside.
+        strictest reading) are not used.
     trivial : ``cell -> `` a bound that needs no theorem.  When the bound at the *fitted* constants
         is at or above it in all cells, the statement is vacuous there.
     slack : factor by which fitted constants are relaxed before they are frozen.

@@ -16,7 +16,7 @@ from verify.evidence import Verdict
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """Extrapolation and drift under one choice; ``rejected`` when both reject."""
+    """Extrapolation and drift under one choice.  It is ``rejected`` when both reject."""
 
     calibration: Calibration
     held_out: ProbabilityDecision

@@ -15,7 +15,7 @@ from verify.decisions.sequences import confidence_sequence, exceeds, prior_for
 
 @dataclass(frozen=True, kw_only=True)
 class FeasibilityRow:
-    """One (cell, choice) at the generous corner; ``lower`` is the simultaneous lower limit."""
+    """One (cell, choice) at the generous corner.  ``lower`` is the simultaneous lower limit."""
 
     cell: int
     n_trials: int
@@ -28,7 +28,7 @@ class FeasibilityRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Feasibility:
-    """Which choices survive; ``witness`` indexes cells that together exclude every choice."""
+    """The choices that remain.  ``witness`` indexes cells that together exclude every choice."""
 
     rows: tuple[FeasibilityRow, ...]
     choices: tuple[ConstantValues, ...]

@@ -127,7 +127,7 @@ class Problem:
         return b
 
     def ratios(self, corner: ConstantValues, cell: CellSample) -> FloatArray:
-        """Statistic over bound, (n_trials,); above one is a violation, as is a failed trial."""
+        """Statistic over bound, (n_trials,).  Above one, or failed, is a violation."""
         b = self.bound_at(corner, cell)
         s = cell.statistic  # failed trials are +inf by now
         if b.ndim == 0 and 0.0 < b < np.inf:
@@ -169,7 +169,7 @@ def pose(
     failure: Callable[[ConstantValues, CellSample], float] | None,
     level: float,
 ) -> Problem:
-    """The inputs as a problem; a statistic that is not finite is infinite from here on."""
+    """The inputs as a problem.  A statistic that is not finite is replaced by infinity."""
     return Problem(
         cells=tuple(
             replace(c, statistic=np.where(np.isfinite(c.statistic), c.statistic, np.inf))
@@ -196,7 +196,7 @@ def live_cells(
 
 
 def check_problem(problem: Problem) -> tuple[ConstantValues, ...]:
-    """Validate the inputs; return the declared choices, in grid order."""
+    """Validate the inputs and return the declared choices, in grid order."""
     to_choose = [c for c in problem.constants if c.generous == "choose"]
     choices = tuple(
         dict(zip((c.name for c in to_choose), point, strict=True))
