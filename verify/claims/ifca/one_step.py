@@ -255,7 +255,7 @@ def strangers_seen(observed: Sequence[Observed]) -> Presentation:
     """How often the third term of (1) could have been needed, and how large the floor is."""
     clients = sum(float(o.table["n_misidentified"].sum()) for o in observed)
     trials = sum(o.table.n_trials for o in observed)
-    lines = [f"All {trials} steps together have {clients:.0f} misidentified clients."]
+    lines = [f"The number of misidentified clients in all {trials} steps is {clients:.0f}."]
     if clients == 0:
         lines.append(
             "The third term was not needed at all, so the fitted $c_3$ and $c_4$ carry no "
