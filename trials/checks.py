@@ -58,7 +58,7 @@ def shown(value: object) -> str:
 
 
 def _number(value: object) -> int | float | None:
-    """``value`` as a Python number; None for what is no real number."""
+    """Return ``value`` as a Python number, or None if it is not a real number."""
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -74,7 +74,10 @@ def interval(low: float, high: float | None, *, open_low: bool = False) -> str:
 
 
 def _limit(value: float) -> str:
-    """A limit of an interval; powers of two and ten as powers."""
+    """Text of an interval's limit.
+
+    Powers of two and of ten are printed as powers.
+    """
     if isinstance(value, int) and value >= 10**6:
         if value & (value - 1) == 0:
             return f"2^{value.bit_length() - 1}"
@@ -88,7 +91,9 @@ def _limit(value: float) -> str:
 def integer_between(
     name: str, value: object, low: int, high: int | None = None, why: str = ""
 ) -> int:
-    """Return a whole number in [low, high]; ``why`` says where the upper limit comes from.
+    """Return ``value`` as an int if it is a whole number in [low, high].
+
+    ``why`` says in the error where the upper limit comes from.
 
     Without ``high`` the limit is that of a kernel, 2^63 - 1.
     """
@@ -131,7 +136,10 @@ def real_between(
 
 
 def one_of(name: str, value: object, options: Collection[str]) -> str:
-    """Return ``value`` if it is one of the options; the error lists them."""
+    """Return ``value`` if it is one of the options.
+
+    The error lists the options.
+    """
     if not isinstance(value, str) or value not in options:
         raise InvalidParameter(f"{name}={shown(value)} must be one of {', '.join(options)}")
     return value
@@ -145,7 +153,10 @@ def flag(name: str, value: object) -> bool:
 
 
 def checked_rng(rng: object, name: str = "rng") -> np.random.Generator:
-    """Return ``rng`` if it is a stream; a kernel would refuse a seed with a page about types."""
+    """Return ``rng`` if it is a `numpy.random.Generator`.
+
+    Without this check a kernel would refuse a seed with a long message about types.
+    """
     if not isinstance(rng, np.random.Generator):
         raise InvalidParameter(
             f"{name}={shown(rng)} must be a numpy.random.Generator, e.g. "
@@ -174,7 +185,7 @@ def function_of(name: str, value: object) -> Callable[..., Any]:
 
 
 def real_array(name: str, value: ArrayLike) -> FloatArray:
-    """Return ``value`` as a C-contiguous float64 array; refuse what is not made of real numbers.
+    """Return ``value`` as a C-contiguous float64 array if all its entries are real numbers.
 
     NumPy would read the text "1.5" as a number and keep the real part of a complex one.
     """
@@ -227,7 +238,10 @@ def bounded_entries(name: str, array: FloatArray, limit: float = LARGEST_ENTRY) 
 
 
 def require_finite(name: str, values: FloatArray) -> None:
-    """Refuse NaN and infinity; the sum is checked first because it needs no temporary."""
+    """Refuse NaN and infinity.
+
+    The sum is checked first, because it needs no temporary array.
+    """
     with np.errstate(all="ignore"):
         if np.isfinite(values.sum()):
             return

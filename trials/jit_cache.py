@@ -57,10 +57,10 @@ _lock = threading.RLock()
 
 
 def objection(folder: Path) -> str | None:
-    """Make a folder of mode 0700 and say why it must not be used; None when it can be.
+    """Make a folder of mode 0700, and return the reason why it must not be used.
 
-    It must be a folder and no link, belong to this user, be writable by this user and by nobody
-    else, and no folder above it may let others exchange it.
+    Returns None when it can be used.  It must be a folder and no link.  It must belong to this
+    user and be writable by this user alone.  No folder above it may let others replace it.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +107,10 @@ def _wanted() -> tuple[Path | None, str]:
 
 @cache
 def base_folder() -> Path:
-    """The folder of all compiled kernels; the first call makes it and says where it cannot."""
+    """Return the folder of all compiled kernels.
+
+    The first call makes the folder, and warns if it cannot.
+    """
     wanted, reason = _wanted()
     if wanted is not None:
         found = objection(wanted)
@@ -148,9 +151,10 @@ def _settings() -> tuple[str, ...]:
 
 
 def place(module: str) -> tuple[Path, str] | None:
-    """The folder and the source stamp of a module's kernels; None for a module of others.
+    """Return the folder and the source stamp of a module's kernels.
 
-    A module is of this program when it belongs to `trials` or imports it.
+    Returns None for a module of another program.  A module is of this program when it belongs to
+    `trials` or imports it.
     """
     with _lock:
         found = _closure(module)
@@ -191,7 +195,10 @@ def _unkept() -> Path:
 
 @cache
 def _touch(folder: Path, module: str) -> None:
-    """Note that a folder is in use; remove older ones of the module when it is new."""
+    """Note that a folder is in use.
+
+    When the folder is new, older ones of the same module are removed.
+    """
     with contextlib.suppress(OSError):
         if folder.is_dir():
             os.utime(folder)
@@ -251,7 +258,10 @@ def _locator_class(base: Any) -> Any:
 
 
 def _install(caching: ModuleType) -> None:
-    """Put the locator first in Numba's list; without that list, key the whole cache."""
+    """Put the locator first in Numba's list.
+
+    If Numba has no such list, the whole cache folder is keyed by the sources.
+    """
     owner = getattr(caching, "CacheImpl", None) or getattr(caching, "_CacheImpl", None)
     located: Any = getattr(owner, "_locator_classes", None)
     base: Any = getattr(caching, "_CacheLocator", None)
@@ -268,7 +278,10 @@ def _install(caching: ModuleType) -> None:
 
 
 class _WhenImported(importlib.abc.MetaPathFinder):
-    """Runs `_install` right after Numba's caching module was imported; finds nothing itself."""
+    """Runs `_install` right after Numba's caching module was imported.
+
+    It never finds a module itself.
+    """
 
     NAME = "numba.core.caching"
 
@@ -293,7 +306,10 @@ class _WhenImported(importlib.abc.MetaPathFinder):
 
 
 def configure() -> None:
-    """Have Numba keep this program's kernels where `place` says; a second call changes nothing."""
+    """Have Numba keep this program's kernels in the folders that `place` returns.
+
+    A second call changes nothing.
+    """
     caching = sys.modules.get(_WhenImported.NAME)
     if caching is not None:
         if "Locator" not in globals():

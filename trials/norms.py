@@ -14,7 +14,10 @@ _LEAST_SQUARE = 1e-280
 # Sums may be reordered and multiply-adds fused; NaN and infinity keep their meaning.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def length(values: FloatArray) -> float:
-    """Norm of a vector (d,), d >= 1, which stays as it is; NaN or infinity where it holds one."""
+    """Euclidean norm of a float64 vector (d,), d >= 1, which is not changed.
+
+    It is NaN or infinite where the vector holds such an entry.
+    """
     total = 0.0
     for value in values:
         total += value * value

@@ -66,7 +66,10 @@ class Domain(Protocol):
         """The domain in words."""
 
     def check(self, name: str, value: Any) -> Any:
-        """The value in its standard form; `InvalidParameter` where it lies outside."""
+        """Return the value in its standard form.
+
+        `InvalidParameter` is raised where it lies outside the domain.
+        """
 
 
 # -- domains -------------------------------------------------------------------------------------
@@ -74,7 +77,9 @@ class Domain(Protocol):
 
 @dataclass(frozen=True)
 class Integer:
-    """Whole numbers in [low, high]; ``why`` says where the upper limit comes from.
+    """Whole numbers in [low, high].
+
+    ``why`` says in the error where the upper limit comes from.
 
     ``default``: REQUIRED; None where the parameter may be left out, and then stays out; or a
     function of the cell as far as it is known.
@@ -193,7 +198,7 @@ class Parameters:
     rules: tuple[Rule, ...] = field(default=())
 
     def check(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The complete cell in its one spelling; checking it again changes nothing.
+        """Return the complete cell in its one spelling.  Checking it again changes nothing.
 
         Raises
         ------
@@ -331,7 +336,9 @@ class Maybe:
 
 @dataclass(frozen=True)
 class Array:
-    """An array of finite real numbers with named axes; one name has one length in a call.
+    """An array of finite real numbers with named axes.
+
+    Axes of one name must have one length in a call.
 
     A first axis ``...`` stands for any number of leading axes.  Empty axes are refused.
 
@@ -359,7 +366,10 @@ class Array:
         return f"({', '.join(names)}{',' if len(names) == 1 and names != ['...'] else ''})"
 
     def check(self, name: str, value: Any) -> Any:
-        """The array in C order, float64 or (``whole``) int64; not a copy where none is needed."""
+        """Return the array in C order, as float64 or (``whole``) int64.
+
+        It is copied only where that is needed.
+        """
         array: Any
         if self.whole:
             low, high = max(self.low, -WHOLE_IN_FLOAT), min(self.high, WHOLE_IN_FLOAT)

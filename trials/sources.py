@@ -83,7 +83,7 @@ def _module_name(package: str, folder: Path, path: Path) -> str:
 
 
 def add_package(package: str, folder: Path) -> None:
-    """Take the snapshot of a whole package; a second call changes nothing."""
+    """Take the snapshot of a whole package.  A second call changes nothing."""
     with _lock:
         if package in _packages_read:
             return
@@ -164,7 +164,10 @@ def _is_installed(path: Path) -> bool:
 
 
 def _imported_names(text: bytes, name: str, is_package: bool) -> frozenset[str]:
-    """Every dotted name that an import statement of the text could mean; "*" for a computed one."""
+    """Every dotted name that an import statement of the text could mean.
+
+    A computed name is listed as "*".
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):

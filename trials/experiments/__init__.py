@@ -1,4 +1,7 @@
-"""What claims simulate; importing this package registers every experiment."""
+"""The experiments that claims simulate.
+
+Importing this package registers every experiment.
+"""
 
 from trials.experiments import gaussian
 from trials.experiments.ifca import data_run, data_step, labels, start, step, step_sizes, strangers

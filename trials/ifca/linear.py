@@ -383,7 +383,9 @@ def take_steps(
     descent: FloatArray,
     sizes: FloatArray,
 ) -> None:
-    """Turn `descent` (R k, d) into the stepped models; `sizes` (R,) their largest squared norms.
+    """Replace `descent` (R k, d) by the models after the step.
+
+    `sizes` (R,) receives the largest squared norm of each run's models.
 
     The step of row r k + j is ``scales[r, j] * descent``.  A size that is not finite marks a model
     that is not finite, or is too large to be squared.
@@ -509,7 +511,10 @@ def _checked_runs(
     reference: FloatArray | None,
     divergence_bound: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Refuse what cannot be iterated; the starts and the (R, k) step sizes as float64."""
+    """Check the arguments of a run and return the starts and step sizes as float64.
+
+    The step sizes are returned with shape (R, k).
+    """
     starts = real_array("starts", starts)
     step_sizes = np.atleast_1d(real_array("step_sizes", step_sizes))
     if starts.ndim != 3 or min(starts.shape) < 1:
@@ -540,7 +545,10 @@ def _checked_runs(
 
 
 def drawn_pair(draw: Callable[[int], Any], iteration: int) -> tuple[ClientData, ClientData]:
-    """The two batches of an iteration; refused where `draw` returns anything else."""
+    """Return the two batches of an iteration.
+
+    `InvalidParameter` is raised if `draw` returns anything else.
+    """
     pair = draw(iteration)
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise InvalidParameter(f"draw({iteration})={shown(pair)} must be two ClientData")

@@ -79,7 +79,7 @@ class NormalMatrices:
         self.exact: list[bool] = []
         self.used: list[int] = []
         self.price = 2.0 * d / (4.0 * _SLOWNESS)  # of a product, in rows summed over the data
-        self.rented = 0.0
+        self.waited = 0.0
         self.previous: BoolArray | None = None
         self.clock = 0
         self.version = 0
@@ -133,13 +133,13 @@ class NormalMatrices:
         return terms, rest
 
     def note_gradients(self, members: BoolArray, rest: NDArray[np.int8], n_left: int) -> None:
-        """Note one more gradient of each set, of which `n_left` are to come; make what pays.
+        """Note one more gradient of each set, and make the matrices that pay.
 
-        `plan` returned `rest`, the part that was summed over the data.  Every set is a candidate
-        for a matrix.  Its cost of waiting grows in each iteration by the time that its matrix would
-        have saved.  The saving yet to come is estimated from the share of it that the sets of the
-        last iteration would have had: many runs that hold a set twice in a row are likely to keep
-        it.
+        `n_left` is the number of gradients of each set that are still to come.  `plan` returned
+        `rest`, the part that was summed over the data.  Every set is a candidate for a matrix.  Its
+        cost of waiting grows in each iteration by the time that its matrix would have saved.  The
+        saving yet to come is estimated from the share of it that the sets of the last iteration
+        would have had: many runs that hold a set twice in a row are likely to keep it.
         """
         previous, self.previous = self.previous, members.copy()
         if previous is None or previous.shape != members.shape:
@@ -155,18 +155,18 @@ class NormalMatrices:
             candidate, saves = candidates[best], saves[:, best]
             total = float(saves.sum())
             saved = total * 4.0 * self.data.dimension * _SLOWNESS
-            self.rented += 0.0 if noted else saved
+            self.waited += 0.0 if noted else saved
             noted = True
             before = self._saved_rows(rows[summed], previous[summed], members[[candidate]])[:, 0]
             kept = float(np.minimum(saves, before).sum()) / max(total, 1e-300)
             n_sets = np.count_nonzero(saves)
             lasting = 1.0 / (1.0 - kept * n_sets / (n_sets + 1.0))  # Laplace's rule of succession
             cost = rows[candidate] * self.data.dimension**2
-            if n_left * saved < cost or max(self.rented, lasting * saved) < cost:
+            if n_left * saved < cost or max(self.waited, lasting * saved) < cost:
                 return
             full = len(self.matrices) == self.capacity
             made = self.make(members[candidate])
-            self.rented = 0.0
+            self.waited = 0.0
             if full or not made:  # what was dropped may be wanted again: once an iteration
                 return
             _, rest = self.plan(members)
@@ -174,7 +174,10 @@ class NormalMatrices:
     def _saved_rows(
         self, rows: FloatArray, members: BoolArray, candidates: BoolArray
     ) -> FloatArray:
-        """Rows that each candidate would save each set, of the `rows` that are summed; (s, c)."""
+        """Rows, as (s, c), that each candidate matrix would save each set.
+
+        The rows are counted among the `rows` that are summed over the data.
+        """
         weighted = members * self.sizes
         apart = weighted.sum(axis=1)[:, None] + candidates @ self.sizes
         apart -= 2.0 * (weighted @ candidates.T)

@@ -299,7 +299,10 @@ def run_oracle(
     loss: Loss = IFCA_LOSS,
     rng: np.random.Generator | None = None,
 ) -> OptionsResult:
-    """The oracle: each client's true cluster `owner` (m,) is known; else as `run_ifca_options`."""
+    """Run the oracle, which knows each client's true cluster `owner` (m,).
+
+    The other arguments are those of `run_ifca_options`.
+    """
     return run_ifca_options(
         data=data, starts=starts, step_sizes=step_sizes, n_iterations=n_iterations,
         options=options, loss=loss, known_labels=owner, rng=rng,
@@ -317,7 +320,9 @@ def run_global(
     loss: Loss = IFCA_LOSS,
     rng: np.random.Generator | None = None,
 ) -> OptionsResult:
-    """The global model of section 6.2: one model for all, `starts` (R, d); else as IFCA.
+    """Run the global baseline of section 6.2, with one model for all clients.
+
+    `starts` is (R, d).  The other arguments are those of `run_ifca_options`.
 
     The paper averages the participants' models, ``IfcaOptions(averaging="model", ...)``.
     """
@@ -402,7 +407,9 @@ def label_subset(
     penalties: FloatArray,
     labels: IntArray,
 ) -> None:
-    """Identity estimates of the clients in `subset`, for all runs; the others' labels stay.
+    """Write the identity estimates of the clients in `subset` into `labels` (R, m), for all runs.
+
+    The labels of the other clients are left as they are.
 
     Scratch: `predictions` (R k n), `penalties` (R k,).
     """
@@ -555,7 +562,9 @@ def _iterate_options(
     rng: np.random.Generator | None,
     divergence_bound: float,
 ) -> OptionsResult:
-    """The server's loop; runs that diverge leave it, as in `trials.ifca.linear`.
+    """Run the server's loop.
+
+    Runs that diverge leave it, as in `trials.ifca.linear`.
 
     ``draw(t)`` gives the data of iteration t, to identify with and to descend on.  Longer than most
     functions here because it is Algorithm 2 line by line with its bookkeeping.

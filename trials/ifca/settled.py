@@ -85,7 +85,7 @@ class SettledRuns:
         radius: FloatArray,
         n_left: int,
     ) -> BoolArray:
-        """Set aside what can be; says which runs.
+        """Set aside the runs that can be completed in one go, and return their mask.
 
         Parameters
         ----------
@@ -150,7 +150,10 @@ class SettledRuns:
         return low, high
 
     def _known(self, sets: ClusterSets, clusters: Collection[int]) -> bool:
-        """Whether all are sums of known matrices; what is not is made, for the next iteration."""
+        """Whether the normal matrices of all sets are sums of known matrices.
+
+        A matrix that is missing is made, for the next iteration.
+        """
         unknown = [j for j in clusters if sets.rest[j].any() or (sets.terms[j] < 0).any()]
         if len(self.matrices.matrices) + len(unknown) <= self.matrices.capacity:
             for j in unknown:
@@ -165,7 +168,10 @@ class SettledRuns:
         intervals: dict[int, tuple[float, float]],
         n_left: int,
     ) -> bool:
-        """Keep what the run's last models follow from; not if that would save too little."""
+        """Keep the numbers from which the run's last models follow.
+
+        Nothing is kept if that would save too little.
+        """
         models, held = [], dict(self.held)
         for j, interval in intervals.items():
             polynomial = step_polynomial(interval, self.scales[run, j], n_left, n_left // 2)

@@ -92,16 +92,19 @@ def run_ifca_skipping(
     reference: FloatArray | None = None,
     divergence_bound: float = DIVERGENCE_BOUND,
 ) -> IfcaResult:
-    """`trials.ifca.linear.run_ifca`, skipping what is proved; parameters, result and errors are
-    its own.
+    """Run `trials.ifca.linear.run_ifca` without the evaluations whose outcome is proved.
+
+    Parameters, result and errors are those of `trials.ifca.linear.run_ifca`.
 
     Notes
     -----
-    Once labels are stable an iteration costs O(k d^2) flops a run, or O(N k d) as long as the
-    matrices do not pay; once they are proved for good, all the rest costs a few dozen such
-    iterations (not where a `reference` asks for the distance after each step).  Memory: 8 R k N
-    bytes for residuals, at most `HULL_BYTES` for the hulls (or 8 R k N) and
-    `trials.ifca.normal_matrices.MATRIX_BYTES` for the matrices.
+    Once the labels are stable an iteration costs O(k d^2) flops a run.  It costs O(N k d) flops as
+    long as the matrices do not pay.  Once the labels are proved for all steps to come, the rest of
+    the run costs as much as a few dozen such iterations.  The last saving does not apply where a
+    `reference` asks for the distance after each step.
+
+    Memory: 8 R k N bytes for residuals, at most `HULL_BYTES` for the hulls (or 8 R k N if that is
+    more), and at most `trials.ifca.normal_matrices.MATRIX_BYTES` for the matrices.
     """
     starts, step_sizes = _checked_runs(starts, step_sizes, reference, divergence_bound)
     _require_dimension(data, starts)
@@ -207,7 +210,7 @@ def certify(
     n_unsure: IntArray,
     radius: FloatArray,
 ) -> None:
-    """Labels that the bounds prove; the others are marked in `unsure` (R, m).
+    """Write the labels that the bounds prove, and mark the others in `unsure` (R, m).
 
     `radius[pos]`: while no two models of the run move by as much together, the labels that are
     proved stay so.  `blurs` (m,) bounds relative rounding errors, `base_sizes` (R, k) model norms.
@@ -547,7 +550,10 @@ class Skipper:
         labels: IntArray,
         descent: FloatArray,
     ) -> BoolArray | None:
-        """The callback of the server's loop: labels, then gradients; the runs that are settled."""
+        """Label the clients, then add their gradients, as the callback of the server's loop.
+
+        Returns a mask of the runs that are settled, or None where runs are not settled early.
+        """
         current, moved = self._label(going, models, labels)
         self._descend(going, models, labels, current, descent)
         settled = None
@@ -731,7 +737,10 @@ class Skipper:
 
 
 def _by_client(marks: np.ndarray) -> tuple[IntArray, IntArray]:
-    """Row numbers of the non-zero entries of (rows, m) `marks`, client after client; the starts."""
+    """List the rows of the non-zero entries of (rows, m) `marks`, client after client.
+
+    Returns (firsts, rows): client i has the rows ``rows[firsts[i]:firsts[i + 1]]``.
+    """
     clients, rows = np.nonzero(marks.T)
     firsts = np.searchsorted(clients, np.arange(marks.shape[1] + 1))
     return firsts.astype(np.int64), rows.astype(np.int64)

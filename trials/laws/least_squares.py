@@ -45,7 +45,7 @@ def errors(
 
 @validated(n=_COUNT, d=_COUNT, sigma=_SIGMA)
 def mean_squared_error(n: int, d: int, sigma: float) -> float:
-    """E|theta_hat - theta*|^2; infinite for n <= d + 1."""
+    """The mean squared error E|theta_hat - theta*|^2.  It is infinite for n <= d + 1."""
     _require_rows(n, d)
     return math.inf if n <= d + 1 else sigma**2 * d / (n - d - 1)
 

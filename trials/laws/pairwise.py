@@ -263,7 +263,10 @@ def eigenvalues(
 def margin_from_products(
     u1_sq: ArrayLike, u12: ArrayLike, u2_sq: ArrayLike, s_sq: ArrayLike
 ) -> NDArray[np.float64]:
-    """The margin ``x`` from inner products; infinite when certain, NaN on a certain tie."""
+    """The margin ``x`` from inner products.
+
+    It is infinite where the preference is certain, and NaN on a certain tie.
+    """
     difference, determinant, _ = _checked(u1_sq, u12, u2_sq, s_sq)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(difference / (2.0 * np.sqrt(determinant)))
@@ -286,7 +289,10 @@ def log_misidentification_probability(
 def log_tail_probability(
     margins: ArrayLike, n: ArrayLike, ties: float = 0.0
 ) -> NDArray[np.float64]:
-    """log P(t_n >= sqrt(n) x) for an array of margins; NaN margins give ``log(ties)``."""
+    """log P(t_n >= sqrt(n) x) for an array of margins.
+
+    NaN margins give ``log(ties)``.
+    """
     x, n_array = _same_shape(("margins", "n"), [real_array("margins", margins), np.asarray(n)])
     out = np.empty(x.shape)
     flat = np.empty(x.size)

@@ -118,7 +118,7 @@ def _dot(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 
 @njit(cache=True, nogil=True)
 def _bounded(theta: NDArray[np.float64]) -> bool:
-    """Whether squared lengths, which enter the margins, stay finite; False on NaN."""
+    """Whether the squared lengths, which enter the margins, stay finite.  False on NaN."""
     for i in range(theta.shape[0]):
         for c in range(theta.shape[1]):
             if not abs(theta[i, c]) < 1e150:

@@ -56,7 +56,10 @@ def _bartlett_row(i: int, n: int, rng: np.random.Generator, row: NDArray[np.floa
 
 @njit(cache=True, nogil=True)
 def _cholesky_from(factor: NDArray[np.float64], start: int) -> None:
-    """Cholesky in place of the trailing block, lower; a pivot rounded below zero counts as zero."""
+    """Factorise the trailing block in place: its lower Cholesky factor.
+
+    A pivot that was rounded below zero counts as zero.
+    """
     k = factor.shape[0]
     for i in range(start, k):
         for j in range(start, i + 1):
@@ -192,7 +195,7 @@ def _draw_candidates(
     rng: np.random.Generator,
     counts: NDArray[np.int64],
 ) -> None:
-    """Draw the candidates that picked ``rival``; the accepted ones move from ``own``."""
+    """Draw the candidates that picked ``rival``, and move the accepted ones from ``own``."""
     k = alive.size
     order = np.empty(k, np.int64)
     order[0], order[1] = own, rival

@@ -101,7 +101,9 @@ class LocalSpectra:
 
 @validated(data=Record(ClientData))
 def local_spectra(data: ClientData) -> LocalSpectra:
-    """Decompose every client's smaller Gram matrix; clients of one size go together.
+    """Decompose every client's smaller Gram matrix.
+
+    Clients of one size are decomposed together.
 
     O(sum_i min(n_i, d) n_i d + min(n_i, d)^3) time, sum_i min(n_i, d)^2 floats.
     """
@@ -201,7 +203,7 @@ def _apply_filter(
     v: FloatArray,
     work: FloatArray,
 ) -> None:
-    """v[:q] <- V^T diag(factors) V v[:q]; V's rows begin at ``vectors[first]``.
+    """Replace ``v[:q]`` by V^T diag(factors) V v[:q], with V's rows from ``vectors[first]`` on.
 
     The factors are ``factors[top:top + q]``; `work` holds q floats.
     """
@@ -220,7 +222,10 @@ def _apply_filter(
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
 def _combine(features: FloatArray, coefficients: FloatArray, out: FloatArray) -> None:
-    """out <- X^T coefficients; of a client of many rows, which pay for a slice."""
+    """Write X^T coefficients to `out`.
+
+    It is used for a client of many rows, for whom the cost of a slice is small.
+    """
     out[:] = 0.0
     for row in range(features.shape[0]):
         c = coefficients[row]
@@ -237,7 +242,10 @@ def _half_mean_square(
     a: int,
     z: int,
 ) -> float:
-    """|y_i - X_i theta_j|^2 / (2 n_i) of rows a to z; predictions (rows, k) begin at row `top`."""
+    """The loss |y_i - X_i theta_j|^2 / (2 n_i) of the rows a to z.
+
+    Row 0 of `predicted` (rows, k) belongs to row `top` of the data.
+    """
     total = 0.0
     for row in range(a, z):
         error = responses[row] - predicted[row - top, j]
@@ -342,7 +350,9 @@ def refine_soft(
     product: FloatArray,
     descent: FloatArray,
 ) -> None:
-    """The sums of (11) for likelihoods (M, k); a second GEMM, as every client moves every model.
+    """Add the sums of (11) for likelihoods (M, k) to `descent`.
+
+    Every client moves every model, so that a second GEMM is needed.
 
     `factors` (d) and `product` (k, d) and the others of `refine_hard` are scratch.
     """
@@ -551,7 +561,7 @@ def run_fed_regression(
 
 
 class _Refinement:
-    """One data set with the buffers of its kernels; a call returns the sums of (11)."""
+    """One data set with the buffers of its kernels.  A call returns the sums of (11)."""
 
     def __init__(
         self,

@@ -243,7 +243,7 @@ def krylov_bases(
 def _checked_pairs(
     first: ArrayLike, second: ArrayLike, weights: ArrayLike, start: ArrayLike
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """The vectors, scaled weights, an (H, d, k) start, the scales (H,); refused if they do not fit.
+    """Check the pairs, and return the vectors, scaled weights, start (H, d, k) and scales (H,).
 
     Y is the scale times the matrix of the scaled weights, whose powers neither overflow nor vanish.
     """
@@ -277,7 +277,7 @@ def _checked_pairs(
 
 
 def _in_units(energy: FloatArray, scale: FloatArray) -> FloatArray:
-    """Energies of Y from those of the scaled matrix; infinite beyond the range of floats."""
+    """Energies of Y from those of the scaled matrix.  Infinite beyond the range of floats."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(energy > 0.0, energy * scale * scale, 0.0)
 
@@ -291,7 +291,7 @@ def _iterate_bases(
     n_iterations: int,
     tol: float,
 ) -> SubspaceResult:
-    """The loop of `orthogonal_iteration`; matrices that have converged leave the GEMMs."""
+    """Run the loop of `orthogonal_iteration`.  Matrices that have converged leave the GEMMs."""
     n_matrices = len(q0)
     # rows of a matrix's block are its basis vectors: both GEMMs then run along the rows of a and b
     rows = np.array(q0.transpose(0, 2, 1), order="C")
@@ -325,7 +325,10 @@ def _iterate_bases(
 def _apply(
     rows: FloatArray, inner: FloatArray, outer: FloatArray, weights: FloatArray, out: FloatArray
 ) -> None:
-    """out[h] = ((rows[h] inner^T) * weights[h]) outer for every matrix h; rows, out (H, k, d)."""
+    """Set out[h] = ((rows[h] inner^T) * weights[h]) outer for every matrix h.
+
+    `rows` and `out` are (H, k, d).
+    """
     n_matrices, k, d = rows.shape
     per_block = max(1, BLOCK_ROWS // k)
     n_columns = min(per_block, n_matrices) * k

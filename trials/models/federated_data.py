@@ -120,7 +120,7 @@ def client_sizes(
 
 
 def imbalance(sizes: ArrayLike) -> float:
-    r""":math:`\chi^2(n)=M\sum_i(n_i/N)^2-1` >= 0, the skewness of (10); 0 for equal sizes."""
+    r"""The skewness of (10), :math:`\chi^2(n)=M\sum_i(n_i/N)^2-1` >= 0.  Equal n_i give 0."""
     counts = real_array("sizes", sizes)
     if counts.ndim != 1 or not counts.size or not (np.isfinite(counts) & (counts > 0)).all():
         raise InvalidParameter(f"sizes={shown(sizes)} must be (M,), M >= 1, finite and > 0")
@@ -158,7 +158,7 @@ class Law:
 
     @property
     def kurtosis(self) -> float:
-        """E w^4; infinite for ``heavy`` with nu <= 4."""
+        """The fourth moment E w^4.  It is infinite for ``heavy`` with nu <= 4."""
         fixed = {"gaussian": 3.0, "rademacher": 1.0, "uniform": 1.8, "laplace": 6.0}
         if self.shape is None:
             return fixed[self.name]
@@ -233,7 +233,7 @@ def covariance_roots(
 
 @dataclass(frozen=True, kw_only=True)
 class FederatedSample:
-    """Drawn clients with what a server does not see.
+    """Drawn clients with their true clusters, which a server does not see.
 
     Attributes
     ----------
@@ -309,7 +309,9 @@ class FederatedModel:
     def draw(
         self, sizes: ArrayLike, rng: np.random.Generator, labels: ArrayLike | None = None
     ) -> FederatedSample:
-        """Clients of the given ``sizes`` (M,); ``labels`` (M,) are drawn from p when omitted.
+        """Draw clients of the given ``sizes`` (M,).
+
+        ``labels`` (M,) are drawn from p when omitted.
 
         O(N d), or O(N d^2) with covariances.  A client's rows are independent
         given its label.

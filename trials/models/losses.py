@@ -251,7 +251,7 @@ class SquaredLoss:
         return self.scale**2 * (total + along + fourth)
 
     def constants(self, population: Population, radius: float) -> Constants:
-        """Constants on the ball of ``radius`` >= 0 about theta*; tight for Gaussian features."""
+        """Constants on the ball of ``radius`` >= 0 about theta*.  Tight for Gaussian features."""
         population._require("linear", "squared")
         radius = real_between("radius", radius, 0.0)
         alpha, beta = population.spectrum
@@ -401,7 +401,10 @@ Loss = SquaredLoss | LogisticLoss
 
 
 def kernel_arguments(loss: Loss, responses: FloatArray) -> tuple[int, float, float]:
-    """A loss as kernels take it, (kind, scale, l2); refuses responses that it is not for."""
+    """Return a loss in the form that kernels take, (kind, scale, l2).
+
+    `InvalidParameter` is raised for responses that the loss is not defined for.
+    """
     record_of("loss", loss, SquaredLoss, LogisticLoss)
     if isinstance(loss, SquaredLoss):
         return SQUARED, loss.scale, loss.l2
@@ -436,7 +439,10 @@ def descent_weight(kind: int, prediction: float, response: float) -> float:
 
 
 def _labels(responses: FloatArray) -> FloatArray:
-    """The labels as floats; 0 and 1 would be taken for something else in silence."""
+    """Return the labels as floats if they are -1 or +1.
+
+    Labels 0 and 1 would give a wrong loss without an error.
+    """
     responses = real_array("responses", responses)
     wrong = np.flatnonzero(np.abs(responses) != 1.0)
     if wrong.size:

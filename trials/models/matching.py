@@ -16,7 +16,10 @@ _RUNS, _MODELS = Array(("R", "k", "d")), Array(("k", "d"))
 
 @validated(distances=Array(("k", "k"), low=0.0))
 def bottleneck(distances: FloatArray) -> float:
-    """Smallest, over permutations, of the largest assigned distance; (k, k) in, O(k^3 log k)."""
+    """Smallest, over permutations, of the largest assigned distance.
+
+    ``distances`` is (k, k).  Cost: O(k^3 log k).
+    """
     levels = np.unique(distances)
     low, high = 0, levels.size - 1
     while low < high:

@@ -190,7 +190,7 @@ def cluster_sizes(m: int, fractions: ArrayLike) -> NDArray[np.int64]:
 
 @validated(theta_star=_CENTRES)
 def separation(theta_star: ArrayLike) -> FloatArray:
-    """Smallest pairwise distance of the centres, over leading axes; infinite for one centre."""
+    """Smallest pairwise distance of the centres, over leading axes.  Infinite for one centre."""
     centres = np.asarray(theta_star)
     k = centres.shape[-2]
     distances = [
@@ -263,7 +263,10 @@ def gaussian_frame(rng: np.random.Generator, shape: tuple[int, ...], d: int) -> 
 
 @validated(vectors=Array((..., "d")))
 def normalised(vectors: FloatArray) -> FloatArray:
-    """Unit vectors along the last axis; zero vectors have no direction and are refused."""
+    """Unit vectors along the last axis.
+
+    A zero vector has no direction and is refused.
+    """
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     if not np.all(lengths > _LEAST_LENGTH):  # squares underflow: scale first
         largest = np.abs(vectors).max(axis=-1, keepdims=True)
@@ -395,7 +398,7 @@ def displaced(theta_star: FloatArray, alpha: float, directions: FloatArray) -> F
     mixture=Record(Mixture), alpha=Real(0.0, 0.5), init=Options(get_args(Init)), rng=Stream()
 )
 def initialise(mixture: Mixture, alpha: float, init: str, rng: np.random.Generator) -> FloatArray:
-    """Models (k, d) at exact closeness ``alpha``; the largest cluster is the victim."""
+    """Models (k, d) at exact closeness ``alpha``.  The largest cluster is the victim."""
     directions = init_directions(
         np.asarray(mixture.theta_star),
         init,

@@ -62,11 +62,11 @@ class BlockResult:
 
 
 def simulate_block(task: Task) -> BlockResult:
-    """Simulate one block and give every failed trial a reason; drop none.
+    """Simulate one block and give every failed trial a reason.  No trial is dropped.
 
     A row with a value that is not finite is *diverged*.  When `simulate` raises, every trial of
-    the block is a row of NaN, *raised*.  What the machine is to blame for (`MemoryError`,
-    `OSError`) is no property of a trial and propagates, so that it never enters a store.
+    the block is a row of NaN, *raised*.  Errors of the machine (`MemoryError`, `OSError`) are no
+    property of a trial.  They propagate, so that they never enter a store.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def _diverged(columns: tuple[str, ...], values: FloatArray) -> tuple[tuple[int, 
 
 
 def checked_result(task: Task, result: object) -> BlockResult:
-    """Return what a worker sent back for a task if it can be that block; else refuse it.
+    """Return the result of a worker if it can be the block of this task.  Refuse it otherwise.
 
     Raises
     ------

@@ -22,7 +22,7 @@ LATEST = "latest"
 
 
 def find_run(name: str | os.PathLike[str]) -> Path:
-    """The run directory that a name means; see the module's rule.
+    """Return the run directory that a name means, by the module's rule.
 
     Raises
     ------
@@ -61,7 +61,10 @@ def known_runs() -> Iterator[Path]:
 
 
 def _written(store: Path) -> int:
-    """When a store was last written, in nanoseconds; a run under way writes to its log first."""
+    """Time of a store's last write, in nanoseconds.
+
+    The log counts too, because a run under way writes to it first.
+    """
     times = [store.stat().st_mtime_ns]
     log = store.with_name(store.name + "-wal")
     if log.exists() and (status := log.stat()).st_size > 0:

@@ -65,7 +65,10 @@ class Costs:
 
 
 class _Quiet(logging.Filter):
-    """Dask reports a lost scheduler in some ninety lines; this program says it in one."""
+    """Silences Dask's report of a lost scheduler.
+
+    Dask prints some ninety lines, and this program says it in one.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         return False

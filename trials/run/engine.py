@@ -41,7 +41,10 @@ OnBlock = Callable[[int, int, Demand, int], None]
 
 
 def _checked(demand: Demand) -> Demand:
-    """The demand with complete parameters; everything that can be refused is refused here."""
+    """Return the demand with complete parameters.
+
+    Everything that can be refused is refused here.
+    """
     n_blocks = integer_between("n_blocks", demand.n_blocks, 0, 2**32 - 1)
     params = demand.experiment.check(demand.params)
     spelled = canonical_json(params)
@@ -66,7 +69,7 @@ def ensure(
     executor: Executor,
     on_block: OnBlock | None = None,
 ) -> int:
-    """Compute and commit the demanded blocks that the store lacks; return how many these were.
+    """Compute and commit the demanded blocks that the store lacks, and return their number.
 
     Parameters
     ----------
@@ -147,7 +150,10 @@ def _compute(
     executor: Executor,
     committed: Callable[[Task, BlockResult], None],
 ) -> None:
-    """Keep the executor full, commit what finishes; on any exception keep what has finished."""
+    """Keep the executor full and commit each block that finishes.
+
+    After any exception the blocks that have finished are committed too.
+    """
     todo = iter(tasks)
     ready: deque[Done] = deque()
     in_flight = 0

@@ -24,7 +24,7 @@ Done = tuple[Task, BlockResult]
 
 @dataclass
 class Traffic:
-    """What an executor exchanged with its workers so far; both directions are counted."""
+    """Messages and bytes that an executor exchanged with its workers, in both directions."""
 
     n_blocks: int = 0
     n_messages: int = 0
@@ -49,7 +49,7 @@ class Call(Generic[T]):
         return self._finished.is_set()
 
     def result(self) -> T:
-        """Return the function's value, waiting for it; raise what the function raised."""
+        """Wait for the function and return its value, or raise its exception."""
         if not self.done():
             self._executor._finish(self)
         if self._error is not None:
@@ -84,7 +84,7 @@ class Call(Generic[T]):
 
 
 class Executor:
-    """What the engine needs of a place to compute; also the serial one, in the calling thread.
+    """The interface of an executor, and the serial executor, which computes in the calling thread.
 
     The engine submits at most `capacity` tasks ahead.  `cancel` and `close` end an executor.
     Methods are called from one thread.
@@ -99,11 +99,11 @@ class Executor:
         self._waiting: deque[Task] = deque()
 
     def submit(self, task: Task) -> None:
-        """Take a task; returns at once."""
+        """Take a task and return at once."""
         self._waiting.append(task)
 
     def wait(self) -> Done:
-        """Return one finished block, waiting for it; raises what the task raised."""
+        """Wait for one block and return it, or raise the exception of its task."""
         task = self._waiting.popleft()
         return task, simulate_block(task)
 
@@ -112,7 +112,7 @@ class Executor:
         return []
 
     def submit_call(self, function: Callable[..., T], *arguments: Any) -> Call[T]:
-        """Take a function call; returns its handle at once.
+        """Take a function call and return its handle at once.
 
         The function must be at the top level of a module, arguments and value picklable, and the
         value must follow from the arguments alone.  Calls and blocks share the workers, first

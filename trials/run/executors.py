@@ -47,7 +47,7 @@ def _usable_cpus() -> int:
 def make_executor(
     kind: str = "threads", n_jobs: int | None = None, address: str | None = None
 ) -> Executor:
-    """Return the executor of a kind; use it as a context manager.
+    """Return the executor of a kind, to be used as a context manager.
 
     Parameters
     ----------

@@ -150,7 +150,10 @@ def register(experiment: Experiment, *, module: str | None = None) -> Experiment
 
 
 def experiment(name: str) -> Experiment:
-    """Return the registered experiment of that name; unknown names list the valid ones."""
+    """Return the registered experiment of that name.
+
+    The error for an unknown name lists the valid ones.
+    """
     try:
         return _REGISTRY[name]
     except (KeyError, TypeError):
@@ -164,8 +167,10 @@ def is_registered(experiment: Experiment) -> bool:
 
 
 def module_of(experiment: Experiment) -> str:
-    """The module whose import registers the experiment; of one that is not registered, the module
-    of its `simulate`."""
+    """Return the name of the module whose import registers the experiment.
+
+    If the experiment is not registered, it is the module of its `simulate`.
+    """
     if is_registered(experiment):
         return _MODULES[experiment.name]
     return str(getattr(experiment.simulate, "__module__", None) or type(experiment).__module__)

@@ -33,7 +33,10 @@ _SENT_AHEAD = 16_384
 
 
 def serve(descriptor: int) -> None:
-    """Loop of a worker process; ends when the parent closes the pipe, also by dying."""
+    """Run the loop of a worker process.
+
+    It ends when the parent closes the pipe, or dies.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     connection = multiprocessing.connection.Connection(descriptor)
     parent_gone = (EOFError, BrokenPipeError, ConnectionResetError)
@@ -95,7 +98,7 @@ class _Worker:
         self._end()
 
     def join(self) -> None:
-        """Wait for the end; a process that does not end is killed."""
+        """Wait for the process to end, and kill it if it does not."""
         try:
             self.process.wait(5.0)
         except subprocess.TimeoutExpired:
@@ -149,7 +152,10 @@ class ProcessExecutor(Executor):
         self.traffic.n_bytes += len(message)
 
     def _pump(self, timeout: float | None) -> bool:
-        """Take the answers that are there, waiting for the first; whether there were any."""
+        """Take all answers that are there, and return whether there were any.
+
+        It waits for the first one, at most `timeout` seconds.
+        """
         busy = {worker.connection: worker for worker in self._workers if worker.jobs}
         found = multiprocessing.connection.wait(list(busy), timeout)
         for connection, worker in busy.items():

@@ -45,7 +45,7 @@ class Code:
 
 
 class CodeMismatch(ExecutorError):
-    """A worker has other code than the run; the message names what differs."""
+    """A worker has other code than the run.  The message names the parts that differ."""
 
 
 @cache
@@ -110,7 +110,10 @@ def _code(modules: tuple[str, ...]) -> tuple[tuple[sources.Source, ...], Code]:
 
 
 def _parts(found: tuple[sources.Source, ...]) -> dict[str, str]:
-    """Module -> first digits of its digest; a user's file goes by its file name."""
+    """Map each module to the first digits of its digest.
+
+    A user's file is listed under its file name.
+    """
     return {_label(known): known.digest[:_DIGITS] for known in found}
 
 

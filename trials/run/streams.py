@@ -14,7 +14,7 @@ _WORD = 1 << 32
 
 
 def check_seed(seed: int) -> int:
-    """Return a root seed as an int; refuse what no stream can start from.
+    """Return a root seed as an int if a stream can start from it.
 
     Raises
     ------

@@ -66,7 +66,9 @@ def largest(errors: ArrayLike, start: int = 0) -> FloatArray:
 
 
 def first_hit(errors: ArrayLike, level: ArrayLike, *, stay: bool = False) -> FloatArray:
-    """The first round with an error at or below ``level``, (n_trials,); T + 1 where there is none.
+    """The first round with an error at or below ``level``, of shape (n_trials,).
+
+    It is T + 1 where there is none.
 
     Parameters
     ----------

@@ -187,7 +187,10 @@ def _mismatch(what: str, reply: _Reply, ours: dict[str, str]) -> CodeMismatch:
 
 
 def answer(message: bytes) -> bytes:
-    """Do what a message asks; whatever goes wrong is an answer too."""
+    """Do the work that a message asks for, and return the answer.
+
+    Every error is returned as an answer too.
+    """
     here = f"worker {socket.gethostname()} (process {os.getpid()})"
     try:
         protocol, wanted = pickle.loads(message)

@@ -36,7 +36,7 @@ SUCCESS = 0.6  # a run succeeds at dist <= 0.6 sigma
 
 
 def paper_step_sizes(cell: Params) -> tuple[float, ...] | None:
-    """the paper's: 0.01, 0.1, 1 for k = 2; 0.5, 1, 2 for k = 4"""
+    """the paper's: 0.01, 0.1, 1 for k = 2, and 0.5, 1, 2 for k = 4"""
     return PAPER_STEP_SIZES.get(cell["k"])
 
 

@@ -14,7 +14,9 @@ from trials.run.store.lock import writer_lock
 
 
 def copy_file(database: Database, target: Path, *, verify: Callable[[Path], object]) -> None:
-    """Copy a run, as of one instant, to a new file; the name is taken when the copy is whole.
+    """Copy a run, as of one instant, to a new file.
+
+    The file gets its name only when the copy is complete.
 
     Parameters
     ----------

@@ -44,7 +44,10 @@ class CellIndex:
 
     @staticmethod
     def key(experiment: Experiment | str, params: Params) -> tuple[str, str]:
-        """Name and canonical parameters; an `Experiment` completes the parameters by its check."""
+        """Return the name and the canonical parameters of a cell.
+
+        An `Experiment` completes the parameters by its check.
+        """
         if isinstance(experiment, Experiment):
             return experiment.name, canonical_json(experiment.check(params))
         return experiment, canonical_json(params)
@@ -82,14 +85,20 @@ class CellIndex:
         return self._known[key]
 
     def get(self, key: tuple[str, str]) -> CellRow:
-        """The cell of that name and spelling; a `StoreError` where it is not there."""
+        """Return the cell of that name and spelling.
+
+        `StoreError` is raised where there is none.
+        """
         row = self.find(key)
         if row is None:
             raise StoreError(f"{self._database.path}: holds no cell of {key[0]!r} with {key[1]}")
         return row
 
     def register(self, experiment: Experiment, key: tuple[str, str]) -> CellRow:
-        """Enter a cell; a cell that is there already must have been run by the same design."""
+        """Enter a cell.
+
+        A cell that is there already must have been run by the same design.
+        """
         name, spelling = key
         _check_experiment(experiment)
         present = self.find(key)

@@ -121,7 +121,10 @@ class Database:
             self._running = False
 
     def prepare_writing(self) -> None:
-        """Set how commits reach the disk; it reads the tables, so they must have been checked."""
+        """Set how commits reach the disk.
+
+        This reads the tables, so they must have been checked before.
+        """
         # In WAL mode NORMAL survives a killed process entirely; a power cut can undo the last
         # commits but never half of one.
         self._connection.execute("PRAGMA synchronous = NORMAL")
@@ -144,11 +147,14 @@ class Database:
             raise translated(self.path, error) from None
 
     def backup(self, target: sqlite3.Connection) -> None:
-        """Copy every page, as of one instant, to another connection; writers go on meanwhile."""
+        """Copy every page, as of one instant, to another connection.
+
+        Writers are not stopped meanwhile.
+        """
         self._connection.backup(target)
 
     def close(self) -> None:
-        """Close the file; the last connection folds the write-ahead log into it."""
+        """Close the file.  The last connection folds the write-ahead log into it."""
         self._connection.close()
         if self._lock is not None:
             self._lock.close()

@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 
 class Undecodable(ValueError):
-    """A stored text that is not what it should be; the message says where and why."""
+    """A stored text is not of the expected form.  The message says where and why."""
 
 
 def _cleaned(value: Any, depth: int = 0) -> Any:
-    """The value with its texts made printable; line breaks and tabulators stay."""
+    """Return the value with its texts made printable.  Line breaks and tabulators stay."""
     if isinstance(value, str):
         return printable(value, keep="\n\t")
     if not isinstance(value, (list, dict)):
@@ -32,7 +32,7 @@ def _cleaned(value: Any, depth: int = 0) -> Any:
 
 
 def _fields(type_: Any) -> set[str] | None:
-    """The names of a record type's fields; None for other types."""
+    """The names of a record type's fields, or None for another type."""
     if isinstance(type_, type) and issubclass(type_, msgspec.Struct):
         return set(type_.__struct_encode_fields__)
     if dataclasses.is_dataclass(type_):

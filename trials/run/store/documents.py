@@ -1,4 +1,4 @@
-"""JSON documents in a run: what claims, summaries and notes are stored as."""
+"""JSON documents in a run, which hold claims, summaries and notes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def encode(document: Mapping[str, Any]) -> str:
 
 
 def write(database: Database, kind: str, key: str, document: Mapping[str, Any]) -> None:
-    """Write a document whole, in one transaction; an older one of that key goes."""
+    """Write a document in one transaction.  An older document of that key is replaced."""
     body = encode(document)
     for name in (kind, key):
         if not is_label(name):

@@ -25,7 +25,7 @@ _CIRCUMSTANCES = {
 
 
 class StoreError(Exception):
-    """A run store that cannot be used as asked; the message is one line and names the file.
+    """A run store cannot be used as asked.  The message is one line and names the file.
 
     The message may quote a stranger's file, so control characters in it are spelled out and a very
     long one loses its middle.
@@ -45,7 +45,10 @@ def one_line(error: Exception) -> str:
 
 
 def result_code(error: Exception) -> int:
-    """SQLite's primary result code; that of a damaged file where the error carries none."""
+    """Return SQLite's primary result code.
+
+    Where the error carries none, it is the code of a damaged file.
+    """
     code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
     return code & 0xFF
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def export(reader: BlockReader, cells: Sequence[CellRow], folder: Path, suffix: str) -> list[Path]:
-    """Write one table per experiment as ``<folder>/<experiment>.<suffix>``; return the paths."""
+    """Write one table per experiment as ``<folder>/<experiment>.<suffix>`` and return the paths."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -77,7 +77,10 @@ def _frame(reader: BlockReader, cells: Sequence[CellRow]) -> pd.DataFrame:
 
 
 def _column(values: Sequence[Any]) -> pd.Series[Any]:
-    """One parameter over cells as one typed column; mixed and nested values are spelled in JSON."""
+    """Return one parameter over cells as one typed column.
+
+    Mixed and nested values are spelled in JSON.
+    """
     import pandas as pd
 
     kinds = {type(value) for value in values if value is not None}

@@ -31,7 +31,7 @@ def beside(path: Path, suffix: str) -> Path:
 
 
 def size_of(path: Path) -> int | None:
-    """Bytes of a file; None where it does not exist or cannot be looked at."""
+    """Bytes of a file, or None where it does not exist or cannot be looked at."""
     try:
         return path.stat().st_size
     except OSError:
@@ -39,7 +39,7 @@ def size_of(path: Path) -> int | None:
 
 
 def oddity(path: Path) -> str | None:
-    """What stands there instead of a plain file, such as "a named pipe"; None for a plain file.
+    """Return the kind of a file that is not plain, such as "a named pipe", else None.
 
     Opening anything else could wait for ever.
 
@@ -126,7 +126,9 @@ def is_unused(path: Path) -> bool:
 
 @contextmanager
 def unfinished(path: Path) -> Iterator[Path]:
-    """The name under which a new file is written; it becomes ``path`` when nothing was raised.
+    """Yield the temporary name under which a new file is written.
+
+    The file is renamed to ``path`` when nothing was raised.
 
     The caller holds the run's lock and has claimed the name.  If a step fails, both files go.
     """

@@ -1,4 +1,6 @@
-"""Sizes that no run of ours reaches: what is larger was damaged or crafted, and is refused.
+"""Sizes that no run of this program reaches.
+
+A larger file was damaged, or made to do harm, and is refused.
 
 A run file may come from a stranger.  These limits bound the memory and the processor time that
 reading it can take.

@@ -16,7 +16,7 @@ from trials.run.store.verification import run_checksum
 
 
 def create_file(path: Path, *, seed: str, config: str, code: str) -> Database:
-    """Make the file of a new run; an existing run is never overwritten.
+    """Make the file of a new run.  An existing run is never overwritten.
 
     The file takes its name complete, with all that it holds in its main file: whatever kills the
     process leaves a whole run, or an empty file that the next start takes.
@@ -101,7 +101,10 @@ def _connect_readonly(path: Path) -> sqlite3.Connection:
 
 
 def _checked_format(database: Database, header: bytes) -> Format:
-    """The format of the tables; refuses other programs' files and other tables than a run's."""
+    """Return the format of the tables.
+
+    Files of other programs, and tables that no run has, are refused.
+    """
     path = database.path
     ((application,),) = database.query("PRAGMA application_id")
     ((version,),) = database.query("PRAGMA user_version")

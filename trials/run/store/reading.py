@@ -48,7 +48,7 @@ def _appended(table: Table | None, cell: CellRow, blocks: list[Block]) -> Table:
 
 
 def _first(table: Table, n_trials: int) -> Table:
-    """The first trials of a table; no values are copied."""
+    """The first trials of a table.  No values are copied."""
     if n_trials == table.n_trials:
         return table
     return Table(
@@ -78,7 +78,7 @@ class TableCache:
         return table
 
     def put(self, cell: int, table: Table) -> None:
-        """Keep a prefix instead of the cell's shorter one; older ones make room for it."""
+        """Keep a prefix in place of the cell's shorter one, and drop older ones to make room."""
         old = self._tables.pop(cell, None)
         self._size += table.values.nbytes - (old.values.nbytes if old is not None else 0)
         self._tables[cell] = table
@@ -104,7 +104,7 @@ class BlockReader:
         return {block for (block,) in rows}
 
     def n_failed(self, cell: CellRow, n_blocks: int) -> int:
-        """Failed trials among the stored blocks below ``n_blocks``; reads no values."""
+        """Number of failed trials among the stored blocks below ``n_blocks``.  Reads no values."""
         ((count,),) = self._database.query(
             "SELECT IFNULL(SUM(n_failed), 0) FROM block WHERE cell = ? AND block < ?",
             (cell.id, n_blocks),
@@ -145,7 +145,7 @@ class BlockReader:
             yield found
 
     def table(self, cell: CellRow, n_blocks: int | None) -> Table:
-        """Blocks ``0 .. n_blocks - 1`` as one table; None means all before the first gap.
+        """Blocks ``0 .. n_blocks - 1`` as one table.  None means all before the first gap.
 
         What was read once in this process is kept: only blocks beyond it are read, in one query.
         """
@@ -195,7 +195,7 @@ class BlockReader:
         return digest.hexdigest()
 
     def status(self) -> list[CellStatus]:
-        """Blocks, trials, failed trials and worker seconds of each cell; reads no values."""
+        """Blocks, trials, failed trials and worker seconds of each cell.  Reads no values."""
         rows = self._database.query(
             "SELECT b.cell, COUNT(*), SUM(b.n_rows), SUM(b.n_failed), TOTAL(t.seconds) "
             "FROM block b LEFT JOIN timing t ON t.cell = b.cell AND t.block = b.block "

@@ -25,7 +25,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class CellStatus:
-    """How far one cell has come; ``seconds`` is the sum over its blocks (worker time)."""
+    """Progress of one cell.  ``seconds`` is the worker time, summed over its blocks."""
 
     experiment: str
     number: int
@@ -38,7 +38,7 @@ class CellStatus:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Table:
-    """The trials of one cell, in order; failed trials are rows like any other.
+    """The trials of one cell, in order.  Failed trials are rows like any other.
 
     Attributes
     ----------

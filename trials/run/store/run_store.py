@@ -35,7 +35,7 @@ class _Run(NamedTuple):
 
 
 def _read_run(database: Database) -> _Run:
-    """The run record: seed, configuration and code; ``code`` is empty in format 1."""
+    """Read the run record: seed, configuration and code.  ``code`` is empty in format 1."""
     columns = "root_seed, config, code" if database.format.has_code else "root_seed, config"
     rows = database.query(f"SELECT {columns}, checksum FROM run")
     if len(rows) != 1:
@@ -55,7 +55,7 @@ def _read_run(database: Database) -> _Run:
 
 
 class RunStore:
-    """One run on disk; make it with `create` or `open`, use it as a context manager.
+    """One run on disk, a context manager that `create` or `open` makes.
 
     Not thread-safe on purpose: the engine commits from the thread that called it.
     """
@@ -86,7 +86,7 @@ class RunStore:
         config: Mapping[str, Any],
         code: Mapping[str, str] = MappingProxyType({}),
     ) -> Self:
-        """Start a new run; an existing one is never overwritten.
+        """Start a new run.  An existing one is never overwritten.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class RunStore:
         return self.content_digest()
 
     def close(self) -> None:
-        """Close the file; the last connection folds the write-ahead log into it."""
+        """Close the file.  The last connection folds the write-ahead log into it."""
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -197,7 +197,9 @@ class RunStore:
     # -- cells -----------------------------------------------------------------------------
 
     def register(self, experiment: Experiment, params: Params) -> None:
-        """Enter a cell; a cell that is there already must have been run by the same design.
+        """Enter a cell.
+
+        A cell that is there already must have been run by the same design.
 
         Raises
         ------
@@ -212,7 +214,7 @@ class RunStore:
         return [row.public() for row in self._cells.rows()]
 
     def status(self) -> list[CellStatus]:
-        """Blocks, trials, failed trials and worker seconds of each cell; reads no values."""
+        """Blocks, trials, failed trials and worker seconds of each cell.  Reads no values."""
         return self._reader.status()
 
     # -- blocks ----------------------------------------------------------------------------
@@ -228,7 +230,7 @@ class RunStore:
         *,
         code: str = "",
     ) -> None:
-        """Commit one block, whole, in one transaction; the same block again changes nothing.
+        """Commit one block in one transaction.  The same block again changes nothing.
 
         Parameters
         ----------
@@ -268,7 +270,10 @@ class RunStore:
         return set() if row is None else self._reader.codes(row)
 
     def n_failed(self, experiment: Experiment | str, params: Params, n_blocks: int) -> int:
-        """Failed trials among the stored blocks below ``n_blocks`` of a cell; reads no values."""
+        """Number of failed trials among the stored blocks below ``n_blocks`` of a cell.
+
+        Reads no values.
+        """
         row = self._cells.find(self._cells.key(experiment, params))
         return 0 if row is None else self._reader.n_failed(row, n_blocks)
 
@@ -312,7 +317,7 @@ class RunStore:
     # -- documents -------------------------------------------------------------------------
 
     def put_document(self, kind: str, key: str, doc: Mapping[str, Any]) -> None:
-        """Write a JSON document, whole, in one transaction; an older one of that key goes."""
+        """Write a JSON document in one transaction.  An older one of that key is replaced."""
         documents.write(self._database, kind, key, doc)
 
     @overload
@@ -342,13 +347,13 @@ class RunStore:
     def documents(self, kind: str, type_: type[T]) -> dict[str, T]: ...
 
     def documents(self, kind: str, type_: Any = dict[str, Any]) -> dict[str, Any]:
-        """All documents of a kind, by key; ``type_`` and errors as in `document`."""
+        """All documents of a kind, by key.  ``type_`` and errors are as in `document`."""
         return documents.read(self._database, kind, type_)
 
     # -- export ----------------------------------------------------------------------------
 
     def export_csv(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write one long table per experiment, ``<folder>/<experiment>.csv``; return the paths.
+        """Write one long table per experiment, ``<folder>/<experiment>.csv``, and return the paths.
 
         A row a trial: the parameters, ``block``, ``trial``, ``status`` (``ok``, ``diverged``,
         ``raised``), ``reason`` and the values, floats in full (they read back bit for bit).  A

@@ -33,7 +33,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 class Odd(ValueError):
-    """A row that this program did not write; the message says what is odd about it."""
+    """A row that this program did not write.  The message names the fault."""
 
 
 class CellRow(NamedTuple):
@@ -60,7 +60,7 @@ class CellRow(NamedTuple):
 
 
 class BlockRow(NamedTuple):
-    """A block as the store holds it; ``code`` is empty in format 1."""
+    """A block as the store holds it.  ``code`` is empty in format 1."""
 
     block: int
     n_rows: int
@@ -206,7 +206,10 @@ def _n_columns(columns: str) -> int:
 
 
 def verified_block(cell: CellRow, found: BlockRow, *, has_code: bool) -> Block:
-    """The block in a row of the table, or `Odd`; a damaged column can have any type."""
+    """Return the block in a row of the table, or raise `Odd`.
+
+    A damaged column can have any type.
+    """
     place = f"block {found.block} of {cell.experiment}:{cell.number}"
     typed = [int, int, int, int, str, str, str, bytes]
     _require(
@@ -235,7 +238,7 @@ def verified_block(cell: CellRow, found: BlockRow, *, has_code: bool) -> Block:
 
 
 def check_reasons(values: FloatArray, reasons: Sequence[tuple[int, str]]) -> None:
-    """Refuse what would hide a failed trial: a row that is not finite and has no reason."""
+    """Refuse a row that is not finite and has no reason, which would hide a failed trial."""
     rows = {row for row, _ in reasons}
     if len(rows) != len(reasons) or not all(0 <= row < len(values) for row in rows):
         raise ValueError("each failed row of a block has exactly one reason")

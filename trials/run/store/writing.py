@@ -54,7 +54,7 @@ def commit_block(
     code: str,
     seconds: float,
 ) -> None:
-    """Store a checked block and its timing together; the same block again changes nothing."""
+    """Store a checked block and its timing together.  The same block again changes nothing."""
     data = values.astype("<f8", order="C", copy=False).tobytes()
     packed = pack_reasons([(row, printable(reason)) for row, reason in reasons])
     n_rows, n_columns = values.shape
