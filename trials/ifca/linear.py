@@ -38,7 +38,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from trials.checks import (
@@ -50,6 +49,12 @@ from trials.checks import (
     record_of,
     require_finite,
     shown,
+)
+from trials.ifca.linear_kernels import (
+    add_gradients,
+    label_and_add_gradients,
+    label_clients,
+    take_steps,
 )
 from trials.models.clients import ClientData, client_groups
 from trials.models.matching import model_distance
@@ -65,9 +70,6 @@ two clients a group (1.6 MB of features) are best, 1 and 10 are 3 to 7 % slower,
 
 #: Checks that the drivers of IFCA share; the square of the bound can be formed.
 RUN_DOMAINS: dict[str, Domain] = {"n_iterations": Integer(0), "divergence_bound": Real(0.0, 1e100)}
-
-# Sums may be reordered and multiply-adds fused; NaN and infinity keep their meaning.
-_SUMS = {"reassoc", "contract"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,195 +226,13 @@ def run_resampled_ifca(
     return _iterate(add, n_clients, starts, step_sizes, n_iterations, reference, divergence_bound)
 
 
-# ------------------------------------------------------------------------------ kernels
-
-
-@njit(cache=True, nogil=True, fastmath=_SUMS)
-def _label_client(
-    predictions: FloatArray,
-    first: int,
-    responses: FloatArray,
-    client: int,
-    k: int,
-    labels: IntArray,
-) -> None:
-    """The first model of smallest squared loss, for each run.
-
-    The client's predictions are the columns of `predictions` (R k, rows) from `first` on.
-    """
-    n = responses.shape[0]
-    for run in range(labels.shape[0]):
-        best, chosen = np.inf, 0
-        for j in range(k):
-            predicted = predictions[run * k + j, first : first + n]
-            loss = 0.0
-            for s in range(n):
-                error = responses[s] - predicted[s]
-                loss += error * error
-            if loss < best:
-                best, chosen = loss, j
-        labels[run, client] = chosen
-
-
-@njit(cache=True, nogil=True)
-def _fetch(features: FloatArray, scratch: FloatArray) -> None:
-    """Read one value of each cache line, so that the GEMMs find the features in the cache.
-
-    BLAS walks many rows at once, too many for the hardware's prefetcher; a straight walk first
-    takes 3 ms for 80 MB and saves twice that.  The sum is stored so that no compiler removes it.
-    """
-    values, total = features.reshape(-1), 0.0
-    for i in range(0, values.shape[0], 8):
-        total += values[i]
-    scratch[0] = total
-
-
-@njit(cache=True, nogil=True, fastmath=_SUMS)
-def _scatter(
-    product: FloatArray,
-    client: int,
-    k: int,
-    labels: IntArray,
-    descent: FloatArray,
-) -> None:
-    """Add row r of `product` (R, d) to the chosen model of run r."""
-    for run in range(labels.shape[0]):
-        target, row = descent[run * k + labels[run, client]], product[run]
-        for c in range(row.shape[0]):
-            target[c] += row[c]
-
-
-@njit(cache=True, nogil=True)
-def label_clients(
-    features: FloatArray,
-    responses: FloatArray,
-    offsets: IntArray,
-    groups: IntArray,
-    models: FloatArray,
-    k: int,
-    predictions: FloatArray,
-    labels: IntArray,
-) -> None:
-    """Identity estimates: one GEMM per client group for the losses of all models of all runs.
-
-    Group g holds the clients ``groups[g]:groups[g + 1]``; `predictions` is scratch of at least
-    R k times the rows of the largest group; `labels` (R, m) is the output.
-    """
-    n_models = models.shape[0]
-    for g in range(groups.shape[0] - 1):
-        top, end = offsets[groups[g]], offsets[groups[g + 1]]
-        predicted = predictions[: n_models * (end - top)].reshape((n_models, end - top))
-        _fetch(features[top:end], predictions)
-        np.dot(models, features[top:end].T, predicted)
-        for client in range(groups[g], groups[g + 1]):
-            a, z = offsets[client], offsets[client + 1]
-            _label_client(predicted, a - top, responses[a:z], client, k, labels)
-
-
-@njit(cache=True, nogil=True)
-def add_gradients(
-    features: FloatArray,
-    responses: FloatArray,
-    offsets: IntArray,
-    models: FloatArray,
-    k: int,
-    labels: IntArray,
-    chosen: FloatArray,
-    residuals: FloatArray,
-    product: FloatArray,
-    descent: FloatArray,
-) -> None:
-    """Minus the gradients of the clients, each at the model that its label names, for all runs.
-
-    `chosen` and `product` (R, d) and `residuals` (at least R times the largest client) are
-    scratch; the sums are added to `descent` (R k, d).
-    """
-    n_runs = labels.shape[0]
-    for client in range(offsets.shape[0] - 1):
-        a, z = offsets[client], offsets[client + 1]
-        for run in range(n_runs):
-            chosen[run] = models[run * k + labels[run, client]]
-        residual = residuals[: n_runs * (z - a)].reshape((n_runs, z - a))
-        np.dot(chosen, features[a:z].T, residual)
-        scale = 2.0 / (z - a)
-        for run in range(n_runs):
-            for s in range(z - a):
-                residual[run, s] = scale * (responses[a + s] - residual[run, s])
-        np.dot(residual, features[a:z], product)
-        _scatter(product, client, k, labels, descent)
-
-
-@njit(cache=True, nogil=True)
-def label_and_add_gradients(
-    features: FloatArray,
-    responses: FloatArray,
-    offsets: IntArray,
-    groups: IntArray,
-    models: FloatArray,
-    k: int,
-    predictions: FloatArray,
-    residuals: FloatArray,
-    product: FloatArray,
-    labels: IntArray,
-    descent: FloatArray,
-) -> None:
-    """`label_clients` and `add_gradients` on the same data: the predictions are used twice."""
-    n_models, n_runs = models.shape[0], labels.shape[0]
-    for g in range(groups.shape[0] - 1):
-        top, end = offsets[groups[g]], offsets[groups[g + 1]]
-        predicted = predictions[: n_models * (end - top)].reshape((n_models, end - top))
-        _fetch(features[top:end], predictions)
-        np.dot(models, features[top:end].T, predicted)
-        for client in range(groups[g], groups[g + 1]):
-            a, z = offsets[client], offsets[client + 1]
-            _label_client(predicted, a - top, responses[a:z], client, k, labels)
-            residual = residuals[: n_runs * (z - a)].reshape((n_runs, z - a))
-            scale = 2.0 / (z - a)
-            for run in range(n_runs):
-                row = predicted[run * k + labels[run, client], a - top : z - top]
-                for s in range(z - a):
-                    residual[run, s] = scale * (responses[a + s] - row[s])
-            np.dot(residual, features[a:z], product)
-            _scatter(product, client, k, labels, descent)
-
-
-@njit(cache=True, nogil=True, fastmath=_SUMS)
-def take_steps(
-    models: FloatArray,
-    scales: FloatArray,
-    descent: FloatArray,
-    sizes: FloatArray,
-) -> None:
-    """Replace `descent` (R k, d) by the models after the step.
-
-    `sizes` (R,) receives the largest squared norm of each run's models.
-
-    The step of row r k + j is ``scales[r, j] * descent``.  A size that is not finite marks a model
-    that is not finite, or is too large to be squared.
-    """
-    k = scales.shape[1]
-    for run in range(scales.shape[0]):
-        sizes[run] = 0.0
-        for j in range(k):
-            row, size = run * k + j, 0.0
-            for c in range(models.shape[1]):
-                value = models[row, c] + scales[run, j] * descent[row, c]
-                descent[row, c] = value
-                size += value * value
-            if size > sizes[run] or np.isnan(size):  # once NaN, always NaN
-                sizes[run] = size
-
-
-# ------------------------------------------------------------------------------ drivers
-
-
 class _Scratch:
     """A data set with the client groups and the buffers that its kernels write to."""
 
     def __init__(self, data: ClientData, starts: FloatArray) -> None:
         n_runs, self.k, d = starts.shape
         sizes = np.diff(data.offsets)
-        self.data = (data.features, data.responses, data.offsets)
+        self.data = data.arrays
         self.groups = client_groups(data.offsets, GROUP_BYTES // (8 * (d + n_runs * self.k)))
         largest = int(np.diff(data.offsets[self.groups]).max())
         self.predictions = np.empty(n_runs * self.k * largest)
@@ -421,18 +241,18 @@ class _Scratch:
         self.chosen = np.empty((n_runs, d))
 
     def label(self, models: FloatArray, labels: IntArray) -> None:
-        label_clients(*self.data, self.groups, models, self.k, self.predictions, labels)
+        label_clients(self.data, self.groups, models, self.k, self.predictions, labels)
 
     def add(self, models: FloatArray, labels: IntArray, descent: FloatArray) -> None:
         n_runs = len(labels)
         add_gradients(
-            *self.data, models, self.k, labels,
+            self.data, models, self.k, labels,
             self.chosen[:n_runs], self.residuals, self.product[:n_runs], descent,
         )  # fmt: skip
 
     def label_and_add(self, models: FloatArray, labels: IntArray, descent: FloatArray) -> None:
         label_and_add_gradients(
-            *self.data, self.groups, models, self.k,
+            self.data, self.groups, models, self.k,
             self.predictions, self.residuals, self.product[: len(labels)], labels, descent,
         )  # fmt: skip
 

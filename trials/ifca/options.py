@@ -35,12 +35,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
 from trials.checks import (
     BoolArray,
@@ -48,28 +44,29 @@ from trials.checks import (
     IntArray,
     InvalidParameter,
     integer_between,
-    one_of,
     real_array,
-    real_between,
     whole_array,
 )
 from trials.ifca.communication import floats_down, floats_up
 from trials.ifca.linear import (
-    _SUMS,
     RUN_DOMAINS,
     _checked_runs,
-    _label_client,
     _require_dimension,
     drawn_pair,
 )
+from trials.ifca.options_kernels import (
+    LocalSteps,
+    UpdateScratch,
+    add_local_updates,
+    label_subset,
+)
+from trials.ifca.options_records import IfcaOptions as IfcaOptions
+from trials.ifca.options_records import OptionsResult as OptionsResult
 from trials.models.clients import ClientData
 from trials.models.losses import (
-    SQUARED,
     LogisticLoss,
     Loss,
     SquaredLoss,
-    data_loss,
-    descent_weight,
     kernel_arguments,
 )
 from trials.models.run_status import DIVERGENCE_BOUND, RunStatus
@@ -77,74 +74,6 @@ from trials.parameters import Domain, Function, Integer, Maybe, Record, Stream, 
 
 IFCA_LOSS = SquaredLoss(scale=2.0)
 """The papers' squared loss (y - <x, theta>)^2, without the factor one half."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class IfcaOptions:
-    """What Algorithm 2 lets one choose.
-
-    Attributes
-    ----------
-    averaging : ``"gradient"`` (option I) or ``"model"`` (option II).
-    local_steps : tau >= 1; 1 with option I.
-    step_decay : in (0, 1], the factor by which the step size falls each iteration.
-    batch_size : rows of a mini-batch, at most those that the client has; None: all of them.
-    n_participants : size of the random subset M_t, drawn uniformly; None: all m.
-    shared : (d,) booleans, the coordinates that all clusters share; None: none.
-    stable_after : iterations without a change after which identities are settled; None: never.
-    """
-
-    averaging: Literal["gradient", "model"] = "gradient"
-    local_steps: int = 1
-    step_decay: float = 1.0
-    batch_size: int | None = None
-    n_participants: int | None = None
-    shared: BoolArray | None = None
-    stable_after: int | None = None
-
-    def __post_init__(self) -> None:
-        one_of("averaging", self.averaging, ("gradient", "model"))
-        most = 1 if self.averaging == "gradient" else None
-        checked: dict[str, float] = {
-            "local_steps": integer_between(
-                "local_steps", self.local_steps, 1, most, "option I takes one gradient"
-            ),
-            "step_decay": real_between("step_decay", self.step_decay, 0.0, 1.0, open_low=True),
-        }
-        for name in ("batch_size", "n_participants", "stable_after"):
-            if getattr(self, name) is not None:
-                checked[name] = integer_between(name, getattr(self, name), 1)
-        for name, value in checked.items():  # plain numbers, whatever their type was
-            object.__setattr__(self, name, value)
-
-
-@dataclass(frozen=True, kw_only=True)
-class OptionsResult:
-    """What R runs of T iterations found and sent.
-
-    Attributes
-    ----------
-    models : (R, k, d) final models; those of a diverged run are its last bounded ones.
-    labels : (R, m) each client's last identity estimate, -1 where it was never asked.
-    label_changes : (T, R) participants whose estimate differs from their last one (a first
-        estimate does); 0 after a divergence.
-    participants : (T, p) the subsets M_t, increasing.
-    status : (R,) `trials.ifca.linear.RunStatus`.
-    n_steps : (R,) updates that were applied.
-    settled_at : (R,) the first iteration that sent one model to a client; T where none did.
-    down, up : (T, R) floats from the centre and to it (`trials.ifca.communication`); 0 once
-        diverged.
-    """
-
-    models: FloatArray
-    labels: IntArray
-    label_changes: IntArray
-    participants: IntArray
-    status: NDArray[np.int8]
-    n_steps: IntArray
-    settled_at: IntArray
-    down: IntArray
-    up: IntArray
 
 
 _DOMAINS: dict[str, Domain] = {
@@ -364,153 +293,6 @@ def run_local(
     return result
 
 
-# ------------------------------------------------------------------------------ kernels
-
-
-@njit(cache=True, nogil=True, fastmath=_SUMS)
-def _label_by_loss(
-    predicted: FloatArray,
-    responses: FloatArray,
-    client: int,
-    k: int,
-    kind: int,
-    scale: float,
-    penalties: FloatArray,
-    labels: IntArray,
-) -> None:
-    """The first model of smallest F_i, for each run, from its predictions (R k, n) and penalty."""
-    n = responses.shape[0]
-    for run in range(labels.shape[0]):
-        best, chosen = np.inf, 0
-        for j in range(k):
-            row, total = run * k + j, 0.0
-            for s in range(n):
-                total += data_loss(kind, scale, predicted[row, s], responses[s])
-            loss = total / n + penalties[row]
-            if loss < best:
-                best, chosen = loss, j
-        labels[run, client] = chosen
-
-
-@njit(cache=True, nogil=True)
-def label_subset(
-    features: FloatArray,
-    responses: FloatArray,
-    offsets: IntArray,
-    subset: IntArray,
-    models: FloatArray,
-    k: int,
-    kind: int,
-    scale: float,
-    l2: float,
-    predictions: FloatArray,
-    penalties: FloatArray,
-    labels: IntArray,
-) -> None:
-    """Write the identity estimates of the clients in `subset` into `labels` (R, m), for all runs.
-
-    The labels of the other clients are left as they are.
-
-    Scratch: `predictions` (R k n), `penalties` (R k,).
-    """
-    n_models, bare = models.shape[0], kind == SQUARED and l2 == 0.0
-    for row in range(n_models):
-        penalties[row] = 0.5 * l2 * np.dot(models[row], models[row])
-    for client in subset:
-        a, z = offsets[client], offsets[client + 1]
-        predicted = predictions[: n_models * (z - a)].reshape((n_models, z - a))
-        np.dot(models, features[a:z].T, predicted)
-        if bare:  # the plain kernel's sums, so that both see the same near-ties
-            _label_client(predicted, 0, responses[a:z], client, k, labels)
-        else:
-            _label_by_loss(predicted, responses[a:z], client, k, kind, scale, penalties, labels)
-
-
-@njit(cache=True, nogil=True)
-def _draw_rows(rng: np.random.Generator, n: int, batch: int, order: IntArray) -> None:
-    """A uniform subset of `batch` of the rows 0..n-1 in the first entries of `order`."""
-    for s in range(n):
-        order[s] = s
-    for s in range(batch):
-        other = rng.integers(s, n)
-        order[s], order[other] = order[other], order[s]
-
-
-@njit(cache=True, nogil=True)
-def add_local_updates(
-    features: FloatArray,
-    responses: FloatArray,
-    offsets: IntArray,
-    subset: IntArray,
-    models: FloatArray,
-    k: int,
-    kind: int,
-    scale: float,
-    l2: float,
-    labels: IntArray,
-    steps: FloatArray,
-    n_steps: int,
-    batch_size: int,
-    rng: np.random.Generator,
-    order: IntArray,
-    batch: FloatArray,
-    targets: FloatArray,
-    local: FloatArray,
-    weights: FloatArray,
-    product: FloatArray,
-    sums: FloatArray,
-    counts: IntArray,
-) -> None:
-    """Add to `sums` (R k, d) what LocalUpdate adds to each participant's model; count them.
-
-    `steps` (R k,) are the step sizes of the models; with steps of 1 and n_steps = 1 the sums are
-    minus the gradients.  `batch_size` 0 takes all rows.  Scratch: `order` (n,), `batch` (b, d),
-    `targets` (b,), `local` and `product` (R, d), `weights` (R n).
-    """
-    n_runs = labels.shape[0]
-    for client in subset:
-        a, z = offsets[client], offsets[client + 1]
-        size = z - a
-        if batch_size > 0:
-            size = min(size, batch_size)
-        for run in range(n_runs):
-            local[run] = models[run * k + labels[run, client]]
-        for _ in range(n_steps):
-            if size < z - a:
-                _draw_rows(rng, z - a, size, order)
-                for s in range(size):
-                    batch[s] = features[a + order[s]]
-                    targets[s] = responses[a + order[s]]
-                x, y = batch[:size], targets[:size]
-            else:
-                x, y = features[a:z], responses[a:z]
-            weight = weights[: n_runs * size].reshape((n_runs, size))
-            np.dot(local, x.T, weight)
-            for run in range(n_runs):
-                factor = scale * steps[run * k + labels[run, client]] / size
-                for s in range(size):
-                    weight[run, s] = factor * descent_weight(kind, weight[run, s], y[s])
-            np.dot(weight, x, product)
-            if l2 > 0.0:
-                for run in range(n_runs):
-                    shrink = l2 * steps[run * k + labels[run, client]]
-                    for c in range(product.shape[1]):
-                        product[run, c] -= shrink * local[run, c]
-            for run in range(n_runs):
-                for c in range(product.shape[1]):
-                    local[run, c] += product[run, c]
-        for run in range(n_runs):
-            row = run * k + labels[run, client]
-            counts[row] += 1
-            for c in range(product.shape[1]):
-                # one step: the product itself, free of the rounding of adding and subtracting
-                moved = product[run, c] if n_steps == 1 else local[run, c] - models[row, c]
-                sums[row, c] += moved
-
-
-# ------------------------------------------------------------------------------ drivers
-
-
 class _Clients:
     """A data set with its loss, checked, and the buffers that its kernels write to.
 
@@ -524,18 +306,20 @@ class _Clients:
         n_runs, k, d = starts.shape
         largest = int(np.diff(data.offsets).max())
         batch = min(batch_size or largest, largest)
-        self.arrays = (data.features, data.responses, data.offsets)
-        self.scalars = (k, *kernel_arguments(loss, data.responses))
+        self.arrays, self.k = data.arrays, k
+        self.loss = kernel_arguments(loss, data.responses)
         self.batch_size = batch_size or 0
         self.predictions = np.empty(n_runs * (k if asks else 1) * largest)
         self.penalties = np.empty(n_runs * k)
-        self.rows = (np.empty(largest, dtype=np.int64), np.empty((batch, d)), np.empty(batch))
-        self.local, self.product = np.empty((n_runs, d)), np.empty((n_runs, d))
+        self.scratch = UpdateScratch(
+            order=np.empty(largest, dtype=np.int64), batch=np.empty((batch, d)),
+            targets=np.empty(batch), local=np.empty((n_runs, d)), product=np.empty((n_runs, d)),
+            weights=self.predictions,
+        )  # fmt: skip
 
     def label(self, subset: IntArray, models: FloatArray, labels: IntArray) -> None:
-        k, kind, scale, l2 = self.scalars
         label_subset(
-            *self.arrays, subset, models, k, kind, scale, l2, self.predictions, self.penalties,
+            self.arrays, subset, models, self.k, self.loss, self.predictions, self.penalties,
             labels,
         )  # fmt: skip
 
@@ -543,11 +327,14 @@ class _Clients:
         self, subset: IntArray, models: FloatArray, labels: IntArray, steps: FloatArray,
         n_steps: int, rng: np.random.Generator, sums: FloatArray, counts: IntArray,
     ) -> None:  # fmt: skip
-        n_runs, (k, kind, scale, l2) = len(labels), self.scalars
+        scratch, n_runs = self.scratch, len(labels)
+        if n_runs < len(scratch.local):
+            scratch = scratch._replace(
+                local=scratch.local[:n_runs], product=scratch.product[:n_runs]
+            )
         add_local_updates(
-            *self.arrays, subset, models, k, kind, scale, l2, labels, steps, n_steps,
-            self.batch_size, rng, *self.rows, self.local[:n_runs], self.predictions,
-            self.product[:n_runs], sums, counts,
+            self.arrays, subset, models, self.k, self.loss, labels,
+            LocalSteps(steps, n_steps, self.batch_size), rng, scratch, sums, counts,
         )  # fmt: skip
 
 

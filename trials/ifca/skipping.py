@@ -44,22 +44,33 @@ unstable (their labels keep changing, so that most clients are evaluated in ever
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trials.checks import BoolArray, FloatArray, IntArray
 from trials.ifca.linear import (
-    _SUMS,
     GROUP_BYTES,
     RUN_DOMAINS,
     IfcaResult,
     _checked_runs,
-    _fetch,
     _iterate,
-    _label_client,
     _require_dimension,
 )
 from trials.ifca.normal_matrices import NormalMatrices
 from trials.ifca.settled import ClusterSets, SettledRuns, two_largest
+from trials.ifca.skipping_kernels import (
+    GradientScratch,
+    KnownProducts,
+    ListedRows,
+    LossForms,
+    NewDirections,
+    PairScratch,
+    Proof,
+    add_listed_gradients,
+    certify,
+    extend,
+    label_pairs,
+    project,
+    retire,
+)
 from trials.models.clients import ClientData, client_groups
 from trials.models.run_status import DIVERGENCE_BOUND
 from trials.norms import length, row_lengths
@@ -77,8 +88,6 @@ _EXTEND = 1.0
 _IDLE = 0.2  # a model this much nearer to its hull than another model of its run is left as it is
 
 _ULP = float(np.finfo(np.float64).eps)
-_TINY = float(np.finfo(np.float64).tiny)  # sums of squares below may have lost some
-_ROOT_TINY = float(np.sqrt(_TINY))
 _SQUARED = 1e-140, 1e140  # sizes whose squares are exact
 
 
@@ -156,344 +165,6 @@ def _operator_norm(x: FloatArray) -> float:
     return float(bound * np.linalg.norm(power) ** (1.0 / root))
 
 
-# ------------------------------------------------------------------------------ kernels
-
-
-@njit(cache=True, nogil=True, fastmath=_SUMS)
-def project(
-    models: FloatArray,
-    runs: IntArray,
-    going: IntArray,
-    base: FloatArray,
-    basis: FloatArray,
-    count: IntArray,
-    coords: FloatArray,
-    rests: FloatArray,
-    gaps: FloatArray,
-) -> None:
-    """Coordinates of the models of `runs` on their hulls, and what is left of them.
-
-    `rests` (R k, d) and `gaps` (R k,) its norms; `runs` are positions in `going`.
-    """
-    k = count.shape[1]
-    for pos in runs:
-        run = going[pos]
-        for j in range(k):
-            row, rest = pos * k + j, rests[pos * k + j]
-            for c in range(rest.shape[0]):
-                rest[c] = models[row, c] - base[run, j, c]
-            for q in range(count[run, j]):
-                direction, along = basis[run, j, q], 0.0
-                for c in range(rest.shape[0]):
-                    along += direction[c] * rest[c]
-                for c in range(rest.shape[0]):
-                    rest[c] -= along * direction[c]
-                coords[run, j, q] = along
-            gaps[row] = length(rest)
-
-
-@njit(cache=True, nogil=True)
-def certify(
-    runs: IntArray,
-    going: IntArray,
-    norms: FloatArray,
-    blurs: FloatArray,
-    base_sizes: FloatArray,
-    count: IntArray,
-    coords: FloatArray,
-    gaps: FloatArray,
-    zeroth: FloatArray,
-    first: FloatArray,
-    second: FloatArray,
-    labels: IntArray,
-    unsure: BoolArray,
-    n_unsure: IntArray,
-    radius: FloatArray,
-) -> None:
-    """Write the labels that the bounds prove, and mark the others in `unsure` (R, m).
-
-    `radius[pos]`: while no two models of the run move by as much together, the labels that are
-    proved stay so.  `blurs` (m,) bounds relative rounding errors, `base_sizes` (R, k) model norms.
-    """
-    k, m = count.shape[1], norms.shape[0]
-    lower, upper = np.empty(k), np.empty(k)
-    for pos in runs:
-        run = going[pos]
-        n_unsure[pos], radius[pos] = 0, np.inf
-        for i in range(m):
-            for j in range(k):
-                c, square, along = coords[run, j], zeroth[run, j, i], 0.0
-                for q in range(count[run, j]):
-                    along += abs(c[q])  # rather than a norm, whose squares may underflow
-                    inner = -2.0 * first[run, j, i, q]
-                    for s in range(count[run, j]):
-                        inner += second[run, j, i, q, s] * c[s]
-                    square += c[q] * inner
-                size = np.sqrt(zeroth[run, j, i]) + norms[i] * along
-                slack = blurs[i] * size * size + _TINY
-                gap = gaps[pos * k + j]
-                reach = gap + blurs[i] * (gap + base_sizes[run, j] + along)
-                reach *= norms[i]
-                if abs(square) < np.inf:
-                    upper[j] = np.sqrt(max(square, 0.0) + slack) + reach
-                    lower[j] = np.sqrt(max(square - slack, 0.0)) - reach
-                else:  # the terms may have overflowed where their sum would not
-                    upper[j], lower[j] = np.inf, -np.inf
-            best = np.argmin(upper)
-            margin = np.inf
-            for j in range(k):
-                if j != best:
-                    margin = np.minimum(margin, lower[j] - upper[best])  # which is NaN if one is
-            if margin > 0.0 and upper[best] < np.inf:
-                labels[pos, i] = best
-                unsure[pos, i] = False
-                radius[pos] = min(radius[pos], margin / max(norms[i], 1e-300))
-            else:
-                unsure[pos, i] = True
-                n_unsure[pos] += 1
-
-
-@njit(cache=True, nogil=True, fastmath=_SUMS)
-def _absorb(
-    predicted: FloatArray,
-    column: int,
-    n: int,
-    q: int,
-    filled: int,
-    known: FloatArray,
-    rest: FloatArray,
-    zeroth: float,
-    first: FloatArray,
-    second: FloatArray,
-) -> float:
-    """One client's numbers on one hull after the direction `q` (or, at -1, the base) is evaluated.
-
-    `known` (Q, n) keeps the products with the directions; `rest` (n,) holds the responses and
-    becomes the residual at the base when q = -1.
-    """
-    if q < 0:
-        total = 0.0
-        for s in range(n):
-            rest[s] -= predicted[column + s]
-            total += rest[s] * rest[s]
-        return total
-    total = 0.0
-    for s in range(n):
-        known[q, s] = predicted[column + s]
-        total += known[q, s] * rest[s]
-    first[q] = total
-    for p in range(filled):
-        total = 0.0
-        for s in range(n):
-            total += known[q, s] * known[p, s]
-        second[q, p] = total
-        second[p, q] = total
-    return zeroth
-
-
-@njit(cache=True, nogil=True)
-def retire(
-    hull: int,
-    q: int,
-    along: float,
-    offsets: IntArray,
-    products: FloatArray,
-    residuals: FloatArray,
-    zeroth: FloatArray,
-    first: FloatArray,
-) -> None:
-    """Move the base of a hull by `along` times its direction `q`, which can then be replaced."""
-    residuals[hull] -= along * products[hull, q]
-    for i in range(offsets.shape[0] - 1):
-        rest = residuals[hull, offsets[i] : offsets[i + 1]]
-        zeroth[hull, i] = np.dot(rest, rest)
-        for p in range(products.shape[1]):
-            first[hull, i, p] = np.dot(products[hull, p, offsets[i] : offsets[i + 1]], rest)
-
-
-@njit(cache=True, nogil=True)
-def extend(
-    features: FloatArray,
-    responses: FloatArray,
-    offsets: IntArray,
-    groups: IntArray,
-    directions: FloatArray,
-    hulls: IntArray,
-    places: IntArray,
-    filled: IntArray,
-    predictions: FloatArray,
-    products: FloatArray,
-    residuals: FloatArray,
-    zeroth: FloatArray,
-    first: FloatArray,
-    second: FloatArray,
-) -> None:
-    """Evaluate one new direction of each listed hull at all clients, by GEMMs of client groups.
-
-    `hulls` are numbers r k + j; `places` the columns to fill (-1 where the direction is the model
-    from which the hull starts), `filled` the numbers of columns in use with them.  State:
-    `products` (R k, Q, N), `residuals` (R k, N) at the bases, `zeroth` (R k, m), `first`
-    (R k, m, Q), `second` (R k, m, Q, Q).
-    """
-    n_rows = directions.shape[0]
-    for g in range(groups.shape[0] - 1):
-        top, end = offsets[groups[g]], offsets[groups[g + 1]]
-        predicted = predictions[: n_rows * (end - top)].reshape((n_rows, end - top))
-        _fetch(features[top:end], predictions)
-        np.dot(directions, features[top:end].T, predicted)
-        for row in range(n_rows):
-            hull, q = hulls[row], places[row]
-            for i in range(groups[g], groups[g + 1]):
-                a, z = offsets[i], offsets[i + 1]
-                if q < 0:
-                    residuals[hull, a:z] = responses[a:z]
-                zeroth[hull, i] = _absorb(
-                    predicted[row], a - top, z - a, q, filled[row], products[hull, :, a:z],
-                    residuals[hull, a:z], zeroth[hull, i], first[hull, i], second[hull, i],
-                )  # fmt: skip
-
-
-@njit(cache=True, nogil=True, fastmath=_SUMS)
-def _room(
-    predicted: FloatArray,
-    first: int,
-    responses: FloatArray,
-    k: int,
-    chosen: int,
-    norm: float,
-    blur: float,
-    size: float,
-) -> float:
-    """How far the chosen model and another may move, together, before the client prefers that one.
-
-    `predicted` as `_label_client` has it, from row `first` on; `size` bounds the models' norms.
-    """
-    own, other = 0.0, np.inf
-    for j in range(k):
-        total = 0.0
-        for s in range(responses.shape[0]):
-            error = responses[s] - predicted[first + j, s]
-            total += error * error
-        if j == chosen:
-            own = np.sqrt(total)
-        else:
-            other = np.minimum(other, np.sqrt(total))
-    room = other - own - 2.0 * (blur * (own + other + norm * size) + _ROOT_TINY)
-    return room / max(norm, 1e-300) if room > 0.0 else 0.0  # 0 for NaN and two infinities
-
-
-@njit(cache=True, nogil=True)
-def label_pairs(
-    features: FloatArray,
-    responses: FloatArray,
-    offsets: IntArray,
-    norms: FloatArray,
-    blurs: FloatArray,
-    firsts: IntArray,
-    runs: IntArray,
-    models: FloatArray,
-    sizes: FloatArray,
-    k: int,
-    gathered: FloatArray,
-    predictions: FloatArray,
-    found: IntArray,
-    labels: IntArray,
-    radius: FloatArray,
-) -> None:
-    """Labels of listed clients and runs as the plain kernel finds them, from all k losses.
-
-    Client i is evaluated for the runs ``runs[firsts[i]:firsts[i + 1]]``, whose `radius` shrinks to
-    what it allows.  `sizes` (R,) are the largest norms of the runs' models.
-    """
-    for i in range(offsets.shape[0] - 1):
-        a, z = offsets[i], offsets[i + 1]
-        n_runs = firsts[i + 1] - firsts[i]
-        if n_runs == 0:
-            continue
-        for p in range(n_runs):
-            run = runs[firsts[i] + p]
-            gathered[p * k : (p + 1) * k] = models[run * k : (run + 1) * k]
-        predicted = predictions[: n_runs * k * (z - a)].reshape((n_runs * k, z - a))
-        np.dot(gathered[: n_runs * k], features[a:z].T, predicted)
-        _label_client(predicted, 0, responses[a:z], 0, k, found[:n_runs])
-        for p in range(n_runs):
-            run = runs[firsts[i] + p]
-            labels[run, i] = found[p, 0]
-            room = _room(
-                predicted, p * k, responses[a:z], k, found[p, 0], norms[i], blurs[i], sizes[run]
-            )
-            radius[run] = min(radius[run], room)
-
-
-@njit(cache=True, nogil=True)
-def add_listed_gradients(
-    features: FloatArray,
-    responses: FloatArray,
-    offsets: IntArray,
-    firsts: IntArray,
-    rows: IntArray,
-    signs: FloatArray,
-    models: FloatArray,
-    hulls: IntArray,
-    current: BoolArray,
-    products: FloatArray,
-    residuals: FloatArray,
-    count: IntArray,
-    coords: FloatArray,
-    gathered: FloatArray,
-    predictions: FloatArray,
-    scaled: FloatArray,
-    product: FloatArray,
-    descent: FloatArray,
-) -> None:
-    """Add (or, by a negative sign, subtract) listed clients' descents at listed models.
-
-    Client i serves ``rows[firsts[i]:firsts[i + 1]]`` of `models`.  Where the model lies on its hull
-    (`current`) the residual is a combination of known ones; else it takes a product with X_i.
-    """
-    for i in range(offsets.shape[0] - 1):
-        a, z = offsets[i], offsets[i + 1]
-        n_rows = firsts[i + 1] - firsts[i]
-        if n_rows == 0:
-            continue
-        n_open = 0
-        for p in range(n_rows):
-            row = rows[firsts[i] + p]
-            if not current[row]:
-                gathered[n_open] = models[row]
-                n_open += 1
-        predicted = predictions[: n_open * (z - a)].reshape((n_open, z - a))
-        if n_open > 0:
-            np.dot(gathered[:n_open], features[a:z].T, predicted)
-        residual = scaled[: n_rows * (z - a)].reshape((n_rows, z - a))
-        n_open = 0
-        for p in range(n_rows):
-            row = rows[firsts[i] + p]
-            scale = 2.0 * signs[firsts[i] + p] / (z - a)
-            if current[row]:
-                hull = hulls[row]
-                for s in range(z - a):
-                    residual[p, s] = residuals[hull, a + s]
-                for q in range(count[hull]):
-                    along, known = coords[hull, q], products[hull, q]
-                    for s in range(z - a):
-                        residual[p, s] -= along * known[a + s]
-                for s in range(z - a):
-                    residual[p, s] *= scale
-            else:
-                for s in range(z - a):
-                    residual[p, s] = scale * (responses[a + s] - predicted[n_open, s])
-                n_open += 1
-        np.dot(residual, features[a:z], product[:n_rows])
-        for p in range(n_rows):
-            target = descent[rows[firsts[i] + p]]
-            for c in range(target.shape[0]):
-                target[c] += product[p, c]
-
-
-# ------------------------------------------------------------------------------ driver
-
-
 class Skipper:
     """What is known about R runs on one data set, and the callback that uses it.
 
@@ -508,7 +179,7 @@ class Skipper:
         n_rows, m = len(data.features), data.n_clients
         sizes = np.diff(data.offsets)
         self.data, self.k, self.n_iterations = data, k, n_iterations
-        self.arrays = (data.features, data.responses, data.offsets)
+        self.arrays = data.arrays
         self.groups = client_groups(data.offsets, GROUP_BYTES // (8 * (d + n_runs * k)))
         self.norms = operator_norms(data)
         self.matrices = NormalMatrices(data, self.norms)
@@ -524,20 +195,26 @@ class Skipper:
         self.oldest = np.zeros((n_runs, k), dtype=np.int64)
         self.base_sizes = np.zeros((n_runs, k))
         self.coords = np.zeros((n_runs, k, width))
-        self.products = np.empty((n_runs * k, width, n_rows))
-        self.residuals = np.empty((n_runs * k, n_rows))
-        self.zeroth = np.empty((n_runs, k, m))
-        self.first = np.empty((n_runs, k, m, width))
-        self.second = np.empty((n_runs, k, m, width, width))
+        self.known = KnownProducts(
+            np.empty((n_runs * k, width, n_rows)), np.empty((n_runs * k, n_rows))
+        )
+        self.forms = LossForms(
+            np.empty((n_runs, k, m)), np.empty((n_runs, k, m, width)),
+            np.empty((n_runs, k, m, width, width)),
+        )  # fmt: skip
         self.proved = np.zeros((n_runs, k, d))
         self.radius = np.zeros(n_runs)
         self.spent = np.zeros(n_runs)
         largest = max(int(np.diff(data.offsets[self.groups]).max()), int(sizes.max()))
         self.predictions = np.empty(n_runs * k * largest)
-        self.scaled = np.empty(n_runs * k * int(sizes.max()))
-        self.gathered = np.empty((n_runs * k, d))
-        self.product = np.empty((n_runs * k, d))
-        self.found = np.empty((n_runs, 1), dtype=np.int64)
+        gathered = np.empty((n_runs * k, d))
+        self.pair_scratch = PairScratch(
+            gathered, self.predictions, np.empty((n_runs, 1), dtype=np.int64)
+        )
+        self.gradient_scratch = GradientScratch(
+            gathered, self.predictions, np.empty(n_runs * k * int(sizes.max())),
+            np.empty((n_runs * k, d)),
+        )  # fmt: skip
         self.planned: tuple[IntArray, int] | None = None
         self.settled: SettledRuns | None = None
         self.n_extensions = self.n_evaluations = 0
@@ -562,7 +239,8 @@ class Skipper:
                 going, models, descent, ClusterSets(self.members, self.terms, self.rest),
                 moved, self.radius[going], self.n_iterations - iteration,
             )  # fmt: skip
-        if self.rows.size:  # last, because the plan is not true of a cache that has dropped some
+        if self.listed.rows.size:
+            # This comes last, because the plan no longer holds once the cache has dropped a matrix.
             self.matrices.note_gradients(self.members, self.rest, self.n_iterations - iteration - 1)
         return settled
 
@@ -592,6 +270,7 @@ class Skipper:
         rests, gaps = np.empty_like(models), np.zeros(len(models))
         unsure = np.zeros(labels.shape, dtype=np.bool_)
         n_unsure, radius = np.zeros(len(going), dtype=np.int64), np.zeros(len(going))
+        proof = Proof(labels, unsure, n_unsure, radius)
 
         def prove(runs: IntArray) -> None:
             project(
@@ -599,7 +278,7 @@ class Skipper:
             )
             certify(
                 runs, going, self.norms, self.blurs, self.base_sizes, self.count, self.coords,
-                gaps, self.zeroth, self.first, self.second, labels, unsure, n_unsure, radius,
+                gaps, self.forms, proof,
             )  # fmt: skip
 
         started = (self.count[going[runs]] >= 0).all(axis=1)
@@ -622,8 +301,8 @@ class Skipper:
             self.n_evaluations += pairs.size
             sizes = self._lengths(models).max(axis=1)
             label_pairs(
-                *self.arrays, self.norms, self.blurs, firsts, pairs, models, sizes, k,
-                self.gathered, self.predictions, self.found, labels, radius,
+                self.arrays, self.norms, self.blurs, firsts, pairs, models, sizes, k,
+                self.pair_scratch, labels, radius,
             )  # fmt: skip
         self.proved[going[runs]] = here[runs]
         self.radius[going[runs]] = radius[runs]
@@ -651,10 +330,8 @@ class Skipper:
         gaps: FloatArray,
     ) -> None:
         """Let the hulls of the runs contain their current models."""
-        n_runs, k, m = self.zeroth.shape
-        width = self.coords.shape[2]
-        state = (self.products, self.residuals, self.zeroth.reshape(n_runs * k, m),
-                 self.first.reshape(n_runs * k, m, width))  # fmt: skip
+        n_runs, k, width = self.coords.shape
+        forms = LossForms(*(form.reshape(n_runs * k, *form.shape[2:]) for form in self.forms))
         directions, hulls, places, filled = [], [], [], []
         for pos in runs:
             run = going[pos]
@@ -680,7 +357,7 @@ class Skipper:
                         self.base[run, j] += along * self.basis[run, j, q]
                         self.base_sizes[run, j] += abs(along)  # rounding errors of a base add up
                         self.oldest[run, j] = (q + 1) % width
-                        retire(run * k + j, q, along, self.data.offsets, *state)
+                        retire(run * k + j, q, along, self.data.offsets, self.known, forms)
                     self.basis[run, j, q] = direction
                     self.count[run, j] = max(q + 1, int(self.count[run, j]))
                 directions.append(direction)
@@ -690,9 +367,9 @@ class Skipper:
         self.n_extensions += len(hulls)
         if hulls:
             extend(
-                *self.arrays, self.groups, np.array(directions), np.array(hulls), np.array(places),
-                np.array(filled), self.predictions, *state,
-                self.second.reshape(n_runs * k, m, width, width),
+                self.arrays, self.groups,
+                NewDirections(*map(np.array, (directions, hulls, places, filled))),
+                self.predictions, self.known, forms,
             )  # fmt: skip
 
     def _descend(
@@ -719,20 +396,19 @@ class Skipper:
                 if signs.any()
             ]
             self.planned = (labels.copy(), self.matrices.version)
-            self.firsts, self.rows = _by_client(self.rest)
-            clients = np.repeat(np.arange(self.data.n_clients), np.diff(self.firsts))
-            self.signs = self.rest[self.rows, clients].astype(np.float64)
+            firsts, rows = _by_client(self.rest)
+            clients = np.repeat(np.arange(self.data.n_clients), np.diff(firsts))
+            self.listed = ListedRows(firsts, rows, self.rest[rows, clients].astype(np.float64))
         for b, rows, signs in self.matrix_rows:
             vector, matrix = self.matrices.vectors[b], self.matrices.matrices[b]
             descent[rows] += signs * (vector - models[rows] @ matrix)
-        if self.rows.size:
+        if self.listed.rows.size:
             n_runs = len(self.count)
             hulls = (going[:, None] * k + np.arange(k)).ravel()
             add_listed_gradients(
-                *self.arrays, self.firsts, self.rows, self.signs, models, hulls, current,
-                self.products, self.residuals, self.count.reshape(-1),
-                self.coords.reshape(n_runs * k, -1), self.gathered, self.predictions,
-                self.scaled, self.product, descent,
+                self.arrays, self.listed, models, hulls, current, self.known,
+                self.count.reshape(-1), self.coords.reshape(n_runs * k, -1),
+                self.gradient_scratch, descent,
             )  # fmt: skip
 
 

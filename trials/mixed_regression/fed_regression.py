@@ -26,7 +26,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from trials.checks import (
@@ -36,6 +35,15 @@ from trials.checks import (
     InvalidParameter,
     real_array,
     shown,
+)
+from trials.mixed_regression.fed_regression_kernels import (
+    RoundScratch,
+    SpectraArrays,
+    client_losses,
+    filter_value,
+    filter_values,
+    refine_hard,
+    refine_soft,
 )
 from trials.models.clients import ClientData, client_groups
 from trials.models.matching import bottleneck_distance
@@ -54,7 +62,6 @@ from trials.parameters import (
 
 LabelRule = Callable[[FloatArray, IntArray], FloatArray]
 
-_SUMS = {"reassoc", "contract"}  # NaN and infinity keep their meaning
 _CHUNK_BYTES = 32 * 2**20
 
 GROUP_BYTES = 2**18
@@ -165,231 +172,7 @@ def stability(
             f"step_size={eta:g} must be < {eta / gamma:.4g}, so that gamma < 1 (Su, Xu & Yang "
             "2022, section 4.2)"
         )
-    return Stability(gamma=gamma, kappa=max(s, 1) / float(_filter(gamma, s)))
-
-
-# ------------------------------------------------------------------------------------ kernels
-#
-# Clients are addressed by offsets into the whole arrays: for clients of a few rows a slice, which
-# counts references, costs more than their arithmetic (4.4 times the round at n_i = 1, d = 5).
-
-
-@njit(cache=True, nogil=True)
-def _filter(x: float, s: int) -> float:
-    """P's eigenvalue where eta lambda G has x: sum_{l<s} (1 - x)^l, or 1 / (1 + x) for s = 0."""
-    if s == 0:
-        return 1.0 / (1.0 + x)
-    if x <= 0.0 or s == 1:
-        return float(s)
-    if x < 1.0:
-        return float(-np.expm1(s * np.log1p(-x)) / x)
-    return (1.0 - (1.0 - x) ** s) / x
-
-
-@njit(cache=True, nogil=True)
-def filter_values(values: FloatArray, weight: float, s: int, out: FloatArray) -> None:
-    """out[a] = P's eigenvalue for eta lambda = `weight` and G's eigenvalue values[a]."""
-    for a in range(out.shape[0]):
-        out[a] = _filter(weight * values[a], s)
-
-
-@njit(cache=True, nogil=True, fastmath=_SUMS)
-def _apply_filter(
-    vectors: FloatArray,
-    first: int,
-    factors: FloatArray,
-    top: int,
-    q: int,
-    v: FloatArray,
-    work: FloatArray,
-) -> None:
-    """Replace ``v[:q]`` by V^T diag(factors) V v[:q], with V's rows from ``vectors[first]`` on.
-
-    The factors are ``factors[top:top + q]``; `work` holds q floats.
-    """
-    for a in range(q):
-        row, total = first + a * q, 0.0
-        for b in range(q):
-            total += vectors[row + b] * v[b]
-        work[a] = total * factors[top + a]
-    for b in range(q):
-        v[b] = 0.0
-    for a in range(q):
-        row = first + a * q
-        for b in range(q):
-            v[b] += vectors[row + b] * work[a]
-
-
-@njit(cache=True, nogil=True, fastmath=_SUMS)
-def _combine(features: FloatArray, coefficients: FloatArray, out: FloatArray) -> None:
-    """Write X^T coefficients to `out`.
-
-    It is used for a client of many rows, for whom the cost of a slice is small.
-    """
-    out[:] = 0.0
-    for row in range(features.shape[0]):
-        c = coefficients[row]
-        for j in range(features.shape[1]):
-            out[j] += c * features[row, j]
-
-
-@njit(cache=True, nogil=True, fastmath=_SUMS)
-def _half_mean_square(
-    predicted: FloatArray,
-    j: int,
-    top: int,
-    responses: FloatArray,
-    a: int,
-    z: int,
-) -> float:
-    """The loss |y_i - X_i theta_j|^2 / (2 n_i) of the rows a to z.
-
-    Row 0 of `predicted` (rows, k) belongs to row `top` of the data.
-    """
-    total = 0.0
-    for row in range(a, z):
-        error = responses[row] - predicted[row - top, j]
-        total += error * error
-    return 0.5 * total / (z - a)
-
-
-@njit(cache=True, nogil=True)
-def client_losses(
-    features: FloatArray,
-    responses: FloatArray,
-    offsets: IntArray,
-    groups: IntArray,
-    models: FloatArray,
-    predictions: FloatArray,
-    losses: FloatArray,
-) -> None:
-    """losses[i, j] = |y_i - X_i theta_j|^2 / (2 n_i), (M, k)."""
-    k = models.shape[0]
-    for g in range(groups.shape[0] - 1):
-        top, end = offsets[groups[g]], offsets[groups[g + 1]]
-        predicted = predictions[: k * (end - top)].reshape((end - top, k))
-        np.dot(features[top:end], models.T, predicted)
-        for i in range(groups[g], groups[g + 1]):
-            for j in range(k):
-                losses[i, j] = _half_mean_square(
-                    predicted, j, top, responses, offsets[i], offsets[i + 1]
-                )
-
-
-@njit(cache=True, nogil=True, fastmath=_SUMS)
-def refine_hard(
-    features: FloatArray,
-    responses: FloatArray,
-    offsets: IntArray,
-    groups: IntArray,
-    models: FloatArray,
-    factors: FloatArray,
-    vectors: FloatArray,
-    starts: IntArray,
-    predictions: FloatArray,
-    residual: FloatArray,
-    image: FloatArray,
-    work: FloatArray,
-    labels: IntArray,
-    descent: FloatArray,
-) -> None:
-    """Labels (8) and the sums of (11) in one reading of the data.
-
-    Group g holds the clients ``groups[g]:groups[g + 1]``; `factors` are P's eigenvalues, which
-    hard labels leave the same in every round.  `predictions`, `residual` (largest client), `image`
-    and `work` (d) are scratch; `labels` (M,) and `descent` (k, d), to which
-    ``sum_i lambda_ij X_i^T P_i (y_i - X_i theta_j)`` is added, are the output.
-    """
-    k, d = models.shape
-    for g in range(groups.shape[0] - 1):
-        top, end = offsets[groups[g]], offsets[groups[g + 1]]
-        predicted = predictions[: k * (end - top)].reshape((end - top, k))
-        np.dot(features[top:end], models.T, predicted)
-        for i in range(groups[g], groups[g + 1]):
-            a, z = offsets[i], offsets[i + 1]
-            n = z - a
-            chosen, least = 0, _half_mean_square(predicted, 0, top, responses, a, z)
-            for j in range(1, k):
-                loss = _half_mean_square(predicted, j, top, responses, a, z)
-                if loss < least:
-                    chosen, least = j, loss
-            labels[i] = chosen
-            for row in range(n):
-                residual[row] = responses[a + row] - predicted[a - top + row, chosen]
-            if n <= d:
-                _apply_filter(vectors, starts[i, 1], factors, starts[i, 0], n, residual, work)
-                for row in range(n):
-                    share = residual[row]
-                    for c in range(d):
-                        descent[chosen, c] += share * features[a + row, c]
-            else:
-                _combine(features[a : a + n], residual, image)
-                _apply_filter(vectors, starts[i, 1], factors, starts[i, 0], d, image, work)
-                for c in range(d):
-                    descent[chosen, c] += image[c]
-
-
-@njit(cache=True, nogil=True, fastmath=_SUMS)
-def refine_soft(
-    features: FloatArray,
-    responses: FloatArray,
-    offsets: IntArray,
-    groups: IntArray,
-    models: FloatArray,
-    values: FloatArray,
-    vectors: FloatArray,
-    starts: IntArray,
-    eta: float,
-    s: int,
-    likelihoods: FloatArray,
-    predictions: FloatArray,
-    residual: FloatArray,
-    image: FloatArray,
-    work: FloatArray,
-    factors: FloatArray,
-    product: FloatArray,
-    descent: FloatArray,
-) -> None:
-    """Add the sums of (11) for likelihoods (M, k) to `descent`.
-
-    Every client moves every model, so that a second GEMM is needed.
-
-    `factors` (d) and `product` (k, d) and the others of `refine_hard` are scratch.
-    """
-    k, d = models.shape
-    for g in range(groups.shape[0] - 1):
-        top, end = offsets[groups[g]], offsets[groups[g + 1]]
-        pulls = predictions[: k * (end - top)].reshape((end - top, k))
-        np.dot(features[top:end], models.T, pulls)
-        for i in range(groups[g], groups[g + 1]):
-            a, n = offsets[i], offsets[i + 1] - offsets[i]
-            first, q = starts[i, 0], min(n, d)
-            for j in range(k):
-                weight = likelihoods[i, j]
-                for row in range(n):
-                    residual[row] = weight * (responses[a + row] - pulls[a - top + row, j])
-                for row in range(n):
-                    pulls[a - top + row, j] = 0.0
-                if weight == 0.0:
-                    continue
-                for b in range(q):
-                    factors[b] = _filter(eta * weight * values[first + b], s)
-                if n <= d:
-                    _apply_filter(vectors, starts[i, 1], factors, 0, n, residual, work)
-                    for row in range(n):
-                        pulls[a - top + row, j] = residual[row]
-                else:  # in d coordinates; nothing is left for the GEMM
-                    _combine(features[a : a + n], residual, image)
-                    _apply_filter(vectors, starts[i, 1], factors, 0, d, image, work)
-                    for c in range(d):
-                        descent[j, c] += image[c]
-        np.dot(pulls.T, features[top:end], product)
-        for j in range(k):
-            for c in range(d):
-                descent[j, c] += product[j, c]
-
-
-# -------------------------------------------------------------------------------------- driver
+    return Stability(gamma=gamma, kappa=max(s, 1) / float(filter_value(gamma, s)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -574,17 +357,19 @@ class _Refinement:
         label_rule: LabelRule | None,
     ) -> None:
         d = data.dimension
-        self.data = (data.features, data.responses, data.offsets, groups)
-        self.spectra, self.eta, self.s = spectra, eta, s
+        self.data, self.groups, self.eta, self.s = data.arrays, groups, eta, s
         self.sizes = np.diff(data.offsets)
         self.rule = label_rule
-        self.predictions = np.empty(k * int(np.diff(data.offsets[groups]).max()))
-        self.residual = np.empty(int(self.sizes.max()))
-        self.image, self.work = np.empty(d), np.empty(d)
+        self.scratch = RoundScratch(
+            predictions=np.empty(k * int(np.diff(data.offsets[groups]).max())),
+            residual=np.empty(int(self.sizes.max())), image=np.empty(d), work=np.empty(d),
+        )  # fmt: skip
+        self.spectra = SpectraArrays(spectra.values, spectra.vectors, spectra.starts)
         if label_rule is None:
-            self.factors = np.empty_like(spectra.values)
+            factors = np.empty_like(spectra.values)
             with np.errstate(over="ignore", invalid="ignore"):  # a status says it
-                filter_values(spectra.values, eta, s, self.factors)
+                filter_values(spectra.values, eta, s, factors)
+            self.filters = self.spectra._replace(values=factors)
         else:
             self.factors = np.empty(d)
             self.losses = np.empty((len(self.sizes), k))
@@ -593,11 +378,10 @@ class _Refinement:
         descent = np.zeros_like(models)
         if self.rule is None:
             refine_hard(
-                *self.data, models, self.factors, self.spectra.vectors, self.spectra.starts,
-                self.predictions, self.residual, self.image, self.work, labels, descent,
+                self.data, self.groups, models, self.filters, self.scratch, labels, descent
             )  # fmt: skip
             return descent
-        client_losses(*self.data, models, self.predictions, self.losses)
+        client_losses(self.data, self.groups, models, self.scratch.predictions, self.losses)
         labels[:] = np.argmin(self.losses, axis=1)
         likelihoods = real_array("label_rule's result", self.rule(self.losses, self.sizes))
         sums_to_one = likelihoods.shape == self.losses.shape and (
@@ -608,11 +392,9 @@ class _Refinement:
                 f"label_rule's result of shape {likelihoods.shape} must be {self.losses.shape} "
                 "with rows in the simplex"
             )
-        local = self.spectra
         refine_soft(
-            *self.data, models, local.values, local.vectors, local.starts, self.eta, self.s,
-            likelihoods, self.predictions, self.residual, self.image, self.work, self.factors,
-            np.empty_like(models), descent,
+            self.data, self.groups, models, self.spectra, self.eta, self.s, likelihoods,
+            self.scratch, self.factors, np.empty_like(models), descent,
         )  # fmt: skip
         return descent
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,21 @@ from trials.checks import (
     whole_array,
 )
 from trials.parameters import Array, Integer, validated
+
+
+class ClientArrays(NamedTuple):
+    """The arrays of `ClientData` in the form that kernels take.
+
+    Attributes
+    ----------
+    features : (N, d) float64, C-contiguous.
+    responses : (N,) float64.
+    offsets : (m + 1,) int64.  Client i owns the rows ``offsets[i]:offsets[i + 1]``.
+    """
+
+    features: FloatArray
+    responses: FloatArray
+    offsets: IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +94,11 @@ class ClientData:
             responses=responses.reshape(m * n),
             offsets=np.arange(m + 1, dtype=np.int64) * n,
         )
+
+    @property
+    def arrays(self) -> ClientArrays:
+        """The same arrays, not copied, in the form that kernels take."""
+        return ClientArrays(self.features, self.responses, self.offsets)
 
     @property
     def n_clients(self) -> int:

@@ -33,7 +33,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -400,16 +400,31 @@ Loss = SquaredLoss | LogisticLoss
 # -- losses in kernels ---------------------------------------------------------------------------
 
 
-def kernel_arguments(loss: Loss, responses: FloatArray) -> tuple[int, float, float]:
-    """Return a loss in the form that kernels take, (kind, scale, l2).
+class LossCode(NamedTuple):
+    """A loss in the form that kernels take.
+
+    Attributes
+    ----------
+    kind : SQUARED or LOGISTIC.
+    scale : the factor c of the squared loss, 1 for the logistic one.
+    l2 : weight of the penalty l2 |theta|^2 / 2.
+    """
+
+    kind: int
+    scale: float
+    l2: float
+
+
+def kernel_arguments(loss: Loss, responses: FloatArray) -> LossCode:
+    """Return a loss in the form that kernels take.
 
     `InvalidParameter` is raised for responses that the loss is not defined for.
     """
     record_of("loss", loss, SquaredLoss, LogisticLoss)
     if isinstance(loss, SquaredLoss):
-        return SQUARED, loss.scale, loss.l2
+        return LossCode(SQUARED, loss.scale, loss.l2)
     _labels(responses)
-    return LOGISTIC, 1.0, loss.l2
+    return LossCode(LOGISTIC, 1.0, loss.l2)
 
 
 @njit(cache=True, nogil=True)

@@ -15,13 +15,13 @@ from trials.ifca.communication import floats_down, floats_up
 from trials.ifca.linear import run_ifca, run_resampled_ifca
 from trials.ifca.options import (
     IfcaOptions,
-    add_local_updates,
     run_global,
     run_ifca_options,
     run_local,
     run_oracle,
     run_resampled_ifca_options,
 )
+from trials.ifca.options_kernels import LocalSteps, UpdateScratch, add_local_updates
 from trials.models.clients import ClientData
 from trials.models.losses import LogisticLoss, SquaredLoss, kernel_arguments
 from trials.models.run_status import RunStatus
@@ -230,13 +230,15 @@ def test_mini_batches_are_unbiased_and_without_replacement(loss):
          for a, b in itertools.combinations(range(6), 2)]
     )  # fmt: skip
     code, counts = kernel_arguments(loss, y), np.zeros(15, dtype=int)
+    scratch = UpdateScratch(
+        order=np.empty(6, dtype=np.int64), batch=np.empty((2, 3)), targets=np.empty(2),
+        local=np.empty((1, 3)), product=np.empty((1, 3)), weights=np.empty(6),
+    )  # fmt: skip
     for _ in range(3000):
         total, count = np.zeros((1, 3)), np.zeros(1, dtype=np.int64)
         add_local_updates(
-            data.features, data.responses, data.offsets, np.array([0]), start, 1, *code,
-            np.zeros((1, 1), dtype=np.int64), np.ones(1), 1, 2, rng, np.empty(6, dtype=np.int64),
-            np.empty((2, 3)), np.empty(2), np.empty((1, 3)), np.empty(6), np.empty((1, 3)),
-            total, count,
+            data.arrays, np.array([0]), start, 1, code, np.zeros((1, 1), dtype=np.int64),
+            LocalSteps(np.ones(1), 1, 2), rng, scratch, total, count,
         )  # fmt: skip
         gaps = np.abs(wanted - total).max(axis=1)
         assert gaps.min() < 1e-12

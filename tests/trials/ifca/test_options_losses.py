@@ -15,12 +15,12 @@ from sklearn.metrics import log_loss
 from trials.checks import InvalidParameter
 from trials.ifca.options import (
     IfcaOptions,
-    label_subset,
     run_global,
     run_ifca_options,
     run_local,
     run_oracle,
 )
+from trials.ifca.options_kernels import label_subset
 from trials.models.clients import ClientData
 from trials.models.federated_data import FederatedModel, covariance_roots
 from trials.models.losses import (
@@ -91,8 +91,8 @@ def test_client_losses_are_scikit_learns_and_decide_the_labels():
     loss = LogisticLoss(l2=0.2)
     labels = np.full((2, 4), -1)
     label_subset(
-        data.features, data.responses, data.offsets, np.arange(4), models, 3,
-        *kernel_arguments(loss, data.responses), np.empty(6 * 300), np.empty(6), labels,
+        data.arrays, np.arange(4), models, 3, kernel_arguments(loss, data.responses),
+        np.empty(6 * 300), np.empty(6), labels,
     )  # fmt: skip
     for i in range(4):
         rows = slice(data.offsets[i], data.offsets[i + 1])

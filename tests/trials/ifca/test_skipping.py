@@ -114,7 +114,7 @@ def test_hulls_are_narrower_where_memory_is_short(monkeypatch):
     rng = np.random.default_rng(5)
     data, _ = draw_data(rng, [9] * 10, 2, 12)
     starts = rng.standard_normal((6, 2, 12))
-    assert Skipper(data, starts, 5).products.shape == (12, 3, 90)
+    assert Skipper(data, starts, 5).known.products.shape == (12, 3, 90)
     assert_same_runs(
         {"data": data, "starts": starts, "step_sizes": np.full(6, 0.1), "n_iterations": 50}
     )
@@ -135,7 +135,7 @@ def test_work_is_skipped(monkeypatch):
     assert skipper.n_extensions < 0.1 * 400 * 8
     assert skipper.n_evaluations < 0.1 * 400 * 4 * 30
     assert skipper.matrices.n_built == 2
-    assert not skipper.rows.size
+    assert not skipper.listed.rows.size
 
 
 @given(gap=st.sampled_from([0.0, 1e-16, 1e-15, 1e-13, 1e-9]), seed=st.integers(0, 2**32 - 1))
