@@ -29,6 +29,7 @@ import pytest
 
 from bounds.statement import OutsideTheorem
 from trials.checks import InvalidParameter
+from trials.laws.step_tail import StepSetting
 from trials.mixed_regression.batches import MomentBatch
 from trials.mixed_regression.fed_regression import local_spectra
 from trials.mixed_regression.moment_descent import DescentOptions
@@ -45,9 +46,8 @@ INNER = (
     "trials.checks", "trials.parameters", "trials.jit_cache", "trials.sources", "trials.run",
     "trials.experiments", "trials.ifca.gradient_polynomials", "trials.ifca.settled",
     "trials.ifca.normal_matrices", "bounds.statement", "bounds.ifca", "bounds.sxy", "bounds.odcl",
-    "trials.clustering", "trials.local_erm", "trials.laws.step_tail",
-    "trials.laws.matrix_tail", "trials.text", "bounds.log_domain", "bounds.readable",
-    "bounds.render",
+    "trials.clustering", "trials.local_erm", "trials.text", "bounds.log_domain",
+    "bounds.readable", "bounds.render",
 )  # fmt: skip
 #: Functions of other modules that are no drivers.
 NO_DRIVERS = {"checked_batch", "drawn_pair", "shared_coordinates", "check_bernoulli"}
@@ -109,7 +109,13 @@ GOOD = {
     "u_b_sq": 2.0, "sigma_sq": 0.5, "dps": 20, "deviation": 0.5, "count": 2, "success": 0.6,
     "noise": 0.5, "dimension": 3, "level": 0.5, "bounds": 2.0,
     "chi_square_log_tail.n_samples": 5.0, "binomial_log_cdf.n_trials": 9, "noise_cdf.n": 3,
+    "setting": StepSetting(
+        sizes=[3, 4], step_sizes=[0.5, 0.5], n_samples=50, dimension=3, separation=1.0, sigma=0.2
+    ),
+    "radius": 0.2, "cluster": 1, "bound": 0.3, "candidates": (-1.0, -2.0), "n_columns": 3,
+    "log_cluster_tail.start": 0.2, "log_cluster_hit.start": 0.2, "log_gradient_tail.distance": 0.5,
     # constructors
+    "StepSetting.sizes": [3, 4], "StepSetting.step_sizes": [0.5, 0.5], "separation": 1.0,
     "Mixture.cluster_sizes": np.array([3, 3]), "Law.name": "heavy", "Law.shape": 3.0,
     "FederatedModel.features": Law(), "FederatedModel.noise": Law(),
     "FederatedModel.roots": None, "response": "linear", "Population.theta_star": CENTRES[0],

@@ -135,6 +135,18 @@ def real_between(
 # -- names, streams and records ------------------------------------------------------------------
 
 
+def real_or_infinite(name: str, value: object) -> float:
+    """Return a number as a float.  Infinity is accepted, and NaN is refused."""
+    number = _number(value)
+    try:
+        found = math.nan if number is None else float(number)
+    except OverflowError:
+        found = math.nan
+    if math.isnan(found):
+        raise InvalidParameter(f"{name}={shown(value)} must be a number or infinity")
+    return found + 0.0  # -0 and 0 are one value
+
+
 def one_of(name: str, value: object, options: Collection[str]) -> str:
     """Return ``value`` if it is one of the options.
 

@@ -40,6 +40,7 @@ from trials.checks import (
     one_of,
     real_array,
     real_between,
+    real_or_infinite,
     record_of,
     shown,
     whole_array,
@@ -124,6 +125,20 @@ class Real:
     def check(self, name: str, value: Any) -> float:
         """The value as a float."""
         return real_between(name, value, self.low, self.high, open_low=self.open_low, why=self.why)
+
+
+@dataclass(frozen=True)
+class RealOrInfinity:
+    """Numbers, minus infinity and infinity.  NaN is refused."""
+
+    @property
+    def text(self) -> str:
+        """The domain in words."""
+        return "number or infinity"
+
+    def check(self, name: str, value: Any) -> float:
+        """The value as a float."""
+        return real_or_infinite(name, value)
 
 
 @dataclass(frozen=True)

@@ -241,18 +241,18 @@ class _Scratch:
         self.chosen = np.empty((n_runs, d))
 
     def label(self, models: FloatArray, labels: IntArray) -> None:
-        label_clients(self.data, self.groups, models, self.k, self.predictions, labels)
+        label_clients(*self.data, self.groups, models, self.k, self.predictions, labels)
 
     def add(self, models: FloatArray, labels: IntArray, descent: FloatArray) -> None:
         n_runs = len(labels)
         add_gradients(
-            self.data, models, self.k, labels,
+            *self.data, models, self.k, labels,
             self.chosen[:n_runs], self.residuals, self.product[:n_runs], descent,
         )  # fmt: skip
 
     def label_and_add(self, models: FloatArray, labels: IntArray, descent: FloatArray) -> None:
         label_and_add_gradients(
-            self.data, self.groups, models, self.k,
+            *self.data, self.groups, models, self.k,
             self.predictions, self.residuals, self.product[: len(labels)], labels, descent,
         )  # fmt: skip
 

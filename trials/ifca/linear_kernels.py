@@ -3,6 +3,9 @@
 The arrays are those of `trials.ifca.linear`: features (N, d), responses (N,), offsets (m + 1,),
 models (R k, d), labels (R, m) and descent (R k, d).  Floats are float64 and integers int64.  All
 arrays are C-contiguous.  A kernel changes its outputs and scratch alone.
+
+The arrays of the clients are passed one by one: a tuple of them would add 2 microseconds a call,
+an eighth of an iteration on the smallest data.
 """
 
 from __future__ import annotations
@@ -11,7 +14,6 @@ import numpy as np
 from numba import njit
 
 from trials.checks import FloatArray, IntArray
-from trials.models.clients import ClientArrays
 
 #: Fast-math flags: sums may be reordered and multiply-adds fused.  NaN and infinity keep their
 #: meaning.
@@ -75,7 +77,9 @@ def _scatter(
 
 @njit(cache=True, nogil=True)
 def label_clients(
-    data: ClientArrays,
+    features: FloatArray,
+    responses: FloatArray,
+    offsets: IntArray,
     groups: IntArray,
     models: FloatArray,
     k: int,
@@ -88,14 +92,13 @@ def label_clients(
 
     Parameters
     ----------
-    data : rows of the m clients.
+    features, responses, offsets : rows of the m clients.
     groups : (g + 1,) group g holds the clients ``groups[g]:groups[g + 1]``.
     models : (R k, d).
     k : models of a run.
     predictions : at least R k times the rows of the largest group, scratch.
     labels : (R, m), output.
     """
-    features, responses, offsets = data
     n_models = models.shape[0]
     for g in range(groups.shape[0] - 1):
         top, end = offsets[groups[g]], offsets[groups[g + 1]]
@@ -109,7 +112,9 @@ def label_clients(
 
 @njit(cache=True, nogil=True)
 def add_gradients(
-    data: ClientArrays,
+    features: FloatArray,
+    responses: FloatArray,
+    offsets: IntArray,
     models: FloatArray,
     k: int,
     labels: IntArray,
@@ -122,7 +127,7 @@ def add_gradients(
 
     Parameters
     ----------
-    data : rows of the m clients.
+    features, responses, offsets : rows of the m clients.
     models : (R k, d).
     k : models of a run.
     labels : (R, m) identities.
@@ -130,7 +135,6 @@ def add_gradients(
     residuals : at least R times the rows of the largest client, scratch.
     descent : (R k, d), output, to which the sums are added.
     """
-    features, responses, offsets = data
     n_runs = labels.shape[0]
     for client in range(offsets.shape[0] - 1):
         a, z = offsets[client], offsets[client + 1]
@@ -148,7 +152,9 @@ def add_gradients(
 
 @njit(cache=True, nogil=True)
 def label_and_add_gradients(
-    data: ClientArrays,
+    features: FloatArray,
+    responses: FloatArray,
+    offsets: IntArray,
     groups: IntArray,
     models: FloatArray,
     k: int,
@@ -162,7 +168,6 @@ def label_and_add_gradients(
 
     The arguments are those of the two kernels.
     """
-    features, responses, offsets = data
     n_models, n_runs = models.shape[0], labels.shape[0]
     for g in range(groups.shape[0] - 1):
         top, end = offsets[groups[g]], offsets[groups[g + 1]]

@@ -13,26 +13,61 @@ from __future__ import annotations
 
 import math
 
-from trials.checks import InvalidParameter
+from trials.checks import WHOLE_IN_FLOAT
+from trials.parameters import Domain, Integer, RealOrInfinity, validated
+
+_DOMAINS: dict[str, Domain] = {
+    "n_rows": Integer(1, WHOLE_IN_FLOAT, why="whole in float64"),
+    "n_columns": Integer(1, WHOLE_IN_FLOAT, why="whole in float64"),
+    "bound": RealOrInfinity(),
+}
 
 
+@validated(**_DOMAINS)
 def log_norm_tail(n_rows: int, n_columns: int, bound: float) -> float:
-    """Log of a limit on P(|X|_op > bound); 0 where the theorem says nothing.
+    """Log of a limit on P(|X|_op > bound).
 
+    Parameters
+    ----------
+    n_rows, n_columns : N and d, at least 1.
+    bound : operator norm, any number or infinity.
+
+    Returns
+    -------
+    The log of the limit, in [-inf, 0].  It is 0 where the theorem says nothing.
+
+    Raises
+    ------
+    InvalidParameter : an argument outside its domain.
+
+    Examples
+    --------
     >>> round(log_norm_tail(100, 25, 20.0), 3)
     -12.5
     """
-    _check(n_rows, n_columns)
     gap = bound - math.sqrt(n_rows) - math.sqrt(n_columns)
-    return -0.5 * gap**2 if gap > 0 else 0.0
+    return -0.5 * gap * gap if gap > 0 else 0.0
 
 
+@validated(**_DOMAINS)
 def log_gram_tail(n_rows: int, n_columns: int, bound: float) -> float:
-    """Log of a limit on P(|X^T X - N I|_op > bound), N the number of rows.
+    """Log of a limit on P(|X^T X - N I|_op > bound).
 
-    Where N < d the smallest eigenvalue is zero and the deviation is at least N.
+    Where N < d the smallest eigenvalue is zero, so that the deviation is at least N.
+
+    Parameters
+    ----------
+    n_rows, n_columns : N and d, at least 1.
+    bound : deviation, any number or infinity.
+
+    Returns
+    -------
+    The log of the limit, in [-inf, 0].  It is 0 where the theorem says nothing.
+
+    Raises
+    ------
+    InvalidParameter : an argument outside its domain.
     """
-    _check(n_rows, n_columns)
     if bound < 0:
         return 0.0
     upper = log_norm_tail(n_rows, n_columns, math.sqrt(n_rows + bound))
@@ -44,9 +79,3 @@ def log_gram_tail(n_rows: int, n_columns: int, bound: float) -> float:
     lower = -0.5 * gap**2
     largest = max(upper, lower)
     return min(0.0, largest + math.log(math.exp(upper - largest) + math.exp(lower - largest)))
-
-
-def _check(n_rows: int, n_columns: int) -> None:
-    for name, value in (("n_rows", n_rows), ("n_columns", n_columns)):
-        if not 1 <= value < math.inf:
-            raise InvalidParameter(f"{name}={value} must be an integer >= 1")

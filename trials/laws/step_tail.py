@@ -42,26 +42,56 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from trials.checks import FloatArray, InvalidParameter
+from trials.checks import WHOLE_IN_FLOAT, FloatArray, InvalidParameter, real_array, shown
+from trials.parameters import (
+    Array,
+    Domain,
+    Integer,
+    ListOf,
+    Real,
+    RealOrInfinity,
+    Record,
+    validated,
+)
 
 _INTERVALS = 48
 _REACH = 9.0  # intervals of K cover so many standard deviations; Chernoff's bound covers the rest
 _ROUNDING = 1e-9
 _CANDIDATES = (-1.0, -2.0, -4.0, -7.0, -12.0, -20.0, -40.0, -80.0, -160.0)
+_LARGEST_BOUND = 1e100  # its square is finite
+
+# Products of two squares of such lengths stay inside the range of floats.
+_LENGTH = Real(1e-40, 1e40)
+_DISTANCE = Real(0.0, 1e40)
+_COUNT = Integer(1, 10**15)
+_SETTING: dict[str, Domain] = {
+    "sizes": Array(("k",), whole=True, low=1, high=WHOLE_IN_FLOAT),
+    "step_sizes": Array(("k",), low=1e-40, high=1e40),
+    "n_samples": _COUNT,
+    "dimension": _COUNT,
+    "separation": _LENGTH,
+    "sigma": _LENGTH,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepSetting:
-    """What the limits depend on; clusters may have sizes and step sizes of their own.
+    """The clients and the data on which the limits depend.
+
+    Lengths and step sizes lie in [1e-40, 1e40].
 
     Attributes
     ----------
-    sizes : (k,) clients of each cluster, m in all.
+    sizes : (k,) clients of each cluster, at least 1.  Their sum is m.
     step_sizes : (k,) gamma of each cluster's model.
-    n_samples : fresh samples of a client in each of the two halves of a step.
+    n_samples : fresh samples of a client in each of the two halves of a step, at least 1.
     dimension : d >= 1.
     separation : smallest distance Delta of two optima.
-    sigma : noise standard deviation > 0.
+    sigma : noise standard deviation.
+
+    Raises
+    ------
+    InvalidParameter : a value outside its domain, or lists of different lengths.
     """
 
     sizes: Sequence[int]
@@ -72,21 +102,16 @@ class StepSetting:
     sigma: float
 
     def __post_init__(self) -> None:
-        if len(self.sizes) != len(self.step_sizes) or min(self.sizes, default=0) < 1:
+        for name, domain in _SETTING.items():
+            value = domain.check(name, getattr(self, name))
+            if isinstance(value, np.ndarray):
+                value = tuple(value.tolist())
+            object.__setattr__(self, name, value)
+        if len(self.sizes) != len(self.step_sizes):
             raise InvalidParameter(
-                f"sizes={list(self.sizes)} must be integers >= 1, one for each of the "
+                f"sizes={shown(self.sizes)} must hold one size for each of the "
                 f"{len(self.step_sizes)} step sizes"
             )
-        positive = {
-            "n_samples": self.n_samples,
-            "dimension": self.dimension,
-            "separation": self.separation,
-            "sigma": self.sigma,
-            "the smallest step size": min(self.step_sizes),
-        }
-        for name, value in positive.items():
-            if not 0 < value < math.inf:
-                raise InvalidParameter(f"{name}={value} must be a finite number > 0")
 
     @property
     def n_clients(self) -> int:
@@ -94,17 +119,23 @@ class StepSetting:
         return int(sum(self.sizes))
 
 
+@validated(setting=Record(StepSetting), radius=_DISTANCE)
 def log_label_tail(setting: StepSetting, radius: float) -> float:
     """Log of a limit on the probability that some client takes a wrong model.
 
     Parameters
     ----------
     setting : the clients and their data.
-    radius : every model lies at most so far from its optimum; below half the separation.
+    radius : every model lies at most this far from its optimum.  The limit is one unless the radius
+        is below half the separation.
 
     Returns
     -------
-    The log of the limit, 0 where the limit exceeds one.
+    The log of the limit, in [-inf, 0].
+
+    Raises
+    ------
+    InvalidParameter : an argument outside its domain.
     """
     delta, k = setting.separation, len(setting.sizes)
     margin = 0.5 * delta - radius
@@ -116,17 +147,32 @@ def log_label_tail(setting: StepSetting, radius: float) -> float:
     return min(0.0, math.log(setting.n_clients * (k - 1)) - exponent * (1 - _ROUNDING))
 
 
+@validated(setting=Record(StepSetting), cluster=Integer(0), start=_DISTANCE, bound=RealOrInfinity())
 def log_cluster_tail(setting: StepSetting, cluster: int, start: float, bound: float) -> float:
     """Log of a limit on P(|u+| > bound) for one cluster whose clients all take the right model.
 
     Parameters
     ----------
     setting : the clients and their data.
-    cluster : index of the cluster.
-    start : distance |u| of the model from its optimum before the step; the limit holds for every
+    cluster : index of the cluster, in [0, k).
+    start : distance |u| of the model from its optimum before the step.  The limit holds for every
         smaller distance too.
-    bound : distance after the step, > 0.
+    bound : distance after the step, any number or infinity.
+
+    Returns
+    -------
+    The log of the limit, in [-inf, 0].
+
+    Raises
+    ------
+    InvalidParameter : an argument outside its domain.
     """
+    _require_cluster(setting, cluster)
+    return _cluster_tail(setting, cluster, start, bound)
+
+
+def _cluster_tail(setting: StepSetting, cluster: int, start: float, bound: float) -> float:
+    """`log_cluster_tail` of checked arguments."""
     if not bound > 0:
         return 0.0
     if bound == math.inf:
@@ -141,13 +187,30 @@ def log_cluster_tail(setting: StepSetting, cluster: int, start: float, bound: fl
     return min(0.0, float(special.logsumexp(log_weight + log_tail)) + _ROUNDING)
 
 
+@validated(setting=Record(StepSetting), cluster=Integer(0), start=_DISTANCE, bound=RealOrInfinity())
 def log_cluster_hit(setting: StepSetting, cluster: int, start: float, bound: float) -> float:
     """Log of a limit on P(|u+| <= bound), for a model at distance ``start`` exactly.
 
-    Where it is small, the step misses the bound: a refutation without a trial.
+    Where it is small, the step misses the bound.  This refutes a claim without a trial.
+
+    Parameters
+    ----------
+    setting, cluster, bound : as for `log_cluster_tail`.
+    start : distance |u| of the model from its optimum before the step.
+
+    Returns
+    -------
+    The log of the limit, in [-inf, 0].
+
+    Raises
+    ------
+    InvalidParameter : an argument outside its domain.
     """
-    if not bound >= 0:
+    _require_cluster(setting, cluster)
+    if bound < 0:
         return -math.inf
+    if bound > _LARGEST_BOUND:
+        return 0.0
     low, high, log_weight = _intervals(setting.sizes[cluster] * setting.n_samples)
     a = _step(setting, cluster)
     signs_differ = (a * low <= 1) & (a * high >= 1)
@@ -159,6 +222,15 @@ def log_cluster_hit(setting: StepSetting, cluster: int, start: float, bound: flo
     return min(0.0, float(special.logsumexp(log_weight + log_hit)) + _ROUNDING)
 
 
+def _require_cluster(setting: StepSetting, cluster: int) -> None:
+    """Refuse an index that is not one of the k clusters."""
+    if cluster >= len(setting.sizes):
+        raise InvalidParameter(f"cluster={cluster} must be < k={len(setting.sizes)}")
+
+
+@validated(
+    n_samples=_COUNT, dimension=_COUNT, distance=_DISTANCE, sigma=_DISTANCE, bound=RealOrInfinity()
+)
 def log_gradient_tail(
     n_samples: int, dimension: int, distance: float, sigma: float, bound: float
 ) -> float:
@@ -169,13 +241,27 @@ def log_gradient_tail(
 
     Parameters
     ----------
-    n_samples, dimension : of the client's data.
-    distance : |u| of the model from the client's own optimum; the limit holds for smaller ones.
-    sigma : noise standard deviation.
-    bound : norm, > 0.
+    n_samples, dimension : of the client's data, at least 1.
+    distance : |u| of the model from the client's own optimum.  The limit holds for smaller ones.
+    sigma : noise standard deviation.  It or the distance must be at least 1e-40.
+    bound : norm b, any number or infinity.
+
+    Returns
+    -------
+    The log of the limit, in [-inf, 0].
+
+    Raises
+    ------
+    InvalidParameter : an argument outside its domain.
     """
+    if max(distance, sigma) < _LENGTH.low:
+        raise InvalidParameter(
+            f"sigma={sigma:g} must be >= {_LENGTH.low:g} where distance={distance:g} is smaller"
+        )
     if not bound > 0:
         return 0.0
+    if bound == math.inf:
+        return -math.inf
     _low, high, log_weight = _intervals(n_samples)
     a = 2.0 / n_samples
     mean = a * distance * high if distance > 0 else np.zeros_like(high)
@@ -185,13 +271,24 @@ def log_gradient_tail(
     return min(0.0, float(special.logsumexp(log_weight + log_tail)) + _ROUNDING)
 
 
+@validated(setting=Record(StepSetting), radius=_DISTANCE)
 def log_step_tail(setting: StepSetting, radius: float, bounds: Sequence[float] | float) -> float:
     """Log of a limit on the probability that some cluster's error exceeds its bound after a step.
 
     Parameters
     ----------
+    setting : the clients and their data.
     radius : largest distance of a model from its optimum before the step.
-    bounds : largest allowed distance after it: one number, or one for each cluster.
+    bounds : largest allowed distance after it: one number, or one for each cluster.  Infinity is
+        allowed.
+
+    Returns
+    -------
+    The log of the limit, in [-inf, 0].
+
+    Raises
+    ------
+    InvalidParameter : an argument outside its domain.
 
     Examples
     --------
@@ -203,12 +300,24 @@ def log_step_tail(setting: StepSetting, radius: float, bounds: Sequence[float] |
     True
     """
     k = len(setting.sizes)
-    allowed = np.broadcast_to(np.asarray(bounds, dtype=np.float64), (k,))
-    logs = [log_cluster_tail(setting, j, radius, float(allowed[j])) for j in range(k)]
+    allowed = real_array("bounds", bounds)
+    if allowed.shape not in ((), (1,), (k,)) or np.isnan(allowed).any():
+        raise InvalidParameter(
+            f"bounds={shown(bounds)} must be one number or {k}, none of them NaN"
+        )
+    allowed = np.broadcast_to(allowed, (k,))
+    logs = [_cluster_tail(setting, j, radius, float(allowed[j])) for j in range(k)]
     total = float(special.logsumexp([*logs, log_label_tail(setting, radius)]))
     return min(0.0, total)
 
 
+@validated(
+    setting=Record(StepSetting),
+    radius=_DISTANCE,
+    n_steps=Integer(0),
+    bound=RealOrInfinity(),
+    candidates=ListOf(Real(high=0.0)),
+)
 def log_run_tail(
     setting: StepSetting,
     radius: float,
@@ -220,14 +329,20 @@ def log_run_tail(
 
     Parameters
     ----------
+    setting : the clients and their data.
     radius : largest distance of a model from its optimum at the start.
-    n_steps : resampled steps.
-    bound : distance that every cluster must reach.
-    candidates : log probabilities, falling; the last one of the first that all hold is returned.
+    n_steps : resampled steps.  Without a step the answer is certain: -inf or 0.
+    bound : distance that every cluster must reach, any number or infinity.
+    candidates : falling log probabilities, at most 0.  They are tried in this order until one does
+        not hold.
 
     Returns
     -------
-    One of the candidates, or 0 where the first of them does not hold.
+    The last candidate that held, or 0 where the first of them does not hold.
+
+    Raises
+    ------
+    InvalidParameter : an argument outside its domain.
 
     Notes
     -----
@@ -254,7 +369,8 @@ def _reached(setting: StepSetting, radius: float, n_steps: int, log_total: float
     labels = log_total - math.log(2 * n_steps)
     radii = [radius] * k
     for _ in range(n_steps):
-        if log_label_tail(setting, max(radii)) > labels:
+        largest = max(radii)
+        if largest > _DISTANCE.high or log_label_tail(setting, largest) > labels:
             return math.inf
         radii = [_quantile(setting, j, radii[j], share) for j in range(k)]
     return max(radii)
@@ -266,14 +382,14 @@ def _quantile(setting: StepSetting, cluster: int, start: float, log_share: float
     n = setting.sizes[cluster] * setting.n_samples
     spread = a * math.sqrt(n * (start**2 + setting.sigma**2) * setting.dimension)
     high = start * abs(1 - a * n) + 2 * spread
-    while log_cluster_tail(setting, cluster, start, high) > log_share:
+    while _cluster_tail(setting, cluster, start, high) > log_share:
         high *= 2.0
         if not high < 1e300:
             return math.inf
     low = 0.0
     for _ in range(30):
         middle = 0.5 * (low + high)
-        if log_cluster_tail(setting, cluster, start, middle) <= log_share:
+        if _cluster_tail(setting, cluster, start, middle) <= log_share:
             high = middle
         else:
             low = middle
@@ -331,8 +447,10 @@ def _log_chernoff(
     r"""Log of Chernoff's limit on :math:`P((\mu+sw)^2+c\,\chi^2_{dof}>b^2)`, interval by interval.
 
     ``along`` is :math:`s^2`, ``across`` is c.  The exponent t is searched on a logarithmic grid and
-    refined twice; every t gives a valid limit.
+    refined twice.  Every t gives a valid limit.  A bound beyond the range of its square is replaced
+    by a smaller one, whose limit is larger.
     """
+    bound = min(bound, _LARGEST_BOUND)
     out = np.zeros(mean.shape)
     usable = np.isfinite(mean) & np.isfinite(across) & np.isfinite(along)
     mean, along, across = mean[usable], along[usable], across[usable]
