@@ -33,8 +33,11 @@ def test_the_limits_become_small_and_never_exceed_one() -> None:
     assert -2.3 < log_gram_tail(100, 4, 99.0) < -2.1
     assert log_gram_tail(100, 400, 99.0) == 0.0
     assert log_gram_tail(100, 4, -1.0) == 0.0
-    with pytest.raises(InvalidParameter):
+    assert log_norm_tail(100, 4, 1e300) == log_gram_tail(100, 4, math.inf) == -math.inf
+    with pytest.raises(InvalidParameter, match="n_rows=0"):
         log_norm_tail(0, 3, 1.0)
+    with pytest.raises(InvalidParameter, match="bound=nan"):
+        log_norm_tail(3, 3, math.nan)
 
 
 @pytest.mark.parametrize(("n", "d", "distance", "sigma"), [(5, 20, 1.0, 0.3), (200, 3, 0.0, 1.0)])

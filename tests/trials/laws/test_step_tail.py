@@ -17,6 +17,7 @@ from trials.laws.step_tail import (
     StepSetting,
     log_cluster_hit,
     log_cluster_tail,
+    log_gradient_tail,
     log_label_tail,
     log_run_tail,
     log_step_tail,
@@ -209,3 +210,28 @@ def test_a_run_from_too_far_has_no_limit() -> None:
 def test_settings_outside_the_model_are_refused(changes: dict[str, object]) -> None:
     with pytest.raises(InvalidParameter):
         setting(**changes)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: log_label_tail(setting(), math.nan), "radius=nan must be"),
+        (lambda: log_cluster_tail(setting(), 2, 0.2, 0.1), "cluster=2 must be < k=2"),
+        (lambda: log_cluster_hit(setting(), -1, 0.2, 0.1), "cluster=-1 must be"),
+        (lambda: log_cluster_tail(setting(), 0, 0.2, math.nan), "bound=nan must be"),
+        (lambda: log_step_tail(setting(), 0.2, [0.1] * 3), "must be one number or 2"),
+        (lambda: log_run_tail(setting(), 0.2, 3, 0.1, ()), "candidates="),
+        (lambda: log_gradient_tail(5, 3, 0.0, 0.0, 1.0), "sigma=0 must be"),
+    ],
+)
+def test_arguments_outside_their_domains_are_refused(call, said: str) -> None:
+    with pytest.raises(InvalidParameter) as error:
+        call()
+    assert said in str(error.value)
+
+
+def test_bounds_whose_squares_overflow_have_limits() -> None:
+    """Refusing them would end a claim whose bound is large in some cell."""
+    assert log_cluster_tail(setting(), 0, 0.2, 1e300) < -1000
+    assert log_cluster_hit(setting(), 0, 0.2, 1e300) == 0.0
+    assert log_gradient_tail(5, 3, 0.5, 0.2, math.inf) == -math.inf
