@@ -186,7 +186,7 @@ def _closure(module: str) -> tuple[sources.Source, ...] | None:
 
 @cache
 def _unkept() -> Path:
-    """Where a process keeps what it compiles from files that changed after it started.
+    """Folder of the kernels that a process compiles from files changed after it started.
 
     Nobody can say which of the two texts was imported, so no other process may find the result.
     """

@@ -1,4 +1,4 @@
-"""Tables of parameters: what each may be, its default and its meaning.
+"""Tables of parameters: the domain, the default and the meaning of each.
 
 A table is data.  The validation, the error messages, the rows that ``info`` prints and the tests
 with bad values are all made from it.  `Parameters` is the table of an experiment, `validated` puts

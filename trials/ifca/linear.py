@@ -62,7 +62,7 @@ from trials.models.run_status import DIVERGENCE_BOUND, RunStatus
 from trials.parameters import Domain, Function, Integer, Real, Record, validated
 
 GROUP_BYTES = 2 * 2**20
-"""Features and predictions of a client group: about what a core's private cache holds.
+"""Bytes of features and predictions of a client group, about a core's private cache.
 
 Measured on (m, n, d, k) = (100, 100, 1000, 2) and (400, 100, 1000, 4) with 30 runs and 1 MB of L2:
 two clients a group (1.6 MB of features) are best, 1 and 10 are 3 to 7 % slower, 50 about 10 %.
@@ -74,7 +74,7 @@ RUN_DOMAINS: dict[str, Domain] = {"n_iterations": Integer(0), "divergence_bound"
 
 @dataclass(frozen=True, kw_only=True)
 class IfcaResult:
-    """What R runs of T iterations found.
+    """The results of R runs of T iterations.
 
     Attributes
     ----------
@@ -269,9 +269,9 @@ def _iterate(
     """The server's loop: gradients from `add`, steps, and the bookkeeping of every run.
 
     ``add(iteration, going, models, labels, descent)`` labels the clients and adds to `descent`, for
-    the runs that are still going (their numbers are in `going`); those that have diverged leave the
-    matrices, so that the others do not wait for them and nothing that is not finite enters a GEMM.
-    A mask that `add` returns marks runs that it will complete by itself, with the labels they have.
+    the runs that are still going (their numbers are in `going`).  Runs that have diverged leave the
+    matrices, so that the others do not wait for them and only finite values enter a GEMM.  `add`
+    may return a mask of runs that it will complete by itself, with the labels that they have.
     """
     n_runs, k, d = starts.shape
     going = np.arange(n_runs)

@@ -8,13 +8,15 @@ The sum of the clients' gradients over a set S is a fixed affine map of the mode
    G_S = \sum_{i \in S} \frac{2}{n_i} X_i^T X_i, \qquad
    b_S = \sum_{i \in S} \frac{2}{n_i} X_i^T Y_i .
 
-Summing over the data costs 4 N_S d flops each time (N_S the rows of S), the map 2 d^2 once it is
-known, and finding it N_S d^2.  So a matrix is made when what it would have saved so far is about
-what it costs (the rule of the rented skis: never much more than twice the best plan).  It serves
-every run that has the same set, or nearly the same: the few clients by which sets differ are added
-and subtracted one by one, for the gradients and for a new matrix alike.  A union of disjoint sets,
-or a complement, needs no matrix of its own: any set is written as a signed sum of known ones and a
-remainder, so that few matrices serve many sets, each in one product.
+Let N_S be the number of rows of S.  A sum over the data costs 4 N_S d flops each time.  The affine
+map costs 2 d^2 flops once it is known, and N_S d^2 flops to find.  A matrix is therefore made when
+the time that it would have saved so far is about the time that it takes.  By this rule (known from
+the ski rental problem) the total is never much more than twice that of the best plan.
+
+A matrix serves every run that has the same set, or nearly the same.  The few clients by which two
+sets differ are added and subtracted one by one, for the gradients and for a new matrix alike.  A
+union of disjoint sets, or a complement, needs no matrix of its own.  Any set is written as a signed
+sum of known sets and a remainder, so that few matrices serve many sets, each in one product.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from trials.checks import BoolArray, FloatArray, IntArray
 from trials.models.clients import ClientData
 
 MATRIX_BYTES = 512 * 2**20
-"""What the cached matrices may hold together; at least four are kept."""
+"""Largest memory of all cached matrices, of which at least four are kept in any case."""
 
 _CHUNK_ROWS = 1024
 _MIRROR = 128
@@ -37,8 +39,8 @@ _MOST_TERMS = 6
 # A gradient summed over the data by a few runs is a memory-bound product; the same flops in the
 # product that makes a matrix take about a third of the time.
 _SLOWNESS = 3.0
-# Of a signed sum's rounding errors, relative to those of the clients' own sum: where clients differ
-# by orders of magnitude, what is subtracted may be all that was known.
+# Largest rounding error of a signed sum, relative to that of the clients' own sum.  Where clients
+# differ by orders of magnitude, a subtraction may cancel all correct digits.
 _LOSS = 64.0
 _FINITE = 1e300
 _ULP = float(np.finfo(np.float64).eps)
@@ -54,10 +56,9 @@ class NormalMatrices:
 
     Notes
     -----
-    `matrices[b]` and `vectors[b]` are G and b of the set `masks[b]`, and `spreads[b]` what the
-    rounding errors of both are proportional to; `version` grows whenever a matrix is made or
-    dropped, so that plans which refer to them know that they are stale.  None is kept of data whose
-    squares might overflow.
+    `matrices[b]` and `vectors[b]` are G and b of the set `masks[b]`.  The rounding errors of both
+    are proportional to `spreads[b]`.  `version` grows whenever a matrix is made or dropped, so that
+    an older plan can be recognised.  No matrix is kept of data whose squares might overflow.
     """
 
     def __init__(self, data: ClientData, norms: FloatArray) -> None:
@@ -167,7 +168,7 @@ class NormalMatrices:
             full = len(self.matrices) == self.capacity
             made = self.make(members[candidate])
             self.waited = 0.0
-            if full or not made:  # what was dropped may be wanted again: once an iteration
+            if full or not made:  # at most once an iteration: a dropped one may be needed again
                 return
             _, rest = self.plan(members)
 
@@ -291,5 +292,5 @@ class NormalMatrices:
 
 
 def _gain(rest: NDArray[np.int8]) -> FloatArray:
-    """|rest| - |rest - 1|, entry by entry: what subtracting a set saves on each of its clients."""
+    """|rest| - |rest - 1|, entry by entry: the saving on each client when a set is subtracted."""
     return np.where(rest > 0, 1.0, -1.0)

@@ -38,7 +38,7 @@ class OneShotResult:
     clustering : `trials.clustering.kmeans.KMeansFit` of the one data set `erms`.
     labels : (m,) the clusters.
     within : the runs of step 3.
-    floats_up : what step 1 sends, m d; `within` counts the rest.
+    floats_up : floats that step 1 sends, m d.  `within` counts the rest.
     """
 
     erms: FloatArray

@@ -14,8 +14,9 @@ the participants and S_j those among them that estimate the identity j, iteratio
    \text{II (models):}\quad \theta_j \leftarrow \frac1{|S_j|} \sum_{i \in S_j}
       \mathrm{LocalUpdate}_i(\theta_j, \gamma_t, \tau) .
 
-Option I divides by m, as printed, whoever takes part; so option I with the step size gamma is
-option II with tau = 1 and :math:`\gamma |S_j| / m`.  What the papers leave open, here:
+Option I divides by m, as printed, even if fewer clients take part.  Option I with the step size
+gamma is therefore option II with tau = 1 and :math:`\gamma |S_j| / m`.  The papers leave these
+points open, and this module takes them as follows:
 
 * ties of the losses go to the first model, and a model that nobody chose stays where it is;
 * the step of iteration t is :math:`\gamma_t = \gamma\,\mathrm{decay}^t` ("step size decay 0.99" in
@@ -111,7 +112,7 @@ def run_ifca_options(
     known_labels : (m,) identities in [0, k); with them nothing is estimated and no identity sent.
     rng : draws subsets and mini-batches; needed where options ask for them.
     divergence_bound : as for `trials.ifca.linear.run_ifca`, for the models that the centre forms:
-        what clients send may be longer as long as its mean is not.
+        a client may send a longer model as long as the mean is not longer.
 
     Returns
     -------

@@ -1,11 +1,11 @@
 r"""IFCA's runs whose labels are proved for all steps to come: their last models in a few products.
 
-While labels stay as they are, each model of a run descends a quadratic of its own, and its way is
-bounded by its descent and the eigenvalues of its normal matrix
-(`trials.ifca.gradient_polynomials.largest_move`).  Where these ways, for any two models of a run
-together, are shorter than what could change a label, the rest of the run is linear, however long.
-It is set aside and taken in one go with the other such runs, each with its own number of steps,
-step size and matrices.
+While the labels stay the same, each model of a run descends a quadratic of its own.  The distance
+that it can still move is bounded by its descent and the eigenvalues of its normal matrix
+(`trials.ifca.gradient_polynomials.largest_move`).  A label can change only if two models of a run
+together move by more than a known radius.  Where the bounds exclude this, the rest of the run is
+linear, however long it is.  Such a run is set aside.  All runs that were set aside are completed
+together at the end, each with its own number of steps, step size and matrices.
 
 Eigenvalues are computed for few matrices.  Those of a sum lie between the sums of their bounds
 (Weyl), so neither a union of known clusters nor one with another client needs its own.
@@ -26,8 +26,8 @@ from trials.ifca.normal_matrices import NormalMatrices
 from trials.norms import row_lengths
 
 _LEAST_STEPS = 64  # fewer are taken one by one
-# A product that reads a matrix takes as long for one model as for some twenty, and eigenvalues take
-# half the rate of products: they pay for this many times fewer iterations than their dimension.
+# A product that reads a matrix takes as long for one model as for some twenty.  Eigenvalues run at
+# half the rate of products.  They pay if the dimension is at most this many times the iterations.
 _ROWS_READ = 8.0
 _MARGIN = 1.0 + 1e-6  # rounding of norms and their sums
 _TINY = float(np.finfo(np.float64).tiny)
@@ -92,8 +92,9 @@ class SettledRuns:
         going : (r,) numbers of the runs.
         models, descents : (r k, d), before the first of the `n_left` steps.
         sets : the clusters that made the descents, r k of them.
-        moved, radius : (r, k) how far the models are from where all labels were proved, and (r,)
-            what any two of a run may move from there, together, without a change of labels.
+        moved : (r, k) distances of the models from the place where all labels were proved.
+        radius : (r,) no label changes while any two models of the run have together moved by less
+            than this from that place.
         """
         (n_runs, k), d = moved.shape, models.shape[1]
         settled = np.zeros(n_runs, dtype=np.bool_)

@@ -1,8 +1,8 @@
 r"""IFCA on data without the work whose outcome is known: the same runs as
 `trials.ifca.linear.run_ifca`.
 
-Two things make an iteration of the plain kernel costly, the k losses of every client and the
-gradients, and both are mostly known beforehand.
+Two things make an iteration of the plain kernel costly: the k losses of every client, and the
+gradients.  Most of both can be known beforehand.
 
 **Identities.**  Let r_i(theta) = Y_i - X_i theta.  On the affine hull of the models at which a
 client has been evaluated, theta_0 + B c with orthonormal columns B, the squared residual norm is a
@@ -15,14 +15,14 @@ small quadratic form,
    h_i = (X_i B)^T r_i(\theta_0), \quad A_i = (X_i B)^T X_i B ,
 
 and off the hull, at distance e, the norm differs from that by at most ||X_i|| e (operator norm).
-A model that descends stays very close to the hull of a few of its former positions, as a Krylov
-method knows.  So each client gets a lower and an upper bound of each loss for O(q^2) flops,
+A model that descends stays very close to the hull of a few of its former positions, a fact that
+Krylov methods use.  So each client gets a lower and an upper bound of each loss for O(q^2) flops,
 q <= `HULL`, and where the bounds do not overlap the label is proved.  (With q = 0 this is the bound
 of Hamerly and Elkan for k-means.)  The clients that are not proved are evaluated as the plain
-kernel does; when they become many, the current models enter the hulls, which costs what evaluating
-all would, and a full hull gives up its oldest direction.
-Before any of this, a whole run is passed over while its models lie within a radius of the place
-where all of its labels were last proved.
+kernel does.  When they become many, the current models are added to the hulls.  This costs as much
+as evaluating all clients.  A full hull drops its oldest direction.  Before any of this, a whole run
+is skipped while its models lie within a radius of the place where all of its labels were last
+proved.
 
 **Gradients** of a set of clients come from its normal matrix (`trials.ifca.normal_matrices`),
 shared by all runs, once that pays; else from the data.
@@ -77,10 +77,13 @@ from trials.norms import length, row_lengths
 from trials.parameters import Record, validated
 
 HULL = 6
-"""Directions of a hull at most; a new one then takes the place of the oldest."""
+"""Largest number of directions of a hull.  A further one takes the place of the oldest."""
 
 HULL_BYTES = 2**30
-"""What the products of features and directions may hold; hulls have fewer directions beyond."""
+"""Largest memory of the products of features and directions.
+
+Hulls get fewer directions where they would need more.
+"""
 
 # Evaluating all clients for a few runs is bound by reading the data, as evaluating one is.
 _PRODUCTS = 0.25

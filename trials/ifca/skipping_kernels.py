@@ -136,9 +136,19 @@ def project(
     rests: FloatArray,
     gaps: FloatArray,
 ) -> None:
-    """Coordinates of the models of `runs` on their hulls, and what is left of them.
+    """Project the models of some runs on their hulls.
 
-    `rests` (R k, d) and `gaps` (R k,) its norms; `runs` are positions in `going`.
+    Parameters
+    ----------
+    models : (r k, d).
+    runs : positions of the runs.
+    going : (r,) run numbers.
+    base : (R, k, d) bases of the hulls.
+    basis : (R, k, Q, d) orthonormal directions of the hulls.
+    count : (R, k) directions of each hull.
+    coords : (R, k, Q), output, coordinates on the hulls.
+    rests : (r k, d), output, models less their projections.
+    gaps : (r k,), output, norms of the rests.
     """
     k = count.shape[1]
     for pos in runs:
@@ -238,10 +248,11 @@ def _absorb(
     first: FloatArray,
     second: FloatArray,
 ) -> float:
-    """One client's numbers on one hull after the direction `q` (or, at -1, the base) is evaluated.
+    """Update one client's form on one hull after the direction `q` is evaluated.
 
-    `known` (Q, n) keeps the products with the directions; `rest` (n,) holds the responses and
-    becomes the residual at the base when q = -1.
+    With q = -1 the base is evaluated instead.  Returns the squared residual norm at the base.
+    `known` (Q, n) receives the products with the direction.  `rest` (n,) is the residual at the
+    base.  With q = -1 it holds the responses and becomes that residual.
     """
     if q < 0:
         total = 0.0

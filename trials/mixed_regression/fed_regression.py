@@ -177,7 +177,7 @@ def stability(
 
 @dataclass(frozen=True, kw_only=True)
 class FedRegressionResult:
-    """What T' rounds found.
+    """The results of T' rounds.
 
     Attributes
     ----------
@@ -275,7 +275,7 @@ def run_fed_regression(
 
     Raises
     ------
-    InvalidParameter : before any work; also for what a label rule returns.
+    InvalidParameter : before any work.  It is also raised for a bad result of the label rule.
 
     Notes
     -----

@@ -385,7 +385,7 @@ def exponents(n_inputs: int, degree: int) -> IntArray:
     degree=Integer(0, MAX_DRAWN),
     basis=Options(("monomial", "hermite", "legendre")),
 )
-@np.errstate(over="ignore", invalid="ignore")  # what overflows is refused
+@np.errstate(over="ignore", invalid="ignore")  # an overflow is refused
 def polynomial_features(inputs: ArrayLike, degree: int, basis: str = "monomial") -> FloatArray:
     r"""The feature map phi of eq. (1) as polynomials of total degree <= ``degree``.
 

@@ -1,4 +1,4 @@
-"""One block of trials: what is to be computed, the computation, and the check of the result.
+"""One block of trials: the task, the computation, and the check of the result.
 
 A block is a function of its task alone: the root seed, the experiment, the cell and the block
 number.  It is computed under one BLAS thread and one floating-point error state wherever it runs.

@@ -27,7 +27,7 @@ def find_run(name: str | os.PathLike[str]) -> Path:
     Raises
     ------
     StoreError
-        When there is no such run; the message says what would be understood.
+        When there is no such run.  The message lists the accepted forms of a name.
     """
     text = os.fspath(name)
     if text == LATEST:

@@ -71,7 +71,7 @@ class Call(Generic[T]):
         self._finished.set()
 
     def fail(self, error: BaseException) -> None:
-        """Record what was raised."""
+        """Record the exception that was raised."""
         self._error = error
         self._finished.set()
 
@@ -150,7 +150,7 @@ class Executor:
         call.run()
 
     def cancel(self) -> None:
-        """Drop what has not started, stop what has as fast as the place allows."""
+        """Drop the tasks that have not started, and stop the others as fast as the executor can."""
         self._waiting.clear()
 
     def close(self) -> None:

@@ -135,7 +135,7 @@ class ProcessExecutor(Executor):
         self._dispatch()
 
     def _dispatch(self) -> None:
-        """Send what waits: one job to an idle worker, a second, short one ahead."""
+        """Send waiting jobs: one to an idle worker, and a second one ahead if it is short."""
         for ahead in (0, 1):
             for worker in self._workers:
                 if not self._queue:

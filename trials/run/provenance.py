@@ -87,7 +87,7 @@ def code_of(experiment: Experiment) -> Code:
 
 
 def code_of_modules(modules: tuple[str, ...]) -> Code:
-    """The code of modules, and of what they import in this program."""
+    """The code of modules, and of the modules that they import from this program."""
     with _lock:
         if modules not in _codes:
             _codes[modules] = _code(modules)

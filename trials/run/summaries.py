@@ -1,4 +1,4 @@
-"""Columns from trajectories: what a trial keeps of its errors along the rounds.
+"""Columns that summarise the errors of a trial along its rounds.
 
 A trial that runs for thousands of rounds cannot store them all, and a statement about every round
 needs only a few numbers: the largest error over the rounds, the first round below a level, the

@@ -1,4 +1,4 @@
-"""What travels between the caller and a worker, and the worker's side of it.
+"""Messages between the caller and a worker, and the worker's side of the exchange.
 
 A message holds blocks of one experiment, or one function call.  It names the experiment's module
 and carries the digest of its code.  The worker imports the module, compares the digest with that
@@ -151,7 +151,7 @@ def unpack_blocks(tasks: Sequence[Task], answer: bytes) -> list[BlockResult | Ex
 
 
 def unpack_value(function: Callable[..., Any], answer: bytes) -> Any:
-    """The value of a function call, or raise what it raised."""
+    """Return the value of a function call, or raise its exception."""
     reply = _opened(answer)
     if reply.other_code is not None:
         module = str(function.__module__)

@@ -1,4 +1,4 @@
-r"""The experiment on what misidentified clients add to a step.
+r"""The experiment on the gradients that misidentified clients add to a step.
 
 ``ifca.strangers`` (design 110): the part :math:`T_2` of the smallest cluster's step that clients of
 other clusters contribute.  Where such clients are rare, a whole step does not show it.

@@ -20,7 +20,7 @@ def _number(spelling: str) -> str:
 
 
 def _check_experiment(experiment: Experiment) -> None:
-    """Refuse what could be written and never read again."""
+    """Refuse an experiment that could be written but not read back."""
     name, columns, rows = experiment.name, experiment.columns, experiment.block_size
     if not is_name(name):
         raise ValueError(

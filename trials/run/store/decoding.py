@@ -45,7 +45,7 @@ def decode(text: object, type_: type[T], limit: int = MAX_DOCUMENT) -> T:
 
     Parameters
     ----------
-    text : what the column held; it may have any type.
+    text : the content of the column.  It may have any type.
     type_ : anything that `msgspec.convert` knows: ``dict[str, int]``, a `msgspec.Struct`, a
         dataclass.
     limit : the largest number of characters.

@@ -54,7 +54,7 @@ def result_code(error: Exception) -> int:
 
 
 def translated(path: Path, error: Exception) -> StoreError:
-    """The `StoreError` that says what an error of SQLite means for the run at ``path``."""
+    """Return the `StoreError` that explains an error of SQLite for the run at ``path``."""
     code = result_code(error)
     if code == sqlite3.SQLITE_INTERRUPT:
         return StoreError(

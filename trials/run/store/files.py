@@ -1,7 +1,7 @@
-"""The files of a run on disk: what may stand under its name, and how a new one takes it.
+"""The files of a run on disk: which files its name may refer to, and how a new one is made.
 
 A new run is written under another name and takes its own name whole.  So a file under a run's name
-is a whole run, or has no bytes at all: what a start that was killed leaves.
+is a whole run, or is empty.  An empty file is left by a start that was killed.
 """
 
 from __future__ import annotations

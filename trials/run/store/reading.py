@@ -164,7 +164,7 @@ class BlockReader:
             )
         added = list(self.blocks(cell, n_known, n_blocks))
         if len(added) != max(0, n_blocks - n_known):
-            # the rows are not what the index of blocks says
+            # the rows disagree with the index of blocks
             raise StoreError(f"{self._database.path}: is damaged (the index of blocks)")
         table = _appended(known, cell, added)
         self._cache.put(cell.id, table)

@@ -13,7 +13,7 @@ from trials.run.cell import Params
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A registered cell: what a stored block of it means."""
+    """A registered cell, which gives its stored blocks their meaning."""
 
     experiment: str
     number: int

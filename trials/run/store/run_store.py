@@ -91,7 +91,7 @@ class RunStore:
         Parameters
         ----------
         root_seed : from 0 to 2**128 - 1; every stream of the run grows from it.
-        config : what was asked for, as JSON; `config` and `config_as` give it back.
+        config : the request that the run answers, as JSON.  `config` and `config_as` return it.
         code : names and digests or versions of the code that will make the blocks.
 
         Raises
@@ -331,7 +331,7 @@ class RunStore:
 
         Parameters
         ----------
-        type_ : what it must be: a `msgspec.Struct`, a dataclass, ``dict[str, float]``.
+        type_ : its required type: a `msgspec.Struct`, a dataclass, ``dict[str, float]``.
 
         Raises
         ------

@@ -30,7 +30,7 @@ def check_block(
     seconds: float,
     shape: tuple[int, int],
 ) -> None:
-    """Refuse what could not be read back, and rows that would hide a failed trial."""
+    """Refuse values that could not be read back, and rows that would hide a failed trial."""
     if not is_integer(block, 0, MAX_BLOCK):
         raise ValueError(f"block={block!r} must be an integer from 0 to {MAX_BLOCK - 1}")
     if not is_label(code):
