@@ -27,6 +27,7 @@ from verify.procedures.base import (
     nothing_to_show,
     override_cells,
 )
+from verify.proofs.certificate import Certificate, proof
 
 Bad = Callable[[Table, Params], BoolArray]
 
@@ -45,6 +46,7 @@ class Probability:
     log_delta : the logarithm of ``delta``, where delta underflows.
     log_limit : ``cell -> `` log of an upper limit on P(bad) from an exact law, None where a cell
         has none.
+    certify : makes a certificate that the statement fails; it may raise `NotProved`.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Probability:
     exact: float | None = None
     log_delta: Callable[[Params], float] | None = None
     log_limit: Callable[[Params], float | None] = lambda _cell: None
+    certify: Callable[[], Certificate] | None = None
     present: Present = nothing_to_show
 
     def check(self) -> None:
@@ -154,6 +157,7 @@ class Probability:
         return Evidence(
             verdict=decision.verdict,
             resolution=decision.resolution,
+            proof=proof(self.certify) if decision.verdict is Verdict.REFUTED else None,
             summary=decision.summary,
             level=level,
             n_trials=sum(o.table.n_trials for o in observed),

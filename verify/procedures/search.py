@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from verify.decisions.domain import Domain, Ranges, as_domain
 from verify.decisions.search import SearchResult, search_counterexample
 from verify.evidence import Evidence, EvidenceTable, Verdict, Witness
 from verify.procedures.base import Presentation, unknown_parameter
+from verify.proofs.certificate import Certificate, proof
 
 Point = Mapping[str, Any]
 
@@ -27,6 +29,7 @@ class Search:
     violation : ``point -> float``, positive exactly where the statement fails; its unit is named
         in ``unit`` (e.g. "log of the ratio to the bound").
     recheck : the same in mpmath, so that rounding is not mistaken for refutation.
+    certify : ``counterexample -> `` a certificate that the statement fails; it may raise `NotProved`.
     sides : ``point -> (observed, bound)`` for the witness.
     """
 
@@ -39,6 +42,7 @@ class Search:
     sides: Callable[[Point], tuple[float, float]]
     unit: str
     recheck: Callable[[Point], Any] | None = None
+    certify: Callable[[Point], Certificate] | None = None
     constraints: Callable[[Point], bool] | None = None
     seed: int = 0
     constants: Mapping[str, float] = field(default_factory=dict)
@@ -93,6 +97,7 @@ class Search:
         closest = () if result.largest_at is None else tuple(result.largest_at.items())
         return Evidence(
             verdict=Verdict.REFUTED if result.found else Verdict.SUPPORTED,
+            proof=None if witness is None else self._proof(witness.params),
             summary=result.summary,
             level=level,
             n_trials=result.n_evaluations,
@@ -117,6 +122,10 @@ class Search:
             notes=shown.notes,
             witness=witness,
         )
+
+    def _proof(self, point: Point) -> dict[str, Any] | None:
+        """The certificate of a counterexample as plain data; None where nothing is proved."""
+        return proof(None if self.certify is None else partial(self.certify, point))
 
     def _by_part(self, result: SearchResult) -> tuple[EvidenceTable, ...]:
         """The largest violation in each part, so that one maximum does not hide the others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -61,6 +61,16 @@ def certificate(argument: str, inequalities: Iterable[Inequality]) -> Certificat
         if not proved(inequality.left, inequality.relation, inequality.right):
             raise NotProved(f"interval arithmetic does not prove: {inequality.says}")
     return made
+
+
+def proof(certify: Callable[[], Certificate] | None) -> dict[str, Any] | None:
+    """The certificate that ``certify`` makes, as plain data; None where it proves nothing."""
+    if certify is None:
+        return None
+    try:
+        return certify().as_dict()
+    except NotProved:
+        return None
 
 
 def proved(left: Term, relation: str, right: Term) -> bool:

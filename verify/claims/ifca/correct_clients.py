@@ -52,6 +52,8 @@ from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
+from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.terms import from_sympy
 
 # --- The triangle inequality (2) ----------------------------------------------------------------
 
@@ -113,10 +115,28 @@ def _triangle(statement: Statement, profile: Profile) -> Search:
         name=statement.id,
         violation=lambda point: sides(point)[0] - sides(point)[1] - 1e-12 * point["a"],
         recheck=recheck,
+        certify=lambda _point: _one_sample(statement),
         sides=sides,
         domain=STEP_DOMAIN,
         budget=profile.searches,
         unit="left side minus right side, in units of the error",
+    )
+
+
+def _one_sample(statement: Statement) -> Certificate:
+    """One sample x = 1 in one dimension, no noise, an error of one, the step a = 2."""
+    values = {"a": 2, "err": 1, "gram": 0, "noise": 0}
+    return certificate(
+        "Take $N=d=1$, $x=1$, no noise, an error of one and $a=2$. Then $X^\\top X=N$ and the step "
+        "takes the error from $1$ to $-1$.",
+        [
+            Inequality(
+                says="the norm of the new error, one, exceeds the right-hand side",
+                left="1",
+                relation=">",
+                right=from_sympy(statement.expr, values),
+            )
+        ],
     )
 
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -63,6 +64,8 @@ from verify.evidence import Figure, Series, Verdict
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
+from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.terms import from_sympy, rational
 
 # --- Lemma 1 ------------------------------------------------------------------------------------
 
@@ -382,9 +385,27 @@ def lemma_1_init(statement: Statement, profile: Profile) -> Search:
             0.5 - point["alpha"],
             float(evaluate(statement.expr, {**point, "Delta": 1.0})),
         ),
+        certify=lambda point: _beyond_a_quarter(statement, point),
         domain={"alpha": Interval(0.01, 0.49)},
         budget=min(profile.searches, 500),
         unit="distance beyond Delta/4, in units of Delta",
+    )
+
+
+def _beyond_a_quarter(statement: Statement, point: Point) -> Certificate:
+    alpha = Fraction(point["alpha"])
+    stated = from_sympy(statement.expr, {"Delta": 1, "alpha": alpha})
+    return certificate(
+        f"Take $\\Delta=1$, $\\alpha={float(alpha):g}$ and a model at distance "
+        "$(\\frac12-\\alpha)\\Delta$, which the initialisation condition allows.",
+        [
+            Inequality(
+                says="the allowed distance exceeds the printed one",
+                left=rational(Fraction(1, 2) - alpha),
+                relation=">",
+                right=stated,
+            )
+        ],
     )
 
 

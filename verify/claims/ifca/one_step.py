@@ -38,6 +38,7 @@ from bounds.ifca.one_step import (
 from bounds.ifca.symbols import NOTATION, d, err, m, n, p, sigma
 from bounds.render import latex
 from bounds.statement import Statement, exponent
+from trials.experiments.ifca.geometry import sizes_of
 from trials.experiments.ifca.step import STEP, TRAJECTORY
 from trials.experiments.ifca.step_sizes import STEP_SIZES
 from trials.run.cell import Params
@@ -75,6 +76,8 @@ from verify.procedures.base import Observed, Presentation, Profile, Sampling
 from verify.procedures.constants import Constants
 from verify.procedures.probability import Probability
 from verify.procedures.rate import Contraction, Rate, StatedRate
+from verify.proofs.certificate import Certificate
+from verify.proofs.step_size import no_step_size_serves
 
 # --- Theorem 1 as printed: clusters of any sizes ------------------------------------------------
 
@@ -132,6 +135,7 @@ def every_step_size(statement: Statement, profile: Profile, alpha: float) -> Pro
         event="no step size constant $c_1>0$ serving all clusters, all other constants at "
         "the generous end of the box",
         validate=lambda params: statement.require(values(params)),
+        certify=lambda: _no_step_size(statement, cells[_PROVED_AT]),
         present=_step_size_figure,
     )
 
@@ -149,6 +153,16 @@ _RATIOS = (
     (16, 8.0),
     (16, 785.0),
 )
+
+
+#: The cell that the proof is about: two clusters, one four times as large as the other.
+_PROVED_AT = _RATIOS.index((2, 4.0))
+
+
+def _no_step_size(statement: Statement, params: Params) -> Certificate:
+    """The proof in one cell, for every c1 > 0."""
+    complete = STEP_SIZES.check(params)
+    return no_step_size_serves(statement, values(params), [int(s) for s in sizes_of(complete)])
 
 
 def _size_ratio(params: Params) -> float:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -61,6 +62,8 @@ from verify.procedures.base import BoolArray, Observed, Presentation, Profile, S
 from verify.procedures.constants import Constants
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
+from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.terms import Term, from_sympy, rational
 
 ACCURACY = {"c_6": 2.0, "c_7": 1.0, "c_8": math.log(2) / 4}
 RUN_ROWS = (
@@ -283,9 +286,29 @@ def halving(statement: Statement, profile: Profile, base: float) -> Search:
         violation=violation,
         recheck=recheck,
         sides=lambda point: (math.exp(violation(point)), 1.0),
+        certify=(lambda point: _too_few_halvings(statement, point)) if base == math.e else None,
         domain={"gain": LogInterval(1.0, 1e12)},
         budget=min(profile.searches, 500),
         unit="log of the remaining error over epsilon, gain = Delta/(4 epsilon)",
+    )
+
+
+def _too_few_halvings(statement: Statement, point: Point) -> Certificate:
+    """log(gain) halvings of gain epsilon leave more than the stated epsilon (epsilon = 1)."""
+    gain = Fraction(point["gain"])
+    log: Term = ["log", rational(gain)]
+    halved: Term = ["exp", ["-", ["*", log, ["log", "2"]]]]
+    return certificate(
+        f"Take $\\Delta=4\\cdot{float(gain):.4g}\\,\\varepsilon$. The natural logarithm of "
+        "$\\Delta/(4\\varepsilon)$ is the number of halvings.",
+        [
+            Inequality(
+                says="the error after these halvings exceeds the accuracy",
+                left=["*", rational(gain), halved],
+                relation=">",
+                right=from_sympy(statement.expr, {"varepsilon": 1, "Delta": 4 * gain}),
+            )
+        ],
     )
 
 
