@@ -14,7 +14,7 @@ from reports.latex import code, formula, latex_field
 from reports.mathematics import display_source
 from reports.prose import paragraphs, prose
 from reports.reading import Tried, capital, colour, plural, sentence, slug
-from reports.schema import Assumption, Constant, Figure, Table, Witness
+from reports.schema import Assumption, Constant, Evidence, Figure, Table, Witness
 from reports.values import number
 
 Files = dict[str, str | bytes]
@@ -45,6 +45,7 @@ def _page(tried: Tried, files: Files) -> dict[str, Any]:
         ("Procedure", paragraphs(claim.procedure)),
         ("Evidence", Latex(sentence(capital(paragraphs(evidence.summary))))),
         *tallies,
+        ("Refutation", _refutation(evidence)),
         ("Witness", _witness(evidence.witness) if evidence.witness else Latex("")),
     ]
     after = [("Sharpness", evidence.sharpness), ("Notes", evidence.notes)]
@@ -54,7 +55,7 @@ def _page(tried: Tried, files: Files) -> dict[str, Any]:
         "title": prose(claim.title or claim.id or tried.key),
         "label": Latex(f"sec:{name}"),
         "statement_label": Latex(f"st:{name}"),
-        "verdict": tried.verdict,
+        "verdict": tried.mark,
         "colour": colour(tried.verdict),
         "expectation": "" if tried.as_expected is None else expectation,
         "facts": _facts(tried),
@@ -206,6 +207,17 @@ def _caption(figure: Figure) -> Latex:
         parts.append("Bars and bands span the lower and upper confidence limits.")
     parts.append(figures.undrawn(figure))
     return prose(" ".join(part for part in parts if part))
+
+
+def _refutation(evidence: Evidence) -> Latex:
+    """How a refutation is known: the proof's argument and inequalities, or the error level."""
+    if not evidence.grade:
+        return Latex("")
+    if evidence.proof is None:
+        return Latex(sentence(capital(prose(evidence.grade))))
+    shown = "; ".join(prose(inequality.says) for inequality in evidence.proof.inequalities)
+    argument = paragraphs(evidence.proof.argument)
+    return Latex(f"Proved. {argument} Interval arithmetic encloses both sides: {sentence(shown)}")
 
 
 def _witness(witness: Witness) -> Latex:

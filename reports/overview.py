@@ -39,7 +39,9 @@ def verdict_table(paper: str, claims: Sequence[Tried]) -> Latex:
     several = len(levels) > 1
     rows = []
     for claim in claims:
-        verdict = verdict_word(claim.verdict)
+        verdict = verdict_word(claim.verdict, claim.mark)
+        if claim.evidence.grade == "proved":
+            verdict = Latex(rf"{verdict}\newline proved")
         if claim.as_expected is False:
             expected = escape_text(f"expected {claim.claim.expected}")
             verdict = Latex(rf"{verdict}\newline \emph{{{expected}}}")
@@ -105,6 +107,13 @@ def abstract(claims: Sequence[Tried], summary: Summary) -> Latex:
         parts.append(
             f"The family-wise error level of the batch is {number(summary.familywise_level)}."
         )
+    if coarse := sum(claim.mark.startswith("SUPPORTED TO") for claim in claims):
+        parts.append(
+            f"{number(coarse)} of the supported claims rest on the smallest probability that this "
+            "run resolves: their mark names it."
+        )
+    if proved := sum(claim.evidence.grade == "proved" for claim in claims):
+        parts.append(f"{plural(proved, 'refutation is proved', 'refutations are proved')}.")
     parts.append("A verdict is only about the cells that were fixed before the run.")
     return Latex(" ".join(parts))
 

@@ -37,6 +37,11 @@ class Tried:
         return (self.evidence.verdict or "NOT RUN").upper()
 
     @property
+    def mark(self) -> str:
+        """The verdict as it is printed, e.g. ``SUPPORTED TO 0.009``."""
+        return self.evidence.mark or self.verdict
+
+    @property
     def as_expected(self) -> bool | None:
         """Whether the verdict is the expected one, or None where none is expected."""
         return None if not self.claim.expected else self.claim.expected.upper() == self.verdict
@@ -86,9 +91,9 @@ def colour(verdict: str) -> Latex:
     return Latex(verdict.lower() if verdict in VERDICTS else "notrun")
 
 
-def verdict_word(verdict: str) -> Latex:
-    """A verdict in bold and in its colour."""
-    return Latex(rf"\verdictword{{{colour(verdict)}}}{{{escape_text(verdict)}}}")
+def verdict_word(verdict: str, mark: str = "") -> Latex:
+    """A verdict in bold and in its colour; ``mark`` is printed in its place where given."""
+    return Latex(rf"\verdictword{{{colour(verdict)}}}{{{escape_text(mark or verdict)}}}")
 
 
 def ratio(cell: Cell) -> float:

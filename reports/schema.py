@@ -94,10 +94,29 @@ class Witness(Record, frozen=True, kw_only=True):
     trial: Short | None = None
 
 
+class Inequality(Record, frozen=True, kw_only=True):
+    """An inequality that interval arithmetic proved; its terms are not printed."""
+
+    says: Text = ""
+
+
+class Proof(Record, frozen=True, kw_only=True):
+    """A certificate that a statement fails."""
+
+    argument: Text = ""
+    inequalities: Annotated[list[Inequality], Meta(max_length=1_000)] = []
+
+
 class Evidence(Record, frozen=True, kw_only=True):
-    """The outcome of a claim's procedure."""
+    """The outcome of a claim's procedure.
+
+    ``mark`` is the verdict as it is printed, ``grade`` tells how a refutation is known.
+    """
 
     verdict: Short = ""
+    mark: Short = ""
+    grade: Short = ""
+    proof: Proof | None = None
     summary: Text = ""
     level: Number = None
     n_trials: int = 0

@@ -267,3 +267,35 @@ def test_each_paper_has_its_own_symbols_and_data() -> None:
     assert "A client observes" in context["data"]
     assert "Points in" in context["data"]
     assert collect(FakeRun({}), engine="none").context["data"] == ""
+
+
+def test_a_mark_is_printed_in_the_place_of_its_verdict() -> None:
+    document = claim("p.a")
+    document["evidence"] |= {"mark": "SUPPORTED TO 0.008"}
+    shown = report(run(p_a=document))
+    assert r"\verdictword{supported}{SUPPORTED TO 0.008}" in shown["verdict_tables"]
+    assert "$1$ of the supported claims rest on" in shown["abstract"]
+
+
+def test_a_proved_refutation_prints_its_argument_and_inequalities() -> None:
+    document = refuted("p.a")
+    document["evidence"] |= {
+        "grade": "proved",
+        "proof": {
+            "argument": "Take $d=1$.",
+            "inequalities": [{"says": "one exceeds a half", "left": "1", "right": "1/2"}],
+        },
+    }
+    collected = collect(run(p_a=document), engine="none")
+    text = dict(collected.context["claims"][0]["runs"])["Refutation"]
+    assert "Proved. Take $d=1$." in text
+    assert "one exceeds a half." in text
+    assert "$1$ refutation is proved." in str(collected.context["abstract"])
+    assert r"\newline proved" in str(collected.context["verdict_tables"])
+
+
+def test_a_statistical_refutation_prints_its_level() -> None:
+    document = refuted("p.a")
+    document["evidence"] |= {"grade": "statistical at level 0.001"}
+    runs = dict(collect(run(p_a=document), engine="none").context["claims"][0]["runs"])
+    assert runs["Refutation"] == "Statistical at level 0.001."

@@ -29,7 +29,7 @@ class Search:
     violation : ``point -> float``, positive exactly where the statement fails; its unit is named
         in ``unit`` (e.g. "log of the ratio to the bound").
     recheck : the same in mpmath, so that rounding is not mistaken for refutation.
-    certify : ``counterexample -> `` a certificate that the statement fails; it may raise `NotProved`.
+    certify : ``counterexample -> `` a certificate that the statement fails, or `NotProved`.
     sides : ``point -> (observed, bound)`` for the witness.
     """
 
