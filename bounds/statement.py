@@ -249,7 +249,7 @@ class Statement:
     contrasts : which method does better than which, for the kind *comparison*.
     trends : in which parameters a mean grows or falls, also for the kind *comparison*.
     printed : numbers of the paper, for the kind *reproduction*.
-    assertion : LaTeX of what is stated where there are no terms and no contrasts.
+    assertion : LaTeX of the assertion where there are no terms and no contrasts.
     definitions : symbols that the statement itself defines, such as the number of steps T.
     failure : the probability with which the statement may fail (None: never).
     reading : the chosen reading and its reason, where the print is ambiguous or contradicts its

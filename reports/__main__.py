@@ -87,7 +87,7 @@ def main() -> None:
     default="pdf,tex",
     show_default=True,
     metavar="pdf,tex",
-    help="What to make; the LaTeX source, figures and tables are written in any case.",
+    help="The format. LaTeX source, figures and tables are always written.",
 )
 @click.option(
     "--engine",

@@ -24,7 +24,7 @@ _LATEST = 253_402_300_799  # the last second of the year 9999
 
 @dataclass(frozen=True, kw_only=True)
 class BuildResult:
-    """What was written (``report.pdf`` last when asked for), and the PDF engine (None: no PDF)."""
+    """The written files (``report.pdf`` last, if requested), and the PDF engine (None: no PDF)."""
 
     paths: tuple[Path, ...]
     engine: str | None

@@ -1,4 +1,4 @@
-"""Characters as LaTeX: the type of ready source, the macros, and what is special to TeX."""
+"""Characters as LaTeX: the type of ready source, the macros, and TeX's special characters."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tables: rows of LaTeX cells laid out to fit the page, and the same rows as CSV.
 
-Columns of numbers keep their natural width.  Columns of text share what is left of the line and
+Columns of numbers keep their natural width.  Columns of text share the rest of the line and
 wrap.  Tables of up to `SHORT` rows are kept together; longer ones run over pages.
 """
 

@@ -1,4 +1,4 @@
-"""Claims about the papers' statements, how they are tried, and what is decided.
+"""Claims about the papers' statements, the procedures that try them, and the decisions.
 
 One cell goes through six records, each with a name of its own:
 

@@ -13,8 +13,8 @@ def compare(run: RunStore, baseline: RunStore) -> list[str]:
 
     With equal seeds an equal number of trials must give identical evidence.  Otherwise two cells
     disagree when their confidence limits do not overlap (each valid at its run's level).  Which
-    quantile a cell shows depends on what budget and level resolve; two different quantiles of the
-    same cell say nothing about each other.
+    quantile a cell shows depends on the probability that budget and level resolve.  Two different
+    quantiles of the same cell are not compared.
     """
     lines = []
     mine, theirs = run.documents("claim"), baseline.documents("claim")

@@ -35,7 +35,7 @@ class Finding:
     ----------
     id : ``paper-topic``, unique within the catalogue.
     where : the place in print.
-    printed, found, corrected : what is printed, what is true, and how the print would be right.
+    printed, found, corrected : the printed text, the true fact, and the corrected text.
     severity : ``statement`` (a stated result is false), ``proof`` (a step is), ``slip`` (a typo).
     """
 

@@ -21,7 +21,7 @@ class Verdict(StrEnum):
     VACUOUS = "VACUOUS"
 
 
-#: What a statement says of the observed value against its bound.  ``order``: the same up to an
+#: The stated relation between observed value and bound.  ``order``: equal up to an
 #: unnamed constant factor.
 Relation = Literal["at most", "at least", "equals", "order"]
 
@@ -65,7 +65,7 @@ class CellResult:
 
     Attributes
     ----------
-    relation : what the statement says of ``observed`` against ``bound``.
+    relation : the stated relation between ``observed`` and ``bound``.
     ratio : of the two, as `ratio_of` defines it for the relation; the larger, the worse.
     quantile : which quantile of the trials ``observed`` is, None where it is no quantile.
     """

@@ -1,7 +1,7 @@
 """Papers, and the catalogue of the claims of all papers.
 
-A paper is one object, a `Paper`: its citation, its letters, its claims, its findings and what rests
-on what.  The catalogue finds papers in three places:
+A paper is one object, a `Paper`, with its citation, letters, claims, findings and dependencies
+between statements.  The catalogue finds papers in three places:
 
 * the folders of `verify.claims`, one a paper (no list names them);
 * the entry-point group ``cfl_verify.papers`` of installed packages.  The value is a `Paper`; ours
@@ -239,7 +239,7 @@ def catalogue(extra_files: Sequence[Path | str] = ()) -> Catalogue:
     ------
     InvalidParameter
         When a file or an installed package cannot be loaded, holds no paper, or holds one whose id
-        is taken; the message says what to do.
+        is taken.  The message names the remedy.
     """
     for path in extra_files:
         load_file(path)  # its errors name the line
@@ -319,7 +319,7 @@ def recorded_files(store: RunStore, named: Sequence[Path | str] = ()) -> tuple[P
     Raises
     ------
     StoreError
-        When a recorded file is missing or has changed; the message says what to do.
+        When a recorded file is missing or has changed.  The message names the remedy.
     """
     files = tuple(ClaimsFile.read(Path(path)) for path in named)
     found = {file.sha256: file for file in files}

@@ -25,12 +25,12 @@ from verify.selection import Selection, select
 
 @dataclass(frozen=True, kw_only=True)
 class OwnValues:
-    """What a user's own values did to a claim's procedure.
+    """The effect of a user's own values on a claim's procedure.
 
     Attributes
     ----------
     dropped : pre-registered cells that leave the theorem at these values, with the reason of each.
-    weaker : what the test no longer asks, one phrase each; empty when nothing was lost.
+    weaker : the parts that are no longer tested, one phrase each, empty when all remain.
     """
 
     dropped: tuple[DroppedCell, ...] = ()
@@ -122,7 +122,7 @@ def _planned(selection: Selection, claim: Claim, profile: Profile) -> Planned:
     return Planned(selection=selection, claim=claim, procedure=changed, own_values=own)
 
 
-#: Fields that hold cells, and what an empty field of a changed procedure means.
+#: Fields that hold cells, and the meaning of an empty field in a changed procedure.
 _CELL_FIELDS = ("cells", "calibration", "held_out", "elsewhere")
 
 
@@ -132,7 +132,7 @@ def n_cells(procedure: Any) -> int:
 
 
 def weaker(before: Any, after: Any) -> tuple[str, ...]:
-    """What a procedure at own values no longer tries, in short phrases."""
+    """The parts that a procedure at the user's values no longer tries, in short phrases."""
     lost = []
     cells_before, cells_after = n_cells(before), n_cells(after)
     if cells_after < cells_before:

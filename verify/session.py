@@ -38,14 +38,14 @@ FAMILYWISE_LEVEL = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class _Extension:
-    """What a later call asked of a run beyond its configuration."""
+    """The changes that a later call made to a run's configuration."""
 
     profile: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """What a run is: fixed before the first trial and stored with it."""
+    """The configuration of a run, fixed before the first trial and stored with it."""
 
     claims: tuple[str, ...] = ()
     profile: str = "quick"
@@ -249,7 +249,7 @@ def _document(
 
 
 def _put_papers(store: RunStore, papers: Catalogue, prepared: Sequence[Planned]) -> None:
-    """What the report says about the papers of these claims: symbols, findings, citations."""
+    """The report's documents about the papers of these claims: symbols, findings, citations."""
     ran = {planned.claim.id for planned in prepared}
     for kind, key, body in papers.documents(ran):
         store.put_document(kind, key, body)

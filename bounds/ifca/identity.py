@@ -98,8 +98,8 @@ LEMMA_1_INIT = statement(
     terms=(Term(name="quarter", expr=Delta / 4),),
     assumptions=CLOSENESS,
     reading=(
-        "Left over from the conference version, whose initialisation is $\\Delta/4$; what (15) "
-        "uses is $(1/2-\\alpha)\\Delta$."
+        "The line is a remnant of the conference version, whose initialisation is $\\Delta/4$. In "
+        "fact (15) uses $(1/2-\\alpha)\\Delta$."
     ),
 )
 

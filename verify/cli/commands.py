@@ -275,7 +275,7 @@ def check(**given: Any) -> int:
 def copy(**given: Any) -> None:
     """Copy a run to the new directory DEST, also while another process writes it.
 
-    A plain copy of a run under way would miss what lies in its `-wal` file.
+    A plain file copy of an active run would miss the data in its `-wal` file.
 
     \b
     Example:
@@ -294,7 +294,7 @@ def copy(**given: Any) -> None:
     default="pdf,tex",
     show_default=True,
     metavar="pdf,tex",
-    help="What to make; the LaTeX source, figures and tables are written in any case.",
+    help="The format. LaTeX source, figures and tables are always written.",
 )
 @click.option(
     "--engine",

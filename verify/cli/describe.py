@@ -42,7 +42,7 @@ def build_index(claims_files: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def describe_planned(planned: Planned) -> dict[str, Any]:
-    """A claim at values of one's own, with what these values did to its cells."""
+    """A claim at the user's own values, with the effect of these values on its cells."""
     own = planned.own_values or OwnValues()
     return {
         **describe(planned.claim, planned.procedure),

@@ -1,4 +1,4 @@
-"""The index of the catalogue: what ``list`` and ``info`` print, kept on disk between calls.
+"""The index of the catalogue: the data of ``list`` and ``info``, kept on disk between calls.
 
 Building the claims loads the numerical libraries, which takes seconds.  The index is made once for
 each state of the sources and of those libraries, as plain JSON in the user's cache folder.

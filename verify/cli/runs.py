@@ -84,7 +84,7 @@ def _experiments(cells: Sequence[CellStatus]) -> Iterator[dict[str, Any]]:
 
 
 def replay_trial(*, names: Sequence[str], as_json: bool, claims_files: Sequence[str]) -> None:
-    """Simulate a trial again and compare it with what the run holds."""
+    """Simulate a trial again and compare it with the stored trial."""
     if len(names) > 2:
         raise InvalidParameter(f"replay takes a run and a trial, not {len(names)} names")
     *runs, trial = names

@@ -31,7 +31,7 @@ def quick_exit() -> None:
 
 
 def interruptible() -> None:
-    """From now on an interrupt raises `KeyboardInterrupt`, so that what is done can be kept."""
+    """From now on an interrupt raises `KeyboardInterrupt`, so that finished work can be kept."""
     global _previous
     if _previous is not None:
         signal.signal(signal.SIGINT, _previous)

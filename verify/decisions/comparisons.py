@@ -42,7 +42,7 @@ Scale = Literal["mean", "sign"]
 
 
 def difference_knowledge(values: Knowledge, ratio: float) -> Knowledge:
-    """What is known about ``a - ratio * b`` when both values are known alike."""
+    """The knowledge about ``a - ratio * b`` when both values have the same knowledge."""
     low, high = values.low - ratio * values.high, values.high - ratio * values.low
     return Knowledge(low=low, high=high, asymptotic=values.asymptotic)
 

@@ -1,6 +1,6 @@
 """Where a search looks: sets of inputs that can be sampled, split, perturbed and simplified.
 
-`Domain` says what a search needs of a set of inputs.  `Box` is the set of scalar parameters, each
+`Domain` is the interface that a search uses.  `Box` is the set of scalar parameters, each
 with a range of its own.  Structured inputs (matrices, point sets, covariances) are further
 implementations of the same protocol.
 """

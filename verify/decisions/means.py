@@ -55,7 +55,7 @@ _MAX_SKEW_ERROR = 0.25  # relative error of a tail probability that skewness may
 
 @dataclass(frozen=True, kw_only=True)
 class Knowledge:
-    """What is known about the value of one trial, from the experiment and not from its trials.
+    """Prior knowledge about the value of one trial, from the experiment and not from its trials.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Knowledge:
             raise InvalidParameter(f"variance={self.variance} must be >= 0")
 
     def mirrored(self) -> Knowledge:
-        """What is known about minus the value."""
+        """The same knowledge about minus the value."""
         return Knowledge(
             low=-self.high,
             high=-self.low,

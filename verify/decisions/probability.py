@@ -38,10 +38,10 @@ from verify.evidence import CellResult, Relation, Verdict, ratio_of
 
 @dataclass(frozen=True, kw_only=True)
 class ProbabilityCell:
-    """One cell: the count of bad trials, its limits, and what they decide.
+    """One cell: the count of bad trials, its limits, and its status.
 
     ``lower`` is valid at the refuting level (already split over cells), ``upper`` at the
-    supporting level.  ``target`` is what ``upper`` is compared with: delta, or the stated
+    supporting level.  ``upper`` is compared with ``target``: delta, or the stated
     resolution where delta is below it.  ``by_law`` marks a cell that an exact law supports.
     ``status`` is one of ``"above"`` (refutes), ``"below"`` (supports), ``"unresolved"`` and
     ``"trivial"`` (delta >= 1).

@@ -56,7 +56,7 @@ class ReproductionTest:
         check_level(self.support_level)
 
     def _share(self, level: float) -> tuple[float, float]:
-        """What is left of a level for our trials, and by how much the paper's error widens."""
+        """The share of a level for our trials, and the width that the paper's error adds."""
         if self.printed.se == 0:
             return level, 0.0
         return level / 2, float(norm.isf(level / 2)) * self.printed.se

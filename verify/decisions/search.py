@@ -67,7 +67,7 @@ _Start = tuple[float, Point]
 
 @dataclass(frozen=True, kw_only=True)
 class SearchResult:
-    """What a search found.
+    """The result of a search.
 
     ``violation`` is that of the shrunk ``witness`` (None when nothing was found), ``rechecked`` the
     same in high precision.  ``largest`` is the largest violation over all points that were not

@@ -62,7 +62,7 @@ def _log_between(u: float, low: float, high: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class _Single:
-    """What domains of one structured value share: its name, and parameters that cannot be fixed."""
+    """The base of domains of one structured value: its name.  No parameter can be fixed."""
 
     name: str
 
@@ -191,7 +191,7 @@ class Covariance(_Single):
         return Spectrum(name=self.name, low=self.low, high=self.high, dimensions=self.dimensions)
 
     def check(self) -> None:
-        """Refuse what the spectrum refuses."""
+        """Raise an error for an impossible spectrum."""
         self.spectrum.check()
 
     def sample(self, rng: np.random.Generator, n: int) -> Iterator[Point]:
@@ -504,7 +504,7 @@ class Product:
     domains: tuple[Domain, ...]
 
     def check(self) -> None:
-        """Refuse no domain at all, and what any of them refuses."""
+        """Raise an error for an empty product, or when one of the domains raises."""
         if not self.domains:
             raise InvalidParameter("a product needs at least one domain")
         for domain in self.domains:

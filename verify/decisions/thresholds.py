@@ -190,7 +190,7 @@ def _profile(
     estimate = float(flat[0] + flat[-1]) / 2  # the middle of the gap under separation
     slope = float(slopes[int(np.argmin(np.abs(candidates - estimate)))])
     p = np.exp(_logs(q + slope * (x - estimate), link)[0])
-    # What lies beyond the tried sizes was not seen: an end on the wrong side leaves it open.
+    # No size beyond the tried ones was seen, so a limit on the wrong side of them is open.
     open_low = low <= lowest or s[0] > target * t[0]
     open_high = high >= highest or s[-1] < target * t[-1]
     return _Profile(

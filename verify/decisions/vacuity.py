@@ -1,7 +1,7 @@
 r"""Where a statement says something: its conditions and its bound, with the paper's own constants.
 
 A statement *bites* at a setting when all its assumptions hold there, its failure probability is
-below one, and its bound is below what holds trivially.  Each of these conditions is evaluated in
+below one, and its bound is below a trivial bound.  Each of these conditions is evaluated in
 the log domain, so that a threshold of :math:`e^{10^6}` is a number like any other.
 
 Along one symbol (a sample size) each condition is followed over a logarithmic grid.  The size from
@@ -52,7 +52,7 @@ def conditions(statement: Statement, trivial: sp.Expr | None = None) -> list[Con
 
     Parameters
     ----------
-    trivial : what the observed quantity never exceeds anyway; the bound has to lie below it.
+    trivial : a bound that the observed quantity never exceeds.  The stated bound must be smaller.
     """
     found = []
     for a in statement.assumptions:

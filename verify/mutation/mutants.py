@@ -37,7 +37,7 @@ class Mutant:
     Attributes
     ----------
     name : the change in one phrase, e.g. ``term floor: d^(1/4) more``.
-    kind : what was changed.
+    kind : the kind of change.
     statement : the changed statement; its id is the original's.
     multiplier : the factor by which one term (or the failure probability) was multiplied, where the
         change is that; the argument of its exponential where ``inside`` is true.

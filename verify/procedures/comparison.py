@@ -39,7 +39,7 @@ class Comparison:
     Attributes
     ----------
     columns : method, as the contrasts name it -> column of the experiment.
-    knowledge : ``cell -> `` what is known about each method's value.
+    knowledge : ``cell -> `` the knowledge about each method's value.
     unit : the unit of the values, in words.
     scale : ``"mean"`` compares means; ``"sign"`` asks who is smaller in more than half of the
         trials, which heavy tails do not disturb.

@@ -54,7 +54,7 @@ class MeanBound:
     ----------
     values : ``cell -> `` the statement's symbols there, hidden constants of assumptions included.
     statistic : ``(trials, cell) -> (n_trials,)`` the value S of each trial.
-    knowledge : ``cell -> `` what is known about S: its range, a bound of its variance from an exact
+    knowledge : ``cell -> `` the knowledge about S: its range, a bound of its variance from an exact
         law, or that asymptotic limits are wanted (the report then says so).
     observable : S in words, with its unit.
     margin : for ``=``: the share of the bound within which support means equivalence.

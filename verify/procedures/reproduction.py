@@ -31,7 +31,7 @@ class Reading:
     sampling : the experiment that this reading runs, with its budget.
     cell : the setting of a printed number -> the experiment's parameters.
     statistic : ``(trials, cell) -> (n_trials,)`` the value that the paper averages.
-    knowledge : ``cell -> `` what is known about that value.
+    knowledge : ``cell -> `` the knowledge about that value.
     meaning : the reading in a few words.
     """
 

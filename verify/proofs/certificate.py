@@ -35,7 +35,7 @@ class Certificate:
     Attributes
     ----------
     argument : why the inequalities contradict the statement, in sentences with inline math.
-    inequalities : what the argument uses; each is proved by enclosing both sides.
+    inequalities : the inequalities of the argument.  Each is proved by enclosing both sides.
     """
 
     argument: str

@@ -343,7 +343,7 @@ RANDOM_START = Finding(
     found="True of a client's guess: any $\\alpha>0$ makes it better than one half. Not true of "
     "a random starting point: a random vector of the optima's norm is nearly orthogonal to "
     "both in high dimension and misses the ball of radius $\\Delta/2$ by a fixed fraction "
-    "of $\\Delta$. What sits at $\\alpha=0$ is the midpoint of the optima.",
+    "of $\\Delta$. The midpoint of the optima has $\\alpha=0$.",
     corrected="Slightly better than the midpoint of the two optima.",
     severity="slip",
 )

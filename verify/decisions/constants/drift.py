@@ -23,7 +23,7 @@ class DriftSlope:
     ----------
     lower, upper : the simultaneous one-sided limit that refutes, and the one that supports.
     span : smallest and largest value of the parameter in the cells.
-    allowed : what ``upper`` must not exceed: the margin, or the slope of a logarithm if smaller.
+    allowed : the largest allowed ``upper``: the margin, or the slope of a logarithm if smaller.
     halves : lower limits of the growth within the lower and the upper part of the range, each with
         a level of its own; minus infinity where the cells do not tell.
     log_log : the slope that growth like an iterated logarithm would show in these cells.

@@ -62,7 +62,7 @@ class CellSample:
     Attributes
     ----------
     params : the cell's parameters; those that drift is tested in are positive numbers.
-    statistic : (n_trials,) what the bound bounds; a value that is not finite is a failed trial, a
+    statistic : (n_trials,) the bounded quantity.  A value that is not finite is a failed trial, a
         violation of any bound.
     delta : allowed failure probability, where it does not depend on constants.
     role : held-out trials are never seen by the calibration.
