@@ -64,7 +64,7 @@ PAPER = Paper(
         "Clustered linear regression: a client of cluster $j$ observes $n$ pairs $(x,y)$ with "
         "$x\\sim N(0,I_d)$ and $y=\\langle x,\\theta_j^*\\rangle+\\varepsilon$, "
         "$\\varepsilon\\sim N(0,\\sigma^2)$. Where Gaussian features make the law of a statistic "
-        "exact, trials draw from that law instead of from the data; both ways are tested against "
+        "exact, trials draw from that law instead of from the data. Tests compare both ways with "
         "each other."
     ),
 )
