@@ -92,7 +92,7 @@ def colour(verdict: str) -> Latex:
 
 
 def verdict_word(verdict: str, mark: str = "") -> Latex:
-    """A verdict in bold and in its colour; ``mark`` is printed in its place where given."""
+    """A verdict in bold and in its colour.  ``mark`` is printed in its place where given."""
     return Latex(rf"\verdictword{{{colour(verdict)}}}{{{escape_text(mark or verdict)}}}")
 
 

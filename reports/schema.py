@@ -95,7 +95,7 @@ class Witness(Record, frozen=True, kw_only=True):
 
 
 class Inequality(Record, frozen=True, kw_only=True):
-    """An inequality that interval arithmetic proved; its terms are not printed."""
+    """An inequality that interval arithmetic proved.  Its terms are not printed."""
 
     says: Text = ""
 

@@ -124,7 +124,7 @@ class Search:
         )
 
     def _proof(self, point: Point) -> dict[str, Any] | None:
-        """The certificate of a counterexample as plain data; None where nothing is proved."""
+        """The certificate of a counterexample as plain data, None where nothing is proved."""
         return proof(None if self.certify is None else partial(self.certify, point))
 
     def _by_part(self, result: SearchResult) -> tuple[EvidenceTable, ...]:

@@ -64,7 +64,7 @@ def certificate(argument: str, inequalities: Iterable[Inequality]) -> Certificat
 
 
 def proof(certify: Callable[[], Certificate] | None) -> dict[str, Any] | None:
-    """The certificate that ``certify`` makes, as plain data; None where it proves nothing."""
+    """The certificate that ``certify`` makes, as plain data, None where it proves nothing."""
     if certify is None:
         return None
     try:
