@@ -151,6 +151,7 @@ def execute(
     earlier = store.document("run", "summary") or {}
     _put_papers(store, known, prepared.claims)
     store.put_document("run", "extension", {"profile": config.profile})
+    store.put_document("run", "plan", {"claims": [str(p.selection) for p in prepared.claims]})
     outcomes = _outcomes(
         store, prepared.claims, allocation, config, executor, listener, known.files
     )

@@ -270,6 +270,26 @@ def check(**given: Any) -> int:
 
 @click.command()
 @run_argument
+@click.argument("claims", nargs=-1, metavar="[CLAIM]...", shell_complete=_complete_claims)
+@json_option
+@claims_option
+def mutate(**given: Any) -> int:
+    """Change each statement into false ones and decide them on the trials of a run.
+
+    Exponents, factors, terms and failure probabilities are changed one at a time.  A claim whose
+    evidence still supports a false statement has too little power.
+
+    \b
+    Example:
+      cfl-verify mutate latest ifca.cor1-burn-in
+    """
+    from verify.cli.mutating import mutate_run
+
+    return mutate_run(**given)
+
+
+@click.command()
+@run_argument
 @click.argument("destination", metavar="DEST", type=click.Path())
 @claims_option
 def copy(**given: Any) -> None:
@@ -338,5 +358,5 @@ def completion(shell: str) -> None:
 
 
 COMMANDS: tuple[click.Command, ...] = (
-    *(list_, info, run, resume, status, replay, check, copy, report, warm_up, completion),
+    *(list_, info, run, resume, status, replay, check, mutate, copy, report, warm_up, completion),
 )

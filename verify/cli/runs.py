@@ -18,6 +18,7 @@ from verify.cli.screen import print_json, say, table
 from verify.cli.signals import interruptible
 from verify.cli.verdicts import mark
 from verify.papers import catalogue, recorded_files
+from verify.session import RunConfig
 
 
 def show_status(*, run: str, as_json: bool, claims_files: Sequence[str]) -> None:
@@ -26,8 +27,7 @@ def show_status(*, run: str, as_json: bool, claims_files: Sequence[str]) -> None
     store, config = session.open_run(directory, readonly=True)
     with store:
         documents = store.documents("claim")
-        papers = catalogue(recorded_files(store, claims_files))
-        wanted = [str(p.selection) for p in session.prepare(config, papers).claims]
+        wanted = _planned(store, config, claims_files)
         cells = store.status()
     verdicts = {name: mark(documents[name]) if name in documents else "pending" for name in wanted}
     experiments = list(_experiments(cells))
@@ -64,6 +64,19 @@ def show_status(*, run: str, as_json: bool, claims_files: Sequence[str]) -> None
         headings = ("experiment", "cells", "trials", "failed", "worker s", "a trial to replay")
         for line in table(headings, rows, right={1, 2, 3, 4}):
             say(line)
+
+
+def _planned(store: RunStore, config: RunConfig, claims_files: Sequence[str]) -> list[str]:
+    """The claims of a run, as it recorded them: no file that the run names is executed.
+
+    A run that was stopped before it recorded its plan is planned again from the registered papers
+    and the files that the user names.
+    """
+    stored = store.document("run", "plan")
+    if stored is not None and isinstance(stored.get("claims"), list):
+        return [str(name) for name in stored["claims"]]
+    files = recorded_files(store, claims_files) if claims_files else ()
+    return [str(p.selection) for p in session.prepare(config, catalogue(files)).claims]
 
 
 def _experiments(cells: Sequence[CellStatus]) -> Iterator[dict[str, Any]]:
