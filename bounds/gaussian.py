@@ -19,6 +19,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 from scipy import special, stats
 
 from bounds.statement import OutsideTheorem
@@ -29,9 +30,13 @@ r = sp.Symbol("r")
 
 #: Samples from which the pairwise law is evaluated by its saddlepoint formula.
 LARGE = 1_000_000
+_UNDERFLOW = 1e-290  # smaller probabilities are computed on the log scale
+_MAX_TERMS = 10_000
 
 #: Chernoff exponent of the pairwise law: ``P <= exp(-chernoff)`` for ``r = l_-/l_+ >= 1``.
 CHERNOFF_EXPONENT: sp.Expr = (n / 2) * sp.log((1 + r) ** 2 / (4 * r))
+
+FloatArray = NDArray[np.float64]
 
 #: Mean squared error of least squares on ``N > d + 1`` Gaussian samples.
 LEAST_SQUARES_MSE: sp.Expr = sigma**2 * d / (N - d - 1)
@@ -97,12 +102,46 @@ def pairwise_ratio(u_a_sq: float, u_ab: float, u_b_sq: float, sigma_sq: float) -
         return float(np.float64(large) / small if delta >= 0 else small / large)
 
 
+def pairwise_ratios(
+    u_a_sq: FloatArray, u_ab: FloatArray, u_b_sq: FloatArray, sigma_sq: float
+) -> FloatArray:
+    """`pairwise_ratio` of many pairs of models at once, for arrays of one shape.
+
+    The entries are not checked one by one: they are finite and come from vectors.
+    """
+    largest = np.maximum(np.maximum(u_a_sq, np.abs(u_ab)), np.maximum(u_b_sq, sigma_sq))
+    unit = np.ldexp(1.0, -np.frexp(largest)[1])
+    a, cross, b, noise = unit * u_a_sq, unit * u_ab, unit * u_b_sq, unit * sigma_sq
+    delta = b - a
+    gram = np.maximum(a * b - cross**2, 0.0) + noise * np.maximum(a - 2 * cross + b, 0.0)
+    large = (np.hypot(delta, 2.0 * np.sqrt(gram)) + np.abs(delta)) / 2.0
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        small = gram / large
+        ratios = np.where(delta >= 0, large / small, small / large)
+    certain = np.where(delta > 0, np.inf, np.where(delta < 0, 0.0, 1.0))
+    return np.asarray(np.where(small > 0.0, ratios, certain))
+
+
+def pairwise_log_probabilities(ratios: FloatArray, n_samples: int) -> FloatArray:
+    """`pairwise_log_probability` of many ratios at once, (N,)."""
+    half = n_samples / 2.0
+    plain = np.zeros(ratios.shape)
+    if n_samples <= LARGE:
+        plain = special.betainc(half, half, 1.0 / (1.0 + ratios))
+    with np.errstate(divide="ignore"):
+        logs = np.log(plain)
+    for i in np.flatnonzero(~(plain > _UNDERFLOW)):
+        logs[i] = pairwise_log_probability(float(ratios[i]), n_samples)
+    return np.asarray(logs)
+
+
 def pairwise_log_probability(ratio: float, n_samples: int) -> float:
     """Log of ``P(F_{n,n} >= ratio)``: natural log of the pairwise misidentification probability.
 
-    It is computed by the regularised incomplete beta function.  Where that underflows, its series
-    is used (mpmath).  Beyond `LARGE` samples the saddlepoint formula of Lugannani and Rice is used,
-    whose relative error is of order 1/n.  So exponents of any size are returned.
+    It is computed by the regularised incomplete beta function.  Where that underflows, its
+    continued fraction is used, on the log scale.  Beyond `LARGE` samples the saddlepoint formula of
+    Lugannani and Rice is used, whose relative error is of order 1/n.  So exponents of any size are
+    returned.
     """
     ratio, n_samples = _ratio(ratio), _whole("n_samples", n_samples, 1)
     if ratio == np.inf:
@@ -112,9 +151,40 @@ def pairwise_log_probability(ratio: float, n_samples: int) -> float:
     if n_samples > LARGE:
         return _saddlepoint_log_probability(ratio, n_samples)
     value = float(special.betainc(n_samples / 2.0, n_samples / 2.0, 1.0 / (1.0 + ratio)))
-    if value > 1e-290:
+    if value > _UNDERFLOW:
         return float(np.log(value))
-    return float(mpmath.log(pairwise_probability_mp(ratio, n_samples)))
+    return _deep_log_probability(ratio, n_samples)
+
+
+def _deep_log_probability(ratio: float, n_samples: int) -> float:
+    r"""The same for ratios above one, where the probability is below the smallest float.
+
+    :math:`I_x(a,a)=\frac{(4x(1-x))^a}{2a\,B(a,1/2)}\,f`, :math:`a=n/2`, :math:`x=1/(1+r)`.  The
+    power is Chernoff's bound.  f is the continued fraction of DLMF 8.17.22, by Lentz's method.
+    """
+    a, x = n_samples / 2.0, 1.0 / (1.0 + ratio)
+    d = 1.0 / (1.0 - 2.0 * a * x / (a + 1.0))
+    fraction, c = d, 1.0
+    for i in range(1, _MAX_TERMS):
+        even = i * (a - i) * x / ((a + 2 * i - 1) * (a + 2 * i))
+        odd = -(a + i) * (2 * a + i) * x / ((a + 2 * i) * (a + 2 * i + 1))
+        for term in (even, odd):
+            d = 1.0 / (1.0 + term * d)
+            c = 1.0 + term / c
+            fraction *= d * c
+        if abs(d * c - 1.0) < 4e-16:
+            break
+    log_front = chernoff_exponent(ratio, n_samples) + math.log(2.0 * a) + _log_beta_half(a)
+    return math.log(fraction) - log_front
+
+
+def _log_beta_half(a: float) -> float:
+    """log B(a, 1/2), without the cancellation of two large log-gammas when ``a`` is large."""
+    if a < 40.0:
+        return math.lgamma(a) + math.lgamma(0.5) - math.lgamma(a + 0.5)
+    b = 1.0 / a
+    series = b * (-1.0 / 8 + b * b * (1.0 / 192 + b * b * (-1.0 / 640 + b * b * 17.0 / 14336)))
+    return 0.5 * math.log(math.pi) - 0.5 * math.log(a) - series
 
 
 def _saddlepoint_log_probability(ratio: float, n_samples: int) -> float:

@@ -467,6 +467,14 @@ def validated(**domains: Domain) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
+def unchecked(driver: Callable[P, R]) -> Callable[P, R]:
+    """A `validated` driver without its checks, for arguments that were checked before.
+
+    An experiment's ``check`` validates a cell once.  Blocks of the cell need not do it again.
+    """
+    return driver.__wrapped__  # type: ignore[attr-defined, no-any-return]
+
+
 def _agree(lengths: dict[str, tuple[str, int]], axis: str, owner: str, length: int) -> None:
     """Refuse a second length of an axis."""
     first, known = lengths.setdefault(axis, (owner, length))

@@ -97,29 +97,76 @@ def try_claims(
     blocks depend on it.  One worker would save nothing by deciding elsewhere, and the workers of a
     cluster do not see the run's file: there the decision is made here.
     """
-    pending: deque[_Pending] = deque()
-    for planned in claims:
-        on_start(planned)
-        begin = time.perf_counter()
-        level, reads = level_of(planned), takes_level(planned.procedure)
-        while demands := planned.procedure.demands(store, level):
-            ensure(store, demands, executor, on_block)
-        seconds = time.perf_counter() - begin
-        if executor.n_workers < 2 or (reads and isinstance(executor, DistributedExecutor)):
-            yield from _finished(pending, wait=True)
+    if executor.n_workers < 2:
+        for planned in claims:
+            on_start(planned)
+            begin = time.perf_counter()
+            level = level_of(planned)
+            _draw(store, planned, level, executor, on_block)
             evidence = planned.procedure.decide(store, level)
             yield planned, Decided(evidence=evidence, seconds=time.perf_counter() - begin)
-            continue
-        request = DecisionRequest(
+        return
+
+    def request(planned: Planned) -> DecisionRequest:
+        reads = takes_level(planned.procedure)
+        return DecisionRequest(
             selection=str(planned.selection),
             profile=profile,
-            level=level,
+            level=level_of(planned),
             run=str(store.path.resolve()) if reads else None,
             files=files,
         )
-        pending.append(_Pending(planned, seconds, executor.submit_call(decide_request, request)))
+
+    # Searches need no trials: they start at once and fill the workers that sampling leaves free.
+    searches = {
+        i: executor.submit_call(decide_request, request(planned))
+        for i, planned in enumerate(claims)
+        if not takes_level(planned.procedure)
+    }
+    _draw_first(store, claims, level_of, executor, on_block)
+    pending: deque[_Pending] = deque()
+    for i, planned in enumerate(claims):
+        on_start(planned)
+        begin = time.perf_counter()
+        if i in searches:
+            decision = searches[i]
+        else:
+            level = level_of(planned)
+            _draw(store, planned, level, executor, on_block)
+            if isinstance(executor, DistributedExecutor):
+                yield from _finished(pending, wait=True)
+                evidence = planned.procedure.decide(store, level)
+                yield planned, Decided(evidence=evidence, seconds=time.perf_counter() - begin)
+                continue
+            decision = executor.submit_call(decide_request, request(planned))
+        pending.append(_Pending(planned, time.perf_counter() - begin, decision))
         yield from _finished(pending, wait=False)
     yield from _finished(pending, wait=True)
+
+
+def _draw(
+    store: RunStore, planned: Planned, level: float, executor: Executor, on_block: OnBlock | None
+) -> None:
+    """Draw a claim's trials until it can be decided."""
+    while demands := planned.procedure.demands(store, level):
+        ensure(store, demands, executor, on_block)
+
+
+def _draw_first(
+    store: RunStore,
+    claims: Sequence[Planned],
+    level_of: Callable[[Planned], float],
+    executor: Executor,
+    on_block: OnBlock | None,
+) -> None:
+    """Draw what every claim asks for first, all of it together.
+
+    The end of each call of `ensure` leaves workers without work.  One call for all claims has one
+    such end.  Stopping rules look at each claim's own blocks in their order, so that drawing these
+    early changes nothing.
+    """
+    first = [d for p in claims for d in p.procedure.demands(store, level_of(p))]
+    ensure(store, first, executor, on_block)
 
 
 def _finished(pending: deque[_Pending], *, wait: bool) -> Iterator[tuple[Planned, Decided]]:

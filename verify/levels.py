@@ -15,17 +15,24 @@ def paper_of(claim_id: str) -> str:
     return claim_id.partition(".")[0]
 
 
-def allocate_levels(level: float, catalogue: Mapping[str, Claim], planned: Plan) -> Allocation:
+def allocate_levels(
+    level: float, catalogue: Mapping[str, Claim], planned: Plan, profile: str | None = None
+) -> Allocation:
     """Give every statistical claim of a plan its level (see `verify.decisions.familywise`).
 
     Whether a claim is statistical is its procedure's to say, so the procedures of all claims of
-    the plan's papers are built, also of those that are not run.
+    the plan's papers are built, also of those that are not run.  ``profile`` is the name of the
+    plan's profile: a claim that the plan holds at its smallest profile is not built again.
     """
+    built = {p.claim.id: p for p in planned.claims if p.claim.smallest_profile == profile}
     tried = {paper_of(p.claim.id) for p in planned.claims}
     papers: dict[str, dict[str, float]] = {paper: {} for paper in sorted(tried)}
     for name, claim in catalogue.items():
         if (paper := paper_of(name)) in papers:
-            procedure = claim.build(PROFILES[claim.smallest_profile])
+            same = name in built and not built[name].selection.values
+            procedure = (
+                built[name].procedure if same else claim.build(PROFILES[claim.smallest_profile])
+            )
             if takes_level(procedure):
                 papers[paper][name] = claim.weight
     selections = [(str(p.selection), p.claim.id) for p in planned.claims]

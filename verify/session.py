@@ -136,16 +136,20 @@ def execute(
     listener: Listener | None = None,
     commands: Sequence[str] = (),
     papers: Catalogue | None = None,
+    prepared: Plan | None = None,
 ) -> list[Outcome]:
     """Run (or continue, or extend) every claim of ``config`` to a verdict.
 
     A claim whose document was written under the same profile is not tried again.  Everything is
     committed as it is found, so an interrupted call loses the blocks in flight and nothing else.
+    ``prepared`` is what `prepare` returned for this configuration and these papers; without it the
+    plan is made here.
     """
     listener = listener or Listener()
     known = catalogue() if papers is None else papers
-    prepared = prepare(config, known)
-    allocation = allocate_levels(config.level, known, prepared)
+    if prepared is None:
+        prepared = prepare(config, known)
+    allocation = allocate_levels(config.level, known, prepared, config.profile)
     started = _now()
     begin = time.perf_counter()
     earlier = store.document("run", "summary") or {}

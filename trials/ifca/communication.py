@@ -37,8 +37,13 @@ def floats_down(
     ------
     InvalidParameter : a number outside its range.
     """
-    p, s = n_participants, integer_between("n_shared", n_shared, 0, d, "the dimension d")
-    return p * ((1 if settled else k) * (d - s) + s)
+    shared = integer_between("n_shared", n_shared, 0, d, "the dimension d")
+    return count_down(n_participants, k, d, shared, settled)
+
+
+def count_down(p: int, k: int, d: int, n_shared: int, settled: bool) -> int:
+    """`floats_down` of numbers that were checked before, for loops."""
+    return p * ((1 if settled else k) * (d - n_shared) + n_shared)
 
 
 @validated(**_COUNTS)
@@ -47,4 +52,9 @@ def floats_up(*, n_participants: int, k: int, d: int, settled: bool = False) -> 
 
     Parameters and errors as for `floats_down`.
     """
-    return n_participants * (d if settled else d + k)
+    return count_up(n_participants, k, d, settled)
+
+
+def count_up(p: int, k: int, d: int, settled: bool) -> int:
+    """`floats_up` of numbers that were checked before, for loops."""
+    return p * (d if settled else d + k)

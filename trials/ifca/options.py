@@ -48,7 +48,7 @@ from trials.checks import (
     real_array,
     whole_array,
 )
-from trials.ifca.communication import floats_down, floats_up
+from trials.ifca.communication import count_down, count_up
 from trials.ifca.linear import (
     RUN_DOMAINS,
     _checked_runs,
@@ -384,7 +384,7 @@ def _iterate_options(
         down=np.zeros((n_iterations, n_runs), dtype=np.int64),
         up=np.zeros((n_iterations, n_runs), dtype=np.int64),
     )  # fmt: skip
-    gradients = options.averaging == "gradient"
+    gradients, n_shared = options.averaging == "gradient", int(shared.sum())
     for t in range(n_iterations):
         subset = np.arange(m) if p == m else np.sort(rng.choice(m, p, replace=False))
         result.participants[t] = subset
@@ -406,10 +406,9 @@ def _iterate_options(
                 calm = (quiet[asking] >= options.stable_after) & (seen >= 0).all(axis=1)
                 result.settled_at[asking[calm]] = t + 1
         for runs, alone in ((going[settled], True), (asking, False)):
-            result.down[t, runs] = floats_down(
-                n_participants=p, k=k, d=d, n_shared=int(shared.sum()), settled=alone
-            )
-            result.up[t, runs] = floats_up(n_participants=p, k=k, d=d, settled=alone)
+            if runs.size:
+                result.down[t, runs] = count_down(p, k, d, n_shared, alone)
+                result.up[t, runs] = count_up(p, k, d, alone)
 
         here = models[going].reshape(-1, d)
         sums, counts = np.zeros_like(here), np.zeros(len(here), dtype=np.int64)

@@ -38,11 +38,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import special
 
-from trials.checks import WHOLE_IN_FLOAT, FloatArray, InvalidParameter, real_array, shown
+from trials.checks import WHOLE_IN_FLOAT, FloatArray, IntArray, InvalidParameter, real_array, shown
 from trials.parameters import (
     Array,
     Domain,
@@ -57,6 +58,7 @@ from trials.parameters import (
 _INTERVALS = 48
 _REACH = 9.0  # intervals of K cover so many standard deviations; Chernoff's bound covers the rest
 _ROUNDING = 1e-9
+_SPARE = 3.0  # the exponents are chosen for the share over so many units of log probability
 _CANDIDATES = (-1.0, -2.0, -4.0, -7.0, -12.0, -20.0, -40.0, -80.0, -160.0)
 _LARGEST_BOUND = 1e100  # its square is finite
 
@@ -306,7 +308,11 @@ def log_step_tail(setting: StepSetting, radius: float, bounds: Sequence[float] |
             f"bounds={shown(bounds)} must be one number or {k}, none of them NaN"
         )
     allowed = np.broadcast_to(allowed, (k,))
-    logs = [_cluster_tail(setting, j, radius, float(allowed[j])) for j in range(k)]
+    tails = {
+        (first, bound): _cluster_tail(setting, first, radius, bound)
+        for first, bound in zip(same_clusters(setting), allowed.tolist(), strict=True)
+    }
+    logs = [tails[key] for key in zip(same_clusters(setting), allowed.tolist(), strict=True)]
     total = float(special.logsumexp([*logs, log_label_tail(setting, radius)]))
     return min(0.0, total)
 
@@ -368,40 +374,90 @@ def _reached(setting: StepSetting, radius: float, n_steps: int, log_total: float
     share = log_total - math.log(2 * n_steps * k)
     labels = log_total - math.log(2 * n_steps)
     radii = [radius] * k
+    first = same_clusters(setting)
     for _ in range(n_steps):
         largest = max(radii)
         if largest > _DISTANCE.high or log_label_tail(setting, largest) > labels:
             return math.inf
-        radii = [_quantile(setting, j, radii[j], share) for j in range(k)]
+        reached = {j: _quantile(setting, j, radii[j], share) for j in set(first)}
+        radii = [reached[j] for j in first]
     return max(radii)
 
 
 def _quantile(setting: StepSetting, cluster: int, start: float, log_share: float) -> float:
-    """A distance that the cluster's error exceeds with probability at most ``exp(log_share)``."""
+    """A distance that the cluster's error exceeds with probability at most ``exp(log_share)``.
+
+    Chernoff's exponents are chosen once, near the answer.  The limit with these exponents is valid
+    for every distance and falls with it, so that the distance is found by bisection.
+    """
+    low, high, log_weight = _intervals(setting.sizes[cluster] * setting.n_samples)
     a = _step(setting, cluster)
-    n = setting.sizes[cluster] * setting.n_samples
-    spread = a * math.sqrt(n * (start**2 + setting.sigma**2) * setting.dimension)
-    high = start * abs(1 - a * n) + 2 * spread
-    while _cluster_tail(setting, cluster, start, high) > log_share:
-        high *= 2.0
-        if not high < 1e300:
+    farthest = np.maximum(np.abs(1 - a * low), np.abs(1 - a * high))
+    mean = start * farthest if start > 0 else np.zeros_like(farthest)
+    dof = setting.dimension - 1
+    along = (a * setting.sigma) ** 2 * high
+    across = a**2 * (start**2 + setting.sigma**2) * high if dof else np.zeros_like(high)
+    usable = np.isfinite(mean) & np.isfinite(along) & np.isfinite(across)
+    rest = float(special.logsumexp(log_weight[~usable])) if not usable.all() else -math.inf
+    weight = log_weight[usable]
+    excess = np.maximum(weight - log_share, 0.0) + _SPARE
+    t, constant = _exponents(mean[usable], along[usable], across[usable], dof, excess)
+
+    def log_tail(square: float) -> float:
+        terms = weight + np.minimum(0.0, constant - t * square)
+        largest = max(float(terms.max()), rest)
+        total = float(np.sum(np.exp(terms - largest))) + math.exp(rest - largest)
+        return largest + math.log(total) + _ROUNDING
+
+    upper = float(np.max((constant + excess) / t))
+    while log_tail(upper) > log_share:
+        upper *= 2.0
+        if not upper < 1e300:
             return math.inf
-    low = 0.0
-    for _ in range(30):
-        middle = 0.5 * (low + high)
-        if _cluster_tail(setting, cluster, start, middle) <= log_share:
-            high = middle
+    lower = 0.0
+    while upper - lower > 1e-3 * upper:
+        middle = 0.5 * (lower + upper)
+        if log_tail(middle) <= log_share:
+            upper = middle
         else:
-            low = middle
-        if high - low < 2e-3 * high:
-            break
-    return high
+            lower = middle
+    return math.sqrt(upper)
+
+
+def _exponents(
+    mean: FloatArray, along: FloatArray, across: FloatArray, dof: int, excess: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    r"""Exponents t of Chernoff's bound, and the logs of the moments there, interval by interval.
+
+    t minimises the square at which the bound falls to ``exp(-excess)``.
+    """
+    largest = np.maximum(along, across)
+    shares = _share_grid()
+    rows = np.arange(len(mean))
+    for _ in range(3):
+        t = shares / (2.0 * largest[:, None])
+        constant = _log_moment(t, mean, along, across, dof)
+        square = (constant + excess[:, None]) / t
+        best = np.argmin(square, axis=1)
+        shares = _finer(shares, best, square.shape)
+    return t[rows, best], constant[rows, best]
+
+
+@lru_cache(maxsize=256)
+def _first_alike(pairs: tuple[tuple[int, float], ...]) -> tuple[int, ...]:
+    return tuple(pairs.index(pair) for pair in pairs)
+
+
+def same_clusters(setting: StepSetting) -> tuple[int, ...]:
+    """For each cluster the first one of its size and step size, which has the same limits."""
+    return _first_alike(tuple(zip(setting.sizes, setting.step_sizes, strict=True)))
 
 
 def _step(setting: StepSetting, cluster: int) -> float:
     return 2.0 * setting.step_sizes[cluster] / (setting.n_clients * setting.n_samples)
 
 
+@lru_cache(maxsize=256)
 def _intervals(n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Intervals that cover the range of a chi-square variable, with the logs of their limits.
 
@@ -425,7 +481,10 @@ def _intervals(n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         direct = np.log(np.maximum(inside, 0.0) + 1e-13)
     log_weight = np.minimum(np.minimum(above, below), direct)
     # The last interval stands for everything above it; its Chernoff bound is taken at infinity.
-    return low, np.append(high[:-1], np.inf), np.append(log_weight[:-1], above[-1])
+    found = low, np.append(high[:-1], np.inf), np.append(log_weight[:-1], above[-1])
+    for array in found:
+        array.setflags(write=False)  # the same arrays are given to every caller
+    return found
 
 
 def _log_upper(n: int, x: FloatArray) -> FloatArray:
@@ -463,21 +522,34 @@ def _log_chernoff(
     shares = _share_grid()
     for _ in range(3):
         t = shares / (2.0 * largest[:, None])
-        value = (
-            -t * bound**2
-            + t * mean[:, None] ** 2 / (1.0 - 2.0 * t * along[:, None])
-            - 0.5 * np.log1p(-2.0 * t * along[:, None])
-            - 0.5 * dof * np.log1p(-2.0 * t * across[:, None])
-        )
+        value = _log_moment(t, mean, along, across, dof) - t * bound**2
         best = np.argmin(value, axis=1)
-        rows = np.arange(len(mean))
-        found = value[rows, best]
-        shares = np.broadcast_to(shares, value.shape)
-        left = shares[rows, np.maximum(best - 1, 0)]
-        right = shares[rows, np.minimum(best + 1, shares.shape[1] - 1)]
-        shares = left[:, None] + (right - left)[:, None] * np.linspace(0.0, 1.0, 17)
+        found = value[np.arange(len(mean)), best]
+        shares = _finer(shares, best, value.shape)
     out[usable] = np.minimum(0.0, found)
     return out
+
+
+def _log_moment(
+    t: FloatArray, mean: FloatArray, along: FloatArray, across: FloatArray, dof: int
+) -> FloatArray:
+    r"""Log of :math:`E\exp(t((\mu+sw)^2+c\,\chi^2_{dof}))`, a row of exponents an interval."""
+    twice = 2.0 * t
+    inside = 1.0 - twice * along[:, None]
+    return np.asarray(
+        t * mean[:, None] ** 2 / inside
+        - 0.5 * np.log1p(-twice * along[:, None])
+        - 0.5 * dof * np.log1p(-twice * across[:, None])
+    )
+
+
+def _finer(shares: FloatArray, best: IntArray, shape: tuple[int, ...]) -> FloatArray:
+    """A finer grid of exponents between the neighbours of the best ones."""
+    rows = np.arange(shape[0])
+    shares = np.broadcast_to(shares, shape)
+    left = shares[rows, np.maximum(best - 1, 0)]
+    right = shares[rows, np.minimum(best + 1, shape[1] - 1)]
+    return np.asarray(left[:, None] + (right - left)[:, None] * np.linspace(0.0, 1.0, 17))
 
 
 def _share_grid() -> FloatArray:

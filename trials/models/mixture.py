@@ -37,6 +37,7 @@ from trials.parameters import (
     Real,
     Record,
     Stream,
+    unchecked,
     validated,
 )
 
@@ -277,6 +278,9 @@ def normalised(vectors: FloatArray) -> FloatArray:
     return np.asarray(vectors / lengths)
 
 
+_separation, _normalised = unchecked(separation), unchecked(normalised)
+
+
 @validated(vectors=_CENTRES, Delta=Maybe(_DELTA), norm=_DELTA)
 def random_centres(
     vectors: FloatArray,
@@ -288,10 +292,10 @@ def random_centres(
 
     The common norm is ``norm``, or with ``Delta`` whatever makes the separation exactly ``Delta``.
     """
-    directions = normalised(vectors)
+    directions = _normalised(vectors)
     if Delta is None:
         return directions * norm
-    closest = separation(directions)
+    closest = _separation(directions)
     if not np.all(closest > 0.0):
         raise InvalidParameter("vectors must point in different directions, one a centre")
     scale = Delta / closest
@@ -331,6 +335,9 @@ def nearest_other(theta_star: FloatArray) -> NDArray[np.int64]:
     return np.asarray(np.argmax(gaps <= gaps.min(axis=-1, keepdims=True) * (1 + 1e-12), axis=-1))
 
 
+_nearest_other = unchecked(nearest_other)
+
+
 @validated(theta_star=_CENTRES, init=Options(get_args(Init)), gaussian=_CENTRES)
 def init_directions(
     theta_star: FloatArray, init: str, gaussian: FloatArray, victim: int = -1
@@ -361,12 +368,12 @@ def init_directions(
     if k < 2:
         raise InvalidParameter(f"k={k} must be >= 2 for init={init!r}")
     if init == "adversarial":
-        others = np.take_along_axis(theta_star, nearest_other(theta_star)[..., None], axis=-2)
+        others = np.take_along_axis(theta_star, _nearest_other(theta_star)[..., None], axis=-2)
         return np.asarray(others - theta_star)
     own = theta_star[..., victim, :]
     towards = own[..., None, :] - theta_star
     if init == "translation":
-        nearest = nearest_other(theta_star)[..., victim]
+        nearest = _nearest_other(theta_star)[..., victim]
         away = np.take_along_axis(towards, nearest[..., None, None], axis=-2)[..., 0, :]
         directions = towards.copy()
         directions[..., victim, :] = away
@@ -377,9 +384,9 @@ def init_directions(
     projected = free - np.einsum(
         "...dk,...kc,...c->...d", np.linalg.pinv(towards, rcond=1e-10), towards, free
     )
-    nearest = nearest_other(theta_star)[..., victim]
+    nearest = _nearest_other(theta_star)[..., victim]
     segment = np.take_along_axis(towards, nearest[..., None, None], axis=-2)[..., 0, :]
-    segment = normalised(segment)
+    segment = _normalised(segment)
     off_segment = free - np.sum(free * segment, axis=-1, keepdims=True) * segment
     filled = np.linalg.norm(projected, axis=-1) <= 1e-6 * np.linalg.norm(free, axis=-1)
     directions = towards.copy()
@@ -390,8 +397,8 @@ def init_directions(
 @validated(theta_star=_CENTRES, alpha=Real(0.0, 0.5), directions=_CENTRES)
 def displaced(theta_star: FloatArray, alpha: float, directions: FloatArray) -> FloatArray:
     """Models at distance exactly ``(1/2 - alpha) Delta`` from their own centres (Assumption 1)."""
-    radius = (0.5 - alpha) * separation(theta_star)[..., None, None]
-    return np.asarray(theta_star + radius * normalised(directions))
+    radius = (0.5 - alpha) * _separation(theta_star)[..., None, None]
+    return np.asarray(theta_star + radius * _normalised(directions))
 
 
 @validated(

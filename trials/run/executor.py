@@ -115,8 +115,8 @@ class Executor:
         """Take a function call and return its handle at once.
 
         The function must be at the top level of a module, arguments and value picklable, and the
-        value must follow from the arguments alone.  Calls and blocks share the workers, first
-        come, first served.  A place with one worker calls the function when its result is asked
+        value must follow from the arguments alone.  Calls and blocks share the workers; calls are
+        served in their order.  A place with one worker calls the function when its result is asked
         for.  Elsewhere it runs in a process of its own, where Python code of several calls runs at
         the same time.
 

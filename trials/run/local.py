@@ -218,6 +218,42 @@ class ProcessExecutor(Executor):
 # -- threads -----------------------------------------------------------------------------------
 
 
+class _Jobs:
+    """What waits for the threads.
+
+    A long call must not keep blocks waiting while others of its kind run, nor the reverse.  So some
+    threads take blocks first and the others take calls first; none idles while anything waits.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._tasks: deque[Task] = deque()
+        self._calls: deque[tuple[Call[Any], bytes]] = deque()
+        self._ended = False
+
+    def put(self, job: Task | tuple[Call[Any], bytes]) -> None:
+        with self._changed:
+            if isinstance(job, Task):
+                self._tasks.append(job)
+            else:
+                self._calls.append(job)
+            self._changed.notify()
+
+    def take(self, *, calls_first: bool) -> Task | tuple[Call[Any], bytes] | None:
+        """The next job, waiting for it; None when nothing waits and nothing more will come."""
+        with self._changed:
+            while not (self._tasks or self._calls or self._ended):
+                self._changed.wait()
+            if self._calls and (calls_first or not self._tasks):
+                return self._calls.popleft()
+            return self._tasks.popleft() if self._tasks else None
+
+    def end(self) -> None:
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+
 class ThreadExecutor(Executor):
     """In-process threads: right for kernels that release the GIL, and nothing is pickled.
 
@@ -231,21 +267,21 @@ class ThreadExecutor(Executor):
         super().__init__()
         self.capacity = 2 * n_jobs
         self.n_workers = n_jobs
-        self._tasks: queue.SimpleQueue[Task | tuple[Call[Any], bytes] | None] = queue.SimpleQueue()
+        self._jobs = _Jobs()
         self._done: queue.SimpleQueue[Done | BaseException] = queue.SimpleQueue()
         self._closed = False
         self._companions: list[_Worker] = []
         self._lock = threading.Lock()
         self._threads = [
-            threading.Thread(target=self._work, name=f"trials-{i}", daemon=True)
+            threading.Thread(target=self._work, args=(i % 2 == 1,), name=f"trials-{i}", daemon=True)
             for i in range(n_jobs)
         ]
         for thread in self._threads:
             thread.start()
 
-    def _work(self) -> None:
+    def _work(self, calls_first: bool) -> None:
         companion: _Worker | None = None
-        while (job := self._tasks.get()) is not None:
+        while (job := self._jobs.take(calls_first=calls_first)) is not None:
             if isinstance(job, Task):
                 if not self._closed:
                     try:
@@ -272,14 +308,14 @@ class ThreadExecutor(Executor):
     def submit(self, task: Task) -> None:
         if self._closed:
             raise ExecutorError("the executor is closed")
-        self._tasks.put(task)
+        self._jobs.put(task)
 
     def submit_call(self, function: Callable[..., T], *arguments: Any) -> Call[T]:
         if self._closed:
             raise ExecutorError("the executor is closed")
         call = Call(self, function, arguments)
         if self.n_workers > 1:
-            self._tasks.put((call, pack_call(function, arguments)))
+            self._jobs.put((call, pack_call(function, arguments)))
         return call
 
     def _finish(self, call: Call[Any]) -> None:
@@ -310,7 +346,6 @@ class ThreadExecutor(Executor):
             self._closed = True  # threads skip the tasks that are still queued
             for companion in self._companions:
                 companion.stop()
-        for _ in self._threads:
-            self._tasks.put(None)
+        self._jobs.end()
         for companion in self._companions:
             companion.join()

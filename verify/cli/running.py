@@ -102,7 +102,13 @@ def _execute(
     try:
         with display(to) as listener:
             outcomes = session.execute(
-                store, config, executor, listener, commands=[command], papers=papers
+                store,
+                config,
+                executor,
+                listener,
+                commands=[command],
+                papers=papers,
+                prepared=plan,
             )
     except KeyboardInterrupt:
         raise exits.Stopped(exits.INTERRUPTED, f"interrupted: {go_on}") from None

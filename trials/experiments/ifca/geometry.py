@@ -16,12 +16,21 @@ from numpy.typing import NDArray
 
 from trials.checks import FloatArray, InvalidParameter, check_drawn
 from trials.models import mixture as mx
-from trials.parameters import Integer, Options, Parameters, Real
+from trials.parameters import Integer, Options, Parameters, Real, unchecked
 from trials.run.cell import Params
 
 StepRule = Literal["c/p", "c/p_j", "c/p_max"]
 #: Largest sizes: beyond them memory or 64-bit counts would give out, in the middle of a run.
 MAX_CLIENTS, MAX_SAMPLES, MAX_DIMENSION, MAX_CLUSTERS = 10**12, 10**15, 10**12, 256
+
+
+# A cell went through its table before: its blocks use the drivers without their checks.
+_random_centres, _gaussian_frame = unchecked(mx.random_centres), unchecked(mx.gaussian_frame)
+_bernoulli_vectors, _simplex = unchecked(mx.bernoulli_vectors), unchecked(mx.simplex)
+_line, _displaced = unchecked(mx.line), unchecked(mx.displaced)
+_init_directions = unchecked(mx.init_directions)
+_fractions, _fractions_with_ratio = unchecked(mx.fractions), unchecked(mx.fractions_with_ratio)
+_cluster_sizes = unchecked(mx.cluster_sizes)
 
 
 def centres_fit(cell: Params) -> None:
@@ -53,7 +62,11 @@ def sizes_are_given_once(cell: Params) -> None:
     given = [name for name in ("p_min", "ratio") if name in cell]
     if cell["profile"] != "equal" and len(given) != 1:
         raise InvalidParameter(f"profile={cell['profile']!r} must come with one of p_min and ratio")
-    sizes_of(cell)
+    if "ratio" in cell:
+        weights = mx.fractions_with_ratio(cell["k"], cell["ratio"], cell["profile"])
+    else:
+        weights = mx.fractions(cell["k"], cell.get("p_min"), cell["profile"])
+    mx.cluster_sizes(cell["m"], weights)
 
 
 GEOMETRY = Parameters(
@@ -101,12 +114,12 @@ STEP_PARAMETERS = GEOMETRY.extended(
 
 
 def sizes_of(params: Params) -> NDArray[np.int64]:
-    """Clients of each cluster of a cell, (k,), ascending."""
+    """Clients of each cluster of a cell that went through its table, (k,), ascending."""
     if "ratio" in params:
-        weights = mx.fractions_with_ratio(params["k"], params["ratio"], params["profile"])
+        weights = _fractions_with_ratio(params["k"], params["ratio"], params["profile"])
     else:
-        weights = mx.fractions(params["k"], params.get("p_min"), params["profile"])
-    return mx.cluster_sizes(params["m"], weights)
+        weights = _fractions(params["k"], params.get("p_min"), params["profile"])
+    return _cluster_sizes(params["m"], weights)
 
 
 def step_sizes_of(params: Params, sizes: NDArray[np.int64]) -> FloatArray:
@@ -128,20 +141,20 @@ def draw_geometry(
     """
     k, d, centers, delta = params["k"], params["d"], params["centers"], params["Delta"]
     if centers == "random":
-        fixed = mx.random_centres(mx.gaussian_frame(rng, (n_trials, k), d), Delta=delta)
+        fixed = _random_centres(_gaussian_frame(rng, (n_trials, k), d), Delta=delta)
     elif centers == "bernoulli":
         fixed = np.empty((n_trials, k, min(k, d)))
         for trial in range(n_trials):
-            vectors = mx.random_centres(mx.bernoulli_vectors(rng, k, d), Delta=delta)
+            vectors = _random_centres(_bernoulli_vectors(rng, k, d), Delta=delta)
             fixed[trial] = np.asarray(np.linalg.qr(vectors.T, mode="r")).T
     else:
-        one = mx.simplex(k, k - 1, delta) if centers == "simplex" else mx.line(k, 1, delta)
+        one = _simplex(k, k - 1, delta) if centers == "simplex" else _line(k, 1, delta)
         fixed = np.broadcast_to(one, (n_trials, *one.shape))
     n_fixed = fixed.shape[-1]
-    free = mx.gaussian_frame(rng, (n_trials, k), d - n_fixed)
+    free = _gaussian_frame(rng, (n_trials, k), d - n_fixed)
     within = rng.standard_normal((n_trials, k, n_fixed))
     theta_star = np.concatenate([fixed, np.zeros_like(free)], axis=-1)
-    directions = mx.init_directions(
+    directions = _init_directions(
         theta_star, params["init"], np.concatenate([within, free], axis=-1), victim
     )
-    return mx.displaced(theta_star, params["alpha"], directions), theta_star, n_fixed
+    return _displaced(theta_star, params["alpha"], directions), theta_star, n_fixed

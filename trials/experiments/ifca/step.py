@@ -32,10 +32,12 @@ from trials.experiments.ifca.geometry import (
     step_sizes_of,
 )
 from trials.laws.step import simulate_trajectories
+from trials.parameters import unchecked
 from trials.run.cell import Params
 from trials.run.experiment import Experiment, register
 
 N_STEPS = 24
+_trajectories = unchecked(simulate_trajectories)  # of cells that went through their table
 
 
 def _run(
@@ -43,7 +45,7 @@ def _run(
 ) -> tuple[FloatArray, FloatArray]:
     sizes = sizes_of(params)
     theta, theta_star, n_fixed = draw_geometry(params, rng, n_trials)
-    return simulate_trajectories(
+    return _trajectories(
         theta=theta,
         theta_star=theta_star,
         d=params["d"],

@@ -126,15 +126,18 @@ def rival_log_probabilities(point: Point, into: bool) -> np.ndarray[Any, Any]:
     directions = (1 - point["lean"]) * drift + point["lean"] * towards
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     models = optima + (0.5 - point["alpha"]) * directions
-    pairs = [(a, 0) for a in range(1, k)] if into else [(0, b) for b in range(1, k)]
-    logs = []
-    for truth, wrong in pairs:
-        u_a, u_b = models[truth] - optima[truth], models[wrong] - optima[truth]
-        ratio = gaussian.pairwise_ratio(
-            float(u_a @ u_a), float(u_a @ u_b), float(u_b @ u_b), 1 / point["rho"]
-        )
-        logs.append(gaussian.pairwise_log_probability(ratio, int(point["n"])))
-    return np.asarray(np.maximum(np.array(logs), LOWEST))
+    if into:
+        truth, right, wrong = optima[1:], models[1:], models[:1]
+    else:
+        truth, right, wrong = optima[:1], models[:1], models[1:]
+    u_a, u_b = np.broadcast_arrays(right - truth, wrong - truth)
+    ratios = gaussian.pairwise_ratios(
+        np.sum(u_a * u_a, axis=1),
+        np.sum(u_a * u_b, axis=1),
+        np.sum(u_b * u_b, axis=1),
+        1 / point["rho"],
+    )
+    return np.maximum(gaussian.pairwise_log_probabilities(ratios, int(point["n"])), LOWEST)
 
 
 #: As many samples as Assumption 2 asks for, and up to ``beyond`` times as many.

@@ -21,6 +21,7 @@ from trials.laws.step_tail import (
     log_label_tail,
     log_run_tail,
     log_step_tail,
+    same_clusters,
 )
 from trials.run.cell import Params, canonical_json
 from verify.claims.ifca.cells import floor
@@ -84,6 +85,12 @@ def log_growth_limit(params: Params, n_steps: int, above: float) -> float:
     While no error has grown from there, all are at most the start.  An error e between two points
     of a grid grows with at most the probability that one at the upper point ends above the lower.
     """
+    return _growth_limit(canonical_json(params), n_steps, above)
+
+
+@lru_cache(maxsize=4096)
+def _growth_limit(spelling: str, n_steps: int, above: float) -> float:
+    params: Params = json.loads(spelling)
     setting, start, least = setting_of(params), start_of(params), above * floor(params)
     if not least > 0:
         return 0.0
@@ -91,11 +98,14 @@ def log_growth_limit(params: Params, n_steps: int, above: float) -> float:
     if least < start:
         count = max(2, math.ceil(math.log(start / least) / math.log(_GRID)) + 1)
         grid = np.geomspace(least, start, count)
-        for j in range(len(setting.sizes)):
-            rises = [
+        first = same_clusters(setting)
+        rises = {
+            j: max(
                 log_cluster_tail(setting, j, float(high), float(low))
                 for low, high in pairwise(grid)
-            ]
-            logs.append(max(rises))
+            )
+            for j in set(first)
+        }
+        logs += [rises[j] for j in first]
     total = float(np.logaddexp.reduce(logs))
     return min(0.0, math.log(n_steps) + total)
