@@ -199,3 +199,30 @@ def test_log_tails_beyond_underflow_agree_with_mpmath() -> None:
             )
         )
     assert exact.binomial_log_cdf(1000, 4000, 0.9) == pytest.approx(float(wanted), rel=1e-11)
+
+
+def test_probabilities_below_the_smallest_float_agree_with_mpmath() -> None:
+    for n_samples, ratio in ((1, 1e200), (7, 1e150), (300, 1e4), (5_000, 5.0), (1_000_000, 1.1)):
+        wanted = float(mpmath.log(exact.pairwise_probability_mp(ratio, n_samples)))
+        found = exact._deep_log_probability(ratio, n_samples)
+        assert found == pytest.approx(wanted, rel=1e-13)
+
+
+def test_many_pairs_at_once_are_the_pairs_one_by_one() -> None:
+    vectors = np.random.default_rng(0).standard_normal((200, 2, 3))
+    u_a, u_b = vectors[:, 0], vectors[:, 1]
+    u_a[0] = u_b[0] = 0.0  # models that are equal and true: a tie
+    squares = [np.sum(x * y, axis=1) for x, y in ((u_a, u_a), (u_a, u_b), (u_b, u_b))]
+    for noise in (0.0, 1e-9, 0.3):
+        found = exact.pairwise_ratios(*squares, noise)
+        one_by_one = [
+            exact.pairwise_ratio(*(float(x) for x in row), noise)
+            for row in zip(*squares, strict=True)
+        ]
+        np.testing.assert_allclose(found, one_by_one, rtol=1e-13)
+        for n_samples in (1, 400, 50_000, 2_000_000):
+            np.testing.assert_allclose(
+                exact.pairwise_log_probabilities(found, n_samples),
+                [exact.pairwise_log_probability(float(r), n_samples) for r in found],
+                rtol=1e-13,
+            )

@@ -15,12 +15,14 @@ from trials.checks import InvalidParameter
 from trials.experiments.ifca.step import STEP, TRAJECTORY
 from trials.laws.step_tail import (
     StepSetting,
+    _quantile,
     log_cluster_hit,
     log_cluster_tail,
     log_gradient_tail,
     log_label_tail,
     log_run_tail,
     log_step_tail,
+    same_clusters,
 )
 
 
@@ -189,6 +191,29 @@ def test_candidates_are_taken_as_far_as_all_hold() -> None:
     assert log_run_tail(s, 0.2, 6, 0.05, (-3.0, -5.0)) == -5.0
     assert log_run_tail(s, 0.2, 6, 0.05, (-3.0, -1e9)) == -3.0
     assert log_run_tail(s, 0.2, 6, 1e-9, (-3.0,)) == 0.0
+
+
+@pytest.mark.parametrize("dimension", [1, 16, 2000])
+@pytest.mark.parametrize("start", [0.0, 0.05, 0.4])
+@pytest.mark.parametrize("log_share", [-5.0, -20.0, -40.0, -130.0])
+def test_the_quantile_is_where_the_limit_meets_the_share(
+    dimension: int, start: float, log_share: float
+) -> None:
+    """The quantile chooses Chernoff's exponents once, `log_cluster_tail` for every distance."""
+    s = setting(dimension=dimension)
+    found = _quantile(s, 0, start, log_share)
+    assert log_cluster_tail(s, 0, start, 1.01 * found) <= log_share
+    assert log_cluster_tail(s, 0, start, 0.99 * found) > log_share
+
+
+def test_clusters_of_one_size_and_step_have_the_limit_of_the_first() -> None:
+    alike = setting(sizes=[10, 20, 10], step_sizes=[1.0, 1.0, 1.0])
+    assert same_clusters(alike) == (0, 1, 0)
+    assert same_clusters(setting(sizes=[10, 10], step_sizes=[1.0, 2.0])) == (0, 1)
+    each = [log_cluster_tail(alike, j, 0.2, 0.1) for j in range(3)]
+    labels = log_label_tail(alike, 0.2)
+    total = math.log(sum(math.exp(x) for x in (*each, labels)))
+    assert log_step_tail(alike, 0.2, 0.1) == pytest.approx(min(0.0, total))
 
 
 def test_one_dimension_has_no_other_coordinates() -> None:

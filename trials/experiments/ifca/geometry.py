@@ -62,11 +62,7 @@ def sizes_are_given_once(cell: Params) -> None:
     given = [name for name in ("p_min", "ratio") if name in cell]
     if cell["profile"] != "equal" and len(given) != 1:
         raise InvalidParameter(f"profile={cell['profile']!r} must come with one of p_min and ratio")
-    if "ratio" in cell:
-        weights = mx.fractions_with_ratio(cell["k"], cell["ratio"], cell["profile"])
-    else:
-        weights = mx.fractions(cell["k"], cell.get("p_min"), cell["profile"])
-    mx.cluster_sizes(cell["m"], weights)
+    sizes_of(cell)
 
 
 GEOMETRY = Parameters(
@@ -114,7 +110,16 @@ STEP_PARAMETERS = GEOMETRY.extended(
 
 
 def sizes_of(params: Params) -> NDArray[np.int64]:
-    """Clients of each cluster of a cell that went through its table, (k,), ascending."""
+    """Clients of each cluster of a cell, (k,), ascending."""
+    if "ratio" in params:
+        weights = mx.fractions_with_ratio(params["k"], params["ratio"], params["profile"])
+    else:
+        weights = mx.fractions(params["k"], params.get("p_min"), params["profile"])
+    return mx.cluster_sizes(params["m"], weights)
+
+
+def checked_sizes_of(params: Params) -> NDArray[np.int64]:
+    """`sizes_of` of a cell that went through its table, without further checks."""
     if "ratio" in params:
         weights = _fractions_with_ratio(params["k"], params["ratio"], params["profile"])
     else:

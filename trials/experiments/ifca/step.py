@@ -27,8 +27,8 @@ import numpy as np
 from trials.checks import FloatArray
 from trials.experiments.ifca.geometry import (
     STEP_PARAMETERS,
+    checked_sizes_of,
     draw_geometry,
-    sizes_of,
     step_sizes_of,
 )
 from trials.laws.step import simulate_trajectories
@@ -43,7 +43,7 @@ _trajectories = unchecked(simulate_trajectories)  # of cells that went through t
 def _run(
     params: Params, rng: np.random.Generator, n_trials: int, n_steps: int
 ) -> tuple[FloatArray, FloatArray]:
-    sizes = sizes_of(params)
+    sizes = checked_sizes_of(params)
     theta, theta_star, n_fixed = draw_geometry(params, rng, n_trials)
     return _trajectories(
         theta=theta,

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from trials.checks import FloatArray
-from trials.experiments.ifca.geometry import STEP_PARAMETERS, draw_geometry, sizes_of
+from trials.experiments.ifca.geometry import STEP_PARAMETERS, checked_sizes_of, draw_geometry
 from trials.laws.step import simulate_trajectories
 from trials.parameters import Real
 from trials.run.cell import Params
@@ -38,7 +38,7 @@ PARAMETERS = STEP_PARAMETERS.without("step_rule", "c1").extended(
 
 
 def _simulate_step_sizes(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    sizes = sizes_of(params)
+    sizes = checked_sizes_of(params)
     smallest = sizes.min() / sizes.sum()
     theta, theta_star, n_fixed = draw_geometry(params, rng, n_trials)
     state = rng.bit_generator.state

@@ -14,8 +14,8 @@ import numpy as np
 from trials.checks import FloatArray, InvalidParameter
 from trials.experiments.ifca.geometry import (
     STEP_PARAMETERS,
+    checked_sizes_of,
     draw_geometry,
-    sizes_of,
     step_sizes_of,
 )
 from trials.laws.step import MAX_CANDIDATES, gradient_step
@@ -25,7 +25,7 @@ from trials.run.experiment import Experiment, register
 
 
 def _simulate_strangers(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    sizes = sizes_of(params)
+    sizes = checked_sizes_of(params)
     gamma = step_sizes_of(params, sizes)
     theta, theta_star, _ = draw_geometry(params, rng, n_trials)
     k, width = theta.shape[1:]
