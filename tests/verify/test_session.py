@@ -7,9 +7,10 @@ import pytest
 
 from bounds.statement import OutsideTheorem
 from trials.checks import InvalidParameter
+from trials.run.engine import ensure
 from trials.run.executors import make_executor
 from trials.run.store import RunStore, StoreError
-from verify import session
+from verify import deciding, session
 from verify.evidence import Verdict
 from verify.papers import Catalogue, catalogue
 from verify.procedures.base import PROFILES, takes_level
@@ -225,3 +226,30 @@ def test_a_read_only_run_cannot_be_executed(tmp_path):
     store = RunStore.open(tmp_path / "run" / session.STORE_NAME, readonly=True)
     with store, pytest.raises(StoreError):
         executed(store, config)
+
+
+def test_with_two_workers_the_first_trials_of_all_claims_are_drawn_together(tmp_path, monkeypatch):
+    """The end of each call of `ensure` leaves workers without work."""
+    asked = []
+
+    def recorded(store, demands, executor, on_block=None):
+        asked.append({demand.experiment.name for demand in demands})
+        return ensure(store, demands, executor, on_block)
+
+    monkeypatch.setattr(deciding, "ensure", recorded)
+    config = RunConfig(claims=("ifca.lemma2-noise", "ifca.thm1-as-printed", "ifca.eq7"))
+    first = {
+        demand.experiment.name
+        for planned in session.prepare(config).claims
+        if takes_level(planned.procedure)
+        for demand in planned.procedure.demands(
+            RunStore.create(tmp_path / f"{planned.claim.id}", root_seed=0, config={}), 0.01
+        )
+    }
+    with (
+        make_executor("threads", 2) as executor,
+        session.create(tmp_path / "run", config) as store,
+    ):
+        session.execute(store, config, executor)
+    assert asked[0] == first
+    assert len(first) > 1

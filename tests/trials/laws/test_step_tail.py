@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from bounds.gaussian import pairwise_log_probability, pairwise_ratio
 from trials.checks import InvalidParameter
@@ -49,10 +49,12 @@ def integrated(s: StepSetting, start: float, bound: float) -> float:
         c = a**2 * tau_sq * k
 
         def outside(w: float) -> float:
+            # SciPy's distributions would take ten times as long as these functions.
+            density = math.exp(-0.5 * w**2) / math.sqrt(2 * math.pi)
             left = bound**2 - (mean - sd * w) ** 2
             if left <= 0:
-                return float(stats.norm.pdf(w))
-            return float(stats.norm.pdf(w) * stats.chi2.sf(left / c, s.dimension - 1))
+                return density
+            return density * float(special.gammaincc(0.5 * (s.dimension - 1), 0.5 * left / c))
 
         return float(integrate.quad(outside, -9, 9, epsabs=0, epsrel=1e-6, limit=200)[0])
 

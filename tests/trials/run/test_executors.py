@@ -210,3 +210,19 @@ def test_long_messages_in_both_directions_do_not_block_each_other():
         assert [len(t) for t in executor.map_calls(times, [(text, 1), (text, 2)] * 2)] == [
             len(text) * n for n in (1, 2, 1, 2)
         ]
+
+
+def test_long_calls_do_not_keep_blocks_of_threads_waiting():
+    with make_executor("threads", 2) as executor:
+        calls = [executor.submit_call(time.sleep, 30.0) for _ in range(2)]
+        executor.submit(Task(TOY, TOY.check({}), 7, 0))
+        executor.wait()
+        assert not any(call.done() for call in calls)
+
+
+def test_long_queues_of_blocks_do_not_keep_calls_of_threads_waiting():
+    with make_executor("threads", 2) as executor:
+        for block in range(2_000):
+            executor.submit(Task(TOY, TOY.check({"mode": "slow"}), 7, block))
+        assert executor.submit_call(times, 6, 7).result() == 42
+        assert len(executor.finished()) < 2_000
