@@ -13,7 +13,7 @@ from trials.run.store import RunStore
 from verify import session
 from verify.cli import exits
 from verify.cli.screen import print_json, say, table
-from verify.mutation.score import Score, score, total
+from verify.mutation.score import Examination, Score, total
 from verify.papers import catalogue, recorded_files
 from verify.plan import plan
 from verify.procedures.base import PROFILES
@@ -28,8 +28,9 @@ def mutate_run(
     with store, tempfile.TemporaryDirectory() as folder:
         papers = catalogue(recorded_files(store, claims_files))
         decided = store.documents("claim")
-        named = plan(papers, claims or list(decided), PROFILES[config.profile]).claims
-        chosen = {p.claim.id: p.claim for p in named if p.claim.id in decided}
+        profile = PROFILES[config.profile]
+        named = plan(papers, claims or list(decided), profile).claims
+        chosen = [p for p in named if str(p.selection) in decided]
         if not chosen:
             raise InvalidParameter(
                 f"{directory}: has decided none of these claims; `status` lists its claims"
@@ -38,9 +39,16 @@ def mutate_run(
         store.copy_to(copy)
         scores = []
         with RunStore.open(copy) as scratch, make_executor("serial") as executor:
-            for name, claim in chosen.items():
-                level = float(decided[name]["evidence"]["level"])
-                found = score(claim, PROFILES[config.profile], scratch, executor, level)
+            for planned in chosen:
+                level = float(decided[str(planned.selection)]["evidence"]["level"])
+                found = Examination(
+                    claim=planned.claim,
+                    profile=profile,
+                    level=level,
+                    store=scratch,
+                    executor=executor,
+                    values=planned.selection.values,
+                ).score()
                 scores.append(found)
                 if not as_json:
                     _print(found)
@@ -54,6 +62,9 @@ def mutate_run(
 
 def _print(found: Score) -> None:
     """One claim's score, then every mutant that was not caught, with the reason."""
+    if not found.judged:
+        say(f"{found.claim}: {found.original}, so there is no support to lose")
+        return
     say(f"{found.claim}: {found.original}; caught {found.n_caught} of {found.n_false}")
     rows = [
         (j.outcome, j.mutant, j.why)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from bounds.statement import OutsideTheorem, Statement
@@ -21,7 +21,7 @@ from verify.claim import Claim
 from verify.decisions.domain import Interval, IntRange, LogInterval
 from verify.evidence import Evidence, Verdict
 from verify.mutation.mutants import Mutant, Ranges, asks_less, mutants
-from verify.procedures.base import Profile
+from verify.procedures.base import Procedure, Profile
 from verify.procedures.search import Search
 
 #: refuted, unsupported: the mutant lost its support.  asks less: it follows from the original.
@@ -81,103 +81,92 @@ class Score:
         return asdict(self) | {"n_false": self.n_false, "n_caught": self.n_caught}
 
 
-def decide(
-    claim: Claim,
-    statement: Statement,
-    profile: Profile,
-    store: RunStore,
-    executor: Executor,
-    level: float,
-) -> Evidence:
-    """The evidence that the claim's procedure gives for another statement.
+@dataclass(frozen=True, kw_only=True)
+class Examination:
+    """A claim with everything that its statement and its mutants are decided with.
 
-    Raises
-    ------
-    InvalidParameter, OutsideTheorem
-        When the procedure cannot try the statement, or its cells do not meet its assumptions.
-    """
-    procedure = replace(claim, statement=statement).build(profile)
-    procedure.check()
-    while demands := procedure.demands(store, level):
-        ensure(store, demands, executor)
-    return procedure.decide(store, level)
-
-
-def score(
-    claim: Claim,
-    profile: Profile,
-    store: RunStore,
-    executor: Executor,
-    level: float,
-    chosen: Iterable[Mutant] | None = None,
-) -> Score:
-    """Decide the claim's statement and its mutants on one store.
-
-    Parameters
+    Attributes
     ----------
     store : open for writing; mutants that need other trials add them.
-    chosen : the mutants to try; all by default.
+    values : the user's own values, where the claim was run at some.
     """
-    original = decide(claim, claim.statement, profile, store, executor, level)
-    found = ranges(claim, profile, original)
-    judged = [
-        judge(claim, mutant, found, profile, store, executor, level)
-        for mutant in (mutants(claim.statement) if chosen is None else chosen)
-    ]
-    return Score(claim=claim.id, original=str(original.verdict), judged=tuple(judged))
 
+    claim: Claim
+    profile: Profile
+    level: float
+    store: RunStore
+    executor: Executor
+    values: Mapping[str, Any] = field(default_factory=dict)
 
-def judge(
-    claim: Claim,
-    mutant: Mutant,
-    found: Ranges,
-    profile: Profile,
-    store: RunStore,
-    executor: Executor,
-    level: float,
-) -> Judged:
-    """One mutant's outcome."""
-    weaker = asks_less(mutant, found)
-    outcome: Outcome
-    try:
-        evidence = decide(claim, mutant.statement, profile, store, executor, level)
-    except (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError) as error:
-        reason = " ".join(str(error).split())[:200]
+    def procedure(self, statement: Statement) -> Procedure:
+        """The claim's procedure for a statement, at the user's values where there are any."""
+        built = replace(self.claim, statement=statement).build(self.profile)
+        return built.override(self.values) if self.values else built
+
+    def decide(self, statement: Statement) -> Evidence:
+        """The evidence that the claim's procedure gives for a statement.
+
+        Raises
+        ------
+        InvalidParameter, OutsideTheorem
+            When the procedure cannot try the statement, or its cells do not meet its assumptions.
+        """
+        procedure = self.procedure(statement)
+        procedure.check()
+        while demands := procedure.demands(self.store, self.level):
+            ensure(self.store, demands, self.executor)
+        return procedure.decide(self.store, self.level)
+
+    def score(self, chosen: Iterable[Mutant] | None = None) -> Score:
+        """Decide the statement, and its mutants (all by default) where it is supported."""
+        original = self.decide(self.claim.statement)
+        judged: tuple[Judged, ...] = ()
+        if original.verdict is Verdict.SUPPORTED:
+            found = ranges(self.procedure(self.claim.statement), original)
+            tried = mutants(self.claim.statement) if chosen is None else chosen
+            judged = tuple(self.judge(mutant, found) for mutant in tried)
+        return Score(claim=self.claim.id, original=str(original.verdict), judged=judged)
+
+    def judge(self, mutant: Mutant, found: Ranges) -> Judged:
+        """One mutant's outcome; ``found`` are the ranges of the symbols."""
+        try:
+            evidence = self.decide(mutant.statement)
+        except (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError) as error:
+            reason = " ".join(str(error).split())[:200]
+            return Judged(
+                mutant=mutant.name, kind=mutant.kind, outcome="not tried", verdict="", why=reason
+            )
+        supported = evidence.verdict is Verdict.SUPPORTED
+        outcome: Outcome
+        if asks_less(mutant, found):
+            outcome, why = "asks less", "" if supported else "it follows from the original"
+        elif supported:
+            outcome = "true here" if self.true_here(mutant) else "survived"
+            why = room(evidence)
+        else:
+            outcome = "refuted" if evidence.verdict is Verdict.REFUTED else "unsupported"
+            why = ""
         return Judged(
-            mutant=mutant.name, kind=mutant.kind, outcome="not tried", verdict="", why=reason
+            mutant=mutant.name,
+            kind=mutant.kind,
+            outcome=outcome,
+            verdict=str(evidence.verdict),
+            why=why,
         )
-    supported = str(evidence.verdict).startswith(Verdict.SUPPORTED)
-    if weaker:
-        outcome, why = "asks less", "" if supported else "it follows from the original"
-    elif supported:
-        outcome, why = "survived", room(evidence)
-        if true_here(claim, mutant, profile, store, level):
-            outcome = "true here"
-    else:
-        outcome = "refuted" if evidence.verdict is Verdict.REFUTED else "unsupported"
-        why = ""
-    return Judged(
-        mutant=mutant.name,
-        kind=mutant.kind,
-        outcome=outcome,
-        verdict=str(evidence.verdict),
-        why=why,
-    )
 
+    def true_here(self, mutant: Mutant) -> bool:
+        """Whether a search of ten times the budget, from another seed, finds nothing either.
 
-def true_here(
-    claim: Claim, mutant: Mutant, profile: Profile, store: RunStore, level: float
-) -> bool:
-    """Whether a search of ten times the budget, from another seed, finds no counterexample either.
-
-    Only searches are asked: their violations are exact, so that a larger budget comes nearer to the
-    truth.  A sampled claim's survivors stay survivors.
-    """
-    procedure = replace(claim, statement=mutant.statement).build(profile)
-    if not isinstance(procedure, Search):
-        return False
-    thorough = replace(procedure, budget=LABEL_BUDGET * procedure.budget, seed=procedure.seed + 1)
-    return thorough.decide(store, level).verdict is Verdict.SUPPORTED
+        Only searches are asked: their violations are exact, so that a larger budget comes nearer to
+        the truth.  A sampled claim's survivors stay survivors.
+        """
+        procedure = self.procedure(mutant.statement)
+        if not isinstance(procedure, Search):
+            return False
+        thorough = replace(
+            procedure, budget=LABEL_BUDGET * procedure.budget, seed=procedure.seed + 1
+        )
+        return thorough.decide(self.store, self.level).verdict is Verdict.SUPPORTED
 
 
 def room(evidence: Evidence) -> str:
@@ -188,13 +177,13 @@ def room(evidence: Evidence) -> str:
     return f"the largest ratio of observed value to bound is {max(ratios):.3g}"
 
 
-def ranges(claim: Claim, profile: Profile, evidence: Evidence) -> dict[str, tuple[float, float]]:
+def ranges(procedure: Procedure, evidence: Evidence) -> dict[str, tuple[float, float]]:
     """The range of every symbol over the claim's cells, or over the domain of its search."""
     found: dict[str, list[float]] = {}
     for cell in evidence.cells:
         for name, value in numbers(cell.params).items():
             found.setdefault(name, []).append(value)
-    domain = getattr(claim.build(profile), "domain", None)
+    domain = getattr(procedure, "domain", None)
     ends = getattr(domain, "ranges", domain)
     if isinstance(ends, Mapping):
         for name, r in ends.items():
