@@ -26,7 +26,7 @@ from trials.checks import (
 )
 
 NO_NUMBERS = [
-    "a", "1", "1.5", b"1", None, [1.0, 2.0], {}, 1j, np.complex128(1.0), object(), True, False,
+    "a", "1", "1.5", b"1", None, [1.0, 2.0], {}, 1j, np.complex128(1.0), range(3), True, False,
     np.True_, np.array([1.0]), Fraction(1, 2), math.nan, math.inf, -math.inf, np.float32("nan"),
 ]  # fmt: skip
 
