@@ -123,7 +123,10 @@ def pairwise_ratios(
 
 
 def pairwise_log_probabilities(ratios: FloatArray, n_samples: int) -> FloatArray:
-    """`pairwise_log_probability` of many ratios at once, (N,)."""
+    """`pairwise_log_probability` of many ratios at once, (N,).
+
+    The entries are not checked one by one: they come from `pairwise_ratios`.
+    """
     half = n_samples / 2.0
     plain = np.zeros(ratios.shape)
     if n_samples <= LARGE:

@@ -50,7 +50,11 @@ INNER = (
     "bounds.readable", "bounds.render",
 )  # fmt: skip
 #: Functions of other modules that are no drivers.
-NO_DRIVERS = {"checked_batch", "drawn_pair", "shared_coordinates", "check_bernoulli"}
+NO_DRIVERS = {
+    "checked_batch", "drawn_pair", "shared_coordinates", "check_bernoulli",
+    # cores without checks of floats_down, floats_up and the pairwise law, called in loops
+    "count_down", "count_up", "pairwise_ratios", "pairwise_log_probabilities",
+}  # fmt: skip
 #: NaN has a documented meaning: a certain tie; a run that has left the range of floats.
 NAN_MEANS = {"margin_from_products", "chernoff_exponent", "simulate_trajectories"}
 
