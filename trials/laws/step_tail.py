@@ -448,6 +448,7 @@ def _first_alike(pairs: tuple[tuple[int, float], ...]) -> tuple[int, ...]:
     return tuple(pairs.index(pair) for pair in pairs)
 
 
+@validated(setting=Record(StepSetting))
 def same_clusters(setting: StepSetting) -> tuple[int, ...]:
     """For each cluster the first one of its size and step size, which has the same limits."""
     return _first_alike(tuple(zip(setting.sizes, setting.step_sizes, strict=True)))
