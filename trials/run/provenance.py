@@ -106,7 +106,7 @@ def _code(modules: tuple[str, ...]) -> tuple[tuple[sources.Source, ...], Code]:
         *sorted(absent),
         *(f"{name} {version}" for name, version in libraries().items()),
     )
-    return found, Code(digest, MappingProxyType({**libraries(), **_parts(found)}))
+    return found, Code(digest, MappingProxyType({**_parts(found), **libraries()}))
 
 
 def _parts(found: tuple[sources.Source, ...]) -> dict[str, str]:
@@ -178,10 +178,11 @@ def run_code() -> dict[str, str]:
     The record serves to name what changed; each block carries the digest that decides.
     """
     own = [known for name, known in sources.snapshot().items() if name.startswith("trials")]
-    found = {**libraries(), **_parts(tuple(own))}
+    found = _parts(tuple(own))
     for one in experiments():
         found |= code_of(one).parts
-    return found
+    # Last, because an experiment may simulate with a function of a library's own module.
+    return {**found, **libraries()}
 
 
 def changed_since(recorded: Mapping[str, str], present: Code) -> list[str]:

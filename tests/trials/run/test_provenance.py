@@ -147,6 +147,13 @@ def test_a_library_of_another_version_is_named(tmp_path, monkeypatch):
         assert store.table(TOY, {}).n_trials == 16
 
 
+def test_a_library_keeps_its_version_where_an_experiment_simulates_with_its_module(monkeypatch):
+    """Before, the digest of the module's text stood in the place of the version."""
+    parts = {"numpy": "0123456789abcdef"}
+    monkeypatch.setattr(provenance, "code_of", lambda _e: provenance.Code("digest", parts))
+    assert provenance.run_code()["numpy"] == provenance.libraries()["numpy"]
+
+
 def test_blocks_without_a_digest_are_not_extended(tmp_path):
     with RunStore.create(tmp_path / "run", root_seed=1, config={}) as store:
         ensure(store, [Demand(TOY, {}, 1)], make_executor("serial"))
