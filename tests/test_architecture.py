@@ -1,6 +1,7 @@
 """The house's rules, read from the sources: import arrows, packages, kernels, tracked text."""
 
 import ast
+import graphlib
 import re
 import subprocess
 import tomllib
@@ -39,6 +40,41 @@ def test_imports_follow_the_arrows(path):
     assert "tests" not in names
     siblings = names & set(HOUSE) - {package}
     assert siblings <= ALLOWED[package]
+
+
+def modules_and_imports():
+    """Every module with the house's modules that it imports, wherever the import stands."""
+    names = {
+        ".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): p
+        for p in SOURCES
+    }
+    for name, path in names.items():
+        found = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+        # A package's face gathers its own modules; that is no circle.
+        inside = {n for n in found & set(names) if not n.startswith(f"{name}.")}
+        yield name, inside - {name}
+
+
+def circle(graph):
+    """Modules that import each other in a circle, the first that is found; empty without one."""
+    try:
+        list(graphlib.TopologicalSorter(graph).static_order())
+    except graphlib.CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_no_import_circle_counting_imports_inside_functions():
+    assert circle(dict(modules_and_imports())) == []
+
+
+def test_a_circle_would_be_seen():
+    assert set(circle({"a": {"b"}, "b": {"c"}, "c": {"a"}})) == {"a", "b", "c"}
 
 
 def test_a_wrong_arrow_would_be_seen():

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from verify.cli.commands import PROFILE_NAMES
 from verify.cli.index import entries
+from verify.cli.profiles import PROFILE_NAMES
 from verify.cli.screen import definition, errors, print_json, say, table
 from verify.selection import select
 

@@ -12,7 +12,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-PROFILE_NAMES = ("quick", "standard", "full")
+from verify.cli.profiles import PROFILE_NAMES
 
 # -- completion ------------------------------------------------------------------------------------
 
@@ -349,12 +349,12 @@ def completion(shell: str) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    from verify.cli.app import application
     from verify.cli.screen import say
 
     kind = get_completion_class(shell)
     assert kind is not None  # the three that click ships
-    say(kind(application, {}, "cfl-verify", "_CFL_VERIFY_COMPLETE").source())
+    program = click.get_current_context().find_root().command
+    say(kind(program, {}, "cfl-verify", "_CFL_VERIFY_COMPLETE").source())
 
 
 COMMANDS: tuple[click.Command, ...] = (
