@@ -179,13 +179,30 @@ def _cluster_tail(setting: StepSetting, cluster: int, start: float, bound: float
         return 0.0
     if bound == math.inf:
         return -math.inf
-    low, high, log_weight = _intervals(setting.sizes[cluster] * setting.n_samples)
+    intervals = _intervals(setting.sizes[cluster] * setting.n_samples)
     a = _step(setting, cluster)
-    farthest = np.maximum(np.abs(1 - a * low), np.abs(1 - a * high))
-    mean = start * farthest if start > 0 else np.zeros_like(farthest)
-    along = (a * setting.sigma) ** 2 * high
-    across = a**2 * (start**2 + setting.sigma**2) * high
-    log_tail = _log_chernoff(mean, along, across, setting.dimension - 1, bound)
+    farthest = np.maximum(np.abs(1 - a * intervals[0]), np.abs(1 - a * intervals[1]))
+    return _norm_tail(intervals, a, farthest, start, setting.sigma, setting.dimension, bound)
+
+
+def _norm_tail(
+    intervals: tuple[FloatArray, FloatArray, FloatArray],
+    a: float,
+    farthest: FloatArray,
+    distance: float,
+    sigma: float,
+    dimension: int,
+    bound: float,
+) -> float:
+    """Log of a limit on the norm of a step or a gradient, summed over the intervals of K.
+
+    ``farthest`` is the largest factor on the distance in each interval.
+    """
+    _low, high, log_weight = intervals
+    mean = distance * farthest if distance > 0 else np.zeros_like(farthest)
+    along = (a * sigma) ** 2 * high
+    across = a**2 * (distance**2 + sigma**2) * high
+    log_tail = _log_chernoff(mean, along, across, dimension - 1, bound)
     return min(0.0, float(special.logsumexp(log_weight + log_tail)) + _ROUNDING)
 
 
@@ -264,13 +281,8 @@ def log_gradient_tail(
         return 0.0
     if bound == math.inf:
         return -math.inf
-    _low, high, log_weight = _intervals(n_samples)
-    a = 2.0 / n_samples
-    mean = a * distance * high if distance > 0 else np.zeros_like(high)
-    along = (a * sigma) ** 2 * high
-    across = a**2 * (distance**2 + sigma**2) * high
-    log_tail = _log_chernoff(mean, along, across, dimension - 1, bound)
-    return min(0.0, float(special.logsumexp(log_weight + log_tail)) + _ROUNDING)
+    intervals, a = _intervals(n_samples), 2.0 / n_samples
+    return _norm_tail(intervals, a, a * intervals[1], distance, sigma, dimension, bound)
 
 
 @validated(setting=Record(StepSetting), radius=_DISTANCE)
