@@ -194,7 +194,7 @@ def _saddlepoint_log_probability(ratio: float, n_samples: int) -> float:
     r"""Lugannani and Rice: :math:`\bar\Phi(w)+\phi(w)(1/u-1/w)`.
 
     The cumulant generating function :math:`-\frac n2\log(1-2s)(1+2rs)` has its saddlepoint at
-    :math:`(r-1)/4r`; there :math:`w^2=n\log((1+r)^2/4r)` and :math:`u=\sqrt n(r-1)/(r+1)`.
+    :math:`(r-1)/4r`, where :math:`w^2=n\log((1+r)^2/4r)` and :math:`u=\sqrt n(r-1)/(r+1)`.
     """
     u = np.sqrt(n_samples) * (ratio - 1.0) / (ratio + 1.0)
     w = np.copysign(np.sqrt(2.0 * chernoff_exponent(ratio, n_samples)), u)
@@ -326,6 +326,7 @@ def least_squares_error_quantile(
     dimension = _whole("dimension", dimension, 1)
     n_samples = _whole("n_samples", n_samples, dimension)
     free = n_samples - dimension + 1
-    if noise == 0.0:
-        return 0.0
-    return float(noise**2 * dimension / free * stats.f.ppf(level, dimension, free))
+    ratio = float(stats.f.ppf(level, dimension, free))
+    if noise == 0.0 or ratio == math.inf:
+        return 0.0 if noise == 0.0 else math.inf
+    return noise**2 * dimension / free * ratio

@@ -70,6 +70,7 @@ _OPERATORS = {
     "subseteq": "⊆",
     "subset": "⊂",
     "cap": "∩",
+    "ominus": "⊖",
     "cup": "∪",
     "lesssim": "≲",
     "gtrsim": "≳",
@@ -280,7 +281,7 @@ _OPERANDS = ("symbol", "number", "close")
 
 
 def _with_bars(pieces: list[_Piece]) -> list[_Piece]:
-    """The pieces with opening and closing bars told apart: every second single bar closes."""
+    """The pieces, with opening and closing bars distinguished: every second single bar closes."""
     open_bars = 0
     marked = []
     for piece in pieces:

@@ -22,8 +22,8 @@ class Notation:
     ----------
     letters : name of a symbol in our formulas -> LaTeX in the paper.  A name that is missing is
         printed by sympy's rules (``Delta`` is :math:`\Delta`, ``c_1`` is :math:`c_1`).
-    table : rows (LaTeX of one or more symbols, between dollars; meaning), in the order in which a
-        report prints them.
+    table : rows of two texts, in the order in which a report prints them.  The first is the LaTeX
+        of one or more symbols between dollars, the second their meaning.
     """
 
     letters: Mapping[str, str] = field(default_factory=dict)

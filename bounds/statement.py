@@ -76,8 +76,8 @@ class Publication:
 class Constant:
     """A universal constant of a statement, with the declared box in which it is looked for.
 
-    ``generous`` is the end of the box that makes the statement easiest to meet; ``choose`` marks a
-    constant that the algorithm's user picks (a step size), which trials cannot be generous about.
+    ``generous`` is the end of the box that makes the statement easiest to meet.  ``choose`` marks a
+    constant that the algorithm's user picks, such as a step size.  It has no generous end.
     """
 
     symbol: sp.Symbol
@@ -151,10 +151,11 @@ class Contrast:
 
     Attributes
     ----------
-    left, right : names of the methods, letters and digits; they are typeset upright.
-    relation : ``"<"`` the left mean is smaller; ``"<="`` it exceeds the right one by a share
-        ``margin`` at most; ``"="`` the two agree up to a share ``margin`` in both directions.
-    margin : declared share of the right mean; zero where ``relation`` is ``"<"``.
+    left, right : names of the methods, letters and digits, typeset upright.
+    relation : with ``"<"`` the left mean is smaller.  With ``"<="`` it exceeds the right one by a
+        share ``margin`` at most.  With ``"="`` the two agree up to a share ``margin`` in both
+        directions.
+    margin : declared share of the right mean, zero where ``relation`` is ``"<"``.
     """
 
     left: str
@@ -190,7 +191,7 @@ class Trend:
     ----------
     symbol : the parameter.
     direction : of the mean as the parameter grows.
-    margin : a step the wrong way that still counts as none, in the mean's own unit; > 0.
+    margin : the largest step in the wrong direction that is ignored, > 0, in the mean's own unit.
     """
 
     symbol: sp.Symbol
@@ -216,7 +217,8 @@ class Printed:
     ----------
     at : the setting, by the names of the experiment's parameters.
     value : as printed.
-    tolerance : half the last printed digit, or the error of reading a figure; absolute, > 0.
+    tolerance : half a unit of the last printed digit, or the error of reading a figure.  It is
+        absolute and > 0.
     se : standard error of the paper's own number where it is a mean of few runs, else zero.
     """
 
@@ -245,7 +247,8 @@ class Statement:
     source : the place in the publication, with the number of the theorem or equation.
     quantifiers : LaTeX, in the paper's order.
     observed : LaTeX of the quantity on the left of the inequality.
-    terms : the right-hand side, summand by summand; empty for statements that are not about a sum.
+    terms : the summands of the right-hand side.  It is empty for statements that are not about a
+        sum.
     contrasts : which method does better than which, for the kind *comparison*.
     trends : in which parameters a mean grows or falls, also for the kind *comparison*.
     printed : numbers of the paper, for the kind *reproduction*.

@@ -59,8 +59,8 @@ def regime(signal: sp.Expr) -> tuple[Assumption, ...]:
 
     The constants of the ``\gtrsim`` signs are named ``C_*``.
 
-    ``signal / n`` divides ``log m`` in the condition on n'; ``signal`` is the argument of the
-    exponential in the condition on Delta (with its own constant ``c``).
+    ``signal / n`` divides ``log m`` in the condition on n'.  ``signal`` is the argument of the
+    exponential in the condition on Delta, with its own constant ``c``.
     """
     own = r"the proof needs this with the $\alpha$ of the step, not only with $\alpha_0$"
     return (
@@ -95,6 +95,16 @@ def balanced(ratio: sp.Rational | int) -> Assumption:
         left=sp.sympify(ratio) * p,
         right=p_max,
         note="not in the paper: without it no step size serves all clusters",
+    )
+
+
+def more_samples(ratio: int, note: str) -> Assumption:
+    """An added condition: ``ratio`` times as many samples a cluster and step as dimensions."""
+    return Assumption(
+        name="many samples per cluster",
+        left=p * m * n,
+        right=ratio * d,
+        note=f"not in the paper: {note}",
     )
 
 

@@ -65,6 +65,20 @@ HALF_CORRECT = statement(
     uses=("ifca.lemma1-union",),
 )
 
+EXPECTED_CORRECT = statement(
+    "expected-correct",
+    "Proof of Theorem 1: half of a cluster is identified correctly on average",
+    "before (3)",
+    kind="deterministic",
+    quantifiers=r"\forall m,n',k\le m,\rho,\alpha\ \text{in Assumption 2}",
+    observed=r"E|S_1\cap S_1^*|",
+    relation=r"\ge",
+    terms=(Term(name="half", expr=p * m / 2),),
+    assumptions=HALF_CORRECT.assumptions,
+    reading="Here $p$ is the cluster's own share $p_1$.",
+    uses=("ifca.half-correct",),
+)
+
 EQ_3 = statement(
     "eq3",
     "Proof of Theorem 1: enough clients are identified correctly",
@@ -74,7 +88,7 @@ EQ_3 = statement(
     observed=r"P(|S_1\cap S_1^*|\le\frac14p_1m)",
     terms=(Term(name="tail", expr=2 * sp.exp(-c * p * m)),),
     constants=(rate(c, "rate"),),
-    uses=("ifca.half-correct",),
+    uses=("ifca.half-correct", "ifca.expected-correct"),
 )
 
 EQ_4 = statement(

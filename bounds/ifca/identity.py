@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from bounds.ifca.assumptions import CLOSENESS, prefactor, rate, statement
-from bounds.ifca.symbols import SIGNAL, Delta, alpha, c_1, c_2, c_3, c_4, k, n, rho
+from bounds.ifca.symbols import HALF, SIGNAL, Delta, alpha, c_1, c_2, c_3, c_4, k, n, rho
 from bounds.statement import Term
 
 LEMMA_1 = statement(
@@ -18,6 +18,19 @@ LEMMA_1 = statement(
     terms=(Term(name="tail", expr=c_1 * sp.exp(-c_2 * SIGNAL)),),
     constants=(prefactor(c_1, "prefactor"), rate(c_2, "rate")),
     assumptions=CLOSENESS,
+    reading=(
+        "The lemma holds with $c_1=1/2$ and $c_2=7/4$. Chernoff's exponent of the exact law is "
+        "$\\frac{n'}2\\log(1+x)$, and its tail has the prefactor $1/2$. Let "
+        "$a\\le\\frac12-\\alpha$ and $b\\ge\\frac12+\\alpha$ be the distances of the two models "
+        "from the client's optimum over $\\Delta$, and $s=1/\\rho$. Over all angles the smallest "
+        "$x$ is $(b-a)^2/4s$ where $ab\\le s$, and $(b^2-a^2)^2/4(a^2+s)(b^2+s)$ elsewhere. It "
+        "falls with $a$ and grows with $b$. So the worst models lie at their limits. "
+        "$\\log(1+x)\\ge y$ follows from $x(1-y/2)\\ge y$, here with "
+        "$y=\\frac72\\alpha^2\\rho^2/(\\rho+1)^2$. In the first case this is "
+        "$1-\\frac32\\rho+(1-\\frac74\\alpha^2)\\rho^2\\ge0$, whose discriminant "
+        "$7\\alpha^2-\\frac74$ is at most zero. The second case, $\\rho\\ge4$, has room to spare. "
+        "No $c_2$ above 2 is possible ($\\rho=1$, small $\\alpha$, all models moved alike)."
+    ),
     uses=(
         "ifca.lemma1-init-as-printed",
         "ifca.eq16",
@@ -45,14 +58,14 @@ LEMMA_1_SHARP = statement(
     kind="deterministic",
     quantifiers=r"\forall n',d,\rho,\alpha,j'\ne j",
     observed=r"P(\mathcal{E}_i^{j,j'})",
-    terms=(Term(name="tail", expr=sp.exp(-sp.log(2) / 2 * alpha**2 * rho / (rho + 1) * n)),),
+    terms=(Term(name="tail", expr=HALF * sp.exp(-HALF * alpha**2 * rho / (rho + 1) * n)),),
     assumptions=CLOSENESS,
     reading=(
-        "Not in the paper. The exact Chernoff exponent is $(n'/2)\\log(1+(b-a)^2/(4G))$ with "
-        "$(b-a)^2/(4G)\\ge \\alpha^2\\rho/(\\rho(1/2-\\alpha)^2+1)$. This lower bound is at least "
-        "$\\alpha^2\\rho/(\\rho/4+1)$, which is at most 1. Since $\\log(1+x)\\ge x\\log 2$ on "
-        "$[0,1]$, the lemma holds with $c_1=1$, $c_2=(\\log 2)/2$ and $\\rho/(\\rho+1)$ to the "
-        "first power."
+        "Not in the paper. The exact Chernoff exponent is $\\frac{n'}2\\log(1+x)$ with "
+        "$x\\ge\\alpha^2\\rho/((\\frac12-\\alpha)^2\\rho+1)$. With $y=\\alpha^2\\rho/(\\rho+1)$, "
+        "$x(1-y/2)\\ge y$ follows from $\\frac12\\alpha^2+(\\frac12-\\alpha)^2\\le1$, so "
+        "$\\log(1+x)\\ge y$. The lemma holds with $c_1=1/2$, $c_2=1/2$ and $\\rho/(\\rho+1)$ to "
+        "the first power. No larger $c_2$ is possible (small $\\rho$ and $\\alpha$)."
     ),
     uses=("ifca.lemma1-law",),
 )
@@ -129,4 +142,89 @@ EQ_17 = statement(
     terms=(Term(name="tail", expr=c_3 * sp.exp(-c_4 * TAIL_SIGNAL)),),
     constants=(prefactor(c_3, "prefactor"), rate(c_4, "rate")),
     assumptions=CLOSENESS,
+)
+
+_SECOND_LINES = (
+    "The second line follows from the tail itself, not from the first line with the same constant: "
+    "the deviation is at least $\\alpha\\rho/(\\rho+1)$."
+)
+
+EQ_16_FINAL = statement(
+    "eq16-final",
+    "Proof of Lemma 1: lower chi-square tail, second line",
+    "(16) in print, (17) in the preprint, second line",
+    kind="deterministic",
+    quantifiers=EQ_16.quantifiers,
+    observed=EQ_16.observed,
+    terms=(Term(name="tail", expr=c_1 * sp.exp(-c_2 * SIGNAL)),),
+    constants=EQ_16.constants,
+    assumptions=CLOSENESS,
+    reading=_SECOND_LINES,
+    uses=("ifca.eq16",),
+)
+
+EQ_17_FINAL = statement(
+    "eq17-final",
+    "Proof of Lemma 1: upper chi-square tail, second line",
+    "(17) in print, (19) in the preprint, second line",
+    kind="deterministic",
+    quantifiers=EQ_17.quantifiers,
+    observed=EQ_17.observed,
+    terms=(Term(name="tail", expr=c_3 * sp.exp(-c_4 * SIGNAL)),),
+    constants=EQ_17.constants,
+    assumptions=CLOSENESS,
+    reading=_SECOND_LINES,
+    uses=("ifca.eq17",),
+)
+
+SECOND_LINES_AS_PRINTED = statement(
+    "eq16-step-as-printed",
+    "Proof of Lemma 1: from the first to the second line with the same constant",
+    "(16) and (17) in print, the second inequality signs",
+    kind="deterministic",
+    quantifiers=r"\forall n',\rho,\alpha",
+    observed=r"\exp(-c_2n'(\frac{\alpha\rho}{(1+2\alpha)\rho+1})^2)",
+    terms=(Term(name="second line", expr=sp.exp(-c_2 * SIGNAL)),),
+    constants=(rate(c_2, "rate"),),
+    assumptions=CLOSENESS,
+    reading=(
+        "Both lines carry the same constants, so the second inequality sign compares the two "
+        "exponentials. $(1+2\\alpha)\\rho+1>\\rho+1$, so the first exponential is the larger one, "
+        "for every $c_2>0$."
+    ),
+)
+
+BETTER_IDENTITY_AS_PRINTED = statement(
+    "identity-improves-as-printed",
+    "A larger closeness improves the estimation of identities, start by start",
+    "after Theorem 1",
+    kind="deterministic",
+    quantifiers=r"\forall n',\rho,\alpha<\alpha'\ \text{and all directions of the models}",
+    observed=r"P_{\alpha'}(\mathcal{E}_i^{j,j'})",
+    terms=(Term(name="before", expr=sp.Symbol("P_before")),),
+    assumptions=CLOSENESS,
+    reading=(
+        "Read start by start: every model moves straight towards its optimum, from the closeness "
+        "$\\alpha$ to $\\alpha'$. The text says that an increasing $\\alpha$ implies the "
+        "improvement. The two models also move apart then, and the noise along the line that joins "
+        "them counts for more."
+    ),
+    uses=("ifca.lemma1-law",),
+)
+
+BETTER_IDENTITY = statement(
+    "identity-improves",
+    "A larger closeness improves the estimation of identities in the worst start",
+    "after Theorem 1, corrected",
+    kind="deterministic",
+    quantifiers=r"\forall n',\rho,\alpha<\alpha'",
+    observed=r"\sup P_{\alpha'}(\mathcal{E}_i^{j,j'})",
+    terms=(Term(name="before", expr=sp.Symbol("P_before")),),
+    assumptions=CLOSENESS,
+    reading=(
+        "The largest probability over all models within $(\\frac12-\\alpha)\\Delta$ of their "
+        "optima. Its place is given in the reading of ifca.lemma1: both models at their limits, "
+        "moved alike where $\\frac14-\\alpha^2\\le1/\\rho$."
+    ),
+    uses=("ifca.lemma1-law",),
 )

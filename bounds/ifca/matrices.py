@@ -34,5 +34,25 @@ LEMMA_2_NOISE = statement(
         rate(c_3, "rate"),
         prefactor(c_4, "multiple of the typical size"),
     ),
-    uses=("ifca.lemma2-opnorm",),
+    uses=("ifca.lemma2-opnorm", "ifca.eq20"),
+)
+
+RANK, DEVIATION = sp.symbols("r tau")
+
+HANSON_WRIGHT = statement(
+    "eq20",
+    "Proof of Lemma 2: concentration of the noise term about its typical size",
+    "(18) in print, (20) in the preprint (Hanson and Wright's inequality)",
+    kind="deterministic",
+    quantifiers=r"\exists c>0\;\forall X,\sigma,\ \tau\ge0,\ t=\tau\sigma\norm{X}_{op}",
+    observed=r"P(|\norm{X^\top\epsilon}-\sigma\norm{X}_F|>t\mid X)",
+    terms=(Term(name="tail", expr=2 * sp.exp(-c * DEVIATION**2)),),
+    constants=(rate(c, "rate"),),
+    reading=(
+        "Given X the norm is a Lipschitz function of Gaussian noise, with the constant "
+        "$\\sigma\\norm{X}_{op}$. Its mean lies at most that constant below $\\sigma\\norm{X}_F$. "
+        "So each side's tail is at most $e^{-\\tau^2/2}$ and $e^{-(\\tau-1)^2/2}$, and $c=1/8$ "
+        "serves. Tried on X of rank r with equal singular values, whose law is a chi distribution "
+        "with r degrees of freedom, and $r=1$ among them."
+    ),
 )

@@ -14,7 +14,7 @@ import sympy as sp
 
 from bounds.ifca import one_step as journal_step
 from bounds.ifca import whole_run as journal_run
-from bounds.ifca.assumptions import STEP_CONSTANT, balanced, regime, statement
+from bounds.ifca.assumptions import STEP_CONSTANT, balanced, more_samples, regime, statement
 from bounds.ifca.one_step import MEAN_STEP, NO_STRANGERS, three_terms
 from bounds.ifca.symbols import (
     CONFERENCE,
@@ -30,13 +30,21 @@ from bounds.ifca.symbols import (
     m,
     varepsilon,
 )
+from bounds.ifca.whole_run import HALVINGS
 from bounds.statement import Assumption, Statement, Term
 
 QUARTER = (
     Assumption(name="initialisation within Delta/4", left=alpha, right=sp.Rational(1, 4)),
     Assumption(name="closeness below 1/2", left=HALF, right=alpha, strict=True),
 )
-ASSUMPTION_2 = regime(SIGNAL_FREE)
+#: The start within Delta/4 is the closeness 1/4.  Its square stands in the condition on n', so that
+#: C_n is the constant of the journal version.
+ASSUMPTION_2 = tuple(
+    replace(a, right=16 * a.right, note="the 16 makes $C_n$ the constant of the journal version")
+    if a.name == "samples per client"
+    else a
+    for a in regime(SIGNAL_FREE)
+)
 
 
 def _conference(base: Statement, id_: str, title: str, source: str, **fields: Any) -> Statement:
@@ -126,11 +134,64 @@ COROLLARY_1 = _conference(
     "cor1",
     "Corollary 1 (conference): the whole run from Delta/4, clusters within a factor two",
     "Corollary 1, corrected",
-    quantifiers=r"\exists c_1,c_4,c_5,c_6>0\;\forall m,n',d,k,p_j,\Delta,\sigma\ " + _AFTER,
+    quantifiers=r"\exists c_1,c_4,c_5,c_6>0\;\forall m,n',d,k,p_j,\Delta,\sigma\ "
+    r"\text{after}\ T=1+\log_2\frac{\Delta}{4\varepsilon}\ \text{steps}",
+    terms=_ACCURACY,
+    constants=_CONSTANTS,
+    failure=T / m,
+    definitions={T: 1 + HALVINGS},
+    assumptions=(*QUARTER, balanced(2), *ASSUMPTION_2),
+    reading=(
+        "$1+\\log_2(\\Delta/4\\varepsilon)$ halvings bring $\\Delta/4$ down to $\\varepsilon/2$. "
+        "The noise of all steps is at most twice that of one. The printed number of steps is too "
+        "small here (ifca.neurips-cor1-balanced-as-printed), unless every cluster has more samples "
+        "(ifca.neurips-cor1-more-samples)."
+    ),
+    uses=("ifca.neurips-thm1",),
+)
+
+MORE_SAMPLES = more_samples(
+    10_000, "the printed number of steps leaves no room for a larger fluctuation of a step"
+)
+
+COROLLARY_1_BALANCED_AS_PRINTED = _conference(
+    journal_run.COROLLARY_1,
+    "cor1-balanced-as-printed",
+    "Corollary 1 (conference): the printed number of steps, clusters within a factor two",
+    "Corollary 1, with balanced clusters",
+    quantifiers=COROLLARY_1_AS_PRINTED.quantifiers,
     terms=_ACCURACY,
     constants=_CONSTANTS,
     failure=T / m,
     definitions={T: ROUNDS},
     assumptions=(*QUARTER, balanced(2), *ASSUMPTION_2),
+    reading=(
+        "The hidden constants are those of all claims, and $c_1=1/3$. The printed $T$ is one step "
+        "where $\\Delta=4e\\varepsilon$. Its factor must be below $1/e=0.368$ then. The mean "
+        "factor is $1/3$, which leaves nine per cent for the fluctuation of the Gram matrix. This "
+        "fluctuation is of order $\\Delta\\sqrt{d/(pmn')}$ and no part of $\\varepsilon$, so that "
+        "a larger $c_5$ does not pay for it. Every $c_5$ has a noise $\\sigma$ at which "
+        "$\\Delta=4e\\varepsilon$."
+    ),
+    uses=("ifca.neurips-thm1", "ifca.cor1-rounds-as-printed"),
+)
+
+COROLLARY_1_MORE_SAMPLES = _conference(
+    journal_run.COROLLARY_1,
+    "cor1-more-samples",
+    "Corollary 1 (conference): the printed number of steps, many samples per cluster",
+    "Corollary 1, corrected by more samples",
+    quantifiers=COROLLARY_1_AS_PRINTED.quantifiers,
+    terms=_ACCURACY,
+    constants=_CONSTANTS,
+    failure=T / m,
+    definitions={T: ROUNDS},
+    assumptions=(*QUARTER, balanced(2), *ASSUMPTION_2, MORE_SAMPLES),
+    reading=(
+        "The printed $T$ suffices when every step has a factor below $1/e$. With $c_1=1/3$ and "
+        "$p_{\\max}\\le2p$ the factor is $1/3$ plus at most $4/(3\\sqrt C)$, where $pmn'\\ge Cd$ "
+        "and $d\\ge2\\log m$. With $C=10^4$ this is $0.347$. The noise of one step, with $c_5=30$, "
+        "takes the rest."
+    ),
     uses=("ifca.neurips-thm1",),
 )

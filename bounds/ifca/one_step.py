@@ -12,6 +12,7 @@ from bounds.ifca.assumptions import (
     OWN_STEP_CONSTANT,
     STEP_CONSTANT,
     balanced,
+    more_samples,
     prefactor,
     rate,
     statement,
@@ -119,6 +120,49 @@ THEOREM_1_OWN_STEP = statement(
         "ifca.eq8",
         "ifca.eq12",
     ),
+)
+
+THEOREM_1_WIDER = statement(
+    "thm1-wider",
+    "Theorem 1: one step, clusters within a factor 5/2 of each other",
+    "Theorem 1, (1), corrected",
+    kind="upper bound",
+    quantifiers=THEOREM_1_AS_PRINTED.quantifiers,
+    observed=THEOREM_1_AS_PRINTED.observed,
+    terms=THEOREM_1_AS_PRINTED.terms,
+    failure=1 / m,
+    constants=ONE_STEP_CONSTANTS,
+    assumptions=(
+        *CLOSENESS,
+        balanced(sp.Rational(5, 2)),
+        *ASSUMPTION_2,
+        more_samples(1000, "the step's factor leaves no room for a larger fluctuation"),
+    ),
+    reading=(
+        f"{MEAN_STEP} At $p_{{\\max}}=5p/2$ the best step size is $c_1=2/7$, with the factor "
+        "$3/7$. The rest up to $1/2$ is room for the fluctuation of the Gram matrix."
+    ),
+    uses=THEOREM_1.uses,
+)
+
+THEOREM_1_THREE_AS_PRINTED = statement(
+    "thm1-factor-three-as-printed",
+    "Theorem 1: one step, clusters within a factor three of each other",
+    "Theorem 1, (1), where the mean step alone allows it",
+    kind="upper bound",
+    quantifiers=THEOREM_1_AS_PRINTED.quantifiers,
+    observed=THEOREM_1_AS_PRINTED.observed,
+    terms=THEOREM_1_AS_PRINTED.terms,
+    failure=1 / m,
+    constants=ONE_STEP_CONSTANTS,
+    assumptions=(*CLOSENESS, balanced(3), *ASSUMPTION_2),
+    reading=(
+        f"{MEAN_STEP} At $p_{{\\max}}=3p$ only $c_1=1/4$ is left, with the factor $1/2$ exactly. "
+        "The fluctuation of the Gram matrix adds to it. Its size is of order "
+        "$\\sqrt{d/(pmn')}\\,\\norm{\\theta_j-\\theta_j^*}$, which no other term of (1) covers "
+        "when the noise is small."
+    ),
+    uses=THEOREM_1_AS_PRINTED.uses,
 )
 
 CONTRACTION_RATE = statement(

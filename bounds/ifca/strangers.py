@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import sympy as sp
 
-from bounds.ifca.assumptions import CLOSENESS, prefactor, rate, statement
+from bounds.ifca.assumptions import ASSUMPTION_2, CLOSENESS, prefactor, rate, statement
 from bounds.ifca.symbols import (
+    C_N,
     SIGNAL,
     C_d,
     C_n,
+    C_p,
     C_sigma,
     C_theta,
     c_1,
@@ -25,6 +27,7 @@ from bounds.ifca.symbols import (
     gamma,
     m,
     n,
+    p,
     sigma,
     theta_max,
 )
@@ -75,6 +78,46 @@ EQ_8 = statement(
     uses=("ifca.eq7",),
 )
 
+EQ_9 = statement(
+    "eq9",
+    "Proof of Theorem 1: the contribution of the misidentified clients, in their number alone",
+    "(9)",
+    kind="probability",
+    quantifiers=r"\exists c_5>0\;\forall m,n',d,k,p_j,S_1,\ \gamma=c_1/p",
+    observed=EQ_8.observed,
+    terms=(Term(name="strangers", expr=c_5 * STRANGERS),),
+    failure=1 / m,
+    constants=EQ_8.constants,
+    assumptions=(
+        *EQ_8.assumptions,
+        Assumption(name="smallest cluster", left=p, right=sp.log(m) / m, constant=C_p),
+        Assumption(name="samples per cluster", left=p * m * n, right=d, constant=C_N),
+    ),
+    reading=(
+        "$\\frac\\gamma m\\max(1,d/n')=c_1\\max(\\frac1{pm},\\frac d{pmn'})$ is of order one. The "
+        "cells have many strangers, as those of ifca.eq8."
+    ),
+    uses=("ifca.eq8",),
+)
+
+T2_FINAL = statement(
+    "t2",
+    "Proof of Theorem 1: the final bound on the misidentified clients' contribution",
+    "last display of the part on T2",
+    kind="probability",
+    quantifiers=r"\exists c_1,c_2>0\;\forall m,n',d,k,p_j,\rho,\alpha",
+    observed=EQ_8.observed,
+    terms=(Term(name="tail", expr=c_1 * sp.exp(-c_2 * SIGNAL)),),
+    failure=1 / m,
+    constants=(prefactor(c_1, "prefactor"), rate(c_2, "rate")),
+    assumptions=(*CLOSENESS, *ASSUMPTION_2),
+    reading=(
+        "Under Assumption 2 there is no stranger but with probability $1/m$, so the contribution "
+        "is zero and every bound holds."
+    ),
+    uses=("ifca.eq9", "ifca.eq12"),
+)
+
 EQ_10 = statement(
     "eq10",
     "Proof of Theorem 1: expected number of strangers in a cluster",
@@ -120,12 +163,14 @@ POLY_M = statement(
     terms=(Term(name="polynomial", expr=m**-Q),),
     assumptions=(
         *CLOSENESS,
-        Assumption(name="samples per client", left=SIGNAL, right=(Q + 2) * sp.log(m), constant=C_n),
+        Assumption(
+            name="samples per client", left=SIGNAL, right=(Q + 2) / 3 * sp.log(m), constant=C_n
+        ),
     ),
     reading=(
         "The paper's $\\mathrm{poly}(m)$ is a polynomial of arbitrarily large constant degree. "
         "Monte Carlo trials resolve the first degree at best. The exact law decides every degree "
-        "$q$, with $C_n$ growing like $q+2$. The other failures, of order $e^{-cd}$ and "
+        "$q$, with $C_n(q+2)/3$ in place of $C_n$. The other failures, of order $e^{-cd}$ and "
         "$e^{-cpm}$, follow from ifca.lemma2-noise, ifca.eq4 and ifca.eq3 with $C_d,C_p$ growing "
         "like $q$."
     ),

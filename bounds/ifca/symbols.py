@@ -2,8 +2,8 @@ r"""The letters, the publications and the shared expressions of IFCA on the line
 
 IFCA has two publications: the journal version (TIT 2022, Section V-A and Appendix A/B) and the
 conference version (NeurIPS 2020, Section 5.1).  They are one paper here.  They share their letters,
-their algorithm and their proofs; the conference version is stated below as the journal version with
-another initialisation, and most findings are about both.
+their algorithm and their proofs.  The conference version is stated as the journal version with
+another initialisation.  Most findings are about both.
 
 =====================  ===================  ====================================================
 paper                  here                 meaning
@@ -44,6 +44,10 @@ NOTATION = Notation(
         "theta_max": r"\max_j\norm{\theta_j^*}",
         "err_t": r"\norm{\theta_j^{(t)}-\theta_j^*}",
         "strangers": r"|S_1\cap\overline{S_1^*}|",
+        "lam": r"\lambda",
+        "labelled": r"|S_j|",
+        "participants": r"|M_t|",
+        "right": r"|S_1\cap S_1^*|",
     },
     table=(
         ("$m$", "clients"),
@@ -59,6 +63,8 @@ NOTATION = Notation(
         ("$\\gamma$", "step size"),
         ("$\\varepsilon$", "final accuracy"),
         ("$S_j,\\ S_j^*$", "clients identified with, and belonging to, cluster $j$"),
+        ("$\\lambda,\\ L$", "strong convexity and smoothness of a cluster's mean loss"),
+        ("$\\eta,\\ v$", "standard deviations of the loss and of its gradient on one sample"),
         ("$C_n,C_d,C_p,C_N,C_\\Delta$", "hidden constants of the assumptions' $\\gtrsim$"),
     ),
 )

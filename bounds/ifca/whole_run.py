@@ -1,4 +1,4 @@
-"""Corollary 1 of IFCA: the whole run, and the arithmetic of its proof."""
+"""Corollary 1 of IFCA: the whole run."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ ACCURACY_TERMS = (
     Term(name="misidentification", expr=c_7 * sp.exp(-c_8 * SIGNAL_FREE)),
 )
 ROUNDS = 2 + sp.log(Delta / (4 * varepsilon))
+#: Halvings that bring Delta/4 down to epsilon.
+HALVINGS = sp.log(Delta / (4 * varepsilon)) / sp.log(2)
 COROLLARY_CONSTANTS = (
     STEP_CONSTANT,
     prefactor(c_6, "statistical floor", high=1e2),
@@ -94,40 +96,5 @@ COROLLARY_1_OWN_STEP = statement(
     uses=(
         "ifca.thm1-own-step",
         "ifca.cor1-burn-in",
-    ),
-)
-
-COROLLARY_1_ROUNDS_AS_PRINTED = statement(
-    "cor1-rounds-as-printed",
-    "Proof of Corollary 1: halving for $\\log(\\Delta/4\\varepsilon)$ steps, natural logarithm",
-    "proof of Corollary 1, last display",
-    kind="deterministic",
-    quantifiers=r"\forall \Delta,\varepsilon,\ 4\varepsilon\le\Delta",
-    observed=r"(\frac12)^{\log(\Delta/4\varepsilon)}\,\frac{\Delta}{4}",
-    terms=(Term(name="accuracy", expr=varepsilon),),
-    reading="The paper's $\\log$ is read as natural, as elsewhere in the paper.",
-)
-
-COROLLARY_1_ROUNDS = statement(
-    "cor1-rounds",
-    "Proof of Corollary 1: halving for $\\log_2(\\Delta/4\\varepsilon)$ steps",
-    "proof of Corollary 1, last display, corrected",
-    kind="deterministic",
-    quantifiers=r"\forall \Delta,\varepsilon,\ 4\varepsilon\le\Delta",
-    observed=r"(\frac12)^{\log_2(\Delta/4\varepsilon)}\,\frac{\Delta}{4}",
-    terms=(Term(name="accuracy", expr=varepsilon),),
-    reading="This is the same display with the logarithm to base two.",
-)
-
-COROLLARY_1_BURN_IN = statement(
-    "cor1-burn-in",
-    "Proof of Corollary 1: two steps bring the closeness to 1/4",
-    "proof of Corollary 1, condition (a)",
-    kind="deterministic",
-    quantifiers=r"\exists C_1>0\;\forall \alpha_0\in(0,\frac12),\ T'=\log(C_1(1-2\alpha_0))",
-    observed=r"(\frac12)^{T'}(\frac12-\alpha_0)",
-    terms=(Term(name="eighth", expr=sp.Rational(1, 8)),),
-    reading=(
-        "The tried forms are $C_1=8$ with the natural logarithm, and the simplified form $T'=2$."
     ),
 )

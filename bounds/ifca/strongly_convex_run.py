@@ -1,0 +1,343 @@
+r"""IFCA with strongly convex losses: the whole run, Corollary 2 in both versions, and its proof."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from bounds.ifca.assumptions import prefactor, statement
+from bounds.ifca.strongly_convex import L, eta, lam, v
+from bounds.ifca.strongly_convex_step import delta, delta_0
+from bounds.ifca.symbols import (
+    CONFERENCE,
+    HALF,
+    C_Delta,
+    C_p,
+    Delta,
+    T,
+    c,
+    c_1,
+    c_2,
+    c_3,
+    err,
+    k,
+    m,
+    n,
+    p,
+    theta_max,
+    varepsilon,
+)
+from bounds.statement import Assumption, Constant, Term
+
+EPSILON_0, ALPHA_0 = sp.symbols("epsilon_0 alpha_0")
+A = p * lam / (8 * L)
+KAPPA = sp.sqrt(lam / L)
+START = (HALF - ALPHA_0) * KAPPA * Delta
+#: The printed numbers of steps, and that of the burn-in.
+ROUNDS = 1 / A * sp.log(2 * Delta / varepsilon)
+ROUNDS_NEURIPS = 1 / A * sp.log(Delta / (2 * varepsilon))
+BURN_IN = 1 / A * sp.log(4 * sp.sqrt(L / lam))
+ACCURACY_1 = v * k * L * sp.log(m * n) / (p ** sp.Rational(5, 2) * lam**2 * delta * sp.sqrt(m * n))
+ACCURACY_2 = eta**2 * L**2 * k * sp.log(m * n) / (p**2 * lam**4 * delta * Delta**4 * n)
+#: The floor (36) with unit constants.
+FLOOR_36 = (
+    v / (delta_0 * L * sp.sqrt(p * m * n))
+    + eta**2 * k / (delta_0 * lam**2 * Delta**4 * n)
+    + v
+    * eta
+    * k ** sp.Rational(3, 2)
+    / (delta_0 ** sp.Rational(3, 2) * lam * L * Delta**2 * sp.sqrt(m) * n)
+)
+
+_RECURSION = (
+    "The recursion is $x_{t+1}=(1-\\frac{p\\lambda}{8L})x_t+\\varepsilon_0$ with "
+    "$\\varepsilon=\\frac{16L}{p\\lambda}\\varepsilon_0$."
+)
+#: Condition (b) of the proof.
+CONDITION_B = Assumption(name="condition (b)", left=KAPPA * Delta / 8, right=EPSILON_0 / A)
+_SHAPES = r"\forall\lambda\le L,p,\Delta,\alpha_0"
+
+# --- The recursion ------------------------------------------------------------------------------
+
+BURN_IN_ENOUGH = statement(
+    "cor2-burn-in",
+    "After the burn-in the closeness is a quarter",
+    "(37) and the text after Corollary 2",
+    kind="deterministic",
+    quantifiers=rf"{_SHAPES},\varepsilon_0\ \text{{in (b)}}",
+    observed=r"\norm{\theta_j^{(T')}-\theta_j^*}",
+    terms=(Term(name="quarter", expr=KAPPA * Delta / 4),),
+    definitions={T: BURN_IN},
+    assumptions=(CONDITION_B,),
+    reading=f"{_RECURSION} $T'=\\frac{{8L}}{{p\\lambda}}\\log(4\\sqrt{{L/\\lambda}})$, rounded up.",
+)
+BURN_IN_SHORT = statement(
+    "cor2-burn-in-short",
+    "A shorter burn-in",
+    "(37), sharper",
+    kind="deterministic",
+    quantifiers=BURN_IN_ENOUGH.quantifiers,
+    observed=BURN_IN_ENOUGH.observed,
+    terms=BURN_IN_ENOUGH.terms,
+    definitions={T: sp.log(4) / A},
+    assumptions=(CONDITION_B,),
+    reading=(
+        "The start is already within $\\frac12\\sqrt{\\lambda/L}\\Delta$, which the proof drops. "
+        "So $T'=\\frac{8L}{p\\lambda}\\log4$ is enough."
+    ),
+)
+ENOUGH = statement(
+    "cor2-rounds",
+    "Enough steps for the accuracy",
+    "Corollary 2 and its proof",
+    kind="deterministic",
+    quantifiers=BURN_IN_ENOUGH.quantifiers,
+    observed=r"\norm{\theta_j^{(T)}-\theta_j^*}",
+    terms=(Term(name="accuracy", expr=varepsilon),),
+    definitions={T: ROUNDS},
+    assumptions=(CONDITION_B,),
+    reading=f"{_RECURSION} $T$ is rounded up.",
+)
+ENOUGH_NEURIPS = statement(
+    "neurips-thm2-rounds",
+    "Enough steps for the accuracy, conference version",
+    "Theorem 2 (NeurIPS)",
+    publication=CONFERENCE,
+    kind="deterministic",
+    quantifiers=r"\forall\lambda\le L,p,\Delta",
+    observed=r"\norm{\hat\theta_j-\theta_j^*}",
+    terms=(Term(name="accuracy", expr=varepsilon),),
+    definitions={T: ROUNDS_NEURIPS},
+    assumptions=(CONDITION_B,),
+    reading=f"{_RECURSION} The start is within $\\frac14\\sqrt{{\\lambda/L}}\\Delta$.",
+)
+
+# --- The iterates do not leave the radius -------------------------------------------------------
+
+PROVIDED = Assumption(name="small floor", left=A * START, right=EPSILON_0)
+MONOTONE_AS_PRINTED = statement(
+    "cor2-monotone-as-printed",
+    "Every step brings a model closer",
+    "proof of Corollary 2, first paragraph",
+    kind="deterministic",
+    quantifiers=r"\forall\norm{\theta_j-\theta_j^*}\le(\frac12-\alpha_0)\sqrt{\lambda/L}\Delta",
+    observed=r"\sqrt{E\norm{\theta_j^+-\theta_j^*}^2}",
+    terms=(Term(name="before", expr=err),),
+    reading=(
+        "The expectation is taken for $\\lambda=L$ without strangers, where it is "
+        "$(1-p)^2\\norm{\\theta_j-\\theta_j^*}^2+pv^2/(mn'L^2)$. The noise is as small as the "
+        "condition on $\\varepsilon_0$ asks for."
+    ),
+    uses=("ifca.thm2",),
+)
+STAYS = statement(
+    "cor2-radius",
+    "No model leaves the initial radius",
+    "proof of Corollary 2, first paragraph, corrected",
+    kind="deterministic",
+    quantifiers=r"\forall\norm{\theta_j-\theta_j^*}\le(\frac12-\alpha_0)\sqrt{\lambda/L}\Delta",
+    observed=r"(1-\frac{p\lambda}{8L})\norm{\theta_j-\theta_j^*}+\varepsilon_0",
+    terms=(Term(name="radius", expr=START),),
+    assumptions=(PROVIDED,),
+    reading=(
+        "So $\\alpha_t\\ge\\alpha_0$ for all steps. The closeness itself need not grow from step "
+        "to step. The proof needs no more than this and (37)."
+    ),
+    uses=("ifca.thm2",),
+)
+
+STAYS_RUN = statement(
+    "cor2-radius-run",
+    "No model leaves the initial radius during a run",
+    "proof of Corollary 2, first paragraph, corrected, all steps",
+    kind="probability",
+    quantifiers=r"\forall\lambda\le L,\eta,v,\Delta,\alpha_0,m,n',k,p,\delta,\ t\le T",
+    observed=r"\max_{t,j}\norm{\theta_j^{(t)}-\theta_j^*}",
+    terms=(Term(name="radius", expr=START),),
+    failure=delta,
+    assumptions=(PROVIDED,),
+    reading=(
+        "$\\varepsilon_0$ is that of ifca.thm2-sharp with $\\delta/(kT)$ for $\\delta$, so all "
+        "steps of all clusters together fail with probability $\\delta$ at most."
+    ),
+    uses=("ifca.thm2-sharp", "ifca.cor2-radius"),
+)
+
+# --- The failure probability (38) ---------------------------------------------------------------
+
+TOTAL = 1 / A * sp.log(p * lam * Delta / (8 * EPSILON_0 * L))
+FAILURE_AS_PRINTED = statement(
+    "cor2-failure-as-printed",
+    "All steps together fail with probability delta at most",
+    "(38)",
+    kind="deterministic",
+    quantifiers=r"\exists c\;\forall\lambda\le L,\eta,v,\Delta,m,n',k,p,\delta",
+    observed=r"kT\delta_0/\delta",
+    terms=(Term(name="one", expr=sp.Integer(1)),),
+    definitions={delta_0: p * lam * delta / (c * k * L * sp.log(m * n))},
+    constants=(Constant(symbol=c, low=1.0, high=1e3, generous="high", meaning="the divisor"),),
+    reading=(
+        "$T=\\frac{8L}{p\\lambda}\\log\\frac{p\\lambda\\Delta}{8\\varepsilon_0L}$ with the floor "
+        "(36), whose constant is one. A universal $c$ cannot know $v$ and $\\eta$."
+    ),
+)
+# --- Assumption 6 -------------------------------------------------------------------------------
+
+_RATES = sp.Max(
+    ALPHA_0 ** sp.Rational(-2, 5) * n ** sp.Rational(-1, 5),
+    ALPHA_0 ** sp.Rational(-1, 3) * m ** sp.Rational(-1, 6) * n ** sp.Rational(-1, 3),
+)
+SEPARATION = Assumption(
+    name="separation", left=Delta, right=_RATES * sp.log(m * n), constant=C_Delta
+)
+SMALLEST = Assumption(name="smallest cluster", left=p, right=sp.log(m * n) / m, constant=C_p)
+_B = (Term(name="eighth", expr=KAPPA * Delta / 8),)
+_FLOOR_OF_B = r"\frac{8L}{p\lambda}\frac v{\delta L\sqrt{pmn'}}"
+A6_AS_PRINTED = statement(
+    "a6-separation-as-printed",
+    "Assumption 6 gives the separation that the proof uses",
+    "proof of Corollary 2, condition (b)",
+    kind="deterministic",
+    quantifiers=r"\exists C_\Delta,C_p\;\forall m,n',p,\alpha_0,\Delta\le2",
+    observed=_FLOOR_OF_B,
+    terms=_B,
+    assumptions=(SEPARATION, SMALLEST),
+    reading=(
+        "The hidden constants may depend on all but $m$, $n'$ and $p$. Here the others are "
+        "$\\lambda=L=v=1$, $\\delta=1/2$, and only the first term of $\\varepsilon_0$ is counted."
+    ),
+)
+A6 = statement(
+    "a6-separation",
+    "Assumption 6 gives the separation that the proof uses, for a fixed smallest share",
+    "proof of Corollary 2, condition (b), corrected",
+    kind="deterministic",
+    quantifiers=r"\forall\lambda\le L,v,\delta,m,n',\alpha_0,\Delta\le2,p",
+    observed=_FLOOR_OF_B,
+    terms=_B,
+    assumptions=(
+        Assumption(
+            name="separation",
+            left=Delta,
+            right=64 * v / delta * sp.sqrt(L / (lam * p) ** 3) * _RATES,
+            note="not in the paper: the constant depends on $p$",
+        ),
+        SMALLEST,
+    ),
+    reading=(
+        "With the hidden constant $64v\\sqrt L/(\\delta(\\lambda p)^{3/2})$ the first term meets "
+        "(b). It is no "
+        "logarithm when $p$ is as small as $\\log(mn')/m$, which Assumption 6 allows."
+    ),
+)
+
+# --- Corollary 2 --------------------------------------------------------------------------------
+
+_COROLLARY = (
+    Term(name="statistical", expr=c_1 * ACCURACY_1),
+    Term(name="strangers", expr=c_2 * ACCURACY_2),
+    Term(name="hidden", expr=c_3 / (n * sp.sqrt(m))),
+)
+_CONSTANTS = (
+    prefactor(c_1, "statistical term"),
+    prefactor(c_2, "strangers"),
+    prefactor(c_3, "hidden term"),
+)
+_IN = (Assumption(name="bounded optima", left=sp.Integer(1), right=theta_max),)
+_INITIAL = Assumption(
+    name="accuracy below the radius",
+    left=KAPPA * Delta / 4,
+    right=varepsilon,
+    note="condition (b) with $\\varepsilon=\\frac{16L}{p\\lambda}\\varepsilon_0$",
+)
+COROLLARY_2 = statement(
+    "cor2",
+    "The whole run of IFCA with strongly convex losses",
+    "Corollary 2",
+    kind="probability",
+    quantifiers=r"\exists c_1,c_2,c_3\;\forall\lambda\le L,\eta,v,\Delta,\alpha_0,m,n',k,p,\delta",
+    observed=r"\max_j\norm{\theta_j^{(T)}-\theta_j^*}",
+    terms=_COROLLARY,
+    failure=delta,
+    definitions={T: ROUNDS},
+    constants=_CONSTANTS,
+    assumptions=(*_IN, _INITIAL),
+    uses=("ifca.thm2", "ifca.cor2-rounds", "ifca.cor2-radius", "ifca.cor2-failure-as-printed"),
+)
+THEOREM_2_NEURIPS = statement(
+    "neurips-thm2",
+    "The whole run of IFCA with strongly convex losses, conference version",
+    "Theorem 2 (NeurIPS)",
+    publication=CONFERENCE,
+    kind="probability",
+    quantifiers=r"\exists c_1,c_2,c_3\;\forall\lambda\le L,\eta,v,\Delta,m,n',k,p,\delta",
+    observed=COROLLARY_2.observed,
+    terms=_COROLLARY,
+    failure=delta,
+    definitions={T: ROUNDS_NEURIPS},
+    constants=_CONSTANTS,
+    assumptions=(*_IN, _INITIAL),
+    uses=("ifca.neurips-thm2-rounds",),
+)
+_FINAL = r"E\norm{\theta_j^{(T)}-\theta_j^*}^2"
+RATES_AS_PRINTED = statement(
+    "cor2-rates-as-printed",
+    "Exponents of the statistical term of the accuracy",
+    "Corollary 2, first term, read as a rate",
+    kind="rate",
+    quantifiers=r"\eta\to0,k,\delta\ \text{fixed}",
+    observed=_FINAL,
+    relation=r"\propto",
+    terms=(
+        Term(
+            name="statistical",
+            expr=(v * L / (p ** sp.Rational(5, 2) * lam**2 * sp.sqrt(m * n))) ** 2,
+        ),
+    ),
+    reading="Without the logarithm.",
+    uses=("ifca.cor2",),
+)
+FINAL_NOISE = statement(
+    "cor2-rates",
+    "The noise that is left after a run",
+    "Corollary 2, first term, corrected",
+    kind="deterministic",
+    quantifiers=r"\forall v,\lambda\le L,p_j,m,n',T",
+    observed=_FINAL,
+    terms=(Term(name="statistical", expr=v**2 / (lam * L * m * n)),),
+    reading=(
+        "Models at their optima, no strangers. Fresh noise averages over the steps. The sum "
+        "$\\frac{p_jv^2}{L^2mn'}\\sum_t(1-p_j\\lambda/L)^{2t}$ is "
+        "$\\frac{v^2}{(2-p_j\\lambda/L)\\lambda Lmn'}$ after many steps, whatever the share of "
+        "the cluster is. So the exponents of $p,L,\\lambda$ are $0,-\\frac12,-\\frac12$ before "
+        "squaring, and not $-\\frac52,1,-2$."
+    ),
+    uses=("ifca.thm2-sharp",),
+)
+NEAR_OPTIMAL = statement(
+    "sc-near-optimal",
+    "The accuracy is near optimal when n exceeds m",
+    "Section V-B, last paragraph",
+    kind="deterministic",
+    quantifiers=r"\forall m\le n'",
+    observed=r"\Bigl(\frac1{\sqrt{mn'}}+\frac1{n'}\Bigr)\Big/\frac1{\sqrt{mn'}}",
+    terms=(Term(name="factor", expr=sp.Integer(2)),),
+    assumptions=(Assumption(name="many samples", left=n, right=m),),
+    reading="All quantities but $m$ and $n'$ are constants, and logarithms are left out.",
+)
+NEAR_OPTIMAL_CONSTANTS = statement(
+    "sc-near-optimal-constants",
+    "The accuracy against the oracle's, with the shares and curvatures",
+    "Section V-B, last paragraph, with all quantities",
+    kind="deterministic",
+    quantifiers=r"\forall\lambda\le L,k,p\le\frac1k,\delta,m,n'",
+    observed=(
+        r"\frac{vkL\log(mn')}{p^{5/2}\lambda^2\delta\sqrt{mn'}}"
+        r"\Big/\frac v{\lambda\sqrt{pmn'}}"
+    ),
+    relation=r"\ge",
+    terms=(Term(name="factor", expr=k**3 * L / lam * sp.log(m * n)),),
+    reading=(
+        "The oracle knows the identities and reaches $v/(\\lambda\\sqrt{pmn'})$. The printed "
+        "accuracy is $k^3\\log(mn')L/\\lambda$ times worse at least."
+    ),
+)

@@ -1,0 +1,304 @@
+r"""IFCA with strongly convex losses: one step, (22) to (32) and Theorem 2.
+
+The paper's :math:`\delta_0,\delta_1,\delta_2` are ``delta_0``, ``delta_1``, ``delta_2``.
+``strangers`` is the number of clients of other clusters that are identified with the first,
+``right`` that of its own clients.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from bounds.ifca.assumptions import CLOSENESS, prefactor, statement
+from bounds.ifca.strangers import STRANGERS
+from bounds.ifca.strongly_convex import SAMPLES, L, X, eta, lam, v
+from bounds.ifca.symbols import C_p, Delta, alpha, c_1, c_2, err, gamma, k, m, n, p, p_j, theta_max
+from bounds.statement import Assumption, Term
+
+delta, delta_0, delta_1, delta_2 = sp.symbols("delta delta_0 delta_1 delta_2")
+c_0 = sp.Symbol("c_0")
+RIGHT = sp.Symbol("right")
+
+_SHAPES = r"\forall\lambda\le L,\theta_1"
+
+# --- The correctly identified clients: (22) to (25) ---------------------------------------------
+
+SHORT = Assumption(name="short step", left=1 / L, right=gamma)
+EQ_22 = statement(
+    "eq22",
+    "A gradient step of a strongly convex loss contracts",
+    "(22)",
+    kind="deterministic",
+    quantifiers=rf"{_SHAPES},\ \hat\gamma\le1/L",
+    observed=r"\norm{T_{11}}",
+    terms=(Term(name="contraction", expr=(1 - gamma * lam * L / (lam + L)) * err),),
+    assumptions=(SHORT,),
+    reading="$\\gamma$ stands for $\\hat\\gamma=\\gamma|S_1\\cap S_1^*|/m$.",
+)
+EQ_22_SHARP = statement(
+    "eq22-sharp",
+    "A gradient step of a strongly convex loss contracts by its curvature",
+    "(22), sharper",
+    kind="deterministic",
+    quantifiers=rf"{_SHAPES},\ \hat\gamma\le2/(\lambda+L)",
+    observed=r"\norm{T_{11}}",
+    terms=(Term(name="contraction", expr=(1 - gamma * lam) * err),),
+    assumptions=(Assumption(name="short step", left=2 / (lam + L), right=gamma),),
+    reading=(
+        "Attained by a quadratic of curvature $\\lambda$. It holds for all steps up to "
+        "$2/(\\lambda+L)$. (22) loses up to half of the contraction."
+    ),
+)
+EQ_23 = statement(
+    "eq23",
+    "Fluctuation of the mean gradient",
+    "(23)",
+    kind="deterministic",
+    quantifiers=r"\forall v,n',|S_1\cap S_1^*|,\delta_0",
+    observed=r"q_{1-\delta_0}(\norm{T_{12}})",
+    terms=(Term(name="fluctuation", expr=v / (delta_0 * sp.sqrt(n * RIGHT))),),
+    reading=(
+        "The left-hand side is the largest quantile that the variance allows, by Chebyshev. The "
+        "display before (23) has an equals sign where Assumption 5 gives at most."
+    ),
+)
+EQ_23_SHARP = statement(
+    "eq23-chebyshev",
+    "Fluctuation of the mean gradient by Chebyshev",
+    "(23), sharper",
+    kind="deterministic",
+    quantifiers=EQ_23.quantifiers,
+    observed=EQ_23.observed,
+    terms=(Term(name="fluctuation", expr=v / sp.sqrt(delta_0 * n * RIGHT)),),
+    reading="Markov's inequality on the square gives $\\delta_0^{-1/2}$ for $\\delta_0^{-1}$.",
+)
+_COUNTS = r"\forall v,m,n',p\le p_1,\ \frac14p_1m\le|S_1\cap S_1^*|\le p_1m,\delta_0"
+EQ_25 = statement(
+    "eq25",
+    "Fluctuation of a step",
+    "(25), second term",
+    kind="deterministic",
+    quantifiers=_COUNTS,
+    observed=r"\hat\gamma\frac v{\delta_0\sqrt{n'|S_1\cap S_1^*|}}",
+    terms=(Term(name="fluctuation", expr=2 * v / (delta_0 * L * sp.sqrt(p * m * n))),),
+    uses=("ifca.eq23", "ifca.half-correct-sc"),
+)
+EQ_25_SHARP = statement(
+    "eq25-sharp",
+    "Fluctuation of a step falls with the size of the cluster",
+    "(25), second term, sharper",
+    kind="deterministic",
+    quantifiers=_COUNTS,
+    observed=EQ_25.observed,
+    terms=(Term(name="fluctuation", expr=v * sp.sqrt(p_j) / (delta_0 * L * sp.sqrt(m * n))),),
+    reading=(
+        "$\\hat\\gamma$ is proportional to $|S_1\\cap S_1^*|$. The proof replaces it by $1/L$ and "
+        "the count below the root by $pm/4$, which loses the factor $2/\\sqrt{p\\,p_1}$."
+    ),
+    uses=("ifca.eq23",),
+)
+CONTRACTION = statement(
+    "thm2-contraction",
+    "Contraction of the correctly identified part",
+    "(24), Theorem 2",
+    kind="deterministic",
+    quantifiers=r"\forall\lambda\le L,m,p\le p_1,|S_1\cap S_1^*|\ge\frac14p_1m,\gamma=1/L",
+    observed=r"\norm{T_{11}}/\norm{\theta_1-\theta_1^*}",
+    terms=(Term(name="factor", expr=1 - p * lam / (8 * L)),),
+    uses=("ifca.eq22", "ifca.half-correct-sc"),
+)
+CONTRACTION_SHARP = statement(
+    "thm2-contraction-sharp",
+    "Contraction of the correctly identified part, with the smallest factor",
+    "(24), sharper",
+    kind="deterministic",
+    quantifiers=CONTRACTION.quantifiers,
+    observed=CONTRACTION.observed,
+    terms=(Term(name="factor", expr=1 - p * lam / (4 * L)),),
+    reading="With all clients identified correctly the factor is $1-p_1\\lambda/L$.",
+    uses=("ifca.eq22-sharp",),
+)
+
+# --- The strangers: (30) to (32) ----------------------------------------------------------------
+
+CLUSTERS = (
+    *CLOSENESS,
+    SAMPLES,
+    Assumption(name="bounded optima", left=sp.Integer(1), right=theta_max),
+    Assumption(name="smallest cluster", left=p, right=sp.log(m * n) / m, constant=C_p),
+)
+_EVERY = r"\forall\lambda\le L,\eta,v,\Delta,\alpha,m,n',k,p"
+EQ_30 = statement(
+    "eq30",
+    "Contribution of the strangers",
+    "(30), with $c_1=3$",
+    kind="probability",
+    quantifiers=rf"{_EVERY},S_1,\ \gamma=1/L",
+    observed=r"\norm{T_2}",
+    terms=(
+        Term(name="pull", expr=3 * STRANGERS / m),
+        Term(
+            name="fluctuation",
+            expr=v * sp.sqrt(k * STRANGERS) / (delta_1 * L * m * sp.sqrt(n)),
+        ),
+    ),
+    failure=k * delta_1,
+    assumptions=CLUSTERS,
+    uses=("ifca.eq27",),
+)
+EQ_32 = statement(
+    "eq32",
+    "Contribution of the strangers, without their number",
+    "(32)",
+    kind="probability",
+    quantifiers=rf"\exists c_1,c_2\;{_EVERY},\ \gamma=1/L",
+    observed=r"\norm{T_2}",
+    terms=(
+        Term(name="pull", expr=c_1 * X / delta_2),
+        Term(
+            name="fluctuation",
+            expr=c_2
+            * v
+            * eta
+            * sp.sqrt(k)
+            / (delta_1 * sp.sqrt(delta_2) * alpha * lam * L * Delta**2 * sp.sqrt(m) * n),
+        ),
+    ),
+    failure=k * delta_1 + delta_2,
+    constants=(prefactor(c_1, "pull"), prefactor(c_2, "fluctuation")),
+    assumptions=CLUSTERS,
+    reading="(31) needs no factor $k$: a stranger is wrong about one given cluster.",
+    uses=("ifca.eq30", "ifca.lemma3"),
+)
+
+# --- Theorem 2 ----------------------------------------------------------------------------------
+
+FLOOR = v / (delta * L * sp.sqrt(p * m * n))
+PULL = X / delta
+CROSS = (
+    v
+    * eta
+    * k ** sp.Rational(3, 2)
+    / (delta ** sp.Rational(3, 2) * alpha * lam * L * Delta**2 * sp.sqrt(m) * n)
+)
+THEOREM_2 = statement(
+    "thm2",
+    "One step of IFCA with strongly convex losses",
+    "Theorem 2",
+    kind="probability",
+    quantifiers=rf"\exists c_0,c_1,c_2\;{_EVERY},\delta,j,\ \gamma=1/L",
+    observed=r"\norm{\theta_j^+-\theta_j^*}",
+    terms=(
+        Term(name="contraction", expr=(1 - p * lam / (8 * L)) * err),
+        Term(name="floor", expr=c_0 * FLOOR),
+        Term(name="pull", expr=c_1 * PULL),
+        Term(name="cross", expr=c_2 * CROSS),
+    ),
+    failure=delta,
+    constants=(
+        prefactor(c_0, "floor"),
+        prefactor(c_1, "pull of strangers"),
+        prefactor(c_2, "fluctuation of strangers"),
+    ),
+    assumptions=CLUSTERS,
+    reading=(
+        "The proof needs $2e^{-cpm}\\le\\delta/4$, which $p\\gtrsim\\log(mn')/m$ does not give for "
+        "$\\delta\\to0$. The statement holds all the same: ifca.thm2-sharp does not use the event."
+    ),
+    uses=("ifca.thm2-contraction", "ifca.eq25", "ifca.eq32"),
+)
+THEOREM_2_SHARP = statement(
+    "thm2-sharp",
+    "One step of IFCA with strongly convex losses, sharper",
+    "Theorem 2, sharper",
+    kind="probability",
+    quantifiers=r"\forall\lambda\le L,\eta,v,\Delta,\alpha,m,n',k,p_j,\delta,j,\ \gamma=1/L",
+    observed=r"\norm{\theta_j^+-\theta_j^*}",
+    terms=(
+        Term(name="contraction", expr=(1 - p_j * lam / L) * err),
+        Term(name="floor", expr=sp.sqrt(2 / delta) * v / L * sp.sqrt((p_j + 4 * X) / (m * n))),
+        Term(name="pull", expr=2 * (2 * k * p_j + 12) * X / delta),
+    ),
+    failure=delta,
+    assumptions=(*CLOSENESS, CLUSTERS[3]),
+    reading=(
+        "Of $p_jm$ clients at most $2kXp_jm$ are lost on average, and $4Xm$ strangers come. The "
+        "loss slows the contraction by $\\lambda/L\\cdot\\norm{\\theta_j-\\theta_j^*}/m\\le1/m$ a "
+        "client, a stranger moves the model by at most $3/m$, and the noise of all identified "
+        "clients has a variance of at most $v^2(p_j+4X)/(mn'L^2)$. Markov's inequality serves "
+        "twice. No condition on $p$ or $n'$, no $k^{3/2}$ and no $\\delta^{-3/2}$ is needed."
+    ),
+    uses=("ifca.eq22-sharp", "ifca.lemma3", "ifca.lemma3-union", "ifca.eq27"),
+)
+
+# --- Exponents ----------------------------------------------------------------------------------
+
+_SQUARE = r"E\norm{\theta_j^+-\theta_j^*}^2"
+FLOOR_RATES_AS_PRINTED = statement(
+    "thm2-floor-rates-as-printed",
+    "Exponents of the first term of a step's error",
+    "Theorem 2, first term, read as a rate",
+    kind="rate",
+    quantifiers=r"\theta_j=\theta_j^*,\eta\to0",
+    observed=_SQUARE,
+    relation=r"\propto",
+    terms=(Term(name="floor", expr=(v / (L * sp.sqrt(p * m * n))) ** 2),),
+    reading="$\\delta$ is fixed.",
+    uses=("ifca.thm2",),
+)
+FLOOR_RATES = statement(
+    "thm2-floor-rates",
+    "True exponents of the first term of a step's error",
+    "Theorem 2, first term, corrected",
+    kind="rate",
+    quantifiers=r"\theta_j=\theta_j^*,\eta\to0,p_j=p",
+    observed=_SQUARE,
+    relation=r"\propto",
+    terms=(Term(name="floor", expr=v**2 * p / (L**2 * m * n)),),
+    reading="The exponent of $p$ is $+1/2$ and not $-1/2$ before squaring.",
+    uses=("ifca.thm2-sharp",),
+)
+PULL_RATES = statement(
+    "thm2-term2-rates",
+    "Exponents of the second term of a step's error",
+    "Theorem 2, second term",
+    kind="rate",
+    quantifiers=r"\lambda=L,\ \text{rare spikes}",
+    observed=r"E|S_1\cap\overline{S_1^*}|/m",
+    relation=r"\propto",
+    terms=(Term(name="pull", expr=X),),
+    reading="All printed exponents are those of the worst law with $\\lambda=L$.",
+    uses=("ifca.lemma3-attained",),
+)
+CROSS_RATES_AS_PRINTED = statement(
+    "thm2-term3-rates-as-printed",
+    "Exponents of the third term of a step's error",
+    "Theorem 2, third term, read as a rate",
+    kind="rate",
+    quantifiers=r"\theta_j=\theta_j^*,\ \text{rare spikes}",
+    observed=r"E\norm{T_2-ET_2}^2",
+    relation=r"\propto",
+    terms=(
+        Term(
+            name="cross",
+            expr=(v * eta * k ** sp.Rational(3, 2) / (lam * L * Delta**2 * sp.sqrt(m) * n)) ** 2,
+        ),
+    ),
+    reading="The expectation is over the gradients' noise, given $S_1$. $\\delta$ is fixed.",
+    uses=("ifca.thm2",),
+)
+CROSS_RATES = statement(
+    "thm2-term3-rates",
+    "True exponents of the third term of a step's error",
+    "Theorem 2, third term, corrected",
+    kind="rate",
+    quantifiers=CROSS_RATES_AS_PRINTED.quantifiers,
+    observed=CROSS_RATES_AS_PRINTED.observed,
+    relation=r"\propto",
+    terms=(Term(name="cross", expr=(v * eta / (lam * L * Delta**2 * sp.sqrt(m) * n)) ** 2),),
+    reading=(
+        "The clients' gradients are independent, so their sum needs one Markov inequality and no "
+        "union over clusters. The factor $k^{3/2}$ is lost by the proof."
+    ),
+    uses=("ifca.thm2-sharp",),
+)

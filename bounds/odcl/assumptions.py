@@ -1,0 +1,58 @@
+"""Assumptions 1-6 of ODCL as relations between its constants, and what its statements share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from bounds.odcl.symbols import ARXIV, Delta, H, L, N, R, k, m, mu, rho_k
+from bounds.statement import Assumption, Statement
+
+theta_max = sp.Symbol("theta_max")
+
+ASSUMPTION_1 = (
+    Assumption(name="more than one cluster", left=k, right=sp.Integer(1), strict=True),
+    Assumption(name="no empty cluster", left=m, right=k),
+    Assumption(name="different optima", left=Delta, right=sp.Integer(0), strict=True),
+)
+ASSUMPTION_2 = (
+    Assumption(
+        name="optima inside the parameter space",
+        left=R,
+        right=theta_max,
+        strict=True,
+        note=r"$\Theta$ is the ball of radius $R$, $\theta_{max}$ the largest norm of an optimum",
+    ),
+)
+ASSUMPTION_3 = (
+    Assumption(
+        name="smooth losses",
+        left=L,
+        right=mu,
+        note="an L-smooth loss cannot be more strongly convex than L",
+    ),
+)
+ASSUMPTION_4 = (
+    Assumption(name="strongly convex population", left=mu, right=sp.Integer(0), strict=True),
+)
+ASSUMPTION_5 = (
+    Assumption(name="neighbourhood", left=rho_k, right=sp.Integer(0), strict=True),
+    Assumption(name="Lipschitz Hessian", left=H, right=sp.Integer(0)),
+)
+ASSUMPTION_6 = (
+    Assumption(name="bounded gradients at the optima", left=N, right=sp.Integer(0), strict=True),
+)
+ASSUMPTIONS_1_TO_6 = (
+    *ASSUMPTION_1,
+    *ASSUMPTION_2,
+    *ASSUMPTION_3,
+    *ASSUMPTION_4,
+    *ASSUMPTION_5,
+    *ASSUMPTION_6,
+)
+
+
+def statement(id_: str, title: str, source: str, **fields: Any) -> Statement:
+    """A statement of ODCL.  Its id gets the paper's prefix."""
+    return Statement(id=f"odcl.{id_}", title=title, source=source, publication=ARXIV, **fields)

@@ -1,0 +1,319 @@
+r"""Theorem 1 of ODCL: the proof's events, the constant M, the sample requirement and the error.
+
+The constant M comes from Lemma 3 with :math:`\delta=\epsilon=n^{-3}`.  But :math:`\epsilon` is a
+length.  So M holds the log of a length, and changes with the unit of :math:`\theta`.  The corrected
+forms take :math:`\epsilon=R/n^3`.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from bounds.odcl.assumptions import statement
+from bounds.odcl.symbols import (
+    G_F,
+    Delta,
+    F_star,
+    L,
+    M,
+    N,
+    R,
+    alpha,
+    d,
+    k,
+    m,
+    mu,
+    n,
+    size_k,
+    size_min,
+)
+from bounds.statement import Assumption, Constant, Term
+
+ratio, gamma, largest = sp.symbols("ratio gamma largest")
+C_0 = sp.Symbol("C_0")
+THREE = Assumption(name="three samples", left=n, right=sp.Integer(3))
+
+
+def _net(radius: sp.Expr) -> sp.Expr:
+    r"""3 + log 2 + d (log 6 radius + 3): the bound of C(epsilon, delta) / (2 log n)."""
+    return 3 + sp.log(2) + d * (sp.log(6 * radius) + 3)
+
+
+def constant_m(radius: sp.Expr, length: sp.Expr) -> sp.Expr:
+    """M, with the mesh's ``length`` and the parameter space's ``radius`` in units of it."""
+    return (
+        16 * L * F_star * (sp.log(2) + 3) / mu**2
+        + 64 * R**2 * L * _net(radius) / mu
+        + 16 * R * N * (sp.log(2) + 3) / mu
+        + length * (2 * G_F + 16 * R * L * (1 + _net(radius))) / mu
+    )
+
+
+def eq_8(radius: sp.Expr, length: sp.Expr) -> sp.Expr:
+    """The right-hand side of (8), in the same units."""
+    net = 2 * (sp.log(2) + d * sp.log(6 * radius) + (d + 1) * 3 * sp.log(n))
+    logs = sp.log(2) + 3 * sp.log(n)
+    return (
+        32 * R**2 * L * net / (n * mu)
+        + 16 * L * F_star * logs / (n * mu**2)
+        + 16 * R * N * logs / (n * mu)
+        + length * (16 * R * L + 2 * G_F + 8 * R * L * net / n) / (n**3 * mu)
+    )
+
+
+#: M as printed, and with a mesh that is a share of the radius.
+M_PRINTED = constant_m(R, sp.Integer(1))
+M_CORRECTED = constant_m(sp.Integer(1), R)
+
+
+def _radius(constant: sp.Expr) -> tuple[Term, ...]:
+    return (Term(name="radius", expr=constant * sp.log(n) / n),)
+
+
+EQ_7 = statement(
+    "eq7",
+    "(7): a fit's distance from the mean fit of its cluster",
+    "(7)",
+    kind="deterministic",
+    quantifiers=r"\forall i\in C_k",
+    observed=r"\norm{\hat\theta_i-\bar\theta_k}",
+    terms=(Term(name="largest", expr=2 * largest),),
+    reading="Exactly $2(1-1/|C_k|)$ times the largest distance is attained.",
+)
+
+_MESH = (
+    "The mesh $\\epsilon$ of Lemma 3 is a length. With $\\epsilon=R/n^3$ instead of $n^{-3}$ the "
+    "log is $\\log6$ and the last fraction of $M$ gets a factor $R$."
+)
+_EIGHT = r"\text{right-hand side of (8)}"
+EQ_8_AS_PRINTED = statement(
+    "eq8-as-printed",
+    "The right-hand side of (8) is at most M log n / n",
+    "after (8), as printed",
+    kind="deterministic",
+    quantifiers=r"\forall n\ge3",
+    observed=_EIGHT,
+    terms=_radius(M_PRINTED),
+    assumptions=(THREE,),
+)
+EQ_8 = statement(
+    "eq8",
+    "The right-hand side of (8) is at most M log n / n, with a mesh of R/n^3",
+    "after (8), corrected",
+    kind="deterministic",
+    quantifiers=r"\forall n\ge3",
+    observed=_EIGHT,
+    terms=_radius(M_CORRECTED),
+    assumptions=(THREE,),
+    reading=_MESH,
+)
+
+_SQUARED = r"\norm{\hat\theta_i-\theta_k^\star}^2"
+EQ_9_AS_PRINTED = statement(
+    "eq9-as-printed",
+    "(9): the squared error of a local fit",
+    "(9), as printed",
+    kind="probability",
+    quantifiers=r"\forall n\ge3\;\forall i\in C_k",
+    observed=_SQUARED,
+    terms=_radius(M_PRINTED),
+    failure=2 / n**3,
+    assumptions=(THREE,),
+)
+EQ_9 = statement(
+    "eq9",
+    "(9): the squared error of a local fit, in any unit",
+    "(9), corrected",
+    kind="probability",
+    quantifiers=r"\forall n\ge3\;\forall i\in C_k",
+    observed=_SQUARED,
+    terms=_radius(M_CORRECTED),
+    failure=2 / n**3,
+    assumptions=(THREE,),
+    reading=_MESH,
+    uses=("odcl.lemma3", "odcl.eq8"),
+)
+
+EQ_11 = statement(
+    "eq11",
+    "(11): the sample requirement makes the clusters separable",
+    "(11)",
+    kind="deterministic",
+    quantifiers=r"\forall M,\alpha,D,\ \gamma<D/2",
+    observed=r"\alpha\sqrt{4M\log n/n}",
+    terms=(Term(name="separation", expr=Delta - 2 * gamma),),
+    assumptions=(
+        Assumption(name="narrow events", left=Delta, right=2 * gamma, strict=True),
+        Assumption(
+            name="samples per user",
+            left=ratio,
+            right=4 * M * alpha**2 / (Delta - 2 * gamma) ** 2,
+            strict=True,
+        ),
+    ),
+)
+#: The left-hand side of (6) on the event Sigma.
+SIGMA_RADIUS = alpha * sp.sqrt(4 * M / ratio)
+
+PSI_OUTLINE = statement(
+    "psi-outline-as-printed",
+    "The proof bounds P(Psi^c) by the order that the outline states",
+    "outline of Theorem 1, as printed",
+    kind="deterministic",
+    quantifiers=r"\exists C_0\;\forall n",
+    observed=r"\frac{N^2}{n|C_{(K)}|\mu_F^2\gamma^2}",
+    terms=(Term(name="order", expr=C_0 / n**2),),
+    constants=(
+        Constant(
+            symbol=C_0, low=0.0, high=1e6, generous="high", meaning="the constant of the order"
+        ),
+    ),
+    reading=(
+        "The outline states $P(\\Psi^c)=\\mathcal{O}(1/n^2)$, which it writes as "
+        "$1-\\Omega(1/n^2)$. The left-hand side is the first term of the proof's bound, from "
+        "Chebyshev's inequality, with $\\gamma=D/4$."
+    ),
+)
+CHEBYSHEV = N**2 / (n * size_min * mu**2 * (Delta / 4) ** 2)
+
+_PSI = 2 * m / n**3 + 2 * k * sp.exp(-n * size_min * Delta**2 * mu**2 / (32 * N**2))
+PSI = statement(
+    "psi-prob",
+    "On one design recovery fails with an exponentially small probability and 2m/n^3",
+    "proof of Theorem 1, corrected",
+    kind="deterministic",
+    quantifiers=r"\forall n\ge3,\ d=1",
+    observed=r"P(\Psi^c)",
+    terms=(
+        Term(name="local fits", expr=2 * m / n**3),
+        Term(
+            name="means",
+            expr=2 * k * sp.exp(-n * size_min * Delta**2 * mu**2 / (32 * N**2)),
+        ),
+    ),
+    assumptions=(THREE,),
+    reading=(
+        "Hoeffding's inequality takes the place of Chebyshev's, for least squares on one feature "
+        "of constant size. So the outline's order is right and the proof's is not the truth: "
+        "nothing of order $1/n$ is left, and the second term of Theorem 1's error bound, which "
+        "has the smallest cluster's size, is not needed."
+    ),
+    uses=("odcl.eq9",),
+)
+
+THEOREM_1_MSE = statement(
+    "thm1-mse",
+    "Theorem 1's error on one design, with explicit constants",
+    "Theorem 1, corrected",
+    kind="deterministic",
+    quantifiers=r"\forall n\ge3,\ d=1",
+    observed=r"E\norm{\tilde\theta_k-\theta_k^\star}^2",
+    terms=(
+        Term(name="variance", expr=2 * N**2 / (n * size_k * mu**2)),
+        Term(name="rare events", expr=4 * R**2 * _PSI),
+    ),
+    assumptions=(
+        THREE,
+        Assumption(
+            name="samples per user",
+            left=n / sp.log(n),
+            right=16 * M_CORRECTED * alpha**2 / Delta**2,
+            strict=True,
+        ),
+    ),
+    reading=(
+        "The design is least squares on one feature of constant size, whose fits are unbiased and "
+        "have constant curvature. The error is at most that of the true cluster's mean plus "
+        "$4R^2P(\\Psi^c)$, as in the paper's outline."
+    ),
+    uses=("odcl.psi-prob", "odcl.lemma4", "odcl.eq11"),
+)
+
+THEOREM_1_RATE = statement(
+    "thm1-rate",
+    "The error beyond the requirement: the own cluster's size rules",
+    "Theorem 1, first term",
+    kind="rate",
+    quantifiers=r"\forall k",
+    observed=r"E\norm{\tilde\theta_k-\theta_k^\star}^2",
+    relation=r"\propto",
+    terms=(Term(name="variance", expr=size_min**0 / (n * size_k)),),
+    reading=(
+        "Theorem 1 adds $R^2N^2/(n|C_{(K)}|\\mu_F^2D^2)$, and Remark 18 has the order "
+        "$1/(n|C_{(K)}|)$ for every cluster. Both sizes are varied: only the own one matters."
+    ),
+    uses=("odcl.thm1-mse",),
+)
+
+_SEPARATE = (Assumption(name="different optima", left=Delta, right=sp.Integer(0), strict=True),)
+THRESHOLD_KM = statement(
+    "thm1-threshold-km",
+    "The samples at which K-means++ recovers the clusters",
+    "Theorem 1 with Lemma 2",
+    kind="threshold",
+    quantifiers=r"\forall D,m,|C_{(K)}|",
+    observed=r"n_{1/2}",
+    relation=r"\le",
+    terms=(Term(name="samples", expr=m / (size_min * Delta**2)),),
+    assumptions=_SEPARATE,
+    reading="The order of $\\alpha_{km}^2/D^2$, up to the log.",
+)
+THRESHOLD_CC = statement(
+    "thm1-threshold-cc",
+    "The samples at which the interval (13) is not empty",
+    "Theorem 1 with Lemma 1",
+    kind="threshold",
+    quantifiers=r"\forall D,m,|C_{(K)}|",
+    observed=r"n_{1/2}",
+    relation=r"\le",
+    terms=(Term(name="samples", expr=m**2 / (size_min**2 * Delta**2)),),
+    assumptions=_SEPARATE,
+    reading="The order of $\\alpha_{cc}^2/D^2$, up to the log.",
+)
+
+_REQUIREMENT = (Term(name="requirement", expr=16 * M_PRINTED * alpha**2 / Delta**2),)
+#: The left-hand side of the sample requirement.
+SAMPLES = n / sp.log(n)
+
+THEOREM_1_VACUITY = statement(
+    "thm1-vacuity",
+    "Theorem 1's sample requirement at the paper's experiments",
+    "Theorem 1, Section 5, Appendix D",
+    kind="vacuity",
+    quantifiers=r"\text{Fig. 2--5}",
+    observed=r"\frac n{\log n}",
+    relation=r"\ge",
+    terms=_REQUIREMENT,
+    reading=(
+        "The experiments have unbounded features, so no $L$, $N_k$, $G_{F_k}$ exist. Lower limits "
+        "stand for them: the mean curvature for $L$, zero for $N_k$ and $G_{F_k}$, the largest "
+        "norm that an optimum must have for $R$, and the largest possible $D$. The true "
+        "requirement is larger."
+    ),
+)
+FIG_5_PHASE = statement(
+    "fig5-phase-as-printed",
+    "n = 600 is above the threshold of Theorem 1",
+    "Appendix D.3, last paragraph, as printed",
+    kind="vacuity",
+    quantifiers=r"n=600",
+    observed=r"\frac n{\log n}",
+    relation=r"\ge",
+    terms=_REQUIREMENT,
+    reading=THEOREM_1_VACUITY.reading,
+)
+
+REMARK_14 = statement(
+    "remark14",
+    "Remark 14: a gradient's distance from the population's",
+    "Remark 14",
+    kind="deterministic",
+    quantifiers=r"\forall\theta\in\Theta,x\in\mathcal{X}",
+    observed=r"\norm{\nabla\ell(\theta;x)-\nabla F_k(\theta)}",
+    terms=(
+        Term(name="smoothness", expr=2 * L * R),
+        Term(name="optimum", expr=N),
+        Term(name="population", expr=G_F),
+    ),
+    reading="The display lacks gradient signs in its third expression.",
+)

@@ -1,0 +1,152 @@
+"""Wrong labels uniformly over the models: Lemma 9, Lemma 12, (31), (32) and (36)."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from bounds.statement import Assumption, Term
+from bounds.sxy.assumptions import prefactor, rate, statement
+from bounds.sxy.symbols import C, Delta, M, N, V, c, d, k, m, n, sigma, skew, weights, x
+
+CHI2_IDENTITY = statement(
+    "chi2-identity",
+    "The squares of the clients' sizes and their skewness",
+    "(32), the equality",
+    kind="deterministic",
+    quantifiers=r"\forall M,n",
+    observed=r"\sum_in_i^2",
+    relation="=",
+    terms=(Term(name="skewness", expr=N**2 * skew / M),),
+)
+
+_COUNT = {
+    "kind": "deterministic",
+    "quantifiers": r"\forall m,k\ge2,d,\text{ points}",
+    "observed": r"|\{(q_{i,\ell}(\theta))_{i,\ell}:\theta\in R^{dk}\}|",
+    "terms": (Term(name="Milnor-Thom", expr=(100 * m * (k - 1) / (d * k)) ** (d * k)),),
+}
+
+LEMMA_9_COUNT_AS_PRINTED = statement(
+    "lemma9-count-as-printed",
+    "Proof of Lemma 9: the number of sign patterns",
+    "proof of Lemma 9, the bound by the Milnor-Thom theorem",
+    **_COUNT,
+)
+
+LEMMA_9_COUNT = statement(
+    "lemma9-count",
+    "Proof of Lemma 9: the number of sign patterns of enough polynomials",
+    "proof of Lemma 9, the bound by the Milnor-Thom theorem, corrected",
+    assumptions=(Assumption(name="enough polynomials", left=m * (k - 1), right=d * k),),
+    reading=(
+        "The theorem counts the patterns of at least as many polynomials as variables. Fewer "
+        "points than variables need no bound: $m\\le dk$ is the assertion."
+    ),
+    **_COUNT,
+)
+
+LEMMA_9 = statement(
+    "lemma9-vc",
+    "Lemma 9: the VC dimension of the wrong labels",
+    "Lemma 9",
+    kind="deterministic",
+    quantifiers=r"\exists C\;\forall d,k\ge2",
+    observed=r"\max\{m:2^m\le(\frac{100m(k-1)}{dk})^{dk}\}",
+    terms=(Term(name="dimension", expr=C * d * k * sp.log(k)),),
+    constants=(prefactor(C, "prefactor"),),
+    uses=("sxy.lemma9-count",),
+)
+
+LEMMA_12 = statement(
+    "lemma12",
+    "Lemma 12: the expected supremum of a weighted empirical process",
+    "Lemma 12",
+    kind="expectation",
+    quantifiers=r"\exists C\;\forall n,\lambda,\text{ classes of VC dimension at most }V",
+    observed=r"E\sup_f|G_n(f)-EG_n(f)|",
+    terms=(Term(name="deviation", expr=C * sp.sqrt(V) * weights),),
+    constants=(prefactor(C, "prefactor"),),
+    assumptions=(Assumption(name="two functions at least", left=V, right=sp.Integer(1)),),
+    reading=(
+        "The paper's letter for the dimension is $d$. A class of one function has dimension zero "
+        "and a supremum that is not zero."
+    ),
+)
+
+EQ_31 = statement(
+    "mcdiarmid-31",
+    "The tail of the supremum",
+    "(31)",
+    kind="probability",
+    quantifiers=r"\forall M,n,\ t=x\sqrt{\sum_in_i^2}",
+    observed=r"h(Z_1,\dots,Z_M)-Eh(Z_1,\dots,Z_M)",
+    terms=(Term(name="deviation", expr=x * weights),),
+    failure=sp.exp(-2 * x**2),
+)
+
+DEVIATION = sp.sqrt(d * k * sp.log(k) / M * skew)
+
+EQ_32 = statement(
+    "uniform-32",
+    "The wrong labels deviate little, uniformly over all models",
+    "(32)",
+    kind="probability",
+    quantifiers=r"\exists C\;\forall M,n,d,k,\ j",
+    observed=r"\frac1N\sup_\theta|G_j(\theta)-EG_j(\theta)|",
+    terms=(Term(name="deviation", expr=C * DEVIATION),),
+    failure=k ** (-d * k),
+    constants=(prefactor(C, "prefactor"),),
+    reading="One feature and two clusters, where the supremum is found exactly.",
+    uses=("sxy.lemma9-vc", "sxy.lemma12", "sxy.mcdiarmid-31", "sxy.chi2-identity"),
+)
+
+EQ_32_SEARCHED = statement(
+    "uniform-32-searched",
+    "The wrong labels deviate little in many dimensions",
+    "(32)",
+    kind="supremum",
+    quantifiers=r"\exists C\;\forall M,d,\ k=2",
+    observed=r"\frac1N\sup_\theta|G_j(\theta)-EG_j(\theta)|",
+    terms=(Term(name="deviation", expr=C * DEVIATION),),
+    failure=k ** (-d * k),
+    constants=(prefactor(C, "prefactor", high=1.0),),
+    reading="A lower limit of the supremum against the statement with $C=1$.",
+    uses=("sxy.lemma9-vc", "sxy.lemma12", "sxy.mcdiarmid-31", "sxy.chi2-identity"),
+)
+
+EQ_32_RATE = statement(
+    "uniform-32-rate",
+    "The deviation of the wrong labels grows with the dimension and the skewness",
+    "(32)",
+    kind="rate",
+    quantifiers=r"\forall M,n,d,\ k=2",
+    observed=r"\frac1N\sup_\theta|G_j(\theta)-EG_j(\theta)|",
+    relation=r"\propto",
+    terms=(Term(name="deviation", expr=sp.sqrt(d * skew / M)),),
+    reading=(
+        "Two opposite models in a direction that the data choose give a lower limit of the "
+        "supremum. It has the exponents of the stated upper limit, so none can be smaller."
+    ),
+)
+
+P_E = 4 * k * sp.exp(-c * n * sp.Min(1, Delta**2 / sigma**2) ** 2)
+
+EQ_36 = statement(
+    "eq36",
+    "The share of the wrongly labelled rows",
+    "(36), with nu from (10)",
+    kind="probability",
+    quantifiers=r"\exists C,c\;\forall M,n,d,k,\ d(\theta,\theta^*)\le\epsilon",
+    observed=r"\max_j\frac1N\sup_\theta N_{S_j(\theta)}",
+    terms=(
+        Term(name="expectation", expr=P_E),
+        Term(name="deviation", expr=C * DEVIATION),
+    ),
+    failure=k ** (-d * k),
+    constants=(prefactor(C, "prefactor"), rate(c, "rate")),
+    reading=(
+        "$n$ is the smallest size, so that the first term is at least that of (10). One feature "
+        "and two clusters, where the supremum over the ball is found exactly."
+    ),
+    uses=("sxy.uniform-32", "sxy.lemma10"),
+)

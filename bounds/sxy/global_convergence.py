@@ -1,0 +1,110 @@
+"""Theorem 3: both phases from any start, and the comparison with restarts of IFCA."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from bounds.statement import Assumption, Constant, Contrast, Term
+from bounds.sxy.assumptions import prefactor, statement
+from bounds.sxy.refinement import DECREASE
+from bounds.sxy.symbols import C_1, C_2, Delta, c, d, floor, k, kappa, nu, rho, sigma
+
+RHO_FLOOR = sigma * kappa / rho * nu * sp.log(sp.E / nu)
+
+_ROUNDS = {
+    "kind": "deterministic",
+    "quantifiers": r"\exists C_1,C_2\;\forall\sigma\ge0,\Delta,\nu,s,\eta,\rho,\kappa",
+    "observed": r"d(\hat\theta,\theta^*)\text{ after }T'\text{ rounds}",
+    "terms": (Term(name="floor", expr=C_2 * RHO_FLOOR),),
+    "constants": (
+        Constant(symbol=C_1, low=0.0, high=1e3, generous="high", meaning="multiple of the rounds"),
+        prefactor(C_2, "prefactor of the floor"),
+    ),
+    "assumptions": (Assumption(name="nu is a share", left=sp.Integer(1), right=nu),),
+}
+#: The number of rounds, a definition of the statement.
+T_PRIME = sp.Symbol("T_prime")
+
+ROUNDS_AS_PRINTED = statement(
+    "thm3-rounds-as-printed",
+    "Theorem 3: the rounds of Phase 2",
+    "Theorem 3",
+    definitions={T_PRIME: C_1 / DECREASE * sp.log(Delta / nu)},
+    reading=(
+        "$T'=\\Theta(\\frac\\kappa{s\\eta\\rho}\\log\\frac\\Delta\\nu)$. Right labels and features "
+        "$\\pm1$ make the error of a round exact: it falls by the factor $1-s\\eta\\rho/\\kappa$."
+    ),
+    **_ROUNDS,
+)
+
+ROUNDS = statement(
+    "thm3-rounds",
+    "Theorem 3 with rounds that depend on the noise",
+    "Theorem 3, corrected",
+    definitions={T_PRIME: C_1 / DECREASE * sp.log(1 + Delta / RHO_FLOOR)},
+    reading=(
+        "The start's error must fall to the floor, so that the logarithm is that of $\\Delta$ over "
+        "the floor. The printed one has the unit of $\\Delta$ inside."
+    ),
+    **_ROUNDS,
+)
+
+GLOBAL = statement(
+    "thm3-global",
+    "Theorem 3: both phases from any start",
+    "Theorem 3, (18)",
+    kind="probability",
+    quantifiers=r"\forall\theta_0,\norm{\theta_0}\le R",
+    observed=r"d(\hat\theta,\theta^*)",
+    terms=(Term(name="floor", expr=C_2 * floor),),
+    failure=k * sp.exp(-d),
+    constants=(prefactor(C_2, "prefactor of the error of known labels"),),
+    reading=(
+        "The limit is a multiple of $\\sigma\\sqrt{d/(\\rho N)}$, the error of known labels, which "
+        "is below (18). Features are Gaussian with covariance $I$."
+    ),
+    uses=("sxy.thm2-contraction",),
+)
+
+BALL_LAW = statement(
+    "ifca-restarts-ball",
+    "Random starts inside the ball around the optima",
+    'Introduction, "the necessary number of random initializations scales exponentially"',
+    kind="deterministic",
+    quantifiers=r"\forall d,\ 2\le k\le3^d",
+    observed=r"\log\frac1{P(d(\theta_0,\theta^*)\le\frac\Delta4)}",
+    relation=r"\ge",
+    terms=(Term(name="exponent", expr=sp.log(sp.Rational(4, 3)) * d * k),),
+    reading=(
+        "Models uniform in the ball of radius $R=\\Delta$. Each of the $k!$ assignments has "
+        "probability at most $4^{-dk}$, and $\\log k!\\le k\\log k\\le dk\\log3$, since at most "
+        "$3^d$ optima are $\\Delta$ apart in the ball."
+    ),
+)
+
+SUCCESS_OF_ONE_START = statement(
+    "ifca-restarts-success",
+    "One random start of IFCA succeeds with exponentially small probability",
+    'Introduction, "the necessary number of random initializations scales exponentially"',
+    kind="probability",
+    quantifiers=r"\exists c\;\forall d,k",
+    observed=r"P(\text{one random start leads IFCA to the optima})",
+    terms=(Term(name="no more than", expr=sp.exp(-c * d * k)),),
+    constants=(Constant(symbol=c, low=0.01, high=10.0, generous="low", meaning="rate in d k"),),
+    reading=(
+        "The paper means starts inside the ball of IFCA's theorem. A stricter reading is tried "
+        "here: the number of restarts that are necessary is one over the probability that one "
+        "start succeeds. Success is a final error of at most $\\Delta/10$."
+    ),
+)
+
+RESTARTS = statement(
+    "ifca-restarts",
+    "Both phases against restarts of IFCA",
+    "Introduction, and the abstract",
+    kind="comparison",
+    quantifiers=r"\forall d,k",
+    observed=r"1-P(\text{success})",
+    contrasts=(Contrast(left="phases", relation="<", right="once"),),
+    reading="Failures of both phases and of one start of IFCA, on the same clients, k from 3 on.",
+)

@@ -1,0 +1,205 @@
+"""Local steps of Phase 2: Lemma 1, the matrix P, gamma and kappa, and what local steps save."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from bounds.statement import Assumption, Term
+from bounds.sxy.assumptions import STABLE_STEP, statement
+from bounds.sxy.symbols import (
+    KAPPA_FEDAVG,
+    KAPPA_FEDPROX,
+    P_avg,
+    P_prox,
+    eta,
+    gamma,
+    kappa,
+    kappa_prox,
+    lambda_ij,
+    least,
+    pull,
+    s,
+    x,
+)
+
+STEP_INDEX = sp.Symbol("i")
+
+
+def filters(weight: sp.Expr) -> dict[sp.Symbol, sp.Expr]:
+    """P's eigenvalue for both rules where the client's Gram matrix has x, with a label's weight."""
+    powers = sp.Sum((1 - eta * weight * x) ** STEP_INDEX, (STEP_INDEX, 0, s - 1))
+    return {P_avg: powers, P_prox: 1 / (1 + eta * weight * x)}
+
+
+_RECURSION = {
+    "kind": "deterministic",
+    "observed": r"\theta_{j,t}-\theta_{j,t-1}",
+    "relation": "=",
+    "terms": (Term(name="step", expr=eta * pull),),
+}
+
+LEMMA_1 = statement(
+    "lemma1",
+    "Lemma 1: a round is one linear step",
+    "Lemma 1, (11)",
+    quantifiers=r"\forall\phi(x),y,\theta_{t-1},\eta,s,n_i,\text{ hard labels}",
+    definitions=filters(sp.Integer(1)),
+    **_RECURSION,
+)
+
+LEMMA_1_SOFT_AS_PRINTED = statement(
+    "lemma1-soft-as-printed",
+    "Lemma 1 with labels of any weights",
+    "Lemma 1, (11), with the generic likelihoods of Phase 2",
+    quantifiers=r"\forall\phi(x),y,\theta_{t-1},\eta,s,n_i,\ \lambda_{i,t}\in\Delta^{k-1}",
+    definitions=filters(sp.Integer(1)),
+    reading=(
+        "Phase 2 allows soft labels, and $\\Lambda_{j,t}$ has the blocks $\\lambda_{ij,t}I$. The "
+        "proof puts $\\lambda_{ij,t}\\in\\{0,1\\}$ into the local steps."
+    ),
+    **_RECURSION,
+)
+
+LEMMA_1_SOFT = statement(
+    "lemma1-soft",
+    "Lemma 1 with labels of any weights, the weight inside P",
+    "Lemma 1, (11), corrected",
+    quantifiers=r"\forall\phi(x),y,\theta_{t-1},\eta,s,n_i,\ \lambda_{i,t}\in\Delta^{k-1}",
+    definitions=filters(lambda_ij),
+    reading=(
+        "A client's local steps use the gradient of $\\lambda_{ij,t}\\norm{y_i-\\phi(x_i)\\theta_j}"
+        "^2/(2n_i)$, so that $P_i$ has $\\eta\\lambda_{ij,t}$ in the place of $\\eta$. For hard "
+        "labels nothing changes."
+    ),
+    **_RECURSION,
+)
+
+_TELESCOPE = {
+    "kind": "deterministic",
+    "quantifiers": r"\forall s,\text{ eigenvalues }x\text{ of }X",
+    "observed": "1-(1-x)^s",
+    "relation": "=",
+}
+
+TELESCOPE_AS_PRINTED = statement(
+    "telescope-as-printed",
+    "Proof of Lemma 1: the telescoping sum",
+    "proof of Lemma 1, (a) of FedAvg",
+    terms=(Term(name="sum", expr=sp.Sum((1 - x) ** STEP_INDEX * x, (STEP_INDEX, 0, s))),),
+    **_TELESCOPE,
+)
+
+TELESCOPE = statement(
+    "telescope",
+    "Proof of Lemma 1: the telescoping sum with s terms",
+    "proof of Lemma 1, (a) of FedAvg, corrected",
+    terms=(Term(name="sum", expr=sp.Sum((1 - x) ** STEP_INDEX * x, (STEP_INDEX, 0, s - 1))),),
+    reading="The sum ends at $s-1$, as in the definition of $P_i$.",
+    **_TELESCOPE,
+)
+
+_KAPPA = {kappa: KAPPA_FEDAVG, kappa_prox: KAPPA_FEDPROX}
+
+P_SPECTRUM_LOWER = statement(
+    "p-spectrum-lower",
+    "The smallest eigenvalue of P",
+    "proof of Lemma 7, from [SXY21, Lemma 3]",
+    kind="deterministic",
+    quantifiers=r"\forall\phi(x),s,\ \gamma<1",
+    observed=r"\lambda_{\min}(P_i)",
+    relation=r"\ge",
+    terms=(Term(name="stability", expr=s / kappa),),
+    definitions=_KAPPA,
+    assumptions=(STABLE_STEP,),
+)
+
+P_SPECTRUM_UPPER = statement(
+    "p-spectrum-upper",
+    "The largest eigenvalue of P",
+    "proof of Lemma 7, from [SXY21, Lemma 3]",
+    kind="deterministic",
+    quantifiers=r"\forall\phi(x),s,\ \gamma<1",
+    observed=r"\lambda_{\max}(P_i)",
+    terms=(Term(name="local steps", expr=s),),
+    assumptions=(STABLE_STEP,),
+)
+
+KAPPA_AT_LEAST_ONE = statement(
+    "kappa-at-least-one",
+    "kappa is at least one",
+    "Section 4.2, after the definition of kappa",
+    kind="deterministic",
+    quantifiers=r"\forall s,\ \gamma<1",
+    observed=r"\kappa",
+    relation=r"\ge",
+    terms=(Term(name="one", expr=sp.Integer(1)),),
+    definitions=_KAPPA,
+    assumptions=(STABLE_STEP,),
+)
+
+VERTEX = statement(
+    "vertex",
+    "The best likelihoods are a vertex of the simplex",
+    "(7) and (8)",
+    kind="deterministic",
+    quantifiers=r"\forall\phi(x_i),y_i,\theta_{t-1},\ \lambda\in\Delta^{k-1}",
+    observed=r"L(\theta_{t-1},\lambda;D_i)",
+    relation=r"\ge",
+    terms=(Term(name="vertex", expr=least),),
+)
+
+#: Rounds of Theorem 3 without rho and the logarithm, in units of the largest curvature, so that
+#: eta is gamma.
+ROUNDS = KAPPA_FEDAVG / (s * gamma)
+#: kappa close to one: at most ten per cent above.
+CLOSE = Assumption(name="kappa close to 1", left=sp.Rational(11, 10), right=KAPPA_FEDAVG)
+
+SAVING_BEST_STEP = statement(
+    "saving-best-step",
+    "Many local steps with kappa close to one save rounds against the best single step",
+    "after Theorem 3, last sentence of Section 4",
+    kind="deterministic",
+    quantifiers=r"\forall s\ge2,\ \gamma<1,\ \kappa\le\frac{11}{10}",
+    observed=r"\frac{\kappa}{s\eta}\max_i\frac{\norm{\phi(x_i)}^2}{n_i}",
+    terms=(Term(name="one local step", expr=sp.Integer(1)),),
+    definitions={kappa: KAPPA_FEDAVG},
+    assumptions=(STABLE_STEP, CLOSE),
+    reading=(
+        "The number of rounds of Theorem 3 is proportional to $\\kappa/(s\\eta)$. With $s=1$ it is "
+        "$1/\\eta$, since $\\kappa=1$ for every step, and its limit is the largest curvature, one "
+        "in the unit here, as $\\gamma\\to1$. A saving is a smaller number."
+    ),
+)
+
+NO_SAVING = statement(
+    "no-saving",
+    "No number of local steps needs fewer rounds than the best single step",
+    "after Theorem 3, corrected",
+    kind="deterministic",
+    quantifiers=r"\forall s,\ \gamma<1",
+    observed=r"\frac{\kappa}{s\eta}\max_i\frac{\norm{\phi(x_i)}^2}{n_i}",
+    relation=r"\ge",
+    terms=(Term(name="one local step", expr=sp.Integer(1)),),
+    definitions={kappa: KAPPA_FEDAVG},
+    assumptions=(STABLE_STEP,),
+    reading=(
+        "$\\kappa/(s\\eta)$ is the largest curvature over $1-(1-\\gamma)^s$. So the theorem's "
+        "number of rounds is never below that of single steps of the largest size."
+    ),
+)
+
+SAVING_SAME_STEP = statement(
+    "saving-same-step",
+    "At one step size, more local steps need fewer rounds",
+    "after Theorem 3, at a fixed step size",
+    kind="deterministic",
+    quantifiers=r"\forall s,\ \gamma<1",
+    observed=r"\left.\frac{\kappa}{s\eta}\right|_{2s}",
+    terms=(Term(name="rounds", expr=ROUNDS),),
+    definitions={kappa: KAPPA_FEDAVG},
+    assumptions=(STABLE_STEP,),
+    reading=(
+        "The sentence does not say with which step size single steps are compared. With the same "
+        "one it is true."
+    ),
+)

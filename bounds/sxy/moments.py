@@ -1,0 +1,232 @@
+"""Lemmas 3 and 6, Proposition 1 and (19): how far sample moments are from their expectations."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from bounds.statement import Term
+from bounds.sxy.assumptions import prefactor, statement
+from bounds.sxy.symbols import C_1, C_2, C, N, d, delta, k, l, m, p, p_j, rank, sigma, v_a, v_b
+
+SCALE = delta**2 + sigma**2
+HIDDEN = (
+    "The $O$ hides a constant for each of the two terms. The cells have strictly sub-Gaussian "
+    "features and noise, $\\Sigma_j\\preceq I$ and $2d\\le N^2$. "
+)
+TWO_CONSTANTS = (
+    prefactor(C_1, "first term", high=1e4),
+    prefactor(C_2, "second term", high=1e6),
+)
+
+
+def _rates(dimension: sp.Expr, sample: sp.Expr, share: sp.Expr) -> tuple[Term, Term]:
+    """The two terms of the rate of a moment matrix in ``dimension`` from ``sample`` pairs."""
+    ratio = dimension / sample
+    return (
+        Term(name="first", expr=C_1 * SCALE * sp.sqrt(ratio * sp.log(N)) / share),
+        Term(name="second", expr=C_2 * SCALE * ratio * sp.log(N) ** 3 / share),
+    )
+
+
+LEMMA_3 = statement(
+    "lemma3",
+    "Lemma 3: the moment matrix of the clients",
+    "Lemma 3",
+    kind="upper bound",
+    quantifiers=r"\exists C_1,C_2\;\forall m,d,k,N,p,\theta_t,\theta_j^*,\sigma",
+    observed=r"\norm{Y_t-EY_t}",
+    terms=_rates(d, m, sp.Integer(1)),
+    failure=3 * N**-10,
+    constants=TWO_CONSTANTS,
+    reading=HIDDEN
+    + (
+        "Write $s=\\delta^2+\\sigma^2$. The matrix Bernstein inequality has the variance "
+        "$112mds^2$, "
+        "because $E\\norm{b}^2\\le7sd$ and $\\norm{E aa^\\top}\\le16s$ for $a=\\varepsilon_i$, "
+        "$b=\\tilde\\varepsilon_i$. With $\\log(2dN^{10})\\le12\\log N$ its first term gives "
+        "$C_1=52$. The products are cut at $1300sd\\log^2N$, which all of them meet with "
+        "probability "
+        "$1-N^{-10}$, and the second term gives $C_2=21000$."
+    ),
+)
+
+LEMMA_3_RATE_M = statement(
+    "lemma3-rate-m",
+    "Lemma 3: how the deviation falls with the clients",
+    "Lemma 3, first term",
+    kind="rate",
+    quantifiers=r"\forall m\gg d",
+    observed=r"E\norm{Y_t-EY_t}",
+    terms=(Term(name="first", expr=C_1 * SCALE * sp.sqrt(d / m)),),
+    constants=TWO_CONSTANTS[:1],
+    reading="The logarithm does not vary between the cells.",
+    uses=("sxy.lemma3",),
+)
+
+LEMMA_3_RATE_D = statement(
+    "lemma3-rate-d",
+    "Lemma 3: how the deviation grows with the dimension",
+    "Lemma 3, first term",
+    kind="rate",
+    quantifiers=LEMMA_3_RATE_M.quantifiers,
+    observed=LEMMA_3_RATE_M.observed,
+    terms=LEMMA_3_RATE_M.terms,
+    constants=TWO_CONSTANTS[:1],
+    reading=LEMMA_3_RATE_M.reading,
+    uses=("sxy.lemma3",),
+)
+
+LEMMA_6 = statement(
+    "lemma6",
+    "Lemma 6: the moment matrix of an anchor in its subspace",
+    "Lemma 6",
+    kind="upper bound",
+    quantifiers=r"\exists C_1,C_2\;\forall\ell,k,N,\theta_t,\theta_j^*,\sigma,\hat U_t",
+    observed=r"\norm{A_t-EA_t}",
+    terms=_rates(k, l, sp.Integer(1)),
+    failure=3 * N**-10,
+    constants=TWO_CONSTANTS,
+    reading=f"{HIDDEN}The constants are those of Lemma 3. $\\delta$ stands for "
+    "$\\norm{\\theta_j^*-\\theta_t}$ of the anchor's own cluster.",
+    uses=("sxy.lemma3",),
+)
+
+PROP_1 = statement(
+    "prop1",
+    "Proposition 1: the projection errors of all clusters",
+    "Proposition 1",
+    kind="upper bound",
+    quantifiers=r"\exists C_1,C_2\;\forall m,d,k,N,p,\theta_t,\theta_j^*,\sigma",
+    observed=r"\max_jp_j\norm{(\hat U_t\hat U_t^\top-I)\Sigma_j(\theta_j^*-\theta_t)}^2",
+    terms=_rates(d, m, sp.Integer(1)),
+    failure=N**-10,
+    constants=TWO_CONSTANTS,
+    reading=f"{HIDDEN}The bound of each cluster is multiplied by its $p_j$. Lemma 5 multiplies the "
+    "constants of Lemma 3 by 9: $C_1=500$ and $C_2=210000$. Twelve half steps are made.",
+    uses=("sxy.lemma3", "sxy.lemma5-sharp"),
+)
+
+PROP_1_RATE_GAP = statement(
+    "prop1-rate-gap",
+    "Proposition 1: how the squared projection error falls with the clients, with a gap",
+    "Proposition 1",
+    kind="rate",
+    quantifiers=r"\forall m\gg d/p^2",
+    observed=PROP_1.observed,
+    terms=LEMMA_3_RATE_M.terms,
+    constants=TWO_CONSTANTS[:1],
+    reading="All residuals are equally long and orthogonal, so the eigengap of $EY_t$ is fixed.",
+    uses=("sxy.prop1",),
+)
+
+PROP_1_RATE_NO_GAP = statement(
+    "prop1-rate-no-gap",
+    "Proposition 1: how the squared projection error falls with the clients, without a gap",
+    "Proposition 1",
+    kind="rate",
+    quantifiers=r"\forall m\gg d/p^2",
+    observed=PROP_1.observed,
+    relation="=",
+    terms=LEMMA_3_RATE_M.terms,
+    constants=TWO_CONSTANTS[:1],
+    reading=(
+        "One residual is as short as the deviation allows it to be lost, "
+        "$p\\norm{v}^2\\propto\\sqrt{d/m}$. Then the rate of the proposition is attained."
+    ),
+    uses=("sxy.prop1",),
+)
+
+PROP_2_19 = statement(
+    "prop2-19",
+    "Proposition 2: the anchor's estimate of its residual",
+    "Proposition 2, (19)",
+    kind="upper bound",
+    quantifiers=r"\exists C_1,C_2,C\;\forall m,\ell,d,k,N,p,\theta_t,\theta_j^*,\sigma",
+    observed=r"|\norm{\Sigma_j(\theta_j^*-\theta_t)}^2-\hat\sigma_t^2|",
+    terms=(
+        *_rates(d, m, p),
+        Term(
+            name="anchor",
+            expr=C * SCALE * (sp.sqrt(k / l * sp.log(N)) + k / l * sp.log(N) ** 3),
+        ),
+    ),
+    failure=N**-10,
+    constants=(*TWO_CONSTANTS, prefactor(C, "anchor", high=1e6)),
+    reading=(
+        f"{HIDDEN}$\\hat\\sigma_t^2$ is the leading singular value of $A_t$. It differs by at most "
+        "$\\norm{A_t-EA_t}$ from what the subspace keeps, so the constants are those of "
+        "Proposition 1 "
+        "and $C=21000$. The anchor belongs to the smallest cluster."
+    ),
+    uses=("sxy.prop1", "sxy.lemma6"),
+)
+
+THRESHOLD_M = statement(
+    "thm1-threshold-m",
+    "Theorem 1: the clients that a round needs",
+    "Theorem 1, (3)",
+    kind="threshold",
+    quantifiers=r"\forall d,p_{\min}",
+    observed=r"m",
+    terms=(Term(name="clients", expr=C * d / p**2),),
+    constants=(prefactor(C, "clients"),),
+    reading=(
+        "A round works when the subspace keeps three quarters of every squared residual. The size "
+        "at which it does so in half of the rounds must not grow faster than stated."
+    ),
+    uses=("sxy.prop1",),
+)
+
+THRESHOLD_L = statement(
+    "thm1-threshold-l",
+    "Theorem 1: the points that an anchor needs",
+    "Theorem 1, (3)",
+    kind="threshold",
+    quantifiers=r"\forall k",
+    observed=r"\ell",
+    terms=(Term(name="pairs", expr=C * k),),
+    constants=(prefactor(C, "pairs"),),
+    reading=(
+        "The subspace is exact. A step works when the direction keeps three quarters of the "
+        "squared "
+        "residual and its sign is right. The size at which it does so in half of the steps must "
+        "not "
+        "grow faster than stated."
+    ),
+    uses=("sxy.lemma6",),
+)
+
+MEAN_OF_Y = statement(
+    "mean-of-y",
+    "The expectation of the clients' moment matrix",
+    "Appendix A.4, first display",
+    kind="deterministic",
+    quantifiers=r"\forall d,k,p,\theta_t,\theta_j^*\;\forall\text{ laws of }\phi(x),\zeta\;"
+    r"\forall a,b\le d",
+    observed=r"(EY_t)_{ab}",
+    relation="=",
+    terms=(Term(name="sum over clusters", expr=p_j * v_a * v_b),),
+    reading=(
+        "The term is summed over the clusters. $v_a$ is the entry $a$ of "
+        "$\\Sigma_j(\\theta_j^*-\\theta_t)$. The left side is the mean over all pairs of rows of a "
+        "client, for laws with finitely many values."
+    ),
+)
+
+SPAN = statement(
+    "span",
+    "The rank of the expected moment matrix, and its span",
+    "Remark 1 and Appendix A.1",
+    kind="deterministic",
+    quantifiers=r"\forall d,k,p,\Sigma_j,\theta_t,\theta_j^*,\ p_j>0",
+    observed=r"\mathrm{rank}[EY_t,\Sigma_1(\theta_1^*-\theta_t),\dots,\Sigma_k(\theta_k^*-\theta_t)]",
+    relation="=",
+    terms=(Term(name="rank", expr=rank),),
+    reading=(
+        "$r$ is the rank of the residuals $\\Sigma_j(\\theta_j^*-\\theta_t)$, at most $k$. It is "
+        "also "
+        "that of $EY_t$, so both have the same span. The search also compares the rank of $EY_t$ "
+        "alone."
+    ),
+    uses=("sxy.mean-of-y",),
+)

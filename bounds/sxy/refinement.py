@@ -1,0 +1,282 @@
+"""Theorem 2 and Lemma 2: contraction, floor, clients, and where the theorem says something."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from bounds.statement import Assumption, Constant, Contrast, Term
+from bounds.sxy.assumptions import prefactor, rate, statement
+from bounds.sxy.deviation import DEVIATION, P_E
+from bounds.sxy.round_matrices import ENOUGH_ROWS, TWO_CLUSTERS
+from bounds.sxy.symbols import (
+    C_1,
+    C_2,
+    C,
+    C_nu,
+    Delta,
+    c,
+    d,
+    dist,
+    epsilon,
+    eta,
+    expected,
+    k,
+    kappa,
+    known,
+    rho,
+    s,
+    sigma,
+    t,
+)
+
+#: (10) for clients of one size, and for clients of any sizes.
+NU = P_E + C * DEVIATION
+NU_ANY = expected + C * DEVIATION
+
+
+def deviation(nu: sp.Expr) -> sp.Expr:
+    """nu log(e/nu)."""
+    return nu * sp.log(sp.E / nu)
+
+
+DECREASE = s * eta * rho / kappa
+
+
+def _small(nu: sp.Expr) -> tuple[Assumption, Assumption]:
+    """The theorem's condition on nu, and that nu is a share, which the print leaves out."""
+    return (
+        Assumption(name="few wrong labels", left=rho / kappa, right=deviation(nu), constant=C_nu),
+        Assumption(name="nu is a share", left=sp.Integer(1), right=nu),
+    )
+
+
+_BOXES = (
+    rate(C_1, "share of the decrease"),
+    prefactor(C_2, "prefactor of the wrong labels"),
+    Constant(symbol=C, low=0.1, high=1e3, generous="high", meaning="prefactor in nu"),
+    rate(c, "rate of p_e"),
+)
+_SHARE_OF_NU = (
+    "$\\nu\\log(e/\\nu)$ falls for $\\nu>1$ and is negative for $\\nu>e$, so that the condition "
+    "$\\nu\\log(e/\\nu)\\lesssim\\rho/\\kappa$ needs $\\nu\\le1$ beside it."
+)
+
+LEMMA_2 = statement(
+    "lemma2",
+    "Lemma 2: the clustering error of one round",
+    "Lemma 2, (13)",
+    kind="probability",
+    quantifiers=r"\exists C_2,C,c\;\forall M,n,d,k,s,\ d(\theta_{t-1},\theta^*)\le\epsilon\Delta",
+    observed=r"\max_j\frac1s\norm{B\mathcal{E}_{j,t}(\phi(x)\theta_{j,t-1}-y)}",
+    terms=(Term(name="wrong labels", expr=C_2 * (dist + sigma) * deviation(NU)),),
+    failure=C_2 * sp.exp(-d),
+    constants=_BOXES[1:],
+    assumptions=(TWO_CLUSTERS, _small(NU)[1]),
+    reading=_SHARE_OF_NU,
+    uses=("sxy.eq14", "sxy.eq15", "sxy.eq36", "sxy.lemma11-phi", "sxy.lemma11-zeta"),
+)
+
+_ROUND = (
+    Term(name="contraction", expr=(1 - C_1 * DECREASE) * dist),
+    Term(name="wrong labels", expr=C_2 * s * eta * sigma * deviation(NU)),
+)
+
+THM_2_AS_PRINTED = statement(
+    "thm2-as-printed",
+    "Theorem 2 with its condition on nu as printed",
+    "Theorem 2, (9)",
+    kind="deterministic",
+    quantifiers=r"\exists C_1,C_2,C,c\;\forall M,n,d,k,s,\eta,\sigma",
+    observed=r"d(\theta_t,\theta^*)",
+    terms=_ROUND,
+    constants=_BOXES,
+    assumptions=(TWO_CLUSTERS, ENOUGH_ROWS, _small(NU)[0]),
+    reading="The distance on the left is never negative.",
+)
+
+THM_2 = statement(
+    "thm2-contraction",
+    "Theorem 2: every round contracts up to the wrong labels",
+    "Theorem 2, (9), corrected",
+    kind="probability",
+    quantifiers=r"\exists C_1,C_2,C,c,\epsilon\;\forall M,n,d,k,s,\eta,\sigma,\ t",
+    observed=r"d(\theta_t,\theta^*)",
+    terms=_ROUND,
+    failure=C * k * sp.exp(-d),
+    constants=_BOXES,
+    assumptions=(TWO_CLUSTERS, ENOUGH_ROWS, *_small(NU)),
+    reading=_SHARE_OF_NU,
+    uses=("sxy.lemma2", "sxy.thm2-decrease", "sxy.noise-floor"),
+)
+
+UNBALANCED = statement(
+    "unbalanced",
+    "Theorem 2 with clients of any sizes",
+    'Theorem 2, (9), and the abstract, "works even when local data volume is highly unbalanced"',
+    kind="probability",
+    quantifiers=r"\exists C_1,C_2,C,c,\epsilon\;\forall M,n_i,d,k,s,\eta,\sigma,\ t",
+    observed=r"d(\theta_t,\theta^*)",
+    terms=(
+        _ROUND[0],
+        Term(name="wrong labels", expr=C_2 * s * eta * sigma * deviation(NU_ANY)),
+    ),
+    failure=C * k * sp.exp(-d),
+    constants=_BOXES[:3],
+    assumptions=(TWO_CLUSTERS,),
+    reading=_SHARE_OF_NU + " Trials with $\\nu>1$ count as met.",
+    uses=("sxy.thm2-contraction",),
+)
+
+FLOOR = statement(
+    "thm2-floor",
+    "Theorem 2 over many rounds: the floor",
+    "Theorem 2, (9), over t rounds, corrected",
+    kind="probability",
+    quantifiers=r"\exists C_1,C_2,C,c,\epsilon\;\forall M,n,d,k,s,\eta,\sigma",
+    observed=r"d(\theta_{T+t},\theta^*)",
+    terms=(
+        Term(name="start", expr=(1 - C_1 * DECREASE) ** t * epsilon * Delta),
+        Term(name="floor", expr=C_2 / C_1 * sigma * kappa / rho * deviation(NU)),
+    ),
+    failure=C * k * sp.exp(-d),
+    constants=_BOXES,
+    assumptions=(TWO_CLUSTERS, ENOUGH_ROWS, *_small(NU)),
+    reading=_SHARE_OF_NU,
+    uses=("sxy.thm2-contraction",),
+)
+
+_PER_CLIENT = {
+    "quantifiers": r"\exists C_1,C_2,C,c\;\forall M,n_i,d,k,s,\eta,\sigma",
+    "failure": P_E,
+    "constants": _BOXES,
+}
+
+PER_CLIENT_AS_PRINTED = statement(
+    "per-client-as-printed",
+    "Theorem 2 for a client's own local model",
+    "Theorem 2, last display, with the definition after the theorem",
+    kind="probability",
+    observed=r"\norm{\hat\theta_{i,t}-\theta_{z_i}^*},\quad\hat\theta_{i,t}=[\theta_{i\cdot,t}]_{z_{i,t}}",
+    terms=(
+        Term(name="start", expr=C_2 * Delta * sp.exp(-C_1 * DECREASE * t)),
+        Term(name="floor", expr=C_2 * sigma * kappa / rho * deviation(NU)),
+    ),
+    reading=(
+        "$\\theta_{i\\cdot,t}$ are the models after the client's local steps on its own rows. The "
+        "global models are at their optima here, which is the best case, and one local step is "
+        "made."
+    ),
+    **_PER_CLIENT,
+)
+
+PER_CLIENT = statement(
+    "per-client",
+    "Theorem 2 for the global model that a client chooses",
+    "Theorem 2, last display, with the definition in its proof",
+    kind="probability",
+    observed=r"\norm{\theta_{z_{i,t},t}-\theta_{z_i}^*}",
+    terms=(
+        Term(name="start", expr=(1 - C_1 * DECREASE) ** t * epsilon * Delta),
+        Term(name="floor", expr=C_2 / C_1 * sigma * kappa / rho * deviation(NU)),
+    ),
+    assumptions=(TWO_CLUSTERS, ENOUGH_ROWS, *_small(NU)),
+    reading="The proof takes $\\hat\\theta_{i,t}=\\theta_{z_{i,t},t}$, the server's model.",
+    uses=("sxy.thm2-floor", "sxy.lemma10"),
+    **_PER_CLIENT,
+)
+
+DOMINATED_BOUND = statement(
+    "dominated-bound",
+    "The floor of the bound exceeds the error of known labels",
+    'after Theorem 2, "this estimation error is dominated by our uniform deviation bound"',
+    kind="deterministic",
+    quantifiers=r"\forall M,n,d,k,\rho\le\frac1k,\kappa,\ \nu\le1",
+    observed=r"\sqrt{d/N_j}",
+    terms=(Term(name="floor", expr=kappa / rho * deviation(C * DEVIATION)),),
+    constants=(prefactor(C, "prefactor in nu"),),
+    reading="With $C=1$ in (10), and in units of $\\sigma$.",
+)
+
+DOMINATED_AS_PRINTED = statement(
+    "dominated-as-printed",
+    "Wrong labels dominate the final error",
+    'after Theorem 3, "the final estimation error is dominated by the clustering error"',
+    kind="comparison",
+    quantifiers=r"\forall M,n,d,k,\sigma",
+    observed=r"d(\hat\theta,\theta^*)",
+    contrasts=(Contrast(left="doubleKnown", relation="<", right="learnt"),),
+    reading=(
+        "Where wrong labels dominate, the error of learnt labels exceeds that of known labels, by "
+        "a factor of two at least. The bound says so; the error is meant here."
+    ),
+)
+
+DOMINATED = statement(
+    "dominated",
+    "The final error is at most a tenth above that of known labels",
+    "after Theorem 3, corrected",
+    kind="probability",
+    quantifiers=r"\forall M,n,d,k,\sigma",
+    observed=r"d(\hat\theta,\theta^*)",
+    terms=(Term(name="known labels", expr=sp.Rational(11, 10) * known),),
+    failure=k * sp.exp(-d),
+    reading=(
+        "Wherever the theorem's condition on $\\nu$ can hold, wrong labels are rare, and the final "
+        "error is that of rounds with the true labels."
+    ),
+)
+
+SAVING_RUNS = statement(
+    "saving-runs",
+    "Runs: many local steps against one",
+    "after Theorem 3, last sentence of Section 4",
+    kind="comparison",
+    quantifiers=r"\forall M,n,d,s",
+    observed=r"d(\theta_{T+10},\theta^*)/d(\theta_T,\theta^*)",
+    contrasts=(
+        Contrast(left="single", relation="<", right="close"),
+        Contrast(left="many", relation="<", right="single"),
+    ),
+    reading=(
+        "Ten rounds each: one local step with $\\gamma=0.95$ (single), $s$ local steps with "
+        "$\\kappa=1.1$ (close), $s$ local steps with $\\gamma=0.95$ (many). Local steps with "
+        "$\\kappa$ close to one lose. Those with a large $\\kappa$ save rounds, though the bound "
+        "does not see it."
+    ),
+)
+
+#: The theorem's failure probability is below one.
+LIKELY = Assumption(name="a probability", left=sp.Integer(1), right=C * k * sp.exp(-d), strict=True)
+_VACUITY = {
+    "kind": "vacuity",
+    "observed": r"d(\theta_{T+t},\theta^*)",
+    "terms": (Term(name="floor", expr=C_2 / C_1 * sigma * kappa / rho * deviation(NU)),),
+    "constants": _BOXES,
+    "assumptions": (TWO_CLUSTERS, *_small(NU), LIKELY),
+}
+
+VACUITY = statement(
+    "vacuity",
+    "Where Theorem 2 says something",
+    "Theorem 2",
+    quantifiers=r"\exists M,n,d,k",
+    reading="Constants that proofs for Gaussian features give, but $C=1$ in (10).",
+    **_VACUITY,
+)
+
+FEW_POINTS = statement(
+    "few-points",
+    "The share of wrong labels where all clients have few rows",
+    "(36), with nu from (10) and $n_i=O(1)$",
+    kind="vacuity",
+    quantifiers=r"\exists M,d,k",
+    observed=r"\max_j\frac1NN_{S_{j,t}}",
+    terms=(Term(name="nu", expr=NU),),
+    constants=_BOXES[2:],
+    assumptions=(TWO_CLUSTERS,),
+    reading=(
+        "A share is at most one. The first term of (10) does not fall with $M$. With the rate "
+        "$(\\log2)/162$ that the proof of Lemma 10 gives for Gaussian features, $4ke^{-cn_i}<1$ "
+        "needs $n_i\\ge486$ for two clusters."
+    ),
+)

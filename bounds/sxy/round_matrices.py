@@ -1,0 +1,135 @@
+"""The matrices of one round with the true labels: Lemmas 7 and 8, the main term and the floor."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from bounds.statement import Assumption, Term
+from bounds.sxy.assumptions import prefactor, statement
+from bounds.sxy.symbols import (
+    C_N,
+    KAPPA_FEDAVG,
+    C,
+    N,
+    N_j,
+    alpha,
+    beta,
+    c,
+    d,
+    eta,
+    k,
+    kappa,
+    rho,
+    s,
+    sigma,
+)
+
+#: Section 4.2: every cluster has enough rows together.
+ENOUGH_ROWS = Assumption(name="enough rows in a cluster", left=N_j, right=d, constant=C_N)
+#: Section 3 takes alpha and beta for constants, which fixes the features' unit.
+UNIT = Assumption(name="unit of the features", left=sp.Integer(1), right=beta)
+TWO_CLUSTERS = Assumption(name="two clusters", left=k, right=sp.Integer(2))
+
+LEMMA_7_LOWER = statement(
+    "lemma7-lower",
+    "Lemma 7: the smallest eigenvalue of a cluster's matrix",
+    "Lemma 7",
+    kind="probability",
+    quantifiers=r"\exists c\;\forall N_j,d,k,s,\kappa,\alpha",
+    observed=r"\min_j\frac{N}{N_j}\lambda_{\min}(K_j)",
+    relation=r"\ge",
+    terms=(Term(name="stability", expr=c * alpha * s / kappa),),
+    failure=2 * k * sp.exp(-d),
+    constants=(prefactor(c, "share of the population's smallest eigenvalue"),),
+    assumptions=(TWO_CLUSTERS, ENOUGH_ROWS),
+    uses=("sxy.p-spectrum-lower",),
+)
+
+LEMMA_7_UPPER = statement(
+    "lemma7-upper",
+    "Lemma 7: the largest eigenvalue of a cluster's matrix",
+    "Lemma 7",
+    kind="probability",
+    quantifiers=r"\exists C\;\forall N_j,d,k,s,\kappa,\beta",
+    observed=r"\max_j\frac{N}{N_j}\lambda_{\max}(K_j)",
+    terms=(Term(name="local steps", expr=C * beta * s),),
+    failure=2 * k * sp.exp(-d),
+    constants=(prefactor(C, "multiple of the population's largest eigenvalue"),),
+    assumptions=(TWO_CLUSTERS, ENOUGH_ROWS),
+    uses=("sxy.p-spectrum-upper",),
+)
+
+LEMMA_8 = statement(
+    "lemma8",
+    "Lemma 8: the noise of one round",
+    "Lemma 8",
+    kind="probability",
+    quantifiers=r"\exists C\;\forall N,d,k,s,\sigma",
+    observed=r"\max_j\frac{N}{s\norm{K_j}}\norm{B\Lambda_j\zeta}^2",
+    terms=(Term(name="noise", expr=C * sigma**2 * d),),
+    failure=k * sp.exp(-d),
+    constants=(prefactor(C, "prefactor"),),
+    reading=(
+        "The proof prints $\\norm{\\Lambda_jB^\\top B\\Lambda_j}_F\\le s\\norm{K_j}_F$, where "
+        "$1/N$ is missing. The result has it."
+    ),
+    uses=("sxy.p-spectrum-upper",),
+)
+
+NOISE_FLOOR = statement(
+    "noise-floor",
+    "Proof of Theorem 2: the noise of one round",
+    "proof of Theorem 2, second display",
+    kind="probability",
+    quantifiers=r"\exists C\;\forall N,d,k,s,\sigma",
+    observed=r"\max_j\norm{B\Lambda_j\zeta}",
+    terms=(Term(name="noise", expr=C * s * sigma * sp.sqrt(d / N)),),
+    failure=3 * k * sp.exp(-d),
+    constants=(prefactor(C, "prefactor"),),
+    assumptions=(TWO_CLUSTERS, ENOUGH_ROWS, UNIT),
+    reading="The two events of Lemmas 7 and 8 fail with $3ke^{-d}$ together.",
+    uses=("sxy.lemma7-upper", "sxy.lemma8"),
+)
+
+ORACLE_FLOOR = statement(
+    "noise-floor-rate",
+    "With known labels the squared error is sigma^2 d/N_j",
+    'after Theorem 2, "we would get an model estimation error of ... scaling as"',
+    kind="rate",
+    quantifiers=r"\forall d,N,\rho,\sigma",
+    observed=r"E\norm{K_1^{-1}B\Lambda_1\zeta}^2",
+    relation=r"\propto",
+    terms=(Term(name="floor", expr=sigma**2 * d / (rho * N)),),
+    reading="Cluster 1 is a smallest one, with $\\rho N$ rows.",
+)
+
+DECREASE = statement(
+    "thm2-decrease",
+    "Proof of Theorem 2: the main term's decrease",
+    "proof of Theorem 2, first display",
+    kind="probability",
+    quantifiers=r"\exists C\;\forall N,d,k,s,\eta,\rho,\kappa",
+    observed=r"1-\max_j\norm{I-\eta K_j}",
+    relation=r"\ge",
+    terms=(Term(name="decrease", expr=C * eta * s * rho / kappa),),
+    failure=2 * k * sp.exp(-d),
+    constants=(prefactor(C, "share of the stated decrease"),),
+    assumptions=(TWO_CLUSTERS, ENOUGH_ROWS),
+    uses=("sxy.lemma7-lower",),
+)
+
+DECREASE_RATE = statement(
+    "thm2-rate",
+    "The decrease of a round is proportional to s eta rho / kappa",
+    "Theorem 2, (9), first factor",
+    kind="rate",
+    quantifiers=r"\forall s,\eta,\rho,\kappa",
+    observed=r"1-\max_j\norm{I-\eta K_j}",
+    relation=r"\propto",
+    terms=(Term(name="decrease", expr=s * eta * rho / kappa),),
+    definitions={kappa: KAPPA_FEDAVG},
+    reading=(
+        "Clients with many rows each, so that $\\kappa$ is the only loss. $\\eta$ is in units of "
+        "the largest curvature, where it is $\\gamma$."
+    ),
+)
