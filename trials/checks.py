@@ -218,9 +218,9 @@ def finite_batch(name: str, value: ArrayLike, axes: tuple[str, ...]) -> FloatArr
 
     Parameters
     ----------
-    name : what the caller calls the array, for the error message.
+    name : the caller's name of the array, for the error message.
     value : array-like of real numbers.
-    axes : the names of the axes, e.g. ``("B", "m", "d")``; every axis must have length >= 1.
+    axes : the names of the axes, e.g. ``("B", "m", "d")``.  Every axis must have length >= 1.
 
     Raises
     ------
@@ -240,7 +240,7 @@ def finite_batch(name: str, value: ArrayLike, axes: tuple[str, ...]) -> FloatArr
 
 def bounded_entries(name: str, array: FloatArray, limit: float = LARGEST_ENTRY) -> None:
     """Refuse entries that are NaN, infinite or above ``limit`` in magnitude."""
-    # two reductions without a temporary array; a NaN makes both comparisons false
+    # two reductions without a temporary array: a NaN makes both comparisons false
     if array.size and not (array.max() <= limit and array.min() >= -limit):
         bad = tuple(int(i) for i in np.argwhere(~(np.abs(array) <= limit))[0])
         raise InvalidParameter(

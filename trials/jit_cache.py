@@ -1,19 +1,19 @@
 """Where compiled kernels are kept: a private folder, one subfolder for each state of the sources.
 
 Numba's ``cache=True`` looks at the file that holds a kernel.  It does not look at the other files
-whose functions and constants were compiled into it, so an edited helper would leave stale machine
-code behind.  Here a kernel's subfolder is named by the digest of its module and of all that the
-module imports in this program (`trials.sources.closure`), of the versions of Numba, llvmlite and
-NumPy, and of the options that change generated code.  So stale code is never found, and an edit
-recompiles only what depends on it.
+whose functions and constants were compiled into it.  So it would run stale machine code after an
+edit of a helper.  Here a digest names a kernel's subfolder.  It covers the kernel's module and all
+that the module imports in this program (`trials.sources.closure`).  It also covers the versions of
+Numba, llvmlite and NumPy, and the options that change generated code.  So stale code is never
+found, and an edit recompiles only the kernels that depend on it.
 
-Numba's index files are pickles: who writes them runs code here.  So the folder must belong to this
-user, and no one else may write it.  Where no such folder can be had, a private temporary one takes
-its place until the program ends, and one line says so.
+Numba's index files are pickles: a person who writes them runs code here.  So the folder must belong
+to this user, and no one else may write it.  Where no such folder is available, a private temporary
+one is used until the program ends, and one line says so.
 
-Numba asks a list of *locators* where to keep a function.  This module puts its own first in that
-list as soon as Numba is imported.  It answers for modules of this program only and leaves all
-others, and the environment, as they are.
+Numba has a list of *locators* that give the folder of a function.  This module puts its own first
+in that list as soon as Numba is imported.  Its locator applies to modules of this program only.
+Other modules and the environment stay as they are.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def objection(folder: Path) -> str | None:
 
 
 def _wanted() -> tuple[Path | None, str]:
-    """The folder that the environment asks for, or None with the reason."""
+    """The folder that the environment names, or None with the reason."""
     config = getattr(sys.modules.get("numba"), "config", None)
     chosen = getattr(config, "CACHE_DIR", "") or os.environ.get("NUMBA_CACHE_DIR", "")
     if chosen:
@@ -188,7 +188,7 @@ def _closure(module: str) -> tuple[sources.Source, ...] | None:
 def _unkept() -> Path:
     """Folder of the kernels that a process compiles from files changed after it started.
 
-    Nobody can say which of the two texts was imported, so no other process may find the result.
+    It is unknown which of the two texts was imported, so no other process may find the result.
     """
     return _temporary()
 
@@ -210,7 +210,7 @@ def _touch(folder: Path, module: str) -> None:
 def prune(base: Path, module: str) -> None:
     """Keep the last three states of a module, and no folder that was unused for two months.
 
-    What was used within the last hour stays: another process may be writing it.
+    Folders that were used within the last hour stay, because another process may be writing them.
     """
     now = time.time()
     of_module = re.compile(re.escape(module) + r"-[0-9a-f]{20}")
@@ -232,7 +232,7 @@ def prune(base: Path, module: str) -> None:
 
 def _locator_class(base: Any) -> Any:
     class Locator(base):  # type: ignore[misc]
-        """Answers for the kernels of this program."""
+        """The locator for the kernels of this program."""
 
         def __init__(self, function: Any, file: str, folder: Path, stamp: str) -> None:
             self._py_file = file  # Numba reads this name for its warnings

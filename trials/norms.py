@@ -11,7 +11,7 @@ from trials.checks import FloatArray
 _LEAST_SQUARE = 1e-280
 
 
-# Sums may be reordered and multiply-adds fused; NaN and infinity keep their meaning.
+# Sums may be reordered and multiply-adds fused, but NaN and infinity keep their meaning.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def length(values: FloatArray) -> float:
     """Euclidean norm of a float64 vector (d,), d >= 1, which is not changed.

@@ -80,10 +80,10 @@ class Domain(Protocol):
 class Integer:
     """Whole numbers in [low, high].
 
-    ``why`` says in the error where the upper limit comes from.
+    ``why`` is the reason of the upper limit, printed in the error.
 
-    ``default``: REQUIRED; None where the parameter may be left out, and then stays out; or a
-    function of the cell as far as it is known.
+    ``default`` is REQUIRED, None, or a function of the cell as far as it is known.  A parameter
+    with the default None may be left out and then stays out.
     """
 
     low: int
@@ -205,8 +205,8 @@ class Parameters:
     Attributes
     ----------
     entries : name -> `Integer`, `Real`, `Options` or `ListOf`.
-    rules : functions of the complete cell that raise `InvalidParameter`; the first line of the
-        docstring says what is required.
+    rules : functions of the complete cell that raise `InvalidParameter`.  The first line of the
+        docstring of a rule states the requirement.
     """
 
     entries: Mapping[str, Parameter]
@@ -359,8 +359,9 @@ class Array:
 
     Attributes
     ----------
-    axes : names of the axes; the name of an `Integer` argument is that argument's value.
-    low, high : limits of the entries; ``open_low`` excludes the lower one.
+    axes : names of the axes.  An axis with the name of an `Integer` argument has that argument's
+        value as its length.
+    low, high : limits of the entries.  ``open_low`` excludes the lower one.
     """
 
     axes: tuple[str | EllipsisType, ...]
@@ -418,7 +419,7 @@ def validated(**domains: Domain) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Check the named arguments of a driver, in their order, before it runs.
 
     The driver receives the values in their standard form: ints, floats, C-contiguous arrays.  Axes
-    of one name must have one length; where an argument has that name, its value is the length.
+    of one name must have one length.  Where an argument has that name, its value is the length.
 
     >>> @validated(theta=Array(("k", "d")), d=Integer(1))
     ... def norms(theta, d):
@@ -437,16 +438,25 @@ def validated(**domains: Domain) -> Callable[[Callable[P, R]], Callable[P, R]]:
         if unknown:
             raise TypeError(f"{function.__name__} has no argument {', '.join(sorted(unknown))}")
 
+        parameters = signature.parameters.values()
+        if any(p.kind not in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in parameters):
+            raise TypeError(f"{function.__name__} has an argument that cannot be given by name")
+        known = signature.parameters.keys()
+        required = {p.name for p in parameters if p.default is p.empty}
+        positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        in_order = [(name, domains[name]) for name in known if name in domains]
+
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            bound = signature.bind(*args, **kwargs)
+            # `signature.bind` would cost more than the checks, so it is called for its errors only.
+            given: dict[str, Any] = {**dict(zip(positional, args, strict=False)), **kwargs}
+            if len(given) < len(args) + len(kwargs) or not required <= given.keys() <= known:
+                signature.bind(*args, **kwargs)
             lengths: dict[str, tuple[str, int]] = {}
-            given = bound.arguments
-            for name, value in given.items():
-                domain = domains.get(name)
-                if domain is None:
+            for name, domain in in_order:
+                if name not in given:
                     continue
-                given[name] = value = domain.check(name, value)
+                given[name] = value = domain.check(name, given[name])
                 inner = domain.domain if isinstance(domain, Maybe) else domain
                 if isinstance(inner, Integer) and value is not None:
                     _agree(lengths, name, "", value)
@@ -455,7 +465,7 @@ def validated(**domains: Domain) -> Callable[[Callable[P, R]], Callable[P, R]]:
                         if isinstance(axis, str):
                             _agree(lengths, axis, name, int(length))
             try:
-                return function(*bound.args, **bound.kwargs)
+                return function(**given)  # type: ignore[call-arg]
             except MemoryError:
                 raise InvalidParameter(
                     f"{function.__name__}: arguments of these sizes need more memory than there is"

@@ -1,8 +1,8 @@
 """The texts of the modules that this process runs, and which of them a module depends on.
 
-A snapshot of the package's sources is taken before any other module of it is imported.  What was
-compiled, and what was simulated, is named by digests of this snapshot.  A file that changes on disk
-later is noticed by its size and its time of change.
+A snapshot of the package's sources is taken before any other module of it is imported.  Digests of
+this snapshot name the compiled kernels and the simulated blocks.  A file that changes on disk later
+is noticed by its size and its time of change.
 
 A module's *closure* is the module and everything that it imports, directly or through others,
 within the sources that belong to this program: the packages `trials`, `bounds` and `verify`, and a
@@ -176,7 +176,7 @@ def _imported_names(text: bytes, name: str, is_package: bool) -> frozenset[str]:
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            # "import a.b" also gives access to whatever lies below a.b
+            # "import a.b" also gives access to all that lies below a.b
             found.update(f"{alias.name}.*" for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""

@@ -1,7 +1,7 @@
 """Text that is safe to print: control characters made visible, long inputs shortened.
 
-What a user typed and what a run holds may come from a stranger.  A terminal would obey the escape
-sequences in it, and a page of nines helps nobody to find a mistake.
+A user's input and a run's content may come from a stranger.  A terminal would obey the escape
+sequences in it, and a page of nines does not help to find a mistake.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def one_line(message: str, inputs: Iterable[str] = ()) -> str:
 
     Parameters
     ----------
-    message : as it was raised; it may echo what the user gave.
-    inputs : what the user gave.  Each is shortened where the message repeats it whole.
+    message : the text as it was raised.  It may repeat the user's input.
+    inputs : the user's inputs.  Each is shortened where the message repeats it whole.
     """
     for given in sorted({piece for text in inputs for piece in _pieces(text)}, key=len)[::-1]:
         for spelled in (given, repr(given)[1:-1]):

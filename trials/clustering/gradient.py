@@ -9,16 +9,16 @@ Problem, for points a_i with weights p_i >= 0, sum p_i = 1:
 with f the squared cost |x - a|^2 / 2 (k-means) or the Huber cost h(|x - a|), h(r) = r^2/2 for
 r <= delta and delta r - delta^2/2 beyond.
 
-Algorithm: alternate *(1)* each point joins its nearest centre (both costs grow with the distance,
-so nearest is cheapest) and *(2)* one gradient step at every centre,
+Algorithm: two steps alternate.  *(1)* Each point joins its nearest centre, which has the least cost
+because both costs grow with the distance.  *(2)* Every centre takes one gradient step,
 
 .. math:: x_j \leftarrow x_j - \alpha \sum_{i \in C_j} p_i \nabla_x f(x_j, a_i).
 
-Both costs are 1-smooth in x, so on cluster j the objective is p(C_j)-smooth with p(C_j) <= 1, and
-a step of size alpha lowers J by at least alpha (1 - alpha p(C_j) / 2) |gradient|^2: J never
+Both costs are 1-smooth in x.  So on cluster j the objective is p(C_j)-smooth with p(C_j) <= 1.  A
+step of size alpha lowers J by at least alpha (1 - alpha p(C_j) / 2) |gradient|^2.  So J never
 increases for 0 < alpha < 2.  Fixed points of the squared cost are the centroidal Voronoi
-partitions, the fixed points of Lloyd's iteration.  With the squared cost and a fixed partition
-the centre of cluster j moves to its mean at the rate 1 - alpha p(C_j) an iteration.
+partitions, the fixed points of Lloyd's iteration.  With the squared cost and a fixed partition the
+centre of cluster j moves to its mean at the rate 1 - alpha p(C_j) an iteration.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def _gradients(
 ) -> None:
     """Gradients ``grads`` (k, d) of J at the centres (k, d).
 
-    ``points`` (m, d); ``weights``, ``labels`` and ``nearest_sq`` (m,), the last in squared units of
-    the points.  The Huber cost clips the pull of a far point to ``huber``, a length.
+    ``points`` is (m, d).  ``weights``, ``labels`` and ``nearest_sq`` are (m,), the last in squared
+    units of the points.  The Huber cost limits the gradient of a far point to ``huber``, a length.
     """
     m, d = points.shape
     for k in range(grads.shape[0]):
@@ -126,10 +126,10 @@ def _descend_batch(
 ) -> None:
     """Gradient clustering of one data set after another.
 
-    ``points`` (B, m, d) and ``weights`` (B, m) with sum 1; ``huber`` (B,) thresholds, infinite for
-    the squared cost, and ``grad_tol`` (B,), in the units of the points; ``step`` without a unit.
-    ``centers`` (B, k, d) in and out.  ``labels`` (B, m), ``cost``, ``gradient``, ``n_iter`` and
-    ``ok`` (B,) are outputs.
+    ``points`` is (B, m, d) and ``weights`` (B, m) with sum 1.  ``huber`` (B,) holds thresholds,
+    infinite for the squared cost.  ``huber`` and ``grad_tol`` (B,) are in the units of the points.
+    ``step`` has no unit.  ``centers`` (B, k, d) is read and changed.  ``labels`` (B, m), ``cost``,
+    ``gradient``, ``n_iter`` and ``ok`` (B,) are outputs.
     """
     n_sets, m, d = points.shape
     n_clusters = centers.shape[1]
@@ -176,12 +176,13 @@ def gradient_clustering(
     Parameters
     ----------
     points : (B, m, d) finite, entries at most 1e150.
-    centers : (B, k, d) initial centres, 1 <= k <= m, in the unit of the points;
+    centers : (B, k, d) initial centres, 1 <= k <= m, in the unit of the points.
         `trials.clustering.kmeans.seed_kmeans_pp` makes some.
     loss : ``"squared"`` (k-means) or ``"huber"``.
-    huber : the Huber threshold delta > 0, units of points; ignored by the squared loss.
+    huber : the Huber threshold delta > 0, units of points.  The squared loss ignores it.
     step : the step size alpha in (0, 2), in units of 1/L with L = 1.
-    weights : (B, m) non-negative with a positive sum a data set, normalised to sum 1; default 1/m.
+    weights : (B, m) non-negative with a positive sum for each data set, normalised to sum 1.  The
+        default is 1/m.
     max_iter : steps allowed, >= 1.
     tol : stop when every centre's gradient is at most ``tol`` times the root mean square distance
         of the points from their mean (dimensionless).

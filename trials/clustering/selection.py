@@ -4,8 +4,8 @@ Armacki, Bajovic, Jakovetic & Kar (2024).
 
 For convex clustering (the penalty lambda):
 
-* `recovery_interval` -- condition (13), checked on a partition after it has been found;
-* `interval_lambda` -- the rule of D.1: a uniform draw from the interval, else its upper end;
+* `recovery_interval` -- condition (13), checked on a partition after it has been found.
+* `interval_lambda` -- the rule of D.1: a uniform draw from the interval, else its upper end.
 * `clusterpath_grid`, `clusterpath` -- the procedure of Appendix C with the bracketing of D.2.
 
 For k-means (the number of clusters k): `elbow`, `silhouette`, `choose_k`.
@@ -15,15 +15,15 @@ Condition (13), for a partition V_1..V_k of m points with means mu_j:
 .. math:: \max_j \max_{i,i' \in V_j} \frac{\|a_i - a_{i'}\|}{|V_j|} \le \lambda <
           \min_{j \ne l} \frac{\|\mu_j - \mu_l\|}{2m - |V_j| - |V_l|} .
 
-Two remarks that matter for its use.  It is *not empty of content only for the true partition*:
-all singletons meet it for every lambda in [0, min |a_i - a_j| / (2m - 2)), and one cluster meets
-it for every lambda >= diameter / m, so "verified" is not yet "true".  And the paper prints the
-same rule in step 2(a) as in 2(b), the most frequent number of clusters "among all of
-lambda_i's"; as the two cases would not differ, the reading of (a) that its explanation supports
-counts only the lambda_i that meet (13).  Both readings are offered.
+Two remarks on its use.  *Other partitions than the true one meet it too.*  All singletons meet it
+for every lambda in [0, min |a_i - a_j| / (2m - 2)), and one cluster meets it for every lambda >=
+diameter / m.  So "verified" is not yet "true".  The paper prints the same rule in step 2(a) as in
+2(b), the most frequent number of clusters "among all of lambda_i's".  Then the two cases would not
+differ.  The paper's explanation of (a) supports counting only the lambda_i that meet (13).  Both
+readings are offered.
 
-Convex clustering itself is passed in as a function, a `Partition`, so no rule depends on how the
-problem is solved; `convex_partition` is the one to pass for uniform weights.
+Convex clustering itself is an argument, a `Partition`.  So no rule depends on how the problem is
+solved.  For uniform weights pass `convex_partition`.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class KChoice:
     k : (B,) int64.
     labels : (B, m) the clustering at the chosen k.
     inertia : (B, N) k-means cost at k = 1..N.
-    score : (B, N) silhouette at k = 1..N (NaN at k = 1 and wherever it is undefined); all NaN for
-        the elbow, which needs no score.
+    score : (B, N) silhouette at k = 1..N, NaN at k = 1 and where it is undefined.  For the elbow,
+        which needs no score, it is all NaN.
     """
 
     k: IntArray
@@ -165,7 +165,7 @@ def _recovery_batch(
 def _silhouette_batch(
     points: FloatArray, labels: IntArray, n_clusters: int, out: FloatArray
 ) -> None:
-    """Mean silhouette ``out`` (B,); NaN where fewer than two clusters have points.
+    """Mean silhouette ``out`` (B,), NaN where fewer than two clusters have points.
 
     ``points`` (B, m, d), ``labels`` (B, m) in 0..n_clusters-1.
     """
@@ -225,7 +225,7 @@ def recovery_interval(points: ArrayLike, labels: ArrayLike) -> RecoveryInterval:
     Parameters
     ----------
     points : (B, m, d) finite.
-    labels : (B, m) integers in 0..m-1; unused values are ignored.
+    labels : (B, m) integers in 0..m-1.  Unused values are ignored.
 
     Returns
     -------
@@ -242,6 +242,12 @@ def recovery_interval(points: ArrayLike, labels: ArrayLike) -> RecoveryInterval:
     Notes
     -----
     O(m^2 d + k^2 d) a partition.
+
+    Examples
+    --------
+    >>> interval = recovery_interval([[[0.0], [1.0], [10.0], [11.0]]], [[0, 0, 1, 1]])
+    >>> interval.lower.tolist(), interval.upper.tolist(), interval.holds(1.0).tolist()
+    ([0.5], [2.5], [True])
     """
     data = finite_batch("points", points, ("B", "m", "d"))
     groups, n_clusters = _checked_labels(data, labels)
@@ -264,17 +270,24 @@ def interval_lambda(
     Parameters
     ----------
     points, labels : as in `recovery_interval`, at least two clusters a data set.
-    rng : the stream; one uniform a data set, drawn also where it is not used.
+    rng : the stream.  Each data set takes one uniform, also where it is not used.
 
     Returns
     -------
     lam : (B,) the penalty.
-    interval : `RecoveryInterval`; it was empty where ``lower >= upper``.
+    interval : `RecoveryInterval`, empty where ``lower >= upper``.
 
     Raises
     ------
     trials.checks.InvalidParameter
         A partition with one cluster: its interval has no upper end to draw below.
+
+    Examples
+    --------
+    >>> points, labels = [[[0.0], [1.0], [10.0], [11.0]]], [[0, 0, 1, 1]]
+    >>> lam, interval = interval_lambda(points, labels, np.random.default_rng(0))
+    >>> interval.holds(lam).tolist()
+    [True]
     """
     interval = recovery_interval(points, labels)
     if np.isinf(interval.upper).any():
@@ -298,7 +311,13 @@ def convex_partition(points: ArrayLike, lam: float) -> IntArray:
     Returns
     -------
     (m,) int64 labels, numbered by first appearance.  They are exact where the solver's certificate
-    was accepted, which is not looked at here; ask `trials.clustering.convex` where it matters.
+    was accepted, which this function does not check.  `trials.clustering.convex.convex_clustering`
+    returns the certificate.
+
+    Examples
+    --------
+    >>> convex_partition([[0.0], [1.0], [10.0], [11.0]], 1.0).tolist()
+    [0, 0, 1, 1]
     """
     return convex_clustering(points, lam).labels
 
@@ -318,10 +337,10 @@ def clusterpath_grid(
 ) -> FloatArray:
     """Equidistant penalties from "all points apart" to "one cluster", bracketed as in D.2.
 
-    From ``start`` the upper end grows by ``growth`` until one cluster is left, the lower end
-    shrinks by it until every distinct point is alone (duplicates fuse at any penalty).  D.2 calls
-    the upper end lambda_1 and the lower one lambda_N, Appendix C the other way round; here the
-    grid increases.
+    From ``start`` the upper end is multiplied by ``growth`` until one cluster is left.  The lower
+    end is divided by it until every distinct point is alone (duplicates fuse at any penalty).  D.2
+    calls the upper end lambda_1 and the lower one lambda_N, Appendix C the other way round.  Here
+    the grid increases.
 
     Parameters
     ----------
@@ -340,6 +359,13 @@ def clusterpath_grid(
     trials.checks.InvalidParameter
         A bad argument, or no bracket within 2,000 factors: ``partition`` never fuses or never
         separates.
+
+    Examples
+    --------
+    >>> points = [[0.0], [1.0], [10.0], [11.0]]
+    >>> grid = clusterpath_grid(points, convex_partition, n_values=3)
+    >>> [len(set(convex_partition(points, lam).tolist())) for lam in grid]
+    [4, 2, 1]
     """
     data = finite_batch("points", points, ("m", "d"))
     n_values = integer_between("n_values", n_values, 2)
@@ -373,10 +399,11 @@ def clusterpath(
 ) -> ClusterpathChoice:
     """The clusterpath rule of Appendix C, steps 1 and 2(a, b).
 
-    Convex clustering is run at every penalty and (13) is checked on what it returned.  (a) If (13)
-    held somewhere, take the number of clusters that occurs most often among the penalties where it
-    held (``reading="verified"``) or among all penalties (``"as-printed"``; then (a) and (b)
-    coincide).  (b) Otherwise, the one that occurs most often among all penalties.
+    Convex clustering is run at every penalty and (13) is checked on its result.  (a) If (13) held
+    somewhere, the rule takes the number of clusters that occurs most often.  It counts the
+    penalties where (13) held (``reading="verified"``) or all penalties (``"as-printed"``, and then
+    (a) and (b) coincide).  (b) Otherwise it takes the number that occurs most often among all
+    penalties.
 
     The paper leaves two choices open.  Of equally frequent numbers of clusters the smaller is taken
     here, because it averages more users (Fig. 4 reports too few clusters at small samples).  Of the
@@ -386,7 +413,7 @@ def clusterpath(
     Parameters
     ----------
     points : (m, d) finite, one data set.
-    lambdas : (N,) strictly increasing, >= 0; `clusterpath_grid` makes the paper's.
+    lambdas : (N,) strictly increasing, >= 0.  `clusterpath_grid` makes the paper's grid.
     partition : convex clustering at one penalty, see `Partition`.
     reading : see above.
 
@@ -402,6 +429,13 @@ def clusterpath(
     Notes
     -----
     N convex clustering problems, and O(N m^2 d) for the checks.
+
+    Examples
+    --------
+    >>> points = [[0.0], [1.0], [10.0], [11.0]]
+    >>> choice = clusterpath(points, [0.1, 1.0, 2.0, 9.0], convex_partition)
+    >>> choice.k, choice.verified, choice.labels.tolist()
+    (2, True, [0, 0, 1, 1])
     """
     data = finite_batch("points", points, ("m", "d"))
     grid = finite_batch("lambdas", lambdas, ("N",))
@@ -444,6 +478,11 @@ def elbow(costs: ArrayLike, threshold: float) -> IntArray:
     ------
     trials.checks.InvalidParameter
         Shapes, costs that are not finite or above 1e150, threshold < 0.
+
+    Examples
+    --------
+    >>> elbow([[10.0, 2.0, 1.9, 1.8]], threshold=0.5).tolist()
+    [2]
     """
     table = finite_batch("costs", costs, ("B", "N"))
     small = table[:, :-1] - table[:, 1:] < real_between("threshold", threshold, 0.0)
@@ -455,9 +494,8 @@ def elbow(costs: ArrayLike, threshold: float) -> IntArray:
 def silhouette(points: ArrayLike, labels: ArrayLike) -> FloatArray:
     """Mean silhouette score (Rousseeuw 1987) of each of B clusterings.
 
-    For a point with mean distance a to the others of its cluster and b to the nearest other
-    cluster the score is (b - a) / max(a, b); a singleton scores 0, and so does a point with
-    a = b = 0.
+    For a point with mean distance a to the others of its cluster and b to the nearest other cluster
+    the score is (b - a) / max(a, b).  A singleton scores 0, and so does a point with a = b = 0.
 
     Parameters
     ----------
@@ -475,8 +513,13 @@ def silhouette(points: ArrayLike, labels: ArrayLike) -> FloatArray:
 
     Notes
     -----
-    O(m^2 d) time and O(m k) memory.  Equals ``sklearn.metrics.silhouette_score``, which refuses
-    all singletons; here they score 0.
+    O(m^2 d) time and O(m k) memory.  Equals ``sklearn.metrics.silhouette_score``, except that
+    singletons score 0 here and scikit-learn refuses a partition of singletons.
+
+    Examples
+    --------
+    >>> silhouette([[[0.0], [1.0], [10.0], [11.0]]], [[0, 0, 1, 1]]).round(4).tolist()
+    [0.8997]
     """
     data = finite_batch("points", points, ("B", "m", "d"))
     groups, n_clusters = _checked_labels(data, labels)
@@ -507,10 +550,10 @@ def choose_k(
     points : (B, m, d) finite.
     k_max : N, at least 2 and at most m.
     rng : the stream of the k-means++ seeds.
-    metric : ``"silhouette"`` takes the k of largest score (k = 1 has none and is never chosen;
-        ties go to the smaller k); ``"elbow"`` takes the first k at which one more cluster saves
+    metric : ``"silhouette"`` takes the k of largest score.  Ties go to the smaller k.  k = 1 has no
+        score and is never chosen.  ``"elbow"`` takes the first k at which one more cluster saves
         less than ``threshold``.
-    threshold : of the elbow, in units of points^2; required with it.
+    threshold : of the elbow, in units of points^2.  The elbow requires it.
     n_init : k-means++ starts for each k.
 
     Returns
@@ -521,6 +564,12 @@ def choose_k(
     ------
     trials.checks.InvalidParameter
         Arguments out of range, or a data set whose points all coincide (no silhouette at any k).
+
+    Examples
+    --------
+    >>> choice = choose_k([[[0.0], [1.0], [10.0], [11.0]]], 4, np.random.default_rng(0))
+    >>> choice.k.tolist(), choice.score.shape
+    ([2], (1, 4))
     """
     data = finite_batch("points", points, ("B", "m", "d"))
     n_sets, m, _ = data.shape

@@ -12,8 +12,8 @@ import numpy as np
 
 from trials.checks import FloatArray
 
-#: Largest entry of a data set that gets a unit of its own: its least differences, 1e-16 of it, have
-#: squares that are still far from underflow.
+#: Data sets with a smaller largest entry get a unit of their own.  In larger ones the smallest
+#: differences, 1e-16 of the largest entry, have squares far from underflow.
 SMALL = 1e-100
 
 
@@ -45,7 +45,7 @@ def own_units(*arrays: FloatArray) -> FloatArray:
 
 
 def measured(array: FloatArray, units: FloatArray) -> FloatArray:
-    """An array (B, ...) in the units (B,); the array itself where all units are 1."""
+    """An array (B, ...) in the units (B,), or the array itself where all units are 1."""
     if (units == 1.0).all():
         return array
     return array / _spread_out(units, array)

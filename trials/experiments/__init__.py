@@ -4,15 +4,61 @@ Importing this package registers every experiment.
 """
 
 from trials.experiments import gaussian
-from trials.experiments.ifca import data_run, data_step, labels, start, step, step_sizes, strangers
+from trials.experiments.ifca import (
+    data_run,
+    data_step,
+    labels,
+    run_step_sizes,
+    start,
+    step,
+    step_sizes,
+    strangers,
+    strongly_convex,
+)
+from trials.experiments.odcl import (
+    fits,
+    inexact,
+    linear,
+    logistic,
+    needed_distance,
+    one_shot,
+    part_one,
+)
+from trials.experiments.sxy import (
+    descents,
+    deviation,
+    iteration,
+    moments,
+    refinement,
+    spectrum,
+    subsets,
+    two_phases,
+)
 
 __all__ = [
     "data_run",
     "data_step",
+    "descents",
+    "deviation",
+    "fits",
     "gaussian",
+    "inexact",
+    "iteration",
     "labels",
+    "linear",
+    "logistic",
+    "moments",
+    "needed_distance",
+    "one_shot",
+    "part_one",
+    "refinement",
+    "run_step_sizes",
+    "spectrum",
     "start",
     "step",
     "step_sizes",
     "strangers",
+    "strongly_convex",
+    "subsets",
+    "two_phases",
 ]

@@ -14,7 +14,8 @@ r"""Experiments on Gaussian matrices and on least squares.
 cluster of every client.
 
 * ``squared_error``: the squared distance of the estimate from the truth.
-* ``law``: the exact law's distribution function at that value; it is uniform when the law is right.
+* ``law``: the exact law's distribution function at that value, which is uniform when the law is
+  right.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Floats that the centre and the clients send each other, counted from what the papers send.
+"""Numbers of floats that the centre and the clients send each other, counted as in the papers.
 
-An iteration of IFCA (TIT 2022, Algorithm 2; NeurIPS 2020, Algorithm 1) sends down, to each of the p
-participants, k models (line 3), and up from each a vector of length d, the gradient or the model,
-with the one-hot vector of length k (lines 9, 11).  Shared coordinates go down once instead of k
-times; once identities are stable, each participant gets its own model only and sends no identity
-("practical implementation", section 4.3 in TIT, 4.1 in NeurIPS).
+This is an iteration of IFCA in TIT 2022, Algorithm 2, and in NeurIPS 2020, Algorithm 1.  The centre
+sends k models down to each of the p participants (line 3).  Each participant sends up a vector of
+length d, the gradient or the model, and the one-hot vector of length k (lines 9, 11).  Shared
+coordinates are sent down once instead of k times.  Once identities are stable, each participant
+gets only its own model and sends no identity.  This is the "practical implementation" in section
+4.3 of TIT and 4.1 of NeurIPS.
 """
 
 from __future__ import annotations

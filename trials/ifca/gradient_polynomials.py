@@ -1,18 +1,18 @@
 r"""Many gradient steps on quadratics at once.
 
-The gradient of a quadratic is affine, so that n steps of size gamma from a model theta with the
-descent r = b - G theta (G symmetric, positive semidefinite) lead to
+The gradient of a quadratic is affine.  So n steps of size gamma from a model theta with the descent
+r = b - G theta (G symmetric, positive semidefinite) lead to
 
 .. math::
 
    \theta_n = \theta + \phi_n(G) r, \qquad
    \phi_n(x) = \gamma \sum_{i < n} (1 - \gamma x)^i = \frac{1 - (1 - \gamma x)^n}{x} .
 
-On an interval that holds the eigenvalues of G, the polynomial of degree n - 1 is approximated to
-rounding by a few of its Chebyshev terms, about as many as conjugate gradients would take to
-solve G theta = b: 45 instead of 280 where the largest eigenvalue is seven times the smallest.  An
-eigendecomposition of G costs more than these products unless hundreds of models share it, and the
-recursion serves any number of models, matrices and step sizes in the same products.
+On an interval that holds the eigenvalues of G, a few Chebyshev terms approximate the polynomial of
+degree n - 1 to rounding.  About as many terms are needed as conjugate gradients would take steps to
+solve G theta = b.  Where the largest eigenvalue is seven times the smallest, these are 45 instead
+of 280.  An eigendecomposition of G costs more than these products unless hundreds of models share
+it.  The recursion handles any number of models, matrices and step sizes in the same products.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ def step_polynomial(
 
     Parameters
     ----------
-    interval : bounds of the eigenvalues, 0 <= low < high, with step_size * high <= 2 (beyond, the
-        steps diverge and nothing is known to rounding).
+    interval : bounds of the eigenvalues, 0 <= low < high, with step_size * high <= 2.  Beyond that
+        the steps diverge and no approximation is accurate to rounding.
     step_size, n_steps : gamma > 0 and n >= 1.
     most : coefficients wanted at most.
 
     Returns
     -------
-    (q,) coefficients, relative error of the sum q units in the last place of its largest value on
-    the interval (n q where 1 - gamma x comes near -1, whose power knows no better); None where
-    `most` do not suffice.
+    (q,) coefficients, or None where more than `most` are needed.  The error of the sum is q units
+    in the last place of its largest value on the interval.  It is n q such units where 1 - gamma x
+    comes near -1, because the power itself is then no more accurate.
     """
     low, high = step_size * interval[0], step_size * interval[1]
 
@@ -64,8 +64,8 @@ def step_polynomial(
 
     n_nodes = _FIRST_NODES
     if high > 1.0 and (high - 1.0) ** n_steps > _ULP:
-        # The power falls within 1 / n of the upper end, where nodes are 1 / n_nodes^2 apart: fewer
-        # would miss it, and find a smooth function.
+        # The power falls within 1 / n of the upper end, where nodes are 1 / n_nodes^2 apart.  With
+        # fewer nodes the fall would lie between two nodes.
         while n_nodes**2 < n_steps:
             n_nodes *= 2
     while n_nodes <= 4 * most + _FIRST_NODES:
@@ -82,10 +82,11 @@ def step_polynomial(
 
 
 def largest_move(interval: tuple[float, float], step_size: float, n_steps: int) -> float:
-    """Bound of |theta_i - theta| / |r| over i <= n steps: of phi_i on the interval.
+    """Bound of |theta_i - theta| / |r| over i <= n steps, which is a bound of phi_i on the
+    interval.
 
-    Exceeds neither ``gamma n`` nor 1 / low where no factor 1 - gamma x is negative; where one is,
-    phi_i <= 2 / x <= 2 gamma.
+    It exceeds neither ``gamma n`` nor 1 / low where no factor 1 - gamma x is negative.  Where one
+    is negative, phi_i <= 2 / x <= 2 gamma.
     """
     low, high = interval
     bound = 1.0 / low if low > 0.0 else np.inf

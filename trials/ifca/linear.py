@@ -1,4 +1,4 @@
-"""IFCA on data: gradient averaging for mixed linear regression, all parallel runs in one GEMM.
+"""IFCA on data: gradient averaging for mixed linear regression, with one GEMM for all runs.
 
 Iterative Federated Clustering Algorithm (Ghosh, Chung, Yin & Ramchandran, NeurIPS 2020, Algorithm
 1, option I; TIT 2022, Algorithm 2) with the squared loss and full participation.  One iteration:
@@ -10,14 +10,14 @@ Iterative Federated Clustering Algorithm (Ghosh, Chung, Yin & Ramchandran, NeurI
       - \\frac{\\gamma}{m} \\sum_{i : \\hat\\jmath_i = j} \\nabla F_i(\\theta_j), \\qquad
     F_i(\\theta) = \\frac{1}{n_i} \\lVert Y_i - X_i \\theta \\rVert^2 .
 
-A *run* is one start with one step size.  Runs that share a data set iterate together: their R k
-models are the rows of one matrix, so a pass over the data costs two GEMMs a client,
+A *run* is one start with one step size.  Runs that share a data set iterate together.  Their R k
+models are the rows of one matrix, so a pass over the data costs two GEMMs a client:
 
-* forward, ``models @ X_i.T`` (2 n R k d flops), for the losses of every model of every run;
-* backward, ``residuals @ X_i`` (2 n R d flops), for the gradient of the chosen model of each run,
+* forward, ``models @ X_i.T`` (2 n R k d flops), for the losses of every model of every run,
+* backward, ``residuals @ X_i`` (2 n R d flops), for the gradient of the chosen model of each run.
 
-and reads X from memory once, because a group of clients that fits in the cache goes forward and
-backward before the next group is touched.
+A pass reads X from memory once, because both GEMMs are done for a group of clients that fits in the
+cache before the next group is read.
 
 ========== =================== ==========================================================
 array      shape               meaning
@@ -68,7 +68,7 @@ Measured on (m, n, d, k) = (100, 100, 1000, 2) and (400, 100, 1000, 4) with 30 r
 two clients a group (1.6 MB of features) are best, 1 and 10 are 3 to 7 % slower, 50 about 10 %.
 """
 
-#: Checks that the drivers of IFCA share; the square of the bound can be formed.
+#: Checks that the drivers of IFCA share.  The square of the largest bound is a finite float.
 RUN_DOMAINS: dict[str, Domain] = {"n_iterations": Integer(0), "divergence_bound": Real(0.0, 1e100)}
 
 
@@ -78,15 +78,15 @@ class IfcaResult:
 
     Attributes
     ----------
-    models : (R, k, d) final models; those of a diverged run are its last bounded ones.
-    labels : (R, m) identity estimates of the last iteration that the run took part in; -1 where
+    models : (R, k, d) final models.  Those of a diverged run are its last bounded ones.
+    labels : (R, m) identity estimates of the last iteration that the run took part in, -1 where
         there was none (T = 0).
-    label_changes : (T, R) number of clients whose estimate differs from the iteration before.
-        The first row is m (every estimate is new); rows after a run's divergence are 0.
+    label_changes : (T, R) number of clients whose estimate differs from the iteration before.  The
+        first row is m, because every estimate is new.  Rows after a run's divergence are 0.
     status : (R,) `RunStatus` values.
-    n_steps : (R,) updates that were applied; T unless the run diverged.
+    n_steps : (R,) updates that were applied, T unless the run diverged.
     distances : (T + 1, R) `model_distance` to the reference models before each step and after the
-        last, constant after a divergence; None without reference models.
+        last, constant after a divergence.  It is None without reference models.
     """
 
     models: FloatArray
@@ -113,10 +113,11 @@ def run_ifca(
     ----------
     data : the clients.
     starts : (R, k, d) initial models of each run.
-    step_sizes : (R,) step size gamma > 0 of each run, or (R, k) one for each of its models; the
+    step_sizes : (R,) step size gamma > 0 of each run, or (R, k) one for each of its models.  The
         update is gamma / m times the sum of the clients' gradients, as in Algorithm 1, line 14.
     n_iterations : T >= 0.
-    reference : (k, d) models to record distances to, usually the true ones.
+    reference : (k, d) models to record distances to, usually the true ones, in the unit of the
+        starts.
     divergence_bound : a step that gives a model of larger Euclidean norm, or one that is not
         finite, is not taken and stops its run with `RunStatus.DIVERGED`.
 
@@ -130,10 +131,10 @@ def run_ifca(
 
     Notes
     -----
-    Per iteration 2 N R k d + 2 N R d flops and one reading of the features; beside the data
-    O(R k d + R m) memory.  Ties of the losses go to the first model.  A model without clients
-    stays where it is.  Whether runs iterate together or one at a time changes the shapes of the
-    GEMMs, hence the models by rounding errors (and, at a tie within rounding, a label).
+    An iteration takes 2 N R k d + 2 N R d flops and reads the features once.  Memory is O(R k d + R
+    m) in addition to the data.  Ties of the losses go to the first model.  A model without clients
+    stays where it is.  Runs that iterate together have GEMMs of other shapes than single runs.  So
+    their models differ by rounding errors, and at a tie within rounding a label may differ.
 
     Examples
     --------
@@ -185,7 +186,7 @@ def run_resampled_ifca(
 
     Parameters
     ----------
-    draw : called once per iteration t = 0, 1, …; returns two batches of the same m clients, the
+    draw : called once per iteration t = 0, 1, ….  It returns two batches of the same m clients, the
         first to estimate identities with, the second for the gradients.  Sizes may differ.
     starts, step_sizes, n_iterations, reference, divergence_bound : as for `run_ifca`.
 
@@ -200,9 +201,25 @@ def run_resampled_ifca(
     Notes
     -----
     Per iteration 2 N R k d flops on the first batch and 4 N R d on the second.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trials.models.clients import ClientData
+    >>> rng = np.random.default_rng(0)
+    >>> theta_star = np.array([[2.0, 0.0], [-2.0, 1.0]])
+    >>> def batch():
+    ...     x = rng.standard_normal((20, 30, 2))
+    ...     return ClientData.equal(x, (x * theta_star[np.arange(20) % 2, None]).sum(axis=2))
+    >>> found = run_resampled_ifca(
+    ...     draw=lambda t: (batch(), batch()), starts=theta_star[None] + 0.3, step_sizes=[0.5],
+    ...     n_iterations=60, reference=theta_star,
+    ... )
+    >>> bool(found.distances[-1, 0] < 1e-9)
+    True
     """
     starts, step_sizes = _checked_runs(starts, step_sizes, reference, divergence_bound)
-    first = [drawn_pair(draw, 0)]  # drawn ahead for its number of clients; let go of once used
+    first = [drawn_pair(draw, 0)]  # drawn ahead for its number of clients, released after its use
     n_clients = first[0][0].n_clients
 
     def add(
@@ -266,7 +283,7 @@ def _iterate(
     reference: FloatArray | None,
     divergence_bound: float,
 ) -> IfcaResult:
-    """The server's loop: gradients from `add`, steps, and the bookkeeping of every run.
+    """The server's loop: gradients from `add`, steps, and the records of every run.
 
     ``add(iteration, going, models, labels, descent)`` labels the clients and adds to `descent`, for
     the runs that are still going (their numbers are in `going`).  Runs that have diverged leave the
@@ -293,7 +310,9 @@ def _iterate(
             break
         previous = labels.copy()
         descent[:] = 0.0
-        with np.errstate(over="ignore", invalid="ignore"):  # a status says it; JIT is silent anyway
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # the status tells it, and compiled code does not warn either
             settled = add(t, going, models, labels, descent)
             take_steps(models, step_sizes[going] / n_clients, descent, sizes)
         changes[t, going] = (labels != previous).sum(axis=1)

@@ -51,7 +51,7 @@ def label_client(
 def fetch(features: FloatArray, scratch: FloatArray) -> None:
     """Read one value of each cache line, so that the GEMMs find the features in the cache.
 
-    BLAS walks many rows at once, too many for the hardware's prefetcher; a straight walk first
+    BLAS reads many rows at once, too many for the hardware's prefetcher.  This reading in order
     takes 3 ms for 80 MB and saves twice that.  The sum is stored so that no compiler removes it.
     """
     values, total = features.reshape(-1), 0.0

@@ -13,10 +13,11 @@ map costs 2 d^2 flops once it is known, and N_S d^2 flops to find.  A matrix is 
 the time that it would have saved so far is about the time that it takes.  By this rule (known from
 the ski rental problem) the total is never much more than twice that of the best plan.
 
-A matrix serves every run that has the same set, or nearly the same.  The few clients by which two
+Every run that has the same set, or nearly the same, uses the matrix.  The few clients by which two
 sets differ are added and subtracted one by one, for the gradients and for a new matrix alike.  A
 union of disjoint sets, or a complement, needs no matrix of its own.  Any set is written as a signed
-sum of known sets and a remainder, so that few matrices serve many sets, each in one product.
+sum of known sets and a remainder, so that few matrices are enough for many sets, each in one
+product.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ MATRIX_BYTES = 512 * 2**20
 _CHUNK_ROWS = 1024
 _MIRROR = 128
 _MOST_TERMS = 6
-# A gradient summed over the data by a few runs is a memory-bound product; the same flops in the
+# A gradient summed over the data by a few runs is a memory-bound product.  The same flops in the
 # product that makes a matrix take about a third of the time.
 _SLOWNESS = 3.0
 # Largest rounding error of a signed sum, relative to that of the clients' own sum.  Where clients
@@ -89,20 +90,21 @@ class NormalMatrices:
     def plan(
         self, members: BoolArray, loss: float = _LOSS
     ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-        """Write each set as a signed sum of cached ones, as far as that pays, and a remainder.
+        """Write each set as a signed sum of cached sets, as far as that saves time, and a
+        remainder.
 
-        Greedy: the cached set whose addition or subtraction saves most comes next.
+        The choice is greedy: the cached set whose addition or subtraction saves most is taken next.
 
         Parameters
         ----------
         members : (s, m) one set a row.
-        loss : what the rounding errors of each of the cached ones may be, relative to those of the
-            clients' sum.
+        loss : bound on the rounding errors of each cached matrix, relative to those of the clients'
+            sum.
 
         Returns
         -------
-        terms : (s, q) signs of the cached matrices; rest : (s, m) what they lack, mostly in
-        {-1, 0, 1}, such that ``members = terms @ masks + rest``.
+        terms : (s, q) signs of the cached matrices, and rest : (s, m) the remainder, mostly in {-1,
+        0, 1}, such that ``members = terms @ masks + rest``.
         """
         q = len(self.matrices)
         rest = members.astype(np.int8)
@@ -134,7 +136,7 @@ class NormalMatrices:
         return terms, rest
 
     def note_gradients(self, members: BoolArray, rest: NDArray[np.int8], n_left: int) -> None:
-        """Note one more gradient of each set, and make the matrices that pay.
+        """Note one more gradient of each set, and make the matrices that will save time.
 
         `n_left` is the number of gradients of each set that are still to come.  `plan` returned
         `rest`, the part that was summed over the data.  Every set is a candidate for a matrix.  Its
@@ -175,7 +177,7 @@ class NormalMatrices:
     def _saved_rows(
         self, rows: FloatArray, members: BoolArray, candidates: BoolArray
     ) -> FloatArray:
-        """Rows, as (s, c), that each candidate matrix would save each set.
+        """(s, c) numbers of rows that each candidate matrix would save each set.
 
         The rows are counted among the `rows` that are summed over the data.
         """
@@ -215,8 +217,8 @@ class NormalMatrices:
     def interval(self, b: int, most: float = np.inf) -> tuple[float, float]:
         """Bounds of the eigenvalues of matrix `b`, rounding allowed for.
 
-        Those that follow from another matrix serve where the upper one is not above `most`; else
-        they are computed, for 4/3 d^3 flops, once.
+        Bounds that follow from another matrix are used where the upper one is at most `most`.
+        Otherwise they are computed once, with 4/3 d^3 flops.
         """
         known = self.intervals[b]
         if known is None or (known[1] > most and not self.exact[b]):

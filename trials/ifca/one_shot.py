@@ -52,9 +52,10 @@ class OneShotResult:
 def local_erms(data: ClientData, loss: Loss = IFCA_LOSS) -> FloatArray:
     """(m, d) minimisers of the clients' empirical losses F_i, in one call for each client size.
 
-    The squared loss without a penalty has many where n_i < d: the one of least norm.  The logistic
-    loss without a penalty has none where a client's labels are separable, as they are whenever
-    n_i <= d for rows in general position; `InvalidParameter` then names the client.
+    Where n_i < d the squared loss without a penalty has many minimisers, and the one of least norm
+    is taken.  Where a client's labels are separable the logistic loss without a penalty has none,
+    and `InvalidParameter` names the client.  Labels are separable whenever n_i <= d for rows in
+    general position.
     """
     kernel_arguments(loss, data.responses)  # refuses responses that the loss is not for
     sizes = np.diff(data.offsets)
@@ -103,15 +104,15 @@ def run_one_shot(
 
     Parameters
     ----------
-    data : the clients; their responses must be -1 or +1 for the logistic loss.
+    data : the clients.  Their responses must be -1 or +1 for the logistic loss.
     k : number of clusters, at most m.
-    step_sizes : (R,) or (R, k) of the method within clusters; R runs share the clustering.
-    n_iterations : its iterations; 0 keeps the starts.
+    step_sizes : (R,) or (R, k) of the method within clusters.  R runs share the clustering.
+    n_iterations : its iterations.  0 keeps the starts.
     rng : the k-means++ seeds first, then subsets and mini-batches.
     options : the method within clusters, as in `trials.ifca.options`.
     loss : f, both of the local minimisers and within the clusters.
-    starts : (R, k, d) or None, the centres of the clustering (the means of the minimisers, which
-        the centre has; the paper does not say).
+    starts : (R, k, d), or None for the centres of the clustering.  These are means of minimisers,
+        which the centre has.  The paper does not state the start.
     n_init : restarts of k-means++.
 
     Returns
@@ -125,7 +126,7 @@ def run_one_shot(
 
     Notes
     -----
-    O(sum n_i d min(n_i, d)) for the minimisers (a Newton step of them, for the logistic loss) and
+    O(sum n_i d min(n_i, d)) for the minimisers (for each Newton step, with the logistic loss) and
     O(m k d) an iteration of k-means.
 
     Examples

@@ -2,10 +2,10 @@ r"""IFCA in all its options, and the baselines that it is compared with, behind 
 
 Algorithm 2 of Ghosh, Chung, Yin & Ramchandran (TIT 2022; Algorithm 1 of NeurIPS 2020) for the
 losses f of `trials.models.losses`: squared, ridge and logistic.  Client i's empirical loss is
-their mean
-:math:`F_i(\theta) = \frac1{n_i} \sum_s f(\theta; x_{i,s}, y_{i,s})`, penalty included; by default
-(`IFCA_LOSS`) that of the linear model, :math:`\lVert Y_i - X_i \theta \rVert^2 / n_i`.  With M_t
-the participants and S_j those among them that estimate the identity j, iteration t is
+their mean, penalty included:
+:math:`F_i(\theta) = \frac1{n_i} \sum_s f(\theta; x_{i,s}, y_{i,s})`.  The default (`IFCA_LOSS`)
+is that of the linear model, :math:`\lVert Y_i - X_i \theta \rVert^2 / n_i`.  Let M_t be the
+participants and S_j those among them that estimate the identity j.  Iteration t is
 
 .. math::
 
@@ -18,16 +18,16 @@ Option I divides by m, as printed, even if fewer clients take part.  Option I wi
 gamma is therefore option II with tau = 1 and :math:`\gamma |S_j| / m`.  The papers leave these
 points open, and this module takes them as follows:
 
-* ties of the losses go to the first model, and a model that nobody chose stays where it is;
+* ties of the losses go to the first model, and a model that nobody chose stays where it is.
 * the step of iteration t is :math:`\gamma_t = \gamma\,\mathrm{decay}^t` ("step size decay 0.99" in
-  section 6.2), the same for all of its local steps;
-* mini-batches are drawn without replacement, afresh for every client and local step, and carry the
-  penalty in full; identities are estimated on all rows;
+  section 6.2), the same for all of its local steps.
+* mini-batches are drawn without replacement, anew for every client and local step.  Their gradient
+  includes the whole penalty.  Identities are estimated on all rows.
 * on shared coordinates "vanilla gradient or model averaging" runs over all participants: the sum of
-  their gradients times gamma / m, or the mean of their models;
-* identities count as stable, for all that follows, once every client has an estimate and no
-  participant has changed its own for `stable_after` iterations in a row.  From then on no client
-  gets the other models, so that none estimates again.
+  their gradients times gamma / m, or the mean of their models.
+* identities are stable once every client has an estimate and no participant has changed its own for
+  `stable_after` iterations in a row.  From then on no client gets the other models, so no client
+  estimates again.
 
 All runs (starts with step sizes) share M_t, the mini-batches and every pass over the data.
 """
@@ -103,16 +103,16 @@ def run_ifca_options(
 
     Parameters
     ----------
-    data : the clients; their responses must be -1 or +1 for the logistic loss.
-    starts : (R, k, d); equal over the k models on shared coordinates.
-    step_sizes : (R,) or (R, k), gamma > 0; on shared coordinates option I takes the first model's.
+    data : the clients.  Their responses must be -1 or +1 for the logistic loss.
+    starts : (R, k, d), equal over the k models on shared coordinates.
+    step_sizes : (R,) or (R, k), gamma > 0.  On shared coordinates option I takes the first model's.
     n_iterations : T >= 0.
     options : by default option I with full participation, which is `trials.ifca.linear.run_ifca`.
-    loss : f; the gradients of its penalty are part of the clients'.
-    known_labels : (m,) identities in [0, k); with them nothing is estimated and no identity sent.
-    rng : draws subsets and mini-batches; needed where options ask for them.
-    divergence_bound : as for `trials.ifca.linear.run_ifca`, for the models that the centre forms:
-        a client may send a longer model as long as the mean is not longer.
+    loss : f.  The clients' gradients include that of its penalty.
+    known_labels : (m,) identities in [0, k).  With them nothing is estimated and no identity sent.
+    rng : draws subsets and mini-batches, needed only where options ask for them.
+    divergence_bound : as for `trials.ifca.linear.run_ifca`, for the models that the centre forms.
+        A client may send a longer model where the mean is not longer.
 
     Returns
     -------
@@ -124,9 +124,9 @@ def run_ifca_options(
 
     Notes
     -----
-    Per iteration 2 N' R k d flops for the losses of the participants' N' rows and 4 B R d tau for
-    the updates, B the rows in their batches; the logistic loss adds an exponential and a logarithm
-    for each row and model.
+    An iteration takes 2 N' R k d flops for the losses of the participants' N' rows.  It takes 4 B R
+    d tau for the updates, with B rows in their batches.  The logistic loss adds an exponential and
+    a logarithm for each row and model.
 
     Examples
     --------
@@ -175,11 +175,11 @@ def run_resampled_ifca_options(
 
     Parameters
     ----------
-    draw : called with t = 0, 1, … until the last run has ended; returns two batches of the same m
-        clients, the first to estimate identities with, the second for the gradients or local
+    draw : called with t = 0, 1, … until the last run has ended.  It returns two batches of the same
+        m clients, the first to estimate identities with, the second for the gradients or local
         updates.  Sizes may differ.
     starts, step_sizes, n_iterations, options, loss, known_labels, rng, divergence_bound : as for
-        `run_ifca_options`; n_iterations >= 1.
+        `run_ifca_options`, with n_iterations >= 1.
 
     Returns
     -------
@@ -191,12 +191,12 @@ def run_resampled_ifca_options(
 
     Notes
     -----
-    ``draw(0)`` comes before anything is drawn from `rng`, each later call after the subset of its
-    iteration; give it a stream of its own.
+    ``draw(0)`` is called before anything is drawn from `rng`, and each later call after the subset
+    of its iteration.  So `draw` should use a stream of its own.
     """
     options = options or IfcaOptions()
     starts, step_sizes = _checked_runs(starts, step_sizes, None, divergence_bound)
-    first = [drawn_pair(draw, 0)]  # drawn ahead for its number of clients; let go of once used
+    first = [drawn_pair(draw, 0)]  # drawn ahead for its number of clients, released after its use
     m = first[0][0].n_clients
 
     def clients(t: int) -> tuple[_Clients, _Clients]:
@@ -278,8 +278,8 @@ def run_local(
     """The local models of section 6.2: every client descends alone, and nothing is sent.
 
     `starts` (R, d) is every client's start, and each of the `n_iterations` takes `local_steps`
-    steps; the result has m models, client i's being number i.  A run is one start for all clients,
-    so that it ends when one of them diverges.
+    steps.  The result has m models, and client i's is number i.  A run is one start for all
+    clients.  So it ends when one of them diverges.
     """
     m = data.n_clients
     options = IfcaOptions(
@@ -367,7 +367,7 @@ def _iterate_options(
             raise InvalidParameter(
                 "rng=None must be a Generator where subsets or batches are drawn"
             )
-        rng = np.random.default_rng(0)  # a kernel wants one; never used
+        rng = np.random.default_rng(0)  # the kernel requires one and does not use it
 
     models = starts.copy()
     labels = np.full((n_runs, m), -1, dtype=np.int64)
@@ -438,7 +438,7 @@ def _server_step(
 ) -> FloatArray:
     """Lines 14 and 15: the (R, k, d) models plus scaled sums, or plus means where `scales` is None.
 
-    On shared coordinates all models take the sum, or the mean, over all participants; a run has
+    On shared coordinates all models take the sum, or the mean, over all participants.  A run has
     one step size there, that of its first model.
     """
     if scales is None:

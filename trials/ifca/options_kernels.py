@@ -34,7 +34,7 @@ class LocalSteps(NamedTuple):
 
 
 class UpdateScratch(NamedTuple):
-    """Buffers of `add_local_updates`, which holds nothing in them between two calls.
+    """Buffers of `add_local_updates`.  Their content is not used after a call.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def label_subset(
     Parameters
     ----------
     data : rows of the m clients.
-    subset : (p,) numbers of the clients that are asked.
+    subset : (p,) numbers of the clients whose identities are estimated.
     models : (R k, d) models of R runs.
     k : models of a run.
     loss : f.
@@ -110,7 +110,7 @@ def label_subset(
         a, z = offsets[client], offsets[client + 1]
         predicted = predictions[: n_models * (z - a)].reshape((n_models, z - a))
         np.dot(models, features[a:z].T, predicted)
-        if bare:  # the plain kernel's sums, so that both see the same near-ties
+        if bare:  # the plain kernel's sums, so that near-ties are the same in both
             label_client(predicted, 0, responses[a:z], client, k, labels)
         else:
             _label_by_loss(predicted, responses[a:z], client, k, kind, scale, penalties, labels)
@@ -197,6 +197,6 @@ def add_local_updates(
             row = run * k + labels[run, client]
             counts[row] += 1
             for c in range(product.shape[1]):
-                # one step: the product itself, free of the rounding of adding and subtracting
+                # one step: the product itself, without the rounding of adding and subtracting
                 moved = product[run, c] if n_steps == 1 else local[run, c] - models[row, c]
                 sums[row, c] += moved

@@ -18,12 +18,14 @@ class IfcaOptions:
     Attributes
     ----------
     averaging : ``"gradient"`` (option I) or ``"model"`` (option II).
-    local_steps : tau >= 1; 1 with option I.
+    local_steps : tau >= 1, and 1 with option I.
     step_decay : in (0, 1], the factor by which the step size falls each iteration.
-    batch_size : rows of a mini-batch, at most those that the client has; None: all of them.
-    n_participants : size of the random subset M_t, drawn uniformly; None: all m.
-    shared : (d,) booleans, the coordinates that all clusters share; None: none.
-    stable_after : iterations without a change after which identities are settled; None: never.
+    batch_size : rows of a mini-batch, at most those of the client.  None means all of them.
+    n_participants : size of the random subset M_t, drawn uniformly.  None means all m.
+    shared : (d,) booleans, the coordinates that all clusters share.  None means that there are
+        none.
+    stable_after : iterations without a change after which identities are settled.  None means
+        never.
     """
 
     averaging: Literal["gradient", "model"] = "gradient"
@@ -56,16 +58,16 @@ class OptionsResult:
 
     Attributes
     ----------
-    models : (R, k, d) final models; those of a diverged run are its last bounded ones.
+    models : (R, k, d) final models.  Those of a diverged run are its last bounded ones.
     labels : (R, m) each client's last identity estimate, -1 where it was never asked.
-    label_changes : (T, R) participants whose estimate differs from their last one (a first
-        estimate does); 0 after a divergence.
+    label_changes : (T, R) participants whose estimate differs from their last one.  A first
+        estimate counts.  It is 0 after a divergence.
     participants : (T, p) the subsets M_t, increasing.
     status : (R,) `trials.ifca.linear.RunStatus`.
     n_steps : (R,) updates that were applied.
-    settled_at : (R,) the first iteration that sent one model to a client; T where none did.
-    down, up : (T, R) floats from the centre and to it (`trials.ifca.communication`); 0 once
-        diverged.
+    settled_at : (R,) the first iteration that sent one model to a client, T where none did.
+    down, up : (T, R) floats from the centre and to it (`trials.ifca.communication`), 0 after a
+        divergence.
     """
 
     models: FloatArray

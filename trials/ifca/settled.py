@@ -1,10 +1,10 @@
-r"""IFCA's runs whose labels are proved for all steps to come: their last models in a few products.
+r"""IFCA's runs whose labels are proved for all later steps: their last models in a few products.
 
 While the labels stay the same, each model of a run descends a quadratic of its own.  The distance
 that it can still move is bounded by its descent and the eigenvalues of its normal matrix
 (`trials.ifca.gradient_polynomials.largest_move`).  A label can change only if two models of a run
 together move by more than a known radius.  Where the bounds exclude this, the rest of the run is
-linear, however long it is.  Such a run is set aside.  All runs that were set aside are completed
+linear, for any length.  Such a run is set aside.  All runs that were set aside are completed
 together at the end, each with its own number of steps, step size and matrices.
 
 Eigenvalues are computed for few matrices.  Those of a sum lie between the sums of their bounds
@@ -26,8 +26,9 @@ from trials.ifca.normal_matrices import NormalMatrices
 from trials.norms import row_lengths
 
 _LEAST_STEPS = 64  # fewer are taken one by one
-# A product that reads a matrix takes as long for one model as for some twenty.  Eigenvalues run at
-# half the rate of products.  They pay if the dimension is at most this many times the iterations.
+# A product that reads a matrix takes as long for one model as for some twenty.  Eigenvalues are
+# computed at half the flop rate of products.  They save time if the dimension is at most this many
+# times the iterations.
 _ROWS_READ = 8.0
 _MARGIN = 1.0 + 1e-6  # rounding of norms and their sums
 _TINY = float(np.finfo(np.float64).tiny)
@@ -48,7 +49,7 @@ class ClusterSets(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class _Model:
-    """A model set aside: whose it is, its descent, and the matrices and polynomial of its steps."""
+    """A model set aside: run, cluster, descent, and the matrices and polynomial of its steps."""
 
     run: int
     cluster: int
@@ -73,7 +74,7 @@ class SettledRuns:
     ) -> None:
         self.matrices, self.scales, self.divergence_bound = matrices, scales, divergence_bound
         self.aside: list[_Model] = []
-        self.held: dict[int, FloatArray] = {}  # by id, so that the cache may forget them
+        self.held: dict[int, FloatArray] = {}  # by id, so that the cache may drop them
 
     def take(
         self,

@@ -1,12 +1,12 @@
-r"""IFCA on data without the work whose outcome is known: the same runs as
+r"""IFCA on data without the work whose outcome is known.  The runs are those of
 `trials.ifca.linear.run_ifca`.
 
-Two things make an iteration of the plain kernel costly: the k losses of every client, and the
-gradients.  Most of both can be known beforehand.
+An iteration of the plain kernel spends its time on the k losses of every client and on the
+gradients.  Most of both follows from earlier iterations.
 
-**Identities.**  Let r_i(theta) = Y_i - X_i theta.  On the affine hull of the models at which a
-client has been evaluated, theta_0 + B c with orthonormal columns B, the squared residual norm is a
-small quadratic form,
+**Identities.**  Let r_i(theta) = Y_i - X_i theta.  Consider the affine hull of the models at which
+a client has been evaluated, theta_0 + B c with orthonormal columns B.  There the squared residual
+norm is a small quadratic form,
 
 .. math::
 
@@ -14,31 +14,30 @@ small quadratic form,
      = \lVert r_i(\theta_0) \rVert^2 - 2 c^T h_i + c^T A_i c, \qquad
    h_i = (X_i B)^T r_i(\theta_0), \quad A_i = (X_i B)^T X_i B ,
 
-and off the hull, at distance e, the norm differs from that by at most ||X_i|| e (operator norm).
-A model that descends stays very close to the hull of a few of its former positions, a fact that
-Krylov methods use.  So each client gets a lower and an upper bound of each loss for O(q^2) flops,
-q <= `HULL`, and where the bounds do not overlap the label is proved.  (With q = 0 this is the bound
-of Hamerly and Elkan for k-means.)  The clients that are not proved are evaluated as the plain
-kernel does.  When they become many, the current models are added to the hulls.  This costs as much
-as evaluating all clients.  A full hull drops its oldest direction.  Before any of this, a whole run
-is skipped while its models lie within a radius of the place where all of its labels were last
-proved.
+At a distance e from the hull, the norm differs from that by at most ||X_i|| e (operator norm).  A
+model that descends stays very close to the hull of a few of its former positions, as in Krylov
+methods.  So O(q^2) flops, q <= `HULL`, give each client a lower and an upper bound of each loss.
+Where the bounds do not overlap the label is proved.  (With q = 0 this is the bound of Hamerly and
+Elkan for k-means.)  The clients that are not proved are evaluated as the plain kernel does.  When
+they become many, the current models are added to the hulls.  This costs as much as evaluating all
+clients.  A full hull drops its oldest direction.  Before any of this, a whole run is skipped while
+its models lie within a radius of the place where all of its labels were last proved.
 
-**Gradients** of a set of clients come from its normal matrix (`trials.ifca.normal_matrices`),
-shared by all runs, once that pays; else from the data.
+**Gradients** of a set of clients come from its normal matrix (`trials.ifca.normal_matrices`) once
+that saves time, and otherwise from the data.  All runs share the matrices.
 
-**The rest of a run** whose labels are proved for all steps to come is linear, and is taken in a few
-dozen products, however many steps it has (`trials.ifca.settled`).
+**The rest of a run** whose labels are proved for all later steps is linear.  It is computed in a
+few dozen products for any number of steps (`trials.ifca.settled`).
 
-What is the same.  Labels are those of the plain kernel at the same models, ties included: every
-label is either proved, rounding errors allowed for, or decided by the plain kernel's loop over
-its losses.  The gradients are the same sums in another order.  So the runs agree to rounding, as
-runs of the plain kernel agree with each other when their number changes: to a few units in the last
-place per step while the steps contract, and no longer once an unstable run has amplified its
+Agreement.  Labels are those of the plain kernel at the same models, ties included.  Every label is
+either proved, with rounding errors allowed for, or decided by the plain kernel's loop over its
+losses.  The gradients are the same sums in another order.  So the runs agree to rounding, like runs
+of the plain kernel in groups of different sizes.  While the steps contract, they agree to a few
+units in the last place per step.  They no longer agree once an unstable run has amplified its
 rounding errors to the size of a margin.
 
-What is not skipped: the first iterations, in which most labels change, and runs whose step is
-unstable (their labels keep changing, so that most clients are evaluated in every iteration).
+Two kinds of work are not skipped: the first iterations, in which most labels change, and runs with
+an unstable step.  Their labels keep changing, so most clients are evaluated in every iteration.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ HULL_BYTES = 2**30
 Hulls get fewer directions where they would need more.
 """
 
-# Evaluating all clients for a few runs is bound by reading the data, as evaluating one is.
+# The time to evaluate all clients for a few runs is that of reading the data, as for one run.
 _PRODUCTS = 0.25
 _EXTEND = 1.0
 _IDLE = 0.2  # a model this much nearer to its hull than another model of its run is left as it is
@@ -108,15 +107,36 @@ def run_ifca_skipping(
 
     Parameters, result and errors are those of `trials.ifca.linear.run_ifca`.
 
+    Raises
+    ------
+    InvalidParameter : as for `trials.ifca.linear.run_ifca`.
+
     Notes
     -----
     Once the labels are stable an iteration costs O(k d^2) flops a run.  It costs O(N k d) flops as
-    long as the matrices do not pay.  Once the labels are proved for all steps to come, the rest of
-    the run costs as much as a few dozen such iterations.  The last saving does not apply where a
+    long as matrices would not save time.  Once the labels are proved for all later steps, the rest
+    of the run costs as much as a few dozen such iterations.  The last saving does not apply where a
     `reference` asks for the distance after each step.
 
     Memory: 8 R k N bytes for residuals, at most `HULL_BYTES` for the hulls (or 8 R k N if that is
     more), and at most `trials.ifca.normal_matrices.MATRIX_BYTES` for the matrices.
+
+    Examples
+    --------
+    The labels and the models are those of `trials.ifca.linear.run_ifca`:
+
+    >>> import numpy as np
+    >>> from trials.models.clients import ClientData
+    >>> rng = np.random.default_rng(0)
+    >>> theta_star = np.array([[2.0, 0.0], [-2.0, 1.0]])
+    >>> x = rng.standard_normal((20, 30, 2))
+    >>> y = (x * theta_star[np.arange(20) % 2, None]).sum(axis=2)
+    >>> found = run_ifca_skipping(
+    ...     data=ClientData.equal(x, y), starts=theta_star[None] + 0.3, step_sizes=[0.5],
+    ...     n_iterations=60, reference=theta_star,
+    ... )
+    >>> bool(found.distances[-1, 0] < 1e-9)
+    True
     """
     starts, step_sizes = _checked_runs(starts, step_sizes, reference, divergence_bound)
     _require_dimension(data, starts)
@@ -138,7 +158,7 @@ def operator_norms(data: ClientData) -> FloatArray:
 
     Returns
     -------
-    (m,) bounds; infinity where they overflow.
+    (m,) bounds, infinity where they overflow.
     """
     norms = np.empty(data.n_clients)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -169,12 +189,13 @@ def _operator_norm(x: FloatArray) -> float:
 
 
 class Skipper:
-    """What is known about R runs on one data set, and the callback that uses it.
+    """Losses, labels and matrices known about R runs on one data set, and the callback that uses
+    them.
 
     Attributes
     ----------
-    n_extensions, n_evaluations : rows of models evaluated at all clients, and (client, run)
-        pairs evaluated alone; the plain kernel evaluates R k rows an iteration.
+    n_extensions, n_evaluations : rows of models evaluated at all clients, and (client, run) pairs
+        evaluated alone.  The plain kernel evaluates R k rows an iteration.
     """
 
     def __init__(self, data: ClientData, starts: FloatArray, n_iterations: int) -> None:
@@ -186,9 +207,9 @@ class Skipper:
         self.groups = client_groups(data.offsets, GROUP_BYTES // (8 * (d + n_runs * k)))
         self.norms = operator_norms(data)
         self.matrices = NormalMatrices(data, self.norms)
-        # Relative rounding errors, those of the plain kernel included: d + 2 a term of a GEMM
-        # (whose row norms are at most the root of the rank times the operator norm), n a sum of
-        # squares, HULL^2 a form, two each time that a base moves.
+        # Relative rounding errors, those of the plain kernel included.  A term of a GEMM has d + 2,
+        # where the row norms are at most the root of the rank times the operator norm.  A sum of
+        # squares has n, a form HULL^2, and each move of a base two.
         roundings = sizes + (d + 2) * np.sqrt(np.minimum(sizes, d)) + HULL**2 + 2 * n_iterations
         self.blurs = 4.0 * _ULP * roundings
         width = max(1, min(HULL, d, HULL_BYTES // (8 * n_runs * k * n_rows)))
@@ -286,7 +307,7 @@ class Skipper:
 
         started = (self.count[going[runs]] >= 0).all(axis=1)
         prove(runs[started])
-        n_unsure[runs[~started]] = 2 * m  # worth extending, however few the runs
+        n_unsure[runs[~started]] = 2 * m  # extending saves time for any number of runs
         self.spent[going[runs]] += n_unsure[runs]
         full = self._worth_extending(going, runs)
         if full.size:
@@ -315,7 +336,7 @@ class Skipper:
     def _worth_extending(self, going: IntArray, runs: IntArray) -> IntArray:
         """Those runs whose clients cost more to evaluate one by one than all at once.
 
-        Reading all data costs about m evaluations of a pair, whatever the number of runs, and the
+        Reading all data costs about m evaluations of a pair, for any number of runs, and the
         products about `_PRODUCTS` m a run.
         """
         spent = self.spent[going[runs]] / self.data.n_clients

@@ -352,9 +352,10 @@ def _room(
     blur: float,
     size: float,
 ) -> float:
-    """How far the chosen model and another may move, together, before the client prefers that one.
+    """The distance that the chosen model and another may move, together, before the client prefers
+    the other.
 
-    `predicted` as `label_client` has it, from row `first` on; `size` bounds the models' norms.
+    `predicted` is that of `label_client`, from row `first` on.  `size` bounds the models' norms.
     """
     own, other = 0.0, np.inf
     for j in range(k):

@@ -1,10 +1,10 @@
 r"""The exact law of ordinary least squares with Gaussian features.
 
 For ``n >= d`` samples :math:`y=\langle x,\theta^*\rangle+\epsilon` with :math:`x\sim N(0,I_d)`,
-:math:`\hat\theta-\theta^*=(X^\top X)^{-1}X^\top\epsilon` is rotationally invariant, given
-:math:`X` normal with covariance :math:`\sigma^2(X^\top X)^{-1}`.  For a fixed unit vector
-:math:`1/\langle v,(X^\top X)^{-1}v\rangle\sim\chi^2_{n-d+1}`; the error is therefore a multivariate
-Student vector:
+:math:`\hat\theta-\theta^*=(X^\top X)^{-1}X^\top\epsilon` is rotationally invariant, given :math:`X`
+normal with covariance :math:`\sigma^2(X^\top X)^{-1}`.  For a fixed unit vector
+:math:`1/\langle v,(X^\top X)^{-1}v\rangle\sim\chi^2_{n-d+1}`.  Therefore the error is a
+multivariate Student vector:
 
 .. math:: \hat\theta-\theta^*\;\overset d=\;\frac{\sigma z}{\sqrt{\chi^2_{n-d+1}}},\quad
           z\sim N(0,I_d),\qquad

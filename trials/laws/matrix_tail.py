@@ -6,7 +6,7 @@ For :math:`X` of N rows and d columns with independent standard normal entries a
 .. math:: P(s_{\max}>\sqrt N+\sqrt d+t)\le e^{-t^2/2},\qquad
           P(s_{\min}<\sqrt N-\sqrt d-t)\le e^{-t^2/2}\quad(N\ge d).
 
-Source: Davidson & Szarek (2001), Theorem II.13; Vershynin (2018), Theorem 7.3.3.
+Sources: Davidson & Szarek (2001), Theorem II.13, and Vershynin (2018), Theorem 7.3.3.
 """
 
 from __future__ import annotations

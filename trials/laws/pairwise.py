@@ -10,10 +10,10 @@ squared losses of the models :math:`\theta_a` and :math:`\theta_b`.  Put
 .. math:: S=\begin{pmatrix}A&c\\c&B\end{pmatrix},\qquad A=|u_1|^2+\sigma^2,\quad
           B=|u_2|^2+\sigma^2,\quad c=\langle u_1,u_2\rangle+\sigma^2 .
 
-Write :math:`S=MM^\top` with :math:`M^\top\mathrm{diag}(1,-1)M=\mathrm{diag}(l_+,-l_-)`; then the
+Write :math:`S=MM^\top` with :math:`M^\top\mathrm{diag}(1,-1)M=\mathrm{diag}(l_+,-l_-)`.  Then the
 difference of the two sums of squares is :math:`l_+\chi^2_n-l_-\chi'^2_n` with independent
-chi-squares, and the client prefers :math:`b` with probability
-:math:`P(F_{n,n}\ge l_-/l_+)`.  Here :math:`l_+-l_-=A-B` and :math:`l_+l_-=AB-c^2`.
+chi-squares.  The client prefers :math:`b` with probability :math:`P(F_{n,n}\ge l_-/l_+)`.  Here
+:math:`l_+-l_-=A-B` and :math:`l_+l_-=AB-c^2`.
 
 *Student law.*  :math:`\tfrac{\sqrt n}{2}(F^{1/2}-F^{-1/2})\sim t_n` when :math:`F\sim F_{n,n}`
 (Cacoullos 1965), and :math:`l_-/l_+=(\sqrt{1+x^2}+x)^2` for
@@ -30,12 +30,13 @@ because :math:`AB-c^2=|u_1-u_2|^2(\sigma^2+h^2)`.  Hence
            =\tfrac12 I_{1/(1+x^2)}(\tfrac n2,\tfrac12)\quad(x\ge0),
 
 with Chernoff exponent :math:`\tfrac n2\log(1+x^2)`.  All the code works with the *margin*
-:math:`x`: it is found from the vectors without cancellation, and one number decides the law.
+:math:`x`.  It is computed from the vectors without cancellation, and the law depends on it alone.
 
 Ties.  With :math:`\theta_a=\theta_b`, or noiseless and :math:`u_2=-u_1`, the two losses are equal
-with certainty.  The margin is then NaN (0/0) and the tie goes to the smaller index, as an argmin
-does; callers that know no indices pass the probability ``ties``.  Without noise and with
-:math:`\theta_a^*` on the line through both models the preference is certain, the margin infinite.
+with certainty.  The margin is then NaN (0/0) and the tie goes to the smaller index, as in an
+argmin.  Callers without indices pass the probability ``ties``.  Without noise and with
+:math:`\theta_a^*` on the line through both models the preference is certain and the margin
+infinite.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def _log_beta_half(a: float) -> float:
     """log B(a, 1/2), without the cancellation of two large log-gammas when ``a`` is large."""
     if a < 40.0:
         return math.lgamma(a) + math.lgamma(0.5) - math.lgamma(a + 0.5)
-    # log Gamma(a + 1/2) - log Gamma(a), asymptotic; the next term is below 1e-17 at a = 40
+    # log Gamma(a + 1/2) - log Gamma(a), asymptotic.  The next term is below 1e-17 at a = 40
     b = 1.0 / a
     series = b * (-1.0 / 8 + b * b * (1.0 / 192 + b * b * (-1.0 / 640 + b * b * 17.0 / 14336)))
     return 0.5 * math.log(math.pi) - 0.5 * math.log(a) - series
@@ -95,8 +96,8 @@ def log_tail(x: float, n: float) -> float:
     r"""log P(t_n >= sqrt(n) x), accurate in the whole upper tail.
 
     Above the bulk the continued fraction of :math:`I_y(n/2,1/2)` multiplies a prefactor kept as a
-    logarithm, so the result is right far below the smallest float; in the bulk its complement is
-    used.  ``x`` may be infinite; NaN gives NaN.  Cost: O(sqrt(n)) at worst.
+    logarithm.  So the result is right far below the smallest float.  In the bulk its complement is
+    used.  ``x`` may be infinite.  NaN gives NaN.  Cost: O(sqrt(n)) at worst.
     """
     if math.isnan(x):
         return math.nan
@@ -241,7 +242,8 @@ def eigenvalues(
 
     Parameters
     ----------
-    u1_sq, u12, u2_sq : :math:`|u_1|^2`, :math:`\langle u_1,u_2\rangle`, :math:`|u_2|^2`; broadcast.
+    u1_sq, u12, u2_sq : :math:`|u_1|^2`, :math:`\langle u_1,u_2\rangle`, :math:`|u_2|^2`.  They
+        broadcast.
     s_sq : noise variance :math:`\sigma^2`.
 
     Returns
@@ -316,16 +318,20 @@ def misidentification_probability(
     Parameters
     ----------
     u1_sq, u12, u2_sq : inner products of :math:`u_1=\theta_a-\theta_a^*` and
-        :math:`u_2=\theta_b-\theta_a^*`; broadcast against each other.
+        :math:`u_2=\theta_b-\theta_a^*`.  They broadcast against each other.
     s_sq : noise variance.
     n : samples per client, >= 1.
     ties : the probability that a certain tie goes to ``b`` (0: ``a`` has the smaller index).
 
+    Raises
+    ------
+    InvalidParameter : arguments that are NaN or outside their ranges.
+
     Notes
     -----
     Source: exact counterpart of Lemma 1 of Ghosh, Chung, Yin & Ramchandran (TIT 2022).  Near-equal
-    models lose relative precision through ``u1_sq - 2 u12 + u2_sq``; `margin` works from the
-    vectors and does not.
+    models lose relative precision through ``u1_sq - 2 u12 + u2_sq``.  `margin` uses the vectors and
+    loses none.
 
     Examples
     --------

@@ -1,15 +1,15 @@
-r"""The exact law of resampled IFCA gradient steps, at a cost free of ``m``, ``n`` and ``d``.
+r"""The exact law of resampled IFCA gradient steps, at a cost independent of ``m``, ``n`` and ``d``.
 
-*One pair.*  The :math:`c` clients of true cluster :math:`a` labelled :math:`j` hold
-:math:`N=cn` fresh samples; :math:`u=\theta_j-\theta_a^*`, residual :math:`r=Xu-\epsilon` and
+*One pair.*  The :math:`c` clients of true cluster :math:`a` labelled :math:`j` hold :math:`N=cn`
+fresh samples.  Put :math:`u=\theta_j-\theta_a^*`.  The residual is :math:`r=Xu-\epsilon` and the
 gradient sum :math:`\sum_i\nabla F_i=\tfrac2nX^\top r`.  With :math:`\tau^2=|u|^2+\sigma^2` and
 :math:`v=u/|u|`, the coordinate :math:`g=Xv` is jointly Gaussian with :math:`r` and the others are
 independent of it:
 
 .. math:: g=\frac{|u|}{\tau^2}r+\frac\sigma\tau g',\qquad g'\perp r .
 
-Given :math:`r`, :math:`X^\top r` therefore is Gaussian; with
-:math:`K=|r|^2/\tau^2\sim\chi^2_N` independent of everything else
+Given :math:`r`, :math:`X^\top r` therefore is Gaussian.  With :math:`K=|r|^2/\tau^2\sim\chi^2_N`
+independent of everything else
 
 .. math:: X^\top r = K\,u+\sqrt K\,\bigl(\tau z+(\sigma-\tau)\,v\langle v,z\rangle\bigr),
           \qquad z\sim N(0,I_d),
@@ -17,15 +17,15 @@ Given :math:`r`, :math:`X^\top r` therefore is Gaussian; with
 whose covariance given :math:`K` is :math:`K(\tau^2I-uu^\top)`.  (The same law as
 :math:`v S_{gr}+\sqrt{S_{rr}}(I-vv^\top)z`, with :math:`S_{rr}=\tau^2K` and
 :math:`S_{gr}=|u|K+\sigma\sqrt K\zeta`.)  It holds for every :math:`N\ge1`, :math:`d\ge1`,
-:math:`\sigma\ge0`; at :math:`u=0` the direction drops out because :math:`\tau=\sigma`.
+:math:`\sigma\ge0`.  At :math:`u=0` the direction drops out because :math:`\tau=\sigma`.
 
 *Free of d.*  Outside the span of all :math:`\theta_j,\theta_a^*` the :math:`k` updates are
 independent isotropic Gaussians of scale
-:math:`s_j=\tfrac{2\gamma_j}{mn}(\sum_aK_{aj}\tau_{aj}^2)^{1/2}`.  Everything a trajectory is asked
-(distances, labels) is invariant under rotations, so this part is represented by a :math:`k\times k`
-Bartlett factor of :math:`d-D` degrees of freedom, :math:`D` the coordinates in use.  After the step
-the coordinates beyond the centres' own are rotated back into :math:`k` (an LQ factorisation).  The
-state thus lives in at most :math:`2k` coordinates whatever :math:`d` is.
+:math:`s_j=\tfrac{2\gamma_j}{mn}(\sum_aK_{aj}\tau_{aj}^2)^{1/2}`.  Distances and labels are
+invariant under rotations.  So this part is represented by a :math:`k\times k` Bartlett factor of
+:math:`d-D` degrees of freedom, :math:`D` the coordinates in use.  After the step the coordinates
+beyond the centres' own are rotated back into :math:`k` (an LQ factorisation).  So the state has at
+most :math:`2k` coordinates for every :math:`d`.
 
 Source: the update rule of Ghosh, Chung, Yin & Ramchandran (TIT 2022), section V, with resampling
 (labels and gradients on disjoint fresh samples), :math:`F_i(\theta)=\tfrac1n|Y_i-X_i\theta|^2`.
@@ -76,7 +76,7 @@ def gradient_step(
 
     Notes
     -----
-    Cost O(k^2 D + k^3), whatever ``m``, ``n`` and ``d`` are.
+    Cost O(k^2 D + k^3), for any ``m``, ``n`` and ``d``.
     """
     k, d = theta.shape
     z = np.empty(d)
@@ -188,7 +188,7 @@ def trajectories(
     ----------
     theta : (n_trials, k, D) starts.  Overwritten by the final models (in rotated coordinates).
     theta_star : (n_trials, k, D) centres.
-    n_fixed : coordinates that hold the centres; when ``D < d``, ``D = n_fixed + k`` is required
+    n_fixed : coordinates that hold the centres.  When ``D < d``, ``D = n_fixed + k`` is required
         and ``theta_star`` vanishes beyond ``n_fixed``.
     d : ambient dimension, >= D.
     sizes, sigma, n, gamma : (k,) clients, noise, samples per client and stage, (k,) step sizes.
@@ -264,8 +264,8 @@ def gradient_norms(
 
     .. math:: |\nabla F_i|=\tfrac2n\bigl((K|u|+\sqrt K\sigma\zeta)^2+\tau^2K\chi^2_{d-1}\bigr)^{1/2}
 
-    (the pair's law with :math:`K\sim\chi^2_n`); the exact counterpart of (6)-(7) of the proof.
-    One draw for each entry of ``distance``.
+    This is the pair's law with :math:`K\sim\chi^2_n`, the exact counterpart of (6)-(7) of the
+    proof.  One draw for each entry of ``distance``.
     """
     u = np.asarray(distance)
     energy = rng.chisquare(n_samples, u.shape)
@@ -302,14 +302,14 @@ def simulate_trajectories(
 
     Parameters
     ----------
-    theta, theta_star : (n_trials, k, D) or (k, D); ``D = d``, or ``D = n_fixed + k < d`` with the
-        centres in the first ``n_fixed`` coordinates (what lies beyond is isotropic).
+    theta, theta_star : (n_trials, k, D) or (k, D).  ``D = d``, or ``D = n_fixed + k < d`` with the
+        centres in the first ``n_fixed`` coordinates.  The part beyond them is isotropic.
     gamma : step size, one for all models or (k,).
 
     Returns
     -------
-    errors : (n_trials, n_steps + 1, k); moved : (n_trials, n_steps, k) misassigned clients by
-        receiving model.
+    errors : (n_trials, n_steps + 1, k) distances from the centres, and moved : (n_trials, n_steps,
+        k) misassigned clients by receiving model.
 
     Raises
     ------

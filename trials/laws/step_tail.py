@@ -56,7 +56,9 @@ from trials.parameters import (
 )
 
 _INTERVALS = 48
-_REACH = 9.0  # intervals of K cover so many standard deviations; Chernoff's bound covers the rest
+_REACH = (
+    9.0  # intervals of K cover so many standard deviations, and Chernoff's bound covers the rest
+)
 _ROUNDING = 1e-9
 _SPARE = 3.0  # the exponents are chosen for the share over so many units of log probability
 _CANDIDATES = (-1.0, -2.0, -4.0, -7.0, -12.0, -20.0, -40.0, -80.0, -160.0)
@@ -493,7 +495,7 @@ def _intervals(n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     with np.errstate(divide="ignore"):
         direct = np.log(np.maximum(inside, 0.0) + 1e-13)
     log_weight = np.minimum(np.minimum(above, below), direct)
-    # The last interval stands for everything above it; its Chernoff bound is taken at infinity.
+    # The last interval includes everything above it, and its Chernoff bound is taken at infinity.
     found = low, np.append(high[:-1], np.inf), np.append(log_weight[:-1], above[-1])
     for array in found:
         array.setflags(write=False)  # the same arrays are given to every caller
@@ -576,7 +578,7 @@ def _log_lower_chernoff(
     r"""Log of Chernoff's limit on :math:`P((\mu+sw)^2+c\,\chi^2_{dof}\le b^2)`.
 
     ``along`` holds the smallest and the largest :math:`s^2` of each interval.  The moment
-    :math:`(1+2ts^2)^{-1/2}e^{-t\mu^2/(1+2ts^2)}` rises and then falls in :math:`s^2`; its largest
+    :math:`(1+2ts^2)^{-1/2}e^{-t\mu^2/(1+2ts^2)}` rises and then falls in :math:`s^2`.  Its largest
     value over the interval is taken.
     """
     scale = np.maximum(mean**2 + dof * across, 1e-300)

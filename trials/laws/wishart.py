@@ -2,30 +2,30 @@ r"""The exact law of the label counts of one round: Wishart losses, never the da
 
 The ``k`` losses of a client of true cluster :math:`a` on ``n`` fresh samples are the diagonal of a
 Wishart matrix :math:`W_k(n,C)`, :math:`C_{jl}=\langle u_j,u_l\rangle+\sigma^2`,
-:math:`u_j=\theta_j-\theta_a^*`; the label is the argmin (first index on a tie).  A round needs only
-the counts :math:`N_{aj}` of clients of cluster :math:`a` labelled :math:`j`.
+:math:`u_j=\theta_j-\theta_a^*`.  The label is the argmin (first index on a tie).  A round needs
+only the counts :math:`N_{aj}` of clients of cluster :math:`a` labelled :math:`j`.
 
 *Two models.*  :math:`N_{ab}` is binomial with the pairwise probability (`trials.laws.pairwise`).
 
 *More models, by thinning.*  Let :math:`q_j=P(\text{loss}_j<\text{loss}_a)` and
-:math:`Q=\sum_{j\ne a}q_j`.  Each client is a *candidate* with probability :math:`Q`; a candidate
-picks :math:`j` with probability :math:`q_j/Q`, draws its losses from the Wishart law conditional on
-:math:`\text{loss}_j<\text{loss}_a`, and is accepted with probability :math:`1/|B|`,
+:math:`Q=\sum_{j\ne a}q_j`.  Each client is a *candidate* with probability :math:`Q`.  A candidate
+picks :math:`j` with probability :math:`q_j/Q`.  It draws its losses from the Wishart law
+conditional on :math:`\text{loss}_j<\text{loss}_a`.  It is accepted with probability :math:`1/|B|`,
 :math:`B=\{j':\text{loss}_{j'}<\text{loss}_a\}`.  An accepted client takes the argmin, every other
-client the label :math:`a`.  The law is exact: with :math:`f` the density of the losses,
-an accepted client has losses :math:`w` with density
+client the label :math:`a`.  The law is exact: with :math:`f` the density of the losses, an accepted
+client has losses :math:`w` with density
 
 .. math:: \sum_{j\in B(w)} Q\,\frac{q_j}{Q}\,\frac{f(w)}{q_j}\,\frac1{|B(w)|}
           = f(w)\,\mathbf 1\{B(w)\neq\emptyset\},
 
 and :math:`B=\emptyset` is precisely the event "label :math:`a`".  Clients are independent, so the
-cost is the number of candidates, about ``m Q``: it does not grow with ``m`` while errors are rare.
-When :math:`Q\ge1/2` nothing would be gained and every client is drawn.
+cost is the number of candidates, about ``m Q``.  So the cost is small while errors are rare.  When
+:math:`Q\ge1/2` every client is drawn, because thinning would save little.
 
 *The conditional draw.*  Rows :math:`(r_a,r_j)=A(z_1,z_2)` with :math:`AA^\top=S` and
 :math:`A^\top\mathrm{diag}(1,-1)A=\mathrm{diag}(l_+,-l_-)`, so that
-:math:`\text{loss}_a-\text{loss}_j=l_+|z_1|^2-l_-|z_2|^2`.  The condition bears on
-:math:`|z_1|^2/|z_2|^2` alone (a Student tail, drawn by `pairwise.tail_draw`); the total
+:math:`\text{loss}_a-\text{loss}_j=l_+|z_1|^2-l_-|z_2|^2`.  The condition involves
+:math:`|z_1|^2/|z_2|^2` alone (a Student tail, drawn by `pairwise.tail_draw`).  The total
 :math:`|z_1|^2+|z_2|^2\sim\chi^2_{2n}` and the angle of the two n-vectors are independent of it.
 The remaining rows of the Bartlett factor are unconditional.
 """
@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 from trials.laws.pairwise import log_tail, margin, tail_draw
 
 _DRAW_ALL = 0.5
+_SURE = 800.0  # exp(-746) is the smallest float above zero; the rest pays for rounding
 
 
 @njit(cache=True, nogil=True)
@@ -102,7 +103,7 @@ def _conditional_factor(
     """A factor of ``cov[order, order]`` whose first two columns diagonalise the first two losses.
 
     ``order[0]`` is the own model and ``order[1]`` the rival, ``x`` their margin and ``root`` the
-    square root of ``A B - c^2``; ``l_plus / root`` and ``l_minus / root`` are
+    square root of ``A B - c^2``.  ``l_plus / root`` and ``l_minus / root`` are
     ``sqrt(1 + x^2) -+ x``.
     """
     k = order.size
@@ -211,7 +212,7 @@ def _draw_candidates(
     for _ in range(n_candidates):
         _conditional_bartlett(x, n, rng, bartlett)
         _losses(factor, bartlett, losses)
-        better, best = 1, 1  # loss[1] < loss[0] by construction, whatever rounding says
+        better, best = 1, 1  # loss[1] < loss[0] by construction, also where rounding reverses it
         for i in range(2, k):
             if losses[i] < losses[0]:
                 better += 1
@@ -231,6 +232,78 @@ def _equal(x: NDArray[np.float64], y: NDArray[np.float64]) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def _distinct_models(
+    theta: NDArray[np.float64], representative: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The first of each group of identical models, ascending.
+
+    ``representative`` (k,) receives the index of the first model that is equal to each.
+    """
+    k = theta.shape[0]
+    distinct = np.empty(k, np.int64)
+    count = 0
+    for j in range(k):
+        representative[j] = j
+        for i in range(j):
+            if _equal(theta[i], theta[j]):
+                representative[j] = i
+                break
+        if representative[j] == j:
+            distinct[count] = j
+            count += 1
+    return distinct[:count]
+
+
+@njit(cache=True, nogil=True)
+def _loss_covariance(
+    theta: NDArray[np.float64],
+    centre: NDArray[np.float64],
+    sigma: float,
+    alive: NDArray[np.int64],
+    cov: NDArray[np.float64],
+) -> None:
+    """The matrix C of the module's text, for the models ``alive`` and a client of one centre."""
+    for i in alive:
+        for j in alive:
+            product = sigma * sigma
+            for c in range(theta.shape[1]):
+                product += (theta[i, c] - centre[c]) * (theta[j, c] - centre[c])
+            cov[i, j] = product
+
+
+@njit(cache=True, nogil=True)
+def _squared_distances(
+    columns: NDArray[np.float64], centre: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
+    """Squared distances of the models, the columns of a (d, k) array, from one centre."""
+    for j in range(out.size):
+        out[j] = 0.0
+    for c in range(columns.shape[0]):
+        row, at = columns[c], centre[c]
+        for j in range(out.size):  # over models: the compiler may take several at once
+            gap = row[j] - at
+            out[j] += gap * gap
+
+
+@njit(cache=True, nogil=True)
+def _surely_not_preferred(
+    own_sq: float, rival_sq: float, rounding: float, sigma: float, least: float
+) -> bool:
+    r"""Whether the probability of preferring the rival is below the smallest float.
+
+    The margin is :math:`x=(B-A)/(2|\theta_j-\theta_a|\sqrt{\sigma^2+h^2})` with ``own_sq`` A,
+    ``rival_sq`` B, :math:`h^2\le A` and :math:`|\theta_j-\theta_a|\le\sqrt A+\sqrt B`.  So
+    :math:`x\ge(\sqrt B-\sqrt A)/(2\sqrt{\sigma^2+A})`, and the probability is at most
+    :math:`(1+x^2)^{-n/2}`.  ``least`` is the :math:`x^2` from which on this is below
+    :math:`e^{-800}`.  The margin of the vectors is rounded: at most ``rounding`` times
+    :math:`\sqrt A+\sqrt B` is lost in the numerator.
+    """
+    own, rival = math.sqrt(own_sq), math.sqrt(rival_sq)
+    gap = 0.5 * (rival - own) - rounding * (rival + own)
+    return gap > 0.0 and gap * gap > least * (sigma * sigma + own_sq)
+
+
+@njit(cache=True, nogil=True)
 def label_counts(
     theta: NDArray[np.float64],
     theta_star: NDArray[np.float64],
@@ -245,7 +318,7 @@ def label_counts(
 
     Parameters
     ----------
-    theta, theta_star : (k, d) models and true parameters; finite.
+    theta, theta_star : (k, d) models and true parameters, finite.
     sizes : (k,) clients per true cluster.
     sigma, n : noise level and fresh samples per client.
     max_candidates : refuse a cluster whose expected number of explicitly drawn clients exceeds it.
@@ -255,10 +328,16 @@ def label_counts(
     -------
     False where ``max_candidates`` is exceeded (``counts`` is then meaningless), else True.
 
+    Raises
+    ------
+    Nothing, because it is a kernel.  Its callers check the arguments.
+
     Notes
     -----
-    Cost O(k^2 d) for the margins, plus O(k^3) for each candidate when k > 2.  Identical models are
-    represented by the first of them, the argmin's choice.
+    Cost O(k^2 d) for the margins, plus O(k^3) for each candidate when k > 2.  Most rivals are so
+    far away that the probability is zero in floating point.  Their distances show it, so that no
+    margin and no tail is computed for them.  Identical models are represented by the first of
+    them, the argmin's choice.
 
     Examples
     --------
@@ -275,33 +354,33 @@ def label_counts(
     """
     k, d = theta.shape
     representative = np.empty(k, np.int64)
-    distinct = np.empty(k, np.int64)
-    n_alive = 0
-    for j in range(k):
-        representative[j] = j
-        for i in range(j):
-            if _equal(theta[i], theta[j]):
-                representative[j] = i
-                break
-        if representative[j] == j:
-            distinct[n_alive] = j
-            n_alive += 1
-    alive = distinct[:n_alive]
+    alive = _distinct_models(theta, representative)
     margins = np.empty(k)
     roots = np.empty(k)
     tail = np.empty(k)
     cov = np.empty((k, k))
+    columns = np.empty((d, k))
+    for j in range(k):
+        for c in range(d):
+            columns[c, j] = theta[j, c]
+    squares = np.empty(k)
+    rounding = 1e-15 * (d + 10.0)
+    least = math.expm1(2.0 * _SURE / n) if n > 2 else math.inf
     for a in range(k):
         for j in range(k):
             counts[a, j] = 0
         own = representative[a]
         counts[a, own] = sizes[a]
         total = 0.0
+        _squared_distances(columns, theta_star[a], squares)
         for j in alive:
             if j == own:
                 continue
+            if _surely_not_preferred(squares[own], squares[j], rounding, sigma, least):
+                tail[j] = 0.0
+                continue
             margins[j], roots[j] = margin(theta[own], theta[j], theta_star[a], sigma)
-            if math.isnan(margins[j]):  # a certain tie: the smaller index wins
+            if math.isnan(margins[j]):  # a certain tie: the smaller index is taken
                 margins[j] = -math.inf if j < own else math.inf
             tail[j] = math.exp(log_tail(margins[j], float(n))) if margins[j] > -math.inf else 1.0
             total += tail[j]
@@ -319,12 +398,7 @@ def label_counts(
         left = rng.binomial(sizes[a], total) if total < _DRAW_ALL else sizes[a]
         if left == 0:
             continue
-        for i in alive:
-            for j in alive:
-                product = sigma * sigma
-                for c in range(d):
-                    product += (theta[i, c] - theta_star[a, c]) * (theta[j, c] - theta_star[a, c])
-                cov[i, j] = product
+        _loss_covariance(theta, theta_star[a], sigma, alive, cov)
         if total >= _DRAW_ALL:
             counts[a, own] = 0
             _draw_every_client(cov, alive, left, n, rng, counts[a])

@@ -44,10 +44,10 @@ def _sgd_batch(
     theta: FloatArray,
     average: FloatArray,
 ) -> None:
-    """Projected SGD, user after user; ``theta`` holds the start and receives the last iterate.
+    """Projected SGD, user after user.  ``theta`` holds the start and receives the last iterate.
 
-    ``X`` (B, n, d), ``y`` (B, n), ``mu`` (B,), ``theta`` and ``average`` (B, d); ``radius`` in the
-    unit of theta.
+    ``X`` is (B, n, d), ``y`` (B, n), ``mu`` (B,), ``theta`` and ``average`` (B, d).  ``radius`` is
+    in the unit of theta.
     """
     n_users, n, d = X.shape
     for b in range(n_users):
@@ -102,10 +102,10 @@ def projected_sgd(
     Parameters
     ----------
     X, y : (B, n, d) features and (B, n) targets (labels -1, +1 for the logistic loss), finite.
-    rng : the stream; one uniform a step, user after user.
+    rng : the stream.  Each step takes one uniform, user after user.
     loss : the objective, see the module docstring (no intercept).
-    mu : strong convexity constant, > 0: a number, or (B,); `strong_convexity` computes it for the
-        squared loss, and l2 is one for the logistic loss.
+    mu : strong convexity constant, > 0, a number or (B,).  `strong_convexity` computes it for the
+        squared loss.  For the logistic loss l2 is one.
     radius : of Theta, > 0, units of theta.
     n_steps : T >= 1.
     l2 : the penalty c >= 0.
@@ -117,13 +117,22 @@ def projected_sgd(
     Raises
     ------
     InvalidParameter
-        Shapes, entries that are not finite, labels, mu <= 0, radius <= 0; a step beyond the range
+        Shapes, entries that are not finite, labels, mu <= 0, radius <= 0, a step beyond the range
         of floats.
 
     Notes
     -----
     O(T d) a user.  E|theta^T - theta_hat|^2 <= 4 Gamma^2 / (mu^2 T) (Lemma 5 of the paper), Gamma
     a bound on the stochastic gradients over Theta.
+
+    Examples
+    --------
+    >>> X, y = [[[1.0], [1.0], [1.0], [1.0]]], [[1.0, 2.0, 3.0, 4.0]]
+    >>> fit = projected_sgd(
+    ...     X, y, np.random.default_rng(0), loss="squared", mu=1.0, radius=10.0, n_steps=10_000
+    ... )
+    >>> bool(abs(fit.last[0, 0] - 2.5) < 0.1)
+    True
     """
     features, targets = checked(X, y)
     n_users, _, d = features.shape

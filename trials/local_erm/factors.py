@@ -24,7 +24,7 @@ _EPS = float(np.finfo(np.float64).eps)
 def cholesky(gram: FloatArray) -> bool:
     """Overwrite the upper triangle of a symmetric ``gram`` (d, d) by U.
 
-    Returns False where the matrix is not positive definite; its upper triangle is lost then.
+    Returns False where the matrix is not positive definite.  Its upper triangle is lost then.
     """
     d = gram.shape[0]
     for j in range(d):
@@ -42,7 +42,7 @@ def cholesky(gram: FloatArray) -> bool:
 
 @njit(cache=True, nogil=True)
 def solve_lower(upper: FloatArray, start: int, v: FloatArray) -> None:
-    """``v`` (d,) becomes U^{-T} v; its entries before ``start`` are known to be zero."""
+    """``v`` (d,) becomes U^{-T} v.  Its entries before ``start`` are known to be zero."""
     d = upper.shape[0]
     for j in range(start, d):
         v[j] /= upper[j, j]
@@ -65,10 +65,10 @@ def solve_upper(upper: FloatArray, v: FloatArray) -> None:
 def well_conditioned(upper: FloatArray, limit: float, work: FloatArray) -> bool:
     """Whether G = U^T U, of unit diagonal, is proved to have a condition number below ``limit``.
 
-    First the O(d) proof: the other eigenvalues sum to at most d, so their product is at most
-    (d / (d-1))^(d-1) < e, hence lambda_min >= det(G) / e and kappa <= e d / det(G).  Then the
-    O(d^3) one: kappa <= trace(G) trace(G^{-1}) = d |U^{-1}|_F^2, at most d^2 times too large.
-    ``work`` (d,) is scratch.
+    The O(d) proof comes first.  The eigenvalues other than the smallest sum to at most d.  So their
+    product is at most (d / (d-1))^(d-1) < e, hence lambda_min >= det(G) / e and kappa <= e d /
+    det(G).  The O(d^3) proof comes second.  It bounds kappa by trace(G) trace(G^{-1}) = d
+    |U^{-1}|_F^2, at most d^2 times too large.  ``work`` (d,) is work space.
     """
     d = upper.shape[0]
     determinant = 1.0
@@ -136,7 +136,7 @@ def reflect(cols: FloatArray, beta: FloatArray, k: int, v: FloatArray) -> None:
 
 @njit(cache=True, nogil=True)
 def qr_least_squares(cols: FloatArray, y: FloatArray, theta: FloatArray) -> bool:
-    """Tall problem: minimise |A theta - y|.
+    """Solve a tall problem: minimise |A theta - y|.
 
     The columns of A are the rows of ``cols`` (c, r), which are overwritten; ``y`` is (r,) and
     ``theta`` (c,) receives the solution.  Returns False where the rank is below c.
@@ -163,7 +163,7 @@ def qr_least_squares(cols: FloatArray, y: FloatArray, theta: FloatArray) -> bool
 
 @njit(cache=True, nogil=True)
 def qr_minimum_norm(cols: FloatArray, y: FloatArray, theta: FloatArray) -> bool:
-    """Wide problem: the theta of least norm with A^T theta = y.
+    """Solve a wide problem: the theta of least norm with A^T theta = y.
 
     The columns of A are the rows of ``cols`` (c, r), which are overwritten; ``y`` is (c,) and
     ``theta`` (r,) receives the solution.  Returns False where the rank is below c.

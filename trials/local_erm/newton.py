@@ -75,7 +75,7 @@ def _derivatives(
 ) -> None:
     """Gradient ``grad`` (d,) and Hessian ``hess`` (d, d) at ``theta`` (d,), from the margins (n,).
 
-    ``X`` is (n, d), ``y`` (n,), ``ridge`` (d,); ``weighted`` (n, d) is scratch.
+    ``X`` is (n, d), ``y`` (n,), ``ridge`` (d,).  ``weighted`` (n, d) is work space.
     """
     n, d = X.shape
     for j in range(d):
@@ -99,9 +99,9 @@ def _newton_step(
 ) -> None:
     """step = -H^{-1} grad by Cholesky of H scaled to unit diagonal.
 
-    Where H is singular to working precision (nearly separated classes, no penalty) multiples of
-    the identity are added, from 1e-14 up, until the factorisation exists.  ``hess`` and ``factor``
-    are (d, d), the others (d,); ``scale`` and ``factor`` are scratch, ``step_vec`` the result.
+    Where H is singular to working precision (nearly separated classes, no penalty) multiples of the
+    identity are added, from 1e-14 up, until the factorisation exists.  ``hess`` and ``factor`` are
+    (d, d), the others (d,).  ``scale`` and ``factor`` are work space, ``step_vec`` is the result.
     """
     d = grad.shape[0]
     for j in range(d):
@@ -135,9 +135,9 @@ def _logistic_batch(
     n_iter: IntArray,
     status: IntArray,
 ) -> None:
-    """Damped Newton from zero, user after user; a zero in ``ridge`` frees a coordinate.
+    """Damped Newton from zero, user after user.  A coordinate with ``ridge`` zero has no penalty.
 
-    ``X`` (B, n, d), ``y`` (B, n) and ``ridge`` (d,); the outputs are ``theta`` (B, d), and
+    ``X`` is (B, n, d), ``y`` (B, n) and ``ridge`` (d,).  The outputs are ``theta`` (B, d), and
     ``objective``, ``n_iter`` and ``status`` (B,).
     """
     n_users, n, d = X.shape
@@ -218,19 +218,20 @@ def logistic(
     ----------
     X : (B, n, d) features, finite.
     y : (B, n) labels, each -1 or +1.
-    l2 : the penalty c >= 0 on theta (paper: C = 1e-5); the intercept is free.
+    l2 : the penalty c >= 0 on theta (paper: C = 1e-5), in squared units of the features.  The
+        intercept has no penalty.
     intercept : whether to fit b.
     max_iter : Newton steps allowed, >= 1.
     tol : stop after a full step that moves the parameters by less than the fraction ``tol``, or
-        every margin by less than ``tol``; as convergence is quadratic the error then is of the
+        every margin by less than ``tol``.  As convergence is quadratic, the error is then of the
         order tol^2, or rounding.
 
     Returns
     -------
     LogisticFit
-        Separable data are no obstacle when l2 > 0.  With l2 = 0 they have no minimiser: strict
-        separation is proved by an iterate that separates and reported as `Status.NO_MINIMIZER`
-        (quasi-separation, with points on the boundary, ends as `Status.MAX_ITER`).
+        With l2 > 0 separable data have a minimiser.  With l2 = 0 they have none.  An iterate that
+        strictly separates the data proves this, and the status is `Status.NO_MINIMIZER`.
+        Quasi-separation, with points on the boundary, ends as `Status.MAX_ITER`.
 
     Raises
     ------
@@ -239,10 +240,21 @@ def logistic(
 
     Notes
     -----
-    Armijo backtracking from the full step; the objective is evaluated without overflow.
-    O(n d^2 + d^3) a step.  For d > n and l2 > 0 the minimiser lies in the row space of X, so the
-    problem is solved in n coordinates after a QR factorisation of X^T, exactly:
+    Armijo backtracking from the full step.  The objective is evaluated without overflow.  O(n d^2 +
+    d^3) a step.  For d > n and l2 > 0 the minimiser lies in the row space of X.  So the problem is
+    solved in n coordinates after a QR factorisation of X^T, without approximation.  This takes
     O(n^2 d) once and O(n^3) a step.
+
+    Examples
+    --------
+    >>> fit = logistic([[[1.0], [2.0], [-1.0], [-1.5]]], [[1, 1, -1, 1]], l2=0.1)
+    >>> Status(fit.status[0]).name, bool(fit.theta[0, 0] > 0.0)
+    ('CONVERGED', True)
+
+    Separable data without a penalty have no minimiser:
+
+    >>> Status(logistic([[[1.0], [-1.0]]], [[1, -1]], l2=0.0).status[0]).name
+    'NO_MINIMIZER'
     """
     features, labels = checked(X, y)
     if not np.all(np.abs(labels) == 1):

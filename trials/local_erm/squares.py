@@ -86,10 +86,10 @@ def _in_range(gram: FloatArray, y: FloatArray) -> bool:
 def _qr_fallback(X: FloatArray, y: FloatArray, theta: FloatArray) -> bool:
     """Least squares by QR of the columns (n >= d) or rows (n < d), scaled to length one.
 
-    Scaling columns rescales theta; scaling rows changes nothing for consistent equations.  The
+    Scaling columns rescales theta.  Scaling rows changes nothing for consistent equations.  The
     largest entry is divided out first, because squares of 1e-170 would underflow to zero.  ``X`` is
-    (n, d), ``y`` (n,); ``theta`` (d,) receives the solution.  Returns False where the rank is below
-    min(n, d).
+    (n, d) and ``y`` (n,).  ``theta`` (d,) receives the solution.  Returns False where the rank is
+    below min(n, d).
     """
     n, d = X.shape
     tall = n >= d
@@ -140,8 +140,8 @@ def _refine(
 ) -> None:
     """Add the Cholesky solution for the residuals ``rhs`` (n,) to ``theta`` (d,).
 
-    ``upper`` and ``scale`` are those of the smaller Gram matrix of X (n, d); ``v`` (min(n, d),) and
-    ``work`` (d,) are scratch.
+    ``upper`` and ``scale`` are those of the smaller Gram matrix of X (n, d).  ``v`` (min(n, d),)
+    and ``work`` (d,) are work space.
     """
     n, d = X.shape
     tall = n >= d
@@ -177,11 +177,12 @@ def _least_squares_batch(
     rss: FloatArray,
     method: IntArray,
 ) -> None:
-    """Cholesky or QR, user after user; the driver does what is marked `Method.SVD` or `_RESCALE`.
+    """Cholesky or QR, user after user.  The driver solves the users marked `Method.SVD` or
+    `_RESCALE`.
 
-    Tall (n >= d) and wide (n < d) problems share the code: the Gram matrix is that of the columns
-    of X, or of the rows, each scaled to length one.  ``X`` (B, n, d), ``y`` (B, n), ``theta``
-    (B, d), ``rss`` and ``method`` (B,); ``is_scaled`` says that the driver has scaled the data.
+    Tall (n >= d) and wide (n < d) problems share the code.  The Gram matrix is that of the columns
+    of X, or of the rows, each scaled to length one.  ``X`` is (B, n, d), ``y`` (B, n), ``theta``
+    (B, d), ``rss`` and ``method`` (B,).  ``is_scaled`` says that the driver has scaled the data.
     """
     n_users, n, d = X.shape
     tall = n >= d
@@ -230,14 +231,15 @@ def checked(X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def least_squares(X: ArrayLike, y: ArrayLike, *, l2: float = 0.0) -> LeastSquaresFit:
-    """Least squares for B users at once; the solution of minimum norm where it is not unique.
+    """Least squares for B users at once, with the solution of minimum norm where it is not unique.
 
-    With ``l2`` > 0 ridge regression: least squares of X over sqrt(n l2) I against y over zeros, in
-    the row space of X where n < d, so that the same methods and their accuracy apply.
+    ``l2`` > 0 gives ridge regression.  It is the least squares of X over sqrt(n l2) I against y
+    over zeros, in the row space of X where n < d.  So the same methods and their accuracy apply.
 
-    Cholesky of the Gram matrix of the scaled columns (n >= d) or rows (n < d) with one step of
-    iterative refinement; Householder QR with column pivoting where a rigorous bound on the Gram
-    matrix's condition number exceeds 1e6; SVD where the numerical rank is below min(n, d).
+    The method is Cholesky of the Gram matrix of the scaled columns (n >= d) or rows (n < d) with
+    one step of iterative refinement.  Where a rigorous bound on the Gram matrix's condition number
+    exceeds 1e6, it is Householder QR with column pivoting.  Where the numerical rank is below
+    min(n, d), it is the SVD.
 
     Parameters
     ----------
@@ -256,9 +258,9 @@ def least_squares(X: ArrayLike, y: ArrayLike, *, l2: float = 0.0) -> LeastSquare
 
     Notes
     -----
-    O(n d min(n, d)) a user, about twice that with a penalty; the SVD, in a Python loop over the
-    (rare) users that need it, costs several times more.  For a Gaussian design
-    theta - theta* = sigma z / sqrt(chi2_{n-d+1}).
+    O(n d min(n, d)) a user, about twice that with a penalty.  The SVD costs several times more, in
+    a Python loop over the rare users that need it.  For a Gaussian design theta - theta* = sigma z
+    / sqrt(chi2_{n-d+1}).
 
     Examples
     --------
@@ -339,7 +341,12 @@ def strong_convexity(X: ArrayLike, l2: float = 0.0) -> FloatArray:
 
     Returns
     -------
-    (B,) ; just l2 where n < d.  O(n d min(n, d)) a user.
+    (B,) constants, equal to l2 where n < d.  O(n d min(n, d)) a user.
+
+    Examples
+    --------
+    >>> strong_convexity([[[1.0, 0.0], [0.0, 2.0]]], l2=0.25).round(12).tolist()
+    [0.75]
     """
     features = finite_batch("X", X, ("B", "n", "d"))
     ridge = real_between("l2", l2, 0.0)

@@ -20,10 +20,10 @@ class AnchorGroups:
     Attributes
     ----------
     labels : (H,) group of each anchor.
-    centres : (g, d) means of the groups; the first k of them start Phase 2.
-    sizes : (g,) descending; ties in the order of their first anchors.
-    is_consistent : whether every two anchors of a group are closer than Delta/2 (true under the
-        conclusion (4) of Theorem 1 with epsilon < 1/4).
+    centres : (g, d) means of the groups.  The first k of them start Phase 2.
+    sizes : (g,) descending, ties in the order of their first anchors.
+    is_consistent : whether every two anchors of a group are closer than Delta/2.  They are under
+        the conclusion (4) of Theorem 1 with epsilon < 1/4.
     """
 
     labels: IntArray
@@ -39,11 +39,21 @@ def group_anchors(theta: ArrayLike, Delta: float) -> AnchorGroups:
     Parameters
     ----------
     theta : (H, d) final estimates.
-    Delta : smallest distance of two centres, > 0.
+    Delta : smallest distance of two centres, > 0, in the unit of ``theta``.
 
     Returns
     -------
-    AnchorGroups ; connected components of the graph "closer than Delta/2".  O(H^2 d).
+    AnchorGroups, the connected components of the graph "closer than Delta/2".  O(H^2 d).
+
+    Raises
+    ------
+    InvalidParameter : shapes, entries that are not finite, Delta <= 0.
+
+    Examples
+    --------
+    >>> groups = group_anchors([[0.0, 0.1], [4.0, 4.0], [0.0, 0.3]], Delta=2.0)
+    >>> groups.labels.tolist(), groups.sizes.tolist(), groups.centres.round(12).tolist()
+    ([0, 1, 0], [2, 1], [[0.0, 0.2], [4.0, 4.0]])
     """
     points = np.asarray(theta)
     unit = float(np.abs(points).max()) or 1.0  # squares neither overflow nor vanish

@@ -18,13 +18,13 @@ LARGEST_ENTRY = 1e15
 
 @dataclass(frozen=True, kw_only=True)
 class MomentBatch:
-    """What one round reads.
+    """The data of one round.
 
     Attributes
     ----------
     first, second : (m, d) features of the two points of each of m clients.
     first_y, second_y : (m,) their responses.
-    anchor_features : (H, 2 l, d) fresh points of every anchor; point j is paired with l + j.
+    anchor_features : (H, 2 l, d) fresh points of every anchor.  Point j is paired with l + j.
     anchor_responses : (H, 2 l).
     """
 
@@ -73,17 +73,32 @@ def fresh_batches(
 
     Parameters
     ----------
-    data : the clients; those with one row are never drawn.
+    data : the clients.  Those with one row are never drawn.
     anchors : (H,) distinct clients, each with at least 2 ``n_pairs n_rounds`` rows.
-    n_clients : m clients a round, drawn without replacement from the others with two rows or more
-        (their first two rows are read); there must be m T of them.
+    n_clients : m clients a round, drawn without replacement from the others with two rows or more,
+        of which the first two are read.  There must be m T of them.
     n_pairs : l pairs an anchor and round.
     n_rounds : T.
-    rng : the stream; used once, here.
+    rng : the stream, used only during this call.
 
     Returns
     -------
     ``draw(t)`` for t = 0, ..., T - 1.
+
+    Raises
+    ------
+    InvalidParameter : anchors that repeat or have too few rows, or fewer than m T other clients.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trials.models.clients import ClientData
+    >>> rng = np.random.default_rng(0)
+    >>> data = ClientData.equal(rng.standard_normal((50, 40, 3)), rng.standard_normal((50, 40)))
+    >>> anchors = choose_anchors(data, 4, 2 * 5 * 3, rng)
+    >>> draw = fresh_batches(data, anchors, n_clients=10, n_pairs=5, n_rounds=3, rng=rng)
+    >>> draw(0).first.shape, draw(0).anchor_features.shape
+    ((10, 3), (4, 10, 3))
     """
     chosen = np.asarray(anchors)
     sizes = np.diff(data.offsets)

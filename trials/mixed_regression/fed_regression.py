@@ -13,10 +13,10 @@ and the server averages with weights n_i / N.  The round is the recursion (11),
 
 (The paper prints P without lambda and proves it for hard labels, where it is the same.)
 
-P is a function of G_i, and the data stay the same: one spectral decomposition a client, of order
-min(n_i, d), serves every round, step size, number of local steps and both rules
-(`local_spectra`).  A round then costs one reading of the data, whatever s is, and no d x d matrix
-is touched unless a client holds more than d rows.
+P is a function of G_i, and the data stay the same.  So one spectral decomposition for each client,
+of order min(n_i, d), is enough for every round, step size, number of local steps and both rules
+(`local_spectra`).  A round then reads the data once, for every s.  No d x d matrix is used unless a
+client holds more than d rows.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class LocalSpectra:
     Attributes
     ----------
     values : eigenvalues >= 0, min(n_i, d) a client, one client after the other.
-    vectors : eigenvectors, one a row, of X_i X_i^T / n_i (n_i <= d) or X_i^T X_i / n_i (n_i > d);
-        min(n_i, d)^2 floats a client.
+    vectors : eigenvectors, one a row, of X_i X_i^T / n_i (n_i <= d) or X_i^T X_i / n_i (n_i > d).
+        They are min(n_i, d)^2 floats a client.
     starts : (M + 1, 2) where the values and vectors of each client begin.
     largest : (M,) ``|X_i|^2 / n_i``.
     """
@@ -181,13 +181,13 @@ class FedRegressionResult:
 
     Attributes
     ----------
-    models : (k, d) final models; of a diverged run the last bounded ones.
-    labels : (M,) nearest model (8) of the last round begun; -1 if there was none.
+    models : (k, d) final models.  Those of a diverged run are the last bounded ones.
+    labels : (M,) nearest model (8) of the last round begun, -1 if there was none.
     label_changes : (T',) clients whose label differs from the round before (first: M).
     status : COMPLETED or DIVERGED.
     n_rounds : rounds applied.
     distances : (T' + 1,) `bottleneck_distance` to the reference before each round and after the
-        last, constant after a divergence; None without a reference.
+        last, constant after a divergence.  It is None without a reference.
     """
 
     models: FloatArray
@@ -205,12 +205,13 @@ class FedRegressionResult:
 def gibbs_labels(temperature: float, prior: ArrayLike | None = None) -> LabelRule:
     r"""Soft labels :math:`\lambda_{ij}\propto p_j\exp(-\lVert y_i-X_i\theta_j\rVert^2/(2\tau))`.
 
-    The posterior of the label for Gaussian noise when tau = sigma^2; hard labels as tau -> 0.
+    They are the posterior of the label for Gaussian noise when tau = sigma^2, and tend to hard
+    labels as tau -> 0.
 
     Parameters
     ----------
     temperature : tau > 0, units of y^2.
-    prior : (k,) p > 0; equal if omitted.
+    prior : (k,) p > 0, equal if omitted.
     """
     tau = temperature
     log_prior: FloatArray | float = 0.0 if prior is None else np.log(np.asarray(prior))
@@ -262,7 +263,7 @@ def run_fed_regression(
     update : ``fedavg`` (s local gradient steps) or ``fedprox`` (exact proximal step).
     step_size : eta > 0.
     n_rounds : T' >= 0.
-    n_local_steps : s >= 1, of ``fedavg``; 1 for ``fedprox``.
+    n_local_steps : s >= 1 of ``fedavg``, and 1 for ``fedprox``.
     label_rule : None for hard labels (8), else ``(losses (M, k), sizes (M,)) -> (M, k)`` rows of
         the simplex, with losses ``|y_i - X_i theta_j|^2 / (2 n_i)`` (`gibbs_labels`).
     spectra : `local_spectra` of the same data, to share them between calls.
@@ -279,12 +280,13 @@ def run_fed_regression(
 
     Notes
     -----
-    A round costs 2 N d k flops for the labels, 2 N d for the step (soft labels: one more reading
-    and 2 N d k) and 4 sum_i min(n_i, d)^2 for the local work, whatever s is.  Ties go to the first
-    model; a model without clients stays where it is.
+    A round costs 2 N d k flops for the labels, 2 N d for the step and 4 sum_i min(n_i, d)^2 for the
+    local work, for every s.  With soft labels the step reads the data once more and costs 2 N d k.
+    Ties go to the first model.  A model without clients stays where it is.
 
-    A Gram matrix squares the condition of a client's rows.  Where they are dependent, rounding
-    grows by the factor s eta |X_i|^2 / n_i: nothing below 1, where Theorem 2 has it.
+    A Gram matrix squares the condition number of a client's rows.  Where the rows are dependent,
+    rounding grows by the factor s eta |X_i|^2 / n_i.  Theorem 2 assumes that this is below 1, and
+    then nothing grows.
 
     Examples
     --------

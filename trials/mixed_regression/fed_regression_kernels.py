@@ -83,7 +83,7 @@ def _apply_filter(
 ) -> None:
     """Replace ``v[:q]`` by V^T diag(factors) V v[:q], with V's rows from ``vectors[first]`` on.
 
-    The factors are ``factors[top:top + q]``; `work` holds q floats.
+    The factors are ``factors[top:top + q]``.  `work` holds q floats.
     """
     for a in range(q):
         row, total = first + a * q, 0.0
@@ -264,7 +264,7 @@ def refine_soft(
                     _apply_filter(vectors, starts[i, 1], factors, 0, n, residual, work)
                     for row in range(n):
                         pulls[a - top + row, j] = residual[row]
-                else:  # in d coordinates; nothing is left for the GEMM
+                else:  # in d coordinates, so nothing is left for the GEMM
                     _combine(features[a : a + n], residual, image)
                     _apply_filter(vectors, starts[i, 1], factors, 0, d, image, work)
                     for c in range(d):

@@ -21,16 +21,16 @@ Its leading left singular vector and value :math:`(\hat\beta,\hat\sigma^2)` give
 :math:`\hat\sigma>\epsilon\Delta`.
 
 No d x d matrix is formed: :math:`Y_i=X_1^\top\operatorname{diag}(w_i)X_2/m`, where the weights
-:math:`w_i=r_1r_2` are products of residuals, and X_1, X_2 serve all anchors: the columns that
+:math:`w_i=r_1r_2` are products of residuals.  All anchors share X_1 and X_2.  So the columns that
 the anchors iterate are the rows of one matrix, and half a step is two GEMMs.
 
 *Readings.*  (a) A singular vector has no sign, and the proof of (21) uses
-:math:`\langle U\hat\beta,\Sigma(\theta^*-\theta)\rangle>0` while (27) bounds its square: as printed
-the step goes the wrong way with probability one half.  ``orient=True`` takes the sign from the
-anchor's own points, :math:`\mathbb E\varepsilon=\Sigma(\theta^*-\theta)`; ``False`` keeps the
-iteration's.  (b) Printed, an anchor at rest is tested again in each round and may move again; the
-proof has it stop for good (:math:`\theta_T=\theta_{t^*}`): ``stopping`` is ``printed`` or
-``final``.  (c) "Same cluster when closer than Delta/2" need not be transitive: groups are the
+:math:`\langle U\hat\beta,\Sigma(\theta^*-\theta)\rangle>0` while (27) bounds its square.  As
+printed the step goes the wrong way with probability one half.  ``orient=True`` takes the sign from
+the anchor's own points, :math:`\mathbb E\varepsilon=\Sigma(\theta^*-\theta)`.  ``False`` keeps the
+iteration's.  (b) As printed, an anchor at rest is tested again in each round and may move again.
+In the proof it stops forever (:math:`\theta_T=\theta_{t^*}`).  ``stopping`` is ``printed`` or
+``final``.  (c) "Same cluster when closer than Delta/2" need not be transitive.  Groups are the
 connected components (`trials.mixed_regression.anchor_groups`), and their ``is_consistent`` tells
 whether all are cliques.
 """
@@ -90,18 +90,18 @@ class AnchorStatus(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class MomentDescentResult:
-    """What the anchors found.
+    """The anchors' estimates and steps.
 
     Attributes
     ----------
     theta : (H, d) final estimates, always finite.
     status : (H,) `AnchorStatus` values.
     n_steps : (H,) steps taken.
-    residuals : (T, H) sigma_hat of each round, an estimate of |Sigma (theta* - theta_t)|; repeated
+    residuals : (T, H) sigma_hat of each round, an estimate of |Sigma (theta* - theta_t)|, repeated
         for an anchor that has left.
-    half_steps : (T, H) broadcasts of a (d, k) basis that each round's subspace took, each answered
-        by m such matrices; 0 for an anchor that has left.
-    distances : (T + 1, H) |theta_t - target| before each round and after the last; None without
+    half_steps : (T, H) broadcasts of a (d, k) basis for each round's subspace, 0 for an anchor that
+        has left.  The clients answer each with m such matrices.
+    distances : (T + 1, H) |theta_t - target| before each round and after the last, or None without
         targets.
     """
 
@@ -125,8 +125,9 @@ class DescentOptions:
     n_rounds : T >= 1.
     subspace_iterations : T1 >= 2, even.
     power_iterations : T2 >= 1.
-    orient, stopping : the readings (a) and (b) of the module; ``final`` or ``printed``.
-    tol : early end of the iterations for the subspaces; 0 as printed.
+    orient, stopping : the readings (a) and (b) of the module.  ``stopping`` is ``final`` or
+        ``printed``.
+    tol : the ``tol`` of the iterations for the subspaces, 0 as printed.
     krylov_blocks : S > 0 replaces Algorithm 3 by `trials.mixed_regression.subspaces.krylov_bases`
         with S blocks at most.
     divergence_bound : largest norm of an estimate, in (0, 1e30].
@@ -192,7 +193,7 @@ def run_moment_descent(
 
     Parameters
     ----------
-    draw : called once a round t = 0, 1, ...; fresh data
+    draw : called once a round t = 0, 1, ... for fresh data
         (`trials.mixed_regression.batches.fresh_batches`).
     k : columns of the bases, 1 <= k <= d.
     start : (d,) theta_0 of all anchors, or (H, d).
@@ -210,9 +211,10 @@ def run_moment_descent(
 
     Notes
     -----
-    A round costs 4 m d k flops a half step and anchor that still moves; anchors with equal
-    estimates (all, in the first round) share one iteration.
-    `trials.mixed_regression.subspaces.detection_sizes` tells how many clients a round needs.
+    A round costs 4 m d k flops for each half step and each anchor that still moves.  Anchors with
+    equal estimates share one iteration.  In the first round these are all anchors.
+    `trials.mixed_regression.subspaces.detection_sizes` gives the number of clients that a round
+    needs.
 
     Examples
     --------

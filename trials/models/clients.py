@@ -41,13 +41,23 @@ class ClientData:
     Parameters
     ----------
     features : (N, d) array of finite floats.
-    responses : (N,) array of finite floats.
-    offsets : (m + 1,) increasing integers from 0 to N; client i owns rows
+    responses : (N,) array of finite floats, in any unit.  Models have this unit over that of the
+        features.
+    offsets : (m + 1,) increasing integers from 0 to N.  Client i has the rows
         ``offsets[i]:offsets[i + 1]``, at least one.
 
     Raises
     ------
     InvalidParameter : a shape, an offset or a value outside this domain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> data = ClientData(
+    ...     features=np.ones((5, 2)), responses=np.zeros(5), offsets=np.array([0, 2, 5])
+    ... )
+    >>> data.n_clients
+    2
     """
 
     features: FloatArray

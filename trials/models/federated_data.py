@@ -1,11 +1,11 @@
 r"""Federated mixtures with unbalanced clients, covariate shift and non-Gaussian features.
 
-The model of Su, Xu & Yang (2022), eq. (1): client i draws its cluster :math:`z_i` from p, holds
+The model of Su, Xu & Yang (2022), eq. (1): client i draws its cluster :math:`z_i` from p.  It holds
 :math:`n_i` rows :math:`x=\Sigma_{z_i}^{1/2}w` with independent coordinates w of mean 0 and variance
-1, and answers :math:`y=\langle x,\theta_{z_i}^*\rangle+\sigma e` (or, logistic, y = ±1 with
-:math:`P(y=1\mid x)=1/(1+e^{-\langle x,\theta_{z_i}^*\rangle})`).  Clients are ragged: rows lie one
-below the other and offsets tell whose they are (`trials.models.clients.ClientData`), so that n_i =
-1 beside n_i = 5000 costs what its rows cost.
+1.  Its responses are :math:`y=\langle x,\theta_{z_i}^*\rangle+\sigma e`.  Logistic responses are y
+= ±1 with :math:`P(y=1\mid x)=1/(1+e^{-\langle x,\theta_{z_i}^*\rangle})`.  Clients have different
+numbers of rows.  The rows lie one below the other, and offsets mark the rows of each client
+(`trials.models.clients.ClientData`).  So the cost depends on the total number of rows.
 
 ============= ============================================ =======================================
 features      w                                            kurtosis E w^4
@@ -18,8 +18,9 @@ heavy         Student's t with nu degrees of freedom       infinite for nu <= 4 
               over its deviation                           2 < nu: finite variance)
 ============= ============================================ =======================================
 
-Noises e: the same laws and ``laplace`` (kurtosis 6).  None but the first three features is
-sub-Gaussian with a constant free of the shape; the theorems assume all of them are.
+Noises e: the same laws and ``laplace`` (kurtosis 6).  Only the first three features are
+sub-Gaussian with a constant that does not depend on the shape.  The theorems assume this of all
+features.
 """
 
 from __future__ import annotations
@@ -79,17 +80,23 @@ def client_sizes(
 
     Parameters
     ----------
-    profile : ``balanced``: equal up to one; ``zipf``: the client of rank r holds in proportion to
-        r^-spread, ranks in random order; ``lognormal``: in proportion to exp(spread z), z normal.
+    profile : with ``balanced`` the sizes are equal up to one.  With ``zipf`` the size of the client
+        of rank r is proportional to r^-spread, with ranks in random order.  With ``lognormal`` the
+        size is proportional to exp(spread z), z normal.
     n_clients : M >= 1.
     mean : N / M >= smallest.
     rng : the stream (unused by ``balanced``).
     spread : exponent or deviation, >= 0.
-    smallest : the floor, >= 1; shares below it are raised, the others scaled down to make up.
+    smallest : smallest allowed size, >= 1.  Smaller shares are raised to it, and the others are
+        scaled down in return.
 
     Returns
     -------
     (M,) int64.  Remainders go to the largest fractional parts.
+
+    Raises
+    ------
+    InvalidParameter : an argument outside its range, or a sum beyond 2^53.
 
     Examples
     --------
@@ -139,7 +146,8 @@ class Law:
     Attributes
     ----------
     name : one of `NOISE_LAWS`.
-    shape : q of ``sparse`` in (0, 1], nu > 2 of ``heavy``; None elsewhere, or for 0.1 and 3.
+    shape : q of ``sparse`` in (0, 1], or nu > 2 of ``heavy``.  None stands for their defaults 0.1
+        and 3.  It is None for the other laws.
     """
 
     name: str = "gaussian"
@@ -206,8 +214,9 @@ def covariance_roots(
 ) -> FloatArray:
     """Symmetric roots of k covariances with spectrum in [alpha, beta], both attained if d >= 2.
 
-    The other eigenvalues are log-uniform.  ``rotated``: each in a random orthonormal frame of its
-    own (O(k d^3)); otherwise diagonal, in random order.
+    The other eigenvalues are log-uniform.  With ``rotated`` each covariance has a random
+    orthonormal frame of its own, which costs O(k d^3).  Otherwise all are diagonal, with the
+    eigenvalues in random order.
 
     Returns
     -------
@@ -253,10 +262,15 @@ class FederatedModel:
     ----------
     theta_star : (k, d) true parameters.
     fractions : (k,) p > 0, summing to 1 (`trials.models.mixture.fractions`).
-    roots : (k, d, d) symmetric roots of the cluster covariances (`covariance_roots`); None: all I.
+    roots : (k, d, d) symmetric roots of the cluster covariances (`covariance_roots`).  None means
+        that all are I.
     sigma : noise level >= 0 (linear responses).
     features, noise : laws of the coordinates and of the noise.
     response : ``linear`` or ``logistic``.
+
+    Raises
+    ------
+    InvalidParameter : shapes, fractions that do not sum to 1, sigma < 0, an unknown law.
 
     Examples
     --------
@@ -393,14 +407,20 @@ def polynomial_features(inputs: ArrayLike, degree: int, basis: str = "monomial")
     ----------
     inputs : (N, q) finite.
     degree : >= 0.
-    basis : products over the inputs of ``monomial`` x^a; ``hermite``: orthonormal for N(0, 1);
-        ``legendre``: orthonormal for the ``uniform`` law, on [-sqrt 3, sqrt 3].
+    basis : the features are products over the inputs.  With ``monomial`` the factors are x^a.  With
+        ``hermite`` they are orthonormal for N(0, 1).  With ``legendre`` they are orthonormal for
+        the ``uniform`` law, on [-sqrt 3, sqrt 3].
 
     Returns
     -------
     (N, d), d = binomial(q + degree, degree).  E[phi phi^T] = I in the matching orthonormal basis,
     `polynomial_covariance` in the others.  Polynomials of degree >= 2 of Gaussian inputs are not
     sub-Gaussian, those of bounded inputs are.
+
+    Examples
+    --------
+    >>> polynomial_features([[2.0, 3.0]], 2).tolist()
+    [[1.0, 2.0, 3.0, 4.0, 6.0, 9.0]]
     """
     x = np.asarray(inputs)
     powers = exponents(x.shape[1], degree)

@@ -1,8 +1,8 @@
 r"""The losses of clustered federated learning with their populations' exact constants.
 
-A cluster's *population* is :math:`x=\Sigma^{1/2}w` with independent coordinates :math:`w_c` of
-mean 0 and variance 1, and a response that is either linear,
-:math:`y=\langle x,\theta^*\rangle+\epsilon`, or a label,
+A cluster's *population* is :math:`x=\Sigma^{1/2}w` with independent coordinates :math:`w_c` of mean
+0 and variance 1, with a response.  The response is either linear,
+:math:`y=\langle x,\theta^*\rangle+\epsilon`, or a label with
 :math:`P(y=1\mid x)=s(\langle x,\theta^*\rangle)`, :math:`s(t)=1/(1+e^{-t})`.
 
 ============= ====================================================================================
@@ -13,16 +13,16 @@ ridge         squared :math:`+\tfrac\mu2\lVert\theta\rVert^2`, mu = ``l2``
 logistic      :math:`\log(1+e^{-y\langle x,\theta\rangle})+\tfrac\mu2\lVert\theta\rVert^2`, y = ±1
 ============= ====================================================================================
 
-Each gives the minimiser of :math:`F=\mathbb E f`, the constants lambda (strong convexity) and L
-(smoothness) of F (Assumption 3 of Ghosh, Chung, Yin & Ramchandran, TIT 2022), and the variances
-:math:`\operatorname{Var} f(\theta)` and
-:math:`\mathbb E\lVert\nabla f(\theta)-\nabla F(\theta)\rVert^2` that their Assumptions 4 and 5
-bound by :math:`\eta^2` and :math:`v^2`.  The paper asks for that at every theta, where only the
-logistic v^2 is finite; here bounds hold on a ball.  Its :math:`\theta_j^*` is the minimiser of F,
-which a penalty moves away from the parameter theta* of the responses.
-Squared and ridge: closed form, for any law of the features through its kurtosis.  Logistic:
-Gaussian features, by trapezoidal sums of one or two normal variables, whose error falls
-exponentially (`QUADRATURE_ERROR`).
+Each gives the minimiser of :math:`F=\mathbb E f` and the constants lambda (strong convexity) and L
+(smoothness) of F.  These are in Assumption 3 of Ghosh, Chung, Yin & Ramchandran (TIT 2022).  Each
+also gives the variances :math:`\operatorname{Var} f(\theta)` and
+:math:`\mathbb E\lVert\nabla f(\theta)-\nabla F(\theta)\rVert^2`, which their Assumptions 4 and 5
+bound by :math:`\eta^2` and :math:`v^2`.  The paper requires the bounds at every theta, where only
+the logistic v^2 is finite.  Here bounds hold on a ball.  The paper's :math:`\theta_j^*` is the
+minimiser of F, which a penalty moves away from the parameter theta* of the responses.  Squared and
+ridge losses have closed forms for any law of the features, by its kurtosis.  The logistic loss
+needs Gaussian features.  It uses trapezoidal sums over one or two normal variables, whose error
+falls exponentially (`QUADRATURE_ERROR`).
 
 Kernels get a loss as three numbers (`kernel_arguments`): its kind, c (1 for the logistic loss) and
 mu, for `data_loss` and `descent_weight`.
@@ -73,11 +73,12 @@ class Population:
     theta_star : (d,) true parameter.
     covariance : (d, d) symmetric positive definite Sigma = E[x x^T].
     sigma : standard deviation of the noise (linear responses only), >= 0.
-    feature_kurtosis : E[w_c^4] >= 1; 3 for Gaussian, infinite for finite variance only.
+    feature_kurtosis : E[w_c^4] >= 1.  It is 3 for Gaussian features, and infinite where the fourth
+        moment is.
     noise_kurtosis : E[eps^4] / sigma^4 >= 1.
     gaussian : whether x is Gaussian (the logistic loss's expectations need it).
-    response : ``linear`` or ``logistic``; a loss refuses the other kind's population.  None (not
-        told): the kind that the loss is for.
+    response : ``linear`` or ``logistic``.  A loss refuses the other kind's population.  None stands
+        for the kind of the loss.
     """
 
     theta_star: FloatArray
@@ -159,15 +160,15 @@ class Population:
 class Constants:
     """Constants that hold at every theta with |theta - theta*| <= radius.
 
-    The ball is about the parameter of the responses; a ball about the minimiser lies in the one
-    whose radius is larger by their distance.
+    The centre of the ball is the parameter of the responses.  A ball about the minimiser lies in
+    the ball whose radius is larger by the distance of the two centres.
 
     Attributes
     ----------
     strong_convexity, smoothness : lambda and L of the population loss.
     value_variance, gradient_variance : upper bounds eta^2 on Var f and v^2 on E|grad f - grad F|^2
         (infinite where a moment is).
-    error : bound on the absolute error of ``strong_convexity``; the others are closed forms.
+    error : bound on the absolute error of ``strong_convexity``.  The others are closed forms.
     """
 
     strong_convexity: float
@@ -187,6 +188,17 @@ class SquaredLoss:
     ----------
     l2 : mu >= 0.
     scale : c > 0.
+
+    Raises
+    ------
+    InvalidParameter : l2 < 0 or scale <= 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> population = Population(theta_star=np.array([2.0]), covariance=np.eye(1), sigma=1.0)
+    >>> SquaredLoss(l2=1.0).minimiser(population).tolist()
+    [1.0]
     """
 
     l2: float = 0.0
@@ -276,6 +288,19 @@ class LogisticLoss:
     Attributes
     ----------
     l2 : mu >= 0.
+
+    Raises
+    ------
+    InvalidParameter : l2 < 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> population = Population(
+    ...     theta_star=np.array([2.0]), covariance=np.eye(1), response="logistic"
+    ... )
+    >>> LogisticLoss(l2=0.0).minimiser(population).round(6).tolist()
+    [2.0]
     """
 
     l2: float
@@ -300,8 +325,8 @@ class LogisticLoss:
     def minimiser(self, population: Population) -> FloatArray:
         r"""The minimiser of F, (d,).
 
-        theta* without a penalty, whatever the features.  For Gaussian features Stein's identity
-        gives :math:`\mathbb E[s(\langle x,\theta\rangle)x]=a\,\Sigma\theta`,
+        theta* without a penalty, for any features.  For Gaussian features Stein's identity gives
+        :math:`\mathbb E[s(\langle x,\theta\rangle)x]=a\,\Sigma\theta`,
         :math:`a=\mathbb E s'(\langle x,\theta\rangle)`, so that
         :math:`\theta=(a\Sigma+\mu I)^{-1}a^*\Sigma\theta^*` with the one root of the scalar
         equation in a.
@@ -320,7 +345,7 @@ class LogisticLoss:
         def excess(a: float) -> float:
             return a - _mean_slope(float(values @ model(a) ** 2))
 
-        # a penalised minimiser is no longer than theta*, so its slope is at least this; rounding
+        # a penalised minimiser is no longer than theta*, so its slope is at least this.  Rounding
         # must not put the root outside
         longest = float(values[-1] * (population.theta_star @ population.theta_star))
         low, high = 0.5 * _mean_slope(longest), 0.25 + 1e-12
@@ -373,9 +398,10 @@ class LogisticLoss:
     def constants(self, population: Population, radius: float) -> Constants:
         r"""Constants on the ball of ``radius`` >= 0 about theta*.
 
-        L = beta/4 + mu; :math:`\operatorname{Var} f\le\mathbb E\langle x,\theta\rangle^2`, as
-        :math:`|\log(1+e^{-t})-\log2|\le|t|`; v^2 = tr Sigma.  Strong convexity: mu for any
-        features; for Gaussian ones :math:`\alpha\,\mathbb E[s'(\tau Z)Z^2]+\mu`,
+        L = beta/4 + mu and v^2 = tr Sigma.  As :math:`|\log(1+e^{-t})-\log2|\le|t|`, also
+        :math:`\operatorname{Var} f\le\mathbb E\langle x,\theta\rangle^2`.  The strong convexity is
+        mu for any features.  For Gaussian features it is
+        :math:`\alpha\,\mathbb E[s'(\tau Z)Z^2]+\mu` with
         :math:`\tau^2=\beta(\lVert\theta^*\rVert+r)^2`, the Hessian's smallest value along theta.
         """
         population._require("logistic", "logistic")
@@ -489,7 +515,7 @@ def _nodes(deviation: float) -> tuple[FloatArray, FloatArray]:
     r"""Nodes and weights of a trapezoidal sum for E g(Z), Z normal, g a function of deviation Z.
 
     The functions here have their nearest singularities at :math:`\pm i\pi` in the margin, hence
-    :math:`\pm i\pi/\tau` in z; a step of 0.4 / max(1, tau) leaves exp(-15 pi) or less.
+    :math:`\pm i\pi/\tau` in z.  With a step of 0.4 / max(1, tau) the error is exp(-15 pi) or less.
     """
     if not deviation <= _MAX_DEVIATION:
         raise InvalidParameter(

@@ -125,9 +125,9 @@ _CENTRES = Array((..., "k", "d"))
 def fractions(k: int, p_min: float | None = None, profile: str = "equal") -> FloatArray:
     """Cluster fractions in ascending order with smallest fraction ``p_min`` (<= 1/k).
 
-    ``equal``: all 1/k (``p_min`` omitted or 1/k); ``one-small``: one cluster at ``p_min``, the
-    others equal; ``one-large``: one large, all others at ``p_min``; ``geometric``: a constant
-    ratio between neighbours.
+    With ``equal`` all are 1/k, and ``p_min`` is omitted or 1/k.  With ``one-small`` one cluster has
+    ``p_min`` and the others are equal.  With ``one-large`` one cluster is large and all others have
+    ``p_min``.  With ``geometric`` the ratio of neighbours is constant.
     """
     smallest = 1.0 / k if p_min is None else p_min
     if smallest > (1.0 + 1e-12) / k:
@@ -194,22 +194,19 @@ def separation(theta_star: ArrayLike) -> FloatArray:
     """Smallest pairwise distance of the centres, over leading axes.  Infinite for one centre."""
     centres = np.asarray(theta_star)
     k = centres.shape[-2]
-    distances = [
-        np.linalg.norm(centres[..., i, :] - centres[..., j, :], axis=-1)
-        for i in range(k)
-        for j in range(i)
-    ]
-    if not distances:
-        return np.full(centres.shape[:-2], math.inf)
-    return np.asarray(np.min(distances, axis=0))
+    smallest = np.full(centres.shape[:-2], math.inf)
+    for i in range(1, k):
+        gaps = np.linalg.norm(centres[..., :i, :] - centres[..., i : i + 1, :], axis=-1)
+        smallest = np.minimum(smallest, gaps.min(axis=-1))
+    return np.asarray(smallest)
 
 
 @validated(k=_K, d=_D, Delta=_DELTA, centered=Flag())
 def simplex(k: int, d: int, Delta: float, *, centered: bool = True) -> FloatArray:
     """``k`` equidistant centres at distance exactly ``Delta``.
 
-    ``centered``: mean zero, needs d >= k - 1; otherwise ``Delta/sqrt(2)`` times the first ``k``
-    unit vectors (positive orthant), needs d >= k.
+    With ``centered`` their mean is zero, which needs d >= k - 1.  Otherwise they are
+    ``Delta/sqrt(2)`` times the first ``k`` unit vectors, which needs d >= k.
     """
     needed = max(k - 1, 1) if centered else k
     if d < needed:
@@ -250,8 +247,9 @@ def gaussian_vectors(rng: np.random.Generator, shape: tuple[int, ...], d: int) -
 def gaussian_frame(rng: np.random.Generator, shape: tuple[int, ...], d: int) -> FloatArray:
     """Gaussian vectors in R^d up to a common rotation, in ``min(k, d)`` coordinates.
 
-    The (..., k, min(k, d)) triangular Bartlett factor: its rows have the joint law of the inner
-    products of k independent N(0, I_d) vectors, at a cost free of ``d``.
+    The result is the (..., k, min(k, d)) triangular Bartlett factor.  The inner products of its
+    rows have the joint law of those of k independent N(0, I_d) vectors.  The cost does not depend
+    on ``d``.
     """
     k = shape[-1]
     width = min(k, d)
@@ -290,7 +288,8 @@ def random_centres(
 ) -> FloatArray:
     """Centres in the directions of ``vectors``, of equal norm.
 
-    The common norm is ``norm``, or with ``Delta`` whatever makes the separation exactly ``Delta``.
+    The common norm is ``norm``.  With ``Delta`` it is the norm that makes the separation exactly
+    ``Delta``.
     """
     directions = _normalised(vectors)
     if Delta is None:
@@ -344,23 +343,24 @@ def init_directions(
 ) -> FloatArray:
     r"""The direction of each model's displacement from its own centre, (..., k, d).
 
-    ``random``: ``gaussian`` itself.  ``adversarial``: towards the nearest other centre.
-    ``orthogonal``: the victim's model orthogonally to the span of the centres' differences (to the
-    segment to its nearest other centre where that span fills the space), all others towards the
-    victim's centre.  ``translation``: as ``orthogonal``, but the victim's model straight away from
-    its nearest other centre; the exponent is then :math:`\tfrac n2\log(1+\alpha^2\rho)`, the
-    smallest of all directions up to rho of about ten (numerically).
-    For the victim's clients ``orthogonal`` is the worst direction at high rho: it makes
-    :math:`u_1\perp u_2` as long and as short as the closeness allows, the case that the proof of
-    Lemma 1 bounds, while the collinear ``adversarial`` start leaves the Chernoff exponent at
-    :math:`\tfrac n2\log(1+\rho/4)` whatever alpha is.
+    * ``random``: ``gaussian`` itself.
+    * ``adversarial``: towards the nearest other centre.  The start is collinear, and the Chernoff
+      exponent is :math:`\tfrac n2\log(1+\rho/4)` for every alpha.
+    * ``orthogonal``: the victim's model moves orthogonally to the span of the centres' differences.
+      Where that span fills the space, it moves orthogonally to the segment to its nearest other
+      centre.  All others move towards the victim's centre.  For the victim's clients this is the
+      worst direction at high rho: :math:`u_1\perp u_2`, with u_1 as long and u_2 as short as the
+      closeness allows.  The proof of Lemma 1 bounds this case.
+    * ``translation``: as ``orthogonal``, but the victim's model moves straight away from its
+      nearest other centre.  The exponent is then :math:`\tfrac n2\log(1+\alpha^2\rho)`.
+      Numerically it is the smallest of all directions up to rho of about ten.
 
     Parameters
     ----------
     theta_star : (..., k, d) centres.
     gaussian : (..., k, d) Gaussian vectors (unused by ``adversarial``).
-    victim : index of the victim; the last (largest) cluster by default, whose clients then crowd
-        into the small ones.
+    victim : index of the victim.  By default it is the last (largest) cluster, whose clients are
+        then assigned to the small ones in large numbers.
     """
     k, d = theta_star.shape[-2:]
     if init == "random":
@@ -421,8 +421,9 @@ def random_start(
 ) -> FloatArray:
     """A start that knows nothing of the centres, (k, d).
 
-    ``bernoulli``: raw 0/1 coordinates (what the authors' code does); ``bernoulli-rescaled``: these
-    rescaled to norm ``norm``; ``gaussian``: N(0, norm^2 I / d).
+    With ``bernoulli`` the coordinates are 0 or 1, as in the authors' code.  With
+    ``bernoulli-rescaled`` these are rescaled to norm ``norm``.  With ``gaussian`` the law is N(0,
+    norm^2 I / d).
     """
     check_drawn("coordinates k d", k * d)
     if start == "gaussian":

@@ -32,7 +32,9 @@ _LONGEST_REASON = 500
 
 
 class ExecutorError(RuntimeError):
-    """The machinery failed (a worker died, a scheduler is lost, a version differs), not a trial."""
+    """The computation failed, and not a trial: a worker ended, a scheduler is lost, a version
+    differs.
+    """
 
 
 @dataclass(frozen=True)

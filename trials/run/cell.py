@@ -1,7 +1,7 @@
-"""A cell's one spelling and its registered number.
+"""The canonical text of a cell, and its registered number.
 
-A *cell* is a full parameter assignment of an experiment.  Its number names its random streams, so
-it depends on the cell's content alone.
+A *cell* is a full parameter assignment of an experiment.  Its number determines its random streams,
+so the number depends on the cell's content alone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _plain(value: Any) -> Any:
 
 
 def canonical_json(params: Params) -> str:
-    """The one spelling of a cell: sorted keys, no blanks, floats by ``repr``."""
+    """The canonical text of a cell: sorted keys, no blanks, floats by ``repr``."""
     return json.dumps(
         {k: _plain(v) for k, v in params.items()},
         sort_keys=True,
@@ -41,10 +41,10 @@ def canonical_json(params: Params) -> str:
 
 
 def cell_number(params: Params) -> int:
-    """The cell's registered integer: 64 bits of the SHA-256 of its canonical spelling.
+    """The cell's registered integer: 64 bits of the SHA-256 of its canonical text.
 
-    A number that depends on the cell's content alone keeps streams the same whatever other cells
-    a run holds, and in whatever order; the store refuses two cells with one number.
+    The number depends on the cell's content alone.  So a cell's streams do not depend on the other
+    cells of a run or on their order.  The store refuses two cells with one number.
     """
     digest = hashlib.sha256(canonical_json(params).encode()).digest()
     return int.from_bytes(digest[:8], "big")

@@ -2,8 +2,8 @@
 
 A run is a directory with one store file in it.  A name is read in this order:
 
-1. ``latest``: the run below ``./runs`` that was written last, whatever its size;
-2. the path of a run directory, or of the store file inside it;
+1. ``latest``: the run below ``./runs`` that was written last, of any size,
+2. the path of a run directory, or of the store file inside it,
 3. the name of a directory below ``./runs``.
 """
 

@@ -1,9 +1,9 @@
 """An existing Dask cluster as an executor.
 
-The workers need this package and the numerical libraries in the same versions; each batch of
-blocks carries the digest of its code, and a worker with other code refuses it.  Blocks travel in
-batches that take about a quarter of a second, by the experiment's declared cost or by the times
-measured so far, so that the scheduler's few milliseconds for a task do not matter.
+The workers need this package and the numerical libraries in the same versions.  Each batch of
+blocks is sent with the digest of its code, and a worker with other code refuses it.  A batch takes
+about a quarter of a second, estimated from the experiment's declared cost or from the times
+measured so far.  So the scheduler's few milliseconds for a task do not matter.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _RESUME = "the blocks that had finished are stored, resume the run"
 class Costs:
     """Estimated seconds of a block, by experiment: declared, else a running mean of measured ones.
 
-    The first block of an experiment can include compilation.  So a fall is followed at once by
-    half, a rise more slowly.
+    The first block of an experiment can include compilation.  So a shorter time changes the
+    estimate by half of the difference, a longer one by a fifth.
     """
 
     def __init__(self) -> None:
@@ -65,9 +65,8 @@ class Costs:
 
 
 class _Quiet(logging.Filter):
-    """Silences Dask's report of a lost scheduler.
-
-    Dask prints some ninety lines, and this program says it in one.
+    """Silences Dask's report of a lost scheduler.  Dask prints some ninety lines, and this program
+    prints one.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -168,7 +167,7 @@ class DistributedExecutor(Executor):
 
     @property
     def capacity(self) -> int:  # type: ignore[override]
-        """Blocks ahead: three batches for every thread, however long a batch is."""
+        """Blocks ahead: three batches for every thread, for any length of a batch."""
         size = self._batch_size(self._buffer[-1]) if self._buffer else self._last_size
         return 3 * self._n_threads * size
 
@@ -205,7 +204,7 @@ class DistributedExecutor(Executor):
         self.traffic.n_messages += 1
         self.traffic.n_bytes += len(message)
         try:
-            # pure=False: dask would otherwise serve a second run's equal task from its cache.
+            # pure=False: dask would otherwise answer a second run's equal task from its cache.
             future = self._client.submit(remote_answer, message, pure=False)
         except Exception as error:
             raise self._lost(error) from None
@@ -221,7 +220,7 @@ class DistributedExecutor(Executor):
             self._arrived.put((future, None, error))
 
     def _pump(self) -> None:
-        """Take one answer, waiting for it as long as the cluster lives."""
+        """Take one answer, waiting for it as long as the cluster has workers."""
         self._flush()
         without_worker: float | None = None
         while True:
@@ -340,10 +339,10 @@ _caps: list[Any] = []
 
 
 def remote_answer(message: bytes) -> bytes:
-    """What a Dask worker runs.
+    """The function that a Dask worker runs.
 
-    The worker's BLAS stays capped afterwards: to lift the cap per task, with several tasks in one
-    process, would lift it under the feet of another.
+    The worker's BLAS stays limited to one thread afterwards.  One process may have several tasks,
+    and lifting the limit after one task would lift it for the others.
     """
     with _cap_lock:
         if not _caps:

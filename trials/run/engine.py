@@ -1,16 +1,17 @@
 """The Monte Carlo engine: make sure that a store holds the blocks that are demanded.
 
-One idempotent function, `ensure`, is run, resume and extension at once: it computes exactly the
-missing blocks and commits each as it finishes.  What it computes is a function of the root seed,
-the experiment, the cell and the block number, so neither the workers nor the order matter, and
-more trials never change earlier ones.
+One function, `ensure`, serves to start, resume and extend a run.  It computes exactly the missing
+blocks and commits each as it finishes.  The content of a block depends only on the root seed, the
+experiment, the cell and the block number.  So neither the workers nor the order matter, and more
+trials never change earlier ones.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
@@ -83,9 +84,9 @@ def ensure(
     Raises
     ------
     InvalidParameter
-        When a demand's parameters are outside its experiment's domain; before any work starts.
+        When a demand's parameters are outside its experiment's domain, before any work starts.
     StoreError
-        When the store cannot be used, or its design or its code has changed; before any work
+        When the store cannot be used, or its design or its code has changed, before any work
         starts.
     TypeError
         When an experiment returns the wrong shape or type.
@@ -94,15 +95,17 @@ def ensure(
 
     Notes
     -----
-    Whatever it raises, `KeyboardInterrupt` included, the blocks that had finished are stored.
+    The blocks that had finished are stored after any exception, also after `KeyboardInterrupt`.
     """
     merged = _merged(demands)
     for demand in merged:
+        codes = store.codes(demand.experiment, demand.params)
+        _refuse_other_code(store, demand.experiment, codes)
+    for demand in merged:
         store.register(demand.experiment, demand.params)
-        _refuse_other_code(store, demand)
     owners = {(demand.experiment.name, canonical_json(demand.params)): demand for demand in merged}
     tasks: list[Task] = []
-    for demand in merged:
+    for demand in sorted(merged, key=_declared_seconds, reverse=True):
         stored = store.blocks(demand.experiment, demand.params)
         tasks += (
             Task(demand.experiment, demand.params, store.root_seed, block)
@@ -130,15 +133,43 @@ def ensure(
     return len(tasks)
 
 
-def _refuse_other_code(store: RunStore, demand: Demand) -> None:
-    """Blocks of two versions of the code never meet in one run."""
-    present = code_of(demand.experiment)
+def _declared_seconds(demand: Demand) -> float:
+    """The declared seconds of a block, 0 where none are declared.
+
+    Long blocks are computed first.  A long block at the end would leave the other workers idle.
+    """
+    if demand.experiment.cost is None:
+        return 0.0
+    seconds = float(demand.experiment.cost(demand.params)) * demand.experiment.block_size
+    return seconds if math.isfinite(seconds) else 0.0
+
+
+def refuse_other_code(store: RunStore, wanted: Iterable[Experiment]) -> None:
+    """Refuse to go on with experiments whose code is not that of the run.  Nothing is written.
+
+    Raises
+    ------
+    StoreError
+        When an experiment's code differs from the code of the run, or from that of its blocks.
+    ExecutorError
+        When this process runs two versions at once.
+    """
+    for one in {each.name: each for each in wanted}.values():
+        _refuse_other_code(store, one, store.codes(one))
+
+
+def _refuse_other_code(store: RunStore, owner: Experiment, stored: set[str]) -> None:
+    """Blocks of two versions of the code never meet in one run.
+
+    ``stored`` are the digests of the code that made the blocks there.
+    """
+    present = code_of(owner)
     changed = changed_since(store.code, present)
-    if not changed and store.codes(demand.experiment, demand.params) <= {present.digest}:
+    if not changed and stored <= {present.digest}:
         return
     told = listed(changed) if changed else "its code differs"
     raise StoreError(
-        f"{store.path}: experiment {demand.experiment.name} has changed since this run was made "
+        f"{store.path}: experiment {owner.name} has changed since this run was made "
         f"({told}; then against now); start a new run, or continue this one with the older "
         "version (it can still be read and reported)"
     )
@@ -171,7 +202,7 @@ def _compute(
     except BaseException:
         executor.cancel()
         ready.extend(executor.finished())
-        while ready:  # a commit that was interrupted half-way was undone; it is repeated whole
+        while ready:  # an interrupted commit was undone, so it is repeated as a whole
             _commit(store, *ready.popleft())
         raise
 
@@ -239,7 +270,7 @@ def replay(source: RunStore | int, trial: str, params: Params | None = None) -> 
     source : the run that holds the trial (the row is then compared with the stored one, bit for
         bit), or a root seed (then ``params`` are needed: the id holds only their hash).
     trial : a trial id.
-    params : of the cell; a store knows them.
+    params : parameters of the cell.  They are not needed with a store, which holds them.
 
     Raises
     ------

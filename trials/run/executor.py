@@ -1,9 +1,9 @@
-"""What the engine needs of a place to compute, and the serial one: the calling thread.
+"""The interface of executors, and the serial executor, which uses the calling thread.
 
-An executor takes tasks and hands back finished blocks in whatever order they finish.  None of
-them changes a result: a block is a function of its task alone.  An executor also takes calls of
-ordinary functions (`Executor.submit_call`), such as searches and decisions.  Each result is asked
-for by its handle, so that the order in which calls finish does not matter either.
+An executor takes tasks and returns blocks in the order in which they finish.  No executor changes a
+result, because a block depends on its task alone.  An executor also takes calls of ordinary
+functions (`Executor.submit_call`), such as searches and decisions.  Each result is requested by its
+handle, so the order in which calls finish does not matter either.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ class Executor:
     """
 
     capacity: int = 1
-    #: Workers that can compute calls at the same time: no use to split work into more parts.
+    #: Number of workers that can compute calls at the same time.  Splitting work into more parts
+    #: gains nothing.
     n_workers: int = 1
 
     def __init__(self) -> None:
@@ -114,11 +115,11 @@ class Executor:
     def submit_call(self, function: Callable[..., T], *arguments: Any) -> Call[T]:
         """Take a function call and return its handle at once.
 
-        The function must be at the top level of a module, arguments and value picklable, and the
-        value must follow from the arguments alone.  Calls and blocks share the workers; calls are
-        served in their order.  A place with one worker calls the function when its result is asked
-        for.  Elsewhere it runs in a process of its own, where Python code of several calls runs at
-        the same time.
+        The function must be at the top level of a module.  Its arguments and its value must be
+        picklable, and the value must depend on the arguments alone.  Calls and blocks share the
+        workers.  Calls are started in their order.  An executor with one worker calls the function
+        when its result is requested.  Elsewhere it runs in a process of its own, where Python code
+        of several calls runs at the same time.
 
         Raises
         ------

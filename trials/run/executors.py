@@ -52,8 +52,8 @@ def make_executor(
     Parameters
     ----------
     kind : ``serial``, ``threads`` (default), ``processes`` or ``distributed``.
-    n_jobs : workers, 1 to 1024; by default the processors that this process may use.  For
-        ``distributed`` it limits how many of the cluster's threads are kept busy.
+    n_jobs : workers, 1 to 1024.  By default it is the number of processors that this process may
+        use.  For ``distributed`` it limits how many of the cluster's threads are kept busy.
     address : of the Dask scheduler, for ``distributed`` only: ``tcp://HOST:PORT`` or
         ``tls://HOST:PORT``.
 

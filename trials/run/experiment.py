@@ -1,8 +1,8 @@
 """Experiments: named maps from parameters and a random stream to rows of numbers.
 
-An *experiment* owns a kernel and the columns that one trial returns.  A *cell* is a full
-parameter assignment of an experiment.  A *block* is ``block_size`` consecutive trials of a cell
-that share one random stream; it is the unit of work, of storage and of checksums.
+An *experiment* owns a kernel and the columns that one trial returns.  A *cell* is a full parameter
+assignment of an experiment.  A *block* is ``block_size`` consecutive trials of a cell that share
+one random stream.  It is the unit of work, of storage and of checksums.
 """
 
 from __future__ import annotations
@@ -38,21 +38,24 @@ class Experiment:
 
     Attributes
     ----------
-    name : dotted identifier, e.g. ``"ifca.step"``; also the name in trial ids.
-    design : registered integer, unique to the experiment and never reused: the first word of
-        the spawn key of every stream.  Experiments of this package have numbers below 2**31.
-        Your own take one from 2**31 to 2**32 - 1: `user_design` gives one for a name.
+    name : dotted identifier, e.g. ``"ifca.step"``, also used in trial ids.
+    design : registered integer, unique to the experiment and never reused.  It is the first word of
+        the spawn key of every stream.  Experiments of this package have numbers below 2**31.  Your
+        own experiments take one from 2**31 to 2**32 - 1.  `user_design` gives one for a name.
     columns : names of the float64 values that one trial returns.
-    simulate : ``(params, rng, n_trials) -> (n_trials, len(columns)) float64`` array.  A trial
-        with a value that is not finite is recorded as *diverged*; it is never dropped.
-    parameters : the table of its parameters with domains, defaults and meanings; None where only
+    simulate : ``(params, rng, n_trials) -> (n_trials, len(columns)) float64`` array.  A trial with
+        a value that is not finite is recorded as *diverged* and never dropped.
+    parameters : the table of its parameters with domains, defaults and meanings, or None where only
         ``check`` is given.
-    check : validates the parameters and returns them complete (defaults filled in) and
-        canonical; raises `InvalidParameter` before any work starts.  By default the table's.
-    block_size : trials per block; part of the design (changing it changes the streams).  1 to 8
-        where a trial draws data and takes a second, 256 where it takes microseconds.
-    cost : ``params -> `` estimated CPU seconds of one trial.  It decides how blocks are grouped
-        for workers and never what they hold.  Without it the time is measured.
+    check : validates the parameters, fills in defaults and returns them in their canonical form.
+        It raises `InvalidParameter` before any work starts.  By default it is the table's check.
+    block_size : trials per block.  It is part of the design, because changing it changes the
+        streams.  1 to 8 where a trial draws data and takes a second, 256 where it takes
+        microseconds.
+    cost : ``params -> `` estimated CPU seconds of one trial.  It decides how many trials a claim's
+        budget of seconds holds (`verify.procedures.base.Profile.sampling`), which blocks come
+        first, and how blocks are grouped for workers.  It never affects their content.  Without it
+        trials alone limit a claim, and the grouping follows measured times.
 
     Raises
     ------

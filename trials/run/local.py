@@ -27,15 +27,16 @@ from trials.run.wire import answer, pack_blocks, pack_call, unpack_blocks
 
 T = TypeVar("T")
 
-# A message that is sent ahead must fit into the pipe: a worker that is sending a long answer does
-# not read, and the caller that is sending would wait for it, and it for the caller.
+# A message that is sent ahead must fit into the pipe.  A worker that is sending a long answer does
+# not read.  A caller that sends a long message would wait for the worker, and the worker for the
+# caller.
 _SENT_AHEAD = 16_384
 
 
 def serve(descriptor: int) -> None:
     """Run the loop of a worker process.
 
-    It ends when the parent closes the pipe, or dies.
+    It ends when the parent closes the pipe or ends itself.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     connection = multiprocessing.connection.Connection(descriptor)
@@ -54,10 +55,11 @@ _MAIN = (
 class _Worker:
     """One new Python process on a pipe of its own.
 
-    A new process, because fork after an OpenMP region hangs.  A pipe each, because a worker whose
-    parent was killed then reads end-of-file and ends, and a worker that dies is noticed at once;
-    the pools of the standard library leave orphans or wait for ever.  Unlike `multiprocessing`,
-    it does not import the caller's script, which would run a script without a guard again.
+    The process is new and not forked, because a fork after an OpenMP region hangs.  Each worker has
+    a pipe of its own.  When the parent is killed, the worker reads end-of-file and ends.  When a
+    worker ends, the parent notices it at once.  The pools of the standard library leave orphans or
+    wait for ever.  Unlike `multiprocessing`, this process does not import the caller's script.  A
+    script without a guard would run again.
     """
 
     def __init__(self) -> None:
@@ -107,7 +109,7 @@ class _Worker:
 
 
 class ProcessExecutor(Executor):
-    """Spawned worker processes: right for trials that hold the GIL."""
+    """Spawned worker processes, for trials that hold the GIL."""
 
     def __init__(self, n_jobs: int) -> None:
         super().__init__()
@@ -219,10 +221,10 @@ class ProcessExecutor(Executor):
 
 
 class _Jobs:
-    """What waits for the threads.
+    """The queue of the threads.
 
     A long call must not keep blocks waiting while others of its kind run, nor the reverse.  So some
-    threads take blocks first and the others take calls first; none idles while anything waits.
+    threads take blocks first and the others take calls first.  No thread is idle while a job waits.
     """
 
     def __init__(self) -> None:
@@ -240,7 +242,7 @@ class _Jobs:
             self._changed.notify()
 
     def take(self, *, calls_first: bool) -> Task | tuple[Call[Any], bytes] | None:
-        """The next job, waiting for it; None when nothing waits and nothing more will come."""
+        """Wait for the next job and return it, or None when the queue is empty and closed."""
         with self._changed:
             while not (self._tasks or self._calls or self._ended):
                 self._changed.wait()
@@ -255,12 +257,12 @@ class _Jobs:
 
 
 class ThreadExecutor(Executor):
-    """In-process threads: right for kernels that release the GIL, and nothing is pickled.
+    """Threads of this process, for kernels that release the GIL.  Nothing is pickled.
 
-    The threads are daemons, so an interrupted program does not wait for blocks in flight.  Calls
-    are Python code, which threads of one process cannot run side by side.  So each thread that is
-    given a call starts a process of its own and waits for its answer; with one thread there is no
-    process, and a call runs when its result is asked for.
+    The threads are daemons, so an interrupted program does not wait for unfinished blocks.  Calls
+    are Python code, which threads of one process cannot run side by side.  So each thread that gets
+    a call starts a process of its own and waits for its answer.  With one thread there is no
+    process, and a call runs when its result is requested.
     """
 
     def __init__(self, n_jobs: int) -> None:

@@ -1,9 +1,9 @@
 """Where an experiment's module comes from, and how a worker gets it.
 
-A worker imports the module by its name.  A module of the user's own, which a worker on another
-machine may lack, travels as its text and is loaded from that.  A file that is no part of a package
-(`load_file`) is loaded under a name made of its SHA-256, so that the same text has the same name in
-every process, and one text is loaded once.
+A worker imports the module by its name.  A worker on another machine may lack a module of the
+user's own.  Such a module is sent as its text and loaded from the text.  A file that is not part of
+a package (`load_file`) is loaded under a name made of its SHA-256.  So the same text has the same
+name in every process, and it is loaded once.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def load_file(path: str | os.PathLike[str]) -> ModuleType:
 
     Parameters
     ----------
-    path : a ``.py`` file.  It may import what is installed.  It cannot import files beside it, for
-        a worker on another machine gets this one file only: make a package of several files.
+    path : a ``.py`` file.  It may import what is installed.  It cannot import files beside it,
+        because a worker on another machine gets this one file only.  Several files need a package.
 
     Returns
     -------

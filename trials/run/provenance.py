@@ -1,10 +1,10 @@
-"""Which code computed a block: the sources that an experiment depends on, and the libraries.
+"""The code that computed a block: the sources that an experiment depends on, and the libraries.
 
 Two blocks of one cell must come from the same code.  An experiment's *code* is the text of its
 module and of all that it imports in this program, of the modules that compute a block, and the
-versions of the numerical libraries.  One SHA-256 names it.  The digest travels with every task,
-where the worker compares it with its own, and is stored with every block, where `resume` compares
-it with the present one.
+versions of the numerical libraries.  One SHA-256 names it.  The digest is sent with every task, and
+the worker compares it with its own.  It is stored with every block, and `resume` compares it with
+the present one.
 
 The texts are those of `trials.sources`: as they were when this process imported them.
 """
@@ -27,7 +27,7 @@ from trials.run.block import ExecutorError
 from trials.run.experiment import Experiment, experiments, module_of
 
 _MACHINERY = ("trials.run.block",)
-_DIGITS = 16  # of a module's digest in a run's record, where it only has to name what changed
+_DIGITS = 16  # of a module's digest in a run's record, where it only has to show a change
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _refuse_a_mixture(found: tuple[sources.Source, ...]) -> None:
 
 
 def differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> list[str]:
-    """What differs between two codes, in words: libraries first, then modules."""
+    """The differences of two codes, in words: libraries first, then modules."""
     found = []
     for name in sorted({*theirs, *ours}, key=lambda n: (n not in libraries(), n)):
         old, new = theirs.get(name), ours.get(name)
@@ -173,20 +173,24 @@ def listed(found: list[str], most: int = 4) -> str:
 
 
 def run_code() -> dict[str, str]:
-    """What a new run records: libraries, the modules of `trials`, and those of every experiment.
+    """The record of a new run: libraries, the modules of `trials`, and those of every experiment.
 
-    The record serves to name what changed; each block carries the digest that decides.
+    The record serves to name a change.  The digest in each block decides whether there is one.  It
+    cannot distinguish users' files of one name in different folders, so these are left out.
     """
     own = [known for name, known in sources.snapshot().items() if name.startswith("trials")]
-    found = _parts(tuple(own))
-    for one in experiments():
-        found |= code_of(one).parts
+    every = [_parts(tuple(own)), *(code_of(one).parts for one in experiments())]
+    found: dict[str, set[str]] = {}
+    for name, value in (part for parts in every for part in parts.items()):
+        found.setdefault(name, set()).add(value)
+    known = {name: values.pop() for name, values in found.items() if len(values) == 1}
     # Last, because an experiment may simulate with a function of a library's own module.
-    return {**found, **libraries()}
+    return {**known, **libraries()}
 
 
 def changed_since(recorded: Mapping[str, str], present: Code) -> list[str]:
-    """How the code of an experiment differs from what a run recorded when it was made.
+    """The differences between the code of an experiment and the record that a run made at its
+    start.
 
     Only what both name is compared.  An experiment that is new to the run has no blocks there, and
     a module that is new to an experiment is imported by another one that changed.

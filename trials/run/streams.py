@@ -1,7 +1,7 @@
 """Random streams: one independent, addressable stream per block of trials.
 
-A stream is a function of four registered integers and of nothing else: not of the number of
-workers, the order of work, the machine's load, nor the other cells of a run.
+A stream depends on four registered integers alone.  It does not depend on the number of workers,
+the order of work, the machine's load or the other cells of a run.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def block_stream(root: int, design: int, cell: int, block: int) -> np.random.Gen
 
     Parameters
     ----------
-    root : root seed of the run, below 2**128 (`numpy.random.SeedSequence` pads the root to 128
-        bits before it appends the spawn key; a longer root could run into the key).
+    root : root seed of the run, below 2**128.  `numpy.random.SeedSequence` pads the root to 128
+        bits before it appends the spawn key.  A longer root could be confused with the key.
     design : registered number of the experiment, below 2**32.
     cell : `trials.run.cell.cell_number` of the cell, below 2**64.
     block : index of the block in its cell, below 2**32.
@@ -52,8 +52,8 @@ def block_stream(root: int, design: int, cell: int, block: int) -> np.random.Gen
     Notes
     -----
     The spawn key is ``(design, cell >> 32, cell & 0xffffffff, block)``: always four 32-bit words.
-    `SeedSequence` would spell a larger integer as several words, and two different keys could then
-    have one spelling; so the cell is split here and the widths are fixed.
+    `SeedSequence` would write a larger integer as several words, and two different keys could then
+    give the same words.  So the cell is split here and the widths are fixed.
     """
     root = integer_between("root", root, 0, 2**128 - 1)
     design = integer_between("design", design, 0, 2**32 - 1)

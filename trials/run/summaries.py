@@ -73,7 +73,7 @@ def first_hit(errors: ArrayLike, level: ArrayLike, *, stay: bool = False) -> Flo
     Parameters
     ----------
     level : one number, or (n_trials,) of them.
-    stay : ask for the first round from which on the error stays there.
+    stay : return the first round from which on the error stays there.
     """
     e = _trajectories(errors)
     below = e <= np.broadcast_to(np.asarray(level, dtype=np.float64), e.shape[:1])[:, None]
@@ -99,11 +99,12 @@ def fitted_factor(
     """The geometric mean factor a round between ``start`` and the floor, (n_trials,).
 
     The window of a trial ends before its error first falls below ``above`` times its floor.  A
-    window of fewer than two rounds has no factor; its trial gets one, which no contraction has.
+    window of fewer than two rounds has no factor.  Its trial gets the factor 1, which no
+    contraction has.
 
     Parameters
     ----------
-    floor : one number or (n_trials,); `error_floor` where it is not given.
+    floor : one number or (n_trials,), by default `error_floor`.
     """
     e = _trajectories(errors)
     n_trials, n_points = e.shape

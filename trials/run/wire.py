@@ -1,9 +1,9 @@
 """Messages between the caller and a worker, and the worker's side of the exchange.
 
-A message holds blocks of one experiment, or one function call.  It names the experiment's module
-and carries the digest of its code.  The worker imports the module, compares the digest with that
-of its own code, computes, and answers.  Messages are pickles: a caller and its workers trust each
-other, as they do in multiprocessing and in Dask.
+A message holds blocks of one experiment, or one function call.  It holds the name of the
+experiment's module and the digest of its code.  The worker imports the module, compares the digest
+with that of its own code, computes, and answers.  Messages are pickles: a caller and its workers
+trust each other, as they do in multiprocessing and in Dask.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Call:
 
 @dataclass(frozen=True)
 class _Reply:
-    """An answer: blocks as far as they came, each with its cell and number, or a value."""
+    """An answer: the blocks that were computed, each with its cell and number, or a value."""
 
     worker: str
     blocks: tuple[tuple[int, int, BlockResult], ...] = ()
@@ -187,7 +187,7 @@ def _mismatch(what: str, reply: _Reply, ours: dict[str, str]) -> CodeMismatch:
 
 
 def answer(message: bytes) -> bytes:
-    """Do the work that a message asks for, and return the answer.
+    """Do the work of a message and return the answer.
 
     Every error is returned as an answer too.
     """

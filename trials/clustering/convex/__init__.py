@@ -1,8 +1,8 @@
 """Convex clustering (Armacki et al. 2024, (12)) with certificates, and its path as a tree.
 
-* `convex_clustering` -- one problem, equal or given pair weights;
-* `convex_clustering_path` -- all penalties at once, equal weights: breakpoints, tree, solutions;
-* `check_certificate`, `check_weighted_certificate` -- the independent verifiers, plain NumPy;
+* `convex_clustering` -- one problem, equal or given pair weights.
+* `convex_clustering_path` -- all penalties at once, equal weights: breakpoints, tree, solutions.
+* `check_certificate`, `check_weighted_certificate` -- the independent verifiers, plain NumPy.
 * `nearest_neighbour_weights` -- the weights of Remark 23.
 """
 

@@ -29,18 +29,17 @@ def convex_clustering(
     ----------
     points : (m, d) finite array a, m, d >= 1, at any scale.
     penalty : lambda >= 0, in the units of the points.
-    weights : (m, m) symmetric array w >= 0, its diagonal ignored; None for w = 1, which is the
-        problem (12) of the paper and by far the faster one (fusions are final).
+    weights : (m, m) symmetric array w >= 0, its diagonal ignored.  None means w = 1, the problem
+        (12) of the paper.  It is by far the faster one, because fusions are final.
 
     Returns
     -------
     ConvexClustering
-        Minimiser, exact partition, gap, certificate.  ``certified`` says that the independent
-        verifier (`check_certificate`, `check_weighted_certificate`) has accepted the proof;
-        otherwise ``reason`` says why not, and partition and minimiser are the best found, with a
-        gap that is valid all the same.  A penalty within about 1e-7 (relative) *below* a
-        breakpoint where many clusters meet, or on the breakpoint itself, is what cannot be
-        certified in double precision.
+        Minimiser, exact partition, gap, certificate.  ``certified`` means that the independent
+        verifier (`check_certificate`, `check_weighted_certificate`) has accepted the proof.
+        Otherwise ``reason`` says why not.  Partition and minimiser are then the best that were
+        found, and the gap is still valid.  Double precision cannot certify a penalty on a
+        breakpoint where many clusters meet, or within about 1e-7 (relative) *below* it.
 
     Raises
     ------
@@ -50,9 +49,9 @@ def convex_clustering(
 
     Notes
     -----
-    Equal weights: O(m^2 d) to find and prove the fusions that the plain formula proves; then
-    O(K^2 d) a conjugate-gradient step and O(K^3) a Newton step on the K nodes left.  Memory
-    O(m^2 + m d), never m^2 d.
+    With equal weights the fusions of the plain formula take O(m^2 d).  On the K nodes left, a
+    conjugate-gradient step takes O(K^2 d) and a Newton step O(K^3).  Memory O(m^2 + m d), never m^2
+    d.
 
     Examples
     --------
@@ -78,7 +77,8 @@ def convex_clustering(
     else:
         outcome = Solver(nodes, lam, n_points=m, next_id=m + len(steps)).run()
     if not outcome.separated:
-        # Very close to a breakpoint: the path, whose problems are better scaled, tells its side.
+        # Very close to a breakpoint the path, whose problems are better scaled, shows the right
+        # side.
         return convex_clustering_path(data.points).solve(penalty)
     outcome.steps[:0] = steps
     return finish(data, penalty, outcome)

@@ -7,11 +7,11 @@ the partition of the minimiser of
 
     \min_U \tfrac12 \sum_i |a_i - u_i|^2 + \lambda \sum_{i<j} |u_i - u_j| .
 
-Three facts make the proof short (they are the optimality conditions, split by cluster).
+The optimality conditions, split by cluster, give a short proof in three parts.
 
 1. *Fusion.*  Nodes with masses n_k and positions b_k, N = sum n_k, share one value in the minimiser
-   as soon as there are flows f_kl = -f_lk, |f_kl| <= lambda, with sum_l n_l f_kl = b_k - mean(b).
-   Whatever the vectors y_k and the number tau are,
+   if there are flows f_kl = -f_lk, |f_kl| <= lambda, with sum_l n_l f_kl = b_k - mean(b).  For any
+   vectors y_k and any number tau,
 
    .. math::
 
@@ -19,24 +19,25 @@ Three facts make the proof short (they are the optimality conditions, split by c
        \psi(x) = x / \sqrt{1 + |x|^2}, \qquad r_k = b_k - \tau \sum_l n_l \psi(y_k - y_l),
 
    meets the equation identically, so only the size of the flows is to be checked.  tau = 0 is the
-   certificate behind the recovery interval, f_kl = (b_k - b_l)/N (Sun, Toh & Yuan 2021, Cor. 7;
+   certificate behind the recovery interval, f_kl = (b_k - b_l)/N (Sun, Toh & Yuan 2021, Cor. 7, and
    equation (13) of Armacki et al. 2024).  The flows do not depend on lambda: nodes fused at one
    penalty are fused at every larger one, hence the path has no splits.
-2. *Reduction.*  With equal weights the rest of the data pulls all nodes of a fused set equally, so
-   the set may be replaced by its centroid with its mass; fusions nest.
-3. *Separation.*  The reduced objective is strongly convex in the norm sum_k n_k |v_k|^2, so a
-   gradient of norm E at centres v puts the true centres within E; centres k and l further apart
-   than E sqrt(1/n_k + 1/n_l) are distinct in the minimiser.
+2. *Reduction.*  With equal weights the rest of the data pulls all nodes of a fused set equally.  So
+   the set may be replaced by its centroid with its mass, and fusions can be nested.
+3. *Separation.*  The reduced objective is strongly convex in the norm sum_k n_k |v_k|^2, so the
+   true centres lie within E of centres v where the gradient has norm E.  Centres k and l further
+   apart than E sqrt(1/n_k + 1/n_l) are distinct in the minimiser.
 
-Rounding.  With unit roundoff u, the computed flows of a fusion are off by at most 4 u (m + d + 16)
-(tau + X/N), where X is the largest norm of its points about one of them: the difference of two
-points is exact to a relative u.  The gradients are off by at most the same with N lambda + X, X now
-over all points about the first one.  The verifier asks for that much room, so that no tau is so
-large that the points drown in the rounding of r.  (Standard bounds: a sum of s terms of size T errs
-by at most s u T; a norm or unit vector in R^d by (d + 4) u relative.)
+Rounding.  Let u be the unit roundoff.  The computed flows of a fusion have an error of at most 4 u
+(m + d + 16) (tau + X/N).  Here X is the largest distance of its points from one of them, because
+the difference of two points is exact to a relative u.  The gradients have at most the same error
+with N lambda + X, where X is the largest distance of all points from the first one.  The verifier
+requires that much room.  So a tau so large that the rounding of r exceeds the points proves
+nothing.  The bounds are the standard ones.  A sum of s terms of size T has an error of at most s u
+T.  A norm or unit vector in R^d has a relative error of at most (d + 4) u.
 
-A proof may come from a stranger.  One that is malformed in any way (shapes, types, missing fields,
-NaN, numbers beyond 1e150) is refused with a reason, like one that is false; nothing is raised.
+A proof may come from a stranger.  A malformed proof (shapes, types, missing fields, NaN, numbers
+beyond 1e150) is refused with a reason, like a false one.  Nothing is raised.
 """
 
 from __future__ import annotations
@@ -63,10 +64,10 @@ class Fusion:
 
     Attributes
     ----------
-    children : (s,) node numbers, s >= 2.  Nodes 0..m-1 are the points; the fusion number t of a
+    children : (s,) node numbers, s >= 2.  Nodes 0..m-1 are the points.  The fusion number t of a
         certificate (from 0) creates the node m + t.
-    potentials : (s, d), the vectors y of the flows; dimensionless.
-    strength : tau >= 0 of the flows, in the units of the penalty; 0 for the plain formula.
+    potentials : (s, d), the vectors y of the flows, dimensionless.
+    strength : tau >= 0 of the flows, in the units of the penalty.  It is 0 for the plain formula.
     """
 
     children: IntArray
@@ -80,8 +81,8 @@ class Certificate:
 
     Attributes
     ----------
-    fusions : steps in order, each on nodes that exist by then; the nodes never used as a child
-        are the clusters.
+    fusions : steps in order, each on nodes that exist by then.  The nodes never used as a child are
+        the clusters.
     centres : (k, d) approximate values of the clusters, *relative to the first point*, in the
         order of the clusters' first points.
     """
@@ -98,8 +99,9 @@ class CertificateCheck:
     ----------
     valid : whether the partition is proved.
     reason : why not, else an empty string.
-    radius : proved bound on ``sqrt(sum_i |u_i - u*_i|^2)``, in the units of the points (also for
-        a refused certificate where its separation part could be evaluated; else infinity).
+    radius : proved bound on ``sqrt(sum_i |u_i - u*_i|^2)``, in the units of the points.  A refused
+        certificate has one too where its separation part could be evaluated.  Otherwise it is
+        infinity.
     """
 
     valid: bool
@@ -121,8 +123,8 @@ def squares(x: FloatArray) -> FloatArray:
 def _differences(y: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
     """y_k - y_l of all pairs of rows of y (s, d), some k at a time: the rows k, and (rows, d, s).
 
-    The long axis is last.  One array serves all blocks: a new one for each would come from the
-    operating system again and again, which costs more than filling it.
+    The long axis is last.  All blocks share one array.  A new one for each would be requested from
+    the operating system each time, which costs more than filling it.
     """
     s, d = y.shape
     step = max(1, _BLOCK // (s * d))
@@ -143,7 +145,7 @@ def psi_blocks(y: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
 
 
 def largest_flow(b: FloatArray, mass: FloatArray, y: FloatArray, strength: float) -> float:
-    """Largest |f_kl| of the flows above; arrays are (s, d), memory O(s d) and one block."""
+    """Largest |f_kl| of the flows above.  Arrays are (s, d), memory is O(s d) and one block."""
     r = b
     if strength > 0.0:
         r = b.copy()
@@ -186,7 +188,7 @@ def _separation(
 
 
 class Refusal(Exception):
-    """Why a proof is refused; caught where the check began, never raised to a caller.
+    """The reason why a proof is refused.  The check catches it and never raises it to a caller.
 
     ``radius`` : as in `CertificateCheck`, where the separation part was reached.
     """
@@ -204,7 +206,7 @@ class Problem:
     ----------
     a : (m, d) the points, as given.
     x : (m, d) scaled, the first row zero, entries at most 1 in size.
-    lam : the penalty, scaled and at most 1e100; above 0 where the penalty is.
+    lam : the penalty, scaled and at most 1e100, above 0 where the penalty is.
     scale : the power of two.
     cut : whether the penalty was cut to 1e100.
     """
@@ -222,10 +224,10 @@ class Problem:
 
 
 def _as_numbers(name: str, value: Any, kinds: str) -> Any:
-    """``value`` as an array whose type is one of ``kinds``; anything else is refused."""
+    """``value`` as an array whose type is one of ``kinds``.  Anything else is refused."""
     try:
         array = np.asarray(value)
-    except Exception as error:  # whatever a stranger's object does when it is looked at
+    except Exception as error:  # a stranger's object may raise anything when it is read
         raise Refusal(f"{name} cannot be read: {type(error).__name__}") from None
     if array.dtype.kind not in kinds:
         raise Refusal(f"{name} must be numbers, not of type {array.dtype}")
@@ -260,7 +262,9 @@ def _read_real(name: str, value: Any, limit: float) -> float:
 
 
 def read_problem(points: ArrayLike, penalty: float, factor: float = 1.0) -> Problem:
-    """Points, and penalty times a power of two, in the units of the check; refuses what is none."""
+    """Points, and penalty times a power of two, in the units of the check.  Other values are
+    refused.
+    """
     shape = _as_numbers("points", points, "biuf").shape
     if len(shape) != 2 or 0 in shape:
         raise Refusal(f"points must have shape (m, d) with m, d >= 1, not {shape}")
@@ -317,7 +321,9 @@ def read_centres(certificate: Any, shape: tuple[int, int]) -> FloatArray:
 
 
 def scaled_centres(centres: FloatArray, scale: float) -> FloatArray:
-    """The centres over the scale; beyond 1e150 their squares would leave the range of floats."""
+    """The centres divided by the scale.  Beyond 1e150 their squares would leave the range of
+    floats.
+    """
     v = centres / scale
     if not np.abs(v).max() <= LARGEST_ENTRY:
         raise Refusal("the centres must lie within 1e150 times the spread of the points")
@@ -371,12 +377,28 @@ def check_certificate(
     Returns
     -------
     CertificateCheck
-        ``valid`` only when every fusion, the partition and the separation are proved.  Arguments
-        that are malformed are refused, with the reason; no exception is raised.
+        ``valid`` only when every fusion, the partition and the separation are proved.  Malformed
+        arguments are refused with the reason.  No exception is raised.
+
+    Raises
+    ------
+    Nothing.  A malformed argument is a refusal.
 
     Notes
     -----
     O(m^2 d) time at most (pairs inside fusions, and pairs of centres), O(m d) memory.
+
+    Examples
+    --------
+    The certificate of a solution proves its partition, and no other:
+
+    >>> from trials.clustering.convex import convex_clustering
+    >>> points = [[0.0], [1.0], [10.0]]
+    >>> fit = convex_clustering(points, penalty=1.0)
+    >>> check_certificate(points, 1.0, fit.labels, fit.certificate).valid
+    True
+    >>> check_certificate(points, 1.0, [0, 1, 2], fit.certificate).valid
+    False
     """
     try:
         with np.errstate(all="ignore"):  # what overflows proves nothing
@@ -406,7 +428,7 @@ def check_record(problem: Problem, labels: ArrayLike, certificate: Certificate) 
 
 
 def _check(problem: Problem, labels: ArrayLike, certificate: Certificate) -> float:
-    """The scaled radius of the centres, if everything is proved; else `Refusal`."""
+    """The scaled radius of the centres if everything is proved.  Otherwise `Refusal` is raised."""
     x, lam, m = problem.x, problem.lam, problem.x.shape[0]
     allowance = rounding(*x.shape)
     members: dict[int, IntArray] = dict(enumerate(np.arange(m)[:, None]))

@@ -1,8 +1,8 @@
 r"""Jitted kernels that prove or refute a fusion: sizes of flows, and the ratios of gauge duality.
 
-Arguments as in `trials.clustering.convex.pairs`: ``x``, ``b``, ``y``, ``u`` are (d, K), ``mass``
-is (K,), all C-contiguous float64.  Positions ``x``, ``b`` and values ``u`` are in units of length,
-penalties and strengths too; potentials ``y`` have no unit.
+Arguments as in `trials.clustering.convex.pairs`: ``x``, ``b``, ``y``, ``u`` are (d, K), ``mass`` is
+(K,), all C-contiguous float64.  Positions ``x``, ``b``, values ``u``, penalties and strengths are
+in units of length.  Potentials ``y`` have no unit.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def largest_flow(b: FloatArray, mass: FloatArray, y: FloatArray, strength: float
 def fusion_ratio(x: FloatArray, mass: FloatArray, u: FloatArray, out: FloatArray) -> None:
     """Lower bound ``<x, u> / Omega(u)`` on the penalty at which all nodes fuse.
 
-    ``Omega(u) = sum_{k<l} n_k n_l |u_k - u_l|``; ``u`` must have mass-weighted mean zero.  ``out``
+    ``Omega(u) = sum_{k<l} n_k n_l |u_k - u_l|``.  ``u`` must have mass-weighted mean zero.  ``out``
     (3,) receives the ratio (0 where Omega is 0), Omega(u) and ``sum_k n_k |u_k|^2``.
     """
     d, n_nodes = x.shape

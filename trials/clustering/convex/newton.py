@@ -15,16 +15,16 @@ potential that proves a fusion (see `trials.clustering.convex.certificate`).
 Arguments that several kernels share, all C-contiguous float64 unless said otherwise:
 
 * ``u``, ``b``, ``v``, ``g`` : (d, K), values, positions, a direction, a gradient.  Values and
-  positions are in units of length; with mu = 0 values are potentials without a unit.
+  positions are in units of length.  With mu = 0 values are potentials without a unit.
 * ``mass`` : (K,) numbers of points, no unit.  ``w`` : (K, K), zero diagonal, no unit.
 * ``first``, ``second`` : (K, K), ``w / rho`` and ``w / rho^3`` with ``rho`` the root above.
 * ``lam`` : the penalty, a length.  ``mu`` : 0 or 1, no unit.
 * ``eps`` : the smoothing, in the unit of the values.
 
-No kernel stores K^2 d numbers; the largest arrays are K x K.  No kernel checks its arguments:
-`trials.clustering.convex.nodes` does.  Loops over elements stand where NumPy would have a slice,
-because each slice assignment compiles its own message about shapes that do not match (a third of
-the time that this file took to compile).
+No kernel stores K^2 d numbers.  The largest arrays are K x K.  No kernel checks its arguments:
+`trials.clustering.convex.nodes` does.  The kernels use loops over elements instead of slices.  Each
+slice assignment would compile its own message about shapes that do not match, which took a third of
+this file's time to compile.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SINGLE, DOUBLE = 3e6, 1e15
 def pair_curvatures(
     u: FloatArray, w: FloatArray, eps: float, first: FloatArray, second: FloatArray
 ) -> float:
-    """Fill ``first = w / rho`` and ``second = w / rho^3``; return ``sum_{k<l} w rho``.
+    """Fill ``first = w / rho`` and ``second = w / rho^3``, and return ``sum_{k<l} w rho``.
 
     ``rho^2 = eps^2 + |u_k - u_l|^2``.  The diagonal of ``w`` is zero.
     """
@@ -81,10 +81,10 @@ def gradient(
     mu: float,
     out: FloatArray,
 ) -> None:
-    """Gradient of F from the pair weights ``first``; differences are formed before weighting.
+    """Gradient of F from the pair weights ``first``.  Differences are formed before weighting.
 
-    A matrix product with the Laplacian would be faster and would cancel catastrophically for
-    pairs much closer than the scale of the data, the very pairs that decide a fusion.
+    A matrix product with the Laplacian would be faster.  But it would cancel catastrophically for
+    pairs much closer than the scale of the data, and those pairs decide a fusion.
     """
     d, n_nodes = u.shape
     whole = d - d % 4
@@ -126,7 +126,7 @@ def hessian_product(
     mu: float,
     out: FloatArray,
 ) -> None:
-    """Hessian of F at u times v from differences, exact whatever the distances; O(K^2 d)."""
+    """Hessian of F at u times v from differences, exact at any distances.  O(K^2 d)."""
     d, n_nodes = u.shape
     work = np.empty(n_nodes)
     for i in range(n_nodes):
@@ -208,12 +208,13 @@ def condition(
     eps: float,
     out: FloatArray,
 ) -> float:
-    """Bound on what `matrix_product` cancels; ``out`` (d, K) receives u about its mean.
+    """Bound on the relative cancellation in `matrix_product`.  ``out`` (d, K) receives u about its
+    mean.
 
     The bound is the ratio of the largest terms, ``lam |u|^2 sum_l second_kl``, to the least
-    curvature, which is ``mu n_k`` and about ``lam eps^2 sum_l second_kl``.  A tenth of the unit
-    roundoff times this ratio is the relative error that is seen in the worst direction.  The bound
-    is at least `DOUBLE` where the numbers leave the range of single precision.
+    curvature, which is ``mu n_k`` and about ``lam eps^2 sum_l second_kl``.  The relative error
+    observed in the worst direction is a tenth of the unit roundoff times this ratio.  The bound is
+    at least `DOUBLE` where the numbers leave the range of single precision.
     """
     d, n_nodes = u.shape
     squares = np.empty(n_nodes)
@@ -350,11 +351,11 @@ def _conjugate_gradients(
     forcing: float,
     step: FloatArray,
 ) -> int:
-    """Preconditioned conjugate gradients for ``H step = -g``; returns the Hessian products.
+    """Preconditioned conjugate gradients for ``H step = -g``.  Returns the Hessian products.
 
     Where nodes are ``close`` the products come from differences with ``exact_first`` and
     ``exact_second`` (K, K).  Elsewhere they come from matrix products in the precision of
-    ``first``, ``second`` and ``inverse``, the preconditioner (all (K, K)).  Stops when the squared
+    ``first``, ``second`` and the preconditioner ``inverse``, all (K, K).  Stops when the squared
     preconditioned residual has fallen by ``forcing`` squared.  ``step`` (d, K) receives the result.
     """
     d, n_nodes = u.shape
@@ -401,7 +402,7 @@ def _conjugate_gradients(
         _combine(rz / curvature, direction, 1.0, step)
         _combine(-rz / curvature, product, 1.0, residual)
     if not _dot(step, g) < 0.0:
-        # Rounding has spoilt the direction: the preconditioned gradient serves instead.
+        # Rounding errors dominate the direction, so the preconditioned gradient is used instead.
         _copy(g, right)
         np.dot(right[:d], inverse, pulled)
         _copy(pulled, solved)
@@ -455,10 +456,10 @@ def newton(
         if eps == 0.0:
             quadratic = max(1e-3, 0.3 * math.sqrt(norm / start))
             forcing = min(0.1, max(quadratic, 0.3 * tol / norm))
-        # The inverse costs as much as many products: an old one serves while it converges.
+        # The inverse costs as much as many products, so an old one is used while it converges.
         if products > _STALE:
             _preconditioner(mass, first, lam, mu, inverse)
-        # The least precision that serves.
+        # The least precision that is enough.
         worst = condition(u, mass, second, lam, mu, eps, at)
         if worst <= SINGLE:
             products = _conjugate_gradients(

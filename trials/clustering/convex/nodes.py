@@ -1,9 +1,10 @@
-"""Node problems: the one door through which drivers call the kernels of this package.
+"""Node problems.  Drivers call the kernels of this package only through this module.
 
-A kernel trusts the shapes of its arguments, so an array with one column too few makes it read or
-write beyond the end.  Drivers therefore never call a kernel with arrays that only should belong
-together: `Nodes` holds the positions and masses of one problem, and its methods compare every other
-array with them first.  `ShapeMismatch` tells of a mistake in this package, not of bad input.
+A kernel does not check the shapes of its arguments, so an array with one column too few makes it
+read or write beyond the end.  Drivers therefore never call a kernel with arrays that only should
+belong together: `Nodes` holds the positions and masses of one problem, and its methods compare
+every other array with them first.  `ShapeMismatch` reports a mistake in this package, not bad
+input.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from trials.clustering.convex import flows, newton, pairs
 
 
 class ShapeMismatch(RuntimeError):
-    """Arrays of different problems met at a kernel's door: a mistake in the calling code."""
+    """Arrays of different problems were passed to one kernel: a mistake in the calling code."""
 
 
 def _expect(name: str, array: FloatArray | IntArray, shape: tuple[int, ...], kind: type) -> None:
@@ -37,7 +38,7 @@ class Ratio:
 
     Attributes
     ----------
-    value : ``<x, u> / spread``, the bound; 0 where the spread is 0.
+    value : ``<x, u> / spread``, the bound, 0 where the spread is 0.
     spread : ``sum_{k<l} n_k n_l |u_k - u_l|``.
     square : ``sum_k n_k |u_k|^2``.
     """
@@ -149,7 +150,7 @@ class Nodes:
         patience: int,
         weights: FloatArray | None = None,
     ) -> NewtonEnd:
-        """Newton's method from ``values`` (d, K), in place; see `newton.newton`."""
+        """Newton's method from ``values`` (d, K), in place.  See `newton.newton`."""
         weights = self.weights if weights is None else weights
         _expect("values", values, self.x.shape, np.float64)
         _expect("weights", weights, (self.size, self.size), np.float64)
@@ -177,7 +178,7 @@ class Nodes:
         return labels, int(count)
 
     def fused(self, labels: IntArray, values: FloatArray) -> tuple[Nodes, FloatArray]:
-        """Replace the nodes of equal label by their centroid; values (d, K) are averaged too.
+        """Replace the nodes of equal label by their centroid.  Values (d, K) are averaged too.
 
         The ids of fused nodes are left at -1 for the caller to number.  A node that does not fuse
         keeps its position bit for bit.
@@ -222,5 +223,5 @@ def components(squares: FloatArray, threshold: float) -> IntArray:
 
 
 def smallest_distance(values: FloatArray) -> float:
-    """Smallest distance between two columns of (d, K); infinite for one column."""
+    """Smallest distance between two columns of (d, K), infinite for one column."""
     return math.sqrt(float(squared_distances(values).min()))

@@ -5,13 +5,13 @@ Arguments that several kernels share (K nodes in R^d):
 * ``u``, ``x`` : (d, K) float64, values or positions of the nodes, coordinate by coordinate, so that
   the inner loops run over nodes with unit stride.  That is five to eight times as fast as (K, d) at
   d = 20.  Unit: the scaled unit of length of the caller.
-* ``mass`` : (K,) float64, numbers of points that the nodes stand for; no unit.
+* ``mass`` : (K,) float64, numbers of points that the nodes stand for, no unit.
 * ``squares`` : (K, K) float64, squared distances, in squared units of length.
 * ``labels`` : (K,) int64, the set of each node, numbered from 0.
 
 No kernel checks its arguments: `trials.clustering.convex.nodes` does, for all of them.  Arrays are
-C-contiguous.  Loops over elements stand where NumPy would have a slice, because each slice
-assignment compiles its own message about shapes that do not match.
+C-contiguous.  The kernels use loops over elements instead of slices, because each slice assignment
+would compile its own message about shapes that do not match.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numba import njit
 
 from trials.checks import FloatArray, IntArray
 
-#: Sums may be reassociated and fused, which vectorises them; NaN and infinity keep their meaning.
+#: Sums may be reassociated and fused, which vectorises them.  NaN and infinity keep their meaning.
 FAST = {"reassoc", "contract", "nsz"}
 
 
@@ -91,8 +91,8 @@ def _complete_linkage(
     """The complete-linkage tree by the nearest-neighbour chain, O(K^2).
 
     ``squares`` is destroyed.  ``children`` (2K - 1, 2) receives the two children of each inner node
-    K..2K-2, and ``fused`` (2K - 1,) receives 1 where the diameter, with a share ``allowance`` of
-    room for rounding, is at most ``lam`` (units of length) times the mass.
+    K..2K-2.  ``fused`` (2K - 1,) receives 1 where the diameter is at most ``lam`` (units of length)
+    times the mass.  The share ``allowance`` is left as room for rounding.
     """
     k = mass.shape[0]
     weight = np.empty(2 * k - 1)

@@ -38,12 +38,12 @@ class Merge:
 
     Attributes
     ----------
-    node : number of the new cluster, m + position in the path; the points are 0..m-1.
+    node : number of the new cluster, m + position in the path.  The points are 0..m-1.
     children : numbers of the clusters that meet, two or more.
     size : points in the new cluster.
-    penalty : the breakpoint; 0 for duplicates.
-    lower, upper : proved bracket: below ``lower`` the children are not all one, from ``upper`` on
-        they are.
+    penalty : the breakpoint, 0 for duplicates.
+    lower, upper : proved bracket.  Below ``lower`` the children are not all one, and from ``upper``
+        on they are.
     apart : largest penalty at which the children were proved distinct, pair by pair.  Two children
         are distinct up to ``lower``.
     resolved : the children were proved distinct within twice the path's tolerance below ``upper``.
@@ -67,7 +67,7 @@ class ClusterPath:
     Attributes
     ----------
     points : (m, d).
-    merges : events by increasing penalty; a child's event always comes before its parent's.
+    merges : events by increasing penalty.  A child's event always comes before its parent's.
     """
 
     points: FloatArray
@@ -92,7 +92,7 @@ class ClusterPath:
         return int(self.points.shape[0]) - lost
 
     def labels(self, penalty: float) -> IntArray:
-        """(m,) partition at a penalty, numbered by first points; O(m)."""
+        """(m,) partition at a penalty, numbered by first points.  O(m)."""
         penalty = checked_penalty(penalty)
         steps = [s for s, e in zip(self._steps, self.merges, strict=True) if e.penalty <= penalty]
         return canonical(partition(self.points.shape[0], steps, _roots(self.points, steps)))
@@ -148,24 +148,25 @@ def convex_clustering_path(points: ArrayLike, *, tolerance: float = 1e-8) -> Clu
     Parameters
     ----------
     points : (m, d) finite array, any scale.
-    tolerance : relative width of the proved brackets of the breakpoints, aimed at, in
-        [1e-12, 1e-2].  An event that stays wider, or whose children could not be proved distinct
-        that close to it, has ``resolved=False``.
+    tolerance : intended relative width of the proved brackets of the breakpoints, in [1e-12, 1e-2].
+        An event that stays wider, or whose children could not be proved distinct that close to it,
+        has ``resolved=False``.
 
     Returns
     -------
     ClusterPath
-        Events in order, with proved brackets; the certified solution at any penalty.
+        Events in order, with proved brackets in the units of the points, and the certified solution
+        at any penalty.
 
     Raises
     ------
     trials.checks.InvalidParameter
-        Points that are not finite or not a matrix; a tolerance outside [1e-12, 1e-2].
+        Points that are not finite or not a matrix, or a tolerance outside [1e-12, 1e-2].
 
     Notes
     -----
-    A handful of Newton solves an event, each O(K^2 d) a conjugate-gradient step and O(K^3) a
-    preconditioner on the K nodes of its own subtree; O(m^2 + m d) memory.
+    An event takes a few Newton solves on the K nodes of its own subtree.  There a
+    conjugate-gradient step takes O(K^2 d) and a preconditioner O(K^3).  Memory is O(m^2 + m d).
 
     Examples
     --------
@@ -195,7 +196,7 @@ def _assemble(data: Scaled, events: list[Event]) -> ClusterPath:
     """Order the events, number their nodes m, m + 1, ... and return the record."""
     m = data.points.shape[0]
     by_node = {event.node: event for event in events}
-    # By size a child comes before its parent; rounding must not put its penalty after.
+    # By size a child comes before its parent, and rounding must not put its penalty after.
     for event in sorted(events, key=lambda e: e.size):
         inner = [by_node[c] for c in event.children.tolist() if c in by_node]
         event.penalty = max([event.penalty, *(e.penalty for e in inner)])

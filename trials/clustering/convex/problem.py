@@ -23,15 +23,15 @@ class ConvexClustering:
     ----------
     penalty : lambda.
     labels : (m,) partition, numbered in the order of the clusters' first points.
-    centres : (k, d) value of each cluster; the minimiser is ``centres[labels]``.
+    centres : (k, d) value of each cluster.  The minimiser is ``centres[labels]``.
     primal : objective at the minimiser.
     gap : primal-dual gap of the returned centres against the certificate's dual point, an upper
         bound on ``primal - optimum`` (rounding included where ``certified``).
     certificate : the proof, or None.
-    certified : the independent verifier accepted the certificate: ``labels`` is the exact
-        partition of the true minimiser.
+    certified : whether the independent verifier accepted the certificate.  Then ``labels`` is the
+        exact partition of the true minimiser.
     radius : proved bound on ``sqrt(sum_i |u_i - u*_i|^2)``.
-    reason : what could not be proved, else an empty string.
+    reason : the part that could not be proved, else an empty string.
     """
 
     penalty: float
@@ -46,7 +46,7 @@ class ConvexClustering:
 
     @property
     def minimiser(self) -> FloatArray:
-        """(m, d) minimiser; equal rows within a cluster, bit for bit."""
+        """(m, d) minimiser.  Rows of one cluster are equal bit for bit."""
         return np.asarray(self.centres[self.labels])
 
     @property
@@ -90,7 +90,7 @@ def scaled(points: ArrayLike) -> Scaled:
     if not np.isfinite(a).all():
         i, c = np.argwhere(~np.isfinite(a))[0]
         raise InvalidParameter(f"points[{i}, {c}]={a[i, c]} must be finite")
-    # Halving before subtracting cannot overflow; the first point becomes the origin.
+    # Halving before subtracting cannot overflow.  The first point becomes the origin.
     spread = float(np.abs(0.5 * a - 0.5 * a[0]).max())
     if spread > 5e306:
         raise InvalidParameter(f"points spread over {2 * spread}, which must be at most 1e307")

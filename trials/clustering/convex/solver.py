@@ -1,20 +1,20 @@
 """Convex clustering with equal weights: a solver with exact fusions.
 
-The unknown is not a matrix but a partition: once it is known, the problem is the one on the
-centroids, smooth, and Newton's method solves it to rounding.  The solver therefore alternates
+The unknown is not a matrix but a partition.  Once it is known, the problem on the centroids is
+smooth, and Newton's method solves it to rounding.  The solver therefore alternates
 
-1. *formula fusions*: every node of the complete-linkage tree whose diameter is at most lambda
-   times its mass is fused, by the formula behind the recovery interval (13), applied again and
-   again to the centroids that it leaves;
-2. *exact Newton*, eps = 0, on the nodes that are left: its residual is the radius of the
-   separation proof.  Where nodes are about to fuse it cannot converge, and shows it in a step;
-3. *smoothed Newton*: |u| becomes sqrt(eps^2 + |u|^2).  Its minimiser u yields the potentials
-   y = u / eps of `trials.clustering.convex.certificate` for every set that is about to fuse, and
-   these converge, as eps falls, to the minimiser of the strictly feasible fusion problem, if there
-   is one.  A set whose flows fit is fused *for good* (a proof does not expire).  The rest continues
-   with the exact method, once no set looks close, and then with a smaller eps.
+1. *formula fusions*: every node of the complete-linkage tree whose diameter is at most lambda times
+   its mass is fused, by the formula behind the recovery interval (13).  It is applied again to the
+   new centroids until nothing fuses.
+2. *exact Newton*, eps = 0, on the nodes that are left.  Its residual is the radius of the
+   separation proof.  Where nodes are about to fuse it cannot converge, which one step shows.
+3. *smoothed Newton*: |u| becomes sqrt(eps^2 + |u|^2).  Its minimiser u gives the potentials y = u /
+   eps of `trials.clustering.convex.certificate` for every set that is about to fuse.  As eps falls
+   they converge to the minimiser of the strictly feasible fusion problem, if there is one.  A set
+   whose flows are small enough is fused for all later steps, because the proof stays valid.  The
+   rest continues with the exact method, once no set looks close, and then with a smaller eps.
 
-So eps rarely falls below 1e-3 of the data's scale and every fusion makes the problem smaller.
+So eps rarely falls below 1e-3 of the data's scale, and every fusion makes the problem smaller.
 Newton's systems are solved by conjugate gradients preconditioned with the Laplacian that all
 coordinates share, by matrix products in single precision wherever that is enough for a direction.
 """
@@ -38,15 +38,15 @@ from trials.clustering.convex.nodes import (
 from trials.clustering.convex.problem import Scaled, canonical
 
 #: Smoothing: first value relative to the rms distance, factor from one round to the next, and the
-#: value relative to the largest distance below which rounding leaves nothing to gain.
+#: value relative to the largest distance below which rounding prevents any gain.
 _EPS_FIRST, _EPS_FACTOR, _EPS_LAST = 0.1, 0.1, 1e-13
 #: Sets of nodes within these multiples of eps of each other are tried for fusion, widest first.  A
 #: set that fuses at (1 - t) lambda has potentials of size t^(-1/2), hence the range.
 _REACHES = (1e5, 1e4, 1e3, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 #: Newton's method on one fusion problem: rounds of four steps, and the relative residual to reach.
 _DECIDE_ROUNDS, _POTENTIAL_TOL = 12, 1e-15
-#: An exact Newton step that does not halve the gradient tells of a fusion ahead, where insisting
-#: would take hundreds of products.  From a warm start it may also be one of the first few.
+#: An exact Newton step that does not halve the gradient indicates a fusion.  Going on would take
+#: hundreds of products.  From a warm start it may also be one of the first few.
 _PATIENCE = 3
 
 
@@ -76,15 +76,15 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What the solver reached.
+    """The solver's last state.
 
     Attributes
     ----------
     nodes : the K nodes that are left.
     v : (d, K) their values, one column a node.
     steps : the fusions, in order.
-    radius : bound on the mass-weighted distance of ``v`` to the true values; infinite where the
-        smoothed solution is all there is.
+    radius : bound on the mass-weighted distance of ``v`` to the true values.  It is infinite where
+        only a smoothed solution was found.
     separated : whether the values are proved distinct.
     eps : the last smoothing, 0 where none.
     """
@@ -123,10 +123,10 @@ class Solver:
         self.next_id = next_id
         self.steps: list[Step] = []
         #: Close sets that the last round neither fused nor refuted, and those that `_decide`
-        #: refuted, with the spread it suggests; keyed by the bytes of their index array.
+        #: refuted, with the spread that it suggests.  The keys are the bytes of their index arrays.
         self.open: set[bytes] = set()
         self.refuted: dict[bytes, FloatArray | None] = {}
-        # Twice the verifier's allowance: what is fused here is accepted there.
+        # Twice the verifier's allowance, so that it accepts every fusion made here.
         self.allowance = 2.0 * rounding(n_points, nodes.x.shape[0])
 
     def fuse(
@@ -201,9 +201,9 @@ class Solver:
         """Settle a set that stays open: minimise its fusion problem alone, from ``y`` in place.
 
         The problem is bounded below if and only if the set fuses.  If it fuses, the minimiser's
-        flows fit.  If not, y runs off in a direction whose ratio exceeds lambda: that refutes the
-        fusion and is a good start for the exact Newton method.  Within rounding of the threshold
-        neither happens.
+        flows are small enough.  If not, y grows without bound in a direction whose ratio exceeds
+        lambda.  This refutes the fusion, and the direction is a good start for the exact Newton
+        method.  Within rounding of the threshold neither happens.
         """
         total = part.total
         centred = Nodes(ids=part.ids, x=part.centred(part.x), mass=part.mass)
@@ -264,23 +264,24 @@ class Solver:
             end = nodes.minimise(v, self.lam, tol=tol, max_steps=40, patience=patience)
             radius = end.norm + rounding_error
             squares = squared_distances(v)
-            # The least distance serves all pairs at once, unless some masses are larger.
+            # One test with the least distance is enough for all pairs, unless some masses are
+            # larger.
             separated = float(squares.min()) > 2.0 * radius**2 / lightest
             if not separated:
                 inverse = 1.0 / nodes.mass
                 separated = bool((squares > radius**2 * np.add.outer(inverse, inverse)).all())
-            # A proof of the partition may come before the minimiser is one to rounding.
+            # The partition may be proved before the minimiser is accurate to rounding.
             if not separated or end.norm <= rounding_error:
                 break
             patience = 40
         return v, radius, separated
 
     def run(self, start: FloatArray | None = None) -> Outcome:
-        """Solve; ``start`` (d, K) are approximate values of the nodes."""
+        """Solve from ``start`` (d, K), approximate values of the nodes."""
         u = self.formula_fusions(self.nodes.x.copy() if start is None else start.copy())
         if self.nodes.size == 1:
             return self._outcome(self.nodes.x.copy(), 0.0, True, 0.0)
-        # Far from every fusion no smoothing is needed; a fusion shows in a step without progress.
+        # Far from every fusion no smoothing is needed.  A step without progress indicates a fusion.
         v, radius, separated = self._exact(u, 0 if start is None else _PATIENCE)
         if separated:
             return self._outcome(v, radius, True, 0.0)
@@ -321,7 +322,7 @@ def duplicate_steps(data: Scaled) -> tuple[Nodes, list[Step]]:
     """Distinct points as nodes, and the steps that fuse the duplicates (at any penalty)."""
     m = data.points.shape[0]
     points = Nodes(ids=np.arange(m), x=data.x, mass=np.ones(m))
-    # Equal points are at distance 0; the converse may fail.
+    # Equal points are at distance 0.  The converse may fail.
     if smallest_distance(data.x) > 0.0:
         return points, []
     # Adding zero turns -0.0 into 0.0, which are one point.
@@ -331,7 +332,7 @@ def duplicate_steps(data: Scaled) -> tuple[Nodes, list[Step]]:
         return points, []
     solver = Solver(points, 0.0, n_points=m, next_id=m)
     solver.fuse(labels, points.x, None, 0.0)
-    # The mean of equal numbers may err by a rounding; the number itself does not.
+    # The mean of equal numbers may have a rounding error.  The number itself has none.
     first = np.unique(labels, return_index=True)[1]
     x = np.ascontiguousarray(points.x[:, first])
     return Nodes(ids=solver.nodes.ids, x=x, mass=solver.nodes.mass), solver.steps

@@ -35,15 +35,15 @@ from trials.clustering.convex.certificate import rounding, run_means
 from trials.clustering.convex.nodes import Nodes, Ratio, smallest_distance
 from trials.clustering.convex.solver import Solver, Step, partition
 
-#: Solves spent on one node of the tree before its bracket is left as it is.
+#: Largest number of solves for one node of the tree.  After them its bracket stays as it is.
 _MAX_SOLVES = 40
-#: Relative distances to the event: of the first solve, and beyond which retreating has no use.
+#: Relative distances to the event: that of the first solve, and the largest one that is tried.
 _FIRST_GAP, _LAST_RETREAT = 0.05, 1e-2
 
 
 @dataclass(kw_only=True)
 class Event:
-    """A node of the tree; penalties are in the units of the points.
+    """A node of the tree.  Penalties are in the units of the points.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Event:
     children : (s,) numbers of the nodes that meet.
     size : points in it.
     lower, penalty, upper, apart, resolved : as in `trials.clustering.convex.path.Merge`.
-    potentials : (d, s) of the flows behind ``upper``; None for the plain formula.
+    potentials : (d, s) potentials of the flows behind ``upper``, None for the plain formula.
     strength : of these flows, in the units of the points.
     """
 
@@ -68,7 +68,7 @@ class Event:
 
 
 class _Bracket:
-    """What is proved about the penalty at which some nodes fuse, in the unit of their problem."""
+    """Proved limits of the penalty at which some nodes fuse, in the unit of their problem."""
 
     def __init__(self, slack: float) -> None:
         #: Relative rounding error of a ratio or a flow.
@@ -77,7 +77,7 @@ class _Bracket:
         self.forget_flows()
 
     def forget_flows(self) -> None:
-        """Drop the upper bound: its flows ran between nodes that are no more."""
+        """Drop the upper bound, because its flows ran between nodes that do not exist any more."""
         self.upper = math.inf
         self.potentials: FloatArray | None = None
         self.strength = 0.0
@@ -89,7 +89,7 @@ class _Bracket:
             self.upper, self.potentials, self.strength = flow, potentials, strength
 
     def values(self, nodes: Nodes, values: FloatArray) -> Ratio:
-        """Raise the lower bound if these values (d, K) allow it; returns their ratio."""
+        """Raise the lower bound if these values (d, K) allow it, and return their ratio."""
         ratio = nodes.fusion_ratio(values)
         if ratio.value > self.bound:
             self.bound = ratio.value
@@ -103,7 +103,7 @@ class _Bracket:
         return max(0.0, 1.0 - self.bound / self.upper)
 
     def distance(self, nodes: Nodes) -> float:
-        """How far below the upper end, relatively, the nodes are proved distinct."""
+        """The relative distance below the upper end at which the nodes are proved distinct."""
         apart = self.lower if nodes.size == 2 else self.apart
         return max(0.0, 1.0 - apart / self.upper)
 
@@ -132,7 +132,9 @@ class Tree:
         return self.events
 
     def _push(self, ids: IntArray, mass: FloatArray) -> int:
-        """Put a set of nodes aside as a problem of its own; returns the number of their parent."""
+        """Put a set of nodes aside as a problem of its own, and return the number of their
+        parent.
+        """
         node = self.next_id
         self.next_id += 1
         self.members[node] = np.concatenate(self._parts(ids))
@@ -149,7 +151,7 @@ class Tree:
     def _own_frame(self, ids: IntArray, mass: FloatArray) -> tuple[Nodes, float]:
         """The nodes about their mean in a unit that makes the largest coordinate about one.
 
-        Differences to a point of the set are exact to a rounding, whatever the origin of the data.
+        Differences to a point of the set are exact to a rounding, for any origin of the data.
         """
         parts = self._parts(ids)
         every = ids if len(parts) == mass.sum() else np.concatenate(parts)
@@ -163,7 +165,7 @@ class Tree:
     def _advance(
         self, nodes: Nodes, lam: float, start: FloatArray
     ) -> tuple[Nodes, FloatArray, bool]:
-        """Solve at ``lam``; sets that fused become nodes here and problems of their own.
+        """Solve at ``lam``.  Sets that fused become nodes here and problems of their own.
 
         Returns the nodes that are left, their values (one column a node, always), and whether these
         are proved distinct.
@@ -173,7 +175,7 @@ class Tree:
             start
         )
         merged = outcome.nodes
-        if merged.size == 1:  # within rounding of the event itself, which is not for here
+        if merged.size == 1:  # within rounding of the event itself: none is recorded here
             return nodes, start, False
         if merged.size == size:
             return nodes, outcome.v, outcome.separated
@@ -220,7 +222,7 @@ class Tree:
                 last = math.inf
             if separated:
                 bracket.apart = lam
-            elif nodes.size == before:  # too close for double precision: approach it less
+            elif nodes.size == before:  # too close for double precision: go further away
                 closest = self.tolerance if gap < self.tolerance else 10.0 * gap
                 last = math.inf
         # Room for the rounding allowance of the verifier, so that the proof holds from upper on.

@@ -1,9 +1,9 @@
 """Convex clustering with pair weights: nearest-neighbour weights, solver and certificate.
 
-With unequal weights clusters may split again along the path and a fusion is no longer the business
-of its own points alone, so nothing is fused for good: the smoothed problem keeps all its points
-until one partition passes the proof of `check_weighted_certificate` as a whole.  The kernels are
-those of the equal weights; a dense (m, m) weight matrix serves both.
+With unequal weights clusters may split again along the path, and a fusion depends on points outside
+of it.  So no fusion is final.  The smoothed problem keeps all its points until one partition passes
+the proof of `check_weighted_certificate` as a whole.  The kernels are those of the equal weights,
+with a dense (m, m) weight matrix.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def nearest_neighbour_weights(
     Parameters
     ----------
     points : (m, d) finite array.
-    n_neighbours : pairs are linked when either is among the other's nearest; 1 to m - 1.  Ties go
-        to the smaller index.
-    decay : phi >= 0, per squared unit of the points; 0 gives weights 0 and 1.
+    n_neighbours : 1 to m - 1.  Two points are linked when either is among the other's
+        ``n_neighbours`` nearest.  Ties go to the smaller index.
+    decay : phi >= 0, per squared unit of the points.  0 gives weights 0 and 1.
 
     Returns
     -------
@@ -57,6 +57,11 @@ def nearest_neighbour_weights(
     Raises
     ------
     trials.checks.InvalidParameter
+
+    Examples
+    --------
+    >>> nearest_neighbour_weights([[0.0], [1.0], [10.0]], 1).tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
 
     References
     ----------
@@ -78,7 +83,7 @@ def nearest_neighbour_weights(
 
 
 def checked_weights(weights: ArrayLike, n_points: int) -> FloatArray:
-    """Validate pair weights: (m, m), finite, symmetric, >= 0; the diagonal is ignored."""
+    """Validate pair weights: (m, m), finite, symmetric, >= 0.  The diagonal is ignored."""
     w = real_array("weights", weights).copy()
     if w.shape != (n_points, n_points):
         raise InvalidParameter(f"weights.shape={w.shape} must be ({n_points}, {n_points})")
@@ -129,7 +134,7 @@ class _Weighted:
     def proof(
         self, labels: IntArray, u: FloatArray, eps: float
     ) -> tuple[FloatArray, tuple[tuple[IntArray, FloatArray], ...]] | None:
-        """Centres (d, k) and potentials that may prove a partition, or None if hopeless."""
+        """Centres (d, k) and potentials that may prove a partition, or None where they cannot."""
         count = int(labels.max()) + 1
         b, mass = self.points.means(self.x, labels)
         v, _ = self.points.means(u, labels)
@@ -143,14 +148,15 @@ class _Weighted:
         squares = squared_distances(v)
         if (squares[between > 0.0] <= (3.0 * eps) ** 2).any():
             return None
-        # The verifier allows for rounding of what is between clusters; all there is serves as well
-        # and takes fewer steps, but must not drown it.
+        # The verifier leaves room for rounding in proportion to the weight between clusters.  A
+        # tolerance in proportion to the total weight takes fewer steps.  It is limited to 100
+        # times the weight between clusters, so that it does not hide their separation.
         degree = min(float(self.weights.sum()), 100.0 * float(between.sum()))
         tol = 0.05 * rounding(self.m, self.x.shape[0]) * (self.lam * degree + math.sqrt(self.m))
         free = ~between.any(axis=0)
         if not free.all():
             clusters.minimise(v, self.lam, tol=tol, max_steps=60, patience=60, weights=between)
-        # What nothing pulls is at its points' mean, however rough the smoothed solution is.
+        # The value of a cluster without links to others is exactly its points' mean.
         v[:, free] = b[:, free]
         proofs = []
         for k in np.flatnonzero(mass > 1.0):
@@ -174,7 +180,7 @@ class _Weighted:
 
 
 def solve_weighted(data: Scaled, penalty: float, weights: FloatArray) -> ConvexClustering:
-    """Solve a weighted problem; parameters have been validated.
+    """Solve a weighted problem whose parameters have been validated.
 
     Clusters are the sets connected by pairs of positive weight with equal values.  O(m^3 + m^2 d)
     a Newton step, O(m^2 + m d) memory.
@@ -231,7 +237,7 @@ def _record(
     v: FloatArray,
     proofs: tuple[tuple[IntArray, FloatArray], ...],
 ) -> ConvexClustering:
-    """A record whose partition the verifier is asked about."""
+    """The record whose partition the verifier checks."""
     scale = problem.data.scale
     certificate = Certificate(
         fusions=tuple(

@@ -1,17 +1,18 @@
-r"""The independent verifier for pair weights; the one for equal weights is in `certificate`.
+r"""The independent verifier for pair weights.  The one for equal weights is in `certificate`.
 
-With unequal weights the rest of the data pulls the points of a cluster unequally, so the cluster's
-flows must balance that pull too, and it is known only as well as the centres are:
+With unequal weights the rest of the data pulls the points of a cluster unequally.  So the cluster's
+flows must balance that pull too.  The pull is known only as precisely as the centres are:
 
 .. math::
 
     a_i - v_k - \lambda \sum_{l \ne k} W_{il} s_{kl}
         = \lambda \sum_{j \in V_k} w_{ij} z_{ij}, \qquad |z_{ij}| \le 1,
 
-s_kl the unit vector between centres and W_il the weight of point i towards cluster l.  With
-z = psi(y_i - y_j), whatever the equation leaves (residuals, the errors of v and s, rounding; T in
-all) can be routed along any spanning tree of the cluster at T or less an edge.  So it suffices that
-the edges with ``|z_ij| + T / (lambda w_ij) <= 1`` connect the cluster.
+s_kl the unit vector between centres and W_il the weight of point i towards cluster l.  With z =
+psi(y_i - y_j), let T be the total that the equation does not account for: residuals, the errors of
+v and s, and rounding.  It can be routed along any spanning tree of the cluster with at most T on
+each edge.  So it suffices that the edges with ``|z_ij| + T / (lambda w_ij) <= 1`` connect the
+cluster.
 
 At penalty 0 the minimiser is the points themselves, and the clusters are compared exactly.
 """
@@ -63,11 +64,26 @@ def check_weighted_certificate(
     Returns
     -------
     CertificateCheck
-        Arguments that are malformed are refused, with the reason; no exception is raised.
+        Malformed arguments are refused with the reason.  No exception is raised.
+
+    Raises
+    ------
+    Nothing.  A malformed argument is a refusal.
 
     Notes
     -----
     O(m^2 d) time, O(m^2) memory.
+
+    Examples
+    --------
+    >>> from trials.clustering.convex import convex_clustering, nearest_neighbour_weights
+    >>> points = [[0.0], [1.0], [10.0], [11.0]]
+    >>> weights = nearest_neighbour_weights(points, 1)
+    >>> fit = convex_clustering(points, penalty=2.0, weights=weights)
+    >>> fit.labels.tolist()
+    [0, 0, 1, 1]
+    >>> check_weighted_certificate(points, 2.0, fit.labels, fit.certificate, weights).valid
+    True
     """
     try:
         with np.errstate(all="ignore"):  # what overflows proves nothing
@@ -82,7 +98,7 @@ def check_weighted_certificate(
 def _read_problem(
     points: ArrayLike, penalty: float, weights: ArrayLike
 ) -> tuple[Problem, FloatArray]:
-    """The problem and its weights (m, m), the largest between 1/2 and 1; refuses what is none.
+    """The problem and its weights (m, m), the largest between 1/2 and 1.  Other values are refused.
 
     The power of two that is taken out of the weights goes into the penalty, so that the answer does
     not depend on how the two share a factor.
@@ -95,7 +111,7 @@ def _read_problem(
     unit = 2.0 ** min(math.frexp(float(w.max()))[1], 1023)
     problem = read_problem(points, penalty, unit)
     w /= unit
-    # A penalty that was cut still fuses all that is linked, unless small weights undo its size.
+    # A penalty that was cut still fuses all linked points, unless their weights are very small.
     if problem.cut and w.min(initial=np.inf, where=w > 0.0) < 1e-80:
         raise Refusal("weights below 1e-80 with a penalty beyond 1e100 times the points' spread")
     return problem, w
@@ -104,7 +120,7 @@ def _read_problem(
 def _check(
     problem: Problem, labels: ArrayLike, certificate: Certificate, weights: FloatArray
 ) -> float:
-    """The scaled radius of the centres, if everything is proved; else `Refusal`."""
+    """The scaled radius of the centres if everything is proved.  Otherwise `Refusal` is raised."""
     x, m = problem.x, problem.x.shape[0]
     groups: list[tuple[IntArray, FloatArray]] = []
     free = np.ones(m, dtype=np.bool_)
@@ -157,12 +173,12 @@ def _radius_of_points(
 
 @dataclass(frozen=True, kw_only=True)
 class _Ties:
-    """What is known about k clusters and their pulls.
+    """The sizes of k clusters, their links and the errors of their centres.
 
     Attributes
     ----------
     towards : (m, k) weight of each point towards each cluster.
-    unit : k arrays (k, d), unit vectors from the other centres; 0 where nothing links.
+    unit : k arrays (k, d), unit vectors from the other centres, 0 where nothing links.
     doubt : (k, k) relative error of the distances between linked centres.
     mass : (k,) sizes.
     radius : scaled error of all centres together.

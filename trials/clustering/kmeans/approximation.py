@@ -1,20 +1,20 @@
 r"""An approximation algorithm for k-means with a stated factor, before and after the run.
 
-Algorithm 2 asks for a "10-approximation algorithm".  (The paper's footnote 6 defines an
-epsilon-approximation by f <= (1 + epsilon) min f, which would make this a factor of 11; Awasthi &
-Sheffet mean the usual factor 10, the stricter of the two, which is the ``target`` here.)  Worst
-case factors below 10 need swaps of many centres at once (9 + epsilon: Kanungo et al. 2004; Beretta
-et al. 2023) or primal-dual rounding (6.357: Ahmadian et al. 2017), out of proportion here.  So two
-factors are stated:
+Algorithm 2 asks for a "10-approximation algorithm".  The paper's footnote 6 defines an
+epsilon-approximation by f <= (1 + epsilon) min f, which would make this a factor of 11.  Awasthi &
+Sheffet mean the usual factor 10.  It is the stricter of the two, and the ``target`` here.  Worst
+case factors below 10 need swaps of many centres at once (9 + epsilon, Kanungo et al. 2004, Beretta
+et al. 2023) or primal-dual rounding (6.357, Ahmadian et al. 2017).  These are too complex for their
+use here.  So two factors are stated:
 
 *Before the run*, `STATED_FACTOR` = 26.65, for every input.  The algorithm is single-swap local
 search over the data points.  Let S be locally optimal with cost Delta(S), O the optimal centres
-with cost Delta(O), alpha^2 = Delta(S)/Delta(O).  In the proof of Kanungo et al. (2004) replace
-the centre o that is swapped in by a uniformly drawn point of its cluster N(o): its expected cost
-on N(o) is exactly twice that of the centroid o.  Summing the k swap inequalities gives
-0 <= 2 Delta(O) - Delta(S) - 2 Delta(S) + 2R with R <= 2 Delta(O) + (1 + 2/alpha) Delta(S), thus
-alpha^2 - 4 alpha - 6 <= 0 and alpha^2 <= (2 + sqrt 10)^2 = 26.6491...  A swap is made only if it
-saves more than a fraction delta/k of the cost (delta = 1e-6), which changes the sixth digit.
+with cost Delta(O), alpha^2 = Delta(S)/Delta(O).  In the proof of Kanungo et al. (2004) replace the
+centre o that is swapped in by a uniformly drawn point of its cluster N(o).  Its expected cost on
+N(o) is exactly twice that of the centroid o.  Summing the k swap inequalities gives 0 <= 2 Delta(O)
+- Delta(S) - 2 Delta(S) + 2R with R <= 2 Delta(O) + (1 + 2/alpha) Delta(S), thus alpha^2 - 4 alpha -
+6 <= 0 and alpha^2 <= (2 + sqrt 10)^2 = 26.6491...  A swap is made only if it saves more than a
+fraction delta/k of the cost (delta = 1e-6), which changes the sixth digit.
 
 *After the run*, ``factor`` = cost / lower bound, for this input.  The lower bound is half of a
 Lagrangian dual value of the discrete problem (centres restricted to data points), because the
@@ -38,7 +38,7 @@ from trials.clustering.kmeans.iteration import checked, iterate
 from trials.clustering.kmeans.seeding import seed
 from trials.clustering.units import give_back, measured, own_units
 
-# A swap must save more than this fraction (over k) of the cost; see the module docstring.
+# A swap must save more than this fraction (over k) of the cost, see the module docstring.
 _SWAP_SAVING = 1e-6
 STATED_FACTOR = ((2 + math.sqrt(4 + 6 * (1 - _SWAP_SAVING))) / (1 - _SWAP_SAVING)) ** 2
 """Worst-case factor of `approximate_kmeans`, 26.65 rounded up (proof in the module docstring)."""
@@ -57,13 +57,14 @@ class Approximation:
 
     Attributes
     ----------
-    labels, centers : (B, m) int64 and (B, k, d); every point is at its nearest centre.
+    labels, centers : (B, m) int64 and (B, k, d).  Every point has the label of its nearest centre.
     cost : (B,) k-means cost of the centres.
     lower_bound : (B,) proved lower bound on the optimal cost (0 where none was found).
-    factor : (B,) cost / lower_bound, at least 1; 1 where the cost is 0; inf without a bound.
+    factor : (B,) cost / lower_bound, at least 1.  It is 1 where the cost is 0, and infinite without
+        a bound.
     n_swaps : (B,) swaps made by the local search.
-    locally_optimal : (B,) True where no swap saves anything: then cost <= `STATED_FACTOR` times
-        the optimum whatever ``factor`` is.
+    locally_optimal : (B,) True where no swap saves anything.  Then the cost is at most
+        `STATED_FACTOR` times the optimum, for any ``factor``.
     """
 
     labels: IntArray
@@ -109,14 +110,14 @@ def _swap_tables(
     saved: FloatArray,
     loss: FloatArray,
 ) -> None:
-    """What each swap changes among the points of each cluster, for the ``stale`` clusters only.
+    """The change of cost in each cluster by each swap, for the ``stale`` clusters only.
 
-    ``dist`` (m, m); ``first``, ``second`` and ``owner`` (m,) as in `_two_nearest`; ``stale`` (k,);
-    ``saved`` and ``loss`` (k, m), in squared units of the points.  Adding candidate j saves the
-    points of cluster s, together, ``saved[s, j]``, the sum of max(0, first - dist_j); removing s
-    then costs them ``loss[s, j]``, the sum of the steps from min(dist_j, first) to min(dist_j,
-    second).  Candidates are the inner loop, which vectorises without reassociation (dist is
-    symmetric).
+    ``dist`` is (m, m).  ``first``, ``second`` and ``owner`` (m,) are as in `_two_nearest`.
+    ``stale`` is (k,).  ``saved`` and ``loss`` are (k, m), in squared units of the points.  Adding
+    candidate j lowers the cost of cluster s by ``saved[s, j]``, the sum of max(0, first - dist_j).
+    Removing s then raises it by ``loss[s, j]``, the sum of the steps from min(dist_j, first) to
+    min(dist_j, second).  The inner loop runs over candidates.  It vectorises without reassociation,
+    because dist is symmetric.
     """
     m = dist.shape[0]
     for s in range(saved.shape[0]):
@@ -142,7 +143,7 @@ def _best_swap(
     """The most saving swap: change of cost, position to remove from ``chosen``, point to add.
 
     Ties go to the lowest point, then to the lowest position.  ``saved`` and ``loss`` (k, m) are
-    those of `_swap_tables`; ``total`` and ``cheapest`` (m,) are work space.
+    those of `_swap_tables`.  ``total`` and ``cheapest`` (m,) are work space.
     """
     n_clusters, m = saved.shape
     for j in range(m):
@@ -171,12 +172,13 @@ def _best_swap(
 def local_search(
     dist: FloatArray, max_swaps: int, saving: float, chosen: IntArray, first: FloatArray
 ) -> tuple[float, int, bool]:
-    """Single-swap local search over data points; ``chosen`` (k,) in and out.
+    """Single-swap local search over data points.  ``chosen`` (k,) is read and changed.
 
-    ``dist`` (m, m) squared distances; ``saving`` is a share of the cost.  ``first`` (m,) receives
-    the squared distance of each point to its nearest chosen point.  Returns (cost, swaps, locally
-    optimal).  After a swap only the clusters are scanned again of which a point was lost, won, or
-    has other nearest two distances: O(m) a point of those, O(m k) besides.
+    ``dist`` (m, m) holds squared distances.  ``saving`` is a share of the cost.  ``first`` (m,)
+    receives the squared distance of each point to its nearest chosen point.  Returns (cost, swaps,
+    locally optimal).  After a swap a cluster is scanned again only if it lost or gained a point, or
+    if the nearest two distances of one of its points changed.  A scan costs O(m) for each point of
+    these clusters, and O(m k) in addition.
     """
     m = dist.shape[0]
     n_clusters = chosen.shape[0]
@@ -259,10 +261,10 @@ def _lower_bound(
 ) -> float:
     """A lower bound on the optimal k-means cost by Polyak steps on the Lagrangian dual.
 
-    ``dist`` (m, m); ``multipliers`` (m,) holds the start (squared distances to the chosen points)
-    and is changed; ``discrete_cost`` and ``cost`` are those of the chosen points and after Lloyd.
-    Stops as soon as ``cost <= target * bound``.  The dual value bounds the discrete optimum, half
-    of it the continuous one.
+    ``dist`` is (m, m).  ``multipliers`` (m,) holds the start (squared distances to the chosen
+    points) and is changed.  ``discrete_cost`` is the cost of the chosen points and ``cost`` that
+    after Lloyd.  Stops as soon as ``cost <= target * bound``.  The dual value bounds the discrete
+    optimum, and half of it the continuous one.
     """
     m = dist.shape[0]
     gains = np.empty(m)
@@ -296,7 +298,7 @@ def _lower_bound(
             slope[i] = 1.0 - served
             norm_sq += slope[i] ** 2
         if norm_sq == 0.0:
-            break  # the dual optimum: each point is served exactly once
+            break  # the dual optimum: each point is assigned exactly once
         for i in range(m):
             multipliers[i] += step * (discrete_cost - value) / norm_sq * slope[i]
     return best
@@ -315,7 +317,7 @@ def _approximate_batch(
     n_swaps: IntArray,
     locally_optimal: BoolArray,
 ) -> None:
-    """Seeding, local search, Lloyd from its result, dual bound; one data set after another.
+    """Seeding, local search, Lloyd from its result and dual bound, one data set after another.
 
     ``points`` (B, m, d).  Outputs: ``labels`` (B, m), ``centers`` (B, k, d), the others (B,).
     """
@@ -339,8 +341,8 @@ def _approximate_batch(
         for k in range(n_clusters):
             for j in range(d):
                 centers[b, k, j] = points[b, chosen[k], j]
-        # Lloyd never raises the cost, so the stated factor survives; empty clusters keep their
-        # centres, because a relocation could raise it.
+        # Lloyd never raises the cost, so the stated factor still holds.  Empty clusters keep their
+        # centres, because a relocation could raise the cost.
         cost[b], _, _ = iterate(
             points[b], points_t, max_iter, 0.0, _KEEP,
             work, nearest_sq, sums, centers[b], labels[b],
@@ -364,7 +366,7 @@ def approximate_kmeans(
     ----------
     points : (B, m, d) finite, entries at most 1e150.
     k : number of centres, 1 <= k <= m.
-    rng : the stream, for the seeds; the factors hold for every outcome.
+    rng : the stream for the seeds.  The factors hold for every outcome.
     target : factor at which the search for a better lower bound stops, >= 1.  1 spends all steps
         and gives the tightest factor (1.3 to 1.8 on Gaussian clouds of 10 points).
 
@@ -380,8 +382,15 @@ def approximate_kmeans(
 
     Notes
     -----
-    At most O(m^2) a swap and a dual step, O(m^2 d) for the distances, m^2 + 2 k m floats of memory
-    (not per data set).  m of a few thousand is the intended limit.
+    A swap or a dual step takes at most O(m^2), the distances O(m^2 d).  Memory is m^2 + 2 k m
+    floats in all, for any number of data sets.  It is meant for m up to a few thousand.
+
+    Examples
+    --------
+    >>> points = [[[0.0], [1.0], [10.0], [11.0]]]
+    >>> fit = approximate_kmeans(points, 2, np.random.default_rng(0))
+    >>> fit.cost.tolist(), bool(fit.factor[0] <= 10.0)
+    ([1.0], True)
     """
     data, k = checked(points, k)
     target = real_between("target", target, 1.0)

@@ -1,22 +1,22 @@
 r"""Nearest centres, plainly or screened in single precision: the same labels, bit for bit.
 
-`assign` sums squared differences: no digit is lost, however far from the origin the data are.  That
-takes two additions a coordinate, and the adder is the bottleneck.  The scores of `screened_assign`,
+`assign` sums squared differences.  So no digit is lost, at any distance of the data from the
+origin.  That takes two additions a coordinate, and additions limit the speed.  The scores of
+`screened_assign`,
 
 .. math:: q_k = \tfrac12 |c_k|^2 - x \cdot c_k = \tfrac12 (|x - c_k|^2 - |x|^2)
 
-take one fused operation, in a matrix product; in single precision twice as many at a time.  They
-lose digits, so they only propose: where the two lowest scores of a point are further apart than
-twice their error, the point's label is proved; elsewhere `assign_block` decides, as without
-screening.
+take one fused operation, in a matrix product.  Single precision computes twice as many at a time.
+The scores lose digits.  Where the two lowest scores of a point are further apart than twice their
+error, the point's label is proved.  Elsewhere `assign_block` decides, as without screening.
 
 Error of a score.  Points and centres are shifted by the points' mean (so that data far from the
-origin lose nothing) and scaled to the unit ball.  With u = 2^-24, C = max_k |c_k|, |x| <= 1:
-rounding x and c to single precision moves x.c by 2 u |x| C, the product itself by d u |x| C in
-any order of summation (with or without fused operations), half of |c|^2 by u C^2 / 2, the
-difference by u (|x| C + C^2 / 2).  What `assign_block` computes is wrong by (d + 4) 2^-53 |x - c|^2
-at most, half of it in units of the score.  Terms of second order are covered by 2 % (up to the
-`_WIDEST` d), underflow by an absolute 1e-25 (1 + C).
+origin lose nothing) and scaled to the unit ball.  Let u = 2^-24, C = max_k |c_k| and |x| <= 1.
+Rounding x and c to single precision changes x.c by at most 2 u |x| C.  The product itself adds d u
+|x| C, in any order of summation, with or without fused operations.  Half of |c|^2 adds u C^2 / 2,
+and the difference adds u (|x| C + C^2 / 2).  The results of `assign_block` have an error of at most
+(d + 4) 2^-53 |x - c|^2, which is half of that in units of the score.  A share of 2 % covers terms
+of second order (up to the `_WIDEST` d).  An absolute 1e-25 (1 + C) covers underflow.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ _SLACK = 1.02
 _TINY = 1e-25
 # A block with more than this share of unproved labels is assigned again as a whole.
 _FEW = 1 / 16
-# Squared radii of the data beyond which scaling to the unit ball could lose numbers; squared norm
-# of a scaled centre from which single precision could overflow; d beyond which d u is not small.
+# Limits of the screening, in order.  Squared radii of the data beyond which scaling to the unit
+# ball could lose numbers.  Squared norm of a scaled centre from which single precision could
+# overflow.  The d beyond which d u is not small.
 _SMALLEST, _LARGEST = 1e-250, 1e250
 _FARTHEST = 1e30
 _WIDEST = 100_000
 
 
-# --- kernels: no validation, no raising; ``*_t`` arrays are transposed (d, m) so that the innermost
+# --- kernels: no validation, no raising.  ``*_t`` arrays are transposed (d, m), so the innermost
 # loop runs over points, contiguous in memory, and vectorises without reassociation
 
 
@@ -65,9 +66,10 @@ def transpose(points: FloatArray, points_t: FloatArray) -> None:
 def squared_distances(points_t: FloatArray, low: int, center: FloatArray, out: FloatArray) -> None:
     """Squared distances ``out[i] = |a_{low+i} - center|^2``, as many as ``out`` (w,) holds.
 
-    ``points_t`` (d, m) with ``low + w <= m``; ``center`` (d,); squared units of the points.
-    Four coordinates a pass, to save traffic on ``out``.  The rows are sliced first because a
-    loop from ``low`` would have to allow for negative indices, and would not vectorise.
+    ``points_t`` is (d, m) with ``low + w <= m``, and ``center`` is (d,).  The result is in squared
+    units of the points.  Each pass adds four coordinates, so that ``out`` is read and written less
+    often.  The rows are sliced first, because a loop from ``low`` would have to allow for negative
+    indices and would not vectorise.
     """
     d = points_t.shape[0]
     width = out.shape[0]
@@ -130,8 +132,9 @@ def assign(
 ) -> None:
     """Labels of the nearest centres (ties: lowest index) and the squared distances to them.
 
-    ``points_t`` (d, m), ``centers`` (k, d); ``work``, ``nearest_sq`` and ``labels`` (m,).  A block
-    of points meets all centres before the next block, so that it stays in the cache.
+    ``points_t`` is (d, m) and ``centers`` (k, d).  ``work``, ``nearest_sq`` and ``labels`` are
+    (m,).  A block of points is compared with all centres before the next block, so that it stays in
+    the cache.
     """
     m = points_t.shape[1]
     for low in range(0, m, BLOCK):
@@ -147,7 +150,7 @@ def single_precision(
     norms: SingleArray,
     blocks: SingleArray,
 ) -> float:
-    """Points shifted by their mean and scaled to the unit ball; returns the scale, 0 for none.
+    """Shift points by their mean and scale them to the unit ball.  Returns the scale, 0 for none.
 
     ``points`` (m, d) and ``points_t`` (d, m) are the same numbers.  ``origin`` (d,) receives the
     mean, ``norms`` (m,) the norms of the scaled points, and ``blocks`` (d m,) the scaled points,
@@ -193,11 +196,12 @@ def screened_assign(
     nearest_sq: FloatArray,
     labels: IntArray,
 ) -> bool:
-    """Labels as `assign` gives them.  False where screening proved too few of them to be worth it.
+    """Labels as `assign` gives them.  Returns False where screening proved too few labels to be
+    faster.
 
-    ``points_t`` (d, m), ``centers`` (k, d); ``work``, ``nearest_sq`` and ``labels`` (m,).  The
-    arguments from ``blocks`` to ``scale`` are those of `single_precision`, the scale not 0.
-    ``nearest_sq`` is used as work space: squared distances are not computed.
+    ``points_t`` is (d, m) and ``centers`` (k, d).  ``work``, ``nearest_sq`` and ``labels`` are
+    (m,).  The arguments from ``blocks`` to ``scale`` are those of `single_precision`, the scale not
+    0.  ``nearest_sq`` is used as work space: squared distances are not computed.
     """
     d, m = points_t.shape
     n_clusters = centers.shape[0]

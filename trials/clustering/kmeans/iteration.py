@@ -25,8 +25,8 @@ from trials.checks import (
 from trials.clustering.kmeans.assignment import assign, screened_assign, single_precision, transpose
 from trials.clustering.units import give_back, measured, own_units
 
-# Numbers of clusters and products m k d from which screening pays for its preparation, also in a
-# fit of three iterations; measured at m = 30 to 2,000, d = 1 to 100, k = 2 to 30.
+# Numbers of clusters and products m k d from which screening saves more time than its preparation
+# takes, also in a fit of three iterations.  Measured at m = 30 to 2,000, d = 1 to 100, k = 2 to 30.
 _SCREENED_CLUSTERS = 4
 _SCREENED_SIZE = 20_000
 
@@ -63,9 +63,9 @@ def _relocate_empty(
 ) -> bool:
     """Give each empty cluster the point farthest from its centre, as scikit-learn does.
 
-    The point's old cluster loses it from its mean; labels follow at the next assignment.  A point
-    that is alone in its cluster is never taken, nor one at distance zero (duplicates).  ``counts``
-    (k,) and ``sums`` (k, d) are changed.  Returns whether a point was moved.
+    The point is removed from the mean of its old cluster.  Labels change at the next assignment.  A
+    point that is alone in its cluster is never taken, nor one at distance zero (duplicates).
+    ``counts`` (k,) and ``sums`` (k, d) are changed.  Returns whether a point was moved.
     """
     m, d = points.shape
     moved = False
@@ -121,17 +121,17 @@ def iterate(
     centers: FloatArray,
     labels: IntArray,
 ) -> tuple[float, int, bool]:
-    """Lloyd's iteration on one data set; ``centers`` in and out.
+    """Lloyd's iteration on one data set.  ``centers`` is read and changed.
 
     Stops, in scikit-learn's order, when the labels repeat (strict), or when the summed squared
     shift of the centres is at most ``shift_tol``.  After any stop but the strict one the labels are
-    brought up to date with the centres.  Labels that repeat while an empty cluster takes a point
-    are no stop: the centres have moved.  Large cases screen in single precision, which changes no
-    label (`trials.clustering.kmeans.assignment`).
+    brought up to date with the centres.  It does not stop when labels repeat while an empty cluster
+    takes a point, because the centres have moved.  Large cases screen in single precision, which
+    changes no label (`trials.clustering.kmeans.assignment`).
 
-    Arguments: ``points`` (m, d) and ``points_t`` (d, m), the same numbers; ``shift_tol`` in squared
-    units of length; ``work`` and ``nearest_sq`` (m,) and ``sums`` (k, d), scratch; ``centers``
-    (k, d); ``labels`` (m,).  Returns (inertia, iterations, converged).
+    ``points`` (m, d) and ``points_t`` (d, m) hold the same numbers.  ``shift_tol`` is in squared
+    units of length.  ``work`` and ``nearest_sq`` (m,) and ``sums`` (k, d) are work space.
+    ``centers`` is (k, d) and ``labels`` (m,).  Returns (inertia, iterations, converged).
     """
     m = points.shape[0]
     n_clusters, d = centers.shape
@@ -184,7 +184,7 @@ def iterate(
         converged = strict or shift <= shift_tol
     if not strict:
         assign(points_t, centers, work, nearest_sq, labels)
-    by_axis = sums[0]  # free by now; one sum a coordinate, because a single one would not vectorise
+    by_axis = sums[0]  # free by now, one sum a coordinate, because a single one would not vectorise
     for j in range(d):
         by_axis[j] = 0.0
     for i in range(m):
@@ -201,7 +201,7 @@ def iterate(
 def shift_tolerance(points: FloatArray, tol: float) -> float:
     """tol times the mean over coordinates of the variance, scikit-learn's scaling of ``tol``.
 
-    ``points`` (m, d); the result is in squared units of length.
+    ``points`` is (m, d).  The result is in squared units of length.
     """
     m, d = points.shape
     if tol == 0.0:
@@ -238,7 +238,7 @@ def _lloyd_batch(
     n_iter: IntArray,
     ok: BoolArray,
 ) -> None:
-    """`iterate` on one data set after another; arguments from ``labels`` on are outputs.
+    """`iterate` on one data set after another.  Arguments from ``labels`` on are outputs.
 
     ``points`` (B, m, d), ``starts`` and ``centers`` (B, k, d), ``labels`` (B, m), the others (B,).
     """
@@ -302,11 +302,12 @@ def lloyd(
     centers : (B, k, d) initial centres, 1 <= k <= m, in the unit of the points.
     max_iter : iterations allowed, >= 1.
     tol : stop when the summed squared shift of the centres is at most ``tol`` times the mean
-        variance of the coordinates (dimensionless, scikit-learn's meaning); 0 runs until the
-        labels repeat, which is the paper's "until convergence".
-    empty : ``"relocate"`` gives an empty cluster the point that is farthest from its own centre
-        (scikit-learn's rule, except that a point alone in its cluster is never taken; several
-        empty clusters are served farthest first); ``"keep"`` leaves its centre where it was.
+        variance of the coordinates (dimensionless, scikit-learn's meaning).  With 0 the iteration
+        runs until the labels repeat, which is the paper's "until convergence".
+    empty : ``"relocate"`` gives an empty cluster the point that is farthest from its own centre.
+        Several empty clusters get the farthest points in their order.  This is scikit-learn's rule,
+        except that a point alone in its cluster is never taken.  ``"keep"`` leaves the centre of an
+        empty cluster where it was.
 
     Returns
     -------
@@ -320,10 +321,10 @@ def lloyd(
 
     Notes
     -----
-    O(m k d) per iteration and data set; O(m d) extra memory in all.  The inertia never increases
-    from one iteration to the next with ``empty="keep"``.  From equal starts the labels are those
-    of ``sklearn.cluster.KMeans(n_init=1, algorithm="lloyd")`` unless two distances agree to
-    rounding.
+    O(m k d) per iteration and data set, and O(m d) extra memory in all.  The inertia never
+    increases from one iteration to the next with ``empty="keep"``.  From equal starts the labels
+    are those of ``sklearn.cluster.KMeans(n_init=1, algorithm="lloyd")`` unless two distances agree
+    to rounding.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""k-means++ (Algorithm 3; Arthur & Vassilvitskii 2007): seeds at random, then Lloyd."""
+"""k-means++ (Algorithm 3, Arthur & Vassilvitskii 2007): seeds at random, then Lloyd."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from trials.clustering.units import measured, own_units
 
 @njit(cache=True, nogil=True)
 def _draw(weights: FloatArray, rng: np.random.Generator) -> int:
-    """Index i with probability weights[i] / sum(weights); uniform if all weights (m,) are zero."""
+    """Index i with probability weights[i] / sum(weights), uniform if all weights (m,) are zero."""
     m = weights.shape[0]
     total = 0.0
     for i in range(m):
@@ -60,7 +60,7 @@ def seed(
 ) -> None:
     """k-means++ seeding (Algorithm 3, Step I): indices ``chosen`` (k,) of the chosen points.
 
-    ``points_t`` (d, m); ``work`` and ``nearest_sq`` (m,) are scratch.
+    ``points_t`` is (d, m).  ``work`` and ``nearest_sq`` (m,) are work space.
     """
     d, m = points_t.shape
     last = np.empty(d)
@@ -79,7 +79,7 @@ def seed(
 
 @njit(cache=True, nogil=True)
 def _seed_batch(points: FloatArray, rng: np.random.Generator, chosen: IntArray) -> None:
-    """`seed` on each of the data sets ``points`` (B, m, d); ``chosen`` (B, k)."""
+    """`seed` on each of the data sets ``points`` (B, m, d).  ``chosen`` is (B, k)."""
     n_sets, m, d = points.shape
     points_t = np.empty((d, m))
     work = np.empty(m)
@@ -105,8 +105,8 @@ def _kmeans_pp_batch(
 ) -> None:
     """The best of ``n_init`` seeded runs of `iterate`, one data set after another.
 
-    ``points`` (B, m, d); from ``labels`` (B, m) and ``centers`` (B, k, d) on the arguments are
-    outputs, the others of shape (B,).
+    ``points`` is (B, m, d).  The arguments from ``labels`` (B, m) and ``centers`` (B, k, d) on are
+    outputs.  The other outputs are (B,).
     """
     n_sets, m, d = points.shape
     n_clusters = centers.shape[1]
@@ -187,7 +187,7 @@ def kmeans_pp(
     ----------
     points : (B, m, d) finite, entries at most 1e150.
     k : number of clusters, 1 <= k <= m.
-    rng : the stream; k uniforms a start.
+    rng : the stream.  A start takes k uniforms.
     n_init : starts a data set, >= 1.  The one of least inertia is kept (the paper uses one).
     max_iter, tol, empty : as in `lloyd`.
 
@@ -199,7 +199,7 @@ def kmeans_pp(
     Raises
     ------
     trials.checks.InvalidParameter
-        As in `lloyd`; n_init < 1; no generator.
+        As in `lloyd`, and for n_init < 1 or a wrong generator.
 
     Notes
     -----

@@ -18,7 +18,7 @@ from trials.clustering.kmeans.iteration import (
 )
 from trials.clustering.units import give_back, measured, own_units
 
-# The Gram matrix serves where the last singular value kept has at least this share of the largest,
+# The Gram matrix is used where the last singular value kept has at least this share of the largest,
 # both squared, and squares are far from underflow.
 _GRAM_SHARE = 1e-3
 _GRAM_SMALLEST = 1e-250
@@ -31,11 +31,11 @@ class SpectralFit:
     Attributes
     ----------
     labels, centers, inertia, n_iter, converged : the final clustering, as in `KMeansFit`.
-    part_one : the approximate solution in the projected space, centres in coordinates of
-        ``basis``; its labels are the clustering of Theorem 3.
+    part_one : the approximate solution in the projected space, with centres in coordinates of
+        ``basis``.  Its labels are the clustering of Theorem 3.
     basis : (B, d, r) orthonormal columns, the top r = min(k, m, d) right singular vectors.
-    core_sizes : (B, k) number of core points of each initial centre; where it is 0 the centre was
-        kept (the paper leaves mu(empty set) undefined).
+    core_sizes : (B, k) number of core points of each initial centre.  Where it is 0 the centre was
+        kept, because the paper does not define mu(empty set).
     """
 
     labels: IntArray
@@ -60,10 +60,10 @@ def _core_means(
     """Part II of Algorithm 2: means, in the original space, of the core points of each centre.
 
     ``points`` (B, m, d), ``coords`` (B, m, r), ``initial`` (B, k, r), ``lifted`` and ``centers``
-    (B, k, d), ``core_sizes`` (B, k); the last two are outputs.
+    (B, k, d), ``core_sizes`` (B, k).  The last two are outputs.
 
-    i is a core point of k when |a^_i - nu_k| <= |a^_i - nu_l| / 3 for all l != k; a centre
-    without core points stays at ``lifted``, its position in the original space.
+    i is a core point of k when |a^_i - nu_k| <= |a^_i - nu_l| / 3 for all l != k.  A centre without
+    core points stays at ``lifted``, its position in the original space.
     """
     n_sets, m, d = points.shape
     n_clusters, r = initial.shape[1:]
@@ -85,7 +85,7 @@ def _core_means(
                     k, nearest, second = other, to_center[other], nearest
                 else:
                     second = min(second, to_center[other])
-            # the second nearest decides; with k = 1 there is none and every point is core
+            # the second nearest decides: with k = 1 there is none and every point is core
             if 9.0 * nearest <= second:
                 core_sizes[b, k] += 1
                 for j in range(d):
@@ -132,12 +132,12 @@ def spectral_projection(points: ArrayLike, k: int) -> tuple[FloatArray, FloatArr
     Parameters
     ----------
     points : (B, m, d) finite, entries at most 1e150.
-    k : rank of the projection, 1 <= k <= m; r = min(k, m, d) columns are returned.
+    k : rank of the projection, 1 <= k <= m.  r = min(k, m, d) columns are returned.
 
     Returns
     -------
     coords : (B, m, r), isometric to the projected rows: distances between rows are equal.
-    basis : (B, d, r), orthonormal columns; the projected matrix is ``coords @ basis^T``.
+    basis : (B, d, r), orthonormal columns.  The projected matrix is ``coords @ basis^T``.
 
     Raises
     ------
@@ -146,9 +146,15 @@ def spectral_projection(points: ArrayLike, k: int) -> tuple[FloatArray, FloatArr
 
     Notes
     -----
-    Batched LAPACK calls, O(m d min(m, d)) a data set: the eigenvectors of the smaller Gram matrix
-    where s_r^2 >= s_1^2 / 1000, which costs at most 1.5 digits of the subspace against the SVD (and
-    leaves the basis orthonormal to 1e-12); the SVD itself for the other data sets.
+    Batched LAPACK calls, O(m d min(m, d)) a data set.  Where s_r^2 >= s_1^2 / 1000, the
+    eigenvectors of the smaller Gram matrix are computed.  Against the SVD this loses at most 1.5
+    digits of the subspace, and the basis is orthonormal to 1e-12.  The other data sets use the SVD.
+
+    Examples
+    --------
+    >>> coords, basis = spectral_projection([[[3.0, 4.0], [6.0, 8.0]]], 1)
+    >>> abs(basis[0, :, 0]).round(12).tolist(), abs(coords[0, :, 0]).round(12).tolist()
+    ([0.6, 0.8], [5.0, 10.0])
     """
     data, k = checked(points, k)
     units = own_units(data)
@@ -180,13 +186,20 @@ def spectral_part_one(
 
     Returns
     -------
-    approximation : `Approximation`; its centres are coordinates, ``(B, k, r)``.
-    basis : (B, d, r) as in `spectral_projection`; ``centers @ basis^T`` lifts the centres to R^d.
+    approximation : `Approximation`.  Its centres are coordinates, ``(B, k, r)``.
+    basis : (B, d, r) as in `spectral_projection`.  ``centers @ basis^T`` lifts the centres to R^d.
 
     Raises
     ------
     trials.checks.InvalidParameter
         As in `approximate_kmeans`.
+
+    Examples
+    --------
+    >>> points = [[[0.0, 5.0], [1.0, 5.0], [10.0, 0.0], [11.0, 0.0]]]
+    >>> approximation, basis = spectral_part_one(points, 2, np.random.default_rng(0))
+    >>> approximation.labels[0].tolist() in ([0, 0, 1, 1], [1, 1, 0, 0]), basis.shape
+    (True, (1, 2, 2))
     """
     coords, basis = spectral_projection(points, k)
     return approximate_kmeans(coords, k, rng, target=target), basis
@@ -205,9 +218,9 @@ def spectral_kmeans(
     """Spectral k-means, Algorithm 2 of the paper in full: the clustering of ODCL-KM.
 
     Part I projects on the top k singular vectors and runs `approximate_kmeans`.  Part II replaces
-    each centre by the mean of its core points, taken in the original space.  The paper's mu(S_k)
-    does not say in which space; Awasthi & Sheffet take this one.  Part III is `lloyd` on the
-    original points.
+    each centre by the mean of its core points, taken in the original space.  The paper does not say
+    in which space its mu(S_k) is taken.  Awasthi & Sheffet take this one.  Part III is `lloyd` on
+    the original points.
 
     Parameters
     ----------
@@ -220,7 +233,7 @@ def spectral_kmeans(
     Returns
     -------
     SpectralFit
-        ``part_one.factor`` says which factor Part I is proved to have had.
+        ``part_one.factor`` is the proved approximation factor of Part I.
 
     Raises
     ------

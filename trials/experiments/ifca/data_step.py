@@ -35,7 +35,7 @@ def _simulate_data_step(params: Params, rng: np.random.Generator, n_trials: int)
         (0, 0),
         (0, 0),
         (0, d - theta.shape[-1]),
-    ]  # rotated into few coordinates; features in d
+    ]  # rotated into few coordinates, with features in d
     theta, theta_star = np.pad(theta, beyond), np.pad(theta_star, beyond)
     out = np.empty((n_trials, len(STEP.columns)))
     for trial in range(n_trials):
@@ -78,5 +78,6 @@ DATA_STEP = register(
         simulate=_simulate_data_step,
         parameters=STEP_PARAMETERS.extended({}, clients_fit),
         block_size=16,
+        cost=lambda cell: 2e-8 * cell["m"] * cell["n"] * cell["d"],  # drawing the features
     )
 )

@@ -2,13 +2,14 @@ r"""What every experiment on linear IFCA shares: parameters, centres, starts, si
 
 Every experiment draws centres whose smallest distance is exactly ``Delta``, and starts at closeness
 exactly ``alpha``.  Both enter only through inner products.  So at most ``2k`` coordinates hold
-them, whatever ``d`` is.
+them, for any ``d``.
 
 `GEOMETRY` is the table of the centres and starts, `STEP_PARAMETERS` that of a whole step.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -111,11 +112,18 @@ STEP_PARAMETERS = GEOMETRY.extended(
 
 def sizes_of(params: Params) -> NDArray[np.int64]:
     """Clients of each cluster of a cell, (k,), ascending."""
-    if "ratio" in params:
-        weights = mx.fractions_with_ratio(params["k"], params["ratio"], params["profile"])
+    return _sizes_of(*(params.get(name) for name in ("m", "k", "profile", "ratio", "p_min"))).copy()
+
+
+@lru_cache(maxsize=4096, typed=True)  # bounds and statistics of a cell ask thousands of times
+def _sizes_of(
+    m: int, k: int, profile: mx.Profile, ratio: float | None, p_min: float | None
+) -> NDArray[np.int64]:
+    if ratio is not None:
+        weights = mx.fractions_with_ratio(k, ratio, profile)
     else:
-        weights = mx.fractions(params["k"], params.get("p_min"), params["profile"])
-    return mx.cluster_sizes(params["m"], weights)
+        weights = mx.fractions(k, p_min, profile)
+    return mx.cluster_sizes(m, weights)
 
 
 def checked_sizes_of(params: Params) -> NDArray[np.int64]:

@@ -18,8 +18,9 @@ model 0.
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
-from trials.checks import FloatArray, check_drawn
+from trials.checks import FloatArray, IntArray, check_drawn
 from trials.experiments.ifca.geometry import GEOMETRY, MAX_SAMPLES, draw_geometry
 from trials.laws.pairwise import log_tail_probability, margin
 from trials.laws.step import gradient_norms
@@ -61,12 +62,20 @@ def _simulate_labels(params: Params, rng: np.random.Generator, n_trials: int) ->
         rival_losses = np.take_along_axis(losses, rivals[rows, None], axis=1)[:, 0]
         out[rows, 0] = losses.argmin(axis=1) != 0
         out[rows, 1] = rival_losses < losses[:, 0]
-    margins = [
-        margin(theta[t, 0], theta[t, rivals[t]], theta_star[t, 0], sigma)[0]
-        for t in range(n_trials)
-    ]
-    out[:, 2] = np.exp(log_tail_probability(margins, n))
+    margins = np.empty(n_trials)
+    _fill_margins(np.array(theta), np.array(rivals), np.array(theta_star), sigma, margins)
+    distinct, place = np.unique(margins, return_inverse=True)  # few, where starts are alike
+    out[:, 2] = np.exp(log_tail_probability(distinct, n))[place]
     return out
+
+
+@njit(cache=True, nogil=True)
+def _fill_margins(
+    theta: FloatArray, rivals: IntArray, theta_star: FloatArray, sigma: float, out: FloatArray
+) -> None:
+    """The margin between model 0 and the rival's model for a client of cluster 0, (n_trials,)."""
+    for t in range(out.size):
+        out[t] = margin(theta[t, 0], theta[t, rivals[t]], theta_star[t, 0], sigma)[0]
 
 
 LABELS = register(

@@ -1,9 +1,9 @@
 """The experiment on random starts: how close to the centres they are.
 
-``ifca.random-start`` (design 106); ``norm`` is the papers' R.
+``ifca.random-start`` (design 106).  Its parameter ``norm`` is the papers' R.
 
 * ``alpha``: 1/2 minus the smallest possible largest distance of a model from the centre that it is
-  matched with, over Delta.  Assumption 1 asks for alpha > 0.
+  matched with, over Delta.  Assumption 1 requires alpha > 0.
 * ``Delta``: the smallest distance of two centres.
 """
 

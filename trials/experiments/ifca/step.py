@@ -16,7 +16,7 @@ size: the first is a smallest one, the last a largest one.
 
 * ``err_1`` to ``err_24``: the largest error after each step.
 * ``misidentified_1`` to ``misidentified_24``: clients whose label is wrong in each step.
-* ``grew_from``: the largest error of any single cluster that a step made larger; 0 if no step did.
+* ``grew_from``: the largest error of any single cluster that a step made larger, 0 if no step did.
 * ``floor_smallest``: the smallest cluster's error after the last step.
 """
 

@@ -1,9 +1,9 @@
 r"""The experiment on all step sizes at once.
 
-Given labels and data, the step is linear in the step size,
-:math:`\theta_j^+-\theta_j^*=u_j-c\,g_j` for :math:`\gamma=c/p`.  So one trial decides for every
-:math:`c>0` whether a bound :math:`\|u_j-cg_j\|\le b` holds: it holds in an interval of c for each
-cluster.  No step size serves all clusters where these intervals do not meet.
+Given labels and data, the step is linear in the step size, :math:`\theta_j^+-\theta_j^*=u_j-c\,g_j`
+for :math:`\gamma=c/p`.  So one trial decides for every :math:`c>0` whether a bound
+:math:`\|u_j-cg_j\|\le b` holds: it holds in an interval of c for each cluster.  No step size works
+for all clusters where these intervals do not meet.
 
 ``ifca.step-sizes`` (design 108).  The bound on a cluster's error is ``factor`` times its error
 before the step plus ``slack``.

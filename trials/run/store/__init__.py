@@ -1,15 +1,17 @@
 """The run store: one SQLite file a run, a block of trials a transaction, a checksum a block.
 
-A run that is killed at any instant loses the blocks in flight and nothing else: a block is either
-stored whole, with the SHA-256 of its content, or absent.  A file that is damaged, that belongs to
-another program or to a newer version is refused with a `StoreError` of one line.
+A run that is killed at any instant loses only the blocks in computation.  A block is either stored
+whole, with the SHA-256 of its content, or absent.  A file that is damaged, that belongs to another
+program or to a newer version is refused with a `StoreError` of one line.
 
-One process writes at a time: whoever opens a run for writing holds a lock until it closes it, and a
-second one is refused at once.  The lock is the operating system's, on an empty file beside the run
-(``<run>-lock``), so that it ends with its process however that ends.  Readers need none.
+One process writes at a time.  A process that opens a run for writing holds a lock until it closes
+the run.  A second one is refused at once.  The operating system's lock on an empty file beside the
+run (``<run>-lock``) is used.  It ends with its process, also when that is killed.  Readers need no
+lock.
 
-A run may come from a stranger.  What is read is bounded in size, time and depth, has the declared
-types, and carries no control characters (`limits`, `text`, `decoding`).
+A run may come from a stranger.  So every value that is read must have its declared type and hold no
+control characters, and the reading is bounded in size, time and depth (`limits`, `text`,
+`decoding`).
 
 One module for each reason to change: `schema` and `migration` (tables and their versions),
 `files`, `opening`, `connection` and `lock` (the file), `cells`, `writing`, `reading` and

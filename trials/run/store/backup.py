@@ -20,7 +20,7 @@ def copy_file(database: Database, target: Path, *, verify: Callable[[Path], obje
 
     Parameters
     ----------
-    verify : is given the finished file and raises when it is damaged; the name then stays free.
+    verify : gets the finished file and raises when it is damaged.  The name then stays free.
 
     Raises
     ------

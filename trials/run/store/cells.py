@@ -6,6 +6,7 @@ import json
 
 from trials.run.cell import Params, canonical_json, cell_number
 from trials.run.experiment import Experiment
+from trials.run.store import tally
 from trials.run.store.connection import Database
 from trials.run.store.errors import StoreError
 from trials.run.store.limits import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS, MAX_NAME
@@ -105,11 +106,12 @@ class CellIndex:
         design = (experiment.design, experiment.block_size, compact(experiment.columns))
         if present is None:
             cell = [name, _number(spelling), *design, spelling]
+            checksum = cell_checksum(cell)
             with self._database.transaction() as connection:
-                connection.execute(
-                    "INSERT INTO cell VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)",
-                    (*cell, cell_checksum(cell)),
+                made = connection.execute(
+                    "INSERT INTO cell VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", (*cell, checksum)
                 )
+                tally.add(connection, "cell", (*cell[:2], made.lastrowid, checksum))
             present = self.get(key)
         stored = (present.design, present.block_size, present.columns)
         for what, now, then in zip(

@@ -1,4 +1,4 @@
-"""One SQLite connection to a run: opening, queries, transactions, closing, and our errors."""
+"""One SQLite connection to a run: opening, queries, transactions, closing, and errors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Database:
     ----------
     path : the run's file, for messages.
     readonly : whether it was opened without the writer's lock.
-    format : the version of the tables; set once the file's marks were read.
+    format : the version of the tables, set once the file's marks were read.
     """
 
     format: Format
@@ -64,13 +64,12 @@ class Database:
         self._connection = connection
         self._lock = lock
         self._running = False
-        self._started: float | None = None  # processor time when SQLite first asked
+        self._started: float | None = None  # processor time at SQLite's first call
         connection.set_progress_handler(self._is_late, STEPS_BETWEEN_CHECKS)
 
     def _is_late(self) -> bool:
-        """SQLite asks this while a statement runs, and ends the statement when it is true.
-
-        Short statements never ask, so that they cost no look at the clock.
+        """SQLite calls this while a statement runs, and ends the statement when it returns true.
+        Short statements never call it, so they do not read the clock.
         """
         if not self._running:
             return False
@@ -125,9 +124,19 @@ class Database:
 
         This reads the tables, so they must have been checked before.
         """
-        # In WAL mode NORMAL survives a killed process entirely; a power cut can undo the last
-        # commits but never half of one.
+        # In WAL mode with NORMAL nothing is lost when the process is killed.  A power cut can undo
+        # the last commits, each of them as a whole.
         self._connection.execute("PRAGMA synchronous = NORMAL")
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Several queries as of one instant, unaffected by a writer's later commits."""
+        self._connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from trials.run.store import tally
 from trials.run.store.connection import Database
 from trials.run.store.decoding import Undecodable, decode
 from trials.run.store.errors import StoreError
@@ -53,11 +54,15 @@ def write(database: Database, kind: str, key: str, document: Mapping[str, Any]) 
     for name in (kind, key):
         if not is_label(name):
             raise ValueError(f"document {kind!r}/{key!r} must be named by short texts of one line")
+    checksum = document_checksum(kind, key, body)
     with database.transaction() as connection:
+        older = connection.execute(
+            "SELECT kind, key, checksum FROM document WHERE kind = ? AND key = ?", (kind, key)
+        ).fetchone()
         connection.execute(
-            "INSERT OR REPLACE INTO document VALUES (?, ?, ?, ?)",
-            (kind, key, body, document_checksum(kind, key, body)),
+            "INSERT OR REPLACE INTO document VALUES (?, ?, ?, ?)", (kind, key, body, checksum)
         )
+        tally.add(connection, "document", (kind, key, checksum), older)
 
 
 def read(database: Database, kind: str, type_: type[T], key: str | None = None) -> dict[str, T]:

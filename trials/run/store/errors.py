@@ -8,10 +8,10 @@ from pathlib import Path
 from trials.run.store.limits import MAX_MESSAGE, MAX_SECONDS
 from trials.text import printable
 
-# What sqlite3 raises on a damaged file: its own errors, and text that is not text any more.
+# The errors that sqlite3 raises on a damaged file: its own, and those of undecodable text.
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
-# Primary result codes that speak of the machine or of other processes, not of the file's content.
+# Primary result codes about the machine or other processes, and not about the file's content.
 _CIRCUMSTANCES = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
@@ -47,7 +47,7 @@ def one_line(error: Exception) -> str:
 def result_code(error: Exception) -> int:
     """Return SQLite's primary result code.
 
-    Where the error carries none, it is the code of a damaged file.
+    Where the error has none, it is the code of a damaged file.
     """
     code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
     return code & 0xFF

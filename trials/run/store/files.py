@@ -1,7 +1,7 @@
 """The files of a run on disk: which files its name may refer to, and how a new one is made.
 
-A new run is written under another name and takes its own name whole.  So a file under a run's name
-is a whole run, or is empty.  An empty file is left by a start that was killed.
+A new run is written under another name and gets its own name when it is complete.  So a file under
+a run's name is a whole run, or is empty.  An empty file is left by a start that was killed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def oddity(path: Path) -> str | None:
 
 
 def read_header(path: Path) -> bytes:
-    """The first bytes of a run's file, once it is certain that it can be opened as a database."""
+    """The first bytes of a run's file, after checks that it can be opened as a database."""
     try:
         odd = oddity(path)
         if odd is not None:
@@ -95,7 +95,7 @@ def read_header(path: Path) -> bytes:
 
 
 def claim(path: Path) -> None:
-    """Take the name for a new run: an empty file of ours stands there afterwards.
+    """Reserve the name for a new run by an empty file.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def unfinished(path: Path) -> Iterator[Path]:
     _remove(partial)
     try:
         yield partial
-        for suffix in _COMPANIONS:  # empty: a reader that verified the file left them
+        for suffix in _COMPANIONS:  # empty files that a reader made while it verified the file
             beside(partial, suffix).unlink(missing_ok=True)
         partial.replace(path)
     except BaseException:

@@ -1,6 +1,5 @@
-"""Sizes that no run of this program reaches.
-
-A larger file was damaged, or made to do harm, and is refused.
+"""Sizes that no run of this program reaches.  A larger file is damaged or malicious, and is
+refused.
 
 A run file may come from a stranger.  These limits bound the memory and the processor time that
 reading it can take.

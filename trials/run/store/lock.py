@@ -12,9 +12,10 @@ from trials.run.store.files import beside, oddity
 def writer_lock(path: Path) -> sqlite3.Connection:
     """Hold the run's lock file as long as the returned connection is open.
 
-    An exclusive transaction that never writes, on a database of no bytes: SQLite's locks are the
-    same on every system.  The file stays behind; removing it could take it from the next holder.
-    It lies beside the run itself, also where ``path`` is a link to it.
+    The lock is an exclusive transaction that never writes, on an empty database.  SQLite's locks
+    work in the same way on every system.  The file is not removed at the end, because the next
+    holder may have opened it already.  It lies beside the run itself, also where ``path`` is a link
+    to it.
     """
     lock = beside(path.resolve(), "-lock")
     connection = None

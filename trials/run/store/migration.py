@@ -1,15 +1,18 @@
-"""Which formats of the run file can be read, which can be continued, and why not.
+"""The formats of the run file that can be read or continued, and the reasons for the others.
 
 A run of format 1 does not record the code that made its blocks.  Nothing can add that later, so
-such a run is read as it is and never continued.
+such a run is read as it is and never continued.  A run of format 2 does not count its rows.  It is
+counted when it is continued, and has format 3 from then on.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from trials.run.store import tally
+from trials.run.store.connection import Database
 from trials.run.store.errors import StoreError
-from trials.run.store.schema import CURRENT, FORMATS, Format
+from trials.run.store.schema import CURRENT, FORMATS, TALLY, Format
 
 
 def usable_format(path: Path, version: int, *, readonly: bool) -> Format:
@@ -28,10 +31,23 @@ def usable_format(path: Path, version: int, *, readonly: bool) -> Format:
             f"{min(FORMATS)} to {CURRENT.version}"
             + ("; upgrade cfl-verify" if newer else "; no version of cfl-verify wrote it")
         )
-    if not readonly and found is not CURRENT:
+    if not readonly and not found.has_code:
         raise StoreError(
             f"{path}: was made by {found.made_by} (store format {version}), which did not record "
             "the code of each block; it can be read and reported but not continued: start a new "
             "run"
         )
     return found
+
+
+def upgrade(database: Database) -> None:
+    """Count the rows of a run of format 2, in one transaction.  The run has format 3 then."""
+    counts = {table: tally.count(database.scan(query)) for table, query in tally.COUNTED.items()}
+    with database.transaction() as connection:
+        connection.execute(TALLY)
+        connection.executemany(
+            "INSERT INTO tally VALUES (?, ?, ?)",
+            [(table, n_rows, total) for table, (n_rows, total) in counts.items()],
+        )
+        connection.execute(f"PRAGMA user_version = {CURRENT.version}")
+    database.format = CURRENT

@@ -6,11 +6,12 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from trials.run.store import tally
 from trials.run.store.connection import Database, connect
 from trials.run.store.errors import SQLITE_ERRORS, StoreError, one_line, result_code
 from trials.run.store.files import beside, claim, read_header, size_of, unfinished
 from trials.run.store.lock import writer_lock
-from trials.run.store.migration import usable_format
+from trials.run.store.migration import upgrade, usable_format
 from trials.run.store.schema import APPLICATION_ID, CURRENT, LIST_TABLES, Format, tables
 from trials.run.store.verification import run_checksum
 
@@ -18,8 +19,8 @@ from trials.run.store.verification import run_checksum
 def create_file(path: Path, *, seed: str, config: str, code: str) -> Database:
     """Make the file of a new run.  An existing run is never overwritten.
 
-    The file takes its name complete, with all that it holds in its main file: whatever kills the
-    process leaves a whole run, or an empty file that the next start takes.
+    The file gets its name when it is complete, with all of its content in the main file.  A process
+    that is killed leaves a whole run, or an empty file that the next start uses.
     """
     claim(path)
     try:
@@ -37,6 +38,10 @@ def create_file(path: Path, *, seed: str, config: str, code: str) -> Database:
                 "INSERT INTO run VALUES (1, ?, ?, ?, ?)",
                 (seed, config, code, run_checksum(seed, config, code)),
             )
+            connection.executemany(
+                "INSERT INTO tally VALUES (?, ?, ?)",
+                [(table, *tally.count(())) for table in tally.COUNTED],
+            )
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {CURRENT.version}")
             connection.execute("COMMIT")
@@ -53,7 +58,7 @@ def create_file(path: Path, *, seed: str, config: str, code: str) -> Database:
 
 
 def _bare(path: Path) -> sqlite3.Connection:
-    """A connection to a file that nobody else knows yet."""
+    """A connection to a file that no other process uses yet."""
     return sqlite3.connect(path, isolation_level=None)
 
 
@@ -66,8 +71,12 @@ def open_file(path: Path, *, readonly: bool) -> Database:
         connection = _connect_readonly(path) if readonly else connect(path, "mode=rw")
         database = Database(path, connection, lock)
         database.format = _checked_format(database, header)
+        if database.format.has_tally:
+            tally.check(database)
         if not readonly:
             database.prepare_writing()
+            if not database.format.has_tally:
+                upgrade(database)
     except BaseException as error:
         for opened in (connection, lock):
             if opened is not None:

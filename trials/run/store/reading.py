@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from trials.run.store.verification import (
     verified_block,
 )
 
-CACHE_BYTES = 1 << 28  # of tables that were read and verified; the least recently used go first
+CACHE_BYTES = 1 << 28  # of tables that were read and verified; the least recently used go
 
 
 def _appended(table: Table | None, cell: CellRow, blocks: list[Block]) -> Table:
@@ -62,7 +62,7 @@ def _first(table: Table, n_trials: int) -> Table:
 class TableCache:
     """Tables of whole prefixes that were read and verified, up to a number of bytes.
 
-    Blocks never change once they are stored, so a prefix stays true whatever is added.
+    Blocks never change once they are stored, so a prefix stays right when blocks are added.
     """
 
     def __init__(self, limit: int = CACHE_BYTES) -> None:
@@ -113,14 +113,16 @@ class BlockReader:
             raise StoreError(f"{self._database.path}: is damaged (the numbers of failed trials)")
         return int(count)
 
-    def codes(self, cell: CellRow | None = None) -> set[str]:
-        """The digests of the code that made the blocks, of one cell or of all."""
+    def codes(self, cells: Iterable[CellRow] | None = None) -> set[str]:
+        """The digests of the code that made the blocks, of some cells or of all."""
         if not self._database.format.has_code:
             return set()
-        rows = self._database.query(
-            "SELECT DISTINCT code FROM block WHERE ?1 IS NULL OR cell = ?1",
-            (None if cell is None else cell.id,),
-        )
+        every = "SELECT DISTINCT code FROM block"
+        if cells is None:
+            rows = self._database.query(every)
+        else:
+            of_each = (self._database.query(f"{every} WHERE cell = ?", (c.id,)) for c in cells)
+            rows = [row for found in of_each for row in found]
         if not all(is_label(code) for (code,) in rows):
             raise StoreError(f"{self._database.path}: is damaged (the code of a block)")
         return {code for (code,) in rows}
@@ -147,7 +149,7 @@ class BlockReader:
     def table(self, cell: CellRow, n_blocks: int | None) -> Table:
         """Blocks ``0 .. n_blocks - 1`` as one table.  None means all before the first gap.
 
-        What was read once in this process is kept: only blocks beyond it are read, in one query.
+        Blocks that this process has read are kept.  Only later blocks are read, in one query.
         """
         known = self._cache.get(cell.id)
         n_known = 0 if known is None else known.n_trials // cell.block_size

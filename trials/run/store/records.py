@@ -44,7 +44,7 @@ class Table:
     ----------
     columns : names of the values.
     values : (n_trials, n_columns) float64, read-only.
-    failed : (n_trials,) bool; True where the trial diverged or raised.
+    failed : (n_trials,) bool, True where the trial diverged or raised.
     reasons : (trial index, reason) of each failed trial, ascending.
     """
 

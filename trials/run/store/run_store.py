@@ -90,7 +90,7 @@ class RunStore:
 
         Parameters
         ----------
-        root_seed : from 0 to 2**128 - 1; every stream of the run grows from it.
+        root_seed : from 0 to 2**128 - 1.  Every stream of the run is derived from it.
         config : the request that the run answers, as JSON.  `config` and `config_as` return it.
         code : names and digests or versions of the code that will make the blocks.
 
@@ -123,8 +123,8 @@ class RunStore:
         ------
         StoreError
             When the path is missing, no plain file, not an SQLite file, a file of another program
-            or of a newer format, or damaged; for writing, when another process writes it, or when
-            its format is an older one.
+            or of a newer format, or damaged.  Also, for writing, when another process writes it or
+            its format is older.
         """
         return cls(open_file(Path(path), readonly=readonly))
 
@@ -139,7 +139,7 @@ class RunStore:
         Raises
         ------
         StoreError
-            When it has other fields or types; the message names the first.
+            When it has other fields or types.  The message names the first of them.
         """
         try:
             return decode(self._config, type_)
@@ -155,7 +155,7 @@ class RunStore:
         Raises
         ------
         StoreError
-            When ``path`` exists or cannot be written, or when the run is damaged; then no copy is
+            When ``path`` exists or cannot be written, or when the run is damaged.  Then no copy is
             left.
         """
         target = Path(path)
@@ -235,10 +235,10 @@ class RunStore:
         Parameters
         ----------
         values : (block_size, n_columns) float64.
-        reasons : (row in the block, reason) of each failed trial; a row with a value that is not
+        reasons : (row in the block, reason) of each failed trial.  A row with a value that is not
             finite must have one.
-        seconds : worker time; kept apart, so that it takes no part in `content_digest`.
-        code : digest of the code that made the block; `codes` lists them.
+        seconds : worker time.  It is stored separately and takes no part in `content_digest`.
+        code : digest of the code that made the block.  `codes` lists all of them.
 
         Raises
         ------
@@ -260,14 +260,18 @@ class RunStore:
     def codes(
         self, experiment: Experiment | str | None = None, params: Params | None = None
     ) -> set[str]:
-        """The digests of the code that made the stored blocks, of one cell or of the whole run.
+        """The digests of the code that made the stored blocks.
 
+        They are those of one cell, of an experiment without ``params``, or of the whole run.
         Reads no values.  A run of format 1 records none.
         """
         if experiment is None:
             return self._reader.codes()
-        row = self._cells.find(self._cells.key(experiment, params or {}))
-        return set() if row is None else self._reader.codes(row)
+        if params is None:
+            name = experiment if isinstance(experiment, str) else experiment.name
+            return self._reader.codes(self._cells.rows("WHERE experiment = ?", name))
+        row = self._cells.find(self._cells.key(experiment, params))
+        return set() if row is None else self._reader.codes([row])
 
     def n_failed(self, experiment: Experiment | str, params: Params, n_blocks: int) -> int:
         """Number of failed trials among the stored blocks below ``n_blocks`` of a cell.
@@ -307,10 +311,10 @@ class RunStore:
         return self._reader.trial(self._cells.get(self._cells.key(experiment, params)), index)
 
     def content_digest(self) -> str:
-        """SHA-256 of everything that was simulated, each block verified on the way.
+        """SHA-256 of all simulated values.  Each block is verified when it is read.
 
-        It depends on the cells, the block numbers, the values and the reasons; not on the code,
-        timings, documents, the order of work or the number of workers.
+        It depends on the cells, the block numbers, the values and the reasons.  It does not depend
+        on the code, timings, documents, the order of work or the number of workers.
         """
         return self._reader.content_digest()
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 APPLICATION_ID = 0x43464C56  # "CFLV": marks the file as ours in the SQLite header
-SCHEMA_VERSION = 2  # the format that new runs get; it stands in the header as `user_version`
+SCHEMA_VERSION = 3  # the format of new runs, in the header as `user_version`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,12 +20,14 @@ class Format:
     version : the number in the file's header.
     made_by : the versions of cfl-verify that wrote it, for messages.
     has_code : whether run and blocks record the digest of the code that made them.
+    has_tally : whether the rows of each table are counted (`trials.run.store.tally`).
     statements : the SQL that makes the tables, exactly as it is stored in the file.
     """
 
     version: int
     made_by: str
     has_code: bool
+    has_tally: bool
     statements: tuple[str, ...]
 
 
@@ -44,12 +46,31 @@ _DOCUMENT = """CREATE TABLE document (
         kind TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL, checksum TEXT NOT NULL,
         PRIMARY KEY (kind, key)) WITHOUT ROWID"""
 
+TALLY = """CREATE TABLE tally (
+        name TEXT PRIMARY KEY, n_rows INTEGER NOT NULL, total TEXT NOT NULL) WITHOUT ROWID"""
+
 # `data` is the last column of `block`, so that summaries never walk through the values' pages.
+_WITH_CODE = (
+    """CREATE TABLE run (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        root_seed TEXT NOT NULL, config TEXT NOT NULL, code TEXT NOT NULL,
+        checksum TEXT NOT NULL)""",
+    _CELL,
+    """CREATE TABLE block (
+        cell INTEGER NOT NULL REFERENCES cell (id), block INTEGER NOT NULL,
+        n_rows INTEGER NOT NULL, n_columns INTEGER NOT NULL, n_failed INTEGER NOT NULL,
+        reasons TEXT NOT NULL, code TEXT NOT NULL, checksum TEXT NOT NULL, data BLOB NOT NULL,
+        UNIQUE (cell, block))""",
+    _TIMING,
+    _DOCUMENT,
+)
+
 FORMATS = {
     1: Format(
         version=1,
         made_by="cfl-verify before store format 2",
         has_code=False,
+        has_tally=False,
         statements=(
             """CREATE TABLE run (
         id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -68,20 +89,15 @@ FORMATS = {
         version=2,
         made_by="cfl-verify with store format 2",
         has_code=True,
-        statements=(
-            """CREATE TABLE run (
-        id INTEGER PRIMARY KEY CHECK (id = 1),
-        root_seed TEXT NOT NULL, config TEXT NOT NULL, code TEXT NOT NULL,
-        checksum TEXT NOT NULL)""",
-            _CELL,
-            """CREATE TABLE block (
-        cell INTEGER NOT NULL REFERENCES cell (id), block INTEGER NOT NULL,
-        n_rows INTEGER NOT NULL, n_columns INTEGER NOT NULL, n_failed INTEGER NOT NULL,
-        reasons TEXT NOT NULL, code TEXT NOT NULL, checksum TEXT NOT NULL, data BLOB NOT NULL,
-        UNIQUE (cell, block))""",
-            _TIMING,
-            _DOCUMENT,
-        ),
+        has_tally=False,
+        statements=_WITH_CODE,
+    ),
+    3: Format(
+        version=3,
+        made_by="cfl-verify with store format 3",
+        has_code=True,
+        has_tally=True,
+        statements=(*_WITH_CODE, TALLY),
     ),
 }
 

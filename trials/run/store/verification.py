@@ -1,8 +1,8 @@
-"""What each checksum covers, and the tests of a row that was read.
+"""The content of each checksum, and the tests of a row that was read.
 
-Every checksum is the SHA-256 of the row's content together with its place, so that a row which
-was moved is noticed like a row which was changed.  A checksum is no signature: whoever crafts a
-file can compute it.  So every value is also tested for its type and its range.
+Every checksum is the SHA-256 of the row's content together with its place.  So a moved row is
+noticed as well as a changed one.  A checksum is no signature: anyone who makes a file can compute
+it.  So every value is also tested for its type and its range.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class Odd(ValueError):
 
 
 class CellRow(NamedTuple):
-    """A cell as the store holds it: canonical text, so that a comparison is a comparison."""
+    """A cell in the store: its parameters are canonical text, so that equal cells have equal
+    texts.
+    """
 
     id: int
     experiment: str
@@ -116,7 +118,7 @@ def cell_checksum(cell: Sequence[Any]) -> str:
 def content_checksum(
     cell: CellRow, block: int, n_rows: int, n_columns: int, reasons: str, data: bytes
 ) -> str:
-    """Covers what the values mean as well as the values: a block cannot change its place."""
+    """It covers the values and their meaning, so a block cannot change its place."""
     head = compact([*cell[1:], block, n_rows, n_columns, reasons])
     return sha256(head.encode(), b"\n", data)
 

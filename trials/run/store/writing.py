@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from trials.checks import FloatArray
+from trials.run.store import tally
 from trials.run.store.connection import Database
 from trials.run.store.errors import StoreError
 from trials.run.store.limits import MAX_BLOCK
@@ -69,6 +70,7 @@ def commit_block(
                 "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (cell.id, block, n_rows, n_columns, len(reasons), packed, code, checksum, data),
             )
+            tally.add(connection, "block", (cell.id, block, n_rows, len(reasons), checksum))
             connection.execute(
                 "INSERT INTO timing VALUES (?, ?, ?)", (cell.id, block, float(seconds))
             )

@@ -1,0 +1,123 @@
+r"""The penalties at which convex clustering with equal weights shows a given clustering.
+
+Two facts of `trials.clustering.convex.certificate` make the answer an interval.  Whether a set of
+points is fused does not depend on the other points, so every cluster has a penalty of its own from
+which on it is one.  A fused cluster may be replaced by its mean with its mass, so the clusters meet
+as their means do.  Hence the clustering is shown exactly for
+
+.. math:: \lambda_{fused} \le \lambda < \lambda_{merged} .
+
+Both facts also say how the interval moves when the clusters shrink: scaling every deviation from
+the cluster means by s scales the lower end by s and leaves the upper end where it is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trials.checks import FloatArray, IntArray, InvalidParameter
+from trials.clustering.convex import ClusterPath, convex_clustering_path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bracket:
+    """A penalty between two proved limits, in the units of the points."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecoveryWindow:
+    """The penalties that show a clustering: from ``fused`` on, and below ``merged``.
+
+    Attributes
+    ----------
+    fused : the largest of ``clusters``.
+    clusters : for each cluster, the penalty from which on its points are one.
+    merged : the smallest penalty at which two clusters are one, infinite for a single cluster.
+    """
+
+    clusters: tuple[Bracket, ...]
+    merged: Bracket
+
+    @property
+    def fused(self) -> Bracket:
+        """The penalty from which on every cluster is one."""
+        return Bracket(
+            low=max(b.low for b in self.clusters), high=max(b.high for b in self.clusters)
+        )
+
+
+def recovery_window(points: ArrayLike, labels: ArrayLike) -> RecoveryWindow:
+    """The exact window of penalties at which convex clustering recovers ``labels``.
+
+    Parameters
+    ----------
+    points : (m, d) finite.
+    labels : (m,) numbers 0..K-1, no cluster empty.
+
+    Returns
+    -------
+    RecoveryWindow
+        Proved limits, about 1e-8 apart, in the units of the points.
+
+    Raises
+    ------
+    trials.checks.InvalidParameter
+        Labels of another length or with empty clusters, or points as in `convex_clustering_path`.
+
+    Notes
+    -----
+    One path for each cluster and one for the means, repeated with their masses.
+
+    Examples
+    --------
+    >>> window = recovery_window([[0.0], [1.0], [10.0]], [0, 0, 1])
+    >>> round(window.fused.high, 6), round(window.merged.low, 6)
+    (0.5, 3.166667)
+    """
+    data, owner = np.asarray(points, dtype=np.float64), np.asarray(labels)
+    present = np.unique(owner)
+    if owner.shape != data.shape[:1] or not np.array_equal(present, np.arange(present.size)):
+        raise InvalidParameter(
+            f"labels of shape {owner.shape} must number the clusters of {data.shape[0]} points "
+            "0..K-1, none empty"
+        )
+    groups = [data[owner == j] for j in range(present.size)]
+    means = np.stack([group.mean(axis=0) for group in groups])
+    return RecoveryWindow(
+        clusters=tuple(fusion(group) for group in groups), merged=first_merge(means, owner)
+    )
+
+
+def fusion(points: FloatArray) -> Bracket:
+    """The penalty from which on all points are one, 0 where they coincide."""
+    if (points == points[0]).all():
+        return Bracket(low=0.0, high=0.0)
+    last = convex_clustering_path(points).merges[-1]
+    return Bracket(low=last.lower, high=last.upper)
+
+
+def first_merge(means: FloatArray, labels: IntArray) -> Bracket:
+    """The smallest penalty at which two of the means, with the clusters' masses, are one.
+
+    ``means`` (K, d), ``labels`` (m,) the cluster of each point.
+    """
+    if means.shape[0] == 1:
+        return Bracket(low=math.inf, high=math.inf)
+    if np.unique(means, axis=0).shape[0] < means.shape[0]:
+        return Bracket(low=0.0, high=0.0)
+    events = [e for e in _of_masses(means, labels).merges if e.upper > 0.0]
+    return Bracket(
+        low=min(e.lower if len(e.children) == 2 else e.apart for e in events),
+        high=min(e.upper for e in events),
+    )
+
+
+def _of_masses(means: FloatArray, labels: IntArray) -> ClusterPath:
+    return convex_clustering_path(means[labels])

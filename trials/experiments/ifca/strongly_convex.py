@@ -1,0 +1,220 @@
+r"""Steps and runs of IFCA on quadratic losses with bounded variance, at no cost in m and n.
+
+The mean losses are :math:`F^j(\theta)=\frac12(\theta-\theta_j^*)^\top A(\theta-\theta_j^*)`.  A has
+the eigenvalue lam on the span of the centred simplex of the optima and L on its complement, which
+is empty for d = k - 1.  All models err by the same length towards the mean of the optima, so all
+gaps of a cluster are equal.  Losses have rare spikes (`trials.laws.spike`): a client is mislabelled
+with a closed probability, and each rival gets the same share.  The numbers of labels are binomial
+and multinomial.  The mean gradient of N clients is Gaussian around that of A, with variance
+v^2/(N n).  Labels and gradients come from separate samples, as in the paper's resampling.
+A client with spikes of two rivals goes to either with the same chance, which is exact where the
+gaps are equal.
+
+``ifca.sc-step`` (design 112), one step of length 1/L of the smallest or the largest cluster:
+
+* ``before``, ``after``: the error of the model.  ``after_squared``: its square.
+* ``strangers``: other clusters' clients with its label.  ``right``: its own.
+* ``stranger_share``: ``strangers / m``.
+* ``pull``: norm of the strangers' part of the step.
+* ``cross_squared``: squared norm of the noise in that part.
+
+``ifca.sc-run`` (design 113), T such steps of all models with one law of the losses, whose spikes
+close every gap that occurs:
+
+* ``largest``: the largest final error.  ``smallest_squared``: squared final error of the smallest
+  cluster's model.
+* ``farthest_error``: the largest error of any model after any step.  ``farthest``: over the radius.
+* ``rises``: 1 where the largest error rose in some step, else 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from trials.checks import FloatArray, InvalidParameter
+from trials.laws.spike import wrong_label
+from trials.models import mixture as mx
+from trials.parameters import Integer, Options, Parameters, Real
+from trials.run.cell import Params
+from trials.run.experiment import Experiment, register
+
+
+def geometry_fits(cell: Params) -> None:
+    """Dimension, curvatures and shares agree."""
+    if cell["d"] < cell["k"] - 1:
+        raise InvalidParameter(f"d={cell['d']} must be >= k-1={cell['k'] - 1}")
+    if cell["L"] < cell["lam"]:
+        raise InvalidParameter(f"L={cell['L']} must be >= lam={cell['lam']}")
+    if cell["m"] < cell["k"]:
+        raise InvalidParameter(f"m={cell['m']} must be >= k={cell['k']}")
+
+
+DELTA = Real(
+    0.0,
+    1.0,
+    default=0.1,
+    meaning="failure probability at which a claim reads its bound; the trials do not use it",
+    open_low=True,
+)
+_COMMON: dict[str, Integer | Real | Options] = {
+    "m": Integer(2, 10**15, default=1000, meaning="clients"),
+    "n": Integer(1, 10**15, default=1000, meaning="fresh samples of a client"),
+    "k": Integer(2, 64, default=2, meaning="clusters"),
+    "d": Integer(1, 1000, default=2, meaning="dimension"),
+    "ratio": Real(1.0, 1e9, default=1.0, meaning="size of the other clusters over the smallest"),
+    "Delta": Real(0.0, 1e6, default=1.0, meaning="distance of two optima", open_low=True),
+    "lam": Real(0.0, 1e6, default=1.0, meaning="strong convexity", open_low=True),
+    "L": Real(0.0, 1e9, default=1.0, meaning="smoothness and inverse step size", open_low=True),
+    "eta": Real(0.0, 1e6, default=1.0, meaning="deviation of the loss of one sample"),
+    "v": Real(0.0, 1e6, default=1.0, meaning="deviation of the gradient of one sample"),
+    "alpha": Real(0.0, 0.4999, default=0.25, meaning="closeness of the start", open_low=True),
+    "start": Options(("edge", "optimum"), default="edge", meaning="where the models start"),
+}
+
+
+def radius(cell: Params) -> float:
+    """The initial error that Assumption 6 allows."""
+    return float((0.5 - cell["alpha"]) * math.sqrt(cell["lam"] / cell["L"]) * cell["Delta"])
+
+
+def sizes(cell: Params) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Whole cluster sizes, the smallest first."""
+    profile = "one-small" if cell["ratio"] > 1.0 else "equal"
+    return mx.cluster_sizes(cell["m"], mx.fractions_with_ratio(cell["k"], cell["ratio"], profile))
+
+
+def models(cell: Params) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Optima (k, d), models (k, d) and the diagonal of A (d,)."""
+    optima = mx.simplex(cell["k"], cell["d"], cell["Delta"])
+    curvature = np.full(cell["d"], cell["L"])
+    curvature[: cell["k"] - 1] = cell["lam"]
+    if cell["start"] == "optimum":
+        return optima, optima.copy(), curvature
+    inward = -optima / np.linalg.norm(optima, axis=1, keepdims=True)
+    return optima, optima + radius(cell) * inward, curvature
+
+
+def gap(cell: Params) -> float:
+    """The difference of the mean losses of a rival and of the own model."""
+    optima, start, curvature = models(cell)
+    own, rival = start[0] - optima[0], start[1] - optima[0]
+    return float(0.5 * curvature @ (rival**2 - own**2))
+
+
+def _simulate_step(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    optima, start, curvature = models(params)
+    counts = sizes(params)
+    wrong = wrong_label(gap(params), params["eta"], params["n"], params["k"])
+    own = 0 if params["cluster"] == "smallest" else params["k"] - 1
+    share = np.full(params["k"], wrong / (params["k"] - 1))
+    share[own] = 1.0 - wrong
+    labelled = rng.binomial(counts, share, (n_trials, params["k"])).astype(float)
+    right = labelled[:, own].copy()
+    labelled[:, own] = 0.0
+    strangers = labelled.sum(axis=1)
+    unit = 1.0 / (params["m"] * params["L"])
+    per_client = params["v"] / math.sqrt(params["n"] * params["d"])
+    noise = per_client * rng.standard_normal((2, n_trials, params["d"]))
+    error = start[own] - optima[own]
+    kept = error - unit * right[:, None] * curvature * error
+    kept -= unit * np.sqrt(right)[:, None] * noise[0]
+    cross = unit * np.sqrt(strangers)[:, None] * noise[1]
+    pull = unit * (labelled @ ((start[own] - optima) * curvature)) + cross
+    after = np.linalg.norm(kept - pull, axis=1)
+    return np.column_stack(
+        [
+            np.full(n_trials, np.linalg.norm(error)),
+            after,
+            after**2,
+            strangers,
+            right,
+            strangers / params["m"],
+            np.linalg.norm(pull, axis=1),
+            (cross**2).sum(axis=1),
+        ]
+    )
+
+
+SC_STEP = register(
+    Experiment(
+        name="ifca.sc-step",
+        design=112,
+        columns=(
+            "before",
+            "after",
+            "after_squared",
+            "strangers",
+            "right",
+            "stranger_share",
+            "pull",
+            "cross_squared",
+        ),
+        simulate=_simulate_step,
+        parameters=Parameters(
+            {
+                **_COMMON,
+                "cluster": Options(
+                    ("smallest", "largest"), default="smallest", meaning="whose model is followed"
+                ),
+                "delta": DELTA,
+            },
+            (geometry_fits,),
+        ),
+    )
+)
+
+
+def widest_gap(cell: Params) -> float:
+    """The largest gap while every model stays within the initial radius of its optimum."""
+    return float(0.5 * cell["L"] * (cell["Delta"] + radius(cell)) ** 2)
+
+
+def _simulate_run(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    optima, start, curvature = models(params)
+    k, counts = params["k"], sizes(params)
+    wrong = wrong_label(widest_gap(params), params["eta"], params["n"], k)
+    table = np.full((k, k), wrong / (k - 1))
+    np.fill_diagonal(table, 1.0 - wrong)
+    theta = np.broadcast_to(start, (n_trials, k, params["d"])).copy()
+    unit = 1.0 / (params["m"] * params["L"])
+    per_client = params["v"] / math.sqrt(params["n"] * params["d"])
+    before = np.linalg.norm(theta - optima, axis=2).max(axis=1)
+    farthest, rises = np.zeros(n_trials), np.zeros(n_trials)
+    for _ in range(params["T"]):
+        labelled = np.stack(
+            [rng.multinomial(counts[j], table[j], n_trials) for j in range(k)], axis=1
+        ).astype(float)  # (trials, true cluster, label)
+        total = labelled.sum(axis=1)
+        step = total[:, :, None] * theta - np.einsum("tjl,jd->tld", labelled, optima)
+        noise = per_client * np.sqrt(total)[:, :, None] * rng.standard_normal(theta.shape)
+        theta -= unit * (curvature * step + noise)
+        now = np.linalg.norm(theta - optima, axis=2).max(axis=1)
+        farthest = np.maximum(farthest, now)
+        rises = np.maximum(rises, now > before)
+        before = now
+    last = np.linalg.norm(theta - optima, axis=2)
+    return np.column_stack(
+        [last.max(axis=1), last[:, 0] ** 2, farthest, farthest / radius(params), rises]
+    )
+
+
+SC_RUN = register(
+    Experiment(
+        name="ifca.sc-run",
+        design=113,
+        columns=("largest", "smallest_squared", "farthest_error", "farthest", "rises"),
+        simulate=_simulate_run,
+        parameters=Parameters(
+            {
+                **_COMMON,
+                "T": Integer(1, 100_000, default=100, meaning="steps"),
+                "delta": DELTA,
+            },
+            (geometry_fits,),
+        ),
+        cost=lambda cell: 1e-7 * cell["T"] * cell["k"] * (cell["k"] + cell["d"]),
+    )
+)

@@ -1,0 +1,276 @@
+r"""The linear experiments of ODCL on data: Section 5, Appendices D.2 and D.3.
+
+A user of cluster k draws n features with 5 of d components standard normal, the others zero, and
+responses :math:`\langle x,u_k\rangle+\epsilon` with standard normal noise.  Components of the
+optima are uniform on the intervals that the paper prints.  An error is the users' mean of
+:math:`\|\tilde u_i-u_{(i)}\|^2/\|u_{(i)}\|^2`.
+
+``odcl.linear`` (design 224): the one-shot methods on the same data.
+
+* ``local``, ``naive``, ``averaging``, ``pooled``: local fits, their overall mean, the means of the
+  true clusters (Oracle Averaging), the fits of the true clusters' data (Cluster Oracle).
+* ``km``, ``km_ten``: ODCL-KM++ with one start as in Algorithm 3, and with the best of ten.
+* ``cc``, ``cc_clusters``: ODCL-CC with the penalty of D.1, and its number of clusters.
+* ``km_same``, ``km_ten_same``: 1 where that clustering is the true one, else 0.
+* ``path``, ``path_clusters``: ODCL-CC with the clusterpath rule of Appendix C, step 2 (a) counting
+  verified penalties; zeros where ``clusterpath`` is "no".
+* ``printed_clusters``: the same number with step 2 (a) as printed.
+
+``odcl.rounds`` (design 225): IFCA with model averaging against the one-shot error.
+
+* ``rounds``: communication rounds until IFCA's error is at most ODCL's, T where it never is.
+* ``matched``: 1 where it is at some round.
+* ``one_shot``: ODCL's error.
+* ``last``: IFCA's error over ODCL's at the match, or after T rounds.
+* ``round_20``, ``round_70``, ``round_120``: IFCA's error after that many rounds.
+* ``tenth``: a tenth of ODCL's error.
+
+All are means over ``runs`` independent runs, as the paper averages ten.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from trials.checks import FloatArray, IntArray, InvalidParameter, check_drawn
+from trials.clustering.kmeans import kmeans_pp
+from trials.clustering.selection import (
+    clusterpath,
+    clusterpath_grid,
+    convex_partition,
+    interval_lambda,
+)
+from trials.experiments.odcl.one_shot import same_partition
+from trials.ifca.quadratic_rounds import quadratic_rounds
+from trials.local_erm import least_squares
+from trials.parameters import Integer, Options, Parameters, Real
+from trials.run.cell import Params
+from trials.run.experiment import Experiment, register
+
+#: The intervals of the optima's components: Section 5, Appendix D.2, and one cluster.
+DESIGNS = {
+    "ten": (1, 4, 7, 10, 13, -2, -5, -8, -11, -14),
+    "four": (0, 1, -1, -2),
+    "one": (1,),
+}
+_LISTED = 120  # rounds after which an error is listed
+
+
+def whole_clusters(cell: Params) -> None:
+    """The clusters share the users equally."""
+    k = len(DESIGNS[cell["optima"]])
+    if cell["m"] % k:
+        raise InvalidParameter(f"m={cell['m']} must be a multiple of the {k} clusters")
+
+
+def nonzero_fit(cell: Params) -> None:
+    """d >= 5: five components of a feature vector are not zero."""
+    if cell["d"] < 5:
+        raise InvalidParameter(f"d={cell['d']} must be >= 5")
+
+
+def data_fit(cell: Params) -> None:
+    """m n d features fit into memory."""
+    check_drawn("features m n d", cell["m"] * cell["n"] * cell["d"])
+
+
+@njit(cache=True, nogil=True)
+def _fill_sparse(rng: np.random.Generator, features: FloatArray) -> None:
+    """Put 5 standard normal numbers at random places of every row; ``features`` (rows, d) is zero.
+
+    The places are the first five of a shuffled list, which stays shuffled from row to row.
+    """
+    rows, d = features.shape
+    places = np.arange(d)
+    for i in range(rows):
+        for j in range(5):
+            other = j + int(rng.random() * (d - j))
+            places[j], places[other] = places[other], places[j]
+            features[i, places[j]] = rng.standard_normal()
+
+
+def sparse_features(rng: np.random.Generator, rows: int, d: int) -> FloatArray:
+    """(rows, d) features with 5 components standard normal, at random places, and zeros."""
+    features = np.zeros((rows, d))
+    _fill_sparse(rng, features)
+    return features
+
+
+def draw(
+    params: Params, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
+    """Features (m, n, d), responses (m, n), optima (K, d) and the users' clusters (m,)."""
+    m, n, d = params["m"], params["n"], params["d"]
+    low = np.array(DESIGNS[params["optima"]], dtype=np.float64)
+    optima = low[:, None] + rng.random((low.size, d))
+    truth = np.repeat(np.arange(low.size), m // low.size)
+    features = sparse_features(rng, m * n, d).reshape(m, n, d)
+    responses = np.einsum("ind,id->in", features, optima[truth])
+    return features, responses + rng.standard_normal((m, n)), optima, truth
+
+
+def normalised(models: FloatArray, optima: FloatArray) -> float:
+    """The users' mean normalised squared error of models (m, d)."""
+    return float(np.mean(((models - optima) ** 2).sum(axis=1) / (optima**2).sum(axis=1)))
+
+
+def group_means(fits: FloatArray, labels: IntArray) -> FloatArray:
+    """(m, d) the mean fit of each user's group."""
+    _, labels = np.unique(labels, return_inverse=True)
+    counts = np.bincount(labels)
+    sums = np.zeros((counts.size, fits.shape[1]))
+    np.add.at(sums, labels, fits)
+    return np.asarray((sums / counts[:, None])[labels])
+
+
+def pooled_fits(features: FloatArray, responses: FloatArray, truth: IntArray) -> FloatArray:
+    """(m, d) the fit of the data of each user's true cluster."""
+    k, d = int(truth.max()) + 1, features.shape[2]
+    x = features.reshape(k, -1, d)  # the users of a cluster are consecutive
+    return np.asarray(least_squares(x, responses.reshape(k, -1)).theta[truth])
+
+
+def _one(params: Params, rng: np.random.Generator) -> list[float]:
+    features, responses, optima, truth = draw(params, rng)
+    fits = least_squares(features, responses).theta
+    own, k = optima[truth], optima.shape[0]
+    ten = kmeans_pp(fits[None], k, rng, n_init=10).labels[0]
+    one = kmeans_pp(fits[None], k, rng).labels[0]
+    penalty, _ = interval_lambda(fits[None], truth[None], rng)
+    convex = convex_partition(fits, float(penalty[0]))
+    path_error = path_clusters = printed_clusters = 0.0
+    if params["clusterpath"] == "yes":
+        grid = clusterpath_grid(fits, convex_partition)
+        choice = clusterpath(fits, grid, convex_partition)
+        path_error, path_clusters = normalised(group_means(fits, choice.labels), own), choice.k
+        printed_clusters = clusterpath(fits, grid, convex_partition, reading="as-printed").k
+    return [
+        normalised(fits, own),
+        normalised(np.broadcast_to(fits.mean(axis=0), fits.shape), own),
+        normalised(group_means(fits, truth), own),
+        normalised(pooled_fits(features, responses, truth), own),
+        normalised(group_means(fits, one), own),
+        normalised(group_means(fits, ten), own),
+        normalised(group_means(fits, convex), own),
+        float(np.unique(convex).size),
+        *same_partition(np.stack([one, ten]), truth, k).tolist(),
+        path_error,
+        float(path_clusters),
+        float(printed_clusters),
+    ]
+
+
+def _simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    return np.array([_one(params, rng) for _ in range(n_trials)])
+
+
+DATA = Parameters(
+    {
+        "optima": Options(tuple(DESIGNS), default="ten", meaning="intervals of the optima"),
+        "m": Integer(1, 10_000, default=100, meaning="users"),
+        "n": Integer(1, 10**6, default=400, meaning="samples of a user"),
+        "d": Integer(5, 10_000, default=20, meaning="dimension"),
+    },
+    (whole_clusters, nonzero_fit, data_fit),
+)
+
+
+def several_clusters(cell: Params) -> None:
+    """More than one cluster: the penalty of D.1 lies between two clusters' distances."""
+    if cell["optima"] == "one":
+        raise InvalidParameter("optima='one' must have more than one cluster")
+
+
+LINEAR = register(
+    Experiment(
+        name="odcl.linear",
+        design=224,
+        columns=(
+            "local", "naive", "averaging", "pooled", "km", "km_ten", "cc", "cc_clusters",
+            "km_same", "km_ten_same", "path", "path_clusters", "printed_clusters",
+        ),
+        simulate=_simulate,
+        parameters=DATA.extended(
+            {
+                "clusterpath": Options(
+                    ("no", "yes"), default="no", meaning="whether the clusterpath rule is run"
+                )
+            },
+            several_clusters,
+        ),
+        block_size=8,
+        cost=lambda cell: 5e-7 * cell["m"] * cell["n"] + 0.01,
+    )
+)  # fmt: skip
+
+
+def _start(params: Params, optima: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Models at a distance of ``nearest`` to ``farthest`` separations from the optima, or zero."""
+    if params["optima"] == "one":
+        return np.zeros_like(optima)
+    gaps = np.linalg.norm(optima[:, None] - optima[None], axis=-1)
+    separation = float(gaps[gaps > 0].min())
+    directions = rng.standard_normal(optima.shape)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    share = rng.uniform(params["nearest"], params["farthest"], (optima.shape[0], 1))
+    return np.asarray(optima + share * separation * directions)
+
+
+def _match(params: Params, rng: np.random.Generator) -> list[float]:
+    features, responses, optima, truth = draw(params, rng)
+    fits = least_squares(features, responses).theta
+    own, k = optima[truth], optima.shape[0]
+    if params["method"] == "km" or k == 1:
+        labels = kmeans_pp(fits[None], k, rng, n_init=10).labels[0]
+    else:
+        penalty, _ = interval_lambda(fits[None], truth[None], rng)
+        labels = convex_partition(fits, float(penalty[0]))
+    one_shot = normalised(group_means(fits, labels), own)
+    scale = params["gradient"] / params["n"]
+    grams = scale * np.matmul(features.transpose(0, 2, 1), features)
+    moments = scale * np.matmul(features.transpose(0, 2, 1), responses[:, :, None])[:, :, 0]
+    errors = quadratic_rounds(
+        grams, moments, own, _start(params, optima, rng), params["step"], params["local_steps"],
+        max(params["T"], _LISTED), goal=one_shot, least=_LISTED,
+    )  # fmt: skip
+    matched = np.flatnonzero(errors[: params["T"] + 1] <= one_shot)
+    end = int(matched[0]) if matched.size else params["T"]
+    listed = errors[[20, 70, _LISTED]]
+    last = float(errors[end] / one_shot)
+    return [float(end), float(matched.size > 0), one_shot, last, *listed.tolist(), one_shot / 10]
+
+
+def _simulate_rounds(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    runs = range(params["runs"])
+    return np.array([np.mean([_match(params, rng) for _ in runs], axis=0) for _ in range(n_trials)])
+
+
+ROUNDS = register(
+    Experiment(
+        name="odcl.rounds",
+        design=225,
+        columns=(
+            "rounds", "matched", "one_shot", "last", "round_20", "round_70", "round_120", "tenth",
+
+        ),
+        simulate=_simulate_rounds,
+        parameters=DATA.extended(
+            {
+                "method": Options(("km", "cc"), default="km", meaning="the one-shot method"),
+                "gradient": Real(
+                    0.0, 10.0, open_low=True, default=1.0,
+                    meaning="2 for squared residuals, 1 for half of them",
+                ),
+                "step": Real(0.0, 10.0, open_low=True, default=0.01, meaning="step size"),
+                "local_steps": Integer(1, 1000, default=10, meaning="local steps of a round"),
+                "nearest": Real(0.0, 10.0, default=1 / 6, meaning="least start, in separations"),
+                "farthest": Real(0.0, 10.0, default=1 / 4, meaning="farthest start"),
+                "T": Integer(1, 10**5, default=1000, meaning="rounds"),
+                "runs": Integer(1, 1000, default=1, meaning="runs that a trial averages"),
+            }
+        ),
+        block_size=4,
+        cost=lambda cell: cell["runs"] * (5e-7 * cell["m"] * cell["n"] + 2e-4 * cell["T"]),
+    )
+)  # fmt: skip

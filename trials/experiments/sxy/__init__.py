@@ -1,0 +1,1 @@
+"""Experiments on the two phases of Su, Xu & Yang: subspaces, deviations, whole runs."""

@@ -1,0 +1,188 @@
+r"""Experiments on the uniform deviation of wrong labels.
+
+``sxy.weighted-sup`` (design 241): M weights on V points at random, and the class of all subsets of
+the points, whose VC dimension is V.
+
+* ``sup``: :math:`\sup_f|G(f)-EG(f)|`, which is half the sum of the points' deviations.
+* ``centred``: the same less its expectation, which is exact.
+* ``norm``: :math:`\sqrt{\sum_i\lambda_i^2}`.
+
+``sxy.uniform-deviation`` (design 242): one feature, two clusters.  With
+:math:`r_i=\langle x_i,y_i\rangle/|x_i|^2` a client prefers the model on its side of the middle of
+both models.  So :math:`G_j` depends on the middle alone, and :math:`(r_i-\theta^*)/\sigma` times
+:math:`\sqrt{n_i}` is a Student variable of :math:`n_i` degrees: the data are never drawn.
+
+* ``lower``, ``upper``: limits of :math:`\sup_\theta|G_1-EG_1|/N`.  They differ by what the
+  expectation may do between two neighbouring clients.
+* ``ball``: the largest :math:`N_{S_j}/N` over models within ``near`` Delta of their optima.
+
+``sxy.deviation-direction`` (design 243): two clusters in d + 1 dimensions, models v and -v with v
+orthogonal to both optima, where every label is wrong with probability one half.  Given a client's
+responses y, the sum of its rows times y is |y| times a Gaussian vector in the d other dimensions.
+So a label depends on the sign of the product of v with such a vector.
+
+* ``found``: :math:`|G_1-EG_1|/N` for the direction v that the data choose.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import special, stats
+
+from trials.checks import MAX_DRAWN, FloatArray, InvalidParameter, check_drawn
+from trials.parameters import Integer, Parameters, Real
+from trials.run.cell import Params
+from trials.run.experiment import Experiment, register
+
+
+def large_fit(cell: Params) -> None:
+    """At most M clients are large."""
+    if cell["n_many"] > cell["M"]:
+        raise InvalidParameter(f"n_many={cell['n_many']} must be <= M={cell['M']}")
+
+
+SIZES = Parameters(
+    {
+        "M": Integer(2, MAX_DRAWN, default=100, meaning="clients"),
+        "n": Integer(1, 10**9, default=1, meaning="rows of a client"),
+        "n_many": Integer(0, MAX_DRAWN, default=0, meaning="clients with more rows"),
+        "n_large": Integer(1, 10**9, default=1, meaning="rows of these clients"),
+    },
+    (large_fit,),
+)
+
+
+def sizes_of(params: Params) -> FloatArray:
+    """(M,) rows of the clients, the large ones first."""
+    small = np.full(params["M"] - params["n_many"], float(params["n"]))
+    return np.concatenate([np.full(params["n_many"], float(params["n_large"])), small])
+
+
+def skewness(params: Params) -> float:
+    r""":math:`\chi^2(n)+1` of a cell of `SIZES`, by its definition."""
+    sizes = sizes_of(params)
+    return float(((sizes / sizes.mean() - 1.0) ** 2).mean() + 1.0)
+
+
+# -- weights on V points -------------------------------------------------------------------------
+
+
+def expected_supremum(params: Params) -> float:
+    """The expectation of ``sup``: V/2 times the mean absolute deviation of one point's weight."""
+    chance, many = 1.0 / params["V"], params["n_many"]
+    large, small = np.arange(many + 1), np.arange(params["M"] - many + 1)
+    p = np.outer(
+        stats.binom.pmf(large, many, chance), stats.binom.pmf(small, params["M"] - many, chance)
+    )
+    weight = params["n_large"] * large[:, None] + params["n"] * small
+    return float(0.5 * params["V"] * np.sum(p * np.abs(weight - sizes_of(params).sum() * chance)))
+
+
+def _simulate_weights(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    sizes, points = sizes_of(params), params["V"]
+    where = rng.integers(0, points, (n_trials, params["M"]))
+    where += points * np.arange(n_trials)[:, None]
+    weights = np.broadcast_to(sizes, where.shape).ravel()
+    total = np.bincount(where.ravel(), weights, n_trials * points).reshape(n_trials, points)
+    sup = 0.5 * np.abs(total - sizes.sum() / points).sum(axis=1)
+    norm = np.full(n_trials, np.sqrt(np.sum(sizes**2)))
+    return np.column_stack([sup, sup - expected_supremum(params), norm])
+
+
+WEIGHTED_SUP = register(
+    Experiment(
+        name="sxy.weighted-sup",
+        design=241,
+        columns=("sup", "centred", "norm"),
+        simulate=_simulate_weights,
+        parameters=SIZES.extended(
+            {"V": Integer(2, 10**6, default=2, meaning="points, the VC dimension")}
+        ),
+        block_size=64,
+    )
+)
+
+
+# -- one feature, two clusters -------------------------------------------------------------------
+
+
+def _one_supremum(params: Params, rng: np.random.Generator) -> tuple[float, float, float]:
+    sizes = sizes_of(params)
+    labels = rng.permutation(np.arange(params["M"]) % 2)
+    half, sigma = 0.5 * params["Delta"], params["sigma"]
+    optima = np.where(labels == 0, -half, half)
+    r = optima + sigma * rng.standard_t(sizes) / np.sqrt(sizes)
+    order = np.argsort(r)
+    at, own = r[order], labels[order]
+    # theta_1 < theta_2 with the middle at c: cluster 1 errs where r >= c, cluster 2 where r <= c
+    jumps = np.where(own == 0, -sizes[order], sizes[order])
+    first = sizes[labels == 0].sum()
+    after = first + np.cumsum(jumps)  # the count for c just above each point
+    before = after - jumps
+    expected, moved = np.full(at.size, 0.0), np.zeros(at.size)
+    for n in np.unique(sizes):
+        scale = np.sqrt(n) / sigma
+        for j, sign in ((0, -1.0), (1, 1.0)):
+            rows = n * np.count_nonzero((sizes == n) & (labels == j))
+            cdf = special.stdtr(n, scale * (at - (-half if j == 0 else half)))
+            expected += rows * (cdf if sign > 0 else 1.0 - cdf)
+            moved += rows * cdf  # both parts are monotone in c
+    total = sizes.sum()
+    lower = max(np.abs(after - expected).max(), np.abs(before - expected).max())
+    between = np.diff(moved, prepend=0.0, append=total).max()
+    reach = params["near"] * params["Delta"]
+    inside = (at >= -reach) & (at <= reach)
+    at_left = first + jumps[at < -reach].sum()
+    inner = np.concatenate([[at_left], before[inside], after[inside]])
+    return lower / total, (lower + between) / total, inner.max() / total
+
+
+def _simulate_deviation(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    return np.array([_one_supremum(params, rng) for _ in range(n_trials)])
+
+
+UNIFORM = register(
+    Experiment(
+        name="sxy.uniform-deviation",
+        design=242,
+        columns=("lower", "upper", "ball"),
+        simulate=_simulate_deviation,
+        parameters=SIZES.extended(
+            {
+                "Delta": Real(0.0, 1e6, open_low=True, default=1.0, meaning="distance"),
+                "sigma": Real(0.0, 1e9, open_low=True, default=1.0, meaning="noise level"),
+                "near": Real(0.0, 0.5, default=0.1, meaning="radius of the ball over Delta"),
+            }
+        ),
+        block_size=32,
+    )
+)
+
+
+# -- a direction that the data choose ------------------------------------------------------------
+
+
+def features_fit(cell: Params) -> None:
+    """M d features fit into memory."""
+    check_drawn("features M d", cell["M"] * cell["d"])
+
+
+def _one_direction(params: Params, rng: np.random.Generator) -> float:
+    sizes = sizes_of(params)
+    pulls = rng.standard_normal((params["M"], params["d"]))
+    wrong = pulls @ (sizes @ pulls) >= 0
+    return float(abs(sizes @ (wrong - 0.5)) / sizes.sum())
+
+
+DIRECTION = register(
+    Experiment(
+        name="sxy.deviation-direction",
+        design=243,
+        columns=("found",),
+        simulate=lambda params, rng, n: np.array([[_one_direction(params, rng)] for _ in range(n)]),
+        parameters=SIZES.extended(
+            {"d": Integer(1, MAX_DRAWN, default=5, meaning="dimension less one")}, features_fit
+        ),
+        block_size=32,
+    )
+)

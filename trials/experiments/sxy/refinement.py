@@ -1,0 +1,227 @@
+r"""Experiments on whole runs of Phase 2.
+
+``sxy.refinement`` (design 245): FedAvg or FedProx with clustering on drawn clients, from models at
+distance ``near`` Delta from their optima, 40 rounds.
+
+* ``err_0`` to ``err_40``: the distance (6) of the models before each round and after the last.
+* ``share``: the largest share of the rows with a wrong label that concerns one cluster, at the
+  start.
+* ``pull``: the largest :math:`\lVert B\mathcal E_j(\phi\theta_j-y)\rVert/s` of the start's labels.
+* ``oracle``: the largest :math:`\lVert K_j^{-1}B\Lambda_j\zeta\rVert`, where the true labels end;
+  ``double_oracle`` is twice that.
+* ``client``: the error of the global model that client 0 chooses in the last round.
+* ``local``: the same of client 0's own model after its local steps.
+* ``step``: eta.  ``skew``: :math:`\chi^2(n)+1`.  ``smallest``: the smallest :math:`N_j/N`.
+* ``expected``: :math:`\frac1N\sum_in_i\min(1,4ke^{-cn_i})` with c = ``rate``.
+
+``sxy.local-steps`` (design 246): three choices of local steps on the same clients, from the same
+models, after ten rounds: distances (6) over the distance of the start.
+
+* ``single``: one local step with gamma = 0.95.
+* ``close``: s local steps with kappa = 1.1.
+* ``many``: s local steps with gamma = 0.95.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import optimize
+
+from trials.checks import FloatArray, IntArray
+from trials.experiments.sxy.clients import (
+    LOCAL,
+    Clients,
+    draw_clients,
+    stability_of,
+    step_size,
+)
+from trials.experiments.sxy.spectrum import cluster_matrices
+from trials.mixed_regression.fed_regression import (
+    LocalSpectra,
+    local_spectra,
+    run_fed_regression,
+)
+from trials.models import mixture as mx
+from trials.parameters import Integer, Options, Real
+from trials.run.cell import Params
+from trials.run.experiment import Experiment, register
+
+N_ROUNDS = 40
+SUMMARY = (
+    "share",
+    "pull",
+    "oracle",
+    "double_oracle",
+    "client",
+    "local",
+    "step",
+    "skew",
+    "smallest",
+    "expected",
+)
+STARTS = ("adversarial", "random", "translation", "orthogonal")
+
+RUNS = LOCAL.extended(
+    {
+        "near": Real(0.0, 0.5, default=0.1, meaning="distance of the start over Delta"),
+        "start": Options(STARTS, default="adversarial", meaning="direction of the start"),
+        "rate": Real(0.0, 1e3, default=0.15, meaning="rate c of p_e in the column expected"),
+    }
+)
+
+
+def start_models(params: Params, clients: Clients, rng: np.random.Generator) -> FloatArray:
+    """Models at distance ``near`` Delta from their optima, (k, d)."""
+    theta_star = clients.theta_star
+    gaussian = rng.standard_normal(theta_star.shape)
+    victim = int(np.argmax(clients.cluster_rows))
+    directions = mx.init_directions(theta_star, params["start"], gaussian, victim)
+    return mx.displaced(theta_star, 0.5 - params["near"], directions)
+
+
+def nearest_labels(clients: Clients, models: FloatArray) -> IntArray:
+    """The labels (8), (M,)."""
+    errors = (clients.data.responses[:, None] - clients.data.features @ models.T) ** 2
+    losses = np.add.reduceat(errors, clients.data.offsets[:-1], axis=0)
+    return np.asarray(losses.argmin(axis=1))
+
+
+def clustering_pull(
+    clients: Clients, spectra: LocalSpectra, models: FloatArray, eta: float, s: int
+) -> tuple[float, float]:
+    """The largest norm of the wrong labels' sum over s, and their largest share of the rows."""
+    labels, truth = nearest_labels(clients, models), clients.labels
+    rows = clients.sizes
+    share, pull = 0.0, 0.0
+    total = float(rows.sum())
+    for j in range(len(models)):
+        wrong = (labels == j) != (truth == j)
+        share = max(share, float(rows[wrong].sum()) / total)
+        sums = np.zeros(models.shape[1])
+        for i in np.flatnonzero(wrong):
+            sign = 1.0 if labels[i] == j else -1.0
+            a, z = clients.data.offsets[i], clients.data.offsets[i + 1]
+            phi, y = clients.data.features[a:z], clients.data.responses[a:z]
+            sums += sign * (phi.T @ filtered(phi, phi @ models[j] - y, eta, s))
+        pull = max(pull, float(np.linalg.norm(sums)) / total / max(s, 1))
+    return pull, share
+
+
+def filtered(phi: FloatArray, residual: FloatArray, eta: float, s: int) -> FloatArray:
+    """P times a residual, for one client: s powers of FedAvg, or FedProx for s = 0."""
+    n = len(residual)
+    if s == 0:
+        return np.asarray(np.linalg.solve(np.eye(n) + eta / n * (phi @ phi.T), residual))
+    total, power = residual.copy(), residual
+    for _ in range(s - 1):
+        power = power - eta / n * (phi @ (phi.T @ power))
+        total += power
+    return total
+
+
+def _one_trial(params: Params, rng: np.random.Generator) -> FloatArray:
+    clients = draw_clients(params, rng)
+    spectra = local_spectra(clients.data)
+    eta = step_size(params, spectra)
+    s = params["s"] if params["rule"] == "fedavg" else 0
+    start = start_models(params, clients, rng)
+    found = run_fed_regression(
+        data=clients.data,
+        start=start,
+        update=params["rule"],
+        step_size=eta,
+        n_rounds=N_ROUNDS,
+        n_local_steps=params["s"],
+        spectra=spectra,
+        reference=clients.theta_star,
+    )
+    assert found.distances is not None
+    pull, share = clustering_pull(clients, spectra, start, eta, s)
+    matrices, noise = cluster_matrices(clients, spectra, eta, s)
+    try:
+        ends = np.linalg.norm(np.linalg.solve(matrices, noise[..., None])[..., 0], axis=1)
+    except np.linalg.LinAlgError:
+        ends = np.array([math.inf])
+    z, truth = int(nearest_labels(clients, found.models)[0]), clients.theta_star[clients.labels[0]]
+    phi = clients.data.features[: clients.sizes[0]]
+    residual = phi @ found.models[z] - clients.data.responses[: clients.sizes[0]]
+    own = found.models[z] - eta / len(phi) * (phi.T @ filtered(phi, residual, eta, s))
+    sizes = clients.sizes.astype(float)
+    p_e = np.minimum(1.0, 4 * params["k"] * np.exp(-params["rate"] * sizes))
+    summary = (
+        share,
+        pull,
+        float(ends.max()),
+        float(2 * ends.max()),
+        float(np.linalg.norm(found.models[z] - truth)),
+        float(np.linalg.norm(own - truth)),
+        eta,
+        float(((sizes / sizes.mean() - 1.0) ** 2).mean() + 1.0),
+        float(clients.cluster_rows.min() / sizes.sum()),
+        float(sizes @ p_e / sizes.sum()),
+    )
+    return np.concatenate([found.distances, summary])
+
+
+def _simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    return np.array([_one_trial(params, rng) for _ in range(n_trials)])
+
+
+REFINEMENT = register(
+    Experiment(
+        name="sxy.refinement",
+        design=245,
+        columns=(*(f"err_{t}" for t in range(N_ROUNDS + 1)), *SUMMARY),
+        simulate=_simulate,
+        parameters=RUNS,
+        block_size=8,
+    )
+)
+
+
+# -- local steps on the same clients -------------------------------------------------------------
+
+
+def gamma_of(kappa: float, s: int) -> float:
+    """The gamma at which s local steps of FedAvg have this kappa, for s >= 2."""
+
+    def excess(gamma: float) -> float:
+        return stability_of({"rule": "fedavg", "gamma": gamma, "s": s}) - kappa
+
+    return float(optimize.brentq(excess, 1e-12, 1.0 - 1e-12))
+
+
+def _one_comparison(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
+    clients = draw_clients(params, rng)
+    spectra = local_spectra(clients.data)
+    start = start_models(params, clients, rng)
+    largest, s = float(spectra.largest.max()), params["s"]
+    errors = []
+    for steps, gamma in ((1, 0.95), (s, gamma_of(1.1, s)), (s, 0.95)):
+        found = run_fed_regression(
+            data=clients.data,
+            start=start,
+            update="fedavg",
+            step_size=gamma / largest,
+            n_rounds=10,
+            n_local_steps=steps,
+            spectra=spectra,
+            reference=clients.theta_star,
+        )
+        assert found.distances is not None
+        errors.append(float(found.distances[-1] / found.distances[0]))
+    return tuple(errors)
+
+
+LOCAL_STEPS = register(
+    Experiment(
+        name="sxy.local-steps",
+        design=246,
+        columns=("single", "close", "many"),
+        simulate=lambda params, rng, n: np.array([_one_comparison(params, rng) for _ in range(n)]),
+        parameters=RUNS.extended({"s": Integer(2, 10**6, default=10, meaning="local steps")}),
+        block_size=16,
+    )
+)

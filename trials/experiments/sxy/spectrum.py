@@ -1,0 +1,125 @@
+r"""Experiment on the matrices of one round of Phase 2, the true labels known.
+
+``sxy.round-matrices`` (design 240): clients are drawn, and
+:math:`K_j=\frac1N\sum_{i\in I_j}X_i^\top P_iX_i` is formed for every cluster.
+
+* ``smallest``, ``largest``: extreme values over the clusters of the extreme eigenvalues of
+  :math:`K_jN/N_j`.
+* ``noise``: the largest :math:`\lVert B\Lambda_j\zeta\rVert^2N/(s\lVert K_j\rVert)`, in units of y
+  squared.
+* ``pull``: the largest :math:`\lVert B\Lambda_j\zeta\rVert`.
+* ``decrease``: the smallest :math:`\eta\lambda_{\min}(K_j)`.
+* ``floor_squared``: :math:`\lVert K_0^{-1}B\Lambda_0\zeta\rVert^2`, where rounds with the true
+  labels end for a smallest cluster.  Infinite where its matrix is singular.
+* ``rows``: the smallest :math:`N_j/d`.
+* ``step``: :math:`\eta`, the cell's gamma over the largest curvature of a client.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trials.checks import FloatArray
+from trials.experiments.sxy.clients import LOCAL, Clients, draw_clients, step_size
+from trials.mixed_regression.fed_regression import LocalSpectra, local_spectra
+from trials.mixed_regression.fed_regression_kernels import filter_values
+from trials.run.cell import Params
+from trials.run.experiment import Experiment, register
+
+COLUMNS = ("smallest", "largest", "noise", "pull", "decrease", "floor_squared", "rows", "step")
+
+
+def cluster_matrices(
+    clients: Clients, spectra: LocalSpectra, eta: float, s: int
+) -> tuple[FloatArray, FloatArray]:
+    r"""The matrices :math:`K_j` and the vectors :math:`B\Lambda_j\zeta` of the true labels.
+
+    Parameters
+    ----------
+    spectra : `local_spectra` of the clients.
+    eta, s : step size, and local steps of FedAvg or 0 for FedProx.
+
+    Returns
+    -------
+    K (k, d, d) and pulls (k, d).
+    """
+    k, d = clients.theta_star.shape
+    factors = np.empty_like(spectra.values)
+    filter_values(spectra.values, eta, s, factors)
+    matrices, pulls = np.zeros((k, d, d)), np.zeros((k, d))
+    starts, offsets = spectra.starts, clients.data.offsets
+    for n in np.unique(clients.sizes):
+        order = min(int(n), d)
+        for j in range(k):
+            own = np.flatnonzero((clients.sizes == n) & (clients.labels == j))
+            if not own.size:
+                continue
+            rows = offsets[own][:, None] + np.arange(n)
+            x, noise = clients.data.features[rows], clients.noise[rows]
+            at = starts[own, :1] + np.arange(order)
+            f = factors[at]
+            frame = spectra.vectors[starts[own, 1:] + np.arange(order * order)]
+            frame = frame.reshape(-1, order, order)
+            if n <= d:
+                turned = frame @ x
+                half = (np.sqrt(f)[..., None] * turned).reshape(-1, d)
+                weighted = f * (frame @ noise[..., None])[..., 0]
+                pulls[j] += weighted.ravel() @ turned.reshape(-1, d)
+            else:
+                half = (np.sqrt(n * f * spectra.values[at])[..., None] * frame).reshape(-1, d)
+                moment = (noise[:, None] @ x)[:, 0]
+                weighted = f * (frame @ moment[..., None])[..., 0]
+                pulls[j] += weighted.ravel() @ frame.reshape(-1, d)
+            matrices[j] += half.T @ half
+    total = float(clients.sizes.sum())
+    return matrices / total, pulls / total
+
+
+def _one_trial(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
+    clients = draw_clients(params, rng)
+    spectra = local_spectra(clients.data)
+    eta = step_size(params, spectra)
+    s = params["s"] if params["rule"] == "fedavg" else 0
+    matrices, pulls = cluster_matrices(clients, spectra, eta, s)
+    eigenvalues, frames = np.linalg.eigh(matrices)
+    shares = clients.cluster_rows / clients.sizes.sum()
+    lengths = np.linalg.norm(pulls, axis=1)
+    coordinates = (frames.transpose(0, 2, 1) @ pulls[..., None])[..., 0]
+    singular = eigenvalues[:, :1] <= 1e-14 * eigenvalues[:, -1:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        solved = np.where(singular, np.inf, coordinates / eigenvalues)
+    norms = np.maximum(eigenvalues[:, -1], 1e-300)
+    return (
+        float((eigenvalues[:, 0] / shares).min()),
+        float((eigenvalues[:, -1] / shares).max()),
+        float((lengths**2 * clients.sizes.sum() / (params["s"] * norms)).max()),
+        float(lengths.max()),
+        float(eta * eigenvalues[:, 0].min()),
+        float(solved[0] @ solved[0]),
+        float(clients.cluster_rows.min() / params["d"]),
+        eta,
+    )
+
+
+def _simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    return np.array([_one_trial(params, rng) for _ in range(n_trials)])
+
+
+def trial_cost(params: Params) -> float:
+    """CPU seconds of a trial, measured: draws and decompositions of all rows."""
+    rows = params["M"] * params["n"]
+    order = min(params["n"], params["d"])
+    return float(5e-4 + 6e-8 * rows * (params["d"] + order) + 4e-6 * params["M"] * (1 + order / 8))
+
+
+ROUND_MATRICES = register(
+    Experiment(
+        name="sxy.round-matrices",
+        design=240,
+        columns=COLUMNS,
+        simulate=_simulate,
+        parameters=LOCAL,
+        block_size=16,
+        cost=trial_cost,
+    )
+)

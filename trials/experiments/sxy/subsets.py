@@ -1,0 +1,100 @@
+r"""Experiment on the worst few clients of Lemma 11.
+
+``sxy.subsets`` (design 244): Gaussian features and noise of M clients.  A subset I holds at most a
+share nu of all rows.
+
+* ``zeta``: an upper limit of :math:`\sup_I\lVert\zeta_I\rVert^2/N`, the supremum itself where all
+  clients have the same size: clients in the order of their squares a row, the last one in part.
+* ``phi``: the same for the features' squares with d = 1.  With more features a lower limit: clients
+  and direction are chosen in turn, from the direction of the largest singular value.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trials.checks import MAX_DRAWN, FloatArray, check_drawn
+from trials.experiments.sxy.deviation import SIZES, sizes_of
+from trials.parameters import Integer, Real
+from trials.run.cell import Params
+from trials.run.experiment import Experiment, register
+
+_TURNS = 8
+
+
+def rows_fit(cell: Params) -> None:
+    """M n_large d features fit into memory."""
+    check_drawn("features M n d", cell["M"] * max(cell["n"], cell["n_large"]) * cell["d"])
+
+
+def best_share(squares: FloatArray, sizes: FloatArray, budget: float) -> float:
+    """The largest sum of squares of clients of at most ``budget`` rows, the last one in part."""
+    order = np.argsort(-squares / sizes)
+    rows = np.cumsum(sizes[order])
+    whole = int(np.searchsorted(rows, budget * (1 + 1e-12), side="right"))
+    total = float(squares[order[:whole]].sum())
+    if whole < sizes.size:
+        spare = budget - (rows[whole - 1] if whole else 0.0)
+        last = order[whole]
+        total += float(squares[last] * spare / sizes[last])
+    return total
+
+
+def _chosen(squares: FloatArray, sizes: FloatArray, budget: float) -> FloatArray:
+    """Clients (M,) as 0 or 1: the best whole ones."""
+    order = np.argsort(-squares / sizes)
+    whole = np.cumsum(sizes[order]) <= budget * (1 + 1e-12)
+    mask = np.zeros(sizes.size)
+    mask[order[whole]] = 1.0
+    return mask
+
+
+def _largest_features(params: Params, sizes: FloatArray, rng: np.random.Generator) -> float:
+    """The squared norm of the features of the clients found."""
+    budget = params["nu"] * sizes.sum()
+    if params["d"] == 1:
+        return best_share(rng.chisquare(sizes), sizes, budget)
+    owners = np.repeat(np.arange(sizes.size), sizes.astype(int))
+    x = rng.standard_normal((owners.size, params["d"]))
+    direction = np.linalg.eigh(x.T @ x)[1][:, -1]
+    best = 0.0
+    for _ in range(_TURNS):
+        squares = np.bincount(owners, (x @ direction) ** 2, sizes.size).astype(np.float64)
+        kept = x[_chosen(squares, sizes, budget)[owners] > 0]
+        if not len(kept):
+            return best
+        values, vectors = np.linalg.eigh(kept.T @ kept)
+        direction = vectors[:, -1]
+        if values[-1] <= best * (1 + 1e-9):
+            break
+        best = float(values[-1])
+    return best
+
+
+def _simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    sizes = sizes_of(params)
+    out = np.empty((n_trials, 2))
+    for trial in range(n_trials):
+        noise = params["sigma"] ** 2 * rng.chisquare(sizes)
+        out[trial, 0] = best_share(noise, sizes, params["nu"] * sizes.sum())
+        out[trial, 1] = _largest_features(params, sizes, rng)
+    return np.asarray(out / sizes.sum())
+
+
+SUBSETS = register(
+    Experiment(
+        name="sxy.subsets",
+        design=244,
+        columns=("zeta", "phi"),
+        simulate=_simulate,
+        parameters=SIZES.extended(
+            {
+                "d": Integer(1, MAX_DRAWN, default=1, meaning="dimension"),
+                "nu": Real(0.0, 1.0, open_low=True, default=0.1, meaning="share of the rows"),
+                "sigma": Real(0.0, 1e9, open_low=True, default=1.0, meaning="noise level"),
+            },
+            rows_fit,
+        ),
+        block_size=32,
+    )
+)

@@ -1,0 +1,156 @@
+r"""IFCA with model averaging on squared losses, from the users' Gram matrices.
+
+A user's loss is :math:`\frac12\theta^\top G_i\theta-b_i^\top\theta` up to a constant, so that tau
+gradient steps are one affine map,
+:math:`\theta\mapsto A_i\theta+c_i`, :math:`A_i=(I-\gamma G_i)^\tau`.
+A round costs m (K + 1) d^2 multiplications, whatever the number of samples.  `trials.ifca.options`
+runs the same algorithm on the samples.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from trials.checks import FloatArray, InvalidParameter
+from trials.parameters import Array, Integer, Real, validated
+
+
+@njit(cache=True, nogil=True)
+def _rounds(
+    grams: FloatArray,
+    moments: FloatArray,
+    maps: FloatArray,
+    shifts: FloatArray,
+    optima: FloatArray,
+    models: FloatArray,
+    goal: float,
+    least: int,
+    errors: FloatArray,
+) -> int:
+    """Iterate; ``errors`` (T + 1,) receives the mean normalised squared error of the users' models.
+
+    Stops once at least ``least`` rounds were made and the goal was reached.  Returns how many
+    errors are set.
+
+    ``grams``, ``maps`` (m, d, d), ``moments``, ``shifts``, ``optima`` (m, d); ``models`` (K, d) is
+    overwritten.
+    """
+    m, d = moments.shape
+    k = models.shape[0]
+    labels = np.zeros(m, np.int64)
+    images = np.empty((k, d))
+    counts = np.empty(k, np.int64)
+    reached = False
+    for t in range(errors.size):
+        total = 0.0
+        for i in range(m):
+            best, smallest = 0, np.inf
+            for j in range(k):
+                loss = 0.0
+                for a in range(d):
+                    inner = 0.0
+                    for b in range(d):
+                        inner += grams[i, a, b] * models[j, b]
+                    loss += models[j, a] * (0.5 * inner - moments[i, a])
+                if loss < smallest:
+                    best, smallest = j, loss
+            labels[i] = best
+            distance, length = 0.0, 0.0
+            for a in range(d):
+                distance += (models[best, a] - optima[i, a]) ** 2
+                length += optima[i, a] ** 2
+            total += distance / length
+        errors[t] = total / m
+        reached = reached or errors[t] <= goal
+        if reached and t >= least:
+            return t + 1
+        images[:] = 0.0
+        counts[:] = 0
+        for i in range(m):
+            j = labels[i]
+            counts[j] += 1
+            for a in range(d):
+                value = shifts[i, a]
+                for b in range(d):
+                    value += maps[i, a, b] * models[j, b]
+                images[j, a] += value
+        for j in range(k):
+            if counts[j] > 0:
+                for a in range(d):
+                    models[j, a] = images[j, a] / counts[j]
+    return int(errors.size)
+
+
+@validated(
+    grams=Array(("m", "d", "d")),
+    moments=Array(("m", "d")),
+    optima=Array(("m", "d")),
+    start=Array(("k", "d")),
+    step=Real(0.0, 1e6, open_low=True),
+    local_steps=Integer(1, 10**4),
+    n_rounds=Integer(0, 10**5),
+    goal=Real(0.0),
+    least=Integer(0),
+)
+def quadratic_rounds(
+    grams: FloatArray,
+    moments: FloatArray,
+    optima: FloatArray,
+    start: FloatArray,
+    step: float,
+    local_steps: int,
+    n_rounds: int,
+    goal: float = 0.0,
+    least: int = 0,
+) -> FloatArray:
+    """Run IFCA with model averaging and return the users' mean normalised squared error.
+
+    Parameters
+    ----------
+    grams : (m, d, d) Hessians of the users' losses.
+    moments : (m, d) minus their gradients at zero.
+    optima : (m, d) the optimum of each user's cluster.
+    start : (K, d) models.
+    step, local_steps : of the gradient steps in a round.
+    n_rounds : T.
+    goal, least : rounds end early once ``least`` of them were made and the error is at most
+        ``goal``.
+
+    Returns
+    -------
+    (T + 1,) or fewer errors, before each round and after the last one.  The user's model is that
+    of the cluster which it would choose.  Models beyond the range of floats have infinite errors.
+
+    Raises
+    ------
+    InvalidParameter
+        Shapes that do not fit, entries that are not finite, an optimum of length zero.
+
+    Notes
+    -----
+    A model that no user chooses stays as it is.
+    """
+    if not (optima**2).sum(axis=1).min() > 0.0:
+        raise InvalidParameter("optima must hold no zero vector: errors are relative to them")
+    identity = np.eye(moments.shape[1])
+    one = identity - step * grams
+    with np.errstate(over="ignore", invalid="ignore"):
+        maps = np.linalg.matrix_power(one, local_steps)
+        shifts = np.zeros_like(moments)
+        for _ in range(local_steps):
+            shifts = np.einsum("iab,ib->ia", one, shifts) + step * moments
+    errors = np.empty(n_rounds + 1)
+    n_set = _rounds(
+        np.ascontiguousarray(grams),
+        np.ascontiguousarray(moments),
+        np.ascontiguousarray(maps),
+        shifts,
+        np.ascontiguousarray(optima),
+        np.array(start, dtype=np.float64),
+        goal,
+        least,
+        errors,
+    )
+    errors[np.isnan(errors)] = np.inf
+    return errors[:n_set]
