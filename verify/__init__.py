@@ -3,7 +3,7 @@
 One cell goes through six records, each with a name of its own:
 
 1. `trials.run.cell.Params`: the cell's parameter assignment, fixed before a trial runs.
-2. `trials.run.engine.Demand`: the blocks of the cell that a procedure asks for.
+2. `trials.run.engine.Demand`: the blocks of the cell that a procedure requests.
 3. `trials.run.store.Cell`: the cell as the run's store has it, with its number and design.
 4. `verify.procedures.base.Observed`: the assignment with the trials that were read from the store.
 5. `verify.decisions.constants.CellSample`: the input of the decision on constants, with the

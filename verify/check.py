@@ -3,32 +3,57 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
+from xml.etree import ElementTree
 
 from trials.run.store import RunStore
+from trials.text import printable
 
 
-def compare(run: RunStore, baseline: RunStore) -> list[str]:
-    """Differences, one line each: missing claims or cells, other verdicts, cells that disagree.
+def compare(run: RunStore, baseline: RunStore, *, common: bool = False) -> dict[str, list[str]]:
+    """The differences of each claim, none for a claim that agrees.
+
+    A difference is a missing claim or cell, another verdict, or a cell that disagrees.
 
     With equal seeds an equal number of trials must give identical evidence.  Otherwise two cells
     disagree when their confidence limits do not overlap (each valid at its run's level).  Which
     quantile a cell shows depends on the probability that budget and level resolve.  Two different
     quantiles of the same cell are not compared.
+
+    Parameters
+    ----------
+    common : compare the claims that both runs hold, and no others.
     """
-    lines = []
+    found: dict[str, list[str]] = {}
     mine, theirs = run.documents("claim"), baseline.documents("claim")
     same_seed = run.root_seed == baseline.root_seed
     for name, other in theirs.items():
-        if name not in mine:
-            lines.append(f"{name}: missing from the run")
-            continue
-        new, old = mine[name]["evidence"], other["evidence"]
-        if new["verdict"] != old["verdict"]:
-            lines.append(f"{name}: {new['verdict']}, baseline {old['verdict']}")
-        lines += [f"{name}: {text}" for text in _cells(new, old, same_seed)]
-    lines += [f"{name}: not in the baseline" for name in mine if name not in theirs]
-    return lines
+        if name in mine:
+            new, old = mine[name]["evidence"], other["evidence"]
+            changed = new["verdict"] != old["verdict"]
+            verdicts = [f"{new['verdict']}, baseline {old['verdict']}"] if changed else []
+            found[name] = verdicts + _cells(new, old, same_seed)
+        elif not common:
+            found[name] = ["missing from the run"]
+    if not common:
+        found |= {name: ["not in the baseline"] for name in mine if name not in theirs}
+    return found
+
+
+def junit(found: Mapping[str, Sequence[str]], suite: str) -> bytes:
+    """The differences as JUnit XML, which continuous integration shows: a test case a claim."""
+    failures = sum(map(bool, found.values()))
+    root = ElementTree.Element(
+        "testsuite", name=suite, tests=str(len(found)), failures=str(failures), errors="0"
+    )
+    for name, lines in found.items():
+        case = ElementTree.SubElement(root, "testcase", classname=suite, name=name)
+        if lines:
+            failure = ElementTree.SubElement(case, "failure", message=printable(lines[0]))
+            failure.text = printable("\n".join(lines), keep="\n")
+    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text
 
 
 def _cells(new: dict[str, Any], old: dict[str, Any], same_seed: bool) -> list[str]:

@@ -58,10 +58,10 @@ class Claim:
     ----------
     builder : makes the pre-registered procedure from the statement and a profile: cells, budget,
         constants' box.
-    expected : the catalogue's verdict; a statement known to be false is expected to be refuted.
+    expected : the catalogue's verdict.  A statement known to be false is expected to be refuted.
     findings : the findings about the paper's text that this claim shows.
     weight : share of its paper's error level, relative to the paper's other statistical claims.
-    smallest_profile : the smallest profile at which the claim is run; at smaller ones it is listed
+    smallest_profile : the smallest profile at which the claim is run.  At smaller ones it is listed
         as not run, with ``why_not_smaller``.
     hidden : values of the assumptions' hidden constants with which every cell meets them.
     """
@@ -161,8 +161,8 @@ def claim(
 ) -> Callable[[Builder], Claim]:
     """Make a claim from the function that builds its procedure.  Arguments are `Claim`'s fields.
 
-    ``finding`` takes one finding or several.  The decorated name is the `Claim`; the function is
-    its ``builder``.
+    ``finding`` takes one finding or several.  The decorated name is the `Claim`, and the function
+    is its ``builder``.
     """
 
     def decorate(builder: Builder) -> Claim:

@@ -1,23 +1,25 @@
-"""Trying the claims of a run: sampling in order, while earlier claims are decided elsewhere.
+"""Trying the claims of a run: workers decide claims while others draw trials.
 
 Sampling and deciding are different work.  Trials are drawn by compiled kernels, decisions and
-searches are Python.  So the main process draws the trials of a claim while workers decide the
-claims before it.  A worker gets names and numbers only: it builds the same procedure from the
-catalogue, reads the same blocks from the run's store, and returns plain evidence.  The decision
-depends on these alone, so neither the number of workers nor the order of work changes it.
+searches are Python.  With several workers a claim is asked for its decision in a worker.  The
+worker gets names and numbers only: it builds the same procedure from the catalogue, reads the same
+blocks from the run's store, and returns plain evidence, or the trials that the claim still needs.
+The calling process draws these and asks again.  The decision depends on the stored blocks alone,
+so neither the number of workers nor the order of work changes it.
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from trials.run.cell import Params
 from trials.run.distributed import DistributedExecutor
-from trials.run.engine import OnBlock, ensure
+from trials.run.engine import Demand, OnBlock, ensure
 from trials.run.executors import Call, Executor
+from trials.run.experiment import experiment
 from trials.run.store import RunStore
 from verify.evidence import Evidence
 from verify.papers import ClaimsFile, from_files
@@ -29,7 +31,7 @@ from verify.procedures.base import PROFILES, takes_level
 class DecisionRequest:
     """Everything that a worker needs to decide one claim.
 
-    ``run`` is the path of the store that holds the claim's trials; None for a search.  ``files``
+    ``run`` is the path of the store that holds the claim's trials, None for a search.  ``files``
     are the files of the user's own with papers, with their text.
     """
 
@@ -48,7 +50,22 @@ class Decided:
     seconds: float
 
 
-def decide_request(request: DecisionRequest) -> Decided:
+@dataclass(frozen=True, kw_only=True)
+class Needed:
+    """The trials without which a claim cannot be decided, and the seconds that it took to tell.
+
+    ``blocks`` are (experiment, parameters, number of blocks), which can be sent between processes.
+    """
+
+    blocks: tuple[tuple[str, Params, int], ...]
+    seconds: float
+
+    def demands(self) -> list[Demand]:
+        """The blocks as the engine takes them."""
+        return [Demand(experiment(name), params, n) for name, params, n in self.blocks]
+
+
+def decide_request(request: DecisionRequest) -> Decided | Needed:
     """Decide one claim from its name and its stored trials.  A worker calls this function."""
     begin = time.perf_counter()
     (planned,) = plan(
@@ -56,19 +73,14 @@ def decide_request(request: DecisionRequest) -> Decided:
     ).claims
     if request.run is None:
         evidence = planned.procedure.decide(None, request.level)  # type: ignore[arg-type]
-    else:
-        with RunStore.open(Path(request.run), readonly=True) as store:
-            evidence = planned.procedure.decide(store, request.level)
+        return Decided(evidence=evidence, seconds=time.perf_counter() - begin)
+    with RunStore.open(Path(request.run), readonly=True) as store:
+        demands = planned.procedure.demands(store, request.level)
+        if demands:
+            blocks = tuple((d.experiment.name, d.params, d.n_blocks) for d in demands)
+            return Needed(blocks=blocks, seconds=time.perf_counter() - begin)
+        evidence = planned.procedure.decide(store, request.level)
     return Decided(evidence=evidence, seconds=time.perf_counter() - begin)
-
-
-@dataclass(frozen=True)
-class _Pending:
-    """A claim whose trials are drawn, with its sampling time and its pending decision."""
-
-    planned: Planned
-    seconds: float
-    decision: Call[Decided]
 
 
 def try_claims(
@@ -93,85 +105,107 @@ def try_claims(
 
     Notes
     -----
-    A procedure asks for trials until it can decide.  That question is asked here, because the next
-    blocks depend on it.  One worker would save nothing by deciding elsewhere, and the workers of a
-    cluster do not see the run's file: there the decision is made here.
+    One worker would save nothing by deciding elsewhere, and the workers of a cluster do not see the
+    run's file: there the decisions are made in this process.  Searches read no trials, so every
+    executor with several workers makes them.
     """
     if executor.n_workers < 2:
         for planned in claims:
             on_start(planned)
-            begin = time.perf_counter()
-            level = level_of(planned)
-            _draw(store, planned, level, executor, on_block)
-            evidence = planned.procedure.decide(store, level)
-            yield planned, Decided(evidence=evidence, seconds=time.perf_counter() - begin)
+            yield planned, _decided_here(store, planned, level_of(planned), executor, on_block)
         return
-
-    def request(planned: Planned) -> DecisionRequest:
-        reads = takes_level(planned.procedure)
-        return DecisionRequest(
-            selection=str(planned.selection),
-            profile=profile,
-            level=level_of(planned),
-            run=str(store.path.resolve()) if reads else None,
-            files=files,
-        )
-
-    # Searches need no trials: they start at once and fill the workers that sampling leaves free.
-    searches = {
-        i: executor.submit_call(decide_request, request(planned))
-        for i, planned in enumerate(claims)
-        if not takes_level(planned.procedure)
-    }
-    _draw_first(store, claims, level_of, executor, on_block)
-    pending: deque[_Pending] = deque()
+    board = _Board(store, claims, level_of, profile, executor, on_block, files)
     for i, planned in enumerate(claims):
         on_start(planned)
-        begin = time.perf_counter()
-        if i in searches:
-            decision = searches[i]
+        if i in board.calls:
+            yield planned, board.decided(i)
         else:
-            level = level_of(planned)
-            _draw(store, planned, level, executor, on_block)
-            if isinstance(executor, DistributedExecutor):
-                yield from _finished(pending, wait=True)
-                evidence = planned.procedure.decide(store, level)
-                yield planned, Decided(evidence=evidence, seconds=time.perf_counter() - begin)
-                continue
-            decision = executor.submit_call(decide_request, request(planned))
-        pending.append(_Pending(planned, time.perf_counter() - begin, decision))
-        yield from _finished(pending, wait=False)
-    yield from _finished(pending, wait=True)
+            yield planned, _decided_here(store, planned, level_of(planned), executor, on_block)
 
 
-def _draw(
+def _decided_here(
     store: RunStore, planned: Planned, level: float, executor: Executor, on_block: OnBlock | None
-) -> None:
-    """Draw a claim's trials until it can be decided."""
+) -> Decided:
+    """Draw a claim's trials until it can be decided, and decide it in this process."""
+    begin = time.perf_counter()
     while demands := planned.procedure.demands(store, level):
         ensure(store, demands, executor, on_block)
+    evidence = planned.procedure.decide(store, level)
+    return Decided(evidence=evidence, seconds=time.perf_counter() - begin)
 
 
-def _draw_first(
-    store: RunStore,
-    claims: Sequence[Planned],
-    level_of: Callable[[Planned], float],
-    executor: Executor,
-    on_block: OnBlock | None,
-) -> None:
-    """Draw what every claim asks for first, all of it together.
+class _Board:
+    """The claims of a run in the hands of workers.
 
-    The end of each call of `ensure` leaves workers without work.  One call for all claims has one
-    such end.  Stopping rules look at each claim's own blocks in their order, so that drawing these
-    early changes nothing.
+    Attributes
+    ----------
+    calls : position of a claim -> the pending decision.
     """
-    first = [d for p in claims for d in p.procedure.demands(store, level_of(p))]
-    ensure(store, first, executor, on_block)
 
+    def __init__(
+        self,
+        store: RunStore,
+        claims: Sequence[Planned],
+        level_of: Callable[[Planned], float],
+        profile: str,
+        executor: Executor,
+        on_block: OnBlock | None,
+        files: tuple[ClaimsFile, ...],
+    ) -> None:
+        self._store, self._executor, self._on_block = store, executor, on_block
+        sampled = [i for i, planned in enumerate(claims) if takes_level(planned.procedure)]
+        self._requests = {
+            i: DecisionRequest(
+                selection=str(planned.selection),
+                profile=profile,
+                level=level_of(planned),
+                run=str(store.path.resolve()) if i in sampled else None,
+                files=files,
+            )
+            for i, planned in enumerate(claims)
+        }
+        self._seconds = dict.fromkeys(range(len(claims)), 0.0)
+        self.calls: dict[int, Call[Decided | Needed]] = {}
+        # Searches need no trials: they start at once and fill the workers that sampling leaves.
+        for i in sorted(set(self._requests) - set(sampled)):
+            self._ask(i)
+        # The end of each call of `ensure` leaves workers without work.  One call for the first
+        # trials of all claims has one such end.  A stopping rule looks at its claim's own blocks in
+        # their order, so that drawing these early changes nothing.
+        first = [
+            demand
+            for i in sampled
+            for demand in claims[i].procedure.demands(store, self._requests[i].level)
+        ]
+        ensure(store, first, executor, on_block)
+        if not isinstance(executor, DistributedExecutor):
+            for i in sampled:
+                self._ask(i)
 
-def _finished(pending: deque[_Pending], *, wait: bool) -> Iterator[tuple[Planned, Decided]]:
-    """The finished decisions at the front of the queue, or with ``wait`` all decisions."""
-    while pending and (wait or pending[0].decision.done()):
-        first = pending.popleft()
-        decided = first.decision.result()
-        yield first.planned, replace(decided, seconds=first.seconds + decided.seconds)
+    def _ask(self, i: int) -> None:
+        self.calls[i] = self._executor.submit_call(decide_request, self._requests[i])
+
+    def decided(self, i: int) -> Decided:
+        """Wait for the decision of a claim.  The trials that others request are drawn meanwhile."""
+        while True:
+            answer = self.calls[i].result()
+            if isinstance(answer, Decided):
+                return replace(answer, seconds=self._seconds[i] + answer.seconds)
+            self._draw()
+
+    def _draw(self) -> None:
+        """Draw the trials that any claim has requested by now, together, and ask these again."""
+        answers = {i: call.result() for i, call in self.calls.items() if call.done()}
+        needed = {i: answer for i, answer in answers.items() if isinstance(answer, Needed)}
+        begin = time.perf_counter()
+        demands = {i: answer.demands() for i, answer in needed.items()}
+        ensure(
+            self._store,
+            [d for each in demands.values() for d in each],
+            self._executor,
+            self._on_block,
+        )
+        share = (time.perf_counter() - begin) / max(len(needed), 1)
+        for i, answer in needed.items():
+            self._seconds[i] += answer.seconds + share
+            self._ask(i)

@@ -27,15 +27,16 @@ Relation = Literal["at most", "at least", "equals", "order"]
 
 
 def ratio_of(observed: float | None, bound: float | None, relation: Relation) -> float | None:
-    """How a cell's observed value stands to its bound, so that larger is worse for the statement.
+    """The ratio of a cell's observed value to its bound, defined so that larger is worse for the
+    statement.
 
     ========== ======================== ==========================================================
     relation   ratio                    meaning
     ========== ======================== ==========================================================
     at most    observed / bound         at most one where the observed value keeps the bound
     at least   bound / observed         at most one where the observed value keeps the bound
-    equals     larger / smaller         one at agreement; 1.05 is off by five per cent either way
-    order      observed / stated order  no number is special; only a trend over cells speaks
+    equals     larger / smaller         one at agreement, 1.05 at five per cent in either direction
+    order      observed / stated order  no single number matters, only a trend over cells
     ========== ======================== ==========================================================
 
     None where a side is missing or the quotient is undefined (0/0, different signs, NaN).
@@ -66,8 +67,8 @@ class CellResult:
     Attributes
     ----------
     relation : the stated relation between ``observed`` and ``bound``.
-    ratio : of the two, as `ratio_of` defines it for the relation; the larger, the worse.
-    quantile : which quantile of the trials ``observed`` is, None where it is no quantile.
+    ratio : of the two, as `ratio_of` defines it for the relation.  Larger is worse.
+    quantile : the order of the quantile where ``observed`` is a quantile of the trials, else None.
     """
 
     params: Mapping[str, Any]
@@ -132,7 +133,7 @@ class Witness:
     params: Mapping[str, Any]
     observed: float
     bound: float
-    trial: str | None = None  # trial id for ``verify replay``; None for a deterministic point
+    trial: str | None = None  # trial id for ``verify replay``, None for a deterministic point
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,10 +142,10 @@ class Evidence:
 
     Attributes
     ----------
-    resolution : where some cell supports the statement only down to the probability that the run
-        can see, that probability; None where every cell is resolved to its stated one.
+    resolution : the probability down to which some cell supports the statement, where it is not the
+        stated one.  It is None where every cell is resolved to its stated probability.
     proof : a certificate (`verify.proofs.certificate.Certificate.as_dict`) that the statement
-        fails; None for a refutation by trials, at the level ``level``.
+        fails, or None for a refutation by trials at the level ``level``.
     """
 
     verdict: Verdict

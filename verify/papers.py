@@ -3,8 +3,8 @@
 A paper is one object, a `Paper`, with its citation, letters, claims, findings and dependencies
 between statements.  The catalogue finds papers in three places:
 
-* the folders of `verify.claims`, one a paper (no list names them);
-* the entry-point group ``cfl_verify.papers`` of installed packages.  The value is a `Paper`; ours
+* the folders of `verify.claims`, one for each paper, found without a list,
+* the entry-point group ``cfl_verify.papers`` of installed packages.  The value is a `Paper`.  Ours
   come through the same group::
 
       [project.entry-points."cfl_verify.papers"]
@@ -26,7 +26,7 @@ order.  It raises `InvalidParameter`, one line, for everything that a user can p
 
 ``files`` are those that the user names with ``--claims``.  A run that is continued without them
 uses the recorded ones where they stand, and refuses a file whose content has changed.
-`recorded_files` runs nothing; `catalogue` runs the files.  Workers get a file as its text
+`recorded_files` runs nothing, and `catalogue` runs the files.  Workers get a file as its text
 (`trials.run.origin`), so a worker on another machine needs no copy.
 """
 
@@ -41,7 +41,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import verify.claims
@@ -59,7 +59,7 @@ FILE_KIND = "claims-file"
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """A paper: everything that the suite says about it hangs on this object.
+    """A paper, with everything that the suite says about it.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Paper:
     title : as printed.
     publications : the texts in print, each with its BibTeX entry and its letters.
     claims : in the paper's order.
-    findings : findings about its text that no claim shows; the claims name the others.
+    findings : findings about its text that no claim shows.  The claims name the others.
     data : the data-generating mechanism in a few sentences (inline LaTeX allowed).
 
     Raises
@@ -137,8 +137,8 @@ class Paper:
     def documents(self, ran: Collection[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """(kind, key, body) of the store's documents about the paper, for the claims that ran.
 
-        A finding is told when one of the claims that show it ran.  A finding that no claim shows
-        goes with the paper.
+        A finding is reported when one of the claims that show it ran.  A finding that no claim
+        shows goes with the paper.
         """
         rows = dict.fromkeys(row for p in self.publications for row in p.notation.table)
         yield (
@@ -200,11 +200,18 @@ class Catalogue(Mapping[str, Claim]):
     ----------
     papers : every paper that was found, ours first.
     files : the files of one's own from which papers were taken.
+    owners : paper id -> its file, for the papers of ``files``.
     """
 
-    def __init__(self, papers: Sequence[Paper], files: Sequence[ClaimsFile] = ()) -> None:
+    def __init__(
+        self,
+        papers: Sequence[Paper],
+        files: Sequence[ClaimsFile] = (),
+        owners: Mapping[str, ClaimsFile] = MappingProxyType({}),
+    ) -> None:
         self.papers = tuple(papers)
         self.files = tuple(files)
+        self._owners = dict(owners)
         self._claims = {claim.id: claim for paper in self.papers for claim in paper.claims}
 
     def __getitem__(self, name: str) -> Claim:
@@ -223,6 +230,10 @@ class Catalogue(Mapping[str, Claim]):
                 return paper
         known = ", ".join(paper.id for paper in self.papers)
         raise InvalidParameter(f"unknown paper {name.partition('.')[0]!r}; known: {known}")
+
+    def file_of(self, name: str) -> ClaimsFile | None:
+        """The file of one's own with the paper of a claim, or None for a paper from elsewhere."""
+        return self._owners.get(self.paper(name).id)
 
     def documents(self, ran: Iterable[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """(kind, key, body) of the store's documents about the papers of the claims that ran."""
@@ -248,9 +259,11 @@ def catalogue(extra_files: Sequence[Path | str] = ()) -> Catalogue:
 
 @lru_cache(maxsize=8)
 def from_files(files: tuple[ClaimsFile, ...]) -> Catalogue:
-    """`catalogue` with files whose text is at hand, as in a worker on another machine."""
+    """`catalogue` with files whose text is given, as in a worker on another machine."""
     papers: dict[str, tuple[Paper, str]] = {}
-    for paper, origin in (*_built_in(), *_installed(), *(f for file in files for f in _own(file))):
+    owners = {paper.id: file for file in files for paper in _own(file)}
+    own = ((paper, str(file.path)) for file in files for paper in _own(file))
+    for paper, origin in (*_built_in(), *_installed(), *own):
         if paper.id not in papers:
             papers[paper.id] = paper, origin
         elif papers[paper.id][0] is not paper:
@@ -258,7 +271,7 @@ def from_files(files: tuple[ClaimsFile, ...]) -> Catalogue:
                 f"paper id {paper.id!r} of {origin} is taken by {papers[paper.id][1]}; give the "
                 "paper another id"
             )
-    return Catalogue([paper for paper, _ in papers.values()], files)
+    return Catalogue([paper for paper, _ in papers.values()], files, owners)
 
 
 def _built_in() -> Iterator[tuple[Paper, str]]:
@@ -275,7 +288,7 @@ def _installed() -> Iterator[tuple[Paper, str]]:
         origin = f"{owner} ({point.value})"
         try:
             paper = point.load()
-        except Exception as error:  # whatever a stranger's package raises
+        except Exception as error:  # a stranger's package may raise anything
             raise InvalidParameter(
                 f"the paper {point.name!r} of {origin} cannot be loaded "
                 f"({_one_line(error)}); mend or uninstall {owner}"
@@ -288,7 +301,7 @@ def _installed() -> Iterator[tuple[Paper, str]]:
         yield paper, origin
 
 
-def _own(file: ClaimsFile) -> list[tuple[Paper, str]]:
+def _own(file: ClaimsFile) -> list[Paper]:
     """The papers at the top level of a user's file."""
     text = file.source.encode()
     module = load(Origin(user_module_name(text), str(file.path), text))
@@ -298,7 +311,7 @@ def _own(file: ClaimsFile) -> list[tuple[Paper, str]]:
             f"{file.path}: holds no paper; put PAPER = Paper(...) at its top level "
             "(docs/your-own-paper.md shows how)"
         )
-    return [(paper, str(file.path)) for paper in papers]
+    return papers
 
 
 def record_files(store: RunStore, files: Sequence[ClaimsFile]) -> None:

@@ -17,7 +17,6 @@ from verify.procedures.base import (
     DroppedCell,
     Procedure,
     Profile,
-    UnknownParameter,
     dropped_cells,
 )
 from verify.selection import Selection, select
@@ -72,7 +71,8 @@ class Plan:
 def plan(catalogue: Mapping[str, Claim], texts: Sequence[str], profile: Profile) -> Plan:
     """Build every selected claim's procedure and check all of its parameters.
 
-    A wild card (``ifca.*[alpha=0.4]``) passes over the claims that have no such parameter.
+    A wild card (``ifca.*[alpha=0.4]``) passes over the claims that have no such parameter, or for
+    which it cannot have this value.
 
     Raises
     ------
@@ -81,14 +81,14 @@ def plan(catalogue: Mapping[str, Claim], texts: Sequence[str], profile: Profile)
         every claim named needs a larger profile.
     """
     planned, skipped, not_run = [], {}, {}
-    lacking: UnknownParameter | None = None
+    lacking: InvalidParameter | OutsideTheorem | None = None
     for selection, claim in select(catalogue, texts):
         if reason := claim.not_run_at(profile.name):
             not_run[str(selection)] = reason
             continue
         try:
             planned.append(_planned(selection, claim, profile))
-        except UnknownParameter as error:
+        except (InvalidParameter, OutsideTheorem) as error:
             if not selection.wild:
                 raise
             lacking = lacking or error

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -16,13 +16,15 @@ T = TypeVar("T")
 
 #: Longest number that is read: beyond it Python itself refuses to convert.
 MAX_DIGITS = 400
+#: More claims than this are not listed in a message.
+_FEW = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
     """A claim id with parameter values put into its cells: ``ifca.thm1[m=400,d=100]``.
 
-    ``wild`` says that the name held ``*`` or ``?``; it is no part of the selection's identity.
+    ``wild`` says that the name held ``*`` or ``?``.  It is not part of the selection's identity.
     """
 
     claim: str
@@ -92,7 +94,7 @@ def select(catalogue: Mapping[str, T], texts: Sequence[str]) -> list[tuple[Selec
         if not names:
             close = difflib.get_close_matches(selection.claim[:100], catalogue, n=3)
             hint = f" (did you mean {' or '.join(close)}?)" if close else ""
-            raise invalid(f"unknown claim {selection.claim!r}{hint}; known: {', '.join(catalogue)}")
+            raise invalid(f"unknown claim {selection.claim!r}{hint}; {_some(catalogue)}")
         chosen += [
             (
                 Selection(claim=name, values=selection.values, wild=selection.wild),
@@ -101,3 +103,12 @@ def select(catalogue: Mapping[str, T], texts: Sequence[str]) -> list[tuple[Selec
             for name in names
         ]
     return list({str(selection): (selection, claim) for selection, claim in chosen}.values())
+
+
+def _some(names: Iterable[str]) -> str:
+    """All names where they are few, else how to list them."""
+    known = list(names)
+    if len(known) <= _FEW:
+        return f"known: {', '.join(known)}"
+    papers = ", ".join(f"{paper}.*" for paper in dict.fromkeys(n.partition(".")[0] for n in known))
+    return f"`cfl-verify list` shows all {len(known)} claims of {papers}"

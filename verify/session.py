@@ -20,17 +20,18 @@ from typing import Any
 
 from trials.checks import InvalidParameter
 from trials.run.directory import STORE_NAME
-from trials.run.engine import Demand
+from trials.run.engine import Demand, refuse_other_code
 from trials.run.executors import Executor
 from trials.run.provenance import run_code
 from trials.run.store import RunStore, StoreError
+from verify.commands import repeating
 from verify.deciding import Decided, try_claims
 from verify.decisions.familywise import Allocation
 from verify.evidence import Verdict
 from verify.levels import allocate_levels
 from verify.papers import Catalogue, ClaimsFile, catalogue
 from verify.plan import Plan, Planned, plan
-from verify.procedures.base import PROFILES
+from verify.procedures.base import PROFILES, experiment_of
 
 #: Family-wise error level of a whole run, split over its claims.
 FAMILYWISE_LEVEL = 0.05
@@ -107,8 +108,8 @@ def create(directory: Path, config: RunConfig) -> RunStore:
     path = directory / STORE_NAME
     if path.exists() and path.stat().st_size:  # an empty file is a start that was stopped
         raise StoreError(
-            f"{directory} already holds a run; continue it with `python -m verify resume "
-            f"{directory}` or choose another --output"
+            f"{directory} already holds a run; continue it with `cfl-verify resume {directory}` "
+            f"or choose another --output"
         )
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -140,10 +141,10 @@ def execute(
 ) -> list[Outcome]:
     """Run (or continue, or extend) every claim of ``config`` to a verdict.
 
-    A claim whose document was written under the same profile is not tried again.  Everything is
-    committed as it is found, so an interrupted call loses the blocks in flight and nothing else.
-    ``prepared`` is what `prepare` returned for this configuration and these papers; without it the
-    plan is made here.
+    A claim whose document was written under the same profile is not tried again.  Every result is
+    committed at once, so an interrupted call loses only the blocks in computation.  ``prepared`` is
+    the result of `prepare` for this configuration and these papers.  Without it the plan is made
+    here.
     """
     listener = listener or Listener()
     known = catalogue() if papers is None else papers
@@ -153,11 +154,15 @@ def execute(
     started = _now()
     begin = time.perf_counter()
     earlier = store.document("run", "summary") or {}
+    decided = _decided(store, prepared.claims, config.profile)
+    open_claims = [p for p in prepared.claims if str(p.selection) not in decided]
+    # Before anything is written: a refused run stays as it was.
+    refuse_other_code(store, [e for p in open_claims if (e := experiment_of(p.procedure))])
     _put_papers(store, known, prepared.claims)
     store.put_document("run", "extension", {"profile": config.profile})
     store.put_document("run", "plan", {"claims": [str(p.selection) for p in prepared.claims]})
     outcomes = _outcomes(
-        store, prepared.claims, allocation, config, executor, listener, known.files
+        store, prepared.claims, decided, allocation, config, executor, listener, known
     )
     store.put_document(
         "run",
@@ -185,23 +190,28 @@ def execute(
     return outcomes
 
 
+def _decided(store: RunStore, claims: Sequence[Planned], profile: str) -> dict[str, dict[str, Any]]:
+    """The stored documents of claims that were decided under this profile."""
+    stored = {name: store.document("claim", name) for name in (str(p.selection) for p in claims)}
+    return {
+        name: document
+        for name, document in stored.items()
+        if document is not None and document["profile"] == profile
+    }
+
+
 def _outcomes(
     store: RunStore,
     claims: Sequence[Planned],
+    known: Mapping[str, Mapping[str, Any]],
     allocation: Allocation,
     config: RunConfig,
     executor: Executor,
     listener: Listener,
-    files: tuple[ClaimsFile, ...],
+    papers: Catalogue,
 ) -> list[Outcome]:
-    """Every claim's outcome, in order: from the store where it was decided before, else tried."""
+    """Every claim's outcome, in order: ``known`` where it was decided before, else tried."""
     position = {str(p.selection): i for i, p in enumerate(claims)}
-    stored = {name: store.document("claim", name) for name in position}
-    known = {
-        name: document
-        for name, document in stored.items()
-        if document is not None and document["profile"] == config.profile
-    }
     tried = try_claims(
         store,
         [p for p in claims if str(p.selection) not in known],
@@ -210,17 +220,18 @@ def _outcomes(
         executor,
         lambda p: listener.on_claim(str(p.selection), position[str(p.selection)], len(claims)),
         listener.on_block,
-        files,
+        papers.files,
     )
     outcomes = []
     for planned in claims:
         name = str(planned.selection)
         if name in known:
             listener.on_claim(name, position[name], len(claims))
-            document = known[name]
+            document: Mapping[str, Any] = known[name]
         else:
             decided, result = next(tried)
-            document = _document(decided, result, allocation, config, store.path.parent)
+            file = papers.file_of(decided.claim.id)
+            document = _document(decided, result, allocation, config, store.path.parent, file)
             store.put_document("claim", name, document)
         outcome = Outcome(selection=name, expected=planned.claim.expected, document=document)
         outcomes.append(outcome)
@@ -229,19 +240,24 @@ def _outcomes(
 
 
 def _document(
-    planned: Planned, decided: Decided, allocation: Allocation, config: RunConfig, run: Path
+    planned: Planned,
+    decided: Decided,
+    allocation: Allocation,
+    config: RunConfig,
+    run: Path,
+    file: ClaimsFile | None,
 ) -> dict[str, Any]:
     """A decided claim as plain data for the store, with the commands that repeat it."""
     selection, evidence = str(planned.selection), decided.evidence
-    level = allocation.alone.get(selection, config.level)
-    replay = [
-        f"python -m verify run '{selection}' --profile {config.profile} --seed {config.seed} "
-        f"--level {level!r}"
-    ]
-    if evidence.witness is not None and evidence.witness.trial is not None:
-        here = run.is_relative_to(Path.cwd()) or not run.is_absolute()
-        name = os.path.relpath(run) if here else run.name
-        replay.append(f"python -m verify replay {name} {evidence.witness.trial}")
+    replay = repeating(
+        selection,
+        evidence,
+        profile=config.profile,
+        seed=config.seed,
+        level=allocation.alone.get(selection, config.level),
+        run=run,
+        claims_file=None if file is None else file.path,
+    )
     return {
         **planned.claim.document(planned.procedure),
         "selection": selection,
@@ -277,7 +293,7 @@ def environment() -> dict[str, str]:
 
 
 def resumed(config: RunConfig, profile: str | None) -> RunConfig:
-    """The configuration of a continued run, with a larger profile when one is asked for."""
+    """The configuration of a continued run, with a larger profile when one is requested."""
     if profile is None:
         return config
     extended = replace(config, profile=profile)

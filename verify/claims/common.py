@@ -39,6 +39,11 @@ def log_of(expr: sp.Expr, at: Mapping[str, float]) -> float:
     return float(evaluate(sp.expand_log(sp.log(expr.doit()), force=True), at))
 
 
+def log_failure(statement: Statement, at: Mapping[str, float]) -> float:
+    """Log of the stated failure probability at a point, minus infinity where none is allowed."""
+    return -math.inf if statement.failure is None else log_of(statement.failure, at)
+
+
 def relative(log_probability: float, log_of_bound: float) -> float:
     """Log of the probability over the bound, in units of the bound's own log where that is large.
 
@@ -74,8 +79,8 @@ def explicit(
     event : the violation in words.
     covariates : symbols of the right-hand side that are read from the trials.
     log_tail : ``(cell, b) -> `` log of a limit on P(observed > b) from an exact law.
-    known : values of the covariates in every trial of a cell, for the bound that ``log_tail`` is
-        asked about.
+    known : values of the covariates in every trial of a cell, for the bound whose ``log_tail`` is
+        computed.
     """
 
     def log_limit(params: Params) -> float | None:
@@ -85,8 +90,7 @@ def explicit(
         return log_tail(params, float(statement.bound(full, unchecked=True)))
 
     def log_delta(params: Params) -> float:
-        at = {**symbols(params), **constants}
-        return -math.inf if statement.failure is None else log_of(statement.failure, at)
+        return log_failure(statement, {**symbols(params), **constants})
 
     def bound(table: Table, params: Params) -> FloatArray:
         full = {**symbols(params), **constants, **covariates(table, params)}
@@ -118,4 +122,5 @@ def explicit(
         validate=lambda params: statement.require(symbols(params)),
         log_delta=log_delta,
         log_limit=log_limit,
+        symbols=lambda table, params: {**symbols(params), **covariates(table, params)},
     )

@@ -21,7 +21,7 @@ _EPILOG = "\b\nExit status:\n" + "\n".join(
 
 
 class Application(click.Group):
-    """A click group that ends with a documented exit code whatever happens inside."""
+    """A click group that always ends with a documented exit code."""
 
     def main(  # type: ignore[override]
         self,

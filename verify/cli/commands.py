@@ -149,8 +149,8 @@ def info(**given: Any) -> None:
 def run(**given: Any) -> int:
     """Try claims (all of them by default) and store the verdicts.
 
-    A name may hold * and ?.  In square brackets stand parameter values of your own: the claim is
-    then tried at them only, which is a weaker test, and the run says so.
+    A name may hold * and ?.  Write parameter values of your own in square brackets.  The claim is
+    then tried at these values only.  This is a weaker test, and the run says so.
 
     \b
     Examples:
@@ -254,14 +254,17 @@ def replay(**given: Any) -> None:
     shell_complete=_complete_runs,
     help="The run to compare with.",
 )
+@click.option("--common", is_flag=True, help="Compare the claims that both runs hold, no others.")
+@click.option("--junit", "junit_file", metavar="FILE", help="Write JUnit XML, a test case a claim.")
 @json_option
 @claims_option
 def check(**given: Any) -> int:
     """Compare a run with a baseline: verdicts, and observed values within their uncertainty.
 
     \b
-    Example:
+    Examples:
       cfl-verify check latest --against runs/release
+      cfl-verify check latest --against runs/release --common --junit check.xml
     """
     from verify.cli.runs import check_run
 
@@ -271,17 +274,26 @@ def check(**given: Any) -> int:
 @click.command()
 @run_argument
 @click.argument("claims", nargs=-1, metavar="[CLAIM]...", shell_complete=_complete_claims)
+@click.option(
+    "--sample",
+    type=int,
+    metavar="N",
+    help="At most N mutants a claim, drawn by the claim's name.  [default: all]",
+)
+@click.option("--jobs", type=int, metavar="N", help="Workers of a sample.  [default: all cores]")
 @json_option
 @claims_option
 def mutate(**given: Any) -> int:
     """Change each statement into false ones and decide them on the trials of a run.
 
     Exponents, factors, terms and failure probabilities are changed one at a time.  A claim whose
-    evidence still supports a false statement has too little power.
+    evidence still supports a false statement has too little power.  The scores are stored in the
+    run, and its report shows them.
 
     \b
-    Example:
+    Examples:
       cfl-verify mutate latest ifca.cor1-burn-in
+      cfl-verify mutate latest --sample 2     a few seconds for the whole catalogue
     """
     from verify.cli.mutating import mutate_run
 
@@ -308,6 +320,31 @@ def copy(**given: Any) -> None:
 
 @click.command()
 @run_argument
+@click.argument("destination", metavar="DEST")
+@click.option(
+    "--format",
+    "formats",
+    default="csv",
+    show_default=True,
+    metavar="csv,parquet,json",
+    help="The formats, separated by commas. JSON holds no trials.",
+)
+@claims_option
+def export(**given: Any) -> None:
+    """Write a run as tidy tables into the new folder DEST: claims, cells and trials.
+
+    \b
+    Examples:
+      cfl-verify export latest tables
+      cfl-verify export latest tables --format parquet,json
+    """
+    from verify.cli.exporting import export_run
+
+    export_run(**given)
+
+
+@click.command()
+@run_argument
 @click.option(
     "--format",
     "formats",
@@ -324,6 +361,14 @@ def copy(**given: Any) -> None:
     help="latex: latexmk. embedded: pandoc and Typst, no TeX needed. auto: latex where complete.",
 )
 @click.option("--output", metavar="DIR", help="Where to write.  [default: RUN/report]")
+@click.option(
+    "--fragments",
+    "fragments_of",
+    multiple=True,
+    metavar="CLAIM",
+    shell_complete=_complete_claims,
+    help="Write no report but one .tex file for each claim that matches, to \\input in a paper.",
+)
 @claims_option
 def report(**given: Any) -> int:
     """Build the report of RUN.  Its path is the last line printed.
@@ -332,6 +377,7 @@ def report(**given: Any) -> int:
     Examples:
       cfl-verify report latest
       cfl-verify report latest --format tex --output paper/appendix
+      cfl-verify report latest --fragments 'ifca.thm1*' --output paper
     """
     from verify.cli.reporting import build_report
 
@@ -358,5 +404,6 @@ def completion(shell: str) -> None:
 
 
 COMMANDS: tuple[click.Command, ...] = (
-    *(list_, info, run, resume, status, replay, check, mutate, copy, report, warm_up, completion),
+    *(list_, info, run, resume, status, replay, check, mutate, copy, export, report),
+    *(warm_up, completion),
 )

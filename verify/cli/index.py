@@ -1,8 +1,8 @@
 """The index of the catalogue: the data of ``list`` and ``info``, kept on disk between calls.
 
 Building the claims loads the numerical libraries, which takes seconds.  The index is made once for
-each state of the sources and of those libraries, as plain JSON in the user's cache folder.
-Papers from outside this installation are never kept: nobody can tell when they change.
+each state of the sources and of those libraries, as plain JSON in the user's cache folder.  Papers
+from outside this installation are never kept, because their changes cannot be noticed.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _path() -> Path | None:
 
 
 def _private(path: Path) -> bool:
-    """Whether nobody else could have written it."""
+    """Whether no other user could have written it."""
     if not hasattr(os, "getuid"):
         return True
     status = path.stat()

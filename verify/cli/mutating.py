@@ -3,55 +3,167 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from trials.checks import InvalidParameter
 from trials.run.directory import STORE_NAME, find_run
-from trials.run.executors import make_executor
+from trials.run.executors import Executor, make_executor
 from trials.run.store import RunStore
 from verify import session
 from verify.cli import exits
 from verify.cli.screen import print_json, say, table
-from verify.mutation.score import Examination, Score, total
-from verify.papers import catalogue, recorded_files
-from verify.plan import plan
+from verify.mutation.score import Examination, Score, Standing, total
+from verify.papers import ClaimsFile, catalogue, from_files, recorded_files
+from verify.plan import Planned, plan
 from verify.procedures.base import PROFILES
 
 
 def mutate_run(
-    *, run: str, claims: Sequence[str], as_json: bool, claims_files: Sequence[str]
+    *,
+    run: str,
+    claims: Sequence[str],
+    sample: int | None,
+    jobs: int | None,
+    as_json: bool,
+    claims_files: Sequence[str],
 ) -> int:
-    """Score the claims of a run; 1 where fewer than 95 per cent of the false mutants are caught."""
+    """Score the claims of a run and store the scores in it, for its report.
+
+    The exit code is 1 where fewer than 95 per cent of the false mutants are caught.
+    """
+    if sample is not None and sample < 1:
+        raise InvalidParameter(f"--sample={sample} must be at least 1")
     directory = find_run(run)
     store, config = session.open_run(directory, readonly=True)
-    with store, tempfile.TemporaryDirectory() as folder:
+    with store:
         papers = catalogue(recorded_files(store, claims_files))
         decided = store.documents("claim")
-        profile = PROFILES[config.profile]
-        named = plan(papers, claims or list(decided), profile).claims
+        named = plan(papers, claims or list(decided), PROFILES[config.profile]).claims
         chosen = [p for p in named if str(p.selection) in decided]
         if not chosen:
             raise InvalidParameter(
                 f"{directory}: has decided none of these claims; `status` lists its claims"
             )
+        standings = [_standing(decided[str(p.selection)]["evidence"]) for p in chosen]
+        if sample is None:
+            found = _whole(store, chosen, standings, config.profile)
+        else:
+            found = _sampled(store, chosen, standings, config.profile, sample, jobs, papers.files)
+        scores = []
+        for planned, score in zip(chosen, found, strict=True):
+            scores.append(score)
+            _keep(directory, config.profile, str(planned.selection), score)
+            if not as_json:
+                _print(score)
+    return _close(scores, as_json)
+
+
+def _standing(evidence: Mapping[str, Any]) -> Standing:
+    """A stored verdict."""
+    return Standing(
+        verdict=str(evidence["verdict"]),
+        mark=str(evidence.get("mark") or evidence["verdict"]),
+        resolution=evidence.get("resolution"),
+        level=float(evidence["level"]),
+    )
+
+
+def _whole(
+    store: RunStore, chosen: Sequence[Planned], standings: Sequence[Standing], profile: str
+) -> Iterator[Score]:
+    """Every mutant, with boundaries, on a copy of the trials to which mutants may add."""
+    with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / STORE_NAME
         store.copy_to(copy)
-        scores = []
         with RunStore.open(copy) as scratch, make_executor("serial") as executor:
-            for planned in chosen:
-                level = float(decided[str(planned.selection)]["evidence"]["level"])
-                found = Examination(
-                    claim=planned.claim,
+            for planned, standing in zip(chosen, standings, strict=True):
+                yield _examination(planned, profile, standing, scratch, executor).score()
+
+
+def _examination(
+    planned: Planned,
+    profile: str,
+    standing: Standing,
+    store: RunStore,
+    executor: Executor | None = None,
+) -> Examination:
+    return Examination(
+        claim=planned.claim,
+        profile=PROFILES[profile],
+        standing=standing,
+        store=store,
+        executor=executor,
+        values=planned.selection.values,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleRequest:
+    """Everything that a worker needs to judge a sample of one claim's mutants."""
+
+    selection: str
+    profile: str
+    standing: Standing
+    sample: int
+    run: str
+    files: tuple[ClaimsFile, ...] = ()
+
+
+def sample_request(request: SampleRequest) -> Score:
+    """Judge a sample on the stored trials alone.  A worker calls this function."""
+    papers = from_files(request.files)
+    (planned,) = plan(papers, [request.selection], PROFILES[request.profile]).claims
+    with RunStore.open(Path(request.run), readonly=True) as store:
+        examination = _examination(planned, request.profile, request.standing, store)
+        return examination.score(request.sample, steps=0)
+
+
+def _sampled(
+    store: RunStore,
+    chosen: Sequence[Planned],
+    standings: Sequence[Standing],
+    profile: str,
+    sample: int,
+    jobs: int | None,
+    files: tuple[ClaimsFile, ...],
+) -> Iterator[Score]:
+    """A sample of each claim's mutants, the claims side by side."""
+    with make_executor("processes", jobs) as executor:
+        calls = [
+            executor.submit_call(
+                sample_request,
+                SampleRequest(
+                    selection=str(planned.selection),
                     profile=profile,
-                    level=level,
-                    store=scratch,
-                    executor=executor,
-                    values=planned.selection.values,
-                ).score()
-                scores.append(found)
-                if not as_json:
-                    _print(found)
+                    standing=standing,
+                    sample=sample,
+                    run=str(store.path.resolve()),
+                    files=files,
+                ),
+            )
+            for planned, standing in zip(chosen, standings, strict=True)
+        ]
+        for call in calls:
+            yield call.result()
+
+
+def _keep(directory: Path, profile: str, name: str, score: Score) -> None:
+    """Store a score at once, so that an interrupted call loses one claim's work.
+
+    A sample does not replace a score of all mutants at the same profile.
+    """
+    store, _ = session.open_run(directory)
+    with store:
+        known = store.document("power", name)
+        more = known is not None and len(known["judged"]) > len(score.judged)
+        if not (more and known is not None and known["profile"] == profile):
+            store.put_document("power", name, {"profile": profile, **score.as_dict()})
+
+
+def _close(scores: Sequence[Score], as_json: bool) -> int:
     caught, tried = total(scores)
     if as_json:
         print_json({"caught": caught, "tried": tried, "claims": [s.as_dict() for s in scores]})

@@ -1,7 +1,7 @@
 """``report``: the report program on a run.
 
-Reports read stored runs and know nothing of claims; this package knows nothing of reports.  So the
-report program is started as a process of its own, `python -m reports`.
+Reports read stored runs and import no claims.  This package imports no reports.  So the report
+program is started as a process of its own, `python -m reports`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,21 @@ from verify.cli.exits import INTERRUPTED
 
 
 def build_report(
-    *, run: str, formats: str, engine: str, output: str | None, claims_files: Sequence[str]
+    *,
+    run: str,
+    formats: str,
+    engine: str,
+    output: str | None,
+    fragments_of: Sequence[str],
+    claims_files: Sequence[str],
 ) -> int:
     """Run ``python -m reports build`` with the same interpreter and return its exit status."""
     del claims_files  # a stored run holds all that its report needs
     arguments = ["build", "--format", formats, "--engine", engine]
     if output is not None:
         arguments += ["--output", output]
+    for pattern in fragments_of:
+        arguments += ["--fragments", pattern]
     home = Path(str(verify.__file__)).parents[1]
     path = os.pathsep.join([str(home), *filter(None, [os.environ.get("PYTHONPATH")])])
     # -P: a folder called "reports" where the user stands must not be taken for the program

@@ -61,10 +61,13 @@ def resume(
 
 def _announce(plan: Plan, to: Console) -> None:
     """Say which claims a wild card passed over, and which cells own values cost."""
-    if plan.skipped:
-        names = ", ".join(plan.skipped)
-        reason = next(iter(plan.skipped.values())).split(" has ")[-1].split(";")[0]
-        paragraph(f"skipped, they have {reason}: {names}", to=to)
+    lacking = {name: why for name, why in plan.skipped.items() if " has no parameter " in why}
+    if lacking:
+        reason = next(iter(lacking.values())).split(" has ")[-1].split(";")[0]
+        paragraph(f"skipped, they have {reason}: {', '.join(lacking)}", to=to)
+    for name, why in plan.skipped.items():
+        if name not in lacking:
+            paragraph(f"skipped: {name}: {why}", to=to)
     for name, reason in plan.not_run.items():
         paragraph(f"not run: {name}: {reason}", to=to)
     for planned in plan.claims:
@@ -94,7 +97,7 @@ def _execute(
 ) -> int:
     """Run the claims.  The last line always names the next command."""
     to = screen.errors if as_json else screen.console
-    store.documents("claim")  # damage is told before anything else
+    store.documents("claim")  # damage is reported before anything else
     _announce(plan, to)
     directory = store.path.parent
     go_on = f"finished blocks are kept; continue with `{exits.program()} resume {_name(directory)}`"

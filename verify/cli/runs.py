@@ -12,7 +12,7 @@ from trials.run.directory import STORE_NAME, find_run, known_runs
 from trials.run.engine import parse_trial_id, replay
 from trials.run.store import CellStatus, RunStore, StoreError
 from verify import session
-from verify.check import compare
+from verify.check import compare, junit
 from verify.cli import exits
 from verify.cli.screen import print_json, say, table
 from verify.cli.signals import interruptible
@@ -154,14 +154,29 @@ def _holds(store: RunStore, trial: str) -> bool:
     )
 
 
-def check_run(*, run: str, baseline: str, as_json: bool, claims_files: Sequence[str]) -> int:
+def check_run(
+    *,
+    run: str,
+    baseline: str,
+    common: bool,
+    junit_file: str | None,
+    as_json: bool,
+    claims_files: Sequence[str],
+) -> int:
     """Compare two runs.  The exit code is 1 when they differ."""
     del claims_files
+    if junit_file is not None and not (junit_file and junit_file.isprintable()):
+        raise InvalidParameter(f"--junit {junit_file!r} must name a file")
     first, _ = session.open_run(find_run(run), readonly=True)
     with first:
         second, _ = session.open_run(find_run(baseline), readonly=True)
         with second:
-            differences = compare(first, second)
+            found = compare(first, second, common=common)
+    if not found:
+        raise InvalidParameter(f"{run} and {baseline} have no claim in common")
+    if junit_file is not None:
+        Path(junit_file).write_bytes(junit(found, f"cfl-verify against {baseline}"))
+    differences = [f"{name}: {text}" for name, lines in found.items() for text in lines]
     if as_json:
         print_json({"run": run, "baseline": baseline, "differences": differences})
     else:

@@ -17,7 +17,7 @@ from rich.markup import escape
 
 from trials.text import printable
 
-#: A pipe has no width of its own; tables are written wide for it.
+#: A pipe has no width of its own, so tables are written wide for it.
 PIPE_WIDTH = 150
 
 _COLOURS = {

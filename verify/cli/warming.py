@@ -22,7 +22,7 @@ from verify.cli.screen import say
 from verify.cli.signals import interruptible
 from verify.papers import catalogue
 from verify.plan import plan
-from verify.procedures.base import PROFILES, Procedure
+from verify.procedures.base import PROFILES, Procedure, experiment_of
 
 USUALLY = "usually one to four minutes after an installation or a change, seconds afterwards"
 
@@ -60,7 +60,7 @@ def _kinds(procedures: Sequence[Procedure]) -> Iterator[tuple[Experiment, dict[s
     """One cell for each experiment and combination of its options (parameters that are words)."""
     seen = set()
     for procedure in procedures:
-        experiment = getattr(getattr(procedure, "sampling", None), "experiment", None)
+        experiment = experiment_of(procedure)
         if experiment is None:
             continue
         for cell in _smallest_first(_cells(procedure)):
@@ -79,7 +79,7 @@ def _cells(procedure: Any) -> list[dict[str, Any]]:
 
 
 def _smallest_first(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Cheap cells first: a compiler asks for types, not for sizes."""
+    """Small cells first: compilation depends on types and not on sizes."""
 
     def size(cell: dict[str, Any]) -> float:
         product = 1.0

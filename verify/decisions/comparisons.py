@@ -1,14 +1,14 @@
 r"""Comparing methods that ran on the same data, and means along one parameter.
 
-*Contrasts.*  One trial holds the values of all methods on the same data, so that a contrast is a
-statement about the mean of one number a trial: ``left < right`` says :math:`E(A - B) < 0`, and
-``left <= (1 + margin) right`` says :math:`E(A - (1 + \delta) B) \le 0`.  Equivalence is two such
-statements (Schuirmann's two one-sided tests).  The limits of `verify.decisions.means` decide them,
-so nothing is assumed where the values have a range.  The ratio of means gets limits by inverting
-the same tests (Fieller's method without normality).
+*Contrasts.*  One trial holds the values of all methods on the same data.  So a contrast is a
+statement about the mean of one number for each trial: ``left < right`` says :math:`E(A - B) < 0`,
+and ``left <= (1 + margin) right`` says :math:`E(A - (1 + \delta) B) \le 0`.  Equivalence is two
+such statements (Schuirmann's two one-sided tests).  The limits of `verify.decisions.means` decide
+them, so nothing is assumed where the values have a range.  The ratio of means gets limits by
+inverting the same tests (Fieller's method without normality).
 
 *Signs.*  Where values have heavy tails, ``left < right`` may be read as "A is below B in more than
-half of the trials".  That is a statement about a value in [0, 1], whatever the tails are.
+half of the trials".  That is a statement about the mean of a value in [0, 1], for any tails.
 
 *Trends.*  Cells along one parameter have independent trials.  A trend is refuted by a pair of cells
 whose means go the wrong way by more than the margin.  It is supported when no pair can go the wrong
@@ -51,7 +51,7 @@ def difference_knowledge(values: Knowledge, ratio: float) -> Knowledge:
 class ContrastTest:
     """One contrast in one cell, with the levels of its two errors.
 
-    ``knowledge`` is about each method's value; ``horizon`` is the budget in trials.
+    ``knowledge`` is about each method's value.  ``horizon`` is the budget in trials.
     """
 
     contrast: Contrast
@@ -151,8 +151,8 @@ class ContrastTest:
     def ratio_limits(self, a: FloatArray, b: FloatArray) -> tuple[float, float]:
         """Limits of E A / E B for values >= 0, by inverting the tests of E(A - r B) = 0 in r.
 
-        The lower one holds at the refuting level, the upper one at the supporting level; (0, inf)
-        where the values are not all >= 0 and finite.
+        The lower limit holds at the refuting level, the upper one at the supporting level.  The
+        limits are (0, inf) where some value is negative or not finite.
         """
         finite = bool(np.all(np.isfinite(a)) and np.all(np.isfinite(b)))
         if not finite or min(a.min(), b.min()) < 0 or not b.mean() > 0 or not a.mean() > 0:
@@ -231,8 +231,8 @@ def jonckheere(groups: Sequence[FloatArray]) -> float:
 class TrendTest:
     """Whether the mean grows along cells with independent trials.
 
-    ``margin`` is a wrong step that counts as none; ``refute_level`` is the claim's share of this
-    sequence of cells, split here over pairs of cells.
+    A step in the wrong direction of at most ``margin`` is ignored.  ``refute_level`` is the claim's
+    share of the error level for this sequence of cells.  It is split here over pairs of cells.
     """
 
     margin: float
@@ -257,7 +257,7 @@ class TrendTest:
         k = len(groups)
         if k < 2:
             raise InvalidParameter("a trend needs at least two cells")
-        # A wrong pair is found by two limits, and so are the pairs that are right.
+        # Each pair is compared by two limits, one of each cell.
         strict = [self._limits(g, self.refute_level / (k * (k - 1))) for g in groups]
         shown = [self._limits(g, self.support_level / 2) for g in groups]
         pairs = [(i, j) for i in range(k) for j in range(i + 1, k)]

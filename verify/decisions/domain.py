@@ -108,7 +108,7 @@ class Domain(Protocol):
     def parts(self) -> Mapping[str, Domain]:
         """Named parts, each a domain, that the search also treats one by one.
 
-        A maximum in one part then cannot hide what happens in another.  Parts may overlap.
+        A maximum in one part then does not hide the other parts.  Parts may overlap.
         """
         ...
 
@@ -252,10 +252,10 @@ def balanced_corners(dimension: int, n: int, rng: np.random.Generator) -> FloatA
     All :math:`2^q` corners where that is at most ``n``.  Otherwise an orthogonal array: the
     :math:`2^k \le n` words :math:`x G + s` over GF(2), with a generator matrix :math:`G` whose
     columns are distinct and a random shift :math:`s`.  Where all columns have a last bit of one,
-    any three of them are linearly independent, so that every three parameters take all eight
-    combinations of their ends equally often (strength 3; Hedayat, Sloane and Stufken 1999,
-    chapter 4).  Where there are too few such columns the strength is 2, and beyond
-    :math:`2^k - 1` parameters corners are drawn at random in opposite pairs.
+    any three of them are linearly independent.  Then every three parameters take all eight
+    combinations of their ends equally often.  This is strength 3 (Hedayat, Sloane and Stufken 1999,
+    chapter 4).  Where there are too few such columns the strength is 2.  Beyond :math:`2^k - 1`
+    parameters corners are drawn at random in opposite pairs.
     """
     n = max(n, 2)
     k = min(int(math.log2(n)), dimension)

@@ -10,11 +10,11 @@ A deterministic search draws nothing at random that could refute a true statemen
 share.  A claim that a run names several times, at different values, splits its level equally.
 
 Family-wise control.  A run of at most four papers has :math:`\sum_i \alpha_i \le \alpha`: every
-paper's shares add up to :math:`\alpha / 4`, and fewer claims only make the sum smaller.  Whatever
-the dependence between claims (they may share trials), the probability that *any* true claim of
-the run is refuted is at most :math:`\sum_i \alpha_i` (Bonferroni).  Refuting within a claim splits
-:math:`\alpha_i` over its cells in the same way.  *Supporting* needs no split, because every cell
-has to agree (an intersection-union test: Berger 1982, Technometrics 24).
+paper's shares add up to :math:`\alpha / 4`, and fewer claims only make the sum smaller.  The
+probability that *any* true claim of the run is refuted is at most :math:`\sum_i \alpha_i`
+(Bonferroni).  This holds under any dependence between claims, which may share trials.  Refuting
+within a claim splits :math:`\alpha_i` over its cells in the same way.  *Supporting* needs no split,
+because every cell has to agree (an intersection-union test: Berger 1982, Technometrics 24).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Allocation:
     ----------
     levels : selection -> error level of its verdict.
     alone : selection -> family-wise level at which a run of that selection alone has the same
-        ``levels`` entry; it differs from ``level`` where one claim is named several times.
+        ``levels`` entry.  It differs from ``level`` where one claim is named several times.
     """
 
     level: float
@@ -69,7 +69,7 @@ def allocate(
     Parameters
     ----------
     level : family-wise error level of the run, in (0, 1).
-    papers : paper -> statistical claim -> positive weight; each paper's full list.
+    papers : paper -> statistical claim -> positive weight.  It holds each paper's full list.
     selections : (selection, claim) pairs of the run.  A claim that no list holds is deterministic
         and has no level.
 

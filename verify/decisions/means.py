@@ -6,13 +6,13 @@ reaches :math:`1/\alpha` with probability at most :math:`\alpha`.  A mixture of 
 sizes is a bet too, and no size has to be guessed.  Three kinds of knowledge give three bets.
 
 * *A lower end* :math:`a \le X`: the wealth is :math:`\prod_i (1 + c (X_i - m)/(m - a))` with
-  :math:`0 < c < 1` (Waudby-Smith and Ramdas 2023).  Nothing is asked of the upper tail.
+  :math:`0 < c < 1` (Waudby-Smith and Ramdas 2023).  The upper tail may be any.
 * *A variance bound* :math:`\mathrm{Var} X \le v`: the wealth is
   :math:`\prod_i e^{\varphi(\lambda (X_i - m))} / (1 + \lambda^2 v / 2)` with Catoni's function
   :math:`\varphi(x) = \pm \log(1 \pm x + x^2/2)` (Wang and Ramdas 2023).
 * *Neither*: the asymptotic confidence sequence of Waudby-Smith et al. (2024), a time-uniform
-  central limit theorem.  It is used only where it is asked for.  Its conditions are looked at in
-  the sample and a sample that fails them decides nothing.
+  central limit theorem.  It is used only on request.  Its conditions are checked in the sample, and
+  a sample that fails them decides nothing.
 
 Each wealth falls as :math:`m` grows, so the values of :math:`m` that are not rejected form an
 interval and composite hypotheses need no more work.  The upper limit is the lower limit of
@@ -45,10 +45,10 @@ from verify.decisions.sequences import FloatArray, check_level
 
 Side = Literal["at most", "at least", "equals"]
 
-_LARGEST_BET = 0.98  # share of the wealth; at one a single value at the lower end would end a bet
+_LARGEST_BET = 0.98  # share of the wealth: a bet of all would end at one lowest value
 _RATIO = 2.0  # between the sizes of two bets: at worst 8/9 of the best growth is reached
-_ONE_ARRAY = 1 << 16  # entries; larger problems go bet by bet, which is then as fast
-_MIN_ASYMPTOTIC = 256  # trials below which no limit theorem is asked
+_ONE_ARRAY = 1 << 16  # entries: larger problems go bet by bet, which is then as fast
+_MIN_ASYMPTOTIC = 256  # trials below which no limit theorem is used
 _MAX_SHARE = 0.1  # of the sum of third powers that one value may have
 _MAX_SKEW_ERROR = 0.25  # relative error of a tail probability that skewness may cause
 
@@ -59,10 +59,10 @@ class Knowledge:
 
     Attributes
     ----------
-    low, high : ends of the values; infinite where there is none.
-    variance : an upper bound of the variance; infinite where none is known.
-    asymptotic : whether limits that hold only asymptotically may be used where the above do not
-        serve.
+    low, high : ends of the values, infinite where there is none.
+    variance : an upper bound of the variance, infinite where none is known.
+    asymptotic : whether limits that hold only asymptotically may be used where neither an end nor a
+        variance is known.
     """
 
     low: float = -math.inf
@@ -71,7 +71,7 @@ class Knowledge:
     asymptotic: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse ends in the wrong order and a variance that is none."""
+        """Refuse ends in the wrong order and a negative variance."""
         if not self.low < self.high:
             raise InvalidParameter(f"low={self.low} must be below high={self.high}")
         if not self.variance >= 0:
@@ -95,7 +95,7 @@ class Knowledge:
 def bet_sizes(target: float, knowledge: Knowledge, level: float, horizon: int) -> FloatArray:
     """Shares of the wealth to be bet against "mean <= target", declared before the trials.
 
-    The smallest one serves a gap that ``horizon`` trials can just show.
+    The smallest one is for the smallest gap that ``horizon`` trials can show.
     """
     room = target - knowledge.low
     smallest = math.sqrt(2 * math.log(1 / level) / horizon) / 8
@@ -124,15 +124,15 @@ def log_wealth(
 
     Parameters
     ----------
-    x : (n,) values; +inf stands for a trial without a finite value.
-    sizes : shares bet on a known lower end; empty where there is none.
-    lambdas : arguments of Catoni's function; empty where no variance is known.
+    x : (n,) values.  +inf stands for a trial without a finite value.
+    sizes : shares bet on a known lower end, empty where there is none.
+    lambdas : arguments of Catoni's function, empty where no variance is known.
     """
     logs: list[FloatArray] = []
     if sizes.size:
         room = m - knowledge.low
         if room <= 0:
-            # A mean at the lower end leaves room for nothing but the lower end.
+            # With its mean at the lower end, a value is always at the lower end.
             return math.inf if room < 0 or bool(np.any(x > knowledge.low)) else 0.0
         relative = (x - m) / room
         logs.append(_each(lambda c: np.log1p(c * relative), sizes, x.size))
@@ -164,8 +164,8 @@ class LowerTest:
 
     Attributes
     ----------
-    target : the value about which the statement is; the bets are chosen for it.
-    horizon : the budget in trials; the bets are chosen for it too.
+    target : the value in the statement, for which the bets are chosen.
+    horizon : the budget in trials, for which the bets are chosen too.
     """
 
     knowledge: Knowledge
@@ -219,14 +219,16 @@ class LowerTest:
         if finite.size < x.size:
             return math.inf
         high = float(x.mean())
-        if rejected(high):  # Catoni's bets alone may go beyond the mean, or the largest value
+        if rejected(
+            high
+        ):  # with Catoni's bets alone the limit may exceed the mean, or the largest value
             high = float(x.max())
             if rejected(high):
                 return high
         step = max(float(x.std()) / math.sqrt(x.size), abs(high) * 1e-12, 1e-300)
         low = high
         while not rejected(low):
-            if low <= k.low:  # all values lie at the lower end, or it is -inf
+            if low <= k.low:  # all values lie at the lower end, or the lower end is -inf
                 return k.low
             low, step = max(low - step, k.low), 2 * step
         precision = 2e-5 * (high - low)
@@ -255,12 +257,13 @@ class LowerTest:
 
 
 def why_not_asymptotic(x: FloatArray, level: float) -> str:
-    r"""The reason why the central limit theorem is not used for this sample, empty where it is.
+    r"""The reason why the central limit theorem is not used for this sample, or an empty text.
 
-    Three conditions: at least 256 finite values, no value with more than a tenth of the sum of
-    third powers (with an infinite third moment that share does not vanish), and a skewness
-    :math:`\gamma` whose Edgeworth correction of the tail, :math:`|\gamma| z^3 / (6 \sqrt n)` at
-    :math:`z = \sqrt{2 \log(1/\alpha)}`, is at most a quarter of the tail.
+    It is used under three conditions.  There are at least 256 finite values.  No value has more
+    than a tenth of the sum of third powers (with an infinite third moment that share does not
+    vanish).  The Edgeworth correction of the tail for the skewness :math:`\gamma`, which is
+    :math:`|\gamma| z^3 / (6 \sqrt n)` at :math:`z = \sqrt{2 \log(1/\alpha)}`, is at most a quarter
+    of the tail.
     """
     n = x.size
     if n < _MIN_ASYMPTOTIC:
@@ -289,7 +292,7 @@ class MeanTest:
 
     Attributes
     ----------
-    margin : for ``"equals"``: a share of the bound; support means equivalence within it.
+    margin : for ``"equals"``, a share of the bound.  Support means equivalence within it.
     refute_level : probability of refuting a true statement here (already split over cells).
     support_level : probability of supporting a false one.
     """
@@ -375,7 +378,7 @@ class MeanTest:
         return why_not_asymptotic(x, self.support_level) or "the limits include the bound"
 
     def limits(self, x: FloatArray) -> tuple[float, float]:
-        """Lower and upper limits, the refuting one at its level and the supporting one at its.
+        """Lower and upper limits, one at the refuting level and the other at the supporting level.
 
         Both are at half the refuting level for ``"equals"``.
         """

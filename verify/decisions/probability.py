@@ -70,8 +70,8 @@ class ProbabilityCell:
 class ProbabilityDecision:
     """The verdict over all cells.  ``worst`` and ``unresolved`` index ``cells``.
 
-    ``resolution`` is the largest probability down to which a supporting cell was resolved, where
-    that is above its delta; None where every cell was resolved to its delta.
+    ``resolution`` is the largest probability down to which some supporting cell was resolved, among
+    the cells where it is above delta.  It is None where every cell was resolved to its delta.
     """
 
     verdict: Verdict
@@ -163,17 +163,17 @@ def decide_probability(
 
     Parameters
     ----------
-    bad_counts, n_trials, deltas : one entry a cell; scalars broadcast.
+    bad_counts, n_trials, deltas : one entry for each cell.  Scalars broadcast.
     level : probability of refuting a true claim.
-    failed_counts : trials that diverged or raised and are not in ``bad_counts`` yet; they are
+    failed_counts : trials that diverged or raised and are not in ``bad_counts`` yet.  They are
         added to it.
     resolution : declared smallest probability that the run sets out to resolve.  A cell with
         ``delta < resolution`` supports the claim when its upper limit is at most ``resolution``,
-        and the summary says so; zero (the default) asks for delta itself.
-    support_level : probability of supporting a false claim; ``level`` by default.
+        and the summary says so.  With zero (the default) the limit must be at most delta itself.
+    support_level : probability of supporting a false claim, ``level`` by default.
     log_limits : logs of upper limits on P(bad) from an exact law, NaN where there is none.  A cell
         whose limit is at most delta supports the claim, unless its trials refute it.
-    log_deltas : logs of the deltas, for those that underflow; by default their logarithms.
+    log_deltas : logarithms of the deltas, for deltas that underflow.  By default they are computed.
 
     Returns
     -------
@@ -261,7 +261,7 @@ def decide_probability(
         if coarse:
             summary += f"; {_of(coarse, n_live)} only down to the resolution {resolution:.3g}"
         if n_live < bad.size:
-            summary += f"; delta >= 1, met by anything, in {bad.size - n_live} more"
+            summary += f"; delta >= 1 allows everything in {bad.size - n_live} more"
     return ProbabilityDecision(
         verdict=verdict,
         summary=summary,
@@ -308,11 +308,11 @@ def decide_exact_probability(
 ) -> ProbabilityDecision:
     r"""Decide :math:`P = q_c` for all cells (an exact law), at any stopping time.
 
-    REFUTED when in some cell the two-sided limits at level ``level / C`` exclude :math:`q_c`,
-    however small the difference.  No sample proves an equality, so SUPPORTED means equivalence:
-    in every cell the limits at ``level`` lie within :math:`q_c (1 \pm \mathrm{margin})`
-    (capped at one).  In the cells, ``upper`` and ``lower`` are both at the supporting level.
-    A failed trial counts as an occurrence.
+    REFUTED when in some cell the two-sided limits at level ``level / C`` exclude :math:`q_c`, for
+    any size of the difference.  No sample proves an equality, so SUPPORTED means equivalence: in
+    every cell the limits at ``level`` lie within :math:`q_c (1 \pm \mathrm{margin})` (capped at
+    one).  In the cells, ``upper`` and ``lower`` are both at the supporting level.  A failed trial
+    counts as an occurrence.
     """
     check_level(level)
     bad, n, q, lost = _counts(counts, n_trials, probabilities, failed_counts, "probability")

@@ -5,12 +5,11 @@ Exponents come from least squares on logarithms,
 .. math:: \log y_i = \beta_0 + \sum_j \beta_j \log x_{ij} + \varepsilon_i,
 
 with the HC3 covariance of MacKinnon and White (1985), which weights each squared residual by
-:math:`(1 - h_{ii})^{-2}`: it is consistent whatever the variances of the cells are, errs on the
-wide side in small designs (Long and Ervin 2000), and counts a power law's lack of fit as noise
-instead of ignoring it.  A Student quantile with n - q degrees of freedom would still be too short
-where a few cells carry an exponent; the degrees of freedom are those of Satterthwaite for the
-quadratic form that HC3 is (Bell and McCaffrey 2002; Imbens and Kolesar 2016).  Limits are
-simultaneous over the exponents by Bonferroni.
+:math:`(1 - h_{ii})^{-2}`.  It is consistent for any variances of the cells.  In small designs its
+intervals are rather too wide (Long and Ervin 2000).  It counts a power law's lack of fit as noise.
+A Student quantile with n - q degrees of freedom would be too small where few cells determine an
+exponent.  So Satterthwaite's degrees of freedom for the quadratic form HC3 are used (Bell and
+McCaffrey 2002, Imbens and Kolesar 2016).  Limits are simultaneous over the exponents by Bonferroni.
 
 References
 ----------
@@ -78,17 +77,18 @@ def fit_power_law(
     Parameters
     ----------
     y : (n,) positive values, one a cell.
-    x : name -> (n,) positive parameters; every one varies and none is a power of the others.
+    x : name -> (n,) positive parameters.  Every one varies, and no logarithm is a linear
+        combination of the others.
     level : simultaneous two-sided error probability of the limits.
-    se_log : (n,) standard errors of log y; the fit is then weighted by ``1 / se_log**2``.  Weights
-        change the efficiency alone: HC3 keeps the limits honest when they are wrong.
+    se_log : (n,) standard errors of log y.  The fit is then weighted by ``1 / se_log**2``.  Weights
+        change only the efficiency.  With wrong weights the HC3 limits stay valid.
 
     Raises
     ------
     InvalidParameter : values that are not positive, or a design that does not identify the
         exponents.
     """
-    # statsmodels pulls pandas in; keep it off the path of commands that fit nothing.
+    # statsmodels imports pandas, which commands that fit nothing should not wait for.
     from statsmodels.regression.linear_model import WLS
 
     check_level(level)
@@ -137,9 +137,9 @@ def log_design(x: Mapping[str, ArrayLike]) -> FloatArray:
 def _leverage_and_dof(x: FloatArray) -> tuple[FloatArray, FloatArray]:
     r"""Leverages (n,) and, for each coefficient, the degrees of freedom of its HC3 variance (q,).
 
-    HC3 estimates the variance of coefficient j by :math:`\varepsilon^T M A M \varepsilon` with
-    the residual maker M and :math:`A = \mathrm{diag}(g_{ji}^2 / (1 - h_{ii})^2)`,
-    :math:`G = (X^T X)^{-1} X^T`; its degrees of freedom under equal variances are
+    HC3 estimates the variance of coefficient j by :math:`\varepsilon^T M A M \varepsilon` with the
+    residual maker M and :math:`A = \mathrm{diag}(g_{ji}^2 / (1 - h_{ii})^2)`,
+    :math:`G = (X^T X)^{-1} X^T`.  Its degrees of freedom under equal variances are
     :math:`(\mathrm{tr}\, MA)^2 / \mathrm{tr}(MAMA)`, and never more than n - q.
     """
     n, q = x.shape
@@ -183,8 +183,8 @@ def decide_rate(
 
     With the band ``stated ± margin`` (one-sided for ``"at most"`` and ``"at least"``): REFUTED when
     the limits lie wholly outside the band, SUPPORTED when wholly inside, else INCONCLUSIVE.  The
-    margin, declared beforehand, is the deviation that a finite grid cannot tell from lower-order
-    terms.  Both errors have at most the error probability of the limits.
+    margin, declared beforehand, is the deviation that a finite grid cannot distinguish from
+    lower-order terms.  Both errors have at most the error probability of the limits.
     """
     lower, upper = float(limits[0]), float(limits[1])
     if not lower <= upper:
@@ -214,7 +214,7 @@ def decide_rate(
 
 @dataclass(frozen=True, kw_only=True)
 class ContractionFit:
-    """A contraction factor a step, read between burn-in and floor.
+    """A contraction factor of a step, measured between burn-in and floor.
 
     ``lower`` / ``upper`` bound the geometric mean factor over the window ``[start, stop]`` of
     iterations, already widened by ``floor_bias`` (in log) on both sides.  ``steps`` lists the mean
@@ -250,11 +250,11 @@ def contraction_factor(
     settle: float = 0.1,
     min_steps: int = 2,
 ) -> ContractionFit:
-    r"""The factor a step, burn-in and floor set apart.
+    r"""The contraction factor of a step, without the burn-in and the floor.
 
-    The model is :math:`e_{t+1} = \rho_t e_t \pm \varphi` with :math:`\rho_t \to \rho`.
-    The trials are split in two: even ones choose the window, odd ones are measured in it, so that
-    the choice does not bias the interval.
+    The model is :math:`e_{t+1} = \rho_t e_t \pm \varphi` with :math:`\rho_t \to \rho`.  The trials
+    are split in two.  Even ones choose the window and odd ones are measured in it, so the choice
+    does not bias the interval.
 
     1. *Floor.* ``floor`` where the caller knows it, else the median error over the last quarter of
        the iterations (at least two).  On a trajectory that has not levelled off yet this overstates
@@ -262,12 +262,13 @@ def contraction_factor(
     2. *Window's end.* The last iteration before the median error first falls below ``above`` times
        the floor.
     3. *Burn-in.* The first iteration from which on the median log factors of the remaining steps
-       stay within ``settle`` of each other, up to three standard errors of such a median.  What is
-       left of the burn-in may move the factor by a part of ``settle``; margins should allow for it.
-    4. *Factor.* For each measured trial the mean log factor over the window; a Student interval
-       over trials.
-    5. *What the floor can still do.* Inside the window one step moves the log by at most about
-       :math:`\varphi / e_{t+1}`; the limits are widened by the mean of that over the window.
+       stay within ``settle`` of each other, up to three standard errors of such a median.  The rest
+       of the burn-in may move the factor by a part of ``settle``, and margins should allow for it.
+    4. *Factor.* For each measured trial, the mean log factor over the window.  The interval is
+       Student's over trials.
+    5. *Remaining effect of the floor.* Inside the window the floor moves the log of one step by at
+       most about :math:`\varphi / e_{t+1}`.  The limits are widened by the mean of that over the
+       window.
 
     Parameters
     ----------
@@ -308,8 +309,8 @@ def contraction_factor(
         return _no_factor(f"{reason} {allowed:.2g} in log: still in burn-in", n_failed, level_off)
 
     measured = log_e[1::2, start:]
-    # A trial that reaches zero error inside the window has no logarithm; it contracts faster than
-    # any factor, so its presence opens the lower limit.
+    # A trial that reaches zero error inside the window has no logarithm.  It contracts faster than
+    # any factor, so there is no lower limit then.
     readable = np.all(np.isfinite(measured), axis=1)
     measured = measured[readable]
     n_used = measured.shape[0]

@@ -56,7 +56,9 @@ class ReproductionTest:
         check_level(self.support_level)
 
     def _share(self, level: float) -> tuple[float, float]:
-        """The share of a level for our trials, and the width that the paper's error adds."""
+        """The part of a level for our trials, and the width that the standard error of the paper's
+        number adds.
+        """
         if self.printed.se == 0:
             return level, 0.0
         return level / 2, float(norm.isf(level / 2)) * self.printed.se

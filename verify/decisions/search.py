@@ -3,11 +3,11 @@ r"""Searching for a counterexample to a deterministic statement.
 The statement reads "for every input that meets the assumptions, :math:`v(x) \le 0`".  The search
 tries, in this order,
 
-1. corners of the domain (all, or a balanced selection) and points that fill it (Sobol in a box);
-2. an optimiser over the whole domain: differential evolution, then Nelder-Mead from the best
-   points in a box; random perturbations elsewhere;
-3. a local search in each part of the domain (in a box: each half of each parameter), so that a
-   maximum where the statement says nothing does not hide the rest;
+1. corners of the domain (all, or a balanced selection) and points that fill it (Sobol in a box),
+2. an optimiser over the whole domain: in a box, differential evolution and then Nelder-Mead from
+   the best points, and elsewhere random perturbations,
+3. a local search in each part of the domain (in a box, each half of each parameter), so that a
+   maximum where the statement says nothing does not hide the rest,
 4. Hypothesis with ``target``, in a box.
 
 A point with :math:`v(x) > 0` in floating point is only a *candidate*.  High-precision arithmetic
@@ -25,7 +25,8 @@ MacIver and Donaldson (2020). Test-case reduction via test-case generation (Hypo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,12 +70,12 @@ _Start = tuple[float, Point]
 class SearchResult:
     """The result of a search.
 
-    ``violation`` is that of the shrunk ``witness`` (None when nothing was found), ``rechecked`` the
-    same in high precision.  ``largest`` is the largest violation over all points that were not
-    written off as rounding, at ``largest_at``; when nothing was found it is the margin by which the
-    statement held.  ``by_method`` counts evaluations; ``n_outside`` points that miss the
-    constraints, ``n_undefined`` evaluations that were not a number, ``n_rounding`` candidates that
-    high precision took back.
+    ``violation`` is that of the shrunk ``witness`` (None when nothing was found).  ``rechecked`` is
+    the same in high precision.  ``largest`` is the largest violation over all points, found at
+    ``largest_at``.  Violations within rounding do not count for it.  When nothing was found it is
+    the margin by which the statement held.  ``by_method`` counts evaluations.  ``n_outside`` counts
+    points that miss the constraints, ``n_undefined`` evaluations that were not a number, and
+    ``n_rounding`` candidates that high precision did not confirm.
     """
 
     found: bool
@@ -120,7 +121,9 @@ class _Search:
     best: tuple[float, Point] | None = None  # the worst confirmed counterexample
 
     def evaluate(self, point: Point, method: str) -> float:
-        """The violation at a point: -inf outside the constraints, if undefined, or if rounding."""
+        """The violation at a point, -inf where it is outside the constraints, undefined or only
+        rounding.
+        """
         if self.constraints is not None and not self.constraints(point):
             self.n_outside += 1
             return -math.inf
@@ -174,15 +177,17 @@ def search_counterexample(
         which is a box.
     budget : approximate number of evaluations: half for corners, points that fill the domain and
         the search part by part, a third for the optimiser, the rest for Hypothesis (boxes only).
-    seed : every method is seeded by it; the same call gives the same result.
-    constraints : assumptions that the domain does not express; points that miss them are not
+    seed : every method is seeded by it, so the same call gives the same result.
+    constraints : assumptions that the domain does not express.  Points that miss them are not
         evaluated.
     recheck : the violation in mpmath (called at 50 digits with the same Python floats).
-    tolerance : violations at or below it are taken for rounding; 0 with ``recheck``, else 1e-9.
+    tolerance : violations at or below it are taken for rounding.  By default it is 0 with
+        ``recheck``, else 1e-9.
 
     Raises
     ------
-    InvalidParameter : an empty or unordered range; no point of the search meets the constraints.
+    InvalidParameter : a range is empty or unordered, or no point of the search meets the
+        constraints.
     """
     if budget < 8:
         raise InvalidParameter(f"budget={budget} must be an integer >= 8")
@@ -248,7 +253,9 @@ def _optimise(
     rng: np.random.Generator,
     starts: Sequence[_Start],
 ) -> None:
-    """Over the whole domain: of a box by its coordinates, of others by perturbing good points."""
+    """Search the whole domain: a box by its coordinates, other domains by perturbing good
+    points.
+    """
     if isinstance(domain, Box):
         _optimise_box(state, domain, budget, rng, starts)
         return
@@ -268,7 +275,8 @@ def _optimise_box(
 
     def loss(u: FloatArray, method: str) -> float:
         v = state.evaluate(domain.decode(np.clip(u, 0.0, 1.0)), method)
-        # Finite, with a finite square, so that the simplex can step over forbidden ground.
+        # Finite, with a finite square, so that the simplex can cross points outside the
+        # constraints.
         return -v if math.isfinite(v) else math.copysign(1e100, -v)
 
     coordinates = [domain.coordinates(point) for _, point in starts[:8]]
@@ -308,8 +316,8 @@ def _part_by_part(
 ) -> dict[str, float]:
     """The largest violation found in each part of the domain, searched within that part.
 
-    A statement often comes closest to an equality where it says nothing (a parameter at zero).
-    An optimiser over the whole domain then ends there, and never sees the rest.
+    A statement often comes closest to an equality where it says nothing (a parameter at zero).  An
+    optimiser over the whole domain then ends there and does not search the rest.
     """
     parts = domain.parts()
     if not parts:
@@ -352,7 +360,7 @@ def _climb(
 
 def _hypothesis(state: _Search, domain: Box, budget: int, seed: int) -> None:
     """Property-based search towards larger violations.  Its counterexamples are already simple."""
-    # Hypothesis takes a while to import; only searches pay for it.
+    # Hypothesis takes a while to import, so only searches import it.
     import hypothesis
     from hypothesis import strategies as st
 
@@ -390,11 +398,36 @@ def _hypothesis(state: _Search, domain: Box, budget: int, seed: int) -> None:
             raise _FoundError
 
     try:
-        attack()
+        with _no_constants_of_the_program():
+            attack()
     except _FoundError:
         pass
     except hypothesis.errors.Unsatisfiable:
         pass
+
+
+@contextmanager
+def _no_constants_of_the_program() -> Iterator[None]:
+    """Keep Hypothesis from trying the numbers that stand in the loaded modules.
+
+    Newer versions collect them from every module outside site-packages.  A search would then
+    depend on the modules that its process has loaded, and on where the program is installed.
+    """
+    from hypothesis.internal.conjecture import providers as known
+
+    providers: Any = known
+    found = getattr(providers, "_get_local_constants", None)
+    if found is None:  # a version that collects none
+        yield
+        return
+    empty = type(providers.GLOBAL_CONSTANTS)()
+    try:
+        providers.CONSTANTS_CACHE.cache.clear()
+        providers._get_local_constants = lambda: empty
+        yield
+    finally:
+        providers._get_local_constants = found
+        providers.CONSTANTS_CACHE.cache.clear()
 
 
 class _FoundError(AssertionError):

@@ -1,7 +1,7 @@
 r"""Anytime-valid inference for a probability and for a quantile.
 
-A Monte Carlo run may stop when the answer is clear, be extended, or be looked at after every
-block; a fixed-sample interval is then wrong.  The limits here hold at *all* sample sizes at once.
+A Monte Carlo run may stop when the answer is clear, be extended, or be looked at after every block.
+A fixed-sample interval is then wrong.  The limits here hold at *all* sample sizes at once.
 
 For Bernoulli trials with success probability :math:`p`, :math:`s` successes in :math:`n` trials and
 a mixing law :math:`w` on (0, 1), declared before the first trial, the mixture likelihood ratio
@@ -9,13 +9,13 @@ a mixing law :math:`w` on (0, 1), declared before the first trial, the mixture l
 .. math:: M_n(p) = \frac{\int q^s (1-q)^{n-s} w(q)\, dq}{p^{s} (1-p)^{n-s}}, \qquad
    w = 0.9\,\mathrm{Beta}(a, b) + 0.1\,\mathrm{Beta}(\tfrac12, \tfrac12),
 
-is a non-negative martingale under :math:`p` that starts at one, so that Ville's inequality gives
-:math:`P_p(\exists n: M_n(p) \ge 1/\alpha) \le \alpha`.  The set
-:math:`\{p : M_n(p) < 1/\alpha\}` is an interval around :math:`s/n`, and covers the truth at every
-:math:`n` simultaneously with probability at least :math:`1 - \alpha` (both ends together, hence
-each end alone as well).  The centred part of the mixing law makes decisions near a target cheap
-(see `prior_for`); the spread part keeps power against truths far away from it, where a law that is
-centred at a tiny probability has no mass at all.
+is a non-negative martingale under :math:`p` that starts at one.  So Ville's inequality gives
+:math:`P_p(\exists n: M_n(p) \ge 1/\alpha) \le \alpha`.  The set :math:`\{p : M_n(p) < 1/\alpha\}`
+is an interval around :math:`s/n`.  With probability at least :math:`1 - \alpha` it covers the truth
+at every :math:`n` simultaneously (both ends together, hence each end alone as well).  With the
+centred part of the mixing law, decisions near a target need few trials (see `prior_for`).  The
+spread part keeps power against truths far away from the target.  A law that is centred at a tiny
+probability has no mass there.
 
 References
 ----------
@@ -61,9 +61,9 @@ def prior_for(delta: float, weight: float = 0.5) -> Prior:
     The mean is ``delta`` (at least 1e-9) and the smaller of the two shapes is ``weight``: at
     ``weight=1/2`` and small ``delta`` this is close to :math:`\delta \chi^2_1`, which has mass at
     every scale below and around ``delta``.  Zero failures then resolve ``delta`` after about
-    :math:`(\log(1/\alpha) + \tfrac12 \log(1 + 2 n \delta) + 0.1)/\delta` trials, instead of paying
-    :math:`\log n` for a law that is spread over all of (0, 1).  Outside (0, 1) the claim is trivial
-    and Jeffreys' law is returned.
+    :math:`(\log(1/\alpha) + \tfrac12 \log(1 + 2 n \delta) + 0.1)/\delta` trials.  A law that is
+    spread over all of (0, 1) would need :math:`\log n` in place of the second term.  Outside (0, 1)
+    the claim is trivial and Jeffreys' law is returned.
     """
     if not 0.0 < delta < 1.0:
         return _JEFFREYS
@@ -134,7 +134,7 @@ def confidence_sequence(
 
     Parameters
     ----------
-    successes, n : counts; broadcast with ``level`` and with the two shapes of ``prior``.
+    successes, n : counts.  They broadcast with ``level`` and with the two shapes of ``prior``.
     level : error probability alpha of the pair of limits, hence also of each limit alone.
     prior : shapes (a, b) of the centred part of the mixing law, fixed before the trials (see
         `prior_for`).
@@ -147,7 +147,7 @@ def confidence_sequence(
     -----
     In :math:`t = \mathrm{logit}(p)` the function :math:`\log \alpha M_n` is convex with derivative
     :math:`np - s`, so Newton's iteration from outside the interval approaches each end
-    monotonically from outside: an early stop could only widen the interval.
+    monotonically.  An early stop could only widen the interval.
     """
     a, b = (np.asarray(v, dtype=np.float64) for v in prior)
     s, n_, alpha, a, b = np.broadcast_arrays(
@@ -185,8 +185,8 @@ def _newton_end(offset: FloatArray, s: FloatArray, n: FloatArray, side: float) -
 def trials_to_resolve(delta: float, level: float, prior: Prior | None = None) -> int:
     """The number of failure-free trials after which the upper limit is at or below ``delta``.
 
-    No run with fewer trials can support ``P <= delta``; planning compares it with the budget.
-    The default prior is ``prior_for(delta)``.  O(log n).
+    No run with fewer trials can support ``P <= delta``.  Planning compares this number with the
+    budget.  The default prior is ``prior_for(delta)``.  O(log n).
     """
     check_level(level)
     if delta >= 1.0:
@@ -214,7 +214,8 @@ def trials_to_resolve(delta: float, level: float, prior: Prior | None = None) ->
 def resolvable(n: int, level: float) -> float:
     """The smallest ``delta`` that ``n`` failure-free trials resolve.
 
-    The inverse of `trials_to_resolve`; one when ``n`` trials resolve nothing below one half.
+    It is the inverse of `trials_to_resolve`, and one when ``n`` trials resolve nothing below one
+    half.
     """
     check_level(level)
 
@@ -238,9 +239,9 @@ def quantile_upper(sample: ArrayLike, q: float, level: float, *, anytime: bool =
     r"""Upper confidence limit for the ``q``-quantile: an order statistic.
 
     With :math:`N \sim \mathrm{Bin}(n, q)`, the limit :math:`X_{(r)}` fails with probability at most
-    :math:`P(N \ge r)`, and the smallest such :math:`r` is taken; +infinity when even the maximum
-    does not serve.  ``anytime=True`` replaces the binomial tail by the confidence sequence, so that
-    the limit may be read after any block.  NaN counts as +infinity.  O(n log n).
+    :math:`P(N \ge r)`, and the smallest such :math:`r` is taken.  The limit is +infinity when even
+    the maximum is not enough.  ``anytime=True`` replaces the binomial tail by the confidence
+    sequence, so that the limit may be read after any block.  NaN counts as +infinity.  O(n log n).
     """
     x = _as_failures_last(sample)
     n = x.size

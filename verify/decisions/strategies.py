@@ -1,7 +1,7 @@
 """Hypothesis strategies for search domains, so that tests and searches draw from the same sets.
 
-Hypothesis shrinks what it drew (seeds and sizes); the domain's own `shrink` makes the witness
-readable.  Importing this module imports Hypothesis, which takes a while.
+Hypothesis shrinks its draws, which are seeds and sizes.  The domain's own `shrink` makes the
+witness readable.  Importing this module imports Hypothesis, which takes a while.
 """
 
 from __future__ import annotations

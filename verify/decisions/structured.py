@@ -1,9 +1,9 @@
 r"""Structured inputs for searches: matrices, covariances, spectra, point sets, partitions.
 
 Each class is a `verify.decisions.domain.Domain`.  A point is a dictionary with one entry for each
-structured value; arrays are float64.  `corners` gives the families that break statements about such
-inputs: equal and extreme spectra, aligned and orthogonal directions, coincident points, one point
-far away, everything scaled by 1e-6 and 1e6.  `shrink` goes towards fewer points, smaller
+structured value.  Arrays are float64.  `corners` gives the families that break statements about
+such inputs: equal and extreme spectra, aligned and orthogonal directions, coincident points, one
+point far away, everything scaled by 1e-6 and 1e6.  `shrink` goes towards fewer points, smaller
 dimensions, zeros and rounder numbers, so that a witness can be read.  `Product` joins domains.
 
 A matrix that must meet a constraint (a spectrum in [a, b]) is stored with rounding, so a violation
@@ -26,7 +26,7 @@ from trials.checks import InvalidParameter
 from verify.decisions.domain import Domain, Point
 from verify.decisions.sequences import FloatArray
 
-_ROUNDING = 1e-9  # relative; a stored spectrum may leave its interval by this much
+_ROUNDING = 1e-9  # a stored spectrum may leave its interval by this relative amount
 
 
 def exact_matrix(a: FloatArray) -> mpmath.matrix:
@@ -49,7 +49,7 @@ def _rotation(rng: np.random.Generator, d: int) -> FloatArray:
 def _rounded(values: FloatArray) -> Iterator[FloatArray]:
     """The same array with fewer digits, fewest first, without repeated versions."""
     for digits in (0, 1, 2, 4, 8):
-        # By text, which rounds to the same float however often it is done.
+        # It rounds by text, so rounding again gives the same float.
         flat = [float(f"{v:.{digits}e}") for v in values.ravel().tolist()]
         candidate = np.array(flat, dtype=np.float64).reshape(values.shape)
         if not np.array_equal(candidate, values):
@@ -71,7 +71,7 @@ class _Single:
         return ()
 
     def fix(self, values: Mapping[str, Any]) -> Domain:
-        """Refused: a structured value is not given on a command line."""
+        """Raise an error, because a structured value cannot be given on a command line."""
         given = ", ".join(values)
         raise InvalidParameter(f"{self.name} is a structured input: {given} cannot be held fixed")
 
@@ -148,7 +148,7 @@ class Spectrum(_Single):
                 yield {**point, self.name: -np.sort(-candidate)}
 
     def _simpler(self, values: FloatArray) -> Iterator[FloatArray]:
-        """One eigenvalue at one, else at the lower end, else at the upper: never back again."""
+        """One eigenvalue moved to one, to the lower end or to the upper end, and never back."""
         ends = [end for end in (1.0, self.low, self.high) if self.low <= end <= self.high]
         for rank, end in enumerate(ends):
             for i in range(values.size):
@@ -360,7 +360,7 @@ class Matrix(_Single):
 class LabelledPoints(_Single):
     """Data sets with a partition: points (n, d) under ``name``, labels (n,) under ``labels``.
 
-    Every one of the k clusters has at least one point.  Centres lie within ``scale``; the spread
+    Every one of the k clusters has at least one point.  Centres lie within ``scale``.  The spread
     around them is log-uniform from ``spread[0]`` to ``spread[1]`` times that.  Corners: clusters of
     coincident points, one large and many single ones, centres on a line, nearly touching clusters,
     two clusters close together and one far away.

@@ -32,11 +32,12 @@ class SupCell:
 
     Attributes
     ----------
-    exceeded, n_trials, n_failed : counts; a failed trial found nothing and exceeds nothing.
+    exceeded, n_trials, n_failed : counts.  A failed trial found no value, so it does not exceed the
+        limit.
     share_lower : lower limit of the probability of exceeding, at the refuting level.
     delta : the stated failure probability.
-    needed_lower : lower limit of the (1 - delta)-quantile of best value over limit: the factor by
-        which the limit would at least have to grow.
+    needed_lower : lower limit of the (1 - delta)-quantile of best value over limit.  The limit
+        would have to grow by at least this factor.
     largest : the largest best value over limit.
     """
 
@@ -57,7 +58,7 @@ class SupCell:
         return "fails" if self.share_lower > self.delta else "open"
 
     def decision(self) -> CellDecision:
-        """The cell as the other procedures record theirs."""
+        """The cell in the form of the other procedures."""
         share = self.exceeded / self.n_trials if self.n_trials else 0.0
         return CellDecision(
             status=self.status,
@@ -80,7 +81,7 @@ class SupDecision:
     cells: tuple[SupCell, ...]
 
     def __post_init__(self) -> None:
-        """Refuse support, whatever a caller's type checker did."""
+        """Refuse support at run time, for callers without a type checker."""
         if self.verdict not in _WORDS:
             raise InvalidParameter(
                 f"verdict={self.verdict} must be one of {', '.join(_WORDS)}: an optimiser's lower "

@@ -1,23 +1,23 @@
 r"""The size at which a success probability crosses a target, by adaptive sampling.
 
-The model in one cell is binomial with :math:`F^{-1}(P(\text{success})) = q + b (\log n - x)`,
-where :math:`F` is a link and :math:`q = F^{-1}(\text{target})`; :math:`x` is the logarithm of the
+The model in one cell is binomial with :math:`F^{-1}(P(\text{success})) = q + b (\log n - x)`, where
+:math:`F` is a link and :math:`q = F^{-1}(\text{target})`.  Here :math:`x` is the logarithm of the
 threshold.  The threshold is a parameter of its own, so that its profile likelihood gives limits:
 
 .. math:: \{x : 2 (\ell(\hat x, \hat b) - \max_{b \ge 0} \ell(x, b)) \le \chi^2_{1, 1-\alpha/2}\}.
 
 Half the level is used because sampling stops when the limits are narrow, which makes them miss more
-often.  Nobody knows the link.  The limits enclose those of three (logit and the two skewed ones),
-as far as their goodness of fit does not refuse them.
+often.  The true link is unknown.  The limits enclose those of three (logit and the two skewed
+ones), as far as their goodness of fit does not refuse them.
 
-Two things are handled that a table of coefficients does not show.  Under *perfect separation* the
-slope has no finite estimate, but the profile has limits: every size between the last failures and
-the first successes fits perfectly.  Where *every link is refused*, the limits come from the sizes
-one by one: the largest size that is below the target with confidence, and the smallest that is
-above it.  That needs no model but monotony, and holds at any stopping time.
+Two cases need more than the estimated coefficients.  Under *perfect separation* the slope has no
+finite estimate, but the profile has limits: every size between the last failures and the first
+successes fits perfectly.  Where *every link is refused*, each size is tested by itself.  The limits
+are the largest size that is below the target with confidence, and the smallest that is above it.
+They assume monotony alone, and hold at any stopping time.
 
 The next size to be tried depends on stored counts only.  A likelihood does not depend on the rule
-that chose the sizes (the likelihood principle); calibration runs check the limits under this rule.
+that chose the sizes (the likelihood principle).  Calibration runs check the limits under this rule.
 
 References
 ----------
@@ -61,12 +61,12 @@ class ThresholdFit:
 
     Attributes
     ----------
-    threshold, lower, upper : sizes; ``lower`` is 0 and ``upper`` infinite where nothing bounds
+    threshold, lower, upper : sizes.  ``lower`` is 0 and ``upper`` infinite where nothing bounds
         them.
-    slope : of the link in log size; infinite under perfect separation.
+    slope : slope of the link in log size, infinite under perfect separation.
     se_log : standard error of the log threshold, from the limits' width.
     method : ``"profile"``, or ``"levels"`` where the model was refused.
-    gof_p : p-value of Pearson's goodness of fit; one where no degree of freedom is left.
+    gof_p : p-value of Pearson's goodness of fit, one where no degree of freedom is left.
     separated : whether some size splits the levels into failures only and successes only.
     """
 
@@ -118,8 +118,8 @@ def _best_slopes(
 ) -> tuple[FloatArray, FloatArray]:
     """For each candidate threshold: the best slope >= 0 and its log likelihood, both (G,).
 
-    All four links have a concave log likelihood in the slope, so bisection on its derivative is
-    safe; it runs for all candidates at once.
+    All four links have a log likelihood that is concave in the slope, so bisection on its
+    derivative finds the maximum.  It runs for all candidates at once.
     """
     gaps = np.diff(np.unique(x))
     steepest = 60.0 / float(gaps.min()) if gaps.size else 60.0
@@ -133,7 +133,7 @@ def _best_slopes(
         low, high = np.where(rising, middle, low), np.where(rising, high, middle)
     slope = np.where(high < 1e-3, 0.0, steepest * high**3)
     up, down = _logs(q + slope[:, None] * centred, link)
-    # 0 log 0 = 0: a level without failures asks nothing of their probability.
+    # 0 log 0 = 0: a level without failures has no term for their probability.
     likelihood = np.where(s > 0, s * up, 0.0) + np.where(s < t, (t - s) * down, 0.0)
     return slope, np.asarray(likelihood.sum(axis=-1))
 
@@ -190,7 +190,7 @@ def _profile(
     estimate = float(flat[0] + flat[-1]) / 2  # the middle of the gap under separation
     slope = float(slopes[int(np.argmin(np.abs(candidates - estimate)))])
     p = np.exp(_logs(q + slope * (x - estimate), link)[0])
-    # No size beyond the tried ones was seen, so a limit on the wrong side of them is open.
+    # No size beyond the tried ones has data, so a limit beyond them is infinite.
     open_low = low <= lowest or s[0] > target * t[0]
     open_high = high >= highest or s[-1] < target * t[-1]
     return _Profile(
@@ -218,10 +218,10 @@ def fit_threshold(
     ----------
     sizes, successes, trials : (K,) distinct positive sizes and their counts.
     level : error probability of the pair of limits.
-    links : the estimate is the first one's; the limits enclose those of every link that the data
-        do not refuse.
-    n_levels : number of sizes that the design could have tried (at least K); the limits that need
-        no model are split over them.
+    links : the estimate is that of the first link.  The limits enclose those of every link that the
+        data do not refuse.
+    n_levels : number of sizes that the design could have tried (at least K).  The level of the
+        limits that need no model is split over them.
 
     Raises
     ------
@@ -284,11 +284,12 @@ def level_limits(
     target: float,
     n_levels: int | None = None,
 ) -> tuple[float, float]:
-    """Limits of a threshold from single sizes: nothing is assumed but monotony.
+    """Limits of a threshold from single sizes, under monotony alone.
 
     The lower limit is the largest size whose success probability is below the target with
-    confidence, the upper one the smallest whose is above; (0, inf) where there is none.  They hold
-    at any stopping time, with the level split over the sizes that could have been tried.
+    confidence.  The upper limit is the smallest size whose success probability is above it.  They
+    are 0 and infinity where there is no such size.  They hold at any stopping time, because the
+    level is split over the sizes that could have been tried.
     """
     share = level / max(sizes.size, n_levels or 0)
     low, high = confidence_sequence(successes, trials, share)

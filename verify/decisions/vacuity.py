@@ -89,8 +89,8 @@ class Onset:
 
     Attributes
     ----------
-    log_size : natural logarithm of the size; -inf where it holds from the smallest size on, and
-        +inf where it fails at the largest.
+    log_size : natural logarithm of the size.  It is -inf where the condition holds from the
+        smallest size on, and +inf where it fails at the largest.
     earlier : whether it also holds somewhere before.
     """
 

@@ -1,16 +1,18 @@
 r"""Mutants of a statement: the same theorem with one exponent, factor, term or probability changed.
 
-Mutants are derived from the statement's own expressions, so that a new claim gets them for nothing:
+Mutants are derived from the statement's own expressions, so a new claim has them without further
+work:
 
 * *exponent*: a term is multiplied by :math:`s^{e}` for each of its symbols s and
-  :math:`e=\pm1/4,\pm1/2`.  Inside an exponential the argument is multiplied instead;
-* *factor*: a term whose size no free constant can absorb is multiplied by 3/4 and 1/4;
-* *term*: one of several terms is dropped;
-* *failure*: the failure probability is divided by 4, squared, or replaced by :math:`e^{-m}`;
+  :math:`e=\pm1/4,\pm1/2`.  Inside an exponential the argument is multiplied instead.
+* *factor*: a term whose size no free constant can absorb is multiplied by 3/4 and 1/4.
+* *term*: one of several terms is dropped.
+* *failure*: the failure probability is divided by 4, squared, or replaced by :math:`e^{-m}`.
 * *side*: an equation is moved by 5 per cent, up and down.
 
-Many mutants ask for more than the paper does, and most of those are false.  Some ask for less.
-`asks_less` tells these apart over the range in which the claim is tried.
+Many mutants state more than the paper, and most of those are false.  Some state less.  `asks_less`
+finds these over the range in which the claim is tried.  `resized` makes the same change larger or
+smaller, for the search of the nearest false statement that is refuted.
 """
 
 from __future__ import annotations
@@ -21,11 +23,13 @@ from typing import Literal
 
 import sympy as sp
 
+from bounds.render import latex
 from bounds.statement import Statement, Term
 
 Kind = Literal["exponent", "factor", "term", "failure", "side"]
 EXPONENTS = (sp.Rational(-1, 2), sp.Rational(-1, 4), sp.Rational(1, 4), sp.Rational(1, 2))
 FACTORS = (sp.Rational(3, 4), sp.Rational(1, 4))
+_ZERO = 1e-300  # stands for a symbol's value zero, whose negative powers are infinite
 #: Smallest and largest value of each symbol over a claim's cells or search domain.
 Ranges = Mapping[str, tuple[float, float]]
 
@@ -38,35 +42,93 @@ class Mutant:
     ----------
     name : the change in one phrase, e.g. ``term floor: d^(1/4) more``.
     kind : the kind of change.
-    statement : the changed statement; its id is the original's.
-    multiplier : the factor by which one term (or the failure probability) was multiplied, where the
-        change is that; the argument of its exponential where ``inside`` is true.
+    statement : the changed statement, with the id of the original.
+    multiplier : the factor by which one term or the failure probability was multiplied.  Where
+        ``inside`` is true the argument of its exponential was multiplied.  It is zero for a dropped
+        term.
+    term : the name of the changed term, empty where the failure probability was changed.
+    symbol, size : the symbol and the shift of its exponent, or None and the factor.
     """
 
     name: str
     kind: Kind
     statement: Statement
-    multiplier: sp.Expr | None = None
+    multiplier: sp.Expr
     inside: bool = False
+    term: str = ""
+    symbol: sp.Symbol | None = None
+    size: sp.Rational | None = None
+
+    @property
+    def words(self) -> str:
+        """The change in words, with inline math in the letters of the paper."""
+        if self.kind == "failure":
+            return self.name
+        return f"{self.term}: {self._change()}"
+
+    def _change(self) -> str:
+        if self.size is None:
+            return "dropped"
+        size = float(self.size)
+        if self.symbol is None:
+            return f"{size:.3g} times as large"
+        letter = latex(self.symbol, self.statement.publication.notation)
+        now = power_of(self.statement.term(self.term).expr, self.symbol)
+        if self.inside or now is None:
+            place = "argument of the exponential" if self.inside else "term"
+            return f"{place} multiplied by ${letter}^{{{size:.3g}}}$"
+        side = "at least" if size > 0 else "at most"
+        return f"exponent of ${letter}$ {side} {float(now):.3g}, not {float(now) - size:.3g}"
+
+    @property
+    def family(self) -> tuple[str, str, str, bool] | None:
+        """The changes that differ in their size only, None where a change has no size."""
+        if self.size is None:
+            return None
+        symbol = "" if self.symbol is None else self.symbol.name
+        return self.kind, self.term, symbol, bool(self.size > (1 if self.symbol is None else 0))
 
 
 def mutants(statement: Statement) -> list[Mutant]:
     """Every mutant of a statement, in a fixed order.
 
     A statement without a sum of terms (a comparison, a printed number) has mutants of its failure
-    probability only; its procedure has controls of its own.
+    probability only.  Its procedure has controls of its own.
     """
     made: list[Mutant] = []
     for term in statement.terms:
-        made += _exponents(statement, term)
-        made += _factors(statement, term)
+        made += [
+            exponent_mutant(statement, term, symbol, shift)
+            for symbol in variables(statement, term.expr)
+            for shift in EXPONENTS
+        ]
+        made += [factor_mutant(statement, term, factor) for factor in _factors(statement, term)]
     if len(statement.terms) > 1:
-        for term in statement.terms:
-            kept = tuple(t for t in statement.terms if t is not term)
-            changed = replace(statement, terms=kept)
-            made.append(Mutant(name=f"term {term.name}: dropped", kind="term", statement=changed))
+        made += [_without(statement, term) for term in statement.terms]
     made += _failures(statement)
     return made
+
+
+def resized(original: Statement, mutant: Mutant, size: sp.Rational) -> Mutant:
+    """The same change of a statement with another size: an exponent's shift, or a factor."""
+    term = original.term(mutant.term)
+    if mutant.symbol is None:
+        return factor_mutant(original, term, size)
+    return exponent_mutant(original, term, mutant.symbol, size)
+
+
+def power_of(expr: sp.Expr, symbol: sp.Symbol) -> float | None:
+    """The power of a symbol in a product of powers, None where the expression is no such product.
+
+    >>> d, m = sp.symbols("d m")
+    >>> power_of(sp.sqrt(d / m), m), power_of(1 + m, m)
+    (-0.5, None)
+    """
+    log = sp.expand_log(sp.log(expr.doit()), force=True)
+    power = log.coeff(sp.log(symbol))
+    if not power.is_number or symbol in (log - power * sp.log(symbol)).free_symbols:
+        return None
+    return float(power)
 
 
 def with_term(statement: Statement, name: str, expr: sp.Expr) -> Statement:
@@ -81,52 +143,63 @@ def variables(statement: Statement, expr: sp.Expr) -> list[sp.Symbol]:
     return sorted(expr.free_symbols - constants, key=lambda s: s.name)
 
 
-def _exponents(statement: Statement, term: Term) -> Iterator[Mutant]:
-    tails = sorted(term.expr.doit().atoms(sp.exp), key=sp.default_sort_key)
-    inside = {s for tail in tails for s in tail.free_symbols}
-    for symbol in variables(statement, term.expr):
-        for shift in EXPONENTS:
-            change = f"{symbol.name}^({abs(shift)}) {'more' if shift > 0 else 'less'}"
-            if symbol not in inside:
-                yield Mutant(
-                    name=f"term {term.name}: {change}",
-                    kind="exponent",
-                    statement=with_term(statement, term.name, term.expr * symbol**shift),
-                    multiplier=symbol**shift,
-                )
-                continue
-            expr = term.expr.doit()
-            for tail in tails:
-                if symbol in tail.free_symbols:
-                    expr = expr.subs(tail, sp.exp(tail.args[0] * symbol**shift))
-            yield Mutant(
-                name=f"term {term.name}: {change} in the exponent",
-                kind="exponent",
-                statement=with_term(statement, term.name, expr),
-                multiplier=symbol**shift,
-                inside=True,
-            )
+def exponent_mutant(
+    statement: Statement, term: Term, symbol: sp.Symbol, shift: sp.Rational
+) -> Mutant:
+    """One exponent of one term shifted.  Inside an exponential its argument is multiplied."""
+    change = f"{symbol.name}^({abs(shift)}) {'more' if shift > 0 else 'less'}"
+    power = symbol**shift
+    expr = term.expr.doit()
+    tails = [t for t in expr.atoms(sp.exp) if symbol in t.free_symbols]
+    if not tails:
+        changed, place = term.expr * power, ""
+    else:
+        changed = expr.subs({tail: sp.exp(tail.args[0] * power) for tail in tails})
+        place = " in the exponent"
+    return Mutant(
+        name=f"term {term.name}: {change}{place}",
+        kind="exponent",
+        statement=with_term(statement, term.name, changed),
+        multiplier=power,
+        inside=bool(tails),
+        term=term.name,
+        symbol=symbol,
+        size=shift,
+    )
 
 
-def _factors(statement: Statement, term: Term) -> Iterator[Mutant]:
+def factor_mutant(statement: Statement, term: Term, factor: sp.Rational) -> Mutant:
+    """One term multiplied by a number."""
+    is_law = statement.relation == "="
+    return Mutant(
+        name=f"term {term.name}: times {float(factor):g}"
+        if is_law
+        else f"term {term.name}: times {factor}",
+        kind="side" if is_law else "factor",
+        statement=with_term(statement, term.name, term.expr * factor),
+        multiplier=factor,
+        term=term.name,
+        size=factor,
+    )
+
+
+def _factors(statement: Statement, term: Term) -> tuple[sp.Rational, ...]:
     if statement.relation == "=":
-        for factor in (sp.Rational(21, 20), sp.Rational(19, 20)):
-            yield Mutant(
-                name=f"term {term.name}: times {float(factor):g}",
-                kind="side",
-                statement=with_term(statement, term.name, term.expr * factor),
-                multiplier=factor,
-            )
-        return
+        return sp.Rational(21, 20), sp.Rational(19, 20)
     if absorbs(statement, term):
-        return
-    for factor in FACTORS if statement.relation != r"\ge" else tuple(1 / f for f in FACTORS):
-        yield Mutant(
-            name=f"term {term.name}: times {factor}",
-            kind="factor",
-            statement=with_term(statement, term.name, term.expr * factor),
-            multiplier=factor,
-        )
+        return ()
+    return tuple(1 / f for f in FACTORS) if statement.relation == r"\ge" else FACTORS
+
+
+def _without(statement: Statement, term: Term) -> Mutant:
+    kept = tuple(t for t in statement.terms if t is not term)
+    return Mutant(
+        name=f"term {term.name}: dropped",
+        kind="term",
+        statement=replace(statement, terms=kept),
+        multiplier=sp.Integer(0),
+        term=term.name,
+    )
 
 
 def absorbs(statement: Statement, term: Term) -> bool:
@@ -160,10 +233,11 @@ def _failures(statement: Statement) -> Iterator[Mutant]:
 def asks_less(mutant: Mutant, ranges: Ranges) -> bool:
     """Whether the mutant follows from the original wherever the claim is tried.
 
-    A mutant of an upper bound that only enlarges a term asks for less, as does one that shrinks the
-    argument of a decaying exponential.  Unknown ranges answer False: the mutant counts as false.
+    A mutant of an upper bound that only enlarges a term states less.  So does one that shrinks the
+    argument of a decaying exponential.  An equation implies no other one.  Unknown ranges answer
+    False: the mutant counts as false.
     """
-    if mutant.multiplier is None or mutant.kind == "side":
+    if mutant.kind != "failure" and mutant.statement.relation == "=":
         return False
     sizes = _range(mutant.multiplier, ranges)
     if sizes is None:
@@ -184,5 +258,8 @@ def _range(expr: sp.Expr, ranges: Ranges) -> tuple[float, float] | None:
         return float(expr), float(expr)
     if len(symbols) > 1 or symbols[0].name not in ranges:
         return None
-    ends = [float(expr.subs(symbols[0], end)) for end in ranges[symbols[0].name]]
+    low, high = ranges[symbols[0].name]
+    if low < 0:
+        return None
+    ends = [float(expr.subs(symbols[0], max(end, _ZERO))) for end in (low, high)]
     return min(ends), max(ends)

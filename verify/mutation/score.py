@@ -2,33 +2,75 @@
 
 Each mutant of the statement is decided again by the claim's own procedure, on the trials that are
 stored.  Trials rarely depend on the statement, so that this takes seconds.  A mutant that wants
-trials that the store lacks gets them from the executor; they are added to a copy of the store.
+trials that the store lacks gets them from the executor, up to a cap.  They are added to a copy of
+the store.
+
+Questions with little computation come first.  A mutant that follows from the original is not
+decided.  A small change of a term lies between the original and the larger one of the same term.
+So it is true where the larger one is, and it is not decided either.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import random
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
+
+import sympy as sp
 
 from bounds.statement import OutsideTheorem, Statement
 from trials.checks import InvalidParameter
 from trials.run.engine import ensure
 from trials.run.executors import Executor
-from trials.run.store import RunStore
+from trials.run.store import RunStore, StoreError
 from verify.claim import Claim
-from verify.decisions.domain import Interval, IntRange, LogInterval
 from verify.evidence import Evidence, Verdict
-from verify.mutation.mutants import Mutant, Ranges, asks_less, mutants
+from verify.mutation.boundary import Boundary, boundaries
+from verify.mutation.fingerprint import fingerprint
+from verify.mutation.mutants import Mutant, mutants, variables, with_term
+from verify.mutation.tried import SymbolRanges, follows, ranges
 from verify.procedures.base import Procedure, Profile
 from verify.procedures.search import Search
 
-#: refuted, unsupported: the mutant lost its support.  asks less: it follows from the original.
-#: true here: exact probabilities contradict it nowhere in the domain, at ten times the budget.
-Outcome = Literal["refuted", "unsupported", "survived", "asks less", "true here", "not tried"]
+#: ========== ===================================================================================
+#: refuted     the mutant is refuted
+#: unsupported the mutant lost its support: inconclusive, vacuous, or supported only down to r
+#: unseen      it is false, and the test does not look at the changed symbol
+#: survived    it is false, and it is still supported
+#: true here   limits in every cell, or a search of a larger budget, establish it where it is tried
+#: kept        it is still supported, and in a sample nobody asked whether it is true
+#: few trials  the original is supported only down to r as well: the run cannot tell the two apart
+#: asks less   it follows from the original
+#: not tried   the procedure refuses it, or it wants more new trials than the cap
+#: ========== ===================================================================================
+Outcome = Literal[
+    "refuted",
+    "unsupported",
+    "unseen",
+    "survived",
+    "true here",
+    "kept",
+    "few trials",
+    "asks less",
+    "not tried",
+]
+CAUGHT: tuple[Outcome, ...] = ("refuted", "unsupported")
+FALSE: tuple[Outcome, ...] = (*CAUGHT, "unseen", "survived")
 #: How many times the budget of a claim's search decides whether a mutant that survived is true.
-LABEL_BUDGET = 10
+LABEL_BUDGET = 4
+#: Evaluations of a search in a sample.
+QUICK_BUDGET = 200
+#: The order in which the kinds of mutants are sampled.
+_SAMPLE_ORDER = ("exponent", "factor", "side", "term", "failure")
+#: New trials that one mutant may ask for.
+MAX_NEW_TRIALS = 400_000
+
+#: Refusals of a procedure: it cannot try the statement, its numbers leave the floats, or a proof in
+#: rational numbers meets an irrational bound (a TypeError of sympy).
+_REFUSALS = (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError, TypeError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,14 +79,35 @@ class Judged:
 
     mutant: str
     kind: str
+    words: str
     outcome: Outcome
-    verdict: str
+    verdict: str = ""
     why: str = ""
 
     @property
     def caught(self) -> bool:
         """Whether the false theorem lost its support."""
-        return self.outcome in ("refuted", "unsupported")
+        return self.outcome in CAUGHT
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """The verdict of the unchanged statement, as a run decided it."""
+
+    verdict: str
+    mark: str
+    resolution: float | None = None
+    level: float = 0.0
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> Standing:
+        """The standing of evidence that was just found."""
+        return cls(
+            verdict=str(evidence.verdict),
+            mark=evidence.mark,
+            resolution=evidence.resolution,
+            level=evidence.level,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,18 +116,23 @@ class Score:
 
     Attributes
     ----------
-    original : the verdict of the unchanged statement on the same trials.
-    judged : every mutant, in the order of `verify.mutation.mutants.mutants`.
+    original : the mark of the unchanged statement on the same trials.
+    judged : the mutants that were decided, in the order of `verify.mutation.mutants.mutants`.
+    boundaries : the nearest refuted change of each exponent and factor.
+    n_mutants : how many mutants the statement has.
     """
 
     claim: str
+    procedure: str
     original: str
-    judged: tuple[Judged, ...]
+    judged: tuple[Judged, ...] = ()
+    boundaries: tuple[Boundary, ...] = ()
+    n_mutants: int = 0
 
     @property
     def n_false(self) -> int:
-        """Mutants that ask for more and could be tried."""
-        return sum(j.outcome in ("refuted", "unsupported", "survived") for j in self.judged)
+        """Mutants that ask for more, are not true where they are tried, and could be tried."""
+        return sum(j.outcome in FALSE for j in self.judged)
 
     @property
     def n_caught(self) -> int:
@@ -73,12 +141,18 @@ class Score:
 
     @property
     def share(self) -> float:
-        """The share of caught mutants among those tried, NaN when none was tried."""
+        """The share of caught mutants among the false ones, NaN when there is none."""
         return self.n_caught / self.n_false if self.n_false else math.nan
 
     def as_dict(self) -> dict[str, Any]:
         """The score as JSON-ready data."""
-        return asdict(self) | {"n_false": self.n_false, "n_caught": self.n_caught}
+        counts = {"n_false": self.n_false, "n_caught": self.n_caught}
+        return asdict(self) | counts | {"refuted": self.refuted()}
+
+    def refuted(self) -> list[str]:
+        """The false statements that the evidence would have refuted, the nearest of each family."""
+        near = [boundary.change for boundary in self.boundaries]
+        return near + [j.words for j in self.judged if j.caught and j.kind in ("term", "failure")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,15 +161,17 @@ class Examination:
 
     Attributes
     ----------
-    store : open for writing; mutants that need other trials add them.
+    standing : the verdict on the unchanged statement, with its error level.
+    store : open for writing where ``executor`` is given.
+    executor : draws the trials that a mutant asks for and that are not stored; None allows none.
     values : the user's own values, where the claim was run at some.
     """
 
     claim: Claim
     profile: Profile
-    level: float
+    standing: Standing
     store: RunStore
-    executor: Executor
+    executor: Executor | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def procedure(self, statement: Statement) -> Procedure:
@@ -103,102 +179,194 @@ class Examination:
         built = replace(self.claim, statement=statement).build(self.profile)
         return built.override(self.values) if self.values else built
 
-    def decide(self, statement: Statement) -> Evidence:
+    def decide(self, statement: Statement, *, quickly: bool = False) -> Evidence:
         """The evidence that the claim's procedure gives for a statement.
+
+        ``quickly`` gives a search a small budget: enough to find what is plainly false.
 
         Raises
         ------
         InvalidParameter, OutsideTheorem
-            When the procedure cannot try the statement, or its cells do not meet its assumptions.
+            When the procedure cannot try the statement, its cells do not meet its assumptions, or
+            it asks for more new trials than are allowed.
         """
+        level = self.standing.level
         procedure = self.procedure(statement)
         procedure.check()
-        while demands := procedure.demands(self.store, self.level):
-            ensure(self.store, demands, self.executor)
-        return procedure.decide(self.store, self.level)
-
-    def score(self, chosen: Iterable[Mutant] | None = None) -> Score:
-        """Decide the statement, and its mutants (all by default) where it is supported."""
-        original = self.decide(self.claim.statement)
-        judged: tuple[Judged, ...] = ()
-        if original.verdict is Verdict.SUPPORTED:
-            found = ranges(self.procedure(self.claim.statement), original)
-            tried = mutants(self.claim.statement) if chosen is None else chosen
-            judged = tuple(self.judge(mutant, found) for mutant in tried)
-        return Score(claim=self.claim.id, original=str(original.verdict), judged=judged)
-
-    def judge(self, mutant: Mutant, found: Ranges) -> Judged:
-        """One mutant's outcome; ``found`` are the ranges of the symbols."""
-        try:
-            evidence = self.decide(mutant.statement)
-        except (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError) as error:
-            reason = " ".join(str(error).split())[:200]
-            return Judged(
-                mutant=mutant.name, kind=mutant.kind, outcome="not tried", verdict="", why=reason
+        spent = 0
+        while demands := procedure.demands(self.store, level):
+            spent += sum(
+                d.experiment.block_size
+                * (d.n_blocks - len(self.store.blocks(d.experiment, d.experiment.check(d.params))))
+                for d in demands
             )
-        supported = evidence.verdict is Verdict.SUPPORTED
-        outcome: Outcome
-        if asks_less(mutant, found):
-            outcome, why = "asks less", "" if supported else "it follows from the original"
-        elif supported:
-            outcome = "true here" if self.true_here(mutant) else "survived"
-            why = room(evidence)
+            if self.executor is None or spent > MAX_NEW_TRIALS:
+                raise InvalidParameter(f"it asks for {spent} trials that the run does not hold")
+            try:
+                ensure(self.store, demands, self.executor)
+            except StoreError as error:  # made by older code, to which no trial may be added
+                raise InvalidParameter(f"it asks for new trials: {error}") from None
+        if quickly and isinstance(procedure, Search):
+            procedure = replace(procedure, budget=min(procedure.budget, QUICK_BUDGET))
+        return procedure.decide(self.store, level)
+
+    def score(self, sample: int | None = None, *, steps: int = 3) -> Score:
+        """Decide the mutants of a supported statement.
+
+        Parameters
+        ----------
+        sample : None decides all mutants.  A number ends the work when so many were caught, or
+            half as many again were tried, in a seeded order.  Those that kept their support are
+            not asked further, so that a sample has no score.
+        steps : halvings that bring each boundary nearer to the original.
+        """
+        procedure = self.procedure(self.claim.statement)
+        name = type(procedure).__name__
+        everything = mutants(self.claim.statement)
+        score = Score(
+            claim=self.claim.id,
+            procedure=name,
+            original=self.standing.mark,
+            n_mutants=len(everything),
+        )
+        if self.standing.verdict != Verdict.SUPPORTED:
+            return score
+        judge = _Judge(self, procedure, ranges(procedure, self.store))
+        found: dict[str, Judged] = {}
+        if sample is None:
+            # Larger changes first: their outcome may decide the smaller ones of their family.
+            for mutant in sorted(everything, key=_distance, reverse=True):
+                found[mutant.name] = judge.judge(mutant)
         else:
-            outcome = "refuted" if evidence.verdict is Verdict.REFUTED else "unsupported"
-            why = ""
+            for mutant in judge.candidates(everything)[: sample + (sample + 1) // 2]:
+                found[mutant.name] = judge.judge(mutant, label=False)
+                if sum(j.caught for j in found.values()) == sample:
+                    break
+        asked = [m for m in everything if m.name in found]
+        judged = tuple(found[m.name] for m in asked)
+        near = boundaries(
+            self.claim.statement,
+            [(m, found[m.name].caught) for m in asked],
+            lambda m: judge.judge(m).caught,
+            steps,
+        )
+        return replace(score, judged=judged, boundaries=near)
+
+
+def _distance(mutant: Mutant) -> float:
+    """How far a mutant lies from the original, among those of its family."""
+    if mutant.size is None:
+        return 0.0
+    return abs(float(mutant.size)) if mutant.symbol is not None else abs(math.log(mutant.size))
+
+
+class _Judge:
+    """Judges the mutants of one claim, and remembers those that are true."""
+
+    def __init__(
+        self,
+        examination: Examination,
+        procedure: Procedure,
+        known: SymbolRanges,
+    ) -> None:
+        self._examination = examination
+        self._procedure = procedure
+        self._known = known
+        self._print: Any = None
+        self._true: dict[tuple[str, str, str, bool], tuple[float, str]] = {}
+
+    def candidates(self, everything: Sequence[Mutant]) -> list[Mutant]:
+        """The mutants that do not follow from the original: changes of size first, failures last.
+
+        The order depends on the claim alone, so that every run shows the same mutants.
+        """
+        asked = [m for m in everything if not follows(m, self._procedure, self._known)]
+        order = random.Random(zlib.crc32(self._examination.claim.id.encode()))
+        order.shuffle(asked)
+        return sorted(asked, key=lambda m: _SAMPLE_ORDER.index(m.kind))
+
+    def judge(self, mutant: Mutant, *, label: bool = True) -> Judged:
+        """One mutant's outcome; without ``label`` those that keep their support are ``kept``."""
+        if follows(mutant, self._procedure, self._known):
+            return self._judged(mutant, "asks less")
+        if mutant.family in self._true:
+            distance, name = self._true[mutant.family]
+            if _distance(mutant) <= distance:
+                return self._judged(mutant, "true here", why=f"as {name} is, a larger change")
+        try:
+            evidence = self._examination.decide(mutant.statement, quickly=not label)
+        except _REFUSALS as error:
+            reason = " ".join(str(error).split())[:200]
+            return self._judged(mutant, "not tried", why=reason)
+        if evidence.verdict is Verdict.REFUTED:
+            return self._judged(mutant, "refuted", evidence)
+        if evidence.verdict is not Verdict.SUPPORTED:
+            return self._judged(mutant, "unsupported", evidence)
+        if evidence.resolution is not None:
+            coarse = self._examination.standing.resolution is not None
+            return self._judged(mutant, "few trials" if coarse else "unsupported", evidence)
+        if not label:
+            return self._judged(mutant, "kept", evidence)
+        outcome, why = self._label(mutant, evidence)
+        if outcome == "true here" and mutant.family is not None:
+            self._true[mutant.family] = (_distance(mutant), mutant.name)
+        return self._judged(mutant, outcome, evidence, why)
+
+    def _judged(
+        self, mutant: Mutant, outcome: Outcome, evidence: Evidence | None = None, why: str = ""
+    ) -> Judged:
+        verdict = "" if evidence is None else evidence.mark
         return Judged(
             mutant=mutant.name,
             kind=mutant.kind,
+            words=mutant.words,
             outcome=outcome,
-            verdict=str(evidence.verdict),
+            verdict=verdict,
             why=why,
         )
 
-    def true_here(self, mutant: Mutant) -> bool:
-        """Whether a search of ten times the budget, from another seed, finds nothing either.
+    def _label(self, mutant: Mutant, evidence: Evidence) -> tuple[Outcome, str]:
+        """Whether a mutant that kept its support in full is true where it is tried."""
+        changed = self._examination.procedure(mutant.statement)
+        if self._print is None:
+            self._print = fingerprint(self._procedure)
+        if fingerprint(changed) == self._print:
+            return self._same(mutant)
+        if mutant.statement.relation == "=" and mutant.kind != "failure":
+            return "survived", f"within the margin: {evidence.summary}"
+        if isinstance(changed, Search):
+            larger = replace(changed, budget=LABEL_BUDGET * changed.budget, seed=changed.seed + 1)
+            found = larger.decide(self._examination.store, self._examination.standing.level)
+            if found.verdict is not Verdict.SUPPORTED:
+                return "survived", f"{LABEL_BUDGET} times the budget refutes it"
+            return "true here", found.summary
+        return "true here", evidence.summary
 
-        Only searches are asked: their violations are exact, so that a larger budget comes nearer to
-        the truth.  A sampled claim's survivors stay survivors.
+    def _same(self, mutant: Mutant) -> tuple[Outcome, str]:
+        """The label of a mutant that no tested number tells from the original.
+
+        Where the procedure looks at the symbols of the change, the mutant says the same in every
+        cell, to rounding.  Otherwise the test cannot see it.
         """
-        procedure = self.procedure(mutant.statement)
-        if not isinstance(procedure, Search):
+        statement = self._examination.claim.statement
+        symbols = [mutant.symbol] if mutant.symbol is not None else []
+        if not symbols and mutant.term:
+            symbols = variables(statement, statement.term(mutant.term).expr)
+        if ignored := [s.name for s in symbols if not self._looks_at(mutant.term, s)]:
+            return "unseen", f"nothing that is tested depends on {', '.join(ignored)}"
+        return "true here", "it says the same in every cell, to rounding"
+
+    def _looks_at(self, term: str, symbol: sp.Symbol) -> bool:
+        """Whether the procedure reads a symbol in a term: a gross change of it must be seen."""
+        if symbol.name not in self._known:
             return False
-        thorough = replace(
-            procedure, budget=LABEL_BUDGET * procedure.budget, seed=procedure.seed + 1
-        )
-        return thorough.decide(self.store, self.level).verdict is Verdict.SUPPORTED
-
-
-def room(evidence: Evidence) -> str:
-    """Why a mutant survived: how far its bound still lies from the observed values."""
-    ratios = [c.ratio for c in evidence.cells if c.ratio is not None and math.isfinite(c.ratio)]
-    if not ratios:
-        return evidence.summary
-    return f"the largest ratio of observed value to bound is {max(ratios):.3g}"
-
-
-def ranges(procedure: Procedure, evidence: Evidence) -> dict[str, tuple[float, float]]:
-    """The range of every symbol over the claim's cells, or over the domain of its search."""
-    found: dict[str, list[float]] = {}
-    for cell in evidence.cells:
-        for name, value in numbers(cell.params).items():
-            found.setdefault(name, []).append(value)
-    domain = getattr(procedure, "domain", None)
-    ends = getattr(domain, "ranges", domain)
-    if isinstance(ends, Mapping):
-        for name, r in ends.items():
-            if isinstance(r, Interval | LogInterval | IntRange):
-                found.setdefault(name, []).extend((float(r.low), float(r.high)))
-    return {name: (min(values), max(values)) for name, values in found.items()}
-
-
-def numbers(params: Mapping[str, Any]) -> dict[str, float]:
-    """The parameters that are numbers."""
-    return {
-        name: float(value)
-        for name, value in params.items()
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    }
+        statement = self._examination.claim.statement
+        gross = statement.term(term).expr + 1000 * symbol
+        try:
+            changed = self._examination.procedure(with_term(statement, term, gross))
+            return bool(fingerprint(changed) != self._print)
+        except _REFUSALS:  # it was read, and refused
+            return True
 
 
 def total(scores: Sequence[Score]) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Profile:
     Attributes
     ----------
     max_trials : budget of one cell, in trials.
-    searches : evaluations that a search for a counterexample may spend.
+    searches : evaluations that a search for a counterexample may use.
     seconds : budget of one claim in CPU seconds, as its experiment declares its cost.  It limits
         the trials of claims whose experiments declare one (`budget`).
     """
@@ -44,8 +44,8 @@ class Profile:
         """The trials that a claim may draw in a cell, within ``max_trials`` and ``seconds``.
 
         The *declared* cost of a trial decides, never a measured time, so that the number of trials
-        is the same on every machine.  At least one block is drawn, whatever it costs: a claim that
-        is too dear for a profile says so with `verify.claim.Claim.smallest_profile`.
+        is the same on every machine.  At least one block is drawn at any cost.  A claim that takes
+        too long for a profile sets `verify.claim.Claim.smallest_profile`.
         """
         if experiment.cost is None or not math.isfinite(self.seconds):
             return self.max_trials
@@ -55,6 +55,24 @@ class Profile:
         block = experiment.block_size
         whole_blocks = int(self.seconds / one_each) // block * block
         return min(self.max_trials, max(whole_blocks, block))
+
+    def sampling(
+        self, experiment: Experiment, cells: Collection[Params], first: int = 512
+    ) -> Sampling:
+        """The sampling of a claim with these cells, within its trials and its CPU seconds.
+
+        Examples
+        --------
+        One trial in each of ten cells takes 0.1 s by declaration, so 2 s are enough for 20 each:
+
+        >>> slow = Experiment(name="doc.slow", design=4_000_000_001, columns=("s",), block_size=1,
+        ...     simulate=lambda params, rng, n: rng.random((n, 1)), check=dict,
+        ...     cost=lambda params: 0.01)
+        >>> PROFILES["quick"].sampling(slow, [{"n": n} for n in range(10)]).max_trials
+        20
+        """
+        budget = self.budget(experiment, cells)
+        return Sampling(experiment=experiment, max_trials=budget, first=min(first, budget))
 
 
 PROFILES: dict[str, Profile] = {
@@ -95,6 +113,12 @@ class Procedure(Protocol):
 def takes_level(procedure: Procedure) -> bool:
     """Whether the procedure reads trials, so that its verdict needs an error level."""
     return bool(getattr(procedure, "statistical", True))
+
+
+def experiment_of(procedure: Procedure) -> Experiment | None:
+    """The experiment that a procedure samples, or None for one without a `Sampling`."""
+    found = getattr(getattr(procedure, "sampling", None), "experiment", None)
+    return found if isinstance(found, Experiment) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +162,7 @@ class UnknownParameter(InvalidParameter):
 
 def unknown_parameter(owner: str, name: str, known: Iterable[str]) -> UnknownParameter:
     """The error that names the parameter and lists those that the claim has."""
-    listed = ", ".join(sorted(known))
+    listed = ", ".join(sorted(known)) or "none"
     return UnknownParameter(f"{owner} has no parameter {name!r}; its parameters: {listed}")
 
 
@@ -231,6 +255,14 @@ class Sampling:
         if store.blocks(self.experiment, self.experiment.check(cell)).issuperset(range(blocks)):
             return None
         return Demand(self.experiment, cell, blocks)
+
+    def missing(
+        self, store: RunStore, cells: Sequence[Params], n_trials: Sequence[int] | None = None
+    ) -> list[Demand]:
+        """The demands of the cells that hold fewer trials: ``n_trials`` of each, or the budget."""
+        counts = [self.max_trials] * len(cells) if n_trials is None else n_trials
+        wanted = (self.upto(store, cell, n) for cell, n in zip(cells, counts, strict=True))
+        return [demand for demand in wanted if demand is not None]
 
     def check(self, cells: Iterable[Params], validate: Callable[[Params], None]) -> None:
         """Validate every cell: first with the experiment's own check, then as the claim's."""

@@ -29,7 +29,7 @@ from verify.procedures.base import (
     override_cells,
 )
 from verify.procedures.mean_bound import the_cell
-from verify.procedures.rounds import play_rounds, whole_budget
+from verify.procedures.rounds import play_rounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +41,10 @@ class Comparison:
     columns : method, as the contrasts name it -> column of the experiment.
     knowledge : ``cell -> `` the knowledge about each method's value.
     unit : the unit of the values, in words.
-    scale : ``"mean"`` compares means; ``"sign"`` asks who is smaller in more than half of the
-        trials, which heavy tails do not disturb.
-    failed : the end of the values at which a method stands in a trial where its value is not
-        finite: ``"high"`` for errors, ``"low"`` for successes.
+    scale : ``"mean"`` compares means.  ``"sign"`` tests which method is smaller in more than half
+        of the trials.  Heavy tails do not affect it.
+    failed : the end of the values that replaces a value that is not finite: ``"high"`` for errors,
+        ``"low"`` for successes.
     """
 
     statement: Statement
@@ -250,7 +250,7 @@ class Comparison:
 class Monotone:
     """The kind *comparison*, along a parameter: the statement's one trend.
 
-    Cells that differ in the trend's parameter alone form a sequence; each sequence is tested.
+    Cells that differ in the trend's parameter alone form a sequence.  Each sequence is tested.
 
     Attributes
     ----------
@@ -333,7 +333,7 @@ class Monotone:
 
     def demands(self, store: RunStore, _level: float) -> list[Demand]:
         """The whole budget of every cell, because a rank test does not allow optional stopping."""
-        return whole_budget(self.sampling, store, self.cells)[0]
+        return self.sampling.missing(store, self.cells)
 
     def _groups(self, observed: Sequence[Observed]) -> list[FloatArray]:
         """Each cell's values.  A failed trial has the declared value or makes the cell unusable."""
@@ -347,7 +347,7 @@ class Monotone:
 
     def decide(self, store: RunStore, level: float) -> Evidence:
         """One decision for each sequence."""
-        _, observed = whole_budget(self.sampling, store, self.cells)
+        observed = self.sampling.observed(store, self.cells)
         groups, sequences = self._groups(observed), self.sequences()
         sign = 1.0 if self.trend.direction == "increases" else -1.0
         decided: list[CellDecision] = []

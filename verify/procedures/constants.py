@@ -44,15 +44,14 @@ class Constants:
     ----------
     calibration, held_out : cells on which constants are fitted, and fresh cells on which they are
         tried, each parameter alone and jointly far outside the calibrated range.
-    elsewhere : further held-out cells, where another term of the bound rules: they take part in
-        feasibility and extrapolation, not in the drift of the fitted constants.
+    elsewhere : further held-out cells, where another term of the bound dominates.  They take part
+        in feasibility and extrapolation, and not in the drift of the fitted constants.
     values : ``cell -> `` the statement's symbols there (hidden constants of assumptions included).
     regressors : ``cell -> `` the positive numbers in which drift is tested.
     statistic, covariates : read from a cell's trials.
     log_tail : ``(cell, b) -> `` log of an upper limit on P(statistic > b) from an exact law.
-    choices : values of the constant that the theorem lets the user choose (``choice_name``, a step
-        size constant),
-        declared before the run; a cell is simulated once for each.
+    choices : values, declared before the run, of the constant ``choice_name`` that the theorem lets
+        the user choose, such as a step size.  A cell is simulated once for each.
     """
 
     statement: Statement
@@ -151,8 +150,8 @@ class Constants:
         return self._upto(store, self.sampling.max_trials)
 
     def _upto(self, store: RunStore, n_trials: int) -> list[Demand]:
-        wanted = (self.sampling.upto(store, cell, n_trials) for _, _, cell in self._cells)
-        return [demand for demand in wanted if demand is not None]
+        cells = [cell for _, _, cell in self._cells]
+        return self.sampling.missing(store, cells, [n_trials] * len(cells))
 
     def _read(self, store: RunStore, n_trials: int) -> list[Observed]:
         """The first so many trials of every cell under every choice."""
@@ -287,7 +286,7 @@ class Constants:
         )
 
     def _varied(self, data: Sequence[CellSample]) -> list[str]:
-        """The regressors that tell this claim's cells apart."""
+        """The regressors that differ between this claim's cells."""
         names = self.regressors(self.calibration[0])
         return [name for name in names if len({float(c.params[name]) for c in data}) > 1]
 

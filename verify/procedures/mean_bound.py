@@ -38,7 +38,7 @@ SIDES: dict[str, Side] = {r"\le": "at most", r"\ge": "at least", "=": "equals"}
 
 
 def the_cell(cell: Params) -> Values:
-    """The statement's symbols where a cell's parameters already carry their names."""
+    """The statement's symbols where a cell's parameters already have their names."""
     return cell
 
 
@@ -47,19 +47,19 @@ class MeanBound:
     r"""The kind *expectation*: a statement about a mean, cell by cell.
 
     The bound and its side come from the statement: :math:`E S \le b` for ``relation=r"\le"``, and
-    so on.  Events of single clients that depend on each other within a trial are one value a trial:
-    return their share from ``statistic`` and say ``Knowledge(low=0, high=1)``.
+    so on.  Events of single clients depend on each other within a trial.  So they give one value
+    for each trial: return their share from ``statistic`` and declare ``Knowledge(low=0, high=1)``.
 
     Attributes
     ----------
     values : ``cell -> `` the statement's symbols there, hidden constants of assumptions included.
     statistic : ``(trials, cell) -> (n_trials,)`` the value S of each trial.
-    knowledge : ``cell -> `` the knowledge about S: its range, a bound of its variance from an exact
-        law, or that asymptotic limits are wanted (the report then says so).
+    knowledge : ``cell -> `` the knowledge about S: its range, or a bound of its variance from an
+        exact law.  It may also ask for asymptotic limits, and the report then says so.
     observable : S in words, with its unit.
     margin : for ``=``: the share of the bound within which support means equivalence.
     failures : ``"worst"`` gives a trial without a finite value the worst value of the range, which
-        refutes where the range is infinite; ``"unresolved"`` leaves its cell undecided.
+        refutes where the range is infinite.  ``"unresolved"`` leaves its cell undecided.
 
     Examples
     --------

@@ -27,6 +27,7 @@ from verify.procedures.base import (
     nothing_to_show,
     override_cells,
 )
+from verify.procedures.rounds import play_rounds
 from verify.proofs.certificate import Certificate, proof
 
 Bad = Callable[[Table, Params], BoolArray]
@@ -38,7 +39,7 @@ class Probability:
 
     Attributes
     ----------
-    bad : ``(trials, cell) -> (n_trials,)`` bool; a failed trial counts as bad whatever it says.
+    bad : ``(trials, cell) -> (n_trials,)`` bool.  A failed trial always counts as bad.
     delta : ``cell -> `` stated failure probability.
     exact : test ``P(bad) = delta`` (a law) instead of ``<=``, with a relative equivalence margin.
     validate : raises `OutsideTheorem` for a cell that violates the assumptions.
@@ -46,7 +47,9 @@ class Probability:
     log_delta : the logarithm of ``delta``, where delta underflows.
     log_limit : ``cell -> `` log of an upper limit on P(bad) from an exact law, None where a cell
         has none.
-    certify : makes a certificate that the statement fails; it may raise `NotProved`.
+    certify : makes a certificate that the statement fails, or raises `NotProved`.
+    symbols : ``(trials, cell) -> `` the statement's symbols in the cell, those that differ between
+        trials as arrays.  With them a mutant that states less is recognised without a test.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Probability:
     log_delta: Callable[[Params], float] | None = None
     log_limit: Callable[[Params], float | None] = lambda _cell: None
     certify: Callable[[], Certificate] | None = None
+    symbols: Callable[[Table, Params], Mapping[str, Any]] = lambda _table, _cell: {}
     present: Present = nothing_to_show
 
     def check(self) -> None:
@@ -95,29 +99,11 @@ class Probability:
         return self._rounds(store, level)[0]
 
     def _rounds(self, store: RunStore, level: float) -> tuple[list[Demand], list[Observed]]:
-        """Repeat the rounds on stored trials, and return the demands of the next one or the end.
-
-        The rule looks at each round's trials only, not at further stored trials.  So a run
-        that was killed within a round, or shares cells with another claim, stops where an
-        uninterrupted one does.
-        """
-        budget = self.sampling.max_trials
-        counts = [min(self.sampling.first, budget)] * len(self.cells)
-        while True:
-            wanted = [
-                self.sampling.upto(store, c, n) for c, n in zip(self.cells, counts, strict=True)
-            ]
-            lacking = [d for d in wanted if d is not None]
-            if lacking:
-                return lacking, []
-            observed = self.sampling.observed(store, self.cells, counts)
+        def unresolved(observed: Sequence[Observed]) -> Sequence[int]:
             decision = self._decision(observed, level)
-            refuted = decision.verdict is Verdict.REFUTED
-            more = [] if refuted else [i for i in decision.unresolved if counts[i] < budget]
-            if not more:
-                return [], observed
-            for i in more:
-                counts[i] = min(2 * counts[i], budget)
+            return [] if decision.verdict is Verdict.REFUTED else decision.unresolved
+
+        return play_rounds(self.sampling, store, self.cells, unresolved)
 
     def _decision(self, observed: Sequence[Observed], level: float) -> ProbabilityDecision:
         bad = [int(np.sum(self.bad(o.table, o.params) & ~o.table.failed)) for o in observed]

@@ -49,9 +49,10 @@ class Rate:
 
     Attributes
     ----------
-    statistic : ``trials -> (n_trials,)``; its mean in each cell is regressed, in logs, on the logs
-        of ``regressors``.  A failed trial makes its cell infinite, hence the claim inconclusive.
-    stated : regressor -> stated exponent; regressors without one are nuisance parameters.
+    statistic : ``trials -> (n_trials,)``.  The log of its mean in each cell is regressed on the
+        logs of ``regressors``.  A failed trial makes its cell infinite, hence the claim
+        inconclusive.
+    stated : regressor -> stated exponent.  Regressors without one are nuisance parameters.
     """
 
     name: str
@@ -121,8 +122,7 @@ class Rate:
 
     def demands(self, store: RunStore, _level: float) -> list[Demand]:
         """The whole budget of every cell."""
-        wanted = [self.sampling.upto(store, c, self.sampling.max_trials) for c in self.cells]
-        return [d for d in wanted if d is not None]
+        return self.sampling.missing(store, self.cells)
 
     def decide(self, store: RunStore, level: float) -> Evidence:
         """Compare each exponent's limits with the stated exponent.  All must agree."""
@@ -268,8 +268,7 @@ class Contraction:
 
     def demands(self, store: RunStore, _level: float) -> list[Demand]:
         """The whole budget of every cell."""
-        wanted = [self.sampling.upto(store, c, self.sampling.max_trials) for c in self.cells]
-        return [d for d in wanted if d is not None]
+        return self.sampling.missing(store, self.cells)
 
     def decide(self, store: RunStore, level: float) -> Evidence:
         """Compare each cell's factor with the stated one.  All must agree."""

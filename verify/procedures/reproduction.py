@@ -18,7 +18,7 @@ from verify.decisions.combine import CellDecision, combine
 from verify.decisions.means import Knowledge, as_values, unresolved
 from verify.decisions.reproductions import Estimand, ReproductionTest
 from verify.evidence import Evidence, EvidenceTable, Figure, Series, Verdict
-from verify.procedures.base import FloatArray, Observed, Sampling
+from verify.procedures.base import FloatArray, Observed, Sampling, unknown_parameter
 from verify.procedures.rounds import play_rounds
 
 
@@ -92,9 +92,7 @@ class Reproduction:
         known = sorted({name for p in self.printed for name in p.at})
         unknown = sorted(set(values) - set(known))
         if unknown:
-            raise InvalidParameter(
-                f"{self.name} has no parameter {unknown[0]!r}; its parameters: {', '.join(known)}"
-            )
+            raise unknown_parameter(self.name, unknown[0], known)
         kept = tuple(
             i
             for i, p in enumerate(self.statement.printed)

@@ -31,9 +31,7 @@ def play_rounds(
     budget = sampling.max_trials
     counts = [min(sampling.first, budget)] * len(cells)
     while True:
-        wanted = [sampling.upto(store, c, n) for c, n in zip(cells, counts, strict=True)]
-        lacking = [demand for demand in wanted if demand is not None]
-        if lacking:
+        if lacking := sampling.missing(store, cells, counts):
             return lacking, []
         observed = sampling.observed(store, cells, counts)
         more = [i for i in unresolved(observed) if counts[i] < budget]
@@ -41,12 +39,3 @@ def play_rounds(
             return [], observed
         for i in more:
             counts[i] = min(2 * counts[i], budget)
-
-
-def whole_budget(
-    sampling: Sampling, store: RunStore, cells: Sequence[Params]
-) -> tuple[list[Demand], list[Observed]]:
-    """The missing demands for every cell's whole budget, or else the trials."""
-    wanted = [sampling.upto(store, c, sampling.max_trials) for c in cells]
-    lacking = [demand for demand in wanted if demand is not None]
-    return (lacking, []) if lacking else ([], sampling.observed(store, cells))

@@ -26,8 +26,8 @@ class Search:
 
     Attributes
     ----------
-    violation : ``point -> float``, positive exactly where the statement fails; its unit is named
-        in ``unit`` (e.g. "log of the ratio to the bound").
+    violation : ``point -> float``, positive exactly where the statement fails.  ``unit`` names its
+        unit (e.g. "log of the ratio to the bound").
     recheck : the same in mpmath, so that rounding is not mistaken for refutation.
     certify : ``counterexample -> `` a certificate that the statement fails, or `NotProved`.
     sides : ``point -> (observed, bound)`` for the witness.

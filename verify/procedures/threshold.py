@@ -55,14 +55,14 @@ class Threshold:
     cells : parameters without the size.
     size : name of the experiment's parameter that is searched, an integer.
     grid : ``cell -> `` ascending sizes, e.g. by `verify.decisions.thresholds.log_grid`.
-    success : ``(trials, cell) -> (n_trials,)`` bool; a failed trial is no success.
+    success : ``(trials, cell) -> (n_trials,)`` bool.  A failed trial is no success.
     event : success in words.
-    scaling : names of the symbols whose exponents are compared; the others are not varied.
+    scaling : names of the symbols whose exponents are compared.  The others are not varied.
     nuisance : names of varied symbols whose exponents the statement does not give.
     target : success probability at the threshold.
     precision : sampling in a cell ends when upper over lower limit is at most this.
-    margin : for exponents: the deviation that counts as agreement; without ``scaling`` and for
-        ``=``: the share of the stated size.
+    margin : for exponents, the deviation that counts as agreement.  Without ``scaling`` and for
+        ``=`` it is a share of the stated size.
     """
 
     statement: Statement
@@ -114,7 +114,9 @@ class Threshold:
         return "at least" if side == "at most" else "at most"
 
     def check(self) -> None:
-        """Every cell is possible at both ends of its grid, and exponents can be told."""
+        """Every cell is possible at both ends of its grid, and the cells determine the
+        exponents.
+        """
         for cell in self.cells:
             self._check_cell(cell)
         if self.scaling:

@@ -16,6 +16,7 @@ from trials.run.engine import Demand
 from trials.run.store import RunStore
 from verify.decisions.vacuity import Setting, conditions, examine
 from verify.evidence import CellResult, Evidence, EvidenceTable, Verdict, Witness, ratio_of
+from verify.procedures.base import unknown_parameter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +35,8 @@ class Vacuity:
     settings : name -> the value of every symbol, constants included.
     along : the symbol that is varied, a size.
     trivial : a bound that the observed quantity never exceeds, in the statement's symbols.
-    smallest, largest : the range of ``along``; ``largest`` may be given as an exponent of ten in
-        ``largest_power`` where it overflows.
+    smallest, largest : the range of ``along``.  Where ``largest`` overflows, ``largest_power``
+        gives it as an exponent of ten.
     """
 
     statistical: ClassVar[bool] = False
@@ -82,9 +83,7 @@ class Vacuity:
         known = sorted({symbol for setting in self.settings.values() for symbol in setting})
         for name in values:
             if name not in known:
-                raise InvalidParameter(
-                    f"{self.name} has no parameter {name!r}; its parameters: {', '.join(known)}"
-                )
+                raise unknown_parameter(self.name, name, known)
         return replace(self, fixed={**self.fixed, **{k: float(v) for k, v in values.items()}})
 
     def describe(self) -> str:

@@ -1,4 +1,4 @@
-r"""No step size serves clusters of very unequal sizes: a proof for one cell and every c > 0.
+r"""No step size works for clusters of very unequal sizes: a proof for one cell and every c > 0.
 
 The step is :math:`\gamma=c/p` with p the smallest share.  Take a cluster that has s of the m
 clients, all of them with the right model, at distance u.  Then :math:`N=sn` samples enter.  Let
@@ -43,9 +43,9 @@ def no_step_size_serves(
 
     Parameters
     ----------
-    statement : bounds the largest error of a cluster after one step; its bound and its failure
-        probability are read from it, with every constant at the generous end of its box.
-    values : the cell in the statement's symbols; every model starts (1/2 - alpha) Delta away.
+    statement : bounds the largest error of a cluster after one step.  Its bound and its failure
+        probability are used with every constant at the generous end of its box.
+    values : the cell in the statement's symbols.  Every model starts (1/2 - alpha) Delta away.
     sizes : (k,) clients of each cluster, ascending.
     spread : K stays within this fraction of its mean, except with a probability that is added.
 

@@ -20,7 +20,7 @@ from trials.checks import InvalidParameter
 
 Term = str | list[Any]
 _DEPTH = 200
-#: Without exponents, so that a short text cannot stand for a number that fills the memory.
+#: Exponents are not allowed, because a short text could then be a number that fills the memory.
 _RATIONAL = re.compile(r"-?[0-9]{1,1000}(/[0-9]{1,1000})?")
 
 

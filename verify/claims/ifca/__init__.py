@@ -2,8 +2,8 @@
 
 The two publications are one paper.  They share letters, algorithm and proofs, the conference
 version's statements are the journal's under another initialisation, and most findings concern both.
-So one folder, one notation table and one dependency graph hold them; each statement says in which
-publication it stands.
+So they have one folder, one notation table and one dependency graph.  Each statement names its
+publication.
 """
 
 from bounds.ifca.symbols import CONFERENCE, JOURNAL
@@ -16,7 +16,12 @@ from verify.claims.ifca import (
     neurips,
     one_step,
     optimality,
+    options,
+    rounds,
     strangers,
+    strongly_convex,
+    strongly_convex_run,
+    strongly_convex_step,
     two_clusters,
     whole_run,
 )
@@ -41,6 +46,24 @@ SLIPS = (
         corrected="$u_1$; $i\\in\\overline{S_1^*}$; $(\\frac12)^{T}$.",
         severity="slip",
     ),
+    Finding(
+        id="ifca-sc-floor-k",
+        where="TIT 2022, proof of Corollary 2, first display and (36)",
+        printed="$\\frac{\\eta^2k}{\\delta\\alpha_0^2\\lambda^2\\Delta^4n'}$, recalled from "
+        "Theorem 2.",
+        found="Theorem 2 has no $k$ in this term. With it, (38) would give $k^2$ in the second "
+        "term of Corollary 2, which has $k$.",
+        corrected="Without $k$.",
+        severity="slip",
+    ),
+    Finding(
+        id="ifca-sc-variance",
+        where="TIT 2022, before (23) and before (28)",
+        printed="$E\\norm{T_{12}}^2=\\frac{v^2}{n'|S_1\\cap S_1^*|}$.",
+        found="Assumption 5 bounds the variance from above.",
+        corrected="$\\le$.",
+        severity="slip",
+    ),
 )
 
 PAPER = Paper(
@@ -54,10 +77,15 @@ PAPER = Paper(
         strangers,
         one_step,
         whole_run,
+        rounds,
         closeness,
         optimality,
         two_clusters,
         neurips,
+        strongly_convex,
+        strongly_convex_step,
+        strongly_convex_run,
+        options,
     ),
     findings=SLIPS,
     data=(

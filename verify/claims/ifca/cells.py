@@ -23,7 +23,11 @@ from trials.checks import InvalidParameter
 from trials.experiments.ifca.geometry import sizes_of
 from trials.run.cell import Params
 
+#: Lemma 1's rate c2 with the prefactor c1 = 1/2.  The argument is the reading of `ifca.lemma1`.
+LEMMA_1_RATE = 7 / 4
 #: Declared hidden constants of Assumption 2 (and the c inside its exponential: Lemma 1's rate).
+#: All claims use this one set.  C_n = 2 exceeds 3/c2, so that m clients, at most m rivals each and
+#: a failure probability of 1/m are paid for.
 HIDDEN = {
     "C_n": 2.0,
     "C_d": 2.0,
@@ -32,7 +36,7 @@ HIDDEN = {
     "C_Delta": 20.0,
     "C_theta": 0.5,
     "C_sigma": 1.0,
-    "c": math.log(2) / 2,
+    "c": LEMMA_1_RATE,
 }
 #: The step size constant for clusters within a factor two of each other: |1 - 2 c1 r| <= 1/3.
 C_1 = 1.0 / 3.0
@@ -106,6 +110,11 @@ def regressors(params: Params) -> dict[str, float]:
 def floor(params: Params) -> float:
     r"""The statistical term :math:`(\sigma/p)\sqrt{d/(mn')}` of a cell."""
     return float(evaluate(FLOOR, values(params)))
+
+
+def one_large(ratio: float) -> Params:
+    """Parameters of sizes with one cluster ``ratio`` times as large as each other."""
+    return {"profile": "one-large", "ratio": ratio} if ratio > 1 else {}
 
 
 Row = tuple[float, ...]
@@ -192,6 +201,15 @@ ELSEWHERE = (
     (1000, 400, 1500, 2, 100, 0.25),
 )
 
+#: pmn' = 64 d, the least that Assumption 2 allows, almost without noise and with some.
+EDGE = (
+    (100, 180, 90, 2, 1e6, 0.1),
+    (1000, 500, 1100, 2, 1e8, 0.25),
+    (1000, 400, 500, 8, 200, 0.1),
+    (100_000, 600, 28_000, 16, 1e8, 0.25),
+    (10_000_000, 20_000, 80_000_000, 16, 1e4, 0.4),
+)
+
 #: The same for own step sizes.  The smallest fraction is a parameter of its own.
 OWN_COLUMNS = (*COLUMNS, "p_min")
 OWN_CALIBRATION = tuple(
@@ -249,10 +267,11 @@ OWN_ELSEWHERE = (
 def scattered(n_cells: int, columns: Sequence[str], gap: Sequence[float]) -> tuple[Params, ...]:
     """Cells over the theorem's whole domain, all parameters at once, that meet its assumptions.
 
-    Scrambled Sobol points (fixed seed) in the logarithms of m from 10 to 1e7, d from 10 to 1e4, k
-    from 2 to 16, rho from 1e-3 to 1e3, the gap (where it has a range) and, with ``p_min`` among
-    the columns, of k p from 1/50 to 1/2; n' is 1 to 256 times the least that Assumption 2 allows.
-    Points at which some assumption fails with the declared constants are passed over.
+    The cells are scrambled Sobol points (fixed seed) in the logarithms of the parameters.  m runs
+    from 10 to 1e7, d from 10 to 1e4, k from 2 to 16 and rho from 1e-3 to 1e3.  The gap is varied
+    where it has a range.  With ``p_min`` among the columns, k p runs from 1/50 to 1/2.  n' is 1 to
+    256 times the least that Assumption 2 allows.  Points at which some assumption fails with the
+    declared constants are left out.
     """
     own = "p_min" in columns
     statement = THEOREM_1_OWN_STEP if own else THEOREM_1
@@ -286,8 +305,23 @@ def scattered(n_cells: int, columns: Sequence[str], gap: Sequence[float]) -> tup
 _RANGES = ((10.0, 1e7), (10.0, 1e4), (1e-3, 1e3), (1.0, 256.0))
 
 
-#: Starts within Delta/4 for the conference version.
-CONFERENCE_ELSEWHERE = tuple((*row[:5], min(row[5], 0.25)) for row in ELSEWHERE)
+def within_a_quarter(cells: Sequence[Params]) -> tuple[Params, ...]:
+    """The same cells with starts within Delta/4, and as many samples as the conference asks for."""
+    moved = []
+    for params in cells:
+        rho = (params["Delta"] / params["sigma"]) ** 2
+        need = 16 * HIDDEN["C_n"] * ((rho + 1) / rho) ** 2 * math.log(params["m"])
+        n = max(params["n"], math.ceil(1.001 * need))
+        moved.append({**params, "alpha": max(params["alpha"], 0.25), "n": n})
+    return tuple(moved)
+
+
+STARTS = ("random", "adversarial", "orthogonal", "translation")
+
+
+def in_every_direction(cells: Sequence[Params]) -> tuple[Params, ...]:
+    """The same cells with every start direction in turn."""
+    return tuple({**c, "init": STARTS[(i + i // 4) % 4]} for i, c in enumerate(cells))
 
 
 def with_shapes(cells: Sequence[Params]) -> tuple[Params, ...]:
@@ -298,7 +332,7 @@ def with_shapes(cells: Sequence[Params]) -> tuple[Params, ...]:
     """
     shaped = []
     for i, params in enumerate(cells):
-        init = ("random", "adversarial", "orthogonal", "translation")[(i + i // 4) % 4]
+        init = STARTS[(i + i // 4) % 4]
         unequal = {**params, "init": init, "profile": "geometric", "ratio": 1.9}
         possible = all(a.holds(values(unequal)) for a in THEOREM_1.assumptions)
         shaped.append(unequal if i % 2 and possible else {**params, "init": init})
@@ -307,15 +341,16 @@ def with_shapes(cells: Sequence[Params]) -> tuple[Params, ...]:
 
 def _two_clusters() -> Iterator[Params]:
     """k = 2, closeness down to 0.01, every start direction, sizes up to 1.9 times the smallest."""
-    for alpha, rho, m in (
-        (0.01, 4.0, 200),
-        (0.01, 100.0, 1000),
-        (0.02, 1.0, 100),
-        (0.05, 16.0, 100),
+    for alpha, rho, m, dimensions in (
+        (0.01, 4.0, 200, (20, 200, 2000, 20_000)),
+        (0.01, 100.0, 1000, (20, 200, 2000, 20_000)),
+        (0.02, 1.0, 100, (20, 100, 500, 2000)),
+        (0.05, 16.0, 100, (20, 100, 500, 1500)),
+        (0.02, 0.1, 100, (20, 100, 500, 2000)),
     ):
         need = HIDDEN["C_n"] * ((rho + 1) / (alpha * rho)) ** 2 * math.log(m)
-        for init in ("random", "adversarial", "orthogonal", "translation"):
-            equal = cell(m=m, n=1.05 * need, d=20, k=2, rho=rho, alpha=alpha, init=init)
+        for init, d in zip(STARTS, dimensions, strict=True):
+            equal = cell(m=m, n=1.05 * need, d=d, k=2, rho=rho, alpha=alpha, init=init)
             yield equal
             yield {**equal, "profile": "geometric", "ratio": 1.9}
 

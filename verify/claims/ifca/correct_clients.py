@@ -11,9 +11,9 @@ binomial law.  (4) uses experiment ``gauss.opnorm`` (column ``gram_deviation``).
 law of a step, experiment ``ifca.step`` (columns ``err_before``, ``err_after_max``).
 
 Computation. Constants exhibited by argument: (3) Hoeffding, c = 1/8.  One half: Lemma 1's rate with
-C_n = 3/c2, which pays for k <= m rivals.  (5) with small steps: 1 - 2 gamma p_j plus the orthogonal
-fluctuation is at most 1 - gamma p, and the noise is 2 gamma sigma |X^T eps|/(mn') with Lemma 2's
-typical size: c5 = 1, c6 = 4.
+C_n = 3/c2, which is enough for k <= m rivals.  (5) with small steps: 1 - 2 gamma p_j plus the
+orthogonal fluctuation is at most 1 - gamma p, and the noise is 2 gamma sigma |X^T eps|/(mn') with
+Lemma 2's typical size: c5 = 1, c6 = 4.
 
 Reference. TIT 2022, proof of Theorem 1, (2) to (5).
 """
@@ -34,6 +34,7 @@ from bounds.ifca.correct_clients import (
     EQ_4,
     EQ_5,
     EQ_5_AS_PRINTED,
+    EXPECTED_CORRECT,
     HALF_CORRECT,
 )
 from bounds.statement import Statement, evaluate, evaluate_mp
@@ -42,9 +43,23 @@ from trials.laws.matrix_tail import log_gram_tail
 from trials.run.cell import Params
 from verify.claim import Finding, claim
 from verify.claims.common import LOWEST, RELATIVE_LOG, Point, explicit, log_bound, relative
-from verify.claims.ifca.cells import COLUMNS, HIDDEN, OWN_COLUMNS, grid, values
+from verify.claims.ifca.cells import (
+    AT_OPTIMUM,
+    COLUMNS,
+    HIDDEN,
+    OWN_COLUMNS,
+    grid,
+    in_every_direction,
+    values,
+)
 from verify.claims.ifca.columns import error_before
-from verify.claims.ifca.labels import LEMMA_1_RATE, log_any_rival, regime_search
+from verify.claims.ifca.labels import (
+    REGIME_DOMAIN,
+    START_DOMAIN,
+    in_regime,
+    regime_search,
+    wrong_label,
+)
 from verify.claims.ifca.matrices import matrix_sampling, matrix_symbols
 from verify.claims.ifca.tails import log_step_limit, start_of
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
@@ -73,18 +88,19 @@ STEP_DOMAIN: Ranges = {
     "N": IntRange(1, 6),
     "d": IntRange(1, 6),
     "a": LogInterval(0.01, 100.0),
+    "err": LogInterval(0.01, 10.0),
     "sigma": Choice((0.0, 0.1, 1.0)),
     "seed": IntRange(0, 1000),
 }
 
 
 def _step_data(point: Point) -> tuple[np.ndarray[Any, Any], ...]:
-    """Features (N, d), noise (N,) and the error, a unit vector (d,), of a point of the search."""
+    """Features (N, d), noise (N,) and the error (d,), of length ``err``, at a point."""
     rng = np.random.default_rng(int(point["seed"]))
     x = rng.standard_normal((int(point["N"]), int(point["d"])))
     noise = point["sigma"] * rng.standard_normal(int(point["N"]))
     u = rng.standard_normal(int(point["d"]))
-    return x, noise, u / np.linalg.norm(u)
+    return x, noise, point["err"] * u / np.linalg.norm(u)
 
 
 def _triangle(statement: Statement, profile: Profile) -> Search:
@@ -95,7 +111,12 @@ def _triangle(statement: Statement, profile: Profile) -> Search:
         n, a = x.shape[0], point["a"]
         left = u - a / n * (x.T @ (x @ u)) + a / n * (x.T @ noise)
         gram = np.linalg.norm(x.T @ x - n * np.eye(x.shape[1]), 2) / n
-        values = {"a": a, "err": 1.0, "gram": gram, "noise": np.linalg.norm(x.T @ noise) / n}
+        values = {
+            "a": a,
+            "err": point["err"],
+            "gram": gram,
+            "noise": np.linalg.norm(x.T @ noise) / n,
+        }
         return float(np.linalg.norm(left)), float(evaluate(statement.expr, values))
 
     def recheck(point: Point) -> mpmath.mpf:
@@ -113,13 +134,15 @@ def _triangle(statement: Statement, profile: Profile) -> Search:
 
     return Search(
         name=statement.id,
-        violation=lambda point: sides(point)[0] - sides(point)[1] - 1e-12 * point["a"],
+        violation=lambda point: (
+            sides(point)[0] - sides(point)[1] - 1e-12 * point["a"] * (1.0 + point["err"])
+        ),
         recheck=recheck,
         certify=lambda _point: _one_sample(statement),
         sides=sides,
         domain=STEP_DOMAIN,
         budget=profile.searches,
-        unit="left side minus right side, in units of the error",
+        unit="left side minus right side",
     )
 
 
@@ -157,8 +180,37 @@ def eq_2(statement: Statement, profile: Profile) -> Search:
 
 @claim(HALF_CORRECT)
 def half_correct(statement: Statement, profile: Profile) -> Search:
-    """A client errs with probability at most one half, with C_n = 3/c2 for k <= m rivals."""
-    return regime_search(statement, profile, log_any_rival, {"C_n": 3 / LEMMA_1_RATE})
+    """A client errs with probability at most one half, for k <= m rivals.
+
+    C_n = 2 exceeds 2/c2, so that k/2 exp(-c2 C_n log m) is below one half.
+    """
+    return regime_search(statement, profile, wrong_label, {"C_n": HIDDEN["C_n"]}, START_DOMAIN)
+
+
+@claim(EXPECTED_CORRECT)
+def expected_correct(statement: Statement, profile: Profile) -> Search:
+    """The expected number of a cluster's clients with the right label, by its limits."""
+    constants = {"C_n": HIDDEN["C_n"]}
+    inside = in_regime(statement, constants)
+
+    def count(point: Point) -> float:
+        """A lower limit on the expected number."""
+        size = point["p"] * point["m"]
+        return float(-size * math.expm1(wrong_label(inside(point)).upper))
+
+    def stated(point: Point) -> float:
+        return float(evaluate(statement.expr, point))
+
+    return Search(
+        name=statement.id,
+        violation=lambda point: stated(point) / max(count(point), 1e-300) - 1.0,
+        sides=lambda point: (count(point), stated(point)),
+        domain={**START_DOMAIN, **REGIME_DOMAIN, "p": LogInterval(1e-3, 0.5)},
+        constraints=lambda point: point["k"] <= point["m"],
+        budget=profile.searches,
+        unit="stated number over the expected one, minus one",
+        constants=constants,
+    )
 
 
 @claim(EQ_3)
@@ -172,7 +224,8 @@ def eq_3(statement: Statement, profile: Profile, rate: float = 0.125) -> Search:
         return max(gaussian.binomial_log_cdf(size // 4, size, point["correct"]), LOWEST)
 
     def with_p(point: Point) -> Point:
-        return {"m": 1.0, "p": point["smaller"] * point["cluster"]}
+        clients = point["cluster"] * point["others"]
+        return {"m": clients, "p": point["smaller"] / point["others"]}
 
     return Search(
         name=statement.id,
@@ -182,6 +235,7 @@ def eq_3(statement: Statement, profile: Profile, rate: float = 0.125) -> Search:
             "cluster": IntRange(1, 1_000_000, log=True),
             "correct": Interval(0.5, 1.0),
             "smaller": Interval(0.0, 1.0),
+            "others": LogInterval(1.0, 1e4),
         },
         budget=profile.searches,
         unit=RELATIVE_LOG,
@@ -251,10 +305,19 @@ def eq_5(statement: Statement, profile: Profile) -> Probability:
         (1000, 16000, 20, 2, 100, 0.1, 0.1),
         (10_000, 160_000, 64, 2, 16, 1e-4, 0.02),
         (16384, 16000, 10_000, 3, 16, 0.3, 0.3),
+        # at the optima, where only the noise is left
+        (1000, 16000, 20, 2, 100, AT_OPTIMUM, 0.1),
+        (100_000, 4000, 32, 4, 4, AT_OPTIMUM, 1 / 200),
+        (1000, 1000, 5000, 2, 16, AT_OPTIMUM, 0.4),
+        # pmn' = 64 d, with almost no noise
+        (1000, 400, 2500, 2, 1e8, 0.25, 0.4),
+        (100, 200, 50, 4, 1e8, 0.1, 0.18),
     )
     cells = [
         {**c, "c1": c1}
-        for c in grid(OWN_COLUMNS, rows, profile="one-large", step_rule="c/p_max")
+        for c in in_every_direction(
+            grid(OWN_COLUMNS, rows, profile="one-large", step_rule="c/p_max")
+        )
         for c1 in (0.05, 0.5)
     ]
 

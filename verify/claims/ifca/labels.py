@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import mpmath
@@ -18,13 +19,11 @@ from bounds import gaussian
 from bounds.ifca.symbols import n as N_PRIME
 from bounds.statement import Statement, evaluate
 from verify.claims.common import LOWEST, RELATIVE_LOG, CannotTry, Point, log_bound, relative
+from verify.claims.ifca.cells import LEMMA_1_RATE as LEMMA_1_RATE
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
 from verify.decisions.search import SearchResult
 from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
-
-#: Rate of Lemma 1 with the prefactor 1; the argument is the reading of `ifca.lemma1-sharp`.
-LEMMA_1_RATE = math.log(2) / 2
 
 SIGNAL_DOMAIN: Ranges = {
     "alpha": Interval(0.01, 0.49),
@@ -36,9 +35,9 @@ SIGNAL_DOMAIN: Ranges = {
 def pair_vectors(point: Point) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """``u_a`` and ``u_b`` of two models in units of Delta, anywhere in their balls.
 
-    The optima are ``t >= 1`` apart on the first axis; model a is displaced by ``s_a`` of the
+    The optima are ``t >= 1`` apart on the first axis.  Model a is displaced by ``s_a`` of the
     allowed radius at angle ``phi_a``, model b by ``s_b`` at ``phi_b`` with dihedral angle ``psi``.
-    Three dimensions hold every configuration of two optima and two models up to rotation.
+    Three dimensions are enough for every configuration of two optima and two models up to rotation.
     """
     radius = 0.5 - point["alpha"]
     if point.get("edge"):  # the face where the lemma is nearest to an equality
@@ -59,8 +58,7 @@ def pair_vectors(point: Point) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, An
     return u_a, np.array([point["t"], 0.0, 0.0]) + v_b
 
 
-PAIR_DOMAIN: Ranges = {
-    **SIGNAL_DOMAIN,
+PLACES: Ranges = {
     "s_a": Interval(0.0, 1.0),
     "s_b": Interval(0.0, 1.0),
     "phi_a": Interval(0.0, math.pi),
@@ -69,6 +67,7 @@ PAIR_DOMAIN: Ranges = {
     "t": LogInterval(1.0, 10.0),
     "edge": Choice((True, False)),
 }
+PAIR_DOMAIN: Ranges = {**SIGNAL_DOMAIN, **PLACES}
 
 
 def pair_log_probability(point: Point) -> float:
@@ -101,36 +100,79 @@ def pair_log_probability_mp(point: Point) -> mpmath.mpf:
     )
 
 
-CLUSTER_DOMAIN: Ranges = {
-    **SIGNAL_DOMAIN,
-    "k": IntRange(2, 16),
-    "lean": Interval(0.0, 1.0),
+#: How the models are displaced.  ``translation`` moves the client's own model straight away from
+#: one rival.  Otherwise it lies at the angle ``tilt`` from the rivals' mean: towards them, across,
+#: away from all of them, or anywhere between.  Or it lies at its optimum.
+TILTS = {"adversarial": 0.0, "orthogonal": math.pi / 2, "away": math.pi}
+START_DOMAIN: Ranges = {
+    "k": IntRange(2, 128, log=True),
+    "start": Choice(
+        ("translation", "away", "orthogonal", "adversarial", "optimum", "tilted", "random")
+    ),
+    "tilt": Interval(0.0, math.pi),
     "seed": IntRange(0, 10_000),
 }
+CLUSTER_DOMAIN: Ranges = {**SIGNAL_DOMAIN, **START_DOMAIN}
 
 
-def rival_log_probabilities(point: Point, into: bool) -> np.ndarray[Any, Any]:
-    """Log P of each wrong label of a client of cluster 0, or of entering cluster 0 from outside.
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Logs of a lower and an upper limit on a probability."""
 
-    Optima form a simplex; every model is displaced by the whole allowed radius in a random
-    direction, leaning by ``lean`` towards optimum 0.
+    lower: float
+    upper: float
+
+    def against(self, log_of_bound: float) -> float:
+        """The violation of a bound: positive where the lower limit exceeds it.
+
+        It is negative where the upper limit keeps it, and NaN (undefined) between the two.
+        """
+        if (excess := relative(self.lower, log_of_bound)) > 0:
+            return excess
+        shortfall = relative(self.upper, log_of_bound)
+        return shortfall if shortfall <= 0 else math.nan
+
+
+def wrong_label(point: Point) -> Limits:
+    """Limits on the probability that a client of cluster 0 takes any wrong label.
+
+    Optima form a simplex.  Every rival's model is displaced by the whole radius, towards the
+    client's optimum or in a random direction.  Upper limit: the sum over the rivals of the exact
+    probabilities that their models are preferred.  Lower limit: the largest of these, or, where all
+    rivals are alike, Bonferroni's sum less the probabilities of two rivals at once.
     """
-    k = int(point["k"])
+    k, radius = int(point["k"]), 0.5 - point["alpha"]
+    if point["start"] == "random":
+        logs = _random_rivals(point, k, radius)
+        return Limits(lower=float(logs.max()), upper=float(np.logaddexp.reduce(logs)))
+    n, others = int(point["n"]), k - 1
+    if point["start"] == "translation":
+        one, rest = (
+            _AlikeRivals(own=radius, rival=1.0 - radius, cosine=c, noise=1.0 / point["rho"])
+            for c in (-1.0, -0.5)
+        )
+        first = one.log_one(n)
+        more = rest.log_one(n) + math.log(others - 1) if others > 1 else LOWEST
+        return Limits(lower=first, upper=min(float(np.logaddexp(first, more)), 0.0))
+    own = 0.0 if point["start"] == "optimum" else radius
+    # The cosine of the angle between the rivals' mean direction and each of them.
+    angle = TILTS.get(point["start"], float(point["tilt"]))
+    cosine = math.cos(angle) * math.sqrt(k / (2 * (k - 1)))
+    rivals = _AlikeRivals(own=own, rival=1.0 - radius, cosine=cosine, noise=1.0 / point["rho"])
+    each = rivals.log_one(n)
+    both = rivals.log_two(n) + math.log(max(others * (others - 1) / 2, 1)) if others > 1 else LOWEST
+    total = each + math.log(others)
+    lower = total + math.log1p(-math.exp(both - total)) if both < total else LOWEST
+    return Limits(lower=max(each, lower), upper=min(total, 0.0))
+
+
+def _random_rivals(point: Point, k: int, radius: float) -> np.ndarray[Any, Any]:
+    """Log P of preferring each rival, every model displaced in a random direction."""
     rng = np.random.default_rng(int(point["seed"]))
-    optima = np.eye(k) / math.sqrt(2)
-    optima = np.hstack([optima, np.zeros((k, k))])
+    optima = np.hstack([np.eye(k) / math.sqrt(2), np.zeros((k, k))])
     drift = rng.standard_normal(optima.shape)
-    drift /= np.linalg.norm(drift, axis=1, keepdims=True)
-    towards = optima[0] - optima
-    towards[0] = optima[1] - optima[0]
-    directions = (1 - point["lean"]) * drift + point["lean"] * towards
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    models = optima + (0.5 - point["alpha"]) * directions
-    if into:
-        truth, right, wrong = optima[1:], models[1:], models[:1]
-    else:
-        truth, right, wrong = optima[:1], models[:1], models[1:]
-    u_a, u_b = np.broadcast_arrays(right - truth, wrong - truth)
+    models = optima + radius * drift / np.linalg.norm(drift, axis=1, keepdims=True)
+    u_a, u_b = np.broadcast_arrays(models[:1] - optima[:1], models[1:] - optima[:1])
     ratios = gaussian.pairwise_ratios(
         np.sum(u_a * u_a, axis=1),
         np.sum(u_a * u_b, axis=1),
@@ -140,20 +182,120 @@ def rival_log_probabilities(point: Point, into: bool) -> np.ndarray[Any, Any]:
     return np.maximum(gaussian.pairwise_log_probabilities(ratios, int(point["n"])), LOWEST)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _AlikeRivals:
+    """Rivals at one distance from the client's optimum, 60 degrees apart.
+
+    ``cosine`` is that of the angle between the own model and each rival.  Lengths are in units of
+    Delta.
+    """
+
+    own: float
+    rival: float
+    cosine: float
+    noise: float
+
+    def log_one(self, n: int) -> float:
+        """Log of the exact probability of preferring one rival."""
+        cross = self.own * self.rival * self.cosine
+        ratio = gaussian.pairwise_ratio(self.own**2, cross, self.rival**2, self.noise)
+        return max(gaussian.pairwise_log_probability(ratio, n), LOWEST)
+
+    def log_two(self, n: int) -> float:
+        r"""Log of Chernoff's limit on the probability of preferring each of two rivals.
+
+        Then the mean of the rivals' losses is at most the own loss.  The sum and the difference of
+        the rivals' residuals are independent, so that the moment at t is
+        :math:`(1+tb^2/2)^{-n/2}\det(I-2tS\,\mathrm{diag}(1,-\tfrac12))^{-n/2}`.
+        """
+        own, cross = self.own**2 + self.noise, self.own * self.rival * self.cosine + self.noise
+        half = self.rival**2 / 2
+        twice = 2 * self.noise + 3 * half  # the variance of the rivals' sum over sqrt 2
+        t = np.geomspace(1e-3, 10.0, 60) / (own + twice)
+        inside = (1 - 2 * t * own) * (1 + t * twice) + 4 * t**2 * cross**2
+        positive = np.logical_and.accumulate(inside > 0)
+        if not positive.any():
+            return 0.0
+        logs = np.log(inside[positive]) + np.log1p(t[positive] * half)
+        return -0.5 * n * max(float(logs.max()), 0.0)
+
+
+def some_client(each: Limits, n_clients: float) -> Limits:
+    """Limits on the probability that some of so many independent clients has the event."""
+
+    def some(log_each: float) -> float:
+        log_sum = log_each + math.log(n_clients)
+        if log_sum < -30:  # then it is m P to rounding
+            return max(log_sum, LOWEST)
+        if log_each > -1e-12:
+            return 0.0
+        return math.log(-math.expm1(n_clients * math.log1p(-math.exp(log_each))))
+
+    return Limits(lower=some(each.lower), upper=some(each.upper))
+
+
+def stranger(point: Point) -> Limits:
+    """The probability that a client enters cluster 0, exact for two clusters.
+
+    With more clusters the client must also prefer model 0 to the others, so two are the worst.
+    """
+    log = pair_log_probability(point)
+    return Limits(lower=log, upper=log)
+
+
+def limits_search(
+    statement: Statement,
+    profile: Profile,
+    limits: Callable[[Point], Limits],
+    constants: Mapping[str, float],
+    domain: Ranges,
+    inside: Callable[[Point], Point] = lambda point: point,
+) -> Search:
+    """A bound on a probability, tried against limits that exact laws give."""
+    log_of_bound = log_bound(statement, constants)
+
+    def sides(point: Point) -> tuple[float, float]:
+        full = inside(point)
+        return math.exp(limits(full).lower), math.exp(log_of_bound(full))
+
+    def violation(point: Point) -> float:
+        full = inside(point)
+        return limits(full).against(log_of_bound(full))
+
+    def undecided(result: SearchResult) -> Presentation:
+        if not result.n_undefined:
+            return Presentation()
+        return Presentation(
+            notes=(
+                f"In {result.n_undefined} evaluations the bound lies between the limits on the "
+                "probability. They neither support nor refute.",
+            )
+        )
+
+    return Search(
+        name=statement.id,
+        violation=violation,
+        sides=sides,
+        present=undecided,
+        domain=domain,
+        constraints=lambda point: point.get("k", 2) <= point.get("m", math.inf),
+        budget=profile.searches,
+        unit=RELATIVE_LOG,
+        constants=constants,
+    )
+
+
 #: As many samples as Assumption 2 asks for, and up to ``beyond`` times as many.
 REGIME_DOMAIN: Ranges = {
     "alpha": Interval(0.01, 0.49),
     "rho": LogInterval(1e-3, 1e3),
-    "m": IntRange(10, 10_000_000, log=True),
+    "m": IntRange(2, 10_000_000, log=True),
     "beyond": LogInterval(1.0, 100.0),
-    "k": IntRange(2, 16),
-    "lean": Interval(0.0, 1.0),
-    "seed": IntRange(0, 10_000),
 }
 
 
 def in_regime(statement: Statement, constants: Mapping[str, float]) -> Callable[[Point], Point]:
-    """A map from a point to the same point with n' as the statement's assumption asks for it.
+    """A map from a point to the same point with the n' that the statement's assumption requires.
 
     n' is ``beyond`` times the least number of samples per client that the assumption allows with
     its hidden constant, rounded up.
@@ -174,31 +316,14 @@ def in_regime(statement: Statement, constants: Mapping[str, float]) -> Callable[
 def regime_search(
     statement: Statement,
     profile: Profile,
-    log_probability: Callable[[Point], float],
+    limits: Callable[[Point], Limits],
     constants: Mapping[str, float],
-    domain: Ranges = REGIME_DOMAIN,
+    domain: Ranges,
 ) -> Search:
-    """A search under Assumption 2: the log of the exact probability against the statement's."""
-    log_of_bound = log_bound(statement, constants)
+    """A search under Assumption 2: limits on the probability against the statement's bound."""
     full = in_regime(statement, constants)
-
-    def both(point: Point) -> tuple[float, float]:
-        inside = full(point)
-        return log_probability(inside), log_of_bound(inside)
-
-    def sides(point: Point) -> tuple[float, float]:
-        observed, bound = both(point)
-        return math.exp(observed), math.exp(bound)
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: relative(*both(point)),
-        sides=sides,
-        domain=domain,
-        constraints=lambda point: point["k"] <= point["m"],
-        budget=profile.searches,
-        unit=RELATIVE_LOG,
-        constants=constants,
+    return limits_search(
+        statement, profile, limits, constants, {**domain, **REGIME_DOMAIN}, inside=full
     )
 
 
@@ -222,8 +347,3 @@ def pairwise_search(
         constants=constants,
         present=present,
     )
-
-
-def log_any_rival(point: Point) -> float:
-    """Log of the sum over the rivals of the exact probabilities of preferring them."""
-    return float(np.logaddexp.reduce(rival_log_probabilities(point, into=False)))

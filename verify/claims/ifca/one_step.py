@@ -1,7 +1,7 @@
 r"""Theorem 1 of IFCA: one step from a start that is close to the optima.
 
 Problem. k models, each within (1/2 - alpha) Delta of its optimum.  All clients take labels and
-contribute a gradient; cluster j moves by a step of size gamma = c1/p.
+contribute a gradient.  Cluster j moves by a step of size gamma = c1/p.
 
 Guarantee. (1): the error is at most half the old one, plus c2 (sigma/p) sqrt(d/(mn')), plus c3
 exp(-c4 (alpha rho/(rho+1))^2 n'), with probability 1 - 1/poly(m).
@@ -11,10 +11,11 @@ Algorithm. One step of IFCA with gradient averaging, by its exact law: experimen
 of many steps, and ``ifca.step-sizes`` (column ``none``) for all step sizes at once.
 
 Computation. The mean step multiplies the error of cluster j by |1 - 2 c1 p_j/p|.  As printed, for
-clusters of any sizes, no c1 serves p and p_max > 3p: refuted for every c1 at once, at the generous
-end of all other constants.  The corrected readings (sizes within a factor two; own step sizes
-c1/p_j) are tried with c1 = 1/3 and constants that are fitted on small cells and tried on larger
-ones.  The exponents of the floor and the factor of the contraction are read from the statements.
+clusters of any sizes, no c1 works for p and p_max > 3p.  So it is refuted for every c1 at once, at
+the generous end of all other constants.  The corrected readings (sizes within a factor two, or own
+step sizes c1/p_j) are tried with c1 = 1/3 and constants that are fitted on small cells and tried on
+larger ones.  The exponents of the floor and the factor of the contraction are read from the
+statements.
 
 Reference. TIT 2022, Theorem 1.
 """
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 import sympy as sp
@@ -34,6 +35,8 @@ from bounds.ifca.one_step import (
     THEOREM_1,
     THEOREM_1_AS_PRINTED,
     THEOREM_1_OWN_STEP,
+    THEOREM_1_THREE_AS_PRINTED,
+    THEOREM_1_WIDER,
 )
 from bounds.ifca.symbols import NOTATION, d, err, m, n, p, sigma
 from bounds.render import latex
@@ -43,15 +46,17 @@ from trials.experiments.ifca.step import STEP, TRAJECTORY
 from trials.experiments.ifca.step_sizes import STEP_SIZES
 from trials.run.cell import Params
 from verify.claim import Finding, claim
-from verify.claims.common import CannotTry
+from verify.claims.common import CannotTry, explicit
 from verify.claims.ifca.cells import (
     AT_OPTIMUM,
     C_1,
     CALIBRATION,
     COLUMNS,
+    EDGE,
     ELSEWHERE,
     HELD_OUT,
     HIDDEN,
+    LEMMA_1_RATE,
     OWN_CALIBRATION,
     OWN_COLUMNS,
     OWN_ELSEWHERE,
@@ -60,6 +65,8 @@ from verify.claims.ifca.cells import (
     cell,
     floor,
     grid,
+    in_every_direction,
+    one_large,
     regressors,
     scaled,
     scattered,
@@ -68,7 +75,7 @@ from verify.claims.ifca.cells import (
 )
 from verify.claims.ifca.columns import error_after, error_before, from_trajectory
 from verify.claims.ifca.strangers import THIRD_TERM
-from verify.claims.ifca.tails import log_step_limit
+from verify.claims.ifca.tails import log_step_limit, start_of
 from verify.decisions.constants import Direction
 from verify.decisions.rates import Side
 from verify.evidence import Figure, Series, Verdict
@@ -90,8 +97,8 @@ STEP_SIZE = Finding(
     "$p_{\\max}>3p$ no $c_1$ serves both, and for $c_1p_{\\max}>p$ the largest cluster "
     "diverges. Even a $c_1$ that knew $r=p_{\\max}/p$ could reach the factor "
     "$(r-1)/(r+1)$ at best, at $c_1=1/(1+r)$.",
-    corrected="Require $p_{\\max}\\le2p$ (with $c_1=1/3$), or give cluster $j$ the step size "
-    "$c_1/p_j$ by averaging gradients over $|S_j|$.",
+    corrected="Require $p_{\\max}\\le2p$ (with $c_1=1/3$) or $p_{\\max}\\le\\frac52p$ (with "
+    "$c_1=2/7$), or give cluster $j$ the step size $c_1/p_j$ by averaging gradients over $|S_j|$.",
     severity="statement",
 )
 
@@ -104,11 +111,13 @@ def contraction_factor(statement: Statement) -> float:
     return float(factor)
 
 
-def every_step_size(statement: Statement, profile: Profile, alpha: float) -> Probability:
+def every_step_size(
+    statement: Statement, profile: Profile, given: Sequence[Params], proved_at: int | None = None
+) -> Probability:
     r"""Refutation for every c1 at once, at the generous corner of the box.
 
     One trial gives, for every c1 > 0, whether the bound holds with the largest c2, c3 and the
-    smallest c4 of the box.  Column ``none`` marks the trials in which no c1 serves all clusters.
+    smallest c4 of the box.  Column ``none`` marks the trials in which no c1 works for all clusters.
     """
     corner = {c.name: c.most_generous for c in statement.constants if c.generous != "choose"}
 
@@ -120,11 +129,8 @@ def every_step_size(statement: Statement, profile: Profile, alpha: float) -> Pro
     factor = contraction_factor(statement)
     # A factor that is the experiment's default is left out of the cell, as every default is.
     stated = {} if factor == STEP_SIZES.check({})["factor"] else {"factor": factor}
-    cells = []
-    for k, ratio in _RATIOS:
-        sizes: dict[str, Any] = {"profile": "one-large", "ratio": ratio} if ratio > 1 else {}
-        params = cell(m=10**7, n=10**7, d=2000, k=k, rho=100.0, alpha=alpha, **sizes)
-        cells.append({**params, "slack": slack(params), **stated})
+    cells = [{**params, "slack": slack(params), **stated} for params in given]
+    certify = None if proved_at is None else partial(_no_step_size, statement, cells[proved_at])
 
     return Probability(
         name=statement.id,
@@ -135,7 +141,7 @@ def every_step_size(statement: Statement, profile: Profile, alpha: float) -> Pro
         event="no step size constant $c_1>0$ serving all clusters, all other constants at "
         "the generous end of the box",
         validate=lambda params: statement.require(values(params)),
-        certify=lambda: _no_step_size(statement, cells[_PROVED_AT]),
+        certify=certify,
         present=_step_size_figure,
     )
 
@@ -156,7 +162,20 @@ _RATIOS = (
 
 
 #: The cell that the proof is about: two clusters, one four times as large as the other.
-_PROVED_AT = _RATIOS.index((2, 4.0))
+PROVED_AT = _RATIOS.index((2, 4.0))
+#: From alpha = 1/4.
+UNEQUAL_STEPS = tuple(
+    cell(
+        m=10**7,
+        n=10**7,
+        d=2000,
+        k=k,
+        rho=100.0,
+        alpha=0.25,
+        **one_large(ratio),
+    )
+    for k, ratio in _RATIOS
+)
 
 
 def _no_step_size(statement: Statement, params: Params) -> Certificate:
@@ -209,7 +228,9 @@ def _step_size_figure(observed: Sequence[Observed]) -> Presentation:
 
 
 def _ratios_served(observed: Sequence[Observed]) -> tuple[str, ...]:
-    """Up to which ratio of sizes some step size served all clusters, and from which on none did."""
+    """The largest ratio of sizes at which some step size worked for all clusters, and the smallest
+    at which none did.
+    """
     always = [_size_ratio(o.params) for o in observed if not np.any(o.table["none"] > 0)]
     never = [_size_ratio(o.params) for o in observed if np.all(o.table["none"] > 0)]
     if not always or not never:
@@ -224,7 +245,20 @@ def _ratios_served(observed: Sequence[Observed]) -> tuple[str, ...]:
 @claim(THEOREM_1_AS_PRINTED, expected=Verdict.REFUTED, finding=STEP_SIZE, hidden=HIDDEN)
 def theorem_1_as_printed(statement: Statement, profile: Profile) -> Probability:
     """Clusters up to 785 times as large as the smallest, from alpha = 1/4."""
-    return every_step_size(statement, profile, 0.25)
+    return every_step_size(statement, profile, UNEQUAL_STEPS, PROVED_AT)
+
+
+#: One cluster three times as large as each other, almost no noise, n' at the edge of pmn' = 64 d.
+FACTOR_THREE = tuple(
+    cell(m=m, n=n, d=d, k=k, rho=1e12, alpha=0.25, profile="one-large", ratio=3.0)
+    for m, n, d, k in ((4000, 600_000, 9_300_000, 2), (61_200, 600_000, 31_000_000, 16))
+)
+
+
+@claim(THEOREM_1_THREE_AS_PRINTED, expected=Verdict.REFUTED, finding=STEP_SIZE, hidden=HIDDEN)
+def theorem_1_factor_three(statement: Statement, profile: Profile) -> Probability:
+    """Clusters exactly three times as large as the smallest, for every c1 at once."""
+    return every_step_size(statement, profile, FACTOR_THREE)
 
 
 # --- Theorem 1 corrected ------------------------------------------------------------------------
@@ -296,7 +330,7 @@ ALPHA_OF_THE_STEP = Finding(
     found="(11) absorbs a factor $m$ by $n'\\gtrsim(\\frac{\\rho+1}{\\alpha\\rho})^2\\log m$ "
     "with the step's own $\\alpha$; for $\\alpha<\\alpha_0$ nothing provides that.",
     corrected="Require $\\alpha\\ge\\alpha_0$.",
-    severity="slip",
+    severity="proof",
 )
 
 
@@ -313,7 +347,37 @@ def theorem_1(statement: Statement, profile: Profile) -> Constants:
         profile,
         with_shapes(grid(COLUMNS, CALIBRATION)),
         with_shapes((*grid(COLUMNS, HELD_OUT), *FLOOR_CELLS)),
-        with_shapes((*grid(COLUMNS, ELSEWHERE), *FAR_CELLS)),
+        with_shapes((*grid(COLUMNS, (*ELSEWHERE, *EDGE)), *FAR_CELLS)),
+    )
+
+
+#: Small and large sizes and n' at the edge of pmn' = 1000 d, then scattered cells.
+WIDER_ROWS = (
+    (34, 1000, 8, 2, 1000, 0.1),
+    (34, 1000, 8, 2, 1e8, 0.01),
+    (100, 5000, 90, 3, 16, 0.25),
+    (10_000, 16_000, 64, 2, 0.25, 0.02),
+    (100_000, 64_000, 200_000, 8, 1e6, 0.25),
+    (10_000_000, 1_000_000, 1000, 16, 1000, 0.4),
+    (10_000, 16_000, 20_000, 2, 4, AT_OPTIMUM),
+)
+
+
+@claim(THEOREM_1_WIDER, finding=STEP_SIZE, hidden=HIDDEN)
+def theorem_1_wider(statement: Statement, profile: Profile) -> Probability:
+    """One cluster 5/2 times as large as each other, c1 = 2/7, the noise of a step below c2 = 1."""
+    cells = grid(COLUMNS, WIDER_ROWS, profile="one-large", ratio=2.4)
+    return explicit(
+        statement,
+        {"c_2": 1.0, "c_3": 1.0, "c_4": LEMMA_1_RATE},
+        Sampling(experiment=STEP, max_trials=min(profile.max_trials, 4096), first=256),
+        [{**c, "init": init, "c1": 2 / 7} for c in cells for init in ("random", "translation")],
+        values,
+        lambda table: table["err_after_max"],
+        "some cluster's error exceeding its bound",
+        error_before,
+        log_tail=log_step_limit,
+        known=lambda params: {"err": start_of(params)},
     )
 
 
@@ -321,6 +385,8 @@ def theorem_1(statement: Statement, profile: Profile) -> Constants:
 def theorem_1_own_step(statement: Statement, profile: Profile) -> Constants:
     """Clusters of any sizes, step size c1/p_j for cluster j."""
     own = {"profile": "one-small", "step_rule": "c/p_j"}
+    edge = [(*row, 0.7 / row[3]) for row in EDGE]
+    far = (*grid(OWN_COLUMNS, (*OWN_ELSEWHERE, *edge), **own),)
     return three_parts(
         statement,
         profile,
@@ -329,7 +395,7 @@ def theorem_1_own_step(statement: Statement, profile: Profile) -> Constants:
             *grid(OWN_COLUMNS, OWN_HELD_OUT, **own),
             *scattered(32, OWN_COLUMNS, (AT_OPTIMUM, AT_OPTIMUM)),
         ),
-        (*grid(OWN_COLUMNS, OWN_ELSEWHERE, **own), *scattered(16, OWN_COLUMNS, (1e-3, 0.49))),
+        in_every_direction((*far, *scattered(16, OWN_COLUMNS, (1e-3, 0.49)))),
         {**DRIFT, "p": "down"},
     )
 
@@ -379,9 +445,10 @@ def rate_regressors(params: Params) -> dict[str, float]:
 def stated_exponents(expr: sp.Expr, side: Side) -> dict[str, StatedRate]:
     """The exponents of m, n', d, p and sigma in a product of powers, each stated on ``side``.
 
-    The exponent of p is a bound from above on the error, so the observed one may not be smaller.
+    Shares p and noise sigma are at most one.  There a bound from above says that the observed
+    exponent is not smaller than the stated one.
     """
-    sides: dict[str, Side] = {"p": "at least"}
+    sides: dict[str, Side] = {"p": "at least", "sigma": "at least"}
     return {
         s.name: StatedRate(
             exponent=float(exponent(expr, s)),

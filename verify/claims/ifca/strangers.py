@@ -10,10 +10,14 @@ Algorithm. One round of labels and one gradient step.  (7) uses experiment ``ifc
 (column ``gradient_norm``), (8) experiment ``ifca.strangers`` (columns ``n_strangers``,
 ``t2_norm``).  The numbers of strangers follow from the exact law of a client's label, by search.
 
-Computation. (7), (8): 2(9 max(d, n') |theta_j^* - theta_1| + 4 sigma sqrt(d n'))/n' with distance
-<= 3/2 and sigma <= 1 gives c5 = 35.  (10) to (12): Lemma 1's rate, halved by the factor m, halved
-again by Markov.  poly(m): at most m^2 pairs of a client and a rival, each with m^(-c2 C_n (q+2))
-and C_n = 1/c2.
+Computation. (7), (8): the exact law of one gradient, with distance u <= 3/2 and sigma <= 1.  Its
+square is (2/n')^2 ((K u + sqrt(K) w)^2 + (u^2 + 1) K chi2_{d-1}) with K ~ chi2_n' and w ~ N(0, 1).
+With q = min(d, n') each of K > 3.15 n', chi2_{d-1} > 3.15 d and w > sqrt(q) has probability at most
+exp(-q/2), and w < -sqrt(q) too.  Else the square is at most 4 (42.3 + 32.3 d/n'), so c1 = 4,
+c2 = 1/2 and c5 = 17.5.  (8) takes the sum over the strangers, with the same c5.  (10): Lemma 1's
+constants.  (12): m <= exp(s/C_n) for the argument s of the exponential, so c8/2 = 7/4 - 1/2.
+poly(m): at most m^2/2 pairs of a client and a rival, each below m^(-c2 C_n (q+2)/3), and
+c2 C_n/3 > 1.
 
 Reference. TIT 2022, proof of Theorem 1, (7) to (12).
 """
@@ -21,27 +25,45 @@ Reference. TIT 2022, proof of Theorem 1, (7) to (12).
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from bounds.ifca.strangers import EQ_7, EQ_8, EQ_10, EQ_12, POLY_M
+from bounds.ifca.strangers import EQ_7, EQ_8, EQ_9, EQ_10, EQ_12, POLY_M, T2_FINAL
 from bounds.statement import Statement
+from trials.experiments.ifca.geometry import sizes_of, step_sizes_of
 from trials.experiments.ifca.labels import GRADIENT
 from trials.experiments.ifca.strangers import STRANGERS
-from trials.laws.step_tail import log_gradient_tail
+from trials.laws.step_tail import log_gradient_tail, log_label_tail
 from trials.run.cell import Params
 from verify.claim import Finding, claim
-from verify.claims.common import LOWEST, Point, explicit, log_bound, relative
-from verify.claims.ifca.cells import C_1, HIDDEN, cell, values
-from verify.claims.ifca.labels import (
-    CLUSTER_DOMAIN,
-    LEMMA_1_RATE,
-    REGIME_DOMAIN,
-    log_any_rival,
-    regime_search,
-    rival_log_probabilities,
+from verify.claims.common import Point, explicit
+from verify.claims.ifca.cells import (
+    C_1,
+    COLUMNS,
+    HIDDEN,
+    TWO_CLUSTERS_CELLS,
+    cell,
+    in_every_direction,
+    scattered,
+    values,
 )
+from verify.claims.ifca.labels import (
+    LEMMA_1_RATE,
+    PAIR_DOMAIN,
+    PLACES,
+    START_DOMAIN,
+    Limits,
+    limits_search,
+    pair_log_probability,
+    regime_search,
+    some_client,
+    stranger,
+    wrong_label,
+)
+from verify.claims.ifca.tails import setting_of, start_of
 from verify.decisions.domain import IntRange
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.probability import Probability
@@ -66,6 +88,25 @@ def _log_gradient_limit(params: Params, bound: float) -> float:
     return log_gradient_tail(params["n"], params["d"], distance, params["sigma"], bound)
 
 
+def _log_some_gradient_limit(params: Params, allowance: float) -> float:
+    """Limit on P(the strangers' part exceeds their number times ``allowance``).
+
+    Then some client's gradient, over m and times the step size, exceeds ``allowance``.  All clients
+    are counted, strangers or not, so that the choice of the strangers needs no law.
+    """
+    sizes = sizes_of(params)
+    one = allowance * params["m"] / float(step_sizes_of(params, sizes).max())
+    others = float(sizes.sum() - sizes.min())
+    return min(0.0, math.log(others) + _log_gradient_limit(params, one))
+
+
+def allowance(statement: Statement, symbols: Mapping[str, float], others: int) -> float:
+    """The least that a bound allows for each stranger, over the possible numbers of strangers."""
+    counts = np.unique(np.geomspace(1, others, 200).astype(np.int64)).astype(np.float64)
+    bounds = np.asarray(statement.bound({**symbols, "strangers": counts}, unchecked=True))
+    return float(np.min(np.broadcast_to(bounds, counts.shape) / counts))
+
+
 @claim(EQ_7)
 def eq_7(statement: Statement, profile: Profile) -> Probability:
     """Every shape of (n', d) from 1 to 1000, at the adversarial and the orthogonal start."""
@@ -76,7 +117,7 @@ def eq_7(statement: Statement, profile: Profile) -> Probability:
 
     return explicit(
         statement,
-        {"c_1": 4.0, "c_2": 0.5, "c_5": 35.0},
+        {"c_1": 4.0, "c_2": 0.5, "c_5": 17.5},
         Sampling(experiment=GRADIENT, max_trials=profile.max_trials),
         [
             {"n": n, "d": d, "k": 2, "Delta": 1.0, "sigma": 1.0, "alpha": 0.01, "init": init}
@@ -90,8 +131,7 @@ def eq_7(statement: Statement, profile: Profile) -> Probability:
     )
 
 
-@claim(EQ_8, finding=THIRD_TERM, hidden=HIDDEN)
-def eq_8(statement: Statement, profile: Profile) -> Probability:
+def _crowded_cells() -> tuple[Params, ...]:
     """Cells with many strangers: alpha = 0.02, little signal, every profile of sizes."""
     cells = []
     for m, n, d, k, rho in (
@@ -111,50 +151,89 @@ def eq_8(statement: Statement, profile: Profile) -> Probability:
         for init, sizes in shapes:
             params = cell(m=m, n=n, d=d, k=k, rho=rho, alpha=0.02, init=init, **sizes)
             cells.append({**params, "c1": C_1})
+    return tuple(cells)
 
-    def symbols(params: Params) -> dict[str, float]:
-        v = values(params)
-        return {**v, "gamma": params["c1"] / v["p"]}
 
-    return explicit(
+CROWDED = _crowded_cells()
+
+
+def _with_step(params: Params) -> dict[str, float]:
+    """A cell in the statements' symbols, with its step size."""
+    v = values(params)
+    return {**v, "gamma": params["c1"] / v["p"]}
+
+
+def _contribution(
+    statement: Statement, profile: Profile, cells: Sequence[Params], size: float
+) -> Probability:
+    """The strangers' part of a step against a bound on it in terms of their number."""
+
+    def log_limit(params: Params) -> float:
+        sizes = sizes_of(params)
+        at = {**_with_step(params), "c_5": size}
+        each = allowance(statement, at, int(sizes.sum() - sizes.min()))
+        return _log_some_gradient_limit(params, each)
+
+    procedure = explicit(
         statement,
-        {"c_5": 35.0},
+        {"c_5": size},
         Sampling(experiment=STRANGERS, max_trials=profile.max_trials),
         cells,
-        symbols,
+        _with_step,
         lambda table: table["t2_norm"],
         "the strangers' contribution exceeding its bound",
         lambda table, _params: {"strangers": table["n_strangers"]},
+    )
+    return replace(procedure, log_limit=log_limit)
+
+
+@claim(EQ_8, finding=THIRD_TERM, hidden=HIDDEN)
+def eq_8(statement: Statement, profile: Profile) -> Probability:
+    """Many strangers."""
+    return _contribution(statement, profile, CROWDED, 17.5)
+
+
+@claim(EQ_9, hidden=HIDDEN)
+def eq_9(statement: Statement, profile: Profile) -> Probability:
+    """The same cells where the smallest cluster is large enough.
+
+    The step size constant is 1/3, and 1/(pm) <= 1/(2 log 2), so that (8) gives c5 = 17.5/(6 log 2).
+    """
+    met = [c for c in CROWDED if all(a.holds(values(c)) for a in statement.assumptions)]
+    return _contribution(statement, profile, met, 17.5 / (6 * math.log(2)))
+
+
+@claim(T2_FINAL, finding=THIRD_TERM, hidden=HIDDEN)
+def t2_final(statement: Statement, profile: Profile) -> Probability:
+    """Starts of small and large closeness under Assumption 2, where strangers are rare."""
+    cells = (*TWO_CLUSTERS_CELLS, *in_every_direction(scattered(16, COLUMNS, (0.02, 0.49))))
+    return explicit(
+        statement,
+        {"c_1": 1.0, "c_2": LEMMA_1_RATE},
+        Sampling(experiment=STRANGERS, max_trials=profile.max_trials, first=64),
+        [{**c, "c1": C_1} for c in cells],
+        values,
+        lambda table: table["t2_norm"],
+        "the strangers' contribution exceeding its bound",
+        log_tail=lambda params, _bound: log_label_tail(setting_of(params), start_of(params)),
     )
 
 
 # --- Number: (10), (12) and poly(m) -------------------------------------------------------------
 
 
-def _log_worst_stranger(point: Point) -> float:
-    """Log of the probability of entering cluster 0, from the cluster that enters it most often."""
-    return float(rival_log_probabilities(point, into=True).max())
-
-
 @claim(EQ_10)
 def eq_10(statement: Statement, profile: Profile) -> Search:
-    """The expected number of strangers, for clusters of any sizes."""
-    constants = {"c_6": 1.0, "c_7": LEMMA_1_RATE}
-    bound = log_bound(statement, constants)
+    """The expected number of strangers.  All clients but the cluster's own may be mistaken."""
+    constants = {"c_6": 0.5, "c_7": LEMMA_1_RATE}
 
-    def log_count(point: Point) -> float:
-        # The worst sizes put all other clients into the cluster that is mistaken most often.
-        return float(np.log(point["m"]) + _log_worst_stranger(point))
+    def count(point: Point) -> Limits:
+        """The worst sizes put all other clients into the cluster that is mistaken most often."""
+        log = pair_log_probability(point) + math.log(point["m"])
+        return Limits(lower=log, upper=log)
 
-    return Search(
-        name=statement.id,
-        violation=lambda point: relative(log_count(point), bound(point)),
-        sides=lambda point: (math.exp(log_count(point)), math.exp(bound(point))),
-        domain={**CLUSTER_DOMAIN, "m": IntRange(10, 10_000_000, log=True)},
-        budget=profile.searches,
-        unit="log of the expected count over the bound, relative to the bound's log",
-        constants=constants,
-    )
+    domain = {**PAIR_DOMAIN, "m": IntRange(10, 10_000_000, log=True)}
+    return limits_search(statement, profile, count, constants, domain)
 
 
 POLY = Finding(
@@ -169,17 +248,14 @@ POLY = Finding(
 
 @claim(EQ_12, finding=(POLY, THIRD_TERM))
 def eq_12(statement: Statement, profile: Profile) -> Search:
-    """No strangers, with n' as large as the condition with C_n = 4/log 2 asks, or larger."""
-
-    def log_any(point: Point) -> float:
-        """Log of 1 - (1 - P)^m, all clients in the cluster that is mistaken most often."""
-        log_each = _log_worst_stranger(point)
-        if log_each + math.log(point["m"]) < -30:  # then it is m P to rounding
-            return max(log_each + math.log(point["m"]), LOWEST)
-        return math.log(-math.expm1(point["m"] * math.log1p(-math.exp(log_each))))
-
-    constants = {"c_8": LEMMA_1_RATE / 2, "C_n": 2 / LEMMA_1_RATE}
-    return regime_search(statement, profile, log_any, constants)
+    """No strangers, all clients being in the cluster that is mistaken most often."""
+    return regime_search(
+        statement,
+        profile,
+        lambda point: some_client(stranger(point), point["m"]),
+        {"c_8": 2.5, "C_n": HIDDEN["C_n"]},
+        PLACES,
+    )
 
 
 @claim(POLY_M, finding=THIRD_TERM)
@@ -188,7 +264,7 @@ def poly_m(statement: Statement, profile: Profile) -> Search:
     return regime_search(
         statement,
         profile,
-        lambda point: math.log(point["m"]) + log_any_rival(point),
-        {"C_n": 1 / LEMMA_1_RATE},
-        {**REGIME_DOMAIN, "q": IntRange(1, 8)},
+        lambda point: some_client(wrong_label(point), point["m"]),
+        {"C_n": HIDDEN["C_n"]},
+        {**START_DOMAIN, "q": IntRange(1, 8)},
     )

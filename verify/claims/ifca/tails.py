@@ -1,8 +1,8 @@
 """Computed limits on the failure probabilities of IFCA's cells (`trials.laws.step_tail`).
 
 Sampling at the profile *quick* resolves probabilities down to about 0.008.  Theorem 1 states 1/m.
-These limits hold for the laws that the experiments draw from, so that they support a cell at its
-stated probability whatever the number of trials.
+These limits hold for the laws that the experiments draw from.  So they support a cell at its stated
+probability for any number of trials.
 """
 
 from __future__ import annotations

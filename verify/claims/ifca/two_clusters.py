@@ -1,8 +1,8 @@
 r"""IFCA with two clusters: how good the initialisation has to be.
 
-Problem. For k = 2 the paper asks for an initialisation "slightly better than random".
+Problem. For k = 2 the paper requires an initialisation "slightly better than random".
 
-Guarantee. `bounds.ifca.two_clusters`: any alpha_0 > 0 suffices; a random start misses by little.
+Guarantee. `bounds.ifca.two_clusters`: any alpha_0 > 0 is enough.  A random start misses by little.
 
 Algorithm. Whole runs from closeness down to 0.01 in four directions (``ifca.trajectory``), and
 random starting points (``ifca.random-start``, columns ``alpha``, ``Delta``).

@@ -1,4 +1,4 @@
-r"""Corollary 1 of IFCA: the whole run, and the arithmetic of its proof.
+r"""Corollary 1 of IFCA: the whole run.
 
 Problem. IFCA with fresh samples in every step, from a start within (1/2 - alpha_0) Delta.  How
 close are the models after T = 2 + log(Delta/(4 epsilon)) steps?
@@ -7,12 +7,14 @@ Guarantee. An error of at most epsilon = c6 (sigma/p) sqrt(d/(mn')) + c7 exp(-c8
 with probability 1 - T/poly(m).
 
 Algorithm. 24 resampled steps by their exact law, experiment ``ifca.trajectory`` (columns ``err_1``
-to ``err_24``).
+to ``err_24``), and ``ifca.run-step-sizes`` (columns ``least_1`` to ``least_24``) for all step sizes
+of a grid at once.
 
-Computation. As printed, for clusters of any sizes: no c1 of a grid serves a balanced and an
-unbalanced cell at once.  The corrected readings use c1 = 1/3 and c6 = 2: stationary noise (2/3)
-sqrt(p_max)/sqrt(1 - 1/9) is below 0.71 of the floor, 3^-T leaves 2/9 of epsilon, and the rest is
-room for fluctuations.  T is the statement's own definition, rounded up.
+Computation. As printed, for clusters of any sizes: no c1 brings both of two very unequal clusters
+near their optima, at any of 24 steps.  The corrected readings use c1 = 1/3 and c6 = 2: stationary
+noise (2/3) sqrt(p_max)/sqrt(1 - 1/9) is below 0.71 of the floor, 3^-T leaves 2/9 of epsilon, and
+the rest is room for fluctuations.  T is the statement's own definition, rounded up.  Some cells
+have a T that is an integer before it is rounded.
 
 Reference. TIT 2022, Corollary 1 and its proof in Appendix B.
 """
@@ -21,34 +23,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
+from itertools import product
 
-import mpmath
 import numpy as np
+from scipy.optimize import brentq
 
 from bounds.ifca.symbols import T
-from bounds.ifca.whole_run import (
-    COROLLARY_1,
-    COROLLARY_1_AS_PRINTED,
-    COROLLARY_1_BURN_IN,
-    COROLLARY_1_OWN_STEP,
-    COROLLARY_1_ROUNDS,
-    COROLLARY_1_ROUNDS_AS_PRINTED,
-)
-from bounds.statement import Statement, evaluate, evaluate_mp
-from trials.experiments.ifca.step import TRAJECTORY
+from bounds.ifca.symbols import n as N_PRIME
+from bounds.ifca.whole_run import COROLLARY_1, COROLLARY_1_AS_PRINTED, COROLLARY_1_OWN_STEP
+from bounds.statement import Statement, evaluate
+from trials.experiments.ifca.run_step_sizes import RUN_STEP_SIZES
+from trials.experiments.ifca.step import N_STEPS, TRAJECTORY
 from trials.run.cell import Params
 from trials.run.store import Table
-from verify.claim import Finding, claim
-from verify.claims.common import Point, spelled
+from verify.claim import claim
+from verify.claims.common import CannotTry, log_failure, spelled
 from verify.claims.ifca.cells import (
     C_1,
     COLUMNS,
     HIDDEN,
     OWN_COLUMNS,
+    STARTS,
     cell,
     grid,
-    regressors,
+    in_every_direction,
+    one_large,
     scattered,
     values,
     with_shapes,
@@ -56,14 +55,17 @@ from verify.claims.ifca.cells import (
 from verify.claims.ifca.columns import from_trajectory
 from verify.claims.ifca.one_step import STEP_SIZE
 from verify.claims.ifca.tails import log_run_limit
-from verify.decisions.domain import Choice, Interval, LogInterval
-from verify.evidence import Figure, Series, Verdict
-from verify.procedures.base import BoolArray, Observed, Presentation, Profile, Sampling, tex_number
-from verify.procedures.constants import Constants
+from verify.evidence import EvidenceTable, Figure, Series, Verdict
+from verify.procedures.base import (
+    BoolArray,
+    FloatArray,
+    Observed,
+    Presentation,
+    Profile,
+    Sampling,
+    tex_number,
+)
 from verify.procedures.probability import Probability
-from verify.procedures.search import Search
-from verify.proofs.certificate import Certificate, Inequality, certificate
-from verify.proofs.terms import Term, from_sympy, rational
 
 ACCURACY = {"c_6": 2.0, "c_7": 1.0, "c_8": math.log(2) / 4}
 RUN_ROWS = (
@@ -87,9 +89,89 @@ def accuracy(statement: Statement, params: Params, constants: Mapping[str, float
 
 def n_rounds(statement: Statement, params: Params, constants: Mapping[str, float]) -> int:
     """The stated number of steps T in a cell, rounded up (natural logarithm)."""
+    return max(1, math.ceil(stated_rounds(statement, params, constants)))
+
+
+def tried_rounds(statement: Statement, params: Params, constants: Mapping[str, float]) -> int:
+    """The stated number of steps, if the experiment makes so many."""
+    rounds = n_rounds(statement, params, constants)
+    if rounds > N_STEPS:
+        raise CannotTry(f"{statement.id}: asks for {rounds} steps, more than {N_STEPS}")
+    return rounds
+
+
+def stated_rounds(statement: Statement, params: Params, constants: Mapping[str, float]) -> float:
+    """The stated number of steps T in a cell before it is rounded (natural logarithm)."""
     epsilon = accuracy(statement, params, constants)
+    if not epsilon > 0:
+        raise CannotTry(f"{statement.id}: no number of steps reaches an accuracy of {epsilon:g}")
     at = {**values(params), **constants, "varepsilon": epsilon}
-    return max(1, math.ceil(float(evaluate(statement.definitions[T], at))))
+    return float(evaluate(statement.definitions[T], at))
+
+
+def at_whole_rounds(
+    statement: Statement, constants: Mapping[str, float], rounds: int, params: Params
+) -> Params:
+    """The cell with the noise at which the stated T is ``rounds`` before it is rounded.
+
+    T falls with the noise.  The noise is a billionth larger than where T is an integer, so that
+    rounding up adds nothing to T.  n' is enlarged as far as the assumptions ask for it.
+    """
+    in_proportion = [a for a in statement.assumptions if a.left.has(N_PRIME)]
+
+    def solved(n: int) -> Params | None:
+        """The noise for n' samples, None where the exponential term alone is too large."""
+
+        def with_noise(log_sigma: float) -> Params:
+            return {**params, "n": n, "sigma": math.exp(log_sigma)}
+
+        def excess(log_sigma: float) -> float:
+            return stated_rounds(statement, with_noise(log_sigma), constants) - rounds
+
+        low, high = -25.0, math.log(params["Delta"])
+        if excess(low) <= 0.0 or excess(high) >= 0.0:
+            return None
+        return with_noise(brentq(excess, low, high, xtol=1e-13) + 1e-9)
+
+    n = int(params["n"])
+    for _ in range(60):
+        found = solved(n)
+        if found is None:
+            n *= 2
+            continue
+        v = values(found)
+        short = max(v.get(str(a.constant), 1.0) / a.margin(v) for a in in_proportion)
+        if short <= 1.0:
+            return found
+        n = max(n + 1, math.ceil(n * short))  # the noise, and so the need of n', grows with n'
+    raise CannotTry(f"{statement.id}: no n' puts T={rounds} inside the assumptions")
+
+
+#: Small and large sizes, n' at the edge of its conditions: m, d, k, alpha, p_max/p.
+EDGE_ROWS = (
+    (10, 5, 2, 0.49, 1.0),
+    (30, 7, 2, 0.45, 1.0),
+    (30, 7, 2, 0.45, 2.0),
+    (1000, 200, 8, 0.25, 1.9),
+    (100_000, 5000, 16, 0.25, 1.5),
+)
+
+
+def edge_cells(
+    statement: Statement,
+    constants: Mapping[str, float],
+    rounds: Sequence[int],
+    rows: Sequence[tuple[float, ...]] = EDGE_ROWS,
+) -> tuple[Params, ...]:
+    """Cells whose stated number of steps is an integer, each start direction in turn."""
+    cells = []
+    for i, (whole, row) in enumerate(product(rounds, rows)):
+        m, d, k, alpha, ratio = row
+        shape: Params = {"init": STARTS[(i + i // 4) % 4], **one_large(ratio)}
+        params = cell(m=m, n=1, d=d, k=int(k), rho=1.0, alpha=alpha, **shape)
+        least = math.ceil(HIDDEN["C_N"] * d / (m * values(params)["p"]))
+        cells.append(at_whole_rounds(statement, constants, whole, {**params, "n": least}))
+    return tuple(cells)
 
 
 def run_claim(
@@ -101,34 +183,38 @@ def run_claim(
     """P(error after the stated number of steps > epsilon) <= T/m, constants exhibited."""
 
     def bad(table: Table, params: Params) -> BoolArray:
-        after = table[f"err_{n_rounds(statement, params, constants)}"]
-        return np.asarray(after > accuracy(statement, params, constants))
+        rounds = tried_rounds(statement, params, constants)
+        return np.asarray(table[f"err_{rounds}"] > accuracy(statement, params, constants))
 
-    def delta(params: Params) -> float:
-        rounds = n_rounds(statement, params, constants)
-        return statement.failure_probability({**values(params), "T": rounds})
+    def at_the_end(params: Params) -> dict[str, float]:
+        return {**values(params), "T": float(n_rounds(statement, params, constants))}
+
+    def log_delta(params: Params) -> float:
+        return log_failure(statement, at_the_end(params))
 
     return Probability(
         name=statement.id,
-        sampling=Sampling(experiment=TRAJECTORY, max_trials=profile.max_trials),
+        sampling=Sampling(experiment=TRAJECTORY, max_trials=profile.max_trials, first=64),
         cells=tuple({"c1": C_1, **c} for c in cells),
         bad=bad,
-        delta=delta,
+        delta=lambda params: statement.failure_probability(at_the_end(params)),
         event="an error above $\\varepsilon$ after the stated number of steps, with "
         + spelled(constants),
         validate=lambda params: statement.require(values(params)),
+        log_delta=log_delta,
         log_limit=lambda params: log_run_limit(
             params,
             n_rounds(statement, params, constants),
             accuracy(statement, params, constants),
-            math.log(delta(params)),
+            log_delta(params),
         ),
+        symbols=lambda _table, params: values(params),
         present=lambda observed: _run_figure(statement, observed, constants),
     )
 
 
 def unlike(observed: Sequence[Observed], n_shown: int) -> list[tuple[str, Observed]]:
-    """The first cells that differ in m, d, k, alpha or rho, each with a label that tells it."""
+    """The first cells that differ in m, d, k, alpha or rho, each with a label of its own."""
     names = {"m": "m", "d": "d", "k": "k", "alpha": r"\alpha", "rho": r"\rho"}
     distinct: dict[tuple[str, ...], Observed] = {}
     for o in observed:
@@ -136,7 +222,7 @@ def unlike(observed: Sequence[Observed], n_shown: int) -> list[tuple[str, Observ
         key = tuple(f"${symbol}={tex_number(v[name])}$" for name, symbol in names.items())
         distinct.setdefault(key, o)
     shown = list(distinct.items())[:n_shown]
-    told: list[int] = []  # as few symbols as tell the cells apart, three where that is possible
+    told: list[int] = []  # as few symbols as distinguish the cells, three where that is possible
     for i in range(len(names)):
         parts = {tuple(key[j] for j in (*told, i)) for key, _ in shown}
         known = {tuple(key[j] for j in told) for key, _ in shown}
@@ -190,156 +276,108 @@ def _run_figure(
     )
 
 
-def every_step_constant(statement: Statement, profile: Profile, gap: float) -> Constants:
-    """Feasibility over a grid of c1: balanced and unbalanced cells, generous constants.
+def every_run(
+    statement: Statement, profile: Profile, cells: Sequence[Params], at_stated_step: bool
+) -> Probability:
+    """Refutation for every c1 of a grid at once, at the generous corner of the box.
 
-    The statistic is the *smallest* error along the run.  So a violation holds for every number of
-    steps up to `N_STEPS`.  Between the grid's values this argument holds: at ratio 99 a step
-    constant of 1/99 or more multiplies the largest cluster's error by at least one, and a smaller
-    one leaves at least (1 - 2/99)^24 = 0.61 of the smallest cluster's.
+    One trial starts a run for each c1 (`trials.experiments.ifca.run_step_sizes`).  It violates the
+    statement when no c1 brings all clusters within epsilon: after the stated number of steps, or at
+    any of `N_STEPS` steps.
     """
     corner = {c.name: c.most_generous for c in statement.constants if c.generous != "choose"}
-    # Two clusters: with more, the labels of models that diverge cost one draw a client.
-    ratios = (1.0, 4.0, 99.0)
-    base = cell(m=10**7, n=10**7, d=2000, k=2, rho=100.0, alpha=0.5 - gap)
-    cells = tuple(
-        {**base, "profile": "one-large", "ratio": ratio} if ratio > 1 else base for ratio in ratios
-    )
 
-    def in_symbols(params: Params) -> dict[str, float]:
-        return {**values(params), "T": float(n_rounds(statement, params, corner))}
+    def least(table: Table, params: Params) -> FloatArray:
+        if at_stated_step:
+            return np.asarray(table[f"least_{tried_rounds(statement, params, corner)}"])
+        each = [table[f"least_{t}"] for t in range(1, N_STEPS + 1)]
+        return np.asarray(np.min(each, axis=0))
 
-    return Constants(
-        statement=statement,
+    def over_accuracy(table: Table, params: Params) -> FloatArray:
+        return np.asarray(least(table, params) / accuracy(statement, params, corner))
+
+    def present(observed: Sequence[Observed]) -> Presentation:
+        rows = [
+            (
+                _size_ratio(o.params),
+                math.log(o.params["Delta"] / (4 * accuracy(statement, o.params, corner))),
+                float(np.median(over_accuracy(o.table, o.params))),
+            )
+            for o in observed
+        ]
+        return Presentation(
+            tables=(
+                EvidenceTable(
+                    title="The error that the best $c_1$ leaves",
+                    columns=(
+                        "$p_{\\max}/p$",
+                        "$\\log(\\Delta/4\\varepsilon)$",
+                        "median error over $\\varepsilon$",
+                    ),
+                    rows=rows,
+                    note="all other constants at the generous end of the box",
+                ),
+            ),
+        )
+
+    when = "after the stated number of steps" if at_stated_step else f"at any of {N_STEPS} steps"
+    return Probability(
+        name=statement.id,
         sampling=Sampling(
-            experiment=TRAJECTORY, max_trials=min(profile.max_trials, 4096), first=256
+            experiment=RUN_STEP_SIZES, max_trials=min(profile.max_trials, 4096), first=64
         ),
-        calibration=cells[:1],
-        held_out=cells[1:],
-        values=in_symbols,
-        regressors=regressors,
-        statistic=lambda table, params: np.fmin.reduce(from_trajectory(table, params), axis=1),
-        covariates=lambda _table, _params: {},
-        drift={},
-        choices=(*(2.0**i for i in range(-9, 4)), 1 / 3, 0.6, 0.75),
-        tighten=tuple(corner),
+        cells=tuple(cells),
+        bad=lambda table, params: over_accuracy(table, params) > 1.0,
+        delta=lambda params: statement.failure_probability(
+            {**values(params), "T": n_rounds(statement, params, corner)}
+        ),
+        event=f"no step size constant $c_1$ of a grid bringing all clusters within $\\varepsilon$ "
+        f"{when}, all other constants at the generous end of the box",
+        validate=lambda params: statement.require(values(params)),
+        present=present,
     )
+
+
+def _size_ratio(params: Params) -> float:
+    v = values(params)
+    return v["p_max"] / v["p"]
 
 
 # --- Corollary 1 --------------------------------------------------------------------------------
 
 
-@claim(COROLLARY_1_AS_PRINTED, expected=Verdict.REFUTED, finding=STEP_SIZE, hidden=HIDDEN)
-def corollary_1_as_printed(statement: Statement, profile: Profile) -> Constants:
-    """Clusters of equal size, four and 99 times as large as the smallest, from alpha = 1/4."""
-    return every_step_constant(statement, profile, 0.25)
-
-
-LOGARITHM = Finding(
-    id="ifca-logarithm",
-    where="TIT 2022 and NeurIPS 2020, Corollary 1 and its proof",
-    printed="$T=\\log(\\Delta/4\\varepsilon)$ halvings reduce $\\Delta/4$ to $\\varepsilon$.",
-    found="With the natural logarithm they leave $(4\\varepsilon/\\Delta)^{\\log2}\\Delta/4$, "
-    "larger than $\\varepsilon$ without bound; the logarithm must be to base two, or the "
-    "factor at most $1/e$.",
-    corrected="$\\log_2$, or a contraction factor of $1/e$ (with $c_1=1/3$ it is $1/3$).",
-    severity="slip",
+#: Two clusters: with more, the labels of models that diverge cost one draw a client.
+UNEQUAL_RUNS = tuple(
+    cell(m=10**7, n=10**7, d=2000, k=2, rho=100.0, alpha=0.25, **one_large(ratio))
+    for ratio in (99.0, 785.0)
 )
 
 
-@claim(COROLLARY_1, finding=LOGARITHM, hidden=HIDDEN)
+@claim(COROLLARY_1_AS_PRINTED, expected=Verdict.REFUTED, finding=STEP_SIZE, hidden=HIDDEN)
+def corollary_1_as_printed(statement: Statement, profile: Profile) -> Probability:
+    """Clusters 99 and 785 times as large as the smallest, from alpha = 1/4.
+
+    Between the grid's values of c1 this argument holds.  At ratio r a constant of 1/r or more
+    multiplies the largest cluster's error by at least one.  A smaller one leaves at least
+    (1 - 2/r)^24 of the smallest cluster's error, which is 0.61 at r = 99.
+    """
+    return every_run(statement, profile, UNEQUAL_RUNS, at_stated_step=False)
+
+
+#: T = 3 to 8 for the journal's T = 2 + log(Delta/(4 epsilon)).
+EDGE_CELLS = edge_cells(COROLLARY_1, ACCURACY, (3, 4, 5, 8))
+
+
+@claim(COROLLARY_1, hidden=HIDDEN)
 def corollary_1(statement: Statement, profile: Profile) -> Probability:
     """Clusters within a factor two of each other."""
-    return run_claim(statement, profile, RUN_CELLS)
+    return run_claim(statement, profile, (*RUN_CELLS, *EDGE_CELLS))
 
 
 @claim(COROLLARY_1_OWN_STEP, hidden=HIDDEN)
 def corollary_1_own_step(statement: Statement, profile: Profile) -> Probability:
     """Clusters of any sizes, own step sizes."""
-    return run_claim(statement, profile, scattered(16, OWN_COLUMNS, (0.02, 0.49)))
-
-
-# --- The arithmetic of the proof ----------------------------------------------------------------
-
-
-def halving(statement: Statement, profile: Profile, base: float) -> Search:
-    """Halving for ``log_base(Delta/(4 epsilon))`` steps: is Delta/4 brought down to epsilon?
-
-    In units of epsilon, with gain = Delta/(4 epsilon).
-    """
-
-    def at(point: Point) -> dict[str, float]:
-        return {"varepsilon": 1.0, "Delta": 4.0 * point["gain"]}
-
-    def violation(point: Point) -> float:
-        halvings = math.log(point["gain"]) / math.log(base)
-        left = math.log(point["gain"]) - halvings * math.log(2)
-        return left - math.log(float(evaluate(statement.expr, at(point)))) - 1e-12
-
-    def recheck(point: Point) -> mpmath.mpf:
-        log_base = 1 if base == math.e else mpmath.log(base)
-        left = mpmath.log(point["gain"]) * (1 - mpmath.log(2) / log_base)
-        return left - mpmath.log(evaluate_mp(statement.expr, at(point))) - mpmath.mpf("1e-30")
-
-    return Search(
-        name=statement.id,
-        violation=violation,
-        recheck=recheck,
-        sides=lambda point: (math.exp(violation(point)), 1.0),
-        certify=(lambda point: _too_few_halvings(statement, point)) if base == math.e else None,
-        domain={"gain": LogInterval(1.0, 1e12)},
-        budget=min(profile.searches, 500),
-        unit="log of the remaining error over epsilon, gain = Delta/(4 epsilon)",
-    )
-
-
-def _too_few_halvings(statement: Statement, point: Point) -> Certificate:
-    """log(gain) halvings of gain epsilon leave more than the stated epsilon (epsilon = 1)."""
-    gain = Fraction(point["gain"])
-    log: Term = ["log", rational(gain)]
-    halved: Term = ["exp", ["-", ["*", log, ["log", "2"]]]]
-    return certificate(
-        f"Take $\\Delta=4\\cdot{float(gain):.4g}\\,\\varepsilon$. The natural logarithm of "
-        "$\\Delta/(4\\varepsilon)$ is the number of halvings.",
-        [
-            Inequality(
-                says="the error after these halvings exceeds the accuracy",
-                left=["*", rational(gain), halved],
-                relation=">",
-                right=from_sympy(statement.expr, {"varepsilon": 1, "Delta": 4 * gain}),
-            )
-        ],
-    )
-
-
-@claim(COROLLARY_1_ROUNDS_AS_PRINTED, expected=Verdict.REFUTED, finding=LOGARITHM)
-def rounds_as_printed(statement: Statement, profile: Profile) -> Search:
-    """The natural logarithm."""
-    return halving(statement, profile, math.e)
-
-
-@claim(COROLLARY_1_ROUNDS, finding=LOGARITHM)
-def rounds(statement: Statement, profile: Profile) -> Search:
-    """The logarithm to base two."""
-    return halving(statement, profile, 2.0)
-
-
-@claim(COROLLARY_1_BURN_IN)
-def burn_in(statement: Statement, profile: Profile) -> Search:
-    """T' = log(8 (1 - 2 alpha_0)) halvings bring (1/2 - alpha_0) below 1/8, and so do two."""
-    stated = float(statement.expr)
-
-    def left(point: Point) -> float:
-        start = 0.5 - point["alpha_0"]
-        halvings = math.log(8 * 2 * start) if point["form"] == "printed" else 2.0
-        return float(start * 0.5**halvings)
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: left(point) - stated - 1e-15,
-        sides=lambda point: (left(point), stated),
-        domain={"alpha_0": Interval(1e-6, 0.499999), "form": Choice(("printed", "two"))},
-        budget=min(profile.searches, 1000),
-        unit="remaining distance beyond Delta/8, in units of Delta",
-        constants={"C_1": 8.0},
+    edges = tuple({**c, "step_rule": "c/p_j"} for c in EDGE_CELLS)
+    return run_claim(
+        statement, profile, (*in_every_direction(scattered(16, OWN_COLUMNS, (0.02, 0.49))), *edges)
     )

@@ -5,7 +5,7 @@ in every cell :math:`x` that meets the assumptions
 
 .. math:: P\{\, S_x > b(c, x) \,\} \le \delta(c, x) .
 
-Three parts have to agree; the first alone, or the other two together, can refute.
+Support needs all three parts below.  The first alone, or the other two together, can refute.
 
 1. *Feasibility.*  Let :math:`c^+` be the most generous corner of the box, where b and delta are
    largest and the assumptions strictest.  A cell in which :math:`P(S > b(c^+)) \le \delta(c^+)` is
@@ -13,23 +13,23 @@ Three parts have to agree; the first alone, or the other two together, can refut
    no generous end: its trials are run separately for each value of a declared grid, and the claim
    is refuted when every grid value is excluded by some cell.  The smallest set of cells that does
    so is the witness.
-2. *Extrapolation.*  On the calibration cells only, the choice with the most room is taken and the
-   other constants are made as sharp as the empirical violation rates allow, then frozen with a
-   declared slack factor.  Fresh trials in held-out cells, where each parameter, alone and jointly,
-   lies at least ``min_extrapolation`` times outside the calibrated range, test
-   :math:`P(S > b(\hat c)) \le \delta`.
-3. *Drift.*  The required constant of a cell is the multiple :math:`\kappa_x` of the frozen bound
-   that would just serve it (a quantile of S / b).  Its logarithm is regressed on the log parameters
-   with the HC3 covariance.  In no declared direction may it grow faster than ``margin`` per unit
-   log, nor as fast as a logarithm would: `logarithm_slope` is the slope that least squares gives,
-   in these very cells, to a required constant that grows like log x.  (Least squares is linear, so
-   under that alternative the fitted slope has exactly this mean, and an upper limit below it is a
-   level test of it; the lack of fit of a power law only widens the limit.)  What the limits
-   exclude over the tried range travels with the verdict as a factor.  A required constant below
-   ``kappa_floor`` counts as ``kappa_floor``, because the trend of a constant that is not needed
-   carries no information.  Growth *refutes* only where it is also seen within each half of the
-   range, with a free shift between the halves.  A required constant that jumps once is flat in
-   one of them, and the larger constant serves every cell.
+2. *Extrapolation.*  The calibration cells alone fit the constants.  The choice with the most room
+   is taken.  The other constants are made as sharp as the empirical violation rates allow, and are
+   then frozen with a declared slack factor.  Fresh trials in held-out cells test
+   :math:`P(S > b(\hat c)) \le \delta`.  There each parameter, alone and jointly, lies at least
+   ``min_extrapolation`` times outside the calibrated range.
+3. *Drift.*  The required constant of a cell is the smallest multiple :math:`\kappa_x` of the frozen
+   bound that would hold in it (a quantile of S / b).  Its logarithm is regressed on the log
+   parameters with the HC3 covariance.  In no declared direction may it grow faster than ``margin``
+   per unit log, nor as fast as a logarithm would: `logarithm_slope` is the slope that least squares
+   gives, in these very cells, to a required constant that grows like log x.  Least squares is
+   linear.  So under that alternative the fitted slope has exactly this mean, and an upper limit
+   below it is a level test of the alternative.  The lack of fit of a power law only widens the
+   limit.  The verdict also states the factor of growth over the tried range that the limits
+   exclude.  A required constant below ``kappa_floor`` counts as ``kappa_floor``, because the trend
+   of a constant that is not needed says nothing.  Growth *refutes* only where it is also seen
+   within each half of the range, with a free shift between the halves.  A required constant that
+   jumps once is flat in one of them, and the larger constant is enough for every cell.
 
 Error control.  Half of ``level`` goes to feasibility, split over cells and choices.  The other half
 is used by extrapolation *and* by drift.  The claim is refuted only if both reject, so each may use

@@ -1,4 +1,6 @@
-"""Part 2, first half: the sharpest constants that serve the calibration cells."""
+"""Part 2, first half: the sharpest constants with which the bound holds in the calibration
+cells.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ class Calibration:
     """Constants fitted on the calibration cells, before (``fitted``) and after slack (``frozen``).
 
     ``room`` lists, for each choice, the largest required constant at the generous corner over the
-    calibration cells: below one there is room.  ``at_tight_end`` names constants that the box, and
-    not the trials, stopped.
+    calibration cells.  Below one there is room for sharper constants.  ``at_tight_end`` names
+    constants that ended at the tight end of the box, where the trials would allow sharper ones.
     """
 
     choice: ConstantValues
@@ -57,7 +59,9 @@ def calibrate(
     tighten: Sequence[str] | None,
     slack: float,
 ) -> Calibration:
-    """The sharpest constants that serve the calibration cells of a choice, relaxed by slack."""
+    """The sharpest constants with which the calibration cells of a choice hold, relaxed by
+    slack.
+    """
     by_name = {c.name: c for c in problem.constants if c.generous != "choose"}
     names = tuple(by_name) if tighten is None else tuple(tighten)
     fit_on = [c for c in problem.under(choice, live) if c.role == "calibration"]
@@ -83,13 +87,13 @@ def sharpest(
     loose: ConstantValues,
     tighten: Sequence[ConstantBox],
 ) -> dict[str, float]:
-    """The constants that serve the cells with the smallest bound: least mean log over the cells.
+    """The constants of the smallest bound that holds in the cells: least mean log over the cells.
 
-    Positions run from 0 (generous) to 1 (tight) along each logarithmic side of the box.  Several
-    constants that are merely tightened in turn do not do: the first would leave its work to the
-    next.  So a simplex search moves the *relative* positions, each time sliding all of them as far
-    towards the tight corner as the cells allow; at last each is tightened alone, in the declared
-    order.
+    Positions run from 0 (generous) to 1 (tight) along each logarithmic side of the box.  Tightening
+    several constants one after the other is not enough: the first would be tightened as far as
+    possible and leave no room for the next.  So a simplex search varies the *relative* positions.
+    For each of them it moves all constants together as far towards the tight corner as the cells
+    allow.  At last each constant is tightened alone, in the declared order.
     """
 
     def at(positions: ArrayLike) -> dict[str, float]:
@@ -101,7 +105,7 @@ def sharpest(
         return {**loose, **moved}
 
     def furthest(start: FloatArray, direction: FloatArray, reach: float) -> FloatArray:
-        """The last point of a ray that serves every cell (its start, if none further does)."""
+        """The last point of a ray at which every cell holds (its start, if none further does)."""
 
         def serves(t: float) -> bool:
             values = at(start + t * direction)

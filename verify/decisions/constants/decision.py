@@ -81,10 +81,10 @@ class ConstantsDecision:
                     note=f"HC3 limits, one-sided, at level {self.level:.2g}. Allowed: "
                     f"{self.drift.margin:g}, or the slope that growth like a logarithm would show "
                     "in these cells if smaller. Log log excluded: whether the upper limit lies "
-                    "below the slope that growth like an iterated logarithm would show; where it "
-                    "does not, such growth would pass unseen. Factor excluded: growth of the "
-                    "required constant, as a power, by more than it over the tried range, from "
-                    "end to end",
+                    "below the slope that growth like an iterated logarithm would show. Where it "
+                    "does not, such growth would not be noticed. Factor excluded: growth of the "
+                    "required constant, as a power, by more than this factor over the whole "
+                    "tried range",
                 )
             )
         return tuple(tables)
@@ -111,25 +111,27 @@ def decide_constants(
 
     Parameters
     ----------
-    cells : calibration and held-out cells; one entry for each value of the constants to choose.
+    cells : calibration and held-out cells, one entry for each value of the constants to choose.
     constants : every universal constant, those hidden in assumptions included.
-    bound : ``(constants, cell) -> `` scalar or (n_trials,) bound on ``cell.statistic``; monotone in
-        every constant that is not to choose.
+    bound : ``(constants, cell) -> `` scalar or (n_trials,) bound on ``cell.statistic``.  It is
+        monotone in every constant that is not to choose.
     drift : parameter -> where the statement must keep holding: ``"up"`` as it grows, ``"down"`` as
-        it shrinks, ``"both"``; empty where one instance is asked about, which has no trend.
+        it shrinks, or ``"both"``.  It is empty for a statement about one instance, which has no
+        trend.
     level : error probability of a wrong verdict of either sign.
-    tighten : constants to calibrate, in the order of their last tightening; by default all that are
-        not to choose.  Constants of assumptions are left out: they stay at their generous end.
-    failure : ``(constants, cell) -> `` allowed failure probability; ``cell.delta`` by default.
-    assumption : ``(constants, cell) -> bool``; cells that fail it at the generous corner (the
+    tighten : constants to calibrate, in the order of their last tightening.  By default these are
+        all that are not to choose.  Constants of assumptions are left out and stay at their
+        generous end.
+    failure : ``(constants, cell) -> `` allowed failure probability, ``cell.delta`` by default.
+    assumption : ``(constants, cell) -> bool``.  Cells that fail it at the generous corner (the
         strictest reading) are not used.
     trivial : ``cell -> `` a bound that needs no theorem.  When the bound at the *fitted* constants
         is at or above it in all cells, the statement is vacuous there.
     slack : factor by which fitted constants are relaxed before they are frozen.
-    margin : growth per unit log that counts as none (growth like a logarithm never does).
+    margin : growth per unit log that is allowed.  Growth like a logarithm is never allowed.
     resolution : passed to the held-out test (see `decide_probability`).
     min_extrapolation : how far outside the calibrated range the held-out cells must reach, for each
-        drift parameter alone and for two or more jointly; otherwise the claim is not supported.
+        drift parameter alone and for two or more jointly.  Otherwise the claim is not supported.
     kappa_floor : see part 3.
 
     Raises
@@ -150,7 +152,7 @@ def decide_constants(
     if len(live) < len(everything.cells):
         notes.append(
             f"{len(everything.cells) - len(live)} cells do not meet the assumptions at their "
-            "generous constants, or allow any failure; they say nothing"
+            "generous constants, or allow any failure, so they are not used"
         )
     if not live:
         summary = "no cell meets the assumptions with a failure probability below one"
@@ -174,7 +176,7 @@ def decide_constants(
     else:
         best = int(np.nanargmin(room))
         tried = attempt(best)
-        # The theorem lets one choose: another choice may do where the calibrated one fails.
+        # The theorem lets one choose, so another choice may hold where the calibrated one fails.
         rivals = [k for k, f in enumerate(feasibility.feasible) if f and k != best]
         if tried.rejected and any(feasibility.feasible) and rivals:
             saved = [k for k in rivals if math.isnan(room[k]) or not attempt(k).rejected]
@@ -216,7 +218,7 @@ def decide_constants(
 def infeasible(
     cells: Sequence[CellSample], constants: Sequence[ConstantBox], bound: Bound, *, level: float
 ) -> bool:
-    """Whether part 1 alone refutes: no constants of the box serve all cells.
+    """Whether part 1 alone refutes: no constants of the box are possible in all cells.
 
     The test of `decide_constants` at the same level, without the fits of the other two parts.
     """

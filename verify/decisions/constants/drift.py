@@ -1,4 +1,4 @@
-"""Part 3: the required constant has no direction in which it grows."""
+"""Part 3: whether the required constant grows in some direction."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ class DriftSlope:
 
     Attributes
     ----------
-    lower, upper : the simultaneous one-sided limit that refutes, and the one that supports.
+    lower, upper : simultaneous one-sided limits.  The lower one refutes and the upper one supports.
     span : smallest and largest value of the parameter in the cells.
     allowed : the largest allowed ``upper``: the margin, or the slope of a logarithm if smaller.
     halves : lower limits of the growth within the lower and the upper part of the range, each with
-        a level of its own; minus infinity where the cells do not tell.
+        a level of its own.  A limit is minus infinity where the cells do not determine it.
     log_log : the slope that growth like an iterated logarithm would show in these cells.
-    status : ``grows`` beyond the margin, overall and in both halves; ``uneven``: overall but not in
-        both halves, as a constant does that shifts once; ``flat``: within what is allowed.
+    status : ``grows`` means beyond the margin, overall and in both halves.  ``uneven`` means
+        overall but not in both halves, as with a constant that shifts once.  ``flat`` means within
+        the allowed growth.
     """
 
     name: str
@@ -74,7 +75,7 @@ class Drift:
 
     @property
     def flat(self) -> bool:
-        """Every direction that was asked for is within the margin, with confidence."""
+        """Every requested direction is within the margin, with confidence."""
         if not self.asked:
             return True
         return self.fit is not None and all(s.status == "flat" for s in self.slopes)
@@ -138,9 +139,9 @@ def _slope(
     family: int,
     margin: float,
 ) -> DriftSlope:
-    """One direction's growth with its limits: towards smaller values all signs turn."""
+    """One direction's growth with its limits.  Towards smaller values all signs are reversed."""
     up, i = direction == "up", fit.names.index(name)
-    # `limits` is two-sided; one side of it carries half of its level.
+    # `limits` is two-sided, and each side has half of its level.
     refuting = fit.limits(name, level, family=family)  # one side: level / (2 family)
     supporting = fit.limits(name, 2 * level)  # one side: level
     lower = refuting[0] if up else -refuting[1]
@@ -177,10 +178,10 @@ def _growth_in_halves(
     r"""Lower limits of the growth within the lower and within the upper part of the range.
 
     The regression has a slope of its own in each part and a free shift between them.  A required
-    constant that jumps once, wherever it jumps, is flat in at least one part: within the other
-    part, or at the cut, where the shift takes it up.  Refuting asks for growth in *both* parts, so
-    it needs no further share of the level (an intersection-union test).  The parts are cut where
-    the cells tell the two slopes about equally well, by the cells alone.
+    constant that jumps once, wherever it jumps, is flat in at least one part.  A jump at the cut is
+    part of the shift.  Refuting needs growth in *both* parts, so it needs no further share of the
+    level (an intersection-union test).  The cut is where the cells determine the two slopes about
+    equally well.  It depends on the cells alone.
     """
     log_x = np.log(x[name])
     cuts = np.unique(log_x)[:-1]
@@ -217,8 +218,8 @@ def logarithm_slope(
     r"""The slope that the power-law fit gives to growth like a logarithm of one parameter.
 
     The law is :math:`L = \log x` towards large x, or :math:`1 + \log(x / x_{\min})` where the
-    smallest x is below e (its logarithm would start at zero, or below); towards small x the same
-    of 1/x.  With ``iterated`` the law is :math:`1 + \log L`.
+    smallest x is below e (its logarithm would start at zero, or below).  Towards small x it is the
+    same law of 1/x.  With ``iterated`` the law is :math:`1 + \log L`.
     """
     towards = x[name] if direction == "up" else 1.0 / x[name]
     law = np.log(towards * max(1.0, math.e / float(towards.min())))
@@ -232,7 +233,9 @@ def logarithm_slope(
 def required_se_log(
     problem: Problem, corner: ConstantValues, cell: CellSample, floor: float
 ) -> float:
-    """Standard error of the log required constant, from order statistics one s.e. either side."""
+    """Standard error of the log required constant, from the order statistics one deviation of the
+    rank below and above it.
+    """
     n, q = cell.n_trials, min(problem.looked_at(corner, cell), 1.0)
     spread = math.sqrt(n * q * (1 - q))
     ratios = np.sort(problem.ratios(corner, cell))

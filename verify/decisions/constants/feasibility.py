@@ -61,7 +61,8 @@ def find_feasible(
         )
         for j, i in enumerate(live)
     )
-    # Which choices a parameter assignment rules out, keyed by its spelling; one index to show it.
+    # The choices that a parameter assignment rules out, with the index of one cell that shows it.
+    # The keys are the assignments as text.
     rules_out: dict[str, dict[int, int]] = {}
     for row in rows:
         if row.excluded:

@@ -23,8 +23,9 @@ Direction = Literal["up", "down", "both"]
 class ConstantBox:
     """One universal constant and its declared box.
 
-    ``generous`` names the end of the box at which the bound is largest; ``"choose"`` marks a
-    constant that the theorem lets one pick, with a ``grid`` on which the trials were run.
+    ``generous`` names the end of the box at which the bound is largest.  ``"choose"`` marks a
+    constant that the theorem lets one pick.  Its ``grid`` holds the values with which the trials
+    were run.
     """
 
     name: str
@@ -61,16 +62,16 @@ class CellSample:
 
     Attributes
     ----------
-    params : the cell's parameters; those that drift is tested in are positive numbers.
+    params : the cell's parameters.  Those in which drift is tested are positive numbers.
     statistic : (n_trials,) the bounded quantity.  A value that is not finite is a failed trial, a
         violation of any bound.
     delta : allowed failure probability, where it does not depend on constants.
     role : held-out trials are never seen by the calibration.
     choice : value of every constant to choose under which the trials were run.
     covariates : per-trial values (n_trials,) that the bound may use, e.g. the error before a step.
-    in_drift : whether the cell takes part in the drift regression; false where another term of the
-        bound rules, so that the constant under test is not needed there.
-    log_tail : ``b -> `` log of an upper limit on P(statistic > b) from an exact law; None without.
+    in_drift : whether the cell takes part in the drift regression.  It does not where another term
+        dominates the bound, because the constant under test is not needed there.
+    log_tail : ``b -> `` log of an upper limit on P(statistic > b) from an exact law, or None.
     """
 
     params: Mapping[str, Any]
@@ -147,7 +148,9 @@ class Problem:
         return min(0.0, cell.log_tail(float(np.min(self.bound_at(corner, cell)))))
 
     def looked_at(self, corner: ConstantValues, cell: CellSample) -> float:
-        """The failure probability at which a required constant is read: delta, if resolvable."""
+        """The failure probability that defines a required constant: delta, or more where the trials
+        do not resolve delta.
+        """
         return max(self.delta(corner, cell), _resolvable(cell.n_trials, self.level))
 
     def kappa(self, corner: ConstantValues, cell: CellSample) -> float:
@@ -229,7 +232,7 @@ def check_generous(problem: Problem, live: Sequence[int]) -> None:
             if np.any(rises) or problem.delta(other, cell) > top_delta * (1 + 1e-12):
                 raise InvalidParameter(
                     f"{c.name}: the bound is larger at {c.tight:g} than at its generous end "
-                    f"{c.loose:g} in cell {dict(cell.params)}; declare it 'choose'"
+                    f"{c.loose:g} in cell {dict(cell.params)}: declare it 'choose'"
                 )
 
 

@@ -1,0 +1,129 @@
+r"""Algorithm 2 of IFCA: its options and random subsets, on drawn data.
+
+Problem. Do the two options of Algorithm 2 differ with one local step, and what does a random subset
+of clients do to a step?
+
+Guarantee. `bounds.ifca.options`: equal steps up to the factor |S_j|/m, and a mean step that is
+shorter by the share of the participants.
+
+Algorithm. One iteration of `trials.ifca.options` with identities from the losses.
+
+Computation. The ratio of two displacements of the same model.  Subsets are enumerated: seeds are
+tried until each subset of the size was drawn, and each counts once.
+
+Reference. TIT 2022, Algorithm 2.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bounds.ifca.options import OPTION_EQUALITY, PARTICIPATION
+from bounds.statement import Statement
+from trials.checks import FloatArray
+from trials.ifca.options import IfcaOptions, run_ifca_options
+from trials.ifca.options_records import OptionsResult
+from trials.models.clients import ClientData
+from verify.claim import claim
+from verify.claims.common import Point
+from verify.claims.ifca.strongly_convex import limit
+from verify.claims.searching import Sided
+from verify.decisions.domain import IntRange, LogInterval, Ranges
+from verify.procedures.base import Profile
+from verify.procedures.search import Search
+
+DATA: Ranges = {
+    "m": IntRange(1, 8),
+    "n": IntRange(1, 6),
+    "d": IntRange(1, 5),
+    "k": IntRange(1, 4),
+    "participants": IntRange(1, 8),
+    "gamma": LogInterval(1e-6, 1e3),
+    "unit": LogInterval(1e-3, 1e3),
+    "seed": IntRange(0, 1000),
+}
+
+
+def _data(point: Point) -> tuple[ClientData, FloatArray]:
+    """Gaussian features and responses in a unit, and k random models."""
+    rng = np.random.default_rng(point["seed"])
+    shape = (point["m"], point["n"])
+    data = ClientData.equal(
+        rng.standard_normal((*shape, point["d"])), point["unit"] * rng.standard_normal(shape)
+    )
+    return data, point["unit"] * rng.standard_normal((point["k"], point["d"]))
+
+
+def _step(point: Point, gamma: float, options: IfcaOptions, seed: int) -> OptionsResult:
+    data, start = _data(point)
+    return run_ifca_options(
+        data=data,
+        starts=start[None],
+        step_sizes=np.array([gamma]),
+        n_iterations=1,
+        options=options,
+        rng=np.random.default_rng(seed),
+        divergence_bound=1e100,
+    )
+
+
+def _moved(point: Point, found: OptionsResult) -> FloatArray:
+    """The displacements of all models, (k, d)."""
+    return np.asarray(found.models[0] - _data(point)[1])
+
+
+@claim(OPTION_EQUALITY)
+def option_equality(statement: Statement, profile: Profile) -> Search:
+    """The most popular model, whole sets and random subsets of clients."""
+    bound = limit(statement, {})
+
+    def sides(point: Point) -> tuple[float, float]:
+        few = min(point["participants"], point["m"])
+        gradients = IfcaOptions(n_participants=few)
+        averages = IfcaOptions(n_participants=few, averaging="model")
+        first = _step(point, point["gamma"], gradients, 1)
+        labels = first.labels[0]
+        j = int(np.bincount(labels[labels >= 0]).argmax())
+        one = np.linalg.norm(_moved(point, first)[j])
+        # a step of one is a multiple of every other step
+        unit_step = np.linalg.norm(_moved(point, _step(point, 1.0, averages, 1))[j])
+        labelled = int(np.sum(labels == j))
+        return float(one / unit_step), bound({**point, "labelled": labelled})
+
+    return Sided(
+        sides=sides,
+        domain={**DATA, "gamma": LogInterval(1e-2, 1e2)},
+        budget=profile.searches // 16,
+    ).search(statement)
+
+
+@claim(PARTICIPATION)
+def participation(statement: Statement, profile: Profile) -> Search:
+    """The mean over all subsets of a size, along the step of all clients."""
+    bound = limit(statement, {})
+
+    def sides(point: Point) -> tuple[float, float]:
+        options = IfcaOptions(n_participants=point["participants"])
+        moves: dict[tuple[int, ...], FloatArray] = {}
+        seed = 0
+        while len(moves) < math.comb(point["m"], point["participants"]):
+            found = _step(point, point["gamma"], options, seed)
+            moves[tuple(found.participants[0].tolist())] = _moved(point, found)
+            seed += 1
+        full = _moved(point, _step(point, point["gamma"], IfcaOptions(), 0))
+        mean = sum(moves.values()) / len(moves)
+        return float(np.sum(mean * full) / np.sum(full * full)), bound(point)
+
+    return Sided(
+        sides=sides,
+        domain={
+            **DATA,
+            "m": IntRange(1, 4),
+            "participants": IntRange(1, 4),
+            "gamma": LogInterval(1e-2, 1e2),
+        },
+        budget=profile.searches // 64,
+        constraints=lambda point: point["participants"] <= point["m"],
+    ).search(statement)

@@ -1,0 +1,338 @@
+r"""Inexact local fits: SGD, Lemmas 5 to 8, and Theorem 2 of ODCL.
+
+Problem. Users stop their local fits early.  How far is the T-th iterate of projected SGD from the
+fit, and how many samples and iterations do the clusters then need?
+
+Guarantee. `bounds.odcl.inexact`: Lemma 5 bounds the mean squared error, Lemma 6 a quantile, Lemma 7
+and Theorem 2 carry them to the population.
+
+Algorithm. Projected SGD with step 1/(mu t) on a quadratic function of one variable with fair sign
+noise.  Its law is that of a clipped walk on the integers (`trials.laws.sgd_line`), which gives
+quantiles of any level without trials.
+
+Computation. Searches compare exact quantiles and means with the statements.  Experiment
+``odcl.sgd`` draws the iterates for curvatures above the strong convexity that the steps assume.
+
+Reference. Armacki et al. 2024, Section 4.4 and Appendix B.3.
+"""
+
+from __future__ import annotations
+
+import math
+
+import sympy as sp
+
+from bounds.odcl import inexact as bi
+from bounds.statement import Statement, evaluate
+from trials.experiments.odcl.inexact import SGD
+from trials.laws.sgd_line import positions
+from trials.run.cell import Params
+from verify.claim import Finding, claim
+from verify.claims.common import Point
+from verify.claims.odcl.sides import (
+    exact_search,
+    formula_search,
+    power_law,
+    upper_quantile,
+)
+from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
+from verify.decisions.means import Knowledge
+from verify.evidence import Verdict
+from verify.procedures.base import FloatArray, Profile, Sampling
+from verify.procedures.mean_bound import MeanBound
+from verify.procedures.rate import Rate
+from verify.procedures.search import Search
+
+#: Iterations at which the exact law is computed.
+TIMES = tuple(2**power for power in range(3, 14))
+_UNITS = LogInterval(1e-6, 1e6)
+
+# --- Lemmas 5 and 6 -----------------------------------------------------------------------------
+
+LINE: Ranges = {
+    "q": Choice((1, 2, 5, 10, 20)),
+    "t": Choice(TIMES),
+    "mu_f": _UNITS,
+    "sigma": _UNITS,
+    "share": LogInterval(1e-6, 1.0),
+    "delta": LogInterval(1e-6, 0.36),
+}
+
+
+def symbols(point: Point) -> dict[str, float]:
+    """Gamma and the other symbols: L = mu, R = sigma / (q mu), gradients at the optimum a share.
+
+    The share is that of sigma.
+    """
+    sigma = point["sigma"]
+    return {
+        "Gamma": sigma * (1 + 2 / point["q"] + point["share"]),
+        "mu_f": point["mu_f"],
+        "t": float(point["t"]),
+        "delta": point["delta"],
+    }
+
+
+def squared_errors(point: Point) -> tuple[FloatArray, FloatArray]:
+    """The exact law of the t-th iterate's squared error: outcomes and probabilities."""
+    values, weights = positions(point["q"], TIMES)[TIMES.index(point["t"])]
+    radius = point["sigma"] / (point["q"] * point["mu_f"])
+    return (radius * values) ** 2, weights
+
+
+def _quantile_search(statement: Statement, profile: Profile) -> Search:
+    def quantile(point: Point) -> float:
+        return upper_quantile(
+            *squared_errors(point), statement.failure_probability({"delta": point["delta"]})
+        )
+
+    return exact_search(statement, profile, quantile, symbols, LINE)
+
+
+@claim(bi.LEMMA_5)
+def lemma_5(statement: Statement, _profile: Profile) -> MeanBound:
+    """Iterates from the edge of the space, also at three times the assumed curvature."""
+    cells = [
+        {"T": steps, "m": 1, "R": radius, "h": h, "sigma": sigma, "noise": "sign"}
+        for steps in (1, 30, 100, 1000)
+        for radius, h, sigma in (
+            (1.0, 1.0, 1e-3),
+            (1.0, 1.0, 1.0),
+            (1e3, 1.0, 3e3),
+            (1e-6, 1.0, 1e-6),
+            (1.0, 3.0, 1.0),
+        )
+    ]
+    return MeanBound(
+        statement=statement,
+        sampling=Sampling(experiment=SGD, max_trials=1024, first=256),
+        cells=tuple(cells),
+        statistic=lambda table, _cell: table["last"],
+        knowledge=lambda cell: Knowledge(low=0.0, high=cell["R"] ** 2),
+        observable="the squared error of the last iterate",
+        values=_sgd_values,
+    )
+
+
+def _sgd_values(cell: Params) -> dict[str, float]:
+    """The statement's symbols in a cell: the gradient at the optimum is the noise alone."""
+    return {
+        **cell,
+        "Gamma": cell["sigma"] + 2 * cell["h"] * cell["R"],
+        "mu_f": 1.0,
+    }
+
+
+UNITS_OF_LEMMA_6 = Finding(
+    id="odcl-lemma6-units",
+    where="Lemma 6, and with it Lemma 7 and Theorem 2",
+    printed="$\\frac{12\\Gamma^2}{\\mu_f^2t}+8\\Gamma(121\\Gamma+1)\\frac{\\log(\\log(t)/\\delta)}t$.",
+    found="A squared length, a squared gradient and a gradient are added. For small $\\mu_f$ the "
+    "last term, the only one that depends on $\\delta$, vanishes against the error, which is of "
+    "order $\\Gamma^2/\\mu_f^2$. On a quadratic function with sign noise the exact quantile at "
+    "$\\delta=10^{-6}$ exceeds the bound.",
+    corrected="$(624\\log(\\log(T)/\\delta)+1)\\Gamma^2/(\\mu_f^2t)$ (the source's Proposition 1).",
+    severity="statement",
+)
+
+
+@claim(bi.LEMMA_6_AS_PRINTED, expected=Verdict.REFUTED, finding=UNITS_OF_LEMMA_6)
+def lemma_6_as_printed(statement: Statement, profile: Profile) -> Search:
+    """The exact quantile of one iterate, delta down to 1e-6, in all units."""
+    return _quantile_search(statement, profile)
+
+
+@claim(bi.LEMMA_6, finding=UNITS_OF_LEMMA_6)
+def lemma_6(statement: Statement, profile: Profile) -> Search:
+    """The same quantiles against the source's bound."""
+    return _quantile_search(statement, profile)
+
+
+# --- Lemma 7 ------------------------------------------------------------------------------------
+
+FIFTEEN = Finding(
+    id="odcl-lemma7",
+    where="Lemma 7 and its proof; Theorem 2 and Remark 18 take over the 15",
+    printed="$T\\ge15$; the last term of the bound is $\\varepsilon S$.",
+    found="The proof needs $\\log\\log T\\ge1$, and $\\log\\log15=0.996$. $S$ is not defined.",
+    corrected="$T\\ge16$ and $\\varepsilon G_{F_k}$, as the proof's last display has it.",
+    severity="slip",
+)
+
+_LEMMA_7_DOMAIN: Ranges = {
+    "T": IntRange(15, 10**9, log=True),
+    "Gamma": _UNITS,
+    "mu_f": _UNITS,
+    "delta": LogInterval(1e-9, 0.33),
+}
+
+
+def _lemma_7_search(statement: Statement, profile: Profile) -> Search:
+    return formula_search(
+        statement,
+        profile,
+        bi.LEMMA_7_LEFT,
+        _LEMMA_7_DOMAIN,
+        argument="Both sides are the displays of the proof.",
+    )
+
+
+@claim(bi.LEMMA_7_AS_PRINTED, expected=Verdict.REFUTED, finding=FIFTEEN)
+def lemma_7_as_printed(statement: Statement, profile: Profile) -> Search:
+    """From fifteen iterations on."""
+    return _lemma_7_search(statement, profile)
+
+
+@claim(bi.LEMMA_7, finding=FIFTEEN)
+def lemma_7(statement: Statement, profile: Profile) -> Search:
+    """From sixteen iterations on."""
+    return _lemma_7_search(statement, profile)
+
+
+# --- Theorem 2 ----------------------------------------------------------------------------------
+
+ROOM = Finding(
+    id="odcl-thm2-threshold",
+    where="Theorem 2, Remark 17",
+    printed="$\\frac n{\\log n}>4M(\\frac{D^2}{4\\alpha^2}-4\\varepsilon\\xi_F)^{-1}$ and "
+    "$\\varepsilon<D^2/(16\\xi_F\\alpha^2)$.",
+    found="The factor two of $\\norm{\\theta-\\theta^\\star}^2\\le\\frac2{\\mu_F}(F(\\theta)-"
+    "F(\\theta^\\star))$ is lost on the new term. With the $\\gamma=D/4$ of the proof of Theorem 1 "
+    "the printed requirement is then too small. With $\\gamma\\le0.146D$ it is enough, so the "
+    "theorem stands with a larger constant in its order. $\\varepsilon$ is also a distance in "
+    "Lemma 7 and a squared distance in Lemma 8, and the theorem uses both.",
+    corrected="$\\gamma\\le(1-1/\\sqrt2)D/2$, or $8\\varepsilon\\xi_F$ and "
+    "$\\varepsilon<D^2/(32\\xi_F\\alpha^2)$.",
+    severity="slip",
+)
+
+
+def _threshold_search(statement: Statement, profile: Profile) -> Search:
+    """Sample sizes just above the requirement, at any share of the room that precision may take."""
+    requirement, precision = statement.assumptions
+    largest = sp.solve(precision.left - precision.right, bi.slack)[0]
+
+    def values(point: Point) -> dict[str, float]:
+        at = {name: point[name] for name in ("M", "alpha", "Delta")}
+        at["slack"] = point["share"] * float(evaluate(largest, at))
+        at["ratio"] = (1 + point["above"]) * float(evaluate(requirement.right, at))
+        return at
+
+    def radius(point: Point) -> float:
+        at = values(point)
+        return 2 * at["alpha"] * math.sqrt(at["M"] / at["ratio"] + 2 * at["slack"])
+
+    return exact_search(
+        statement,
+        profile,
+        radius,
+        values,
+        {
+            "M": _UNITS,
+            "alpha": LogInterval(1.0, 1e4),
+            "Delta": _UNITS,
+            "share": Interval(1e-3, 0.999),
+            "above": LogInterval(1e-6, 1e3),
+        },
+    )
+
+
+@claim(bi.THEOREM_2_THRESHOLD, finding=ROOM)
+def theorem_2_threshold(statement: Statement, profile: Profile) -> Search:
+    """The printed room for the precision, with narrow events."""
+    return _threshold_search(statement, profile)
+
+
+@claim(bi.THEOREM_2_QUARTER_AS_PRINTED, expected=Verdict.REFUTED, finding=ROOM)
+def theorem_2_quarter_as_printed(statement: Statement, profile: Profile) -> Search:
+    """The printed room for the precision, with the events of Theorem 1's proof."""
+    return _threshold_search(statement, profile)
+
+
+@claim(bi.THEOREM_2_ROOM, finding=ROOM)
+def theorem_2_room(statement: Statement, profile: Profile) -> Search:
+    """Twice the room, with the events of Theorem 1's proof."""
+    return _threshold_search(statement, profile)
+
+
+REMARK_18_SLIPS = Finding(
+    id="odcl-remark18",
+    where="Remark 18",
+    printed="$\\varepsilon(1+R^2KD^2)$, and $\\frac T{\\log\\log T}\\ge(\\frac{6L\\Gamma^2}"
+    "{\\mu_\\ell^2}+4L\\Gamma(121\\Gamma+1)(1+3\\log n))\\frac1{\\varepsilon^2}$.",
+    found="Theorem 2 has $KR^2/D^2$, and its iteration requirement is $2/L$ times as large. For "
+    "$L<2$ the remark asks for too few iterations.",
+    corrected="Theorem 2's expressions.",
+    severity="slip",
+)
+
+
+@claim(bi.REMARK_18_ITERATIONS, expected=Verdict.REFUTED, finding=REMARK_18_SLIPS)
+def remark_18_iterations(statement: Statement, profile: Profile) -> Search:
+    """Both requirements, in all units."""
+    return formula_search(
+        statement,
+        profile,
+        bi.REMARK_18,
+        {
+            "L": _UNITS,
+            "Gamma": _UNITS,
+            "mu_f": _UNITS,
+            "n": IntRange(3, 10**6, log=True),
+            "varepsilon": LogInterval(1e-6, 1.0),
+        },
+        argument="Both sides are the printed lower limits of $T/\\log\\log T$.",
+    )
+
+
+INSIDE_THE_O = Finding(
+    id="odcl-lemma8",
+    where="Lemma 8",
+    printed="$\\mathcal{O}(\\cdot)+\\varepsilon$.",
+    found="(20) gives $2\\varepsilon$.",
+    corrected="$\\mathcal{O}(\\cdot)+2\\varepsilon$.",
+    severity="slip",
+)
+
+
+@claim(bi.THEOREM_2_MSE, finding=INSIDE_THE_O)
+def theorem_2_mse(statement: Statement, _profile: Profile) -> Rate:
+    """The users' mean iterate around the mean fit, over precisions and cluster sizes."""
+    cells = tuple(
+        {"T": steps, "m": users, "R": 1.0, "h": 1.0, "sigma": 1.0, "noise": "sign"}
+        for steps in (30, 50, 90, 160, 280, 500)
+        for users in (1, 2, 4)
+    )
+
+    def regressors(cell: Params) -> dict[str, float]:
+        gamma = _sgd_values(cell)["Gamma"]
+        return {"varepsilon": 4 * gamma**2 / cell["T"], "m": float(cell["m"])}
+
+    return power_law(
+        statement,
+        Sampling(experiment=SGD, max_trials=1024),
+        cells,
+        "mean_fit",
+        regressors,
+        "the squared distance of the mean iterate from the mean fit",
+        sides={"varepsilon": "at least", "m": "at most"},
+    )
+
+
+@claim(bi.REMARK_16)
+def remark_16(statement: Statement, _profile: Profile) -> Rate:
+    """The weighted average under Gaussian noise, over T."""
+    cells = tuple(
+        {"T": steps, "m": users, "R": 3.0, "h": 1.0, "sigma": 1.0, "noise": "gaussian"}
+        for steps in (50, 70, 100, 140, 200, 280, 400, 560, 800)
+        for users in (2, 4, 8)
+    )
+    return power_law(
+        statement,
+        Sampling(experiment=SGD, max_trials=512),
+        cells,
+        "average",
+        lambda cell: {"T": float(cell["T"]), "m": float(cell["m"])},
+        "the users' mean squared error of the weighted average",
+        sides={"m": "equals"},
+    )

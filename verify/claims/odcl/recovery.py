@@ -1,0 +1,458 @@
+r"""Theorem 1 of ODCL: its proof's events, its constant M, its requirement and its rates.
+
+Problem. How many samples must a user have before the server finds the clusters, and how far are the
+cluster means from the optima then?
+
+Guarantee. `bounds.odcl.recovery`: beyond n / log n > 16 M alpha^2 / D^2 the clusters are found but
+for rare events, and the error is that of the true cluster's mean up to those events.
+
+Algorithm. Local fits from exact laws: on bounded designs for the proof's events, with Gaussian
+features for recovery and rates (experiment ``odcl.one-shot``).  K-means++ clusters them, and the
+interval (13) says whether convex clustering has a certified penalty.
+
+Computation. Searches compare exact binomial tails with the statements, from three samples on.
+Trials give rates and thresholds in the separation and the cluster sizes.  The requirement with the
+paper's own constants is evaluated at the paper's own experiments.
+
+Reference. Armacki et al. 2024, Section 4.1, Section 4.2, Section 5, Appendices B.1 and D.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import sympy as sp
+from scipy import stats
+
+from bounds.odcl import recovery as br
+from bounds.odcl.symbols import G_F, F_star, L, N, R, mu
+from bounds.statement import Assumption, Statement, evaluate
+from trials.experiments.odcl.one_shot import ONE_SHOT, users
+from trials.run.cell import Params
+from trials.run.store import Table
+from verify.claim import Finding, claim
+from verify.claims.common import Point
+from verify.claims.odcl.data_sets import Clustered, data_sets
+from verify.claims.odcl.local_fits import LINE, constants_of, line_of
+from verify.claims.odcl.sides import (
+    exact_search,
+    formula_search,
+    log_ratio,
+    power_law,
+    upper_quantile,
+)
+from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
+from verify.decisions.thresholds import log_grid
+from verify.evidence import Verdict
+from verify.procedures.base import BoolArray, Profile, Sampling
+from verify.procedures.rate import Rate
+from verify.procedures.search import Search
+from verify.procedures.threshold import Threshold
+from verify.procedures.vacuity import Vacuity
+
+_UNITS = LogInterval(1e-6, 1e6)
+_EXACT_UP_TO = 1e9  # signs whose sum has a binomial tail that is computed
+
+# --- (7) to (11) --------------------------------------------------------------------------------
+
+
+@claim(br.EQ_7)
+def eq_7(statement: Statement, profile: Profile) -> Search:
+    """Data sets of fits around the common optimum zero, clusters of any sizes."""
+
+    def sides(point: Point) -> tuple[float, float]:
+        data = Clustered.of(point)
+        lengths = np.linalg.norm(data.points, axis=1)
+        largest = np.array([lengths[data.labels == j].max() for j in range(data.k)])
+        bounds = np.array([float(evaluate(statement.expr, {"largest": float(x)})) for x in largest])
+        distances = np.linalg.norm(data.deviations, axis=1)
+        worst = int(np.argmax(distances - bounds[data.labels]))
+        return float(distances[worst]), float(bounds[data.labels[worst]])
+
+    return Search(
+        name=statement.id,
+        violation=lambda point: log_ratio(*sides(point)),
+        sides=sides,
+        domain=data_sets(clusters=(1, 3)),
+        budget=profile.searches // 5,
+        unit="log of the distance over the bound",
+    )
+
+
+UNIT_OF_M = Finding(
+    id="odcl-m-units",
+    where="(8), (9), $M_{ik}$ and with it Theorems 1, 2 and 3",
+    printed="$\\epsilon=n^{-3}$ in Lemma 3, and $\\log6R$ in $M_{ik}$.",
+    found="$\\epsilon$ is a length, so $M_{ik}$ holds the log of a length, and adds a length to "
+    "squared lengths. In a unit with $R<e^{-7}/6$ it is negative in one dimension: (9) then "
+    "says that a squared norm is negative, and every sample size meets Theorem 1's requirement. "
+    "Assumption 2 allows a larger $R$; with $R\\ge1/6$ the printed $M_{ik}$ is large enough.",
+    corrected="$\\epsilon=R/n^3$: $\\log6$ for $\\log6R$, and a factor $R$ on the last fraction.",
+    severity="statement",
+)
+
+#: The constants of least squares on the design ``coordinates``: optimum of norm a, noise s.
+_A, _S, _D = sp.symbols("a s d")
+_COORDINATES = {
+    L: _D,
+    mu: sp.Integer(1),
+    N: sp.sqrt(_D) * _S,
+    F_star: _S**2 / 2,
+    R: _A + _S,
+    G_F: 2 * _A + _S,
+}
+_EIGHT: Ranges = {
+    "n": IntRange(3, 10**9, log=True),
+    "d": IntRange(1, 1000, log=True),
+    "a": LogInterval(1e-9, 1e6),
+    "s": LogInterval(1e-9, 1e6),
+}
+
+
+def _eq_8(statement: Statement, profile: Profile, left: sp.Expr) -> Search:
+    terms = tuple(replace(t, expr=t.expr.subs(_COORDINATES)) for t in statement.terms)
+    return formula_search(
+        replace(statement, terms=terms),
+        profile,
+        left.subs(_COORDINATES),
+        _EIGHT,
+        argument="The constants are those of a design that shows one of $d$ coordinates a sample, "
+        "with an optimum of norm $a$ and noise $\\pm s$.",
+    )
+
+
+@claim(br.EQ_8_AS_PRINTED, expected=Verdict.REFUTED, finding=UNIT_OF_M)
+def eq_8_as_printed(statement: Statement, profile: Profile) -> Search:
+    """Both printed expressions with the constants of a bounded design."""
+    return _eq_8(statement, profile, br.eq_8(R, sp.Integer(1)))
+
+
+@claim(br.EQ_8, finding=UNIT_OF_M)
+def eq_8(statement: Statement, profile: Profile) -> Search:
+    """Both corrected expressions."""
+    return _eq_8(statement, profile, br.eq_8(sp.Integer(1), R))
+
+
+_NINE: Ranges = {**LINE, "n": IntRange(3, 100_000, log=True)}
+
+
+def _eq_9(statement: Statement, profile: Profile) -> Search:
+    def quantile(point: Point) -> float:
+        law = line_of(point)
+        share = statement.failure_probability({"n": float(point["n"])})
+        return upper_quantile(law.errors**2, law.weights, share)
+
+    return exact_search(statement, profile, quantile, constants_of, _NINE)
+
+
+@claim(br.EQ_9_AS_PRINTED, expected=Verdict.REFUTED, finding=UNIT_OF_M)
+def eq_9_as_printed(statement: Statement, profile: Profile) -> Search:
+    """Exact quantiles on three designs of one dimension, in all units."""
+    return _eq_9(statement, profile)
+
+
+@claim(br.EQ_9, finding=UNIT_OF_M)
+def eq_9(statement: Statement, profile: Profile) -> Search:
+    """The same quantiles against the corrected M."""
+    return _eq_9(statement, profile)
+
+
+@claim(br.EQ_11)
+def eq_11(statement: Statement, profile: Profile) -> Search:
+    """Sample sizes just above the requirement, for every width of the events below D/2."""
+    requirement = statement.assumptions[-1].right
+
+    def values(point: Point) -> dict[str, float]:
+        at = {name: point[name] for name in ("M", "alpha", "Delta")}
+        at["gamma"] = point["share"] * at["Delta"] / 2
+        at["ratio"] = (1 + point["above"]) * float(evaluate(requirement, at))
+        return at
+
+    return exact_search(
+        statement,
+        profile,
+        lambda point: float(evaluate(br.SIGMA_RADIUS, values(point))),
+        values,
+        {
+            "M": _UNITS,
+            "alpha": LogInterval(1.0, 1e4),
+            "Delta": _UNITS,
+            "share": Interval(0.0, 0.999),
+            "above": LogInterval(1e-6, 1e3),
+        },
+    )
+
+
+# --- P(Psi^c) and the mean squared error --------------------------------------------------------
+
+CHEBYSHEV = Finding(
+    id="odcl-psi-order",
+    where="outline of Theorem 1, proof of Theorem 1, Remark 22",
+    printed="$P(\\Psi)=1-\\Omega(1/n^2)$ (outline); "
+    "$P(\\Psi^c)\\le\\mathcal{O}(N^2/(n|C_{(K)}|\\mu_F^2\\gamma^2)+\\ldots)$ (proof).",
+    found="The proof's order is $1/n$, because it uses Chebyshev's inequality. The truth is "
+    "exponentially small but for $2m/n^3$. The term $R^2N^2/(n|C_{(K)}|\\mu_F^2D^2)$ of Theorem "
+    "1, which puts the smallest cluster's size into every cluster's error, comes from this step "
+    "alone. $\\Omega$ should be $\\mathcal{O}$ in all three places, the display of $P(\\Lambda)$ "
+    "has minus signs for plus signs, and that of $P(\\Psi^c)$ lacks $\\nu/(n^3\\gamma^2)$ and a "
+    "plus sign.",
+    corrected="$P(\\Psi^c)\\le2m/n^3+2K\\exp(-n|C_{(K)}|D^2\\mu_F^2/(32N^2))$ for linear fits.",
+    severity="proof",
+)
+
+
+@claim(br.PSI_OUTLINE, expected=Verdict.REFUTED, finding=CHEBYSHEV)
+def psi_outline(statement: Statement, profile: Profile) -> Search:
+    """The proof's first term against the outline's order, for the largest constant of the box."""
+    given = {c.symbol: sp.Rational(c.most_generous) for c in statement.constants}
+    terms = tuple(replace(t, expr=t.expr.subs(given)) for t in statement.terms)
+    return formula_search(
+        replace(statement, terms=terms),
+        profile,
+        br.CHEBYSHEV,
+        {
+            "n": IntRange(3, 10**12, log=True),
+            "size_min": IntRange(1, 1000, log=True),
+            "N": LogInterval(1e-2, 1e2),
+            "mu": LogInterval(1e-2, 1e2),
+            "Delta": LogInterval(1e-2, 1e2),
+        },
+        argument="The left-hand side is the first term of the proof's bound with $\\gamma=D/4$.",
+    )
+
+
+def _problem(point: Point) -> dict[str, float]:
+    """Least squares on one feature: K optima on a line, Delta apart, noise of a share of Delta."""
+    k, delta = float(point["k"]), point["Delta"]
+    noise, optimum = point["noise"] * delta, delta * point["k"] / 2
+    return {
+        "n": float(point["n"]),
+        "k": k,
+        "d": 1.0,
+        "m": k * point["size"],
+        "size_k": float(point["size"]),
+        "size_min": float(point["size"]),
+        "Delta": delta,
+        "mu": 1.0,
+        "L": 1.0,
+        "N": noise,
+        "R": optimum + noise,
+        "G_F": 2 * optimum + noise,
+        "F_star": noise**2 / 2,
+    }
+
+
+def _two_sided(n: float, size: float) -> float:
+    """P(|mean of n fair signs| > size); for very large n Hoeffding's limit of it."""
+    if size >= 1:
+        return 0.0
+    limit = 2.0 * math.exp(-n * size**2 / 2)
+    if n > _EXACT_UP_TO:
+        return min(limit, 1.0)
+    heads = math.floor(n * (1 + size) / 2)
+    return min(2.0 * float(stats.binom.sf(heads, n, 0.5)), 1.0)
+
+
+def _outside_psi(at: Mapping[str, float]) -> float:
+    """An upper limit of P(Psi^c) from exact binomial tails and the union bound."""
+    local = float(evaluate(br.M_CORRECTED, at)) * math.log(at["n"]) / at["n"]
+    fits = at["m"] * _two_sided(at["n"], math.sqrt(local) / at["N"])
+    means = at["k"] * _two_sided(at["n"] * at["size_k"], at["Delta"] / 4 / at["N"])
+    return min(fits + means, 1.0)
+
+
+_ONE_FEATURE: Ranges = {
+    "n": IntRange(3, 10**9, log=True),
+    "k": IntRange(2, 20),
+    "size": IntRange(1, 1000, log=True),
+    "Delta": _UNITS,
+    "noise": LogInterval(1e-3, 1e3),
+}
+
+
+@claim(br.PSI, finding=CHEBYSHEV)
+def psi(statement: Statement, profile: Profile) -> Search:
+    """An upper limit of P(Psi^c) from exact binomial tails."""
+    return exact_search(
+        statement,
+        profile,
+        lambda point: _outside_psi(_problem(point)),
+        _problem,
+        _ONE_FEATURE,
+    )
+
+
+@claim(br.THEOREM_1_MSE, finding=(CHEBYSHEV, UNIT_OF_M))
+def theorem_1_mse(statement: Statement, profile: Profile) -> Search:
+    """An upper limit of the error: the exact error of the true mean, and 4 R^2 P(Psi^c)."""
+    requirement = statement.assumptions[-1].right
+
+    def values(point: Point) -> dict[str, float]:
+        at = {**_problem({**point, "n": 3}), "alpha": point["alpha"]}
+        needed = float(evaluate(requirement, at))
+        # n / log n exceeds x from n = 2 x log x on, for x >= 3
+        at["n"] = math.ceil((1 + point["above"]) * 2 * max(needed, 3) * math.log(max(needed, 3)))
+        return at
+
+    def error(point: Point) -> float:
+        at = values(point)
+        return at["N"] ** 2 / (at["n"] * at["size_k"]) + 4 * at["R"] ** 2 * _outside_psi(at)
+
+    ranges = {name: r for name, r in _ONE_FEATURE.items() if name != "n"}
+    return exact_search(
+        statement,
+        profile,
+        error,
+        values,
+        {**ranges, "alpha": LogInterval(1.0, 100.0), "above": LogInterval(1e-6, 100.0)},
+    )
+
+
+@claim(br.THEOREM_1_RATE, finding=CHEBYSHEV)
+def theorem_1_rate(statement: Statement, _profile: Profile) -> Rate:
+    """ODCL-KM++ on well separated clusters: exponents of n and of both cluster sizes."""
+    cells = tuple(
+        {"n": n, "k": 3, "d": 4, "size_k": own, "size_min": least, "Delta": 5.0, "sigma": 1.0}
+        for n in (500, 2000, 8000)
+        for own in (9, 27, 81)
+        for least in (1, 3, 9)
+    )
+    return power_law(
+        statement,
+        Sampling(experiment=ONE_SHOT, max_trials=384),
+        cells,
+        "error_k",
+        lambda cell: {name: float(cell[name]) for name in ("n", "size_k", "size_min")},
+        "the squared error of the first cluster's model",
+        validate=statement.require,
+    )
+
+
+# --- thresholds ---------------------------------------------------------------------------------
+
+
+def _threshold(statement: Statement, column: str, event: str) -> Threshold:
+    """The threshold in n over separations and cluster sizes of two clusters."""
+    cells = tuple(
+        {"k": 2, "d": 4, "size_k": own, "size_min": least, "Delta": delta, "sigma": 1.0}
+        for delta in (0.01, 0.08, 0.64)
+        for own, least in ((4, 4), (16, 4), (64, 4), (16, 16), (64, 16), (64, 64))
+    )
+
+    def success(table: Table, _cell: Params) -> BoolArray:
+        return np.asarray(table[column] > 0.5)
+
+    return Threshold(
+        statement=statement,
+        sampling=Sampling(experiment=ONE_SHOT, max_trials=512, first=64),
+        cells=cells,
+        size="n",
+        grid=lambda _cell: log_grid(5, 10**9, per_octave=2),
+        success=success,
+        event=event,
+        scaling=("Delta", "m", "size_min"),
+        values=lambda cell: {**cell, "m": float(users(cell))},
+        precision=1.4,
+    )
+
+
+@claim(br.THRESHOLD_KM)
+def threshold_km(statement: Statement, _profile: Profile) -> Threshold:
+    """Exact recovery by K-means++, the best of four starts."""
+    return _threshold(statement, "km", "exact recovery by K-means++")
+
+
+@claim(br.THRESHOLD_CC)
+def threshold_cc(statement: Statement, _profile: Profile) -> Threshold:
+    """A certified penalty for convex clustering."""
+    return _threshold(statement, "interval", "a penalty that (13) certifies")
+
+
+# --- the requirement at the paper's experiments -------------------------------------------------
+
+_ALPHA_KM = 2 + 200 * math.sqrt(10)
+#: Lower limits of the constants: d = 20, features with 5 of 20 normal components, unit noise.
+_LINEAR = {"d": 20.0, "L": 5.0, "mu": 0.25, "F_star": 0.5, "N": 0.0, "G_F": 0.0}
+_TEN = {**_LINEAR, "R": 13 * math.sqrt(20), "Delta": 4 * math.sqrt(20)}
+_FOUR = {**_LINEAR, "R": math.sqrt(20), "Delta": 2 * math.sqrt(20), "alpha": 4 * 75 / 25}
+_LOGISTIC = {
+    "d": 2.0, "L": 1.0, "mu": 1.0, "F_star": 0.0, "N": 0.0, "G_F": 0.0,
+    "R": math.sqrt(2), "Delta": 1.0, "alpha": 4 * 75 / 25,
+}  # fmt: skip
+SETTINGS = {
+    "Fig. 2, convex clustering": {**_TEN, "alpha": 4 * 90 / 10, "n": 400.0},
+    "Fig. 2, K-means": {**_TEN, "alpha": _ALPHA_KM, "n": 400.0},
+    "Fig. 3": {**_LOGISTIC, "n": 5000.0},
+    "Fig. 4": {**_FOUR, "n": 1000.0},
+}
+
+
+@claim(br.THEOREM_1_VACUITY, expected=Verdict.VACUOUS)
+def theorem_1_vacuity(statement: Statement, _profile: Profile) -> Vacuity:
+    """Every synthetic experiment of the paper, at the sizes where it reports recovery."""
+    return Vacuity(statement=_required(statement), settings=SETTINGS, along="n", smallest=3.0)
+
+
+def _required(statement: Statement) -> Statement:
+    """The statement whose one condition is the requirement that it states."""
+    requirement = Assumption(
+        name="sample requirement", left=br.SAMPLES, right=statement.expr, strict=True
+    )
+    return replace(statement, assumptions=(requirement,))
+
+
+BELOW_THRESHOLD = Finding(
+    id="odcl-fig5-phase",
+    where="Appendix D.3, last paragraph",
+    printed="$n=600$ is above the threshold shown in Theorem 1.",
+    found="With lower limits for all constants the requirement is $n/\\log n>10^8$, while "
+    "$600/\\log600=94$.",
+    corrected="$n=600$ is above the observed threshold, and far below that of Theorem 1.",
+    severity="statement",
+)
+
+
+@claim(br.FIG_5_PHASE, expected=Verdict.REFUTED, finding=BELOW_THRESHOLD)
+def fig_5_phase(statement: Statement, _profile: Profile) -> Vacuity:
+    """The experiment of Appendix D.3 with 600 samples a user."""
+    return Vacuity(
+        statement=_required(statement),
+        settings={"Fig. 5, right": {**_FOUR, "n": 600.0}},
+        along="n",
+        smallest=3.0,
+        claimed=True,
+    )
+
+
+# --- Remark 14 ----------------------------------------------------------------------------------
+
+
+@claim(br.REMARK_14)
+def remark_14(statement: Statement, profile: Profile) -> Search:
+    """Single samples of the designs in one dimension, over the whole parameter space."""
+
+    def distance(point: Point) -> float:
+        own = constants_of(point)
+        theta, sign = point["place"] * own["R"], 1.0 if point["sample"] else -1.0
+        if point["design"] == "two-point":
+            curvature = point["scale"] * (1.0 if point["sample"] else point["skew"])
+            return float(abs(sign * own["N"] + (curvature - own["mu"]) * theta))
+        width, p = point["scale"], point["skew"]
+        right, left = math.tanh(theta / width - 1), math.tanh(theta / width + 1)
+        return float(abs((right if point["sample"] else left) - p * right - (1 - p) * left))
+
+    return exact_search(
+        statement,
+        profile,
+        distance,
+        constants_of,
+        {
+            **LINE,
+            "design": Choice(("two-point", "cosh")),
+            "place": Interval(-1.0, 1.0),
+            "sample": Choice((0, 1)),
+        },
+    )

@@ -1,0 +1,410 @@
+r"""Sample requirements and communication in ODCL: Section 4.2, Section 4.3 and Table 1.
+
+Problem. How many samples do ODCL-CC and ODCL-KM need, which needs more, and does Table 1 say what
+the theorems say, of this paper and of the two that it summarises?
+
+Guarantee. `bounds.odcl.requirements`: the printed requirements and the entries of Table 1.
+
+Algorithm. Formulas against formulas.  Convex clustering and spectral K-means on the same fits
+(experiment ``odcl.needed-distance``) for the comparison in runs.
+
+Computation. The left-hand sides come from Theorem 1 with the separations of Lemmas 1 and 2, from
+Theorem 2, and from Corollary 2 of Ghosh et al. (2022).  A search over sizes from 1 to a million, K,
+D, n and c.  An order is tried with a constant of 1000.
+
+Reference. Armacki et al. 2024, Table 1, Sections 4.2 and 4.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+import sympy as sp
+
+from bounds.odcl import requirements as stated
+from bounds.odcl.symbols import ALPHA_CC, Delta, c, k, m, n, size_min
+from bounds.statement import Statement, evaluate
+from trials.experiments.odcl.needed_distance import NEEDED_DISTANCE
+from verify.claim import Finding, claim
+from verify.claims.common import Point
+from verify.claims.odcl.sides import wrong_side
+from verify.claims.searching import Sided, proves
+from verify.decisions.domain import IntRange, LogInterval, Ranges
+from verify.decisions.means import Knowledge
+from verify.evidence import EvidenceTable, Verdict
+from verify.procedures.base import Observed, Presentation, Profile, Sampling
+from verify.procedures.comparison import Comparison
+from verify.procedures.search import Search
+from verify.proofs.certificate import Certificate
+
+#: The constant of an order, as generous as its box allows.
+ORDER = {"C": 1000.0}
+SIZES: Ranges = {
+    "size_min": IntRange(1, 1_000_000, log=True),
+    "others": LogInterval(1.0, 1e6),
+    "Delta": LogInterval(1e-3, 1e3),
+}
+
+
+def symbols(point: Point) -> dict[str, float]:
+    """A point in the statements' symbols: m users, of whom the smallest cluster has a share."""
+    smallest = float(point["size_min"])
+    return {
+        **{name: float(value) for name, value in point.items()},
+        "m": smallest * (1.0 + float(point["others"])),
+        "size_max": smallest * float(point["others"]),
+    }
+
+
+def formulas(
+    statement: Statement,
+    profile: Profile,
+    observed: sp.Expr,
+    more: Ranges | None = None,
+    constants: Mapping[str, float] | None = None,
+    certify: Callable[[Point], Certificate] | None = None,
+) -> Search:
+    """A formula of the paper against the one that it should follow from, over all sizes."""
+    values = dict(constants or {})
+
+    def sides(point: Point) -> tuple[float, float]:
+        at = {**symbols(point), **values}
+        return float(evaluate(observed, at)), float(evaluate(statement.expr, at))
+
+    return Sided(
+        sides=sides,
+        domain={**SIZES, **(more or {})},
+        budget=profile.searches // 4,
+        certify=certify,
+        constants=values if statement.constants else {},
+    ).search(statement)
+
+
+# --- Section 4.2 ---------------------------------------------------------------------------------
+
+WITH_M_AND_C: Ranges = {"M": LogInterval(1e-3, 1e6), "c": LogInterval(1.0, 1e3)}
+
+SQUARED_SIZE = Finding(
+    id="odcl-km-display",
+    where="Section 4.2, after the two requirements",
+    printed="The terms are $(m-|C_{(K)}|)^2/|C_{(K)}|^2$ and "
+    "$(\\sqrt{|C_{(K)}|}+\\sqrt m)^2/|C_{(K)}|^2$.",
+    found="The second is not that of requirement 2), and is smaller by $|C_{(K)}|$.",
+    corrected="$(\\sqrt{|C_{(K)}|}+\\sqrt m)^2/|C_{(K)}|$.",
+    severity="slip",
+)
+
+
+@claim(stated.REQ_CC)
+def requirement_cc(statement: Statement, profile: Profile) -> Search:
+    """Theorem 1 with the separation of Lemma 1."""
+    return formulas(statement, profile, stated.THEOREM_1_CC, WITH_M_AND_C)
+
+
+@claim(stated.REQ_KM)
+def requirement_km(statement: Statement, profile: Profile) -> Search:
+    """Theorem 1 with the separation of Lemma 2."""
+    return formulas(statement, profile, stated.THEOREM_1_KM, WITH_M_AND_C)
+
+
+@claim(stated.REQ_KM_DISPLAY, expected=Verdict.REFUTED, finding=SQUARED_SIZE)
+def requirement_km_display(statement: Statement, profile: Profile) -> Search:
+    """Requirement 2) without 64 M / D^2 against the printed term."""
+    observed = (sp.sqrt(size_min) + sp.sqrt(m)) ** 2 / size_min
+
+    def certify(_point: Point) -> Certificate:
+        return wrong_side(
+            statement,
+            "The two terms differ by the factor $|C_{(K)}|$, which no constant bounds.",
+            observed,
+            {"size_min": 10_000, "m": 20_000, **ORDER},
+        )
+
+    return formulas(statement, profile, observed, constants=ORDER, certify=certify)
+
+
+LARGER = Finding(
+    id="odcl-cc-vs-km",
+    where="Section 4.2, last paragraph",
+    printed="The sample requirements of ODCL-CC are larger than those of ODCL-KM by roughly a "
+    "factor of $m/|C_{(K)}|$.",
+    found="The comparison drops the constant $c\\ge100$ of requirement 2). The ratio of the two "
+    "requirements is at most $4m/(c^2|C_{(K)}|)$. At $c=100$ and two equal clusters ODCL-CC needs "
+    "$1.97\\times10^{-4}$ times the samples of ODCL-KM.",
+    corrected="ODCL-CC requires fewer samples unless $|C_{(K)}|<m/2502$.",
+    severity="statement",
+)
+
+
+@claim(stated.CC_VS_KM, expected=Verdict.REFUTED, finding=LARGER)
+def cc_vs_km_as_printed(statement: Statement, profile: Profile) -> Search:
+    """The ratio of the requirements at c = 100."""
+    observed = stated.RATIO.subs(c, 100)
+
+    def certify(_point: Point) -> Certificate:
+        simple = sp.simplify(observed)
+        return wrong_side(
+            statement,
+            "Two clusters of one user each, $c=100$.",
+            simple,
+            {"size_min": 1, "m": 2, **ORDER},
+        )
+
+    return formulas(statement, profile, observed, {"M": LogInterval(1.0, 1e3)}, certify=certify)
+
+
+@claim(stated.CC_VS_KM_FACTOR, finding=LARGER)
+def cc_vs_km(statement: Statement, profile: Profile) -> Search:
+    """The ratio of the requirements against its order with the constant."""
+    return formulas(statement, profile, stated.RATIO, WITH_M_AND_C)
+
+
+IN_RUNS = Finding(
+    id="odcl-cc-vs-km-runs",
+    where="Section 4.2, last paragraph",
+    printed="The sample requirements of ODCL-CC are larger than those of ODCL-KM.",
+    found="In runs convex clustering does need more samples than spectral K-means, although the "
+    "two printed requirements say the opposite at $c=100$: Lemma 2 is far from sharp.",
+    corrected="True of the algorithms, not of the stated requirements.",
+    severity="slip",
+)
+NEEDED_CELLS = tuple(
+    {"k": k, "size": size, "d": d}
+    for k, size, d in ((2, 3, 1), (2, 10, 10), (4, 5, 2), (4, 10, 20), (8, 5, 8))
+)
+
+
+@claim(stated.CC_VS_KM_RUNS, finding=(LARGER, IN_RUNS))
+def cc_vs_km_runs(statement: Statement, profile: Profile) -> Comparison:
+    """The distances at which the two algorithms begin to recover, on the same noise."""
+    return Comparison(
+        statement=statement,
+        sampling=Sampling(
+            experiment=NEEDED_DISTANCE, max_trials=min(profile.max_trials, 64), first=16
+        ),
+        cells=NEEDED_CELLS,
+        columns={"CC": "cc_squared", "KM": "km_squared"},
+        knowledge=lambda _cell: Knowledge(low=1.0),
+        unit="squared distance needed",
+        scale="sign",
+        present=_needed_ratios,
+    )
+
+
+def _needed_ratios(observed: Sequence[Observed]) -> Presentation:
+    """The ratio of the squared distances, beside the printed factor and the requirements'."""
+    rows = []
+    for one in observed:
+        cell = one.params
+        users = {"m": cell["k"] * cell["size"], "size_min": cell["size"]}
+        ratio = float(np.median(one.table["cc_squared"] / one.table["km_squared"]))
+        stated_ratio = float(evaluate(sp.simplify(stated.RATIO.subs(c, 100)), users))
+        rows.append((cell["k"], cell["size"], cell["d"], ratio, float(cell["k"]), stated_ratio))
+    return Presentation(
+        tables=(
+            EvidenceTable(
+                title="Samples of convex clustering over those of spectral K-means",
+                columns=("$K$", "$|C_k|$", "$d$", "median in runs", "printed", "requirements"),
+                rows=rows,
+            ),
+        )
+    )
+
+
+# --- Table 1 ------------------------------------------------------------------------------------
+
+WITH_N_AND_K: Ranges = {"n": LogInterval(1.0, 1e9), "k": IntRange(2, 1000, log=True)}
+
+
+@claim(stated.TABLE_1_IFCA_CR)
+def table_1_ifca_cr(statement: Statement, profile: Profile) -> Search:
+    """The logarithm's argument from IFCA's own accuracy."""
+    observed = (Delta / stated.IFCA_STATISTICAL) ** 2
+    return formulas(statement, profile, observed, WITH_N_AND_K)
+
+
+IFCA_SAMPLES = Finding(
+    id="odcl-table1-ifca-sr",
+    where="Table 1, IFCA, sample requirement; Section 4.3, $n\\ge|C_{(1)}|$",
+    printed="$\\Omega(\\max\\{|C_{(1)}|,K/D^4\\})$.",
+    found="IFCA's accuracy has a second term $K/(p^2D^4n)$. It is below the first only for "
+    "$n\\ge|C_{(K)}|/D^8$, so for $D<1$ the printed size does not give the accuracy on which the "
+    "entry for the rounds rests.",
+    corrected="$\\Omega(\\max\\{|C_{(K)}|/D^8,K/D^4\\})$.",
+    severity="statement",
+)
+
+
+@claim(stated.TABLE_1_IFCA_SR, expected=Verdict.REFUTED, finding=IFCA_SAMPLES)
+def table_1_ifca_sr(statement: Statement, profile: Profile) -> Search:
+    """The size at which the two terms of IFCA's accuracy are equal."""
+    # Both terms are powers of n: they are equal at n times the squared ratio of their values at n.
+    observed = sp.powdenest(n * (stated.IFCA_OTHER / stated.IFCA_STATISTICAL) ** 2, force=True)
+
+    def certify(_point: Point) -> Certificate:
+        return proves(
+            statement,
+            "Two clusters of 100 users, $D=1/10$: the terms are equal at "
+            "$n=|C_{(K)}|/D^8=10^{10}$.",
+            "the size at which the terms are equal exceeds the printed requirement",
+            str(100 * 10**8),
+            {"C": 1000, "size_max": 100, "k": 2, "Delta": Fraction(1, 10)},
+        )
+
+    return formulas(statement, profile, observed, WITH_N_AND_K, constants=ORDER, certify=certify)
+
+
+AFA_ROUNDS = Finding(
+    id="odcl-table1-afa",
+    where="Table 1, ALL-FOR-ALL, against Section 4.3",
+    printed="$\\Theta(\\frac{nm}K\\log\\frac{nm}K)$ rounds.",
+    found="Section 4.3 has $T=\\Theta(\\frac{\\kappa K}{\\varepsilon\\mu m}"
+    "\\log\\frac1\\varepsilon)$, which at the accuracy $\\varepsilon=K/(nm)$ is of order "
+    "$n\\log\\frac{nm}K$. The table's entry is $\\log(1/\\varepsilon)/\\varepsilon$, larger by "
+    "$m/K$.",
+    corrected="$\\Theta(n\\log\\frac{nm}K)$.",
+    severity="slip",
+)
+
+
+@claim(stated.TABLE_1_AFA, expected=Verdict.REFUTED, finding=AFA_ROUNDS)
+def table_1_afa(statement: Statement, profile: Profile) -> Search:
+    """The entry against the rounds of Section 4.3."""
+    observed = n * m / k * sp.log(n * m / k)
+
+    def certify(_point: Point) -> Certificate:
+        return wrong_side(
+            statement,
+            "The two differ by the factor $m/K$, which no constant bounds.",
+            observed,
+            {"n": 10, "m": 4000, "k": 2, **ORDER},
+        )
+
+    return Sided(
+        sides=lambda point: (
+            float(evaluate(observed, dict(point))),
+            float(evaluate(statement.expr, {**point, **ORDER})),
+        ),
+        domain={
+            "m": IntRange(2000, 1_000_000, log=True),
+            "k": IntRange(2, 1000, log=True),
+            "n": IntRange(2, 1_000_000, log=True),
+        },
+        budget=profile.searches // 4,
+        certify=certify,
+        constants=ORDER,
+    ).search(statement)
+
+
+@claim(stated.TABLE_1_CC)
+def table_1_cc(statement: Statement, profile: Profile) -> Search:
+    """The entry against the requirement, without 256 M."""
+    return formulas(statement, profile, ALPHA_CC**2 / (16 * Delta**2))
+
+
+KM_ENTRY = Finding(
+    id="odcl-table1-km",
+    where="Table 1, ODCL-KM (as in the copy at hand)",
+    printed="$\\frac{(|C_{(K)}|+\\sqrt m)^2}{|C_{(K)}|D^2}$.",
+    found="Section 4.2, 2) has the root of $|C_{(K)}|$.",
+    corrected="$\\frac{(\\sqrt{|C_{(K)}|}+\\sqrt m)^2}{|C_{(K)}|D^2}$.",
+    severity="slip",
+)
+
+
+@claim(stated.TABLE_1_KM, expected=Verdict.REFUTED, finding=KM_ENTRY)
+def table_1_km(statement: Statement, profile: Profile) -> Search:
+    """The entry against the requirement with c = 1."""
+    observed = (size_min + sp.sqrt(m)) ** 2 / (size_min * Delta**2)
+
+    def certify(_point: Point) -> Certificate:
+        return wrong_side(
+            statement,
+            "The entry grows with $|C_{(K)}|$ at a fixed share of the users; the requirement does "
+            "not.",
+            observed,
+            {"size_min": 10**8, "m": 2 * 10**8, "Delta": 1, **ORDER},
+        )
+
+    return formulas(statement, profile, observed, constants=ORDER, certify=certify)
+
+
+IKM_ENTRY = Finding(
+    id="odcl-table1-ikm",
+    where="Table 1, I-ODCL-KM",
+    printed="$\\left(\\frac{|C_{(K)}|^2D^2}{(\\sqrt{|C_{(K)}|}+\\sqrt m)^2}-\\varepsilon"
+    "\\right)^{-1}$.",
+    found="Theorem 2 has $D^2/\\alpha_{km}^2$, which is of order "
+    "$|C_{(K)}|D^2/(\\sqrt{|C_{(K)}|}+\\sqrt m)^2$. The entry asks for too few samples, by the "
+    "factor $|C_{(K)}|$.",
+    corrected="$|C_{(K)}|D^2$ in the numerator.",
+    severity="slip",
+)
+
+
+@claim(stated.TABLE_1_IKM, expected=Verdict.REFUTED, finding=IKM_ENTRY)
+def table_1_ikm(statement: Statement, profile: Profile) -> Search:
+    """The entry's coefficient against that of Theorem 2 with c = 1."""
+    observed = size_min**2 * Delta**2 / (sp.sqrt(size_min) + sp.sqrt(m)) ** 2
+
+    def certify(_point: Point) -> Certificate:
+        return wrong_side(
+            statement,
+            "The entry's coefficient is $4|C_{(K)}|$ times that of the theorem.",
+            observed,
+            {"size_min": 10_000, "m": 20_000, "Delta": 1, **ORDER},
+        )
+
+    return formulas(statement, profile, observed, constants=ORDER, certify=certify)
+
+
+@claim(stated.TABLE_1_ICC)
+def table_1_icc(statement: Statement, profile: Profile) -> Search:
+    """The entry's coefficient against that of Theorem 2."""
+    return formulas(statement, profile, 16 * Delta**2 / ALPHA_CC**2)
+
+
+# --- Communication -------------------------------------------------------------------------------
+
+WITH_CONDITION: Ranges = {
+    "L": LogInterval(1.0, 1e6),
+    "mu": LogInterval(1e-3, 1.0),
+    "varepsilon": LogInterval(1e-9, 1e-3),
+    "k": IntRange(1, 1000, log=True),
+}
+
+
+@claim(stated.COMM_ROUNDS)
+def comm_rounds(statement: Statement, profile: Profile) -> Search:
+    """IFCA's rounds with its own letters."""
+    return _with_condition(statement, profile, stated.IFCA_ROUNDS)
+
+
+ROUNDS_ONLY = Finding(
+    id="odcl-comm-factor",
+    where="Sections 1 and 4.3",
+    printed="Communication falls by a factor of $O(\\frac{\\kappa m}{|C_{(K)}|}\\log\\frac{2D}"
+    "\\varepsilon)$ compared to [16, 17].",
+    found="This is IFCA's number of rounds. IFCA broadcasts $K$ models in each, so the floats fall "
+    "by $(K+1)/2$ times more. The rounds of [17] are of another order.",
+    corrected="Rounds fall by this factor against [16], floats by $(K+1)/2$ times more.",
+    severity="slip",
+)
+
+
+@claim(stated.COMM_FACTOR, finding=ROUNDS_ONLY)
+def comm_factor(statement: Statement, profile: Profile) -> Search:
+    """Floats of IFCA over floats of ODCL against the printed factor."""
+    return _with_condition(statement, profile, stated.IFCA_ROUNDS * (k + 1) / 2)
+
+
+def _with_condition(statement: Statement, profile: Profile, observed: sp.Expr) -> Search:
+    def sides(point: Point) -> tuple[float, float]:
+        at = {**symbols(point), "kappa": point["L"] / point["mu"]}
+        return float(evaluate(observed, at)), float(evaluate(statement.expr, at))
+
+    return Sided(
+        sides=sides, domain={**SIZES, **WITH_CONDITION}, budget=profile.searches // 4
+    ).search(statement)

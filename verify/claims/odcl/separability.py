@@ -1,0 +1,97 @@
+r"""Definitions 1 and 3 of ODCL: separated data sets.
+
+Problem. A data set has clusters.  When do they lie far enough apart for a clustering algorithm?
+
+Guarantee. `bounds.odcl.separability`: Definition 1 with a certain alpha implies Definition 3.
+
+Algorithm. None.  Both definitions are evaluated on data sets.
+
+Computation. A search over data sets of 2 to 4 clusters of any sizes in 1 to 3 dimensions, for
+c from 1 to 1000.  The matrix norms come from singular values.
+
+Reference. Armacki et al. 2024, Section 3 and the text after Definition 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from bounds.odcl.separability import DEF_1_DEF_3, DEF_1_DEF_3_AS_PRINTED
+from bounds.statement import Statement, evaluate
+from verify.claim import Finding, claim
+from verify.claims.common import Point
+from verify.claims.odcl.data_sets import Clustered, data_sets
+from verify.claims.searching import Sided, proves
+from verify.decisions.domain import Box, LogInterval
+from verify.decisions.structured import Product
+from verify.evidence import Verdict
+from verify.procedures.base import Profile
+from verify.procedures.search import Search
+from verify.proofs.certificate import Certificate
+
+
+def center_separation(data: Clustered, c: float) -> float:
+    r"""The largest :math:`c(\Delta_k+\Delta_l)` of two clusters, Definition 3."""
+    deviations = data.deviations
+    spectral = float(np.linalg.norm(deviations, 2))
+    frobenius = float(np.linalg.norm(deviations))
+    size, second = sorted(data.sizes.tolist())[:2]
+    smaller = min(math.sqrt(data.k) * spectral, frobenius)
+    return c * smaller * (1 / math.sqrt(size) + 1 / math.sqrt(second))
+
+
+def _implication(
+    statement: Statement, profile: Profile, certify: Callable[[Point], Certificate] | None = None
+) -> Search:
+    """Definition 3's requirement against alpha times the radius, on data sets."""
+
+    def sides(point: Point) -> tuple[float, float]:
+        data = Clustered.of(point)
+        bound = float(evaluate(statement.expr, {**data.symbols, "c": point["c"]}))
+        return center_separation(data, point["c"]), bound
+
+    return Sided(
+        sides=sides,
+        domain=Product((data_sets(), Box({"c": LogInterval(1.0, 1000.0)}))),
+        budget=profile.searches // 4,
+        certify=certify,
+    ).search(statement)
+
+
+ROOT = Finding(
+    id="odcl-def1-def3",
+    where="after Definition 3 (as in the copy at hand)",
+    printed="Definition 1 implies Definition 3 for $\\alpha=2c\\sqrt m/|C_{(K)}|$.",
+    found="False as soon as the smallest cluster has two points: with two clusters "
+    "$\\{\\pm r\\}$ around means that lie $2cr$ apart, Definition 3 asks for $2\\sqrt2cr$. The "
+    "printed value is too small by the factor $\\sqrt{|C_{(K)}|}$. The proof of Lemma 2 has the "
+    "root.",
+    corrected="$\\alpha=2c\\sqrt m/\\sqrt{|C_{(K)}|}$.",
+    severity="slip",
+)
+
+
+@claim(DEF_1_DEF_3_AS_PRINTED, expected=Verdict.REFUTED, finding=ROOT)
+def def_1_def_3_as_printed(statement: Statement, profile: Profile) -> Search:
+    """The printed separation, which the smallest cluster's size makes too small."""
+
+    def certify(_point: Point) -> Certificate:
+        return proves(
+            statement,
+            "Two clusters of two points at distance 1 from their mean, $c=1$: $A-C$ has rank one "
+            "and norm 2, so $\\Delta_1+\\Delta_2=2\\cdot2/\\sqrt2$.",
+            "Definition 3's distance exceeds the printed one",
+            ["sqrt", "8"],
+            {"c": 1, "m": 4, "size_min": 2, "radius": 1},
+        )
+
+    return _implication(statement, profile, certify)
+
+
+@claim(DEF_1_DEF_3, finding=ROOT)
+def def_1_def_3(statement: Statement, profile: Profile) -> Search:
+    """The separation with the root of the smallest cluster's size."""
+    return _implication(statement, profile)

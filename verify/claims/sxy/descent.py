@@ -1,0 +1,391 @@
+r"""Proposition 2 of Su, Xu & Yang: one step of moment descent.
+
+Problem. An anchor knows a subspace that nearly holds its residual v = Sigma (theta* - theta), and
+an estimate of v inside it.  Does a step along the estimate shrink v by the factor of (21)?
+
+Guarantee. `bounds.sxy.descent`: (27) and (28) bound the error of the direction and of its length,
+and imply (21).  (20) is the condition under which they hold.
+
+Algorithm. One step of Phase 1.  No data are drawn: the deterministic claims try every direction,
+length and covariance that the conditions allow, and ``prop2-21-as-printed`` has an exact law in one
+dimension with signs as features and noise.
+
+Computation. The image Sigma r of a unit vector under a covariance with spectrum in [alpha, beta]
+fills the ball with the diameter from alpha r to beta r.  So five numbers describe every step: the
+angle of r, the length, and the place of Sigma r in that ball.
+
+Reference. Proposition 2 and appendix A.5.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy as sp
+
+from bounds.statement import Assumption, Statement, evaluate, evaluate_mp
+from bounds.sxy.descent import (
+    EQ_27,
+    EQ_28,
+    ORIENTED,
+    PROP_2_21,
+    PROP_2_21_AS_PRINTED,
+    PROP_2_FACTOR,
+    STEP_ALGEBRA,
+    STEP_ALGEBRA_AS_PRINTED,
+)
+from bounds.sxy.symbols import eta
+from verify.claim import Finding, claim
+from verify.claims.common import LOWEST, CannotTry, Point, log_of
+from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
+from verify.evidence import Verdict
+from verify.procedures.base import FloatArray, Profile
+from verify.procedures.search import Search
+from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.terms import Term, from_sympy, rational
+
+#: Limits of the spectrum: the ratio over three decades, the unit over twelve.
+SPECTRA: Ranges = {"ratio": LogInterval(1e-3, 1.0), "beta": LogInterval(1e-6, 1e6)}
+
+
+def spectrum_of(point: Point) -> dict[str, float]:
+    """The limits alpha and beta of a point's spectrum."""
+    return {"alpha": point["ratio"] * point["beta"], "beta": point["beta"]}
+
+
+def share_of(assumption: Assumption, limits: dict[str, float], name: str) -> float:
+    """The number x of a condition ``y >= (1 - x) v^2`` or ``(1 + x) v^2 >= y`` at v = 1."""
+    fixed = {**limits, "v": 1.0}
+    side = assumption.right if name in map(str, assumption.left.free_symbols) else assumption.left
+    return abs(1.0 - float(evaluate(side, fixed)))
+
+
+# -- the step of the proof -------------------------------------------------------------------------
+
+SIGN = Finding(
+    id="sxy-sign",
+    where="Phase 1, Steps 11 and 13; appendix A.5, after (27)",
+    printed="$(\\theta_j^*-\\theta_t)^\\top\\Sigma_j^2r_t\\ge a_t\\alpha-|b_t|\\beta$ with "
+    "$a_t\\ge\\sqrt{1-\\alpha^2/(64\\beta^2)}\\,\\norm{\\Sigma_j(\\theta_j^*-\\theta_t)}$.",
+    found="(27) bounds $a_t^2$. The leading singular vector $\\hat\\beta_t$ of $A_t$ has no sign, "
+    "and the power iteration keeps that of its random start. So each step goes the wrong way with "
+    "probability one half, and (21) and (4) fail, also with exact moments and without noise.",
+    corrected="Take the sign from the mean of $\\varepsilon(x,y,\\theta_t)$ over the anchor's "
+    "points. Its expectation is $\\Sigma_j(\\theta_j^*-\\theta_t)$.",
+    severity="statement",
+)
+
+
+def _excess(statement: Statement, point: Point, number: ModuleType, value: Any) -> Any:
+    """The next residual's square minus the statement's right side, in units of v^2."""
+    x = {name: _number(point[name], number) for name in point}
+    limits = {"alpha": x["ratio"] * x["beta"], "beta": x["beta"]}
+    at = {**limits, "v": _number(1.0, number)}
+    slack = 1 - value(EQ_27.right, at)
+    slack_length = 1 - value(EQ_28[0].right, at)
+    sine = x["lean"] * number.sqrt(slack)
+    sigma_hat = number.sqrt(1 + x["stretch"] * slack_length)
+    cosine = x["sign"] * number.sqrt(1 - sine**2)
+    # v = cosine r + sine r', and Sigma r = along r + across r' + a part orthogonal to both
+    reach = x["reach"] * (limits["beta"] - limits["alpha"]) / 2
+    along = (limits["alpha"] + limits["beta"]) / 2 - reach * number.cos(x["turn"])
+    across = reach * number.sin(x["turn"])
+    step = value(statement.definitions[eta], {**limits, "sigma_hat": sigma_hat})
+    after = 1 - 2 * step * (cosine * along + sine * across) + step**2 * (along**2 + across**2)
+    return after - value(statement.expr, {**at, "sigma_hat": sigma_hat})
+
+
+def _number(value: Any, number: ModuleType) -> Any:
+    return mpmath.mpf(value) if number is mpmath else float(value)
+
+
+def _step_search(statement: Statement, profile: Profile, signs: tuple[int, ...]) -> Search:
+    def sides(point: Point) -> tuple[float, float]:
+        right = float(evaluate(statement.expr, {**spectrum_of(point), "v": 1.0}))
+        return float(_excess(statement, point, math, evaluate)) + right, right
+
+    return Search(
+        name=statement.id,
+        violation=lambda point: float(_excess(statement, point, math, evaluate)),
+        recheck=lambda point: _excess(statement, point, mpmath, evaluate_mp),
+        sides=sides,
+        certify=lambda _point: _wrong_way(statement),
+        domain={
+            **SPECTRA,
+            "sign": Choice(signs),
+            "lean": Interval(-1.0, 1.0),
+            "stretch": Interval(-1.0, 1.0),
+            "reach": Interval(0.0, 1.0),
+            "turn": Interval(0.0, 3.14159),
+        },
+        budget=min(profile.searches, 1500),
+        unit="share of the squared residual",
+    )
+
+
+def _wrong_way(statement: Statement) -> Certificate:
+    """d = 1 and Sigma = 1: a step against the residual makes it 3/2 as long."""
+    step = from_sympy(statement.definitions[eta], {"alpha": 1, "beta": 1, "sigma_hat": 1})
+    longer: Term = ["+", "1", step]
+    return certificate(
+        "Take $d=1$, $\\Sigma_j=\\alpha=\\beta=1$ and a residual of 1. The direction $r_t=-1$ "
+        "meets "
+        "(27), and $\\hat\\sigma_t=1$ meets (28). The step is $\\eta_t=1/2$.",
+        [
+            Inequality(
+                says="the next squared residual exceeds the stated one",
+                left=["*", longer, longer],
+                relation=">",
+                right=from_sympy(statement.expr, {"alpha": 1, "beta": 1, "v": 1}),
+            )
+        ],
+    )
+
+
+@claim(STEP_ALGEBRA_AS_PRINTED, expected=Verdict.REFUTED, finding=SIGN)
+def step_algebra_as_printed(statement: Statement, profile: Profile) -> Search:
+    """Both signs of the direction."""
+    return _step_search(statement, profile, (-1, 1))
+
+
+@claim(STEP_ALGEBRA, finding=SIGN)
+def step_algebra(statement: Statement, profile: Profile) -> Search:
+    """Directions on the residual's side.  Without that assumption both signs are tried."""
+    oriented = ORIENTED in statement.assumptions
+    return _step_search(statement, profile, (1,) if oriented else (-1, 1))
+
+
+@claim(PROP_2_FACTOR)
+def prop_2_factor(statement: Statement, profile: Profile) -> Search:
+    """Exact moments: residuals with weight on three eigenvalues, which range over the spectrum."""
+
+    def ratio(point: Point) -> float:
+        limits = spectrum_of(point)
+        values = np.array([limits["alpha"], limits["beta"], 0.0])
+        values[2] = limits["alpha"] + point["middle"] * (limits["beta"] - limits["alpha"])
+        weights = np.array([point["low"], point["high"], 1.0 - point["low"]])
+        weights = np.maximum(weights, 1e-12) / np.maximum(weights, 1e-12).sum()
+        step = float(evaluate(statement.definitions[eta], {**limits, "sigma_hat": 1.0}))
+        return float(weights @ (1.0 - step * values) ** 2)
+
+    def stated(point: Point) -> float:
+        return float(evaluate(statement.expr, {**spectrum_of(point), "v": 1.0}))
+
+    return Search(
+        name=statement.id,
+        violation=lambda point: ratio(point) - stated(point),
+        sides=lambda point: (ratio(point), stated(point)),
+        domain={
+            **SPECTRA,
+            "middle": Interval(0.0, 1.0),
+            "low": Interval(0.0, 1.0),
+            "high": Interval(0.0, 1.0),
+        },
+        budget=min(profile.searches, 1000),
+        unit="share of the squared residual",
+    )
+
+
+# -- (20) implies (21) -----------------------------------------------------------------------------
+
+UNITS_OF_20 = Finding(
+    id="sxy-units-of-20",
+    where="Proposition 2, (20)",
+    printed=(
+        "$\\norm{\\Sigma_{z_i}(\\theta_{z_i}^*-\\theta_{i,t})}^2\\ge C(\\xi_1/p_{z_i}+\\xi_2)$."
+    ),
+    found="The left side has a unit and the right side has none. In a large unit of $\\theta$ the "
+    "condition always holds, but the probability of (21) does not depend on the unit. With one "
+    "pair of an anchor's points and noise as large as the residual it is 1/4. A.3, which says that "
+    "it meets (20), shows the missing factor.",
+    corrected="$\\ge C(\\delta_{i,t}^2+\\sigma^2)(\\xi_1/p_{z_i}+\\xi_2)$, as the proof of Theorem "
+    "1 "
+    "uses it.",
+    severity="slip",
+)
+
+#: The generous end of the box of both constants.
+GENEROUS_20 = {"C": 1e3, "C_f": 1e3}
+
+
+def _no_decay(pairs: int, noise: float, factor: float) -> float:
+    """P((21) fails) for d = 1, k = 1, Sigma = 1, residual 1, noise +-s and ``pairs`` pairs.
+
+    Features are signs, so that epsilon = 1 +- s.  A pair's product is (1+s)^2, (1-s)^2 or 1-s^2
+    with probabilities 1/4, 1/4 and 1/2.  The anchor's points give the right sign where the mean of
+    epsilon is positive, which is certain for s <= 1 unless every epsilon is zero.
+    """
+    total = 0.0
+    for high in range(pairs + 1):
+        for low in range(pairs + 1 - high):
+            mixed = pairs - high - low
+            mean = (
+                high * (1 + noise) ** 2 + low * (1 - noise) ** 2 + mixed * (1 - noise**2)
+            ) / pairs
+            after = (1 - 0.5 * math.sqrt(mean)) ** 2
+            if after > factor:
+                ways = math.comb(pairs, high) * math.comb(pairs - high, low)
+                total += ways * 0.25 ** (high + low) * 0.5**mixed
+    return total
+
+
+@claim(PROP_2_21_AS_PRINTED, expected=Verdict.REFUTED, finding=(UNITS_OF_20, SIGN))
+def prop_2_21_as_printed(statement: Statement, profile: Profile) -> Search:
+    """The exact law in one dimension, in units up to 1e9 of the noise's own."""
+    (condition,) = (a for a in statement.assumptions if a.constant is not None)
+    failure = statement.failure
+    if failure is None:
+        raise CannotTry(f"{statement.id}: a statement without a failure probability")
+
+    def at(point: Point) -> dict[str, float]:
+        own = {"d": 1.0, "k": 1.0, "p": 1.0, "m": float(point["m"]), "l": float(point["l"])}
+        return {**own, "N": float(point["N"]), "v": point["unit"], **GENEROUS_20}
+
+    def probability(point: Point) -> float:
+        values = {"alpha": 1.0, "beta": 1.0, "v": 1.0}
+        return _no_decay(point["l"], point["noise"], float(evaluate(statement.expr, values)))
+
+    def violation(point: Point) -> float:
+        found = probability(point)
+        return (math.log(found) if found > 0 else LOWEST) - log_of(failure, at(point))
+
+    return Search(
+        name=statement.id,
+        violation=violation,
+        sides=lambda point: (probability(point), math.exp(log_of(failure, at(point)))),
+        constraints=lambda point: condition.holds(at(point)) and point["N"] >= 2 * point["m"] + 2,
+        certify=lambda point: _unit_certificate(statement, condition, point, at(point)),
+        domain={
+            "m": IntRange(1, 1000, log=True),
+            "l": IntRange(1, 8),
+            "N": IntRange(10, 10_000, log=True),
+            "noise": Choice((1.0, 0.5, 0.0)),
+            "unit": LogInterval(1e-3, 1e9),
+        },
+        budget=min(profile.searches, 600),
+        unit="log of the probability over the stated one",
+        constants=GENEROUS_20,
+    )
+
+
+def _unit_certificate(
+    statement: Statement, condition: Assumption, point: Point, at: dict[str, float]
+) -> Certificate:
+    """(20) holds with C = 1000, and all products vanish with probability (3/4)^l."""
+    exact = {name: Fraction(value) for name, value in at.items()}
+    needed: Term = ["*", rational(exact["C"]), from_sympy(condition.right, exact)]
+    return certificate(
+        "Take $d=k=1$, $\\Sigma_j=1$, signs as features and noise as large as the residual. A "
+        "pair's product is zero with probability 3/4. When all are zero the anchor does not move, "
+        "and (21) fails.",
+        [
+            Inequality(
+                says="the squared residual meets (20) with the largest constant of the box",
+                left=from_sympy(condition.left, exact),
+                relation=">",
+                right=needed,
+            ),
+            Inequality(
+                says="the probability of no move exceeds the stated failure probability",
+                left=rational(Fraction(3, 4) ** point["l"]),
+                relation=">",
+                right=from_sympy(sp.sympify(statement.failure), exact),
+            ),
+        ],
+    )
+
+
+# Errors of Y that are hard for a residual: along it, and towards the worst other direction.
+_STYLES = ("random", "erase", "turn", "skew")
+
+
+def _deviation(style: str, v: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """A matrix of norm 1 that hides v from the leading singular vectors."""
+    d = v.size
+    e = v / np.linalg.norm(v)
+    other = rng.standard_normal(d)
+    other -= (other @ e) * e
+    other /= max(float(np.linalg.norm(other)), 1e-300)
+    if style == "erase":
+        return -np.outer(e, e) + (np.outer(other, other) if d > 1 else 0.0)
+    if style == "turn":
+        made = np.outer(e, other) + np.outer(other, e) if d > 1 else -np.outer(e, e)
+    elif style == "skew":
+        made = np.outer(e, other) - np.outer(other, e) if d > 1 else -np.outer(e, e)
+    else:
+        made = rng.standard_normal((d, d))
+    return np.asarray(made / max(float(np.linalg.norm(made, 2)), 1e-300))
+
+
+def _step_after(statement: Statement, point: Point) -> tuple[float, float]:
+    """The squared residual after a step with the largest deviations that (20) allows; its limit.
+
+    Cluster 1 is the anchor's.  The others' residuals are random, of any size.
+    """
+    rng = np.random.default_rng(point["seed"])
+    d, k = point["d"], min(point["k"], point["d"])
+    limits = spectrum_of(point)
+    values = np.where(rng.random(d) < 0.5, limits["alpha"], limits["beta"])
+    q = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    covariance = (q * values) @ q.T
+    v = rng.standard_normal(d)
+    v *= point["unit"] / np.linalg.norm(v)
+    p = point["p"] if k > 1 else 1.0
+    (condition,) = (a for a in statement.assumptions if a.right.has(sp.Symbol("e_1")))
+    # the right side is linear in the two deviations: saturate it with the given shares
+    at = {**limits, "p": p, "v": point["unit"]}
+    most = float(evaluate(condition.left, at))
+    share = point["share"]
+    per_1 = float(evaluate(condition.right, {**at, "e_1": 1.0, "e_2": 0.0}))
+    per_2 = float(evaluate(condition.right, {**at, "e_1": 0.0, "e_2": 1.0}))
+    e_1, e_2 = share * most / per_1, (1.0 - share) * most / per_2
+    y = p * np.outer(v, v)
+    for _ in range(k - 1):
+        w = rng.standard_normal(d) * point["unit"] * 10.0 ** rng.uniform(-3, 3)
+        y += (1.0 - p) / (k - 1) * np.outer(w, w)
+    y += e_1 * _deviation(point["style_1"], v, rng)
+    u = np.linalg.svd(y)[0][:, :k]
+    inside = u.T @ v
+    moments = np.outer(inside, inside)
+    moments += e_2 * (_deviation(point["style_2"], inside, rng) if inside.any() else np.eye(k))
+    left, sizes, _ = np.linalg.svd(moments)
+    direction = u @ left[:, 0]
+    direction *= 1.0 if direction @ v >= 0 else -1.0
+    step = float(evaluate(statement.definitions[eta], {**limits, "sigma_hat": math.sqrt(sizes[0])}))
+    after = v - step * covariance @ direction
+    return float(np.sum(after**2)), float(evaluate(statement.expr, at))
+
+
+@claim(PROP_2_21, finding=(UNITS_OF_20, SIGN))
+def prop_2_21(statement: Statement, profile: Profile) -> Search:
+    """Random and adversarial deviations, as large as the corrected (20) allows."""
+
+    def violation(point: Point) -> float:
+        after, stated = _step_after(statement, point)
+        return (after - stated) / float(point["unit"]) ** 2
+
+    return Search(
+        name=statement.id,
+        violation=violation,
+        sides=partial(_step_after, statement),
+        domain={
+            "d": IntRange(1, 8),
+            "k": IntRange(1, 5),
+            "ratio": LogInterval(0.05, 1.0),
+            "beta": LogInterval(1e-3, 1e3),
+            "unit": LogInterval(1e-6, 1e6),
+            "p": Interval(0.02, 0.98),
+            "share": Interval(0.0, 1.0),
+            "style_1": Choice(_STYLES),
+            "style_2": Choice(_STYLES),
+            "seed": IntRange(0, 10_000),
+        },
+        budget=min(profile.searches, 1000),
+        unit="share of the squared residual",
+    )

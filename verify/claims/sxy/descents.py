@@ -1,0 +1,109 @@
+r"""Theorem 1 of Su, Xu & Yang on whole runs of Phase 1.
+
+Problem. Anchors of random clusters descend on fresh data.  Do they arrive, and does the server find
+every model?
+
+Guarantee. `bounds.sxy.anchors`: (4) and (5) in their corrected forms.
+
+Algorithm. Phase 1 with the sign of a direction from the anchor's own rows (experiment
+``sxy.descent``), six rounds.
+
+Computation. All constants are explicit.  Cells have as many clients and pairs as Phase 1 needs to
+learn at that dimension.
+
+Reference. Theorem 1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bounds.statement import Statement, evaluate
+from bounds.sxy.anchors import THEOREM_1_4_DATA, THEOREM_1_5
+from bounds.sxy.symbols import n_H
+from trials.experiments.sxy.descents import DESCENT, N_ROUNDS, models
+from trials.run.cell import Params
+from verify.claim import claim
+from verify.claims.common import explicit
+from verify.claims.sxy.anchors import ANCHORS
+from verify.claims.sxy.descent import SIGN
+from verify.procedures.base import Profile, Sampling
+from verify.procedures.probability import Probability
+
+CELLS: tuple[dict[str, Any], ...] = (
+    {"d": 1, "m": 1000, "l": 1000, "start": "edge"},
+    {"d": 4, "m": 4000, "l": 800, "start": "zero"},
+    {"d": 4, "m": 4000, "l": 1600, "start": "edge", "unit": 1e6},
+    {"d": 4, "m": 8000, "l": 800, "start": "model", "unit": 1e-6},
+    {"d": 3, "m": 4000, "l": 1600, "start": "zero", "sigma": 0.3},
+    {"d": 3, "k": 3, "m": 12_000, "l": 1600, "start": "edge"},
+)
+#: The hidden constants of (3).
+HIDDEN = {"C_m": 16.0, "C_l": 1.0}
+#: Probability of a missed cluster, for which (5) is tried.
+MISSED = 0.25
+
+
+def sampling(profile: Profile, quick: int = 32) -> Sampling:
+    """``quick`` runs a cell at the smallest profile, up to 16 times as many at the others."""
+    trials = quick * min(16, max(1, profile.max_trials // 1024))
+    return Sampling(experiment=DESCENT, max_trials=trials, first=32)
+
+
+def symbols(cell: Params) -> dict[str, float]:
+    """A cell in the statements' symbols.  Distances are in units of Delta."""
+    full = DESCENT.check(cell)
+    radius = float(np.linalg.norm(models(full), axis=1).max())
+    rows = 2.0 * N_ROUNDS * (full["m"] + full["anchors"] * full["l"])
+    return {
+        "alpha": 1.0,
+        "beta": 1.0,
+        "Delta": 1.0,
+        "R": radius,
+        "epsilon": full["epsilon"],
+        "N": rows,
+        "d": float(full["d"]),
+        "m": float(full["m"]),
+        "l": float(full["l"]),
+        "k": float(full["k"]),
+        "p": 1.0 / full["k"],
+        "n_H": float(full["anchors"]),
+        "delta_f": MISSED,
+        **HIDDEN,
+    }
+
+
+@claim(THEOREM_1_4_DATA, finding=SIGN, hidden=HIDDEN)
+def theorem_1_4_data(statement: Statement, profile: Profile) -> Probability:
+    """Starts at zero, at a model and at the edge of the ball, in three units."""
+    return explicit(
+        statement,
+        {"C_f": 1.0},
+        sampling(profile),
+        CELLS,
+        symbols,
+        lambda table: table["worst"],
+        "an anchor that is too far away after the last round",
+    )
+
+
+@claim(THEOREM_1_5, finding=ANCHORS, hidden=HIDDEN)
+def theorem_1_5(statement: Statement, profile: Profile) -> Probability:
+    """The number of anchors that A.3 asks for, accuracy 1/10."""
+    (condition,) = (a for a in statement.assumptions if a.left == n_H)
+    cells = []
+    for cell in CELLS[:2]:
+        anchors = math.ceil(float(evaluate(condition.right, symbols(cell))))
+        cells.append({**cell, "anchors": anchors, "epsilon": 0.12, "l": 2000})
+    return explicit(
+        statement,
+        {"C_f": 1.0},
+        sampling(profile, 192),
+        cells,
+        symbols,
+        lambda table: table["centres"],
+        "a model without an estimate near it",
+    )

@@ -1,0 +1,411 @@
+r"""Wrong labels uniformly over the models: Lemma 9, Lemma 12, (31), (32) and (36).
+
+Problem. The models of a round depend on the data that they label.  How many rows can get a wrong
+label, whatever the models are?
+
+Guarantee. `bounds.sxy.deviation`: all but a share sqrt(d k log k (chi^2(n) + 1)/M) more than
+expected, up to a constant.
+
+Algorithm. With one feature and two clusters a label depends on the middle of both models, and the
+supremum is found exactly (experiment ``sxy.uniform-deviation``).  In more dimensions a direction
+that the data choose gives a lower limit (``sxy.deviation-direction``).  Lemma 12 and (31) are tried
+on the class of all subsets of V points, where supremum and expectation are exact
+(``sxy.weighted-sup``).
+
+Computation. Constants exhibited by argument.  Lemma 9: C = 15, since m/(dk) is at most the root of
+r = log2(100 (k-1) r), which is 9.97 = 14.4 log 2 for two clusters and grows by less than 2 log k.
+Lemma 12: C = 60 from symmetrisation, Dudley's integral with the factor 12 and Haussler's covering
+numbers e (V+1) (2 e/eps^2)^V.  (32) and (36) with one feature and two clusters: C = 6.  Four
+half-line processes have E sup <= 4 times the norm of their weights (symmetrisation and Doob), both
+clusters together 4 sqrt 2, and McDiarmid adds 0.84, which is less than 6 sqrt(2 log 2) in all.
+
+Reference. B.2.1, B.2.2.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from bounds.statement import Statement, evaluate
+from bounds.sxy.deviation import (
+    CHI2_IDENTITY,
+    EQ_31,
+    EQ_32,
+    EQ_32_RATE,
+    EQ_32_SEARCHED,
+    EQ_36,
+    LEMMA_9,
+    LEMMA_9_COUNT,
+    LEMMA_9_COUNT_AS_PRINTED,
+    LEMMA_12,
+)
+from trials.checks import FloatArray
+from trials.experiments.sxy.deviation import (
+    DIRECTION,
+    UNIFORM,
+    WEIGHTED_SUP,
+    skewness,
+)
+from trials.models.federated_data import client_sizes, imbalance
+from trials.run.cell import Params
+from trials.run.store import Table
+from verify.claim import Finding, claim
+from verify.claims.common import Point, explicit
+from verify.decisions.domain import Choice, Interval, IntRange, Ranges
+from verify.decisions.means import Knowledge
+from verify.evidence import Verdict
+from verify.procedures.base import Profile, Sampling
+from verify.procedures.mean_bound import MeanBound
+from verify.procedures.probability import Probability
+from verify.procedures.rate import Rate, StatedRate
+from verify.procedures.search import Search
+from verify.procedures.sup_lower_bound import SupLB
+from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.terms import from_sympy
+
+# --- Sizes --------------------------------------------------------------------------------------
+
+
+@claim(CHI2_IDENTITY)
+def chi2_identity(statement: Statement, profile: Profile) -> Search:
+    """Sizes of every profile; the skewness by its definition as a divergence."""
+
+    def sides(point: Point) -> tuple[float, float]:
+        rng = np.random.default_rng(int(point["seed"]))
+        sizes = client_sizes(
+            point["profile"], int(point["M"]), point["mean"], rng, spread=point["spread"]
+        )
+        at = {"N": float(sizes.sum()), "M": float(sizes.size), "skew": imbalance(sizes) + 1.0}
+        return float(np.sum(sizes.astype(float) ** 2)), float(evaluate(statement.expr, at))
+
+    return Search(
+        name=statement.id,
+        violation=lambda point: abs(sides(point)[0] / sides(point)[1] - 1.0) - 1e-10,
+        sides=sides,
+        domain={
+            "profile": Choice(("balanced", "zipf", "lognormal")),
+            "M": IntRange(1, 1000, log=True),
+            "mean": Interval(1.0, 100.0),
+            "spread": Interval(0.0, 5.0),
+            "seed": IntRange(0, 1000),
+        },
+        budget=profile.searches,
+        unit="relative difference",
+    )
+
+
+# --- Sign patterns and Lemma 9 ------------------------------------------------------------------
+
+FEW_POLYNOMIALS = Finding(
+    id="sxy-few-polynomials",
+    where="proof of Lemma 9",
+    printed="The number of sign patterns of $m(k-1)$ functions is at most "
+    "$(\\frac{100m(k-1)}{dk})^{dk}$.",
+    found="The theorem needs at least as many polynomials as variables. One point, two clusters "
+    "and $d=101$ give $(\\frac{100}{202})^{202}<1$, and every function has a pattern.",
+    corrected="For $m(k-1)\\ge dk$. The lemma does not change.",
+    severity="slip",
+)
+
+COUNT_DOMAIN: Ranges = {
+    "m": IntRange(1, 12),
+    "k": IntRange(2, 4),
+    "d": IntRange(1, 300, log=True),
+    "n": IntRange(1, 3),
+    "seed": IntRange(0, 1000),
+}
+
+
+def _patterns(point: Point, n_models: int = 64) -> int:
+    """Distinct sign patterns that random models show, a lower limit of their number."""
+    rng = np.random.default_rng(int(point["seed"]))
+    m, k, d = int(point["m"]), int(point["k"]), int(point["d"])
+    x = rng.standard_normal((m, int(point["n"]), d))
+    y = rng.standard_normal(x.shape[:2])
+    models = rng.standard_normal((n_models, k, d)) / math.sqrt(d)
+    losses = np.sum((y - np.einsum("tkd,mnd->tkmn", models, x)) ** 2, axis=-1)
+    signs = (losses[:, :1] >= losses[:, 1:]).reshape(n_models, -1)
+    return len(np.unique(signs, axis=0))
+
+
+def _sign_patterns(statement: Statement, profile: Profile) -> Search:
+    """Log of the patterns found against the log of the stated number."""
+    log_expr = sp.expand_log(sp.log(statement.expr), force=True)
+
+    def symbols(point: Point) -> dict[str, int]:
+        return {name: int(point[name]) for name in ("m", "k", "d")}
+
+    def logs(point: Point) -> tuple[float, float]:
+        return math.log(_patterns(point)), float(evaluate(log_expr, symbols(point)))
+
+    def one_point(_point: Point) -> Certificate:
+        return certificate(
+            "Take one point, two clusters and $d=101$. There is at least one pattern.",
+            [
+                Inequality(
+                    says="the stated number is below one",
+                    left="1",
+                    relation=">",
+                    right=from_sympy(statement.expr, {"m": "1", "k": "2", "d": "101"}),
+                )
+            ],
+        )
+
+    return Search(
+        name=statement.id,
+        violation=lambda point: logs(point)[0] - logs(point)[1],
+        constraints=lambda point: all(a.holds(symbols(point)) for a in statement.assumptions),
+        certify=one_point,
+        sides=lambda point: (logs(point)[0], logs(point)[1]),
+        domain=COUNT_DOMAIN,
+        budget=profile.searches,
+        unit="log of the number of patterns over the stated number",
+    )
+
+
+@claim(LEMMA_9_COUNT_AS_PRINTED, expected=Verdict.REFUTED, finding=FEW_POLYNOMIALS)
+def lemma_9_count_as_printed(statement: Statement, profile: Profile) -> Search:
+    """Fewer polynomials than variables."""
+    return _sign_patterns(statement, profile)
+
+
+@claim(LEMMA_9_COUNT, finding=FEW_POLYNOMIALS)
+def lemma_9_count(statement: Statement, profile: Profile) -> Search:
+    """At least as many polynomials as variables; models at random show a part of the patterns."""
+    return _sign_patterns(statement, profile)
+
+
+def _largest_shattered(d: int, k: int) -> int:
+    """The largest m with 2^m at most the stated number of patterns, by bisection."""
+    dk = d * k
+
+    def possible(m: int) -> bool:
+        return m * math.log(2) <= dk * math.log(100 * m * (k - 1) / dk)
+
+    low, high = dk, 2 * dk  # m = dk is possible for every k >= 2
+    while possible(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if possible(middle) else (low, middle)
+    return low
+
+
+@claim(LEMMA_9)
+def lemma_9(statement: Statement, profile: Profile) -> Search:
+    """The number that the count allows against C d k log k, C = 15."""
+    constants = {"C": 15.0}
+
+    def sides(point: Point) -> tuple[float, float]:
+        at = {"d": int(point["d"]), "k": int(point["k"])}
+        bound = float(evaluate(statement.expr, {**at, **constants}))
+        return float(_largest_shattered(**at)), bound
+
+    return Search(
+        name=statement.id,
+        violation=lambda point: sides(point)[0] / sides(point)[1] - 1.0,
+        sides=sides,
+        domain={"d": IntRange(1, 10**6, log=True), "k": IntRange(2, 10**4, log=True)},
+        budget=profile.searches,
+        unit="excess over the stated dimension, relative",
+        constants=constants,
+    )
+
+
+# --- The supremum of a weighted process ---------------------------------------------------------
+
+
+@claim(LEMMA_12)
+def lemma_12(statement: Statement, profile: Profile) -> MeanBound:
+    """The class of all subsets of V points, C = 60, equal and unequal weights."""
+
+    def values(params: Params) -> dict[str, float]:
+        full = WEIGHTED_SUP.check(params)
+        large = full["n_many"] * full["n_large"] ** 2
+        squares = large + (full["M"] - full["n_many"]) * full["n"] ** 2
+        return {"C": 60.0, "V": full["V"], "weights": math.sqrt(squares)}
+
+    def most(params: Params) -> float:
+        full = WEIGHTED_SUP.check(params)
+        return float(full["n_many"] * full["n_large"] + (full["M"] - full["n_many"]) * full["n"])
+
+    return MeanBound(
+        statement=statement,
+        sampling=Sampling(
+            experiment=WEIGHTED_SUP, max_trials=min(profile.max_trials, 64), first=64
+        ),
+        cells=(
+            {"M": 20_000, "V": 2},
+            {"M": 50_000, "V": 10},
+            {"M": 20_000, "V": 2, "n_many": 500, "n_large": 2},
+            {"M": 100, "V": 2, "n_many": 1, "n_large": 1000},
+            {"M": 1000, "V": 1000},
+        ),
+        statistic=lambda table, _params: table["sup"],
+        knowledge=lambda params: Knowledge(low=0.0, high=most(params)),
+        observable="the supremum",
+        values=values,
+    )
+
+
+#: The deviation u of (31) that a cell tries, by its number of points.
+TRIED = {2: 0.25, 3: 0.5, 5: 0.75, 20: 1.0}
+
+
+@claim(EQ_31)
+def eq_31(statement: Statement, profile: Profile) -> Probability:
+    """The exact supremum less its exact expectation, equal and unequal weights."""
+    cells: list[Params] = [{"M": m, "V": points} for m in (10, 100) for points in TRIED]
+    cells += [{"M": 40, "V": points, "n_many": 4, "n_large": 20} for points in TRIED]
+    return explicit(
+        statement,
+        {},
+        Sampling(experiment=WEIGHTED_SUP, max_trials=profile.max_trials),
+        cells,
+        lambda params: {"x": TRIED[params["V"]]},
+        lambda table: table["centred"],
+        "the supremum exceeding its mean by the stated deviation",
+        lambda table, _params: {"weights": table["norm"]},
+    )
+
+
+# --- The uniform deviation (32) and the wrong rows (36) -----------------------------------------
+
+#: One feature, two clusters.
+ONE_FEATURE = {"d": 1.0, "k": 2.0, "C": 6.0}
+UNIFORM_CELLS: tuple[Params, ...] = (
+    {"M": 100},
+    {"M": 1000, "sigma": 0.1},
+    {"M": 10_000, "n": 3},
+    {"M": 10_000, "n": 1, "n_many": 500, "n_large": 20, "sigma": 10.0},
+    {"M": 2000, "n": 100, "n_many": 20, "n_large": 10_000, "sigma": 3.0},
+)
+
+
+def _deviation_symbols(params: Params) -> dict[str, float]:
+    full = UNIFORM.check(params)
+    smallest = full["n"] if full["n_many"] == 0 else min(full["n"], full["n_large"])
+    return {
+        **ONE_FEATURE,
+        "M": full["M"],
+        "n": smallest,
+        "skew": skewness(full),
+        "Delta": full["Delta"],
+        "sigma": full["sigma"],
+    }
+
+
+@claim(EQ_32)
+def eq_32(statement: Statement, profile: Profile) -> Probability:
+    """The exact supremum with one feature and two clusters, C = 6."""
+    return explicit(
+        statement,
+        {"C": ONE_FEATURE["C"]},
+        Sampling(experiment=UNIFORM, max_trials=min(profile.max_trials, 2048), first=128),
+        UNIFORM_CELLS,
+        _deviation_symbols,
+        lambda table: table["upper"],
+        "the supremum exceeding its limit",
+    )
+
+
+def _skew_of(params: Params) -> float:
+    return skewness(DIRECTION.check(params))
+
+
+@claim(EQ_32_SEARCHED, expected=Verdict.INCONCLUSIVE)
+def eq_32_searched(statement: Statement, profile: Profile) -> SupLB:
+    """A direction that the data choose, 2 to 101 dimensions, against the statement with C = 1."""
+
+    def best(table: Table, _params: Params) -> FloatArray:
+        return table["found"]
+
+    def values(params: Params) -> dict[str, float]:
+        return {"k": 2.0, "M": params["M"], "d": params["d"] + 1, "skew": _skew_of(params)}
+
+    return SupLB(
+        statement=statement,
+        sampling=Sampling(experiment=DIRECTION, max_trials=min(profile.max_trials, 256), first=64),
+        cells=(
+            {"M": 100, "d": 1},
+            {"M": 400, "d": 10},
+            {"M": 2000, "d": 100},
+            {"M": 400, "d": 4, "n_many": 20, "n_large": 50},
+        ),
+        best=best,
+        optimiser="A direction in which all clients agree as far as they can",
+        values=values,
+    )
+
+
+@claim(EQ_32_RATE)
+def eq_32_rate(statement: Statement, profile: Profile) -> Rate:
+    """Dimensions 2 to 20, 500 to 8000 clients, skewness up to 3.5."""
+    many: tuple[dict[str, Any], ...] = (
+        {},
+        {"n_many": 0.2, "n_large": 4},
+        {"n_many": 0.2, "n_large": 40},
+    )
+    cells: list[Params] = [
+        {"M": m, "d": d, **({**more, "n_many": round(0.2 * m)} if more else {})}
+        for m in (500, 2000, 8000)
+        for d in (2, 6, 20)
+        for more in many
+    ]
+    (term,) = statement.terms
+    names = {"d": "$d$", "M": "$M$", "skew": r"$\chi^2(n)+1$"}
+    return Rate(
+        name=statement.id,
+        sampling=Sampling(experiment=DIRECTION, max_trials=min(profile.max_trials, 64)),
+        cells=tuple(cells),
+        statistic=lambda table: table["found"],
+        regressors=lambda params: {
+            "d": params["d"],
+            "M": params["M"],
+            "skew": _skew_of(params),
+        },
+        stated={
+            name: StatedRate(
+                exponent=float(statement.exponent(term.name, sp.Symbol(name))),
+                side="equals",
+                symbol=symbol,
+            )
+            for name, symbol in names.items()
+        },
+        observable="the deviation found",
+        margin=0.15,
+    )
+
+
+NEAR = 0.1
+#: Student's tail at the margin x = (1/2 - 1/10) min(1, Delta/sigma) is at most (1 + x^2)^(-n/2),
+#: and log(1 + x^2) is at least x^2 log 2 for x up to one.
+BALL_RATE = 0.5 * math.log(2) * (0.5 - NEAR) ** 2
+
+
+@claim(EQ_36)
+def eq_36(statement: Statement, profile: Profile) -> Probability:
+    """The largest share of wrongly labelled rows over the ball of radius Delta/10, exactly."""
+    cells: list[Params] = [
+        {**cell, "n": n, "near": NEAR}
+        for cell, n in (
+            ({"M": 1000}, 50),
+            ({"M": 10_000}, 60),
+            ({"M": 10_000, "n_many": 500, "n_large": 500}, 60),
+            ({"M": 10_000, "sigma": 2.0}, 1000),
+            ({"M": 4000, "sigma": 0.8}, 80),
+        )
+    ]
+    return explicit(
+        statement,
+        {"C": ONE_FEATURE["C"], "c": BALL_RATE},
+        Sampling(experiment=UNIFORM, max_trials=min(profile.max_trials, 2048), first=128),
+        cells,
+        _deviation_symbols,
+        lambda table: table["ball"],
+        "more wrongly labelled rows than stated",
+    )

@@ -1,0 +1,190 @@
+r"""The expectation of the clients' moment matrix of Su, Xu & Yang, in exact arithmetic.
+
+Problem. A client of cluster j contributes the product of two vectors that it computes from two of
+its rows.  What is the expectation of their mean, and what does it span?
+
+Guarantee. `bounds.sxy.moments`: the expectation is sum_j p_j v_j v_j' with the residuals v_j =
+Sigma_j (theta_j* - theta), and its span is that of the residuals.
+
+Algorithm. None.
+
+Computation. Features and noise have laws with finitely many values, all rational.  The expectation
+is the sum over every pair of rows of a client.  No rounding occurs.
+
+Reference. Appendix A.4, first display; Remark 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from bounds.statement import Statement, evaluate
+from bounds.sxy.moments import MEAN_OF_Y, SPAN
+from verify.claim import claim
+from verify.claims.common import Point
+from verify.decisions.domain import Choice, IntRange, Ranges
+from verify.procedures.base import Profile
+from verify.procedures.search import Search
+
+Vector = list[Fraction]
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A mixture with finitely many rows: cluster -> (row, response, probability), and residuals."""
+
+    shares: Vector
+    rows: list[list[tuple[Vector, Fraction, Fraction]]]
+    residuals: list[Vector]
+
+
+def _weights(rng: np.random.Generator, n: int) -> Vector:
+    raw = [int(w) for w in rng.integers(1, 5, n)]
+    return [Fraction(w, sum(raw)) for w in raw]
+
+
+def _vector(rng: np.random.Generator, d: int, unit: Fraction) -> Vector:
+    return [unit * int(x) for x in rng.integers(-3, 4, d)]
+
+
+def mixture(point: Point) -> Mixture:
+    """Random atoms; noise of mean zero that takes two values; some models coincide or vanish."""
+    rng = np.random.default_rng(point["seed"])
+    d, k, unit = point["d"], point["k"], Fraction(10) ** point["unit"]
+    shares, theta = _weights(rng, k), _vector(rng, d, unit)
+    rows, residuals = [], []
+    for j in range(k):
+        kind = point["models"]
+        star = theta if kind == "at one" and j == 0 else _vector(rng, d, unit)
+        if kind == "on a line":
+            star = [t + unit * (j + 1) for t in theta]
+        error = [a - b for a, b in zip(star, theta, strict=True)]
+        atoms = [_vector(rng, d, Fraction(1)) for _ in range(point["atoms"])]
+        weights = _weights(rng, len(atoms))
+        high, low = Fraction(int(rng.integers(1, 4))), Fraction(int(rng.integers(1, 4)))
+        noise = [(unit * high, low / (low + high)), (-unit * low, high / (low + high))]
+        drawn = []
+        for x, w in zip(atoms, weights, strict=True):
+            along = sum((a * b for a, b in zip(x, error, strict=True)), Fraction(0))
+            drawn += [(x, along + z, w * q) for z, q in noise]
+        rows.append(drawn)
+        covariance = [
+            [
+                sum((w * x[a] * x[b] for x, w in zip(atoms, weights, strict=True)), Fraction(0))
+                for b in range(d)
+            ]
+            for a in range(d)
+        ]
+        residuals.append(
+            [
+                sum((c * e for c, e in zip(line, error, strict=True)), Fraction(0))
+                for line in covariance
+            ]
+        )
+    return Mixture(shares=shares, rows=rows, residuals=residuals)
+
+
+def expected_moment(found: Mixture) -> list[Vector]:
+    """E Y by the sum over all pairs of rows of a client."""
+    d = len(found.residuals[0])
+    total = [[Fraction(0)] * d for _ in range(d)]
+    for share, rows in zip(found.shares, found.rows, strict=True):
+        for x, y, w in rows:
+            for other, answer, q in rows:
+                weight = share * w * q * y * answer
+                for a in range(d):
+                    for b in range(d):
+                        total[a][b] += weight * x[a] * other[b]
+    return total
+
+
+DOMAIN: Ranges = {
+    "d": IntRange(1, 4),
+    "k": IntRange(1, 5),
+    "atoms": IntRange(1, 4),
+    "models": Choice(("apart", "at one", "on a line")),
+    "unit": Choice((0, -6, 6)),
+    "seed": IntRange(0, 10_000),
+}
+
+
+@claim(MEAN_OF_Y)
+def mean_of_y(statement: Statement, profile: Profile) -> Search:
+    """Every entry of the matrix, relative to the largest."""
+
+    def largest(point: Point) -> tuple[float, float]:
+        found = mixture(point)
+        observed = expected_moment(found)
+        d = len(observed)
+        worst, scale = Fraction(0), Fraction(1, 10**30)
+        for a in range(d):
+            for b in range(d):
+                stated = Fraction(0)
+                for share, v in zip(found.shares, found.residuals, strict=True):
+                    stated += _exact(statement.expr, {"p_j": share, "v_a": v[a], "v_b": v[b]})
+                worst = max(worst, abs(observed[a][b] - stated))
+                scale = max(scale, abs(observed[a][b]))
+        return float(worst / scale), 0.0
+
+    return Search(
+        name=statement.id,
+        violation=lambda point: largest(point)[0],
+        sides=largest,
+        domain=DOMAIN,
+        budget=min(profile.searches, 150),
+        unit="largest difference of an entry, relative to the largest entry",
+    )
+
+
+def _exact(expr: sp.Expr, values: dict[str, Any]) -> Fraction:
+    """An expression of rational numbers, without rounding."""
+    exact = {name: sp.Rational(v.numerator, v.denominator) for name, v in values.items()}
+    found = sp.Rational(expr.subs({sp.Symbol(name): v for name, v in exact.items()}))
+    return Fraction(int(found.p), int(found.q))
+
+
+def rank_of(columns: list[Vector]) -> int:
+    """The rank of exact vectors, by elimination."""
+    rows = [list(c) for c in columns]
+    rank = 0
+    for i in range(len(rows[0])):
+        pivot = next((r for r in range(rank, len(rows)) if rows[r][i] != 0), None)
+        if pivot is None:
+            continue
+        rows[rank], rows[pivot] = rows[pivot], rows[rank]
+        for r in range(rank + 1, len(rows)):
+            factor = rows[r][i] / rows[rank][i]
+            rows[r] = [x - factor * y for x, y in zip(rows[r], rows[rank], strict=True)]
+        rank += 1
+    return rank
+
+
+@claim(SPAN)
+def span(statement: Statement, profile: Profile) -> Search:
+    """The rank of the residuals, of the matrix, and of both together."""
+
+    def ranks(point: Point) -> tuple[float, float]:
+        found = mixture(point)
+        matrix = expected_moment(found)
+        own = rank_of(found.residuals)
+        stated = float(evaluate(statement.expr, {"r": float(own)}))
+        both = [rank_of(matrix), rank_of([*matrix, *found.residuals])]
+        return float(max(both, key=lambda r: abs(r - stated))), stated
+
+    def violation(point: Point) -> float:
+        observed, stated = ranks(point)
+        return abs(observed - stated) + max(stated - float(point["k"]), 0.0)
+
+    return Search(
+        name=statement.id,
+        violation=violation,
+        sides=ranks,
+        domain=DOMAIN,
+        budget=min(profile.searches, 200),
+        unit="difference of the ranks",
+    )

@@ -1,0 +1,554 @@
+r"""Theorem 2 and Lemma 2: contraction, floor, clients, and where the theorem says something.
+
+Problem. The models start within epsilon Delta of their optima.  Clients label themselves and refine
+their model, round after round, on the same rows.  How fast does the error fall, and where does it
+end?
+
+Guarantee. `bounds.sxy.refinement`: each round multiplies the distance by 1 - C1 s eta rho/kappa and
+adds C2 s eta sigma nu log(e/nu).
+
+Algorithm. Whole runs of 40 rounds from adversarial starts in the ball (experiment
+``sxy.refinement``), and three choices of local steps on the same clients (``sxy.local-steps``).
+
+Computation. Constants exhibited by argument, for epsilon = 1/10 and sigma <= Delta/2.  c = 0.15:
+the margin of the Student law is at least (0.81 - 0.01)/(0.81 + 0.01 + 1/2) = 0.6, and half of
+log(1 + 0.6^2) is 0.153.  C = 1, with which nu is at least sqrt(d/N).  C1 = 1/5, half of Lemma 7's
+constant.  C2 = 4, above the constant 3 of the noise of one round.  Lemma 2: C2 = 100, above
+sqrt 2 (24 sqrt k + sqrt(24 * 15)) for k <= 4, with Lemma 11's constants.
+
+Reference. Theorem 2 and its proof, Lemma 2, the texts after Theorems 2 and 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from bounds.statement import Statement, evaluate
+from bounds.sxy.refinement import (
+    DOMINATED,
+    DOMINATED_AS_PRINTED,
+    DOMINATED_BOUND,
+    FEW_POINTS,
+    FLOOR,
+    LEMMA_2,
+    NU_ANY,
+    PER_CLIENT,
+    PER_CLIENT_AS_PRINTED,
+    SAVING_RUNS,
+    THM_2,
+    THM_2_AS_PRINTED,
+    UNBALANCED,
+    VACUITY,
+)
+from bounds.sxy.symbols import Delta, epsilon
+from trials.checks import FloatArray
+from trials.experiments.gaussian import NOISE
+from trials.experiments.sxy.clients import stability_of
+from trials.experiments.sxy.refinement import LOCAL_STEPS, N_ROUNDS, REFINEMENT
+from trials.laws.noise import noise_log_sf
+from trials.run.cell import Params
+from trials.run.store import Table
+from verify.claim import Finding, claim
+from verify.claims.common import Point, explicit
+from verify.claims.sxy.label_errors import RATE as LABEL_RATE
+from verify.claims.sxy.local_steps import NO_SAVING_FINDING
+from verify.claims.sxy.round_matrices import smallest_share
+from verify.decisions.domain import IntRange, LogInterval
+from verify.decisions.means import Knowledge
+from verify.evidence import Verdict
+from verify.procedures.base import BoolArray, Profile, Sampling
+from verify.procedures.comparison import Comparison
+from verify.procedures.probability import Probability
+from verify.procedures.search import Search
+from verify.procedures.vacuity import Vacuity
+from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.terms import from_sympy
+
+NEAR, RATE = 0.1, 0.15
+CONSTANTS = {"C_1": 0.2, "C_2": 4.0, "C": 1.0, "c": RATE}
+FEW_WRONG, ROWS = 0.3, 20.0
+HIDDEN = {"C_nu": FEW_WRONG, "C_N": ROWS}
+
+SMALL_NU = Finding(
+    id="sxy-large-nu",
+    where="Theorem 2, and Theorem 3 through it",
+    printed="If $\\nu\\log(e/\\nu)\\lesssim\\rho/\\kappa$, then (9).",
+    found="The condition holds whenever $\\nu\\ge e$, where its left side is not positive, and "
+    "the last term of (9) is then negative. Four clients with many rows, $d=10^4$ and two clusters "
+    "give $\\nu\\ge58C$, which exceeds $e$ for every prefactor $C\\ge1/20$ in (10), and (9) then "
+    "asks for a negative distance at the optima. A share is at most one, but the text does not ask "
+    "for it.",
+    corrected="$\\nu\\le1$ beside the condition.",
+    severity="slip",
+)
+
+
+def _values(params: Params, constants: Mapping[str, float] = CONSTANTS) -> dict[str, float]:
+    """The statements' symbols in a cell of the runs."""
+    full = REFINEMENT.check(params)
+    share = smallest_share(full)
+    return {
+        **{name: full[name] for name in ("M", "n", "d", "k", "s", "sigma", "Delta")},
+        **constants,
+        **HIDDEN,
+        "rho": share,
+        "N_j": share * full["M"] * full["n"],
+        "kappa": stability_of(full),
+        "skew": 1.0,
+        "epsilon": full["near"],
+        "t": float(N_ROUNDS),
+    }
+
+
+RUN_CELLS: tuple[Params, ...] = (
+    {"M": 100, "n": 30, "d": 2, "s": 1, "gamma": 0.9, "sigma": 0.3},
+    {"M": 100, "n": 30, "d": 2, "s": 10, "gamma": 0.1, "sigma": 1e-9},
+    {"M": 100, "n": 40, "d": 3, "s": 5, "gamma": 0.5, "sigma": 0.1, "start": "random"},
+    {"M": 100, "n": 28, "d": 3, "rule": "fedprox", "gamma": 0.9, "sigma": 0.5},
+    {"M": 200, "n": 40, "d": 3, "k": 3, "s": 2, "sigma": 0.2, "start": "translation"},
+    {"M": 200, "n": 40, "d": 2, "s": 3, "sigma": 0.1, "profile": "one-small", "ratio": 3.0},
+    {"M": 100, "n": 30, "d": 2, "s": 1, "gamma": 0.9, "Delta": 1e-6, "sigma": 3e-7},
+)
+
+
+def _sampling(profile: Profile, most: int = 256) -> Sampling:
+    return Sampling(experiment=REFINEMENT, max_trials=min(profile.max_trials, most), first=64)
+
+
+def _step(table: Table, _params: Params) -> dict[str, FloatArray]:
+    """The step size of each trial."""
+    return {"eta": table["step"]}
+
+
+def _every_round(
+    statement: Statement,
+    profile: Profile,
+    cells: Sequence[Params],
+    values: Callable[[Params], Mapping[str, float]],
+    covariates: Callable[[Table, Params], dict[str, FloatArray]],
+) -> Probability:
+    """A statement on each round of a run: a trial is bad where some round breaks it."""
+
+    def bad(table: Table, params: Params) -> BoolArray:
+        at: dict[str, Any] = {**values(params), **covariates(table, params)}
+        broken = np.zeros(table.n_trials, dtype=bool)
+        for t in range(N_ROUNDS):
+            limit = evaluate(statement.expr, {**at, "dist": table[f"err_{t}"]})
+            # A contraction to the last digit ends where rounding begins.
+            slack = 1e-12 * params.get("Delta", 1.0)
+            broken |= table[f"err_{t + 1}"] > limit + slack
+        return np.asarray(broken & _is_share(at))
+
+    return Probability(
+        name=statement.id,
+        sampling=_sampling(profile),
+        cells=tuple(cells),
+        bad=bad,
+        delta=lambda params: statement.failure_probability(values(params)),
+        event="some round's distance exceeding its limit, with $C_1=1/5$, $C_2=4$, $C=1$, $c=0.15$",
+        validate=lambda params: statement.require(values(params)),
+    )
+
+
+def _is_share(at: Mapping[str, Any]) -> BoolArray:
+    """Whether nu is at most one, where it belongs to the trial."""
+    if "expected" not in at:
+        return np.asarray(True)
+    return np.asarray(evaluate(NU_ANY, at) <= 1.0)
+
+
+# --- A round, and many ---------------------------------------------------------------------------
+
+
+@claim(LEMMA_2)
+def lemma_2(statement: Statement, profile: Profile) -> Probability:
+    """The start's wrong labels, few rows a client, C2 = 100."""
+    constants = {**CONSTANTS, "C_2": 100.0}
+    cells: list[Params] = [
+        {"M": 800, "n": 16, "d": 7, "sigma": 0.5, "gamma": 0.5},
+        {"M": 400, "n": 16, "d": 5, "sigma": 0.49, "gamma": 0.9, "s": 5},
+        {"M": 400, "n": 20, "d": 6, "k": 3, "sigma": 0.5, "rule": "fedprox", "gamma": 0.9},
+        {"M": 400, "n": 16, "d": 6, "sigma": 0.5, "start": "translation"},
+    ]
+    return explicit(
+        statement,
+        constants,
+        _sampling(profile, 128),
+        cells,
+        lambda params: {
+            **_values(params, constants),
+            "dist": params.get("near", NEAR) * params.get("Delta", 1.0),
+        },
+        lambda table: table["pull"],
+        "the clustering error exceeding its limit",
+    )
+
+
+@claim(THM_2_AS_PRINTED, expected=Verdict.REFUTED, finding=SMALL_NU)
+def thm_2_as_printed(statement: Statement, profile: Profile) -> Search:
+    """From the optima, nu beyond e for every prefactor of the box."""
+    # nu is smallest with the smallest prefactor and the largest rate
+    low = {constant.name: constant.low for constant in statement.constants}
+    low["c"] = statement.constant("c").high
+
+    def values(point: Point) -> dict[str, float]:
+        rows = float(point["M"]) * float(point["n"])
+        return {
+            **{name: float(point[name]) for name in ("M", "n", "d", "k", "s", "sigma")},
+            **low,
+            "Delta": 1.0,
+            "C_1": 1.0,
+            "C_2": 1.0,
+            "C_N": 1.0,
+            "C_nu": 1.0,
+            "eta": 0.5,
+            "kappa": 1.0,
+            "rho": 1.0 / point["k"],
+            "N_j": rows / point["k"],
+            "skew": 1.0,
+            "dist": 0.0,
+        }
+
+    def sides(point: Point) -> tuple[float, float]:
+        return 0.0, float(evaluate(statement.expr, values(point)))
+
+    def many_features(_point: Point) -> Certificate:
+        at = {
+            "M": "4",
+            "n": "100000",
+            "d": "10000",
+            "k": "2",
+            "s": "1",
+            "sigma": "1",
+            "Delta": "1",
+            "C_1": "1",
+            "C_2": "1",
+            "C": "1/10",
+            "c": "1",
+            "eta": "1/2",
+            "kappa": "1",
+            "rho": "1/2",
+            "skew": "1",
+            "dist": "0",
+        }
+        return certificate(
+            "Take $M=4$ clients of $n_i=10^5$ rows, $d=10^4$, $k=2$ and $\\theta_{t-1}="
+            "\\theta^*$. A larger prefactor in (10) and a smaller rate make $\\nu$ larger and the "
+            "term more negative, and $C_2$ does not change its sign.",
+            [
+                Inequality(
+                    says="the right-hand side is negative with the smallest prefactor of the box",
+                    left="0",
+                    relation=">",
+                    right=from_sympy(statement.expr, at),
+                )
+            ],
+        )
+
+    return Search(
+        name=statement.id,
+        violation=lambda point: sides(point)[0] - sides(point)[1],
+        constraints=lambda point: all(a.holds(values(point)) for a in statement.assumptions),
+        certify=many_features,
+        sides=sides,
+        domain={
+            "M": IntRange(2, 1000, log=True),
+            "n": IntRange(1, 10**6, log=True),
+            "d": IntRange(1, 10**6, log=True),
+            "k": IntRange(2, 16),
+            "s": IntRange(1, 10),
+            "sigma": LogInterval(1e-3, 1.0),
+        },
+        budget=profile.searches,
+        unit="distance minus its limit",
+        constants={"C": low["C"], "C_N": 1.0, "C_nu": 1.0},
+    )
+
+
+@claim(THM_2, finding=SMALL_NU, hidden=HIDDEN)
+def thm_2(statement: Statement, profile: Profile) -> Probability:
+    """Every round of runs from adversarial starts, both rules, down to hardly any noise."""
+    return _every_round(statement, profile, RUN_CELLS, _values, _step)
+
+
+@claim(FLOOR, finding=SMALL_NU, hidden=HIDDEN)
+def floor(statement: Statement, profile: Profile) -> Probability:
+    """The distance after forty rounds."""
+    return explicit(
+        statement,
+        CONSTANTS,
+        _sampling(profile),
+        RUN_CELLS,
+        _values,
+        lambda table: table[f"err_{N_ROUNDS}"],
+        "the distance after forty rounds exceeding its limit",
+        _step,
+    )
+
+
+@claim(UNBALANCED)
+def unbalanced(statement: Statement, profile: Profile) -> Probability:
+    """Zipf and lognormal sizes: most clients have few rows and hold few of all rows."""
+    cells: list[Params] = [
+        {"M": 200, "n": 60, "d": 2, "sizes": "zipf", "spread": 0.8, "sigma": 0.2, "gamma": 0.9},
+        {"M": 200, "n": 60, "d": 3, "sizes": "lognormal", "sigma": 0.2, "s": 5, "gamma": 0.9},
+        {"M": 200, "n": 100, "d": 2, "sizes": "lognormal", "sigma": 0.1, "rule": "fedprox"},
+    ]
+
+    def values(params: Params) -> dict[str, float]:
+        return {name: v for name, v in _values(params).items() if name not in ("rho", "skew")}
+
+    def covariates(table: Table, _params: Params) -> dict[str, FloatArray]:
+        return {
+            "eta": table["step"],
+            "rho": table["smallest"],
+            "skew": table["skew"],
+            "expected": table["expected"],
+        }
+
+    return _every_round(
+        statement, profile, [{**cell, "rate": RATE} for cell in cells], values, covariates
+    )
+
+
+# --- One client -----------------------------------------------------------------------------------
+
+OWN_MODEL = Finding(
+    id="sxy-own-model",
+    where="Theorem 2, the sentence after it, and Theorem 3",
+    printed="$\\hat\\theta_{i,t}$ is the $z_{i,t}$-th entry of $\\theta_{i\\cdot,t}$, the models "
+    "after the client's local steps.",
+    found="The local steps fit the client's own noise: from the optimum, one step on $n_i$ rows "
+    "moves the model by about $\\eta\\sigma\\sqrt{d/n_i}$, whatever $M$ is. As $M$ grows the bound "
+    "falls to the order of $p_e$, which is exponentially small in $n_i$.",
+    corrected="$\\hat\\theta_{i,t}=\\theta_{z_{i,t},t}$, the server's model, as in the proof.",
+    severity="statement",
+)
+
+
+@claim(PER_CLIENT_AS_PRINTED, expected=Verdict.REFUTED, finding=OWN_MODEL)
+def per_client_as_printed(statement: Statement, profile: Profile) -> Probability:
+    """One local step from the optimum, 10^30 clients, the most generous constants."""
+    generous = {constant.name: constant.most_generous for constant in statement.constants}
+    eta = 0.5
+
+    def symbols(params: Params) -> dict[str, float]:
+        full = NOISE.check(params)
+        return {
+            "n": full["N"],
+            "d": full["d"],
+            "sigma": full["sigma"],
+            "Delta": 1.0,
+            "M": 1e30,
+            "k": 2.0,
+            "s": 1.0,
+            "eta": eta,
+            "rho": 0.5,
+            "kappa": 1.0,
+            "skew": 1.0,
+            "t": 1e9,
+        }
+
+    def log_tail(params: Params, bound: float) -> float:
+        full = NOISE.check(params)
+        at = bound * full["N"] / eta
+        return float(noise_log_sf(at, full["N"], full["d"], full["sigma"]))
+
+    cells: list[Params] = [{"N": 100_000, "d": d, "sigma": 0.5} for d in (2, 10)]
+
+    def bad(table: Table, params: Params) -> BoolArray:
+        bound = float(statement.bound({**symbols(params), **generous}, unchecked=True))
+        return np.asarray(eta * table["xt_eps_norm"] / params["N"] > bound)
+
+    return Probability(
+        name=statement.id,
+        sampling=Sampling(experiment=NOISE, max_trials=min(profile.max_trials, 512)),
+        cells=tuple(cells),
+        bad=bad,
+        delta=lambda params: statement.failure_probability({**symbols(params), **generous}),
+        event="the client's own model leaving its optimum by more than the bound",
+    )
+
+
+@claim(PER_CLIENT, finding=OWN_MODEL, hidden=HIDDEN)
+def per_client(statement: Statement, profile: Profile) -> Probability:
+    """The server's model that one client chooses after forty rounds."""
+    return explicit(
+        statement,
+        CONSTANTS,
+        _sampling(profile),
+        [cell for cell in RUN_CELLS if cell["n"] <= 30],
+        _values,
+        lambda table: table["client"],
+        "the model that the client chooses exceeding its limit",
+        _step,
+    )
+
+
+# --- What dominates -------------------------------------------------------------------------------
+
+NOT_DOMINATED = Finding(
+    id="sxy-not-dominated",
+    where="after Theorem 3, and after Theorem 2",
+    printed="The final estimation error is dominated by the clustering error captured by $\\nu$.",
+    found="The bound is. The error of the runs is that of known labels, $\\sigma\\sqrt{d/N_j}$, "
+    "wherever clients have enough rows for the theorem's condition on $\\nu$.",
+    corrected="The upper bound (18) is dominated by the clustering error. The paper may mean this.",
+    severity="slip",
+)
+
+
+@claim(DOMINATED_BOUND, finding=NOT_DOMINATED)
+def dominated_bound(statement: Statement, profile: Profile) -> Search:
+    """The deviation term of the floor, C = 1, against the error of known labels."""
+    constants = {"C": 1.0}
+
+    def values(point: Point) -> dict[str, float]:
+        share = point["balance"] / point["k"]
+        return {
+            **{name: float(point[name]) for name in ("M", "n", "d", "k", "kappa", "skew")},
+            **constants,
+            "rho": share,
+        }
+
+    def sides(point: Point) -> tuple[float, float]:
+        at = values(point)
+        left = math.sqrt(at["d"] / (at["rho"] * at["M"] * at["n"]))
+        return left, float(evaluate(statement.expr, at))
+
+    def inside(point: Point) -> bool:
+        at = values(point)
+        return at["d"] * at["k"] * math.log(at["k"]) * at["skew"] <= at["M"]
+
+    return Search(
+        name=statement.id,
+        violation=lambda point: sides(point)[0] / sides(point)[1] - 1.0,
+        constraints=inside,
+        sides=sides,
+        domain={
+            "M": IntRange(2, 10**12, log=True),
+            "n": IntRange(1, 1000, log=True),
+            "d": IntRange(1, 10**4, log=True),
+            "k": IntRange(2, 50),
+            "kappa": LogInterval(1.0, 100.0),
+            "skew": LogInterval(1.0, 100.0),
+            "balance": LogInterval(0.01, 1.0),
+        },
+        budget=profile.searches,
+        unit="excess over the floor, relative",
+        constants=constants,
+    )
+
+
+#: Enough rounds to end, and few wrong labels.
+SETTLED: tuple[Params, ...] = (
+    {"M": 50, "n": 30, "d": 2, "s": 10, "gamma": 0.9, "sigma": 0.3},
+    {"M": 60, "n": 20, "d": 3, "s": 10, "gamma": 0.9, "sigma": 0.2},
+    {"M": 45, "n": 40, "d": 4, "k": 3, "s": 10, "gamma": 0.9, "sigma": 0.1},
+)
+
+
+@claim(DOMINATED_AS_PRINTED, expected=Verdict.REFUTED, finding=NOT_DOMINATED)
+def dominated_as_printed(statement: Statement, profile: Profile) -> Comparison:
+    """Learnt labels against twice the error of known ones."""
+    return Comparison(
+        statement=statement,
+        sampling=_sampling(profile, 128),
+        cells=SETTLED,
+        columns={"doubleKnown": "double_oracle", "learnt": "err_40"},
+        knowledge=lambda _params: Knowledge(low=0.0),
+        unit="distance from the optima",
+        scale="sign",
+    )
+
+
+@claim(DOMINATED, finding=NOT_DOMINATED)
+def dominated(statement: Statement, profile: Profile) -> Probability:
+    """Learnt labels against known ones."""
+    return explicit(
+        statement,
+        {},
+        _sampling(profile),
+        SETTLED,
+        lambda params: {"k": params.get("k", 2), "d": params["d"]},
+        lambda table: table[f"err_{N_ROUNDS}"],
+        "the error of learnt labels exceeding that of known ones by more than a tenth",
+        lambda table, _params: {"known": table["oracle"]},
+    )
+
+
+@claim(SAVING_RUNS, finding=NO_SAVING_FINDING)
+def saving_runs(statement: Statement, profile: Profile) -> Comparison:
+    """Ten rounds of one local step and of many."""
+    return Comparison(
+        statement=statement,
+        sampling=Sampling(
+            experiment=LOCAL_STEPS, max_trials=min(profile.max_trials, 128), first=64
+        ),
+        cells=(
+            {"M": 100, "n": 20, "d": 3, "s": 10},
+            {"M": 100, "n": 5, "d": 10, "s": 5},
+            {"M": 50, "n": 40, "d": 2, "s": 100},
+        ),
+        columns={"single": "single", "close": "close", "many": "many"},
+        knowledge=lambda _params: Knowledge(low=0.0),
+        unit="distance over that of the start",
+        scale="sign",
+    )
+
+
+# --- Where the theorem says something -------------------------------------------------------------
+
+
+def _setting(n: float, d: float, k: float, sigma: float = 0.1) -> dict[str, float]:
+    """A setting for `Vacuity`: equal clusters and sizes, constants proved or generous."""
+    return {
+        "M": 10_000.0,
+        "n": n,
+        "d": d,
+        "k": k,
+        "sigma": sigma,
+        "Delta": 1.0,
+        "epsilon": 1 / 3,
+        "C_1": 0.2,
+        "C_2": 4.0,
+        "C": 1.0,
+        "c": LABEL_RATE,
+        "C_nu": 1.0,
+        "rho": 1 / k,
+        "kappa": 1.0,
+        "skew": 1.0,
+    }
+
+
+@claim(VACUITY, hidden={"C_nu": 1.0})
+def vacuity(statement: Statement, _profile: Profile) -> Vacuity:
+    """Ten to ten thousand rows a client, along the number of clients."""
+    return Vacuity(
+        statement=statement,
+        settings={
+            "10 rows, d = 20, k = 4": _setting(10, 20, 4),
+            "1000 rows, d = 20, k = 2": _setting(1000, 20, 2),
+            "3000 rows, d = 20, k = 4": _setting(3000, 20, 4),
+            "10000 rows, d = 500, k = 8": _setting(10_000, 500, 8),
+            "3000 rows, d = 1, k = 2": _setting(3000, 1, 2),
+        },
+        along="M",
+        trivial=epsilon * Delta,
+    )
+
+
+@claim(FEW_POINTS, expected=Verdict.VACUOUS)
+def few_points(statement: Statement, _profile: Profile) -> Vacuity:
+    """One to three hundred rows a client."""
+    return Vacuity(
+        statement=statement,
+        settings={f"{n} rows": _setting(n, 20, 2) for n in (1, 2, 10, 100, 300)},
+        along="M",
+        trivial=sp.Integer(1),
+    )

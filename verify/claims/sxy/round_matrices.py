@@ -1,0 +1,376 @@
+r"""The matrices of one round with the true labels: Lemmas 7 and 8, the main term and the floor.
+
+Problem. With the true labels a round multiplies a cluster's error by I - eta K_j and adds noise.
+How fast is the decrease, and where does it end?
+
+Guarantee. `bounds.sxy.round_matrices`: the eigenvalues of K_j lie between c alpha s N_j/(kappa N)
+and C beta s N_j/N, and the noise is at most s sigma sqrt(d/N) up to a constant.
+
+Algorithm. The matrices of drawn clients (experiment ``sxy.round-matrices``).
+
+Computation. Constants exhibited by argument, with N_j >= 100 d.  Lemma 7: c = 2/5 and C = 8/5.  The
+Gram matrix of N_j >= 100 d Gaussian rows deviates by at most 3/5 of N_j with probability 1 -
+2 exp(-d), since (1 + sqrt 2)^2/100 + 2 (1 + sqrt 2)/10 = 0.54 (Davidson & Szarek), and P's spectrum
+does the rest.  Lemma 8: C = 5.  Given the features, |B Lambda_j zeta|^2 is at most (s/N) |K_j|
+sigma^2 times a chi-square of d degrees, which exceeds d + 2 sqrt(d d) + 2 d with probability
+exp(-d) at most (Laurent & Massart).  The floor: C = 3 > sqrt(5 * 8/5).  For Gaussian rows in
+balanced cells exact laws limit the probabilities (`log_gram_tail`, a chi-square tail).
+
+Reference. B.2: Lemmas 7 and 8, proof of Theorem 2, text after Theorem 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import sympy as sp
+from scipy import stats
+
+from bounds.statement import Statement, evaluate
+from bounds.sxy.round_matrices import (
+    DECREASE,
+    DECREASE_RATE,
+    LEMMA_7_LOWER,
+    LEMMA_7_UPPER,
+    LEMMA_8,
+    NOISE_FLOOR,
+    ORACLE_FLOOR,
+)
+from trials.checks import FloatArray
+from trials.experiments.sxy.clients import stability_of
+from trials.experiments.sxy.spectrum import ROUND_MATRICES
+from trials.laws.matrix_tail import log_gram_tail
+from trials.models import mixture as mx
+from trials.run.cell import Params
+from trials.run.store import Table
+from verify.claim import claim
+from verify.claims.common import explicit
+from verify.procedures.base import BoolArray, Profile, Sampling
+from verify.procedures.probability import Probability
+from verify.procedures.rate import Rate, StatedRate
+
+ROWS = 100.0  # N_j >= 100 d
+LOWER, UPPER = 0.4, 1.6
+NOISE = 5.0
+
+
+def smallest_share(params: Params) -> float:
+    """The share of the smallest cluster's clients, rounded as the experiment rounds it."""
+    fractions = mx.fractions_with_ratio(
+        params["k"], params.get("ratio", 1.0), params.get("profile", "equal")
+    )
+    return float(mx.cluster_sizes(params["M"], fractions).min() / params["M"])
+
+
+def symbols(params: Params) -> dict[str, float]:
+    """The statements' symbols in a cell."""
+    full = ROUND_MATRICES.check(params)
+    rows = full["M"] * full["n"]
+    share = smallest_share(full)
+    return {
+        **{name: full[name] for name in ("d", "k", "s", "alpha", "beta", "sigma")},
+        "N": rows,
+        "N_j": share * rows,
+        "rho": share,
+        "eta": full["gamma"],
+        "kappa": stability_of(full),
+        "C_N": ROWS,
+    }
+
+
+#: Shapes (M, n, d, k), with N_j >= 100 d.
+SHAPES = (
+    (200, 1, 1, 2),
+    (400, 2, 1, 4),
+    (1000, 1, 5, 2),
+    (60, 20, 5, 2),
+    (1000, 4, 10, 4),
+    (100, 40, 20, 2),
+    (80, 10, 4, 2),
+)
+STEPS: tuple[Params, ...] = (
+    {"s": 1, "gamma": 0.9},
+    {"s": 5, "gamma": 0.1},
+    {"s": 50, "gamma": 0.99},
+    {"rule": "fedprox", "gamma": 0.9},
+)
+
+
+def _cells() -> list[Params]:
+    """Shapes with local steps, spectra, laws of the features and unequal clusters."""
+    shapes = [dict(zip(("M", "n", "d", "k"), shape, strict=True)) for shape in SHAPES]
+    cells = [{**shape, **STEPS[i % 4]} for i, shape in enumerate(shapes)]
+    small = shapes[-1]
+    return [
+        *cells,
+        {**small, **STEPS[1], "features": "rademacher"},
+        {**small, **STEPS[3], "alpha": 1e-6, "beta": 4e-6, "features": "uniform"},
+        {**small, **STEPS[2], "alpha": 0.25, "beta": 1.0},
+        {**shapes[4], "d": 5, **STEPS[2], "profile": "one-small", "ratio": 2.0, "sigma": 10.0},
+    ]
+
+
+def _sampling(profile: Profile) -> Sampling:
+    """Few trials where an exact law decides, more in the cells without one."""
+    most = min(profile.max_trials, 2048)
+    return Sampling(experiment=ROUND_MATRICES, max_trials=most, first=32)
+
+
+def _log_gram_limit(params: Params) -> float | None:
+    """Log of a limit on the probability that some Gram matrix deviates by 3/5 of its rows."""
+    full = ROUND_MATRICES.check(params)
+    if full["features"] != "gaussian" or full["sizes"] != "balanced" or full["n"] % 1:
+        return None
+    fractions = mx.fractions_with_ratio(full["k"], full["ratio"], full["profile"])
+    rows = mx.cluster_sizes(full["M"], fractions) * int(full["n"])
+    logs = [log_gram_tail(int(r), full["d"], (1 - LOWER) * r) for r in rows]
+    return float(np.logaddexp.reduce(logs))
+
+
+def at_least(
+    statement: Statement,
+    profile: Profile,
+    constants: Mapping[str, float],
+    column: str,
+    in_unit: Callable[[Table, Params], FloatArray],
+    log_limit: Callable[[Params], float | None],
+) -> Probability:
+    """A statement that limits a column from below; ``in_unit`` turns it into the statement's."""
+
+    def bad(table: Table, params: Params) -> BoolArray:
+        limit = evaluate(statement.expr, {**symbols(params), **constants})
+        return np.asarray(in_unit(table, params) < limit)
+
+    return Probability(
+        name=statement.id,
+        sampling=_sampling(profile),
+        cells=tuple(_cells()),
+        bad=bad,
+        delta=lambda params: statement.failure_probability(symbols(params)),
+        event=f"{column} below its limit, with "
+        + ", ".join(f"${name}={value:g}$" for name, value in constants.items()),
+        validate=lambda params: statement.require(symbols(params)),
+        log_limit=log_limit,
+    )
+
+
+@claim(LEMMA_7_LOWER, hidden={"C_N": ROWS})
+def lemma_7_lower(statement: Statement, profile: Profile) -> Probability:
+    """The smallest eigenvalue, c = 2/5."""
+    return at_least(
+        statement,
+        profile,
+        {"c": LOWER},
+        "the smallest eigenvalue of some $K_jN/N_j$",
+        lambda table, _params: table["smallest"],
+        _where_stated(statement, {"c": LOWER}),
+    )
+
+
+def _where_stated(
+    statement: Statement, constants: Mapping[str, float]
+) -> Callable[[Params], float | None]:
+    """The exact limit, where the stated bound follows from the deviation that the law limits."""
+
+    def log_limit(params: Params) -> float | None:
+        at = symbols(params)
+        stated = float(evaluate(statement.expr, {**at, **constants}))
+        if statement.relation == r"\ge":
+            proved = LOWER * at["alpha"] * at["s"] / at["kappa"]
+            weaker = stated <= proved * (1 + 1e-12)
+        else:
+            weaker = stated >= UPPER * at["beta"] * at["s"] * (1 - 1e-12)
+        return _log_gram_limit(params) if weaker else None
+
+    return log_limit
+
+
+def _at_most(
+    statement: Statement,
+    profile: Profile,
+    constants: Mapping[str, float],
+    column: str,
+    event: str,
+    log_limit: Callable[[Params], float | None],
+) -> Probability:
+    """A statement that limits a column from above."""
+
+    def log_tail(params: Params, _bound: float) -> float:
+        found = log_limit(params)
+        return math.nan if found is None else found
+
+    return explicit(
+        statement,
+        constants,
+        _sampling(profile),
+        _cells(),
+        symbols,
+        lambda table: table[column],
+        event,
+        log_tail=log_tail,
+    )
+
+
+@claim(LEMMA_7_UPPER, hidden={"C_N": ROWS})
+def lemma_7_upper(statement: Statement, profile: Profile) -> Probability:
+    """The largest eigenvalue, C = 8/5."""
+    return _at_most(
+        statement,
+        profile,
+        {"C": UPPER},
+        "largest",
+        "the largest eigenvalue of some $K_jN/N_j$ exceeding its limit",
+        _where_stated(statement, {"C": UPPER}),
+    )
+
+
+@claim(LEMMA_8)
+def lemma_8(statement: Statement, profile: Profile) -> Probability:
+    """The noise of a round, C = 5, every shape; the chi-square law limits the probability."""
+
+    def log_limit(params: Params) -> float | None:
+        at = symbols(params)
+        stated = float(evaluate(statement.expr, {**at, "C": NOISE}))
+        return float(math.log(at["k"]) + stats.chi2.logsf(stated / at["sigma"] ** 2, at["d"]))
+
+    return _at_most(
+        statement,
+        profile,
+        {"C": NOISE},
+        "noise",
+        "the noise of some cluster exceeding its limit",
+        log_limit,
+    )
+
+
+@claim(NOISE_FLOOR, hidden={"C_N": ROWS})
+def noise_floor(statement: Statement, profile: Profile) -> Probability:
+    """The noise of a round in its own unit, C = 3 > sqrt(5 * 8/5)."""
+
+    def log_limit(params: Params) -> float | None:
+        at, gram = symbols(params), _log_gram_limit(params)
+        if gram is None:
+            return None
+        stated = float(evaluate(statement.expr, {**at, "C": 3.0})) / at["s"] / at["sigma"]
+        degrees = stated**2 * at["N"] / (UPPER * at["beta"])  # times N_j / N, at most one
+        noise = math.log(at["k"]) + stats.chi2.logsf(degrees, at["d"])
+        return float(np.logaddexp(gram, noise))
+
+    return _at_most(
+        statement,
+        profile,
+        {"C": 3.0},
+        "pull",
+        "the noise of some cluster exceeding its limit",
+        log_limit,
+    )
+
+
+@claim(ORACLE_FLOOR)
+def oracle_floor(statement: Statement, profile: Profile) -> Rate:
+    """Rounds with the true labels, over a decade and more in every parameter."""
+    shapes = ((100, 4, 1), (1000, 4, 8), (4000, 2, 1), (1000, 8, 8), (40, 20, 2), (500, 20, 2))
+    cells = [
+        {"M": m, "n": n, "d": d, "sigma": sigma, "s": s, "gamma": 0.3, **shares}
+        for m, n, d in shapes
+        for sigma, s in ((0.01, 1), (1.0, 5))
+        for shares in ({}, {"profile": "one-small", "ratio": 9.0})
+    ]
+    return _rate(
+        statement,
+        profile,
+        cells,
+        "floor_squared",
+        {"sigma": r"$\sigma$", "d": "$d$", "rho": r"$\rho$", "N": "$N$"},
+        "the squared error of a smallest cluster after rounds with the true labels",
+        trials=min(profile.max_trials, 64),
+        margin=0.2,
+    )
+
+
+def _rate(
+    statement: Statement,
+    profile: Profile,
+    cells: Sequence[Params],
+    column: str,
+    names: Mapping[str, str],
+    observable: str,
+    trials: int,
+    margin: float,
+) -> Rate:
+    (term,) = statement.terms
+    stated = {
+        name: StatedRate(
+            exponent=float(statement.exponent(term.name, sp.Symbol(name))),
+            side="equals",
+            symbol=symbol,
+        )
+        for name, symbol in names.items()
+    }
+    return Rate(
+        name=statement.id,
+        sampling=Sampling(experiment=ROUND_MATRICES, max_trials=trials),
+        cells=tuple(cells),
+        statistic=lambda table: table[column],
+        regressors=lambda params: {name: symbols(params)[name] for name in names},
+        stated=stated,
+        observable=observable,
+        margin=margin,
+    )
+
+
+@claim(DECREASE, hidden={"C_N": ROWS})
+def decrease(statement: Statement, profile: Profile) -> Probability:
+    """The decrease over s, eta, rho and kappa for both rules, C = 2/5."""
+
+    def in_unit(table: Table, params: Params) -> FloatArray:
+        # eta in the unit of the largest curvature: the column has the experiment's own step
+        at = symbols(params)
+        return table["decrease"] / (at["alpha"] * table["step"]) * at["eta"]
+
+    return at_least(
+        statement,
+        profile,
+        {"C": LOWER},
+        "the decrease of some cluster's error",
+        in_unit,
+        _where_decreasing(statement),
+    )
+
+
+def _where_decreasing(statement: Statement) -> Callable[[Params], float | None]:
+    """The exact limit of Lemma 7's event, where the stated decrease follows from it."""
+
+    def log_limit(params: Params) -> float | None:
+        at = symbols(params)
+        stated = float(evaluate(statement.expr, {**at, "C": LOWER}))
+        proved = LOWER * at["eta"] * at["s"] * at["rho"] / at["kappa"]
+        return _log_gram_limit(params) if stated <= proved * (1 + 1e-12) else None
+
+    return log_limit
+
+
+@claim(DECREASE_RATE)
+def decrease_rate(statement: Statement, profile: Profile) -> Rate:
+    """Clients of 4000 rows, s gamma from 1/100 to 6, rho from 1/12 to 1/2; d must not matter."""
+    slow = ((1, 0.01), (1, 0.1), (4, 0.02), (16, 0.001), (16, 0.01), (64, 0.001))
+    steps = (*slow, (4, 0.9), (8, 0.7), (16, 0.3), (32, 0.2), (64, 0.05), (64, 0.1))
+    cells = [
+        {"M": 12, "n": 4000, "d": 2 + 4 * ((i + j) % 2), "s": s, "gamma": gamma, **shares}
+        for i, (s, gamma) in enumerate(steps)
+        for j, shares in enumerate(
+            ({}, *({"profile": "one-small", "ratio": ratio} for ratio in (3.0, 11.0)))
+        )
+    ]
+    return _rate(
+        statement,
+        profile,
+        cells,
+        "decrease",
+        {"s": "$s$", "eta": r"$\eta$", "rho": r"$\rho$", "kappa": r"$\kappa$", "d": "$d$"},
+        "the decrease of a round",
+        trials=16,
+        margin=0.22,
+    )

@@ -1,0 +1,512 @@
+r"""Lemmas 4, 5 and 15 of Su, Xu & Yang: orthogonal iteration from a random start.
+
+Problem. Orthogonal iteration finds the leading singular vectors of a matrix M.  How far are given
+vectors x_i from its span when M is only near their moment matrix, and without any gap between
+singular values?
+
+Guarantee. `bounds.sxy.subspace`: a distance that falls with the ratio of two eigenvalues (Lemma 4),
+projection errors of at most 3 sqrt(epsilon) (Lemma 5), and the angle of a random start (Lemma 15).
+
+Algorithm. Algorithm 3.  The searches run it on small matrices.  From a uniformly random start the
+law is exact (`trials.laws.random_subspace`, experiments ``sxy.projection`` and
+``sxy.crossing``): only k x k matrices are
+drawn, whatever d and the number of half steps are.
+
+Computation. ``lemma5-as-printed`` needs no trial.  Where its condition asks for no iteration, the
+angle of the start has a Beta law.  The corrected lemma has the constants C = 16 and C' = 3.35
+of its reading.
+
+Reference. Lemmas 4 and 5 in appendix A.4, Lemma 15 in appendix D.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy as sp
+from scipy import special
+
+from bounds.statement import Statement, evaluate, evaluate_mp
+from bounds.sxy.subspace import (
+    LEMMA_4,
+    LEMMA_4_AS_PRINTED,
+    LEMMA_5,
+    LEMMA_5_AS_PRINTED,
+    LEMMA_5_SHARP,
+    LEMMA_15,
+    LEMMA_15_LINE,
+    ROUNDS_IN_K,
+)
+from bounds.sxy.symbols import cosine, t
+from trials.experiments.sxy.iteration import CROSSING, PROJECTION, lengths
+from trials.run.cell import Params
+from verify.claim import Finding, claim
+from verify.claims.common import LOWEST, CannotTry, Point, explicit, log_of
+from verify.decisions.domain import Choice, Interval, IntRange, LogInterval
+from verify.evidence import Verdict
+from verify.procedures.base import Profile, Sampling
+from verify.procedures.probability import Probability
+from verify.procedures.rate import Rate, StatedRate
+from verify.procedures.search import Search
+from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.terms import from_sympy, rational
+
+
+def sampling(profile: Profile) -> Sampling:
+    """Trials of ``sxy.projection``."""
+    return Sampling(experiment=PROJECTION, max_trials=min(profile.max_trials, 65_536))
+
+
+# -- Lemma 4 ---------------------------------------------------------------------------------------
+
+TANGENT = Finding(
+    id="sxy-tangent",
+    where="Lemma 4",
+    printed="$\\norm{Q_tQ_t^\\top-U_1U_1^\\top}\\le\\tanh(\\theta)|\\lambda_{k+1}/\\lambda_k|^t$.",
+    found="$\\theta$ is not defined. With $\\theta=\\gamma$ the bound is below $|\\lambda_{k+1}/"
+    "\\lambda_k|^t$ for every start, but a start at a right angle needs any number of iterations.",
+    corrected="$\\tan(\\gamma)|\\lambda_{k+1}/\\lambda_k|^t$, as in the cited theorem and in the "
+    "proof of Lemma 5.",
+    severity="slip",
+)
+
+
+def _plane(statement: Statement, point: Point, number: ModuleType, value: Any) -> tuple[Any, Any]:
+    """The distance after t iterations in the plane, where it is a formula, and the bound."""
+    q, angle, rounds = point["q"], point["gamma_0"], point["t"]
+    if number is mpmath:
+        q, angle = mpmath.mpf(q), mpmath.mpf(angle)
+    tangent = number.tan(angle) * q**rounds
+    found = tangent / number.sqrt(1 + tangent**2)
+    return found, value(statement.expr, {"q": q, "gamma_0": angle, "t": rounds})
+
+
+@claim(LEMMA_4_AS_PRINTED, expected=Verdict.REFUTED, finding=TANGENT)
+def lemma_4_as_printed(statement: Statement, profile: Profile) -> Search:
+    """d = 2 and k = 1, at least one iteration."""
+
+    def difference(number: ModuleType, value: Any, point: Point) -> Any:
+        found, bound = _plane(statement, point, number, value)
+        return found - bound
+
+    def certify(point: Point) -> Certificate:
+        exact = {name: Fraction(point[name]) for name in ("q", "gamma_0", "t")}
+        angle = rational(exact["gamma_0"])
+        tangent = ["*", ["sin", angle], ["^", rational(exact["q"]), rational(exact["t"])]]
+        # sin of the angle after t iterations, by tan gamma_t = q^t tan gamma
+        length = ["sqrt", ["+", ["*", tangent, tangent], ["*", ["cos", angle], ["cos", angle]]]]
+        return certificate(
+            "Take $d=2$, $k=1$, $Y=\\mathrm{diag}(1,q)$ and $Q_0=(\\cos\\gamma,\\sin\\gamma)$. The "
+            "distance of the two lines is the sine of the angle after $t$ iterations.",
+            [
+                Inequality(
+                    says="the distance exceeds the printed bound",
+                    left=tangent,
+                    relation=">",
+                    right=["*", length, from_sympy(statement.expr.rewrite(sp.exp), exact)],
+                )
+            ],
+        )
+
+    return Search(
+        name=statement.id,
+        violation=lambda point: float(difference(math, evaluate, point)),  # type: ignore[arg-type]
+        recheck=partial(difference, mpmath, evaluate_mp),
+        sides=lambda point: tuple(map(float, _plane(statement, point, math, evaluate))),  # type: ignore[arg-type, return-value]
+        certify=certify,
+        domain={
+            "q": Interval(0.01, 0.99),
+            "gamma_0": Interval(0.01, 1.57),
+            "t": IntRange(1, 20),
+        },
+        budget=min(profile.searches, 400),
+        unit="distance beyond the bound",
+    )
+
+
+def _iterated(point: Point) -> tuple[float, float, float]:
+    """Distance after t iterations of a random symmetric matrix, its ratio, and the start's "
+    "angle."""
+    rng = np.random.default_rng(point["seed"])
+    k = point["k"]
+    d = k + point["more"]
+    large = 10.0 ** np.sort(rng.uniform(0, 3, k))
+    large /= large[0]
+    small = rng.uniform(0, 1, d - k)
+    small *= point["q"] / small.max()
+    values = np.concatenate([large, small]) * rng.choice([-1.0, 1.0], d)
+    inside = np.linalg.qr(rng.standard_normal((k, k)))[0]
+    tangents = rng.standard_normal((d - k, k))
+    tangents *= math.tan(point["gamma_0"]) / np.linalg.norm(tangents, 2)
+    basis = np.linalg.qr(np.vstack([inside, tangents @ inside]))[0]
+    for _ in range(point["t"]):
+        basis = np.linalg.qr(point["unit"] * values[:, None] * basis)[0]
+    # sin of the largest angle; the block outside loses no digits where the angle is small
+    distance = float(np.linalg.norm(basis[k:], 2))
+    return distance, point["q"], point["gamma_0"]
+
+
+@claim(LEMMA_4, finding=TANGENT)
+def lemma_4(statement: Statement, profile: Profile) -> Search:
+    """Random symmetric matrices with eigenvalues of both signs, in any unit, from any angle."""
+
+    def sides(point: Point) -> tuple[float, float]:
+        found, q, angle = _iterated(point)
+        return found, float(evaluate(statement.expr, {"q": q, "gamma_0": angle, "t": point["t"]}))
+
+    def violation(point: Point) -> float:
+        found, bound = sides(point)
+        return found / max(bound, 1e-12) - 1.0
+
+    return Search(
+        name=statement.id,
+        violation=violation,
+        sides=sides,
+        domain={
+            "k": IntRange(1, 6),
+            "more": IntRange(1, 10),
+            "q": Interval(0.0, 0.999),
+            "gamma_0": Choice((0.01, 0.1, 0.5, 1.0, 1.4, 1.5, 1.56, 1.5707)),
+            "t": IntRange(0, 20),
+            "unit": LogInterval(1e-6, 1e6),
+            "seed": IntRange(0, 10_000),
+        },
+        budget=min(profile.searches, 800),
+        unit="excess over the bound, relative",
+    )
+
+
+# -- Lemma 5 ---------------------------------------------------------------------------------------
+
+UNITS_OF_LEMMA_5 = Finding(
+    id="sxy-units-of-lemma5",
+    where="Lemma 5, and the last lines of its proof",
+    printed='"For any $\\epsilon>0$ and $t\\ge Ck\\log\\frac{dNH}{\\epsilon}$", projection errors '
+    "are "
+    "at most $3\\sqrt\\epsilon$. The proof adds the error $\\epsilon$ of the iteration.",
+    found="$\\epsilon$ has the unit of $H^2$. In a unit with $\\epsilon\\ge dNH$ the condition "
+    "asks "
+    "for no iteration, and $H$ may be any multiple of $\\sqrt\\epsilon$. A random line in the "
+    "plane "
+    "then misses $x_1$ by more than $3\\sqrt\\epsilon$ with probability above 2/3. For "
+    "$\\epsilon\\le1$ the printed number is enough.",
+    corrected="$t\\ge Ck\\log(dN\\max(1,H/\\sqrt\\epsilon))$. Also $(1+\\delta)^t\\le e$ must be "
+    "$(1+\\delta)^k\\le e$ in the last line of the proof.",
+    severity="slip",
+)
+FACTOR_K = Finding(
+    id="sxy-factor-k",
+    where="Theorem 1, (3), Proposition 1 and Lemma 5",
+    printed="$T_1=\\Omega(k\\log(Nd))$.",
+    found="The factor $k$ is not needed. $\\log(1/\\cos\\gamma_0)/\\log8$ half steps are enough "
+    "for "
+    "the errors $3\\sqrt\\epsilon$, whatever the gaps, $k$ and $H$ are.",
+    corrected="$T_1=\\Omega(\\log(Nd))$.",
+    severity="slip",
+)
+
+#: Constants at the generous end of the box: the printed condition is refuted for all smaller ones.
+GENEROUS = {"C": 1e3, "C_f": 1e3}
+
+
+def _line_at(point: Point) -> dict[str, float]:
+    """k = 1, M = x x^T; epsilon is ``share`` of d N H, and H is ``height`` of d N."""
+    size = float(point["d"]) * point["N"]
+    own = {"k": 1.0, "d": float(point["d"]), "N": float(point["N"])}
+    return {
+        **own,
+        "H": point["height"] * size,
+        "epsilon": point["share"] * point["height"] * size**2,
+    }
+
+
+def _line_misses(statement: Statement, at: Mapping[str, float]) -> float:
+    """P(the projection error exceeds the stated one) after the stated number of iterations."""
+    if float(evaluate(statement.definitions[t], {**at, **GENEROUS})) > 0:
+        return 0.0  # one iteration finds the only vector
+    share = float(evaluate(statement.expr, at)) / at["H"]  # of the sine
+    if share >= 1:
+        return 0.0
+    return float(special.betainc(0.5, (at["d"] - 1) / 2, 1 - share**2))
+
+
+@claim(LEMMA_5_AS_PRINTED, expected=Verdict.REFUTED, finding=UNITS_OF_LEMMA_5)
+def lemma_5_as_printed(statement: Statement, profile: Profile) -> Search:
+    """One vector, M = x x^T, in units in which the condition asks for no iteration."""
+    failure = statement.failure
+    if failure is None:
+        raise CannotTry(f"{statement.id}: a statement without a failure probability")
+
+    def violation(point: Point) -> float:
+        found = _line_misses(statement, _line_at(point))
+        return (math.log(found) if found > 0 else LOWEST) - log_of(
+            failure, {**_line_at(point), **GENEROUS}
+        )
+
+    def certify(point: Point) -> Certificate:
+        exact = {
+            name: Fraction(value)
+            for name, value in {"k": 1.0, "d": 2.0, "N": float(point["N"]), **GENEROUS}.items()
+        }
+        size = 2 * exact["N"]
+        exact |= {"H": 100 * size, "epsilon": 100 * size**2}
+        return certificate(
+            "Take $d=2$, $k=1$, $M=x_1x_1^\\top$, $\\norm{x_1}=H=100dN$ and $\\epsilon=dNH$. The "
+            "start is a uniformly random line. Its angle to $x_1$ exceeds 1/2 with probability "
+            "$1-1/\\pi>2/3$. The projection error is $H$ times the sine of the angle.",
+            [
+                Inequality(
+                    says="the condition asks for less than half an iteration",
+                    left=from_sympy(statement.definitions[t], exact),
+                    relation="<",
+                    right="1/2",
+                ),
+                Inequality(
+                    says="at an angle above 1/2 the projection error exceeds the stated one",
+                    left=["*", rational(exact["H"]), ["sin", "1/2"]],
+                    relation=">",
+                    right=from_sympy(statement.expr, exact),
+                ),
+                Inequality(
+                    says="2/3 exceeds the stated failure probability",
+                    left="2/3",
+                    relation=">",
+                    right=from_sympy(failure, exact),
+                ),
+            ],
+        )
+
+    return Search(
+        name=statement.id,
+        violation=violation,
+        sides=lambda point: (
+            _line_misses(statement, _line_at(point)),
+            math.exp(log_of(failure, {**_line_at(point), **GENEROUS})),
+        ),
+        certify=certify,
+        domain={
+            "d": IntRange(2, 1000, log=True),
+            "N": IntRange(10, 100_000, log=True),
+            "height": LogInterval(1e-3, 1e6),
+            "share": LogInterval(1e-3, 10.0),
+        },
+        budget=min(profile.searches, 400),
+        unit="log of the probability over the stated one",
+        constants=GENEROUS,
+    )
+
+
+#: The constants of the reading of ``sxy.lemma5``.
+LEMMA_5_CONSTANTS = {"C": 16.0, "C_f": 3.35}
+
+
+def _iteration_cells() -> tuple[dict[str, Any], ...]:
+    """Ladders and cliffs, k to 16, H to 1e6 times sqrt(epsilon), N from 2."""
+    return tuple(
+        {"d": d, "k": k, "family": family, "top": top, "low": low, "N": n}
+        for d, k, family, top, low, n in (
+            (2, 1, "equal", 1e4, 10.0, 2),
+            (5, 2, "ladder", 1e4, 2.0, 2),
+            (20, 4, "ladder", 1e12, 1.1, 3),
+            (20, 16, "ladder", 1e6, 1.5, 2),
+            (1000, 4, "cliff", 1e12, 10.0, 2),
+            (1000, 16, "ladder", 10.0, 9.5, 10),
+            (100_000, 8, "equal", 9.5, 9.5, 1000),
+        )
+    )
+
+
+@claim(LEMMA_5, finding=UNITS_OF_LEMMA_5)
+def lemma_5(statement: Statement, profile: Profile) -> Probability:
+    """The stated number of iterations, from the exact law of the start."""
+
+    def symbols(cell: Params) -> dict[str, float]:
+        return {
+            "d": float(cell["d"]),
+            "k": float(cell["k"]),
+            "N": float(cell["N"]),
+            "H": math.sqrt(max(lengths(cell))),
+            "epsilon": 1.0,
+        }
+
+    cells = []
+    for cell in _iteration_cells():
+        at = {**symbols(cell), **LEMMA_5_CONSTANTS}
+        rounds = math.ceil(float(evaluate(statement.definitions[t], at)))
+        cells.append({**cell, "half_steps": 2 * max(rounds, 0)})
+    return explicit(
+        statement,
+        LEMMA_5_CONSTANTS,
+        sampling(profile),
+        cells,
+        symbols,
+        lambda table: table["projection"],
+        "a projection error above the stated one",
+    )
+
+
+def _arrived(statement: Statement, point: Point) -> tuple[float, float]:
+    """The largest projection error of Algorithm 3 after the stated iterations, and its bound."""
+    rng = np.random.default_rng(point["seed"])
+    k = point["k"]
+    d = k + point["more"]
+    squares = np.geomspace(point["top"], point["low"], k) if k > 1 else np.array([point["top"]])
+    x = np.sqrt(squares) * rng.standard_normal((d, k)) / math.sqrt(d)
+    if point["orthogonal"]:
+        x = np.sqrt(squares) * np.linalg.qr(rng.standard_normal((d, k)))[0]
+    error = rng.standard_normal((d, d))
+    if point["style"] == "against":  # as much as possible against the vectors, and elsewhere
+        q = np.linalg.qr(np.hstack([x, rng.standard_normal((d, d - k))]))[0]
+        signs = np.where(np.arange(d) < k, -1.0, 1.0)
+        error = (q * signs) @ q.T
+    elif point["style"] == "turn":
+        error = error - error.T
+    error /= np.linalg.norm(error, 2)
+    matrix = x @ x.T + error  # epsilon = 1
+    leading = np.linalg.svd(matrix)[0]
+    angle = point["gamma_0"]
+    inside = math.cos(angle) * leading[:, :k]
+    outside = np.zeros((d, k))
+    outside[:, : min(k, d - k)] = math.sin(angle) * leading[:, k : 2 * k]
+    turn = np.linalg.qr(rng.standard_normal((k, k)))[0]
+    basis = np.linalg.qr((inside + outside) @ turn)[0]
+    smallest = float(np.linalg.svd(leading[:, :k].T @ basis, compute_uv=False)[-1])
+    rounds = math.ceil(float(evaluate(statement.definitions[t], {"cosine": min(smallest, 1.0)})))
+    scaled = matrix * point["unit"]
+    for _ in range(max(rounds, 0)):
+        basis = np.linalg.qr(scaled @ (scaled.T @ basis))[0]
+    lost = x - basis @ (basis.T @ x)
+    return float(np.linalg.norm(lost, axis=0).max()), float(
+        evaluate(statement.expr, {"epsilon": 1.0})
+    )
+
+
+@claim(LEMMA_5_SHARP, finding=FACTOR_K)
+def lemma_5_sharp(statement: Statement, profile: Profile) -> Search:
+    """Random, skew and adversarial errors; ladders; starts close to a right angle."""
+
+    def violation(point: Point) -> float:
+        found, bound = _arrived(statement, point)
+        return found / bound - 1.0
+
+    return Search(
+        name=statement.id,
+        violation=violation,
+        sides=partial(_arrived, statement),
+        domain={
+            "k": IntRange(1, 16, log=True),
+            "more": IntRange(1, 24, log=True),
+            "top": LogInterval(1.0, 1e8),
+            "low": LogInterval(0.1, 100.0),
+            "orthogonal": Choice((True, False)),
+            "style": Choice(("against", "turn", "random")),
+            "gamma_0": Choice((0.1, 1.0, 1.5, 1.57, 1.5707, 1.5707963, 1.570796326)),
+            "unit": LogInterval(1e-6, 1e6),
+            "seed": IntRange(0, 10_000),
+        },
+        budget=min(profile.searches, 800),
+        unit="excess over the bound, relative",
+    )
+
+
+@claim(ROUNDS_IN_K, finding=FACTOR_K)
+def rounds_in_k(statement: Statement, profile: Profile) -> Rate:
+    """Ladders of shortest steps that matter: squared lengths from 1e4 or 20 to 10 epsilon."""
+    cells = tuple(
+        {"d": d, "k": k, "family": "ladder", "top": top, "low": 10.0}
+        for top in (1e4, 20.0)
+        for d in (100, 10_000)
+        for k in (2, 4, 8, 16)
+    )
+    symbol = sp.Symbol("k")
+    exponent = float(statement.exponent(statement.terms[0].name, symbol))
+
+    def stated(cell: Params) -> float:
+        at = {"C": 1.0, "k": float(cell["k"]), "d": float(cell["d"]), "N": float(cell["d"])}
+        try:
+            return float(evaluate(statement.expr, at))
+        except KeyError as error:
+            raise CannotTry(f"{statement.id}: {error.args[0]}") from None
+
+    for cell in cells:
+        stated(cell)
+    return Rate(
+        name=statement.id,
+        sampling=Sampling(experiment=CROSSING, max_trials=min(profile.max_trials, 256)),
+        cells=cells,
+        statistic=lambda table: table["crossing"],
+        regressors=lambda cell: {
+            "k": float(cell["k"]),
+            "d": float(cell["d"]),
+            "top": float(cell["top"]),
+        },
+        stated={"k": StatedRate(exponent=exponent, side="at most", symbol="$k$")},
+        bound=stated,
+        observable="the half steps until all errors are at most $3\\sqrt\\epsilon$",
+    )
+
+
+# -- Lemma 15 --------------------------------------------------------------------------------------
+
+LEMMA_15_CONSTANTS = {"c": 0.5, "C_f": 3.35}
+
+
+@claim(LEMMA_15)
+def lemma_15(statement: Statement, profile: Profile) -> Probability:
+    """From a line to a subspace of the space's own dimension, with the constants of the reading."""
+    shapes = [(1, 1), (2, 2), (3, 2), (10, 3), (10, 9), (100, 16), (10_000, 5), (10**9, 32)]
+    cells = [
+        {"d": d, "k": k, "family": "equal", "top": 1.0, "share": share}
+        for d, k in shapes
+        for share in (0.25, 0.05, 1e-3, 1e-9)
+    ]
+
+    def symbols(cell: Params) -> dict[str, float]:
+        return {"d": float(cell["d"]), "l": float(cell["k"]), "delta_f": cell["share"]}
+
+    def bad(table: Any, cell: Params) -> Any:
+        at = {**symbols(cell), **LEMMA_15_CONSTANTS}
+        return np.asarray(table["cosine"] < float(statement.bound(at)))
+
+    return Probability(
+        name=statement.id,
+        sampling=sampling(profile),
+        cells=tuple(cells),
+        bad=bad,
+        delta=lambda cell: statement.failure_probability({**symbols(cell), **LEMMA_15_CONSTANTS}),
+        event="a smallest singular value below the stated one, with $c=1/2$, $C'=3.35$",
+    )
+
+
+@claim(LEMMA_15_LINE)
+def lemma_15_line(statement: Statement, profile: Profile) -> Search:
+    """The Beta law of a line's angle, d to 1e9 and probabilities to 1e-100."""
+    constants = {"c": 1.0, "C_f": 1.0}
+
+    def values(point: Point) -> dict[str, float]:
+        return {"d": float(point["d"]), "delta_f": point["delta_f"], **constants}
+
+    def log_tail(point: Point) -> float:
+        angle = float(evaluate(statement.definitions[cosine], values(point)))
+        found = float(special.betainc(0.5, (point["d"] - 1) / 2, min(angle, 1.0) ** 2))
+        return math.log(found) if found > 0 else LOWEST
+
+    return Search(
+        name=statement.id,
+        violation=lambda point: log_tail(point) - log_of(statement.expr, values(point)),
+        sides=lambda point: (
+            math.exp(log_tail(point)),
+            math.exp(log_of(statement.expr, values(point))),
+        ),
+        domain={"d": IntRange(2, 10**9, log=True), "delta_f": LogInterval(1e-100, 0.3)},
+        budget=min(profile.searches, 600),
+        unit="log of the probability over the stated one",
+        constants=constants,
+    )

@@ -1,0 +1,110 @@
+"""``export``: a run as tidy tables for pandas, polars, R and other programs.
+
+=================  =============================================================================
+``claims``         a row a claim: id, paper, source, kind, verdict, level, trials
+``cells``          a row a cell of a claim: parameters as JSON, observed value, limits, bound, ratio
+``trials/NAME``    a row a trial of the experiment NAME: its parameters, outcome and columns
+=================  =============================================================================
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trials.checks import InvalidParameter
+from trials.run.directory import STORE_NAME, find_run
+from trials.run.store import RunStore, StoreError
+from verify.cli.screen import say
+from verify.cli.signals import interruptible
+from verify.cli.verdicts import mark
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMATS = ("csv", "parquet", "json")
+_MEASURES = {
+    "n_trials": "Int64", "n_failed": "Int64", "observed": "Float64", "se": "Float64",
+    "lower": "Float64", "upper": "Float64", "bound": "Float64", "ratio": "Float64",
+}  # fmt: skip
+
+
+def export_run(*, run: str, destination: str, formats: str, claims_files: Sequence[str]) -> None:
+    """Write the tables of a run into a new folder."""
+    del claims_files
+    wanted = tuple(dict.fromkeys(part.strip() for part in formats.split(",") if part.strip()))
+    unknown = [name for name in wanted if name not in FORMATS]
+    if unknown or not wanted:
+        raise InvalidParameter(
+            f"--format {', '.join(unknown) or '(none)'} must be among {', '.join(FORMATS)}"
+        )
+    if not destination or not destination.isprintable():
+        raise InvalidParameter(f"DEST={destination!r} must name a new folder")
+    folder = Path(destination)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise StoreError(f"{folder}: exists already; name a new folder")
+    interruptible()
+    with RunStore.open(find_run(run) / STORE_NAME, readonly=True) as store:
+        documents = store.documents("claim")
+        if "csv" in wanted:
+            store.export_csv(folder / "trials")
+        if "parquet" in wanted:
+            store.export_parquet(folder / "trials")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows, types in (
+        ("claims", list(_claims(documents)), {"level": "Float64", "n_trials": "Int64"}),
+        ("cells", list(_cells(documents)), _MEASURES),
+    ):
+        _write(folder / name, _frame(rows, types), wanted)
+    say(f"exported to {folder}")
+
+
+def _claims(documents: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    for name, document in documents.items():
+        evidence = document.get("evidence") or {}
+        yield {
+            "claim": name,
+            "paper": document.get("paper", ""),
+            "source": document.get("source", ""),
+            "title": document.get("title", ""),
+            "kind": document.get("kind", ""),
+            "verdict": evidence.get("verdict", ""),
+            "mark": mark(document),
+            "expected": document.get("expected", ""),
+            "grade": evidence.get("grade", ""),
+            "level": evidence.get("level"),
+            "n_trials": evidence.get("n_trials"),
+            "n_failed": evidence.get("n_failed"),
+            "summary": evidence.get("summary", ""),
+        }
+
+
+def _cells(documents: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    for name, document in documents.items():
+        for i, cell in enumerate((document.get("evidence") or {}).get("cells") or ()):
+            yield {
+                "claim": name,
+                "cell": i,
+                "params": json.dumps(cell.get("params", {}), sort_keys=True),
+                **{key: cell.get(key) for key in _MEASURES},
+                "verdict": cell.get("verdict", ""),
+                "note": cell.get("note", ""),
+            }
+
+
+def _frame(rows: Sequence[Mapping[str, Any]], types: Mapping[str, str]) -> pd.DataFrame:
+    import pandas as pd
+
+    frame = pd.DataFrame(list(rows))
+    return frame.astype({name: kind for name, kind in types.items() if name in frame})
+
+
+def _write(path: Path, frame: pd.DataFrame, formats: Sequence[str]) -> None:
+    if "csv" in formats:
+        frame.to_csv(path.with_suffix(".csv"), index=False)
+    if "parquet" in formats:
+        frame.to_parquet(path.with_suffix(".parquet"), index=False)
+    if "json" in formats:
+        frame.to_json(path.with_suffix(".json"), orient="records", indent=1)

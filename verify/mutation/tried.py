@@ -1,0 +1,73 @@
+"""Where a claim is tried: the range of every symbol over its cells, its trials or its domain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from trials.run.store import RunStore
+from verify.decisions.domain import Interval, IntRange, LogInterval
+from verify.mutation.fingerprint import cells_of
+from verify.mutation.mutants import Mutant, asks_less
+from verify.procedures.base import Procedure
+from verify.procedures.constants import Constants
+from verify.procedures.probability import Probability
+from verify.procedures.rate import Rate
+
+SymbolRanges = dict[str, tuple[float, float]]
+
+
+def ranges(procedure: Procedure, store: RunStore) -> SymbolRanges:
+    """Smallest and largest value of each symbol that is known to the procedure."""
+    found: SymbolRanges = {}
+    for values in _values(procedure, store):
+        for name, value in values.items():
+            if not isinstance(value, int | float | np.ndarray) or isinstance(value, bool):
+                continue
+            numbers = np.asarray(value, dtype=np.float64)
+            if numbers.size and np.all(np.isfinite(numbers)):
+                low, high = found.get(name, (math.inf, -math.inf))
+                found[name] = min(low, float(numbers.min())), max(high, float(numbers.max()))
+    return found
+
+
+def _values(procedure: Procedure, store: RunStore) -> Iterator[Mapping[str, Any]]:
+    """The symbols in each cell, those of single trials as arrays.  For a search, both ends of its
+    box.
+    """
+    domain = getattr(procedure, "domain", None)
+    box = getattr(domain, "ranges", domain)
+    if isinstance(box, Mapping):
+        ends = {n: r for n, r in box.items() if isinstance(r, Interval | LogInterval | IntRange)}
+        yield {name: r.low for name, r in ends.items()}
+        yield {name: r.high for name, r in ends.items()}
+    yield from cells_of(procedure)
+    if isinstance(procedure, Probability):
+        for o in procedure.sampling.observed(store, procedure.cells):
+            yield procedure.symbols(o.table, o.params)
+    elif isinstance(procedure, Constants):
+        cells = [{**c, procedure.choice_param: procedure.choices[0]} for c in cells_of(procedure)]
+        for o in procedure.sampling.observed(store, cells):
+            yield {**procedure.values(o.params), **procedure.covariates(o.table, o.params)}
+    elif values := getattr(procedure, "values", getattr(procedure, "regressors", None)):
+        for cell in cells_of(procedure):
+            yield values(cell)
+
+
+def follows(mutant: Mutant, procedure: Procedure, known: SymbolRanges) -> bool:
+    """Whether the mutant follows from the original wherever the procedure tries it.
+
+    A rate is about growth, and its stated exponents say on which side the observed ones may lie.
+    """
+    if isinstance(procedure, Rate) and mutant.symbol is not None and mutant.size is not None:
+        stated = procedure.stated.get(mutant.symbol.name)
+        if stated is None:
+            return False
+        return bool(
+            (stated.side == "at most" and mutant.size > 0)
+            or (stated.side == "at least" and mutant.size < 0)
+        )
+    return asks_less(mutant, known)
