@@ -103,7 +103,16 @@ def main() -> None:
     metavar="DIR",
     help="Where to write.  [default: RUN/report]",
 )
-def build_command(run: str, formats: str, engine: str, output: str | None) -> None:
+@click.option(
+    "--fragments",
+    "fragments_of",
+    multiple=True,
+    metavar="CLAIM",
+    help="Write no report but one .tex file for each claim that matches, to \\input in a paper.",
+)
+def build_command(
+    run: str, formats: str, engine: str, output: str | None, fragments_of: tuple[str, ...]
+) -> None:
     """Build the report of RUN.
 
     RUN is a run directory, the name of one below ./runs, or `latest`: the run below ./runs that was
@@ -114,6 +123,7 @@ def build_command(run: str, formats: str, engine: str, output: str | None) -> No
       python -m reports build latest
       python -m reports build runs/2026-01-31-ifca --engine embedded
       python -m reports build latest --format tex --output paper/appendix
+      python -m reports build latest --fragments 'ifca.thm1*' --output paper
 
     The path of the report is the last line printed. Exit status 3 when it cannot be built.
     """
@@ -127,6 +137,7 @@ def build_command(run: str, formats: str, engine: str, output: str | None) -> No
         formats=tuple(dict.fromkeys(f.strip() for f in formats.split(",") if f.strip())),
         engine=engine,
         out_dir=None if output is None else Path(output),
+        fragments_of=fragments_of,
         progress=lambda message: click.echo(printable(message), err=True),
     )
     click.echo(result.paths[-1])

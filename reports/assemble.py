@@ -11,8 +11,10 @@ from typing import Any
 
 import jinja2
 
+from reports import fragments
 from reports.characters import MACROS, Latex
-from reports.collect import collect
+from reports.claim_page import Files
+from reports.collect import collect, tried
 from reports.engines import choose, compile_pdf, describe
 from reports.errors import ReportError
 from reports.latex import escape_text
@@ -30,8 +32,8 @@ class BuildResult:
     engine: str | None
 
 
-def render_tex(context: dict[str, Any]) -> str:
-    """The report's LaTeX source.  Values that are not of type `Latex` are escaped."""
+def render_tex(context: dict[str, Any], template: str = "report.tex.j2") -> str:
+    """LaTeX source, the report's by default.  Values that are not of type `Latex` are escaped."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("reports"),
         block_start_string="<%",
@@ -47,7 +49,7 @@ def render_tex(context: dict[str, Any]) -> str:
         autoescape=False,  # HTML's; `finalize` escapes for LaTeX
         finalize=lambda v: v if isinstance(v, Latex) else escape_text(str(v)),
     )
-    return environment.get_template("report.tex.j2").render(context, macros=Latex(MACROS))
+    return environment.get_template(template).render(context, macros=Latex(MACROS))
 
 
 def _timestamp(reader: Reader) -> int:
@@ -66,7 +68,7 @@ def _timestamp(reader: Reader) -> int:
 
 
 def _write(path: Path, content: str | bytes) -> Path:
-    """Write a file so that no reader ever sees it half written."""
+    """Write a file so that no reader ever finds it half written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".part")
     partial.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -109,22 +111,47 @@ def write_report(
     return BuildResult(paths=tuple(paths), engine=chosen)
 
 
+def write_fragments(reader: Reader, out_dir: Path, patterns: Sequence[str]) -> tuple[Path, ...]:
+    """Write one LaTeX file for each claim that matches, with its figures and the macros.
+
+    Raises
+    ------
+    ReportError
+        When a pattern matches no claim, or a claim cannot be typeset.
+    """
+    claims = fragments.chosen(tried(reader), patterns)
+    files: Files = {f"{fragments.FOLDER}/cfl-verify.tex": fragments.macros()}
+    for claim in claims:
+        context, figures = fragments.fragment(claim)
+        files |= figures
+        files[f"{fragments.FOLDER}/{claim.name}.tex"] = render_tex(context, "fragment.tex.j2")
+    try:
+        return tuple(_write(out_dir / name, content) for name, content in files.items())
+    except OSError as error:
+        raise ReportError(
+            f"{out_dir}: cannot write the fragments: {error.strerror or error}"
+        ) from None
+
+
 def build(
     run_dir: Path | str,
     *,
     formats: Sequence[str] = FORMATS,
     engine: str = "auto",
     out_dir: Path | str | None = None,
+    fragments_of: Sequence[str] = (),
     progress: Callable[[str], None] | None = None,
 ) -> BuildResult:
     """Build the report of a run directory.
 
     Parameters
     ----------
-    formats : ``"pdf"`` and ``"tex"``; source, figures and tables are written in any case.
+    formats : ``"pdf"`` and ``"tex"``.  Source, figures and tables are always written.
     engine : ``"latex"`` (latexmk), ``"embedded"`` (pandoc and Typst) or ``"auto"``, which takes
         LaTeX where it is complete.
-    out_dir : where to write; ``report/`` in the run directory by default.
+    out_dir : the folder for the files, ``report/`` in the run directory by default.
+    fragments_of : ids of claims, with wildcards.  Fragments of these claims are written and no
+        report.  See `reports.fragments`.
     progress : called with a line of text as each stage begins.
 
     Raises
@@ -141,9 +168,13 @@ def build(
         raise ReportError(f"{run_dir}: no such run directory")
     try:
         with RunStore.open(run_dir / STORE_NAME, readonly=True) as store:
+            folder = Path(out_dir) if out_dir is not None else run_dir / "report"
+            if fragments_of:
+                paths = write_fragments(store, folder, fragments_of)
+                return BuildResult(paths=paths, engine=None)
             return write_report(
                 store,
-                Path(out_dir) if out_dir is not None else run_dir / "report",
+                folder,
                 formats=formats,
                 engine=engine,
                 progress=progress,

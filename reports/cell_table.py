@@ -125,8 +125,8 @@ def _layout(
     """Head, rows, alignment, and whether words are shortened.
 
     Each parameter has its own column where that fits.  A table that is too wide is made smaller
-    step by step: words and digits are cut, then the interval (it
-    is in the CSV file) goes; at last the parameters share one column.
+    step by step: words and digits are cut.  Then the interval is left out, which is also in the CSV
+    file.  At last the parameters share one column.
     """
     kinds = tables.alignment([[c.params.get(n) for n in varying] for c in shown], len(varying))
     written = [

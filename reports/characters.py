@@ -136,7 +136,7 @@ def plain_text(text: str) -> str:
         elif character in SPECIAL:
             out.append(SPECIAL[character])
         elif character.isascii():
-            # Control characters are not typesettable; they count as blanks.
+            # Control characters cannot be typeset, so they become blanks.
             out.append(character if character.isprintable() else " ")
         else:
             out.append(character_source(character))

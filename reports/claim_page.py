@@ -12,6 +12,7 @@ from reports.characters import Latex
 from reports.errors import ReportError
 from reports.latex import code, formula, latex_field
 from reports.mathematics import display_source
+from reports.power import power_paragraph
 from reports.prose import paragraphs, prose
 from reports.reading import Tried, capital, colour, plural, sentence, slug
 from reports.schema import Assumption, Constant, Evidence, Figure, Table, Witness
@@ -26,7 +27,7 @@ def claim_page(tried: Tried, files: Files) -> dict[str, Any]:
     Raises
     ------
     ReportError
-        When a formula of the claim cannot be typeset; the message names the claim.
+        When a formula of the claim cannot be typeset.  The message names the claim.
     """
     try:
         return _page(tried, files)
@@ -48,7 +49,6 @@ def _page(tried: Tried, files: Files) -> dict[str, Any]:
         ("Refutation", _refutation(evidence)),
         ("Witness", _witness(evidence.witness) if evidence.witness else Latex("")),
     ]
-    after = [("Sharpness", evidence.sharpness), ("Notes", evidence.notes)]
     expectation = "as expected" if tried.as_expected else f"expected {claim.expected}"
     return {
         "id": code(tried.key),
@@ -67,12 +67,20 @@ def _page(tried: Tried, files: Files) -> dict[str, Any]:
         "tables": shown,
         "figures": _figures(evidence.figures, name, files),
         "after": [
-            (heading, Latex(" ".join(sentence(prose(text)) for text in texts)))
-            for heading, texts in after
-            if texts
+            (heading, text)
+            for heading, text in (
+                ("Sharpness", _sentences(evidence.sharpness)),
+                ("Power", power_paragraph(tried.power)),
+                ("Notes", _sentences(evidence.notes)),
+            )
+            if text
         ],
         "replay": commands(claim.replay),
     }
+
+
+def _sentences(texts: Sequence[str]) -> Latex:
+    return Latex(" ".join(sentence(prose(text)) for text in texts))
 
 
 def commands(lines: Sequence[str]) -> Latex:

@@ -13,8 +13,8 @@ from reports import overview
 from reports.characters import Latex
 from reports.claim_page import Files, claim_page, commands
 from reports.latex import escape_text
-from reports.reading import listed, ordered, plural, slug
-from reports.schema import Claim, Finding, Paper, Reader, Summary, Symbols, read
+from reports.reading import Tried, listed, ordered, plural, slug
+from reports.schema import Claim, Finding, Paper, Power, Reader, Summary, Symbols, read
 from reports.values import number
 
 
@@ -26,6 +26,12 @@ class Report:
     files: Files = field(default_factory=dict)
 
 
+def tried(reader: Reader) -> list[Tried]:
+    """The claims of a run with their evidence, in the order of the run."""
+    summary = read(reader, "run", Summary).get("summary", Summary())
+    return ordered(read(reader, "claim", Claim), summary, read(reader, "power", Power))
+
+
 def collect(reader: Reader, *, engine: str) -> Report:
     """Everything that the templates need, from the documents of a run.
 
@@ -35,13 +41,14 @@ def collect(reader: Reader, *, engine: str) -> Report:
     Raises
     ------
     ReportError
-        When a document or a formula in it cannot be read; the message says which.
+        When a document or a formula in it cannot be read.  The message names it.
     """
     summary = read(reader, "run", Summary).get("summary", Summary())
-    claims = ordered(read(reader, "claim", Claim), summary)
+    claims = tried(reader)
     names = {claim.key: claim.name for claim in claims}
     told = read(reader, "paper", Paper)
     papers = list(dict.fromkeys(claim.claim.paper for claim in claims))
+    found = read(reader, "finding", Finding)
     files: Files = {}
     verdicts = []
     for paper in papers:
@@ -68,8 +75,16 @@ def collect(reader: Reader, *, engine: str) -> Report:
             else "No claim has been tried."
         ),
         "verdict_tables": verdicts,
-        "claims": [claim_page(claim, files) for claim in claims],
-        "findings": overview.findings(read(reader, "finding", Finding), names),
+        "claims": [
+            (
+                escape_text(f"Claims: {paper}" if paper else "Claims"),
+                [claim_page(claim, files) for claim in claims if claim.claim.paper == paper],
+            )
+            for paper in papers
+        ],
+        "slips": overview.slips(found),
+        "headlines": overview.headlines(found, names, told),
+        "findings": overview.findings(found, names),
         "environment": overview.environment(summary, engine),
         "commands": commands(summary.commands),
         "symbols": overview.notation(read(reader, "symbol", Symbols), told),

@@ -11,6 +11,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from importlib import metadata, resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -37,24 +38,35 @@ def latex_missing() -> list[str]:
     return [name for name in PACKAGES if name not in present]
 
 
+def embedded_missing() -> list[str]:
+    """Python packages that the embedded engine lacks, empty when complete."""
+    return [name for name in ("pypandoc", "typst") if find_spec(name) is None]
+
+
 def choose(engine: str) -> Engine:
     """The engine to use for ``auto``, ``latex`` or ``embedded``.
 
     Raises
     ------
     ReportError
-        For an unknown name, or when LaTeX is requested and its installation is incomplete.
+        For an unknown name, or when the engine's installation is incomplete.  The message says
+        what to install.
     """
-    if engine == "embedded":
-        return "embedded"
-    if engine not in ("auto", "latex"):
+    if engine not in ("auto", "latex", "embedded"):
         raise ReportError(f"engine={engine!r} must be auto, latex or embedded")
-    missing = latex_missing()
+    missing = [] if engine == "embedded" else latex_missing()
     if engine == "latex" and missing:
         raise ReportError(
             f"engine=latex needs {', '.join(missing)}, not installed; use --engine embedded"
         )
-    return "embedded" if missing else "latex"
+    if engine != "embedded" and not missing:
+        return "latex"
+    if lacking := embedded_missing():
+        raise ReportError(
+            f"the PDF needs LaTeX with latexmk, or the embedded engine, which lacks "
+            f"{', '.join(lacking)}; install it with: pip install 'cfl-verify[pdf]'"
+        )
+    return "embedded"
 
 
 def describe(engine: Engine) -> str:

@@ -239,10 +239,10 @@ def _colours(series: Sequence[Series]) -> list[str]:
     ]
 
 
-def draw(data: FigureData) -> Figure:
-    """The matplotlib figure of a stored figure."""
+def draw(data: FigureData, width: float = TEXT_WIDTH_INCHES) -> Figure:
+    """The matplotlib figure of a stored figure, ``width`` inches wide."""
     series = data.series
-    figure = Figure(figsize=(TEXT_WIDTH_INCHES, HEIGHT_INCHES), layout="constrained")
+    figure = Figure(figsize=(width, HEIGHT_INCHES), layout="constrained")
     FigureCanvasPdf(figure)
     ax = figure.add_subplot()
     ax.set_xscale(data.xscale)
@@ -276,34 +276,37 @@ def draw(data: FigureData) -> Figure:
     ax.margins(x=0.04, y=0.08)
     _ticks(ax.xaxis, data.xscale)
     _ticks(ax.yaxis, data.yscale)
-    _legend(figure, handles, texts)
+    _legend(figure, handles, texts, width)
     return figure
 
 
-def _legend(figure: Figure, handles: list[Any], texts: list[str]) -> None:
-    """Put the legend to the right of the data when entries are short, else below it in columns."""
+def _legend(figure: Figure, handles: list[Any], texts: list[str], width: float) -> None:
+    """Put the legend to the right of the data when entries are short, else below it in columns.
+
+    A figure that is narrower than the text has its legend below.
+    """
     shown = [(h, t) for h, t in zip(handles, texts, strict=True) if t]
     if not shown:
         return
     marks, names = zip(*shown, strict=True)
     longest = max(visible_length(t) for t in names)
-    if longest <= 26 and len(names) <= 10:
+    if longest <= 26 and len(names) <= 10 and width >= TEXT_WIDTH_INCHES:
         figure.legend(marks, names, loc="outside right upper")
         return
-    room = 72.0 * TEXT_WIDTH_INCHES
+    room = 72.0 * width
     columns = next((n for n in (3, 2) if n * (_ENTRY * longest + _HANDLE) <= room), 1)
     names = tuple(_wrap(text, int((room / columns - _HANDLE) / _ENTRY)) for text in names)
     lines = sum(text.count("\n") + 1 for text in names)
-    figure.set_size_inches(TEXT_WIDTH_INCHES, HEIGHT_INCHES + 0.18 * math.ceil(lines / columns))
+    figure.set_size_inches(width, HEIGHT_INCHES + 0.18 * math.ceil(lines / columns))
     figure.legend(marks, names, loc="outside lower center", ncols=columns)
 
 
-def render(data: FigureData) -> bytes:
+def render(data: FigureData, width: float = TEXT_WIDTH_INCHES) -> bytes:
     """The figure as a PDF without dates, fonts embedded: equal data give equal bytes."""
     style: dict[Any, Any] = {**matplotlib.rcParamsDefault, **_STYLE, "backend": "pdf"}
     with matplotlib.rc_context(style):
         buffer = io.BytesIO()
-        draw(data).savefig(
+        draw(data, width).savefig(
             buffer, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None}
         )
     return buffer.getvalue()

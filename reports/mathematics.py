@@ -19,9 +19,9 @@ _COMMANDS = """
     succeq subset subseteq supset supseteq in ni notin cup cap setminus emptyset varnothing
     forall exists nexists neg lnot land lor wedge vee to gets mapsto leftarrow rightarrow
     Leftarrow Rightarrow Leftrightarrow leftrightarrow implies iff uparrow downarrow
-    times cdot div pm mp ast star circ bullet oplus otimes odot top bot perp parallel mid nmid
-    sum prod int oint bigcup bigcap bigoplus bigotimes lim limsup liminf sup inf max min arg
-    log ln lg exp sin cos tan arctan arcsin arccos sinh cosh tanh det dim ker deg gcd Pr hom
+    times cdot div pm mp ast star circ bullet oplus ominus otimes odot top bot perp parallel
+    mid nmid sum prod int oint bigcup bigcap bigoplus bigotimes lim limsup liminf sup inf max min
+    arg log ln lg exp sin cos tan arctan arcsin arccos sinh cosh tanh det dim ker deg gcd Pr hom
     sqrt frac dfrac tfrac binom left right middle big Big bigg Bigg bigl bigr Bigl Bigr
     biggl biggr Biggl Biggr lVert rVert lvert rvert Vert vert lceil rceil lfloor rfloor
     langle rangle lbrace rbrace lbrack rbrack
@@ -61,7 +61,7 @@ def refused(source: str) -> str:
     for environment in _ENVIRONMENT.finditer(source):
         if environment[1] not in ENVIRONMENTS:
             return f"it uses the environment {environment[1] or '?'}, which formulas may not use"
-    bare = _COMMAND.sub("", source)
+    bare = _COMMAND.sub(" ", source)  # a blank, so that two carets around a command do not meet
     if found := re.search(r"[%#$]|\^\^", bare):
         return f"it holds {found[0]}, which would end or change the formula"
     depth = 0

@@ -195,14 +195,94 @@ SEVERITIES = {
 }
 
 
-def _finding(finding: Finding, names: Mapping[str, str]) -> dict[str, Any]:
-    links = [
-        rf"\hyperref[sec:{names[key]}]{{{code(key)}}}" if key in names else str(code(key))
-        for key in finding.claims
+#: Claims that the first page names for a finding.
+_NAMED = 3
+
+
+def _evidence(finding: Finding, names: Mapping[str, str], *, pages: bool) -> Latex:
+    """The claims that show a finding, linked to their pages; the first few where pages are told."""
+    links = []
+    for key in finding.claims[:_NAMED] if pages else finding.claims:
+        link = str(code(key))
+        if key in names:
+            link = rf"\hyperref[sec:{names[key]}]{{{link}}}"
+            link += rf", page~\pageref{{sec:{names[key]}}}" if pages else ""
+        links.append(link)
+    if pages and len(finding.claims) > _NAMED:
+        links.append(f"{len(finding.claims) - _NAMED} more")
+    return Latex(("; " if pages else ", ").join(links))
+
+
+def _first_sentence(text: str) -> str:
+    """The text up to the first full stop that ends a sentence outside a formula."""
+    for stop in re.finditer(r"\.(?=\s+[A-Z$])", text):
+        if text.count("$", 0, stop.start()) % 2 == 0:
+            return text[: stop.end()]
+    return sentence(text)
+
+
+def headlines(
+    documents: Mapping[str, Finding], names: Mapping[str, str], papers: Mapping[str, Paper]
+) -> list[tuple[Latex, list[dict[str, Any]]]]:
+    """One sentence for each finding but the slips, with the pages of the claims that show it.
+
+    The findings are grouped by severity and, where the run has several papers, by paper.  The id of
+    a finding begins with its paper's.
+    """
+
+    def within(heading: Latex, paper: str) -> Latex:
+        if len(papers) < 2 or paper not in papers:
+            return heading
+        return Latex(rf"{heading}: \emph{{{escape_text(papers[paper].title)}}}")
+
+    return [
+        (
+            within(heading, paper),
+            [
+                {
+                    "where": prose(capital(finding.where)),
+                    "told": prose(_first_sentence(finding.found)),
+                    "evidence": _evidence(finding, names, pages=True),
+                }
+                for finding in group
+            ],
+        )
+        for severity in SEVERITIES
+        if severity != "slip"
+        for paper in dict.fromkeys(key.partition("-")[0] for key in documents)
+        for heading, group in _by_severity(
+            {
+                key: found
+                for key, found in documents.items()
+                if (found.severity, key.partition("-")[0]) == (severity, paper)
+            }
+        )
     ]
+
+
+def slips(documents: Mapping[str, Finding]) -> str:
+    """How many misprints and open points there are, in words; empty where there are none."""
+    n_slips = sum(found.severity == "slip" for found in documents.values())
+    return plural(n_slips, "misprint or open point", "misprints and open points") if n_slips else ""
+
+
+def _by_severity(documents: Mapping[str, Finding]) -> list[tuple[Latex, list[Finding]]]:
+    """The findings by severity, the most serious first.  More claims show a graver finding."""
+    groups: dict[str, list[Finding]] = {name: [] for name in SEVERITIES}
+    for key in sorted(documents, key=lambda key: (-len(documents[key].claims), key)):
+        groups.setdefault(documents[key].severity, []).append(documents[key])
+    return [
+        (escape_text(SEVERITIES.get(name, capital(name))), group)
+        for name, group in groups.items()
+        if group
+    ]
+
+
+def _finding(finding: Finding, names: Mapping[str, str]) -> dict[str, Any]:
+    evidence = _evidence(finding, names, pages=False)
     return {
         "where": prose(finding.where),
-        "evidence": Latex(", ".join(links) + ".") if links else "",
+        "evidence": Latex(f"{evidence}.") if evidence else "",
         "printed": paragraphs(sentence(finding.printed)),
         "found": paragraphs(sentence(finding.found)),
         "corrected": paragraphs(sentence(finding.corrected)),
@@ -213,11 +293,7 @@ def findings(
     documents: Mapping[str, Finding], names: Mapping[str, str]
 ) -> list[tuple[Latex, list[dict[str, Any]]]]:
     """Findings by severity, the most serious first.  ``names`` are the claims with a page."""
-    groups: dict[str, list[dict[str, Any]]] = {name: [] for name in SEVERITIES}
-    for key in sorted(documents):
-        groups.setdefault(documents[key].severity, []).append(_finding(documents[key], names))
     return [
-        (escape_text(SEVERITIES.get(name, capital(name))), items)
-        for name, items in groups.items()
-        if items
+        (heading, [_finding(finding, names) for finding in group])
+        for heading, group in _by_severity(documents)
     ]

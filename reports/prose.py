@@ -59,7 +59,7 @@ def _annotated(text: str) -> str:
 def prose(text: str) -> Latex:
     r"""Text that a program wrote: ``alpha=0.25``, ``rho``, ``c_2``, ``1e-07`` become math.
 
-    Long decimals are rounded and long integers grouped; the rest is as in `escape_text`.
+    Long decimals are rounded and long integers grouped.  The rest is as in `escape_text`.
     """
     return escape_text(text, _annotated)
 

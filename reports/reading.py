@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from reports.characters import Latex
 from reports.latex import escape_text
-from reports.schema import Cell, Claim, Evidence, Summary
+from reports.schema import Cell, Claim, Evidence, Power, Summary
 from reports.values import number
 
 VERDICTS = ("SUPPORTED", "REFUTED", "INCONCLUSIVE", "VACUOUS")
@@ -25,6 +25,7 @@ class Tried:
     key: str
     name: str
     claim: Claim
+    power: Power | None = None
 
     @property
     def evidence(self) -> Evidence:
@@ -68,7 +69,9 @@ def _natural(text: str) -> list[tuple[int, int, str]]:
     return [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts]
 
 
-def ordered(claims: Mapping[str, Claim], summary: Summary) -> list[Tried]:
+def ordered(
+    claims: Mapping[str, Claim], summary: Summary, power: Mapping[str, Power] | None = None
+) -> list[Tried]:
     """The claims paper by paper, each paper's in the order of the run's allocation, then by name.
 
     Names of files are unique: two keys with one slug get different names.
@@ -82,7 +85,10 @@ def ordered(claims: Mapping[str, Claim], summary: Summary) -> list[Tried]:
         while name in names.values():
             name += "-x"
         names[key] = name
-    tried = [Tried(key=key, name=names[key], claim=claims[key]) for key in keys]
+    known = power or {}
+    tried = [
+        Tried(key=key, name=names[key], claim=claims[key], power=known.get(key)) for key in keys
+    ]
     return sorted(tried, key=lambda item: papers.index(item.claim.paper))
 
 

@@ -110,7 +110,8 @@ class Proof(Record, frozen=True, kw_only=True):
 class Evidence(Record, frozen=True, kw_only=True):
     """The outcome of a claim's procedure.
 
-    ``mark`` is the verdict as it is printed, ``grade`` tells how a refutation is known.
+    ``mark`` is the verdict as it is printed.  ``grade`` says whether a refutation is proved or
+    statistical.
     """
 
     verdict: Short = ""
@@ -170,6 +171,23 @@ class Claim(Record, frozen=True, kw_only=True):
     replay: Annotated[list[Text], Meta(max_length=100)] = []
     seconds: Number = None
     evidence: Evidence | None = None
+
+
+class Judged(Record, frozen=True, kw_only=True):
+    """A changed statement: the change in words, and whether the evidence refuted it."""
+
+    words: Text = ""
+    outcome: Short = ""
+
+
+class Power(Record, frozen=True, kw_only=True):
+    """The changed statements that were decided on a claim's evidence."""
+
+    judged: Annotated[list[Judged], Meta(max_length=10_000)] = []
+    refuted: Annotated[list[Text], Meta(max_length=10_000)] = []
+    n_false: int = 0
+    n_caught: int = 0
+    n_mutants: int = 0
 
 
 class Summary(Record, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """Tables: rows of LaTeX cells laid out to fit the page, and the same rows as CSV.
 
-Columns of numbers keep their natural width.  Columns of text share the rest of the line and
-wrap.  Tables of up to `SHORT` rows are kept together; longer ones run over pages.
+Columns of numbers keep their natural width.  Columns of text share the rest of the line and wrap.
+Tables of up to `SHORT` rows are kept together.  Longer ones run over pages.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DENSE_GAP = 1.6  # characters between the columns of a table in \\scriptsize
 RAGGED = r"\raggedright\arraybackslash\hskip0pt"
 _WORD = 19.0  # characters up to which a text column always gets its natural width
 _NARROW = 13.0
-_READABLE = 26.0  # characters below which a text column is not worth reading
+_READABLE = 26.0  # characters below which a text column is too narrow to read
 _GAP = 2.8
 
 

@@ -39,8 +39,8 @@ def _special(value: float) -> str | None:
 def number(value: float | int | bool | None, digits: int = 3) -> Latex:
     r"""A number with sensible digits, in math: ``0.0412``, ``12\,000``, ``1.2 \times 10^{-5}``.
 
-    Integers are exact up to 12 digits, whole floats up to six; other values are rounded to
-    ``digits`` significant digits, with trailing zeros of short decimals dropped.  None is a dash.
+    Integers are exact up to 12 digits, whole floats up to six.  Other values are rounded to
+    ``digits`` significant digits.  Trailing zeros of short decimals are dropped.  None is a dash.
     """
     if value is None:
         return Latex("--")
@@ -106,8 +106,8 @@ def interval(lower: float | None, upper: float | None) -> Latex:
 def parameter(name: str) -> Latex:
     r"""A parameter's name as its symbol: ``Delta_sq`` is :math:`\Delta^2`, ``n_prime`` is n'.
 
-    Words stay words (``step_rule`` is two); other names that are not a letter of the papers are set
-    in typewriter.
+    Words stay words (``step_rule`` is two).  Other names that are not a letter of the papers are
+    set in typewriter.
     """
     head, _, tail = name.partition("_")
     if head in GREEK:

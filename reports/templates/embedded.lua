@@ -35,6 +35,8 @@ local function raw(el, wrap)
     elseif name == "pageref" then
       local l = "label(" .. quoted(inner) .. ")"
       out = out .. "#link(" .. l .. ", context counter(page).at(" .. l .. ").first())"
+    elseif name == "tableofcontents" then
+      out = out .. "#outline(title: [Contents], depth: 1)"
     elseif name == "clearpage" or name == "newpage" then
       out = out .. "#pagebreak(weak: true)"
     elseif inner ~= "" then -- text that follows a command without arguments is not one
