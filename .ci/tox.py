@@ -46,7 +46,7 @@ def patiently(command: list[str]) -> int:
 
 
 def retried(command: list[str]) -> int:
-    """Run a command until it succeeds, with growing pauses; the last exit status."""
+    """Run a command until it succeeds, with growing pauses.  Returns the last exit status."""
     for attempt in range(ATTEMPTS):
         status = patiently(command)
         if status == 0 or attempt == ATTEMPTS - 1:

@@ -1,7 +1,11 @@
-"""Without the compiler: a test that takes too long is skipped, and kernels may overflow.
+"""How tests are shared among workers, and what changes without the compiler.
 
-Machine code does not warn when a number overflows; the interpreter does, where the same kernel
-meets the same number.  Warnings stay errors in the ordinary run, where drivers raise them.
+The tests of one file share a worker, because they share what the file builds.  So do the tests of
+one claim in `tests/test_every_claim.py`, which is too long for one worker.
+
+Without the compiler a test that takes too long is skipped, and kernels may overflow.  Machine code
+does not warn when a number overflows.  The interpreter warns in the same kernel at the same number.
+Warnings stay errors in the ordinary run, where drivers raise them.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from types import FrameType
 import pytest
 
 #: CPU seconds that one test may take with NUMBA_DISABLE_JIT=1.  Kernels are two to three hundred
-#: times as slow there; tests that are known to be too large carry the marker ``large``.
+#: times as slow there.  Tests that are known to be too large have the marker ``large``.
 LIMIT = 20.0
 
 
@@ -25,6 +29,16 @@ def _interpreted() -> bool:
 def pytest_configure(config: pytest.Config) -> None:
     if _interpreted():
         config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Name the group of every test, for ``--dist loadgroup``."""
+    for item in items:
+        group = item.nodeid.partition("::")[0]
+        values = getattr(item, "callspec", None)
+        if group.endswith("test_every_claim.py") and values is not None:
+            group += f"::{values.params.get('name', '')}"
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 def _stop(signum: int, frame: FrameType | None) -> None:

@@ -28,7 +28,7 @@ def partitions(draw, max_k=16, max_m=10**7):
 
 @st.composite
 def mixtures(draw, max_k=6, max_d=12):
-    """A valid `Mixture` with k >= 2, d >= 2; separations and noise over six decades."""
+    """A valid `Mixture` with k >= 2, d >= 2, with separations and noise over six decades."""
     k = draw(st.integers(2, max_k))
     d = draw(st.integers(max(2, k - 1), max(max_d, k)))
     delta = draw(positive)

@@ -1,12 +1,12 @@
-"""Every public driver of `trials` and `bounds` against arguments that nobody should pass.
+"""Every public driver of `trials` and `bounds` against arguments outside its domain.
 
 The drivers are found by walking the packages.  Each is first called with good arguments, taken by
 name from `GOOD`.  Then one or two of them are replaced by a value of the pool.  A call may return,
 or raise `InvalidParameter` or `OutsideTheorem` in one line.  It must not raise anything else, take
 longer than `LONGEST`, change an argument, or return NaN where all arguments are finite.
 
-``FUZZ_CALLS`` (4,000) and ``FUZZ_SEED`` (0) set the number of calls and the seed; a failure prints
-the call.
+``CFL_FUZZ_CALLS`` (4,000) and ``CFL_FUZZ_SEED`` (0) set the number of calls and the seed.  A
+failure prints the call.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from trials.models.federated_data import Law
 from trials.models.losses import SquaredLoss
 from trials.models.mixture import Mixture
 
-CALLS, SEED = (int(os.environ.get(f"FUZZ_{n}", d)) for n, d in (("CALLS", 4000), ("SEED", 0)))
+CALLS, SEED = (int(os.environ.get(f"CFL_FUZZ_{n}", d)) for n, d in (("CALLS", 4000), ("SEED", 0)))
 LONGEST = 10  # seconds of one call
 
-#: Modules whose public functions serve other modules of their package, which have checked.
+#: Modules whose public functions are called only by other modules of their package, after checks.
 INNER = (
     "trials.checks", "trials.parameters", "trials.jit_cache", "trials.sources", "trials.run",
     "trials.experiments", "trials.ifca.gradient_polynomials", "trials.ifca.settled",
@@ -54,8 +54,10 @@ NO_DRIVERS = {
     "checked_batch", "drawn_pair", "shared_coordinates", "check_bernoulli",
     # cores without checks of floats_down, floats_up and the pairwise law, called in loops
     "count_down", "count_up", "pairwise_ratios", "pairwise_log_probabilities",
+    # formulas of the bounded designs, called by their drivers and by claims
+    "binomial_law", "cosh_optimum", "two_point_errors",
 }  # fmt: skip
-#: NaN has a documented meaning: a certain tie; a run that has left the range of floats.
+#: NaN has a documented meaning: a certain tie, or a run that has left the range of floats.
 NAN_MEANS = {"margin_from_products", "chernoff_exponent", "simulate_trajectories"}
 
 R = np.random.default_rng(5)
@@ -75,8 +77,13 @@ def draw_batch(_t):
 DESCENT = DescentOptions(
     alpha=0.5, beta=1.0, threshold=0.1, n_rounds=2, subspace_iterations=2, power_iterations=2
 )
-#: Good arguments by name; a name of one function alone as "function.name".
+#: Good arguments by name.  A name that belongs to one function alone is written "function.name".
 GOOD = {
+    "tangents": R.standard_normal((2, 2, 2)), "values": np.array([2.0, 1.5]), "n_draws": 2,
+    "rounds": np.array([1.0, 2.0]), "images": R.standard_normal((2, 3)),
+    "shares": np.array([0.5, 0.5]), "deviation_norm.weights": R.standard_normal(8),
+    "target": np.ones(3), "population_descent.start": np.zeros(3), "lean": 0.1, "stretch": 1.0,
+    "gap": 1.0, "eta": 0.5,
     "rng": np.random.default_rng(0), "n": 6, "d": 3, "N": 7, "k": 2, "m": 6, "sigma": 0.5,
     "n_trials": 2, "t": np.array([0.5, 2.0]), "u1_sq": np.array([1.0, 2.0]), "u12": 0.5,
     "u2_sq": 2.0, "s_sq": 0.25, "margins": np.array([0.5, -1.0]), "ties": 0.5,
@@ -128,6 +135,11 @@ GOOD = {
     "stable_after": None, "ClientData.offsets": np.array([0, 1, 4]), "threshold": 0.1,
     "subspace_iterations": 2, "power_iterations": 2, "orient": True, "stopping": "final",
     "krylov_blocks": 0, "DescentOptions.alpha": 0.5,
+    "design": "cosh", "bounds.d": 1, "moments.d": 1, "skew": 0.3, "optimum": 1.0, "q": 2,
+    "times": np.array([2, 5]), "grams": np.stack([np.eye(3)] * 2), "moments": CENTRES,
+    "optima": CENTRES, "quadratic_rounds.start": CENTRES + 0.1, "step": 0.1, "goal": 0.0,
+    "least": 0,
+    "found": np.array([1, 1, 0]), "overlaps.labels": np.array([0, 0, 1]),
 }  # fmt: skip
 
 LONG = ("n_iterations", "n_steps", "n_rounds", "n_local_steps", "local_steps", "n_init",
@@ -135,7 +147,7 @@ LONG = ("n_iterations", "n_steps", "n_rounds", "n_local_steps", "local_steps", "
 
 
 def nothing(*_arguments, **_named):
-    """A function, where one is asked for, that returns no result."""
+    """A function that returns no result, for arguments that must be functions."""
 
 
 def pool(good):
@@ -256,7 +268,7 @@ def limited(seconds):
 
 
 def fault(name, function, arguments):
-    """What is wrong with one call; None where nothing is."""
+    """The fault of one call, or None where there is none."""
     before = {
         p: v if callable(v) or isinstance(v, np.random.Generator) else copy.deepcopy(v)
         for p, v in arguments.items()

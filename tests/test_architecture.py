@@ -1,4 +1,4 @@
-"""The house's rules, read from the sources: import arrows, packages, kernels, tracked text."""
+"""The project's rules, read from the sources: imports, packages, kernels, tracked text."""
 
 import ast
 import graphlib
@@ -43,7 +43,7 @@ def test_imports_follow_the_arrows(path):
 
 
 def modules_and_imports():
-    """Every module with the house's modules that it imports, wherever the import stands."""
+    """Every module with the project's modules that it imports, at any place in its text."""
     names = {
         ".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): p
         for p in SOURCES
@@ -55,13 +55,13 @@ def modules_and_imports():
                 found |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
                 found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-        # A package's face gathers its own modules; that is no circle.
+        # A package's ``__init__`` imports its own modules, which is not counted as a circle.
         inside = {n for n in found & set(names) if not n.startswith(f"{name}.")}
         yield name, inside - {name}
 
 
 def circle(graph):
-    """Modules that import each other in a circle, the first that is found; empty without one."""
+    """The first circle of modules that import each other, empty where there is none."""
     try:
         list(graphlib.TopologicalSorter(graph).static_order())
     except graphlib.CycleError as error:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from trials.run.directory import STORE_NAME
+from trials.run.store import RunStore
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -54,3 +57,29 @@ def test_a_run_is_replayed_resumed_checked_and_typeset_from_what_it_stored(outsi
     assert "Hoeffding" in text
     assert "deviation of their mean" in text
     assert "separation" not in text, "no notation of a paper that did not run"
+
+
+def test_the_example_is_one_page():
+    assert len((ROOT / "docs" / "example_paper.py").read_text().splitlines()) <= 60
+
+
+def test_a_cluster_of_processes_runs_the_paper_without_a_copy_of_its_file(outside):
+    """The workers are processes elsewhere: they get the file's text with each message."""
+    distributed = pytest.importorskip(
+        "distributed", reason="the extra cfl-verify[distributed] is not installed"
+    )
+    run = ("verify", "run", "hoeffding.*", "--claims", "hoeffding.py", "--output")
+    command(outside, *run, "alone", "--executor", "serial")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        address = cluster.scheduler_address
+        assert "SUPPORTED" in command(outside, *run, "cluster", "--scheduler", address)
+    stored = []
+    for name in ("alone", "cluster"):
+        with RunStore.open(outside / name / STORE_NAME, readonly=True) as store:
+            claim = store.document("claim", "hoeffding.tail")
+            stored.append((store.content_digest(), claim["evidence"]))
+            executor = store.document("run", "summary")["executor"]
+    assert executor == "DistributedExecutor"
+    assert stored[0] == stored[1]

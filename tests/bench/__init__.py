@@ -1,1 +1,1 @@
-"""Benchmarks: each module has ``run()`` that returns rows; nothing happens on import."""
+"""Benchmarks.  Each module has a ``run()`` that returns rows, and importing it runs nothing."""

@@ -34,7 +34,7 @@ def _cell(value: Any) -> str:
 
 
 def main(names: list[str]) -> int:
-    """Run the named benchmarks (all by default); unknown names list the valid ones."""
+    """Run the named benchmarks, all by default.  An unknown name prints the valid ones."""
     unknown = sorted(set(names) - set(available()))
     if unknown:
         known = ", ".join(available())

@@ -4,14 +4,14 @@ One run, one thread, one BLAS.  Cells: m in {50, 100, 200}, K in {4, 10}, d = 20
 (half the lower end), inside (geometric mean) and above (1.5 times the upper end) the recovery
 interval (13).  Ours: minimiser, exact partition, certificate, and the independent check of it.
 
-Times are CPU times of this process: on a busy machine the wall clock charges long calls for their
-neighbours and short ones not, which would flatter us.
+Times are CPU times of this process.  On a busy machine the wall clock would count other processes
+in long calls and not in short ones, which would favour our side.
 
-Slow solvers get `CAP_S` seconds of solver time, by their own clocks.  One that is stopped is
-charged the time it used, so that its ratio is a lower bound; the note says so, and gives the
-relative suboptimality it reached (against our certified optimum, known to 1e-20).  The dual method
-stops at a relative gap of 1e-10 by its own test; CVXPY's solvers at their default tolerances, SCS
-at 1e-9.
+Slow solvers get `CAP_S` seconds of solver time, by their own clocks.  A solver that is stopped
+counts with the time it used, so its ratio is a lower bound.  The note says so, and gives its
+relative suboptimality (against our certified optimum, known to 1e-20).  The dual method stops at a
+relative gap of 1e-10 by its own test.  CVXPY's solvers stop at their default tolerances, and SCS at
+1e-9.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def _interval(a: FloatArray, labels: NDArray[np.int64]) -> tuple[float, float]:
 def dual_gradient(
     a: FloatArray, penalty: float, gap: float, cap: float
 ) -> tuple[int, FloatArray, float]:
-    """The honest peer: FISTA on the dual, step 1/m, adaptive restart, plain NumPy.
+    """A fair comparison: FISTA on the dual, step 1/m, adaptive restart, plain NumPy.
 
-    One vector a pair, gathers by index, sums by ``reduceat``; the fastest of three layouts tried.
-    The restart makes it two to four times faster than plain FISTA at this accuracy.
+    One vector a pair, gathers by index, sums by ``reduceat``.  It is the fastest of three layouts
+    tried.  The restart makes it two to four times faster than plain FISTA at this accuracy.
     """
     m, d = a.shape
     i, j = np.triu_indices(m, 1)
@@ -225,7 +225,7 @@ def _large() -> list[dict[str, Any]]:
 
 
 def run() -> list[dict[str, Any]]:
-    """All cells; about nine minutes on one slow core, nearly all of it CVXPY's."""
+    """All cells.  They take about nine minutes on one slow core, nearly all of it CVXPY's."""
     rows = []
     with threadpool_limits(1):
         for m, k in CELLS:

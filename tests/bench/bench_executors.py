@@ -111,7 +111,7 @@ def _timed(executor: Executor, folder: Path) -> tuple[float, float]:
 
 
 def run() -> list[dict[str, Any]]:
-    """Wall seconds of each place; the other side is threads with as many workers."""
+    """Wall seconds of each executor.  The other side is threads with as many workers."""
     found: dict[tuple[str, int], tuple[float, float]] = {}
     rows = []
     for n in (1, 2):

@@ -1,8 +1,8 @@
 """FedAvg / FedProx rounds against d x d solves, padded arrays and client loops, on one thread.
 
 Both sides take turns and the best repetition of each counts, in processor seconds, so that other
-processes disturb less.  Ours pays once for the clients' spectra (row "set-up"), which serve every
-round, rule, step size and number of local steps.
+processes disturb less.  Our side computes the clients' spectra once (row "set-up") and uses them
+for every round, rule, step size and number of local steps.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from trials.models.mixture import simplex
 
 
 def best_seconds(repetitions: int, sides: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Least processor time of each side; they take turns, so that all meet the same weather."""
+    """Least processor time of each side.  They take turns, so that all run under the same
+    conditions.
+    """
     best = dict.fromkeys(sides, np.inf)
     for _ in range(repetitions):
         for name, side in sides.items():
@@ -118,7 +120,7 @@ def bench_prox(n_clients: int, n: int, d: int, k: int) -> list[dict[str, Any]]:
 
 
 def bench_padding(n_clients: int, mean: float, d: int, k: int) -> list[dict[str, Any]]:
-    """FedAvg with one local step, the cheapest round for padded arrays."""
+    """FedAvg with one local step, the fastest round for padded arrays."""
     sizes = client_sizes("zipf", n_clients, mean, np.random.default_rng(1))
     data, start, spectra = problem(sizes, d, k)
     eta = 0.5 / spectra.largest.max()
@@ -199,7 +201,7 @@ def bench_scale(n_clients: int, n: int, d: int, k: int) -> list[dict[str, Any]]:
 
 
 def run() -> list[dict[str, Any]]:
-    """All rows; about half a minute."""
+    """All rows.  They take about half a minute."""
     with threadpool_limits(1):
         return [
             *bench_prox(400, 2, 500, 8),

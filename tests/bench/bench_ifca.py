@@ -2,9 +2,9 @@
 
 30 runs (10 starts, 3 step sizes) share a data set.  One thread, the same BLAS settings for all, the
 sides interleaved, CPU seconds (other work on the machine then counts less), the best of several
-repetitions.  Of the slow sides a few passes are timed and
-given per run-iteration (one iteration of one run); with skipping, an iteration's cost depends on
-what has become known, so all 300 iterations of all runs are timed.
+repetitions.  Of the slow sides a few passes are timed and given per run-iteration (one iteration of
+one run).  With skipping, an iteration's cost depends on the earlier iterations, so all 300
+iterations of all runs are timed.
 
 * Step sizes: the paper's, {0.01, 0.1, 1} for k = 2 and {0.5, 1, 2} for k = 4.
 * Data: as in the authors' configuration (true models 0/1 coordinate-wise, times 1; noise 0.001).
@@ -71,7 +71,7 @@ def frugal_loop_pass(features, responses, starts, step_sizes):
 
 
 def batched_pass(features, responses, starts, step_sizes):
-    """All runs in two GEMMs over all data; the residuals of models not chosen are zero."""
+    """All runs in two GEMMs over all data.  The residuals of models not chosen are zero."""
     (m, n, d), (n_runs, k, _) = features.shape, starts.shape
     residuals = responses.ravel() - starts.reshape(-1, d) @ features.reshape(-1, d).T
     residuals = residuals.reshape(n_runs, k, m, n)
@@ -82,7 +82,9 @@ def batched_pass(features, responses, starts, step_sizes):
 
 
 def best_seconds(repetitions: int, sides: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Shortest time of each side; the sides take turns, so that all meet the same weather."""
+    """Shortest time of each side.  The sides take turns, so that all run under the same
+    conditions.
+    """
     best = dict.fromkeys(sides, np.inf)
     for _ in range(repetitions):
         for name, side in sides.items():

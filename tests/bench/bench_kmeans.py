@@ -1,8 +1,8 @@
 """The k-means kernels against scikit-learn: equal starts, equal stopping rule, one thread.
 
-Both sides take turns and the least CPU time of each counts (a busy machine does not skew it).  At
-m = 100 most of scikit-learn's time is spent around its loop (validation, thread control), which a
-caller pays all the same; the large cases show the loops themselves.  The rows of Lloyd's iteration
+Both sides take turns and the least CPU time of each counts (a busy machine does not skew it).  At m
+= 100 scikit-learn spends most of its time around its loop (validation, thread control).  A caller
+has to wait for that too.  The large cases show the loops themselves.  The rows of Lloyd's iteration
 say in how many data sets both sides found the same labels.
 """
 
@@ -41,7 +41,9 @@ def clouds(n_sets: int, m: int, d: int, k: int, spread: float) -> tuple[Any, Any
 
 
 def best_seconds(repetitions: int, sides: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Least CPU time of each side; the sides take turns, so that all meet the same weather."""
+    """Least CPU time of each side.  The sides take turns, so that all run under the same
+    conditions.
+    """
     best = dict.fromkeys(sides, np.inf)
     for _ in range(repetitions):
         for name, side in sides.items():
@@ -153,7 +155,7 @@ def bench_silhouette() -> list[dict[str, Any]]:
 
 
 def run() -> list[dict[str, Any]]:
-    """All rows; about ten seconds."""
+    """All rows.  They take about ten seconds."""
     with threadpool_limits(1):
         return bench_lloyd() + bench_whole_methods() + bench_silhouette()
 

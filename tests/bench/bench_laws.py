@@ -1,4 +1,4 @@
-"""Exact laws against the data they replace; all rows of one run, one thread."""
+"""Exact laws against the data that they replace.  All rows are of one run on one thread."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Batched local fits against a loop over users with NumPy and scikit-learn, on one thread.
 
-Both sides take turns and the best repetition of each counts.  For least squares the honest peer
-is NumPy's own batched solve of the normal equations: it has no fallback and no refinement.
+Both sides take turns and the best repetition of each counts.  Least squares is compared with
+NumPy's own batched solve of the normal equations, which has no fallback and no refinement.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ LOGISTIC_CASES = ((100, 100, 2, 1e-5), (100, 200, 20, 1e-3), (20, 40, 300, 1e-3)
 
 
 def best_seconds(repetitions: int, sides: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Shortest time of each side; the sides take turns, so that all meet the same weather."""
+    """Shortest time of each side.  The sides take turns, so that all run under the same
+    conditions.
+    """
     best = dict.fromkeys(sides, np.inf)
     for _ in range(repetitions):
         for name, side in sides.items():
@@ -161,7 +163,7 @@ def bench_sgd() -> list[dict[str, Any]]:
 
 
 def run() -> list[dict[str, Any]]:
-    """All rows; about twenty seconds."""
+    """All rows.  They take about twenty seconds."""
     with threadpool_limits(1):
         return bench_least_squares() + bench_logistic() + bench_sgd()
 

@@ -1,18 +1,19 @@
 """Orthogonal iteration without Y against forming Y, and both phases at size, on one thread.
 
 Both sides take turns and the best repetition of each counts, in processor seconds, so that other
-processes disturb less.  Two peers: NumPy forms Y and takes its SVD (converged by construction), or
-forms Y and iterates on it as printed.  Ours runs Algorithm 3 with the printed number of half steps,
-T1 = k log(N d) to the next even number, and with the early end at 1 % of the energy; and
-`krylov_bases` with the same early end.  The note says how much of the k leading singular values'
-energy each found basis holds, and how much of the residual errors, against the SVD's own share.
+processes disturb less.  There are two other sides.  NumPy forms Y and takes its SVD (converged by
+construction), or forms Y and iterates on it as printed.  Our side runs Algorithm 3 with the printed
+number of half steps, T1 = k log(N d) to the next even number.  It also runs it with the early end
+at 1 % of the energy, and `krylov_bases` with the same early end.  The note gives the share of the k
+leading singular values' energy in each basis, and the share of the residual errors beside the SVD's
+own share.
 
-What to expect.  A half step without Y costs 4 m d k flops and anchor, Y itself 2 m d^2 once: T1
-half steps lose wherever T1 > d / (2 k), which is d < 2 k^2 log(N d), about 2200 at k = 8 and 430 at
-k = 4.  The early end and Krylov win back what the spectrum allows.  With m above
-`detection_sizes` it has a gap and few half steps hold all of the errors that the SVD does; the
-first three cases lie below, where Y is noise but for a few per cent, its leading singular values
-are the edge of a bulk, and what an early end leaves is mostly noise.
+Expected results.  A half step without Y costs 4 m d k flops for each anchor, and Y itself costs 2 m
+d^2 once.  So T1 half steps are slower where T1 > d / (2 k), which is d < 2 k^2 log(N d), about 2200
+at k = 8 and 430 at k = 4.  The early end and Krylov are faster as far as the spectrum allows.  With
+m above `detection_sizes` the spectrum has a gap, and few half steps find all of the errors that the
+SVD finds.  The first three cases lie below.  There Y is noise but for a few per cent, and its
+leading singular values are the edge of a bulk.  Stopping early then returns mostly noise.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ N_BLOCKS = 12
 
 
 def best_seconds(repetitions: int, sides: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Least processor time of each side; they take turns, so that all meet the same weather."""
+    """Least processor time of each side.  They take turns, so that all run under the same
+    conditions.
+    """
     best = dict.fromkeys(sides, np.inf)
     for _ in range(repetitions):
         for name, side in sides.items():
@@ -57,7 +60,7 @@ def best_seconds(repetitions: int, sides: dict[str, Callable[[], Any]]) -> dict[
 def row(
     benchmark: str, case: str, ours: float, other: float | None, unit: str, note: str
 ) -> dict[str, Any]:
-    """One comparison; ``ratio`` says how many times faster ours is."""
+    """One comparison.  ``ratio`` says how many times faster our side is."""
     ratio = None if other is None else other / ours
     return {
         "benchmark": benchmark, "case": case, "ours": ours, "other": other, "ratio": ratio,
@@ -79,7 +82,7 @@ def bench_subspaces(d: int, k: int, m: int, n_anchors: int) -> list[dict[str, An
     y1, y2 = data.responses[::2], data.responses[1::2]
     theta = 0.3 * rng.standard_normal((n_anchors, d)) / math.sqrt(d)
     w = (y1 - theta @ x1.T) * (y2 - theta @ x2.T)
-    # of the k - 1 directions that centred means span; the last is that of theta, which is weak
+    # of the k - 1 directions that centred means span, and the last is that of theta, which is weak
     needed = float(subspaces.detection_sizes(
         errors=model.theta_star - theta[0], fractions=model.fractions, sigma=model.sigma
     )[-2])  # fmt: skip
@@ -212,7 +215,7 @@ def _needed(model: FederatedModel, errors: Any) -> float:
 
 
 def _at_rest(model: FederatedModel, epsilon: float) -> Any:
-    """Errors seen by an anchor of cluster 0 at epsilon Delta = 2 epsilon from its centre."""
+    """Errors of an anchor of cluster 0 at epsilon Delta = 2 epsilon from its centre."""
     errors = model.theta_star - model.theta_star[0]
     errors[0, -1] = 2.0 * epsilon
     return errors
@@ -221,7 +224,7 @@ def _at_rest(model: FederatedModel, epsilon: float) -> Any:
 def bench_both_phases(
     d: int = 20, k: int = 3, n_anchors: int = 24, n_rounds: int = 4
 ) -> list[dict[str, Any]]:
-    """From an arbitrary start to the noise floor, at the m that `detection_sizes` asks for."""
+    """From an arbitrary start to the noise floor, at the m of `detection_sizes`."""
     rng = np.random.default_rng(0)
     epsilon, n_pairs, refinements = 0.2, 300, 250
     model = FederatedModel(theta_star=simplex(k, d, 2.0), fractions=np.full(k, 1 / k), sigma=0.2)
@@ -276,7 +279,7 @@ def bench_both_phases(
 
 
 def run() -> list[dict[str, Any]]:
-    """All rows; about five minutes."""
+    """All rows.  They take about five minutes."""
     with threadpool_limits(1):
         rows = [line for case in CASES for line in bench_subspaces(*case)]
         return rows + bench_paper_size() + bench_both_phases()

@@ -77,7 +77,9 @@ def test_tails_of_any_size_agree_with_the_incomplete_beta_function_in_60_digits(
 @given(vectors, st.floats(1e-2, 1e2), st.integers(1, 2000))
 @quick
 def test_two_independent_implementations_agree(pair, sigma, n):
-    """F law through products here; Student law through geometry in `trials.laws.pairwise`."""
+    """The F law from products here against Student's law from geometry in
+    `trials.laws.pairwise`.
+    """
     u_a, u_b = pair
     assume(np.linalg.norm(u_a - u_b) > 1e-2)
     ratio = exact.pairwise_ratio(float(u_a @ u_a), float(u_a @ u_b), float(u_b @ u_b), sigma**2)
@@ -133,7 +135,7 @@ def test_the_symbolic_chernoff_exponent_is_the_numeric_one():
 def test_chi_square_tails_agree_with_the_incomplete_gamma_function(n, deviation):
     with mpmath.workdps(40):
         half, point = mpmath.mpf(n) / 2, mpmath.mpf(n * (1.0 + deviation)) / 2
-        # the smaller side directly; gammainc(a, b) in mpmath needs no complement
+        # the smaller side directly: gammainc(a, b) in mpmath needs no complement
         limits = (point, mpmath.inf) if deviation >= 0 else (0, point)
         try:
             tail = mpmath.gammainc(half, *limits, regularized=True)

@@ -99,7 +99,7 @@ def claim(name: str, n_cells: int = 3, **changes: Any) -> dict[str, Any]:
         "cells_description": "A grid.",
         "expected": "SUPPORTED",
         "profile": "quick",
-        "replay": [f"python -m verify run '{name}[m=400,d=100]' --seed 1"],
+        "replay": [f"cfl-verify run '{name}[m=400,d=100]' --seed 1"],
         "evidence": {
             "verdict": "SUPPORTED",
             "summary": "All cells below their bound.",
@@ -170,7 +170,7 @@ def run(**claims: dict[str, Any]) -> FakeRun:
                     "familywise_level": 0.05,
                     "allocation": [[name, 0.01] for name in named],
                     "environment": {"python": "3.11", "platform": "Linux x86_64"},
-                    "commands": ["python -m verify run --seed 7"],
+                    "commands": ["cfl-verify run --seed 7"],
                 }
             },
             "finding": {

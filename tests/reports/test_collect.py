@@ -18,7 +18,7 @@ from tests.reports.fakes import FakeRun, cell, claim, figure, refuted, run
 
 @pytest.fixture(autouse=True)
 def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures have tests of their own; drawing them here would take most of the time."""
+    """Figures have tests of their own.  Drawing them here would take most of the time."""
     monkeypatch.setattr(figures, "render", lambda _figure: b"")
 
 
@@ -44,7 +44,7 @@ def test_an_expected_refutation_is_no_surprise() -> None:
 
 def test_claims_keep_the_order_of_the_run() -> None:
     context = collect(run(), engine="none").context
-    assert [str(c["label"]) for c in context["claims"]] == [
+    assert [str(c["label"]) for _, pages in context["claims"] for c in pages] == [
         "sec:p.thm1",
         "sec:p.thm2",
         "sec:p.lemma1",
@@ -212,7 +212,7 @@ def test_a_table_of_counts_reads_as_a_sentence() -> None:
         }
     ]
     collected = collect(run(p_a=document), engine="none")
-    runs = dict(collected.context["claims"][0]["runs"])
+    runs = dict(collected.context["claims"][0][1][0]["runs"])
     assert runs["Search"] == (r"Evaluations: corners $8$, random $12\,000$. Closest $-0.5$.")
     assert "tables/p.a-1.csv" in collected.files
 
@@ -245,7 +245,7 @@ def test_a_counterexample_stands_in_the_verdict_table() -> None:
 def test_spreads_are_not_called_confidence_limits(caption: str, added: bool) -> None:
     document = claim("p.a")
     document["evidence"]["figures"] = [figure(caption=caption)]
-    drawn = collect(run(p_a=document), engine="none").context["claims"][0]["figures"]
+    drawn = collect(run(p_a=document), engine="none").context["claims"][0][1][0]["figures"]
     assert ("confidence limits" in drawn[0]["caption"]) is added
 
 
@@ -287,7 +287,7 @@ def test_a_proved_refutation_prints_its_argument_and_inequalities() -> None:
         },
     }
     collected = collect(run(p_a=document), engine="none")
-    text = dict(collected.context["claims"][0]["runs"])["Refutation"]
+    text = dict(collected.context["claims"][0][1][0]["runs"])["Refutation"]
     assert "Proved. Take $d=1$." in text
     assert "one exceeds a half." in text
     assert "$1$ refutation is proved." in str(collected.context["abstract"])
@@ -297,5 +297,39 @@ def test_a_proved_refutation_prints_its_argument_and_inequalities() -> None:
 def test_a_statistical_refutation_prints_its_level() -> None:
     document = refuted("p.a")
     document["evidence"] |= {"grade": "statistical at level 0.001"}
-    runs = dict(collect(run(p_a=document), engine="none").context["claims"][0]["runs"])
+    runs = dict(collect(run(p_a=document), engine="none").context["claims"][0][1][0]["runs"])
     assert runs["Refutation"] == "Statistical at level 0.001."
+
+
+def finding(severity: str, found: str, evidence: list[str]) -> dict[str, object]:
+    return {
+        "where": "Lemma 1",
+        "printed": "",
+        "found": found,
+        "corrected": "",
+        "severity": severity,
+        "evidence": evidence,
+    }
+
+
+def test_the_first_page_tells_each_finding_in_one_sentence_gravest_first() -> None:
+    told = {
+        "p-a": finding("proof", "A step fails. More follows.", ["p.thm1"]),
+        "p-b": finding("statement", "With $a. B$ it is false. See $x$.", ["p.thm1", "p.thm2"]),
+        "p-c": finding("statement", "Another is false", ["p.gone"]),
+        "p-d": finding("slip", "A sign.", []),
+    }
+    documents = {"claim": {name: claim(name) for name in ("p.thm1", "p.thm2")}, "finding": told}
+    fake = FakeRun(documents)
+    context = collect(fake, engine="none").context
+    (first, false), (second, steps) = context["headlines"]
+    assert str(first) == "Statements that are false as printed"
+    assert str(second) == "Steps of proofs that fail"
+    assert [str(item["told"]) for item in false] == [
+        "With $a. B$ it is false.",
+        "Another is false.",
+    ]
+    assert str(steps[0]["told"]) == "A step fails."
+    assert str(false[0]["evidence"]).count(r"page~\pageref{sec:p.thm") == 2
+    assert str(false[1]["evidence"]) == r"\texttt{p.gone}"
+    assert context["slips"] == "$1$ misprint or open point"

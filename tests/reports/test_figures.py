@@ -155,3 +155,11 @@ def test_logarithmic_ticks_are_few_and_do_not_overlap(top: float) -> None:
     boxes = [t.get_window_extent() for t in labels if low <= t.get_position()[0] <= high]
     assert 2 <= len(boxes) <= 9
     assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
+
+
+def test_error_bars_reach_from_the_lower_to_the_upper_limit() -> None:
+    series = {"x": [1.0, 2.0], "y": [3.0, 5.0], "lower": [2.5, 4.0], "upper": [3.25, 7.0]}
+    record = figure(series=[{"label": "a", **series}], hlines=[], vlines=[])
+    (bars,) = draw(record).axes[0].containers
+    ends = [segment[:, 1].tolist() for segment in bars.lines[2][0].get_segments()]
+    assert ends == [[2.5, 3.25], [4.0, 7.0]]

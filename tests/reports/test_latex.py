@@ -25,7 +25,7 @@ PRINTABLE = "".join(c for c in string.printable if c.isprintable())
 
 
 def printed(latex: str) -> str:
-    """What a reader sees of a LaTeX fragment, by an independent reader of LaTeX."""
+    """The printed text of a LaTeX fragment, by an independent reader of LaTeX."""
     done = subprocess.run(
         [
             pypandoc.get_pandoc_path(), "--from=latex+raw_tex", "--to=html", "--wrap=none",

@@ -1,4 +1,6 @@
-"""Formulas of statements without terms compile by the embedded engine; each kind is explained."""
+"""Formulas of statements without terms compile by the embedded engine, and each kind is
+explained.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The checks of the drivers: one rule for numbers, one clear line whatever is passed."""
+"""The checks of the drivers: one rule for numbers, and one clear line for any wrong argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stale machine code is never found, and nobody else can put code where kernels are kept."""
+"""Stale machine code is never found, and no other user can put code where kernels are kept."""
 
 from __future__ import annotations
 

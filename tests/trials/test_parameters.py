@@ -27,9 +27,9 @@ from trials.parameters import (
     validated,
 )
 from trials.run.cell import canonical_json, cell_number
-from trials.run.experiment import Experiment, experiments
+from trials.run.experiment import Experiment, experiments, module_of
 
-SHIPPED = [e for e in experiments() if not e.name.startswith("test.")]
+SHIPPED = [e for e in experiments() if module_of(e).startswith("trials.experiments.")]
 EVERY_PARAMETER = [
     pytest.param(e, name, id=f"{e.name}-{name}") for e in SHIPPED for name in e.parameters.entries
 ]
@@ -66,7 +66,9 @@ def test_every_bad_value_of_every_parameter_is_refused_in_one_line_by_name(exper
 
 @pytest.mark.parametrize(("experiment", "name"), EVERY_PARAMETER)
 def test_every_end_of_every_domain_is_accepted_or_refused_by_a_rule(experiment, name):
-    """A limit itself is no bad value; what refuses it is a rule, which names the parameter too."""
+    """A limit itself is in the domain.  Where it is refused, a rule refuses it and names the
+    parameter.
+    """
     domain = experiment.parameters.entries[name]
     if isinstance(domain, Integer | Real):
         ends = [domain.low, domain.high]
@@ -103,7 +105,7 @@ def test_every_experiment_has_a_table_that_people_can_read(experiment):
 
 
 def test_the_spelling_of_cells_and_so_their_streams_stay():
-    """Cell numbers of the code before the tables; each names the streams of stored runs."""
+    """Cell numbers of the code before the tables.  Each determines the streams of stored runs."""
     found = {e.name: e for e in SHIPPED}
     for name, params, number in CELLS:
         assert cell_number(found[name].check(params)) == number, name

@@ -1,4 +1,4 @@
-"""What a module depends on is read from its import statements."""
+"""The dependencies of a module are read from its import statements."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_touched_file_has_not_changed_and_an_edited_or_removed_one_has(tmp_pat
 
 
 def test_an_installed_package_counts_only_as_the_root_of_its_own_closure(tmp_path, monkeypatch):
-    """Whatever was asked before: caller and worker must find the same closure."""
+    """Caller and worker must find the same closure, independently of earlier calls."""
     folder = tmp_path / "installed"
     (folder / "paper_pkg").mkdir(parents=True)
     (folder / "paper_pkg" / "__init__.py").write_text("")
@@ -78,6 +78,7 @@ def test_an_installed_package_counts_only_as_the_root_of_its_own_closure(tmp_pat
     monkeypatch.syspath_prepend(folder)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sources, "_is_installed", lambda path: folder in path.parents)
+    monkeypatch.setattr(sources, "_sources", dict(sources._sources))  # what it reads now is wrong
     __import__("user_module")
     whole = {"paper_pkg", "paper_pkg.base", "paper_pkg.top", "trials.norms"}
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Worlds with a known truth, and how often each new procedure is wrong in them.
+"""Worlds with a known truth, and how often each procedure is wrong in them.
 
 Every world simulates batches, looks at each batch as a run would (doubling rounds, stopping at the
 first verdict) and counts wrong verdicts or limits that miss the truth.  `tests/verify/
@@ -11,13 +11,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from scipy.stats import binomtest
 
 from bounds.statement import Contrast, Printed
+from tests.verify.calibration_bounds import constant_worlds, probability_worlds, rate_worlds
+from tests.verify.calibration_world import LEVEL, Batch, World
 from tests.verify.toys import dose_probability
 from verify.decisions.comparisons import ContrastTest, TrendTest
 from verify.decisions.means import Knowledge, MeanTest
@@ -27,34 +28,9 @@ from verify.decisions.suprema import decide_supremum
 from verify.decisions.thresholds import Design, log_grid
 from verify.evidence import Verdict
 
-LEVEL = 0.05
 LOOKS = (256, 512, 1024, 2048)
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 DrawPair = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
-Batch = Callable[[np.random.Generator], int]
-
-
-@dataclass(frozen=True)
-class World:
-    """One row of the table: ``wrong`` returns 1 for a batch that is decided wrongly, else 0."""
-
-    procedure: str
-    error: str
-    data: str
-    wrong: Batch
-    full: int = 2_000
-    quick: int = 100
-
-    @property
-    def name(self) -> str:
-        """How tests call it."""
-        return f"{self.procedure}, {self.error}, {self.data}"
-
-    def count(self, n_batches: int) -> int:
-        """Wrong batches; the stream is the world's own."""
-        seed = [ord(c) for c in self.name]
-        rng = np.random.default_rng(seed)
-        return sum(self.wrong(rng) for _ in range(n_batches))
 
 
 # means
@@ -369,7 +345,9 @@ def _supremum(delta: float) -> Batch:
 
 
 def other_worlds() -> list[World]:
-    """Printed numbers at the end of their tolerance; limits exceeded exactly delta often."""
+    """Printed numbers at the end of their tolerance, and limits exceeded with probability exactly
+    delta.
+    """
     unit, free = Knowledge(low=0.0, high=1.0), Knowledge(asymptotic=True)
     pareto = (lambda rng, n: rng.pareto(1.0, n), 1.0)
     worlds = []
@@ -391,6 +369,9 @@ def other_worlds() -> list[World]:
 
 
 WORLDS: tuple[World, ...] = (
+    *probability_worlds(),
+    *constant_worlds(),
+    *rate_worlds(),
     *mean_worlds(),
     *threshold_worlds(),
     *comparison_worlds(),
@@ -405,8 +386,10 @@ at after 256, 512, 1,024 and 2,048 trials and stopped at the first verdict.  *Li
 confidence limits that do not hold the truth, under the adaptive design with its early stop.  The
 last column is an exact upper confidence limit (95 per cent) of the true rate.
 
-The procedures that were here before (probability, constants, rates) are calibrated by
-`tests/verify/test_calibration.py` and by planted controls.
+Probabilities are looked at after 100, 200, 400, ..., 4,000 trials.  For constants, the only
+constant that serves is the end of its box (*box*), or the required constant grows with m by exactly
+the margin of the drift test, or by a tenth more (*drift*).  `tests/verify/test_calibration.py`
+measures the power against planted falsehoods.
 
 Written by `python -m tests.verify.calibration_worlds` (`tox -e calibration`).
 

@@ -1,11 +1,11 @@
 r"""Negative controls: planted falsehoods, and how often the procedures find them.
 
-A procedure that never refutes is useless however well its level is kept.  Each control is a small
-synthetic world with a true statement and a falsified sibling of it; both go through the decision
-procedures unchanged.  `planted_power` counts detections in both, refutations but for one control:
-growth like a logarithm cannot be told from none well enough to refute, so there it is support that
-is withheld.  Detections of the planted statement estimate the power, those of the true one the
-error, with exact (Clopper-Pearson) limits.
+A procedure that never refutes keeps every level and is useless.  Each control is a small synthetic
+world with a true statement and a falsified sibling of it.  Both go through the decision procedures
+unchanged.  `planted_power` counts detections in both.  A detection is a refutation, but for one
+control: growth like a logarithm cannot be distinguished from no growth well enough to refute, so
+there a detection is a verdict without support.  Detections of the planted statement estimate the
+power, those of the true one the error, with exact (Clopper-Pearson) limits.
 
 The worlds are synthetic on purpose: their truth is known by construction, not by another theorem.
 """
@@ -46,7 +46,7 @@ class PlantedPower:
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """A world with a true and a planted statement; ``detects`` decides a batch.
+    """A world with a true and a planted statement.  ``detects`` decides a batch.
 
     It is called as ``detects(rng, level, planted, effort)``, where ``effort`` multiplies
     ``n_trials``, the trials of a cell.
@@ -102,7 +102,7 @@ def _contraction_choice(
 def _contraction_factor(
     rng: np.random.Generator, level: float, planted: bool, effort: float
 ) -> bool:
-    """Trajectories that contract by 1/3 after a slow start, down to a floor; read as a rate."""
+    """Trajectories that contract by 1/3 after a slow start, down to a floor, read as a rate."""
     n_trials, n_steps = _scaled(60, effort), 14
     errors = np.empty((n_trials, n_steps + 1))
     errors[:, 0] = 1.0
@@ -118,7 +118,8 @@ def _contraction_factor(
 _SMALL = ((10, 4), (16, 6), (25, 8), (40, 5))
 _GRID = (
     *((m, d, "calibration") for m in (10, 16, 25, 40) for d in (4, 6, 8)),
-    # Each parameter alone far outside, then both: enough sizes to tell growth from a shift.
+    # Each parameter alone far outside, then both.  These are enough sizes to distinguish growth
+    # from a shift.
     *((640 * 2**i, _SMALL[i % 4][1], "held-out") for i in range(10)),
     *((_SMALL[i % 4][0], 64 * 2**i, "held-out") for i in range(10)),
     *((640 * 2**i, 64 * 2 ** (3 * i % 10), "held-out") for i in range(10)),
@@ -126,7 +127,9 @@ _GRID = (
 
 
 def _floor_cells(rng: np.random.Generator, effort: float) -> list[CellSample]:
-    """Errors ``sqrt(d / m)`` times log-normal noise; held-out cells lie 8-fold and more outside."""
+    """Errors ``sqrt(d / m)`` times log-normal noise.  Held-out cells lie 8-fold and more
+    outside.
+    """
     return [
         CellSample(
             params={"m": m, "d": d},
@@ -170,10 +173,10 @@ _WIDE = (
 
 
 def _logarithm(rng: np.random.Generator, level: float, planted: bool, effort: float) -> bool:
-    """Errors ``1/m``, or ``log(m)/m`` as planted, over 10 decades of m; statement: ``c/m``.
+    """Errors ``1/m``, or ``log(m)/m`` as planted, over 10 decades of m.  The statement is ``c/m``.
 
-    The slope of log log m over these cells is 0.08 per unit log: below the margin of 0.1, so that
-    only the comparison with a logarithm tells.  What is counted is support *withheld*.
+    The slope of log log m over these cells is 0.08 per unit log.  This is below the margin of 0.1,
+    so only the comparison with a logarithm detects it.  Verdicts *without* support are counted.
     """
     cells = [
         CellSample(
@@ -232,7 +235,7 @@ def probability_refuted(
 ) -> BoolArray:
     """Whether each batch is refuted at *any* look: the worst case of optional stopping.
 
-    ``truth`` and ``deltas`` have shape (C,); cells are looked at after every ``block`` trials.  It
+    ``truth`` and ``deltas`` have shape (C,).  Cells are looked at after every ``block`` trials.  It
     applies the rule of `decide_probability` to all batches at once.
     """
     counts = rng.binomial(block, truth, size=(n_batches, n_looks, truth.size)).cumsum(axis=1)
@@ -319,8 +322,8 @@ def planted_power(
 ) -> tuple[PlantedPower, ...]:
     """Power and false detections of every control at several budgets.
 
-    ``efforts`` multiply the trials a cell; limits are Clopper-Pearson at 95 %, the one for false
-    detections one-sided.
+    ``efforts`` multiply the trials a cell.  Limits are Clopper-Pearson at 95 %, and the one for
+    false detections is one-sided.
     """
     results = []
     for effort in efforts:

@@ -1,10 +1,10 @@
 """Calibration: wrong verdicts are no more frequent than stated, and planted errors are found.
 
 True claims are simulated where refuting is easiest: at equality, looked at after every block, at
-the edge of the box of constants, with no margin.  The rate of wrong verdicts is compared with its
-nominal level by an exact one-sided binomial test at `FALSE_ALARM`, which is thus the probability
-that a procedure that sits *exactly* at its level fails one test (the seeds are fixed: it either
-does, once and for all, or does not).
+the edge of the box of constants, with no margin.  An exact one-sided binomial test at `FALSE_ALARM`
+compares the rate of wrong verdicts with its nominal level.  So a procedure that is *exactly* at its
+level fails one test with this probability.  The seeds are fixed, so each test always passes or
+always fails.
 """
 
 from __future__ import annotations
@@ -132,7 +132,9 @@ def _inverse_root(values, cell):  # type: ignore[no-untyped-def]
 
 @sizes
 def test_a_true_bound_at_the_edge_of_its_box_is_seldom_refuted(n_batches: int) -> None:
-    """The only constant that serves is the box's end: P(violation) = delta in every cell."""
+    """The only constant that is large enough is the box's end.  There P(violation) = delta in every
+    cell.
+    """
     top = math.exp(0.3 * norm.isf(0.05))
     box = (ConstantBox(name="c", low=top / 100, high=top),)
     rng = np.random.default_rng(6)
@@ -189,7 +191,7 @@ def test_a_required_constant_that_grows_beyond_the_margin_is_seldom_supported(
 def test_a_required_constant_that_shifts_once_is_seldom_refuted(
     n_batches: int, jump_at: float | None
 ) -> None:
-    """Ten times larger from some size on: the larger constant serves all 28 cells.
+    """Ten times larger from some size on.  The larger constant is enough for all 28 cells.
 
     A regression over the whole range alone refuted this true claim in 200 of 200 batches.
     """
@@ -241,7 +243,7 @@ def test_a_true_exponent_is_seldom_refuted_without_a_margin(n_batches: int) -> N
 
 @sizes
 def test_a_true_contraction_factor_is_seldom_refuted_without_a_margin(n_batches: int) -> None:
-    """The factor is 1/3 after two slow steps; both "at most" and "at least" are true."""
+    """The factor is 1/3 after two slow steps.  Both "at most" and "at least" are true."""
     rng = np.random.default_rng(10)
     n_steps, resolved, wrong = 14, 0, {"at most": 0, "at least": 0}
     for _ in range(n_batches):
@@ -262,7 +264,7 @@ def test_a_true_contraction_factor_is_seldom_refuted_without_a_margin(n_batches:
 
 @pytest.mark.parametrize("exponent", [0.0, 0.05])
 def test_the_excluded_factor_is_seldom_below_the_true_growth(exponent: float) -> None:
-    """The required constant grows like a power of m; two more parameters do nothing."""
+    """The required constant grows like a power of m.  Two more parameters have no effect."""
     rng = np.random.default_rng(13)
     n_batches, missed, n_cells = 500, 0, 20
     m = np.geomspace(10, 1e7, n_cells)
@@ -304,9 +306,9 @@ def test_a_planted_falsehood_is_found_and_its_true_sibling_is_not_refuted(contro
     n_batches = 60
     found = detections(control, n_batches, 11, LEVEL, planted=True)
     wrong = detections(control, n_batches, 12, LEVEL, planted=False)
-    # The measured power is above 0.99 (`planted_power`; for the logarithm 400 of 400 batches, of
-    # which the margin alone found none); at that power, 54 detections or fewer out of 60 have
-    # probability 3e-6.
+    # The power measured by `planted_power` is above 0.99.  For the logarithm it is 400 of 400
+    # batches, of which the margin alone found none.  At a power of 0.99, 54 detections or fewer out
+    # of 60 have probability 3e-6.
     assert found >= 55
     assert_at_most(wrong, n_batches)
 

@@ -1,7 +1,7 @@
-"""The new procedures keep their levels in worlds with a known truth, and find planted errors.
+"""The procedures keep their levels in worlds with a known truth, and find planted errors.
 
-The table of ``docs/calibration.md`` comes from the same worlds at full size (``-m slow``).  The
-probability that a procedure that sits exactly at its level fails one test is `FALSE_ALARM`.
+The table of ``docs/calibration.md`` comes from the same worlds at full size (``-m slow``).  A
+procedure that is exactly at its level fails one test with probability `FALSE_ALARM`.
 """
 
 from pathlib import Path
@@ -10,17 +10,12 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from tests.verify.calibration_worlds import (
-    LEVEL,
-    LOOKS,
-    WORLDS,
-    main,
-    row,
-)
+from tests.verify.calibration_world import LEVEL
+from tests.verify.calibration_worlds import LOOKS, WORLDS, main, row
 from verify.decisions.means import Knowledge, MeanTest
 
 FALSE_ALARM = 1e-6
-#: Worlds that CI runs: one of each procedure and error; the slow run has all of them.
+#: Worlds that CI runs: one of each procedure and error.  The slow run has all of them.
 SHARE = tuple({(w.procedure, w.error): w for w in WORLDS}.values())
 TABLE = Path(__file__).parents[2] / "docs" / "calibration.md"
 
@@ -73,7 +68,7 @@ def test_the_table_is_written_from_counts(tmp_path, monkeypatch):
     ids=["range", "variance", "asymptotic"],
 )
 def test_a_mean_ten_per_cent_off_is_found(known, draw):
-    """Power 60/60 in both directions; 0.79 or less would fail with probability above 1 - 1e-6."""
+    """Power 60/60 in both directions. 0.79 or less would fail with probability above 1 - 1e-6."""
     rng = np.random.default_rng(0)
     for bound, expected in ((0.55, "holds"), (0.45, "fails")):
         test = MeanTest(

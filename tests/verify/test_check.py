@@ -1,11 +1,12 @@
 """Comparing runs: equal seeds must agree exactly, others within their limits."""
 
 import copy
+from xml.etree import ElementTree
 
 import pytest
 
 from trials.run.store import RunStore
-from verify.check import compare
+from verify.check import compare, junit
 
 CELL = {
     "params": {"m": 10},
@@ -25,12 +26,13 @@ def run_with(path, claims, seed=0):
 
 @pytest.fixture
 def compared(tmp_path):
-    def compared(new, old, seeds=(0, 0)):
+    def compared(new, old, seeds=(0, 0), common=False):
         paths = tmp_path / "new", tmp_path / "old"
         for path in paths:
             path.unlink(missing_ok=True)
         with run_with(paths[0], new, seeds[0]) as one, run_with(paths[1], old, seeds[1]) as two:
-            return compare(one, two)
+            found = compare(one, two, common=common)
+            return [f"{name}: {text}" for name, texts in found.items() for text in texts]
 
     return compared
 
@@ -52,6 +54,22 @@ def test_another_verdict_is_a_difference(compared):
 def test_missing_and_new_claims_are_differences(compared):
     lines = compared({"a": ("SUPPORTED", [])}, {"b": ("SUPPORTED", [])})
     assert lines == ["b: missing from the run", "a: not in the baseline"]
+
+
+def test_claims_of_one_run_alone_may_be_left_out(compared):
+    new = {"a": ("REFUTED", []), "c": ("SUPPORTED", [])}
+    old = {"a": ("SUPPORTED", []), "b": ("SUPPORTED", [])}
+    assert compared(new, old, common=True) == ["a: REFUTED, baseline SUPPORTED"]
+
+
+def test_continuous_integration_reads_the_differences():
+    root = ElementTree.fromstring(junit({"a": [], "b": ["x < y", "and \x1b[31m"]}, "run"))
+    assert (root.get("tests"), root.get("failures")) == ("2", "1")
+    good, bad = root
+    assert good.get("name") == "a"
+    assert len(good) == 0
+    assert bad[0].get("message") == "x < y"
+    assert bad[0].text == "x < y\nand \\x1b[31m"
 
 
 def test_with_equal_seeds_any_changed_value_is_a_difference(compared):

@@ -1,4 +1,4 @@
-"""Planted falsehoods on the real kernels are refuted; their true siblings are not.
+"""Planted falsehoods on the real kernels are refuted, and their true siblings are not.
 
 Every control is a claim of the catalogue with one thing changed, run through the very procedure
 that the catalogue uses, on small budgets.  A procedure whose power is at most 10^(-6/n) refutes in
@@ -62,10 +62,10 @@ def floor_constant(statement):
 
 
 def step_sizes(factor):
-    """No step size may serve two clusters, one twice as large as the other: factor 1/2 or 1/4.
+    """Whether one step size works for two clusters, one twice as large, at the factor 1/2 or 1/4.
 
-    |1 - 2c| and |1 - 4c| at most f: c from 1/4 to 3/8 for f = 1/2; none for f = 1/4, where c would
-    have to be at least 3/8 and at most 5/16.
+    |1 - 2c| and |1 - 4c| must be at most f.  For f = 1/2 this allows c from 1/4 to 3/8.  For f =
+    1/4 no c is allowed, because it would have to be at least 3/8 and at most 5/16.
     """
     full = procedure("ifca.thm1-as-printed")
     cells = [{**c, "factor": factor} for c in full.cells if c.get("ratio") == 2.0]

@@ -1,21 +1,31 @@
 """A run follows from its configuration: refusals, documents, levels, extension."""
 
 import shlex
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from bounds.statement import OutsideTheorem
 from trials.checks import InvalidParameter
+from trials.run import engine
 from trials.run.engine import ensure
 from trials.run.executors import make_executor
+from trials.run.provenance import code_of
 from trials.run.store import RunStore, StoreError
 from verify import deciding, session
+from verify.cli import exits
+from verify.cli.app import application
 from verify.evidence import Verdict
 from verify.papers import Catalogue, catalogue
 from verify.procedures.base import PROFILES, takes_level
 from verify.session import Listener, RunConfig
 
+EXAMPLE = Path(__file__).parents[2] / "docs" / "example_paper.py"
+COIN = "ifca.k2-random-as-printed[d=10]"
 CLAIMS = ("ifca.lemma1-init-as-printed", "ifca.cor1-rounds")
 
 
@@ -109,7 +119,7 @@ def test_verdicts_are_stored_reported_in_order_and_not_tried_twice(tmp_path):
         assert store.documents("claim") == first  # seconds included: nothing was done again
 
 
-SAMPLED = ("ifca.minimax", "ifca.eq7")
+SAMPLED = ("ifca.oracle-mse", "ifca.eq7")
 
 
 def levels_of(store):
@@ -121,8 +131,9 @@ def test_the_familywise_level_is_split_by_paper_and_searches_take_no_share(tmp_p
     with session.create(tmp_path / "run", config) as store:
         executed(store, config)
         levels, summary = levels_of(store), store.document("run", "summary")
-    statistical = [c for c in catalogue().values() if takes_level(c.build(PROFILES["quick"]))]
-    assert 20 < len(statistical) < len(catalogue())
+    claims = catalogue().paper("ifca").claims
+    statistical = [c for c in claims if takes_level(c.build(PROFILES["quick"]))]
+    assert 20 < len(statistical) < len(claims)
     share = 0.04 * 0.25 / len(statistical)
     assert levels == pytest.approx(dict.fromkeys(SAMPLED, share) | dict.fromkeys(CLAIMS, 0.0))
     assert summary["familywise_level"] == 0.04
@@ -134,33 +145,71 @@ def without_times(documents):
     return {name: {**d, "seconds": 0.0} for name, d in documents.items()}
 
 
-def replayed(store, name, tmp_path):
-    """The document of a claim that its own replay command runs again."""
-    words = shlex.split(store.document("claim", name)["replay"][0])
-    assert words[:4] == ["python", "-m", "verify", "run"]
-    options = dict(zip(words[5::2], words[6::2], strict=True))
-    config = RunConfig(
-        claims=(words[4],),
-        profile=options["--profile"],
-        seed=int(options["--seed"]),
-        level=float(options["--level"]),
-    )
-    with session.create(tmp_path / f"again-{len(list(tmp_path.iterdir()))}", config) as alone:
-        executed(alone, config)
-        return without_times(alone.documents("claim"))
+def run_again(command, directory):
+    """The claims' documents after a replay command, with only its run directory chosen here."""
+    words = shlex.split(command)
+    assert words[:2] == ["cfl-verify", "run"]
+    arguments = [*words[1:], "--output", str(directory), "--executor", "serial"]
+    result = CliRunner().invoke(application, arguments)
+    assert result.exit_code in (exits.EXPECTED, exits.INCONCLUSIVE), result.output
+    store, _ = session.open_run(directory, readonly=True)
+    with store:
+        return without_times(store.documents("claim"))
 
 
 def test_a_claims_replay_command_reproduces_its_document(tmp_path):
     """Alone, beside others, and beside the same claim at other values."""
-    twice = "ifca.minimax[N=64]", "ifca.minimax[N=256]"
+    twice = "ifca.oracle-mse[N=64]", "ifca.oracle-mse[N=256]"
     config = RunConfig(claims=(*SAMPLED, *twice), seed=3, level=0.07)
     with session.create(tmp_path / "run", config) as store:
         executed(store, config)
         before = without_times(store.documents("claim"))
-        for name in (SAMPLED[0], twice[1]):
-            again = replayed(store, name, tmp_path)[name]
-            assert again["evidence"] == before[name]["evidence"]
-            assert again["replay"] == before[name]["replay"]
+    for i, name in enumerate((SAMPLED[0], twice[1])):
+        again = run_again(before[name]["replay"][0], tmp_path / f"again-{i}")[name]
+        assert again["evidence"] == before[name]["evidence"]
+        assert again["replay"] == before[name]["replay"]
+
+
+#: A claim that every trial refutes, in a file whose name the shell would split.
+FALSE_SIGN = "sp.exp(-2 * n * t**2)", "sp.exp(-2 * n * (t + 1) ** 2)"
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_the_replay_commands_of_a_users_paper_run_as_they_are_printed(
+    tmp_path, monkeypatch, beside
+):
+    """The file and the run lie below the working directory, or elsewhere."""
+    home = tmp_path / "my papers"
+    home.mkdir()
+    own = home / "own paper.py"
+    name = f"replayed{beside}"  # experiments are registered once in a process
+    own.write_text(EXAMPLE.read_text().replace(*FALSE_SIGN).replace("hoeffding", name))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path if beside else tmp_path / "elsewhere")
+    result = CliRunner().invoke(
+        application,
+        ["run", f"{name}.tail", "--claims", str(own), "--output", str(home / "run")],
+    )
+    assert result.exit_code == exits.UNEXPECTED, result.output
+    store, _ = session.open_run(home / "run", readonly=True)
+    with store:
+        document = store.document("claim", f"{name}.tail")
+    run, replay = document["replay"]
+    place = "'my papers/own paper.py'" if beside else f"'{own}'"
+    assert f" --claims {place} " in run
+    (tmp_path / "again").mkdir()
+    words = [*shlex.split(run)[1:], "--output", str(tmp_path / "again" / "run")]
+    assert CliRunner().invoke(application, words).exit_code == exits.UNEXPECTED
+    again, _ = session.open_run(tmp_path / "again" / "run", readonly=True)
+    with again:
+        repeated = again.document("claim", f"{name}.tail")
+    assert repeated["evidence"] == document["evidence"]
+    assert repeated["replay"][0] == run
+    words = shlex.split(replay)
+    assert words[:2] == ["cfl-verify", "replay"]
+    result = CliRunner().invoke(application, words[1:])
+    assert result.exit_code == exits.EXPECTED, result.output
+    assert "identical to the stored trial" in result.stdout
 
 
 def test_two_workers_give_the_documents_of_one_in_the_same_order(tmp_path):
@@ -218,6 +267,40 @@ def test_a_run_is_only_ever_extended(tmp_path):
     store, again = session.open_run(tmp_path / "run", readonly=True)
     with store:
         assert again.profile == "standard"
+
+
+def contents(run):
+    """Everything that the file of a run holds, as SQL."""
+    with closing(sqlite3.connect(run / session.STORE_NAME)) as connection:
+        return list(connection.iterdump())
+
+
+@pytest.mark.parametrize("profile", [None, "full"])
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_a_run_of_other_code_is_left_as_it_was(tmp_path, monkeypatch, profile, n_workers):
+    """Claims of two experiments, of which the second has changed code."""
+    config = RunConfig(claims=("ifca.oracle-mse[N=64]", COIN))
+    with session.create(tmp_path, config) as store:
+        executed(store, config)
+        if profile is None:  # one claim is not decided at this profile yet
+            document = store.document("claim", COIN)
+            store.put_document("claim", COIN, {**document, "profile": "smaller"})
+    before = contents(tmp_path)
+    assert any('INSERT INTO "block"' in line for line in before)
+
+    def edited(experiment):
+        code = code_of(experiment)
+        if experiment.name != "ifca.random-start":
+            return code
+        return replace(code, parts={**code.parts, "numpy": "1.0.0"})
+
+    monkeypatch.setattr(engine, "code_of", edited)
+    arguments = ["resume", str(tmp_path), "--jobs", str(n_workers)]
+    more = [] if profile is None else ["--profile", profile]
+    result = CliRunner().invoke(application, [*arguments, *more])
+    assert result.exit_code == exits.USAGE
+    assert "ifca.random-start has changed since this run was made (numpy" in result.stderr
+    assert contents(tmp_path) == before
 
 
 def test_a_read_only_run_cannot_be_executed(tmp_path):

@@ -27,7 +27,7 @@ def _coin(params: Params, rng: np.random.Generator, n_trials: int) -> Any:
     return values
 
 
-#: One column, ``bad``: 1 with probability exactly ``p``; a share ``lost`` of the trials diverges.
+#: One column, ``bad``: 1 with probability exactly ``p``.  A share ``lost`` of the trials diverges.
 COIN = register(
     Experiment(
         name="test.coin",
@@ -84,7 +84,7 @@ def _decay(params: Params, rng: np.random.Generator, n_trials: int) -> Any:
     return errors
 
 
-#: Errors that contract by ``factor`` a step down to a floor; the start is column ``err_0``.
+#: Errors that contract by ``factor`` a step down to a floor.  The start is column ``err_0``.
 DECAY = register(
     Experiment(
         name="test.decay",
@@ -126,7 +126,7 @@ def _value(params: Params, rng: np.random.Generator, n_trials: int) -> Any:
     return values
 
 
-#: One column, ``value``, with mean ``scale / 2`` whatever the law.
+#: One column, ``value``, with mean ``scale / 2`` for any law.
 VALUE = register(
     Experiment(
         name="test.value",
@@ -151,7 +151,7 @@ def _check_dose(params: Params) -> dict[str, Any]:
 
 
 def dose_probability(params: Params) -> float:
-    """The success probability of `DOSE`: one half at ``n = need``, whatever the law."""
+    """The success probability of `DOSE`: one half at ``n = need``, for any law."""
     z = params["slope"] * np.log(params["n"] / params["need"])
     if params["law"] == "step":
         return float(params["n"] >= params["need"])
@@ -213,9 +213,10 @@ METHODS = register(
 def tried(
     procedure: Any, folder: Path, *, seed: int = 0, level: float = 0.05, after: Any = None
 ) -> tuple[Evidence, list[int]]:
-    """A procedure run to its verdict as a session does; also the number of demands of each round.
+    """Run a procedure to its verdict as a session does.  Also returns the number of demands of each
+    round.
 
-    ``folder`` gets a store named after the seed; it holds the trials of ``after`` already.
+    ``folder`` gets a store named after the seed.  It holds the trials of ``after`` already.
     """
     rounds = []
     with (

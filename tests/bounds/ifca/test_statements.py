@@ -1,18 +1,19 @@
 """IFCA's statements against formulas coded a second time, straight from the papers."""
 
 import math
-from math import exp, log, sqrt
+from math import exp, log, log2, sqrt
 
 import pytest
 import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bounds.ifca import neurips, symbols
+from bounds.ifca import neurips, rounds, symbols
 from bounds.ifca.identity import LEMMA_1, LOWER_DEVIATION, UPPER_DEVIATION
 from bounds.ifca.one_step import THEOREM_1, THEOREM_1_AS_PRINTED, THEOREM_1_OWN_STEP
 from bounds.ifca.whole_run import COROLLARY_1, COROLLARY_1_OWN_STEP, ROUNDS
 from bounds.statement import OutsideTheorem, Statement, evaluate
+from tests.bounds.ifca.strongly_convex_oracles import STRONGLY_CONVEX, SYMBOLS
 from tests.stated import stated
 
 STATEMENTS = stated("ifca")
@@ -60,12 +61,22 @@ ORACLES = {
     "ifca.lemma1": (lambda v: v["c_1"] * exp(-v["c_2"] * signal(v)), None),
     "ifca.lemma1-union": (lambda v: v["k"] * v["c_1"] * exp(-v["c_2"] * signal(v)), None),
     "ifca.lemma1-sharp": (
-        lambda v: 2 ** (-0.5 * v["alpha"] ** 2 * v["rho"] / (v["rho"] + 1) * v["n"]),
+        lambda v: 0.5 * exp(-0.5 * v["alpha"] ** 2 * v["rho"] / (v["rho"] + 1) * v["n"]),
         None,
     ),
     "ifca.lemma1-init-as-printed": (lambda v: v["Delta"] / 4, None),
     "ifca.eq16": (lambda v: v["c_1"] * exp(-v["c_2"] * tail_signal(v)), None),
     "ifca.eq17": (lambda v: v["c_3"] * exp(-v["c_4"] * tail_signal(v)), None),
+    "ifca.eq16-final": (lambda v: v["c_1"] * exp(-v["c_2"] * signal(v)), None),
+    "ifca.eq17-final": (lambda v: v["c_3"] * exp(-v["c_4"] * signal(v)), None),
+    "ifca.eq16-step-as-printed": (lambda v: exp(-v["c_2"] * signal(v)), None),
+    "ifca.identity-improves-as-printed": (lambda v: v["P_before"], None),
+    "ifca.identity-improves": (lambda v: v["P_before"], None),
+    "ifca.eq20": (lambda v: 2 * exp(-v["c"] * v["tau"] ** 2), None),
+    "ifca.expected-correct": (lambda v: v["p"] * v["m"] / 2, None),
+    "ifca.eq9": (lambda v: v["c_5"] * v["strangers"], lambda v: 1 / v["m"]),
+    "ifca.t2": (lambda v: v["c_1"] * exp(-v["c_2"] * signal(v)), lambda v: 1 / v["m"]),
+    "ifca.faster-as-printed": (lambda v: v["factor_1"], lambda v: 2 / v["m"]),
     "ifca.lemma2-opnorm": (
         lambda v: v["c"] * sqrt(max(v["d"], v["N"])),
         lambda v: 2 * exp(-v["c_1"] * max(v["d"], v["N"])),
@@ -91,18 +102,26 @@ ORACLES = {
         lambda v: v["c_5"] * v["gamma"] / v["m"] * v["strangers"] * max(1, v["d"] / v["n"]),
         lambda v: 1 / v["m"],
     ),
-    "ifca.slow-start-as-printed": (lambda v: v["err"] / 2, lambda v: 0.5),
+    "ifca.fast-start": (lambda v: v["err"] / 2 + v["c_2"] * floor(v), lambda v: 1 / v["m"]),
     "ifca.alpha-stays": (lambda v: (0.5 - v["alpha"]) * v["Delta"], lambda v: v["T"] / v["m"]),
     "ifca.thm1-floor": (lambda v: v["c_2"] * floor(v), None),
-    "ifca.cor1-rounds-as-printed": (lambda v: v["varepsilon"], None),
+    "ifca.cor1-rounds-as-printed": (lambda v: v["c_5"] * v["varepsilon"], None),
+    "ifca.cor1-recursion": (
+        lambda v: (0.5 - v["alpha"]) * v["Delta"] / 2 ** v["T"] + 2 * v["epsilon_0"],
+        None,
+    ),
+    "ifca.cor1-condition-b": (lambda v: v["Delta"] / 8, None),
     "ifca.cor1-rounds": (lambda v: v["varepsilon"], None),
     "ifca.cor1-burn-in": (lambda v: 1 / 8, None),
-    "ifca.minimax": (lambda v: v["sigma"] ** 2 * v["d"] / (v["N"] - v["d"] - 1), None),
+    "ifca.oracle-mse": (lambda v: v["sigma"] ** 2 * v["d"] / (v["N"] - v["d"] - 1), None),
     "ifca.near-optimal": (lambda v: v["c_6"] * sqrt(2 * v["T"] / v["p"]), None),
     "ifca.k2-random-as-printed": (lambda v: 0.55 * v["Delta"], lambda v: 0.5),
     **{
         f"ifca.{name}": (lambda v: one_step(v, signal(v)), lambda v: 1 / v["m"])
-        for name in ("thm1-as-printed", "thm1", "thm1-own-step")
+        for name in (
+            *("thm1-as-printed", "thm1", "thm1-own-step"),
+            *("thm1-wider", "thm1-factor-three-as-printed"),
+        )
     },
     **{
         f"ifca.neurips-{name}": (lambda v: one_step(v, signal_free(v)), lambda v: 1 / v["m"])
@@ -110,18 +129,25 @@ ORACLES = {
     },
     **{
         f"ifca.neurips-{name}": (conference_accuracy, lambda v: v["T"] / v["m"])
-        for name in ("cor1-as-printed", "cor1")
+        for name in (
+            *("cor1-as-printed", "cor1"),
+            *("cor1-natural-log-as-printed", "cor1-more-samples", "cor1-balanced-as-printed"),
+        )
     },
     **{
         f"ifca.{name}": (accuracy, lambda v: v["T"] / v["m"])
-        for name in (*("cor1-as-printed", "cor1", "cor1-own-step", "k2-slightly-better"),)
+        for name in (
+            *("cor1-as-printed", "cor1", "cor1-own-step", "k2-slightly-better"),
+            "cor1-natural-log-as-printed",
+        )
     },
     **{
         f"ifca.{name}": (lambda v: v["err_t"], lambda v: v["T"] / v["m"])
         for name in ("alpha-increases", "alpha-increases-as-printed")
     },
+    **STRONGLY_CONVEX,
 }
-#: The exact law is a function that sympy only prints; `tests/bounds/test_exact.py` has its values.
+#: The exact law is a function that sympy only prints.  `tests/bounds/test_exact.py` has its values.
 NOT_EVALUATED = {"ifca.lemma1-law"}
 
 _constants = [f"c_{i}" for i in range(1, 9)]
@@ -147,9 +173,13 @@ values = st.fixed_dictionaries(
         "noise": st.floats(0, 10),
         "T": st.integers(1, 30),
         "varepsilon": st.floats(1e-6, 1),
+        "epsilon_0": st.floats(1e-6, 1),
+        "P_before": st.floats(0, 0.5),
+        "factor_1": st.floats(0, 2),
+        "tau": st.floats(0, 10),
         "excess": st.floats(2, 1e4),
         "c": st.floats(1e-3, 10),
-        **{name: st.floats(1e-3, 10) for name in _constants},
+        **{name: st.floats(1e-3, 10) for name in (*_constants, *SYMBOLS)},
     }
 ).map(lambda v: {**v, "N": v["d"] + v["excess"]})
 
@@ -191,12 +221,16 @@ def test_every_constant_of_the_formulas_is_declared_with_an_ordered_box(statemen
     named = statement.expr.free_symbols
     if statement.failure is not None:
         named = named | statement.failure.free_symbols
+    for defined in statement.definitions.values():
+        named = named | defined.free_symbols
     used = {s.name for s in named if s.name == "c" or s.name.startswith("c_")}
     declared = {c.name for c in statement.constants}
     assert used <= declared
     chosen = {c.name for c in statement.constants if c.generous == "choose"}
     in_words = {"c_4"} if statement.id == "ifca.lemma2-noise" else set()  # inside the event
     in_words |= {"c_2"} if statement.id == "ifca.alpha-increases" else set()  # inside "for all t"
+    if statement.id == "ifca.more-general-as-printed":
+        in_words |= {"eta"}  # "some eta serves for all models"
     assert declared - used == chosen | in_words
     for constant in statement.constants:
         assert 0 <= constant.low < constant.high
@@ -271,7 +305,7 @@ CELL = {
 THEOREMS = [
     s
     for s in STATEMENTS.values()
-    if any(a.name == "separation" for a in s.assumptions) and s.id != "ifca.alpha-stays"
+    if {"separation", "dimension"} <= {a.name for a in s.assumptions} and s.id != "ifca.alpha-stays"
 ]
 
 
@@ -346,13 +380,15 @@ def test_numbers_of_steps_are_the_papers():
     v = {"Delta": 1.0, "varepsilon": 0.01}
     assert evaluate(ROUNDS, v) == pytest.approx(2 + log(25))
     assert evaluate(neurips.ROUNDS, v) == pytest.approx(log(25))
+    assert evaluate(neurips.COROLLARY_1.definitions[symbols.T], v) == pytest.approx(1 + log2(25))
+    assert evaluate(rounds.COROLLARY_1_ROUNDS.definitions[symbols.T], v) == pytest.approx(log2(25))
 
 
 def test_deviations_of_the_proof_compare_the_two_chi_squares():
     """(16), (18): (1 - lower) times the wrong model's scale equals (1 + upper) times the own's.
 
-    Own model at the edge, E|r|^2/n = (1/2 - alpha)^2 rho + 1; rival (1/2 + alpha)^2 rho + 1; the
-    proof puts its threshold between them at rho (1/4 + alpha^2) + 1.
+    With the own model at the edge, E|r|^2/n = (1/2 - alpha)^2 rho + 1.  For the rival it is (1/2 +
+    alpha)^2 rho + 1.  The proof puts its threshold between them at rho (1/4 + alpha^2) + 1.
     """
     for alpha in (0.01, 0.2, 0.49):
         for rho in (1e-3, 1.0, 1e3):

@@ -289,7 +289,7 @@ def test_the_verifier_refuses_tampered_proofs():
     assert not valid(centres=centres)
     assert not valid(centres=certificate.centres[::-1])
     assert not valid(centres=certificate.centres * np.nan)
-    # Everything in one cluster, by the formula: false at this penalty, whatever is claimed.
+    # Everything in one cluster, by the formula.  This is false at this penalty in any case.
     one = Fusion(children=np.arange(40), potentials=np.zeros((40, 20)), strength=0.0)
     assert not valid(
         fusions=(one,), labels=np.zeros(40, dtype=int), centres=certificate.centres[:1]
@@ -301,7 +301,7 @@ def test_the_verifier_refuses_tampered_proofs():
 @pytest.mark.parametrize(
     ("potentials", "strength"),
     [
-        ([[1.0], [-1.0]], 1e18),  # the points drown in the rounding of tau psi
+        ([[1.0], [-1.0]], 1e18),  # the rounding of tau psi exceeds the points
         ([[1.0], [-1.0]], np.inf),
         ([[np.nan], [np.nan]], 1.0),  # compares as less than any penalty
         ([[np.inf], [-np.inf]], 1.0),
@@ -334,7 +334,7 @@ def test_computed_flows_err_by_less_than_the_allowance(seed, s, d):
     r = b.astype(wide) - wide(strength) * np.einsum("l,kld->kd", mass.astype(wide), psi)
     flow = wide(strength) * psi + (r[:, None] - r[None]) / wide(mass.sum())
     exact = np.sqrt((flow**2).sum(axis=2)).max()
-    # The flows balance the data identically, whatever the potentials are.
+    # The flows balance the data identically, for any potentials.
     balance = np.einsum("l,kld->kd", mass.astype(wide), flow) - (b - mass @ b / mass.sum())
     assert np.abs(balance).max() < 1e-12
     reach = np.linalg.norm(b, axis=1).max()
@@ -469,7 +469,7 @@ def test_the_weighted_verifier_refuses_tampered_partitions_and_proofs():
 
 
 def test_the_weighted_verifier_knows_which_penalties_it_cannot_tell_apart():
-    """At 1e199 * 1e-199 = 1 the points at -1 and 1 fuse; a penalty cut to 1e100 leaves them."""
+    """At 1e199 * 1e-199 = 1 the points at -1 and 1 fuse.  A penalty cut to 1e100 leaves them."""
     a = np.array([[-1.0], [1.0]])
     w = np.array([[0.0, 1e-199], [1e-199, 0.0]])
     apart = Certificate(fusions=(), centres=np.array([[0.0], [2.0]]))

@@ -111,7 +111,7 @@ def test_matrix_products_err_by_no_more_than_the_condition_says(d, k, precision,
         np.empty((2, k), dtype=precision),
         fast,
     )
-    # A sum of d + k terms; the first-order terms, too, are of the size of the diagonal.
+    # A sum of d + k terms.  The first-order terms, too, are of the size of the diagonal.
     size = np.linalg.norm(twin.v, axis=0).max() * (twin.mass + twin.lam * first.sum(axis=1)).max()
     allowed = 0.5 * np.finfo(precision).eps * (d + k) * (1.0 + worst) * size
     assert np.abs(fast - exact).max() <= allowed
@@ -125,7 +125,7 @@ def test_condition_keeps_numbers_beyond_single_precision_out_of_it():
     assert second.max() > np.finfo(np.float32).max
     assert newton.condition(u, mass, second, 1e-13, 1.0, 0.0, at) == newton.DOUBLE
     assert newton.condition(u, mass, 0 * second, 1e-30, 0.0, 1.0, at) == np.inf
-    # forces lam w, whatever the smoothing makes of their ratio to the curvature
+    # forces lam w, for any ratio to the curvature that the smoothing gives
     plain = np.ones((3, 3)) - np.eye(3)
     assert newton.condition(1e13 * u, mass, plain, 1e45, 1.0, 0.1, at) == newton.DOUBLE
 

@@ -1,6 +1,6 @@
 """The verifiers of convex clustering against proofs that are malformed, and against their records.
 
-A verifier answers with a refusal whatever it is given; it accepts what a record calls certified.
+A verifier answers any malformed input with a refusal.  It accepts every record that is certified.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from trials.clustering.convex import (
     convex_clustering,
     nearest_neighbour_weights,
 )
+from trials.clustering.convex.certificate import Problem, Refusal
+from trials.clustering.convex.weighted_certificate import _check_cluster, _Ties
 
 POINTS = np.random.default_rng(7).standard_normal((6, 2)) + 8.0 * (np.arange(6) % 2)[:, None]
 WEIGHTS = nearest_neighbour_weights(POINTS, 3)
@@ -30,7 +32,7 @@ WEIGHTED = convex_clustering(POINTS, PENALTY, weights=WEIGHTS)
 
 
 class Hostile:
-    """An object that raises whatever is done with it."""
+    """An object that raises in every operation."""
 
     def __getattr__(self, name):
         raise RuntimeError("no")
@@ -155,7 +157,7 @@ def test_any_field_of_a_fusion_may_be_junk(field, value):
         else:
             check = check_weighted_certificate(POINTS, PENALTY, result.labels, certificate, weights)
         assert isinstance(check, CertificateCheck)
-        # A strength or potentials may be other numbers and still prove it; nothing is raised.
+        # Other numbers for a strength or potentials may still prove it.  Nothing is raised.
         if field == "children" or value is ... or not isinstance(value, int | float | np.ndarray):
             refused(check)
 
@@ -178,7 +180,7 @@ def test_a_certified_record_at_penalty_zero_passes_the_public_verifier():
     assert result.n_clusters == 2
     proof = result.certificate
     assert check_weighted_certificate(points, 0.0, result.labels, proof, weights).valid
-    # Not linked, they are clusters of their own; and linked ones may not be left apart.
+    # Without links they are clusters of their own.  Linked ones may not be separate.
     cut = weights.copy()
     cut[0, :] = cut[:, 0] = 0.0
     refused(check_weighted_certificate(points, 0.0, result.labels, proof, cut))
@@ -220,3 +222,28 @@ def test_certified_records_of_adversarial_sets_pass_and_no_fusion_is_lost_to_the
             )
             assert check.valid == mixed.certified, (family, number)
     assert accepted > 40
+
+
+@pytest.mark.parametrize(("doubt", "accepted"), [(0.2, True), (0.3, False)])
+def test_the_error_of_the_pull_between_clusters_counts_against_the_flows(doubt, accepted):
+    """Two points at their centre, each pulled with weight one by a cluster of doubtful direction.
+
+    The total not accounted for is ``2 * doubt`` a point, and an edge of weight one carries one.
+    """
+    problem = Problem(a=np.zeros((3, 1)), x=np.zeros((3, 1)), lam=1.0, scale=1.0, cut=False)
+    weights = np.ones((3, 3)) - np.eye(3)
+    ties = _Ties(
+        towards=np.array([[0.0, 1.0], [0.0, 1.0], [2.0, 0.0]]),
+        unit=[np.zeros((2, 1)), np.zeros((2, 1))],
+        doubt=np.array([[0.0, doubt], [doubt, 0.0]]),
+        mass=np.array([2.0, 1.0]),
+        radius=0.0,
+    )
+    own, flat = np.array([0, 1]), np.zeros((2, 1))
+    arguments = (problem, 0, own, flat, np.zeros(1), weights, ties)
+    with np.errstate(divide="ignore"):  # as the verifier calls it: a point has no edge to itself
+        if accepted:
+            _check_cluster(*arguments)
+            return
+        with pytest.raises(Refusal, match="the flows of cluster 0 do not fit"):
+            _check_cluster(*arguments)

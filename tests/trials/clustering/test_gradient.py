@@ -24,7 +24,7 @@ def case(seed, n_sets=3, m=25, d=3, k=4, spread=1.5):
 
 
 def objective(points, centers, weights, loss, huber):
-    """J minimised over the assignment: each point pays the cheapest centre."""
+    """J minimised over the assignment: each point counts with the centre of least cost."""
     r = np.sqrt(((points[:, None, :] - centers[None, :, :]) ** 2).sum(axis=2))
     cost = r**2 / 2
     if loss == "huber":

@@ -36,7 +36,7 @@ def squared_distances(points, centers):
 
 
 def lloyd_twin(points, centers, max_iter=300, shift_tol=0.0):
-    """Lloyd's iteration as one would write it on a blackboard; empty clusters keep their centre."""
+    """Lloyd's iteration in its simplest form.  Empty clusters keep their centre."""
     centers, previous, n_iter = centers.copy(), None, 0
     while n_iter < max_iter:
         n_iter += 1
@@ -148,7 +148,7 @@ def test_several_empty_clusters_take_the_farthest_points_in_turn():
     points = np.array([[[0.0], [1.0], [10.0], [30.0], [31.0]]])
     starts = np.array([[[0.0], [1e6], [2e6], [3e6]]])
     fit = lloyd(points, starts, max_iter=1)
-    # all points first join centre 0; 31, 30 and 10 are the farthest, in this order
+    # all points first join centre 0, and 31, 30 and 10 are the farthest, in this order
     np.testing.assert_allclose(fit.centers[0, :, 0], [0.5, 31.0, 30.0, 10.0])
     np.testing.assert_array_equal(fit.labels[0], [0, 0, 3, 2, 1])
 
@@ -243,7 +243,7 @@ def test_seeds_follow_the_squared_distance_law():
     expected = n * d_sq / d_sq.sum(axis=1, keepdims=True) / 4
     assert np.all(observed[d_sq == 0] == 0)
     statistic = ((observed - expected)[d_sq > 0] ** 2 / expected[d_sq > 0]).sum()
-    # 12 cells, 11 degrees of freedom; false alarm 1e-6 for a fresh seed
+    # 12 cells, 11 degrees of freedom, false alarm 1e-6 for a fresh seed
     assert statistic < stats.chi2.isf(1e-6, 11)
 
 

@@ -27,7 +27,7 @@ def plain(points, centers):
 
 
 def screened(points, centers):
-    """Labels, whether screening paid, and how many points were left to the plain assignment."""
+    """Labels, whether screening was used, and the number of points left to the plain assignment."""
     m, d = points.shape
     points_t, origin = transposed(points), np.empty(d)
     norms, blocks = np.empty(m, np.float32), np.empty(m * d, np.float32)

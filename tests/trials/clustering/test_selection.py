@@ -1,9 +1,9 @@
 """Hyperparameter selection: the recovery condition, clusterpath, elbow, silhouette.
 
-Convex clustering is stood in for by an exact solver in one dimension.  With uniform weights and
-sorted points the penalty is linear on the ordered cone,
-sum_{i<j} (u_j - u_i) = sum_i (2i - m - 1) u_i, so the minimiser is the isotonic regression of
-a_i - lam (2i - m - 1), and its blocks are the fused clusters.
+An exact solver in one dimension replaces convex clustering.  With uniform weights and sorted points
+the penalty is linear on the ordered cone, sum_{i<j} (u_j - u_i) = sum_i (2i - m - 1) u_i, so the
+minimiser is the isotonic regression of a_i - lam (2i - m - 1), and its blocks are the fused
+clusters.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def scripted(script):
 
 
 def test_the_two_readings_of_step_2a_differ():
-    # (13) holds at 3.0 and 4.0 alone (one cluster, lam >= 9 / 4); two clusters are more frequent
+    # (13) holds at 3.0 and 4.0 alone (one cluster, lam >= 9 / 4).  Two clusters are more frequent
     points = np.array([[0.0], [1.0], [8.0], [9.0]])
     script = {0.1: [0, 0, 1, 2], 0.2: [0, 1, 1, 1], 0.3: [0, 1, 1, 1], 0.4: [0, 1, 1, 1]}
     script |= {3.0: [0, 0, 0, 0], 4.0: [0, 0, 0, 0]}

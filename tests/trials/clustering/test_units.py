@@ -111,7 +111,7 @@ def test_selection_has_no_unit(scale):
 
 @pytest.mark.parametrize("power", [-200, 200])
 def test_scales_of_any_size_are_served_or_refused(power):
-    """1e-200 is served; beyond 1e150 the cost, a square, has no float."""
+    """Data of size 1e-200 are accepted.  Beyond 1e150 the cost, a square, is not a finite float."""
     points, starts = POINTS * 10.0**power, STARTS * 10.0**power
     calls = [
         lambda: lloyd(points, starts).labels,

@@ -1,4 +1,4 @@
-"""Intervals of step sizes against steps that are run; least squares against its exact law."""
+"""Intervals of step sizes against steps that are run, and least squares against its exact law."""
 
 import math
 

@@ -13,7 +13,9 @@ from trials.ifca.communication import floats_down, floats_up
 
 @pytest.mark.parametrize("settled", [False, True])
 def test_counts_are_the_sizes_of_the_messages(settled):
-    """Down: each participant's models, shared coordinates once; up: a vector and a one-hot."""
+    """Down go each participant's models, with shared coordinates once.  Up go a vector and a
+    one-hot.
+    """
     for p, k, d in itertools.product((0, 1, 7), (1, 3), (1, 4)):
         up = [np.zeros(d) if settled else np.concatenate([np.zeros(d), np.eye(k)[0]])] * p
         assert floats_up(n_participants=p, k=k, d=d, settled=settled) == sum(map(len, up))

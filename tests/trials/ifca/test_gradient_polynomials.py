@@ -33,8 +33,8 @@ def test_polynomials_are_the_sum_of_the_steps(low, reduced_high, n_steps, step_s
          for t in points]
     )  # fmt: skip
     got = np.polynomial.chebyshev.chebval(points, found)
-    # a unit in the last place a term, of the sum and of the terms left out; more beyond 1 / L,
-    # where the powers of negative factors are as uncertain
+    # a unit in the last place for each term of the sum and each term left out.  Beyond 1 / L it is
+    # more, because the powers of negative factors are as uncertain
     noise = n_steps / high if reduced_high > 1.5 else 0.0
     tolerance = 2e-15 * len(found) * (wanted.max() + noise)
     np.testing.assert_allclose(got, wanted, rtol=0, atol=tolerance)
@@ -56,7 +56,7 @@ def test_a_power_that_falls_at_the_very_end_is_not_missed(n_steps, low):
     found = step_polynomial((low, 2.0), 1.0, n_steps, 10**5)
     reduced = 2.0 - np.array([0.0, 0.1, 1.0, 10.0, 1e3]) / n_steps
     got = np.polynomial.chebyshev.chebval((2.0 * reduced - 2.0 - low) / (2.0 - low), found)
-    # n units in the last place a term; what is missed without its nodes is 0.5
+    # n units in the last place a term.  Without its nodes the error is 0.5
     wanted = (1.0 - (1.0 - reduced) ** n_steps) / reduced
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-16 * n_steps * len(found))
 

@@ -21,7 +21,7 @@ ROUNDING = 1e-11
 
 
 def draw_data(rng, sizes, k, d, sigma=0.3):
-    """Clients of the given sizes, in clusters 0, 1, …, k - 1, 0, 1, …; and the true models."""
+    """Clients of the given sizes, in clusters 0, 1, …, k - 1, 0, 1, …, and the true models."""
     truth = rng.standard_normal((k, d))
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     features = rng.standard_normal((offsets[-1], d))
@@ -221,7 +221,7 @@ def test_one_client_with_one_sample_moves_only_the_nearer_model():
     )
     starts = np.array([[[0.0, 1.0], [1.0, 1.0]]])
     result = run_ifca(data=data, starts=starts, step_sizes=np.array([0.1]), n_iterations=1)
-    # residual of the second model 6 - 2 = 4; step 0.1 * 2 * 2 * 4 along the first coordinate
+    # residual of the second model 6 - 2 = 4, step 0.1 * 2 * 2 * 4 along the first coordinate
     np.testing.assert_array_equal(result.labels, [[1]])
     np.testing.assert_allclose(result.models, [[[0.0, 1.0], [2.6, 1.0]]], rtol=1e-15)
 

@@ -65,7 +65,7 @@ def test_the_result_is_that_of_the_parts(problem, options):
 
 
 def test_separated_clusters_give_the_oracle(problem):
-    """The client with 3 rows of 6 may go anywhere; without it the clusters are the true ones."""
+    """The client with 3 rows of 6 may go anywhere.  Without it the clusters are the true ones."""
     data, _, owner = problem
     cut = data.offsets[11]
     data = ClientData(
@@ -102,7 +102,7 @@ def test_penalised_local_minimisers_are_scikit_learns(problem, loss):
         else:
             peer = Ridge(alpha=len(y) * 0.3 / 2.0, fit_intercept=False)
         np.testing.assert_allclose(erms[i], np.ravel(peer.fit(x, y).coef_), rtol=0, atol=1e-5)
-        # scikit-learn's L-BFGS stops early; the gradient at a minimiser vanishes to rounding
+        # scikit-learn's L-BFGS stops early.  The gradient at a minimiser vanishes to rounding
         slope = loss.gradients(x, y, erms[i]).mean(axis=0)
         np.testing.assert_allclose(slope, 0.0, atol=1e-12)
 

@@ -67,7 +67,7 @@ def gradient(loss, x, y, theta):
 
 
 def twin(data, start, gamma, participants, options, known=None, loss=LOSSES[0]):
-    """One run of Algorithm 2, line by line, on full batches; `participants` (T, p) are given."""
+    """One run of Algorithm 2, line by line, on full batches.  `participants` (T, p) are given."""
     models, (k, d), m = start.copy(), start.shape, data.n_clients
     shared = np.zeros(d, dtype=bool) if options.shared is None else options.shared
     labels = np.full(m, -1) if known is None else known.copy()
@@ -216,9 +216,10 @@ def test_batches_of_all_rows_are_full_gradients(problem):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_mini_batches_are_unbiased_and_without_replacement(loss):
-    """One client, 6 rows, batches of 2: 15 equally likely gradients, all seen, none other.
+    """One client with 6 rows and batches of 2 has 15 equally likely gradients.  All occur, and no
+    other.
 
-    3000 draws; each has count 200 +- 14, so 5 standard errors fail with probability 15 * 6e-7,
+    In 3000 draws each has count 200 +- 14.  So 5 standard errors fail with probability 15 * 6e-7,
     four times.
     """
     rng = np.random.default_rng(5)
@@ -349,7 +350,7 @@ def test_baselines_reach_the_minimisers_of_their_objectives():
 
 
 def fresh(loss, sizes=((6, 30, 1, 12), (9, 2, 25, 40)), seed=3):
-    """Batches of four clients, another pair at each call; and what has been drawn."""
+    """Batches of four clients, another pair at each call, and the list of the batches drawn."""
     rng, drawn = np.random.default_rng(seed), []
 
     def draw(t):
@@ -483,7 +484,7 @@ def test_divergence_is_a_status_and_leaves_the_other_runs_alone(averaging, loss)
 
 
 def test_the_bound_is_for_the_models_of_the_centre():
-    """What two clients send is beyond it, their mean is not."""
+    """The models of two clients are beyond the bound, and their mean is not."""
     data = ClientData.equal(np.ones((2, 1, 1)), np.array([[1e13], [-1e13]]))
     arguments = {"starts": np.zeros((1, 1, 1)), "step_sizes": np.array([0.5]), "n_iterations": 1}
     options = IfcaOptions(averaging="model")
@@ -496,7 +497,7 @@ def test_the_bound_is_for_the_models_of_the_centre():
 
 
 def test_local_models_take_no_room_for_predictions_of_other_clients_models():
-    """A client of 2000 rows among 2000 of one: 32 MB if each model's predictions had room."""
+    """A client of 2000 rows among 2000 of one: 32 MB if each model's predictions were stored."""
     sizes = np.append(np.ones(2000, dtype=int), 2000)
     data, _, _ = draw_data(np.random.default_rng(0), sizes, 1, 2)
     arguments = {"data": data, "starts": np.zeros((1, 2)), "step_sizes": np.array([0.1])}

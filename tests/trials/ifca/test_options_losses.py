@@ -63,7 +63,7 @@ def test_logistic_loss_and_slope_are_exact_at_every_margin(prediction, label):
         if label * prediction < -1e4:
             loss = -mpmath.mpf(label) * mpmath.mpf(prediction)
         pull = label / (1 + mpmath.exp(clipped))
-    # exp, log1p and a sum; an underflow below the smallest normal number is absolute
+    # exp, log1p and a sum.  An underflow below the smallest normal number is an absolute error
     assert data_loss(LOGISTIC, 1.0, prediction, label) == pytest.approx(
         float(loss), rel=8 * EPS, abs=1e-307
     )

@@ -78,7 +78,7 @@ def test_a_step_size_for_each_model(taken):
 
 
 def test_a_reference_is_met_in_every_step(taken):
-    """Distances are asked for after each step, so nothing is set aside."""
+    """Distances are requested after each step, so nothing is set aside."""
     data, starts = draw_problem(4, [20] * 20, 2, 5, 0.3, 2)
     arguments = {
         "data": data, "starts": starts, "step_sizes": np.full(2, 0.3), "n_iterations": 200,
@@ -90,7 +90,9 @@ def test_a_reference_is_met_in_every_step(taken):
 
 
 def test_an_unstable_run_is_never_settled(taken):
-    """However near the solution it starts, a step beyond 2 / L leads away; here after 200."""
+    """A step beyond 2 / L leads away from the solution, also from a start close to it.  Here it
+    takes 200 steps.
+    """
     data, _ = draw_problem(5, [20] * 20, 1, 5, 1e-12, 2)
     gram = sum(x.T @ x for x in data.features.reshape(20, 20, 5)) / 200
     solution = np.linalg.lstsq(data.features, data.responses)[0]
@@ -122,7 +124,7 @@ def test_a_way_that_leaves_the_divergence_bound_is_walked(taken):
 def test_a_label_that_changes_late_is_waited_for(taken):
     """One client prefers the other model once that has come near, 800 steps later."""
     data = ClientData.equal(np.ones((4, 1, 1)), np.array([[10.0], [10.0], [0.0], [3.9]]))
-    # Model 0 falls to the mean of 10, 10 and 3.9; model 1 slowly rises to 0, and 3.9 is nearer.
+    # Model 0 falls to the mean of 10, 10 and 3.9.  Model 1 slowly rises to 0, and 3.9 is nearer.
     n_iterations = 1200
     arguments = {
         "data": data, "starts": np.array([[[9.0], [-8.0]]]),
@@ -237,7 +239,7 @@ def test_bounds_that_follow_from_other_matrices_hold_until_better_ones_are_neede
     sets = [half | other, half.copy(), half.copy()]
     sets[1][7] = True
     sets[2][2] = False
-    cache.price = 0.0  # near sets follow from known ones, however few their rows
+    cache.price = 0.0  # near sets follow from known ones, for any number of rows
     for member in sets:
         cache.make(member)
     assert cache.interval(0) == exact[0]

@@ -1,8 +1,8 @@
 """Skipping is invisible: the same runs as the plain kernel's, over random and adversarial data.
 
-"The same" is: at equal models equal labels, ties included; and over whole runs equal labels in
-every iteration and models to rounding, wherever the steps contract (an unstable run amplifies the
-rounding of either kernel, so there only the first iterations are compared).
+At equal models the labels are equal, ties included.  Over whole runs the labels are equal in every
+iteration and the models to rounding, where the steps contract.  An unstable run amplifies the
+rounding of either kernel, so only its first iterations are compared.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def test_exact_ties_stay_with_the_first_model():
 def test_labels_are_right_on_a_path_that_grazes_the_boundary():
     """A client whose losses cross in every iteration, closer and closer, while the others rest.
 
-    With response 0 its label is that of the smaller |theta_j|; its weak feature pulls at nobody.
+    With response 0 its label is that of the smaller |theta_j|.  Its weak feature moves no model.
     Model 0 swings around 1 and comes to rest there, model 1 rests at -1 - 2^-12.
     """
     edge = 2.0**-12
@@ -228,7 +228,8 @@ def test_features_that_overflow_diverge():
 def test_a_loss_that_overflowed_proves_nothing_when_it_comes_back():
     """Model 0 leaps from 2^330, where client 1's loss is infinite, to 0, which that client prefers.
 
-    Its bounds are not numbers then, and the third model's, which are, must not make up for them.
+    Its bounds are then NaN.  The third model's bounds are numbers, and they must not prove the
+    label.
     """
     far, strong = 2.0**330, 2.0**200
     data = ClientData(
@@ -265,7 +266,9 @@ def test_runs_in_any_units(features, models, k):
 
 @pytest.mark.parametrize("features", [1e154, 1e155, 1e157])
 def test_models_whose_quadratic_forms_overflow_are_evaluated(features):
-    """Losses of 1e-4 of features beyond the root of the largest float; one model is left alone."""
+    """Features are beyond the root of the largest float, with losses of 1e-4.  One model has no
+    clients.
+    """
     rng = np.random.default_rng(9)
     data, truth = draw_data(rng, [8] * 12, 3, 1)
     starts = truth + rng.standard_normal((6, 3, 1))
@@ -281,7 +284,9 @@ def test_models_whose_quadratic_forms_overflow_are_evaluated(features):
 
 
 def test_descents_whose_squares_underflow_are_steps_nevertheless():
-    """Features of 1e-165 pull with 1e-175; the step size makes 0.1 of it, always the same."""
+    """Features of 1e-165 give gradients of 1e-175, and the step size makes them a constant step of
+    0.1.
+    """
     data = ClientData.equal(np.full((2, 1, 1), 1e-165), np.full((2, 1), 1e-10))
     arguments = {
         "data": data, "starts": np.zeros((1, 1, 1)), "step_sizes": np.array([5e173]),
@@ -291,7 +296,9 @@ def test_descents_whose_squares_underflow_are_steps_nevertheless():
 
 
 def test_normal_matrices_that_would_overflow_are_not_made():
-    """The steps contract: 1e-310 of 1e310; the matrix, and not the gradient, would be infinite."""
+    """The steps contract: the step size is 1e-310 and the curvature 1e310.  The matrix would be
+    infinite, but the gradient is not.
+    """
     rng = np.random.default_rng(6)
     data, truth = draw_data(rng, [5] * 8, 2, 3)
     starts = truth + 0.1 * rng.standard_normal((2, 2, 3))

@@ -44,7 +44,7 @@ def test_the_limits_become_small_and_never_exceed_one() -> None:
 def test_simulated_gradients_exceed_the_limit_no_more_often(
     n: int, d: int, distance: float, sigma: float
 ) -> None:
-    """Drawn data, so that the law itself is tried; five standard errors."""
+    """Drawn data, so that the law itself is tried, within five standard errors."""
     rng = np.random.default_rng(5)
     x = rng.standard_normal((4_000, n, d))
     residual = distance * x[..., 0] - sigma * rng.standard_normal((4_000, n))

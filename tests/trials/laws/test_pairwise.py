@@ -28,7 +28,7 @@ def test_log_tail_agrees_with_mpmath(n):
             x = t / math.sqrt(n)
             y = 1 / (1 + mp.mpf(x) ** 2)
             exact = mp.log(mp.betainc(mp.mpf(n) / 2, mp.mpf(1) / 2, 0, y, regularized=True) / 2)
-            # relative error of the logarithm; the rounding of a = n/2 times log1p dominates
+            # relative error of the logarithm.  The rounding of a = n/2 times log1p dominates
             assert abs(pw.log_tail(x, float(n)) / exact - 1) < 1e-13 + 2e-17 * n
             if exact > -600:  # beyond, 1 - P rounds to one
                 below = mp.log1p(-mp.exp(exact))

@@ -106,7 +106,7 @@ def test_step_has_the_exact_mean():
     for j in range(2):
         pull = sum(counts[a, j] * (theta[j] - theta_star[a]) for a in range(2))
         expected = theta[j] - 2 * gamma[j] / m * pull
-        # standard error below 1e-3 in every coordinate; 6 coordinates at 6 sigma: p < 1e-7
+        # standard error below 1e-3 in every coordinate, 6 coordinates at 6 sigma: p < 1e-7
         np.testing.assert_allclose(mean[j], expected, atol=6e-3)
 
 

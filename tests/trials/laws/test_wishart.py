@@ -9,7 +9,8 @@ from scipy import stats
 
 from tests.strategies import initialisations, seeds
 from trials.laws import pairwise as pw
-from trials.laws.wishart import label_counts
+from trials.laws import wishart
+from trials.laws.wishart import _conditional_bartlett, label_counts
 
 CAP = 1e9
 # every chi-square test below: false alarm 1e-5, seed fixed, at most 20 of them in this file
@@ -150,5 +151,72 @@ def test_a_billion_clients_with_rare_errors():
     expected = 1e9 * sum(math.exp(pw.log_tail(x, 12.0)) for x in margins)
     assert 100 < expected < 1e7
     moved = counts[0, 1:].sum()
-    # between the largest single error and the union bound; 8 standard deviations: p < 1e-14
+    # between the largest single error and the union bound, within 8 standard deviations: p < 1e-14
     assert expected / 3 - 8 * math.sqrt(expected) < moved < expected + 8 * math.sqrt(expected)
+
+
+def near_the_threshold(rng):
+    """Two models, the second about so far from a centre that its label is impossible, in any
+    units.
+    """
+    d, n = int(rng.integers(1, 40)), int(np.exp(rng.uniform(math.log(3), math.log(1e15))))
+    coins = rng.integers(0, 2, 3)
+    centre = rng.standard_normal(d) * 10.0 ** rng.uniform(-3, 8) * coins[0]
+    own = centre + rng.standard_normal(d) * 10.0 ** rng.uniform(-8, 4) * coins[1]
+    sigma = 10.0 ** rng.uniform(-8, 4) * coins[2]
+    away = rng.standard_normal(d)
+    if rng.random() < 0.5:  # opposite models: the margin cancels most digits
+        away = 1e-9 * away - (own - centre)
+    away /= np.linalg.norm(away)
+    radius = math.sqrt(sigma**2 + np.sum((own - centre) ** 2))
+    gap = math.sqrt(math.expm1(1600 / n)) * 10.0 ** rng.uniform(-1, 1) * radius
+    return centre, own, centre + (np.linalg.norm(own - centre) + gap) * away, sigma, n
+
+
+def test_rivals_that_are_passed_over_have_probability_zero():
+    rng, passed = np.random.default_rng(1), 0
+    for _ in range(20_000):
+        centre, own, rival, sigma, n = near_the_threshold(rng)
+        squares = np.empty(2)
+        wishart._squared_distances(np.column_stack([own, rival]), centre, squares)
+        least = math.expm1(2 * wishart._SURE / n)
+        rounding = 1e-15 * (len(own) + 10)
+        if wishart._surely_not_preferred(*squares, rounding, sigma, least):
+            passed += 1
+            x, _ = pw.margin(own, rival, centre, sigma)
+            assert x > 0
+            assert math.exp(pw.log_tail(x, float(n))) == 0.0
+    assert 3_000 < passed < 17_000  # both sides of the threshold were tried
+
+
+def test_passing_over_rivals_changes_no_count(monkeypatch):
+    """The kernel beside its text without the shortcut, on starts where some rivals are likely."""
+    rng = np.random.default_rng(2)
+    cases = []
+    for trial in range(60):
+        k, d = int(rng.integers(2, 7)), int(rng.integers(1, 9))
+        centres = rng.standard_normal((k, d)) * 10.0 ** rng.uniform(-1, 1)
+        theta = centres + rng.standard_normal((k, d)) * rng.uniform(0, 1)
+        sizes, n = rng.integers(1, 400, k), int(10.0 ** rng.uniform(0, 4))
+        cases.append((theta, centres, sizes, float(rng.integers(0, 2)), n, trial))
+    found = [draw_counts(*case) for case in cases]
+    monkeypatch.setattr(wishart, "_surely_not_preferred", lambda *_: False)
+    plain = getattr(label_counts, "py_func", label_counts)
+    monkeypatch.setitem(globals(), "label_counts", plain)
+    for case, counts in zip(cases, found, strict=True):
+        assert np.array_equal(draw_counts(*case), counts)
+
+
+def test_the_angle_of_the_pair_that_decides_has_its_beta_law():
+    """The cosine of two independent n-vectors has square Beta(1/2, (n-1)/2), whatever the margin.
+
+    Mean 1/n, standard deviation at most 0.36.  Five standard errors: a false alarm in 1e6.
+    """
+    rng, draws = np.random.default_rng(5), 4000
+    for n, margin in ((2, -0.3), (2, 0.4), (5, 0.0)):
+        squares = np.empty(draws)
+        factor = np.zeros((3, 3))
+        for i in range(draws):
+            _conditional_bartlett(margin, n, rng, factor)
+            squares[i] = factor[1, 0] ** 2 / (factor[1, 0] ** 2 + factor[1, 1] ** 2)
+        assert abs(squares.mean() - 1 / n) < 5 * 0.36 / np.sqrt(draws)

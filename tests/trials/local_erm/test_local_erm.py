@@ -140,7 +140,9 @@ def test_ridge_solves_the_penalised_normal_equations(n, d, l2):
 
 
 def test_ridge_with_a_vanishing_penalty_is_the_minimum_norm_solution():
-    """Their distance is of the order n l2 / s_min^2; with equal rows, too, at any small l2."""
+    """Their distance is of the order n l2 / s_min^2.  This also holds with equal rows at any small
+    l2.
+    """
     for n, d in ((20, 6), (6, 20)):
         X, y = regression(3, n=n, d=d)
         plain, ridge = least_squares(X, y).theta, least_squares(X, y, l2=1e-14).theta
@@ -427,7 +429,7 @@ def test_sgd_meets_lemma_5_with_room_and_the_average_converges_too():
         # factor 2 of that mean: false alarm far below 1e-9
         assert error.mean() <= (4 * gamma**2 / (mu**2 * n_steps)).mean()
         average_error = ((fit.average - exact) ** 2).sum(axis=1).mean()
-        # 50 times as many steps; the smallest ratio over 30 seeds was 71
+        # 50 times as many steps.  The smallest ratio over 30 seeds was 71
         assert average_error < previous / 10
         previous = average_error
 

@@ -260,10 +260,10 @@ def test_both_phases_find_the_centres_from_a_start_that_knows_nothing():
 def test_both_phases_reach_the_noise_floor_at_the_size_that_theory_asks_for():
     """215,000 clients with two points each, and an arbitrary start of the centres' norm.
 
-    m is twice what `detection_sizes` asks for where the stopping rule ends the descent.  Phase 2
-    then ends where it ends from the truth itself.  Not calibrated; the largest of 8 other seeds:
-    anchors 0.288 Delta from their centres; of 3: 1.0 times the floor, 1.43 times least squares
-    with known labels.
+    m is twice the number of `detection_sizes` where the stopping rule ends the descent.  Phase 2
+    then ends where it also ends from the truth itself.  The tolerances are not calibrated.  Over 8
+    other seeds the anchors were at most 0.288 Delta from their centres.  Over 3 others the error
+    was at most 1.0 times the floor and 1.43 times that of least squares with known labels.
     """
     k, d, rounds, n_pairs, n_anchors, Delta = 3, 10, 4, 300, 24, 2.0
     rng = np.random.default_rng(21)
@@ -376,7 +376,9 @@ def test_units_of_features_and_responses_do_not_matter(update, s, soft):
 
 
 def test_features_whose_squares_are_subnormal_fit_their_own_spectra():
-    """The sums of squares differ in their fourth digit there; the data passed for foreign."""
+    """The sums of squares differ in their fourth digit there, and the data were taken for other
+    data.
+    """
     data, start, _ = sample()
     small = ClientData(
         features=1e-160 * data.features, responses=data.responses, offsets=data.offsets

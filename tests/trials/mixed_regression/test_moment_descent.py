@@ -21,7 +21,7 @@ from trials.models.mixture import simplex
 
 
 def algorithm_3(clients, q, n_iterations):
-    """As printed: ``clients`` is a list of (a, b), each (n_i, d); returns Q_T."""
+    """Algorithm 3 as printed.  ``clients`` is a list of (a, b), each (n_i, d).  Returns Q_T."""
     total = sum(len(a) for a, _ in clients)
     for t in range(n_iterations):
         update = np.zeros_like(q)
@@ -82,7 +82,7 @@ def pairs(seed, n_pairs, d, n_matrices):
 
 def problem(seed=0, *, k=3, d=8, sigma=0.1, m=400, ell=60, n_rounds=12, n_anchors=6, alpha=1.0,
             features="gaussian", Delta=2.0):  # fmt: skip
-    """A model, and a draw function that makes as many fresh clients as asked for."""
+    """A model, and a draw function that makes the requested number of fresh clients."""
     rng = np.random.default_rng(seed)
     roots = covariance_roots(k, d, alpha, 1.0, rng) if alpha < 1 else None
     model = FederatedModel(
@@ -124,7 +124,7 @@ def descend(rng, **arguments):
 
 
 def test_orthogonal_iteration_is_algorithm_3_to_rounding():
-    """Ragged clients (1 to 5 vector pairs); the weights scale the second vectors."""
+    """Ragged clients (1 to 5 vector pairs).  The weights scale the second vectors."""
     a, b, w, rng = pairs(0, 30, 7, 3)
     cuts = [0, 1, 2, 7, 12, 16, 17, 22, 27, 30]
     q0 = subspaces.random_basis(7, 2, rng)
@@ -160,7 +160,9 @@ def test_converged_bases_are_the_leading_left_singular_vectors():
     seed=st.integers(0, 2**32 - 1),
 )  # fmt: skip
 def test_anchors_together_equal_anchors_alone(d, k, n, h, steps, rows, floats, seed):
-    """Orthonormal whatever the rank; the blocks of anchors and pairs do not matter."""
+    """The bases are orthonormal for any rank, and do not depend on the blocks of anchors and
+    pairs.
+    """
     k = min(k, d)
     a, b, w, rng = pairs(seed, n, d, h)
     q0 = subspaces.random_basis(d, k, rng)
@@ -237,7 +239,9 @@ def test_krylov_converges_where_orthogonal_iteration_has_long_to_go():
 
 
 def test_krylov_ends_early_matrix_by_matrix():
-    """What leaves is what as many blocks give alone; the energies obey the stated rule."""
+    """A matrix that ends early has the basis of as many blocks alone.  The energies obey the stated
+    rule.
+    """
     a, b, w, rng = pairs(7, 300, 40, 4)
     w[1] = np.abs(a[:, 0] * b[:, 0])  # one matrix with a gap, which leaves earlier
     arguments = {"first": a, "second": b, "start": subspaces.random_basis(40, 2, rng)}
@@ -441,7 +445,7 @@ def test_units_of_features_and_responses_do_not_matter(krylov_blocks):
 
 
 def test_detection_sizes_of_two_orthogonal_errors_by_hand():
-    """p1 = 1/4, u = (3, 0, ...), (0, 1, ...), sigma = 1: s^2 = 10, 2; lambda = 9/4, 3/4."""
+    """p1 = 1/4, u = (3, 0, ...), (0, 1, ...), sigma = 1 give s^2 = 10, 2 and lambda = 9/4, 3/4."""
     errors = np.zeros((2, 12))
     errors[0, 0], errors[1, 1] = 3.0, 1.0
     found = subspaces.detection_sizes(errors=errors, fractions=[0.25, 0.75], sigma=1.0)

@@ -158,7 +158,9 @@ def test_equal_streams_draw_equal_data():
 
 
 def test_high_degrees_stay_in_range():
-    """The factorial of 171 is no float; Cramer's inequality: |h_n(x)| e^(-x^2/4) < 1.09."""
+    """The factorial of 171 is no finite float.  Cramer's inequality is |h_n(x)| e^(-x^2/4) <
+    1.09.
+    """
     x = np.linspace(-20, 20, 41)[:, None]
     top = fd.polynomial_features(x, 200, "hermite")[:, -1]
     assert 0.1 < np.abs(top * np.exp(-(x[:, 0] ** 2) / 4)).max() < 1.09

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.trials.toys import TOY
-from trials.run.store import RunStore
+from trials.run.store import RunStore, tally
 from trials.run.store.verification import compact, sha256
 
 DEEP = "[" * 100_000
@@ -229,6 +229,12 @@ def sign(connection: sqlite3.Connection) -> None:
             connection.execute(
                 "UPDATE document SET checksum = ? WHERE kind = ? AND key = ?", (checksum, kind, key)
             )
+    for table, query in tally.COUNTED.items():
+        with contextlib.suppress(TypeError):
+            counts = tally.count(connection.execute(query))
+            connection.execute(
+                "UPDATE tally SET n_rows = ?, total = ? WHERE name = ?", (*counts, table)
+            )
 
 
 def good_store(path: Path) -> None:
@@ -256,7 +262,9 @@ class _Stop:
 
 
 def odd_store(path: Path, family: Edit, seed: int) -> None:
-    """Make a good run at ``path`` odd, signed again; the same seed gives the same file."""
+    """Change a good run at ``path`` and recompute its checksums.  The same seed gives the same
+    file.
+    """
     good_store(path)
     rng = random.Random(f"{family.__name__}:{seed}")
     connection = sqlite3.connect(path, isolation_level=None)

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def _run(path, demands, seed=7, executor=None, on_block=None):
-    """Make or extend a run; its digest."""
+    """Make or extend a run and return its digest."""
     make = (
         RunStore.open(path) if path.exists() else RunStore.create(path, root_seed=seed, config={})
     )
@@ -248,6 +248,28 @@ def test_an_interrupt_keeps_the_finished_blocks_and_a_resume_completes_the_run(t
     assert _run(path, demands) == _run(tmp_path / "whole", demands)
 
 
+class Interrupted(Executor):
+    """Finishes three blocks and raises where the first of them is asked for."""
+
+    capacity = 3
+
+    def wait(self):
+        self.done = [super(Interrupted, self).wait() for _ in range(3)]
+        raise KeyboardInterrupt
+
+    def finished(self):
+        return self.done
+
+
+def test_blocks_that_finished_before_an_exception_are_stored(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        _run(tmp_path / "run", [Demand(TOY, {}, 5)], executor=Interrupted())
+    whole = _run(tmp_path / "whole", [Demand(TOY, {}, 3)])
+    with RunStore.open(tmp_path / "run", readonly=True) as store:
+        assert store.blocks(TOY, TOY.check({})) == {0, 1, 2}
+        assert store.content_digest() == whole
+
+
 def test_an_interrupt_inside_a_trial_is_no_failed_trial(tmp_path):
     with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
         with pytest.raises(KeyboardInterrupt):
@@ -361,6 +383,21 @@ def test_replay_reports_a_row_that_is_not_what_the_code_gives(tmp_path):
         store.put_block(TOY, {}, 0, np.zeros((16, 2)))
         with pytest.raises(StoreError, match=r"first=.*0\.0.* is stored, .* has changed"):
             replay(store, trial_id(TOY, {}, 3))
+
+
+def test_replay_compares_the_reason_of_a_failed_trial_as_well(tmp_path):
+    params = {"mode": "raises"}
+    _run(tmp_path / "run", [Demand(TOY, params, 12)])
+    table = _table(tmp_path / "run", params)
+    failed = table.reasons[0][0]
+    block = failed // 16
+    others = [(row, "another reason") for row in range(16)]
+    with RunStore.create(tmp_path / "other", root_seed=7, config={}) as store:
+        for b in range(block):
+            store.put_block(TOY, params, b, np.zeros((16, 2)))
+        store.put_block(TOY, params, block, np.full((16, 2), np.nan), others)
+        with pytest.raises(StoreError, match=r"status 'another reason' is stored, 'raised: Zero"):
+            replay(store, trial_id(TOY, params, failed))
 
 
 def test_replay_refuses_trials_that_it_cannot_find(tmp_path):

@@ -29,14 +29,15 @@ DEMANDS = [
 ]
 
 
-def _workers():
-    """Process numbers of this process's live children."""
+def _workers(but=frozenset()):
+    """Process numbers of this process's live children, but for those that were there before."""
     return [
         int(path.parent.name)
         for path in Path("/proc").glob("[0-9]*/stat")
         if (fields := _stat(path)) is not None
         and fields[1] == str(os.getpid())
         and fields[0] != "Z"
+        and int(path.parent.name) not in but
     ]
 
 
@@ -63,10 +64,11 @@ def expected(tmp_path_factory):
     ("kind", "n_jobs"), [("threads", 1), ("threads", 2), ("threads", 5), ("processes", 2)]
 )
 def test_results_do_not_depend_on_the_workers(tmp_path, expected, kind, n_jobs):
+    before = frozenset(_workers())
     with make_executor(kind, n_jobs) as executor:
         assert _digest(tmp_path / "one", executor) == expected
         assert _digest(tmp_path / "two", executor) == expected  # an executor serves many calls
-    assert not _workers()
+    assert not _workers(before)
 
 
 def test_distributed_without_dask_names_the_extra(monkeypatch):
@@ -114,8 +116,10 @@ def test_errors_of_a_worker_process_arrive_as_they_are(tmp_path):
 
 
 def test_a_worker_that_dies_is_an_error_and_not_a_hang(tmp_path):
+    before = frozenset(_workers())
+
     def kill(*_):
-        for child in _workers():
+        for child in _workers(before):
             os.kill(child, signal.SIGKILL)
 
     with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
@@ -128,12 +132,13 @@ def test_a_worker_that_dies_is_an_error_and_not_a_hang(tmp_path):
 
 
 def test_cancelled_processes_end_at_once():
+    before = frozenset(_workers())
     executor = make_executor("processes", 2)
     for block in range(4):
         executor.submit(Task(TOY, TOY.check({"mode": "slow"}), 7, block))
     start = time.monotonic()
     executor.cancel()
-    assert not _workers()
+    assert not _workers(before)
     assert time.monotonic() - start < 5
     with pytest.raises(ExecutorError, match="is closed"):
         executor.submit(Task(TOY, TOY.check({}), 7, 0))
@@ -162,13 +167,14 @@ PLACES = [("serial", 1), ("threads", 1), ("threads", 2), ("processes", 2)]
 
 @pytest.mark.parametrize(("kind", "n_jobs"), PLACES)
 def test_calls_give_their_values_in_any_order_and_between_blocks(tmp_path, expected, kind, n_jobs):
+    before = frozenset(_workers())
     with make_executor(kind, n_jobs) as executor:
         calls = [executor.submit_call(times, float(i), 2.0) for i in range(5)]
         assert _digest(tmp_path / "run", executor) == expected  # blocks overtake, or wait
         assert [call.result() for call in reversed(calls)] == [8.0, 6.0, 4.0, 2.0, 0.0]
         assert all(call.done() for call in calls)
         assert executor.map_calls(times, [(3.0, 4.0), (5.0, 6.0)]) == [12.0, 30.0]
-    assert not _workers()
+    assert not _workers(before)
 
 
 @pytest.mark.parametrize(("kind", "n_jobs"), PLACES)
@@ -204,7 +210,7 @@ def test_what_no_worker_could_run_is_refused_when_it_is_submitted(kind):
 
 
 def test_long_messages_in_both_directions_do_not_block_each_other():
-    """A worker that sends a long answer does not read; nothing long may be sent to it then."""
+    """A worker that sends a long answer does not read, so nothing long may be sent to it then."""
     text = "x" * 3_000_000
     with make_executor("processes", 1) as executor:
         assert [len(t) for t in executor.map_calls(times, [(text, 1), (text, 2)] * 2)] == [

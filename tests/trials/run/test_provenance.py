@@ -19,9 +19,16 @@ from trials.run import provenance
 from trials.run.engine import Demand, ensure
 from trials.run.executors import make_executor
 from trials.run.experiment import experiment
+from trials.run.origin import load_file
 from trials.run.store import RunStore, StoreError
 
 ROOT = Path(__file__).parents[3]
+
+HELPER = next(
+    line.split("(")[0].removeprefix("def ")
+    for line in (ROOT / "trials" / "norms.py").read_text().splitlines()
+    if line.startswith("def ")
+)
 
 OWN = """
 import numpy as np
@@ -70,12 +77,7 @@ with RunStore.open(path, readonly=True) as store:
 def copy(tmp_path):
     """A copy of the package, a user's file, and a run that was made with them."""
     shutil.copytree(ROOT / "trials", tmp_path / "tree" / "trials")
-    helper = next(
-        line.split("(")[0].removeprefix("def ")
-        for line in (ROOT / "trials" / "norms.py").read_text().splitlines()
-        if line.startswith("def ")
-    )
-    (tmp_path / "own.py").write_text(OWN.format(helper=helper))
+    (tmp_path / "own.py").write_text(OWN.format(helper=HELPER))
     assert _run(tmp_path, 3) == ["[0, 1, 2] 1"]
     return tmp_path
 
@@ -152,6 +154,19 @@ def test_a_library_keeps_its_version_where_an_experiment_simulates_with_its_modu
     parts = {"numpy": "0123456789abcdef"}
     monkeypatch.setattr(provenance, "code_of", lambda _e: provenance.Code("digest", parts))
     assert provenance.run_code()["numpy"] == provenance.libraries()["numpy"]
+
+
+def test_two_users_files_of_one_name_are_no_change_of_code(tmp_path):
+    """Before, the second file's digest stood for the first file, and a new run refused it."""
+    made = []
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+        own = tmp_path / folder / "own.py"
+        own.write_text(OWN.format(helper=HELPER).replace("own.e", f"own.{folder}"))
+        made.append(load_file(own).E)
+    with RunStore.create(tmp_path / "run", root_seed=1, config={}, code=provenance.run_code()) as s:
+        for own_experiment in made:
+            assert ensure(s, [Demand(own_experiment, {}, 2)], make_executor("serial")) == 2
 
 
 def test_blocks_without_a_digest_are_not_extended(tmp_path):

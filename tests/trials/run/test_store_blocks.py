@@ -34,7 +34,7 @@ def store(tmp_path):
 
 
 def _seen(store, statement, *values):
-    """What another process sees of a run at this moment."""
+    """The content of a run that another process can read at this moment."""
     with contextlib.closing(sqlite3.connect(store.path)) as connection:
         return connection.execute(statement, values).fetchall()
 
@@ -132,7 +132,7 @@ def test_the_checksums_are_those_that_are_written_down():
 
 
 def test_a_changed_reason_of_the_same_rows_is_noticed(store):
-    """The number of failed trials stays right; only the checksum can tell."""
+    """The number of failed trials stays right, so only the checksum can show the change."""
     values = _values()
     values[5, 1] = np.nan
     store.put_block(TOY, {}, 0, values, [(5, "diverged: nan")])

@@ -1,4 +1,4 @@
-"""A store under any sequence of writes, reopenings, kills, copies and damage keeps what it took."""
+"""A store keeps its rows under any sequence of writes, reopenings, kills, copies and damage."""
 
 import contextlib
 import shutil

@@ -44,7 +44,7 @@ def test_neighbouring_keys_and_moved_words_have_different_streams():
 
 
 def test_streams_never_change():
-    # Recorded once from NumPy 2.4; a change would silently break every stored run.
+    # Recorded once from NumPy 2.4.  A change would silently break every stored run.
     recorded = [3070922049628475838, 3049934805490818352, 9053184361466341381, 8803918328337594933]
     assert _draw((20, 7, 0x0123456789ABCDEF, 3)) == recorded
 

@@ -47,7 +47,7 @@ def refused(*arguments):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A finished run of the cheap claims, never written to by the tests."""
+    """A finished run of the claims with short computations.  The tests never write to it."""
     directory = tmp_path_factory.mktemp("runs") / "cheap"
     result = invoke("run", *CHEAP, "--output", directory, "--executor", "serial", "--seed", 5)
     assert result.exit_code == 0, result.output
@@ -141,8 +141,8 @@ def test_the_stored_replay_command_names_claim_profile_and_seed(finished):
     directory, _ = finished
     with store_of(directory) as store:
         commands = store.document("claim", COIN)["replay"]
-    assert commands[0] == f"python -m verify run '{COIN}' --profile quick --seed 5 --level 0.05"
-    assert "replay" in commands[1]
+    assert commands[0] == f"cfl-verify run '{COIN}' --profile quick --seed 5 --level 0.05"
+    assert commands[1].startswith(f"cfl-verify replay {directory} ifca.random-start:")
 
 
 def test_check_finds_no_difference_to_itself_and_names_changed_verdicts(finished, tmp_path):
@@ -215,7 +215,7 @@ def test_an_unexpected_verdict_exits_with_one_and_says_what_was_expected(tmp_pat
         ("ifca.eq5[p_min=nan]", "p_min=nan must be"),
         ("ifca.eq7[d=0]", "d=0 must be an integer in [1, 10^12]"),
         ("ifca.cor1[n=0]", "n=0 must be"),
-        ("ifca.minimax[N=0]", "N=0 must be"),
+        ("ifca.oracle-mse[N=0]", "N=0 must be"),
         ("ifca.lemma1[n=0]", "n=0 must be an integer from 1"),
         ("ifca.lemma1[rho=-1]", "rho=-1 must be"),
         ("ifca.eq3[cluster=nan]", "cluster=nan must be"),
@@ -239,7 +239,7 @@ def test_impossible_parameters_and_unknown_claims_leave_nothing_behind(claim, me
 def test_unknown_names_list_the_valid_ones(tmp_path):
     line = refused("run", "ifca.lemma1-lw", "--output", tmp_path / "run")
     assert "did you mean ifca.lemma1-law" in line
-    assert all(name in line for name in catalogue())
+    assert f"`cfl-verify list` shows all {len(catalogue())} claims of ifca.*" in line
     assert "quick, standard, full" in refused("run", "--profile", "huge")
     assert "quick, standard, full" in refused("info", "ifca.eq3", "--profile", "huge")
     assert "unknown claim" in refused("info", "thm1")
@@ -552,8 +552,8 @@ def test_an_interrupt_keeps_what_was_done_and_says_how_to_go_on(tmp_path):
 
 # -- what a run is does not depend on how it was done ---------------------------------------------
 
-#: Thousands of cheap NumPy trials in two rounds: time enough to be killed in.
-LONG = ("ifca.minimax[sigma=1.0]", "ifca.eq3")
+#: Thousands of short NumPy trials in two rounds, long enough to be killed meanwhile.
+LONG = ("ifca.oracle-mse[sigma=1.0]", "ifca.eq3")
 
 
 def command(*arguments):
@@ -570,7 +570,7 @@ def digest_and_evidence(directory):
 
 
 def n_blocks(path):
-    """Blocks stored so far, read beside the writing process; 0 while there is no table yet."""
+    """Blocks stored so far, read beside the writing process, 0 while there is no table yet."""
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
             return connection.execute("SELECT COUNT(*) FROM block").fetchone()[0]

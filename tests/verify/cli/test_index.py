@@ -95,7 +95,7 @@ def test_without_a_folder_to_write_to_the_index_is_built_each_time(tmp_path, mon
     ],
 )
 def test_looking_loads_nothing_slow(arguments, tmp_path):
-    """Half a second of wall time is the aim; what is imported decides it, on every machine."""
+    """The aim is half a second of wall time.  The imported modules decide it on every machine."""
     variables = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
     code = (
         f"import sys; sys.argv[1:] = {arguments}\n"

@@ -14,7 +14,7 @@ from verify.cli.app import application
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = (ROOT / "README.md").read_text("utf-8")
-#: What stands in for the whole catalogue, so that the test takes seconds.
+#: Claims that replace the whole catalogue, so that the test takes seconds.
 CHEAP = "ifca.k2-random-as-printed"
 
 

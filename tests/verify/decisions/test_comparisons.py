@@ -147,7 +147,8 @@ def test_jonckheere_counts_ties_exactly():
     from scipy.stats import norm
 
     z = norm.isf(jonckheere(groups))
-    # the variance for ties: its relative Monte Carlo error is sqrt(2 / 20,000) = 0.01; 5 of them
+    # the variance for ties: its relative Monte Carlo error is sqrt(2 / 20,000) = 0.01, and 5 of
+    # them are allowed
     expected = (statistic(pooled) - drawn.mean()) / drawn.std()
     assert z == pytest.approx(expected, abs=0.06)
     assert jonckheere([np.ones(3), np.ones(3)]) == 1.0

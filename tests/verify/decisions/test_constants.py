@@ -69,7 +69,8 @@ def test_a_sharp_bound_is_supported_with_its_constant_recovered() -> None:
     assert decision.witness is None
     calibration = decision.calibration
     assert calibration is not None
-    # The 95 % quantile of the noise is exp(0.2 * 1.645) = 1.39; the worst of six cells is above it.
+    # The 95 % quantile of the noise is exp(0.2 * 1.645) = 1.39.  The worst of six cells is above
+    # it.
     assert 3 * 1.3 < calibration.fitted["c"] < 3 * 1.7
     assert calibration.frozen["c"] == pytest.approx(2 * calibration.fitted["c"])
     assert dict(decision.extrapolation) == pytest.approx({"m": 64.0, "d": 64.0, "jointly": 64.0})
@@ -119,7 +120,7 @@ def test_growth_like_a_logarithm_withholds_support_though_its_slope_is_below_the
     assert flat.status == "flat"
     assert flat.allowed == pytest.approx(0.08, abs=0.005)
     assert flat.span == (64.0, 1e12)
-    # The limit is an exponent; over the span it makes the factor that is excluded.
+    # The limit is an exponent.  Over the span it gives the excluded factor.
     assert flat.excluded == pytest.approx((1e12 / 64) ** flat.upper)
     decision = wide(lambda m: math.log(m))
     (slope,) = decision.drift.slopes  # type: ignore[union-attr]
@@ -171,7 +172,7 @@ def test_what_is_said_of_an_iterated_logarithm_is_its_slope_in_these_cells() -> 
 
 
 def shifted(jump: Callable[[float], float], seed: int = 3) -> ConstantsDecision:
-    """28 sizes; the required constant is ``jump(m)`` times log-normal noise."""
+    """28 sizes.  The required constant is ``jump(m)`` times log-normal noise."""
     rng = np.random.default_rng(seed)
     sizes = [*np.geomspace(10, 160, 10), *np.geomspace(640, 1e5, 18)]
     cells = [
@@ -189,7 +190,7 @@ def shifted(jump: Callable[[float], float], seed: int = 3) -> ConstantsDecision:
 
 @pytest.mark.parametrize("at", [20, 400, 700, 2000, 5000, 30_000])
 def test_one_shift_of_the_required_constant_does_not_refute_and_is_named(at: float) -> None:
-    """c = 10 serves every cell, so that the claim "there is a c" is true."""
+    """c = 10 is enough in every cell, so the claim "there is a c" is true."""
     decision = shifted(lambda m: 10.0 if m > at else 1.0)
     assert decision.verdict is Verdict.INCONCLUSIVE
     if at > 160:  # else the calibration cells see the shift
@@ -340,8 +341,8 @@ def test_two_terms_are_both_calibrated_where_they_rule() -> None:
     decision = decide(make_cells(truth), bound, constants)
     assert decision.calibration is not None
     fitted = decision.calibration.fitted
-    # 1.39 is the noise's 95 % quantile; d / m is at most 0.8 in the calibration cells, so that b is
-    # seen there through a term that never rules.
+    # 1.39 is the noise's 95 % quantile. d / m is at most 0.8 in the calibration cells, so the term
+    # with b never dominates there.
     assert 2.0 * 1.2 < fitted["a"] < 2.0 * 1.8
     assert 0.5 * 0.7 < fitted["b"] < 0.5 * 3.0
     assert decision.verdict is Verdict.SUPPORTED

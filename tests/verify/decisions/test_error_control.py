@@ -157,7 +157,9 @@ M = (10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 1280.0)
 
 
 def samples(n: int = 1000, growth: float = 0.0, bad: int = 0, factor: float = 1.0):  # type: ignore[no-untyped-def]
-    """Cells whose statistics are one to two, times m^growth; ``bad`` trials of the first are 10."""
+    """Cells whose statistics are one to two, times m^growth.  In the first cell ``bad`` trials are
+    10.
+    """
     rng = np.random.default_rng(0)
     cells = []
     for i, m in enumerate(M):
@@ -208,7 +210,7 @@ def test_held_out_cells_have_half_of_the_level_to_refute_and_all_of_it_to_suppor
 
 
 def test_a_statistic_that_equals_its_bound_is_no_violation() -> None:
-    """At c = 100 the bound is 100; in the first cell every trial lies on it."""
+    """At c = 100 the bound is 100.  In the first cell every trial is equal to it."""
     cells = [replace(c, statistic=np.full(1000, 100.0)) for c in samples()]
     assert all(row.n_bad == 0 for row in decided(cells).feasibility.rows)
     above = [replace(c, statistic=np.full(1000, 100.0001)) for c in samples()]
@@ -224,7 +226,7 @@ def test_a_cell_in_which_another_term_rules_stays_out_of_the_drift() -> None:
 
 
 def test_below_the_resolution_the_required_constant_is_read_at_the_resolution() -> None:
-    """delta = 1e-9 asks for the maximum; 1000 trials resolve about 0.006, the seventh largest."""
+    """delta = 1e-9 needs the maximum. 1000 trials resolve about 0.006, the seventh largest."""
     cell = CellSample(params={"m": 1.0}, statistic=np.arange(1.0, 1001.0), delta=1e-9)
     problem = pose([cell], BOX, lambda _v, _cell: 1.0, None, LEVEL)
     allowed = math.floor(1000 * resolvable(1000, LEVEL))

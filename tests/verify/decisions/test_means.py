@@ -14,6 +14,7 @@ from verify.decisions.means import (
     Knowledge,
     LowerTest,
     MeanTest,
+    _catoni_sizes,
     as_values,
     bet_sizes,
     decide_mean,
@@ -245,3 +246,11 @@ def test_cells_are_combined_refutation_first():
         combine([])
     assert unresolved([holds, unsure, unsure]) == [1, 2]
     assert unresolved([unsure, fails]) == []
+
+
+def test_catonis_arguments_are_best_at_powers_of_four_up_to_the_horizon() -> None:
+    """Best at n trials: the root of 2 log(1/level) / (variance n)."""
+    sizes = _catoni_sizes(2.0, 0.05, 4096)
+    best = [16, 64, 256, 1024, 4096]
+    assert sizes == pytest.approx([math.sqrt(2 * math.log(20) / (2.0 * n)) for n in best])
+    assert _catoni_sizes(2.0, 0.05, 10).size == 1

@@ -1,4 +1,6 @@
-"""Power laws against the HC3 formula written out; contraction read between burn-in and floor."""
+"""Power laws against the HC3 formula written out, and contraction measured between burn-in and
+floor.
+"""
 
 from __future__ import annotations
 

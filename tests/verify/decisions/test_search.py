@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 
 import mpmath
@@ -38,7 +39,7 @@ def test_a_false_inequality_gives_a_confirmed_small_counterexample() -> None:
 
 
 def test_a_true_inequality_survives_and_reports_how_tight_it_is() -> None:
-    # AM-GM, with equality at a = b; the largest violation is zero up to rounding.
+    # AM-GM, with equality at a = b.  The largest violation is zero up to rounding.
     def violation(p: dict[str, float]) -> float:
         return 2 * math.sqrt(p["a"] * p["b"]) / (p["a"] + p["b"]) - 1
 
@@ -66,7 +67,7 @@ def test_a_true_inequality_survives_and_reports_how_tight_it_is() -> None:
 
 
 def test_rounding_is_not_mistaken_for_refutation() -> None:
-    # (1 + x) - 1 - x is zero; in floating point it is often positive.
+    # (1 + x) - 1 - x is zero, but in floating point it is often positive.
     def violation(p: dict[str, float]) -> float:
         return ((1 + p["x"]) - 1) - p["x"]
 
@@ -94,7 +95,7 @@ def test_an_optimiser_finds_what_random_points_miss() -> None:
 
 
 def test_a_trivial_maximum_does_not_hide_the_rest_of_the_domain() -> None:
-    """v = -x, largest at x = 0 whatever y is; with x in its upper half the ridge y = 0.8 shows."""
+    """v = -x, largest at x = 0 for every y.  With x in its upper half the ridge y = 0.8 shows."""
 
     def violation(p: dict[str, float]) -> float:
         return -p["x"] - 0.5 * min(p["x"], 0.25) * abs(p["y"] - 0.8)
@@ -182,7 +183,7 @@ def test_a_structured_domain_is_searched_and_its_counterexample_shrunk() -> None
 
 
 def test_a_candidate_that_high_precision_takes_back_is_never_a_shrunk_counterexample() -> None:
-    """Violated for x > 1/2 only; below it the floating-point value alone is positive."""
+    """Violated for x > 1/2 only.  Below it the floating-point value alone is positive."""
     result = search_counterexample(
         lambda p: 1e-3 + max(p["x"] - 0.5, 0.0),
         {"x": Interval(0, 1)},
@@ -263,3 +264,25 @@ def test_a_search_that_meets_no_constraint_is_refused_instead_of_supporting() ->
         search_counterexample(
             lambda p: -1.0, {"x": Interval(0, 1)}, 50, 0, constraints=lambda p: False
         )
+
+
+def test_a_search_does_not_depend_on_the_modules_that_are_loaded(tmp_path, monkeypatch) -> None:
+    """Hypothesis draws numbers from the loaded modules: the points tried would differ."""
+
+    def points() -> list[tuple[float, int]]:
+        tried: list[tuple[float, int]] = []
+
+        def violation(p: dict[str, float]) -> float:
+            tried.append((p["x"], int(p["k"])))
+            return -abs(p["x"] - 3) - p["k"]
+
+        domain = {"x": Interval(0, 1e6), "k": IntRange(1, 10**6)}
+        search_counterexample(violation, domain, budget=2000, seed=1)
+        return tried
+
+    before = points()
+    numbers = ", ".join(f"{i}, {i}.5" for i in range(1000, 1400))
+    (tmp_path / "numbers_of_a_user.py").write_text(f"NUMBERS = ({numbers})\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("numbers_of_a_user")
+    assert points() == before

@@ -66,7 +66,7 @@ def test_limits_bracket_the_rate_and_solve_the_defining_equation(
         assert lower <= s / n <= upper
     else:
         assert (lower, upper) == (0.0, 1.0)
-    # The slope of the evidence in p is at most n / (p (1 - p)); compare in p, where it is meant.
+    # The slope of the evidence in p is at most n / (p (1 - p)).  So the comparison is in p.
     for end in (lower, upper):
         if 1e-12 < end < 1 - 1e-12:
             at = float(log_evidence(s, n, end, prior)) + math.log(level)
@@ -154,3 +154,13 @@ def test_a_tiny_delta_is_rejected_by_a_few_failures_however_far_above_it_they_li
         assert exceeds(4, 1000, delta, 0.05, prior_for(delta))
         lower, upper = confidence_sequence(4, 1000, 0.05, prior_for(delta))
         assert delta < lower < 0.004 < upper < 0.05
+
+
+def test_limits_of_many_counts_at_once_are_those_of_each_alone():
+    """The iteration goes on until the slowest count has converged."""
+    counts, n = np.array([0.0, 1.0, 40.0, 500.0, 999.0, 1000.0]), np.full(6, 1000.0)
+    together = confidence_sequence(counts, n, 0.01, prior_for(0.05))
+    for i, count in enumerate(counts):
+        alone = confidence_sequence(np.array([count]), n[:1], 0.01, prior_for(0.05))
+        for many, one in zip(together, alone, strict=True):
+            assert many[i] == pytest.approx(one[0], rel=1e-12, abs=1e-300)

@@ -1,5 +1,7 @@
 """Structured domains: members only, extreme members first, witnesses that shrink and replay."""
 
+from dataclasses import replace
+
 import mpmath
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from verify.decisions.structured import (
     Matrix,
     Product,
     Spectrum,
+    _log_between,
     exact_eigenvalues,
     exact_matrix,
 )
@@ -105,7 +108,7 @@ def test_corners_hold_the_extremes():
 
 
 def test_a_false_inequality_for_matrices_is_refuted_by_a_small_readable_matrix():
-    """The operator norm is not the largest entry; it is already wrong for two equal entries."""
+    """The operator norm is not the largest entry.  It is already wrong for two equal entries."""
 
     def violation(point):
         a = point["A"]
@@ -125,7 +128,7 @@ def test_a_false_inequality_for_matrices_is_refuted_by_a_small_readable_matrix()
 
 
 def test_a_true_inequality_for_covariances_is_not_refuted():
-    """x' S x <= high |x|^2, close to equality; rounding is taken back by 50 digits."""
+    """x' S x <= high |x|^2, close to equality.  With 50 digits rounding refutes nothing."""
     vectors = Matrix(name="x", rows=(1, 1), columns=(3, 3))
     domain = Product((Covariance(name="S", low=0.5, high=8.0, dimensions=(3, 3)), vectors))
 
@@ -202,3 +205,14 @@ def test_impossible_domains_are_refused(domain, message):
 def test_covariances_are_symmetric_to_the_last_bit(seed):
     for point in COVARIANCE.sample(np.random.default_rng(seed), 4):
         assert np.array_equal(point["S"], point["S"].T)
+
+
+def test_values_between_two_ends_are_even_in_the_logarithm():
+    assert _log_between(0.5, 1.0, 100.0) == pytest.approx(10.0)
+    assert [_log_between(u, 2.0, 8.0) for u in (0.0, 1.0)] == [2.0, 8.0]
+
+
+@pytest.mark.parametrize("sizes", ["clusters", "points", "dimensions"])
+def test_every_size_of_labelled_points_is_checked(sizes):
+    with pytest.raises(InvalidParameter, match=f"{sizes}="):
+        replace(POINTS, **{sizes: (9, 8)}).check()

@@ -113,7 +113,7 @@ def test_a_crossing_that_was_not_seen_is_not_bracketed(successes, resolved):
 
 
 def test_a_model_that_is_refused_leaves_limits_from_single_sizes():
-    """A plateau at 0.6 that no link follows; the crossing of 1/2 lies before it."""
+    """A plateau at 0.6 that no link follows.  The crossing of 1/2 lies before it."""
     s, t = [0, 2, 240, 240, 240, 398], [400] * 6
     sizes = np.array([20.0, 40.0, 80.0, 160.0, 320.0, 640.0])
     fit = fit_threshold(sizes, s, t, level=0.05)

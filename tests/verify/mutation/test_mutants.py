@@ -1,4 +1,4 @@
-"""Mutants: every one differs, the weaker ones are told apart, nothing is left out."""
+"""Mutants: every one differs, the weaker ones are recognised, none is left out."""
 
 from __future__ import annotations
 

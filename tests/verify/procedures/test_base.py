@@ -1,4 +1,4 @@
-"""Sampling asks for what is missing; overrides keep to a procedure's own parameters."""
+"""Sampling requests the missing trials.  Overrides keep to a procedure's own parameters."""
 
 import math
 from dataclasses import replace
@@ -12,6 +12,7 @@ from trials.run.engine import ensure
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify.procedures.base import PROFILES, Profile, Sampling, override_cells, tex_number
+from verify.procedures.rounds import play_rounds
 
 CELLS = ({"p": 0.1, "tag": 0}, {"p": 0.1, "tag": 1}, {"p": 0.2, "tag": 0})
 
@@ -55,7 +56,9 @@ def test_profiles_grow():
 
 
 def test_the_declared_cost_and_not_the_machine_decides_how_many_trials_are_drawn():
-    """128 trials a block; the cells together cost 0.25 s a trial each, so 1000 s pay for 4000."""
+    """128 trials a block.  One trial in each cell costs 0.25 s in all, so 1000 s are enough for
+    4000.
+    """
     profile = Profile(name="toy", max_trials=10_000, searches=1, seconds=1000.0)
     assert profile.budget(COIN, CELLS) == 10_000  # no declared cost: trials alone limit
     priced = replace(COIN, cost=lambda params: params["p"] * 0.625)
@@ -115,3 +118,26 @@ def test_checks_run_the_experiments_own_and_then_the_claims():
 )
 def test_numbers_inside_math(value, text):
     assert tex_number(value) == text
+
+
+def with_cost(cost, block_size):
+    """A coin whose trials are said to take ``cost`` CPU seconds."""
+    return replace(COIN, block_size=block_size, cost=lambda _params: cost)
+
+
+@pytest.mark.parametrize(
+    ("cost", "block", "counts"),
+    [(0.05, 8, (16, 600)), (0.05, 1, (20, 600)), (1.0, 1, (1, 30)), (1.0, 8, (8, 24))],
+)
+def test_slow_trials_are_drawn_as_the_seconds_of_a_claim_allow(tmp_path, cost, block, counts):
+    """Two cells; 2 s at quick and 60 s at standard.  A larger profile keeps the trials."""
+    experiment = with_cost(cost, block)
+    totals = []
+    with RunStore.create(tmp_path / "run", root_seed=1, config={}) as store:
+        for name in ("quick", "standard"):
+            sampling = PROFILES[name].sampling(experiment, CELLS[:2])
+            assert sampling.first <= sampling.max_trials
+            while demands := play_rounds(sampling, store, CELLS[:2], lambda _o: [0, 1])[0]:
+                ensure(store, demands, make_executor("serial"))
+            totals.append({c.n_trials for c in store.status()})
+    assert totals == [{counts[0]}, {counts[1]}]

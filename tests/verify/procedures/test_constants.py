@@ -72,7 +72,7 @@ def test_a_true_bound_is_supported_by_all_three_parts(tmp_path):
     assert evidence.witness is None
     assert len(evidence.cells) == 14
     assert all(c.ratio < 1 for c in evidence.cells)
-    # the slack of two is between the frozen bound and what calibration asked for
+    # the slack of two is between the frozen bound and the fitted one
     assert max(c.ratio for c in evidence.cells) > 0.4
     assert {f.name for f in evidence.figures} == {"quantiles", "required"}
 
@@ -82,6 +82,10 @@ def test_required_constants_tell_calibration_from_held_out_cells_and_show_the_fr
     figure = {f.name: f for f in evidence.figures}["required"]
     by_role = {series.label: series for series in figure.series}
     assert list(by_role) == ["held-out cells", "calibration cells"]
+    for series in by_role.values():  # bars are symmetric in the logarithm
+        for low, middle, high in zip(series.lower, series.y, series.upper, strict=True):
+            assert low * high == pytest.approx(middle**2)
+            assert low < high
     assert len(by_role["calibration cells"].x) == 9
     assert len(by_role["held-out cells"].x) == 5
     # d is tried from 2 to 256, m from 10 to 1280: a factor of 128 each, the first of them is taken
@@ -91,7 +95,8 @@ def test_required_constants_tell_calibration_from_held_out_cells_and_show_the_fr
     (line,) = figure.hlines
     frozen = next(t for t in evidence.tables if "frozen" in t.title).rows[0][2]
     assert line == (1.0, f"frozen: $c_{{2}}={frozen:.3g}$")
-    # fitted constants just serve the worst calibration cell; frozen ones are two times looser
+    # fitted constants are just large enough for the worst calibration cell, and frozen ones twice
+    # as large
     assert max(by_role["calibration cells"].y) == pytest.approx(0.5, rel=0.01)
 
 
@@ -210,7 +215,9 @@ def test_a_cells_limits_are_those_of_its_quantile_at_the_claims_level(tmp_path):
 
 
 def test_one_cell_that_excludes_every_choice_is_the_whole_witness(tmp_path):
-    """At ``m=10`` both choices exceed a quarter of the bound; at ``m>=20`` the first alone does."""
+    """At ``m=10`` both choices exceed a quarter of the bound.  At ``m>=20`` the first alone
+    does.
+    """
     base = replace(claim(TRUE, high=0.25), choices=(0.5, 1.0), choice_param="b")
     evidence, _ = tried(base, tmp_path)
     assert evidence.verdict is Verdict.REFUTED
@@ -275,3 +282,28 @@ def test_the_description_says_what_is_fitted_and_where():
     assert "on 1 calibration cell and frozen" in alone
     assert "no trend is asked about" in alone
     assert "$c_{1}$ in 0.5, 1." in replace(claim(TRUE), choices=(0.5, 1.0)).describe()
+
+
+def test_a_failed_trial_violates_the_bound_whatever_its_statistic_says(tmp_path):
+    """Half of the trials fail; another column than the bounded one may be the one that diverged."""
+    lost = tuple({**cell, "lost": 0.5} for cell in claim(TRUE).held_out)
+    hidden = replace(
+        claim(TRUE),
+        held_out=lost,
+        statistic=lambda table, _params: np.where(table.failed, 0.0, table["error"]),
+    )
+    evidence, _ = tried(hidden, tmp_path)
+    assert evidence.verdict is Verdict.REFUTED
+    assert evidence.n_failed > 0
+
+
+def test_the_witness_is_a_trial_that_violates_where_only_some_do(tmp_path):
+    params = POWER.check({**claim(TRUE).calibration[0], "c1": 1.0})
+    values = POWER.simulate(params, np.random.default_rng(0), 256)[:, 0]
+    typical = float(np.median(values)) / (params["d"] / params["m"]) ** 0.5
+    evidence, _ = tried(claim(TRUE, high=typical), tmp_path)
+    assert evidence.verdict is Verdict.REFUTED
+    witness = evidence.witness
+    assert witness.observed > witness.bound
+    row = replay(0, witness.trial, POWER.check(witness.params))
+    assert row.values[0] == witness.observed

@@ -62,6 +62,14 @@ def test_a_factors_limits_have_the_level_over_the_cells(factors, tmp_path):
         assert (cell.lower, cell.upper) == (fit.lower, fit.upper)
 
 
+def test_the_band_of_a_factor_lies_around_its_steps(tmp_path):
+    evidence, _ = tried(contraction(0.5), tmp_path, level=LEVEL)
+    (series,) = evidence.figures[0].series
+    assert series.x == sorted(series.x)
+    for low, middle, high in zip(series.lower, series.y, series.upper, strict=True):
+        assert low < middle < high
+
+
 def test_a_trial_that_diverged_leaves_no_factor_to_support(tmp_path):
     def one_lost(table, _params):
         errors = errors_of(table)
@@ -177,7 +185,7 @@ def test_the_resolution_is_what_the_budget_resolves_at_the_claims_level(tmp_path
 
 
 def test_a_gap_in_the_stored_blocks_ends_what_is_read(tmp_path):
-    """Blocks 0 and 2 are there: a killed run; only block 0 follows from the start."""
+    """A killed run has blocks 0 and 2.  Only block 0 continues the start."""
     cell = COIN.check({"p": 0.5})
     sampling = Sampling(experiment=COIN, max_trials=512)
     with (
@@ -225,7 +233,7 @@ def test_exhibited_constants_are_named_in_the_description_and_only_then():
 
 def test_a_claims_weight_moves_its_level_within_its_paper():
     found = dict(catalogue())
-    names = ("ifca.minimax", "ifca.eq7")
+    names = ("ifca.oracle-mse", "ifca.eq7")
     planned = plan(found, names, PROFILES["quick"])
     equal = allocate_levels(0.05, found, planned).levels
     assert equal[names[0]] == equal[names[1]]

@@ -132,7 +132,7 @@ def test_a_known_variance_supports_without_a_range(tmp_path):
 
 @pytest.mark.statistical
 def test_planted_means_are_found_and_true_ones_are_not_refuted(tmp_path):
-    """Power 40/40; a true power of 0.7 or less would fail with probability above 1 - 1e-6."""
+    """Power 40/40.  A true power of 0.7 or less would fail with probability above 1 - 1e-6."""
     for name, factor, expected in (("low", "0.4", "REFUTED"), ("true", "0.6", "SUPPORTED")):
         (tmp_path / name).mkdir()
         found = verdicts(lambda f=factor: claim(f), tmp_path / name, range(40))

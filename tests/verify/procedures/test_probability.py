@@ -36,7 +36,7 @@ def claim(*probabilities, delta=DELTA, max_trials=1024, exact=None, lost=0.0):
     "n_seeds", [300, pytest.param(3000, marks=pytest.mark.slow)], ids=["quick", "slow"]
 )
 def test_failing_exactly_as_often_as_stated_is_refuted_at_most_at_the_level(tmp_path, n_seeds):
-    """One cell at equality, one below; a look after each of four doublings."""
+    """One cell at equality, one below, and a look after each of four doublings."""
     found = verdicts(lambda: claim(DELTA, DELTA / 2), tmp_path, range(n_seeds), LEVEL)
     refuted = found.count("REFUTED")
     # the probability that a procedure exactly at its level fails this test is 1e-6
@@ -48,7 +48,7 @@ def test_failing_exactly_as_often_as_stated_is_refuted_at_most_at_the_level(tmp_
 
 @pytest.mark.statistical
 def test_a_quarter_of_the_true_probability_is_refuted_and_twice_it_is_supported(tmp_path):
-    """Power 60/60 here; a power of 0.79 or less would fail with probability above 1 - 1e-6."""
+    """Power 60/60 here.  A power of 0.79 or less would fail with probability above 1 - 1e-6."""
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     planted = verdicts(lambda: claim(DELTA, delta=DELTA / 4), tmp_path / "a", range(60), LEVEL)

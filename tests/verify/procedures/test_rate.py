@@ -89,7 +89,9 @@ def test_rates_override_check_and_describe():
 
 
 def test_an_instance_asks_only_about_exponents_that_still_vary(tmp_path):
-    """m fixed: d alone is left; d fixed as well: refused before any trial."""
+    """With m fixed, d alone is left.  With d fixed as well, the claim is refused before any
+    trial.
+    """
     rate = power_law(-0.5)
     both = replace(
         rate, stated={**rate.stated, "d": StatedRate(exponent=0.5, side="equals", symbol="$d$")}

@@ -19,7 +19,7 @@ DOMAIN = {
 
 
 def statement(threshold, **more):
-    """x <= threshold over [-1, 1]; the other parameters only come along."""
+    """x <= threshold over [-1, 1].  The other parameters have no effect."""
     return Search(
         name="toy.search",
         violation=lambda point: point["x"] - threshold,

@@ -79,7 +79,7 @@ def test_onsets_beyond_floating_point_and_never():
 
 
 def test_a_condition_that_holds_early_and_late_says_so():
-    # n - 40 log n is positive at 1 and 2 is not; it grows again from about 220 on
+    # n - 40 log n is positive at 1 and 2 is not.  It grows again from about 220 on
     condition = Condition(name="", left=n + 1, right=40 * sp.log(n))
     found = onset(condition, {}, "n", 1.0, LARGE)
     assert found.earlier
@@ -153,3 +153,7 @@ def test_checks_overrides_and_description():
     )
     with pytest.raises(InvalidParameter, match="give a trivial bound"):
         conditions(unconditional)
+
+
+def test_a_size_of_one_is_tried_by_default():
+    assert claim(stated(sp.Integer(1))).smallest == 1.0

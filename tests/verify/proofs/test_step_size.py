@@ -1,4 +1,4 @@
-"""The proof that no step size serves: true where it should be, refused where one serves."""
+"""The proof that no step size works: accepted where none does, refused where one does."""
 
 from __future__ import annotations
 

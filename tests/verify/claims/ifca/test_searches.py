@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import mpmath
 import numpy as np
 import pytest
 import sympy as sp
@@ -12,7 +13,7 @@ from bounds.ifca.correct_clients import EQ_2, EQ_3
 from bounds.ifca.identity import EQ_16, LEMMA_1
 from bounds.statement import Term
 from verify.claims.ifca import correct_clients, identity, labels
-from verify.decisions.search import Choice
+from verify.decisions.search import Choice, search_counterexample
 from verify.evidence import Verdict
 from verify.papers import catalogue
 from verify.procedures.base import Presentation, Profile
@@ -20,7 +21,9 @@ from verify.procedures.search import Search
 
 PROFILE = Profile(name="test", max_trials=256, searches=600)
 SEARCHES = {
-    name: claim for name, claim in catalogue().items() if isinstance(claim.build(PROFILE), Search)
+    claim.id: claim
+    for claim in catalogue().paper("ifca").claims
+    if isinstance(claim.build(PROFILE), Search)
 }
 
 
@@ -133,14 +136,95 @@ def test_the_pairwise_probability_of_a_point_is_that_of_drawn_data():
     assert abs(rate - p) < 4.9 * math.sqrt(p * (1 - p) / 40_000)
 
 
-def test_every_rival_is_counted_and_more_samples_confuse_less():
-    point = {"alpha": 0.2, "rho": 4.0, "n": 30, "k": 5, "lean": 0.3, "seed": 11}
-    for into in (False, True):
-        assert labels.rival_log_probabilities(point, into).shape == (4,)
-    few = labels.rival_log_probabilities(point, into=True)
-    many = labels.rival_log_probabilities({**point, "n": 300}, into=True)
-    assert np.all(many < few)
-    assert np.all(few < 0)
+def drawn_label_errors(point, n_trials, seed):
+    """The share of clients of cluster 0 that take a wrong label, from drawn residuals."""
+    k, radius = point["k"], 0.5 - point["alpha"]
+    optima = np.eye(k) / math.sqrt(2)
+    towards = (optima - optima[0])[1:]  # unit vectors, 60 degrees apart
+    axis = towards.sum(axis=0) / np.linalg.norm(towards.sum(axis=0))
+    if point["start"] == "translation":
+        axis = -towards[0]
+    across = np.zeros(k + 1)
+    across[k] = 1.0
+    angle = {**labels.TILTS, "optimum": 0.0, "translation": 0.0}.get(point["start"], point["tilt"])
+    own = math.cos(angle) * np.append(axis, 0.0) + math.sin(angle) * across
+    own = own * (0.0 if point["start"] == "optimum" else radius)
+    models = np.vstack([own, np.pad((1 - radius) * towards, ((0, 0), (0, 1)))])
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n_trials, point["n"], k + 1))
+    noise = rng.standard_normal((n_trials, point["n"])) / math.sqrt(point["rho"])
+    losses = np.sum((x @ models.T - noise[..., None]) ** 2, axis=1)
+    return float(np.mean(losses.argmin(axis=1) != 0))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "start", ["translation", "away", "orthogonal", "adversarial", "optimum", "tilted"]
+)
+@pytest.mark.parametrize("k", [2, 4])
+def test_limits_on_a_wrong_label_enclose_the_share_in_drawn_data(start, k):
+    point = {"alpha": 0.2, "rho": 4.0, "n": 25, "k": k, "start": start, "tilt": 2.0, "seed": 0}
+    limits = labels.wrong_label(point)
+    share = drawn_label_errors(point, 20_000, 7)
+    lower, upper = math.exp(limits.lower), math.exp(limits.upper)
+    # 4.9 standard errors: false-alarm probability 1e-6 for each of twelve
+    room = 4.9 * math.sqrt(max(share, 1e-4) / 20_000)
+    assert lower - room <= share <= upper + room
+    assert lower <= upper
+    if k == 2:
+        assert limits.lower == pytest.approx(limits.upper)
+
+
+def test_limits_on_a_wrong_label_meet_where_errors_are_rare():
+    point = {"alpha": 0.1, "rho": 1.0, "n": 12_000, "k": 100, "start": "away"}
+    limits = labels.wrong_label({**point, "tilt": 0.0, "seed": 0})
+    assert limits.upper < -40
+    assert limits.upper - limits.lower < 0.3
+    moved_alike = labels.wrong_label({**point, "start": "translation", "tilt": 0.0, "seed": 0})
+    assert moved_alike.lower > limits.upper, "one rival straight ahead is worse than all aside"
+
+
+def test_random_rivals_are_all_counted_and_more_samples_confuse_less():
+    point = {"alpha": 0.2, "rho": 4.0, "n": 30, "k": 5, "start": "random", "tilt": 0.0, "seed": 11}
+    few, many = labels.wrong_label(point), labels.wrong_label({**point, "n": 300})
+    assert few.lower < few.upper < few.lower + math.log(4)
+    assert many.upper < few.lower
+
+
+def test_between_its_limits_a_bound_is_neither_kept_nor_violated():
+    limits = labels.Limits(lower=-3.0, upper=-2.0)
+    assert limits.against(-4.0) > 0
+    assert limits.against(-1.0) < 0
+    assert math.isnan(limits.against(-2.5))
+
+
+@pytest.mark.parametrize("log_each", [-200.0, -40.0, -3.0, -0.1])
+def test_some_of_many_clients_has_the_event_with_one_minus_the_power(log_each):
+    each = labels.Limits(lower=log_each, upper=log_each)
+    some = labels.some_client(each, 50).lower
+    with mpmath.workdps(50):
+        exact = mpmath.log(-mpmath.expm1(50 * mpmath.log1p(-mpmath.exp(log_each))))
+    assert some == pytest.approx(float(exact), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["ifca.lemma1-union", "ifca.half-correct", "ifca.poly-m"])
+def test_limits_decide_every_point_of_a_true_statement(name):
+    claim = catalogue()[name]
+    search = claim.build(PROFILE)
+    result = search_counterexample(
+        search.violation, search.domain, 400, 0, constraints=search.constraints
+    )
+    assert result.n_undefined == 0
+
+
+def test_a_point_that_the_limits_do_not_decide_is_noted():
+    """Without the factor k the bound falls between the limits, where errors are not rare."""
+    claim = catalogue()["ifca.lemma1-union"]
+    without = claim.statement.terms[0].expr / symbols.k
+    changed = replace(claim.statement, terms=(Term(name="tail", expr=without),))
+    evidence = replace(claim, statement=changed).build(PROFILE).decide(None, 0.05)
+    assert "neither support nor refute" in " ".join(evidence.notes)
+    assert claim.build(PROFILE).decide(None, 0.05).notes == ()
 
 
 def test_constants_are_exhibited_and_described_before_the_search():

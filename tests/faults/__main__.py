@@ -1,0 +1,80 @@
+"""Plant faults and print which ones no test finds.
+
+``python -m tests.faults verify --sample 60`` draws faults of a package, and ``--known`` plants the
+listed ones.  The number of faults and the seed fix the choice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.faults.known import known_faults, tests_of_known
+from tests.faults.planting import Fault, faults_in, modules
+from tests.faults.running import Outcome, Workshop, preload
+
+SAMPLE = 60  # faults of a package, by default
+#: Package -> the share of its faults that tests must find.
+GOALS = {"verify": 0.95, "trials": 0.90, "bounds": 0.90, "reports": 0.90}
+
+
+def sampled(root: Path, package: str, count: int, seed: int) -> list[Fault]:
+    """A seeded choice of a package's faults, in random order: a part of it is a sample as well."""
+    everything = [
+        fault for path in modules(root, package) for fault in faults_in(path, _text(root, path))
+    ]
+    return random.Random(f"{package}-{seed}").sample(everything, min(count, len(everything)))
+
+
+def _some(faults: list[Fault], count: int | None, seed: int) -> list[Fault]:
+    """A seeded choice of the listed faults, all of them without a number."""
+    return faults if count is None else random.Random(seed).sample(faults, min(count, len(faults)))
+
+
+def _text(root: Path, path: str) -> str:
+    return (root / path).read_text()
+
+
+def main() -> int:
+    """Print a line for each fault and the shares found; 1 where a share is below its goal."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("packages", nargs="*", default=list(GOALS), help="packages to sample")
+    parser.add_argument("--sample", type=int, help="faults of each package, or of the list")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--known", action="store_true", help="the listed faults instead")
+    given = parser.parse_args()
+    root = Path(__file__).parents[2]
+    preload()
+    code = 0
+    with tempfile.TemporaryDirectory() as folder:
+        workshop = Workshop(root, Path(folder))
+        if given.known:
+            groups = {"known": _some(known_faults(root), given.sample, given.seed)}
+        else:
+            groups = {
+                package: sampled(root, package, given.sample or SAMPLE, given.seed)
+                for package in given.packages
+            }
+        for name, faults in groups.items():
+            outcomes = []
+            for fault in faults:
+                tests = tests_of_known(fault) if given.known else workshop.tests_of(fault.path)
+                outcomes.append(workshop.try_fault(fault, tests))
+                _show(outcomes[-1])
+            found = sum(o.found for o in outcomes)
+            print(f"{name}: {found} of {len(outcomes)} faults found", flush=True)
+            if found < GOALS.get(name.partition("/")[0], 1.0) * len(outcomes):
+                code = 1
+    return code
+
+
+def _show(outcome: Outcome) -> None:
+    word = "found   " if outcome.found else "SURVIVED"
+    print(f"{word} {outcome.seconds:5.1f} s  {outcome.fault}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,299 @@
+"""Faults that once survived.  Each stays listed, so that the test that finds it stays sharp."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.faults.planting import Fault
+
+#: (path, text, its replacement).  The text occurs once in the file.
+KNOWN: tuple[tuple[str, str, str], ...] = (
+    # the error level and its shares
+    (
+        "verify/decisions/constants/decision.py",
+        "find_feasible(everything, live, choices, level / 2)",
+        "find_feasible(everything, live, choices, level)",
+    ),
+    (
+        "verify/decisions/constants/feasibility.py",
+        "split = level / len(live)",
+        "split = level",
+    ),
+    (
+        "verify/decisions/constants/drift.py",
+        "refuting = fit.limits(name, level, family=family)",
+        "refuting = fit.limits(name, level)",
+    ),
+    (
+        "verify/decisions/constants/drift.py",
+        "supporting = fit.limits(name, 2 * level)",
+        "supporting = fit.limits(name, level)",
+    ),
+    (
+        "verify/decisions/probability.py",
+        "split = level / bad.size",
+        "split = level",
+    ),
+    (
+        "verify/decisions/probability.py",
+        "falls_below(bad, n, target, confirm, prior_target)",
+        "falls_below(bad, n, target, split, prior_target)",
+    ),
+    (
+        "verify/decisions/rates.py",
+        "quantile = _t_quantile(level / 2, n_used - 1)",
+        "quantile = _t_quantile(level, n_used - 1)",
+    ),
+    (
+        "verify/decisions/rates.py",
+        "lower=math.exp(mean - quantile * se - bias)",
+        "lower=math.exp(mean - quantile * se)",
+    ),
+    (
+        "verify/decisions/rates.py",
+        "measured = log_e[1::2, start:]",
+        "measured = log_e[:, start:]",
+    ),
+    (
+        "verify/procedures/rate.py",
+        "level=level / len(observed)",
+        "level=level",
+    ),
+    (
+        "verify/decisions/familywise.py",
+        "weight / total",
+        "1.0 / total",
+    ),
+    (
+        "verify/decisions/sequences.py",
+        "return float(x[rank - 1]) if rank > 0 else -math.inf",
+        "return float(x[rank]) if rank > 0 else -math.inf",
+    ),
+    (
+        "verify/decisions/sequences.py",
+        "if np.all(np.abs(step) <=",
+        "if np.any(np.abs(step) <=",
+    ),
+    (
+        "verify/decisions/means.py",
+        "np.arange(max(math.ceil(math.log(horizon / 16, 4)), 0)",
+        "np.arange(min(math.ceil(math.log(horizon / 16, 4)), 0)",
+    ),
+    (
+        "verify/decisions/rates.py",
+        "check_level(level)\n    log_y",
+        "log_y",
+    ),
+    # the logic of verdicts
+    (
+        "verify/decisions/constants/decision.py",
+        'missing.append(f"extrapolation {held_out.verdict.value}: {held_out.summary}")',
+        "pass",
+    ),
+    (
+        "verify/decisions/structured.py",
+        '_check_sizes(self.name, "points", self.points)',
+        "pass",
+    ),
+    (
+        "verify/decisions/structured.py",
+        "low * (high / low) ** u",
+        "low * (high / low * u)",
+    ),
+    (
+        "verify/procedures/rate.py",
+        "readable = fit.resolved and fit.n_failed == 0",
+        "readable = fit.resolved",
+    ),
+    (
+        "verify/procedures/rate.py",
+        "rows.append((symbol, fit.exponents[i], fit.se[i], *limits, text, word))\n"
+        "        order = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.SUPPORTED)",
+        "rows.append((symbol, fit.exponents[i], fit.se[i], *limits, text, word))\n"
+        "        order = (Verdict.SUPPORTED, Verdict.INCONCLUSIVE, Verdict.REFUTED)",
+    ),
+    (
+        "verify/procedures/rate.py",
+        "values.std(ddof=1) / np.sqrt(values.size)",
+        "values.std(ddof=1)",
+    ),
+    (
+        "verify/decisions/constants/problem.py",
+        "rank = n - 1 - math.floor(",
+        "rank = n - 2 - math.floor(",
+    ),
+    (
+        "verify/decisions/constants/extrapolation.py",
+        'max(reach["jointly"], beyond[1])',
+        'max(reach["jointly"], beyond[0])',
+    ),
+    (
+        "verify/procedures/constants.py",
+        "np.where(read.table.failed, np.inf, self.statistic(read.table, cell))",
+        "self.statistic(read.table, cell)",
+    ),
+    (
+        "verify/procedures/constants.py",
+        'in_drift=role != "elsewhere"',
+        "in_drift=True",
+    ),
+    (
+        "verify/decisions/search.py",
+        "return bool(mpmath.mpf(self.recheck(point)) > 0)",
+        "return True",
+    ),
+    (
+        "verify/procedures/search.py",
+        "return replace(self, domain=domain.fix(values))",
+        "return self",
+    ),
+    (
+        "verify/procedures/base.py",
+        "    if first is not None and not distinct:\n        raise first\n",
+        "",
+    ),
+    (
+        "verify/procedures/probability.py",
+        "failed = [o.table.n_failed for o in observed]",
+        "failed = [0 for o in observed]",
+    ),
+    (
+        "verify/claim.py",
+        "names.index(profile) >= names.index(self.smallest_profile)",
+        "names.index(profile) > names.index(self.smallest_profile)",
+    ),
+    (
+        "verify/procedures/constants.py",
+        "index = int(np.argmax(data[first].statistic > bound))",
+        "index = int(np.argmin(data[first].statistic > bound))",
+    ),
+    (
+        "verify/procedures/rate.py",
+        "lower=[math.exp(s[2]) for s in fit.steps]",
+        "lower=[math.exp(s[3]) for s in fit.steps]",
+    ),
+    (
+        "verify/procedures/vacuity.py",
+        "smallest: float = 1.0",
+        "smallest: float = 2.0",
+    ),
+    # the store and the engine
+    (
+        "trials/run/store/verification.py",
+        "compact([*cell[1:], block, n_rows, n_columns, reasons])",
+        "compact([*cell[1:], block, n_rows, n_columns])",
+    ),
+    (
+        "trials/run/store/connection.py",
+        'self._connection.execute("BEGIN IMMEDIATE")',
+        "pass",
+    ),
+    (
+        "trials/run/store/connection.py",
+        'self._connection.execute("COMMIT")',
+        "pass",
+    ),
+    (
+        "trials/run/engine.py",
+        "        ready.extend(executor.finished())\n",
+        "",
+    ),
+    (
+        "trials/run/engine.py",
+        "found.values.tobytes() == values.tobytes() and found.status == status",
+        "found.values.tobytes() == values.tobytes()",
+    ),
+    (
+        "trials/run/block.py",
+        "except (MemoryError, OSError):",
+        "except OSError:",
+    ),
+    # numerics
+    (
+        "trials/laws/wishart.py",
+        "rng.chisquare(n - 1.0)",
+        "rng.chisquare(n)",
+    ),
+    (
+        "trials/clustering/convex/weighted_certificate.py",
+        "total += float((2.0 * lam * towards @ ties.doubt[row]).sum())",
+        "total += 0.0",
+    ),
+    # reports
+    (
+        "reports/figures.py",
+        "ax.errorbar(x, y, yerr=[down, up],",
+        "ax.errorbar(x, y,",
+    ),
+    (
+        "reports/tables.py",
+        '["" if v is None else v for v in row]',
+        '["0" if v is None else v for v in row]',
+    ),
+)
+
+
+#: The tests that look at a folder's listed faults.  Small files, so that a fault takes seconds.
+TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("verify/decisions/structured", ("tests/verify/decisions/test_structured.py",)),
+    ("verify/decisions/means", ("tests/verify/decisions/test_means.py",)),
+    ("verify/decisions/familywise", ("tests/verify/decisions/test_familywise.py",)),
+    (
+        "verify/decisions/search",
+        ("tests/verify/procedures/test_search.py", "tests/verify/decisions/test_search.py"),
+    ),
+    (
+        "verify/decisions/",
+        (
+            "tests/verify/decisions/test_conclusions.py",
+            "tests/verify/decisions/test_error_control.py",
+            "tests/verify/decisions/test_sequences.py",
+            "tests/verify/decisions/test_constants.py",
+        ),
+    ),
+    ("verify/procedures/search", ("tests/verify/procedures/test_search.py",)),
+    ("verify/procedures/vacuity", ("tests/verify/procedures/test_vacuity.py",)),
+    ("verify/procedures/base", ("tests/verify/procedures/test_base.py",)),
+    ("verify/procedures/probability", ("tests/verify/procedures/test_probability.py",)),
+    (
+        "verify/procedures/",
+        (
+            "tests/verify/procedures/test_error_control.py",
+            "tests/verify/procedures/test_rate.py",
+            "tests/verify/procedures/test_constants.py",
+        ),
+    ),
+    ("verify/claim", ("tests/verify/test_claim.py",)),
+    (
+        "trials/run/store/",
+        ("tests/trials/run/test_store.py", "tests/trials/run/test_store_blocks.py"),
+    ),
+    ("trials/run/", ("tests/trials/run/test_engine.py",)),
+    ("trials/laws/", ("tests/trials/laws/test_wishart.py",)),
+    ("trials/clustering/", ("tests/trials/clustering/test_convex_proofs.py",)),
+    ("reports/figures", ("tests/reports/test_figures.py",)),
+    ("reports/", ("tests/reports/test_tables.py",)),
+)
+
+
+def tests_of_known(fault: Fault) -> tuple[str, ...]:
+    """The tests that find a listed fault."""
+    return next(tests for start, tests in TESTS if fault.path.startswith(start))
+
+
+def known_faults(root: Path) -> list[Fault]:
+    """The listed faults at their places of today.
+
+    Raises
+    ------
+    ValueError
+        When a listed text does not occur exactly once.
+    """
+    found = []
+    for path, old, new in KNOWN:
+        source = (root / path).read_text()
+        if source.count(old) != 1:
+            raise ValueError(f"{path}: {old!r} occurs {source.count(old)} times, not once")
+        start = source.index(old)
+        found.append(Fault(path, start, old, new, "known", source.count("\n", 0, start) + 1))
+    return found

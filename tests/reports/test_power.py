@@ -1,0 +1,62 @@
+"""The paragraph *Power* of a claim's page."""
+
+from __future__ import annotations
+
+import pytest
+
+from reports.power import power_paragraph
+from reports.schema import Power, decode
+
+
+def power(**changes):
+    judged = [
+        {"words": "floor: exponent of $d$ at most 0.25, not 0.5", "outcome": "refuted"},
+        {"words": "tail: dropped", "outcome": "survived"},
+        {"words": "floor: exponent of $p$ at least $-0.5$, not $-1$", "outcome": "true here"},
+        {"words": "failure probability: squared", "outcome": "few trials"},
+        {"words": "floor: exponent of $d$ at least 1, not 0.5", "outcome": "asks less"},
+    ]
+    document = {
+        "judged": judged,
+        "refuted": ["floor: exponent of $d$ at most 0.44, not 0.5"],
+        "n_false": 2,
+        "n_caught": 1,
+        "n_mutants": 5,
+    }
+    return decode(document | changes, Power, "power")
+
+
+def test_every_outcome_has_its_sentence():
+    text = power_paragraph(power())
+    assert "$2$ false statements were made from this one" in text
+    assert "and 1 of them lost their support." in text
+    assert "This evidence would have refuted: floor: exponent of $d$ at most 0.44, not 0.5." in text
+    assert "It would not have seen: tail: dropped." in text
+    assert "Also true where it is tried: floor: exponent of $p$" in text
+    assert "Too few trials to tell from the original: failure probability: squared." in text
+    assert "sample" not in text
+    assert "at least 1" not in text  # a weaker statement is no test of power
+
+
+def test_a_sample_says_that_it_is_one_and_claims_no_score():
+    text = power_paragraph(power(n_mutants=9))
+    assert "false statements were made" not in text
+    assert "This is a sample of $5$ changes out of 9." in text
+
+
+def test_a_kept_change_is_called_neither_true_nor_false():
+    kept = [{"words": "tail: dropped", "outcome": "kept"}]
+    text = power_paragraph(power(judged=kept, refuted=[], n_mutants=1, n_false=0))
+    assert "nobody asked whether it is true: tail: dropped." in text
+    assert "false statement" not in text
+
+
+@pytest.mark.parametrize("nothing", [None, power(judged=[])])
+def test_a_claim_without_mutants_has_no_paragraph(nothing):
+    assert power_paragraph(nothing) == ""
+
+
+def test_long_lists_are_cut_and_say_so():
+    text = power_paragraph(power(refuted=[f"term {i}: dropped" for i in range(11)]))
+    assert "term 7: dropped; and 3 more." in text
+    assert "term 8" not in text

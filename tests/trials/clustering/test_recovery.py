@@ -1,0 +1,103 @@
+"""The window of penalties that recover a clustering, against exact arithmetic and single solves."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from trials.checks import InvalidParameter
+from trials.clustering.convex import convex_clustering
+from trials.clustering.recovery import fusion, recovery_window
+
+
+def fuses_at(values, masses):
+    """The penalty from which points on a line are one: their worst split, in rational numbers.
+
+    On a line a set is one exactly when no cut pulls its halves apart: for every cut the distance of
+    the two means is at most the penalty times the mass of the set.
+    """
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    x = [Fraction(values[i]) for i in order]
+    w = [Fraction(int(masses[i])) for i in order]
+    total = sum(w)
+    worst = Fraction(0)
+    for cut in range(1, len(x)):
+        left, right = sum(w[:cut]), sum(w[cut:])
+        mean_left = sum(a * b for a, b in zip(x[:cut], w[:cut], strict=True)) / left
+        mean_right = sum(a * b for a, b in zip(x[cut:], w[cut:], strict=True)) / right
+        worst = max(worst, (mean_right - mean_left) / total)
+    return worst
+
+
+def merges_at(means, masses):
+    """The smallest penalty at which neighbouring means are one."""
+    order = sorted(range(len(means)), key=lambda i: means[i])
+    return min(
+        fuses_at([means[i] for i in order[a:b]], [masses[i] for i in order[a:b]])
+        for a in range(len(order))
+        for b in range(a + 2, len(order) + 1)
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_on_a_line_the_window_is_that_of_rational_arithmetic(seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 5))
+    labels = np.sort(np.concatenate([np.arange(k), rng.integers(0, k, 6)]))
+    # Eighths with a power of two of points each would be exact.  Here means are floats
+    points = np.round(8 * (3.0 * labels + rng.standard_normal(labels.size))) / 8
+    found = recovery_window(points[:, None], labels)
+    groups = [points[labels == j] for j in range(k)]
+    fused = max(float(fuses_at(g.tolist(), [1] * len(g))) for g in groups)
+    merged = float(merges_at([float(g.mean()) for g in groups], [len(g) for g in groups]))
+    assert found.fused.low * (1 - 1e-9) <= fused <= found.fused.high * (1 + 1e-9)
+    assert found.merged.low * (1 - 1e-9) <= merged <= found.merged.high * (1 + 1e-9)
+    assert found.fused.high - found.fused.low <= 1e-6 * max(fused, 1e-12)
+    assert found.merged.high - found.merged.low <= 1e-6 * merged
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_single_solves_recover_inside_the_window_and_only_there(seed):
+    rng = np.random.default_rng(100 + seed)
+    labels = np.sort(np.concatenate([np.arange(3), rng.integers(0, 3, 7)]))
+    points = rng.standard_normal((3, 2))[labels] * 4 + 0.1 * rng.standard_normal((10, 2))
+    found = recovery_window(points, labels)
+    low, high = found.fused.high, found.merged.low
+    assert low < high
+    for penalty, inside in (
+        (low * (1 + 1e-4), True),
+        (np.sqrt(low * high), True),
+        (high * (1 - 1e-4), True),
+        (low * (1 - 1e-4), False),
+        (high * (1 + 1e-4), False),
+    ):
+        solved = convex_clustering(points, penalty)
+        assert solved.certified
+        assert np.array_equal(solved.labels, labels) == inside
+
+
+def test_shrinking_the_clusters_scales_the_lower_end_alone():
+    rng = np.random.default_rng(7)
+    labels = np.array([0, 0, 0, 1, 1, 2])
+    means = np.array([[0.0, 0.0], [3.0, 1.0], [-2.0, 5.0]])
+    noise = rng.standard_normal((6, 2))
+    for j in range(3):
+        noise[labels == j] -= noise[labels == j].mean(axis=0)
+    whole, half = (recovery_window(means[labels] + s * noise, labels) for s in (1.0, 0.5))
+    assert half.fused.high == pytest.approx(0.5 * whole.fused.high, rel=1e-6)
+    assert half.merged.low == pytest.approx(whole.merged.low, rel=1e-6)
+
+
+def test_points_that_coincide_fuse_at_zero_and_equal_means_leave_no_window():
+    assert fusion(np.ones((4, 2))).high == 0.0
+    equal = recovery_window([[-1.0], [1.0], [0.0]], [0, 0, 1])
+    assert equal.merged.high == 0.0
+    single = recovery_window([[0.0], [2.0]], [0, 0])
+    assert single.merged.low == np.inf
+    assert single.fused.low == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("labels", [[0, 0], [0, 2, 2], [[0, 1, 1]], [1, 1, 1]])
+def test_labels_must_number_the_clusters(labels):
+    with pytest.raises(InvalidParameter, match="must number the clusters"):
+        recovery_window([[0.0], [1.0], [2.0]], labels)

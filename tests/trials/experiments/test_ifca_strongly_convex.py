@@ -1,0 +1,103 @@
+"""Steps and runs on quadratic losses: against a step written out client by client."""
+
+import math
+
+import numpy as np
+import pytest
+
+from trials.checks import InvalidParameter
+from trials.experiments.ifca import strongly_convex as sc
+from trials.laws.spike import wrong_label
+
+CELL = {
+    "m": 30,
+    "n": 4,
+    "k": 3,
+    "d": 4,
+    "ratio": 2.0,
+    "Delta": 1.2,
+    "lam": 0.5,
+    "L": 2.0,
+    "eta": 0.1,
+    "v": 0.3,
+    "alpha": 0.2,
+}
+
+
+def client_by_client(cell, rng):
+    """The smallest cluster's model after a step in which each client sends its own gradient."""
+    optima, start, curvature = sc.models(cell)
+    truth = np.repeat(np.arange(cell["k"]), sc.sizes(cell))
+    wrong = wrong_label(sc.gap(cell), cell["eta"], cell["n"], cell["k"])
+    total = np.zeros(cell["d"])
+    for j in truth:
+        rivals = [r for r in range(cell["k"]) if r != j]
+        label = rng.choice(rivals) if rng.random() < wrong else j
+        if label == 0:
+            noise = rng.standard_normal((cell["n"], cell["d"])).mean(axis=0)
+            total += curvature * (start[0] - optima[j])
+            total += cell["v"] / math.sqrt(cell["d"]) * noise
+    return np.linalg.norm(start[0] - total / (cell["m"] * cell["L"]) - optima[0])
+
+
+def test_a_step_has_the_law_of_single_clients():
+    cell = sc.SC_STEP.check(CELL)
+    rows = sc.SC_STEP.simulate(cell, np.random.default_rng(1), 4000)
+    rng = np.random.default_rng(2)
+    slow = np.array([client_by_client(cell, rng) for _ in range(2000)])
+    fast = rows[:, sc.SC_STEP.columns.index("after")]
+    error = math.hypot(slow.std() / math.sqrt(slow.size), fast.std() / math.sqrt(fast.size))
+    # five standard errors: a false alarm has a probability of 6e-7
+    assert slow.mean() == pytest.approx(fast.mean(), abs=5 * error)
+    assert slow.std() == pytest.approx(fast.std(), rel=0.12)  # five standard errors as well
+
+
+def test_all_gaps_are_equal_and_models_lie_on_the_radius():
+    cell = sc.SC_STEP.check(CELL)
+    optima, start, curvature = sc.models(cell)
+    assert np.linalg.norm(start - optima, axis=1) == pytest.approx(sc.radius(cell))
+    for j in range(cell["k"]):
+        loss = 0.5 * ((start - optima[j]) ** 2) @ curvature
+        gaps = np.delete(loss - loss[j], j)
+        assert gaps == pytest.approx(np.full(cell["k"] - 1, sc.gap(cell)))
+
+
+def test_two_clusters_on_a_line_attain_the_smallest_gap():
+    cell = sc.SC_STEP.check({"d": 1, "lam": 2.0, "L": 2.0, "Delta": 0.7, "alpha": 0.1})
+    assert sc.gap(cell) == pytest.approx(0.1 * 2.0 * 0.7**2)
+
+
+def test_one_step_of_a_run_is_a_step():
+    cell = {**CELL, "eta": 0.0}
+    step = sc.SC_STEP.check(cell)
+    run = sc.SC_RUN.check({**cell, "T": 1})
+    a = sc.SC_STEP.simulate(step, np.random.default_rng(3), 4000)[:, 2]
+    b = sc.SC_RUN.simulate(run, np.random.default_rng(4), 4000)[:, 1]
+    error = math.hypot(a.std(), b.std()) / math.sqrt(4000)
+    # five standard errors: a false alarm has a probability of 6e-7
+    assert a.mean() == pytest.approx(b.mean(), abs=5 * error)
+
+
+def test_a_long_run_without_strangers_ends_at_its_stationary_error():
+    cell = sc.SC_RUN.check(
+        {"m": 100, "n": 10, "d": 1, "eta": 0.0, "v": 0.5, "lam": 0.5, "start": "optimum", "T": 100}
+    )
+    rows = sc.SC_RUN.simulate(cell, np.random.default_rng(5), 4000)
+    squared = rows[:, sc.SC_RUN.columns.index("smallest_squared")]
+    step = 0.5 * 0.5
+    exact = 0.5 * 0.25 / 1000 / (step * (2 - step) / 1.0)
+    # a squared Gaussian has a deviation of sqrt(2) times its mean: five standard errors
+    assert squared.mean() == pytest.approx(exact, rel=5 * math.sqrt(2 / 4000))
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ({"k": 4, "d": 2}, "d=2 must be >= k-1=3"),
+        ({"lam": 2.0}, "L=1.0 must be >= lam=2.0"),
+        ({"m": 2, "k": 3}, "m=2 must be >= k=3"),
+    ],
+)
+def test_impossible_cells_are_refused(cell, message):
+    with pytest.raises(InvalidParameter, match=message):
+        sc.SC_STEP.check(cell)

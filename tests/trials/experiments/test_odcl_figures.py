@@ -1,0 +1,52 @@
+"""The data of ODCL's experiments: covariances, optima, clusters, and the oracle's error."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from trials.checks import InvalidParameter
+from trials.experiments.odcl.linear import DESIGNS, LINEAR, ROUNDS, draw, normalised, pooled_fits
+from trials.experiments.odcl.logistic import COVARIANCES, LOGISTIC, roots
+
+
+def test_the_roots_are_those_of_the_covariances_absolute_values():
+    squares = roots() @ roots()
+    np.testing.assert_allclose(squares[[0, 1, 3]], COVARIANCES[[0, 1, 3]], atol=1e-12)
+    np.testing.assert_allclose(squares[2], [[2.0, 1.0], [1.0, 2.0]], atol=1e-12)
+    assert np.linalg.eigvalsh(COVARIANCES[2]).min() == pytest.approx(-1.0)
+
+
+def test_optima_lie_in_the_printed_intervals():
+    params = LINEAR.check({"n": 5, "m": 20})
+    _, _, optima, truth = draw(params, np.random.default_rng(0))
+    low = np.array(DESIGNS["ten"])[:, None]
+    assert ((low <= optima) & (optima <= low + 1)).all()
+    assert np.bincount(truth).tolist() == [2] * 10
+
+
+def test_the_cluster_oracle_has_the_error_of_least_squares():
+    # features have covariance I/4: E|error|^2 is about 4 d / (m n) for one cluster; 40 draws
+    params = ROUNDS.check({"optima": "one", "n": 100, "m": 20})
+    rng, found = np.random.default_rng(0), []
+    for _ in range(40):
+        x, y, optima, truth = draw(params, rng)
+        found.append(((pooled_fits(x, y, truth)[0] - optima[0]) ** 2).sum())
+    expected = 4 * 20 / 2000
+    # the relative error of the mean is sqrt(2 / (20 * 40)) = 5 per cent: six of them
+    assert abs(np.mean(found) / expected - 1) < 0.3
+
+
+def test_errors_are_normalised_by_the_optimum():
+    assert normalised(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]])) == 1.0
+
+
+def test_few_logistic_samples_leave_every_user_alone():
+    table = LOGISTIC.simulate(LOGISTIC.check({"n": 60}), np.random.default_rng(0), 2)
+    assert (table[:, 0] == 100).all()
+    np.testing.assert_allclose(table[:, 2], table[:, 4])
+
+
+def test_unequal_clusters_are_refused():
+    with pytest.raises(InvalidParameter, match="must be a multiple of the 10 clusters"):
+        LINEAR.check({"m": 101})

@@ -1,0 +1,53 @@
+"""The distances that the algorithms need, against single runs of each at neighbouring rungs."""
+
+import numpy as np
+import pytest
+
+from trials.clustering.convex import convex_clustering
+from trials.clustering.kmeans import spectral_kmeans
+from trials.clustering.recovery import recovery_window
+from trials.experiments.odcl.needed_distance import (
+    LADDER,
+    NEEDED_DISTANCE,
+    RUNG,
+    convex_distance,
+    kmeans_distance,
+)
+from trials.experiments.odcl.part_one import unit_optima
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_convex_clustering_recovers_from_its_distance_on(seed):
+    rng = np.random.default_rng(seed)
+    optima, labels = unit_optima(3, 4), np.repeat(np.arange(3), 4)
+    noise = rng.standard_normal((12, 4))
+    found = convex_distance(optima, noise, labels)
+    at = recovery_window(found * optima[labels] + noise, labels)
+    assert at.fused.high < at.merged.low
+    penalty = float(np.sqrt(at.fused.high * at.merged.low))
+    solved = convex_clustering(found * optima[labels] + noise, penalty)
+    assert np.array_equal(solved.labels, labels)
+    below = recovery_window(found / RUNG**2 * optima[labels] + noise, labels)
+    assert below.fused.high > below.merged.low
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_spectral_k_means_fails_at_its_distance_and_not_above(seed):
+    rng = np.random.default_rng(10 + seed)
+    optima, labels = unit_optima(3, 4), np.repeat(np.arange(3), 5)
+    noise = rng.standard_normal((15, 4))
+    found = kmeans_distance(optima, noise, labels, np.random.default_rng(0))
+    for distance in LADDER[found * 1.01 < LADDER][:20]:
+        fit = spectral_kmeans(
+            (distance * optima[labels] + noise)[None], 3, np.random.default_rng(seed)
+        )
+        pairs = set(zip(fit.labels[0].tolist(), labels.tolist(), strict=True))
+        assert len(pairs) == 3
+
+
+def test_columns_are_squares_of_rungs():
+    out = NEEDED_DISTANCE.simulate(
+        NEEDED_DISTANCE.check({"k": 2, "size": 3, "d": 1}), np.random.default_rng(0), 3
+    )
+    rungs = np.log(np.sqrt(out)) / np.log(RUNG)
+    assert rungs == pytest.approx(np.round(rungs), abs=1e-9)

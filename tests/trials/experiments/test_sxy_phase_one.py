@@ -1,0 +1,56 @@
+"""The experiments on Phase 1: units, exact cases, and runs that arrive where the law says."""
+
+import numpy as np
+import pytest
+
+from trials.experiments.sxy.descents import DESCENT, N_ROUNDS
+from trials.experiments.sxy.iteration import CROSSING, PROJECTION
+from trials.experiments.sxy.moments import ANCHOR, ROUND
+
+
+def table(experiment, n_trials=4, seed=0, **cell):
+    rows = experiment.simulate(experiment.check(cell), np.random.default_rng(seed), n_trials)
+    return {name: rows[:, i] for i, name in enumerate(experiment.columns)}
+
+
+@pytest.mark.parametrize(
+    ("experiment", "cell"),
+    [(ROUND, {"m": 50, "l": 10, "d": 3}), (ANCHOR, {"k": 3, "l": 20}), (DESCENT, {"m": 200})],
+)
+def test_the_unit_of_the_models_does_not_matter(experiment, cell):
+    one = table(experiment, **cell)
+    for unit in (1e-6, 1e6):
+        other = table(experiment, unit=unit, **cell)
+        for name in experiment.columns:
+            assert np.allclose(one[name], other[name], rtol=1e-6, atol=1e-9), name
+
+
+def test_signs_without_noise_in_one_dimension_have_no_deviation():
+    found = table(ROUND, d=1, k=1, m=3, l=2, sigma=0.0, features="rademacher")
+    assert np.allclose(found["deviation"], 0.0, atol=1e-12)
+    assert np.allclose(found["length_error"], 0.0, atol=1e-12)
+    assert np.allclose(found["after"], 0.25)  # the step halves the residual
+    assert np.allclose(found["kept"], 1.0)
+
+
+def test_an_anchor_with_many_pairs_finds_its_residual():
+    found = table(ANCHOR, k=2, l=200_000, sigma=0.1)
+    assert found["deviation"].max() < 0.05
+    assert found["kept"].min() > 0.99
+    assert found["right_sign"].all()
+
+
+def test_more_half_steps_than_the_crossing_arrive_and_fewer_do_not():
+    cell = {"d": 200, "k": 3}
+    crossing = table(CROSSING, n_trials=64, **cell)["crossing"]
+    assert np.isfinite(crossing).all()
+    late = 2 * int(np.ceil(crossing.max() / 2))
+    assert table(PROJECTION, n_trials=64, half_steps=late, **cell)["projection"].max() <= 3.0
+    assert table(PROJECTION, n_trials=64, half_steps=0, **cell)["projection"].min() > 3.0
+
+
+def test_noiseless_descent_halves_the_error_each_round():
+    found = table(DESCENT, d=1, m=400, l=4000, sigma=0.0, epsilon=0.0, start="zero")
+    errors = np.column_stack([found[f"err_{t}"] for t in range(N_ROUNDS + 1)])
+    # sigma_hat^2 is a mean of 4,000 products with relative variance 8: five errors are 0.22
+    assert np.all(np.abs(errors[:, 1] / errors[:, 0] - 0.5) < 0.07)

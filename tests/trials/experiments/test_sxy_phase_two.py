@@ -1,0 +1,193 @@
+"""Experiments on Phase 2 of Su, Xu & Yang against slow twins, exact laws and other solvers."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.optimize import linprog
+
+from trials.checks import InvalidParameter
+from trials.experiments.sxy import deviation, refinement, spectrum, subsets, two_phases
+from trials.experiments.sxy.clients import LOCAL, draw_clients, stability_of, step_size
+from trials.mixed_regression.fed_regression import local_spectra, stability
+
+RAGGED = {"M": 9, "n": 4, "d": 3, "sizes": "zipf", "alpha": 0.5, "beta": 2.0, "gamma": 0.7}
+
+
+def drawn(seed=0, **changes):
+    params = LOCAL.check({**RAGGED, **changes})
+    clients = draw_clients(params, np.random.default_rng(seed))
+    return params, clients, local_spectra(clients.data)
+
+
+def dense_p(phi, eta, s):
+    """P of one client by its definition, s = 0 for FedProx."""
+    gram = phi @ phi.T / len(phi)
+    if s == 0:
+        return np.linalg.inv(np.eye(len(phi)) + eta * gram)
+    return sum(np.linalg.matrix_power(np.eye(len(phi)) - eta * gram, i) for i in range(s))
+
+
+def each(clients):
+    """Features, responses, noise and label of every client."""
+    offsets = clients.data.offsets
+    for i, label in enumerate(clients.labels):
+        rows = slice(offsets[i], offsets[i + 1])
+        yield clients.data.features[rows], clients.data.responses[rows], clients.noise[rows], label
+
+
+@pytest.mark.parametrize(("rule", "s"), [("fedavg", 1), ("fedavg", 4), ("fedprox", 0)])
+@pytest.mark.parametrize("d", [1, 3, 8])
+def test_cluster_matrices_are_the_sums_of_their_definition(rule, s, d):
+    params, clients, spectra = drawn(rule=rule, s=max(s, 1), d=d)
+    eta = step_size(params, spectra)
+    matrices, pulls = spectrum.cluster_matrices(clients, spectra, eta, s)
+    slow, noise = np.zeros_like(matrices), np.zeros_like(pulls)
+    for phi, _, zeta, label in each(clients):
+        p = dense_p(phi, eta, s)
+        slow[label] += phi.T @ p @ phi / clients.sizes.sum()
+        noise[label] += phi.T @ p @ zeta / clients.sizes.sum()
+    np.testing.assert_allclose(matrices, slow, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(pulls, noise, rtol=1e-11, atol=1e-15)
+
+
+@pytest.mark.parametrize(("rule", "s"), [("fedavg", 1), ("fedavg", 7), ("fedprox", 1)])
+def test_a_cells_kappa_and_step_are_those_of_the_data(rule, s):
+    params, _, spectra = drawn(rule=rule, s=s)
+    found = stability(spectra, update=rule, step_size=step_size(params, spectra), n_local_steps=s)
+    assert found.gamma == pytest.approx(params["gamma"], rel=1e-12)
+    assert found.kappa == pytest.approx(stability_of(params), rel=1e-12)
+
+
+def test_gamma_of_inverts_kappa():
+    gamma = refinement.gamma_of(1.1, 10)
+    assert stability_of({"rule": "fedavg", "gamma": gamma, "s": 10}) == pytest.approx(1.1)
+
+
+@pytest.mark.parametrize(("rule", "s"), [("fedavg", 3), ("fedprox", 0)])
+def test_the_clustering_pull_is_the_norm_of_the_signed_sum(rule, s):
+    params, clients, spectra = drawn(rule=rule, s=max(s, 1), sigma=3.0, M=30)
+    eta = step_size(params, spectra)
+    models = np.random.default_rng(1).standard_normal(clients.theta_star.shape)
+    labels = refinement.nearest_labels(clients, models)
+    sums, share = np.zeros_like(models), np.zeros(len(models))
+    for i, (phi, y, _, truth) in enumerate(each(clients)):
+        assert labels[i] == np.argmin([np.sum((y - phi @ m) ** 2) for m in models])
+        for j in range(len(models)):
+            sign = float(labels[i] == j) - float(truth == j)
+            sums[j] += sign * phi.T @ dense_p(phi, eta, s) @ (phi @ models[j] - y)
+            share[j] += abs(sign) * len(y)
+    pull, largest = refinement.clustering_pull(clients, spectra, models, eta, s)
+    total = clients.sizes.sum()
+    assert (labels != clients.labels).any()
+    assert largest == pytest.approx(share.max() / total)
+    assert pull == pytest.approx(np.linalg.norm(sums, axis=1).max() / total / max(s, 1))
+
+
+def test_starts_lie_at_their_distance_and_the_rounds_contract():
+    params = refinement.RUNS.check({"M": 60, "n": 30, "d": 2, "near": 0.1, "gamma": 0.9, "s": 3})
+    table = refinement.REFINEMENT.simulate(params, np.random.default_rng(0), 4)
+    columns = refinement.REFINEMENT.columns
+    np.testing.assert_allclose(table[:, columns.index("err_0")], 0.1, rtol=1e-12)
+    last, oracle = (table[:, columns.index(name)] for name in ("err_40", "oracle"))
+    # no label is wrong, so that the run ends where the true labels do
+    np.testing.assert_allclose(last, oracle, rtol=1e-3)
+
+
+# -- weights on V points ---------------------------------------------------------------------------
+
+
+def test_the_supremum_over_all_subsets_and_its_mean_are_exact():
+    params = deviation.WEIGHTED_SUP.check({"M": 4, "V": 3, "n": 2, "n_many": 1, "n_large": 5})
+    sizes = deviation.sizes_of(params)
+    sups = []
+    for where in itertools.product(range(3), repeat=4):
+        weight = np.bincount(where, sizes, 3) - sizes.sum() / 3
+        subsets_of = itertools.product((0, 1), repeat=3)
+        sups.append(max(abs(weight @ np.array(f)) for f in subsets_of))
+    assert deviation.expected_supremum(params) == pytest.approx(np.mean(sups), rel=1e-12)
+    table = deviation.WEIGHTED_SUP.simulate(params, np.random.default_rng(0), 4000)
+    assert set(np.round(table[:, 0], 9)) <= set(np.round(sups, 9))
+    # 5 standard errors: false alarms below 1e-6
+    assert abs(table[:, 1].mean()) < 5 * np.std(sups) / math.sqrt(4000)
+
+
+# -- one feature, two clusters ---------------------------------------------------------------------
+
+
+def test_a_clients_preferred_side_has_the_students_law():
+    """r of drawn rows against the law that the experiment uses; false alarms 1e-6."""
+    rng = np.random.default_rng(3)
+    x, noise = rng.standard_normal((2, 4000, 3))
+    r = np.sum(x * noise, axis=1) / np.sum(x**2, axis=1)
+    assert stats.kstest(math.sqrt(3) * r, stats.t(3).cdf).pvalue > 1e-6
+
+
+def test_the_limits_of_the_deviation_hold_the_supremum_on_a_fine_grid():
+    params = deviation.UNIFORM.check({"M": 12, "n": 1, "n_many": 3, "n_large": 6, "sigma": 0.7})
+    for seed in range(5):
+        lower, upper, ball = deviation._one_supremum(params, np.random.default_rng(seed))
+        # the same draws again
+        rng = np.random.default_rng(seed)
+        sizes = deviation.sizes_of(params)
+        labels = rng.permutation(np.arange(12) % 2)
+        optima = np.where(labels == 0, -0.5, 0.5)
+        r = optima + 0.7 * rng.standard_t(sizes) / np.sqrt(sizes)
+        c = np.linspace(-30, 30, 200_001)
+        wrong = np.where(labels == 0, r >= c[:, None], r <= c[:, None])
+        cdf = stats.t(sizes).cdf(np.sqrt(sizes) / 0.7 * (c[:, None] - optima))
+        expected = np.where(labels == 0, 1 - cdf, cdf)
+        largest = np.abs((wrong - expected) @ sizes).max() / sizes.sum()
+        assert lower <= largest + 1e-3  # the grid may miss a jump
+        assert largest <= upper + 1e-12
+        near = np.abs(c) <= 0.1
+        assert ball == pytest.approx((wrong[near] @ sizes).max() / sizes.sum())
+
+
+def test_the_skewness_is_the_divergence_plus_one():
+    params = deviation.SIZES.check({"M": 10, "n": 2, "n_many": 3, "n_large": 7})
+    shares = deviation.sizes_of(params) / deviation.sizes_of(params).sum()
+    assert deviation.skewness(params) == pytest.approx(10 * np.sum(shares**2), rel=1e-12)
+    with pytest.raises(InvalidParameter, match=r"n_many=11 must be <= M=10"):
+        deviation.SIZES.check({"M": 10, "n_many": 11})
+
+
+# -- subsets ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [0.5, 3.0, 7.3, 100.0])
+def test_the_best_share_is_the_linear_programs(budget):
+    rng = np.random.default_rng(5)
+    sizes, squares = rng.integers(1, 5, 12).astype(float), rng.random(12)
+    program = linprog(-squares, A_ub=sizes[None], b_ub=[budget], bounds=(0, 1))
+    assert subsets.best_share(squares, sizes, budget) == pytest.approx(-program.fun, rel=1e-9)
+
+
+def test_the_features_found_are_a_lower_limit_that_small_cases_reach():
+    params = subsets.SUBSETS.check({"M": 8, "n": 2, "d": 2, "nu": 0.25})
+    sizes = deviation.sizes_of(params)
+    reached = 0
+    for seed in range(20):
+        found = subsets._largest_features(params, sizes, np.random.default_rng(seed))
+        x = np.random.default_rng(seed).standard_normal((8, 2, 2))
+        best = max(np.linalg.norm(np.vstack(pair), 2) ** 2 for pair in itertools.combinations(x, 2))
+        assert found <= best * (1 + 1e-12)
+        reached += found > 0.999 * best
+    assert reached >= 10
+
+
+# -- both phases -----------------------------------------------------------------------------------
+
+
+def test_both_phases_reach_the_optima_and_random_starts_fill_the_ball():
+    params = two_phases.PHASES.check(
+        {"M": 60, "n": 20, "d": 3, "fresh": 2000, "anchors": 8, "pairs": 40, "rounds_1": 7}
+    )
+    table = two_phases.PHASES.simulate(params, np.random.default_rng(0), 2)
+    assert (table[:, :2] < (0.05, 0.25)).all()
+    rng = np.random.default_rng(1)
+    models = np.vstack([two_phases.random_models(np.eye(2), rng) for _ in range(2000)])
+    inside = np.linalg.norm(models, axis=1) ** 2  # uniform in the unit disc: squares are uniform
+    assert stats.kstest(inside, "uniform").pvalue > 1e-6

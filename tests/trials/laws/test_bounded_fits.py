@@ -1,0 +1,98 @@
+"""Exact laws of fits on bounded designs against enumerated and drawn data."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from trials.laws.bounded_fits import (
+    DESIGNS,
+    binomial_law,
+    bounds,
+    coordinate_errors,
+    cosh_optimum,
+    line_law,
+    moments,
+)
+from trials.local_erm import least_squares
+
+SHAPES = {
+    "coordinates": (1.2, 0.7, 1.0),
+    "two-point": (2.0, 0.7, 0.3),
+    "cosh": (1.5, 1.0, 0.3),
+}
+
+
+def two_point_rows(scale, noise, skew):
+    """The two samples (x, y) of the design ``two-point`` with optimum zero."""
+    x = np.sqrt([scale, skew * scale])
+    return x, np.array([noise, -noise]) / x
+
+
+def test_the_law_of_two_points_is_that_of_all_samples():
+    n, shape = 5, SHAPES["two-point"]
+    x, y = two_point_rows(*shape)
+    rows = np.array(list(itertools.product((0, 1), repeat=n)))
+    fits = least_squares(x[rows][:, :, None], y[rows]).theta[:, 0]
+    law = line_law(n, "two-point", *shape)
+    moment = moments(n, "two-point", 1, *shape)
+    assert np.sum(law.weights) == pytest.approx(1.0)
+    assert moment.mean_square == pytest.approx(np.mean(fits**2), rel=1e-9)
+    assert math.sqrt(moment.squared_bias) == pytest.approx(abs(np.mean(fits)), rel=1e-9)
+
+
+def test_cosh_fits_minimise_the_empirical_loss():
+    n, (width, _, p) = 7, SHAPES["cosh"]
+    law = line_law(n, "cosh", *SHAPES["cosh"])
+    k, _ = binomial_law(n, p)
+    for share, error in zip(k / n, law.errors, strict=True):
+
+        def loss(theta, share=share):
+            at = np.log(np.cosh(np.array([theta - width, theta + width]) / width))
+            return share * at[0] + (1 - share) * at[1]
+
+        found = minimize_scalar(
+            loss, bounds=(-width, width), method="bounded", options={"xatol": 1e-10}
+        )
+        assert found.x - cosh_optimum(p, width) == pytest.approx(error, abs=2e-7)
+
+
+@pytest.mark.parametrize("d", [1, 3, 20])
+def test_coordinate_errors_are_those_of_least_squares_on_drawn_data(d):
+    # 20,000 trials of each side: means differ by less than 5 standard errors (false alarm 1e-6)
+    n, trials, rng = 30, 20_000, np.random.default_rng(3)
+    optimum, sigma, _ = SHAPES["coordinates"]
+    coordinate = rng.integers(d, size=(trials, n))
+    x = math.sqrt(d) * np.eye(d)[coordinate]
+    theta = np.full(d, optimum / math.sqrt(d))
+    y = x @ theta + sigma * rng.choice([-1.0, 1.0], (trials, n))
+    data = ((least_squares(x, y).theta - theta) ** 2).sum(axis=1)
+    law = (coordinate_errors(n, d, optimum, sigma, rng, trials) ** 2).sum(axis=1)
+    error = math.sqrt((data.var() + law.var()) / trials)
+    assert abs(data.mean() - law.mean()) < 5 * error
+    exact = moments(n, "coordinates", d, optimum, sigma, 1.0).mean_square
+    assert abs(law.mean() - exact) < 5 * math.sqrt(law.var() / trials)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_every_outcome_respects_the_constants(design):
+    own = bounds(design, 1, *SHAPES[design])
+    law = line_law(40, design, *SHAPES[design])
+    theta_star = {"coordinates": SHAPES[design][0], "two-point": 0.0}.get(
+        design, cosh_optimum(SHAPES[design][2], SHAPES[design][0])
+    )
+    assert np.all(np.abs(law.errors + theta_star) <= own.R * (1 + 1e-12))
+    assert np.all(np.abs(law.gradient) <= own.N * (1 + 1e-12))
+    assert np.all(law.excess >= own.mu / 2 * law.errors**2 * (1 - 1e-9))
+    assert np.all(law.excess <= own.L / 2 * law.errors**2 * (1 + 1e-9) + 1e-15)
+    assert np.all(np.abs(law.hessian) <= own.L)
+
+
+def test_the_average_of_many_fits_keeps_the_bias():
+    own = moments(50, "two-point", 1, *SHAPES["two-point"])
+    assert own.of_average(1) == pytest.approx(own.mean_square)
+    assert own.of_average(1e15) == pytest.approx(own.squared_bias, rel=1e-9)

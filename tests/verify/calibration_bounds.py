@@ -1,0 +1,226 @@
+"""Worlds with a known truth for the procedures that test bounds: probability, constants, rates.
+
+A true bound is tried where a false refutation is easiest: it holds with equality in every cell.  A
+false one is tried where a false support is easiest: it fails by a thousandth, or by a tenth of an
+exponent's margin.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from scipy.stats import norm, t
+
+from tests.verify.calibration_world import LEVEL, Batch, World
+from verify.decisions.constants import CellSample, ConstantBox, decide_constants
+from verify.decisions.probability import decide_exact_probability, decide_probability
+from verify.decisions.rates import contraction_factor, decide_rate, fit_power_law
+from verify.decisions.sequences import quantile_upper
+from verify.evidence import Verdict
+
+REFUTATION, SUPPORT, MISS = "false refutation", "false support", "limits miss"
+
+# probability
+
+#: Blocks of one hundred trials at each look.
+_LOOKS = (1, 2, 4, 8, 16, 32, 40)
+
+
+def _probability(truth: list[float], stated: list[float], wrong: Verdict) -> Batch:
+    """Whether ``wrong`` is the first verdict over the looks of a run that doubles its trials."""
+
+    def batch(rng: np.random.Generator) -> int:
+        counts = rng.binomial(100, truth, (_LOOKS[-1], len(truth))).cumsum(axis=0)
+        for n_blocks in _LOOKS:
+            count = counts[n_blocks - 1]
+            verdict = decide_probability(count, 100 * n_blocks, np.array(stated), LEVEL).verdict
+            if verdict in (Verdict.REFUTED, Verdict.SUPPORTED):
+                return int(verdict is wrong)
+        return 0
+
+    return batch
+
+
+def _exact(rng: np.random.Generator) -> int:
+    law = np.array([0.01, 0.5, 0.93])
+    decision = decide_exact_probability(rng.binomial(2_000, law), 2_000, law, LEVEL)
+    return int(decision.verdict is Verdict.REFUTED)
+
+
+QUANTILES: dict[str, tuple[Callable[[np.random.Generator, int], np.ndarray], float]] = {
+    "exponential": (lambda rng, n: rng.standard_exponential(n), -math.log(0.1)),
+    "Pareto, index 1/2": (lambda rng, n: rng.pareto(0.5, n), 99.0),
+    "discrete, ten values": (lambda rng, n: rng.integers(0, 10, n) * 1.0, 8.0),
+}
+
+
+def _quantile_missed(name: str) -> Batch:
+    draw, truth = QUANTILES[name]
+
+    def batch(rng: np.random.Generator) -> int:
+        x = draw(rng, 300)
+        looks = (quantile_upper(x[:n], 0.9, LEVEL, anytime=True) for n in (50, 100, 200, 300))
+        return int(min(looks) < truth)
+
+    return batch
+
+
+def probability_worlds() -> list[World]:
+    """Probabilities exactly at the stated one, or a thousandth above it."""
+    worlds = []
+    for delta in (0.002, 0.02, 0.3, 0.98):
+        stated = [delta, delta, delta / 2]
+        above = [min(1.0, 1.001 * delta)]
+        cases = ((REFUTATION, stated, stated), (SUPPORT, above, [delta]))
+        for error, truth, said in cases:
+            wrong = Verdict.REFUTED if error == REFUTATION else Verdict.SUPPORTED
+            batch = _probability(truth, said, wrong)
+            worlds.append(World("probability", error, f"delta = {delta:g}", batch))
+    worlds.append(World("probability, exact law", REFUTATION, "three cells", _exact))
+    worlds += [World("quantile", MISS, name, _quantile_missed(name)) for name in QUANTILES]
+    return worlds
+
+
+# constants
+
+#: log of the statistic over its 95 % quantile, at a size m.
+NOISE: dict[str, Callable[[np.random.Generator, float, int], np.ndarray]] = {
+    "lognormal": lambda rng, _m, n: 0.3 * (rng.standard_normal(n) - norm.isf(0.05)),
+    "heavy-tailed: Student t, 3 degrees": lambda rng, _m, n: (
+        0.3 * (rng.standard_t(3, n) - t.isf(0.05, 3))
+    ),
+    "discrete: three values": lambda rng, _m, n: rng.choice(
+        [-0.3, 0.0, 0.3], n, p=(0.5, 0.45, 0.05)
+    ),
+    "spread grows tenfold with m": lambda rng, m, n: (
+        0.05 * (m / 10) ** 0.4 * (rng.standard_normal(n) - norm.isf(0.05))
+    ),
+}
+_CALIBRATION, _HELD_OUT = (10.0, 20.0, 40.0), (160.0, 640.0, 2560.0)
+
+
+def _cells(rng: np.random.Generator, noise: str, exponent: float) -> list[CellSample]:
+    return [
+        CellSample(
+            params={"m": m},
+            statistic=m**exponent * np.exp(NOISE[noise](rng, m, 100)),
+            delta=0.05,
+            role="calibration" if m in _CALIBRATION else "held-out",
+        )
+        for m in (*_CALIBRATION, *_HELD_OUT)
+    ]
+
+
+def _inverse_root(values, cell):  # type: ignore[no-untyped-def]
+    return values["c"] * cell.params["m"] ** -0.5
+
+
+def _constants(noise: str, growth: float, top: float, slack: float, wrong: Verdict) -> Batch:
+    """The bound c / sqrt(m) for a statistic whose 95 % quantile is m^(growth - 1/2)."""
+    box = (ConstantBox(name="c", low=top / 1e4, high=top),)
+
+    def batch(rng: np.random.Generator) -> int:
+        decision = decide_constants(
+            _cells(rng, noise, growth - 0.5),
+            box,
+            _inverse_root,
+            drift={"m": "up"},
+            level=LEVEL,
+            slack=slack,
+            margin=0.1,
+        )
+        return int(decision.verdict is wrong)
+
+    return batch
+
+
+def _level_shift(rng: np.random.Generator) -> int:
+    """The required constant is ten times larger from some size on.  The larger one serves all."""
+    at = math.exp(rng.uniform(math.log(10), math.log(1e5)))
+    sizes = [*np.geomspace(10, 160, 10), *np.geomspace(640, 1e5, 18)]
+    cells = [
+        CellSample(
+            params={"m": m, "d": d},
+            statistic=(10.0 if m > at else 1.0) * np.exp(0.3 * rng.standard_normal(100)),
+            delta=0.05,
+            role="calibration" if m <= 160 else "held-out",
+        )
+        for m, d in zip(sizes, rng.permutation(np.geomspace(2, 200, 28)), strict=True)
+    ]
+    decision = decide_constants(
+        cells,
+        (ConstantBox(name="c", low=1e-2, high=1e4),),
+        lambda values, _cell: values["c"],
+        drift={"m": "up", "d": "both"},
+        level=LEVEL,
+    )
+    return int(decision.verdict is Verdict.REFUTED)
+
+
+def constant_worlds() -> list[World]:
+    """The one constant that serves is the end of the box; or the constant grows by the margin."""
+    worlds = []
+    for noise in NOISE:
+        cases = (
+            ("constants, box", REFUTATION, noise, 0.0, 1.0, 2.0, Verdict.REFUTED),
+            ("constants, drift", REFUTATION, noise, 0.1, 1e3, 1.0, Verdict.REFUTED),
+            ("constants, drift", SUPPORT, noise, 0.11, 1e3, 100.0, Verdict.SUPPORTED),
+        )
+        for procedure, error, data, growth, top, slack, wrong in cases:
+            batch = _constants(noise, growth, top, slack, wrong)
+            worlds.append(World(procedure, error, data, batch, quick=50))
+    worlds.append(
+        World("constants, level shift", REFUTATION, "tenfold, anywhere", _level_shift, quick=20)
+    )
+    return worlds
+
+
+# rates
+
+SCATTER: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
+    "spread grows with m": lambda rng, m: (
+        0.02 * np.sqrt(m / 10) ** 0.8 * rng.standard_normal(m.size)
+    ),
+    "heavy-tailed: Student t, 3 degrees": lambda rng, m: 0.05 * rng.standard_t(3, m.size),
+    "discrete: two values": lambda rng, m: 0.1 * rng.choice([-1.0, 1.0], m.size),
+}
+
+
+def _exponent(scatter: str, off: float, wrong: Verdict) -> Batch:
+    m = np.geomspace(10, 10_000, 16)
+
+    def batch(rng: np.random.Generator) -> int:
+        fit = fit_power_law(m**-0.5 * np.exp(SCATTER[scatter](rng, m)), {"m": m}, level=LEVEL)
+        margin = 0.0 if wrong is Verdict.REFUTED else 0.1
+        limits = (fit.lower[0], fit.upper[0])
+        return int(decide_rate(limits, -0.5 + off, margin=margin).verdict is wrong)
+
+    return batch
+
+
+def _factor(side: str, rng: np.random.Generator) -> int:
+    """The factor is 1/3 after two slow steps, down to a floor."""
+    errors = np.ones((40, 15))
+    for step in range(14):
+        noise = np.exp(0.2 * rng.standard_normal(40))
+        errors[:, step + 1] = (0.8 if step < 2 else 1 / 3) * noise * errors[:, step]
+        errors[:, step + 1] += 1e-5 * np.abs(rng.standard_normal(40))
+    limits = contraction_factor(errors, level=LEVEL).log_limits()
+    decision = decide_rate(limits, math.log(1 / 3), side, margin=0.0)  # type: ignore[arg-type]
+    return int(decision.verdict is Verdict.REFUTED)
+
+
+def rate_worlds() -> list[World]:
+    """Exponents and factors that are exactly the stated ones, or just beyond the margin."""
+    worlds = []
+    for scatter in SCATTER:
+        cases = ((REFUTATION, 0.0, Verdict.REFUTED), (SUPPORT, 0.101, Verdict.SUPPORTED))
+        for error, off, wrong in cases:
+            worlds.append(World("rate", error, scatter, _exponent(scatter, off, wrong)))
+    return worlds + [
+        World("contraction", REFUTATION, side, partial(_factor, side))
+        for side in ("at most", "at least")
+    ]

@@ -1,0 +1,58 @@
+"""``cfl-verify export``: tables that pandas reads back with their types."""
+
+import json
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from verify.cli import exits
+from verify.cli.app import application
+
+CLAIM = "ifca.k2-random-as-printed"
+
+
+def call(*arguments):
+    return CliRunner().invoke(application, [str(a) for a in arguments])
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run") / "run"
+    assert call("run", f"{CLAIM}[d=3]", "--output", folder, "--jobs", 1).exit_code in (0, 1, 2)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_tables_are_read_with_their_types(run, kind, tmp_path):
+    assert call("export", run, tmp_path / "out", "--format", kind).exit_code == 0
+    read = {"csv": pd.read_csv, "parquet": pd.read_parquet}[kind]
+    claims = read(tmp_path / "out" / f"claims.{kind}")
+    cells = read(tmp_path / "out" / f"cells.{kind}")
+    assert claims.claim.str.startswith(CLAIM).all()
+    assert claims.n_trials.dtype.kind == "i"
+    assert len(cells) > 0
+    assert cells.n_trials.sum() == claims.n_trials.sum()
+    assert json.loads(cells.params[0])["d"] == 3
+    (trials,) = (tmp_path / "out" / "trials").glob(f"*.{kind}")
+    frame = read(trials)
+    assert frame.columns.is_unique
+    assert len(frame) >= claims.n_trials.sum()
+
+
+def test_json_is_one_record_a_claim(run, tmp_path):
+    assert call("export", run, tmp_path / "out", "--format", "json").exit_code == 0
+    (claim,) = json.loads((tmp_path / "out" / "claims.json").read_text())
+    assert claim["paper"]
+    assert claim["verdict"]
+    assert not (tmp_path / "out" / "trials").exists()
+
+
+def test_bad_requests_are_refused_and_nothing_is_overwritten(run, tmp_path):
+    assert "xls must be among csv" in call("export", run, tmp_path / "o", "--format", "xls").output
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("x")
+    result = call("export", run, tmp_path / "full")
+    assert result.exit_code == exits.USAGE
+    assert "name a new folder" in result.output
+    assert [p.name for p in (tmp_path / "full").iterdir()] == ["mine"]

@@ -1,0 +1,86 @@
+"""The verdict on universal constants follows from its three parts: one part is bad in each case."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from trials.checks import InvalidParameter
+from verify.decisions.constants.decision import conclude
+from verify.decisions.constants.drift import Drift, DriftSlope
+from verify.decisions.constants.extrapolation import Attempt
+from verify.decisions.constants.feasibility import Feasibility
+from verify.decisions.probability import decide_probability
+from verify.decisions.rates import contraction_factor, fit_power_law
+from verify.evidence import Verdict
+
+FEASIBLE = Feasibility(rows=(), choices=({},), feasible=(True,), witness=())
+NO_TREND = Drift(cells=(), kappa=(), se_log=(), slopes=(), fit=None, margin=0.1, asked=False)
+HELD = decide_probability([0], 10_000, 0.02, 0.05)
+OPEN = decide_probability([2], 100, 0.02, 0.05)
+TRIED = Attempt(
+    calibration=None,  # type: ignore[arg-type]  # the verdict does not look at it
+    held_out=HELD,
+    held_out_cells=(0,),
+    drift=NO_TREND,
+    rejected=False,
+)
+GROWING = DriftSlope(
+    name="m", direction="up", growth=0.5, se=0.01, lower=0.4, upper=0.6, span=(1.0, 100.0),
+    allowed=0.1, halves=(0.4, 0.4), log_log=0.2, status="grows",
+)  # fmt: skip
+
+
+def verdict(feasibility=FEASIBLE, tried=TRIED, reach=None, vacuous=False):
+    return conclude(feasibility, tried, reach or {"m": 8.0}, vacuous, 4.0)
+
+
+def test_all_parts_good_is_support() -> None:
+    assert (HELD.verdict, OPEN.verdict) == (Verdict.SUPPORTED, Verdict.INCONCLUSIVE)
+    assert verdict()[0] is Verdict.SUPPORTED
+
+
+def test_held_out_cells_that_are_open_leave_the_claim_open() -> None:
+    word, why = verdict(tried=replace(TRIED, held_out=OPEN))
+    assert word is Verdict.INCONCLUSIVE
+    assert why.startswith("feasible; extrapolation INCONCLUSIVE")
+
+
+def test_a_trend_that_was_asked_for_and_not_measured_leaves_the_claim_open() -> None:
+    asked = replace(NO_TREND, asked=True, reason="too few cells")
+    word, why = verdict(tried=replace(TRIED, drift=asked))
+    assert word is Verdict.INCONCLUSIVE
+    assert "drift not excluded (too few cells)" in why
+
+
+@pytest.mark.parametrize(("factor", "word"), [(3.99, "INCONCLUSIVE"), (4.0, "SUPPORTED")])
+def test_held_out_cells_must_reach_far_enough(factor: float, word: str) -> None:
+    assert verdict(reach={"m": 8.0, "d": factor})[0] == word
+
+
+def test_growth_refutes_only_where_held_out_cells_fail_as_well() -> None:
+    grows = replace(NO_TREND, asked=True, slopes=(GROWING,))
+    tried = replace(TRIED, drift=grows)
+    assert verdict(tried=tried)[0] is Verdict.INCONCLUSIVE
+    word, why = verdict(tried=replace(tried, rejected=True))
+    assert word is Verdict.REFUTED
+    assert "0.5 (at least 0.4) per unit log as m goes up" in why
+
+
+def test_no_feasible_choice_refutes_and_a_trivial_bound_is_vacuous() -> None:
+    none = replace(FEASIBLE, feasible=(False,), witness=(0,))
+    assert verdict(feasibility=none)[0] is Verdict.REFUTED
+    assert verdict(vacuous=True)[0] is Verdict.VACUOUS
+    assert verdict(tried=None)[0] is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.1, float("nan")])
+def test_rates_refuse_a_level_outside_the_unit_interval(level: float) -> None:
+    x = np.geomspace(1.0, 100.0, 8)
+    with pytest.raises(InvalidParameter, match="level"):
+        fit_power_law(x, {"m": x}, level=level)
+    errors = np.outer(np.ones(16), 0.5 ** np.arange(10.0)) + 1e-9
+    with pytest.raises(InvalidParameter, match="level"):
+        contraction_factor(errors, level=level)

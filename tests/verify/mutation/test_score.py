@@ -1,0 +1,179 @@
+"""Scores: outcomes, their labels, boundaries and samples, on claims whose truth is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import sympy as sp
+
+from trials.run.executors import make_executor
+from trials.run.store import RunStore
+from verify.mutation.boundary import boundaries
+from verify.mutation.fingerprint import fingerprint
+from verify.mutation.mutants import mutants, power_of, resized
+from verify.mutation.score import Examination, Standing
+from verify.mutation.tried import follows, ranges
+from verify.papers import catalogue
+from verify.procedures.base import PROFILES, Profile
+
+CATALOGUE = catalogue()
+SMALL = Profile(name="quick", max_trials=256, searches=400, seconds=2.0)
+
+
+@pytest.fixture
+def examine(tmp_path):
+    """``name -> `` an examination of that claim on a fresh run, its statement decided."""
+    with (
+        RunStore.create(tmp_path / "store.sqlite", root_seed=1, config={}) as store,
+        make_executor("serial") as executor,
+    ):
+
+        def make(name, profile=SMALL):
+            examination = Examination(
+                claim=CATALOGUE[name],
+                profile=profile,
+                standing=Standing(verdict="", mark="", level=0.01),
+                store=store,
+                executor=executor,
+            )
+            found = Standing.of(examination.decide(CATALOGUE[name].statement))
+            return replace(examination, standing=replace(found, level=0.01))
+
+        yield make
+
+
+def outcomes(score):
+    return {j.mutant: j.outcome for j in score.judged}
+
+
+def test_an_identity_catches_every_mutant_of_every_symbol(examine):
+    score = examine("ifca.eq2").score(steps=0)
+    assert score.n_mutants == len(score.judged) > 30
+    assert set(outcomes(score).values()) == {"refuted"}
+    assert score.share == 1.0
+
+
+def test_a_true_mutant_is_called_true_and_a_weaker_one_is_not_decided(examine):
+    score = examine("ifca.half-correct", replace(SMALL, searches=200)).score(steps=0)
+    # C_n pays for m rivals, so a client errs far less often than half the time
+    assert outcomes(score) == {
+        "term half: times 3/4": "true here",
+        "term half: times 1/4": "true here",
+    }
+    small = score.judged[0]
+    assert small.why == "as term half: times 1/4 is, a larger change"
+    assert score.n_false == 0
+
+
+def test_a_claim_that_ignores_its_statement_sees_no_mutant(examine):
+    examination = examine("ifca.eq4")
+    claim = examination.claim
+    deaf = replace(claim, builder=lambda _statement, profile: claim.build(profile))
+    score = replace(examination, claim=deaf).score(steps=0)
+    changed = {j.outcome for j in score.judged if j.kind != "failure"}
+    assert changed == {"unseen", "asks less"}
+    assert score.n_caught < 0.5 * score.n_false
+
+
+def test_a_power_that_no_cell_can_try_is_refused(examine):
+    found = outcomes(examine("ifca.near-optimal").score(steps=0))
+    assert {found[m] for m in found if "T^" in m} == {"not tried"}
+    # the true exponent of p is -1/2, the statement's with p^(1/2) more
+    assert found["term ratio: p^(1/2) more"] == "true here"
+    assert found["term ratio: p^(1/4) less"] == "asks less"
+
+
+def test_a_refuted_claim_has_no_score(examine):
+    assert examine("ifca.cor1-rounds-as-printed").score().judged == ()
+
+
+def test_a_mutant_that_loses_resolution_only_counts_as_unsupported(examine):
+    """Lemma 2's probabilities are computed to their stated size; a square of them is sampled."""
+    found = outcomes(examine("ifca.lemma2-opnorm").score(steps=0))
+    assert found["failure probability: squared"] == "unsupported"
+
+
+def test_the_boundary_lies_between_the_nearest_caught_change_and_the_one_inside(examine):
+    """Both exponents of (4) are one half, and cells go up to 1000 dimensions."""
+    score = examine("ifca.eq4").score(steps=3)
+    near = {b.change.split(" at ")[0]: b for b in score.boundaries}
+    for name in ("norm: exponent of $N$", "norm: exponent of $d$"):
+        assert -0.25 <= near[name].caught < near[name].kept <= 0.0
+        assert near[name].kept - near[name].caught == pytest.approx(0.25 / 8)
+        assert near[name].change in score.refuted()
+
+
+def test_bisection_finds_a_known_boundary():
+    statement = CATALOGUE["ifca.eq4"].statement
+    family = [m for m in mutants(statement) if m.symbol == sp.Symbol("d") and m.size < 0]
+    assert len(family) == 2
+    calls = []
+
+    def catches(mutant):
+        calls.append(mutant.size)
+        return mutant.size <= sp.Rational(-1, 10)
+
+    (found,) = boundaries(statement, [(m, catches(m)) for m in family], catches, 3)
+    assert found.caught == -0.125
+    assert found.kept == -0.09375
+    assert len(calls) == 2 + 3
+
+
+def test_a_resized_mutant_is_the_same_change_of_another_size():
+    statement = CATALOGUE["ifca.eq3"].statement
+    for mutant in mutants(statement):
+        if mutant.size is None:
+            continue
+        again = resized(statement, mutant, mutant.size)
+        assert again == mutant
+        if mutant.symbol is not None:
+            assert resized(statement, mutant, mutant.size * 2).family == mutant.family
+
+
+def test_a_sample_depends_on_the_claim_only_and_ends_at_the_first_catch(examine):
+    examination = examine("ifca.lemma1-sharp")
+    first, again = (examination.score(1, steps=0) for _ in range(2))
+    assert first == again
+    assert sum(j.caught for j in first.judged) <= 1
+    assert len(first.judged) <= 2
+    assert all(j.outcome in ("refuted", "unsupported", "kept") for j in first.judged)
+
+
+def test_without_an_executor_a_mutant_may_not_ask_for_trials(tmp_path):
+    claim = CATALOGUE["ifca.eq4"]
+    with RunStore.create(tmp_path / "store.sqlite", root_seed=1, config={}) as store:
+        standing = Standing(verdict="SUPPORTED", mark="SUPPORTED", level=0.01)
+        found = Examination(claim=claim, profile=SMALL, standing=standing, store=store).score()
+    assert {j.outcome for j in found.judged} == {"not tried", "asks less"}
+    assert any("trials that the run does not hold" in j.why for j in found.judged)
+
+
+def test_ranges_hold_the_symbols_of_cells_and_of_trials(examine):
+    examination = examine("ifca.eq5")
+    procedure = examination.procedure(examination.claim.statement)
+    known = ranges(procedure, examination.store)
+    starts = [(0.5 - c["alpha"]) * c["Delta"] for c in procedure.cells]
+    assert known["err"] == pytest.approx((min(starts), max(starts)))
+    assert 0 < known["gamma"][0] < known["gamma"][1]
+    less = {m.name: follows(m, procedure, known) for m in mutants(examination.claim.statement)}
+    assert less["term contraction: p^(1/2) less"]  # p < 1
+    assert not less["term contraction: p^(1/2) more"]
+
+
+def test_a_fingerprint_tells_statements_apart_that_differ_in_one_cell_only():
+    claim = CATALOGUE["ifca.alpha-stays"]  # Delta is one in all but some cells
+    (changed,) = (m for m in mutants(claim.statement) if m.name == "term start: Delta^(1/4) more")
+    profile = PROFILES["quick"]
+    built = [
+        replace(claim, statement=s).build(profile) for s in (claim.statement, changed.statement)
+    ]
+    assert fingerprint(built[0]) != fingerprint(built[1])
+    assert fingerprint(built[0]) == fingerprint(claim.build(profile))
+
+
+def test_the_power_of_a_symbol_in_a_product():
+    x, y = sp.symbols("x y")
+    assert power_of(sp.sqrt(x / y) * x, x) == 1.5
+    assert power_of(sp.exp(-x), x) is None
+    assert power_of(sp.Max(x, y), x) is None
