@@ -94,7 +94,7 @@ def main() -> None:
     type=click.Choice(["auto", "latex", "embedded"]),
     default="auto",
     show_default=True,
-    help="latex: latexmk. embedded: pandoc and Typst, no TeX needed. auto: latex where complete.",
+    help="latex: pdfLaTeX. embedded: pandoc and Typst, no TeX needed. auto: latex where complete.",
 )
 @click.option(
     "--output",

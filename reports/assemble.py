@@ -147,7 +147,7 @@ def build(
     Parameters
     ----------
     formats : ``"pdf"`` and ``"tex"``.  Source, figures and tables are always written.
-    engine : ``"latex"`` (latexmk), ``"embedded"`` (pandoc and Typst) or ``"auto"``, which takes
+    engine : ``"latex"`` (pdfLaTeX), ``"embedded"`` (pandoc and Typst) or ``"auto"``, which takes
         LaTeX where it is complete.
     out_dir : the folder for the files, ``report/`` in the run directory by default.
     fragments_of : ids of claims, with wildcards.  Fragments of these claims are written and no

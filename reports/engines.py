@@ -1,4 +1,4 @@
-"""PDF engines: latexmk where LaTeX is installed, pandoc and Typst from Python wheels elsewhere."""
+"""PDF engines: pdfLaTeX where it is installed, pandoc and Typst from Python wheels elsewhere."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ PACKAGES = (
     "inputenc.sty", "lmodern.sty", "longtable.sty", "textcomp.sty", "xcolor.sty",
 )  # fmt: skip
 _TIMEOUT_SECONDS = 600
+#: Passes of pdfLaTeX over one source.  References settle in three, a long report in four.
+_MAX_PASSES = 6
 
 
 def latex_missing() -> list[str]:
-    """Programs and packages that the latexmk engine lacks on this machine, empty when complete."""
-    programs = [name for name in ("latexmk", "pdflatex", "kpsewhich") if shutil.which(name) is None]
+    """Programs and packages that the LaTeX engine lacks on this machine, empty when complete."""
+    programs = [name for name in ("pdflatex", "kpsewhich") if shutil.which(name) is None]
     if programs:
         return programs
     found = subprocess.run(
@@ -63,7 +65,7 @@ def choose(engine: str) -> Engine:
         return "latex"
     if lacking := embedded_missing():
         raise ReportError(
-            f"the PDF needs LaTeX with latexmk, or the embedded engine, which lacks "
+            f"the PDF needs LaTeX, or the embedded engine, which lacks "
             f"{', '.join(lacking)}; install it with: pip install 'cfl-verify[pdf]'"
         )
     return "embedded"
@@ -81,7 +83,7 @@ def describe(engine: Engine) -> str:
     out = subprocess.run(
         ["pdflatex", "--version"], capture_output=True, text=True, check=False, timeout=60
     ).stdout
-    return f"latexmk, {out.splitlines()[0] if out else 'pdflatex'}"
+    return out.splitlines()[0] if out else "pdflatex"
 
 
 def compile_pdf(source: Path, engine: Engine, *, timestamp: int) -> bytes:
@@ -95,11 +97,17 @@ def compile_pdf(source: Path, engine: Engine, *, timestamp: int) -> bytes:
         With the engine's own first error.
     """
     if engine == "latex":
-        return _latexmk(source, timestamp)
+        return _latex_pdf(source, timestamp)
     return typst_pdf(typst_source(source.read_text(encoding="utf-8")), source.parent, timestamp)
 
 
-def _latexmk(source: Path, timestamp: int) -> bytes:
+def _latex_pdf(source: Path, timestamp: int) -> bytes:
+    """The PDF after as many passes as the references need.
+
+    The files that a pass leaves for the next one are compared byte by byte.  ``latexmk`` compares
+    their dates in whole seconds first: it takes a quick pass for no change and leaves wrong page
+    numbers.
+    """
     environment = {
         **os.environ,
         "SOURCE_DATE_EPOCH": str(timestamp),
@@ -112,32 +120,50 @@ def _latexmk(source: Path, timestamp: int) -> bytes:
     }
     with tempfile.TemporaryDirectory() as folder:
         command = [
-            "latexmk", "-norc", "-pdf", "-interaction=nonstopmode", "-halt-on-error",
-            "-pdflatex=pdflatex -no-shell-escape %O %S", f"-outdir={folder}", source.name,
+            "pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error",
+            f"-output-directory={folder}", source.name,
         ]  # fmt: skip
-        try:
-            done = subprocess.run(
-                command,
-                cwd=source.parent,
-                env=environment,
-                capture_output=True,
-                timeout=_TIMEOUT_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise ReportError(f"latexmk gave up after {_TIMEOUT_SECONDS} s on {source}") from None
-        pdf = Path(folder, source.stem + ".pdf")
-        if done.returncode == 0 and pdf.is_file():
-            return pdf.read_bytes()
-        log = Path(folder, source.stem + ".log")
-        text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
-        found = re.search(r"^(! .*(?:\n.*?)*?\nl\.\d+ .*)", text, flags=re.MULTILINE)
-        reason = (
-            " ".join(found[1].split())[:400]
-            if found
-            else done.stdout[-400:].decode(errors="replace")
-        )
-        raise ReportError(f"latexmk failed on {source}: {reason}")
+        left: dict[str, bytes] = {}
+        for _ in range(_MAX_PASSES):
+            try:
+                done = subprocess.run(
+                    command,
+                    cwd=source.parent,
+                    env=environment,
+                    capture_output=True,
+                    timeout=_TIMEOUT_SECONDS,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                raise ReportError(
+                    f"pdflatex gave up after {_TIMEOUT_SECONDS} s on {source}"
+                ) from None
+            if done.returncode:
+                raise ReportError(f"pdflatex failed on {source}: {_first_error(folder, done)}")
+            before, left = left, _left_for_the_next_pass(Path(folder))
+            if left == before:
+                return Path(folder, source.stem + ".pdf").read_bytes()
+    raise ReportError(f"the references of {source} still change after {_MAX_PASSES} passes")
+
+
+def _left_for_the_next_pass(folder: Path) -> dict[str, bytes]:
+    """The files that the next pass reads: references, contents, bookmarks."""
+    return {
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if path.suffix not in (".log", ".pdf")
+    }
+
+
+def _first_error(folder: str, done: subprocess.CompletedProcess[bytes]) -> str:
+    """TeX's own first error with its line, else the end of its output."""
+    text = "".join(
+        log.read_text(encoding="utf-8", errors="replace") for log in Path(folder).glob("*.log")
+    )
+    found = re.search(r"^(! .*(?:\n.*?)*?\nl\.\d+ .*)", text, flags=re.MULTILINE)
+    return (
+        " ".join(found[1].split())[:400] if found else done.stdout[-400:].decode(errors="replace")
+    )
 
 
 def typst_source(tex: str, *, standalone: bool = True) -> str:

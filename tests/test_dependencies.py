@@ -33,7 +33,7 @@ def test_the_page_lists_every_package_with_its_licence():
 
 
 def test_a_missing_engine_is_refused_with_the_remedy(monkeypatch):
-    monkeypatch.setattr(engines, "latex_missing", lambda: ["latexmk"])
+    monkeypatch.setattr(engines, "latex_missing", lambda: ["pdflatex"])
     monkeypatch.setattr(engines, "find_spec", lambda name: None if name == "pypandoc" else name)
     for asked in ("auto", "embedded"):
         with pytest.raises(ReportError, match=r"lacks pypandoc; .*pip install 'cfl-verify\[pdf\]'"):

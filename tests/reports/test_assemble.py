@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from click.testing import CliRunner, Result
 import reports.assemble
 from reports.__main__ import main
 from reports.assemble import build, write_report
-from reports.engines import choose, latex_missing, typst_source
+from reports.engines import choose, compile_pdf, latex_missing, typst_source
 from reports.errors import ReportError
 from reports.tables import typeset
 from tests.reports.fakes import FakeRun, run
@@ -66,12 +68,45 @@ def test_two_embedded_builds_are_byte_identical(embedded: Path, tmp_path: Path) 
 
 
 @needs_latex
-def test_latexmk_sets_the_same_source_twice_alike(tmp_path: Path) -> None:
+def test_latex_sets_the_same_source_twice_alike(tmp_path: Path) -> None:
     first, second = (
         write_report(run(), tmp_path / name, engine="latex").paths[-1] for name in ("a", "b")
     )
     assert first.name == "report.pdf"
     assert digest(first) == digest(second)
+
+
+_A_QUICK_LATEX = """#!{python}
+import pathlib, sys
+folder = next(a.partition("=")[2] for a in sys.argv if a.startswith("-output-directory="))
+aux, pdf = pathlib.Path(folder, "report.aux"), pathlib.Path(folder, "report.pdf")
+known = int(aux.read_text()) if aux.exists() else 0
+pdf.write_text(f"page {{known}}")
+aux.write_text(str(min(known + 1, {settled})))
+"""
+
+
+def quick_latex(folder: Path, monkeypatch: pytest.MonkeyPatch, *, settled: int) -> None:
+    """A pdfLaTeX whose passes take a moment and leave files of equal size and date."""
+    program = folder / "pdflatex"
+    program.write_text(_A_QUICK_LATEX.format(python=sys.executable, settled=settled))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+
+
+def test_latex_runs_until_its_references_settle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick_latex(tmp_path, monkeypatch, settled=3)
+    assert compile_pdf(tmp_path / "report.tex", "latex", timestamp=0) == b"page 3"
+
+
+def test_references_that_never_settle_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick_latex(tmp_path, monkeypatch, settled=99)
+    with pytest.raises(ReportError, match="still change after"):
+        compile_pdf(tmp_path / "report.tex", "latex", timestamp=0)
 
 
 def test_an_empty_run_gives_a_report(tmp_path: Path) -> None:

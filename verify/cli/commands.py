@@ -358,7 +358,7 @@ def export(**given: Any) -> None:
     type=click.Choice(["auto", "latex", "embedded"]),
     default="auto",
     show_default=True,
-    help="latex: latexmk. embedded: pandoc and Typst, no TeX needed. auto: latex where complete.",
+    help="latex: pdfLaTeX. embedded: pandoc and Typst, no TeX needed. auto: latex where complete.",
 )
 @click.option("--output", metavar="DIR", help="Where to write.  [default: RUN/report]")
 @click.option(
