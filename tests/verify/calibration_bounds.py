@@ -12,10 +12,17 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from scipy.stats import norm, t
 
+from tests.verify.calibration_data import (
+    NOISE,
+    contracting_errors,
+    inverse_root,
+    level_shift_cells,
+    noise_growing_with_m,
+    power_law_cells,
+)
 from tests.verify.calibration_world import LEVEL, Batch, World
-from verify.decisions.constants import CellSample, ConstantBox, decide_constants
+from verify.decisions.constants import ConstantBox, decide_constants
 from verify.decisions.probability import decide_exact_probability, decide_probability
 from verify.decisions.rates import contraction_factor, decide_rate, fit_power_law
 from verify.decisions.sequences import quantile_upper
@@ -86,37 +93,6 @@ def probability_worlds() -> list[World]:
 
 # constants
 
-#: log of the statistic over its 95 % quantile, at a size m.
-NOISE: dict[str, Callable[[np.random.Generator, float, int], np.ndarray]] = {
-    "lognormal": lambda rng, _m, n: 0.3 * (rng.standard_normal(n) - norm.isf(0.05)),
-    "heavy-tailed: Student t, 3 degrees": lambda rng, _m, n: (
-        0.3 * (rng.standard_t(3, n) - t.isf(0.05, 3))
-    ),
-    "discrete: three values": lambda rng, _m, n: rng.choice(
-        [-0.3, 0.0, 0.3], n, p=(0.5, 0.45, 0.05)
-    ),
-    "spread grows tenfold with m": lambda rng, m, n: (
-        0.05 * (m / 10) ** 0.4 * (rng.standard_normal(n) - norm.isf(0.05))
-    ),
-}
-_CALIBRATION, _HELD_OUT = (10.0, 20.0, 40.0), (160.0, 640.0, 2560.0)
-
-
-def _cells(rng: np.random.Generator, noise: str, exponent: float) -> list[CellSample]:
-    return [
-        CellSample(
-            params={"m": m},
-            statistic=m**exponent * np.exp(NOISE[noise](rng, m, 100)),
-            delta=0.05,
-            role="calibration" if m in _CALIBRATION else "held-out",
-        )
-        for m in (*_CALIBRATION, *_HELD_OUT)
-    ]
-
-
-def _inverse_root(values, cell):  # type: ignore[no-untyped-def]
-    return values["c"] * cell.params["m"] ** -0.5
-
 
 def _constants(noise: str, growth: float, top: float, slack: float, wrong: Verdict) -> Batch:
     """The bound c / sqrt(m) for a statistic whose 95 % quantile is m^(growth - 1/2)."""
@@ -124,9 +100,9 @@ def _constants(noise: str, growth: float, top: float, slack: float, wrong: Verdi
 
     def batch(rng: np.random.Generator) -> int:
         decision = decide_constants(
-            _cells(rng, noise, growth - 0.5),
+            power_law_cells(rng, growth - 0.5, noise),
             box,
-            _inverse_root,
+            inverse_root,
             drift={"m": "up"},
             level=LEVEL,
             slack=slack,
@@ -140,18 +116,8 @@ def _constants(noise: str, growth: float, top: float, slack: float, wrong: Verdi
 def _level_shift(rng: np.random.Generator) -> int:
     """The required constant is ten times larger from some size on.  The larger one serves all."""
     at = math.exp(rng.uniform(math.log(10), math.log(1e5)))
-    sizes = [*np.geomspace(10, 160, 10), *np.geomspace(640, 1e5, 18)]
-    cells = [
-        CellSample(
-            params={"m": m, "d": d},
-            statistic=(10.0 if m > at else 1.0) * np.exp(0.3 * rng.standard_normal(100)),
-            delta=0.05,
-            role="calibration" if m <= 160 else "held-out",
-        )
-        for m, d in zip(sizes, rng.permutation(np.geomspace(2, 200, 28)), strict=True)
-    ]
     decision = decide_constants(
-        cells,
+        level_shift_cells(rng, at),
         (ConstantBox(name="c", low=1e-2, high=1e4),),
         lambda values, _cell: values["c"],
         drift={"m": "up", "d": "both"},
@@ -181,9 +147,7 @@ def constant_worlds() -> list[World]:
 # rates
 
 SCATTER: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
-    "spread grows with m": lambda rng, m: (
-        0.02 * np.sqrt(m / 10) ** 0.8 * rng.standard_normal(m.size)
-    ),
+    "spread grows with m": noise_growing_with_m,
     "heavy-tailed: Student t, 3 degrees": lambda rng, m: 0.05 * rng.standard_t(3, m.size),
     "discrete: two values": lambda rng, m: 0.1 * rng.choice([-1.0, 1.0], m.size),
 }
@@ -202,13 +166,7 @@ def _exponent(scatter: str, off: float, wrong: Verdict) -> Batch:
 
 
 def _factor(side: str, rng: np.random.Generator) -> int:
-    """The factor is 1/3 after two slow steps, down to a floor."""
-    errors = np.ones((40, 15))
-    for step in range(14):
-        noise = np.exp(0.2 * rng.standard_normal(40))
-        errors[:, step + 1] = (0.8 if step < 2 else 1 / 3) * noise * errors[:, step]
-        errors[:, step + 1] += 1e-5 * np.abs(rng.standard_normal(40))
-    limits = contraction_factor(errors, level=LEVEL).log_limits()
+    limits = contraction_factor(contracting_errors(rng), level=LEVEL).log_limits()
     decision = decide_rate(limits, math.log(1 / 3), side, margin=0.0)  # type: ignore[arg-type]
     return int(decision.verdict is Verdict.REFUTED)
 

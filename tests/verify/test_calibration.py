@@ -13,8 +13,15 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, norm
+from scipy.stats import binomtest
 
+from tests.verify.calibration_data import (
+    contracting_errors,
+    inverse_root,
+    level_shift_cells,
+    noise_growing_with_m,
+    power_law_cells,
+)
 from tests.verify.controls import CONTROLS, detections, planted_power, probability_refuted
 from verify.decisions.constants import CellSample, ConstantBox, decide_constants
 from verify.decisions.probability import decide_exact_probability, decide_probability
@@ -106,42 +113,17 @@ def test_the_anytime_quantile_limit_covers_at_every_look(n_batches: int) -> None
 # constants
 
 
-def _power_law_cells(
-    rng: np.random.Generator, exponent: float, m_values: dict[float, str]
-) -> list[CellSample]:
-    return [
-        CellSample(
-            params={"m": m},
-            statistic=m**exponent * np.exp(0.3 * rng.standard_normal(100)),
-            delta=0.05,
-            role="calibration" if role == "calibration" else "held-out",
-        )
-        for m, role in m_values.items()
-    ]
-
-
-_M = {
-    **dict.fromkeys((10.0, 20.0, 40.0), "calibration"),
-    **dict.fromkeys((160.0, 640.0, 2560.0), "held-out"),
-}
-
-
-def _inverse_root(values, cell):  # type: ignore[no-untyped-def]
-    return values["c"] * cell.params["m"] ** -0.5
-
-
 @sizes
 def test_a_true_bound_at_the_edge_of_its_box_is_seldom_refuted(n_batches: int) -> None:
     """The only constant that is large enough is the box's end.  There P(violation) = delta in every
     cell.
     """
-    top = math.exp(0.3 * norm.isf(0.05))
-    box = (ConstantBox(name="c", low=top / 100, high=top),)
+    box = (ConstantBox(name="c", low=0.01, high=1.0),)
     rng = np.random.default_rng(6)
     refuted = supported = 0
     for _ in range(n_batches):
-        cells = _power_law_cells(rng, -0.5, _M)
-        decision = decide_constants(cells, box, _inverse_root, drift={"m": "up"}, level=LEVEL)
+        cells = power_law_cells(rng, -0.5)
+        decision = decide_constants(cells, box, inverse_root, drift={"m": "up"}, level=LEVEL)
         refuted += decision.verdict is Verdict.REFUTED
         supported += decision.verdict is Verdict.SUPPORTED
     assert_at_most(refuted, n_batches)
@@ -157,9 +139,9 @@ def test_a_required_constant_that_grows_by_no_more_than_the_margin_is_seldom_ref
     rng = np.random.default_rng(7)
     refuted = extrapolation_rejects = 0
     for _ in range(n_batches):
-        cells = _power_law_cells(rng, -0.5 + 0.1, _M)
+        cells = power_law_cells(rng, -0.5 + 0.1)
         decision = decide_constants(
-            cells, box, _inverse_root, drift={"m": "up"}, level=LEVEL, slack=1.0, margin=0.1
+            cells, box, inverse_root, drift={"m": "up"}, level=LEVEL, slack=1.0, margin=0.1
         )
         refuted += decision.verdict is Verdict.REFUTED
         assert decision.held_out is not None
@@ -178,9 +160,9 @@ def test_a_required_constant_that_grows_beyond_the_margin_is_seldom_supported(
     n_batches = n_batches // 4
     supported = 0
     for _ in range(n_batches):
-        cells = _power_law_cells(rng, -0.5 + 0.11, _M)
+        cells = power_law_cells(rng, -0.5 + 0.11)
         decision = decide_constants(
-            cells, box, _inverse_root, drift={"m": "up"}, level=LEVEL, slack=100.0, margin=0.1
+            cells, box, inverse_root, drift={"m": "up"}, level=LEVEL, slack=100.0, margin=0.1
         )
         supported += decision.verdict is Verdict.SUPPORTED
     assert_at_most(supported, n_batches)
@@ -197,20 +179,10 @@ def test_a_required_constant_that_shifts_once_is_seldom_refuted(
     """
     rng = np.random.default_rng(14)
     n_batches, refuted, failed_far_away = n_batches // 10, 0, 0
-    sizes_ = [*np.geomspace(10, 160, 10), *np.geomspace(640, 1e5, 18)]
     for _ in range(n_batches):
         at = jump_at or math.exp(rng.uniform(math.log(10), math.log(1e5)))
-        cells = [
-            CellSample(
-                params={"m": m, "d": d},
-                statistic=(10.0 if m > at else 1.0) * np.exp(0.3 * rng.standard_normal(100)),
-                delta=0.05,
-                role="calibration" if m <= 160 else "held-out",
-            )
-            for m, d in zip(sizes_, rng.permutation(np.geomspace(2, 200, 28)), strict=True)
-        ]
         decision = decide_constants(
-            cells,
+            level_shift_cells(rng, at),
             (ConstantBox(name="c", low=1e-2, high=1e4),),
             lambda values, _cell: values["c"],
             drift={"m": "up", "d": "both"},
@@ -233,7 +205,7 @@ def test_a_true_exponent_is_seldom_refuted_without_a_margin(n_batches: int) -> N
     m = np.geomspace(10, 10_000, 16)
     refuted = 0
     for _ in range(n_batches):
-        y = m**-0.5 * np.exp(0.02 * np.sqrt(m / 10) ** 0.8 * rng.standard_normal(m.size))
+        y = m**-0.5 * np.exp(noise_growing_with_m(rng, m))
         fit = fit_power_law(y, {"m": m}, level=LEVEL)
         refuted += decide_rate((fit.lower[0], fit.upper[0]), -0.5, margin=0.0).verdict is (
             Verdict.REFUTED
@@ -245,14 +217,9 @@ def test_a_true_exponent_is_seldom_refuted_without_a_margin(n_batches: int) -> N
 def test_a_true_contraction_factor_is_seldom_refuted_without_a_margin(n_batches: int) -> None:
     """The factor is 1/3 after two slow steps.  Both "at most" and "at least" are true."""
     rng = np.random.default_rng(10)
-    n_steps, resolved, wrong = 14, 0, {"at most": 0, "at least": 0}
+    resolved, wrong = 0, {"at most": 0, "at least": 0}
     for _ in range(n_batches):
-        errors = np.ones((40, n_steps + 1))
-        for t in range(n_steps):
-            noise = np.exp(0.2 * rng.standard_normal(40))
-            errors[:, t + 1] = (0.8 if t < 2 else 1 / 3) * noise * errors[:, t]
-            errors[:, t + 1] += 1e-5 * np.abs(rng.standard_normal(40))
-        fit = contraction_factor(errors, level=LEVEL)
+        fit = contraction_factor(contracting_errors(rng), level=LEVEL)
         resolved += fit.resolved
         for side in wrong:
             decision = decide_rate(fit.log_limits(), math.log(1 / 3), side, margin=0.0)  # type: ignore[arg-type]
