@@ -45,10 +45,26 @@ def test_every_formula_of_the_catalogue_is_one_line_without_latex():
             listed = re.sub(r"[_^]\{[^{}]*,[^{}]*\}|\{ [^{}]*\}", ",", text)
             listed = re.sub(r"[_^]\{[^{}]*,[^{}]*\}|\{ [^{}]*\}", ",", listed)  # nested
             assert not re.search(r"[\\${}]|\s\s|\n", listed), text
-            closed = re.sub(r"\[[^\[\]()]*\)|\([^\[\]()]*\]", "", text)  # half-open intervals
-            closed = re.sub(r"requirement \d\)", "", closed)
-            in_words = text in (texts[1], texts[-1])  # which may name "2)", an item of a list
-            assert in_words or closed.count("(") == closed.count(")"), text
+            assert not lone_parentheses(text), text
+
+
+def lone_parentheses(text: str) -> list[str]:
+    """Parentheses without a partner, except in half-open intervals and in list items like "2)"."""
+    text = re.sub(r"\[[^\[\]()]*\)|\([^\[\]()]*\]", "", text)
+    opened, lone = 0, []
+    for found in re.finditer(r"[()]", text):
+        if found[0] == "(":
+            opened += 1
+        elif opened:
+            opened -= 1
+        elif not re.search(r"(^|[\s,])\d$", text[: found.start()]):
+            lone.append(text[: found.end()])
+    return lone + ["("] * opened
+
+
+def test_lone_parentheses_are_seen():
+    assert all(lone_parentheses(text) for text in ("f(x", "f x)", "(a))"))
+    assert not lone_parentheses("f(x, (y)) on (0, 1] and [0, 1), by requirement 2)")
 
 
 @given(st.text(alphabet=r"\{}^_()[]|$ ,+-=abcE12'", max_size=40))
