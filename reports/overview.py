@@ -200,7 +200,7 @@ _NAMED = 3
 
 
 def _evidence(finding: Finding, names: Mapping[str, str], *, pages: bool) -> Latex:
-    """The claims that show a finding, linked to their pages; the first few where pages are told."""
+    """The claims that show a finding, linked to their pages. The first few where pages are told."""
     links = []
     for key in finding.claims[:_NAMED] if pages else finding.claims:
         link = str(code(key))
@@ -261,7 +261,7 @@ def headlines(
 
 
 def slips(documents: Mapping[str, Finding]) -> str:
-    """How many misprints and open points there are, in words; empty where there are none."""
+    """How many misprints and open points there are, in words. Empty where there are none."""
     n_slips = sum(found.severity == "slip" for found in documents.values())
     return plural(n_slips, "misprint or open point", "misprints and open points") if n_slips else ""
 

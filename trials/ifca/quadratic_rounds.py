@@ -28,7 +28,7 @@ def _rounds(
     least: int,
     errors: FloatArray,
 ) -> int:
-    """Iterate; ``errors`` (T + 1,) receives the mean normalised squared error of the users' models.
+    """Iterate. ``errors`` (T + 1,) receives the mean normalised squared error of the users' models.
 
     Stops once at least ``least`` rounds were made and the goal was reached.  Returns how many
     errors are set.

@@ -286,7 +286,7 @@ class _Judge:
         return sorted(asked, key=lambda m: _SAMPLE_ORDER.index(m.kind))
 
     def judge(self, mutant: Mutant, *, label: bool = True) -> Judged:
-        """One mutant's outcome; without ``label`` those that keep their support are ``kept``."""
+        """One mutant's outcome. Without ``label`` those that keep their support are ``kept``."""
         if follows(mutant, self._procedure, self._known):
             return self._judged(mutant, "asks less")
         if mutant.family in self._true:

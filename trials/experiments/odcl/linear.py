@@ -77,7 +77,7 @@ def data_fit(cell: Params) -> None:
 
 @njit(cache=True, nogil=True)
 def _fill_sparse(rng: np.random.Generator, features: FloatArray) -> None:
-    """Put 5 standard normal numbers at random places of every row; ``features`` (rows, d) is zero.
+    """Put 5 standard normal numbers at random places of every row. ``features`` (rows, d) is zero.
 
     The places are the first five of a shuffled list, which stays shuffled from row to row.
     """

@@ -31,7 +31,7 @@ LADDER = RUNG ** np.arange(80)
 
 
 def _fusing(noise: FloatArray, labels: IntArray, k: int) -> float:
-    """The penalty from which on every cluster is one; the distance of the optima is no matter."""
+    """The penalty that makes every cluster one, whatever the distance of the optima."""
     return max(fusion(noise[labels == j]).high for j in range(k))
 
 

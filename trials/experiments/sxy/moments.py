@@ -69,7 +69,7 @@ def shares_of(params: Params) -> FloatArray:
 
 
 def _errors(params: Params, rng: np.random.Generator) -> FloatArray:
-    """The errors u_j, (k, d): orthogonal where there is room; the last one shorter."""
+    """The errors u_j, (k, d): orthogonal where there is room, the last one shorter."""
     k, d = params["k"], params["d"]
     u = rng.standard_normal((k, d))
     u = np.linalg.qr(u.T)[0].T if k <= d else u / np.linalg.norm(u, axis=1, keepdims=True)

@@ -203,7 +203,7 @@ LABELS: Ranges = {
 
 
 def with_noise(point: Point) -> dict[str, float]:
-    """The symbols at a point; eta has the size at which X takes the point's value."""
+    """The symbols at a point, where eta has the size at which X takes the point's value."""
     at = shape(point)
     scale = point["alpha"] * point["lam"] * point["Delta"] ** 2
     return {**at, "eta": scale * math.sqrt(point["n"] * point["X"])}

@@ -133,7 +133,7 @@ class Clustered:
 
 
 def two_valued(means: FloatArray, sizes: Sequence[int], axis: FloatArray, wide: int) -> Clustered:
-    """Clusters around ``means`` (K, d); the first ``wide`` of them have half their points each way.
+    """Clusters around ``means`` (K, d). The first ``wide`` of them have half their points each way.
 
     ``axis`` (d,) is the deviation of these points, positive for the first half of a cluster.
     """

@@ -220,7 +220,7 @@ def lemma_2_17(statement: Statement, profile: Profile) -> Search:
 
 
 def at_separations(data: Clustered, separations: FloatArray) -> FloatArray:
-    """(B, m, d) the shape at each separation; its own size where the clusters are points."""
+    """(B, m, d) the shape at each separation, or its own size where the clusters are points."""
     if data.radius == 0.0:
         return np.repeat(data.points[None], len(separations), axis=0)
     shares = data.gap / (data.radius * np.asarray(separations))
@@ -280,7 +280,7 @@ def lemma_2_one(statement: Statement, profile: Profile) -> Search:
 
 
 def unbalanced(size: int, small: int) -> Clustered:
-    """A cluster of ``2 size`` points of two values, and two of ``small`` points; means one apart.
+    """A cluster of ``2 size`` points of two values, and two of ``small`` points, with means one apart.
 
     The means are the corners of a triangle, and the large cluster lies across its plane.
     """

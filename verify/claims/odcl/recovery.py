@@ -246,7 +246,7 @@ def _problem(point: Point) -> dict[str, float]:
 
 
 def _two_sided(n: float, size: float) -> float:
-    """P(|mean of n fair signs| > size); for very large n Hoeffding's limit of it."""
+    """P(|mean of n fair signs| > size), or Hoeffding's limit of it for very large n."""
     if size >= 1:
         return 0.0
     limit = 2.0 * math.exp(-n * size**2 / 2)

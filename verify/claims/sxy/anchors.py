@@ -268,7 +268,7 @@ def _threshold(point: Point) -> float:
 
 @claim(THEOREM_1_4_ACCURACY_AS_PRINTED, expected=Verdict.REFUTED, finding=ACCURACY)
 def theorem_1_4_accuracy_as_printed(statement: Statement, profile: Profile) -> Search:
-    """Exact moments and the right sign; the features in other units than the responses."""
+    """Exact moments, the right sign, and features in other units than the responses."""
     return _ball_search(
         statement,
         profile,
@@ -506,7 +506,7 @@ def _centres(place: str, k: int, d: int, rng: np.random.Generator) -> np.ndarray
 
 
 def _grouped(point: Point) -> float:
-    """The largest error of a centre in units of Delta; infinite where the clusters are wrong."""
+    """The largest error of a centre in units of Delta, or infinity where the clusters are wrong."""
     rng = np.random.default_rng(point["seed"])
     k, d = point["k"], point["d"]
     centres = _centres(point["place"], k, d, rng)

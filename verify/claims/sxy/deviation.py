@@ -72,7 +72,7 @@ from verify.proofs.terms import from_sympy
 
 @claim(CHI2_IDENTITY)
 def chi2_identity(statement: Statement, profile: Profile) -> Search:
-    """Sizes of every profile; the skewness by its definition as a divergence."""
+    """Sizes of every profile, with the skewness by its definition as a divergence."""
 
     def sides(point: Point) -> tuple[float, float]:
         rng = np.random.default_rng(int(point["seed"]))
@@ -175,7 +175,7 @@ def lemma_9_count_as_printed(statement: Statement, profile: Profile) -> Search:
 
 @claim(LEMMA_9_COUNT, finding=FEW_POLYNOMIALS)
 def lemma_9_count(statement: Statement, profile: Profile) -> Search:
-    """At least as many polynomials as variables; models at random show a part of the patterns."""
+    """At least as many polynomials as variables. Models at random show a part of the patterns."""
     return _sign_patterns(statement, profile)
 
 

@@ -53,7 +53,7 @@ def _vector(rng: np.random.Generator, d: int, unit: Fraction) -> Vector:
 
 
 def mixture(point: Point) -> Mixture:
-    """Random atoms; noise of mean zero that takes two values; some models coincide or vanish."""
+    """Random atoms and two-valued noise of mean zero. Some models coincide or vanish."""
     rng = np.random.default_rng(point["seed"])
     d, k, unit = point["d"], point["k"], Fraction(10) ** point["unit"]
     shares, theta = _weights(rng, k), _vector(rng, d, unit)

@@ -134,13 +134,13 @@ def lemma_3(statement: Statement, profile: Profile) -> Probability:
 
 @claim(PROP_1)
 def prop_1(statement: Statement, profile: Profile) -> Probability:
-    """The same rounds; the largest error of a cluster, weighted with its share."""
+    """The same rounds with the largest error of a cluster, weighted with its share."""
     return _bound(statement, profile, ROUND, "lost", ROUNDS, PROP_1_CONSTANTS)
 
 
 @claim(PROP_2_19)
 def prop_2_19(statement: Statement, profile: Profile) -> Probability:
-    """The same rounds; the anchor of the smallest cluster."""
+    """The same rounds with the anchor of the smallest cluster."""
     constants = {**PROP_1_CONSTANTS, "C": LEMMA_3_CONSTANTS["C_2"]}
     return _bound(statement, profile, ROUND, "length_error", ROUNDS, constants)
 

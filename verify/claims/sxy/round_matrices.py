@@ -137,7 +137,7 @@ def at_least(
     in_unit: Callable[[Table, Params], FloatArray],
     log_limit: Callable[[Params], float | None],
 ) -> Probability:
-    """A statement that limits a column from below; ``in_unit`` turns it into the statement's."""
+    """A statement that limits a column from below. ``in_unit`` turns it into the statement's."""
 
     def bad(table: Table, params: Params) -> BoolArray:
         limit = evaluate(statement.expr, {**symbols(params), **constants})
@@ -228,7 +228,7 @@ def lemma_7_upper(statement: Statement, profile: Profile) -> Probability:
 
 @claim(LEMMA_8)
 def lemma_8(statement: Statement, profile: Profile) -> Probability:
-    """The noise of a round, C = 5, every shape; the chi-square law limits the probability."""
+    """The noise of a round, C = 5, every shape. The chi-square law limits the probability."""
 
     def log_limit(params: Params) -> float | None:
         at = symbols(params)
@@ -354,7 +354,7 @@ def _where_decreasing(statement: Statement) -> Callable[[Params], float | None]:
 
 @claim(DECREASE_RATE)
 def decrease_rate(statement: Statement, profile: Profile) -> Rate:
-    """Clients of 4000 rows, s gamma from 1/100 to 6, rho from 1/12 to 1/2; d must not matter."""
+    """Clients of 4000 rows, s gamma from 1/100 to 6, rho from 1/12 to 1/2, where d must not matter."""
     slow = ((1, 0.01), (1, 0.1), (4, 0.02), (16, 0.001), (16, 0.01), (64, 0.001))
     steps = (*slow, (4, 0.9), (8, 0.7), (16, 0.3), (32, 0.2), (64, 0.05), (64, 0.1))
     cells = [

@@ -217,7 +217,7 @@ GENEROUS = {"C": 1e3, "C_f": 1e3}
 
 
 def _line_at(point: Point) -> dict[str, float]:
-    """k = 1, M = x x^T; epsilon is ``share`` of d N H, and H is ``height`` of d N."""
+    """k = 1 and M = x x^T, where epsilon is ``share`` of d N H, and H is ``height`` of d N."""
     size = float(point["d"]) * point["N"]
     own = {"k": 1.0, "d": float(point["d"]), "N": float(point["N"])}
     return {
@@ -390,7 +390,7 @@ def _arrived(statement: Statement, point: Point) -> tuple[float, float]:
 
 @claim(LEMMA_5_SHARP, finding=FACTOR_K)
 def lemma_5_sharp(statement: Statement, profile: Profile) -> Search:
-    """Random, skew and adversarial errors; ladders; starts close to a right angle."""
+    """Random, skew and adversarial errors, ladders, and starts close to a right angle."""
 
     def violation(point: Point) -> float:
         found, bound = _arrived(statement, point)
