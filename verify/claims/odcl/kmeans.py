@@ -280,7 +280,7 @@ def lemma_2_one(statement: Statement, profile: Profile) -> Search:
 
 
 def unbalanced(size: int, small: int) -> Clustered:
-    """A cluster of ``2 size`` points of two values, and two of ``small`` points, with means one apart.
+    """A cluster of ``2 size`` points of two values, and two of ``small`` points, means one apart.
 
     The means are the corners of a triangle, and the large cluster lies across its plane.
     """

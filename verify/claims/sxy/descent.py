@@ -324,7 +324,7 @@ def _deviation(style: str, v: FloatArray, rng: np.random.Generator) -> FloatArra
 
 
 def _step_after(statement: Statement, point: Point) -> tuple[float, float]:
-    """The squared residual after a step with the largest deviations that (20) allows, and its limit.
+    """The squared residual after a step with the largest deviations of (20), and its limit.
 
     Cluster 1 is the anchor's.  The others' residuals are random, of any size.
     """

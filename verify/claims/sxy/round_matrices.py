@@ -354,7 +354,7 @@ def _where_decreasing(statement: Statement) -> Callable[[Params], float | None]:
 
 @claim(DECREASE_RATE)
 def decrease_rate(statement: Statement, profile: Profile) -> Rate:
-    """Clients of 4000 rows, s gamma from 1/100 to 6, rho from 1/12 to 1/2, where d must not matter."""
+    """Clients of 4000 rows, s gamma from 1/100 to 6, rho from 1/12 to 1/2 and several d."""
     slow = ((1, 0.01), (1, 0.1), (4, 0.02), (16, 0.001), (16, 0.01), (64, 0.001))
     steps = (*slow, (4, 0.9), (8, 0.7), (16, 0.3), (32, 0.2), (64, 0.05), (64, 0.1))
     cells = [
