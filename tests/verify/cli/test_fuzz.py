@@ -1,6 +1,7 @@
 """Random command lines and configuration files: a documented exit code, one line, no traceback.
 
-``CFL_FUZZ_LINES`` sets how many are tried (500 by default), ``CFL_FUZZ_SEED`` where they start.
+``CFL_FUZZ_LINES`` and ``CFL_FUZZ_CONFIGS`` set how many are tried, ``CFL_FUZZ_SEED`` which ones.
+They come in batches.  A batch has a seed of its own (SEED + its number) and a folder of its own.
 Work that a valid line would start is replaced by nothing: what is tried is the way to it.
 """
 
@@ -16,12 +17,15 @@ from click.testing import CliRunner
 
 from trials.run import distributed
 from trials.run.store import RunStore
-from verify import session
+from verify import plan, session
+from verify.claim import Claim
 from verify.cli import exits, reporting, warming
 from verify.cli.app import application
 
 LINES = int(os.environ.get("CFL_FUZZ_LINES", "500"))
+CONFIGS = int(os.environ.get("CFL_FUZZ_CONFIGS", "100"))
 SEED = int(os.environ.get("CFL_FUZZ_SEED", "0"))
+BATCH = 500
 #: No command may take 20 s on an idle machine.  The limit is longer, because tests share the
 #: machine.
 SECONDS = 60
@@ -130,6 +134,7 @@ def idle(monkeypatch, tmp_path):
     monkeypatch.setattr(warming, "_call", lambda *_a, **_k: None)
     monkeypatch.setattr(reporting.subprocess, "call", lambda *_a, **_k: exits.USAGE)
     monkeypatch.setattr(distributed, "CONNECT_SECONDS", 0.05)
+    build_once(monkeypatch)
     session.create(Path("runs/run"), session.RunConfig(claims=("ifca.eq3",))).close()
     Path("a.toml").write_text("claims = ['ifca.eq3']\nexecutor = 'serial'\n")
     Path("b.toml").write_bytes(b"claims = " + b"[" * 50_000)
@@ -138,6 +143,35 @@ def idle(monkeypatch, tmp_path):
     Path("own.py").write_text("x = 1\n")
     Path("broken.py").write_text("raise SystemExit('bye')\n")
     return tmp_path
+
+
+KEPT = {}  #: What `build_once` built.  Claims are kept as well, so that their ids stay their own.
+
+
+def build_once(monkeypatch):
+    """Build and check each claim at its own cells once.  No line can change the result.
+
+    Half of the time would pass in it: a line that names no claim plans all of them.  That builders
+    are deterministic is tested in tests/test_every_claim.py.
+    """
+    build, planned = Claim.build, plan._planned
+
+    def build_kept(claim, profile):
+        key = "built", id(claim), profile.name
+        if key not in KEPT:
+            KEPT[key] = build(claim, profile), claim
+        return KEPT[key][0]
+
+    def planned_kept(selection, claim, profile):
+        if selection.values:
+            return planned(selection, claim, profile)
+        key = "planned", id(claim), profile.name
+        if key not in KEPT:
+            KEPT[key] = planned(selection, claim, profile), claim
+        return KEPT[key][0]
+
+    monkeypatch.setattr(Claim, "build", build_kept)
+    monkeypatch.setattr(plan, "_planned", planned_kept)
 
 
 class Late(BaseException):
@@ -187,11 +221,20 @@ def snapshot(folder):
     }
 
 
+def batches(total):
+    """(first seed, size) of each batch: a test of its own."""
+    sizes = [min(BATCH, total - start) for start in range(0, total, BATCH)]
+    return pytest.mark.parametrize(
+        ("seed", "size"), [(SEED + i, size) for i, size in enumerate(sizes)]
+    )
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs an alarm")
-def test_random_command_lines_end_with_a_documented_code(idle):
-    rng = random.Random(SEED)
+@batches(LINES)
+def test_random_command_lines_end_with_a_documented_code(idle, seed, size):
+    rng = random.Random(seed)
     codes = set()
-    for _ in range(LINES):
+    for _ in range(size):
         arguments = line(rng)
         before = snapshot(idle)
         result = tried(arguments)
@@ -205,10 +248,11 @@ def test_random_command_lines_end_with_a_documented_code(idle):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs an alarm")
-def test_random_configuration_files_end_with_a_documented_code(idle):
-    rng = random.Random(SEED + 1)
+@batches(CONFIGS)
+def test_random_configuration_files_end_with_a_documented_code(idle, seed, size):
+    rng = random.Random(f"configuration {seed}")
     codes = set()
-    for i in range(max(LINES // 5, 20)):
+    for i in range(size):
         Path("a.toml").write_bytes(toml(rng))
         before = snapshot(idle)
         arguments = ["run", "--config", "a.toml", "--executor", "serial"]
