@@ -10,11 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from trials.mixed_regression.fed_regression import local_spectra, run_fed_regression
+from trials.mixed_regression.settled_rounds import SettledRounds
 from trials.models.federated_data import FederatedModel, client_sizes
 from trials.models.mixture import simplex
 
@@ -200,10 +202,43 @@ def bench_scale(n_clients: int, n: int, d: int, k: int) -> list[dict[str, Any]]:
     return rows
 
 
+def bench_trial(n: int) -> list[dict[str, Any]]:
+    """Forty rounds of a trial's 2,000 clients against the same rounds on all data."""
+    data, start, spectra = problem(np.full(2000, n), 20, 4)
+    draws = np.random.default_rng(1)
+    sizes = np.full(2000, n)
+    model = FederatedModel(theta_star=simplex(4, 20, 2.0), fractions=np.full(4, 0.25), sigma=0.2)
+
+    def rounds() -> Any:
+        return run_fed_regression(
+            data=data, start=start, update="fedavg", n_local_steps=5,
+            step_size=0.9 / spectra.largest.max(), n_rounds=40, spectra=spectra,
+        )  # fmt: skip
+
+    def on_all_data() -> Any:
+        with mock.patch.object(SettledRounds, "_saves_time", return_value=False):
+            return rounds()
+
+    one, other = rounds(), on_all_data()
+    assert (one.labels == other.labels).all()
+    gap = np.abs(one.models - other.models).max()
+    seconds = best_seconds(7, {
+        "settled": rounds, "plain": on_all_data, "set-up": lambda: local_spectra(data),
+        "draw": lambda: model.draw(sizes, draws),
+    })  # fmt: skip
+    case = f"M=2000 n={n} d=20 k=4, 40 rounds"
+    whole = sum(seconds[part] for part in ("draw", "set-up", "settled")) * 1e3
+    line = row("settled rounds against all data", case, seconds["settled"], seconds["plain"],
+        f"labels equal, models to {gap:.0e}; with draw and set-up {whole:.1f} ms")  # fmt: skip
+    return [{**line, "unit": "ms a run"}]
+
+
 def run() -> list[dict[str, Any]]:
     """All rows.  They take about half a minute."""
     with threadpool_limits(1):
         return [
+            *bench_trial(5),
+            *bench_trial(10),
             *bench_prox(400, 2, 500, 8),
             *bench_prox(100, 50, 500, 8),
             *bench_padding(1000, 10.0, 50, 4),

@@ -45,6 +45,7 @@ from trials.mixed_regression.fed_regression_kernels import (
     refine_hard,
     refine_soft,
 )
+from trials.mixed_regression.settled_rounds import SettledRounds
 from trials.models.clients import ClientData, client_groups
 from trials.models.matching import bottleneck_distance
 from trials.models.run_status import DIVERGENCE_BOUND, RunStatus
@@ -57,6 +58,7 @@ from trials.parameters import (
     Options,
     Real,
     Record,
+    unchecked,
     validated,
 )
 
@@ -281,7 +283,9 @@ def run_fed_regression(
     Notes
     -----
     A round costs 2 N d k flops for the labels, 2 N d for the step and 4 sum_i min(n_i, d)^2 for the
-    local work, for every s.  With soft labels the step reads the data once more and costs 2 N d k.
+    local work, for every s.  Once few hard labels change it costs 2 k d^2, and a few flops a client
+    (`trials.mixed_regression.settled_rounds`), where the local updates are stable (gamma < 1).
+    With soft labels the step reads the data once more and costs 2 N d k.
     Ties go to the first model.  A model without clients stays where it is.
 
     A Gram matrix squares the condition number of a client's rows.  Where the rows are dependent,
@@ -323,9 +327,10 @@ def run_fed_regression(
         truth = np.asarray(reference)
         distances = np.full(n_rounds + 1, bottleneck_distance(models, truth))
     groups = client_groups(data.offsets, GROUP_BYTES // (8 * (d + k)))
-    refine = _Refinement(data, local, groups, eta, s, k, label_rule)
+    refine = _Refinement(data, local, groups, eta, s, k, label_rule, n_rounds)
     labels = np.full(data.n_clients, -1, dtype=np.int64)
     changes = np.zeros(n_rounds, dtype=np.int64)
+    distance = unchecked(bottleneck_distance)  # the loop's models are finite
     status, applied = RunStatus.COMPLETED, 0
     for t in range(n_rounds):
         previous = labels.copy()
@@ -338,7 +343,7 @@ def run_fed_regression(
             break
         models, applied = stepped, t + 1
         if distances is not None:
-            distances[t + 1 :] = bottleneck_distance(models, truth)
+            distances[t + 1 :] = distance(models, truth)
     return FedRegressionResult(
         models=models, labels=labels, label_changes=changes, status=status, n_rounds=applied,
         distances=distances,
@@ -357,8 +362,10 @@ class _Refinement:
         s: int,
         k: int,
         label_rule: LabelRule | None,
+        n_rounds: int,
     ) -> None:
         d = data.dimension
+        self.settled: SettledRounds | None = None
         self.data, self.groups, self.eta, self.s = data.arrays, groups, eta, s
         self.sizes = np.diff(data.offsets)
         self.rule = label_rule
@@ -372,17 +379,19 @@ class _Refinement:
             with np.errstate(over="ignore", invalid="ignore"):  # a status says it
                 filter_values(spectra.values, eta, s, factors)
             self.filters = self.spectra._replace(values=factors)
+            # an unstable run ends soon, and its labels do not settle
+            if s == 0 or eta * spectra.largest.max() < 1.0:
+                self.settled = SettledRounds(
+                    self.data, self.spectra, factors, spectra.largest, (k, d), n_rounds
+                )
         else:
             self.factors = np.empty(d)
             self.losses = np.empty((len(self.sizes), k))
 
     def __call__(self, models: FloatArray, labels: IntArray) -> FloatArray:
-        descent = np.zeros_like(models)
         if self.rule is None:
-            refine_hard(
-                self.data, self.groups, models, self.filters, self.scratch, labels, descent
-            )  # fmt: skip
-            return descent
+            return self._hard(models, labels)
+        descent = np.zeros_like(models)
         client_losses(self.data, self.groups, models, self.scratch.predictions, self.losses)
         labels[:] = np.argmin(self.losses, axis=1)
         likelihoods = real_array("label_rule's result", self.rule(self.losses, self.sizes))
@@ -398,6 +407,16 @@ class _Refinement:
             self.data, self.groups, models, self.spectra, self.eta, self.s, likelihoods,
             self.scratch, self.factors, np.empty_like(models), descent,
         )  # fmt: skip
+        return descent
+
+    def _hard(self, models: FloatArray, labels: IntArray) -> FloatArray:
+        known = None if self.settled is None else self.settled.descent(models, labels)
+        if known is not None:
+            return known
+        descent, before = np.zeros_like(models), labels.copy()
+        refine_hard(self.data, self.groups, models, self.filters, self.scratch, labels, descent)
+        if self.settled is not None:
+            self.settled.note(models, labels, descent, int((labels != before).sum()))
         return descent
 
 

@@ -72,7 +72,7 @@ def filter_values(values: FloatArray, weight: float, s: int, out: FloatArray) ->
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def _apply_filter(
+def apply_filter(
     vectors: FloatArray,
     first: int,
     factors: FloatArray,
@@ -200,14 +200,14 @@ def refine_hard(
             for row in range(n):
                 residual[row] = responses[a + row] - predicted[a - top + row, chosen]
             if n <= d:
-                _apply_filter(vectors, starts[i, 1], factors, starts[i, 0], n, residual, work)
+                apply_filter(vectors, starts[i, 1], factors, starts[i, 0], n, residual, work)
                 for row in range(n):
                     share = residual[row]
                     for c in range(d):
                         descent[chosen, c] += share * features[a + row, c]
             else:
                 _combine(features[a : a + n], residual, image)
-                _apply_filter(vectors, starts[i, 1], factors, starts[i, 0], d, image, work)
+                apply_filter(vectors, starts[i, 1], factors, starts[i, 0], d, image, work)
                 for c in range(d):
                     descent[chosen, c] += image[c]
 
@@ -261,12 +261,12 @@ def refine_soft(
                 for b in range(q):
                     factors[b] = filter_value(eta * weight * values[first + b], s)
                 if n <= d:
-                    _apply_filter(vectors, starts[i, 1], factors, 0, n, residual, work)
+                    apply_filter(vectors, starts[i, 1], factors, 0, n, residual, work)
                     for row in range(n):
                         pulls[a - top + row, j] = residual[row]
                 else:  # in d coordinates, so nothing is left for the GEMM
                     _combine(features[a : a + n], residual, image)
-                    _apply_filter(vectors, starts[i, 1], factors, 0, d, image, work)
+                    apply_filter(vectors, starts[i, 1], factors, 0, d, image, work)
                     for c in range(d):
                         descent[j, c] += image[c]
         np.dot(pulls.T, features[top:end], product)
