@@ -275,16 +275,27 @@ def contents(run):
         return list(connection.iterdump())
 
 
-@pytest.mark.parametrize("profile", [None, "full"])
-@pytest.mark.parametrize("n_workers", [1, 2])
-def test_a_run_of_other_code_is_left_as_it_was(tmp_path, monkeypatch, profile, n_workers):
-    """Claims of two experiments, of which the second has changed code."""
+@pytest.mark.parametrize(
+    ("profile", "n_workers", "uncounted"),
+    [(None, 1, False), (None, 2, True), ("full", 1, True), ("full", 2, False)],
+)
+def test_a_run_of_other_code_is_left_as_it_was(
+    tmp_path, monkeypatch, profile, n_workers, uncounted
+):
+    """Claims of two experiments, of which the second has changed code.
+
+    A run of an older store format, whose rows are not counted, keeps its format.
+    """
     config = RunConfig(claims=("ifca.oracle-mse[N=64]", COIN))
     with session.create(tmp_path, config) as store:
         executed(store, config)
         if profile is None:  # one claim is not decided at this profile yet
             document = store.document("claim", COIN)
             store.put_document("claim", COIN, {**document, "profile": "smaller"})
+    if uncounted:
+        with closing(sqlite3.connect(tmp_path / session.STORE_NAME)) as connection, connection:
+            connection.execute("DROP TABLE tally")
+            connection.execute("PRAGMA user_version = 2")
     before = contents(tmp_path)
     assert any('INSERT INTO "block"' in line for line in before)
 

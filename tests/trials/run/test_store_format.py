@@ -142,19 +142,50 @@ def test_the_file_says_its_format(run):
     assert run.read_bytes()[68:72] == b"CFLV"
 
 
-def test_a_run_of_format_2_is_read_and_counted_when_it_is_continued(run):
+@pytest.fixture
+def uncounted(run):
+    """A run of format 2."""
     edit(run, "DROP TABLE tally")
     edit(run, "PRAGMA user_version = 2")
-    before = run.read_bytes()
-    with RunStore.open(run, readonly=True) as store:
+    return run
+
+
+def version(path):
+    return int.from_bytes(path.read_bytes()[60:64], "big")
+
+
+def test_a_run_of_format_2_is_read_and_counted_when_it_is_continued(uncounted):
+    before = uncounted.read_bytes()
+    with RunStore.open(uncounted, readonly=True) as store:
         assert store.content_digest() == DIGEST
-    assert run.read_bytes() == before
-    with RunStore.open(run) as store:
-        assert store.content_digest() == DIGEST
-    assert int.from_bytes(run.read_bytes()[60:64], "big") == 3
-    edit(run, "DELETE FROM block WHERE block = 2")
+    assert uncounted.read_bytes() == before
+    with RunStore.open(uncounted) as store:
+        store.put_block(TOY, {"mean": 1.0}, 3, np.zeros((16, 2)), code="ab12")
+        store.put_block(TOY, {"mean": 3.0}, 0, np.zeros((16, 2)), code="ab12")
+    assert version(uncounted) == 3
+    with RunStore.open(uncounted, readonly=True) as store:  # it compares the counts
+        assert store.blocks(TOY, {"mean": 1.0}) == {0, 1, 2, 3}
+    edit(uncounted, "DELETE FROM block WHERE block = 2")
     with pytest.raises(StoreError, match="rows of the table 'block' are lost"):
-        RunStore.open(run)
+        RunStore.open(uncounted)
+
+
+def test_a_run_of_format_2_to_which_nothing_is_written_keeps_its_format(uncounted):
+    """A program that refuses to continue a run has opened it for writing first."""
+    before = uncounted.read_bytes()
+    values = np.arange(32.0).reshape(16, 2)
+    with RunStore.open(uncounted) as store:
+        assert store.content_digest() == DIGEST
+        with pytest.raises(StoreError, match="was made by code ab12, now by code cd34"):
+            store.put_block(TOY, {"mean": 1.0}, 0, values, code="cd34")
+    assert uncounted.read_bytes() == before
+    with RunStore.open(uncounted) as store:
+        with pytest.raises(StoreError, match="now by code cd34"):  # undone, and tried again later
+            store.put_block(TOY, {"mean": 1.0}, 0, values, code="cd34")
+        store.put_document("claim", "a", {})
+    assert version(uncounted) == 3
+    with RunStore.open(uncounted, readonly=True) as store:
+        assert store.document("claim", "a") == {}
 
 
 def test_a_lost_index_entry_is_noticed(run):

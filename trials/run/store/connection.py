@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,9 +52,12 @@ class Database:
     path : the run's file, for messages.
     readonly : whether it was opened without the writer's lock.
     format : the version of the tables, set once the file's marks were read.
+    upgrade : for a file of an older format, the function that changes its tables inside the first
+        transaction and returns their new format.
     """
 
     format: Format
+    upgrade: Callable[[Database], Format] | None = None
 
     def __init__(
         self, path: Path, connection: sqlite3.Connection, lock: sqlite3.Connection | None
@@ -140,20 +143,30 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that is committed whole at the end, or undone when anything is raised."""
+        """A transaction that is committed whole at the end, or undone when anything is raised.
+
+        The first one brings an older file to the current format.  So a file that was opened for
+        writing, but to which nothing is written, stays as it was.
+        """
         if self.readonly:
             raise StoreError(f"{self.path}: was opened read-only")
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
+                upgraded = self.upgrade(self) if self.upgrade else self.format
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+            self.format, self.upgrade = upgraded, None
         except SQLITE_ERRORS as error:
             raise translated(self.path, error) from None
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
+        """Change the file, inside a transaction."""
+        self._connection.execute(statement, values)
 
     def backup(self, target: sqlite3.Connection) -> None:
         """Copy every page, as of one instant, to another connection.

@@ -1,8 +1,8 @@
 """The formats of the run file that can be read or continued, and the reasons for the others.
 
 A run of format 1 does not record the code that made its blocks.  Nothing can add that later, so
-such a run is read as it is and never continued.  A run of format 2 does not count its rows.  It is
-counted when it is continued, and has format 3 from then on.
+such a run is read as it is and never continued.  A run of format 2 does not count its rows.  They
+are counted with the first commit that continues it, and it has format 3 from then on.
 """
 
 from __future__ import annotations
@@ -40,14 +40,11 @@ def usable_format(path: Path, version: int, *, readonly: bool) -> Format:
     return found
 
 
-def upgrade(database: Database) -> None:
-    """Count the rows of a run of format 2, in one transaction.  The run has format 3 then."""
+def count_rows(database: Database) -> Format:
+    """Count the rows of a run of format 2, inside a transaction.  The run has format 3 then."""
     counts = {table: tally.count(database.scan(query)) for table, query in tally.COUNTED.items()}
-    with database.transaction() as connection:
-        connection.execute(TALLY)
-        connection.executemany(
-            "INSERT INTO tally VALUES (?, ?, ?)",
-            [(table, n_rows, total) for table, (n_rows, total) in counts.items()],
-        )
-        connection.execute(f"PRAGMA user_version = {CURRENT.version}")
-    database.format = CURRENT
+    database.execute(TALLY)
+    for table, (n_rows, total) in counts.items():
+        database.execute("INSERT INTO tally VALUES (?, ?, ?)", (table, n_rows, total))
+    database.execute(f"PRAGMA user_version = {CURRENT.version}")
+    return CURRENT

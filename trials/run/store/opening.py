@@ -11,7 +11,7 @@ from trials.run.store.connection import Database, connect
 from trials.run.store.errors import SQLITE_ERRORS, StoreError, one_line, result_code
 from trials.run.store.files import beside, claim, read_header, size_of, unfinished
 from trials.run.store.lock import writer_lock
-from trials.run.store.migration import upgrade, usable_format
+from trials.run.store.migration import count_rows, usable_format
 from trials.run.store.schema import APPLICATION_ID, CURRENT, LIST_TABLES, Format, tables
 from trials.run.store.verification import run_checksum
 
@@ -76,7 +76,7 @@ def open_file(path: Path, *, readonly: bool) -> Database:
         if not readonly:
             database.prepare_writing()
             if not database.format.has_tally:
-                upgrade(database)
+                database.upgrade = count_rows
     except BaseException as error:
         for opened in (connection, lock):
             if opened is not None:
