@@ -11,14 +11,18 @@ import logging
 import math
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import cycle, pairwise
 from typing import Any
 
 import matplotlib
+import numpy as np
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.mathtext import MathTextParser
+from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from reports.latex import TEXT_WIDTH_INCHES, visible_length
@@ -36,6 +40,9 @@ _LINES: tuple[Any, ...] = (
     (0, (10, 2)),
     (0, (4, 1.2, 1.2, 1.2, 1.2, 1.2)),
 )
+#: Its lightness grows evenly, so that a grey print shows the same order.
+_SCALE = "cividis"
+_SPAN_SHADES = ("0.90", "0.80")
 _DASHES: tuple[Any, ...] = ((0, (4, 2)), (0, (1.2, 1.4)), (0, (2.5, 1.2)), (0, (6, 1.5, 1, 1.5)))
 _STYLE: dict[str, Any] = {
     "font.family": "STIXGeneral",
@@ -118,6 +125,33 @@ def _wrap(text: str, width: int) -> str:
         else:
             line = f"{line} {word}".strip()
     return "\n".join([*lines, line])
+
+
+def _colour_scale(series: Sequence[Series]) -> ScalarMappable | None:
+    """The colours of all shades: from 0 to 1 where they are shares, else over their range."""
+    shades = [v for s in series for v in _numbers(s.shade, len(s.x)) if math.isfinite(v)]
+    if not shades:
+        return None
+    low, high = min(shades), max(shades)
+    ends = (0.0, 1.0) if low >= 0.0 and high <= 1.0 else (low, high)
+    return ScalarMappable(norm=Normalize(*ends), cmap=_SCALE)
+
+
+def _draw_shaded(ax: Any, series: Series, index: int, scale: ScalarMappable) -> Any:
+    """Draw points whose colours show numbers, and return their legend handle."""
+    shades = _numbers(series.shade, len(series.x))
+    marker = _MARKERS[index % len(_MARKERS)]
+    ax.scatter(
+        [float(v) for v in series.x],
+        _numbers(series.y, len(series.x)),
+        c=scale.to_rgba(np.array(shades)),
+        marker=marker,
+        s=26,
+        linewidths=0.3,
+        edgecolors="0.35",
+        zorder=3,
+    )
+    return Line2D([], [], linestyle="none", marker=marker, color="0.35", markerfacecolor="none")
 
 
 def _draw_series(ax: Any, series: Series, colour: str, index: int, move: float) -> Any:
@@ -250,13 +284,25 @@ def draw(data: FigureData, width: float = TEXT_WIDTH_INCHES) -> Figure:
     _widen(ax, series, data.xscale)
     handles, texts = [], []
     counts: dict[str, int] = {}
+    patterns: dict[tuple[str, str], int] = {}
+    scale = _colour_scale(series)
     moves = _dodged(series) if data.xscale == "linear" else [0.0] * len(series)
     for item, colour, move in zip(series, _colours(series), moves, strict=True):
         style = item.style
         family = style if style in {"points", "dashed"} else "line"
-        counts[family] = counts.get(family, -1) + 1
-        handles.append(_draw_series(ax, item, colour, counts[family], move))
+        if item.label or (item.group, family) not in patterns:
+            counts[family] = counts.get(family, -1) + 1
+            patterns[item.group, family] = counts[family]
+        index = patterns[item.group, family]  # without a label: one more line of its group
+        if item.shade is not None and scale is not None:
+            handles.append(_draw_shaded(ax, item, index, scale))
+        else:
+            handles.append(_draw_series(ax, item, colour, index, move))
         texts.append(label(item.label))
+    for (low, high, text), grey in zip(data.spans, cycle(_SPAN_SHADES), strict=False):
+        ax.axvspan(low, high, color=grey, linewidth=0, zorder=0.5)
+        handles.append(Patch(facecolor=grey))
+        texts.append(label(text))
     for i, (kind, (position, text)) in enumerate(
         [("h", line) for line in data.hlines] + [("v", line) for line in data.vlines]
     ):
@@ -276,6 +322,8 @@ def draw(data: FigureData, width: float = TEXT_WIDTH_INCHES) -> Figure:
     ax.margins(x=0.04, y=0.08)
     _ticks(ax.xaxis, data.xscale)
     _ticks(ax.yaxis, data.yscale)
+    if scale is not None:
+        figure.colorbar(scale, ax=ax, label=_wrap(label(data.shade), 32), pad=0.02, aspect=16)
     _legend(figure, handles, texts, width)
     return figure
 

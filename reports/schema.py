@@ -58,7 +58,10 @@ class Table(Record, frozen=True, kw_only=True):
 
 
 class Series(Record, frozen=True, kw_only=True):
-    """One curve or set of points.  ``lower`` and ``upper`` are drawn as bars or as a band."""
+    """One curve or set of points.  ``lower`` and ``upper`` are drawn as bars or as a band.
+
+    ``shade`` holds a number for each point, which its colour shows.
+    """
 
     label: Short = ""
     x: Annotated[list[int | float], Meta(max_length=100_000)] = []
@@ -67,10 +70,14 @@ class Series(Record, frozen=True, kw_only=True):
     upper: Numbers | None = None
     style: Literal["points", "line", "dashed", "band"] = "points"
     group: Short = ""
+    shade: Numbers | None = None
 
 
 class Figure(Record, frozen=True, kw_only=True):
-    """A figure as data.  The labels of its axes give the units."""
+    """A figure as data.  The labels of its axes give the units.
+
+    ``spans`` are intervals of x with a label.  ``shade`` is the label of the colour scale.
+    """
 
     name: Short = "figure"
     title: Text = ""
@@ -81,6 +88,8 @@ class Figure(Record, frozen=True, kw_only=True):
     yscale: Literal["linear", "log"] = "linear"
     hlines: list[tuple[float, Short]] = []
     vlines: list[tuple[float, Short]] = []
+    spans: list[tuple[float, float, Short]] = []
+    shade: Short = ""
     caption: Text = ""
 
 

@@ -98,7 +98,14 @@ class EvidenceTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """One curve or point set.  ``lower`` and ``upper`` are drawn as a band or as error bars."""
+    """One curve or point set.
+
+    Attributes
+    ----------
+    lower, upper : drawn as a band, or as error bars where ``style`` is ``"points"``.
+    group : series of one group share a colour.
+    shade : a number for each point, which its colour shows.  For points only.
+    """
 
     label: str
     x: Sequence[float]
@@ -106,12 +113,20 @@ class Series:
     lower: Sequence[float | None] | None = None
     upper: Sequence[float | None] | None = None
     style: Literal["points", "line", "dashed", "band"] = "points"
-    group: str = ""  # series of one group share a colour
+    group: str = ""
+    shade: Sequence[float | None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure as data.  Axis labels give the units or the word "dimensionless"."""
+    """A figure as data.  Axis labels give the units or the word "dimensionless".
+
+    Attributes
+    ----------
+    hlines, vlines : (position, label) of lines across the figure.
+    spans : (from, to, label) of intervals of x, drawn as shaded strips.
+    shade : the label of the colour scale, where a series has shades.
+    """
 
     name: str
     title: str
@@ -122,6 +137,8 @@ class Figure:
     yscale: Literal["linear", "log"] = "linear"
     hlines: Sequence[tuple[float, str]] = ()
     vlines: Sequence[tuple[float, str]] = ()
+    spans: Sequence[tuple[float, float, str]] = ()
+    shade: str = ""
     caption: str = ""
 
 

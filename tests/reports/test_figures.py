@@ -163,3 +163,43 @@ def test_error_bars_reach_from_the_lower_to_the_upper_limit() -> None:
     (bars,) = draw(record).axes[0].containers
     ends = [segment[:, 1].tolist() for segment in bars.lines[2][0].get_segments()]
     assert ends == [[2.5, 3.25], [4.0, 7.0]]
+
+
+def test_the_colours_of_shaded_points_show_their_numbers() -> None:
+    series = [
+        {"label": "a", "x": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0], "shade": [0.0, 0.5, 1.0]},
+        {"label": "b", "x": [1.0], "y": [3.0], "shade": [0.5]},
+        {"label": "order", "x": [1.0, 3.0], "y": [1.0, 3.0], "style": "line"},
+    ]
+    drawn = draw(figure(series=series, hlines=[], vlines=[], shade="share (dimensionless)"))
+    axes, scale = drawn.axes
+    first, second = (points.get_facecolors() for points in axes.collections)
+    lightness = [sum(colour[:3]) for colour in first]
+    assert lightness == sorted(lightness)
+    assert lightness[0] < lightness[-1]
+    assert first[1].tolist() == second[0].tolist()  # equal numbers of two series: equal colours
+    assert scale.get_ylabel() == "share (dimensionless)"
+    assert scale.get_ylim() == (0.0, 1.0)
+
+
+def test_shades_that_are_no_shares_take_the_whole_scale() -> None:
+    series = [{"label": "a", "x": [1.0, 2.0], "y": [1.0, 2.0], "shade": [-3.0, 40.0]}]
+    drawn = draw(figure(series=series, hlines=[], vlines=[]))
+    assert drawn.axes[1].get_ylim() == (-3.0, 40.0)
+
+
+def test_a_span_is_shaded_from_its_first_to_its_last_place() -> None:
+    drawn = draw(figure(hlines=[], vlines=[], spans=[(2.0, 30.0, "interval")]))
+    (strip,) = drawn.axes[0].patches
+    box = strip.get_extents().transformed(drawn.axes[0].transData.inverted())
+    assert (box.x0, box.x1) == pytest.approx((2.0, 30.0))
+    assert "interval" in [text.get_text() for text in drawn.legends[0].get_texts()]
+
+
+def test_a_series_without_a_label_continues_the_lines_of_its_group() -> None:
+    line = {"x": [1.0, 2.0], "y": [1.0, 2.0], "style": "line"}
+    series = [{"label": name, "group": group, **line} for name, group in ("a1", "b2", " 1", "c2")]
+    series[2]["label"] = ""
+    drawn = draw(figure(series=series, hlines=[], vlines=[])).axes[0].get_lines()
+    one, _, again, labelled = (line.get_linestyle() for line in drawn)
+    assert one == again != labelled

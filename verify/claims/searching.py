@@ -40,7 +40,7 @@ def proves(
     argument: str,
     says: str,
     observed: Term,
-    values: Mapping[str, int | Fraction],
+    values: Mapping[str, float | int | str | Fraction],
 ) -> Certificate:
     """A certificate that an exact left-hand side misses the statement's bound at exact values.
 

@@ -20,7 +20,15 @@ from verify.decisions.combine import CellDecision, Status, combine
 from verify.decisions.rates import PowerLawFit, Side, decide_rate, fit_power_law, log_design
 from verify.decisions.thresholds import Design, ThresholdFit
 from verify.evidence import Evidence, EvidenceTable, Figure, Series, Verdict
-from verify.procedures.base import BoolArray, Sampling, override_cells, tex_number
+from verify.procedures.base import (
+    BoolArray,
+    Observed,
+    Present,
+    Sampling,
+    nothing_to_show,
+    override_cells,
+    tex_number,
+)
 from verify.procedures.mean_bound import the_cell
 
 _RELATIONS: dict[str, Side] = {
@@ -33,12 +41,20 @@ _RELATIONS: dict[str, Side] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Sized:
-    """One cell's draws: for each size that was tried, successes and trials."""
+    """One cell's draws: for each size that was tried, successes and trials.
+
+    ``observed`` holds the trials of every size, in the order in which the sizes were first tried.
+    """
 
     params: Params
     counts: Mapping[int, tuple[int, int]]
-    n_failed: int
+    observed: tuple[Observed, ...]
     fit: ThresholdFit
+
+    @property
+    def n_failed(self) -> int:
+        """Failed trials at all sizes."""
+        return sum(o.table.n_failed for o in self.observed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +79,7 @@ class Threshold:
     precision : sampling in a cell ends when upper over lower limit is at most this.
     margin : for exponents, the deviation that counts as agreement.  Without ``scaling`` and for
         ``=`` it is a share of the stated size.
+    present : further figures from the trials of every cell and size.
     """
 
     statement: Statement
@@ -78,6 +95,7 @@ class Threshold:
     target: float = 0.5
     precision: float = 1.2
     margin: float = 0.15
+    present: Present = nothing_to_show
 
     @property
     def name(self) -> str:
@@ -208,20 +226,19 @@ class Threshold:
         """Repeat the design's choices on stored trials up to the first missing batch or the end."""
         design = self._design(cell, level)
         counts: dict[int, tuple[int, int]] = {}
-        n_failed: dict[int, int] = {}
+        drawn: dict[int, Observed] = {}
         while (size := design.next_size(counts)) is not None:
             at = {**cell, self.size: size}
             wanted = counts.get(size, (0, 0))[1] + design.batch
             demand = self.sampling.upto(store, at, wanted)
             if demand is not None:
                 return demand
-            (observed,) = self.sampling.observed(store, [at], [wanted])
-            table = observed.table
+            (drawn[size],) = self.sampling.observed(store, [at], [wanted])
+            table = drawn[size].table
             good = np.asarray(self.success(table, at), dtype=np.bool_) & ~table.failed
             counts[size] = int(good.sum()), table.n_trials
-            n_failed[size] = table.n_failed
         fit = design.fit(counts)
-        return Sized(params=cell, counts=counts, n_failed=sum(n_failed.values()), fit=fit)
+        return Sized(params=cell, counts=counts, observed=tuple(drawn.values()), fit=fit)
 
     def _sized(self, store: RunStore, level: float) -> list[Sized]:
         played = [self._play(store, cell, level) for cell in self.cells]
@@ -241,6 +258,7 @@ class Threshold:
         else:
             cells = [self._compared(z) for z in sized]
             verdict, summary = combine(cells)
+        shown = self.present([o for z in sized for o in z.observed])
         return Evidence(
             verdict=verdict,
             summary=summary,
@@ -253,10 +271,10 @@ class Threshold:
                 else c.result(z.params)
                 for c, z in zip(cells, sized, strict=True)
             ],
-            tables=tables,
-            figures=(self._figure(sized),),
-            sharpness=sharpness,
-            notes=self._notes(sized),
+            tables=(*tables, *shown.tables),
+            figures=(self._figure(sized), *shown.figures),
+            sharpness=(*sharpness, *shown.sharpness),
+            notes=(*self._notes(sized), *shown.notes),
         )
 
     def _row(self, sized: Sized, status: Status, bound: float | None) -> CellDecision:

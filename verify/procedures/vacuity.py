@@ -9,14 +9,26 @@ from typing import Any, ClassVar, Self
 
 import sympy as sp
 
+from bounds.log_domain import LogNumber, LogValues
 from bounds.render import latex
 from bounds.statement import Statement
 from trials.checks import InvalidParameter
 from trials.run.engine import Demand
 from trials.run.store import RunStore
-from verify.decisions.vacuity import Setting, conditions, examine
-from verify.evidence import CellResult, Evidence, EvidenceTable, Verdict, Witness, ratio_of
+from verify.decisions.vacuity import Condition, Setting, conditions, examine
+from verify.evidence import (
+    CellResult,
+    Evidence,
+    EvidenceTable,
+    Figure,
+    Series,
+    Verdict,
+    Witness,
+    ratio_of,
+)
 from verify.procedures.base import unknown_parameter
+
+_MAP_PRECISION = 0.01  # of the log of a size in a map
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +49,8 @@ class Vacuity:
     trivial : a bound that the observed quantity never exceeds, in the statement's symbols.
     smallest, largest : the range of ``along``.  Where ``largest`` overflows, ``largest_power``
         gives it as an exponent of ten.
+    across : symbol -> values.  For each of these symbols a map shows the sizes from which on all
+        conditions hold over the symbol, and where the settings lie.
     """
 
     statistical: ClassVar[bool] = False
@@ -49,6 +63,7 @@ class Vacuity:
     largest_power: float = 30.0
     claimed: bool = False
     fixed: Mapping[str, float] = field(default_factory=dict)
+    across: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -144,6 +159,7 @@ class Vacuity:
             n_trials=0,
             cells=[self._cell(s) for s in found],
             tables=(self._table(found, largest_log),),
+            figures=[self._map(name, values) for name, values in self.across.items()],
             witness=self._witness(found) if verdict is Verdict.REFUTED else None,
         )
 
@@ -173,6 +189,49 @@ class Vacuity:
             columns=("setting", "condition", "there", f"along ${self._letter}$"),
             rows=rows,
         )
+
+    def _map(self, symbol: str, values: Sequence[float]) -> Figure:
+        """Over a symbol: the size from which on all conditions hold, and the settings' sizes."""
+        wanted = conditions(self.statement, self.trivial)
+        series = []
+        for name in self.settings:
+            at = self._values(name)
+            sizes = [self._from_on(wanted, {**at, symbol: value}) for value in values]
+            series += [
+                Series(label=f"{name}: needed", x=values, y=sizes, style="line", group=name),
+                Series(label=f"{name}: has", x=[at[symbol]], y=[at[self.along]], group=name),
+            ]
+        letter = latex(sp.Symbol(symbol), self.statement.publication.notation)
+        return Figure(
+            name=f"map-{symbol}",
+            title="Where the statement says something",
+            xlabel=f"${letter}$",
+            ylabel=f"${self._letter}$",
+            xscale="log",
+            yscale="log",
+            series=series,
+            caption="From a line on upwards all conditions hold with that setting's other "
+            "constants. A point is the setting itself.",
+        )
+
+    def _from_on(self, wanted: Sequence[Condition], values: LogValues) -> float | None:
+        """The size at which all conditions begin to hold, by bisection for one crossing.
+
+        None where they fail at the largest size.
+        """
+
+        def hold(log_size: float) -> bool:
+            at = {**values, self.along: LogNumber.exp(log_size)}
+            return all(condition.holds(at) for condition in wanted)
+
+        low = math.log(self.smallest)
+        high = min(self.largest_power, 300.0) * math.log(10)
+        if not hold(high):
+            return None
+        while high - low > _MAP_PRECISION:
+            middle = (low + high) / 2
+            low, high = (low, middle) if hold(middle) else (middle, high)
+        return math.exp(high)
 
     def _witness(self, found: Sequence[Setting]) -> Witness:
         """A setting of the paper that misses a condition, with both sides."""

@@ -14,7 +14,8 @@ from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify.decisions.thresholds import log_grid
 from verify.evidence import Verdict
-from verify.procedures.base import Sampling
+from verify.procedures.base import Presentation, Sampling
+from verify.procedures.pages import phase_diagram
 from verify.procedures.threshold import Threshold
 
 need, d, p = sp.symbols("need d p")
@@ -169,3 +170,28 @@ def test_checks_overrides_and_description():
     with pytest.raises(InvalidParameter, match="has 2 terms"):
         replace(build, statement=two).check()
     assert [c["need"] for c in at_a_size().override({"need": 50.0}).cells] == [50.0]
+
+
+def test_the_page_gets_the_trials_of_every_size_that_was_tried(tmp_path):
+    def page(observed):
+        return Presentation(
+            figures=(
+                phase_diagram(
+                    observed,
+                    lambda table, _cell: table["success"] > 0,
+                    "success",
+                    x=lambda cell: cell["n"],
+                    y=lambda cell: cell["need"],
+                    group=lambda cell: f"need {cell['need']:g}",
+                    xlabel="n",
+                    ylabel="need",
+                ),
+            )
+        )
+
+    own, drawn = tried(replace(at_a_size(), present=page), tmp_path)[0].figures
+    assert [s.label for s in drawn.series] == ["need 100", "need 200"]
+    for counted, mapped in zip(own.series, drawn.series, strict=True):
+        shares = dict(zip(mapped.x, mapped.shade, strict=True))
+        assert shares == dict(zip(counted.x, counted.y, strict=True))
+        assert min(shares.values()) < 0.5 < max(shares.values())

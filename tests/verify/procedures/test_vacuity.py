@@ -157,3 +157,13 @@ def test_checks_overrides_and_description():
 
 def test_a_size_of_one_is_tried_by_default():
     assert claim(stated(sp.Integer(1))).smallest == 1.0
+
+
+def test_the_map_shows_the_onset_at_every_value_and_the_settings(tmp_path):
+    built = claim(stated(100 * d / D**2), across={"D": (1.0, 2.0, 1e-30, 1e6)}, largest_power=20)
+    (drawn,) = tried(built, tmp_path)[0].figures
+    needed, has = drawn.series
+    assert needed.y[:2] == pytest.approx([2000.0, 500.0], rel=0.01)
+    assert needed.y[2] is None  # no size up to the largest is enough
+    assert needed.y[3] == pytest.approx(1.0, rel=0.01)  # the smallest size is
+    assert (has.x, has.y) == ([2.0], [400.0])

@@ -27,10 +27,11 @@ from bounds.odcl import convex as stated
 from bounds.odcl.footnotes import FOOTNOTE_3_AS_PRINTED
 from bounds.statement import Statement, evaluate
 from trials.checks import FloatArray
-from trials.clustering.convex import convex_clustering, convex_clustering_path
+from trials.clustering.convex import convex_clustering
 from verify.claim import Finding, claim
 from verify.claims.common import Point
 from verify.claims.odcl.data_sets import Clustered, data_sets, simplex, two_valued
+from verify.claims.odcl.pages import tree
 from verify.claims.odcl.windows import (
     budget,
     cluster_ends,
@@ -44,7 +45,7 @@ from verify.claims.searching import Sided
 from verify.decisions.domain import Box, Choice, Interval, IntRange, LogInterval
 from verify.decisions.search import SearchResult
 from verify.decisions.structured import Product
-from verify.evidence import EvidenceTable, Figure, Series
+from verify.evidence import EvidenceTable
 from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
 
@@ -288,39 +289,20 @@ def clusterpath_page() -> Presentation:
     points = np.concatenate([centre + offsets for centre in (0.0, 4.0, 9.0)])[:, None]
     data = Clustered(points, np.repeat(np.arange(3), 4))
     found = window(data)
-    path = convex_clustering_path(points)
-    last = float(path.breakpoints[-1])
-    grid = np.unique(np.concatenate([np.linspace(0.0, 1.05 * last, 60), path.breakpoints]))
-    solved = [path.solve(float(penalty)) for penalty in grid]
-    curves = [
-        Series(
-            label=f"cluster {j + 1}" if i % 4 == 0 else "",
-            x=grid.tolist(),
-            y=[float(fit.centres[fit.labels[i], 0]) for fit in solved],
-            style="line",
-            group=f"cluster {j + 1}",
-        )
-        for i, j in enumerate(data.labels.tolist())
-    ]
     values = data.symbols
     marks = {
-        "footnote 3, lower": evaluate(FOOTNOTE_3_AS_PRINTED.expr, values),
+        "footnote 3, lower": float(evaluate(FOOTNOTE_3_AS_PRINTED.expr, values)),
         "(13), lower": float((diameters(data) / data.sizes).max()),
         "(13), upper": float(pair_ends(stated.EQ_13_UPPER.expr, data).min()),
-        "sharp upper": evaluate(stated.EQ_13_SHARP.expr, values),
+        "sharp upper": float(evaluate(stated.EQ_13_SHARP.expr, values)),
     }
     return Presentation(
         figures=(
-            Figure(
-                name="clusterpath",
-                title="The path of twelve points in three clusters",
-                xlabel="penalty $\\lambda$ (units of the data)",
-                ylabel="solution $u_i^\\star$ (units of the data)",
-                series=curves,
-                vlines=[(float(x), name) for name, x in marks.items()],
-                caption="Points on a line; a curve is one point's value along the path. The "
-                f"clusters are shown from $\\lambda={found.fused.high:.3g}$ on and below "
-                f"${found.merged.low:.3g}$.",
+            tree(
+                data,
+                marks,
+                "The path of twelve points in three clusters",
+                "Points on a line; a curve is one point's value along the path.",
             ),
         ),
         tables=(
@@ -330,7 +312,7 @@ def clusterpath_page() -> Presentation:
                 rows=[
                     ("exact, from", found.fused.high),
                     ("exact, below", found.merged.low),
-                    *((name, float(x)) for name, x in marks.items()),
+                    *marks.items(),
                 ],
             ),
         ),

@@ -30,12 +30,13 @@ from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import Finding, claim
 from verify.claims.common import Point
+from verify.claims.odcl.pages import cluster_counts, error_curves, floats_sent
 from verify.claims.odcl.sides import exact_search, formula_search, log_ratio, wrong_side
 from verify.decisions.domain import Choice, IntRange, LogInterval
 from verify.decisions.means import Knowledge
 from verify.decisions.thresholds import log_grid
 from verify.evidence import Verdict
-from verify.procedures.base import FloatArray, Profile, Sampling
+from verify.procedures.base import FloatArray, Present, Profile, Sampling, nothing_to_show
 from verify.procedures.comparison import Comparison
 from verify.procedures.mean_bound import MeanBound
 from verify.procedures.search import Search
@@ -54,6 +55,7 @@ def _share(
     cells: tuple[Params, ...],
     event: str,
     column: str,
+    present: Present = nothing_to_show,
 ) -> MeanBound:
     """How often a column that is 0 or 1 is 1."""
     return MeanBound(
@@ -63,6 +65,7 @@ def _share(
         statistic=lambda table, _cell: table[column],
         knowledge=lambda _cell: SHARE,
         observable=event,
+        present=present,
     )
 
 
@@ -120,11 +123,12 @@ def fig_2_order(statement: Statement, _profile: Profile) -> Comparison:
     return Comparison(
         statement=statement,
         sampling=_linear(128),
-        cells=tuple({"optima": "ten", "m": 100, "d": 20, "n": n} for n in (50, 100, 200)),
+        cells=tuple({"optima": "ten", "m": 100, "d": 20, "n": n} for n in (50, 100, 200, 400, 800)),
         columns={name: name for name in ("pooled", "averaging", "local", "naive")},
         knowledge=lambda _cell: Knowledge(low=0.0),
         unit="normalised squared error",
         scale="sign",
+        present=error_curves,
     )
 
 
@@ -215,6 +219,7 @@ def _left(statement: Statement, steps: tuple[float, ...], rounds: int) -> Compar
         columns={f"IFCA{rounds}": f"round_{rounds}", "ODCL": "one_shot", "tenth": "tenth"},
         knowledge=lambda _cell: Knowledge(low=0.0, asymptotic=True),
         unit="normalised squared error",
+        present=floats_sent,
     )
 
 
@@ -263,6 +268,7 @@ def fig_5_right(statement: Statement, _profile: Profile) -> MeanBound:
         cells,
         "IFCA matching ODCL-CC within 300 rounds",
         "matched",
+        floats_sent,
     )
 
 
@@ -329,6 +335,7 @@ def _clusters(statement: Statement, sizes: tuple[int, ...], fewer: bool) -> Mean
         knowledge=lambda _cell: SHARE,
         observable="the clusterpath rule finding "
         + ("fewer than four clusters" if fewer else "the four clusters"),
+        present=cluster_counts,
     )
 
 

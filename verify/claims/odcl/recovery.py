@@ -37,6 +37,7 @@ from verify.claim import Finding, claim
 from verify.claims.common import Point
 from verify.claims.odcl.data_sets import Clustered, data_sets
 from verify.claims.odcl.local_fits import LINE, constants_of, line_of
+from verify.claims.odcl.pages import recovery_phases
 from verify.claims.odcl.sides import (
     exact_search,
     formula_search,
@@ -356,6 +357,7 @@ def _threshold(statement: Statement, column: str, event: str) -> Threshold:
         scaling=("Delta", "m", "size_min"),
         values=lambda cell: {**cell, "m": float(users(cell))},
         precision=1.4,
+        present=lambda observed: recovery_phases(statement, observed, column, event),
     )
 
 
@@ -390,10 +392,20 @@ SETTINGS = {
 }
 
 
+#: Separations of the map, from far below to far above those of the experiments.
+_SEPARATIONS = tuple(float(x) for x in np.geomspace(0.1, 1e8, 10))
+
+
 @claim(br.THEOREM_1_VACUITY, expected=Verdict.VACUOUS)
 def theorem_1_vacuity(statement: Statement, _profile: Profile) -> Vacuity:
     """Every synthetic experiment of the paper, at the sizes where it reports recovery."""
-    return Vacuity(statement=_required(statement), settings=SETTINGS, along="n", smallest=3.0)
+    return Vacuity(
+        statement=_required(statement),
+        settings=SETTINGS,
+        along="n",
+        smallest=3.0,
+        across={"Delta": _SEPARATIONS},
+    )
 
 
 def _required(statement: Statement) -> Statement:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,13 @@ from bounds.render import latex
 from bounds.statement import Statement, evaluate
 from trials.run.cell import Params
 from verify.claims.common import Point
+from verify.claims.searching import Sided, proves
 from verify.decisions.domain import Ranges
 from verify.decisions.rates import Side
 from verify.procedures.base import FloatArray, Profile, Sampling
 from verify.procedures.rate import Rate, StatedRate
 from verify.procedures.search import Search
-from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.certificate import Certificate
 from verify.proofs.terms import from_sympy
 
 LOG_RATIO = "log of the left-hand side over the right-hand side"
@@ -97,17 +99,15 @@ def exact_search(
         left, right = sides(point)
         return (math.exp(left), math.exp(right)) if log_observed else (left, right)
 
-    return Search(
-        name=statement.id,
-        violation=violation,
+    search = Sided(
         sides=shown,
         domain=domain,
         budget=budget or profile.searches // 4,
         constraints=lambda point: meets_assumptions(statement, values(point)),
-        unit=LOG_RATIO,
         constants=given,
         certify=certify,
-    )
+    ).search(statement)
+    return replace(search, violation=violation, unit=LOG_RATIO)
 
 
 def wrong_side(
@@ -119,16 +119,12 @@ def wrong_side(
     arithmetic does not decide.
     """
     at = {name: value for name, value in values.items() if not isinstance(value, str)}
-    return certificate(
+    return proves(
+        statement,
         argument,
-        [
-            Inequality(
-                says="the left-hand side lies on the wrong side of the right-hand side",
-                left=from_sympy(observed, at),
-                relation="<" if statement.relation == r"\ge" else ">",
-                right=from_sympy(statement.expr, at),
-            )
-        ],
+        "the left-hand side lies on the wrong side of the right-hand side",
+        from_sympy(observed, at),
+        at,
     )
 
 

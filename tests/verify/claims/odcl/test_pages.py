@@ -1,0 +1,79 @@
+"""The figures of ODCL's claims against their definitions, on small tables."""
+
+import numpy as np
+import pytest
+
+from bounds.odcl.recovery import THRESHOLD_KM
+from trials.clustering.selection import convex_partition
+from trials.experiments.odcl.linear import LINEAR, ROUNDS
+from trials.experiments.odcl.one_shot import ONE_SHOT
+from trials.run.store import Table
+from verify.claims.odcl import pages
+from verify.claims.odcl.data_sets import Clustered
+from verify.procedures.base import Observed
+
+
+def observed(experiment, cell, **columns):
+    """Three trials with the values given, and a failed one."""
+    values = np.zeros((4, len(experiment.columns)))
+    for name, column in columns.items():
+        values[:3, experiment.columns.index(name)] = column
+    values[3] = np.nan
+    table = Table(
+        columns=experiment.columns,
+        values=values,
+        failed=np.array([False, False, False, True]),
+        reasons=((3, "diverged"),),
+    )
+    return Observed(params=cell, table=table)
+
+
+def test_the_span_of_a_tree_holds_the_penalties_that_show_the_clusters():
+    points = np.array([0.0, 0.2, 0.4, 3.0, 3.1, 7.0])[:, None] * np.array([[0.6, 0.8]])
+    data = Clustered(points, np.array([0, 0, 0, 1, 1, 2]))
+    drawn = pages.tree(data, {"mark": 0.5}, "Tree", "")
+    ((low, high, _),) = drawn.spans
+    for penalty, shown in ((low * 0.99, False), (low * 1.01, True), (high * 0.99, True)):
+        found = convex_partition(points, penalty)
+        assert (found.tolist() == [0, 0, 0, 1, 1, 2]) is shown
+    assert len(set(convex_partition(points, high * 1.01).tolist())) < 3
+    starts = sorted(abs(line.y[0] - drawn.series[0].y[0]) for line in drawn.series)
+    assert starts == pytest.approx([0.0, 0.2, 0.4, 3.0, 3.1, 7.0])  # lengths along the axis
+    assert [line.label for line in drawn.series] == [
+        "cluster 1",
+        "",
+        "",
+        "cluster 2",
+        "",
+        "cluster 3",
+    ]
+
+
+def test_floats_are_those_of_all_models_down_and_one_up_a_round():
+    cell = {"optima": "four", "d": 20, "step": 0.05, "T": 300}
+    rows = observed(ROUNDS, cell, round_20=[1, 2, 3], round_70=1.0, round_120=0.5, one_shot=0.2)
+    (drawn,) = pages.floats_sent([rows]).figures
+    ifca, once = drawn.series
+    assert ifca.x == [20 * 20 * 5, 70 * 20 * 5, 120 * 20 * 5]
+    assert ifca.y == [2.0, 1.0, 0.5]  # the failed trial is left out
+    assert (once.x, once.y) == ([40.0], [pytest.approx(0.2)])
+
+
+def test_curves_are_means_in_the_order_of_the_sizes():
+    rows = [observed(LINEAR, {"n": n}, cc=[1.0, 2.0, 6.0], local=n) for n in (400, 50)]
+    (drawn,) = pages.error_curves(rows).figures
+    by_label = {line.label: line for line in drawn.series}
+    assert by_label["ODCL-CC"].y == [3.0, 3.0]
+    assert by_label["local fits"].x == by_label["local fits"].y == [50.0, 400.0]
+    assert by_label["ODCL-CC"].lower == pytest.approx([1.1, 1.1])
+    assert by_label["ODCL-CC"].upper == pytest.approx([5.6, 5.6])
+
+
+def test_a_phase_diagram_has_the_share_of_successes_at_its_place():
+    cell = {"k": 2, "d": 4, "size_k": 16, "size_min": 4, "Delta": 0.5, "sigma": 1.0, "n": 100}
+    rows = [observed(ONE_SHOT, cell, km=[1, 1, 0])]
+    (drawn,) = pages.recovery_phases(THRESHOLD_KM, rows, "km", "recovery").figures
+    points, order = drawn.series
+    assert (points.x, points.y) == ([25.0], [5.0])
+    assert points.shade == [0.5]  # a failed trial is no success
+    assert order.x == [5.0]  # m / |C_(K)|
