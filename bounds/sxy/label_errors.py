@@ -1,4 +1,4 @@
-"""Lemma 10: how likely a wrong label is for one client, and what p_e says."""
+"""Lemma 10: the probability of a wrong label for one client, and its limit p_e."""
 
 from __future__ import annotations
 

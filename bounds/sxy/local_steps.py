@@ -1,4 +1,4 @@
-"""Local steps of Phase 2: Lemma 1, the matrix P, gamma and kappa, and what local steps save."""
+"""Local steps of Phase 2: Lemma 1, the matrix P, gamma and kappa, and savings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What wrong labels do to a round: the set of wrong labels, (14), (15) and (16)."""
+"""The effect of wrong labels on a round: the set of wrong labels, (14), (15) and (16)."""
 
 from __future__ import annotations
 

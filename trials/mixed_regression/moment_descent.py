@@ -85,7 +85,7 @@ class AnchorStatus(IntEnum):
     ROUNDS_SPENT = 1
     """It was still descending after T rounds."""
     DIVERGED = 2
-    """A step would have left the divergence bound; the last bounded estimate is kept."""
+    """A step would have left the divergence bound.  The last bounded estimate is kept."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,6 +32,7 @@ from verify.procedures.base import (
     override_cells,
     tex_number,
 )
+from verify.procedures.rate_figures import exponent_figures
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,9 +131,10 @@ class Rate:
         means, errors = zip(*(self._mean(o) for o in observed), strict=True)
         if not all(map(math.isfinite, means)):
             return self._lost(observed, level)
+        varied = self._varied([o.params for o in observed])
         fit = fit_power_law(
             means,
-            self._varied([o.params for o in observed]),
+            varied,
             level=level,
             se_log=np.asarray(errors) / np.asarray(means),
         )
@@ -157,7 +159,17 @@ class Rate:
                 ),
                 *shown.tables,
             ),
-            figures=shown.figures,
+            figures=(
+                *exponent_figures(
+                    {name: (s.symbol, s.exponent) for name, s in self.stated.items()},
+                    varied,
+                    means,
+                    errors,
+                    fit,
+                    self.observable,
+                ),
+                *shown.figures,
+            ),
             sharpness=(*self._sharpness(fit), *shown.sharpness),
             notes=shown.notes,
         )

@@ -14,6 +14,23 @@ from verify.procedures.base import Sampling
 from verify.procedures.rate import Contraction, Rate, StatedRate
 
 
+def test_a_figure_shows_the_cells_on_the_fitted_line_beside_the_stated_one(tmp_path):
+    """The power of d is divided out, so that cells with the same m have the same height."""
+    evidence, _ = tried(power_law(-0.25), tmp_path)
+    (figure,) = evidence.figures
+    cells, fitted, stated = figure.series
+    assert figure.xlabel == "$m$"
+    found = np.log(cells.y)
+    slope, level = np.polyfit(np.log(cells.x), found, 1)
+    np.testing.assert_allclose(found, level + slope * np.log(cells.x), atol=0.1)
+    assert slope == pytest.approx(-0.5, abs=0.02)
+    for line, exponent in ((fitted, slope), (stated, -0.25)):
+        drawn = np.polyfit(np.log(line.x), np.log(line.y), 1)[0]
+        assert drawn == pytest.approx(exponent, abs=0.01)
+    at_centre = np.interp(np.log(cells.x).mean(), np.log(stated.x), np.log(stated.y))
+    assert at_centre == pytest.approx(found.mean(), abs=1e-9)
+
+
 def power_law(stated_m, side="equals", b=0.5, lost=0.0):
     """Mean error ``d^(1/2) m^(-b)`` over a grid, ``d`` a nuisance parameter."""
     cells = [

@@ -82,7 +82,7 @@ LOCAL = CLIENTS.extended(
 
 @dataclass(frozen=True, kw_only=True)
 class Clients:
-    """Drawn clients with what a server does not see.
+    """Drawn clients, with their labels, optima and noise, which no server sees.
 
     Attributes
     ----------

@@ -4,8 +4,8 @@ r"""Experiment on whole runs of Phase 1 on data.
 sample in every round, anchors of random clusters.  Distances are in units of Delta.
 
 * ``worst``: the largest distance of an anchor from its cluster's model at the end.
-* ``centres``: the distance (6) of the groups' centres from the models; 10 where the server does not
-  find k groups.
+* ``centres``: the distance (6) of the groups' centres from the models, and 10 where the server
+  does not find k groups.
 * ``far``: the largest norm of an estimate over 3R.
 * ``err_0`` to ``err_6``: the distance of the first anchor before the rounds and after each.
 """

@@ -11,7 +11,7 @@ directions, and :math:`-\epsilon` along the shortest :math:`x_i`.
 ``sxy.crossing`` (design 301):
 
 * ``crossing``: half steps, as a real number, at which the largest projection error falls to
-  :math:`3\sqrt\epsilon`; 0 where the start is that good.
+  :math:`3\sqrt\epsilon`, and 0 where the start is that good.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ ROUND = register(
                 "short": Real(
                     0.0, 1.0, open_low=True, default=1.0, meaning="its error over the largest one"
                 ),
-                "condition": Real(1e-3, 1.0, default=1.0, meaning="alpha over beta; beta is 1"),
+                "condition": Real(1e-3, 1.0, default=1.0, meaning="alpha over beta = 1"),
                 **LAWS,
             },
             (rows_fit, share_fits),

@@ -24,12 +24,15 @@ import numpy as np
 from bounds.statement import Statement, evaluate
 from bounds.sxy.anchors import THEOREM_1_4_DATA, THEOREM_1_5
 from bounds.sxy.symbols import n_H
+from trials.checks import FloatArray
 from trials.experiments.sxy.descents import DESCENT, N_ROUNDS, models
 from trials.run.cell import Params
+from trials.run.store import Table
 from verify.claim import claim
 from verify.claims.common import explicit
 from verify.claims.sxy.anchors import ANCHORS
 from verify.claims.sxy.descent import SIGN
+from verify.claims.sxy.pages import trajectories, with_figures
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.probability import Probability
 
@@ -79,7 +82,7 @@ def symbols(cell: Params) -> dict[str, float]:
 @claim(THEOREM_1_4_DATA, finding=SIGN, hidden=HIDDEN)
 def theorem_1_4_data(statement: Statement, profile: Profile) -> Probability:
     """Starts at zero, at a model and at the edge of the ball, in three units."""
-    return explicit(
+    kept = explicit(
         statement,
         {"C_f": 1.0},
         sampling(profile),
@@ -87,6 +90,22 @@ def theorem_1_4_data(statement: Statement, profile: Profile) -> Probability:
         symbols,
         lambda table: table["worst"],
         "an anchor that is too far away after the last round",
+    )
+
+    def last_limit(_table: Table, params: Params) -> FloatArray:
+        return np.array([float(statement.bound({**symbols(params), "C_f": 1.0}))])
+
+    return with_figures(
+        kept,
+        lambda stored: [
+            trajectories(
+                stored,
+                [f"err_{t}" for t in range(N_ROUNDS + 1)],
+                last_limit,
+                lambda _params: 1.0,
+                "$\\norm{\\theta_{1,t}-\\theta^*}/\\Delta$",
+            )
+        ],
     )
 
 

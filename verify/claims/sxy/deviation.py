@@ -55,6 +55,7 @@ from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import Finding, claim
 from verify.claims.common import Point, explicit
+from verify.claims.sxy.pages import beside_bound, with_figures
 from verify.decisions.domain import Choice, Interval, IntRange, Ranges
 from verify.decisions.means import Knowledge
 from verify.evidence import Verdict
@@ -302,7 +303,7 @@ def _deviation_symbols(params: Params) -> dict[str, float]:
 @claim(EQ_32)
 def eq_32(statement: Statement, profile: Profile) -> Probability:
     """The exact supremum with one feature and two clusters, C = 6."""
-    return explicit(
+    kept = explicit(
         statement,
         {"C": ONE_FEATURE["C"]},
         Sampling(experiment=UNIFORM, max_trials=min(profile.max_trials, 2048), first=128),
@@ -310,6 +311,29 @@ def eq_32(statement: Statement, profile: Profile) -> Probability:
         _deviation_symbols,
         lambda table: table["upper"],
         "the supremum exceeding its limit",
+    )
+
+    def effective(params: Params) -> float:
+        at = _deviation_symbols(params)
+        return float(at["M"] / at["skew"])
+
+    return with_figures(
+        kept,
+        lambda stored: [
+            beside_bound(
+                stored,
+                "upper",
+                lambda _t, params: float(evaluate(statement.expr, _deviation_symbols(params))),
+                effective,
+                {
+                    "title": "Deviation and bound",
+                    "xlabel": "$M/(\\chi^2(n)+1)$ (clients)",
+                    "ylabel": "deviation over $N$ (dimensionless)",
+                    "caption": "The supremum of each trial, against the number of equal clients "
+                    "with the same bound.",
+                },
+            )
+        ],
     )
 
 

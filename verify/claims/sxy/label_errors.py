@@ -1,4 +1,4 @@
-r"""Lemma 10: how likely a wrong label is for one client, and what p_e says.
+r"""Lemma 10: the probability of a wrong label for one client, and its limit p_e.
 
 Problem. A client has n rows and k models within epsilon of their optima.  It takes the model of
 smallest loss.  How likely is a wrong one?

@@ -1,4 +1,4 @@
-r"""Local steps of Phase 2: Lemma 1, the matrix P, gamma and kappa, and what local steps save.
+r"""Local steps of Phase 2: Lemma 1, the matrix P, gamma and kappa, and savings.
 
 Problem. A client makes s gradient steps, or one proximal step, and the server averages.  What is
 the map of a whole round, and how many rounds does a given number of local steps save?

@@ -168,6 +168,14 @@ def lemma_6(statement: Statement, profile: Profile) -> Probability:
 # -- exponents -------------------------------------------------------------------------------------
 
 
+SYMBOLS = {"m": "$m/d$", "d": "$d$"}
+OBSERVABLES = {
+    "deviation": "the deviation over $\\delta^2+\\sigma^2$",
+    "lost": "the largest projection error over $\\delta^2+\\sigma^2$",
+    "lost_last": "the smallest cluster's projection error over $\\delta^2+\\sigma^2$",
+}
+
+
 def _rate(
     statement: Statement,
     profile: Profile,
@@ -190,9 +198,10 @@ def _rate(
         statistic=lambda table: table[column],
         regressors=lambda cell: {"m": cell["m"] / cell["d"], "d": float(cell["d"])},
         stated={
-            name: StatedRate(exponent=exponents[name], side=side, symbol=name) for name in names
+            name: StatedRate(exponent=exponents[name], side=side, symbol=SYMBOLS[name])
+            for name in names
         },
-        observable=f"the column {column}",
+        observable=OBSERVABLES[column],
         margin=margin,
     )
 

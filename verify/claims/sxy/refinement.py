@@ -57,6 +57,7 @@ from verify.claim import Finding, claim
 from verify.claims.common import Point, explicit
 from verify.claims.sxy.label_errors import RATE as LABEL_RATE
 from verify.claims.sxy.local_steps import NO_SAVING_FINDING
+from verify.claims.sxy.pages import beside_bound, trajectories, with_figures
 from verify.claims.sxy.round_matrices import smallest_share
 from verify.decisions.domain import IntRange, LogInterval
 from verify.decisions.means import Knowledge
@@ -144,14 +145,34 @@ def _every_round(
             broken |= table[f"err_{t + 1}"] > limit + slack
         return np.asarray(broken & _is_share(at))
 
-    return Probability(
-        name=statement.id,
-        sampling=_sampling(profile),
-        cells=tuple(cells),
-        bad=bad,
-        delta=lambda params: statement.failure_probability(values(params)),
-        event="some round's distance exceeding its limit, with $C_1=1/5$, $C_2=4$, $C=1$, $c=0.15$",
-        validate=lambda params: statement.require(values(params)),
+    def envelope(table: Table, params: Params) -> FloatArray:
+        """The limits that follow from the first distance, medians over the trials."""
+        at: dict[str, Any] = {**values(params), **covariates(table, params)}
+        limits = [np.asarray(table["err_0"])]
+        for _ in range(N_ROUNDS):
+            limits.append(np.asarray(evaluate(statement.expr, {**at, "dist": limits[-1]})))
+        return np.asarray(np.median(limits, axis=1))
+
+    return with_figures(
+        Probability(
+            name=statement.id,
+            sampling=_sampling(profile),
+            cells=tuple(cells),
+            bad=bad,
+            delta=lambda params: statement.failure_probability(values(params)),
+            event="some round's distance exceeding its limit, with $C_1=1/5$, $C_2=4$, $C=1$, "
+            "$c=0.15$",
+            validate=lambda params: statement.require(values(params)),
+        ),
+        lambda stored: [
+            trajectories(
+                stored,
+                [f"err_{t}" for t in range(N_ROUNDS + 1)],
+                envelope,
+                lambda params: float(params.get("Delta", 1.0)),
+                "$d(\\theta_t,\\theta^*)/\\Delta$",
+            )
+        ],
     )
 
 
@@ -279,7 +300,7 @@ def thm_2(statement: Statement, profile: Profile) -> Probability:
 @claim(FLOOR, finding=SMALL_NU, hidden=HIDDEN)
 def floor(statement: Statement, profile: Profile) -> Probability:
     """The distance after forty rounds."""
-    return explicit(
+    kept = explicit(
         statement,
         CONSTANTS,
         _sampling(profile),
@@ -288,6 +309,33 @@ def floor(statement: Statement, profile: Profile) -> Probability:
         lambda table: table[f"err_{N_ROUNDS}"],
         "the distance after forty rounds exceeding its limit",
         _step,
+    )
+
+    def limit(table: Table, params: Params) -> float:
+        at: dict[str, Any] = {**_values(params), **_step(table, params)}
+        return float(np.median(evaluate(statement.expr, at)))
+
+    def noise(params: Params) -> float:
+        at = _values(params)
+        return float(at["sigma"] * math.sqrt(at["d"] / at["N_j"]))
+
+    return with_figures(
+        kept,
+        lambda stored: [
+            beside_bound(
+                stored,
+                f"err_{N_ROUNDS}",
+                limit,
+                noise,
+                {
+                    "title": "Floors",
+                    "xlabel": "$\\sigma\\sqrt{d/N_j}$ (distance)",
+                    "ylabel": "$d(\\theta_{40},\\theta^*)$ (distance)",
+                    "caption": "The last distance of each cell and the stated limit, against the "
+                    "error of known labels.",
+                },
+            )
+        ],
     )
 
 

@@ -1,4 +1,4 @@
-r"""What wrong labels do to a round: the set of wrong labels, (14), (15) and (16).
+r"""The effect of wrong labels on a round: the set of wrong labels, (14), (15) and (16).
 
 Problem. Clients with a wrong label pull a model towards another optimum.  How large is their sum?
 

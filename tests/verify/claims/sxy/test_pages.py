@@ -1,0 +1,58 @@
+"""Figures of trajectories and of values beside bounds show the trials that they are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from verify.claims.sxy.pages import beside_bound, label, trajectories
+from verify.procedures.base import Observed
+
+
+def stored(params: dict[str, Any], **columns: Any) -> Observed:
+    table: Any = {name: np.asarray(values) for name, values in columns.items()}
+    return Observed(params=params, table=table)
+
+
+def test_trajectories_are_medians_in_the_unit_of_each_cell():
+    rng = np.random.default_rng(0)
+    errors = rng.random((3, 101))
+    cells = [
+        stored({"M": 100, "Delta": 2.0}, err_0=errors[0], err_1=errors[1], err_2=errors[2]),
+        stored({"M": 200, "Delta": 1.0}, err_0=errors[1], err_1=errors[1], err_2=errors[1]),
+    ]
+    figure = trajectories(
+        cells,
+        ["err_0", "err_1", "err_2"],
+        lambda table, _params: np.array([table["err_0"].max(), 3.0]),
+        lambda params: params["Delta"],
+        "error over the unit",
+    )
+    runs, limit, _, one = figure.series
+    np.testing.assert_allclose(runs.y, np.median(errors, axis=1) / 2.0)
+    assert runs.lower[0] < runs.y[0] < runs.upper[0]
+    assert (runs.x, limit.x) == ([0.0, 1.0, 2.0], [1.0, 2.0])
+    np.testing.assert_allclose(limit.y, [errors[0].max() / 2.0, 1.5])
+    assert limit.group == runs.group == "$M=100$"
+    assert one.y == [errors[1].max(), 3.0]
+
+
+def test_cells_are_drawn_in_the_order_of_their_size():
+    cells = [stored({"M": m}, sup=[m, 1.0, 5.0]) for m in (300, 100, 200)]
+    figure = beside_bound(
+        cells, "sup", lambda table, params: table["sup"][0] * params["M"],
+        lambda params: params["M"] / 100,
+        {"title": "t", "xlabel": "x", "ylabel": "y", "caption": "c"},
+    )  # fmt: skip
+    trials, bound = figure.series
+    assert trials.x == [1.0, 2.0, 3.0]
+    assert (trials.y, trials.lower, trials.upper) == ([5.0] * 3, [1.0] * 3, [100.0, 200.0, 300.0])
+    assert bound.y == [1e4, 4e4, 9e4]
+
+
+def test_a_label_names_only_the_parameters_that_differ():
+    cells = [{"M": 100, "d": 2, "sigma": 0.1}, {"M": 100, "d": 3, "rule": "fedprox"}]
+    assert label(cells[0], cells) == r"$d=2$, $\sigma=0.1$"
+    assert label(cells[1], cells) == "$d=3$, fedprox"
+    assert label({"M": 100}, [{"M": 100}]) == "all trials"
