@@ -30,8 +30,8 @@ RELATIONS: dict[str, Side] = {
     "=": "equals",
     r"\propto": "equals",
 }
-#: Exponents of theorems are multiples of a quarter: limits within this of one exclude the others.
-_TOLD_APART = 0.1
+#: Exponents of theorems are multiples of a quarter.  Limits within half of that exclude the others.
+_TOLD_APART = 1 / 8
 _FAR = 1e3  # stands for the log of a ratio with an empty or negative side
 
 
