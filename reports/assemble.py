@@ -14,7 +14,7 @@ import jinja2
 from reports import fragments
 from reports.characters import MACROS, Latex
 from reports.claim_page import Files
-from reports.collect import collect, tried
+from reports.collect import collect, load
 from reports.engines import choose, compile_pdf, describe
 from reports.errors import ReportError
 from reports.latex import escape_text
@@ -119,7 +119,7 @@ def write_fragments(reader: Reader, out_dir: Path, patterns: Sequence[str]) -> t
     ReportError
         When a pattern matches no claim, or a claim cannot be typeset.
     """
-    claims = fragments.chosen(tried(reader), patterns)
+    claims = fragments.chosen(load(reader).claims, patterns)
     files: Files = {f"{fragments.FOLDER}/cfl-verify.tex": fragments.macros()}
     for claim in claims:
         context, figures = fragments.fragment(claim)

@@ -187,7 +187,7 @@ def _measured(
     return measures, common
 
 
-def cell_table(cells: Sequence[Cell], name: str) -> Latex:
+def cell_table(cells: Sequence[Cell], name: str) -> tables.PrintedTable:
     """The claim's cells, worst ratio first.  Long lists are cut, and the caption says so."""
     ranked = sorted(cells, key=severity, reverse=True)
     shown = ranked if len(ranked) <= MAX_ROWS + 2 else ranked[:MAX_ROWS]
@@ -212,4 +212,6 @@ def cell_table(cells: Sequence[Cell], name: str) -> Latex:
         caption += f" Words are shortened. They are complete in {code(f'tables/{name}-cells.csv')}."
     if legend:
         caption += f" {sentence(capital(legend))}"
-    return tables.typeset(head, rows, align, caption=caption, label=f"{name}-cells")
+    return tables.PrintedTable(
+        head=head, rows=rows, align=align, caption=caption, label=f"{name}-cells"
+    )

@@ -16,6 +16,7 @@ from reports.power import power_paragraph
 from reports.prose import paragraphs, prose
 from reports.reading import Tried, capital, colour, plural, sentence, slug
 from reports.schema import Assumption, Constant, Evidence, Figure, Table, Witness
+from reports.tables import PrintedTable
 from reports.values import number
 
 Files = dict[str, str | bytes]
@@ -128,21 +129,23 @@ def _run_in(items: Sequence[Latex]) -> Latex:
 # -- evidence ------------------------------------------------------------------------------------
 
 
-def _tables(tried: Tried, files: Files) -> tuple[list[Latex], list[tuple[str, Latex]]]:
+def _tables(tried: Tried, files: Files) -> tuple[list[PrintedTable], list[tuple[str, Latex]]]:
     """The claim's tables.  Small tables of counts become sentences with their headings."""
-    shown, tallies, name = [], [], tried.name
+    shown: list[PrintedTable] = []
+    tallies: list[tuple[str, Latex]] = []
+    name = tried.name
     if tried.evidence.cells:
         shown.append(cell_table(tried.evidence.cells, name))
         files[f"tables/{name}-cells.csv"] = cells_csv(tried.evidence.cells)
-        files[f"tables/{name}-cells.tex"] = shown[0] + "\n"
+        files[f"tables/{name}-cells.tex"] = shown[0].latex() + "\n"
     for i, table in enumerate(tried.evidence.tables, 1):
-        source, text = _evidence_table(table, f"{name}-{i}")
+        printed, text = _evidence_table(table, f"{name}-{i}")
         files[f"tables/{name}-{i}.csv"] = text
-        files[f"tables/{name}-{i}.tex"] = source + "\n"
+        files[f"tables/{name}-{i}.tex"] = printed.latex() + "\n"
         if tally := _tally(table):
             tallies.append((str(prose(table.title or "Counts")), tally))
         else:
-            shown.append(source)
+            shown.append(printed)
     return shown, tallies
 
 
@@ -162,7 +165,7 @@ def _count(value: object) -> Latex:
     return number(value if isinstance(value, int) else None)
 
 
-def _evidence_table(table: Table, name: str) -> tuple[Latex, str]:
+def _evidence_table(table: Table, name: str) -> tuple[PrintedTable, str]:
     """A table of the evidence, and its CSV."""
     width = len(table.columns)
     if any(len(row) != width for row in table.rows):
@@ -174,14 +177,14 @@ def _evidence_table(table: Table, name: str) -> tuple[Latex, str]:
     if len(shown) < len(table.rows):
         cut = f"Showing the first {number(len(shown))} of {number(len(table.rows))} rows"
         caption += f" {cut}; all rows are in {code(f'tables/{name}.csv')}."
-    source = tables.typeset(
-        [prose(column) for column in table.columns],
-        [[tables.cell(item) for item in row] for row in shown],
-        tables.alignment(shown, width),
+    printed = PrintedTable(
+        head=[prose(column) for column in table.columns],
+        rows=[[tables.cell(item) for item in row] for row in shown],
+        align=tables.alignment(shown, width),
         caption=caption,
         label=name,
     )
-    return source, tables.csv_text(table.columns, table.rows)
+    return printed, tables.csv_text(table.columns, table.rows)
 
 
 def _figures(stored: Sequence[Figure], name: str, files: Files) -> list[dict[str, Latex]]:

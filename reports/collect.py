@@ -26,10 +26,54 @@ class Report:
     files: Files = field(default_factory=dict)
 
 
-def tried(reader: Reader) -> list[Tried]:
-    """The claims of a run with their evidence, in the order of the run."""
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """The documents of a run as records, its claims in order."""
+
+    summary: Summary
+    claims: list[Tried]
+    papers: dict[str, Paper]
+    findings: dict[str, Finding]
+    symbols: dict[str, Symbols]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The names of the claims' pages, by the claims' keys."""
+        return {claim.key: claim.name for claim in self.claims}
+
+    @property
+    def by_paper(self) -> dict[str, list[Tried]]:
+        """The claims of each paper, by the citation that the claims give."""
+        found: dict[str, list[Tried]] = {}
+        for claim in self.claims:
+            found.setdefault(claim.claim.paper, []).append(claim)
+        return found
+
+    @property
+    def subtitle(self) -> str:
+        """The run's name, profile and seed, or nothing where one of them is not known."""
+        told = self.summary
+        if None in (told.run_id, told.profile, told.seed):
+            return ""
+        return f"run {told.run_id}, profile {told.profile}, seed {told.seed}"
+
+
+def load(reader: Reader) -> Run:
+    """Read a run.
+
+    Raises
+    ------
+    ReportError
+        When a document cannot be read.  The message names it.
+    """
     summary = read(reader, "run", Summary).get("summary", Summary())
-    return ordered(read(reader, "claim", Claim), summary, read(reader, "power", Power))
+    return Run(
+        summary=summary,
+        claims=ordered(read(reader, "claim", Claim), summary, read(reader, "power", Power)),
+        papers=read(reader, "paper", Paper),
+        findings=read(reader, "finding", Finding),
+        symbols=read(reader, "symbol", Symbols),
+    )
 
 
 def collect(reader: Reader, *, engine: str) -> Report:
@@ -43,25 +87,18 @@ def collect(reader: Reader, *, engine: str) -> Report:
     ReportError
         When a document or a formula in it cannot be read.  The message names it.
     """
-    summary = read(reader, "run", Summary).get("summary", Summary())
-    claims = tried(reader)
-    names = {claim.key: claim.name for claim in claims}
-    told = read(reader, "paper", Paper)
-    papers = list(dict.fromkeys(claim.claim.paper for claim in claims))
-    found = read(reader, "finding", Finding)
+    run = load(reader)
+    summary, claims, names, papers = run.summary, run.claims, run.names, run.by_paper
     files: Files = {}
     verdicts = []
-    for paper in papers:
-        source = overview.verdict_table(paper, [c for c in claims if c.claim.paper == paper])
+    for paper, shown in papers.items():
+        source = overview.verdict_table(paper, shown).latex()
         files[f"tables/verdicts-{slug(paper)[:80]}.tex"] = source + "\n"
         verdicts.append(source)
-    subtitle = ""
-    if None not in (summary.run_id, summary.profile, summary.seed):
-        subtitle = f"run {summary.run_id}, profile {summary.profile}, seed {summary.seed}"
     level = summary.familywise_level
     context = {
         "title": escape_text(summary.title),
-        "subtitle": escape_text(subtitle),
+        "subtitle": escape_text(run.subtitle),
         "date": escape_text(overview.date(summary.finished or summary.started)),
         "abstract": overview.abstract(claims, summary),
         "n_claims": Latex(plural(len(claims), "claim")),
@@ -78,16 +115,16 @@ def collect(reader: Reader, *, engine: str) -> Report:
         "claims": [
             (
                 escape_text(f"Claims: {paper}" if paper else "Claims"),
-                [claim_page(claim, files) for claim in claims if claim.claim.paper == paper],
+                [claim_page(claim, files) for claim in shown],
             )
-            for paper in papers
+            for paper, shown in papers.items()
         ],
-        "slips": overview.slips(found),
-        "headlines": overview.headlines(found, names, told),
-        "findings": overview.findings(found, names),
+        "slips": overview.slips(run.findings),
+        "headlines": overview.headlines(run.findings, names, run.papers),
+        "findings": overview.findings(run.findings, names),
         "environment": overview.environment(summary, engine),
         "commands": commands(summary.commands),
-        "symbols": overview.notation(read(reader, "symbol", Symbols), told),
-        "data": overview.data(told),
+        "symbols": overview.notation(run.symbols, run.papers),
+        "data": overview.data(run.papers),
     }
     return Report(context=context, files=files)

@@ -84,6 +84,7 @@ def fragment(tried: Tried) -> tuple[dict[str, Any], Files]:
     if tried.evidence.cells:
         table = Latex(
             cell_table(tried.evidence.cells, tried.name)
+            .latex()
             .replace(r"\begin{table}[H]", r"\begin{table*}[t]")
             .replace(r"\end{table}", r"\end{table*}")
         )

@@ -14,6 +14,7 @@ from reports.latex import code, escape_text, formula
 from reports.prose import paragraphs, prose
 from reports.reading import VERDICTS, Tried, capital, listed, plural, sentence, slug, verdict_word
 from reports.schema import Finding, Paper, Summary, Symbols
+from reports.tables import PrintedTable
 from reports.values import number
 
 
@@ -33,7 +34,7 @@ def _at_worst(claim: Tried) -> list[str]:
     return [number(item, 2) for item in shown]
 
 
-def verdict_table(paper: str, claims: Sequence[Tried]) -> Latex:
+def verdict_table(paper: str, claims: Sequence[Tried]) -> PrintedTable:
     """A row a claim: source, verdict, worst observed value against its bound, page."""
     levels = {claim.evidence.level for claim in claims}
     several = len(levels) > 1
@@ -65,13 +66,13 @@ def verdict_table(paper: str, claims: Sequence[Tried]) -> Latex:
     )
     numbers = "r" * (5 if several else 4)
     level = next(iter(levels), None)
-    return tables.typeset(
-        [
+    return PrintedTable(
+        head=[
             "claim, source", "verdict", "observed", "bound", "ratio",
             *(["level"] if several else []), "page",
         ],
-        rows,
-        "ll" + numbers,
+        rows=rows,
+        align="ll" + numbers,
         caption=str(
             escape_text(sentence(f"Verdicts: {paper}" if paper else "Verdicts"))
             + " Observed value, bound and ratio are those of the cell with the largest ratio, or "
@@ -137,7 +138,7 @@ def _duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def environment(summary: Summary, engine: str) -> Latex:
+def environment(summary: Summary, engine: str) -> PrintedTable:
     """Seed, machine and software as a table."""
     facts: list[tuple[str, Any]] = [
         ("run", summary.run_id),
@@ -158,13 +159,17 @@ def environment(summary: Summary, engine: str) -> Latex:
         facts.append(("digest of the stored blocks", summary.content_digest))
     facts.append(("report typeset by", engine))
     rows = [[escape_text(k), escape_text(str(v))] for k, v in facts if v not in (None, "")]
-    return tables.typeset(
-        ["item", "value"], rows, "ll", caption="Seed, machine and software.", label="environment"
+    return PrintedTable(
+        head=["item", "value"],
+        rows=rows,
+        align="ll",
+        caption="Seed, machine and software.",
+        label="environment",
     )
 
 
-def notation(documents: Mapping[str, Symbols], papers: Mapping[str, Paper]) -> Latex:
-    """One table of symbols for each paper of the run, empty when no paper has symbols.
+def notation(documents: Mapping[str, Symbols], papers: Mapping[str, Paper]) -> list[PrintedTable]:
+    """One table of symbols for each paper of the run that has symbols.
 
     One letter may mean different things in two papers.
     """
@@ -175,11 +180,15 @@ def notation(documents: Mapping[str, Symbols], papers: Mapping[str, Paper]) -> L
         caption = f"Symbols of {title.rstrip('.')}." if title else "Symbols."
         if rows:
             found.append(
-                tables.typeset(
-                    ["symbol", "meaning"], rows, "ll", caption=caption, label=f"symbols-{slug(key)}"
+                PrintedTable(
+                    head=["symbol", "meaning"],
+                    rows=rows,
+                    align="ll",
+                    caption=caption,
+                    label=f"symbols-{slug(key)}",
                 )
             )
-    return Latex("\n\n".join(found))
+    return found
 
 
 def data(papers: Mapping[str, Paper]) -> Latex:

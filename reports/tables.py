@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from reports.characters import Latex
@@ -82,38 +83,43 @@ def fits(head: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     return sum(_widths(head, rows)) <= DENSE * LINE - DENSE_GAP * (len(head) - 1)
 
 
-def typeset(
-    head: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    align: str,
-    *,
-    caption: str,
-    label: str,
-    spec: str | None = None,
-) -> Latex:
-    """A table with its caption.
+@dataclass(frozen=True, kw_only=True)
+class PrintedTable:
+    """A table as it is printed.
 
     ``head``, ``rows`` and ``caption`` are LaTeX.  ``align`` has one letter for each column.
     ``spec`` replaces the computed column specification.  The label is prefixed by ``tab:``.
     """
-    columns, dense = (spec, False) if spec else _columns(head, rows, align)
-    size = r"\scriptsize" if dense else r"\footnotesize"
-    top = " & ".join(h or "~" for h in head) + r" \\"
-    body = "\n".join(" & ".join(cell or "~" for cell in row) + r" \\" for row in rows)
-    # The embedded engine's filter reads the type size off the label.
-    title = rf"\caption{{{caption}}}\label{{tab:{'dense:' if dense else ''}{label}}}"
-    if len(rows) <= SHORT:
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    align: str
+    caption: str
+    label: str
+    spec: str | None = None
+
+    def latex(self) -> Latex:
+        """The table with its caption, kept together or running over pages."""
+        computed = (self.spec, False) if self.spec else _columns(self.head, self.rows, self.align)
+        columns, dense = computed
+        size = r"\scriptsize" if dense else r"\footnotesize"
+        top = " & ".join(h or "~" for h in self.head) + r" \\"
+        body = "\n".join(" & ".join(cell or "~" for cell in row) + r" \\" for row in self.rows)
+        # The embedded engine's filter reads the type size off the label.
+        label = f"tab:{'dense:' if dense else ''}{self.label}"
+        title = rf"\caption{{{self.caption}}}\label{{{label}}}"
+        if len(self.rows) <= SHORT:
+            return Latex(
+                f"\\begin{{table}}[H]\n\\centering{size}\n"
+                f"{title}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{top}\n\\midrule\n{body}\n"
+                "\\bottomrule\n\\end{tabular}\n\\end{table}"
+            )
         return Latex(
-            f"\\begin{{table}}[H]\n\\centering{size}\n"
-            f"{title}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{top}\n\\midrule\n{body}\n"
-            "\\bottomrule\n\\end{tabular}\n\\end{table}"
+            f"{{{size}\n"
+            f"\\begin{{longtable}}{{{columns}}}\n{title}\\\\\n\\toprule\n{top}\n\\midrule\n"
+            f"\\endfirsthead\n\\toprule\n{top}\n\\midrule\n\\endhead\n\\bottomrule\n\\endfoot\n"
+            f"\\bottomrule\n\\endlastfoot\n{body}\n\\end{{longtable}}\n}}"
         )
-    return Latex(
-        f"{{{size}\n"
-        f"\\begin{{longtable}}{{{columns}}}\n{title}\\\\\n\\toprule\n{top}\n\\midrule\n"
-        f"\\endfirsthead\n\\toprule\n{top}\n\\midrule\n\\endhead\n\\bottomrule\n\\endfoot\n"
-        f"\\bottomrule\n\\endlastfoot\n{body}\n\\end{{longtable}}\n}}"
-    )
 
 
 def cell(value: Any) -> Latex:

@@ -18,7 +18,7 @@ from reports.__main__ import main
 from reports.assemble import build, write_report
 from reports.engines import choose, compile_pdf, latex_missing, typst_source
 from reports.errors import ReportError
-from reports.tables import typeset
+from reports.tables import PrintedTable
 from tests.reports.fakes import FakeRun, run
 from trials.run.directory import STORE_NAME
 
@@ -149,8 +149,8 @@ def test_raw_tex_without_a_translation_is_an_error() -> None:
 
 def test_embedded_tables_keep_rows_that_hold_formulas_only() -> None:
     rows = [["$0$", f"${i}$"] for i in range(30)]
-    table = typeset(["$a$", "$b$"], rows, "rr", caption="c", label="t")
-    typst = typst_source(rf"\begin{{document}}{table}\end{{document}}", standalone=False)
+    printed = PrintedTable(head=["$a$", "$b$"], rows=rows, align="rr", caption="c", label="t")
+    typst = typst_source(rf"\begin{{document}}{printed.latex()}\end{{document}}", standalone=False)
     assert all(f"[${i}$]" in typst for i in range(30))
     assert typst.count("$a$") == 1  # the head that LaTeX repeats is not a row
 

@@ -262,8 +262,9 @@ def test_each_paper_has_its_own_symbols_and_data() -> None:
         },
     }
     context = collect(FakeRun(kinds), engine="none").context
+    symbols = "\n".join(table.latex() for table in context["symbols"])
     for text in ("samples", "clients", "First", "Second", "symbols-one", "symbols-two"):
-        assert text in context["symbols"]
+        assert text in symbols
     assert "A client observes" in context["data"]
     assert "Points in" in context["data"]
     assert collect(FakeRun({}), engine="none").context["data"] == ""
