@@ -86,8 +86,8 @@ def main() -> None:
     "formats",
     default="pdf,tex",
     show_default=True,
-    metavar="pdf,tex",
-    help="The format. LaTeX source, figures and tables are always written.",
+    metavar="pdf,tex,html",
+    help="pdf: with its LaTeX source. tex: the source alone. html: a folder of web pages.",
 )
 @click.option(
     "--engine",
@@ -123,9 +123,10 @@ def build_command(
       python -m reports build latest
       python -m reports build runs/2026-01-31-ifca --engine embedded
       python -m reports build latest --format tex --output paper/appendix
+      python -m reports build latest --format html
       python -m reports build latest --fragments 'ifca.thm1*' --output paper
 
-    The path of the report is the last line printed. Exit status 3 when it cannot be built.
+    The path of the report is printed, one line a format. Exit status 3 when it cannot be built.
     """
     from reports.assemble import build
     from trials.run.directory import find_run
@@ -140,7 +141,8 @@ def build_command(
         fragments_of=fragments_of,
         progress=lambda message: click.echo(printable(message), err=True),
     )
-    click.echo(result.paths[-1])
+    for path in result.opened:
+        click.echo(path)
 
 
 if __name__ == "__main__":

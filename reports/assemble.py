@@ -7,58 +7,36 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
-
-import jinja2
 
 from reports import fragments
-from reports.characters import MACROS, Latex
 from reports.claim_page import Files
-from reports.collect import collect, load
-from reports.engines import choose, compile_pdf, describe
+from reports.collect import Run, collect, load
+from reports.engines import Engine, choose, compile_pdf, describe
 from reports.errors import ReportError
-from reports.latex import escape_text
-from reports.schema import Reader, Summary, read
+from reports.latex_template import render_tex
+from reports.schema import Reader
+from reports.site import FOLDER, site
 
-FORMATS = ("pdf", "tex")
+FORMATS = ("pdf", "tex", "html")
+DEFAULT = ("pdf", "tex")
 _LATEST = 253_402_300_799  # the last second of the year 9999
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuildResult:
-    """The written files (``report.pdf`` last, if requested), and the PDF engine (None: no PDF)."""
+    """The written files, those to open first, and the PDF engine (None: no PDF)."""
 
     paths: tuple[Path, ...]
     engine: str | None
+    opened: tuple[Path, ...] = ()
 
 
-def render_tex(context: dict[str, Any], template: str = "report.tex.j2") -> str:
-    """LaTeX source, the report's by default.  Values that are not of type `Latex` are escaped."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("reports"),
-        block_start_string="<%",
-        block_end_string="%>",
-        variable_start_string="<<",
-        variable_end_string=">>",
-        comment_start_string="<#",
-        comment_end_string="#>",
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # HTML's; `finalize` escapes for LaTeX
-        finalize=lambda v: v if isinstance(v, Latex) else escape_text(str(v)),
-    )
-    return environment.get_template(template).render(context, macros=Latex(MACROS))
-
-
-def _timestamp(reader: Reader) -> int:
+def _timestamp(run: Run) -> int:
     """The time at which the run finished.
 
     It is the only date in the PDF, so a second build gives the same bytes.
     """
-    summary = read(reader, "run", Summary).get("summary", Summary())
-    for moment in (summary.finished, summary.started):
+    for moment in (run.summary.finished, run.summary.started):
         try:
             seconds = datetime.fromisoformat(moment).timestamp()
         except (ValueError, OverflowError):
@@ -80,7 +58,7 @@ def write_report(
     reader: Reader,
     out_dir: Path,
     *,
-    formats: Sequence[str] = FORMATS,
+    formats: Sequence[str] = DEFAULT,
     engine: str = "auto",
     progress: Callable[[str], None] | None = None,
 ) -> BuildResult:
@@ -92,23 +70,41 @@ def write_report(
             f"format {', '.join(unknown) or '(none)'} must be among {', '.join(FORMATS)}"
         )
     chosen = choose(engine) if "pdf" in formats else None
-    say("drawing figures and tables")
+    run = load(reader)
+    paths: list[Path] = []
+    opened: list[Path] = []
     try:
-        (out_dir / "report.pdf").unlink(missing_ok=True)  # it would be taken for this build's
-        engine_name = describe(chosen) if chosen else "no engine; LaTeX source only"
-        report = collect(reader, engine=engine_name)
-        paths = [_write(out_dir / name, content) for name, content in report.files.items()]
-        source = _write(out_dir / "report.tex", render_tex(report.context))
-        paths.append(source)
-        if chosen:
-            say(f"typesetting with the {chosen} engine")
-            pdf = compile_pdf(source, chosen, timestamp=_timestamp(reader))
-            paths.append(_write(out_dir / "report.pdf", pdf))
+        if {"pdf", "tex"} & set(formats):
+            paths += _write_latex(run, out_dir, chosen, say)
+            opened.append(paths[-1])
+        if "html" in formats:
+            say("making the web pages")
+            folder = out_dir / FOLDER
+            paths += [_write(folder / name, content) for name, content in site(run).items()]
+            opened.append(folder / "index.html")
     except OSError as error:
         raise ReportError(
             f"{out_dir}: cannot write the report: {error.strerror or error}"
         ) from None
-    return BuildResult(paths=tuple(paths), engine=chosen)
+    return BuildResult(paths=tuple(paths), engine=chosen, opened=tuple(opened))
+
+
+def _write_latex(
+    run: Run, out_dir: Path, engine: Engine | None, say: Callable[[str], None]
+) -> list[Path]:
+    """Write figures, tables and LaTeX source, and the PDF last where there is an engine."""
+    say("drawing figures and tables")
+    (out_dir / "report.pdf").unlink(missing_ok=True)  # it would be taken for this build's
+    engine_name = describe(engine) if engine else "no engine; LaTeX source only"
+    report = collect(run, engine=engine_name)
+    paths = [_write(out_dir / name, content) for name, content in report.files.items()]
+    source = _write(out_dir / "report.tex", render_tex(report.context))
+    paths.append(source)
+    if engine:
+        say(f"typesetting with the {engine} engine")
+        pdf = compile_pdf(source, engine, timestamp=_timestamp(run))
+        paths.append(_write(out_dir / "report.pdf", pdf))
+    return paths
 
 
 def write_fragments(reader: Reader, out_dir: Path, patterns: Sequence[str]) -> tuple[Path, ...]:
@@ -136,7 +132,7 @@ def write_fragments(reader: Reader, out_dir: Path, patterns: Sequence[str]) -> t
 def build(
     run_dir: Path | str,
     *,
-    formats: Sequence[str] = FORMATS,
+    formats: Sequence[str] = DEFAULT,
     engine: str = "auto",
     out_dir: Path | str | None = None,
     fragments_of: Sequence[str] = (),
@@ -146,7 +142,8 @@ def build(
 
     Parameters
     ----------
-    formats : ``"pdf"`` and ``"tex"``.  Source, figures and tables are always written.
+    formats : ``"pdf"``, ``"tex"`` and ``"html"``.  ``"pdf"`` writes source, figures and tables,
+        too.  ``"html"`` writes the folder ``site``.
     engine : ``"latex"`` (pdfLaTeX), ``"embedded"`` (pandoc and Typst) or ``"auto"``, which takes
         LaTeX where it is complete.
     out_dir : the folder for the files, ``report/`` in the run directory by default.
@@ -171,7 +168,7 @@ def build(
             folder = Path(out_dir) if out_dir is not None else run_dir / "report"
             if fragments_of:
                 paths = write_fragments(store, folder, fragments_of)
-                return BuildResult(paths=paths, engine=None)
+                return BuildResult(paths=paths, engine=None, opened=paths[-1:])
             return write_report(
                 store,
                 folder,

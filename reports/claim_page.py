@@ -22,7 +22,7 @@ from reports.values import number
 Files = dict[str, str | bytes]
 
 
-def claim_page(tried: Tried, files: Files) -> dict[str, Any]:
+def claim_page(tried: Tried, files: Files, form: figures.Form = "pdf") -> dict[str, Any]:
     """The template's variables of one claim.  Its figures and CSV files are added to ``files``.
 
     Raises
@@ -31,12 +31,12 @@ def claim_page(tried: Tried, files: Files) -> dict[str, Any]:
         When a formula of the claim cannot be typeset.  The message names the claim.
     """
     try:
-        return _page(tried, files)
+        return _page(tried, files, form)
     except ReportError as error:
         raise ReportError(f"claim {tried.key[:80]!r}: {error}") from None
 
 
-def _page(tried: Tried, files: Files) -> dict[str, Any]:
+def _page(tried: Tried, files: Files, form: figures.Form) -> dict[str, Any]:
     claim, evidence, name = tried.claim, tried.evidence, tried.name
     shown, tallies = _tables(tried, files)
     runs = [
@@ -63,10 +63,10 @@ def _page(tried: Tried, files: Files) -> dict[str, Any]:
         "statement": latex_field(claim.statement),
         "quantifiers": latex_field(claim.quantifiers),
         "bound": display_source(claim.bound_latex),
-        "failure": sentence(formula(claim.failure_latex)),
+        "failure": Latex(sentence(formula(claim.failure_latex))),
         "runs": [(heading, text) for heading, text in runs if text],
         "tables": shown,
-        "figures": _figures(evidence.figures, name, files),
+        "figures": _figures(evidence.figures, name, files, form),
         "after": [
             (heading, text)
             for heading, text in (
@@ -129,10 +129,10 @@ def _run_in(items: Sequence[Latex]) -> Latex:
 # -- evidence ------------------------------------------------------------------------------------
 
 
-def _tables(tried: Tried, files: Files) -> tuple[list[PrintedTable], list[tuple[str, Latex]]]:
+def _tables(tried: Tried, files: Files) -> tuple[list[PrintedTable], list[tuple[Latex, Latex]]]:
     """The claim's tables.  Small tables of counts become sentences with their headings."""
     shown: list[PrintedTable] = []
-    tallies: list[tuple[str, Latex]] = []
+    tallies: list[tuple[Latex, Latex]] = []
     name = tried.name
     if tried.evidence.cells:
         shown.append(cell_table(tried.evidence.cells, name))
@@ -143,7 +143,7 @@ def _tables(tried: Tried, files: Files) -> tuple[list[PrintedTable], list[tuple[
         files[f"tables/{name}-{i}.csv"] = text
         files[f"tables/{name}-{i}.tex"] = printed.latex() + "\n"
         if tally := _tally(table):
-            tallies.append((str(prose(table.title or "Counts")), tally))
+            tallies.append((prose(table.title or "Counts"), tally))
         else:
             shown.append(printed)
     return shown, tallies
@@ -187,14 +187,16 @@ def _evidence_table(table: Table, name: str) -> tuple[PrintedTable, str]:
     return printed, tables.csv_text(table.columns, table.rows)
 
 
-def _figures(stored: Sequence[Figure], name: str, files: Files) -> list[dict[str, Latex]]:
+def _figures(
+    stored: Sequence[Figure], name: str, files: Files, form: figures.Form
+) -> list[dict[str, Latex]]:
     """The drawn figures, added to ``files`` under names of their own."""
     drawn = []
     for figure in stored:
-        path = f"figures/{name}-{slug(figure.name)[:80]}.pdf"
+        path = f"figures/{name}-{slug(figure.name)[:80]}.{form}"
         while path in files:
-            path = f"{path.removesuffix('.pdf')}-x.pdf"
-        files[path] = figures.render(figure)
+            path = f"{path.removesuffix(f'.{form}')}-x.{form}"
+        files[path] = figures.render(figure, form=form)
         drawn.append(
             {
                 "path": Latex(path),

@@ -76,8 +76,20 @@ def load(reader: Reader) -> Run:
     )
 
 
-def collect(reader: Reader, *, engine: str) -> Report:
-    """Everything that the templates need, from the documents of a run.
+def methods(run: Run) -> dict[str, Any]:
+    """The variables of the template on methods."""
+    level = run.summary.familywise_level
+    return {
+        "n_claims": Latex(plural(len(run.claims), "claim")),
+        "papers": listed([str(escape_text(paper)) for paper in run.by_paper if paper]),
+        "familywise": number(level) if level is not None else "",
+        "multiple_tables": len(run.by_paper) > 1,
+        "data": overview.data(run.papers),
+    }
+
+
+def collect(run: Run, *, engine: str) -> Report:
+    """Everything that the templates need, from a run.
 
     A kind of document that the run lacks has no section.  A claim without evidence is listed
     as not run.
@@ -87,7 +99,6 @@ def collect(reader: Reader, *, engine: str) -> Report:
     ReportError
         When a document or a formula in it cannot be read.  The message names it.
     """
-    run = load(reader)
     summary, claims, names, papers = run.summary, run.claims, run.names, run.by_paper
     files: Files = {}
     verdicts = []
@@ -95,16 +106,12 @@ def collect(reader: Reader, *, engine: str) -> Report:
         source = overview.verdict_table(paper, shown).latex()
         files[f"tables/verdicts-{slug(paper)[:80]}.tex"] = source + "\n"
         verdicts.append(source)
-    level = summary.familywise_level
     context = {
+        **methods(run),
         "title": escape_text(summary.title),
         "subtitle": escape_text(run.subtitle),
         "date": escape_text(overview.date(summary.finished or summary.started)),
         "abstract": overview.abstract(claims, summary),
-        "n_claims": Latex(plural(len(claims), "claim")),
-        "papers": listed([str(escape_text(paper)) for paper in papers if paper]),
-        "familywise": number(level) if level is not None else "",
-        "multiple_tables": len(verdicts) > 1,
         "verdict_note": Latex(
             "Each claim links to its page. A statement that is known to be false is expected to be "
             "refuted."
@@ -125,6 +132,5 @@ def collect(reader: Reader, *, engine: str) -> Report:
         "environment": overview.environment(summary, engine),
         "commands": commands(summary.commands),
         "symbols": overview.notation(run.symbols, run.papers),
-        "data": overview.data(run.papers),
     }
     return Report(context=context, files=files)

@@ -1,4 +1,4 @@
-"""Figures: stored figure data drawn as vector PDF, the same bytes every time.
+"""Figures: stored figure data drawn as vector PDF or SVG, the same bytes every time.
 
 Series differ by colour (Okabe and Ito's palette, safe for colour-blind readers), by marker and by
 dash pattern, so that a grey print can be read as well.  The legend stands outside the data.
@@ -11,10 +11,13 @@ import logging
 import math
 import re
 from collections.abc import Sequence
+from functools import cache
+from importlib import resources
 from itertools import cycle, pairwise
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
+import msgspec
 import numpy as np
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.cm import ScalarMappable
@@ -25,11 +28,13 @@ from matplotlib.mathtext import MathTextParser
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
+from reports.cache import kept
 from reports.latex import TEXT_WIDTH_INCHES, visible_length
 from reports.mathematics import math_source
 from reports.schema import Figure as FigureData
 from reports.schema import Series
 
+Form = Literal["pdf", "svg"]
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 HEIGHT_INCHES = 2.15
 _ENTRY, _HANDLE = 4.4, 46.0  # points: a character of a legend entry, its sample line and gaps
@@ -67,6 +72,7 @@ _STYLE: dict[str, Any] = {
     "legend.frameon": False,
     "legend.handlelength": 2.8,
     "path.simplify": False,
+    "svg.hashsalt": "cfl-verify",  # the ids inside an SVG
 }
 
 
@@ -349,15 +355,38 @@ def _legend(figure: Figure, handles: list[Any], texts: list[str], width: float) 
     figure.legend(marks, names, loc="outside lower center", ncols=columns)
 
 
-def render(data: FigureData, width: float = TEXT_WIDTH_INCHES) -> bytes:
-    """The figure as a PDF without dates, fonts embedded: equal data give equal bytes."""
-    style: dict[Any, Any] = {**matplotlib.rcParamsDefault, **_STYLE, "backend": "pdf"}
+def render(data: FigureData, width: float = TEXT_WIDTH_INCHES, form: Form = "pdf") -> bytes:
+    """The figure as PDF or SVG without dates: equal data give equal bytes.
+
+    A PDF embeds its fonts.  An SVG draws its letters as shapes and has no background, so that a
+    page of any colour can show it.
+    """
+    key = b"\0".join(
+        (msgspec.msgpack.encode(data, order="sorted"), f"{width!r} {form}".encode(), _drawer())
+    )
+    return kept(key, lambda: _drawn(data, width, form))
+
+
+def _drawn(data: FigureData, width: float, form: Form) -> bytes:
+    style: dict[Any, Any] = {**matplotlib.rcParamsDefault, **_STYLE, "backend": form}
+    dates = {"CreationDate": None, "Creator": None, "Producer": None}
     with matplotlib.rc_context(style):
         buffer = io.BytesIO()
         draw(data, width).savefig(
-            buffer, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None}
+            buffer,
+            format=form,
+            metadata=dates if form == "pdf" else {"Date": None, "Creator": None},
+            transparent=form == "svg",
         )
     return buffer.getvalue()
+
+
+@cache
+def _drawer() -> bytes:
+    """What a drawing depends on beside its data: this module's sources and matplotlib."""
+    names = ("figures.py", "latex.py", "mathematics.py", "characters.py", "schema.py")
+    sources = [resources.files("reports").joinpath(name).read_bytes() for name in names]
+    return b"\0".join([*sources, matplotlib.__version__.encode()])
 
 
 def undrawn(data: FigureData) -> str:

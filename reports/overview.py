@@ -23,15 +23,14 @@ def _lines(*parts: str) -> str:
     return r"\newline ".join(part for part in parts if part)
 
 
-def _at_worst(claim: Tried) -> list[str]:
+def at_worst(claim: Tried) -> tuple[float | None, float | None, float | None]:
     """Observed value, bound and ratio of the worst cell, or else of the witness."""
     cell, witness = claim.worst, claim.evidence.witness
-    shown: tuple[float | None, ...] = (None, None, None)
     if cell is not None:
-        shown = cell.observed, cell.bound, cell.ratio
-    elif witness is not None:
-        shown = witness.observed, witness.bound, None
-    return [number(item, 2) for item in shown]
+        return cell.observed, cell.bound, cell.ratio
+    if witness is not None:
+        return witness.observed, witness.bound, None
+    return None, None, None
 
 
 def verdict_table(paper: str, claims: Sequence[Tried]) -> PrintedTable:
@@ -54,7 +53,7 @@ def verdict_table(paper: str, claims: Sequence[Tried]) -> PrintedTable:
                     prose(claim.claim.title),
                 ),
                 verdict,
-                *_at_worst(claim),
+                *(number(item, 2) for item in at_worst(claim)),
                 *([number(claim.evidence.level, 2)] if several else []),
                 rf"\pageref{{sec:{claim.name}}}",
             ]
@@ -208,35 +207,41 @@ SEVERITIES = {
 _NAMED = 3
 
 
-def _evidence(finding: Finding, names: Mapping[str, str], *, pages: bool) -> Latex:
-    """The claims that show a finding, linked to their pages. The first few where pages are told."""
+def _evidence(
+    finding: Finding, names: Mapping[str, str], *, pages: bool, most: int | None = None
+) -> Latex:
+    """The claims that show a finding, linked to their pages: all, or the first ``most``."""
     links = []
-    for key in finding.claims[:_NAMED] if pages else finding.claims:
+    for key in finding.claims[:most]:
         link = str(code(key))
         if key in names:
             link = rf"\hyperref[sec:{names[key]}]{{{link}}}"
             link += rf", page~\pageref{{sec:{names[key]}}}" if pages else ""
         links.append(link)
-    if pages and len(finding.claims) > _NAMED:
-        links.append(f"{len(finding.claims) - _NAMED} more")
+    if most is not None and len(finding.claims) > most:
+        links.append(f"{len(finding.claims) - most} more")
     return Latex(("; " if pages else ", ").join(links))
 
 
-def _first_sentence(text: str) -> str:
+def first_sentence(text: str) -> Latex:
     """The text up to the first full stop that ends a sentence outside a formula."""
     for stop in re.finditer(r"\.(?=\s+[A-Z$])", text):
         if text.count("$", 0, stop.start()) % 2 == 0:
-            return text[: stop.end()]
-    return sentence(text)
+            return prose(text[: stop.end()])
+    return prose(sentence(text))
 
 
 def headlines(
-    documents: Mapping[str, Finding], names: Mapping[str, str], papers: Mapping[str, Paper]
+    documents: Mapping[str, Finding],
+    names: Mapping[str, str],
+    papers: Mapping[str, Paper],
+    *,
+    pages: bool = True,
 ) -> list[tuple[Latex, list[dict[str, Any]]]]:
-    """One sentence for each finding but the slips, with the pages of the claims that show it.
+    """One sentence for each finding but the slips, with the claims that show it.
 
-    The findings are grouped by severity and, where the run has several papers, by paper.  The id of
-    a finding begins with its paper's.
+    ``pages`` gives the numbers of the claims' pages, too.  The findings are grouped by severity
+    and, where the run has several papers, by paper.  The id of a finding begins with its paper's.
     """
 
     def within(heading: Latex, paper: str) -> Latex:
@@ -250,10 +255,10 @@ def headlines(
             [
                 {
                     "where": prose(capital(finding.where)),
-                    "told": prose(_first_sentence(finding.found)),
-                    "evidence": _evidence(finding, names, pages=True),
+                    "told": first_sentence(finding.found),
+                    "evidence": _evidence(finding, names, pages=pages, most=_NAMED),
                 }
-                for finding in group
+                for _key, finding in group
             ],
         )
         for severity in SEVERITIES
@@ -275,11 +280,13 @@ def slips(documents: Mapping[str, Finding]) -> str:
     return plural(n_slips, "misprint or open point", "misprints and open points") if n_slips else ""
 
 
-def _by_severity(documents: Mapping[str, Finding]) -> list[tuple[Latex, list[Finding]]]:
+def _by_severity(
+    documents: Mapping[str, Finding],
+) -> list[tuple[Latex, list[tuple[str, Finding]]]]:
     """The findings by severity, the most serious first.  More claims show a graver finding."""
-    groups: dict[str, list[Finding]] = {name: [] for name in SEVERITIES}
+    groups: dict[str, list[tuple[str, Finding]]] = {name: [] for name in SEVERITIES}
     for key in sorted(documents, key=lambda key: (-len(documents[key].claims), key)):
-        groups.setdefault(documents[key].severity, []).append(documents[key])
+        groups.setdefault(documents[key].severity, []).append((key, documents[key]))
     return [
         (escape_text(SEVERITIES.get(name, capital(name))), group)
         for name, group in groups.items()
@@ -287,9 +294,10 @@ def _by_severity(documents: Mapping[str, Finding]) -> list[tuple[Latex, list[Fin
     ]
 
 
-def _finding(finding: Finding, names: Mapping[str, str]) -> dict[str, Any]:
+def _finding(key: str, finding: Finding, names: Mapping[str, str]) -> dict[str, Any]:
     evidence = _evidence(finding, names, pages=False)
     return {
+        "anchor": slug(key),
         "where": prose(finding.where),
         "evidence": Latex(f"{evidence}.") if evidence else "",
         "printed": paragraphs(sentence(finding.printed)),
@@ -303,6 +311,6 @@ def findings(
 ) -> list[tuple[Latex, list[dict[str, Any]]]]:
     """Findings by severity, the most serious first.  ``names`` are the claims with a page."""
     return [
-        (heading, [_finding(finding, names) for finding in group])
+        (heading, [_finding(key, finding, names) for key, finding in group])
         for heading, group in _by_severity(documents)
     ]

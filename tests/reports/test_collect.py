@@ -10,7 +10,8 @@ import pytest
 
 from reports import figures
 from reports.cell_table import MAX_ROWS
-from reports.collect import collect
+from reports.collect import Report, load
+from reports.collect import collect as collect_run
 from reports.reading import slug
 from reports.schema import Reader
 from tests.reports.fakes import FakeRun, cell, claim, figure, refuted, run
@@ -19,7 +20,12 @@ from tests.reports.fakes import FakeRun, cell, claim, figure, refuted, run
 @pytest.fixture(autouse=True)
 def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures have tests of their own.  Drawing them here would take most of the time."""
-    monkeypatch.setattr(figures, "render", lambda _figure: b"")
+    monkeypatch.setattr(figures, "render", lambda _figure, **_options: b"")
+
+
+def collect(reader: Reader, *, engine: str) -> Report:
+    """The report of a run that is not read yet."""
+    return collect_run(load(reader), engine=engine)
 
 
 def report(reader: Reader) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from itertools import pairwise
+from xml.etree import ElementTree
 
 import pytest
 
@@ -203,3 +204,12 @@ def test_a_series_without_a_label_continues_the_lines_of_its_group() -> None:
     drawn = draw(figure(series=series, hlines=[], vlines=[])).axes[0].get_lines()
     one, _, again, labelled = (line.get_linestyle() for line in drawn)
     assert one == again != labelled
+
+
+def test_a_vector_drawing_for_the_web_is_the_same_twice_and_holds_no_script() -> None:
+    hostile = figure(xlabel="--><script>alert(1)</script>", title="]]><script/>")
+    first = render(hostile, form="svg")
+    assert first == render(hostile, form="svg")
+    tags = {element.tag.partition("}")[2] for element in ElementTree.fromstring(first).iter()}
+    assert "path" in tags
+    assert not tags & {"script", "image", "foreignObject", "a"}

@@ -350,8 +350,8 @@ def export(**given: Any) -> None:
     "formats",
     default="pdf,tex",
     show_default=True,
-    metavar="pdf,tex",
-    help="The format. LaTeX source, figures and tables are always written.",
+    metavar="pdf,tex,html",
+    help="pdf: with its LaTeX source. tex: the source alone. html: a folder of web pages.",
 )
 @click.option(
     "--engine",
@@ -371,12 +371,13 @@ def export(**given: Any) -> None:
 )
 @claims_option
 def report(**given: Any) -> int:
-    """Build the report of RUN.  Its path is the last line printed.
+    """Build the report of RUN and print its path.
 
     \b
     Examples:
       cfl-verify report latest
       cfl-verify report latest --format tex --output paper/appendix
+      cfl-verify report latest --format html
       cfl-verify report latest --fragments 'ifca.thm1*' --output paper
     """
     from verify.cli.reporting import build_report

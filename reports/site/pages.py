@@ -1,0 +1,258 @@
+"""The pages of the site: the variables of each template, taken from a run."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reports import overview
+from reports.characters import Latex
+from reports.claim_page import Files, claim_page
+from reports.collect import Run
+from reports.dependencies import Graph, dependency_graph
+from reports.prose import prose
+from reports.reading import VERDICTS, Tried, capital, colour, slug
+from reports.site.drawing import SIGNS, drawn
+from reports.site.markup import Link
+from reports.tables import PrintedTable
+from reports.values import number
+
+#: A page: its address below the site, its template and its variables.
+Page = tuple[str, str, dict[str, Any]]
+
+_STATEMENT = ("Assumptions", "Constants", "Reading")
+_RANKS = ("REFUTED", "INCONCLUSIVE", "VACUOUS", "SUPPORTED")
+
+
+def link_to(run: Run, root: str) -> Link:
+    """The addresses of the report's labels, for a page from which ``root`` leads to the site."""
+    pages = {f"sec:{name}": f"{root}claims/{name}.html" for name in run.names.values()}
+    pages["sec:findings"] = f"{root}findings.html"
+    return lambda label: pages.get(label, "")
+
+
+def navigation(run: Run) -> dict[str, Any]:
+    """The variables that all pages share."""
+    graphs = [(key, _short(run, key)) for key in _papers(run)]
+    pages = [("index.html", "Verdicts"), ("findings.html", "Findings")]
+    pages += [(f"proofs-{slug(key)}.html", f"Proofs: {name}") for key, name in graphs]
+    pages += [
+        ("reading.html", "How to read"), ("notation.html", "Notation"), ("run.html", "This run"),
+    ]  # fmt: skip
+    return {
+        "title": run.summary.title,
+        "subtitle": capital(run.subtitle),
+        "date": overview.date(run.summary.finished or run.summary.started),
+        "pages": [{"href": href, "text": text} for href, text in pages],
+    }
+
+
+def _papers(run: Run) -> list[str]:
+    """The ids of the papers that have claims, in the claims' order."""
+    ids = dict.fromkeys(claim.claim.id.partition(".")[0] for claim in run.claims)
+    return [key for key in ids if key in run.papers]
+
+
+def _short(run: Run, key: str) -> str:
+    """A paper's id, or its title where no other paper needs to be told apart."""
+    return key if len(run.papers) > 1 else run.papers[key].title or key
+
+
+# -- the first page ------------------------------------------------------------------------------
+
+
+def index(run: Run) -> Page:
+    """Tally, findings and the table of claims."""
+    counts = Counter(claim.verdict for claim in run.claims)
+    verdicts = sorted(counts, key=_rank)
+    headlines = overview.headlines(run.findings, run.names, run.papers, pages=False)
+    papers = {text: str(i) for i, text in enumerate(run.by_paper)}
+    return "index.html", "index.html.j2", {
+        "abstract": overview.abstract(run.claims, run.summary),
+        "tally": [{"verdict": v, "count": counts[v], "colour": colour(v)} for v in verdicts],
+        "headlines": headlines,
+        "papers": [{"id": i, "text": text} for text, i in papers.items()],
+        "kinds": sorted({claim.claim.kind for claim in run.claims if claim.claim.kind}),
+        "rows": [_row(claim, papers) for claim in run.claims],
+    }  # fmt: skip
+
+
+def _rank(verdict: str) -> int:
+    return _RANKS.index(verdict) if verdict in _RANKS else len(_RANKS)
+
+
+def _row(claim: Tried, papers: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "key": claim.key,
+        "name": claim.name,
+        "title": prose(claim.claim.title),
+        "source": prose(claim.claim.source),
+        "paper": papers[claim.claim.paper],
+        "kind": claim.claim.kind,
+        "verdict": claim.verdict,
+        "rank": _rank(claim.verdict),
+        "mark": claim.mark,
+        "colour": colour(claim.verdict),
+        "proved": claim.evidence.grade == "proved",
+        "unexpected": claim.as_expected is False,
+        "expected": claim.claim.expected,
+        "numbers": [(number(item, 2), _sortable(item)) for item in overview.at_worst(claim)],
+    }
+
+
+def _sortable(item: float | None) -> str:
+    """A number as a script reads it, nothing where there is none."""
+    if item is None or math.isnan(item):
+        return ""
+    return repr(float(item)) if math.isfinite(item) else "Infinity" if item > 0 else "-Infinity"
+
+
+# -- claims --------------------------------------------------------------------------------------
+
+
+def claims(run: Run, files: Files) -> list[Page]:
+    """A page a claim.  The figures and the CSV files are added to ``files``."""
+    graphs = {key: _graph(run, key) for key in _papers(run)}
+    places = {node.id: node for graph in graphs.values() for node in graph.nodes}
+    shown = _shown(run)
+    pages: list[Page] = []
+    for i, claim in enumerate(run.claims):
+        made: Files = {}
+        page = claim_page(claim, made, "svg")
+        kept = {name: content for name, content in made.items() if not name.endswith(".tex")}
+        files |= kept
+        node = places.get(claim.claim.id)
+        told = [*page["runs"], *page["after"]]
+        pages.append(
+            (
+                f"claims/{claim.name}.html",
+                "claim.html.j2",
+                {
+                    "key": claim.key,
+                    "claim": page,
+                    "assumptions": [(h, t) for h, t in told if h in _STATEMENT],
+                    "told": [(h, t) for h, t in told if h not in _STATEMENT],
+                    "tables": [printed(table) for table in page["tables"]],
+                    "csv": sorted(name for name in kept if name.endswith(".csv")),
+                    "replay": [" ".join(line.split()) for line in claim.claim.replay],
+                    "shaken": [shown(name) for name in node.shaken] if node else [],
+                    "uses": [shown(name) for name in node.uses] if node else [],
+                    "used_by": [shown(name) for name in node.used_by] if node else [],
+                    "findings": _findings_of(run, claim.key),
+                    "before": run.claims[i - 1].name if i else "",
+                    "after": run.claims[i + 1].name if i + 1 < len(run.claims) else "",
+                },
+            )
+        )
+    return pages
+
+
+def _findings_of(run: Run, key: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "anchor": slug(name),
+            "where": prose(capital(found.where)),
+            "told": overview.first_sentence(found.found),
+        }
+        for name, found in run.findings.items()
+        if key in found.claims
+    ]
+
+
+def printed(table: PrintedTable) -> dict[str, Any]:
+    """A printed table with its name.  Its cells are LaTeX."""
+    return {
+        "name": table.label,
+        "caption": Latex(table.caption),
+        "head": [Latex(cell) for cell in table.head],
+        "rows": [[Latex(cell) for cell in row] for row in table.rows],
+        "align": table.align,
+    }
+
+
+# -- findings, proofs and the rest ---------------------------------------------------------------
+
+
+def findings(run: Run) -> Page:
+    """Every finding in full."""
+    groups = overview.findings(run.findings, run.names)
+    return "findings.html", "findings.html.j2", {"groups": groups}
+
+
+def _shown(run: Run) -> Callable[[str], dict[str, Any]]:
+    """A statement as it is listed: id, verdict, and the address of its page."""
+    known = {claim.claim.id: claim for claim in reversed(run.claims)}
+
+    def item(name: str) -> dict[str, Any]:
+        claim = known.get(name)
+        return {
+            "id": name,
+            "href": f"claims/{claim.name}.html" if claim else "",
+            "colour": colour(claim.verdict if claim else ""),
+            "mark": claim.mark if claim else "NOT RUN",
+            "title": claim.claim.title if claim else "",
+        }
+
+    return item
+
+
+def _graph(run: Run, key: str) -> Graph:
+    verdicts = {
+        claim.claim.id: claim.verdict
+        for claim in run.claims
+        if claim.claim.id.partition(".")[0] == key
+    }
+    return dependency_graph(verdicts, run.papers[key].uses)
+
+
+def proofs(run: Run) -> list[Page]:
+    """A page a paper with the graph of its statements."""
+    item = _shown(run)
+    pages: list[Page] = []
+    for key in _papers(run):
+        graph = _graph(run, key)
+        pages.append(
+            (
+                f"proofs-{slug(key)}.html",
+                "graph.html.j2",
+                {
+                    "title": run.papers[key].title,
+                    "graph": drawn(graph, key, item),
+                    "legend": [
+                        {"colour": colour(v), "mark": v, "sign": SIGNS[v]} for v in VERDICTS
+                    ],
+                    "listed": [
+                        {**item(node.id), "uses": node.uses, "shaken": node.shaken}
+                        for node in graph.nodes
+                    ],
+                    "alone": [item(name) for name in graph.alone],
+                },
+            )
+        )
+    return pages
+
+
+def texts(run: Run, methods: str) -> list[Page]:
+    """How to read the site, the notation, and the run's facts."""
+    blank: dict[str, Any] = {"text": "", "tables": [], "commands": [], "bibliography": []}
+    return [
+        ("reading.html", "text.html.j2", {
+            **blank, "heading": "How to read this report", "text": Latex(methods),
+        }),
+        ("notation.html", "text.html.j2", {
+            **blank,
+            "heading": "Notation",
+            "tables": [printed(t) for t in overview.notation(run.symbols, run.papers)],
+        }),
+        ("run.html", "text.html.j2", {
+            **blank,
+            "heading": "Seeds, machine and commands",
+            "tables": [printed(overview.environment(run.summary, ""))],
+            "commands": [" ".join(line.split()) for line in run.summary.commands],
+            "bibliography": [
+                entry for paper in run.papers.values() for entry in paper.publications
+            ],
+        }),
+    ]  # fmt: skip

@@ -1,0 +1,106 @@
+"""Formulas as MathML: every command has a drawing, and text stays text."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import fromstring
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reports.errors import ReportError
+from reports.mathematics import COMMANDS, ENVIRONMENTS, display_source, math_source, refused
+from reports.site.mathml import mathml
+from tests.reports.test_catalogue_formulas import formulas
+
+TWO_ARGUMENTS = {"frac", "dfrac", "tfrac", "binom", "overset", "underset", "stackrel"}
+FENCES = {"left", "right", "middle", "begin", "end"}
+
+
+def text_of(source: str) -> str:
+    return "".join(fromstring(f"<p>{mathml(source)}</p>").itertext())
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS - FENCES))
+def test_every_command_that_formulas_may_use_is_drawn(name: str) -> None:
+    source = rf"\{name}{{x}}{{y}}" if name in TWO_ARGUMENTS else rf"\{name} {{x}} y"
+    assert "\\" not in mathml(str(math_source(source)))
+
+
+@pytest.mark.parametrize("name", sorted(ENVIRONMENTS))
+def test_every_environment_has_its_rows(name: str) -> None:
+    source = rf"\begin{{{name}}}a\\b\end{{{name}}}"
+    tree = fromstring(mathml(source))
+    assert [len(list(tree.iter("mtr"))), "\\" in mathml(source)] == [2, False]
+
+
+def test_fences_of_all_kinds_are_drawn() -> None:
+    assert text_of(r"\left\lVert \frac{a}{b} \middle| x \right\rVert") == "‖ab|x‖"
+
+
+def test_every_formula_of_the_catalogue_is_drawn() -> None:
+    found = formulas()
+    assert len(found) > 1000
+    for source in found:
+        page = mathml(str(display_source(source)), display=True)
+        assert "\\" not in page, source
+        assert fromstring(page).get("display") == "block"
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("12\\,000", "12\u202f000"),
+        ("-0.5", "−0.5"),
+        (r"1.2 \times 10^{-5}", "1.2 × 10<sup>−5</sup>"),
+        (r"(1.2 \pm 0.1) \times 10^{7}", "(1.2 ± 0.1) × 10<sup>7</sup>"),
+        (r"[0.1,\ 0.2]", "[0.1, 0.2]"),
+        (r"-\infty", "−∞"),
+    ],
+)
+def test_numbers_are_text(source: str, shown: str) -> None:
+    assert mathml(source) == shown
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        (r"\norm{\norm{x}+y}", "‖‖x‖+y‖"),
+        (r"\abs x", "|x|"),
+        (r"\poly(m)\polylog m", "poly(m)polylogm"),
+        (r"a \when{m \ge k}", "aif m≥k"),
+    ],
+)
+def test_the_macros_of_the_report_are_known(source: str, shown: str) -> None:
+    assert text_of(source).replace("\u00a0", " ") == shown
+
+
+@pytest.mark.parametrize(
+    "source", [r"\text{<script>alert(1)</script>}", r"\text{&lt;b&gt;}", r"\mathrm{<i>}x", "x<b>y"]
+)
+def test_text_in_a_formula_stays_text(source: str) -> None:
+    assert refused(source) == ""  # the formula is one that a stranger may store
+    page = mathml(source)
+    assert {element.tag for element in fromstring(page).iter()} <= {
+        *("math", "mrow", "mtext", "mi", "mo", "mn"),
+    }
+    assert "<script" not in page
+    assert "<b" not in page
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(st.sampled_from("\\{}_^&<>\"'ab1 textmathrmfracnormsqrt"), max_size=30))
+def test_a_formula_is_mathml_or_an_error(source: str) -> None:
+    if refused(source):
+        return
+    try:
+        page = mathml(str(math_source(source)))
+    except ReportError:
+        return
+    tags = {element.tag for element in fromstring(f"<p>{page}</p>").iter()}
+    assert all(tag in ("p", "sup", "math") or tag.startswith("m") for tag in tags)
+
+
+def test_a_formula_that_is_nested_without_end_is_an_error() -> None:
+    with pytest.raises(ReportError, match="nested too deeply"):
+        mathml("{" * 3000 + "}" * 3000)

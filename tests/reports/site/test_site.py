@@ -1,0 +1,206 @@
+"""The site as a whole: whole pages, links that lead somewhere, and no way to the outside."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from posixpath import dirname, join, normpath
+from typing import Any
+
+import pytest
+
+from reports import figures
+from reports.assemble import write_report
+from reports.claim_page import Files
+from reports.collect import load
+from reports.schema import Reader
+from reports.site import site
+from tests.reports.fakes import FakeRun, claim, refuted, run
+from tests.reports.test_hostile import hostile_run
+
+VOID = {"meta", "link", "img", "br", "input", "path", "rect"}
+
+
+class Page(HTMLParser):
+    """The elements of a page, and whether they are closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, tag
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def values(self, name: str) -> list[str]:
+        """The values of an attribute."""
+        return [attributes[name] for _, attributes in self.elements if name in attributes]
+
+
+def linked_run() -> FakeRun:
+    """A run of a paper with three statements, one of which rests on a refuted one."""
+    made = run(p_thm1=claim("p.thm1"), p_lemma1=refuted("p.lemma1"), p_thm2=claim("p.thm2"))
+    documents: Any = made._documents
+    documents["paper"] = {
+        "p": {
+            "title": "A paper",
+            "publications": [["p2020", "@article{p2020}"]],
+            "uses": {"p.thm1": ["p.lemma1", "p.lemma2"]},
+        }
+    }
+    documents["finding"]["d1"]["severity"] = "statement"
+    return made
+
+
+def pages_of(reader: Reader) -> tuple[Files, dict[str, Page]]:
+    """The files of a site, and its pages, each of which is closed."""
+    files = site(load(reader))
+    pages = {name: Page(str(text)) for name, text in files.items() if name.endswith(".html")}
+    assert not any(page.open for page in pages.values())
+    return files, pages
+
+
+@pytest.fixture(scope="module", name="built")
+def _built() -> tuple[Files, dict[str, Page]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "render", lambda _data, **_options: b"<svg/>")
+        return pages_of(linked_run())
+
+
+def test_every_link_leads_to_a_file_and_a_place(built: tuple[Files, dict[str, Page]]) -> None:
+    files, pages = built
+    assert {"index.html", "findings.html", "proofs-p.html", "claims/p.thm1.html"} <= set(pages)
+    for name, page in pages.items():
+        ids = page.values("id")
+        assert len(ids) == len(set(ids)), name
+        for address in page.values("href") + page.values("src"):
+            target, _, place = address.partition("#")
+            where = normpath(join(dirname(name), target)) if target else name
+            assert where in files, (name, address)
+            if place and "=" not in place:
+                assert place in pages[where].values("id"), (name, address)
+
+
+def test_every_page_has_landmarks_and_forbids_other_sources(
+    built: tuple[Files, dict[str, Page]],
+) -> None:
+    for page in built[1].values():
+        tags = [tag for tag, _ in page.elements]
+        for landmark in ("header", "nav", "main", "footer", "h1"):
+            assert tags.count(landmark) == 1 or (landmark == "nav" and tags.count("nav") == 2)
+        (policy,) = (
+            attributes["content"]
+            for tag, attributes in page.elements
+            if attributes.get("http-equiv") == "Content-Security-Policy"
+        )
+        assert policy.startswith("default-src 'none';")
+        assert not re.search(r"unsafe|https?:|\*", policy)
+        # Styles and scripts inside a page would need an exception of the policy.
+        assert "style" not in tags
+        assert not page.values("style")
+        assert not [name for _, found in page.elements for name in found if name.startswith("on")]
+
+
+def test_a_claim_says_what_it_rests_on(built: tuple[Files, dict[str, Page]]) -> None:
+    pages = built[1]
+    assert "Rests on a refuted step: p.lemma1" in pages["claims/p.thm1.html"].text
+    assert "Rests on a refuted step" not in pages["claims/p.lemma1.html"].text
+    assert "The proofs of these statements use this one" in pages["claims/p.lemma1.html"].text
+    graph = {
+        found["data-id"]: found["class"]
+        for _, found in pages["proofs-p.html"].elements
+        if "data-id" in found
+    }
+    assert graph == {
+        "p.thm1": "node supported shaken",
+        "p.lemma1": "node refuted",
+        "p.lemma2": "node notrun",
+    }
+
+
+def test_rows_carry_what_the_filters_need(built: tuple[Files, dict[str, Page]]) -> None:
+    rows = [found for tag, found in built[1]["index.html"].elements if "data-verdict" in found]
+    assert [row["data-verdict"] for row in rows] == ["SUPPORTED", "REFUTED", "SUPPORTED"]
+    assert ["data-unexpected" in row for row in rows] == [False, True, False]
+
+
+def test_a_hostile_run_is_shown_as_text() -> None:
+    """Nothing of a stranger's text becomes an element, an attribute or an address."""
+    reader: Any = hostile_run()
+    markup = (
+        "<script>alert(1)</script><img src=http://x.example/ onerror=alert(1)> \"'><svg onload=x>"
+    )
+    documents = reader._documents
+    documents["claim"]["p.thm1"] |= {
+        "title": markup, "kind": markup, "source": markup, "expected": markup,
+        "statement": rf"$\text{{{markup.replace('$', '')}}}$", "replay": [markup],
+    }  # fmt: skip
+    documents["claim"]["p.thm1"]["evidence"] |= {"verdict": markup, "mark": markup}
+    documents["claim"][markup] = claim(markup, paper=markup)
+    documents["paper"] = {"p": {"title": markup, "uses": {"p.thm1": [markup]}}}
+    documents["run"]["summary"] |= {"title": markup, "commands": [markup], "run_id": markup}
+    documents["symbol"]["p"]["symbols"].append(["x", markup])
+    plain, seen = pages_of(linked_run())[1], pages_of(reader)[1]
+    known = {tag for page in plain.values() for tag, _ in page.elements}
+    names = {name for page in plain.values() for _, found in page.elements for name in found}
+    for name, page in seen.items():
+        tags = {tag for tag, _ in page.elements}
+        assert {tag for tag in tags if not re.fullmatch("m[a-z]+", tag)} <= known, name
+        assert [found["src"] for tag, found in page.elements if tag == "script"] == [
+            "../" * name.count("/") + "site.js"
+        ]
+        assert not [value for value in page.values("href") if ":" in value]
+        used = {found for tag, attributes in page.elements for found in attributes}
+        math = {"lspace", "rspace", "stretchy", "fence", "form", "mathvariant", "width"}
+        assert used <= names | math, used - names - math
+
+
+def test_the_site_is_written_beside_the_report(tmp_path: Path) -> None:
+    result = write_report(run(), tmp_path, formats=("html",))
+    assert result.opened == (tmp_path / "site" / "index.html",)
+    assert all(path.is_file() for path in result.paths)
+    assert not (tmp_path / "report.tex").exists()
+    svg = next((tmp_path / "site" / "figures").iterdir()).read_text()
+    assert svg.count("<svg") == 1
+    assert "<script" not in svg
+    assert not re.search(r"(?:href|src)=\"(?!#)", svg)
+
+
+def test_an_empty_run_has_a_site() -> None:
+    assert "This run holds no claim yet." in pages_of(FakeRun({}))[1]["index.html"].text
+
+
+def luminance(colour: str) -> float:
+    """WCAG's relative luminance of ``#rrggbb``."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_all_text_has_enough_contrast_by_day_and_by_night() -> None:
+    css = str(site(load(FakeRun({})))["site.css"])
+    light, dark = (
+        dict(re.findall(r"--([a-z]+): (#[0-9a-f]{6})", block))
+        for block in re.findall(r":root \{(.*?)\}", css, re.DOTALL)
+    )
+    assert light.keys() == dark.keys()
+    for colours in (light, dark):
+        for name in set(colours) - {"paper", "panel", "line", "focus"}:
+            for ground in ("paper", "panel"):
+                pair = sorted((luminance(colours[name]), luminance(colours[ground])))
+                assert (pair[1] + 0.05) / (pair[0] + 0.05) >= 4.5, (name, ground)
