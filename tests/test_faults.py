@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.faults.known import KNOWN, known_faults
+from tests.faults.nearest import MOST_CLAIMS, Nearest
 from tests.faults.planting import Fault, faults_in, modules
+from tests.faults.running import Workshop
 
 ROOT = Path(__file__).parents[1]
 SOURCE = '''"""Text with 1 / 2."""
@@ -67,6 +70,66 @@ def test_the_listed_faults_have_their_places_and_planting_them_parses() -> None:
 
 
 def test_every_module_with_code_is_drawn_from() -> None:
-    found = modules(ROOT, "verify")
+    found, claims = modules(ROOT, "verify"), modules(ROOT, "verify/claims")
     assert "verify/decisions/rates.py" in found
-    assert not any("/claims/" in path or path.endswith("__init__.py") for path in found)
+    assert "verify/claims/ifca/cells.py" in claims
+    assert not set(found) & set(claims)
+    assert not any(path.endswith("__init__.py") for path in found)
+
+
+def test_numbers_that_a_claim_lists_are_choices_and_numbers_in_formulas_are_not() -> None:
+    source = "CELLS = [dict(m=10, n=2 * k), (3, {'d': 4})]\nbad = x > 5\nreturn_ = cut(6)\n"
+    kinds = {(f.old, f.kind) for f in faults_in("verify/claims/ifca/cells.py", source)}
+    numbers = {old for old, kind in kinds if kind == "constant changed"}
+    assert numbers == {"2", "5"}
+    everywhere = {f.old for f in faults_in("verify/plan.py", source)}
+    assert {"10", "2", "3", "4", "5", "6"} <= everywhere
+
+
+def test_a_module_is_shown_to_its_mirror_first_and_to_its_papers_claims() -> None:
+    nearest = Nearest(ROOT)
+    assert nearest.files("verify/decisions/rates.py")[0] == "tests/verify/decisions/test_rates.py"
+    assert nearest.claims("verify/decisions/rates.py") == ()
+    assert "ifca.more-general-gradient" in nearest.claims("verify/claims/ifca/strongly_convex.py")
+    for path in ("bounds/sxy/symbols.py", "trials/experiments/sxy/moments.py"):
+        found = nearest.claims(path)
+        assert 3 <= len(found) <= MOST_CLAIMS
+        assert all(name.startswith("sxy.") for name in found)
+    (files, conformance) = nearest.suites("bounds/odcl/part_one.py")
+    assert "tests/bounds/odcl/test_clustering_statements.py" in files
+    assert conformance.startswith("tests/test_every_claim.py -k '[odcl.")
+
+
+def test_a_fault_is_found_by_the_test_that_fails_with_it_and_passes_without(
+    tmp_path: Path,
+) -> None:
+    """A tree of one module and three tests: one fails always, one with the fault, one never."""
+    for name, text in {
+        "bounds/__init__.py": "",
+        "bounds/half.py": "def half(x):\n    return x / 2\n",
+        "tests/bounds/test_half.py": TESTS_OF_HALF,
+        "verify/__init__.py": "",
+        "verify/papers.py": "def catalogue():\n    return {}\n",
+    }.items():
+        path = tmp_path / "given" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path / "given", check=True)
+    workshop = Workshop(tmp_path / "given", tmp_path)
+    (divisor, _constant) = faults_in("bounds/half.py", "def half(x):\n    return x / 2\n")
+    suites = [f"tests/bounds/test_half.py::test_{n}" for n in ("fails", "finds", "sleeps")]
+    outcome = workshop.try_fault(divisor, suites)
+    assert outcome.by == suites[1]
+    assert not workshop.try_fault(divisor, [suites[0], suites[2]]).found
+    assert (workshop.root / "bounds/half.py").read_text().endswith("x / 2\n")
+
+
+TESTS_OF_HALF = """
+from bounds.half import half
+def test_fails():
+    assert False
+def test_finds():
+    assert half(4) == 2
+def test_sleeps():
+    half(4)
+"""

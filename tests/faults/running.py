@@ -7,37 +7,43 @@ imported the large libraries: a child starts in a fraction of a second.
 
 from __future__ import annotations
 
-import ast
+import compileall
 import contextlib
 import os
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.faults.nearest import Nearest
 from tests.faults.planting import Fault
 
-#: Files of tests that one fault is shown to, the closest first.
-MOST_FILES = 3
-#: CPU seconds that one file of tests may take.  On a busy machine they last longer.
+#: CPU seconds that one suite may take.  On a busy machine they last longer.
 LIMIT = 60
+#: The same for faults in kernels, which are compiled again.
+LIMIT_OF_KERNELS = 240
 _PATIENCE = 10  # seconds on the clock for each of them
-_GREEN = 0
+_FIRST_STAMP = 2_000_000_000  # later than any file's time
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A planted fault: whether a test failed, and after how many seconds."""
+    """A planted fault, the test that failed (empty where none did), and the seconds it took."""
 
     fault: Fault
-    found: bool
+    by: str
     seconds: float
-    tests: tuple[str, ...]
+
+    @property
+    def found(self) -> bool:
+        """Whether a test failed that passes without the fault."""
+        return bool(self.by)
 
 
 class Workshop:
@@ -54,46 +60,50 @@ class Workshop:
             target.parent.mkdir(parents=True, exist_ok=True)
             if (root / name).is_file():
                 shutil.copy2(root / name, target)
-        self._green: dict[str, bool] = {}
-        self._imports = {
-            path.relative_to(self.root).as_posix(): _imported(path.read_text())
-            for path in sorted((self.root / "tests").rglob("test_*.py"))
-        }
+        compileall.compile_dir(self.root, quiet=2)
+        self._report = folder / "failed"
+        self._stamp = _FIRST_STAMP
+        self._passes: dict[str, bool] = {}
+        self.nearest = Nearest(self.root)
 
-    def tests_of(self, path: str) -> tuple[str, ...]:
-        """The files of tests of a module: its mirror, then those that import it, small first."""
-        module = path.removesuffix(".py").replace("/", ".")
-        package, _, stem = module.rpartition(".")
-        mirror = f"tests/{path.rpartition('/')[0]}/test_{stem}.py"
-        direct = [t for t, names in self._imports.items() if module in names and t != mirror]
-        beside = [t for t in self._imports if t.startswith(f"tests/{package.replace('.', '/')}/")]
-        above = [t for t, names in self._imports.items() if package in names]
-        size = {t: (self.root / t).stat().st_size for t in self._imports}
-        ranked = [mirror] if mirror in self._imports else []
-        for group in (direct, beside, above):
-            ranked += sorted((t for t in group if t not in ranked), key=size.__getitem__)
-        return tuple(ranked[:MOST_FILES])
+    def try_fault(self, fault: Fault, suites: Sequence[str]) -> Outcome:
+        """Plant a fault, run suite after suite until the first failure, and take the fault out.
 
-    def green(self, tests: tuple[str, ...]) -> tuple[str, ...]:
-        """Those files of tests that pass within the limit where nothing is planted."""
-        for name in tests:
-            if name not in self._green:
-                self._green[name] = run_tests(self.root, (name,)) == _GREEN
-        return tuple(name for name in tests if self._green[name])
-
-    def try_fault(self, fault: Fault, tests: tuple[str, ...]) -> Outcome:
-        """Plant a fault, run the tests until the first failure, and take the fault out."""
-        tests = self.green(tests)
+        A suite is a line of arguments of pytest: files, and what is selected from them.
+        """
         begin = time.perf_counter()
-        with self._planted(fault):
-            status = run_tests(self.root, tests) if tests else _GREEN
-        return Outcome(fault, status != _GREEN, time.perf_counter() - begin, tests)
+        limit = LIMIT_OF_KERNELS if fault.path.startswith("trials/") else LIMIT
+        by = ""
+        for suite in suites:
+            with self._planted(fault):
+                failed = self._failure(suite, limit)
+            if failed and self._passes_without(failed, limit):
+                by = failed
+                break
+        return Outcome(fault, by, time.perf_counter() - begin)
+
+    def _passes_without(self, test: str, limit: int) -> bool:
+        """Whether a test (or a suite that took too long) passes where nothing is planted."""
+        if test not in self._passes:
+            self._passes[test] = not self._failure(test, limit)
+        return self._passes[test]
+
+    def _failure(self, suite: str, limit: int) -> str:
+        """The first test of a suite that fails, the suite if it has no end, or nothing."""
+        self._report.unlink(missing_ok=True)
+        if run_tests(self.root, suite, limit, self._report):
+            return ""
+        with contextlib.suppress(OSError):
+            return self._report.read_text() or suite
+        return suite
 
     @contextlib.contextmanager
     def _planted(self, fault: Fault) -> Iterator[None]:
         target = self.root / fault.path
         before, stamp = target.read_text(), target.stat()
         target.write_text(fault.planted(before))
+        self._stamp += 1  # compiled files are told apart by the time of their source
+        os.utime(target, (self._stamp, self._stamp))
         try:
             yield
         finally:
@@ -114,27 +124,47 @@ def preload() -> None:
     del hypothesis, mpmath, numba, pytest, scipy, sympy
 
 
-def run_tests(root: Path, tests: tuple[str, ...]) -> int:
-    """The exit status of pytest on some files of a tree, in a child; not zero after the limit."""
-    limit = LIMIT * len(tests)
+def run_tests(root: Path, suite: str, limit: int, report: Path) -> bool:
+    """Whether a suite passes in a tree, in a child.
+
+    The child writes the name of the first test that fails into ``report``.  It has failed as well
+    when it has used ``limit`` CPU seconds.
+    """
     child = os.fork()
     if child == 0:
         os.setsid()  # so that the end of patience ends the child's own children as well
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
-        os._exit(_in_child(root, tests))
+        os._exit(_in_child(root, suite, report))
     end = time.monotonic() + _PATIENCE * limit
     while time.monotonic() < end:
         finished, status = os.waitpid(child, os.WNOHANG)
         if finished:
-            return os.waitstatus_to_exitcode(status)
+            return os.waitstatus_to_exitcode(status) == 0
         time.sleep(0.02)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return 1
+    return False
 
 
-def _in_child(root: Path, tests: tuple[str, ...]) -> int:
+class _FirstFailure:
+    """A plugin of pytest that writes down the first test that fails."""
+
+    def __init__(self, report: Path) -> None:
+        self._report = report
+
+    def pytest_runtest_logreport(self, report: object) -> None:
+        self._note(report)
+
+    def pytest_collectreport(self, report: object) -> None:
+        self._note(report)
+
+    def _note(self, report: object) -> None:
+        if getattr(report, "failed", False) and not self._report.exists():
+            self._report.write_text(shlex.quote(str(getattr(report, "nodeid", ""))))
+
+
+def _in_child(root: Path, suite: str, report: Path) -> int:
     import pytest
 
     silent = os.open(os.devnull, os.O_RDWR)
@@ -142,25 +172,13 @@ def _in_child(root: Path, tests: tuple[str, ...]) -> int:
         os.dup2(silent, stream)
     os.chdir(root)
     os.environ["PYTHONPATH"] = str(root)
-    sys.dont_write_bytecode = True
+    sys.dont_write_bytecode = False
     own = ("bounds", "trials", "verify", "reports", "tests", "docs")
     for name in [n for n in sys.modules if n.partition(".")[0] in own]:
         del sys.modules[name]
     sys.path[:] = [str(root), *(p for p in sys.path if p not in ("", str(Path.cwd())))]
     options = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", "--rootdir", str(root)]
     try:
-        return int(pytest.main([*options, *tests]))
+        return int(pytest.main([*options, *shlex.split(suite)], [_FirstFailure(report)]))
     except BaseException:
         return 1
-
-
-def _imported(source: str) -> set[str]:
-    """The modules that a file of tests imports, with their names and their packages."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names

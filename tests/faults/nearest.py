@@ -1,0 +1,121 @@
+"""The tests that one fault is shown to: those nearest to its module.
+
+The mirror of the module in `tests/` comes first, then the files that import the module, small ones
+first.  A module of a paper (its statements, experiments and claims) has the claims that use it as
+well: the conformance suite of all claims runs over them.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+#: Files of tests that one fault is shown to, the closest first.
+MOST_FILES = 3
+#: Claims of a paper's module that the conformance suite runs over.
+MOST_CLAIMS = 8
+CONFORMANCE = "tests/test_every_claim.py"
+_OF_A_PAPER = re.compile(r"(bounds|trials/experiments|verify/claims)/(\w+)/\w+\.py")
+#: Another process imports the tree: what this one has imported, all of its children have.
+_LIST = """
+from verify.papers import catalogue
+for claim in catalogue().values():
+    print(claim.builder.__module__, claim.id)
+"""
+
+
+class Nearest:
+    """The tests of a tree, and what each of them imports."""
+
+    def __init__(self, root: Path) -> None:
+        sources = {
+            path.relative_to(root).as_posix(): path.read_text()
+            for package in ("tests", "bounds", "trials", "verify")
+            for path in sorted((root / package).rglob("*.py"))
+        }
+        self._imports = {path: imported(text) for path, text in sources.items()}
+        self._size = {path: len(text) for path, text in sources.items()}
+        self._tests = [path for path in sources if "/test_" in path]
+        self._root = root
+
+    @cached_property
+    def _claims(self) -> dict[str, tuple[str, ...]]:
+        return claims_of(self._root)
+
+    def suites(self, path: str) -> tuple[str, ...]:
+        """The suites of a module, one line of arguments of pytest each."""
+        files = self.files(path)
+        found = (" ".join(files),) if files else ()
+        if claims := self.claims(path):
+            chosen = " or ".join(f"[{name}]" for name in claims)
+            found += (f"{CONFORMANCE} -k {shlex.quote(chosen)}",)
+        return found
+
+    def files(self, path: str) -> tuple[str, ...]:
+        """The files of tests of a module."""
+        module = path.removesuffix(".py").replace("/", ".")
+        package, _, stem = module.rpartition(".")
+        mirror = f"tests/{path.rpartition('/')[0]}/test_{stem}.py"
+        direct = [t for t in self._tests if module in self._imports[t] and t != mirror]
+        beside = [t for t in self._tests if t.startswith(f"tests/{package.replace('.', '/')}/")]
+        above = [t for t in self._tests if package in self._imports[t]]
+        ranked = [mirror] if mirror in self._tests else []
+        paper = _OF_A_PAPER.fullmatch(path)
+        named = [t for t in self._tests if paper and f"{paper[2]}_" in t.rpartition("/")[2]]
+        for group in (direct, named, beside, above):
+            ranked += sorted((t for t in group if t not in ranked), key=self._size.__getitem__)
+        return tuple(t for t in ranked if t != CONFORMANCE)[:MOST_FILES]
+
+    def claims(self, path: str) -> tuple[str, ...]:
+        """Some claims of a paper that use a module, those of the same topic first."""
+        paper = _OF_A_PAPER.fullmatch(path)
+        if paper is None:
+            return ()
+        beside = f"verify/claims/{paper[2]}/{path.rpartition('/')[2]}"
+        found = list(self._claims.get(beside, ()))
+        new = reached = {path, beside}
+        while new and len(found) < MOST_CLAIMS:
+            new = self._users(new, paper[2]) - reached
+            reached = reached | new
+            for topic in sorted(new):
+                found += self._claims.get(topic, ())
+        return tuple(found[:: -(-len(found) // MOST_CLAIMS) or 1])
+
+    def _users(self, of: Iterable[str], paper: str) -> set[str]:
+        """The paper's modules that import one of these."""
+        modules = {path.removesuffix(".py").replace("/", ".") for path in of}
+        return {
+            path
+            for path, names in self._imports.items()
+            if (match := _OF_A_PAPER.fullmatch(path)) and match[2] == paper and names & modules
+        }
+
+
+def claims_of(root: Path) -> dict[str, tuple[str, ...]]:
+    """Module of claims -> the ids of the claims that it builds."""
+    printed = subprocess.run(
+        [sys.executable, "-c", _LIST], cwd=root, check=True, capture_output=True, text=True
+    ).stdout
+    listed: dict[str, list[str]] = {}
+    for line in printed.splitlines():
+        module, name = line.split()
+        listed.setdefault(module.replace(".", "/") + ".py", []).append(name)
+    return {path: tuple(names) for path, names in listed.items()}
+
+
+def imported(source: str) -> set[str]:
+    """The modules that a file imports, with their names and their packages."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
