@@ -19,8 +19,9 @@ HEAD = """\
 
 `requirements/verify.txt` and `requirements/tests.txt` hold the exact versions that the README's two
 commands install, with the hashes of every file. `python3 .ci/tox.py -e lock` resolves the newest
-versions again, and `pip-audit --require-hashes -r requirements/tests.txt` looks for known
-vulnerabilities. `python -m tests.dependencies` writes this page from the packages' own metadata.
+versions again. It then asks a vulnerability service about each of them (`python -m tests.audit`),
+and says which ones the service did not answer for. `python -m tests.dependencies` writes this page
+from the packages' own metadata.
 
 Two packages are needed only for a PDF on a machine without LaTeX (`pip install '.[pdf]'`):
 `pypandoc-binary` and `typst`. The wheel of `pypandoc-binary` is MIT code around a program of

@@ -1,5 +1,6 @@
 """The locked versions: one hash at least for each, one version a package, licences listed."""
 
+import json
 import re
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from reports import engines
 from reports.errors import ReportError
+from tests.audit import result
 from tests.dependencies import FILES, ROOT, licence, locked
 
 PAGE = Path(ROOT / "docs" / "dependencies.md").read_text("utf-8")
@@ -38,3 +40,56 @@ def test_a_missing_engine_is_refused_with_the_remedy(monkeypatch):
     for asked in ("auto", "embedded"):
         with pytest.raises(ReportError, match=r"lacks pypandoc; .*pip install 'cfl-verify\[pdf\]'"):
             engines.choose(asked)
+
+
+def answer(**packages):
+    """What pip-audit prints: package -> its vulnerabilities, None where it was skipped."""
+    return json.dumps(
+        {
+            "dependencies": [
+                {"name": name, "skip_reason": "not found on PyPI"}
+                if known is None
+                else {"name": name, "version": "1.0", "vulns": known}
+                for name, known in packages.items()
+            ]
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("printed", "lines", "code"),
+    [
+        (answer(a=[], b=[]), ["2 of 2 packages audited, 0 vulnerabilities"], 0),
+        (
+            answer(a=[], b=None),
+            ["1 of 2 packages audited, 0 vulnerabilities", "NOT AUDITED: b"],
+            0,
+        ),
+        (
+            answer(a=[{"id": "PYSEC-1", "fix_versions": ["1.1"]}], b=None),
+            [
+                "a 1.0: PYSEC-1, mended in 1.1",
+                "1 of 2 packages audited, 1 vulnerabilities",
+                "NOT AUDITED: b",
+            ],
+            1,
+        ),
+    ],
+)
+def test_the_audit_counts_the_answers(printed, lines, code):
+    assert result(printed, "No known vulnerabilities found") == (lines, code)
+
+
+@pytest.mark.parametrize(
+    ("printed", "errors", "words"),
+    [
+        (answer(a=None, b=None), "No known vulnerabilities found", "none of the 2 packages"),
+        ("", "Traceback\nConnectionError: no route\n\n", "cannot be reached (ConnectionError: no"),
+        ("[]", "", "cannot be reached (no answer)"),
+    ],
+)
+def test_a_service_that_cannot_be_reached_is_no_clean_result(printed, errors, words):
+    (line,), code = result(printed, errors)
+    assert line.startswith("NOT AUDITED: ")
+    assert words in line
+    assert code == 0
