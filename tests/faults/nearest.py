@@ -68,7 +68,10 @@ class Nearest:
         ranked = [mirror] if mirror in self._tests else []
         paper = _OF_A_PAPER.fullmatch(path)
         named = [t for t in self._tests if paper and f"{paper[2]}_" in t.rpartition("/")[2]]
-        for group in (direct, named, beside, above):
+        groups = [direct, named, beside, above]
+        if path.startswith("bounds/"):  # formulas coded a second time
+            groups.insert(0, beside)
+        for group in groups:
             ranked += sorted((t for t in group if t not in ranked), key=self._size.__getitem__)
         return tuple(t for t in ranked if t != CONFORMANCE)[:MOST_FILES]
 
