@@ -44,6 +44,7 @@ from trials.mixed_regression.fed_regression_kernels import (
     filter_values,
     refine_hard,
     refine_soft,
+    smaller_grams,
 )
 from trials.mixed_regression.settled_rounds import SettledRounds
 from trials.models.clients import ClientData, client_groups
@@ -112,7 +113,7 @@ class LocalSpectra:
 def local_spectra(data: ClientData) -> LocalSpectra:
     """Decompose every client's smaller Gram matrix.
 
-    Clients of one size are decomposed together.
+    Matrices of one order are decomposed together.
 
     O(sum_i min(n_i, d) n_i d + min(n_i, d)^3) time, sum_i min(n_i, d)^2 floats.
     """
@@ -128,15 +129,14 @@ def local_spectra(data: ClientData) -> LocalSpectra:
             f"the sum of min(n_i, d)^2 = {starts[-1, 1]} must be <= {_MAX_FLOATS} (8 GiB)"
         )
     values, vectors = np.empty(starts[-1, 0]), np.empty(starts[-1, 1])
-    for n in np.unique(sizes):
-        same = np.flatnonzero(sizes == n)
-        step = max(1, _CHUNK_BYTES // (8 * int(n) * d))
+    for q in np.unique(orders):
+        same = np.flatnonzero(orders == q)
+        step = max(1, _CHUNK_BYTES // (8 * int(q) ** 2))
         for top in range(0, len(same), step):
             clients = same[top : top + step]
-            x = data.features[data.offsets[clients][:, None] + np.arange(n)]
-            xt = x.transpose(0, 2, 1)
-            e, v = np.linalg.eigh((x @ xt if n <= d else xt @ x) / n)
-            q = e.shape[1]
+            grams = np.empty((len(clients), q, q))
+            smaller_grams(data.arrays, clients, grams)
+            e, v = np.linalg.eigh(grams)
             values[starts[clients, :1] + np.arange(q)] = np.maximum(e, 0.0)
             flat = v.transpose(0, 2, 1).reshape(len(clients), -1)
             vectors[starts[clients, 1:] + np.arange(q * q)] = flat

@@ -72,6 +72,37 @@ def filter_values(values: FloatArray, weight: float, s: int, out: FloatArray) ->
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
+def smaller_grams(data: ClientArrays, clients: IntArray, grams: FloatArray) -> None:
+    """Write X_i X_i^T / n_i, or X_i^T X_i / n_i where it is smaller, of clients of one order.
+
+    `grams` is (c, q, q), with q = min(n_i, d) of each of the (c,) clients.
+    """
+    features, _, offsets = data
+    d, q = features.shape[1], grams.shape[1]
+    for at in range(clients.shape[0]):
+        top, end = offsets[clients[at]], offsets[clients[at] + 1]
+        n = end - top
+        gram = grams[at]
+        if n <= d:
+            for a in range(q):
+                for b in range(a + 1):
+                    total = 0.0
+                    for c in range(d):
+                        total += features[top + a, c] * features[top + b, c]
+                    gram[a, b] = total / n
+        else:
+            gram[:] = 0.0
+            for row in range(top, end):
+                for a in range(q):
+                    share = features[row, a] / n
+                    for b in range(a + 1):
+                        gram[a, b] += share * features[row, b]
+        for a in range(q):
+            for b in range(a):
+                gram[b, a] = gram[a, b]
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
 def apply_filter(
     vectors: FloatArray,
     first: int,

@@ -14,6 +14,7 @@ from numba import njit
 from trials.checks import FloatArray, IntArray
 from trials.mixed_regression.fed_regression_kernels import SpectraArrays, apply_filter
 from trials.models.clients import ClientArrays
+from trials.norms import length
 
 _SUMS = {"reassoc", "contract"}  # NaN and infinity keep their meaning
 _BUFFER = 2**14  # floats
@@ -34,34 +35,70 @@ class ClusterSums(NamedTuple):
     centre: FloatArray
 
 
+class Proofs(NamedTuple):
+    """How far the models may walk until each client may change its label.
+
+    Attributes
+    ----------
+    free : (M,) the way of the models at which the label may change.
+    lengths, responses : (M,) norms of X_i and y_i.
+    roundings : (M,) relative rounding errors of a margin.
+    """
+
+    free: FloatArray
+    lengths: FloatArray
+    responses: FloatArray
+    roundings: FloatArray
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def way(models: FloatArray, before: FloatArray) -> float:
+    """How far the two models that moved most have moved together."""
+    first, second = 0.0, 0.0
+    for j in range(models.shape[0]):
+        moved = length(models[j] - before[j])
+        if moved > first:
+            first, second = moved, first
+        elif moved > second:
+            second = moved
+    return first + second
+
+
 @njit(cache=True, nogil=True, fastmath=_SUMS)
 def relabel(
     data: ClientArrays,
-    listed: IntArray,
     models: FloatArray,
-    lengths: FloatArray,
-    doubts: FloatArray,
     walked: float,
+    proofs: Proofs,
     labels: IntArray,
-    free: FloatArray,
-) -> None:
-    """Find the labels (8) of the listed clients, and how far the models may walk meanwhile.
+    changed: IntArray,
+    before: IntArray,
+) -> tuple[int, int]:
+    """Find the labels (8) of the clients whose label may have changed.
 
     Parameters
     ----------
-    listed : (q,) numbers of clients.
     models : (k, d).
-    lengths : (M,) norms of X_i.
-    doubts : (q,) bounds of the rounding errors of their margins.
     walked : the way of the models so far.
-    labels, free : (M,), outputs at the listed clients: the label, and the way at which it may
-        change.
+    proofs : its ``free`` is updated for the clients that are evaluated.
+    labels : (M,), updated.
+    changed, before : (M,), output.  The clients whose label changed, and what it was.
+
+    Returns
+    -------
+    How many labels changed, and how many clients were evaluated.
     """
     features, responses, offsets = data
     k, d = models.shape
     squares = np.empty(k)
-    for q in range(listed.shape[0]):
-        i = listed[q]
+    size = 0.0
+    for j in range(k):
+        size = max(size, length(models[j]))
+    n_changed, n_evaluated = 0, 0
+    for i in range(labels.shape[0]):
+        if proofs.free[i] > walked:
+            continue
+        n_evaluated += 1
         squares[:] = 0.0
         for row in range(offsets[i], offsets[i + 1]):
             for j in range(k):
@@ -78,10 +115,29 @@ def relabel(
         for j in range(k):
             if j != chosen and squares[j] < second:
                 second = squares[j]
-        labels[i] = chosen
-        margin = np.sqrt(second) - np.sqrt(squares[chosen]) - doubts[q]
+        if labels[i] != chosen:
+            changed[n_changed], before[n_changed] = i, labels[i]
+            n_changed += 1
+            labels[i] = chosen
+        norm = proofs.lengths[i]
+        reach = proofs.responses[i] + norm * size  # an upper bound of the residual norms
+        margin = np.sqrt(second) - np.sqrt(squares[chosen]) - proofs.roundings[i] * reach
         # where rounding may decide the client is evaluated in every round
-        free[i] = walked + margin / lengths[i] if margin > 0.0 and lengths[i] > 0.0 else -np.inf
+        proofs.free[i] = walked + margin / norm if margin > 0.0 and norm > 0.0 else -np.inf
+    return n_changed, n_evaluated
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def evaluate(sums: ClusterSums, models: FloatArray, descent: FloatArray) -> None:
+    """Write the sums of (11) at (k, d) models to `descent`."""
+    matrices, pulls, centre = sums
+    k, d = models.shape
+    for j in range(k):
+        for a in range(d):
+            total = pulls[j, a]
+            for b in range(d):
+                total -= matrices[j, a, b] * (models[j, b] - centre[j, b])
+            descent[j, a] = total
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
@@ -158,6 +214,38 @@ def add_all(
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
+def _add_pull(
+    data: ClientArrays,
+    spectra: SpectraArrays,
+    factors: FloatArray,
+    i: int,
+    sign: float,
+    centre: FloatArray,
+    pull: FloatArray,
+) -> None:
+    """Add ``sign`` X_i^T P_i (y_i - X_i centre) of client i to `pull`, both (d,)."""
+    features, responses, offsets = data
+    top, n, d = offsets[i], offsets[i + 1] - offsets[i], features.shape[1]
+    order = min(n, d)
+    residual, image, work = np.empty(n), np.zeros(d), np.empty(order)
+    for row in range(n):
+        predicted = 0.0
+        for c in range(d):
+            predicted += features[top + row, c] * centre[c]
+        residual[row] = responses[top + row] - predicted
+    first, at = spectra.starts[i, 1], spectra.starts[i, 0]
+    if n <= d:
+        apply_filter(spectra.vectors, first, factors, at, n, residual, work)
+    for row in range(n):
+        for c in range(d):
+            image[c] += residual[row] * features[top + row, c]
+    if n > d:
+        apply_filter(spectra.vectors, first, factors, at, d, image, work)
+    for c in range(d):
+        pull[c] += sign * image[c]
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
 def add_client(
     data: ClientArrays,
     spectra: SpectraArrays,
@@ -168,33 +256,27 @@ def add_client(
     sums: ClusterSums,
 ) -> None:
     """Add ``sign`` times the terms of client i to the sums of cluster j."""
-    features, responses, offsets = data
-    matrices, pulls, centre = sums
-    top, n, d = offsets[i], offsets[i + 1] - offsets[i], features.shape[1]
-    order = min(n, d)
-    half, residual, work = np.empty(d), np.empty(n), np.empty(order)
-    for a in range(order):
+    d = sums.pulls.shape[1]
+    half = np.empty(d)
+    for a in range(min(d, data.offsets[i + 1] - data.offsets[i])):
         weight = sign * _half(data, spectra, factors, i, a, half)
         for b in range(d):
             share = weight * half[b]
             for c in range(d):
-                matrices[j, b, c] += share * half[c]
-    for row in range(n):
-        predicted = 0.0
-        for c in range(d):
-            predicted += features[top + row, c] * centre[j, c]
-        residual[row] = responses[top + row] - predicted
-    first, at = spectra.starts[i, 1], spectra.starts[i, 0]
-    if n <= d:
-        apply_filter(spectra.vectors, first, factors, at, n, residual, work)
-        for row in range(n):
-            for c in range(d):
-                pulls[j, c] += sign * residual[row] * features[top + row, c]
-    else:
-        half[:] = 0.0
-        for row in range(n):
-            for c in range(d):
-                half[c] += residual[row] * features[top + row, c]
-        apply_filter(spectra.vectors, first, factors, at, d, half, work)
-        for c in range(d):
-            pulls[j, c] += sign * half[c]
+                sums.matrices[j, b, c] += share * half[c]
+    _add_pull(data, spectra, factors, i, sign, sums.centre[j], sums.pulls[j])
+
+
+@njit(cache=True, nogil=True)
+def add_pulls(
+    data: ClientArrays,
+    spectra: SpectraArrays,
+    factors: FloatArray,
+    labels: IntArray,
+    centre: FloatArray,
+    pulls: FloatArray,
+) -> None:
+    """Add X_i^T P_i (y_i - X_i c_j) of every client to the row of its label j, all (k, d)."""
+    for i in range(labels.shape[0]):
+        j = labels[i]
+        _add_pull(data, spectra, factors, i, 1.0, centre[j], pulls[j])

@@ -25,9 +25,12 @@ from trials.checks import FloatArray, IntArray
 from trials.mixed_regression.fed_regression_kernels import SpectraArrays
 from trials.mixed_regression.settled_kernels import (
     ClusterSums,
+    Proofs,
     add_all,
     add_client,
+    evaluate,
     relabel,
+    way,
 )
 from trials.models.clients import ClientArrays
 
@@ -78,6 +81,8 @@ class SettledRounds:
         self.lengths = np.sqrt(largest * self.sizes)
         self.rounds_left, self.n_builds, self.n_evaluated = n_rounds, 0, 0
         self.ready = False
+        self.changed: IntArray = np.empty(len(self.sizes), dtype=np.int64)
+        self.before: IntArray = np.empty(len(self.sizes), dtype=np.int64)
 
     def descent(self, models: FloatArray, labels: IntArray) -> FloatArray | None:
         """The sums of (11) with the labels (8), or None where they are not ready.
@@ -87,20 +92,18 @@ class SettledRounds:
         self.rounds_left -= 1
         if not self.ready:
             return None
-        self._walk(models)
-        listed = np.flatnonzero(self.free <= self.walked)
-        before = labels[listed]
-        self._relabel(listed, models, labels)
-        changed = listed[labels[listed] != before]
-        if changed.size * _CHANGING > labels.size:
+        self.walked += way(models, self.last) * (1.0 + 1e-9)
+        self.last = models
+        n_changed = self._relabel(models, labels)
+        if n_changed * _CHANGING > labels.size:
             self.ready = False
-        else:
-            self._move(changed, before[labels[listed] != before], labels)
+        elif n_changed:
+            self._move(self.changed[:n_changed], self.before[:n_changed], labels)
         if not self.ready:
             return None
-        moved = models - self.sums.centre
-        descent = self.sums.pulls - (self.sums.matrices @ moved[:, :, None])[:, :, 0]
-        return np.asarray(descent)
+        descent = np.empty_like(models)
+        evaluate(self.sums, models, descent)
+        return descent
 
     def note(
         self, models: FloatArray, labels: IntArray, descent: FloatArray, n_changed: int
@@ -111,15 +114,18 @@ class SettledRounds:
         k, d = self.k, self.d
         self.sums = ClusterSums(np.zeros((k, d, d)), descent.copy(), models.copy())
         add_all(self.data, self.spectra, self.factors, labels, self.sums.matrices)
-        self.responses = np.sqrt(np.add.reduceat(self.data.responses**2, self.data.offsets[:-1]))
-        pulls = self.lengths * self._reach(slice(None), models)
-        self.weights = np.stack([self.lengths**2, pulls], axis=1)
+        responses = np.sqrt(np.add.reduceat(self.data.responses**2, self.data.offsets[:-1]))
+        reach = responses + self.lengths * float(np.linalg.norm(models, axis=1).max())
+        self.weights = np.stack([self.lengths**2, self.lengths * reach], axis=1)
         self.net = np.zeros((k, 2))
         np.add.at(self.net, labels, self.weights)
         self.gross = self.net.copy()
         self.walked, self.last = 0.0, models
-        self.free = np.empty(labels.size)
-        self._relabel(np.arange(labels.size), models, labels)
+        # n + d + 2 roundings of two norms, now and after a way that at most doubles the reach
+        roundings = 16.0 * _ULP * (self.sizes + self.d + 2)
+        free = np.full(labels.size, -np.inf)
+        self.proofs = Proofs(free, self.lengths, responses, roundings)
+        self._relabel(models, labels)
         self.ready, self.n_builds = True, self.n_builds + 1
 
     def _saves_time(self) -> bool:
@@ -132,24 +138,12 @@ class SettledRounds:
         build_cost = float((turned + own * self.d**2 + rows * self.k).sum())
         return self.rounds_left * (round_cost - self.k * self.d**2) > 2.0 * build_cost
 
-    def _walk(self, models: FloatArray) -> None:
-        steps = np.sort(np.linalg.norm(models - self.last, axis=1))
-        self.walked += float(steps[-2:].sum()) * (1.0 + 1e-9)
-        self.last = models
-
-    def _reach(self, clients: IntArray | slice, models: FloatArray) -> FloatArray:
-        """An upper bound of the clients' residual norms."""
-        size = float(np.linalg.norm(models, axis=1).max())
-        return np.asarray(self.responses[clients] + self.lengths[clients] * size)
-
-    def _relabel(self, listed: IntArray, models: FloatArray, labels: IntArray) -> None:
-        if not listed.size:
-            return
-        self.n_evaluated += listed.size
-        # n + d + 2 roundings of two norms, now and after a way that at most doubles the reach
-        roundings = 16.0 * _ULP * (self.sizes[listed] + self.d + 2)
-        doubts = roundings * self._reach(listed, models)
-        relabel(self.data, listed, models, self.lengths, doubts, self.walked, labels, self.free)
+    def _relabel(self, models: FloatArray, labels: IntArray) -> int:
+        n_changed, n_evaluated = relabel(
+            self.data, models, self.walked, self.proofs, labels, self.changed, self.before
+        )
+        self.n_evaluated += n_evaluated
+        return int(n_changed)
 
     def _move(self, changed: IntArray, before: IntArray, labels: IntArray) -> None:
         """Move clients from their old sums to their new ones."""

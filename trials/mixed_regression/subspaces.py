@@ -419,8 +419,9 @@ def power_iteration(
     unit = a / np.where(scale > 0, scale, 1.0)  # squares neither overflow nor underflow
     b0 = b0 / np.abs(b0).max()
     b = np.tile(b0 / np.linalg.norm(b0), (len(a), 1))
+    across = unit.transpose(0, 2, 1)
     for _ in range(n_iterations):
-        image = np.einsum("hij,hlj,hl->hi", unit, unit, b, optimize=True)
+        image = (unit @ (across @ b[:, :, None]))[:, :, 0]
         norm = np.linalg.norm(image, axis=1, keepdims=True)
         b = np.where(norm > 0, image / np.where(norm > 0, norm, 1.0), b)
     value = np.linalg.norm(np.einsum("hij,hi->hj", unit, b), axis=1) * scale[:, 0, 0]

@@ -38,7 +38,7 @@ def bottleneck_distance(models: ArrayLike, reference: ArrayLike) -> float:
     found, truth = np.asarray(models), np.asarray(reference)
     gaps = np.linalg.norm(found[:, None] - truth[None], axis=2)
     nearest = gaps.argmin(axis=0)
-    if np.unique(nearest).size == len(nearest):  # each centre has a nearest model of its own
+    if len(set(nearest.tolist())) == len(nearest):  # each centre has a nearest model of its own
         return float(gaps.min(axis=0).max())
     return bottleneck(gaps)
 

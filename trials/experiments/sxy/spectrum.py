@@ -22,7 +22,8 @@ import numpy as np
 from trials.checks import FloatArray
 from trials.experiments.sxy.clients import LOCAL, Clients, draw_clients, step_size
 from trials.mixed_regression.fed_regression import LocalSpectra, local_spectra
-from trials.mixed_regression.fed_regression_kernels import filter_values
+from trials.mixed_regression.fed_regression_kernels import SpectraArrays, filter_values
+from trials.mixed_regression.settled_kernels import add_all, add_pulls
 from trials.run.cell import Params
 from trials.run.experiment import Experiment, register
 
@@ -46,31 +47,11 @@ def cluster_matrices(
     k, d = clients.theta_star.shape
     factors = np.empty_like(spectra.values)
     filter_values(spectra.values, eta, s, factors)
-    matrices, pulls = np.zeros((k, d, d)), np.zeros((k, d))
-    starts, offsets = spectra.starts, clients.data.offsets
-    for n in np.unique(clients.sizes):
-        order = min(int(n), d)
-        for j in range(k):
-            own = np.flatnonzero((clients.sizes == n) & (clients.labels == j))
-            if not own.size:
-                continue
-            rows = offsets[own][:, None] + np.arange(n)
-            x, noise = clients.data.features[rows], clients.noise[rows]
-            at = starts[own, :1] + np.arange(order)
-            f = factors[at]
-            frame = spectra.vectors[starts[own, 1:] + np.arange(order * order)]
-            frame = frame.reshape(-1, order, order)
-            if n <= d:
-                turned = frame @ x
-                half = (np.sqrt(f)[..., None] * turned).reshape(-1, d)
-                weighted = f * (frame @ noise[..., None])[..., 0]
-                pulls[j] += weighted.ravel() @ turned.reshape(-1, d)
-            else:
-                half = (np.sqrt(n * f * spectra.values[at])[..., None] * frame).reshape(-1, d)
-                moment = (noise[:, None] @ x)[:, 0]
-                weighted = f * (frame @ moment[..., None])[..., 0]
-                pulls[j] += weighted.ravel() @ frame.reshape(-1, d)
-            matrices[j] += half.T @ half
+    frames = SpectraArrays(spectra.values, spectra.vectors, spectra.starts)
+    noise = clients.data.arrays._replace(responses=clients.noise)
+    matrices, pulls, origin = np.zeros((k, d, d)), np.zeros((k, d)), np.zeros((k, d))
+    add_all(noise, frames, factors, clients.labels, matrices)
+    add_pulls(noise, frames, factors, clients.labels, origin, pulls)
     total = float(clients.sizes.sum())
     return matrices / total, pulls / total
 
