@@ -81,6 +81,8 @@ class SettledRounds:
         self.lengths = np.sqrt(largest * self.sizes)
         self.rounds_left, self.n_builds, self.n_evaluated = n_rounds, 0, 0
         self.ready = False
+        self.walked = 0.0
+        self.last: FloatArray = np.empty(shape)
         self.changed: IntArray = np.empty(len(self.sizes), dtype=np.int64)
         self.before: IntArray = np.empty(len(self.sizes), dtype=np.int64)
 
