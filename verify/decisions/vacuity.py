@@ -12,7 +12,7 @@ the next one.  A condition that fails at the largest size is said to hold "never
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +44,43 @@ class Condition:
             left, right = self.sides(values)
         except ValueError:
             return False
+        return self._compare(left, right)
+
+    def _compare(self, left: LogNumber, right: LogNumber) -> bool:
         return right < left if self.strict else right <= left
+
+    def along(self, symbol: str, values: LogValues) -> Callable[[LogNumber], bool]:
+        """Whether the condition holds, as a function of one symbol.
+
+        A side that does not contain the symbol is evaluated once.
+
+        Examples
+        --------
+        >>> n, d = sp.symbols("n d")
+        >>> enough = Condition(name="samples", left=n, right=100 * d).along("n", {"d": 20.0})
+        >>> enough(LogNumber.of(1999.0)), enough(LogNumber.of(2000.0))
+        (False, True)
+        """
+
+        def side(expr: sp.Expr) -> Callable[[LogValues], LogNumber]:
+            if sp.Symbol(symbol) in sp.sympify(expr).free_symbols:
+                return lambda at: evaluate_log(expr, at)
+            fixed = evaluate_log(expr, values)
+            return lambda _at: fixed
+
+        try:
+            left, right = side(self.left), side(self.right)
+        except ValueError:
+            return lambda _size: False
+
+        def holds(size: LogNumber) -> bool:
+            at = {**values, symbol: size}
+            try:
+                return self._compare(left(at), right(at))
+            except ValueError:
+                return False
+
+        return holds
 
 
 def conditions(statement: Statement, trivial: sp.Expr | None = None) -> list[Condition]:
@@ -133,8 +169,10 @@ def onset(
     Whole sizes: the result is the logarithm of a whole number where that is below 2**53.
     """
 
+    holds_at = condition.along(along, values)
+
     def holds(log_size: float) -> bool:
-        return condition.holds({**values, along: LogNumber.exp(log_size)})
+        return holds_at(LogNumber.exp(log_size))
 
     start = math.log(smallest)
     if not largest_log > start:
@@ -154,7 +192,7 @@ def onset(
         low, high = (low, middle) if holds(middle) else (middle, high)
     if high < math.log(2.0**53):
         whole = math.floor(math.exp(low))
-        while not condition.holds({**values, along: float(whole)}):
+        while not holds_at(LogNumber.of(float(whole))):
             whole += 1
         high = math.log(whole)
     return Onset(log_size=high, earlier=any(found[: failing[-1]]))

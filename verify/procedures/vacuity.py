@@ -220,9 +220,10 @@ class Vacuity:
         None where they fail at the largest size.
         """
 
+        tests = [condition.along(self.along, values) for condition in wanted]
+
         def hold(log_size: float) -> bool:
-            at = {**values, self.along: LogNumber.exp(log_size)}
-            return all(condition.holds(at) for condition in wanted)
+            return all(test(LogNumber.exp(log_size)) for test in tests)
 
         low = math.log(self.smallest)
         high = min(self.largest_power, 300.0) * math.log(10)
