@@ -205,7 +205,7 @@ LINEAR = register(
 )  # fmt: skip
 
 
-def _start(params: Params, optima: FloatArray, rng: np.random.Generator) -> FloatArray:
+def near_start(params: Params, optima: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Models at a distance of ``nearest`` to ``farthest`` separations from the optima, or zero."""
     if params["optima"] == "one":
         return np.zeros_like(optima)
@@ -215,6 +215,18 @@ def _start(params: Params, optima: FloatArray, rng: np.random.Generator) -> Floa
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     share = rng.uniform(params["nearest"], params["farthest"], (optima.shape[0], 1))
     return np.asarray(optima + share * separation * directions)
+
+
+def losses(
+    features: FloatArray, responses: FloatArray, gradient: float
+) -> tuple[FloatArray, FloatArray]:
+    """Hessians (m, d, d) of the users' losses, and minus their gradients (m, d) at zero.
+
+    ``gradient`` is 2 for the mean squared residual and 1 for half of it.
+    """
+    scale, transposed = gradient / features.shape[1], features.transpose(0, 2, 1)
+    moments = scale * np.matmul(transposed, responses[:, :, None])[:, :, 0]
+    return scale * np.matmul(transposed, features), moments
 
 
 def _match(params: Params, rng: np.random.Generator) -> list[float]:
@@ -227,11 +239,9 @@ def _match(params: Params, rng: np.random.Generator) -> list[float]:
         penalty, _ = interval_lambda(fits[None], truth[None], rng)
         labels = convex_partition(fits, float(penalty[0]))
     one_shot = normalised(group_means(fits, labels), own)
-    scale = params["gradient"] / params["n"]
-    grams = scale * np.matmul(features.transpose(0, 2, 1), features)
-    moments = scale * np.matmul(features.transpose(0, 2, 1), responses[:, :, None])[:, :, 0]
+    grams, moments = losses(features, responses, params["gradient"])
     errors = quadratic_rounds(
-        grams, moments, own, _start(params, optima, rng), params["step"], params["local_steps"],
+        grams, moments, own, near_start(params, optima, rng), params["step"], params["local_steps"],
         max(params["T"], _LISTED), goal=one_shot, least=_LISTED,
     )  # fmt: skip
     matched = np.flatnonzero(errors[: params["T"] + 1] <= one_shot)
@@ -246,6 +256,23 @@ def _simulate_rounds(params: Params, rng: np.random.Generator, n_trials: int) ->
     return np.array([np.mean([_match(params, rng) for _ in runs], axis=0) for _ in range(n_trials)])
 
 
+#: The data with the settings of IFCA and of its start near the optima.
+IFCA = DATA.extended(
+    {
+        "gradient": Real(
+            0.0,
+            10.0,
+            open_low=True,
+            default=1.0,
+            meaning="2 for squared residuals, 1 for half of them",
+        ),
+        "step": Real(0.0, 10.0, open_low=True, default=0.01, meaning="step size"),
+        "local_steps": Integer(1, 1000, default=10, meaning="local steps of a round"),
+        "nearest": Real(0.0, 10.0, default=1 / 6, meaning="least start, in separations"),
+        "farthest": Real(0.0, 10.0, default=1 / 4, meaning="farthest start"),
+    }
+)
+
 ROUNDS = register(
     Experiment(
         name="odcl.rounds",
@@ -255,17 +282,9 @@ ROUNDS = register(
 
         ),
         simulate=_simulate_rounds,
-        parameters=DATA.extended(
+        parameters=IFCA.extended(
             {
                 "method": Options(("km", "cc"), default="km", meaning="the one-shot method"),
-                "gradient": Real(
-                    0.0, 10.0, open_low=True, default=1.0,
-                    meaning="2 for squared residuals, 1 for half of them",
-                ),
-                "step": Real(0.0, 10.0, open_low=True, default=0.01, meaning="step size"),
-                "local_steps": Integer(1, 1000, default=10, meaning="local steps of a round"),
-                "nearest": Real(0.0, 10.0, default=1 / 6, meaning="least start, in separations"),
-                "farthest": Real(0.0, 10.0, default=1 / 4, meaning="farthest start"),
                 "T": Integer(1, 10**5, default=1000, meaning="rounds"),
                 "runs": Integer(1, 1000, default=1, meaning="runs that a trial averages"),
             }

@@ -15,6 +15,7 @@ from verify.claims.odcl import (
     kmeans,
     local_fits,
     part_one,
+    practice,
     recovery,
     requirements,
     separability,
@@ -85,6 +86,7 @@ PAPER = Paper(
         inexact,
         part_one,
         experiments,
+        practice,
     ),
     findings=SLIPS,
     data=(

@@ -1,0 +1,128 @@
+r"""ODCL in practice: more rounds than one, the start of IFCA, and the number of clusters.
+
+Problem. Does a second round help, how much depends on the start of IFCA, and can the server find
+the number of clusters?
+
+Guarantee. `bounds.odcl.practice`: the sentences of Remark 13, Appendix C and Appendix D.3.
+
+Algorithm. IFCA with model averaging from several starts on the same data as ODCL-KM++
+(experiment ``odcl.starts``); K-means for every number of clusters (``odcl.number``).
+
+Computation. Signs of differences of errors, and shares of runs.
+
+Reference. Armacki et al. 2024, Remark 13, Appendices C and D.3.
+"""
+
+from __future__ import annotations
+
+from bounds.odcl import practice as bp
+from bounds.statement import Statement
+from trials.experiments.odcl.number import NUMBER
+from trials.experiments.odcl.starts import STARTS
+from trials.run.cell import Params
+from verify.claim import Finding, claim
+from verify.decisions.means import Knowledge
+from verify.evidence import Verdict
+from verify.procedures.base import Profile, Sampling
+from verify.procedures.comparison import Comparison
+from verify.procedures.mean_bound import MeanBound
+
+ANY_ALGORITHM = Finding(
+    id="odcl-remark13",
+    where="Remark 13",
+    printed="Consider any algorithm ran for $K$ communication rounds. K-shot generalizes "
+    "sub-optimally, as the training is interrupted.",
+    found="Average the local fits in the first round, and make local steps from there in the "
+    "others: the error is below that of one-shot averaging, after one more round already. Only "
+    "training from a start that does not know the data is interrupted too early.",
+    corrected="An algorithm that starts from a fixed model is sub-optimal after few rounds.",
+    severity="statement",
+)
+
+
+def _signs(
+    statement: Statement, cells: tuple[Params, ...], columns: dict[str, str], max_trials: int
+) -> Comparison:
+    """Which error is smaller in most trials."""
+    return Comparison(
+        statement=statement,
+        sampling=Sampling(experiment=STARTS, max_trials=max_trials, first=16),
+        cells=cells,
+        columns=columns,
+        knowledge=lambda _cell: Knowledge(low=0.0),
+        unit="normalised squared error",
+        scale="sign",
+    )
+
+
+def _rounds(after_the_first: bool) -> tuple[Params, ...]:
+    """One cluster with K = 2, 10 and 50 rounds, in which ODCL's round may be the first."""
+    return tuple(
+        {"optima": "one", "n": n, "T": rounds - after_the_first}
+        for n in (100, 400)
+        for rounds in (2, 10, 50)
+    )
+
+
+@claim(bp.K_SHOT_AS_PRINTED, expected=Verdict.REFUTED, finding=ANY_ALGORITHM)
+def k_shot_as_printed(statement: Statement, _profile: Profile) -> Comparison:
+    """One-shot averaging, and the same average after further rounds of ten local steps."""
+    return _signs(statement, _rounds(True), {"ODCL": "one_shot", "warm": "warm"}, 128)
+
+
+@claim(bp.K_SHOT, finding=ANY_ALGORITHM)
+def k_shot(statement: Statement, _profile: Profile) -> Comparison:
+    """One-shot averaging, and rounds of ten local steps from zero."""
+    return _signs(statement, _rounds(False), {"ODCL": "one_shot", "zero": "near"}, 128)
+
+
+@claim(
+    bp.INIT_SENSITIVITY,
+    smallest_profile="standard",
+    why_not_smaller="its trials run IFCA many times",
+)
+def init_sensitivity(statement: Statement, _profile: Profile) -> Comparison:
+    """Four clusters, the largest step of the figure, until both starts have settled."""
+    cells = tuple(
+        {
+            "optima": "four",
+            "n": n,
+            "T": 60,
+            "runs": 10,
+            "step": 0.1,
+            "gradient": 2.0,
+            "nearest": 0.2,
+            "farthest": 1 / 3,
+        }
+        for n in (400, 600)
+    )
+    return _signs(statement, cells, {"near": "near", "random": "random"}, 64)
+
+
+def _right(statement: Statement, column: str, rule: str) -> MeanBound:
+    """How often a rule finds the number of clusters."""
+    cells = tuple(
+        {"optima": optima, "m": 100, "d": 20, "n": n}
+        for optima in ("ten", "four")
+        for n in (100, 400)
+    )
+    return MeanBound(
+        statement=statement,
+        sampling=Sampling(experiment=NUMBER, max_trials=256, first=32),
+        cells=cells,
+        statistic=lambda table, _cell: table[column],
+        knowledge=lambda _cell: Knowledge(low=0.0, high=1.0),
+        observable=f"{rule} finding the number of clusters",
+    )
+
+
+@claim(bp.SILHOUETTE)
+def silhouette(statement: Statement, _profile: Profile) -> MeanBound:
+    """Ten clusters of Section 5 and four of Appendix D.2, up to fifteen tried."""
+    return _right(statement, "silhouette_right", "the silhouette score")
+
+
+@claim(bp.ELBOW)
+def elbow(statement: Statement, _profile: Profile) -> MeanBound:
+    """The same data and clusterings."""
+    return _right(statement, "elbow_right", "the elbow method")
