@@ -398,7 +398,13 @@ def _compiled(expr: sp.Expr) -> tuple[tuple[str, ...], Any]:
 
 
 def evaluate(expr: sp.Expr, values: Values) -> Any:
-    """Evaluate a sympy expression at named values.  The error names a missing or NaN value."""
+    """Evaluate a sympy expression at named values.
+
+    Raises
+    ------
+    KeyError, ValueError
+        When a value is missing or NaN, or the result is no real number.  The message names it.
+    """
     names, function = _compiled(sp.sympify(expr))
     missing = [name for name in names if name not in values]
     if missing:
@@ -407,7 +413,11 @@ def evaluate(expr: sp.Expr, values: Values) -> Any:
     for name, value in zip(names, arguments, strict=True):
         if np.any(np.isnan(np.asarray(value, dtype=float))):
             raise ValueError(f"{name}=nan must be a number")
-    return function(*arguments)
+    found = function(*arguments)
+    if np.iscomplexobj(found):  # a root of a negative number
+        given = ", ".join(f"{name}={values[name]}" for name in names)
+        raise ValueError(f"{plain(expr)} must be a real number; it is not at {given[:200]}")
+    return found
 
 
 @lru_cache(maxsize=1024)

@@ -159,6 +159,11 @@ def test_a_hidden_constant_is_one_unless_given():
     assert not size.holds({"m": 2.0, "d": 8.0})
 
 
+def test_a_root_of_a_negative_number_is_refused():
+    with pytest.raises(ValueError, match=r"sigma\*\*0.25 must be a real number.*sigma=-2.0"):
+        evaluate(sigma**0.25, {"sigma": -2.0})
+
+
 def test_nan_and_missing_values_are_named():
     with pytest.raises(ValueError, match="sigma=nan must be a number"):
         STATEMENT.bound({**VALUES, "sigma": math.nan})

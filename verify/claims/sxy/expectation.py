@@ -9,16 +9,18 @@ Sigma_j (theta_j* - theta), and its span is that of the residuals.
 Algorithm. None.
 
 Computation. Features and noise have laws with finitely many values, all rational.  The expectation
-is the sum over every pair of rows of a client.  No rounding occurs.
+is the sum over every pair of rows of a client.  No rounding occurs.  A bound that is no rational
+number has 60 digits.
 
 Reference. Appendix A.4, first display; Remark 1.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -115,7 +117,7 @@ DOMAIN: Ranges = {
 
 @claim(MEAN_OF_Y)
 def mean_of_y(statement: Statement, profile: Profile) -> Search:
-    """Every entry of the matrix, relative to the largest."""
+    """Every entry of the matrix, relative to the largest.  NaN where an entry is no real number."""
 
     def largest(point: Point) -> tuple[float, float]:
         found = mixture(point)
@@ -126,7 +128,10 @@ def mean_of_y(statement: Statement, profile: Profile) -> Search:
             for b in range(d):
                 stated = Fraction(0)
                 for share, v in zip(found.shares, found.residuals, strict=True):
-                    stated += _exact(statement.expr, {"p_j": share, "v_a": v[a], "v_b": v[b]})
+                    term = _real(statement.expr, {"p_j": share, "v_a": v[a], "v_b": v[b]})
+                    if term is None:
+                        return math.nan, 0.0
+                    stated += term
                 worst = max(worst, abs(observed[a][b] - stated))
                 scale = max(scale, abs(observed[a][b]))
         return float(worst / scale), 0.0
@@ -141,10 +146,17 @@ def mean_of_y(statement: Statement, profile: Profile) -> Search:
     )
 
 
-def _exact(expr: sp.Expr, values: dict[str, Any]) -> Fraction:
-    """An expression of rational numbers, without rounding."""
-    exact = {name: sp.Rational(v.numerator, v.denominator) for name, v in values.items()}
-    found = sp.Rational(expr.subs({sp.Symbol(name): v for name, v in exact.items()}))
+def _real(expr: sp.Expr, values: Mapping[str, Fraction]) -> Fraction | None:
+    """An expression of rational numbers, without rounding where it is rational and to 60 digits
+    elsewhere, None where it is no real number.
+    """
+    exact = {sp.Symbol(name): sp.Rational(v.numerator, v.denominator) for name, v in values.items()}
+    found = expr.subs(exact)
+    if not found.is_rational:
+        found = found.evalf(60)
+    if not (found.is_real and found.is_finite):
+        return None
+    found = sp.Rational(found)
     return Fraction(int(found.p), int(found.q))
 
 
