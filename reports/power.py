@@ -23,11 +23,13 @@ def power_paragraph(power: Power | None) -> Latex:
     if whole and power.n_false:
         made = plural(power.n_false, "false statement was", "false statements were")
         lines.append(
-            f"{made} made from this one by changes of exponents, factors, terms and probabilities, "
-            f"and {power.n_caught} of them lost their support"
+            f"{made} made from this one by changes of exponents, factors, terms, probabilities and "
+            f"quantifiers, and {power.n_caught} of them lost their support"
         )
     if power.refuted:
         lines.append(f"this evidence would have refuted: {_listed(power.refuted)}")
+    if power.needed:
+        lines.append(f"it is false with a weaker condition: {_listed(power.needed)}")
     if unseen := [j.words for j in power.judged if j.outcome in _UNSEEN]:
         lines.append(f"it would not have seen: {_listed(unseen)}")
     if true := [j.words for j in power.judged if j.outcome == "true here"]:

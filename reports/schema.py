@@ -194,6 +194,7 @@ class Power(Record, frozen=True, kw_only=True):
 
     judged: Annotated[list[Judged], Meta(max_length=10_000)] = []
     refuted: Annotated[list[Text], Meta(max_length=10_000)] = []
+    needed: Annotated[list[Text], Meta(max_length=10_000)] = []
     n_false: int = 0
     n_caught: int = 0
     n_mutants: int = 0

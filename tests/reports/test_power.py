@@ -60,3 +60,8 @@ def test_long_lists_are_cut_and_say_so():
     text = power_paragraph(power(refuted=[f"term {i}: dropped" for i in range(11)]))
     assert "term 7: dropped; and 3 more." in text
     assert "term 8" not in text
+
+
+def test_conditions_that_are_needed_are_listed_apart():
+    text = power_paragraph(power(needed=["condition balance: dropped"]))
+    assert "It is false with a weaker condition: condition balance: dropped." in text

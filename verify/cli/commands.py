@@ -286,9 +286,9 @@ def check(**given: Any) -> int:
 def mutate(**given: Any) -> int:
     """Change each statement into false ones and decide them on the trials of a run.
 
-    Exponents, factors, terms and failure probabilities are changed one at a time.  A claim whose
-    evidence still supports a false statement has too little power.  The scores are stored in the
-    run, and its report shows them.
+    Exponents, factors, terms, failure probabilities, quantifiers and conditions are changed one
+    at a time.  A claim whose evidence still supports a false statement has too little power.  The
+    scores are stored in the run, and its report shows them.
 
     \b
     Examples:

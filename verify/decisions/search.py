@@ -66,6 +66,10 @@ _SHRINK_STEPS = 400
 _Start = tuple[float, Point]
 
 
+class NoPoint(InvalidParameter):
+    """No point of a search meets its constraints."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SearchResult:
     """The result of a search.
@@ -186,8 +190,8 @@ def search_counterexample(
 
     Raises
     ------
-    InvalidParameter : a range is empty or unordered, or no point of the search meets the
-        constraints.
+    InvalidParameter : a range is empty or unordered.
+    NoPoint : no point of the search meets the constraints.
     """
     if budget < 8:
         raise InvalidParameter(f"budget={budget} must be an integer >= 8")
@@ -207,7 +211,7 @@ def search_counterexample(
     if state.best is None and isinstance(space, Box):
         _hypothesis(state, space, max(budget // 6, 10), int(streams[2].integers(2**32)))
     if not state.by_method:
-        raise InvalidParameter(
+        raise NoPoint(
             f"no point of the domain ({space.describe()}) in {budget} met the constraints"
         )
 

@@ -9,6 +9,10 @@ work:
 * *term*: one of several terms is dropped.
 * *failure*: the failure probability is divided by 4, squared, or replaced by :math:`e^{-m}`.
 * *side*: an equation is moved by 5 per cent, up and down.
+* *quantifier*: "there is a constant" becomes "for every constant in its box", and "with high
+  probability" becomes "always".
+* *assumption*: a condition is dropped, or allows equality where it was strict.
+* *boundary*: the right-hand side of a condition is multiplied by 9/10 and 1/2.
 
 Many mutants state more than the paper, and most of those are false.  Some state less.  `asks_less`
 finds these over the range in which the claim is tried.  `resized` makes the same change larger or
@@ -19,16 +23,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import sympy as sp
 
 from bounds.render import latex
-from bounds.statement import Statement, Term
+from bounds.statement import Assumption, Statement, Term
 
-Kind = Literal["exponent", "factor", "term", "failure", "side"]
+Kind = Literal[
+    "exponent", "factor", "term", "failure", "side", "quantifier", "assumption", "boundary"
+]
+#: Kinds that change the condition and not the conclusion.
+CONDITIONS: tuple[Kind, ...] = ("assumption", "boundary")
 EXPONENTS = (sp.Rational(-1, 2), sp.Rational(-1, 4), sp.Rational(1, 4), sp.Rational(1, 2))
 FACTORS = (sp.Rational(3, 4), sp.Rational(1, 4))
+LIMITS = (sp.Rational(9, 10), sp.Rational(1, 2))
+_SMALLEST = 1e-6  # stands for the end zero of a constant's box
 _ZERO = 1e-300  # stands for a symbol's value zero, whose negative powers are infinite
 #: Smallest and largest value of each symbol over a claim's cells or search domain.
 Ranges = Mapping[str, tuple[float, float]]
@@ -46,8 +56,10 @@ class Mutant:
     multiplier : the factor by which one term or the failure probability was multiplied.  Where
         ``inside`` is true the argument of its exponential was multiplied.  It is zero for a dropped
         term.
-    term : the name of the changed term, empty where the failure probability was changed.
-    symbol, size : the symbol and the shift of its exponent, or None and the factor.
+    term : the name of the changed term or assumption, empty where the failure probability or a
+        quantifier was changed.
+    symbol, size : the symbol and the shift of its exponent, or None and the factor.  A quantifier
+        has its constant and no size.
     """
 
     name: str
@@ -62,7 +74,10 @@ class Mutant:
     @property
     def words(self) -> str:
         """The change in words, with inline math in the letters of the paper."""
-        if self.kind == "failure":
+        if self.kind == "quantifier" and self.symbol is not None:
+            letter = latex(self.symbol, self.statement.publication.notation)
+            return f"for every ${letter}$ in its box, not for one"
+        if self.kind in ("failure", "quantifier", *CONDITIONS):
             return self.name
         return f"{self.term}: {self._change()}"
 
@@ -106,6 +121,9 @@ def mutants(statement: Statement) -> list[Mutant]:
     if len(statement.terms) > 1:
         made += [_without(statement, term) for term in statement.terms]
     made += _failures(statement)
+    made += _for_every(statement)
+    for assumption in statement.assumptions:
+        made += _conditions(statement, assumption)
     return made
 
 
@@ -230,6 +248,84 @@ def _failures(statement: Statement) -> Iterator[Mutant]:
         )
 
 
+def _for_every(statement: Statement) -> Iterator[Mutant]:
+    """Each constant at the end of its box that makes the statement hardest, and no failure at all.
+
+    A rate is about growth, so that its constant may have any value.
+    """
+    if statement.kind in ("rate", "threshold"):
+        return
+    used = set(statement.expr.free_symbols) if statement.terms else set()
+    used |= statement.failure.free_symbols if statement.failure is not None else set()
+    for constant in statement.constants:
+        if constant.generous == "choose" or constant.symbol not in used:
+            continue
+        hardest = max(constant.low, _SMALLEST) if constant.generous == "high" else constant.high
+        at = {constant.symbol: sp.Rational(str(hardest))}
+        side = ">=" if constant.generous == "high" else "<="
+        yield Mutant(
+            name=f"for every {constant.name} {side} {hardest:g}, not for one",
+            kind="quantifier",
+            statement=replace(
+                statement,
+                terms=tuple(Term(name=t.name, expr=t.expr.subs(at)) for t in statement.terms),
+                failure=None if statement.failure is None else statement.failure.subs(at),
+            ),
+            multiplier=sp.Integer(0),
+            symbol=constant.symbol,
+        )
+    if statement.failure is not None:
+        yield Mutant(
+            name="always, not with a failure probability",
+            kind="quantifier",
+            statement=replace(statement, failure=None),
+            multiplier=sp.Integer(0),
+        )
+
+
+def assumption_named(statement: Statement, name: str) -> Assumption:
+    """The assumption of that name."""
+    return next(a for a in statement.assumptions if a.name == name)
+
+
+def _conditions(statement: Statement, assumption: Assumption) -> Iterator[Mutant]:
+    """The statement with one condition dropped, moved, or without its strictness.
+
+    A hidden constant absorbs a factor, so that such a condition is dropped only.
+    """
+    yield _with_condition(statement, assumption, "dropped", right=-sp.oo)
+    if assumption.constant is not None:
+        return
+    if assumption.strict:
+        yield _with_condition(statement, assumption, "equality allowed", strict=False)
+    if assumption.right != 0 and not assumption.right.is_negative:
+        for size in LIMITS:
+            yield _moved(statement, assumption, size)
+
+
+def _moved(statement: Statement, assumption: Assumption, size: sp.Rational) -> Mutant:
+    """The statement with the right-hand side of one condition multiplied by a number below 1."""
+    change = f"right side {float(size):.3g} times as large"
+    moved = _with_condition(statement, assumption, change, right=size * assumption.right)
+    return replace(moved, kind="boundary", size=size)
+
+
+def _with_condition(
+    statement: Statement, assumption: Assumption, change: str, **fields: Any
+) -> Mutant:
+    weaker = replace(assumption, **fields)
+    return Mutant(
+        name=f"condition {assumption.name}: {change}",
+        kind="assumption",
+        statement=replace(
+            statement,
+            assumptions=tuple(weaker if a is assumption else a for a in statement.assumptions),
+        ),
+        multiplier=sp.Integer(1),
+        term=assumption.name,
+    )
+
+
 def asks_less(mutant: Mutant, ranges: Ranges) -> bool:
     """Whether the mutant follows from the original wherever the claim is tried.
 
@@ -237,6 +333,8 @@ def asks_less(mutant: Mutant, ranges: Ranges) -> bool:
     argument of a decaying exponential.  An equation implies no other one.  Unknown ranges answer
     False: the mutant counts as false.
     """
+    if mutant.kind in ("quantifier", *CONDITIONS):
+        return False
     if mutant.kind != "failure" and mutant.statement.relation == "=":
         return False
     sizes = _range(mutant.multiplier, ranges)

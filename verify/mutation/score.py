@@ -27,10 +27,19 @@ from trials.run.engine import ensure
 from trials.run.executors import Executor
 from trials.run.store import RunStore, StoreError
 from verify.claim import Claim
+from verify.decisions.search import NoPoint
 from verify.evidence import Evidence, Verdict
 from verify.mutation.boundary import Boundary, boundaries
 from verify.mutation.fingerprint import fingerprint
-from verify.mutation.mutants import Mutant, mutants, variables, with_term
+from verify.mutation.mutants import (
+    CONDITIONS,
+    Mutant,
+    assumption_named,
+    mutants,
+    variables,
+    with_term,
+)
+from verify.mutation.opened import opened
 from verify.mutation.tried import SymbolRanges, follows, ranges
 from verify.procedures.base import Procedure, Profile
 from verify.procedures.search import Search
@@ -42,7 +51,8 @@ from verify.procedures.search import Search
 #: survived    it is false, and it is still supported
 #: true here   limits in every cell, or a search of a larger budget, establish it where it is tried
 #: kept        it is still supported, and in a sample nobody asked whether it is true
-#: few trials  the original is supported only down to r as well: the run cannot tell the two apart
+#: few trials  the original is supported only down to r as well: the run cannot tell the two apart;
+#:             or the trials do not decide a weaker condition
 #: asks less   it follows from the original
 #: not tried   the procedure refuses it, or it wants more new trials than the cap
 #: ========== ===================================================================================
@@ -64,13 +74,13 @@ LABEL_BUDGET = 4
 #: Evaluations of a search in a sample.
 QUICK_BUDGET = 200
 #: The order in which the kinds of mutants are sampled.
-_SAMPLE_ORDER = ("exponent", "factor", "side", "term", "failure")
+_SAMPLE_ORDER = ("exponent", "factor", "side", "term", "failure", "quantifier")
+_WITHOUT_SIZE = ("term", "failure", "quantifier")
 #: New trials that one mutant may ask for.
 MAX_NEW_TRIALS = 400_000
 
-#: Refusals of a procedure: it cannot try the statement, its numbers leave the floats, or a proof in
-#: rational numbers meets an irrational bound (a TypeError of sympy).
-_REFUSALS = (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError, TypeError)
+#: Refusals of a procedure: it cannot try the statement, or its numbers leave the floats.
+_REFUSALS = (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,13 +141,17 @@ class Score:
 
     @property
     def n_false(self) -> int:
-        """Mutants that ask for more, are not true where they are tried, and could be tried."""
-        return sum(j.outcome in FALSE for j in self.judged)
+        """Mutants that ask for more, are not true where they are tried, and could be tried.
+
+        A changed condition does not count.  It is tried in cells of its own, and only a refutation
+        there shows that it is false.
+        """
+        return sum(j.outcome in FALSE for j in self.judged if j.kind not in CONDITIONS)
 
     @property
     def n_caught(self) -> int:
         """Those among them that lost their support."""
-        return sum(j.caught for j in self.judged)
+        return sum(j.caught for j in self.judged if j.kind not in CONDITIONS)
 
     @property
     def share(self) -> float:
@@ -147,12 +161,21 @@ class Score:
     def as_dict(self) -> dict[str, Any]:
         """The score as JSON-ready data."""
         counts = {"n_false": self.n_false, "n_caught": self.n_caught}
-        return asdict(self) | counts | {"refuted": self.refuted()}
+        return asdict(self) | counts | {"refuted": self.refuted(), "needed": self.needed()}
 
     def refuted(self) -> list[str]:
         """The false statements that the evidence would have refuted, the nearest of each family."""
         near = [boundary.change for boundary in self.boundaries]
-        return near + [j.words for j in self.judged if j.caught and j.kind in ("term", "failure")]
+        return near + [j.words for j in self.judged if j.caught and j.kind in _WITHOUT_SIZE]
+
+    def needed(self) -> list[str]:
+        """The weaker conditions with which the statement is false, the nearest of each."""
+        nearest: dict[str, str] = {}
+        for j in self.judged:  # of one condition: dropped first, then the nearest change first
+            name, _, change = j.words.rpartition(": ")
+            if j.caught and j.kind in CONDITIONS and nearest.get(name, "dropped") == "dropped":
+                nearest[name] = change
+        return [f"{name}: {change}" for name, change in nearest.items()]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +206,11 @@ class Examination:
         """The evidence that the claim's procedure gives for a statement.
 
         ``quickly`` gives a search a small budget: enough to find what is plainly false.
+        """
+        return self.evidence(self.procedure(statement), quickly=quickly)
+
+    def evidence(self, procedure: Procedure, *, quickly: bool = False) -> Evidence:
+        """The evidence that a procedure gives at the claim's error level.
 
         Raises
         ------
@@ -191,7 +219,6 @@ class Examination:
             it asks for more new trials than are allowed.
         """
         level = self.standing.level
-        procedure = self.procedure(statement)
         procedure.check()
         spent = 0
         while demands := procedure.demands(self.store, level):
@@ -235,7 +262,7 @@ class Examination:
         found: dict[str, Judged] = {}
         if sample is None:
             # Larger changes first: their outcome may decide the smaller ones of their family.
-            for mutant in sorted(everything, key=_distance, reverse=True):
+            for mutant in sorted(everything, key=_size, reverse=True):
                 found[mutant.name] = judge.judge(mutant)
         else:
             for mutant in judge.candidates(everything)[: sample + (sample + 1) // 2]:
@@ -246,7 +273,7 @@ class Examination:
         judged = tuple(found[m.name] for m in asked)
         near = boundaries(
             self.claim.statement,
-            [(m, found[m.name].caught) for m in asked],
+            [(m, found[m.name].caught) for m in asked if m.kind not in CONDITIONS],
             lambda m: judge.judge(m).caught,
             steps,
         )
@@ -258,6 +285,11 @@ def _distance(mutant: Mutant) -> float:
     if mutant.size is None:
         return 0.0
     return abs(float(mutant.size)) if mutant.symbol is not None else abs(math.log(mutant.size))
+
+
+def _size(mutant: Mutant) -> float:
+    """How large a change is, for the order of work: a dropped condition decides smaller moves."""
+    return math.inf if mutant.kind == "assumption" else _distance(mutant)
 
 
 class _Judge:
@@ -274,13 +306,18 @@ class _Judge:
         self._known = known
         self._print: Any = None
         self._true: dict[tuple[str, str, str, bool], tuple[float, str]] = {}
+        self._needless: set[str] = set()  # conditions without which the statement is true here
 
     def candidates(self, everything: Sequence[Mutant]) -> list[Mutant]:
         """The mutants that do not follow from the original: changes of size first, failures last.
 
         The order depends on the claim alone, so that every run shows the same mutants.
         """
-        asked = [m for m in everything if not follows(m, self._procedure, self._known)]
+        asked = [
+            m
+            for m in everything
+            if m.kind in _SAMPLE_ORDER and not follows(m, self._procedure, self._known)
+        ]
         order = random.Random(zlib.crc32(self._examination.claim.id.encode()))
         order.shuffle(asked)
         return sorted(asked, key=lambda m: _SAMPLE_ORDER.index(m.kind))
@@ -293,11 +330,12 @@ class _Judge:
             distance, name = self._true[mutant.family]
             if _distance(mutant) <= distance:
                 return self._judged(mutant, "true here", why=f"as {name} is, a larger change")
+        if mutant.kind in CONDITIONS:
+            return self._condition(mutant)
         try:
             evidence = self._examination.decide(mutant.statement, quickly=not label)
         except _REFUSALS as error:
-            reason = " ".join(str(error).split())[:200]
-            return self._judged(mutant, "not tried", why=reason)
+            return self._judged(mutant, "not tried", why=_line(error))
         if evidence.verdict is Verdict.REFUTED:
             return self._judged(mutant, "refuted", evidence)
         if evidence.verdict is not Verdict.SUPPORTED:
@@ -311,6 +349,29 @@ class _Judge:
         if outcome == "true here" and mutant.family is not None:
             self._true[mutant.family] = (_distance(mutant), mutant.name)
         return self._judged(mutant, outcome, evidence, why)
+
+    def _condition(self, mutant: Mutant) -> Judged:
+        """The outcome of a weaker condition, tried only where the original is silent."""
+        examination = self._examination
+        if mutant.term in self._needless:
+            return self._judged(mutant, "true here", why="as it is without the condition")
+        try:
+            weaker = examination.procedure(mutant.statement)
+            outside = opened(mutant, examination.claim.statement, self._procedure, weaker)
+            evidence = examination.evidence(outside)
+        except NoPoint:
+            return self._judged(mutant, "not tried", why="the domain holds no point outside it")
+        except _REFUSALS as error:
+            return self._judged(mutant, "not tried", why=_line(error))
+        if evidence.verdict is Verdict.REFUTED:
+            return self._judged(mutant, "refuted", evidence, evidence.summary)
+        if evidence.verdict is not Verdict.SUPPORTED or evidence.resolution is not None:
+            return self._judged(mutant, "few trials", evidence, evidence.summary)
+        if assumption_named(mutant.statement, mutant.term).right == -sp.oo:
+            self._needless.add(mutant.term)
+        if mutant.family is not None:
+            self._true[mutant.family] = (_distance(mutant), mutant.name)
+        return self._judged(mutant, "true here", evidence, evidence.summary)
 
     def _judged(
         self, mutant: Mutant, outcome: Outcome, evidence: Evidence | None = None, why: str = ""
@@ -349,6 +410,8 @@ class _Judge:
         cell, to rounding.  Otherwise the test cannot see it.
         """
         statement = self._examination.claim.statement
+        if mutant.kind == "quantifier":
+            return "unseen", "nothing that is tested depends on it"
         symbols = [mutant.symbol] if mutant.symbol is not None else []
         if not symbols and mutant.term:
             symbols = variables(statement, statement.term(mutant.term).expr)
@@ -367,6 +430,11 @@ class _Judge:
             return bool(fingerprint(changed) != self._print)
         except _REFUSALS:  # it was read, and refused
             return True
+
+
+def _line(error: Exception) -> str:
+    """An error as one line."""
+    return " ".join(str(error).split())[:200]
 
 
 def total(scores: Sequence[Score]) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from bounds.statement import Constant, Statement, Term, evaluate
+from bounds.statement import Assumption, Constant, Statement, Term, evaluate
 from verify.mutation.mutants import absorbs, asks_less, mutants, variables
 
 m, n, d, p, err, c_2, c_3 = sp.symbols("m n d p err c_2 c_3")
@@ -61,7 +61,7 @@ def test_every_kind_of_change_is_made() -> None:
 
 
 def test_every_mutant_differs_from_the_original() -> None:
-    values = {"m": 7.0, "n": 1.7, "d": 3.0, "p": 0.2, "err": 0.4, "c_2": 1.3, "c_3": 0.7}
+    values = {"m": 7.0, "n": 1.7e-3, "d": 3.0, "p": 0.2, "err": 0.4, "c_2": 1.3, "c_3": 0.7}
     original = statement()
     seen = {(original.bound(values), original.failure_probability(values))}
     for mutant in mutants(original):
@@ -102,7 +102,7 @@ def test_weaker_mutants_are_those_that_the_original_implies() -> None:
         for _ in range(400)
     ]
     for mutant in mutants(s):
-        if mutant.kind == "term":
+        if mutant.kind in ("term", "quantifier"):
             continue
         if mutant.kind == "failure":
             implied = all(
@@ -123,7 +123,9 @@ def test_unknown_ranges_count_as_false() -> None:
 
 def test_statements_without_terms_have_mutants_of_their_probability_only() -> None:
     bare = replace(statement(), terms=(), assertion="x = y")
-    assert {x.kind for x in mutants(bare)} == {"failure"}
+    kinds = {x.name: x.kind for x in mutants(bare)}
+    assert kinds.pop("always, not with a failure probability") == "quantifier"
+    assert set(kinds.values()) == {"failure"}
 
 
 def test_variables_leave_constants_out() -> None:
@@ -138,3 +140,54 @@ def test_only_one_term_changes(term: str) -> None:
         if mutant.name.startswith(f"term {term}:") and mutant.kind != "term":
             others = [t for t in mutant.statement.terms if t.name != term]
             assert others == [t for t in s.terms if t.name != term]
+
+
+def test_a_constant_holds_for_every_value_at_the_hardest_end_of_its_box() -> None:
+    found = {x.name: x for x in mutants(statement()) if x.kind == "quantifier"}
+    assert set(found) == {
+        "for every c_2 >= 0.001, not for one",
+        "for every c_3 <= 1000, not for one",  # a larger decay asks for more
+        "always, not with a failure probability",
+    }
+    values = {"m": 7.0, "n": 1.7, "d": 3.0, "p": 0.2, "err": 0.4, "c_2": 1.3, "c_3": 0.7}
+    low = found["for every c_2 >= 0.001, not for one"].statement
+    assert low.bound(values) == pytest.approx(statement().bound({**values, "c_2": 1e-3}))
+    assert found["always, not with a failure probability"].statement.failure_probability({}) == 0.0
+    assert not any(asks_less(x, RANGES) for x in found.values())
+
+
+def test_a_constant_that_the_user_chooses_or_a_rate_has_no_such_mutant() -> None:
+    chosen = statement(constants=(constant(c_2, "choose"), constant(c_3, "choose")), failure=None)
+    assert not [x for x in mutants(chosen) if x.kind == "quantifier"]
+    assert not [x for x in mutants(statement(kind="rate")) if x.kind == "quantifier"]
+
+
+def test_conditions_are_dropped_moved_and_lose_their_strictness() -> None:
+    s = statement(
+        assumptions=(
+            Assumption(name="balance", left=3 * p, right=d, strict=True),
+            Assumption(name="hidden", left=n, right=sp.log(m), constant=sp.Symbol("C_n")),
+            Assumption(name="sign", left=err, right=sp.Integer(0), strict=True),
+        )
+    )
+    found = {x.name: x for x in mutants(s) if x.name.startswith("condition")}
+    assert list(found) == [
+        "condition balance: dropped",
+        "condition balance: equality allowed",
+        "condition balance: right side 0.9 times as large",
+        "condition balance: right side 0.5 times as large",
+        "condition hidden: dropped",  # a factor is absorbed by its constant
+        "condition sign: dropped",
+        "condition sign: equality allowed",
+    ]
+    equal, inside = {"p": 1.0, "d": 3.0}, {"p": 1.0, "d": 5.9}
+
+    def holds(name: str, at: dict[str, float]) -> bool:
+        changed = next(a for a in found[name].statement.assumptions if a.name == "balance")
+        return changed.holds(at)
+
+    assert not s.assumptions[0].holds(equal)
+    assert holds("condition balance: equality allowed", equal)
+    assert not holds("condition balance: equality allowed", inside)
+    assert holds("condition balance: right side 0.5 times as large", inside)
+    assert holds("condition balance: dropped", {"p": 1.0, "d": 1e9})

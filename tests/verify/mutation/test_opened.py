@@ -1,0 +1,161 @@
+"""Weaker conditions: cells and points outside the original, and the outcomes that follow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from bounds.statement import Assumption, Term
+from trials.checks import InvalidParameter
+from trials.run.executors import make_executor
+from trials.run.store import RunStore
+from verify.claims.searching import Sided
+from verify.decisions.domain import Interval, IntRange
+from verify.mutation.mutants import mutants
+from verify.mutation.opened import opened
+from verify.mutation.score import Examination, Standing
+from verify.papers import catalogue
+from verify.procedures.base import PROFILES
+
+CATALOGUE = catalogue()
+QUICK = PROFILES["quick"]
+x, n, y = sp.symbols("x n y")
+
+
+def conditions(statement):
+    return {m.name: m for m in mutants(statement) if m.kind in ("assumption", "boundary")}
+
+
+def toy(limit=1, *, strict=False, observed=lambda point: point["x"] ** 2):
+    """x^2 <= x, true up to x = 1 only, on a box that ends at 0.9."""
+    base = CATALOGUE["ifca.lemma1"]
+    statement = replace(
+        base.statement,
+        terms=(Term(name="right", expr=x),),
+        relation=r"\le",
+        failure=None,
+        constants=(),
+        assumptions=(Assumption(name="limit", left=sp.Integer(limit), right=x, strict=strict),),
+    )
+
+    def build(wanted, _profile):
+        return Sided(
+            sides=lambda point: (observed(point), float(wanted.expr.subs(x, point["x"]))),
+            domain={"x": Interval(0.1, 0.9)},
+            budget=200,
+        ).search(wanted)
+
+    return replace(base, statement=statement, builder=build)
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """``claim -> `` outcome and reason of every mutant of a condition."""
+    with (
+        RunStore.create(tmp_path / "store.sqlite", root_seed=1, config={}) as store,
+        make_executor("serial") as executor,
+    ):
+
+        def make(claim):
+            standing = Standing(verdict="SUPPORTED", mark="SUPPORTED", level=0.001)
+            examination = Examination(
+                claim=claim, profile=QUICK, standing=standing, store=store, executor=executor
+            )
+            score = examination.score(steps=0)
+            return score, {
+                j.mutant.removeprefix("condition "): j
+                for j in score.judged
+                if j.kind in ("assumption", "boundary")
+            }
+
+        yield make
+
+
+def test_a_needed_condition_is_refuted_outside_and_moved_limits_lie_between(judged):
+    score, found = judged(toy())
+    assert found["limit: dropped"].outcome == "refuted"
+    assert found["limit: right side 0.5 times as large"].outcome == "refuted"
+    assert found["limit: right side 0.9 times as large"].outcome == "refuted"
+    assert "counterexample at x=1." in found["limit: right side 0.9 times as large"].why
+    # refuted by construction, so that they do not count
+    assert (
+        score.n_false
+        == score.n_caught
+        == sum(
+            j.outcome in ("refuted", "unsupported") and j.kind not in ("assumption", "boundary")
+            for j in score.judged
+        )
+    )
+    assert score.needed() == ["condition limit: right side 0.9 times as large"]
+    assert not any("condition" in words for words in score.refuted())
+
+
+def test_equality_is_tried_at_the_edge_alone(judged):
+    strict = toy(strict=True)
+    found = judged(strict)[1]
+    assert found["limit: equality allowed"].outcome == "true here"  # 1 <= 1
+    mutant = conditions(strict.statement)["condition limit: equality allowed"]
+    procedures = [
+        replace(strict, statement=s).build(QUICK) for s in (strict.statement, mutant.statement)
+    ]
+    search = opened(mutant, strict.statement, *procedures)
+    assert next(iter(search.domain.sample(np.random.default_rng(0), 2))) == {"x": 1.0}
+    assert search.constraints({"x": 1.0})
+    assert not search.constraints({"x": 0.9})
+
+
+def test_a_needless_condition_is_true_here_and_decides_the_smaller_moves(judged):
+    found = judged(toy(observed=lambda point: point["x"] - 1))[1]
+    assert {j.outcome for j in found.values()} == {"true here"}
+    assert found["limit: right side 0.5 times as large"].why == "as it is without the condition"
+
+
+def test_a_statement_that_is_undefined_outside_is_not_refuted(judged):
+    found = judged(toy(observed=lambda point: (1 - point["x"]) ** 0.5 * point["x"]))[1]
+    assert "refuted" not in {j.outcome for j in found.values()}
+
+
+def test_new_cells_lie_outside_the_condition_and_inside_all_others():
+    claim = CATALOGUE["ifca.eq4"]  # N >= C_N d
+    mutant = conditions(claim.statement)["condition samples: dropped"]
+    original = claim.build(QUICK)
+    weaker = replace(claim, statement=mutant.statement).build(QUICK)
+    outside = opened(mutant, claim.statement, original, weaker)
+    assert 0 < len(outside.cells) <= 9
+    for cell in outside.cells:
+        with pytest.raises(ValueError, match="samples"):
+            replace(original, cells=(cell,)).check()
+        replace(weaker, cells=(cell,)).check()
+        assert any(sum(cell[k] != c[k] for k in cell) == 1 for c in original.cells)
+
+
+def test_a_condition_that_no_cell_can_leave_is_refused():
+    claim = CATALOGUE["sxy.lemma12"]  # V >= 1 functions: there is no smaller number
+    mutant = conditions(claim.statement)["condition two functions at least: dropped"]
+    procedures = [
+        replace(claim, statement=s).build(QUICK) for s in (claim.statement, mutant.statement)
+    ]
+    with pytest.raises(InvalidParameter, match="no cell outside the condition"):
+        opened(mutant, claim.statement, *procedures)
+
+
+def test_a_whole_range_is_moved_between_the_old_limit_and_the_new_one():
+    claim = toy(limit=3)
+    whole = replace(
+        claim,
+        statement=replace(
+            claim.statement,
+            assumptions=(Assumption(name="limit", left=n, right=sp.Integer(8)),),
+        ),
+        builder=lambda wanted, _profile: Sided(
+            sides=lambda point: (1.0, float(point["n"])), domain={"n": IntRange(8, 20)}, budget=64
+        ).search(wanted),
+    )
+    mutant = conditions(whole.statement)["condition limit: right side 0.5 times as large"]
+    built = [replace(whole, statement=s).build(QUICK) for s in (whole.statement, mutant.statement)]
+    search = opened(mutant, whole.statement, *built)
+    assert search.domain.ranges["n"] == IntRange(4, 8)
+    assert [v for v in range(4, 9) if search.constraints({"n": v})] == [4, 5, 6, 7]

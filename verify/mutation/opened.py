@@ -1,0 +1,261 @@
+"""Where a weaker condition lets a statement be tried: cells and points outside the original's.
+
+The cells of a claim lie inside its assumptions, so that they say nothing about a weaker condition.
+`opened` makes the procedure that tries the changed statement only where the original is silent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+import sympy as sp
+
+from bounds.statement import Assumption, OutsideTheorem, Statement
+from trials.checks import InvalidParameter
+from trials.run.cell import Params
+from verify.decisions.domain import (
+    Box,
+    Choice,
+    Domain,
+    Interval,
+    IntRange,
+    LogInterval,
+    Range,
+    as_domain,
+)
+from verify.mutation.fingerprint import cells_of, fingerprint
+from verify.mutation.mutants import Mutant, assumption_named
+from verify.procedures.base import Procedure, experiment_of
+from verify.procedures.constants import Constants
+from verify.procedures.mean_bound import MeanBound
+from verify.procedures.probability import Probability
+from verify.procedures.rate import Contraction
+from verify.procedures.search import Point, Search
+
+MAX_CELLS = 8
+_STARTS = 4  # original cells from which a parameter is moved
+_OCTAVES = 6  # how far: by a factor of up to 2^6
+_COST = 4.0  # a new cell's declared cost, over the largest of the original ones
+BUDGET = 400  # evaluations of a search
+
+_REFUSED = (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError)
+
+
+def opened(
+    mutant: Mutant, statement: Statement, original: Procedure, weaker: Procedure
+) -> Procedure:
+    """The procedure that tries a mutant with a weaker condition where the original is silent.
+
+    Parameters
+    ----------
+    statement : the original, which ``original`` tries.
+    weaker : the claim's procedure for the mutant.
+
+    Raises
+    ------
+    InvalidParameter
+        When no cell or point outside the original's condition can be made.
+    """
+    before = assumption_named(statement, mutant.term)
+    after = assumption_named(mutant.statement, mutant.term)
+    if isinstance(original, Search) and isinstance(weaker, Search):
+        return _search(original, weaker, before, after)
+    if cells_of(weaker) != cells_of(original):  # its cells lie where its assumptions say
+        return weaker
+    if not isinstance(weaker, Probability | Constants | MeanBound | Contraction):
+        raise InvalidParameter("its procedure compares cells, so that no single one can be added")
+    cells = _cells(original, weaker, _edge(before, after))
+    if not cells:
+        raise InvalidParameter("no cell outside the condition meets everything else")
+    return _at(weaker, cells)
+
+
+# -- cells -----------------------------------------------------------------------------------------
+
+
+def _at(procedure: Procedure, cells: tuple[Params, ...]) -> Procedure:
+    """The procedure in other cells.  Constants stay calibrated on the original ones."""
+    if isinstance(procedure, Constants):
+        return replace(procedure, held_out=cells, elsewhere=(), drift={})
+    assert isinstance(procedure, Probability | MeanBound | Contraction)
+    return replace(procedure, cells=cells)
+
+
+def _cells(original: Procedure, weaker: Procedure, edge: Mapping[str, float]) -> tuple[Params, ...]:
+    """Cells that the weaker statement covers and the original does not, one parameter moved.
+
+    In each direction there is one cell next to the edge and one as far as the statement reaches.
+    """
+    dearest = max((_cost(original, cell) for cell in cells_of(original)), default=0.0)
+
+    def outside(cell: Params) -> bool:
+        return (
+            _takes(weaker, cell)
+            and not _takes(original, cell)
+            and _cost(weaker, cell) <= _COST * dearest
+        )
+
+    known = cells_of(original)
+    found: dict[str, Params] = {}
+    for start in known[:: max(1, len(known) // _STARTS)][:_STARTS]:
+        moved = [{**start, **edge}] if edge and set(edge) <= set(start) else _moved(start, outside)
+        for cell in moved:
+            if outside(cell):
+                found.setdefault(repr(sorted(cell.items())), cell)
+    cells = list(found.values())
+    return tuple(cells[:: max(1, -(-len(cells) // MAX_CELLS))])
+
+
+def _moved(start: Params, outside: Callable[[Params], bool]) -> Iterator[Params]:
+    for name, value in start.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value:
+            continue
+        for sign in (-1, 1):
+            path = [_scaled(start, name, sign * step / 2) for step in range(1, 2 * _OCTAVES + 1)]
+            reached = [i for i, cell in enumerate(path) if outside(cell)]
+            if not reached:
+                continue
+            first = reached[0]
+            yield path[reached[-1]]
+            low, high = first / 2, (first + 1) / 2  # octaves: the edge lies between them
+            for _ in range(5):
+                middle = (low + high) / 2
+                if outside(_scaled(start, name, sign * middle)):
+                    high = middle
+                else:
+                    low = middle
+            yield _scaled(start, name, sign * high)
+
+
+def _scaled(cell: Params, name: str, octaves: float) -> Params:
+    value = cell[name] * 2.0**octaves
+    return {**cell, name: round(value) if isinstance(cell[name], int) else value}
+
+
+def _takes(procedure: Procedure, cell: Params) -> bool:
+    """Whether the cell is possible and inside the procedure's statement."""
+    try:
+        alone = _at(procedure, (cell,))
+        if isinstance(alone, Constants):
+            alone = replace(alone, calibration=())
+        alone.check()
+    except _REFUSED:
+        return False
+    return True
+
+
+def _cost(procedure: Procedure, cell: Params) -> float:
+    """The declared CPU seconds of a trial, zero where the experiment declares none."""
+    experiment = experiment_of(procedure)
+    if experiment is None or experiment.cost is None:
+        return 0.0
+    try:
+        return float(experiment.cost(experiment.check(cell)))
+    except _REFUSED:
+        return math.inf
+
+
+# -- searches --------------------------------------------------------------------------------------
+
+
+def _search(original: Search, weaker: Search, before: Assumption, after: Assumption) -> Search:
+    """The search over the points that only the weaker condition allows.
+
+    A box is widened in the symbols of the condition.  A search whose violation reads the condition
+    is returned as it is.
+    """
+    there = replace(weaker, domain=original.domain, constraints=original.constraints)
+    if fingerprint(there) != fingerprint(original):
+        return weaker
+    home, symbols = as_domain(original.domain), _symbols(before)
+
+    def outside(point: Point) -> bool:
+        if symbols <= set(point):
+            if before.holds(point) or not after.holds(point):
+                return False
+        elif original.constraints is None or original.constraints(point):
+            return False
+        return weaker.constraints is None or weaker.constraints(point)
+
+    def tried(point: Point) -> bool:
+        with np.errstate(all="ignore"):
+            try:
+                return outside(point)
+            except _REFUSED:
+                return False
+
+    def violation(point: Point) -> float:
+        with np.errstate(all="ignore"):
+            try:
+                return float(weaker.violation(point))
+            except (*_REFUSED, TypeError):  # Python's complex roots have no order
+                return math.nan
+
+    return replace(
+        weaker,
+        domain=_widened(home, before, after),
+        constraints=tried,
+        violation=violation,
+        recheck=None,
+        certify=None,
+        budget=min(weaker.budget, BUDGET),
+    )
+
+
+def _edge(before: Assumption, after: Assumption) -> dict[str, float]:
+    """The value of the only symbol at which a strict condition meets equality, else nothing."""
+    if not before.strict or after.strict or before.right != after.right:
+        return {}
+    return _solved(before)
+
+
+def _solved(assumption: Assumption) -> dict[str, float]:
+    """The value of the only symbol of a condition at which its sides are equal, else nothing."""
+    symbols = assumption.left.free_symbols | assumption.right.free_symbols
+    if len(symbols) != 1 or assumption.right.is_infinite:
+        return {}
+    (symbol,) = symbols
+    solved = [s for s in sp.solve(assumption.left - assumption.right, symbol) if s.is_real]
+    return {symbol.name: float(solved[0])} if len(solved) == 1 else {}
+
+
+def _widened(domain: Domain, before: Assumption, after: Assumption) -> Domain:
+    """A box with the ranges of a condition's symbols moved to where only the weaker one holds."""
+    symbols = _symbols(before)
+    if not isinstance(domain, Box) or not symbols <= set(domain.ranges):
+        return domain
+    old, new, edge = _solved(before), _solved(after), _edge(before, after)
+    ranges = dict(domain.ranges)
+    for name in symbols:
+        if name in edge:
+            ranges[name] = Choice((edge[name],))
+        elif name in old and name in new:
+            ranges[name] = _between(ranges[name], *sorted((old[name], new[name])))
+        else:
+            ranges[name] = _wider(ranges[name])
+    return Box(ranges)
+
+
+def _symbols(assumption: Assumption) -> set[str]:
+    return {s.name for s in assumption.left.free_symbols | assumption.right.free_symbols}
+
+
+def _between(r: Range, low: float, high: float) -> Range:
+    if isinstance(r, IntRange):
+        return IntRange(math.ceil(low), max(math.floor(high), math.ceil(low)))
+    return Interval(low, high)
+
+
+def _wider(r: Range) -> Range:
+    if isinstance(r, Interval):
+        width = r.high - r.low
+        return Interval(r.low - width, r.high + width)
+    if isinstance(r, LogInterval):
+        return LogInterval(r.low / 100.0, r.high * 100.0)
+    if isinstance(r, IntRange):
+        low = max(1, r.low // 4) if r.low > 0 else r.low
+        return IntRange(low, r.high, r.log)
+    return r
