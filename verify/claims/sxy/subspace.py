@@ -349,7 +349,17 @@ def lemma_5(statement: Statement, profile: Profile) -> Probability:
         symbols,
         lambda table: table["projection"],
         "a projection error above the stated one",
+        log_tail=_log_late,
     )
+
+
+def _log_late(cell: Params, _bound: float) -> float:
+    """Log of a limit on the probability that the stated half steps are too few.
+
+    They are enough where ``8^(half_steps)`` is at least the inverse cosine of the start
+    (`bounds.sxy.subspace.LEMMA_5_SHARP`).
+    """
+    return log_small_cosine_limit(-cell["half_steps"] * math.log(8.0), cell["d"], cell["k"])
 
 
 def _arrived(statement: Statement, point: Point) -> tuple[float, float]:
@@ -455,6 +465,26 @@ def rounds_in_k(statement: Statement, profile: Profile) -> Rate:
 
 # -- Lemma 15 --------------------------------------------------------------------------------------
 
+
+def log_small_cosine_limit(log_cosine: float, d: int, k: int) -> float:
+    r"""Log of a limit on the probability that the smallest cosine is below ``exp(log_cosine)``.
+
+    The cosine is below c only where the k x k Gaussian block inside the subspace has a singular
+    value below :math:`c/\sqrt{1-c^2}` times the norm of the independent block outside.  That
+    norm has expectation at most :math:`\sqrt{d-k}+\sqrt k`, and the singular value is below x
+    with probability at most :math:`\sqrt kx` (Edelman 1988).  For k = d the cosine is one.
+
+    Examples
+    --------
+    >>> log_small_cosine_limit(-10.0, 100, 1) < math.log(12e-5)
+    True
+    """
+    if d == k or log_cosine >= 0.0:
+        return LOWEST if d == k else 0.0
+    tangent = log_cosine - 0.5 * math.log(-math.expm1(2.0 * log_cosine))
+    return min(0.0, 0.5 * math.log(k) + math.log(math.sqrt(d - k) + math.sqrt(k)) + tangent)
+
+
 LEMMA_15_CONSTANTS = {"c": 0.5, "C_f": 3.35}
 
 
@@ -481,6 +511,11 @@ def lemma_15(statement: Statement, profile: Profile) -> Probability:
         cells=tuple(cells),
         bad=bad,
         delta=lambda cell: statement.failure_probability({**symbols(cell), **LEMMA_15_CONSTANTS}),
+        log_limit=lambda cell: log_small_cosine_limit(
+            math.log(float(statement.bound({**symbols(cell), **LEMMA_15_CONSTANTS}))),
+            cell["d"],
+            cell["k"],
+        ),
         event="a smallest singular value below the stated one, with $c=1/2$, $C'=3.35$",
     )
 
