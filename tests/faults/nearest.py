@@ -21,6 +21,13 @@ MOST_FILES = 3
 #: Claims of a paper's module that the conformance suite runs over.
 MOST_CLAIMS = 8
 CONFORMANCE = "tests/test_every_claim.py"
+#: Wide tests of a folder, which come last.
+WIDE = (
+    ("verify/cli/", "tests/verify/cli/test_commands.py"),
+    ("verify/", "tests/verify/test_session.py"),
+    ("reports/", "tests/reports/test_assemble.py tests/reports/test_latex.py"),
+    ("trials/run/", "tests/trials/run/test_engine.py tests/trials/run/test_executors.py"),
+)
 _OF_A_PAPER = re.compile(r"(bounds|trials/experiments|verify/claims)/(\w+)/\w+\.py")
 #: Another process imports the tree: what this one has imported, all of its children have.
 _LIST = """
@@ -55,6 +62,8 @@ class Nearest:
         if claims := self.claims(path):
             chosen = " or ".join(f"[{name}]" for name in claims)
             found += (f"{CONFORMANCE} -k {shlex.quote(chosen)}",)
+        else:
+            found += tuple(tests for start, tests in WIDE if path.startswith(start))[:1]
         return found
 
     def files(self, path: str) -> tuple[str, ...]:
