@@ -17,6 +17,8 @@ from verify.session import FAMILYWISE_LEVEL, RunConfig
 MAX_JOBS = 1024
 #: A configuration is a page of text.  More is another file that was named by mistake.
 MAX_BYTES = 1 << 20
+#: Its lists hold texts and numbers.  The parser recurses, and ends by itself at several hundred.
+MAX_DEPTH = 100
 
 _KEYS: Mapping[str, tuple[type, ...]] = {
     "claims": (list,),
@@ -92,6 +94,22 @@ def settings(flags: Mapping[str, Any], config_file: str | None) -> Settings:
     )
 
 
+def _depth(content: bytes) -> int:
+    """The largest number of brackets open at one place, those in texts included.
+
+    A parser at the end of its stack fails, but so does whatever Python cleans up meanwhile, and
+    that is printed on the error stream.  So deep files are refused before they are parsed.
+    """
+    depth = deepest = 0
+    for character in content:
+        if character in b"[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in b"]}":
+            depth -= 1
+    return deepest
+
+
 def read_config(path: Path) -> dict[str, Any]:
     """Read a TOML configuration.  Errors name unknown keys and wrong types."""
     if "\0" in str(path):
@@ -102,6 +120,8 @@ def read_config(path: Path) -> dict[str, Any]:
         raise InvalidParameter(
             f"{path}: is longer than a configuration may be ({MAX_BYTES:,} bytes)"
         )
+    if _depth(content) > MAX_DEPTH:
+        raise InvalidParameter(f"{path}: not a TOML file: nested too deeply")
     try:
         values = tomllib.loads(content.decode("utf-8"))
     except RecursionError:

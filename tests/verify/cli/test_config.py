@@ -1,0 +1,28 @@
+"""Configuration files: what is refused before the parser sees it."""
+
+import tomllib
+
+import pytest
+
+from trials.checks import InvalidParameter
+from verify.cli import config
+
+
+@pytest.mark.parametrize("opened", ["[" * 101, "[{a = " * 51, '["[{[" , "' + "[" * 100])
+def test_a_file_that_is_nested_deeply_is_refused_before_it_is_parsed(tmp_path, monkeypatch, opened):
+    """At the end of its stack Python prints of other faults beside the parser's."""
+    monkeypatch.setattr(tomllib, "loads", lambda _text: pytest.fail("it was parsed"))
+    path = tmp_path / "a.toml"
+    path.write_text(f"claims = {opened}")
+    with pytest.raises(InvalidParameter, match=r"a\.toml: not a TOML file: nested too deeply$"):
+        config.read_config(path)
+
+
+def test_many_brackets_that_are_closed_again_are_no_depth(tmp_path):
+    path = tmp_path / "a.toml"
+    claims = [f"ifca.eq3[m={i}]" for i in range(1, 500)]
+    path.write_text(f"claims = {claims}\nseed = 3\n")
+    assert config.read_config(path) == {"claims": claims, "seed": 3}
+    path.write_text("x = " + "[" * 100 + "]" * 100)
+    with pytest.raises(InvalidParameter, match="unknown key 'x'"):
+        config.read_config(path)
