@@ -1,0 +1,292 @@
+"""Convex clustering with sparse weights against dense kernels, CVXPY and its own verifier."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from trials.checks import InvalidParameter
+from trials.clustering.convex import convex_clustering, nearest_neighbour_weights
+from trials.clustering.sparse import (
+    check_sparse_certificate,
+    neighbour_weights,
+    sparse_convex_clustering,
+    sparse_convex_clustering_path,
+)
+
+LINE = np.array([[4.0], [-4.0], [-2.0], [-1.0], [1.0]])
+#: Points 3 and 4 share a cluster at penalty 0.25 and have parted at 0.375.
+LINE_WEIGHTS = np.array(
+    [[0, 0, 0, 3, 0], [0, 0, 2, 0, 3], [0, 2, 0, 0, 2], [3, 0, 0, 0, 1], [0, 3, 2, 1, 0]]
+)
+
+
+def objective(points, weights, penalty, values):
+    """The objective, pair by pair."""
+    w = np.asarray(weights)
+    pairs = np.sqrt(((values[:, None] - values) ** 2).sum(axis=2))
+    return 0.5 * ((points - values) ** 2).sum() + 0.5 * penalty * (w * pairs).sum()
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("seed", range(4))
+def test_same_partition_and_objective_as_the_dense_kernel(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(8, 24)), int(rng.integers(1, 4))
+    points = rng.standard_normal((n, d))
+    connect = ("none", "tree", "circulant")[seed % 3]
+    weights = neighbour_weights(points, min(4, n - 1), decay=0.5, connect=connect)
+    for penalty in (0.0, 0.05, 0.3, 1.0, 1e6):
+        fit = sparse_convex_clustering(points, penalty, weights)
+        dense = convex_clustering(points, penalty, weights=weights.toarray())
+        assert fit.certified
+        assert fit.primal <= dense.primal * (1.0 + 1e-12)
+        assert fit.primal == pytest.approx(
+            objective(points, weights.toarray(), penalty, fit.minimiser), rel=1e-12, abs=1e-28
+        )
+        if dense.certified:
+            assert fit.labels.tolist() == dense.labels.tolist()
+            assert fit.primal == pytest.approx(dense.primal, rel=1e-12, abs=1e-300)
+            assert np.abs(fit.minimiser - dense.minimiser).max() < 1e-7
+
+
+@pytest.mark.large
+def test_minimiser_of_cvxpy():
+    cvxpy = pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(5)
+    points = rng.standard_normal((25, 2))
+    weights = neighbour_weights(points, 4, decay=1.0)
+    low, high = sp.triu(weights).nonzero()
+    w = np.asarray(weights[low, high]).reshape(-1)
+    for penalty in (0.1, 0.4):
+        u = cvxpy.Variable(points.shape)
+        pull = cvxpy.norm(u[low] - u[high], 2, axis=1) @ w
+        problem = cvxpy.Problem(
+            cvxpy.Minimize(0.5 * cvxpy.sum_squares(u - points) + penalty * pull)
+        )
+        problem.solve(solver="CLARABEL")
+        fit = sparse_convex_clustering(points, penalty, weights)
+        assert fit.certified
+        assert fit.primal <= objective(points, weights.toarray(), penalty, u.value) + 1e-9
+        assert np.abs(u.value - fit.minimiser).max() < 1e-3
+
+
+@pytest.mark.large
+def test_a_path_keeps_its_gap_and_agrees_with_single_problems():
+    rng = np.random.default_rng(0)
+    angle = np.pi * rng.random(120)
+    side = np.arange(120) % 2
+    points = np.stack([np.cos(angle) + side, np.sin(angle) * (1 - 2 * side) + 0.3 * side], axis=1)
+    points += 0.08 * rng.standard_normal(points.shape)
+    weights = neighbour_weights(points, 8, decay=2.0, relative=True, connect="circulant")
+    penalties = np.linspace(0.0, 0.3, 16)
+    calls = []
+    path = sparse_convex_clustering_path(
+        points, penalties, weights, tolerance=1e-9, progress=lambda *done: calls.append(done)
+    )
+    assert calls == [(i + 1, 16) for i in range(16)]
+    assert (path.gap <= 1e-9 * path.primal).all()
+    rough = sparse_convex_clustering_path(points, penalties, weights, flows=False)
+    assert (rough.primal >= path.primal - path.gap).all()
+    for i in (3, 8, 15):
+        fit = sparse_convex_clustering(points, penalties[i], weights)
+        assert fit.certified
+        assert path.primal[i] - path.gap[i] <= fit.primal <= path.primal[i] * (1.0 + 1e-12)
+        assert path.n_clusters[i] == path.centres[i].shape[0]
+        gap = np.abs(path.centres[i][path.labels[i]] - fit.minimiser).max()
+        assert gap <= np.sqrt(2.0 * path.gap[i]) + fit.radius
+
+
+def test_clusters_split_where_the_weights_make_them():
+    before = sparse_convex_clustering(LINE, 0.25, LINE_WEIGHTS)
+    after = sparse_convex_clustering(LINE, 0.375, LINE_WEIGHTS)
+    assert before.certified
+    assert after.certified
+    assert before.labels.tolist() == [0, 1, 2, 3, 3]
+    assert after.labels.tolist() == [0, 1, 2, 3, 4]
+    path = sparse_convex_clustering_path(LINE, [0.25, 0.375], LINE_WEIGHTS, tolerance=1e-12)
+    assert path.n_clusters.tolist() == [4, 5]
+    assert path.splits > 0
+
+
+def test_the_verifier_refuses_what_is_false():
+    rng = np.random.default_rng(2)
+    points = rng.standard_normal((20, 2))
+    weights = neighbour_weights(points, 4)
+    penalty = 0.3
+    fit = sparse_convex_clustering(points, penalty, weights)
+    assert fit.certified
+    assert 2 < fit.n_clusters < 20
+
+    def check(labels=fit.labels, centres=fit.centres, potentials=fit.potentials, at=penalty):
+        return check_sparse_certificate(
+            points, weights, at, labels, centres, potentials, margin=fit.margin
+        )
+
+    assert check().valid
+    moved = fit.centres.copy()
+    moved[0] += 0.1
+    assert not check(centres=moved).valid
+    assert (
+        check(centres=moved).gap
+        >= objective(points, weights.toarray(), penalty, moved[fit.labels]) - fit.primal
+    )
+    large = int(np.argmax(np.bincount(fit.labels)))
+    torn = fit.labels.copy()
+    torn[np.flatnonzero(torn == large)[-1]] = fit.n_clusters
+    assert not check(labels=torn, centres=np.vstack([fit.centres, fit.centres[large]])).valid
+    merged = np.minimum(fit.labels, fit.n_clusters - 2)
+    assert not check(labels=merged, centres=fit.centres[:-1]).valid
+    wild = fit.potentials.copy()
+    wild[np.flatnonzero(fit.labels == large)[0]] += 100.0
+    assert not check(potentials=wild).proved[large]
+    assert check(potentials=wild).proved.sum() == fit.n_clusters - 1
+    assert not check(at=2.0 * penalty).valid
+
+
+@pytest.mark.parametrize(
+    ("points", "weights", "labels"),
+    [
+        ([[1.0, 2.0]], [[0.0]], [0]),
+        ([[1.0], [1.0], [3.0]], np.ones((3, 3)), [0, 0, 1]),
+        ([[1.0], [1.0], [3.0]], np.zeros((3, 3)), [0, 1, 2]),
+        (np.zeros((6, 2)), np.ones((6, 6)), [0] * 6),
+        (1e150 * np.eye(2), np.zeros((2, 2)), [0, 1]),
+    ],
+)
+def test_degenerate_problems(points, weights, labels):
+    for penalty in (0.0, 1e-3):
+        fit = sparse_convex_clustering(points, penalty, weights)
+        assert fit.certified
+        assert fit.labels.tolist() == labels
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e150])
+def test_extreme_units(size):
+    points = size * np.array([[0.0], [1.0], [10.0], [12.0]])
+    fit = sparse_convex_clustering(points, 2.0 * size, neighbour_weights(points, 1))
+    assert fit.certified
+    assert fit.labels.tolist() == [0, 0, 1, 1]
+    assert fit.centres[:, 0] / size == pytest.approx([0.5, 11.0])
+
+
+def test_an_infinite_penalty_fuses_the_components_of_the_graph():
+    points = np.array([[0.0], [1.0], [5.0], [7.0], [9.0]])
+    weights = np.zeros((5, 5))
+    weights[0, 1] = weights[1, 0] = 1e-3
+    weights[2, 3] = weights[3, 2] = 1.0
+    for penalty in (1e6, np.inf):
+        fit = sparse_convex_clustering(points, penalty, weights)
+        assert fit.certified
+        assert fit.labels.tolist() == [0, 0, 1, 1, 2]
+        assert fit.centres[:, 0].tolist() == [0.5, 6.0, 9.0]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_weights_over_twelve_decades(seed):
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((20, 30 if seed else 2))  # more coordinates than points, too
+    half = sp.triu(neighbour_weights(points, 4, connect="tree")).tocoo()
+    half.data = 10.0 ** rng.uniform(-12.0, 0.0, half.data.size)
+    weights = sp.csr_array(half + half.T)
+    for penalty in (1.0, 1e3, 1e8, 1e14):
+        assert sparse_convex_clustering(points, penalty, weights).certified
+
+
+def test_neighbour_weights_are_those_of_the_dense_function():
+    rng = np.random.default_rng(1)
+    points = rng.standard_normal((40, 3))
+    sparse = neighbour_weights(points, 5, decay=0.7)
+    assert sparse.toarray() == pytest.approx(nearest_neighbour_weights(points, 5, decay=0.7))
+    repeated = np.zeros((8, 2))
+    assert (neighbour_weights(repeated, 3).diagonal() == 0.0).all()
+    assert (np.diff(neighbour_weights(repeated, 3).indptr) >= 3).all()
+
+
+def test_connections_join_the_graph_by_its_shortest_edges():
+    rng = np.random.default_rng(3)
+    centres = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 20.0], [50.0, 50.0]])
+    points = np.repeat(centres, 6, axis=0) + rng.random((24, 2))
+    parts = lambda w: sp.csgraph.connected_components(w, directed=False)[0]  # noqa: E731
+    loose = neighbour_weights(points, 3)
+    assert parts(loose) == 4
+    tree = neighbour_weights(points, 3, connect="tree")
+    assert parts(tree) == 1
+    assert tree.nnz == loose.nnz + 2 * 3
+    # Oracle: the spanning tree of all points crosses the components by the same edges.
+    full = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
+    crossing = sp.csgraph.minimum_spanning_tree(full).tocoo()
+    ends = {
+        (min(i, j), max(i, j))
+        for i, j in zip(crossing.row.tolist(), crossing.col.tolist(), strict=True)
+        if i // 6 != j // 6
+    }
+    added = sp.triu(tree - loose).tocoo()
+    assert {*zip(added.row.tolist(), added.col.tolist(), strict=True)} == ends
+    assert parts(neighbour_weights(points, 3, connect="circulant")) == 1
+    faint = neighbour_weights(1e3 * points, 3, decay=1e3, connect="tree")
+    assert parts(faint) == 1  # weights that would underflow stay links
+
+
+@pytest.mark.large
+def test_threads_do_not_change_a_bit():
+    rng = np.random.default_rng(4)
+    points = rng.standard_normal((60, 2))
+    weights = neighbour_weights(points, 5)
+    results: list = [None, None]
+
+    def work(place: int) -> None:
+        results[place] = sparse_convex_clustering(points, 0.2, weights)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    alone = sparse_convex_clustering(points, 0.2, weights)
+    for result in results:
+        assert result.centres.tobytes() == alone.centres.tobytes()
+        assert result.potentials.tobytes() == alone.potentials.tobytes()
+
+
+def test_the_linkage_cuts_into_the_partitions_of_the_path():
+    hierarchy = pytest.importorskip("scipy.cluster.hierarchy")
+    rng = np.random.default_rng(6)
+    points = rng.standard_normal((20, 2))
+    weights = neighbour_weights(points, 3, connect="tree")
+    path = sparse_convex_clustering_path(points, np.linspace(0.02, 6.0, 12), weights)
+    assert (np.diff(path.n_clusters) <= 0).all()
+    tree = path.linkage()
+    assert tree.shape == (19, 4)
+    assert hierarchy.is_valid_linkage(tree)
+    for penalty, labels in zip(path.penalties, path.labels, strict=True):
+        cut = hierarchy.fcluster(tree, penalty, criterion="distance")
+        assert len(set(zip(cut.tolist(), labels.tolist(), strict=True))) == labels.max() + 1
+        assert len(set(cut.tolist())) == labels.max() + 1
+    assert path.n_clusters[path.index_of(5)] <= 5
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: sparse_convex_clustering([[np.nan]], 1.0, [[0]]), "finite"),
+        (lambda: sparse_convex_clustering([[0.0], [1.0]], -1.0, np.ones((2, 2))), "penalty"),
+        (lambda: sparse_convex_clustering([[0.0], [1.0]], np.nan, np.ones((2, 2))), "penalty"),
+        (lambda: sparse_convex_clustering([[0.0], [1.0]], 1.0, np.ones((3, 3))), "shape"),
+        (lambda: sparse_convex_clustering([[0.0], [1.0]], 1.0, [[0, 1], [2, 0]]), "symmetric"),
+        (lambda: sparse_convex_clustering([[0.0], [1.0]], 1.0, [[0, -1], [-1, 0]]), ">= 0"),
+        (lambda: sparse_convex_clustering([[0.0], [1.0]], 1.0, "w"), "real numbers"),
+        (lambda: neighbour_weights([[0.0], [1.0]], 2), "n_neighbours"),
+        (lambda: neighbour_weights([[0.0], [1.0]], 1, connect="ring"), "connect"),
+        (
+            lambda: sparse_convex_clustering_path([[0.0]], [1.0, 1.0], [[0]]),
+            "increasing",
+        ),
+    ],
+)
+def test_bad_input_is_refused(call, message):
+    with pytest.raises(InvalidParameter, match=message):
+        call()

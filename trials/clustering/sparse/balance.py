@@ -1,0 +1,165 @@
+"""Jitted search for flows that balance the points inside each cluster, one cluster at a time.
+
+The clusters are independent of each other.  So each takes the steps that it needs, and one that is
+balanced by the flows of the last penalty takes none.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from trials.checks import FloatArray, IntArray
+from trials.clustering.sparse.contraction import unbalanced
+from trials.clustering.sparse.newton import minimise
+
+#: Decreases of the smoothing width of one cluster.
+_LEVELS = 12
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def members(labels: IntArray, start: IntArray, order: IntArray) -> None:
+    """Write the points of the clusters, cluster by cluster, and where each cluster starts."""
+    start[:] = 0
+    for i in range(labels.size):
+        start[labels[i] + 1] += 1
+    for k in range(start.size - 1):
+        start[k + 1] += start[k]
+    fill = start[:-1].copy()
+    for i in range(labels.size):
+        order[fill[labels[i]]] = i
+        fill[labels[i]] += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def balance(
+    indptr: IntArray,
+    indices: IntArray,
+    w: FloatArray,
+    labels: IntArray,
+    start: IntArray,
+    order: IntArray,
+    q: FloatArray,
+    lam: float,
+    width: float,
+    goal: float,
+    max_steps: int,
+    max_products: int,
+    potentials: FloatArray,
+    x: FloatArray,
+    delta: FloatArray,
+    left: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Find potentials (n, d) whose flows carry ``q`` (n, d) away, up to ``goal`` a point, squared.
+
+    For each cluster ``x`` (n, d) receives the local values, ``delta`` (k,) the last smoothing width
+    and ``left`` (k,) the sum of squares that stays unbalanced.
+    """
+    n, d = q.shape
+    place = np.empty(n, dtype=np.int64)
+    for k in range(start.size - 1):
+        for m in range(start[k], start[k + 1]):
+            place[order[m]] = m - start[k]
+    for k in range(start.size - 1):
+        size = start[k + 1] - start[k]
+        delta[k] = width
+        if size == 1:
+            i = order[start[k]]
+            left[k] = 0.0
+            for c in range(d):
+                left[k] += q[i, c] * q[i, c]
+                x[i, c] = 0.0
+            continue
+        count = 0
+        for m in range(start[k], start[k + 1]):
+            i = order[m]
+            for e in range(indptr[i], indptr[i + 1]):
+                if labels[indices[e]] == k:
+                    count += 1
+        own_indptr = np.empty(size + 1, dtype=np.int64)
+        own_indices = np.empty(count, dtype=np.int64)
+        own_w = np.empty(count)
+        own_q = np.empty((size, d))
+        y = np.empty((size, d))
+        count = 0
+        own_indptr[0] = 0
+        for m in range(size):
+            i = order[start[k] + m]
+            for e in range(indptr[i], indptr[i + 1]):
+                if labels[indices[e]] == k:
+                    own_indices[count] = place[indices[e]]
+                    own_w[count] = w[e]
+                    count += 1
+            own_indptr[m + 1] = count
+            for c in range(d):
+                own_q[m, c] = q[i, c]
+                y[m, c] = potentials[i, c]
+        _balance_one(
+            own_indptr, own_indices, own_w, own_q, lam, goal * size, max_steps, max_products,
+            y, k, delta, left, out,
+        )  # fmt: skip
+        for m in range(size):
+            i = order[start[k] + m]
+            for c in range(d):
+                potentials[i, c] = y[m, c]
+                x[i, c] = delta[k] * y[m, c]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _balance_one(
+    indptr: IntArray,
+    indices: IntArray,
+    w: FloatArray,
+    q: FloatArray,
+    lam: float,
+    goal: float,
+    max_steps: int,
+    max_products: int,
+    y: FloatArray,
+    k: int,
+    delta: FloatArray,
+    left: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Balance cluster ``k`` from the potentials ``y`` (s, d), in place."""
+    size, d = q.shape
+    rest = np.empty((size, d))
+    x = np.empty((size, d))
+    ones = np.ones(size)
+    for c in range(d):
+        mean = 0.0
+        for m in range(size):
+            mean += y[m, c]
+        for m in range(size):
+            y[m, c] -= mean / size
+    left[k] = unbalanced(indptr, indices, w, lam, 1.0, q, y, rest)
+    if left[k] <= goal:
+        return
+    square = 0.0
+    for m in range(size):
+        for c in range(d):
+            square += y[m, c] * y[m, c]
+    now = min(delta[k], math.sqrt(0.1 * goal / max(square, float(size))))
+    for _ in range(_LEVELS):
+        for m in range(size):
+            for c in range(d):
+                x[m, c] = now * y[m, c]
+        minimise(
+            indptr, indices, w, q, ones, lam, now, x, 0.1 * goal, max_steps, max_products, 0.1, out
+        )
+        total = unbalanced(indptr, indices, w, lam, now, q, x, rest)
+        moved = 0.0
+        for m in range(size):
+            for c in range(d):
+                moved += x[m, c] * x[m, c]
+                y[m, c] = x[m, c] / now
+        slow = total > 0.5 * left[k]
+        left[k] = total
+        delta[k] = now
+        # If the values hardly moved, then the smoothing is not what is left.
+        if total <= goal or slow or moved <= 0.1 * goal:
+            break
+        now *= min(0.1, math.sqrt(0.1 * goal / moved))

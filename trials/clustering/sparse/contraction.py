@@ -1,0 +1,202 @@
+"""Jitted kernels that merge the nodes of a graph, and that balance the points inside clusters.
+
+Graphs are as in `trials.clustering.sparse.newton`.  ``labels`` (n,) int64 are numbered from 0 in
+the order of first appearance.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from trials.checks import FloatArray, IntArray
+from trials.clustering.convex.pairs import FAST
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _root(parent: IntArray, i: int) -> int:
+    """The representative of a set, with the paths to it halved."""
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]
+        i = parent[i]
+    return i
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def near_components(
+    indptr: IntArray,
+    indices: IntArray,
+    u: FloatArray,
+    own: IntArray,
+    reach: FloatArray,
+    labels: IntArray,
+) -> int:
+    """Label the components of the edges inside one set of ``own`` and at most its ``reach`` long.
+
+    Returns the number of components.
+    """
+    n, d = u.shape
+    parent = np.arange(n)
+    for i in range(n):
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            if j >= i or own[i] != own[j]:
+                continue
+            square = 0.0
+            for c in range(d):
+                t = u[i, c] - u[j, c]
+                square += t * t
+            if square <= reach[own[i]] * reach[own[i]]:
+                a = _root(parent, i)
+                b = _root(parent, j)
+                parent[max(a, b)] = min(a, b)
+    count = 0
+    for i in range(n):
+        a = _root(parent, i)
+        if a == i:
+            labels[i] = count
+            count += 1
+        else:
+            labels[i] = labels[a]
+    return count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def contract(
+    indptr: IntArray,
+    indices: IntArray,
+    w: FloatArray,
+    labels: IntArray,
+    count: int,
+    new_indptr: IntArray,
+    new_indices: IntArray,
+    new_w: FloatArray,
+) -> int:
+    """Merge the nodes of equal label and add up their edges.  Returns the number of entries.
+
+    The outputs are (count + 1,), (E,) and (E,).  O(E) time.  The two directions of an
+    edge add their weights in different orders, so they are equal up to rounding only.
+    """
+    n = labels.size
+    start = np.zeros(count + 1, dtype=np.int64)
+    for i in range(n):
+        start[labels[i] + 1] += 1
+    for k in range(count):
+        start[k + 1] += start[k]
+    fill = start[:-1].copy()
+    order = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        order[fill[labels[i]]] = i
+        fill[labels[i]] += 1
+    place = np.full(count, -1, dtype=np.int64)
+    used = 0
+    new_indptr[0] = 0
+    for k in range(count):
+        begin = used
+        for m in range(start[k], start[k + 1]):
+            i = order[m]
+            for e in range(indptr[i], indptr[i + 1]):
+                other = labels[indices[e]]
+                if other == k:
+                    continue
+                if place[other] < begin:
+                    place[other] = used
+                    new_indices[used] = other
+                    new_w[used] = w[e]
+                    used += 1
+                else:
+                    new_w[place[other]] += w[e]
+        new_indptr[k + 1] = used
+    return used
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def means(
+    x: FloatArray, mass: FloatArray, labels: IntArray, out: FloatArray, out_mass: FloatArray
+) -> None:
+    """Write the mass-weighted means (count, d) of the sets of ``labels``, and their masses."""
+    out[:] = 0.0
+    out_mass[:] = 0.0
+    for i in range(labels.size):
+        k = labels[i]
+        out_mass[k] += mass[i]
+        for c in range(x.shape[1]):
+            out[k, c] += mass[i] * x[i, c]
+    for k in range(out_mass.size):
+        for c in range(x.shape[1]):
+            out[k, c] /= out_mass[k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def pulls(
+    indptr: IntArray,
+    indices: IntArray,
+    w: FloatArray,
+    x: FloatArray,
+    lam: float,
+    labels: IntArray,
+    v: FloatArray,
+    out: FloatArray,
+) -> float:
+    """Write what the flows inside clusters must carry away from each point, (n, d).
+
+    ``out_i = x_i - v_k - lam sum_j w_ij (v_k - v_l) / |v_k - v_l|`` over the neighbours j in other
+    clusters l.  Returns the objective at the centres ``v`` (k, d).
+    """
+    n, d = x.shape
+    value = 0.0
+    for i in range(n):
+        k = labels[i]
+        row = 0.0
+        for c in range(d):
+            t = x[i, c] - v[k, c]
+            out[i, c] = t
+            row += t * t
+        for e in range(indptr[i], indptr[i + 1]):
+            other = labels[indices[e]]
+            if other == k:
+                continue
+            square = 0.0
+            for c in range(d):
+                t = v[k, c] - v[other, c]
+                square += t * t
+            length = math.sqrt(square)
+            if length > 0.0:
+                row += lam * w[e] * length
+                for c in range(d):
+                    out[i, c] -= lam * w[e] * (v[k, c] - v[other, c]) / length
+        value += row
+    return 0.5 * value
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def unbalanced(
+    indptr: IntArray,
+    indices: IntArray,
+    w: FloatArray,
+    lam: float,
+    delta: float,
+    q: FloatArray,
+    x: FloatArray,
+    out: FloatArray,
+) -> float:
+    """Write ``q_i - lam sum_j w_ij clip((x_i - x_j)/delta)`` and return its square."""
+    n, d = x.shape
+    total = 0.0
+    for i in range(n):
+        for c in range(d):
+            out[i, c] = q[i, c]
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            square = 0.0
+            for c in range(d):
+                t = x[i, c] - x[j, c]
+                square += t * t
+            flow = lam * w[e] / max(delta, math.sqrt(square))
+            for c in range(d):
+                out[i, c] -= flow * (x[i, c] - x[j, c])
+        for c in range(d):
+            total += out[i, c] * out[i, c]
+    return total

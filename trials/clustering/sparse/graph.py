@@ -1,0 +1,231 @@
+"""Sparse pair weights: the graph of nearest neighbours, its connection, and validation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from scipy.spatial import cKDTree
+
+from trials.checks import (
+    FloatArray,
+    IntArray,
+    InvalidParameter,
+    integer_between,
+    one_of,
+    real_between,
+)
+from trials.clustering.convex.problem import scaled
+
+CONNECTIONS = ("none", "tree", "circulant")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graph:
+    """A symmetric graph in CSR form without loops.
+
+    Attributes
+    ----------
+    indptr : (n + 1,) starts of the rows.
+    indices : (E,) neighbours, each edge in both directions.
+    w : (E,) positive weights.
+    """
+
+    indptr: IntArray
+    indices: IntArray
+    w: FloatArray
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return int(self.indptr.size - 1)
+
+    def rows(self) -> IntArray:
+        """(E,) node from which each entry starts."""
+        return np.repeat(np.arange(self.n_nodes), np.diff(self.indptr))
+
+    def matrix(self) -> Any:
+        """The graph as a SciPy sparse array."""
+        shape = (self.n_nodes, self.n_nodes)
+        return sp.csr_array((self.w, self.indices, self.indptr), shape=shape)
+
+
+def checked_graph(weights: Any, n_points: int) -> Graph:
+    """Validate sparse pair weights: (n, n), finite, symmetric, >= 0.  The diagonal is ignored.
+
+    Raises
+    ------
+    trials.checks.InvalidParameter
+    """
+    try:
+        if not sp.issparse(weights):
+            weights = np.asarray(weights)
+            if weights.dtype.kind not in "biuf":
+                raise TypeError
+        elif weights.dtype.kind not in "biuf":
+            raise TypeError
+        w = sp.csr_array(weights, dtype=np.float64, copy=True)
+    except (TypeError, ValueError):
+        raise InvalidParameter("weights must be a sparse or dense matrix of real numbers") from None
+    if w.shape != (n_points, n_points):
+        raise InvalidParameter(f"weights.shape={w.shape} must be ({n_points}, {n_points})")
+    if not np.isfinite(w.data).all() or (w.data < 0.0).any():
+        raise InvalidParameter("weights must be finite and >= 0")
+    w.sum_duplicates()
+    rows = np.repeat(np.arange(n_points), np.diff(w.indptr))
+    w.data[rows == w.indices] = 0.0
+    w.eliminate_zeros()
+    other = sp.csr_array(w.T)
+    other.sort_indices()
+    if (
+        (w.indptr != other.indptr).any()
+        or (w.indices != other.indices).any()
+        or (w.data != other.data).any()
+    ):
+        raise InvalidParameter("weights must be symmetric")
+    return Graph(indptr=w.indptr.astype(np.int64), indices=w.indices.astype(np.int64), w=w.data)
+
+
+def neighbour_weights(
+    points: ArrayLike,
+    n_neighbours: int,
+    *,
+    decay: float = 0.0,
+    relative: bool = False,
+    connect: str = "none",
+) -> Any:
+    r"""Sparse symmetric weights ``exp(-decay |a_i - a_j|^2)`` of nearest neighbours.
+
+    Parameters
+    ----------
+    points : (n, d) finite array.
+    n_neighbours : 1 to n - 1.  Two points are linked when either is among the other's
+        ``n_neighbours`` nearest.
+    decay : phi >= 0, per squared unit of the points.  0 gives weights 1.
+    relative : divides the squared distances by their mean over all pairs, so that ``decay`` has no
+        unit.
+    connect : ``"tree"`` adds the edges of a minimum spanning tree between the components: each
+        joins the closest pair of points among those found.  ``"circulant"`` links i with i + 1, and
+        the last point with the first.  ``"none"`` leaves the graph as it is.
+
+    Returns
+    -------
+    scipy.sparse.csr_array (n, n) with zero diagonal.  Weights that underflow to 0 are kept at the
+    smallest normal number, so that the graph stays as connected as it was made.
+
+    Raises
+    ------
+    trials.checks.InvalidParameter
+
+    Notes
+    -----
+    O(n k log n) by a k-d tree in few dimensions, memory O(n k).
+
+    Examples
+    --------
+    >>> neighbour_weights([[0.0], [1.0], [10.0]], 1).toarray().tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+
+    References
+    ----------
+    Armacki et al. (2024), Remark 23; Sun, Toh & Yuan (2021), section 5; Touw, Groenen & Terada
+    (2022), section 3 (circulant and spanning tree).
+    """
+    data = scaled(points)
+    x = np.ascontiguousarray(data.x.T)
+    n = x.shape[0]
+    n_neighbours = integer_between("n_neighbours", n_neighbours, 1, n - 1, "the other points")
+    decay = real_between("decay", decay, 0.0)
+    connect = one_of("connect", connect, CONNECTIONS)
+    tree = cKDTree(x)
+    _, near = tree.query(x, n_neighbours + 1)
+    rows = np.repeat(np.arange(n), n_neighbours + 1)
+    cols = near.reshape(-1).astype(np.int64)
+    # Among equal points the point itself may be missing from its list.  Then the last one goes.
+    itself = cols == rows
+    missing = np.flatnonzero(~itself.reshape(n, -1).any(axis=1))
+    keep = ~itself
+    keep[missing * (n_neighbours + 1) + n_neighbours] = False
+    rows, cols = rows[keep], cols[keep]
+    if connect == "circulant" and n > 1:
+        rows = np.concatenate([rows, np.arange(n)])
+        cols = np.concatenate([cols, (np.arange(n) + 1) % n])
+    if connect == "tree":
+        rows, cols = _joined(x, tree, rows, cols)
+    low, high = np.minimum(rows, cols), np.maximum(rows, cols)
+    edges = np.unique(low * n + high)
+    low, high = edges // n, edges % n
+    squares = ((x[low] - x[high]) ** 2).sum(axis=1)
+    if relative:
+        spread = 2.0 * float(((x - x.mean(axis=0)) ** 2).sum()) / max(n - 1, 1)
+        exponent = decay * squares / spread if spread > 0.0 else np.zeros(squares.size)
+    else:
+        lengths = data.scale * np.sqrt(squares)
+        with np.errstate(over="ignore"):
+            exponent = lengths * (decay * lengths)
+    w = np.maximum(np.exp(-exponent), np.finfo(np.float64).tiny)
+    half = sp.coo_array((w, (low, high)), shape=(n, n))
+    return sp.csr_array(half + half.T)
+
+
+def _joined(x: FloatArray, tree: Any, rows: IntArray, cols: IntArray) -> tuple[IntArray, IntArray]:
+    """The edges with those of a spanning tree of components added (Boruvka's rounds)."""
+    n = x.shape[0]
+    while True:
+        graph = sp.coo_array((np.ones(rows.size), (rows, cols)), shape=(n, n))
+        count, label = connected_components(sp.csr_array(graph), directed=False)
+        if count == 1:
+            return rows, cols
+        sizes = np.bincount(label)
+        largest = int(np.argmax(sizes))
+        new_rows, new_cols, gaps = [], [], []
+        order = np.argsort(label, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        for k in range(count):
+            if k == largest:
+                continue
+            own = order[starts[k] : starts[k + 1]]
+            i, j, gap = _closest(x, tree, own, label)
+            new_rows.append(i)
+            new_cols.append(j)
+            gaps.append(gap)
+        # Each component brings its shortest edge.  Equal gaps may close a circle: a spanning tree
+        # of the components drops it.
+        a, b = label[new_rows], label[new_cols]
+        low, high = np.minimum(a, b), np.maximum(a, b)
+        links = sp.coo_array((np.ones(low.size), (low, high)), shape=(count, count))
+        kept = minimum_spanning_tree(sp.csr_array(links)).tocoo()
+        chosen = {}
+        for t in np.argsort(gaps, kind="stable")[::-1]:
+            chosen[(int(low[t]), int(high[t]))] = t
+        take = [chosen[(int(p), int(q))] for p, q in zip(kept.row, kept.col, strict=True)]
+        rows = np.concatenate([rows, np.array(new_rows)[take]])
+        cols = np.concatenate([cols, np.array(new_cols)[take]])
+
+
+def _closest(x: FloatArray, tree: Any, own: IntArray, label: IntArray) -> tuple[int, int, float]:
+    """The closest pair of a point of the component ``own`` and a point outside, with its distance.
+
+    The number of neighbours doubles until no point can have a closer neighbour outside.
+    """
+    k, best, pair = 8, math.inf, (0, 0)
+    left = own
+    while True:
+        k = min(2 * k, x.shape[0])
+        distance, near = tree.query(x[left], k)
+        distance = np.where(label[near] != label[own[0]], distance, np.inf)
+        spot = int(np.argmin(distance))
+        if distance.flat[spot] < best:
+            best = float(distance.flat[spot])
+            pair = int(left[spot // k]), int(near.flat[spot])
+        if k == x.shape[0]:
+            return (*pair, best)
+        reach, _ = tree.query(x[left], [k])
+        left = left[np.isinf(distance).all(axis=1) & (reach[:, 0] < best)]
+        if left.size == 0:
+            return (*pair, best)
