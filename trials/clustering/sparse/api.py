@@ -221,6 +221,25 @@ def sparse_convex_clustering_path(
     )
 
 
+def fusing_penalty(points: ArrayLike, weights: Any) -> float:
+    """A penalty from which each component of the graph is one cluster (not the smallest one).
+
+    The points' distances from their mean flow along a spanning tree of the heaviest edges.
+
+    Raises
+    ------
+    trials.checks.InvalidParameter
+
+    Examples
+    --------
+    >>> round(fusing_penalty([[0.0], [1.0]], [[0, 1], [1, 0]]), 6)
+    0.5
+    """
+    problem = _Problem(points, weights)
+    tracer = Tracer(problem.data, problem.graph)
+    return tracer.fusing * problem.data.scale / problem.unit
+
+
 def checked_penalty(penalty: object) -> float:
     """Validate a penalty >= 0, also infinite."""
     value = real_or_infinite("penalty", penalty)

@@ -1,0 +1,67 @@
+"""The estimators obey scikit-learn's rules, and the drawings show the path."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from trials.checks import InvalidParameter
+from trials.clustering.sparse import fusing_penalty, neighbour_weights
+from trials.clustering.sparse.estimators import ConvexClustering, ConvexClusterpath
+from trials.clustering.sparse.plots import plot_dendrogram, plot_path
+
+pytestmark = pytest.mark.large
+
+
+def two_groups():
+    rng = np.random.default_rng(0)
+    return np.concatenate([rng.standard_normal((20, 2)), 12.0 + rng.standard_normal((20, 2))])
+
+
+@pytest.mark.parametrize(
+    "estimator", [ConvexClustering(), ConvexClusterpath(penalties=12)], ids=["one", "path"]
+)
+def test_the_rules_of_scikit_learn(estimator):
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
+    results = checks.check_estimator(estimator, on_skip=None)
+    assert len(results) > 20
+    assert [r["check_name"] for r in results if r["status"] == "failed"] == []
+
+
+def test_two_groups_are_found():
+    points = two_groups()
+    fit = ConvexClusterpath(2, penalties=40).fit(points)
+    assert fit.labels_.tolist() == [0] * 20 + [1] * 20
+    assert (fit.path_.gap <= 1e-6 * fit.path_.primal).all()
+    assert len(set(fit.cut(5).tolist())) <= 5
+    assert fit.cut(1).tolist() == [0] * 40
+    assert fit.linkage_.shape == (39, 4)
+    penalty = fit.path_.penalties[fit.path_.index_of(2)]
+    one = ConvexClustering(penalty).fit(points)
+    assert one.result_.certified
+    assert one.labels_.tolist() == fit.labels_.tolist()
+    assert one.cluster_centers_.shape == (2, 2)
+
+
+def test_given_weights_replace_the_neighbours():
+    points = two_groups()
+    weights = neighbour_weights(points, 3)
+    top = fusing_penalty(points, weights)
+    fit = ConvexClustering(top, weights=weights).fit(points)
+    assert fit.labels_.tolist() == [0] * 20 + [1] * 20  # the two components of the graph
+    with pytest.raises(InvalidParameter, match="n_neighbors"):
+        ConvexClustering(n_neighbors=0).fit(points)
+
+
+def test_the_drawings_show_every_point():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    points = two_groups()
+    path = ConvexClusterpath(2, penalties=10, connect="none").fit(points).path_
+    ax = plot_path(path)
+    assert len(ax.lines) == 41
+    assert ax.lines[0].get_xydata()[0] == pytest.approx(points[0], abs=0.1)
+    assert len(plot_dendrogram(path).collections) > 0
+    with pytest.raises(InvalidParameter, match="coordinates"):
+        plot_path(path, coordinates=(0, 2))
+    plt.close("all")

@@ -1,0 +1,195 @@
+"""Scikit-learn estimators of convex clustering with nearest-neighbour weights.
+
+This module alone needs scikit-learn (``pip install 'cfl-verify[sklearn]'``).  The solver does not,
+and its package does not import this module.  So the verification suite runs without scikit-learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from trials.checks import FloatArray, IntArray, integer_between
+from trials.clustering.sparse.api import (
+    fusing_penalty,
+    sparse_convex_clustering,
+    sparse_convex_clustering_path,
+)
+from trials.clustering.sparse.graph import neighbour_weights
+
+#: The smallest penalty of a default path over the one that fuses everything.
+_SMALLEST = 1e-4
+
+
+class _Base(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Weights and validation that both estimators share."""
+
+    n_neighbors: int
+    decay: float
+    connect: str
+    weights: Any
+
+    def _points(self, X: ArrayLike) -> FloatArray:
+        """Validate the data, and remember the number of features."""
+        return np.asarray(validate_data(self, X, dtype=np.float64))
+
+    def _weights(self, points: FloatArray) -> Any:
+        """The given weights, or those of the neighbours."""
+        if self.weights is not None:
+            return self.weights
+        n = points.shape[0]
+        neighbours = integer_between("n_neighbors", self.n_neighbors, 1)
+        if n == 1:
+            return sp.csr_array((1, 1))
+        return neighbour_weights(
+            points,
+            min(neighbours, n - 1),
+            decay=self.decay,
+            relative=True,
+            connect=self.connect,
+        )
+
+
+class ConvexClustering(_Base):
+    r"""Convex clustering at one penalty.
+
+    .. math::
+
+        \min_U \tfrac12 \sum_i |a_i - u_i|^2 + \lambda \sum_{i<j} w_{ij} |u_i - u_j|
+
+    Parameters
+    ----------
+    penalty : lambda >= 0, also infinite, in the units of the data.
+    n_neighbors : of the graph of weights.  At most n - 1 are taken.
+    decay : phi of the weights ``exp(-phi |a_i - a_j|^2 / mean)``, mean over all pairs.
+    connect : "tree", "circulant" or "none", see `neighbour_weights`.
+    weights : (n, n) sparse matrix in place of the neighbours', or None.
+    tolerance : relative duality gap.  The default is small enough to prove partitions.
+
+    Attributes
+    ----------
+    labels_ : (n,) clusters.
+    cluster_centers_ : (k, d) their values.
+    result_ : the `SparseClustering` record with gap and proofs.
+
+    Examples
+    --------
+    >>> ConvexClustering(penalty=2.0, n_neighbors=1).fit_predict([[0.0], [1.0], [10.0], [11.0]])
+    array([0, 0, 1, 1])
+    """
+
+    def __init__(
+        self,
+        penalty: float = 1.0,
+        *,
+        n_neighbors: int = 10,
+        decay: float = 2.0,
+        connect: str = "tree",
+        weights: Any = None,
+        tolerance: float = 1e-18,
+    ) -> None:
+        self.penalty = penalty
+        self.n_neighbors = n_neighbors
+        self.decay = decay
+        self.connect = connect
+        self.weights = weights
+        self.tolerance = tolerance
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Cluster the rows of X (n, d).  ``y`` is ignored."""
+        points = self._points(X)
+        self.result_ = sparse_convex_clustering(
+            points, self.penalty, self._weights(points), tolerance=self.tolerance
+        )
+        self.labels_ = self.result_.labels
+        self.cluster_centers_ = self.result_.centres
+        return self
+
+
+class ConvexClusterpath(_Base):
+    """Convex clustering at increasing penalties: a hierarchy of partitions.
+
+    Parameters
+    ----------
+    n_clusters : ``labels_`` is the first partition of the path with at most so many clusters.
+    penalties : increasing penalties, or a number of them.  A number makes them geometric up to one
+        that fuses each component of the graph.
+    n_neighbors, decay, connect, weights : as in `ConvexClustering`.
+    tolerance : relative duality gap at each penalty.
+    flows : whether gaps are computed and clusters may split, see `sparse_convex_clustering_path`.
+    progress : is called as ``progress(done, all)`` after each penalty, or None.
+
+    Attributes
+    ----------
+    path_ : the `SparsePath` record.
+    labels_ : (n,) clusters, ``cut(n_clusters)``.
+    linkage_ : (n - 1, 4) linkage of SciPy.
+
+    Examples
+    --------
+    >>> fit = ConvexClusterpath(2, n_neighbors=1).fit([[0.0], [1.0], [10.0], [11.0]])
+    >>> fit.labels_.tolist(), fit.cut(1).tolist()
+    ([0, 0, 1, 1], [0, 0, 0, 0])
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        penalties: ArrayLike = 100,
+        n_neighbors: int = 10,
+        decay: float = 2.0,
+        connect: str = "tree",
+        weights: Any = None,
+        tolerance: float = 1e-6,
+        flows: bool = True,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.penalties = penalties
+        self.n_neighbors = n_neighbors
+        self.decay = decay
+        self.connect = connect
+        self.weights = weights
+        self.tolerance = tolerance
+        self.flows = flows
+        self.progress = progress
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Trace the path of the rows of X (n, d).  ``y`` is ignored."""
+        points = self._points(X)
+        weights = self._weights(points)
+        grid = self.penalties
+        if np.ndim(grid) == 0:
+            count = integer_between("penalties", grid, 1)
+            top = fusing_penalty(points, weights)
+            grid = np.geomspace(_SMALLEST * top, top, count) if top > 0.0 else [0.0]
+        self.path_ = sparse_convex_clustering_path(
+            points,
+            grid,
+            weights,
+            tolerance=self.tolerance,
+            flows=self.flows,
+            progress=self.progress,
+        )
+        self.labels_ = self.cut(self.n_clusters)
+        return self
+
+    def cut(self, n_clusters: int) -> IntArray:
+        """The first partition (n,) of the path with at most ``n_clusters``, else its last."""
+        check_is_fitted(self)
+        n_clusters = integer_between("n_clusters", n_clusters, 1)
+        labels = self.path_.labels[self.path_.index_of(n_clusters)]
+        return np.asarray(labels, dtype=np.int64)
+
+    @property
+    def linkage_(self) -> FloatArray:
+        """(n - 1, 4) linkage for `scipy.cluster.hierarchy.dendrogram`."""
+        check_is_fitted(self)
+        return self.path_.linkage()
