@@ -40,7 +40,7 @@ def _page(tried: Tried, files: Files, form: figures.Form) -> dict[str, Any]:
     claim, evidence, name = tried.claim, tried.evidence, tried.name
     shown, tallies = _tables(tried, files)
     runs = [
-        ("Assumptions", _run_in([_assumption(item) for item in claim.assumptions])),
+        ("Assumptions", assumptions(claim.assumptions)),
         ("Constants", _run_in([_constant(item) for item in claim.constants])),
         ("Reading", paragraphs(claim.reading)),
         ("Cells", paragraphs(claim.cells_description)),
@@ -112,6 +112,12 @@ def _constant(constant: Constant) -> Latex:
     low, high = number(constant.low)[1:-1], number(constant.high)[1:-1]
     symbol = formula(constant.latex)[1:-1]
     return Latex(f"${symbol}\\in[{low},\\ {high}]$, {prose(constant.meaning)} ({generous})")
+
+
+def assumptions(items: Sequence[Assumption], before: str = "") -> Latex:
+    """The conditions of a statement in one sentence, which may begin with other words."""
+    shown = [Latex(before)] if before else []
+    return _run_in([*shown, *(_assumption(item) for item in items)])
 
 
 def _assumption(item: Assumption) -> Latex:

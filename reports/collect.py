@@ -6,14 +6,16 @@ ratio), rounded and put into sentences.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reports import overview
+from reports import overview, proof_figure
 from reports.characters import Latex
-from reports.claim_page import Files, claim_page, commands
-from reports.latex import escape_text
-from reports.reading import Tried, listed, ordered, plural, slug
+from reports.claim_page import Files, assumptions, claim_page, commands
+from reports.dependencies import Graph, Node, dependency_graph
+from reports.latex import code, escape_text
+from reports.reading import Tried, listed, ordered, plural, sentence, slug
 from reports.schema import Claim, Finding, Paper, Power, Reader, Summary, Symbols, read
 from reports.values import number
 
@@ -48,6 +50,19 @@ class Run:
         for claim in self.claims:
             found.setdefault(claim.claim.paper, []).append(claim)
         return found
+
+    @property
+    def graphs(self) -> dict[str, Graph]:
+        """The dependency graph of each paper that has claims, by the paper's id."""
+        verdicts: dict[str, dict[str, str]] = {}
+        for claim in self.claims:
+            name = claim.claim.id
+            verdicts.setdefault(name.partition(".")[0], {}).setdefault(name, claim.verdict)
+        return {
+            key: dependency_graph(found, self.papers[key].uses)
+            for key, found in verdicts.items()
+            if key in self.papers
+        }
 
     @property
     def subtitle(self) -> str:
@@ -106,6 +121,8 @@ def collect(run: Run, *, engine: str) -> Report:
         source = overview.verdict_table(paper, shown).latex()
         files[f"tables/verdicts-{slug(paper)[:80]}.tex"] = source + "\n"
         verdicts.append(source)
+    graphs = run.graphs
+    nodes = {node.id: node for graph in graphs.values() for node in graph.nodes}
     context = {
         **methods(run),
         "title": escape_text(summary.title),
@@ -119,10 +136,11 @@ def collect(run: Run, *, engine: str) -> Report:
             else "No claim has been tried."
         ),
         "verdict_tables": verdicts,
+        "graphs": _drawings(run, graphs, files),
         "claims": [
             (
                 escape_text(f"Claims: {paper}" if paper else "Claims"),
-                [claim_page(claim, files) for claim in shown],
+                [_page(run, claim, shown[:i], nodes, files) for i, claim in enumerate(shown)],
             )
             for paper, shown in papers.items()
         ],
@@ -134,3 +152,92 @@ def collect(run: Run, *, engine: str) -> Report:
         "symbols": overview.notation(run.symbols, run.papers),
     }
     return Report(context=context, files=files)
+
+
+def _page(
+    run: Run, claim: Tried, earlier: Sequence[Tried], nodes: Mapping[str, Node], files: Files
+) -> dict[str, Any]:
+    """The variables of a claim's page, with its place in the paper's proofs.
+
+    Conditions that an earlier claim of the paper has are named by a link to its page.
+    """
+    page = claim_page(claim, files)
+    if shorter := _as_before(claim, earlier):
+        page["runs"] = [
+            (heading, shorter if heading == "Assumptions" else text)
+            for heading, text in page["runs"]
+        ]
+    node = nodes.get(claim.claim.id)
+    if node is not None:
+        page["after"].append(("Proofs", _in_proofs(run, node)))
+    return page
+
+
+#: Conditions that a page repeats rather than send the reader to another page.
+_FEW = 2
+
+
+def _as_before(claim: Tried, earlier: Sequence[Tried]) -> Latex:
+    """The conditions with those of an earlier claim by name; empty where no earlier one serves."""
+    own = claim.claim.assumptions
+    best: Tried | None = None
+    for other in earlier:
+        held = other.claim.assumptions
+        most = len(best.claim.assumptions) if best else _FEW
+        if len(held) > most and all(item in own for item in held):
+            best = other
+    if best is None:
+        return Latex("")
+    link = rf"\hyperref[sec:{best.name}]{{{code(best.key)}}}, page~\pageref{{sec:{best.name}}}"
+    held = best.claim.assumptions
+    more = [item for item in own if item not in held]
+    return assumptions(more, before=f"Those of {link}")
+
+
+def _in_proofs(run: Run, node: Node) -> Latex:
+    """The statements that a proof uses, and those whose proofs use its statement."""
+    names = run.names
+
+    def linked(ids: Sequence[str]) -> str:
+        return listed(
+            [
+                rf"\hyperref[sec:{names[name]}]{{{code(name)}}}" if name in names else code(name)
+                for name in ids
+            ]
+        )
+
+    parts = []
+    if node.uses:
+        parts.append(f"The proof of this statement uses {linked(node.uses)}.")
+    if node.shaken:
+        parts.append(f"So it rests on the refuted {linked(node.shaken)}.")
+    if node.used_by:
+        parts.append(f"It is used in the proof of {linked(node.used_by)}.")
+    return Latex(" ".join(parts))
+
+
+def _drawings(run: Run, graphs: Mapping[str, Graph], files: Files) -> list[dict[str, Latex]]:
+    """A figure for each paper whose statements use one another, added to ``files``."""
+    drawn = []
+    for key, graph in graphs.items():
+        if not graph.nodes:
+            continue
+        path = f"figures/proofs-{slug(key)[:80]}.pdf"
+        files[path], width = proof_figure.render(graph, key)
+        left_out = plural(len(graph.alone), "statement")
+        drawn.append(
+            {
+                "path": Latex(path),
+                "width": Latex(f"{width:.3f}"),
+                "label": Latex(f"fig:proofs-{slug(key)}"),
+                "caption": Latex(
+                    f"{escape_text(sentence(run.papers[key].title))} Turn the page to the right. A "
+                    "line goes from a statement to those whose proofs use it. A tick stands for "
+                    "supported, a cross for refuted, a question mark for inconclusive, an empty "
+                    "set for vacuous, a dot for not run. A dashed box rests on a refuted "
+                    "statement. A small circle after a name stands for \\emph{as printed}. "
+                    f"The paper's {left_out} without lines are left out."
+                ),
+            }
+        )
+    return drawn

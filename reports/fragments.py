@@ -26,15 +26,11 @@ from reports.characters import MACROS, Latex
 from reports.claim_page import Files, claim_page
 from reports.errors import ReportError
 from reports.latex import TEXT_WIDTH_INCHES
-from reports.reading import Tried, colour, slug
+from reports.reading import COLOURS, Tried, colour, slug
 
 #: Inches of a column of a two-column article.
 COLUMN_WIDTH_INCHES = 3.4
 FOLDER = "fragments"
-_COLOURS = {
-    "supported": "00695C", "refuted": "B23A00", "inconclusive": "7A5C00", "vacuous": "5B4B8A",
-    "notrun": "555555",
-}  # fmt: skip
 
 
 def chosen(claims: Sequence[Tried], patterns: Sequence[str]) -> list[Tried]:
@@ -56,7 +52,7 @@ def chosen(claims: Sequence[Tried], patterns: Sequence[str]) -> list[Tried]:
 def macros() -> str:
     """The file with the macros.  A command that the paper has already is left as it is."""
     commands = MACROS.replace(r"\newcommand", r"\providecommand")
-    defined = "\n".join(rf"\definecolor{{{n}}}{{HTML}}{{{v}}}" for n, v in _COLOURS.items())
+    defined = "\n".join(rf"\definecolor{{{n}}}{{HTML}}{{{v}}}" for n, v in COLOURS.items())
     return (
         "% Macros of the fragments. Input this file in the preamble.\n"
         "\\providecommand{\\cflpath}{fragments/}\n"
@@ -84,7 +80,7 @@ def fragment(tried: Tried) -> tuple[dict[str, Any], Files]:
     if tried.evidence.cells:
         table = Latex(
             cell_table(tried.evidence.cells, tried.name)
-            .latex()
+            .latex(together=True)
             .replace(r"\begin{table}[H]", r"\begin{table*}[t]")
             .replace(r"\end{table}", r"\end{table*}")
         )

@@ -12,6 +12,11 @@ from reports.latex import escape_text
 from reports.schema import Cell, Claim, Evidence, Power, Summary
 from reports.values import number
 
+#: The colours of the verdicts on paper.
+COLOURS = {
+    "supported": "00695C", "refuted": "B23A00", "inconclusive": "7A5C00", "vacuous": "5B4B8A",
+    "notrun": "555555",
+}  # fmt: skip
 VERDICTS = ("SUPPORTED", "REFUTED", "INCONCLUSIVE", "VACUOUS")
 
 

@@ -18,7 +18,7 @@ from reports.prose import prose
 from reports.values import number
 
 LINE = 104.0  # average characters of \footnotesize on a line of the text width
-SHORT = 18
+SHORT = 8
 DENSE = 1.14  # \\scriptsize sets this many times the characters of \\footnotesize on a line
 DENSE_GAP = 1.6  # characters between the columns of a table in \\scriptsize
 # The skip lets first words hyphenate, and keeps pandoc from taking a group for an argument.
@@ -98,8 +98,11 @@ class PrintedTable:
     label: str
     spec: str | None = None
 
-    def latex(self) -> Latex:
-        """The table with its caption, kept together or running over pages."""
+    def latex(self, *, together: bool = False) -> Latex:
+        """The table with its caption.
+
+        A long table runs over pages unless it must stay ``together``.
+        """
         computed = (self.spec, False) if self.spec else _columns(self.head, self.rows, self.align)
         columns, dense = computed
         size = r"\scriptsize" if dense else r"\footnotesize"
@@ -108,7 +111,7 @@ class PrintedTable:
         # The embedded engine's filter reads the type size off the label.
         label = f"tab:{'dense:' if dense else ''}{self.label}"
         title = rf"\caption{{{self.caption}}}\label{{{label}}}"
-        if len(self.rows) <= SHORT:
+        if together or len(self.rows) <= SHORT:
             return Latex(
                 f"\\begin{{table}}[H]\n\\centering{size}\n"
                 f"{title}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{top}\n\\midrule\n{body}\n"

@@ -11,7 +11,6 @@ from reports import overview
 from reports.characters import Latex
 from reports.claim_page import Files, claim_page
 from reports.collect import Run
-from reports.dependencies import Graph, dependency_graph
 from reports.prose import prose
 from reports.reading import VERDICTS, Tried, capital, colour, slug
 from reports.site.drawing import SIGNS, drawn
@@ -35,7 +34,7 @@ def link_to(run: Run, root: str) -> Link:
 
 def navigation(run: Run) -> dict[str, Any]:
     """The variables that all pages share."""
-    graphs = [(key, _short(run, key)) for key in _papers(run)]
+    graphs = [(key, _short(run, key)) for key in run.graphs]
     pages = [("index.html", "Verdicts"), ("findings.html", "Findings")]
     pages += [(f"proofs-{slug(key)}.html", f"Proofs: {name}") for key, name in graphs]
     pages += [
@@ -47,12 +46,6 @@ def navigation(run: Run) -> dict[str, Any]:
         "date": overview.date(run.summary.finished or run.summary.started),
         "pages": [{"href": href, "text": text} for href, text in pages],
     }
-
-
-def _papers(run: Run) -> list[str]:
-    """The ids of the papers that have claims, in the claims' order."""
-    ids = dict.fromkeys(claim.claim.id.partition(".")[0] for claim in run.claims)
-    return [key for key in ids if key in run.papers]
 
 
 def _short(run: Run, key: str) -> str:
@@ -114,8 +107,7 @@ def _sortable(item: float | None) -> str:
 
 def claims(run: Run, files: Files) -> list[Page]:
     """A page a claim.  The figures and the CSV files are added to ``files``."""
-    graphs = {key: _graph(run, key) for key in _papers(run)}
-    places = {node.id: node for graph in graphs.values() for node in graph.nodes}
+    places = {node.id: node for graph in run.graphs.values() for node in graph.nodes}
     shown = _shown(run)
     pages: list[Page] = []
     for i, claim in enumerate(run.claims):
@@ -198,21 +190,11 @@ def _shown(run: Run) -> Callable[[str], dict[str, Any]]:
     return item
 
 
-def _graph(run: Run, key: str) -> Graph:
-    verdicts = {
-        claim.claim.id: claim.verdict
-        for claim in run.claims
-        if claim.claim.id.partition(".")[0] == key
-    }
-    return dependency_graph(verdicts, run.papers[key].uses)
-
-
 def proofs(run: Run) -> list[Page]:
     """A page a paper with the graph of its statements."""
     item = _shown(run)
     pages: list[Page] = []
-    for key in _papers(run):
-        graph = _graph(run, key)
+    for key, graph in run.graphs.items():
         pages.append(
             (
                 f"proofs-{slug(key)}.html",

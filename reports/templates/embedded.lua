@@ -145,7 +145,7 @@ function Div(el)
     local figure = write(el.content) .. " <" .. checked(el.identifier) .. ">\n"
     local rows = 0
     for _, body in ipairs(el.content[1].bodies) do rows = rows + #body.body end
-    if rows <= 18 then -- as in LaTeX: `reports.tables.SHORT`
+    if rows <= 8 then -- as in LaTeX: `reports.tables.SHORT`
       figure = "#[\n#show figure: set block(breakable: false)\n" .. figure .. "]\n"
     end
     if el.identifier:match("^tab:dense:") then

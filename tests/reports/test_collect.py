@@ -71,7 +71,7 @@ def test_long_cell_tables_show_the_worst_and_the_csv_has_all() -> None:
     assert f"The ${MAX_ROWS}$ worst of $96$ cells" in table
     assert len(rows) == 96
     assert float(rows[0]["bound"]) == 1.2345678901234e-5  # full precision
-    body = table.partition(r"\midrule")[2]
+    body = table.rpartition(r"\endlastfoot")[2]
     assert body.count(r"\\") == MAX_ROWS
     assert body.index("$9600$") < body.index("$9500$")
 
@@ -340,3 +340,30 @@ def test_the_first_page_tells_each_finding_in_one_sentence_gravest_first() -> No
     assert str(false[0]["evidence"]).count(r"page~\pageref{sec:p.thm") == 2
     assert str(false[1]["evidence"]) == r"\texttt{p.gone}"
     assert context["slips"] == "$1$ misprint or open point"
+
+
+def test_conditions_of_an_earlier_claim_are_named_and_not_printed_again() -> None:
+    conditions = [{"name": f"condition {i}", "latex": f"x_{i} > 0", "note": ""} for i in range(4)]
+    documents = {
+        "p.a": claim("p.a", assumptions=conditions[:3]),
+        "p.b": claim("p.b", assumptions=conditions),
+        "p.c": claim("p.c", assumptions=conditions[1:]),
+    }
+    pages = collect(FakeRun({"claim": documents}), engine="none").context["claims"][0][1]
+    told = [str(dict(page["runs"])["Assumptions"]) for page in pages]
+    assert told[0].count("condition") == 3
+    assert told[1].startswith(r"Those of \hyperref[sec:p.a]{\texttt{p.a}}, page~")
+    assert told[1].count("condition") == 1
+    assert "condition 3" in told[1]
+    assert told[2].count("condition") == 3
+
+
+def test_a_page_says_what_its_proof_uses_and_what_rests_on_it() -> None:
+    documents = {"p.a": refuted("p.a"), "p.b": claim("p.b"), "p.c": claim("p.c")}
+    paper = {"p": {"title": "A paper", "uses": {"p.b": ["p.a"], "p.c": ["p.b"]}}}
+    collected = collect(FakeRun({"claim": documents, "paper": paper}), engine="none")
+    told = [dict(page["after"])["Proofs"] for page in collected.context["claims"][0][1]]
+    assert told[0] == (r"It is used in the proof of \hyperref[sec:p.b]{\texttt{p.b}}.")
+    assert "uses" not in told[0]
+    assert r"So it rests on the refuted \hyperref[sec:p.a]{\texttt{p.a}}." in told[2]
+    assert str(collected.files["figures/proofs-p.pdf"])[:7] == "b'%PDF-"

@@ -57,5 +57,5 @@ def test_formulas_without_terms_compile():
     ["expectation", "threshold", "supremum", "comparison", "reproduction", "vacuity"],
 )
 def test_the_report_explains_how_each_kind_is_decided(kind):
-    template = Path(reports.__file__).parent / "templates" / "report.tex.j2"
+    template = Path(reports.__file__).parent / "templates" / "methods.tex.j2"
     assert rf"\item[{kind}]" in template.read_text()
