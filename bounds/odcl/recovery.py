@@ -229,6 +229,22 @@ THEOREM_1_MSE = statement(
     uses=("odcl.psi-prob", "odcl.lemma4", "odcl.eq11"),
 )
 
+THEOREM_1_SEVERAL = statement(
+    "thm1-mse-several",
+    "Theorem 1's error on a bounded design in several dimensions",
+    "Theorem 1, corrected",
+    kind="expectation",
+    quantifiers=r"\forall n\ge3,\ d\ge2",
+    observed=THEOREM_1_MSE.observed,
+    terms=THEOREM_1_MSE.terms,
+    assumptions=THEOREM_1_MSE.assumptions,
+    reading=(
+        "The bound of one feature, with the constants of a design that shows one of $d$ "
+        "coordinates a sample. It is proved for one feature, and tried by simulation here."
+    ),
+    uses=("odcl.thm1-mse",),
+)
+
 THEOREM_1_RATE = statement(
     "thm1-rate",
     "The error beyond the requirement: the own cluster's size rules",

@@ -16,6 +16,7 @@ from trials.experiments.ifca import (
     strongly_convex,
 )
 from trials.experiments.odcl import (
+    coordinates,
     fits,
     inexact,
     linear,
@@ -38,6 +39,7 @@ from trials.experiments.sxy import (
 )
 
 __all__ = [
+    "coordinates",
     "data_run",
     "data_step",
     "descents",
