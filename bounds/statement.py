@@ -354,6 +354,22 @@ class Statement:
         r"""``d log(term) / d log(symbol)``: the exponent that the statement claims."""
         return exponent(self.term(term).expr, symbol)
 
+    def power(self, term: str, symbol: sp.Symbol) -> float:
+        """The exponent of a symbol in a term that is a product of powers.
+
+        Raises
+        ------
+        ValueError
+            When the exponent depends on a symbol.  The message names both.
+        """
+        found = self.exponent(term, symbol)
+        if not found.is_number:
+            raise ValueError(
+                f"{self.id}: the exponent of {symbol} in term {term} is {plain(found)}, which must "
+                "be a number"
+            )
+        return float(found)
+
     def latex(self) -> str:
         """The statement as LaTeX in the letters of its publication.
 

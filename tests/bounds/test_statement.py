@@ -77,6 +77,9 @@ def test_exponents_are_taken_from_the_printed_terms():
     assert STATEMENT.exponent("floor", sigma) == 1
     assert STATEMENT.exponent("floor", alpha) == 0
     assert sp.simplify(STATEMENT.exponent("tail", m) + c_2 * m) == 0
+    assert STATEMENT.power("floor", m) == -0.5
+    with pytest.raises(ValueError, match=r"exponent of m in term tail is -c_2\*m.*a number"):
+        STATEMENT.power("tail", m)
 
 
 def test_a_printed_sum_does_not_start_with_a_minus_sign():

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+import numpy as np
 import sympy as sp
 
 from bounds.statement import OutsideTheorem, Statement
@@ -42,6 +43,7 @@ from verify.mutation.mutants import (
 from verify.mutation.opened import opened
 from verify.mutation.tried import SymbolRanges, follows, ranges
 from verify.procedures.base import Procedure, Profile
+from verify.procedures.rate import Rate
 from verify.procedures.search import Search
 
 #: ========== ===================================================================================
@@ -324,6 +326,10 @@ class _Judge:
 
     def judge(self, mutant: Mutant, *, label: bool = True) -> Judged:
         """One mutant's outcome. Without ``label`` those that keep their support are ``kept``."""
+        with np.errstate(all="ignore"):  # a changed power of zero is infinite
+            return self._outcome(mutant, label)
+
+    def _outcome(self, mutant: Mutant, label: bool) -> Judged:
         if follows(mutant, self._procedure, self._known):
             return self._judged(mutant, "asks less")
         if mutant.family in self._true:
@@ -342,7 +348,8 @@ class _Judge:
             return self._judged(mutant, "unsupported", evidence)
         if evidence.resolution is not None:
             coarse = self._examination.standing.resolution is not None
-            return self._judged(mutant, "few trials" if coarse else "unsupported", evidence)
+            why = " ".join(evidence.sharpness[:1]) if coarse else ""
+            return self._judged(mutant, "few trials" if coarse else "unsupported", evidence, why)
         if not label:
             return self._judged(mutant, "kept", evidence)
         outcome, why = self._label(mutant, evidence)
@@ -410,11 +417,16 @@ class _Judge:
         cell, to rounding.  Otherwise the test cannot see it.
         """
         statement = self._examination.claim.statement
-        if mutant.kind == "quantifier":
+        if mutant.kind == "quantifier" and not self._looks_at_constant(mutant.symbol):
             return "unseen", "nothing that is tested depends on it"
+        if mutant.kind == "quantifier":
+            return "true here", "it says the same in every cell, to rounding"
         symbols = [mutant.symbol] if mutant.symbol is not None else []
         if not symbols and mutant.term:
             symbols = variables(statement, statement.term(mutant.term).expr)
+        if isinstance(self._procedure, Rate) and mutant.symbol is not None:
+            stated = ", ".join(self._procedure.stated)
+            return "unseen", f"the rate compares the growth with {stated} only"
         if ignored := [s.name for s in symbols if not self._looks_at(mutant.term, s)]:
             return "unseen", f"nothing that is tested depends on {', '.join(ignored)}"
         return "true here", "it says the same in every cell, to rounding"
@@ -427,6 +439,26 @@ class _Judge:
         gross = statement.term(term).expr + 1000 * symbol
         try:
             changed = self._examination.procedure(with_term(statement, term, gross))
+            return bool(fingerprint(changed) != self._print)
+        except _REFUSALS:  # it was read, and refused
+            return True
+
+    def _looks_at_constant(self, constant: sp.Symbol | None) -> bool:
+        """Whether the procedure reads a constant, or the failure probability where none is named.
+
+        A gross change of each expression that holds it must be seen.
+        """
+        statement = self._examination.claim.statement
+        gross = 1000 * constant if constant is not None else sp.Integer(1)
+        failure = statement.failure
+        if failure is not None and (constant is None or constant in failure.free_symbols):
+            failure = failure + gross
+        terms = tuple(
+            replace(t, expr=t.expr + gross) if constant in t.expr.free_symbols else t
+            for t in statement.terms
+        )
+        try:
+            changed = self._examination.procedure(replace(statement, terms=terms, failure=failure))
             return bool(fingerprint(changed) != self._print)
         except _REFUSALS:  # it was read, and refused
             return True

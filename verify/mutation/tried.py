@@ -65,7 +65,7 @@ def follows(mutant: Mutant, procedure: Procedure, known: SymbolRanges) -> bool:
     if isinstance(procedure, Rate) and mutant.symbol is not None and mutant.size is not None:
         stated = procedure.stated.get(mutant.symbol.name)
         if stated is None:
-            return False
+            return asks_less(mutant, known)
         return bool(
             (stated.side == "at most" and mutant.size > 0)
             or (stated.side == "at least" and mutant.size < 0)

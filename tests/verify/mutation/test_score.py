@@ -12,7 +12,7 @@ from trials.run.store import RunStore
 from verify.mutation.boundary import boundaries
 from verify.mutation.fingerprint import fingerprint
 from verify.mutation.mutants import CONDITIONS, mutants, power_of, resized
-from verify.mutation.score import Examination, Standing
+from verify.mutation.score import Examination, Standing, _Judge
 from verify.mutation.tried import follows, ranges
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES, Profile
@@ -84,6 +84,26 @@ def test_a_power_that_no_cell_can_try_is_refused(examine):
     # the true exponent of p is -1/2, the statement's with p^(1/2) more
     assert found["term ratio: p^(1/2) more"] == "true here"
     assert found["term ratio: p^(1/4) less"] == "asks less"
+
+
+def test_a_rate_sees_the_symbols_that_it_states_and_no_others(examine):
+    """The half steps of Theorem 1 are C k log(N d), and their growth with k is compared."""
+    found = outcomes(examine("sxy.rounds-in-k").score(steps=0))
+    assert found["term half steps: k^(1/4) more"] == "asks less"
+    assert found["term half steps: d^(1/2) less"] == "unseen"
+    assert found["term half steps: d^(1/2) more"] == "asks less"
+
+
+def test_a_constant_too_small_to_show_is_told_from_one_that_nobody_reads(examine):
+    examination = examine("sxy.lemma15")
+    claim = examination.claim
+    judge = _Judge(examination, claim.build(SMALL), {})
+    judge._print = fingerprint(claim.build(SMALL))
+    read = [*(c.symbol for c in claim.statement.constants), None]  # None: the failure probability
+    assert all(judge._looks_at_constant(constant) for constant in read)
+    deaf = replace(claim, builder=lambda _statement, profile: claim.build(profile))
+    judge._examination = replace(examination, claim=deaf)
+    assert not any(judge._looks_at_constant(constant) for constant in read)
 
 
 def test_a_refuted_claim_has_no_score(examine):

@@ -35,7 +35,7 @@ from trials.run.cell import Params
 from trials.run.experiment import Experiment
 from trials.run.store import Table
 from verify.claim import Finding, claim
-from verify.claims.common import CannotTry, Point, explicit
+from verify.claims.common import Point, explicit
 from verify.claims.ifca.strongly_convex import inside, limit
 from verify.claims.searching import Sided
 from verify.decisions.domain import Interval, LogInterval, Ranges
@@ -309,9 +309,7 @@ def rates(
 ) -> Rate:
     """The exponents of the statement's term in the named symbols."""
     (term,) = statement.terms
-    exponents = {name: statement.exponent(term.name, sp.Symbol(name)) for name in names}
-    if any(not exponent.is_number for exponent in exponents.values()):
-        raise CannotTry(f"{statement.id}: the term must be a product of powers")
+    exponents = {name: statement.power(term.name, sp.Symbol(name)) for name in names}
     notation = statement.publication.notation
     return Rate(
         name=statement.id,
@@ -321,7 +319,7 @@ def rates(
         regressors=lambda params: {name: symbols(params)[name] for name in names},
         stated={
             name: StatedRate(
-                exponent=float(exponent),
+                exponent=exponent,
                 side="equals",
                 symbol=f"${latex(sp.Symbol(name), notation)}$",
             )

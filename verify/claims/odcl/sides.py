@@ -199,7 +199,7 @@ def power_law(
         regressors=regressors,
         stated={
             name: StatedRate(
-                exponent=float(statement.exponent(term.name, sp.Symbol(name))),
+                exponent=statement.power(term.name, sp.Symbol(name)),
                 side=(sides or {}).get(name, side),
                 symbol=f"${latex(sp.Symbol(name), statement.publication.notation)}$",
             )

@@ -394,7 +394,7 @@ def eq_32_rate(statement: Statement, profile: Profile) -> Rate:
         },
         stated={
             name: StatedRate(
-                exponent=float(statement.exponent(term.name, sp.Symbol(name))),
+                exponent=statement.power(term.name, sp.Symbol(name)),
                 side="equals",
                 symbol=symbol,
             )

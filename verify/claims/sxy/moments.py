@@ -220,8 +220,9 @@ def _rate(
     """Exponents of a column's mean in some of the cells' sizes, from the statement's term."""
     _only(statement, ("d", "m", "delta", "sigma"))
     (term,) = statement.terms
+    _in_unit(statement, term.expr)
     side: Side = "equals" if statement.relation == "=" else "at most"
-    in_m, in_d = (float(statement.exponent(term.name, sp.Symbol(x))) for x in ("m", "d"))
+    in_m, in_d = (statement.power(term.name, sp.Symbol(x)) for x in ("m", "d"))
     # the cells vary m/d and d: the exponent of d is then that at a fixed m/d
     exponents = {"m": in_m, "d": in_m + in_d}
     return Rate(
@@ -286,6 +287,14 @@ def _only(statement: Statement, names: Sequence[str]) -> None:
     named = {s.name for term in statement.terms for s in term.expr.free_symbols}
     if unknown := named - {*names, *(c.name for c in statement.constants)}:
         raise CannotTry(f"{statement.id}: the cells do not vary {', '.join(sorted(unknown))}")
+
+
+def _in_unit(statement: Statement, expr: sp.Expr) -> None:
+    """Refuse a term that is not in the unit of the statistics, delta^2 + sigma^2."""
+    delta, sigma = sp.symbols("delta sigma")
+    left = sp.simplify(expr / (delta**2 + sigma**2)).free_symbols & {delta, sigma}
+    if left:
+        raise CannotTry(f"{statement.id}: the term must be a multiple of delta^2 + sigma^2")
 
 
 def _works(column: str, share: float) -> Callable[[Any, Params], Any]:

@@ -303,7 +303,7 @@ def _rate(
     (term,) = statement.terms
     stated = {
         name: StatedRate(
-            exponent=float(statement.exponent(term.name, sp.Symbol(name))),
+            exponent=statement.power(term.name, sp.Symbol(name)),
             side="equals",
             symbol=symbol,
         )

@@ -436,7 +436,7 @@ def rounds_in_k(statement: Statement, profile: Profile) -> Rate:
         for k in (2, 4, 8, 16)
     )
     symbol = sp.Symbol("k")
-    exponent = float(statement.exponent(statement.terms[0].name, symbol))
+    exponent = statement.power(statement.terms[0].name, symbol)
 
     def stated(cell: Params) -> float:
         at = {"C": 1.0, "k": float(cell["k"]), "d": float(cell["d"]), "N": float(cell["d"])}
