@@ -75,3 +75,11 @@ def test_what_is_no_number_is_refused(expr, values, error, message):
         evaluate_log(expr, values)
     with pytest.raises(ValueError, match="nan"):
         LogNumber.of(math.nan)
+
+
+@pytest.mark.parametrize("exponent", [-400, -300, -1, 0, 1, 300, 400])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_rational_of_any_size_keeps_its_sign_and_its_logarithm(exponent, sign):
+    found = evaluate_log(sign * sp.Integer(10) ** exponent * 3, {})
+    assert found.sign == sign
+    assert found.log == pytest.approx(exponent * math.log(10) + math.log(3), rel=1e-15)
