@@ -7,7 +7,6 @@ imported the large libraries: a child starts in a fraction of a second.
 
 from __future__ import annotations
 
-import compileall
 import contextlib
 import os
 import resource
@@ -60,7 +59,6 @@ class Workshop:
             target.parent.mkdir(parents=True, exist_ok=True)
             if (root / name).is_file():
                 shutil.copy2(root / name, target)
-        compileall.compile_dir(self.root, quiet=2)
         self._report = folder / "failed"
         self._stamp = _FIRST_STAMP
         self._passes: dict[str, bool] = {}

@@ -1,6 +1,7 @@
 """Configuration files: what is refused before the parser sees it."""
 
 import tomllib
+from datetime import datetime
 
 import pytest
 
@@ -26,3 +27,19 @@ def test_many_brackets_that_are_closed_again_are_no_depth(tmp_path):
     path.write_text("x = " + "[" * 100 + "]" * 100)
     with pytest.raises(InvalidParameter, match="unknown key 'x'"):
         config.read_config(path)
+
+
+def test_runs_of_one_second_are_numbered_from_two(tmp_path, monkeypatch):
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return cls(2026, 1, 2, 3, 4, 5, tzinfo=tz)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(config, "datetime", Clock)
+    settings = config.settings({"seed": 7}, None)
+    names = []
+    for _ in range(3):
+        settings.directory().mkdir(parents=True)
+        names = sorted(path.name for path in config.RUNS.iterdir())
+    assert names == [f"quick-7-20260102T030405{end}" for end in ("", "-2", "-3")]

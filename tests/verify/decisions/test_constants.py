@@ -19,6 +19,7 @@ from verify.decisions.constants import (
     infeasible,
     logarithm_slope,
 )
+from verify.decisions.constants.drift import required_se_log
 from verify.decisions.rates import fit_power_law
 from verify.evidence import Verdict
 
@@ -450,3 +451,35 @@ def test_mistaken_declarations_are_refused() -> None:
             ConstantBox(name="c", **bad)
     with pytest.raises(InvalidParameter, match="needs a grid"):
         ConstantBox(name="c", low=1.0, high=2.0, generous="choose")
+
+
+class Ratios:
+    """A cell's ratios 1, e, e^2, ... and the share of them that is looked at."""
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+
+    def looked_at(self, _corner: object, _cell: object) -> float:
+        return self.share
+
+    def ratios(self, _corner: object, cell: CellSample) -> np.ndarray:
+        return np.exp(np.arange(cell.n_trials))
+
+
+@pytest.mark.parametrize(
+    ("share", "floor", "expected"),
+    [
+        (0.25, 0.0, (78 - 70) / 2),  # rank 74, one deviation is sqrt(100 / 4 * 3 / 4) = 4.33
+        (0.02, 0.0, (98 - 96) / 2),  # rank 97, one deviation is 1.4
+        (0.0, 0.0, 0.0),  # the largest one: no deviation
+        (3.0, 0.0, 0.0),  # more than all of them is all of them
+        (0.25, math.exp(75), (78 - 75) / 2),
+        (0.25, math.exp(90), 0.0),
+    ],
+)
+def test_the_error_of_a_required_constant_is_half_of_two_order_statistics(
+    share: float, floor: float, expected: float
+) -> None:
+    cell = CellSample(params={}, statistic=np.zeros(100), role="calibration", delta=0.05)
+    problem: Any = Ratios(share)
+    assert required_se_log(problem, {}, cell, floor) == pytest.approx(expected, abs=1e-12)

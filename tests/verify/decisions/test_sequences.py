@@ -164,3 +164,11 @@ def test_limits_of_many_counts_at_once_are_those_of_each_alone():
         alone = confidence_sequence(np.array([count]), n[:1], 0.01, prior_for(0.05))
         for many, one in zip(together, alone, strict=True):
             assert many[i] == pytest.approx(one[0], rel=1e-12, abs=1e-300)
+
+
+@pytest.mark.parametrize("successes", [0, 3, 5])
+@pytest.mark.parametrize("delta", [1.0, 1.5, 40.0])
+def test_every_probability_is_at_most_one(successes, delta):
+    """Whatever was seen, also where all trials are bad."""
+    assert bool(falls_below(successes, 5, delta, 0.01))
+    assert not bool(exceeds(successes, 5, delta, 0.01))

@@ -167,3 +167,11 @@ def test_the_map_shows_the_onset_at_every_value_and_the_settings(tmp_path):
     assert needed.y[2] is None  # no size up to the largest is enough
     assert needed.y[3] == pytest.approx(1.0, rel=0.01)  # the smallest size is
     assert (has.x, has.y) == ([2.0], [400.0])
+
+
+@pytest.mark.parametrize(("smallest", "largest_power"), [(0.0, 30.0), (100.0, 2.0), (1e300, 400.0)])
+def test_a_smallest_size_that_is_not_below_the_largest_is_refused(smallest, largest_power):
+    sizes = {"smallest": smallest, "largest_power": largest_power}
+    with pytest.raises(InvalidParameter, match="must be > 0 and below the largest size"):
+        claim(stated(sp.Integer(1)), **sizes).check()
+    claim(stated(sp.Integer(1)), smallest=99.0, largest_power=2.0).check()
