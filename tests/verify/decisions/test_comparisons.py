@@ -52,6 +52,11 @@ def test_contrasts(relation, margin, gain, status):
     assert decision.status == status
     assert decision.lower <= gain <= decision.upper
     assert decision.observed == pytest.approx(gain, rel=0.03)
+    assert (decision.n_trials, decision.n_failed) == (4096, 0)
+
+
+def test_failed_trials_are_counted_apart():
+    assert contrast_test().decide(*paired(0.9), n_failed=3).n_failed == 3
 
 
 def test_pairing_sees_what_separate_samples_would_not():

@@ -121,6 +121,8 @@ def test_an_exact_probability_is_refuted_from_both_sides_and_supported_by_equiva
     assert decide_exact_probability(n, n, 1.0, 0.05).verdict is Verdict.SUPPORTED
     assert decide_exact_probability(n - 1, n, 1.0, 0.05).verdict is Verdict.REFUTED
     two = decide_exact_probability([20_000, 21_500], n, 0.1, 0.05)
+    assert two.verdict is Verdict.REFUTED
+    assert two.summary == "1 of 2 cells exclude the stated probability"
     assert two.worst == 1
     with pytest.raises(InvalidParameter, match="at most 1"):
         decide_exact_probability(1, 10, 1.5, 0.05)

@@ -216,3 +216,20 @@ def test_values_between_two_ends_are_even_in_the_logarithm():
 def test_every_size_of_labelled_points_is_checked(sizes):
     with pytest.raises(InvalidParameter, match=f"{sizes}="):
         replace(POINTS, **{sizes: (9, 8)}).check()
+
+
+@pytest.mark.parametrize(
+    ("matrix", "inside"),
+    [
+        (np.diag([0.5, 8.0]), True),  # both ends of the interval
+        ([[3.0, 1.0], [1.0, 3.0]], True),
+        ([[3.0, 1.0], [1.0 + 1e-15, 3.0]], False),  # not symmetric
+        (np.ones((2, 3)), False),
+        (np.ones(4), False),
+        (np.eye(5), False),  # more dimensions than four
+        (np.diag([0.4, 1.0]), False),
+        (np.diag([1.0, 9.0]), False),
+    ],
+)
+def test_a_covariance_is_symmetric_with_its_spectrum_in_the_interval(matrix, inside):
+    assert COVARIANCE.contains({"S": np.asarray(matrix)}) is inside

@@ -120,3 +120,31 @@ def test_symbols_without_a_value_and_unknown_functions_are_named() -> None:
         from_sympy(x + y, {"x": 1})
     with pytest.raises(InvalidParameter, match="gamma"):
         from_sympy(sp.gamma(x), {"x": sp.Rational(1, 3)})  # type: ignore[dict-item]
+
+
+GOOD = {"says": "a half exceeds a third", "left": "1/2", "relation": ">", "right": "1/3"}
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"says": "no right side", "left": "1/2", "relation": ">"},
+        {**GOOD, "left": "one half"},
+        {**GOOD, "right": ["/", "1", "0"]},
+        {**GOOD, "relation": "="},
+        {**GOOD, "right": "2/3"},
+        None,
+    ],
+)
+def test_one_faulty_inequality_spoils_a_certificate(second: object) -> None:
+    assert check({"inequalities": [GOOD]}) == [GOOD["says"]]
+    with pytest.raises(NotProved):
+        check({"inequalities": [GOOD, second]})
+
+
+@pytest.mark.parametrize(
+    "term", [["^", "2"], ["^", "2", "3", "4"], ["sqrt", "2", "3"], ["!", "2", "3"]]
+)
+def test_an_operation_with_another_number_of_terms_is_not_known(term: list[str]) -> None:
+    with pytest.raises(InvalidParameter, match=rf"with {len(term) - 1} terms is not known"):
+        enclose(term)  # type: ignore[arg-type]
