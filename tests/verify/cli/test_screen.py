@@ -85,3 +85,16 @@ def test_square_brackets_are_text_and_json_has_no_nan(capsys):
     assert out.startswith("[red]x[/] [/] [b :warning:\n")
     assert '"a": null' in out
     assert "\x1b" not in out
+
+
+def test_a_wrapped_last_column_continues_below_itself(monkeypatch):
+    monkeypatch.setattr(screen, "columns_of", lambda _console: 40)
+    row = ("one", "22", "three", "a text of several words that is broken")
+    heading, *lines = screen.table(("a", "b", "c", "d"), [row], right={1})
+    assert heading == "a     b  c      d"
+    start = 3 + 2 + 2 + 2 + 5 + 2  # three columns, each with a gap of two
+    assert len(lines) > 1
+    assert lines[0].startswith("one  22  three  a text")
+    assert all(line[:start].isspace() and not line[start].isspace() for line in lines[1:])
+    assert " ".join(line[start:] for line in lines) == row[-1]
+    assert all(len(line) <= 40 for line in lines)

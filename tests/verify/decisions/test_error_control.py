@@ -346,6 +346,13 @@ def test_contraction_limits_are_two_sided_students_on_the_odd_trials_widened_by_
     assert bias > 1e-3
     assert math.log(fit.lower) == pytest.approx(mean - half - bias)
     assert math.log(fit.upper) == pytest.approx(mean + half + bias)
+    one_step = np.diff(log_e, axis=1)
+    halves = student.isf(LEVEL / 2, 19) * one_step.std(axis=0, ddof=1) / math.sqrt(20)
+    for i, (t, middle, low, high) in enumerate(fit.steps):
+        assert t == fit.start + i
+        assert middle == pytest.approx(one_step[:, i].mean())
+        assert (low, high) == pytest.approx((middle - halves[i], middle + halves[i]))
+    assert len(fit.steps) == fit.stop - fit.start
 
 
 def test_a_family_of_exponents_splits_both_sides_of_the_level() -> None:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from bounds.statement import OutsideTheorem
@@ -141,3 +142,16 @@ def test_slow_trials_are_drawn_as_the_seconds_of_a_claim_allow(tmp_path, cost, b
                 ensure(store, demands, make_executor("serial"))
             totals.append({c.n_trials for c in store.status()})
     assert totals == [{counts[0]}, {counts[1]}]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "n_trials"), [((0,), 128), ((0, 1, 3), 256), ((1, 2), None), ((0, 1, 2, 3), 384)]
+)
+def test_trials_are_read_from_the_first_block_up_to_a_gap_or_the_budget(tmp_path, blocks, n_trials):
+    sampling = Sampling(experiment=COIN, max_trials=384)
+    with RunStore.create(tmp_path / "run", root_seed=1, config={}) as store:
+        for block in blocks:
+            values = np.full((128, len(COIN.columns)), float(block))
+            store.put_block(COIN, {"p": 0.5}, block, values, code="")
+        found = sampling.observed(store, [{"p": 0.5}])
+    assert [o.table.n_trials for o in found] == ([] if n_trials is None else [n_trials])
