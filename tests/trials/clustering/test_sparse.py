@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from tests.trials.clustering.families import (
+    far_from_the_origin,
+    mixed_scales,
+    near_duplicates,
+    nested,
+)
 from trials.checks import InvalidParameter
 from trials.clustering.convex import convex_clustering, nearest_neighbour_weights
 from trials.clustering.sparse import (
     check_sparse_certificate,
+    fusing_penalty,
     neighbour_weights,
     sparse_convex_clustering,
     sparse_convex_clustering_path,
@@ -121,30 +128,55 @@ def test_the_verifier_refuses_what_is_false():
     assert fit.certified
     assert 2 < fit.n_clusters < 20
 
-    def check(labels=fit.labels, centres=fit.centres, potentials=fit.potentials, at=penalty):
+    def check(labels=fit.labels, offsets=fit.offsets, potentials=fit.potentials, at=penalty):
         return check_sparse_certificate(
-            points, weights, at, labels, centres, potentials, margin=fit.margin
+            points, weights, at, labels, offsets, potentials, margin=fit.margin
         )
 
     assert check().valid
-    moved = fit.centres.copy()
+    moved = fit.offsets.copy()
     moved[0] += 0.1
-    assert not check(centres=moved).valid
+    assert not check(offsets=moved).valid
     assert (
-        check(centres=moved).gap
-        >= objective(points, weights.toarray(), penalty, moved[fit.labels]) - fit.primal
+        check(offsets=moved).gap
+        >= objective(points, weights.toarray(), penalty, points[0] + moved[fit.labels]) - fit.primal
     )
     large = int(np.argmax(np.bincount(fit.labels)))
     torn = fit.labels.copy()
     torn[np.flatnonzero(torn == large)[-1]] = fit.n_clusters
-    assert not check(labels=torn, centres=np.vstack([fit.centres, fit.centres[large]])).valid
+    assert not check(labels=torn, offsets=np.vstack([fit.offsets, fit.offsets[large]])).valid
     merged = np.minimum(fit.labels, fit.n_clusters - 2)
-    assert not check(labels=merged, centres=fit.centres[:-1]).valid
+    assert not check(labels=merged, offsets=fit.offsets[:-1]).valid
     wild = fit.potentials.copy()
     wild[np.flatnonzero(fit.labels == large)[0]] += 100.0
     assert not check(potentials=wild).proved[large]
     assert check(potentials=wild).proved.sum() == fit.n_clusters - 1
     assert not check(at=2.0 * penalty).valid
+
+
+@pytest.mark.parametrize("family", [far_from_the_origin, near_duplicates, mixed_scales, nested])
+@pytest.mark.large
+def test_hostile_points_are_solved_as_by_the_dense_kernel(family):
+    proved = both = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        points = family(rng)
+        if len(points) < 2:
+            continue
+        weights = neighbour_weights(
+            points, min(4, len(points) - 1), decay=1.0, relative=True, connect="tree"
+        )
+        penalty = fusing_penalty(points, weights) * 10.0 ** rng.uniform(-6.0, 0.0)
+        fit = sparse_convex_clustering(points, penalty, weights)
+        dense = convex_clustering(points, penalty, weights=weights.toarray())
+        assert np.isfinite([fit.primal, fit.gap]).all()
+        assert fit.primal - fit.gap <= dense.primal * (1.0 + 1e-12)
+        assert dense.primal - dense.gap <= fit.primal * (1.0 + 1e-12)
+        proved += fit.certified
+        if fit.certified and dense.certified:
+            both += 1
+            assert fit.labels.tolist() == dense.labels.tolist()
+    assert proved >= both >= 8
 
 
 @pytest.mark.parametrize(

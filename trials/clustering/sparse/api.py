@@ -124,20 +124,21 @@ def _record(problem: _Problem, penalty: float, tracer: Tracer, margin: float) ->
     """The state of a tracer with the verifier's opinion, in the units of the points."""
     labels = canonical(tracer.labels)
     _, first = np.unique(labels, return_index=True)
-    centres = problem.centres(tracer)[tracer.labels[first]]
+    offsets = tracer.u[tracer.labels[first]] * problem.data.scale
     check = check_sparse_certificate(
         problem.data.points,
         problem.given.matrix(),
         penalty,
         labels,
-        centres,
+        offsets,
         tracer.potentials,
         margin=margin,
     )
     return SparseClustering(
         penalty=penalty,
         labels=labels,
-        centres=centres,
+        centres=problem.data.points[0] + offsets,
+        offsets=offsets,
         primal=check.primal,
         gap=check.gap,
         radius=check.radius,

@@ -13,6 +13,7 @@ from numba import njit
 
 from trials.checks import FloatArray, IntArray
 from trials.clustering.sparse.contraction import unbalanced
+from trials.clustering.sparse.graph import IndexArray
 from trials.clustering.sparse.newton import minimise
 
 #: Decreases of the smoothing width of one cluster.
@@ -36,7 +37,7 @@ def members(labels: IntArray, start: IntArray, order: IntArray) -> None:
 @njit(cache=True, nogil=True, error_model="numpy")
 def balance(
     indptr: IntArray,
-    indices: IntArray,
+    indices: IndexArray,
     w: FloatArray,
     labels: IntArray,
     start: IntArray,
@@ -80,7 +81,7 @@ def balance(
                 if labels[indices[e]] == k:
                     count += 1
         own_indptr = np.empty(size + 1, dtype=np.int64)
-        own_indices = np.empty(count, dtype=np.int64)
+        own_indices = np.empty(count, dtype=np.int32)
         own_w = np.empty(count)
         own_q = np.empty((size, d))
         y = np.empty((size, d))
@@ -111,7 +112,7 @@ def balance(
 @njit(cache=True, nogil=True, error_model="numpy")
 def _balance_one(
     indptr: IntArray,
-    indices: IntArray,
+    indices: IndexArray,
     w: FloatArray,
     q: FloatArray,
     lam: float,

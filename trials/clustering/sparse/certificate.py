@@ -119,7 +119,7 @@ def check_sparse_certificate(
     weights: Any,
     penalty: float,
     labels: ArrayLike,
-    centres: ArrayLike,
+    offsets: ArrayLike,
     potentials: ArrayLike,
     *,
     margin: float = MARGIN,
@@ -130,7 +130,9 @@ def check_sparse_certificate(
     ----------
     points : (n, d) array a.  ``weights`` : (n, n) sparse, symmetric, >= 0.
     penalty : >= 0, also infinite.
-    labels : (n,) whole numbers 0 to k - 1.  ``centres`` : (k, d) values of the clusters.
+    labels : (n,) whole numbers 0 to k - 1.
+    offsets : (k, d) values of the clusters minus the first point: so no digit of theirs is lost in
+        data far from the origin.
     potentials : (n, d), without a unit.  Only differences inside a cluster count.
     margin : share of each edge's limit that the flows of the potentials keep free.
 
@@ -163,15 +165,15 @@ def check_sparse_certificate(
     k = int(owner.max()) + 1
     mass = np.bincount(owner, minlength=k).astype(np.float64)
     margin = real_between("margin", margin, 0.0, 1.0)
-    v = real_array("centres", centres) - a[0]
+    v = real_array("offsets", offsets)
     y = real_array("potentials", potentials)
     if v.shape != (k, d) or y.shape != (n, d) or (mass == 0.0).any():
         raise InvalidParameter(
-            f"centres.shape={v.shape} must be ({k}, {d}), potentials.shape={y.shape} must be "
+            f"offsets.shape={v.shape} must be ({k}, {d}), potentials.shape={y.shape} must be "
             f"({n}, {d}), and no cluster empty"
         )
     if not np.isfinite(v).all() or not np.isfinite(y).all() or not penalty >= 0.0:
-        raise InvalidParameter("centres and potentials must be finite, and the penalty >= 0")
+        raise InvalidParameter("offsets and potentials must be finite, and the penalty >= 0")
     with np.errstate(all="ignore"):
         return _check(a - a[0], graph, float(penalty), owner, mass, v, y, margin)
 
@@ -191,7 +193,7 @@ def _check(
     k = mass.size
     rows = graph.rows()
     half = rows < graph.indices
-    low, high, w = rows[half], graph.indices[half], graph.w[half]
+    low, high, w = rows[half], graph.indices[half].astype(np.int64), graph.w[half]
     across = owner[low] != owner[high]
     unlimited = math.isinf(lam)
     pull = np.zeros(across.sum()) if unlimited else lam * w[across]

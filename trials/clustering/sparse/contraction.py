@@ -13,6 +13,7 @@ from numba import njit
 
 from trials.checks import FloatArray, IntArray
 from trials.clustering.convex.pairs import FAST
+from trials.clustering.sparse.graph import IndexArray
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -27,7 +28,7 @@ def _root(parent: IntArray, i: int) -> int:
 @njit(cache=True, nogil=True, error_model="numpy")
 def near_components(
     indptr: IntArray,
-    indices: IntArray,
+    indices: IndexArray,
     u: FloatArray,
     own: IntArray,
     reach: FloatArray,
@@ -66,12 +67,12 @@ def near_components(
 @njit(cache=True, nogil=True, error_model="numpy")
 def contract(
     indptr: IntArray,
-    indices: IntArray,
+    indices: IndexArray,
     w: FloatArray,
     labels: IntArray,
     count: int,
     new_indptr: IntArray,
-    new_indices: IntArray,
+    new_indices: IndexArray,
     new_w: FloatArray,
 ) -> int:
     """Merge the nodes of equal label and add up their edges.  Returns the number of entries.
@@ -132,7 +133,7 @@ def means(
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def pulls(
     indptr: IntArray,
-    indices: IntArray,
+    indices: IndexArray,
     w: FloatArray,
     x: FloatArray,
     lam: float,
@@ -174,7 +175,7 @@ def pulls(
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def unbalanced(
     indptr: IntArray,
-    indices: IntArray,
+    indices: IndexArray,
     w: FloatArray,
     lam: float,
     delta: float,

@@ -11,8 +11,8 @@ The objective of K nodes with positions ``b`` (K, d), masses ``n`` (K,) and edge
 Huber's function h has exactly the gradient of the norm beyond ``delta``.  So a minimiser whose
 linked nodes are all further apart than ``delta`` solves the problem without smoothing.
 
-Arguments that the kernels share: ``indptr`` (K + 1,), ``indices`` (E,) and ``w`` (E,) are a
-symmetric matrix in CSR form without its diagonal.  ``u``, ``b``, ``g``, ``p`` are (K, d),
+Arguments that the kernels share: ``indptr`` (K + 1,), ``indices`` (E,) int32 and ``w`` (E,)
+are a symmetric matrix in CSR form without its diagonal.  ``u``, ``b``, ``g``, ``p`` are (K, d),
 C-contiguous float64, in units of length, as are ``lam`` (times weight) and ``delta``.  Memory
 O(E + K d): no kernel stores E d numbers.  All sums run in the order of the rows, on one thread.
 """
@@ -26,6 +26,7 @@ from numba import njit
 
 from trials.checks import FloatArray, IntArray
 from trials.clustering.convex.pairs import FAST
+from trials.clustering.sparse.graph import IndexArray
 
 #: Smallest decrease of a step, as a share of the decrease that its slope promises.
 _ARMIJO = 1e-4
@@ -34,9 +35,47 @@ _ROUNDING = 1e-14
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def _gradient_in_the_plane(
+    indptr: IntArray,
+    indices: IndexArray,
+    w: FloatArray,
+    b: FloatArray,
+    mass: FloatArray,
+    lam: float,
+    delta: float,
+    u: FloatArray,
+    g: FloatArray,
+) -> float:
+    """`gradient` for d = 2, whose sums stay in registers: half of the time."""
+    value = 0.0
+    for i in range(u.shape[0]):
+        u0, u1 = u[i, 0], u[i, 1]
+        s0, s1 = u0 - b[i, 0], u1 - b[i, 1]
+        row = mass[i] * (s0 * s0 + s1 * s1)
+        s0 *= mass[i]
+        s1 *= mass[i]
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            x0, x1 = u0 - u[j, 0], u1 - u[j, 1]
+            square = x0 * x0 + x1 * x1
+            length = math.sqrt(square)
+            if length <= delta:
+                first = lam * w[e] / delta
+                row += 0.5 * first * square
+            else:
+                first = lam * w[e] / length
+                row += lam * w[e] * (length - 0.5 * delta)
+            s0 += first * x0
+            s1 += first * x1
+        g[i, 0], g[i, 1] = s0, s1
+        value += row
+    return 0.5 * value
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def gradient(
     indptr: IntArray,
-    indices: IntArray,
+    indices: IndexArray,
     w: FloatArray,
     b: FloatArray,
     mass: FloatArray,
@@ -47,6 +86,8 @@ def gradient(
 ) -> float:
     """Return F(u) and write its gradient to ``g``."""
     n, d = u.shape
+    if d == 2:
+        return _gradient_in_the_plane(indptr, indices, w, b, mass, lam, delta, u, g)
     value = 0.0
     for i in range(n):
         row = 0.0
@@ -76,7 +117,7 @@ def gradient(
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def curvature(
     indptr: IntArray,
-    indices: IntArray,
+    indices: IndexArray,
     w: FloatArray,
     mass: FloatArray,
     lam: float,
@@ -122,9 +163,37 @@ def curvature(
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def _product_in_the_plane(
+    indptr: IntArray,
+    indices: IndexArray,
+    mass: FloatArray,
+    first: FloatArray,
+    second: FloatArray,
+    u: FloatArray,
+    p: FloatArray,
+    out: FloatArray,
+) -> float:
+    """`product` for d = 2, whose sums stay in registers: half of the time."""
+    total = 0.0
+    for i in range(u.shape[0]):
+        u0, u1, p0, p1 = u[i, 0], u[i, 1], p[i, 0], p[i, 1]
+        s0, s1 = mass[i] * p0, mass[i] * p1
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            x0, x1 = u0 - u[j, 0], u1 - u[j, 1]
+            q0, q1 = p0 - p[j, 0], p1 - p[j, 1]
+            along = second[e] * (x0 * q0 + x1 * q1)
+            s0 += first[e] * q0 - along * x0
+            s1 += first[e] * q1 - along * x1
+        out[i, 0], out[i, 1] = s0, s1
+        total += p0 * s0 + p1 * s1
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def product(
     indptr: IntArray,
-    indices: IntArray,
+    indices: IndexArray,
     mass: FloatArray,
     first: FloatArray,
     second: FloatArray,
@@ -134,6 +203,8 @@ def product(
 ) -> float:
     """Write the Hessian at ``u`` times ``p`` to ``out`` and return <p, H p>."""
     n, d = u.shape
+    if d == 2:
+        return _product_in_the_plane(indptr, indices, mass, first, second, u, p, out)
     total = 0.0
     for i in range(n):
         for c in range(d):
@@ -155,7 +226,7 @@ def product(
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def minimise(
     indptr: IntArray,
-    indices: IntArray,
+    indices: IndexArray,
     w: FloatArray,
     b: FloatArray,
     mass: FloatArray,

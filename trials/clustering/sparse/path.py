@@ -104,7 +104,7 @@ class Tracer:
         width = self.width
         for _ in range(_ROUNDS):
             goal = 2.0 * tolerance * bound
-            self._descend(u, lam, width, 0.1 * goal)
+            self._descend(u, lam, width, 0.1 * goal if flows else goal)
             q = np.empty_like(self.x)
             f = self.full
             self.primal = contraction.pulls(
@@ -178,21 +178,15 @@ class Tracer:
         """Solve on the clusters' graph and fuse, until no fusion is left."""
         while True:
             g = self.graph
-            newton.minimise(
-                g.indptr,
-                g.indices,
-                g.w,
-                self.b,
-                self.mass,
-                lam,
-                width,
-                u,
-                tolerance,
-                _STEPS,
-                _PRODUCTS,
-                0.1,
-                self.work.newton,
-            )
+            self._minimise(u, lam, width, tolerance)
+            if self.work.newton[3] > tolerance:
+                # The width is far below the distances.  Come to it from above, from the start.
+                step = u[g.rows()] - u[g.indices]
+                wide = math.sqrt(float((step * step).sum(axis=1).max(initial=0.0)))
+                while wide > width:
+                    self._minimise(u, lam, wide, tolerance)
+                    wide *= _SHRINK
+                self._minimise(u, lam, width, tolerance)
             labels = np.empty(self.n_clusters, dtype=np.int64)
             one = np.zeros(self.n_clusters, dtype=np.int64)
             reach = np.array([width])
@@ -206,6 +200,14 @@ class Tracer:
             self.potentials += ((u - v[labels]) / width)[self.labels]
             self._merge(labels, count)
             u = v
+
+    def _minimise(self, u: FloatArray, lam: float, width: float, tolerance: float) -> None:
+        """Solve the smoothed problem on the clusters' graph, in place."""
+        g = self.graph
+        newton.minimise(
+            g.indptr, g.indices, g.w, self.b, self.mass, lam, width, u, tolerance,
+            _STEPS, _PRODUCTS, 0.1, self.work.newton,
+        )  # fmt: skip
 
     def _merge(self, labels: IntArray, count: int) -> None:
         """Replace clusters of equal label by one."""
@@ -268,7 +270,7 @@ def _fusing(x: FloatArray, graph: Graph) -> float:
     n = x.shape[0]
     rows = graph.rows()
     half = rows < graph.indices
-    low, high, w = rows[half], graph.indices[half], graph.w[half]
+    low, high, w = rows[half], graph.indices[half].astype(np.int64), graph.w[half]
     _, component = connected_components(graph.matrix(), directed=False)
     mean, mass = np.empty((int(component.max()) + 1, x.shape[1])), np.empty(component.max() + 1)
     contraction.means(x, np.ones(n), component.astype(np.int64), mean, mass)

@@ -19,7 +19,8 @@ class SparseClustering:
     penalty : lambda, also infinite.
     labels : (n,) partition, numbered in the order of the clusters' first points.
     centres : (k, d) value of each cluster.
-    primal : objective at the centres.
+    offsets : (k, d) the same minus the first point, rounded less in data far from the origin.
+    primal : objective at the centres (as offsets).
     gap : upper bound on ``primal - optimum``, rounding included.
     radius : bound on ``sqrt(sum_i |u_i - u*_i|^2)``.
     potentials, margin : (n, d) and a share, the certificate of the flows inside the clusters.
@@ -31,6 +32,7 @@ class SparseClustering:
     penalty: float
     labels: IntArray
     centres: FloatArray
+    offsets: FloatArray
     primal: float
     gap: float
     radius: float

@@ -1,0 +1,140 @@
+"""Convex clustering with sparse weights against CCMM (Touw, Groenen & Terada, 2022).
+
+Both sides get the same half moons, the same weights (15 neighbours, phi = 2, circulant) and the
+same 551 penalties.  CCMM runs where R and its package CCMMR are installed (``R_LIBS`` says where).
+Without them its columns stay empty.  Each side reports its own CPU time, without reading or writing
+data.  The sides take turns, and the least time counts.
+
+The notes compare the objectives, which are in the units of CCMM: half the squared distance over the
+squared norm of the data.  ``excess`` is the largest of ours minus theirs over theirs.  ``clusters``
+counts the penalties at which the numbers of clusters differ.
+
+``CFL_BENCH_POINTS`` replaces the numbers of points, as in ``CFL_BENCH_POINTS=1000,20000``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trials.clustering.sparse import (
+    SparsePath,
+    neighbour_weights,
+    sparse_convex_clustering_path,
+)
+
+SIZES = tuple(int(n) for n in os.environ.get("CFL_BENCH_POINTS", "200,1000,5000").split(","))
+PENALTIES = np.linspace(0.0, 110.0, 551)
+#: Relative gap of the rows with gaps, and the largest number of points of these rows.
+GAP, LARGEST_WITH_GAPS = 1e-6, 1000
+
+SCRIPT = """
+folder <- commandArgs(TRUE)[1]
+size <- scan(file.path(folder, "size"), quiet = TRUE)
+number <- function(name, what, n) readBin(file.path(folder, name), what, n)
+x <- matrix(number("x", "double", size[1] * size[2]), size[2], size[1])
+keys <- matrix(number("keys", "integer", 2 * size[3]), 2, size[3])
+w <- number("w", "double", size[3])
+lambdas <- number("lambdas", "double", size[4])
+near <- CCMMR:::.fusion_threshold(x, 1e-3)
+start <- proc.time()
+fit <- CCMMR:::.convex_clusterpath(x, keys, w, lambdas, rep(-1, size[4]), 1e-6, near, TRUE, FALSE,
+                                   FALSE, FALSE, FALSE, 25, 5000)
+spent <- sum((proc.time() - start)[1:2])
+writeBin(c(spent, fit$info_d[2, ], as.double(fit$info_i[2, ])), file.path(folder, "out"))
+"""
+
+
+def half_moons(n: int) -> Any:
+    """Two interleaved half circles with normal noise, (n, 2)."""
+    rng = np.random.default_rng(n)
+    angle = np.pi * rng.random(n)
+    side = np.arange(n) % 2
+    points = np.stack([np.cos(angle) + side, np.sin(angle) * (1 - 2 * side) + 0.5 * side], axis=1)
+    return points + 0.1 * rng.standard_normal((n, 2))
+
+
+def ccmm_is_here() -> bool:
+    """Whether R and the package CCMMR are installed."""
+    if shutil.which("Rscript") is None:
+        return False
+    check = ["Rscript", "-e", "quit(status = !requireNamespace('CCMMR', quietly = TRUE))"]
+    return subprocess.run(check, capture_output=True).returncode == 0
+
+
+def ccmm(points: Any, weights: Any) -> tuple[float, Any, Any]:
+    """CPU seconds, losses and numbers of clusters of CCMM."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rows = np.repeat(np.arange(len(points)), np.diff(weights.indptr))
+        sizes = (*points.shape, weights.nnz, PENALTIES.size)
+        (folder / "size").write_text(" ".join(map(str, sizes)))
+        points.tofile(folder / "x")
+        np.stack([weights.indices, rows], axis=1).astype(np.int32).tofile(folder / "keys")
+        weights.data.tofile(folder / "w")
+        PENALTIES.tofile(folder / "lambdas")
+        (folder / "ccmm.R").write_text(SCRIPT)
+        subprocess.run(["Rscript", str(folder / "ccmm.R"), name], check=True)
+        out = np.fromfile(folder / "out")
+    return float(out[0]), out[1 : 1 + PENALTIES.size], out[1 + PENALTIES.size :]
+
+
+def ours(points: Any, weights: Any, flows: bool) -> tuple[float, SparsePath]:
+    """CPU seconds and the path."""
+    unit = np.linalg.norm(points) / (0.5 * weights.sum())
+    begin = time.process_time()
+    path = sparse_convex_clustering_path(
+        points,
+        unit * PENALTIES,
+        weights,
+        tolerance=GAP if flows else 1e-6,
+        flows=flows,
+        keep_centres=False,
+    )
+    return time.process_time() - begin, path
+
+
+def run() -> list[dict[str, Any]]:
+    here = ccmm_is_here()
+    rows = []
+    ours(half_moons(50), neighbour_weights(half_moons(50), 15, connect="circulant"), True)
+    for n in SIZES:
+        points = half_moons(n)
+        points -= points.mean(axis=0)
+        weights = neighbour_weights(points, 15, decay=2.0, relative=True, connect="circulant")
+        square = float((points**2).sum())
+        for flows in (False, True) if n <= LARGEST_WITH_GAPS else (False,):
+            own, other = math.inf, math.inf if here else math.nan
+            note = "CCMMR is not installed"
+            for _ in range(2 if n <= 1000 else 1):
+                seconds, path = ours(points, weights, flows)
+                own = min(own, seconds)
+                if here:
+                    seconds, losses, count = ccmm(points, weights)
+                    other = min(other, seconds)
+                    excess = (path.primal[1:] / square - losses[1:]) / losses[1:]
+                    apart = int((path.n_clusters != count).sum())
+                    note = f"excess {excess.max():.1e}, mean {excess.mean():.1e}; clusters {apart}"
+            if flows:
+                gap = float((path.gap[1:] / path.primal[1:]).max())
+                note += f"; gap {gap:.1e}, {path.splits} splits"
+            rows.append(
+                {
+                    "benchmark": "path with gaps" if flows else "path",
+                    "case": f"n={n}",
+                    "ours": own,
+                    "other": other,
+                    "ratio": other / own,
+                    "unit": "CPU s for 551 penalties",
+                    "note": note,
+                }
+            )
+    return rows
