@@ -7,6 +7,7 @@ names, is built the same way twice, and depends on its statement.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import zlib
@@ -276,6 +277,7 @@ def test_nonsense_does_not_keep_the_verdict(name, tmp_path):
             standing=Standing(verdict="", mark="", level=0.001),
             store=store,
             executor=executor,
+            new_seconds=math.inf,
         )
         for other in nonsenses(claim):
             try:

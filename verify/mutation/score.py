@@ -190,6 +190,8 @@ class Examination:
     store : open for writing where ``executor`` is given.
     executor : draws the trials that a mutant asks for and that are not stored; None allows none.
     values : the user's own values, where the claim was run at some.
+    new_seconds : CPU seconds, as experiments declare them, of the new trials that one mutant may
+        ask for.
     """
 
     claim: Claim
@@ -198,6 +200,7 @@ class Examination:
     store: RunStore
     executor: Executor | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
+    new_seconds: float = 10.0
 
     def procedure(self, statement: Statement) -> Procedure:
         """The claim's procedure for a statement, at the user's values where there are any."""
@@ -222,15 +225,20 @@ class Examination:
         """
         level = self.standing.level
         procedure.check()
-        spent = 0
+        spent, seconds = 0, 0.0
         while demands := procedure.demands(self.store, level):
-            spent += sum(
-                d.experiment.block_size
-                * (d.n_blocks - len(self.store.blocks(d.experiment, d.experiment.check(d.params))))
-                for d in demands
-            )
-            if self.executor is None or spent > MAX_NEW_TRIALS:
-                raise InvalidParameter(f"it asks for {spent} trials that the run does not hold")
+            for demand in demands:
+                params = demand.experiment.check(demand.params)
+                stored = len(self.store.blocks(demand.experiment, params))
+                new = demand.experiment.block_size * (demand.n_blocks - stored)
+                spent += new
+                if demand.experiment.cost is not None:
+                    seconds += new * demand.experiment.cost(params)
+            if self.executor is None or spent > MAX_NEW_TRIALS or seconds > self.new_seconds:
+                raise InvalidParameter(
+                    f"it asks for {spent} trials that the run does not hold"
+                    + (f", or {seconds:.0f} s of CPU" if seconds else "")
+                )
             try:
                 ensure(self.store, demands, self.executor)
             except StoreError as error:  # made by older code, to which no trial may be added
@@ -339,7 +347,7 @@ class _Judge:
         if mutant.kind in CONDITIONS:
             return self._condition(mutant)
         try:
-            evidence = self._examination.decide(mutant.statement, quickly=not label)
+            evidence = self._decided(mutant, label)
         except _REFUSALS as error:
             return self._judged(mutant, "not tried", why=_line(error))
         if evidence.verdict is Verdict.REFUTED:
@@ -356,6 +364,12 @@ class _Judge:
         if outcome == "true here" and mutant.family is not None:
             self._true[mutant.family] = (_distance(mutant), mutant.name)
         return self._judged(mutant, outcome, evidence, why)
+
+    def _decided(self, mutant: Mutant, label: bool) -> Evidence:
+        """The evidence on a mutant.  A search first looks for a plain counterexample."""
+        first = self._examination.decide(mutant.statement, quickly=True)
+        found = first.verdict is Verdict.REFUTED or not isinstance(self._procedure, Search)
+        return first if found or not label else self._examination.decide(mutant.statement)
 
     def _condition(self, mutant: Mutant) -> Judged:
         """The outcome of a weaker condition, tried only where the original is silent."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import sympy as sp
 
+from trials.checks import InvalidParameter
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify.mutation.boundary import boundaries
@@ -169,6 +170,12 @@ def test_without_an_executor_a_mutant_may_not_ask_for_trials(tmp_path):
         found = Examination(claim=claim, profile=SMALL, standing=standing, store=store).score()
     assert {j.outcome for j in found.judged} == {"not tried", "asks less"}
     assert any("trials that the run does not hold" in j.why for j in found.judged)
+
+
+def test_new_trials_of_a_dear_experiment_are_refused(examine):
+    examination = replace(examine("ifca.eq4"), claim=CATALOGUE["sxy.lemma3"], new_seconds=0.01)
+    with pytest.raises(InvalidParameter, match=r"asks for \d+ trials .*, or \d+ s of CPU"):
+        examination.decide(examination.claim.statement)
 
 
 def test_ranges_hold_the_symbols_of_cells_and_of_trials(examine):
