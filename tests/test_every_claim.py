@@ -179,13 +179,18 @@ def with_terms(statement, change):
 
 
 def contradicted(statement, factor):
-    """A statement without terms as its opposite: contrasts reversed, printed numbers scaled."""
+    """A statement without terms as its opposite.
+
+    Contrasts and trends are reversed, and printed numbers are scaled.
+    """
     contrasts = tuple(
         replace(c, left=c.right, right=c.left, relation="<", margin=0.0)
         for c in statement.contrasts
     )
+    opposite = {"increases": "decreases", "decreases": "increases"}
+    trends = tuple(replace(t, direction=opposite[t.direction]) for t in statement.trends)
     printed = tuple(replace(p, value=factor * p.value) for p in statement.printed)
-    return replace(statement, contrasts=contrasts, printed=printed)
+    return replace(statement, contrasts=contrasts, trends=trends, printed=printed)
 
 
 def nonsense(statement):

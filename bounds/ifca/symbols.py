@@ -48,6 +48,9 @@ NOTATION = Notation(
         "labelled": r"|S_j|",
         "participants": r"|M_t|",
         "right": r"|S_1\cap S_1^*|",
+        "shared": r"d_{\mathrm{shared}}",
+        "early": r"t_0",
+        "rounds": "T",
     },
     table=(
         ("$m$", "clients"),

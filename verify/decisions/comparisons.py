@@ -8,7 +8,8 @@ them, so nothing is assumed where the values have a range.  The ratio of means g
 inverting the same tests (Fieller's method without normality).
 
 *Signs.*  Where values have heavy tails, ``left < right`` may be read as "A is below B in more than
-half of the trials".  That is a statement about the mean of a value in [0, 1], for any tails.
+half of the trials", and ``left <= (1 + margin) right`` as "A exceeds (1 + margin) B in at most half
+of them".  These are statements about the mean of a value in [0, 1], for any tails.
 
 *Trends.*  Cells along one parameter have independent trials.  A trend is refuted by a pair of cells
 whose means go the wrong way by more than the margin.  It is supported when no pair can go the wrong
@@ -61,13 +62,6 @@ class ContrastTest:
     support_level: float
     scale: Scale = "mean"
 
-    def __post_init__(self) -> None:
-        """Refuse a margin that signs cannot have."""
-        if self.scale == "sign" and self.contrast.relation != "<":
-            raise InvalidParameter(
-                f"relation {self.contrast.relation!r} must be '<' for the scale of signs"
-            )
-
     def _mean_test(self, ratio: float, share: int) -> MeanTest:
         sign = self.scale == "sign"
         known = (
@@ -86,7 +80,13 @@ class ContrastTest:
         """The one-sided statements that make up the contrast: values, and the test of them."""
         margin = self.contrast.margin
         if self.scale == "sign":
-            return [(np.where(a > b, 1.0, np.where(a == b, 0.5, 0.0)), self._mean_test(1.0, 1))]
+            share = 2 if self.contrast.relation == "=" else 1
+            test = self._mean_test(1.0, share)
+            if self.contrast.relation == "<":
+                return [(np.where(a > b, 1.0, np.where(a == b, 0.5, 0.0)), test)]
+            above = (np.where(a > (1.0 + margin) * b, 1.0, 0.0), test)
+            below = (np.where(a < (1.0 - margin) * b, 1.0, 0.0), test)
+            return [above, below] if share == 2 else [above]
         if self.contrast.relation != "=":
             ratio = 1.0 + margin
             return [(a - ratio * b, self._mean_test(ratio, 1))]
@@ -126,7 +126,7 @@ class ContrastTest:
         lower: float | None = None
         upper: float | None = None
         if self.scale == "sign":
-            x, test = self._parts(a, b)[0]
+            x, test = max(self._parts(a, b), key=lambda part: float(part[0].mean()))
             observed, bound = float(x.mean()), 0.5
             if limits:
                 lower, upper = test.limits(x)
@@ -145,7 +145,9 @@ class ContrastTest:
             lower=lower,
             upper=upper,
             reason=reason,
-            relation="equals" if self.contrast.relation == "=" else "at most",
+            relation="equals"
+            if self.contrast.relation == "=" and self.scale == "mean"
+            else "at most",
         )
 
     def ratio_limits(self, a: FloatArray, b: FloatArray) -> tuple[float, float]:

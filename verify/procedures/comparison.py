@@ -42,7 +42,7 @@ class Comparison:
     knowledge : ``cell -> `` the knowledge about each method's value.
     unit : the unit of the values, in words.
     scale : ``"mean"`` compares means.  ``"sign"`` tests which method is smaller in more than half
-        of the trials.  Heavy tails do not affect it.
+        of the trials, margins included.  Heavy tails do not affect it.
     failed : the end of the values that replaces a value that is not finite: ``"high"`` for errors,
         ``"low"`` for successes.
     """

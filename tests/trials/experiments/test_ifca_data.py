@@ -7,10 +7,11 @@ import pytest
 from scipy import stats
 
 from trials.checks import InvalidParameter
-from trials.experiments.ifca.data_run import DATA_RUN
+from trials.experiments.ifca.data_run import DATA_RUN, KernelsDiffer, _oracle, repeat_run
 from trials.experiments.ifca.data_step import DATA_STEP
 from trials.experiments.ifca.drawn_clients import draw_clients
 from trials.experiments.ifca.step import STEP
+from trials.ifca.linear import run_ifca
 from trials.models.matching import model_distance, nearest_distance
 from trials.run.experiment import experiment
 
@@ -97,6 +98,51 @@ def test_a_trial_whose_runs_all_diverge_is_not_finite():
     np.testing.assert_array_equal(column(result, "n_diverged"), 2)
 
 
+@pytest.mark.parametrize("n_starts", [1, 20])
+def test_both_kernels_give_the_same_trial_and_every_25th_run_is_repeated(n_starts):
+    cell = EASY | {"step_sizes": [0.1, 0.3], "n_starts": n_starts, "n_iterations": 30}
+    plain, skipping = (
+        DATA_RUN.simulate(DATA_RUN.check(cell | {"kernel": kernel}), np.random.default_rng(5), 1)
+        for kernel in ("plain", "skipping")
+    )
+    np.testing.assert_allclose(skipping[:, :-1], plain[:, :-1], rtol=1e-8)
+    assert column(plain, "n_repeated") == 0
+    assert column(skipping, "n_repeated") in ((1, 2) if n_starts == 20 else (0, 1))
+
+
+def test_a_run_that_differs_from_the_plain_one_fails_its_trial():
+    rng = np.random.default_rng(6)
+    run = {
+        "data": draw_clients(np.eye(2), np.array([3, 3]), 5, 0.1, rng),
+        "starts": rng.standard_normal((2, 2, 2)),
+        "step_sizes": np.array([0.1, 0.2]),
+        "n_iterations": 10,
+    }
+    found = run_ifca(**run)
+    repeat_run(found, 1, **run)
+    found.models[1, 0, 0] += 1e-8
+    with pytest.raises(KernelsDiffer, match=r"run 1 with step size 0\.2: 0 labels differ"):
+        repeat_run(found, 1, **run)
+    found.models[1, 0, 0] -= 1e-8
+    found.labels[1, 4] = 1 - found.labels[1, 4]
+    with pytest.raises(KernelsDiffer, match="1 labels differ"):
+        repeat_run(found, 1, **run)
+
+
+def test_the_oracle_is_least_squares_of_each_cluster():
+    rng = np.random.default_rng(7)
+    theta_star = np.array([[1.0, 0.0], [0.0, -1.0]])
+    data = draw_clients(theta_star, np.array([2, 2]), 4, 0.3, rng)
+    fits = [
+        np.linalg.lstsq(data.features[rows], data.responses[rows], rcond=None)[0]
+        for rows in (slice(0, 8), slice(8, 16))
+    ]
+    expected = np.linalg.norm(np.array(fits) - theta_star, axis=1).mean()
+    np.testing.assert_allclose(_oracle(data, theta_star), expected, rtol=1e-10)
+    few = draw_clients(theta_star, np.array([1, 1]), 1, 0.3, rng)
+    assert np.isinf(_oracle(few, theta_star))
+
+
 @pytest.mark.parametrize("scaling", ["norm", "coordinate"])
 def test_scaling_sets_the_size_of_the_centres(scaling, monkeypatch):
     seen = []
@@ -156,4 +202,4 @@ def test_a_step_too_large_to_draw_is_refused():
 
 def test_both_are_in_the_catalogue():
     assert experiment("ifca.data-step") is DATA_STEP
-    assert experiment("ifca.data-run") is DATA_RUN
+    assert experiment("ifca.figure-3") is DATA_RUN

@@ -98,10 +98,25 @@ def test_signs_decide_where_means_do_not_exist():
     assert contrast_test(scale="sign").decide(b, a).status == "fails"
     ties = contrast_test(scale="sign").decide(b, b.copy())
     assert (ties.observed, ties.status) == (0.5, "open")
-    with pytest.raises(InvalidParameter, match="must be '<' for the scale of signs"):
-        contrast_test("<=", 0.1, scale="sign")
     with pytest.raises(InvalidParameter, match="shapes"):
         contrast_test().decide(a, b[:5])
+
+
+def test_signs_take_the_margin_of_a_contrast():
+    b = np.abs(np.random.default_rng(4).standard_cauchy(400))
+    for relation, factor, status in (
+        ("<=", 1.04, "holds"),
+        ("<=", 0.5, "holds"),
+        ("<=", 1.06, "fails"),
+        ("=", 1.04, "holds"),
+        ("=", 0.96, "holds"),
+        ("=", 1.06, "fails"),
+        ("=", 0.94, "fails"),
+    ):
+        decided = contrast_test(relation, 0.05, scale="sign").decide(factor * b, b)
+        assert (decided.status, decided.bound, decided.relation) == (status, 0.5, "at most")
+        assert decided.observed == (1.0 if status == "fails" else 0.0)
+    assert contrast_test("<=", 0.0, scale="sign").decide(b, b.copy()).status == "holds"
 
 
 def test_ratio_limits_are_open_for_values_without_a_ratio():

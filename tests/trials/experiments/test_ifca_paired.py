@@ -1,0 +1,155 @@
+"""IFCA's paired runs and random starts against their own laws and slow twins."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from trials.checks import InvalidParameter
+from trials.experiments.ifca import identities, paired
+from trials.models.matching import model_distance
+
+
+def values(experiment, n_trials=6, seed=0, **cell):
+    rows = experiment.simulate(experiment.check(cell), np.random.default_rng(seed), n_trials)
+    return dict(zip(experiment.columns, rows.T, strict=True))
+
+
+def test_one_shot_keeps_the_planted_errors_and_ifca_ends_as_with_known_clusters():
+    found = values(paired.ONE_SHOT, planted=2, T=40)
+    np.testing.assert_allclose(found["one_shot_wrong"], 0.2)
+    np.testing.assert_array_equal(found["ifca_wrong"], 0.0)
+    np.testing.assert_allclose(found["ifca"], found["truth"], rtol=1e-6)
+    # with a fifth of strangers a model ends near a fifth of the way to the other optimum
+    assert (np.abs(found["one_shot"] - 0.2 * 2.0) < 0.3).all()
+
+
+def test_k_means_of_local_fits_finds_clusters_that_are_far_apart():
+    found = values(paired.ONE_SHOT, Delta=20.0, T=40)
+    np.testing.assert_array_equal(found["one_shot_wrong"], 0.0)
+    np.testing.assert_allclose(found["one_shot"], found["truth"], rtol=1e-6)
+
+
+def test_reused_data_end_at_least_squares(monkeypatch):
+    """One cluster: 40 steps of half of the way end at the least-squares fit of all samples."""
+    drawn = []
+
+    def spy(theta_star, *rest):
+        drawn.append((theta_star, real(theta_star, *rest)))
+        return drawn[-1][1]
+
+    real = paired.draw_clients
+    monkeypatch.setattr(paired, "draw_clients", spy)
+    found = values(paired.RESAMPLING, n_trials=1, k=1, m=4, n=5, d=3, T=40)
+    ((theta_star, data),) = drawn
+    fit = np.linalg.lstsq(data.features, data.responses, rcond=None)[0]
+    exact = model_distance(fit[None, None], theta_star)
+    np.testing.assert_allclose(found["reused"], exact, rtol=1e-6)
+    np.testing.assert_allclose(found["truth"], exact, rtol=1e-6)
+
+
+def test_batches_of_a_split_are_all_rows_once():
+    rng = np.random.default_rng(0)
+    data = paired.draw_clients(np.ones((1, 3)), np.array([4]), 6, 1.0, rng)
+    parts = [paired._rows(data, first, 2) for first in (0, 2, 4)]
+    together = np.concatenate([p.features.reshape(4, 2, 3) for p in parts], axis=1)
+    np.testing.assert_array_equal(together, data.features.reshape(4, 6, 3))
+    responses = np.concatenate([p.responses.reshape(4, 2) for p in parts], axis=1)
+    np.testing.assert_array_equal(responses, data.responses.reshape(4, 6))
+
+
+def test_runs_that_send_less_count_their_floats():
+    found = values(paired.ECONOMIES, T=30, n_shared=4, closeness=0.1, stable_after=3)
+    k, d, settled = 2, 10, found["settled"]
+    early = settled * (k * d + d + k)
+    np.testing.assert_allclose(
+        found["stable_floats"], (early + (30 - settled) * 2 * d) / (30 * (k * d + d + k))
+    )
+    np.testing.assert_allclose(found["shared_floats"], (k * 6 + 4 + d + k) / (k * d + d + k))
+    same = found["late_changes"] == 0
+    np.testing.assert_allclose(found["stable"][same], found["plain"][same], rtol=1e-12)
+
+
+def test_without_shared_coordinates_sharing_changes_nothing():
+    found = values(paired.ECONOMIES, T=20)
+    np.testing.assert_array_equal(found["shared"], found["plain"])
+
+
+def test_identities_without_noise_are_found_from_the_optima(monkeypatch):
+    """A start at the optima has the right identities at once, and an extra model splits none."""
+    monkeypatch.setattr(identities.mx, "random_start", lambda *_: centres[0])
+    centres = []
+    real = identities.mx.random_centres
+
+    def spy(vectors, norm):
+        centres.append(real(vectors, norm=norm))
+        return centres[-1]
+
+    monkeypatch.setattr(identities.mx, "random_centres", spy)
+    found = values(identities.IDENTITIES, n_trials=1, n_starts=2, T=20, sigma=1e-3)
+    assert found["found"] == 2
+    assert found["rounds"] == 1
+    assert found["used"] == 2
+    assert (found["success"], found["pure"]) == (1, 1)
+    np.testing.assert_array_equal(found["exact_error"], found["extra_error"])
+    assert found["exact_error"] < 1e-3
+
+
+def test_clients_errors_are_those_of_the_chosen_models():
+    models = np.array([[[0.0, 0.0], [3.0, 4.0]]])
+    own = np.array([[0.0, 0.0], [0.0, 0.0], [3.0, 4.0]])
+    found = identities.clients_errors(models, np.array([[0, 1, 0]]), own)
+    np.testing.assert_allclose(found, [[0.0, 5.0, 5.0]])
+
+
+def exact_mean_separation(d):
+    """E of the distance of two rescaled 0/1 vectors that are different and not zero, by counting.
+
+    The numbers of coordinates that are 1 in both, one and the other are multinomial.
+    """
+    total = weight = 0.0
+    for both, one, other in itertools.product(range(d + 1), repeat=3):
+        none = d - both - one - other
+        if none < 0 or one + other == 0 or both + one == 0 or both + other == 0:
+            continue
+        log = math.lgamma(d + 1) - sum(math.lgamma(x + 1) for x in (both, one, other, none))
+        share = math.exp(log - d * math.log(4.0))
+        cosine = both / math.sqrt((both + one) * (both + other))
+        total += share * math.sqrt(max(2.0 - 2.0 * cosine, 0.0))
+        weight += share
+    return total / weight
+
+
+@pytest.mark.statistical
+def test_the_separation_has_its_exact_mean():
+    """20 000 trials: six standard errors, false alarm 2e-9."""
+    found = values(identities.SEPARATION, n_trials=20_000, d=8, norm=3.0)["separation"]
+    error = found.std() / math.sqrt(found.size)
+    assert abs(found.mean() - 3.0 * exact_mean_separation(8)) < 6 * error
+
+
+def test_the_published_code_s_separation_is_the_root_of_a_binomial():
+    found = values(identities.SEPARATION, n_trials=50, d=9, norm=2.0, scaling="coordinate")
+    squares = (found["separation"] / 2.0) ** 2
+    np.testing.assert_allclose(squares, np.round(squares), atol=1e-9)
+    assert squares.max() <= 9
+
+
+@pytest.mark.parametrize(
+    ("experiment", "cell", "message"),
+    [
+        (paired.ONE_SHOT, {"m": 21}, "multiple of k"),
+        (paired.ONE_SHOT, {"n": 5, "d": 6}, "n=5 must be >= d"),
+        (paired.ONE_SHOT, {"planted": 10}, "planted=10 must be below"),
+        (paired.ECONOMIES, {"n_shared": 9}, "n_shared=9 must be <="),
+        (paired.RESAMPLING, {"d": 1}, "d=1"),
+        (identities.IDENTITIES, {"d": 2, "extra": 5}, "distinct 0/1"),
+        (identities.SEPARATION, {"d": 2, "k": 4}, "distinct 0/1"),
+    ],
+)
+def test_impossible_cells_are_refused(experiment, cell, message):
+    with pytest.raises(InvalidParameter, match=message):
+        experiment.check(cell)

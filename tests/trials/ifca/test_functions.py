@@ -1,0 +1,171 @@
+"""IFCA for models given as functions: against the linear kernels, and a network on digits."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import check_grad
+
+from trials.checks import InvalidParameter
+from trials.ifca.functions import Model, run_ifca_functions, tree_map
+from trials.ifca.options import IfcaOptions, run_ifca_options
+from trials.models.clients import ClientData
+from trials.models.network import accuracy, network_gradient, network_loss, random_network
+
+LINEAR = Model(
+    init=lambda rng: {"slope": rng.standard_normal(3), "rest": [rng.standard_normal(2)]},
+    loss=lambda theta, data: float(np.mean((data[1] - data[0] @ flat(theta)) ** 2)),
+    gradient=lambda theta, data: unflat(
+        -2.0 / len(data[1]) * data[0].T @ (data[1] - data[0] @ flat(theta))
+    ),
+)
+
+
+def flat(theta):
+    return np.concatenate([theta["slope"], theta["rest"][0]])
+
+
+def unflat(vector):
+    return {"slope": vector[:3], "rest": [vector[3:]]}
+
+
+@pytest.fixture
+def linear():
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((12, 7, 5)), rng.standard_normal((12, 7))
+    return ClientData.equal(x, y), list(zip(x, y, strict=True)), rng.standard_normal((3, 5))
+
+
+@pytest.mark.parametrize(
+    ("averaging", "local_steps", "known"),
+    [("gradient", 1, False), ("model", 1, False), ("model", 4, False), ("model", 2, True)],
+)
+def test_linear_models_as_functions_run_as_in_the_compiled_kernel(
+    linear, averaging, local_steps, known
+):
+    data, clients, start = linear
+    owner = np.arange(12) % 3 if known else None
+    compiled = run_ifca_options(
+        data=data, starts=start[None], step_sizes=[0.05], n_iterations=15, known_labels=owner,
+        options=IfcaOptions(averaging=averaging, local_steps=local_steps),
+    )  # fmt: skip
+    found = run_ifca_functions(
+        model=LINEAR, clients=clients, k=3, step_size=0.05, n_iterations=15, known_labels=owner,
+        starts=[unflat(row) for row in start], averaging=averaging, local_steps=local_steps,
+        rng=np.random.default_rng(1),
+    )  # fmt: skip
+    models = np.array([flat(theta) for theta in found.models])
+    np.testing.assert_allclose(models, compiled.models[0], rtol=1e-10)
+    np.testing.assert_array_equal(found.labels, compiled.labels[0])
+    np.testing.assert_array_equal(found.label_changes, compiled.label_changes[:, 0])
+
+
+def test_a_subset_moves_as_in_the_compiled_kernel(linear):
+    """The first subset comes from the same stream in both."""
+    data, clients, start = linear
+    compiled = run_ifca_options(
+        data=data, starts=start[None], step_sizes=[0.05], n_iterations=4,
+        options=IfcaOptions(n_participants=5), rng=np.random.default_rng(2),
+    )  # fmt: skip
+    seen = []
+    found = run_ifca_functions(
+        model=LINEAR, clients=clients, k=3, step_size=0.05, n_iterations=4, n_participants=5,
+        starts=[unflat(row) for row in start], averaging="gradient",
+        rng=np.random.default_rng(2), watch=lambda t, _models, _labels: seen.append(t),
+    )  # fmt: skip
+    np.testing.assert_allclose([flat(x) for x in found.models], compiled.models[0], rtol=1e-10)
+    np.testing.assert_array_equal(found.labels, compiled.labels[0])
+    assert seen == [0, 1, 2, 3]
+
+
+def test_a_model_without_clients_stays(linear):
+    _, clients, start = linear
+    far = [unflat(start[0]), unflat(start[1] + 1e3)]
+    found = run_ifca_functions(
+        model=LINEAR, clients=clients, k=2, step_size=0.01, n_iterations=3, starts=far,
+        rng=np.random.default_rng(3),
+    )  # fmt: skip
+    np.testing.assert_array_equal(flat(found.models[1]), start[1] + 1e3)
+    assert (np.diff(found.losses) < 0).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"k": 0}, "k=0"),
+        ({"clients": []}, "clients must not be empty"),
+        ({"model": None}, "model must be a Model"),
+        ({"averaging": "mean"}, "averaging='mean'"),
+        ({"averaging": "gradient", "local_steps": 2}, "option I takes one gradient"),
+        ({"n_participants": 13}, "n_participants=13"),
+        ({"starts": [None]}, "starts holds 1 trees; there must be k=2"),
+        ({"known_labels": [0, 1]}, r"known_labels.shape=\(2,\)"),
+        ({"known_labels": [2] * 12}, "known_labels"),
+        ({"rng": 0}, "rng"),
+    ],
+)
+def test_impossible_arguments_are_refused(linear, change, message):
+    run = {
+        "model": LINEAR, "clients": linear[1], "k": 2, "step_size": 0.1, "n_iterations": 1,
+        "rng": np.random.default_rng(0),
+    }  # fmt: skip
+    with pytest.raises(InvalidParameter, match=message):
+        run_ifca_functions(**{**run, **change})
+
+
+@pytest.mark.parametrize(
+    ("trees", "message"),
+    [
+        (({"a": 1.0}, {"b": 1.0}), "same keys"),
+        (([1.0], [1.0, 2.0]), "same lengths"),
+        (([1.0], {"a": 1.0}), "same containers"),
+        ((np.zeros(2), np.zeros(3)), r"shapes \(2,\), \(3,\)"),
+    ],
+)
+def test_trees_of_different_shapes_are_refused(trees, message):
+    with pytest.raises(InvalidParameter, match=message):
+        tree_map(lambda x, y: x + y, *trees)
+
+
+# -- the network -----------------------------------------------------------------------------------
+
+
+def test_the_network_s_gradient_is_that_of_finite_differences():
+    rng = np.random.default_rng(4)
+    network = random_network(d=4, hidden=5, classes=3, rng=rng)
+    data = rng.standard_normal((6, 4)), rng.integers(0, 3, 6)
+    shapes = {name: value.shape for name, value in network.items()}
+
+    def tree(vector):
+        parts = np.split(vector, np.cumsum([int(np.prod(s)) for s in shapes.values()])[:-1])
+        return {name: p.reshape(s) for (name, s), p in zip(shapes.items(), parts, strict=True)}
+
+    def vector(parameters):
+        return np.concatenate([parameters[name].ravel() for name in shapes])
+
+    error = check_grad(
+        lambda v: network_loss(tree(v), data),
+        lambda v: vector(network_gradient(tree(v), data)),
+        vector(network),
+    )
+    assert error < 1e-6
+    assert accuracy(network, (data[0], np.full(6, -1))) == 0.0
+
+
+@pytest.mark.slow
+def test_ifca_is_better_than_one_model_on_rotated_digits():
+    """Two seeds with few rounds.  The page's table has twenty seeds."""
+    path = Path(__file__).parents[3] / "docs" / "rotated_digits.py"
+    spec = importlib.util.spec_from_file_location("rotated_digits", path)
+    page = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(page)
+    found = [page.accuracies(seed, n=100, rounds=12) for seed in range(2)]
+    for row in found:
+        assert row["oracle"] > row["global"] + 0.05
+        assert row["ifca"] > row["global"]
+        assert row["ifca"] <= row["oracle"] + 0.02
+    low, high = page.interval(np.array([row["ifca"] for row in found]))
+    assert low < np.mean([row["ifca"] for row in found]) < high

@@ -1,0 +1,269 @@
+r"""IFCA's algorithms in practice: one-shot clustering, fresh data, subsets and floats sent.
+
+Problem. Section IV compares its algorithms in sentences without numbers, and Section V says that
+fresh data are not needed.  Do the methods compare like this on the same data?
+
+Guarantee. `bounds.ifca.practice`: contrasts of errors, and exact numbers of floats.
+
+Algorithm. Algorithm 2 with its options and Algorithm 1, on the same drawn data and from the same
+start (experiments ``ifca.one-shot``, ``ifca.resampling`` and ``ifca.economies``).
+
+Computation. Paired errors, by the share of trials in which one exceeds the other.  Floats and steps
+are compared exactly, in searches over sizes.
+
+Reference. TIT 2022, Sections IV and V.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bounds.ifca import practice as bp
+from bounds.statement import Statement
+from trials.experiments.ifca.paired import ECONOMIES, ONE_SHOT, RESAMPLING
+from trials.ifca.options import IfcaOptions, run_ifca_options
+from trials.models.clients import ClientData
+from trials.run.cell import Params
+from trials.run.experiment import Experiment
+from trials.run.store import Table
+from verify.claim import Finding, claim
+from verify.claims.common import Point
+from verify.claims.ifca.strongly_convex import limit
+from verify.claims.searching import Sided
+from verify.decisions.domain import IntRange, LogInterval, Ranges
+from verify.decisions.means import Knowledge
+from verify.evidence import Verdict
+from verify.procedures.base import FloatArray, Profile, Sampling
+from verify.procedures.comparison import Comparison
+from verify.procedures.mean_bound import MeanBound
+from verify.procedures.search import Search
+
+
+def _compared(
+    statement: Statement,
+    experiment: Experiment,
+    cells: tuple[Params, ...],
+    columns: dict[str, str],
+    unit: str = "error",
+) -> Comparison:
+    """Paired errors by the share of trials in which one exceeds the other."""
+    return Comparison(
+        statement=statement,
+        sampling=Sampling(experiment=experiment, max_trials=256, first=32),
+        cells=cells,
+        columns=columns,
+        knowledge=lambda _cell: Knowledge(low=0.0),
+        unit=unit,
+        scale="sign",
+    )
+
+
+_PLANTED: tuple[Params, ...] = tuple(
+    {"k": k, "m": m, "n": n, "d": d, "Delta": 2.0, "sigma": 1.0, "planted": planted, "T": 40}
+    for k, m, n, d, planted in ((2, 20, 40, 10, 2), (4, 40, 40, 10, 2), (3, 12, 200, 5, 1))
+)
+
+
+@claim(bp.ONE_SHOT)
+def one_shot(statement: Statement, _profile: Profile) -> Comparison:
+    """One or two clients of each cluster in another one."""
+    columns = {"OneShot": "one_shot", "IFCA": "ifca", "truth": "truth"}
+    return _compared(statement, ONE_SHOT, _PLANTED, columns)
+
+
+@claim(bp.ONE_SHOT_IDENTITIES)
+def one_shot_identities(statement: Statement, _profile: Profile) -> Comparison:
+    """The same runs."""
+    columns = {"OneShot": "one_shot_wrong", "IFCA": "ifca_wrong"}
+    unit = "share of clients in a wrong cluster"
+    return _compared(statement, ONE_SHOT, _PLANTED, columns, unit=unit)
+
+
+@claim(bp.RESAMPLING)
+def resampling(statement: Statement, _profile: Profile) -> Comparison:
+    """A start at a quarter of the separation, as in Theorem 1."""
+    cells: tuple[Params, ...] = tuple(
+        {"k": k, "m": m, "n": n, "d": d, "Delta": delta, "T": 20, "closeness": 0.25}
+        for k, m, n, d, delta in ((2, 8, 4, 4, 2.0), (2, 8, 16, 16, 2.0), (4, 16, 8, 4, 4.0))
+    )
+    columns = {"reused": "reused", "resampled": "split", "truth": "truth"}
+    return _compared(statement, RESAMPLING, cells, columns)
+
+
+def _economy(k: int, m: int, gamma: float, rounds: int, **more: object) -> Params:
+    return {"k": k, "m": m, "n": 20, "d": 10, "gamma": gamma, "T": rounds, "Delta": 2.0, **more}
+
+
+def _as_good(
+    statement: Statement, cells: tuple[Params, ...], column: str, factor: float
+) -> MeanBound:
+    """How often an error is at most ``factor`` times that of the plain run."""
+
+    def within(table: Table, _cell: Params) -> FloatArray:
+        return np.asarray(table[column] <= factor * table["plain"], dtype=np.float64)
+
+    return MeanBound(
+        statement=statement,
+        sampling=Sampling(experiment=ECONOMIES, max_trials=256, first=16),
+        cells=cells,
+        statistic=within,
+        knowledge=lambda _cell: Knowledge(low=0.0, high=1.0),
+        observable=f"runs with an error of at most {factor:g} times that of the plain run",
+    )
+
+
+@claim(bp.SUBSETS)
+def subsets(statement: Statement, _profile: Profile) -> MeanBound:
+    """Steps of a tenth and of half of the way to the optimum."""
+    cells = (
+        _economy(2, 20, 0.5, 30, closeness=0.25),
+        _economy(2, 20, 0.1, 60, closeness=0.25),
+        _economy(4, 40, 0.5, 30, closeness=0.25),
+    )
+    return _as_good(statement, cells, "subset", 1.25)
+
+
+SLOW_IDENTITIES = Finding(
+    id="ifca-stable-identities",
+    where="TIT 2022, Section IV-C",
+    printed="Once the identities do not change for several iterations, the centre can send each "
+    "client the model of its own cluster only.",
+    found="With small steps the identities can stay the same for many iterations before models "
+    "have moved far enough to change them. Five iterations are then too few: wrong identities are "
+    "kept for ever, and the error is larger.",
+    corrected="The iterations to wait must grow like the inverse of the step size.",
+    severity="statement",
+)
+
+
+@claim(bp.STABLE, finding=SLOW_IDENTITIES)
+def stable(statement: Statement, _profile: Profile) -> MeanBound:
+    """Steps of half of the way and more, from a quarter and half of the separation."""
+    cells = (
+        _economy(2, 20, 0.5, 30, closeness=0.25),
+        _economy(2, 20, 0.8, 30, closeness=0.5),
+        _economy(4, 40, 0.5, 30, closeness=0.25),
+    )
+    return _as_good(statement, cells, "stable", 1.01)
+
+
+@claim(bp.STABLE_SMALL_STEPS, expected=Verdict.REFUTED, finding=SLOW_IDENTITIES)
+def stable_small_steps(statement: Statement, _profile: Profile) -> MeanBound:
+    """Steps of a fiftieth of the way, from a start that is not close."""
+    return _as_good(statement, (_economy(2, 20, 0.02, 200, closeness=0.8),), "stable", 1.05)
+
+
+SHARED_STEP = Finding(
+    id="ifca-shared-step",
+    where="TIT 2022, Section IV-C, with option I of Algorithm 2",
+    printed="Run IFCA on a subset of the coordinates, and vanilla gradient averaging on the "
+    "others, with the step size of Algorithm 2.",
+    found="The shared coordinates get the gradients of all clients, a model those of its own. "
+    "Their step is $k$ times as long, and may be unstable where the others are not.",
+    corrected="A step size of its own for the shared coordinates, or model averaging.",
+    severity="slip",
+)
+
+
+@claim(bp.SHARING, finding=SHARED_STEP)
+def sharing(statement: Statement, _profile: Profile) -> Comparison:
+    """Half or most of the coordinates agree, with a step that is stable on them."""
+    cells = (
+        _economy(2, 20, 0.4, 40, closeness=0.25, n_shared=8),
+        _economy(4, 40, 0.2, 60, closeness=0.25, n_shared=5),
+    )
+    return _compared(statement, ECONOMIES, cells, {"shared": "shared", "separate": "plain"})
+
+
+# --- floats and steps, exactly ------------------------------------------------------------------
+
+_SIZES: Ranges = {
+    "k": IntRange(1, 4),
+    "m": IntRange(4, 12),
+    "n": IntRange(2, 8),
+    "d": IntRange(2, 8),
+    "gamma": LogInterval(1e-3, 1e-1),
+    "seed": IntRange(0, 1000),
+}
+
+
+def _data(point: Point) -> tuple[ClientData, np.random.Generator]:
+    rng = np.random.default_rng(point["seed"])
+    shape = (point["m"], point["n"])
+    features = rng.standard_normal((*shape, point["d"]))
+    return ClientData.equal(features, rng.standard_normal(shape)), rng
+
+
+@claim(bp.STABLE_FLOATS)
+def stable_floats(statement: Statement, profile: Profile) -> Search:
+    """Counted along runs, whose identities become stable by themselves."""
+    bound = limit(statement, {})
+
+    def sides(point: Point) -> tuple[float, float]:
+        data, rng = _data(point)
+        found = run_ifca_options(
+            data=data,
+            starts=rng.standard_normal((1, point["k"], point["d"])),
+            step_sizes=np.array([point["gamma"]]),
+            n_iterations=point["rounds"],
+            options=IfcaOptions(stable_after=2),
+        )
+        early = int(found.settled_at[0])
+        return float(found.down.sum()), bound({**point, "early": early})
+
+    return Sided(
+        sides=sides,
+        domain={**_SIZES, "rounds": IntRange(1, 12)},
+        budget=profile.searches // 16,
+    ).search(statement)
+
+
+def _shared(point: Point, n_shared: int) -> tuple[np.ndarray, float]:
+    """Displacements (k, d) in one step, and floats down, with models equal on shared ones."""
+    data, rng = _data(point)
+    start = rng.standard_normal((point["k"], point["d"]))
+    start[:, : point["shared"]] = start[0, : point["shared"]]
+    found = run_ifca_options(
+        data=data,
+        starts=start[None],
+        step_sizes=np.array([point["gamma"]]),
+        n_iterations=1,
+        options=IfcaOptions(shared=np.arange(point["d"]) < n_shared),
+    )
+    return found.models[0] - start, float(found.down.sum())
+
+
+_SHARED: Ranges = {**_SIZES, "shared": IntRange(1, 8)}
+
+
+def _some_separate(point: Point) -> bool:
+    return bool(point["shared"] < point["d"])
+
+
+@claim(bp.SHARING_FLOATS, finding=SHARED_STEP)
+def sharing_floats(statement: Statement, profile: Profile) -> Search:
+    """Counted in one iteration."""
+    bound = limit(statement, {})
+
+    def sides(point: Point) -> tuple[float, float]:
+        return _shared(point, point["shared"])[1], bound(point)
+
+    return Sided(
+        sides=sides, domain=_SHARED, budget=profile.searches // 16, constraints=_some_separate
+    ).search(statement)
+
+
+@claim(bp.SHARING_STEP, finding=SHARED_STEP)
+def sharing_step(statement: Statement, profile: Profile) -> Search:
+    """One step with and without sharing, from models that are equal on the shared coordinates."""
+    bound = limit(statement, {})
+
+    def sides(point: Point) -> tuple[float, float]:
+        n_shared = point["shared"]
+        together = _shared(point, n_shared)[0][0, :n_shared]
+        mean = _shared(point, 0)[0][:, :n_shared].mean(axis=0)
+        return float(together @ mean / (mean @ mean)), bound(point)
+
+    return Sided(
+        sides=sides, domain=_SHARED, budget=profile.searches // 16, constraints=_some_separate
+    ).search(statement)
