@@ -476,7 +476,7 @@ def log_small_cosine_limit(log_cosine: float, d: int, k: int) -> float:
 
     Examples
     --------
-    >>> log_small_cosine_limit(-10.0, 100, 1) < math.log(12e-5)
+    >>> log_small_cosine_limit(-10.0, 100, 1) < math.log(5e-4)
     True
     """
     if d == k or log_cosine >= 0.0:
