@@ -71,3 +71,9 @@ def test_a_figure_is_as_wide_as_asked(tmp_path: Path) -> None:
     told = subprocess.run(["pdfinfo", narrow], capture_output=True, text=True, check=True).stdout
     width = float(told.partition("Page size:")[2].split()[0])
     assert width == pytest.approx(72 * COLUMN_WIDTH_INCHES, abs=0.5)
+
+
+def test_a_place_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ReportError, match=r"file: cannot write the fragments: "):
+        write_fragments(fake(), tmp_path / "file", ["p.*"])
