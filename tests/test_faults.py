@@ -10,6 +10,7 @@ import pytest
 
 from tests.faults.known import KNOWN, known_faults
 from tests.faults.nearest import MOST_CLAIMS, Nearest
+from tests.faults.page import page, read
 from tests.faults.planting import Fault, faults_in, modules
 from tests.faults.running import Workshop
 
@@ -133,3 +134,38 @@ def test_finds():
 def test_sleeps():
     half(4)
 """
+
+
+PRINTED = """\
+found        7.1 s  verify/plan.py:3 constant changed: 1 -> 2  by tests/verify/test_plan.py::test_a
+SURVIVED     9.0 s  verify/plan.py:9 operator changed: a | b -> (a & b)
+SURVIVED     9.0 s  verify/claims/x/y.py:2 line dropped: f() -> pass
+EQUIVALENT   9.0 s  reports/figures.py:1 constant changed: 6 -> 7  because six curves are a choice
+verify: 1 of 2 faults found
+found        8.0 s  verify/plan.py:11 operator changed: a | b -> (a & b)  by 't.py::test_b[1 2]'
+"""
+
+
+EQUAL = "equivalent: six curves are a choice |"
+
+
+def now(test: str) -> str:
+    return f"found now by {test} |"
+
+
+def test_the_page_counts_a_fault_at_its_first_and_at_its_last_trial() -> None:
+    text = page(read(PRINTED.splitlines()))
+    assert "| `verify` | 2 | 0 | 1 of 2 (50%) | 2 of 2 (100%) | 95% |" in text
+    assert "| `verify/claims` | 1 | 0 | 0 of 1 (0%) | 0 of 1 (0%) | 90% |" in text
+    assert "`bounds`" not in text
+    notes = [t.split(" | ") for t in text.partition("| module | fault |")[2].splitlines()[2:]]
+    assert notes == [
+        ["| `verify/plan.py`", "`operator changed: a ¦ b -> (a & b)`", now("`t.py::test_b[1 2]`")],
+        ["| `verify/claims/x/y.py`", "`line dropped: f() -> pass`", "survives |"],
+        ["| `reports/figures.py`", "`constant changed: 6 -> 7`", EQUAL],
+    ]
+
+
+def test_a_group_without_faults_to_find_has_no_share() -> None:
+    (row,) = [t for t in page(read(PRINTED.splitlines())).splitlines() if "`reports`" in t]
+    assert row == "| `reports` | 1 | 1 | - | - | 90% |"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,33 +67,35 @@ def page(tried: Iterable[Tried]) -> str:
     first: dict[tuple[str, str], Tried] = {}
     last: dict[tuple[str, str], Tried] = {}
     for each in tried:
-        first.setdefault(each[1:3], each)
-        last[each[1:3]] = each
+        first.setdefault((each.path, each.what), each)
+        last[each.path, each.what] = each
     rows, notes = [], []
     for name, goal in GOALS.items():
         mine = [key for key in last if group(key[0]) == name]
-        equal = [key for key in mine if last[key].word == "EQUIVALENT"]
-        n = len(mine) - len(equal)
-        if not n:
-            continue
-        begin, now = (
-            sum(book[key].word == "found" for key in mine if key not in equal)
-            for book in (first, last)
-        )
-        rows.append(
-            f"| `{name}` | {len(mine)} | {len(equal)} | {begin} of {n} ({begin / n:.0%}) | "
-            f"{now} of {n} ({now / n:.0%}) | {goal:.0%} |"
-        )
-        for key in mine:
-            if last[key].word == "EQUIVALENT":
-                notes.append((key, f"equivalent: {last[key].why}"))
-            elif last[key].word == "SURVIVED":
-                notes.append((key, "survives"))
-            elif first[key].word == "SURVIVED":
-                notes.append((key, f"found now by `{last[key].by.strip(chr(39))}`"))
+        counted = [key for key in mine if last[key].word != "EQUIVALENT"]
+        if mine:
+            shares = " | ".join(_share([book[key] for key in counted]) for book in (first, last))
+            rows.append(
+                f"| `{name}` | {len(mine)} | {len(mine) - len(counted)} | {shares} | {goal:.0%} |"
+            )
+        notes += [(key, text) for key in mine if (text := _judgement(first[key], last[key]))]
     listed = [f"| `{path}` | `{what.replace('|', '¦')}` | {text} |" for (path, what), text in notes]
     table = ["", "| module | fault | judgement |", "| --- | --- | --- |", *listed]
     return HEAD + "\n".join([*rows, *(table if listed else [])]) + "\n"
+
+
+def _share(tried: Sequence[Tried]) -> str:
+    found = sum(each.word == "found" for each in tried)
+    return f"{found} of {len(tried)} ({found / len(tried):.0%})" if tried else "-"
+
+
+def _judgement(first: Tried, last: Tried) -> str:
+    """A phrase about a fault that survived, empty for one that tests found at once."""
+    if last.word == "EQUIVALENT":
+        return f"equivalent: {last.why}"
+    if last.word == "SURVIVED":
+        return "survives"
+    return "" if first.word == "found" else f"found now by `{last.by.strip(chr(39))}`"
 
 
 if __name__ == "__main__":
