@@ -131,6 +131,19 @@ def means(
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def scatter(x: FloatArray, mass: FloatArray, labels: IntArray, centres: FloatArray) -> float:
+    """Half the sum of the squared distances from the centres (k, d), with masses."""
+    total = 0.0
+    for i in range(labels.size):
+        row = 0.0
+        for c in range(x.shape[1]):
+            t = x[i, c] - centres[labels[i], c]
+            row += t * t
+        total += mass[i] * row
+    return 0.5 * total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def pulls(
     indptr: IntArray,
     indices: IndexArray,

@@ -142,19 +142,21 @@ def curvature(
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
             square = 0.0
-            moved = 0.0
             for c in range(d):
                 t = u[i, c] - u[j, c]
                 square += t * t
-                t = step[i, c] - step[j, c]
-                moved += t * t
-            length = math.sqrt(square)
-            if length <= delta:
+            if square <= delta * delta:
                 first[e] = lam * w[e] / delta
                 second[e] = 0.0
             else:
-                first[e] = lam * w[e] / length
-                second[e] = first[e] / square * max(0.0, 1.0 - math.sqrt(moved) / length)
+                moved = 0.0
+                for c in range(d):
+                    t = step[i, c] - step[j, c]
+                    moved += t * t
+                first[e] = lam * w[e] / math.sqrt(square)
+                # one root for both lengths, and none before the first step
+                share = math.sqrt(moved / square) if moved > 0.0 else 0.0
+                second[e] = first[e] / square * max(0.0, 1.0 - share)
             for c in range(d):
                 t = u[i, c] - u[j, c]
                 inverse[i, c] += first[e] - second[e] * t * t

@@ -71,6 +71,7 @@ class Tracer:
         self.graph = graph
         self.mass = np.ones(n)
         self.b = self.x
+        self.scatter = 0.0
         self.u = self.x.copy()
         self.before: FloatArray | None = None
         self.lam = self.lam_before = 0.0
@@ -99,20 +100,21 @@ class Tracer:
         potentials = self._extrapolated_potentials(lam)
         known = self.potentials
         self.potentials = potentials
-        bound = self.total if self.lam == 0.0 else self.primal * lam / self.lam
-        bound = max(min(bound, self.total, lam * self._reach()), 1e-300)
+        # The optimum is concave in the penalty.  At first all points are at home.
+        bound = lam * self._reach() if self.lam == 0.0 else self.primal * lam / self.lam
+        bound = max(min(bound, self.total), 1e-300)
         width = self.width
         for _ in range(_ROUNDS):
             goal = 2.0 * tolerance * bound
             self._descend(u, lam, width, 0.1 * goal if flows else goal)
+            if not flows:
+                self.primal, self.gap = self._objective(lam), math.nan
+                break
             q = np.empty_like(self.x)
             f = self.full
             self.primal = contraction.pulls(
                 f.indptr, f.indices, f.w, self.x, lam, self.labels, self.u, q
             )
-            if not flows:
-                self.gap = math.nan
-                break
             bound = self.primal
             goal = 2.0 * tolerance * bound
             x, delta, left = self._balance(q, lam, goal)
@@ -136,6 +138,7 @@ class Tracer:
         one = np.zeros(n, dtype=np.int64)
         count = contraction.near_components(f.indptr, f.indices, self.x, one, reach, labels)
         self.graph, self.b, self.mass, self.labels = f, self.x, np.ones(n), np.arange(n)
+        self.scatter = 0.0
         self._merge(labels, count)
         self.u = self.b.copy()
         self.potentials = np.zeros_like(self.x)
@@ -156,6 +159,12 @@ class Tracer:
         rows = g.rows()
         step = self.u[rows] - self.u[g.indices]
         return 0.5 * float(g.w @ np.sqrt((step * step).sum(axis=1)))
+
+    def _objective(self, lam: float) -> float:
+        """The objective on the clusters' graph, with the scatter inside the clusters."""
+        g, rest = self.graph, np.empty_like(self.u)
+        value = newton.gradient(g.indptr, g.indices, g.w, self.b, self.mass, lam, 0.0, self.u, rest)
+        return float(value) + self.scatter
 
     def _extrapolated(self, lam: float) -> FloatArray:
         """The values at ``lam`` if they went on as between the last two penalties."""
@@ -218,6 +227,7 @@ class Tracer:
         self.graph = Graph(indptr=indptr, indices=indices[:used].copy(), w=w[:used].copy())
         b, mass = np.empty((count, self.b.shape[1])), np.empty(count)
         contraction.means(self.b, self.mass, labels, b, mass)
+        self.scatter += contraction.scatter(self.b, self.mass, labels, b)
         self.b, self.mass = b, mass
         self.labels = labels[self.labels]
 
@@ -255,7 +265,7 @@ class Tracer:
         shift = np.empty_like(v)
         contraction.means(self.potentials, np.ones(n), labels, shift, mass)
         self.potentials -= shift[labels]
-        self.graph, self.b, self.mass = self.full, self.x, np.ones(n)
+        self.graph, self.b, self.mass, self.scatter = self.full, self.x, np.ones(n), 0.0
         self.labels = np.arange(n)
         self._merge(labels, count)
         self.u = v
