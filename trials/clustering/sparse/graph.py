@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +23,8 @@ from trials.clustering.convex.problem import scaled
 
 #: Neighbours of a node: half of the memory of 64 bits, and a third less time.
 IndexArray = NDArray[np.int32]
+#: Neighbours among which a component looks for its closest point outside.
+_NEIGHBOURS = 16
 CONNECTIONS = ("none", "tree", "circulant")
 
 
@@ -213,21 +214,19 @@ def _joined(x: FloatArray, tree: Any, rows: IntArray, cols: IntArray) -> tuple[I
 def _closest(x: FloatArray, tree: Any, own: IntArray, label: IntArray) -> tuple[int, int, float]:
     """The closest pair of a point of the component ``own`` and a point outside, with its distance.
 
-    The number of neighbours doubles until no point can have a closer neighbour outside.
+    Most components are small, so that a few neighbours of a point reach outside.  For the points of
+    which they do not, a tree of the points outside is built.
     """
-    k, best, pair = 8, math.inf, (0, 0)
-    left = own
-    while True:
-        k = min(2 * k, x.shape[0])
-        distance, near = tree.query(x[left], k)
-        distance = np.where(label[near] != label[own[0]], distance, np.inf)
-        spot = int(np.argmin(distance))
-        if distance.flat[spot] < best:
-            best = float(distance.flat[spot])
-            pair = int(left[spot // k]), int(near.flat[spot])
-        if k == x.shape[0]:
-            return (*pair, best)
-        reach, _ = tree.query(x[left], [k])
-        left = left[np.isinf(distance).all(axis=1) & (reach[:, 0] < best)]
-        if left.size == 0:
-            return (*pair, best)
+    k = min(_NEIGHBOURS, x.shape[0])
+    distance, near = tree.query(x[own], k)
+    apart = np.where(label[near] != label[own[0]], distance, np.inf)
+    spot = int(np.argmin(apart))
+    best, pair = float(apart.flat[spot]), (int(own[spot // k]), int(near.flat[spot]))
+    left = own[np.isinf(apart).all(axis=1) & (distance[:, -1] < best)]
+    if left.size:
+        others = np.flatnonzero(label != label[own[0]])
+        gap, place = cKDTree(x[others]).query(x[left])
+        spot = int(np.argmin(gap))
+        if gap[spot] < best:
+            best, pair = float(gap[spot]), (int(left[spot]), int(others[place[spot]]))
+    return (*pair, best)
