@@ -157,7 +157,7 @@ def test_the_page_counts_a_fault_at_its_first_and_at_its_last_trial() -> None:
     text = page(read(PRINTED.splitlines()))
     assert "| `verify` | 2 | 0 | 1 of 2 (50%) | 2 of 2 (100%) | 95% |" in text
     assert "| `verify/claims` | 1 | 0 | 0 of 1 (0%) | 0 of 1 (0%) | 90% |" in text
-    assert "`bounds`" not in text
+    assert "| `bounds` | 0 | 0 | not measured | not measured | 90% |" in text
     notes = [t.split(" | ") for t in text.partition("| module | fault |")[2].splitlines()[2:]]
     assert notes == [
         ["| `verify/plan.py`", "`operator changed: a ¦ b -> (a & b)`", now("`t.py::test_b[1 2]`")],
@@ -168,4 +168,4 @@ def test_the_page_counts_a_fault_at_its_first_and_at_its_last_trial() -> None:
 
 def test_a_group_without_faults_to_find_has_no_share() -> None:
     (row,) = [t for t in page(read(PRINTED.splitlines())).splitlines() if "`reports`" in t]
-    assert row == "| `reports` | 1 | 1 | - | - | 90% |"
+    assert row == "| `reports` | 1 | 1 | not measured | not measured | 90% |"

@@ -73,11 +73,10 @@ def page(tried: Iterable[Tried]) -> str:
     for name, goal in GOALS.items():
         mine = [key for key in last if group(key[0]) == name]
         counted = [key for key in mine if last[key].word != "EQUIVALENT"]
-        if mine:
-            shares = " | ".join(_share([book[key] for key in counted]) for book in (first, last))
-            rows.append(
-                f"| `{name}` | {len(mine)} | {len(mine) - len(counted)} | {shares} | {goal:.0%} |"
-            )
+        shares = " | ".join(_share([book[key] for key in counted]) for book in (first, last))
+        rows.append(
+            f"| `{name}` | {len(mine)} | {len(mine) - len(counted)} | {shares} | {goal:.0%} |"
+        )
         notes += [(key, text) for key in mine if (text := _judgement(first[key], last[key]))]
     listed = [f"| `{path}` | `{what.replace('|', '¦')}` | {text} |" for (path, what), text in notes]
     table = ["", "| module | fault | judgement |", "| --- | --- | --- |", *listed]
@@ -86,7 +85,7 @@ def page(tried: Iterable[Tried]) -> str:
 
 def _share(tried: Sequence[Tried]) -> str:
     found = sum(each.word == "found" for each in tried)
-    return f"{found} of {len(tried)} ({found / len(tried):.0%})" if tried else "-"
+    return f"{found} of {len(tried)} ({found / len(tried):.0%})" if tried else "not measured"
 
 
 def _judgement(first: Tried, last: Tried) -> str:
