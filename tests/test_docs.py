@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from verify.papers import catalogue
+
 ROOT = Path(__file__).parents[1]
 DOCS = [path.relative_to(ROOT) for path in (ROOT / "docs").rglob("*.md")]
 
@@ -33,3 +35,18 @@ def test_the_modules_names_and_files_that_are_mentioned_exist(page):
         pkgutil.resolve_name(name)  # its error says what is missing
     for name in set(re.findall(rf"`((?:{houses}|docs)/[\w/.]*)`", text)):
         assert (ROOT / name).exists(), name
+
+
+def test_the_gallery_shows_claims_that_there_are():
+    text = (ROOT / "docs" / "gallery.md").read_text("utf-8")
+    named = re.findall(r"^cfl-verify run (\S+)$", text, flags=re.MULTILINE)
+    assert len(named) >= 8
+    claims = catalogue()
+    assert all(name in claims for name in named)
+    shown = re.findall(r"\(gallery/(.*?)\)", text)
+    assert sorted(shown) == sorted(path.name for path in (ROOT / "docs" / "gallery").iterdir())
+    assert shown == [f"{name}.svg" for name in named]
+    for name in shown:
+        drawing = (ROOT / "docs" / "gallery" / name).read_text("utf-8")
+        assert len(drawing) < 80_000
+        assert "<script" not in drawing
