@@ -226,6 +226,22 @@ DOMINATED = statement(
     ),
 )
 
+DOMINATED_LARGE = statement(
+    "dominated-large",
+    "The final error of many clients with few rows and hundreds of features",
+    "after Theorem 3, corrected",
+    kind="probability",
+    quantifiers=r"\forall M,n,d,k,\sigma",
+    observed=DOMINATED.observed,
+    terms=DOMINATED.terms,
+    failure=DOMINATED.failure,
+    reading=(
+        "The rounds go on until the slowest direction has shrunk by $10^{-3}$. With eight rows a "
+        "client the theorem's condition on $\\nu$ cannot hold, but the labels are right."
+    ),
+    uses=("sxy.dominated",),
+)
+
 SAVING_RUNS = statement(
     "saving-runs",
     "Runs: many local steps against one",

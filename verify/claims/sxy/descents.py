@@ -8,8 +8,10 @@ Guarantee. `bounds.sxy.anchors`: (4) and (5) in their corrected forms.
 Algorithm. Phase 1 with the sign of a direction from the anchor's own rows (experiment
 ``sxy.descent``), six rounds.
 
-Computation. All constants are explicit.  Cells have as many clients and pairs as Phase 1 needs to
-learn at that dimension.
+Computation. All constants are explicit.  The orders of (3) need constants to say which cells are
+inside.  C_m = 16 is four times the threshold 4 d/p^2 at which a residual's singular value p equals
+the norm 2 sqrt(d/m) of square noise, so that three quarters of the residual are found
+(Benaych-Georges & Nadakuditi 2012).  C_l = 1 makes the first term of Lemma 6 at most the accuracy.
 
 Reference. Theorem 1.
 """
