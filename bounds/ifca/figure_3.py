@@ -70,7 +70,7 @@ SNR_FLOOR = share(
     "The final error is proportional to the noise",
     "Section VI-A",
     "",
-    reading=_SMALL + "The best of ten starts, where the clusters are found.",
+    reading=_SMALL + "The best of three starts, where the clusters are found.",
     kind="rate",
     observed=r"E\,\mathsf{dist}",
     relation=r"\propto",

@@ -64,8 +64,8 @@ STARTS_TOO_FAR = Finding(
     where="TIT 2022, Section VI-A, Fig. 3",
     printed="The optima are rescaled to norm $R\\le1$; starts are 0/1 vectors.",
     found="At $d=1000$ the starts are 22 times as far from the optima as these from each other. "
-    "Noise of the samples decides the first identities. In 300 iterations the runs do not come "
-    "within 90 sigma.",
+    "Noise of the samples decides the first identities. In the trials that were run the best "
+    "of 30 runs ends at more than 90 sigma.",
     corrected="Optima that are multiplied by $R$ and not rescaled, as in the published code. Then "
     "the starts are about as far from the optima as these from each other.",
     severity="statement",
@@ -148,10 +148,11 @@ def floor(statement: Statement, _profile: Profile) -> MeanBound:
 @claim(bf.SNR_FLOOR, smallest_profile="standard", why_not_smaller=_TENTH)
 def snr_floor(statement: Statement, _profile: Profile) -> Rate:
     """Noise over a decade, with optima that are found."""
-    cells = tuple(_small(norm=2.0, sigma=sigma) for sigma in (0.05, 0.15, 0.5))
+    few = {"n_starts": 3, "step_sizes": [0.1]}
+    cells = tuple(_small(norm=2.0, sigma=sigma, **few) for sigma in (0.05, 0.15, 0.5))
     return power_law(
         statement,
-        _sampling(32, 32),
+        _sampling(512, 512),
         cells,
         "best_dist",
         lambda at: {"sigma": at["sigma"]},
