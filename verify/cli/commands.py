@@ -386,6 +386,61 @@ def report(**given: Any) -> int:
 
 
 @click.command()
+@click.argument("target", required=False, metavar="[MODULE:FUNCTION]")
+@click.option("--as", "name", metavar="SUBJECT", help="What the function is, e.g. ifca.step.")
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of all inputs.")
+@click.option(
+    "--examples",
+    type=int,
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Inputs for each property and differential check.",
+)
+@click.option(
+    "--arrays",
+    default="numpy",
+    show_default=True,
+    metavar="PACKAGE",
+    help="The arrays that the function takes: numpy, torch, jax.numpy, cupy ...",
+)
+@click.option(
+    "--precision", type=click.Choice(["double", "single"]), default="double", show_default=True
+)
+@click.option(
+    "--accuracy",
+    type=float,
+    metavar="X",
+    help="Relative accuracy that the function claims beyond rounding.  [default: the subject's]",
+)
+@click.option("--equal-sizes", is_flag=True, help="Only clients with equal numbers of rows.")
+@click.option(
+    "--output",
+    default="subject-failures",
+    show_default=True,
+    metavar="DIR",
+    help="Where failing inputs are saved, each with a test that replays it.",
+)
+@json_option
+def subject(**given: Any) -> int:
+    """Test an implementation of your own: properties, our kernels, exact laws.
+
+    Without a function it lists the subjects, and with --as it defines one.  A failure prints the
+    smallest input that was found and saves it.
+
+    \b
+    Examples:
+      cfl-verify subject
+      cfl-verify subject --as ifca.step
+      cfl-verify subject mypkg.ifca:step --as ifca.step
+      cfl-verify subject mypkg.model:step --as ifca.step --arrays torch --precision single
+    """
+    from verify.cli.subject import verify_subject
+
+    return verify_subject(**given)
+
+
+@click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the script that completes this program's commands, claims and runs in a shell.
@@ -406,5 +461,5 @@ def completion(shell: str) -> None:
 
 COMMANDS: tuple[click.Command, ...] = (
     *(list_, info, run, resume, status, replay, check, mutate, copy, export, report),
-    *(warm_up, completion),
+    *(subject, warm_up, completion),
 )

@@ -20,7 +20,7 @@ INTERRUPTED = signals.INTERRUPTED
 
 CODES = {
     EXPECTED: "all verdicts as expected, or nothing to decide",
-    UNEXPECTED: "a verdict is not the expected one, or two runs differ",
+    UNEXPECTED: "a verdict is not the expected one, two runs differ, or an implementation fails",
     INCONCLUSIVE: "some claim is inconclusive",
     USAGE: "usage, input or output, or workers that were lost",
     INTERNAL: "a fault of this program; --debug shows where",

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tests.strategies import closeness, initialisations, positive, seeds
 from trials.checks import InvalidParameter
 from trials.laws import pairwise as pw
+from verify.testing.strategies import closeness, initialisations, positive, seeds
 
 few = settings(deadline=None, max_examples=80)
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from scipy import stats
 
-from tests.strategies import initialisations, seeds
 from trials.laws import pairwise as pw
 from trials.laws import wishart
 from trials.laws.wishart import _conditional_bartlett, label_counts
+from verify.testing.strategies import initialisations, seeds
 
 CAP = 1e9
 # every chi-square test below: false alarm 1e-5, seed fixed, at most 20 of them in this file

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tests.strategies import closeness, initialisations, partitions, positive
 from trials.checks import InvalidParameter
 from trials.models import mixture as mx
+from verify.testing.strategies import closeness, initialisations, partitions, positive
 
 few = settings(deadline=None, max_examples=60)
 

@@ -1,0 +1,91 @@
+"""``cfl-verify subject``: lists, definitions, verdicts, saved failures and exit codes."""
+
+import json
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from verify.cli import exits
+from verify.cli.app import application
+from verify.testing import SUBJECTS
+
+MINE = """
+from verify.testing import examples
+
+right = examples.assignment
+
+def wrong(points, centres):
+    return right(points, centres) * 0
+
+def other(points):
+    return points
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "my_own_code.py").write_text(MINE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    yield tmp_path
+    sys.modules.pop("my_own_code", None)
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(application, ["subject", *arguments])
+
+
+def test_the_list_shows_every_signature():
+    result = invoke()
+    assert result.exit_code == exits.EXPECTED
+    for name, subject in SUBJECTS.items():
+        assert f"{name}  {subject.signature}" in result.stdout
+
+
+def test_a_definition_shows_the_checks():
+    result = invoke("--as", "ifca.step")
+    assert "A model that no client chose stays where it is." in result.stdout
+    assert "Of models with exactly equal losses a client takes the first." in result.stdout
+    shown = json.loads(invoke("--as", "ifca.step", "--json").stdout)["ifca.step"]
+    assert shown["signature"] == "(models, clients, step_size) -> (models, labels)"
+
+
+def test_a_right_implementation_passes(folder):
+    result = invoke("my_own_code:right", "--as", "assignment", "--examples", "4")
+    assert result.exit_code == exits.EXPECTED, result.output
+    assert "5 of 5 checks passed" in result.stdout
+    assert not (folder / "subject-failures").exists()
+
+
+def test_a_wrong_one_exits_with_1_and_leaves_a_test(folder):
+    result = invoke(
+        "my_own_code:wrong", "--as", "assignment", "--examples", "4", "--output", "kept"
+    )
+    assert result.exit_code == exits.UNEXPECTED
+    assert "FAIL  differential  nearest" in result.stdout
+    assert "smallest input found:\n        points = " in result.stdout
+    assert (folder / "kept" / "test_assignment_nearest.npz").exists()
+    told = invoke("my_own_code:wrong", "--as", "assignment", "--examples", "4", "--json")
+    failures = json.loads(told.stdout)["failures"]
+    assert failures[0]["check"] == "nearest"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["my_own_code:other", "--as", "assignment"], "other(points) does not fit assignment"),
+        (["my_own_code:none", "--as", "assignment"], "has no none; its functions are"),
+        (["my_own_coda:right", "--as", "assignment"], "my_own_coda cannot be imported"),
+        (["my_own_code:right"], "--as must say what my_own_code:right is"),
+        (["my_own_code:right", "--as", "assign"], "must be one of ifca.step"),
+        (["my_own_code:right", "--as", "kmeans"], "in a first call it returned array"),
+        (["my_own_code:right", "--as", "assignment", "--examples", "0"], "--examples=0 must be"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_what_does_not_fit_exits_with_3_and_one_line(arguments, says):
+    result = invoke(*arguments)
+    assert result.exit_code == exits.USAGE, result.output
+    assert says in result.stderr
+    assert len(result.stderr.splitlines()) == 1

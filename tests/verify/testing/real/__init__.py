@@ -1,0 +1,1 @@
+"""Programs of others as subjects: adapters only, no code of theirs."""

@@ -1,0 +1,22 @@
+"""The words of a failure, for the terminal and for pytest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from verify.testing.case import described
+from verify.testing.runner import Outcome
+
+
+def failure_text(outcome: Outcome, saved: Path | None) -> str:
+    """What must hold, what happened, the input, and where it is saved."""
+    check = outcome.check
+    lines = [check.states, outcome.message]
+    if check.kind == "statistical":
+        lines.append(f"A correct implementation is rejected with probability {check.level:g}.")
+    if outcome.case is not None:
+        heading = "seed of the data:" if check.kind == "statistical" else "smallest input found:"
+        lines += [heading, *("  " + line for line in described(outcome.case).splitlines())]
+    if saved is not None:
+        lines.append(f"saved: python -m pytest {saved} replays it")
+    return "\n".join(lines)
