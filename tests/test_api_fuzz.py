@@ -29,6 +29,7 @@ import pytest
 
 from bounds.statement import OutsideTheorem
 from trials.checks import InvalidParameter
+from trials.ifca.functions import Model
 from trials.laws.step_tail import StepSetting
 from trials.mixed_regression.batches import MomentBatch
 from trials.mixed_regression.fed_regression import local_spectra
@@ -56,6 +57,8 @@ NO_DRIVERS = {
     "count_down", "count_up", "pairwise_ratios", "pairwise_log_probabilities",
     # formulas of the bounded designs, called by their drivers and by claims
     "binomial_law", "cosh_optimum", "two_point_errors",
+    # functions of a model that Algorithm 2 takes, called in its loops
+    "tree_map", "random_network", "scores", "network_loss", "network_gradient", "accuracy",
 }  # fmt: skip
 #: NaN has a documented meaning: a certain tie, or a run that has left the range of floats.
 NAN_MEANS = {"margin_from_products", "chernoff_exponent", "simulate_trajectories"}
@@ -125,6 +128,13 @@ GOOD = {
     ),
     "radius": 0.2, "cluster": 1, "bound": 0.3, "candidates": (-1.0, -2.0), "n_columns": 3,
     "log_cluster_tail.start": 0.2, "log_cluster_hit.start": 0.2, "log_gradient_tail.distance": 0.5,
+    "model": Model(
+        init=lambda rng: rng.standard_normal(3),
+        loss=lambda theta, at: float(((theta - at) ** 2).mean()),
+        gradient=lambda theta, at: theta - at,
+    ),
+    "clients": list(R.standard_normal((6, 3))), "run_ifca_functions.starts": list(CENTRES),
+    "watch": None,
     # constructors
     "StepSetting.sizes": [3, 4], "StepSetting.step_sizes": [0.5, 0.5], "separation": 1.0,
     "Mixture.cluster_sizes": np.array([3, 3]), "Law.name": "heavy", "Law.shape": 3.0,

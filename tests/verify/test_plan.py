@@ -42,7 +42,7 @@ def test_a_wild_card_passes_over_claims_without_the_parameter():
     tried = {p.selection.claim for p in found.claims}
     assert tried == {"ifca.eq3", "ifca.half-correct-sc"}
     ifca = {name for name in catalogue() if name.startswith("ifca.")}
-    assert set(found.skipped) == ifca - tried
+    assert set(found.skipped) == ifca - tried - {name.partition("[")[0] for name in found.not_run}
     assert "cluster=12 must be one of smallest, largest" in found.skipped["ifca.eq32"]
     assert "no parameter 'cluster'" in found.skipped["ifca.thm1"]
 

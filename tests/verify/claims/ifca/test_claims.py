@@ -23,6 +23,7 @@ from verify.claims.ifca import cells, identity, one_step, whole_run
 from verify.claims.ifca import neurips as neurips_claims
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES, Observed
+from verify.procedures.comparison import Comparison, Monotone
 from verify.procedures.constants import Constants
 from verify.procedures.mean_bound import MeanBound
 from verify.procedures.probability import Probability
@@ -49,7 +50,7 @@ def test_every_claim_builds_checks_and_describes_itself_under_every_profile(prof
         procedure.check()
         assert len(procedure.describe()) > 40, name
         kind = (Search, Constants, Probability, Rate, Contraction, MeanBound)
-        assert isinstance(procedure, kind), name
+        assert isinstance(procedure, (*kind, Comparison, Monotone)), name
 
 
 def test_cells_and_constants_do_not_depend_on_the_profile():
