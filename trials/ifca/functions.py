@@ -164,6 +164,9 @@ def run_ifca_functions(
     >>> [round(float(theta), 6) for theta in found.models]
     [5.0, -5.0]
     """
+    for name, trees in (("clients", clients), ("starts", () if starts is None else starts)):
+        if not isinstance(trees, (Sequence, np.ndarray)):
+            raise InvalidParameter(f"{name} must be a list, one entry each, not {type(trees)}")
     m = len(clients)
     if not isinstance(model, Model) or m == 0:
         raise InvalidParameter("model must be a Model, and clients must not be empty")
