@@ -239,16 +239,6 @@ RESTARTS_IN_K = trend(
     0.1,
     source="Section VI, introduction",
 )
-RESTARTS_IN_R = trend(
-    "restarts-in-r-as-printed",
-    "A random start finds farther clusters more often",
-    R,
-    "increases",
-    0.02,
-    source="Section VI-A, on Fig. 3 (a-b), as printed",
-    reading="The sentence is about ten starts. One start at a time is tried here.",
-)
-
 # --- the separation of the random optima --------------------------------------------------------
 
 SEPARATION = statement(

@@ -11,8 +11,8 @@ from tests.verify.testing.planted import BUGS, PLAIN
 from verify.testing import examples, implementation, try_check, verify
 
 #: Runs of correct implementations, each with a seed of its own.
-RUNS = int(os.environ.get("CFL_SUBJECT_RUNS", "9"))
-EVERY = 1 if "CFL_SUBJECT_RUNS" in os.environ else 8
+RUNS = int(os.environ.get("CFL_SUBJECT_RUNS", "5"))
+EVERY = 1 if "CFL_SUBJECT_RUNS" in os.environ else 16
 #: The least share of the planted bugs that has to be found.
 SHARE = 38 / 40
 

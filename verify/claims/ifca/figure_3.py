@@ -125,7 +125,7 @@ def monotone_mn(statement: Statement, _profile: Profile) -> Monotone:
     return _trend(statement, tuple(_small(norm=1.0, m=m) for m in (40, 76, 160)), "m")
 
 
-@claim(bf.FLOOR)
+@claim(bf.FLOOR, smallest_profile="standard", why_not_smaller=_TENTH)
 def floor(statement: Statement, _profile: Profile) -> MeanBound:
     """Sizes below and about that from which the oracle succeeds."""
 

@@ -112,7 +112,11 @@ def _as_good(
     )
 
 
-@claim(bp.SUBSETS)
+@claim(
+    bp.SUBSETS,
+    smallest_profile="standard",
+    why_not_smaller="its runs are long: 10 to 25 CPU seconds",
+)
 def subsets(statement: Statement, _profile: Profile) -> MeanBound:
     """Steps of a tenth and of half of the way to the optimum."""
     cells = (
@@ -147,7 +151,13 @@ def stable(statement: Statement, _profile: Profile) -> MeanBound:
     return _as_good(statement, cells, "stable", 1.01)
 
 
-@claim(bp.STABLE_SMALL_STEPS, expected=Verdict.REFUTED, finding=SLOW_IDENTITIES)
+@claim(
+    bp.STABLE_SMALL_STEPS,
+    expected=Verdict.REFUTED,
+    finding=SLOW_IDENTITIES,
+    smallest_profile="standard",
+    why_not_smaller="its runs are long: 10 to 25 CPU seconds",
+)
 def stable_small_steps(statement: Statement, _profile: Profile) -> MeanBound:
     """Steps of a fiftieth of the way, from a start that is not close."""
     return _as_good(statement, (_economy(2, 20, 0.02, 200, closeness=0.8),), "stable", 1.05)
