@@ -148,7 +148,7 @@ def _shaken(
 def _columns(
     order: Sequence[str], uses: Mapping[str, Sequence[str]], users: Mapping[str, Sequence[str]]
 ) -> dict[str, int]:
-    """One column to the right of all that a proof uses; what uses nothing stands by its user."""
+    """One column to the right of all that a proof uses. Without any, beside its user."""
     column: dict[str, int] = {}
     for name in order:
         column[name] = 1 + max((column[used] for used in uses[name]), default=-1)
@@ -217,7 +217,7 @@ class _Drawing:
         return [*((source, column) for column in between), (target, self._home[target])]
 
     def _order(self) -> None:
-        """Sort the columns to and fro by the mean place of neighbours; keep the best order."""
+        """Sort the columns by the mean place of neighbours, to and fro, and keep the best order."""
         best, fewest = [list(layer) for layer in self._layers], self._crossings()
         for sweep in range(_SWEEPS):
             forward = sweep % 2 == 0

@@ -22,7 +22,7 @@ class Violation(AssertionError):
 
 
 class WrongForm(Violation):
-    """An implementation raises an error, or returns something that is not what it must return."""
+    """An implementation raises an error, or returns a value of the wrong form."""
 
 
 class DoesNotFit(InvalidParameter):

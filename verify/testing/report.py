@@ -9,7 +9,7 @@ from verify.testing.runner import Outcome
 
 
 def failure_text(outcome: Outcome, saved: Path | None) -> str:
-    """What must hold, what happened, the input, and where it is saved."""
+    """The violated check, the message, the input, and the file that holds it."""
     check = outcome.check
     lines = [check.states, outcome.message]
     if check.kind == "statistical":

@@ -40,7 +40,7 @@ _BALANCE_PRODUCTS = 200
 
 @dataclass(kw_only=True)
 class Work:
-    """Counts of Newton steps, Hessian products, gradients; numbers of splits and of fusions."""
+    """Counts of Newton steps, Hessian products, gradients, splits and fusions."""
 
     newton: FloatArray = field(default_factory=lambda: np.zeros(4))
     balance: FloatArray = field(default_factory=lambda: np.zeros(4))

@@ -125,27 +125,20 @@ def restarts(statement: Statement, _profile: Profile) -> MeanBound:
     return _success(statement, tuple(cell(k, 60) for k in (2, 4, 8)))
 
 
-def _trend(
-    statement: Statement, cells: tuple[Params, ...], along: str, max_trials: int
-) -> Monotone:
-    """The share of ten starts that find the clusters, along one parameter."""
+@claim(bp.RESTARTS_IN_K, finding=TOO_MANY_CLUSTERS)
+def restarts_in_k(statement: Statement, _profile: Profile) -> Monotone:
+    """Two, four and eight clusters among the same clients."""
+    cells = tuple(cell(k, 20, m=40, T=40) for k in (2, 4, 8))
     return Monotone(
         statement=statement,
-        sampling=Sampling(experiment=IDENTITIES, max_trials=max_trials, first=max_trials),
+        sampling=Sampling(experiment=IDENTITIES, max_trials=128, first=128),
         cells=cells,
-        along=along,
+        along="k",
         statistic=lambda table, _cell: table["found"] / 10.0,
         knowledge=lambda _cell: _SHARE,
         observable="the share of starts that find the clusters",
         failed=0.0,
     )
-
-
-@claim(bp.RESTARTS_IN_K, finding=TOO_MANY_CLUSTERS)
-def restarts_in_k(statement: Statement, _profile: Profile) -> Monotone:
-    """Two, four and eight clusters among the same clients."""
-    cells = tuple(cell(k, 20, m=40, T=40) for k in (2, 4, 8))
-    return _trend(statement, cells, "k", 128)
 
 
 # --- too many models ----------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def projector(basis: FloatArray) -> FloatArray:
 
 
 def subspace_error(case: Case, unit: float) -> float:
-    """A bound on what rounding does to the span: each step's, divided by what the step keeps of it.
+    """A bound on the rounding error of the span: each error over the share that its step keeps.
 
     Infinite where a step loses a direction.
     """
