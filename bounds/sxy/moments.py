@@ -57,9 +57,10 @@ LEMMA_3_RATE_M = statement(
     kind="rate",
     quantifiers=r"\forall m\gg d",
     observed=r"E\norm{Y_t-EY_t}",
-    terms=(Term(name="first", expr=C_1 * SCALE * sp.sqrt(d / m)),),
+    terms=(Term(name="first", expr=C_1 * SCALE / sp.sqrt(m)),),
     constants=TWO_CONSTANTS[:1],
-    reading="The logarithm does not vary between the cells.",
+    reading="$C_1$ stands for the factor $\\sqrt{d\\log N}$: the dimension is the same in each "
+    "comparison, and the logarithm hardly varies.",
     uses=("sxy.lemma3",),
 )
 
@@ -70,9 +71,9 @@ LEMMA_3_RATE_D = statement(
     kind="rate",
     quantifiers=LEMMA_3_RATE_M.quantifiers,
     observed=LEMMA_3_RATE_M.observed,
-    terms=LEMMA_3_RATE_M.terms,
+    terms=(Term(name="first", expr=C_1 * SCALE * sp.sqrt(d / m)),),
     constants=TWO_CONSTANTS[:1],
-    reading=LEMMA_3_RATE_M.reading,
+    reading="The logarithm does not vary between the cells.",
     uses=("sxy.lemma3",),
 )
 
@@ -115,7 +116,8 @@ PROP_1_RATE_GAP = statement(
     observed=PROP_1.observed,
     terms=LEMMA_3_RATE_M.terms,
     constants=TWO_CONSTANTS[:1],
-    reading="All residuals are equally long and orthogonal, so the eigengap of $EY_t$ is fixed.",
+    reading="All residuals are equally long and orthogonal, so the eigengap of $EY_t$ is fixed. "
+    "$C_1$ stands for the factor $\\sqrt{d\\log N}$, as in the rate of Lemma 3.",
     uses=("sxy.prop1",),
 )
 
@@ -131,7 +133,8 @@ PROP_1_RATE_NO_GAP = statement(
     constants=TWO_CONSTANTS[:1],
     reading=(
         "One residual is as short as the deviation allows it to be lost, "
-        "$p\\norm{v}^2\\propto\\sqrt{d/m}$. Then the rate of the proposition is attained."
+        "$p\\norm{v}^2\\propto\\sqrt{d/m}$. Then the rate of the proposition is attained. $C_1$ "
+        "stands for the factor $\\sqrt{d\\log N}$."
     ),
     uses=("sxy.prop1",),
 )

@@ -140,11 +140,12 @@ ROUNDS_IN_K = statement(
     kind="rate",
     quantifiers=r"\forall k,d",
     observed=r"T_1",
-    terms=(Term(name="half steps", expr=C * k * sp.log(N * d)),),
+    terms=(Term(name="half steps", expr=C * k),),
     constants=(prefactor(C, "half steps"),),
     reading=(
         "The print says that $\\Omega(k\\log(Nd))$ half steps are enough. The needed number is "
-        "that at which all projection errors fall to $3\\sqrt\\epsilon$."
+        "that at which all projection errors fall to $3\\sqrt\\epsilon$. $C$ stands for the factor "
+        "$\\log(Nd)$, because the dimension is the same in each comparison."
     ),
     uses=("sxy.lemma5-sharp",),
 )

@@ -105,6 +105,10 @@ def subspace(v, extra=1):
     return v["C_1"] * sqrt(v["d"] / v["m"]) * variance(v) * extra
 
 
+def subspace_at_one_dimension(v):
+    return v["C_1"] / sqrt(v["m"]) * variance(v)
+
+
 BOUNDS = {
     "thm1-4-as-printed": accuracy,
     "thm1-4-own-accuracy-as-printed": accuracy,
@@ -170,12 +174,12 @@ BOUNDS = {
     "no-saving": lambda v: 1,
     "saving-same-step": lambda v: 1 / (1 - (1 - v["gamma"]) ** v["s"]),
     "lemma3": lambda v: two_terms(v, v["d"], v["m"]),
-    "lemma3-rate-m": subspace,
+    "lemma3-rate-m": subspace_at_one_dimension,
     "lemma3-rate-d": subspace,
     "lemma6": lambda v: two_terms(v, v["k"], v["l"]),
     "prop1": lambda v: two_terms(v, v["d"], v["m"]),
-    "prop1-rate-gap": subspace,
-    "prop1-rate-no-gap": subspace,
+    "prop1-rate-gap": subspace_at_one_dimension,
+    "prop1-rate-no-gap": subspace_at_one_dimension,
     "prop2-19": proposition_2,
     "thm1-threshold-m": lambda v: v["C"] * v["d"] / v["p"] ** 2,
     "thm1-threshold-l": lambda v: v["C"] * v["k"],
@@ -208,7 +212,7 @@ BOUNDS = {
     "lemma5-as-printed": lambda v: 3 * sqrt(v["epsilon"]),
     "lemma5": lambda v: 3 * sqrt(v["epsilon"]),
     "lemma5-sharp": lambda v: 3 * sqrt(v["epsilon"]),
-    "rounds-in-k": lambda v: v["C"] * v["k"] * log(v["N"] * v["d"]),
+    "rounds-in-k": lambda v: v["C"] * v["k"],
     "lemma15": lambda v: (
         v["c"] * v["delta_f"] / sqrt(v["l"]) / (sqrt(v["d"]) + log(1 / v["delta_f"]))
     ),

@@ -86,19 +86,21 @@ def _excess(statement: Statement, point: Point, number: ModuleType, value: Any) 
     """The next residual's square minus the statement's right side, in units of v^2."""
     x = {name: _number(point[name], number) for name in point}
     limits = {"alpha": x["ratio"] * x["beta"], "beta": x["beta"]}
-    at = {**limits, "v": _number(1.0, number)}
-    slack = 1 - value(EQ_27.right, at)
-    slack_length = 1 - value(EQ_28[0].right, at)
+    square = x["v"] ** 2
+    at = {**limits, "v": x["v"]}
+    slack = 1 - value(EQ_27.right, at) / square
+    slack_length = 1 - value(EQ_28[0].right, at) / square
     sine = x["lean"] * number.sqrt(slack)
-    sigma_hat = number.sqrt(1 + x["stretch"] * slack_length)
+    sigma_hat = x["v"] * number.sqrt(1 + x["stretch"] * slack_length)
     cosine = x["sign"] * number.sqrt(1 - sine**2)
     # v = cosine r + sine r', and Sigma r = along r + across r' + a part orthogonal to both
     reach = x["reach"] * (limits["beta"] - limits["alpha"]) / 2
     along = (limits["alpha"] + limits["beta"]) / 2 - reach * number.cos(x["turn"])
     across = reach * number.sin(x["turn"])
-    step = value(statement.definitions[eta], {**limits, "sigma_hat": sigma_hat})
+    # the length of the step in units of v
+    step = value(statement.definitions[eta], {**limits, "sigma_hat": sigma_hat}) / x["v"]
     after = 1 - 2 * step * (cosine * along + sine * across) + step**2 * (along**2 + across**2)
-    return after - value(statement.expr, {**at, "sigma_hat": sigma_hat})
+    return after - value(statement.expr, {**at, "sigma_hat": sigma_hat}) / square
 
 
 def _number(value: Any, number: ModuleType) -> Any:
@@ -107,7 +109,8 @@ def _number(value: Any, number: ModuleType) -> Any:
 
 def _step_search(statement: Statement, profile: Profile, signs: tuple[int, ...]) -> Search:
     def sides(point: Point) -> tuple[float, float]:
-        right = float(evaluate(statement.expr, {**spectrum_of(point), "v": 1.0}))
+        at = {**spectrum_of(point), "v": point["v"]}
+        right = float(evaluate(statement.expr, at)) / point["v"] ** 2
         return float(_excess(statement, point, math, evaluate)) + right, right
 
     return Search(
@@ -118,6 +121,7 @@ def _step_search(statement: Statement, profile: Profile, signs: tuple[int, ...])
         certify=lambda _point: _wrong_way(statement),
         domain={
             **SPECTRA,
+            "v": LogInterval(1e-6, 1e6),
             "sign": Choice(signs),
             "lean": Interval(-1.0, 1.0),
             "stretch": Interval(-1.0, 1.0),
@@ -171,11 +175,13 @@ def prop_2_factor(statement: Statement, profile: Profile) -> Search:
         values[2] = limits["alpha"] + point["middle"] * (limits["beta"] - limits["alpha"])
         weights = np.array([point["low"], point["high"], 1.0 - point["low"]])
         weights = np.maximum(weights, 1e-12) / np.maximum(weights, 1e-12).sum()
-        step = float(evaluate(statement.definitions[eta], {**limits, "sigma_hat": 1.0}))
+        length = {**limits, "sigma_hat": point["v"]}  # that of the residual
+        step = float(evaluate(statement.definitions[eta], length)) / point["v"]
         return float(weights @ (1.0 - step * values) ** 2)
 
     def stated(point: Point) -> float:
-        return float(evaluate(statement.expr, {**spectrum_of(point), "v": 1.0}))
+        at = {**spectrum_of(point), "v": point["v"]}
+        return float(evaluate(statement.expr, at)) / point["v"] ** 2
 
     return Search(
         name=statement.id,
@@ -183,6 +189,7 @@ def prop_2_factor(statement: Statement, profile: Profile) -> Search:
         sides=lambda point: (ratio(point), stated(point)),
         domain={
             **SPECTRA,
+            "v": LogInterval(1e-6, 1e6),
             "middle": Interval(0.0, 1.0),
             "low": Interval(0.0, 1.0),
             "high": Interval(0.0, 1.0),

@@ -61,9 +61,14 @@ _START = 1 / 3  # of Delta: the largest radius of Lemma 10
 
 
 def _after_rounds(statement: Statement, profile: Profile, constants: dict[str, float]) -> Search:
-    """The error of right labels and features of one after the stated rounds."""
+    """The error of right labels and features of one after the stated rounds.
+
+    A client's s local steps shrink its error by ``(1 - eta)^s``.  The server moves the model of a
+    cluster by the share rho of that, which is ``s eta rho/kappa`` with FedAvg's kappa.
+    """
 
     def values(point: Point) -> dict[str, float]:
+        moved = -math.expm1(point["s"] * math.log1p(-point["eta"]))
         return {
             **constants,
             "Delta": point["Delta"],
@@ -71,14 +76,14 @@ def _after_rounds(statement: Statement, profile: Profile, constants: dict[str, f
             "nu": point["nu"],
             "rho": point["rho"],
             "eta": point["eta"],
-            "s": 1.0,
-            "kappa": 1.0,
+            "s": float(point["s"]),
+            "kappa": point["s"] * point["eta"] / moved,
         }
 
     def logs(point: Point) -> tuple[float, float]:
         at = values(point)
         rounds = max(math.ceil(float(evaluate(statement.definitions[T_PRIME], at))), 0)
-        shrink = math.log1p(-at["eta"] * at["rho"])
+        shrink = math.log1p(-at["s"] * at["eta"] * at["rho"] / at["kappa"])
         left = math.log(_START * at["Delta"]) + rounds * shrink
         return left, math.log(float(evaluate(statement.expr, at)))
 
@@ -120,6 +125,7 @@ def _after_rounds(statement: Statement, profile: Profile, constants: dict[str, f
             "nu": LogInterval(1e-6, 1.0),
             "rho": LogInterval(0.01, 0.5),
             "eta": LogInterval(0.001, 0.99),
+            "s": IntRange(1, 100, log=True),
         },
         budget=profile.searches,
         unit="log of the distance over its limit",

@@ -263,6 +263,7 @@ POLYNOMIAL = Finding(
 SNR_DOMAIN: Ranges = {
     "n": IntRange(1, 1000, log=True),
     "snr": LogInterval(1e-4, 1e8),
+    "sigma": LogInterval(1e-6, 1e6),
 }
 
 
@@ -274,7 +275,8 @@ def _at_the_optima(
 
     def logs(point: Point) -> tuple[float, float]:
         exact = max(log_tail(0.5 * point["snr"], float(point["n"])), LOWEST)
-        stated = bound({"n": int(point["n"]), "k": 2, "Delta": point["snr"], "sigma": 1.0})
+        at = {"Delta": point["snr"] * point["sigma"], "sigma": point["sigma"]}
+        stated = bound({"n": int(point["n"]), "k": 2, **at})
         return exact, min(stated, 0.0)
 
     return Search(
