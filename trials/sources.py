@@ -17,11 +17,13 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import re
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 #: The packages of this program whose import statements are followed.
@@ -31,6 +33,7 @@ LIBRARIES = frozenset({"numpy", "numba", "llvmlite", "scipy"})
 #: Modules that were loaded from a file of no package are named by this and the file's SHA-256.
 USER_PREFIX = "cfl_verify_user_"
 _DYNAMIC = frozenset({"import_module", "__import__", "exec", "eval", "run_path", "run_module"})
+_DYNAMIC_WORDS = re.compile(rb"\b(" + "|".join(sorted(_DYNAMIC)).encode() + rb")\b")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,12 +158,27 @@ def _file(name: str) -> Path | None:
     return path if path.is_file() else None
 
 
-def _is_installed(path: Path) -> bool:
-    """Whether a file belongs to the standard library or to an installed package."""
+@cache
+def _installed_folders() -> tuple[Path, ...]:
     kinds = ("stdlib", "platstdlib", "purelib", "platlib")
     folders = {sysconfig.get_path(kind) for kind in kinds}
+    return tuple(Path(folder).resolve() for folder in folders if folder)
+
+
+def _is_installed(path: Path) -> bool:
+    """Whether a file belongs to the standard library or to an installed package."""
     resolved = path.resolve()
-    return any(resolved.is_relative_to(Path(folder).resolve()) for folder in folders if folder)
+    return any(resolved.is_relative_to(folder) for folder in _installed_folders())
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Every statement, also below others.  No expression is visited: most nodes are in those."""
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        yield node
+        for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+            todo.extend(getattr(node, block, ()))
 
 
 def _imported_names(text: bytes, name: str, is_package: bool) -> frozenset[str]:
@@ -174,7 +192,8 @@ def _imported_names(text: bytes, name: str, is_package: bool) -> frozenset[str]:
         return frozenset({"*"})
     package = name if is_package else name.rpartition(".")[0]
     found: set[str] = set()
-    for node in ast.walk(tree):
+    computed = _DYNAMIC_WORDS.search(text) is not None
+    for node in ast.walk(tree) if computed else _statements(tree):
         if isinstance(node, ast.Import):
             # "import a.b" also gives access to all that lies below a.b
             found.update(f"{alias.name}.*" for alias in node.names)
