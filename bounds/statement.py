@@ -427,13 +427,20 @@ def evaluate(expr: sp.Expr, values: Values) -> Any:
         raise KeyError(f"no value for {', '.join(missing)}; given: {', '.join(sorted(values))}")
     arguments = [values[name] for name in names]
     for name, value in zip(names, arguments, strict=True):
-        if np.any(np.isnan(np.asarray(value, dtype=float))):
+        if _is_nan(value):
             raise ValueError(f"{name}=nan must be a number")
     found = function(*arguments)
     if np.iscomplexobj(found):  # a root of a negative number
         given = ", ".join(f"{name}={values[name]}" for name in names)
         raise ValueError(f"{plain(expr)} must be a real number; it is not at {given[:200]}")
     return found
+
+
+def _is_nan(value: Any) -> bool:
+    """Whether a number is NaN, or an entry of an array.  Searches ask this a million times."""
+    if isinstance(value, float | int):
+        return value != value
+    return bool(np.any(np.isnan(np.asarray(value, dtype=float))))
 
 
 @lru_cache(maxsize=1024)

@@ -62,6 +62,7 @@ __all__ = [
 _DIGITS = 50  # decimal digits of a re-check
 _PART_EVALUATIONS = 24  # the fewest evaluations that a local search in one part is given
 _SHRINK_STEPS = 400
+_EXAMPLES = 100  # of Hypothesis, at most: its surprises come early
 
 _Start = tuple[float, Point]
 
@@ -180,7 +181,8 @@ def search_counterexample(
     domain : a `Domain`, or a mapping name -> `Interval`, `LogInterval`, `IntRange` or `Choice`,
         which is a box.
     budget : approximate number of evaluations: half for corners, points that fill the domain and
-        the search part by part, a third for the optimiser, the rest for Hypothesis (boxes only).
+        the search part by part, the rest for the optimiser and for Hypothesis (boxes only).
+        Hypothesis gets a sixth, and 100 at most.  It takes twenty times as long for each.
     seed : every method is seeded by it, so the same call gives the same result.
     constraints : assumptions that the domain does not express.  Points that miss them are not
         evaluated.
@@ -204,12 +206,13 @@ def search_counterexample(
     starts = _sampled(state, space, budget // 2, streams[0])
     left = budget // 2 - len(starts)
     parts: Mapping[str, float] = {}
+    examples = min(max(budget // 6, 10), _EXAMPLES) if isinstance(space, Box) else 0
     if state.best is None:
-        _optimise(state, space, budget // 3, streams[1], starts)
+        _optimise(state, space, max(budget // 2 - examples, budget // 3), streams[1], starts)
     if state.best is None:
         parts = _part_by_part(state, space, max(left, budget // 8), streams[3], starts)
     if state.best is None and isinstance(space, Box):
-        _hypothesis(state, space, max(budget // 6, 10), int(streams[2].integers(2**32)))
+        _hypothesis(state, space, examples, int(streams[2].integers(2**32)))
     if not state.by_method:
         raise NoPoint(
             f"no point of the domain ({space.describe()}) in {budget} met the constraints"

@@ -284,7 +284,7 @@ class Examination:
         near = boundaries(
             self.claim.statement,
             [(m, found[m.name].caught) for m in asked if m.kind not in CONDITIONS],
-            lambda m: judge.judge(m).caught,
+            judge.catches,
             steps,
         )
         return replace(score, judged=judged, boundaries=near)
@@ -332,18 +332,37 @@ class _Judge:
         order.shuffle(asked)
         return sorted(asked, key=lambda m: _SAMPLE_ORDER.index(m.kind))
 
+    def catches(self, mutant: Mutant) -> bool:
+        """Whether a mutant loses its support.  Nobody asks whether one that keeps it is true."""
+        with np.errstate(all="ignore"):
+            if follows(mutant, self._procedure, self._known):
+                return False
+            if self._larger_that_is_true(mutant) is not None:
+                return False
+            try:
+                evidence = self._decided(mutant, True)
+            except _REFUSALS:
+                return False
+        coarse = self._examination.standing.resolution is not None
+        return evidence.verdict is not Verdict.SUPPORTED or (
+            evidence.resolution is not None and not coarse
+        )
+
     def judge(self, mutant: Mutant, *, label: bool = True) -> Judged:
         """One mutant's outcome. Without ``label`` those that keep their support are ``kept``."""
         with np.errstate(all="ignore"):  # a changed power of zero is infinite
             return self._outcome(mutant, label)
 
+    def _larger_that_is_true(self, mutant: Mutant) -> str | None:
+        """The name of a larger change of the same family that is true, if there is one."""
+        distance, name = self._true.get(mutant.family, (-1.0, "")) if mutant.family else (-1.0, "")
+        return name if _distance(mutant) <= distance else None
+
     def _outcome(self, mutant: Mutant, label: bool) -> Judged:
         if follows(mutant, self._procedure, self._known):
             return self._judged(mutant, "asks less")
-        if mutant.family in self._true:
-            distance, name = self._true[mutant.family]
-            if _distance(mutant) <= distance:
-                return self._judged(mutant, "true here", why=f"as {name} is, a larger change")
+        if (larger := self._larger_that_is_true(mutant)) is not None:
+            return self._judged(mutant, "true here", why=f"as {larger} is, a larger change")
         if mutant.kind in CONDITIONS:
             return self._condition(mutant)
         try:

@@ -181,7 +181,7 @@ def prop_2_factor(statement: Statement, profile: Profile) -> Search:
 
     def stated(point: Point) -> float:
         at = {**spectrum_of(point), "v": point["v"]}
-        return float(evaluate(statement.expr, at)) / point["v"] ** 2
+        return float(evaluate(statement.expr, at) / point["v"] ** 2)
 
     return Search(
         name=statement.id,
