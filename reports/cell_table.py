@@ -126,7 +126,7 @@ def _layout(
 
     Each parameter has its own column where that fits.  A table that is too wide is made smaller
     step by step: words and digits are cut.  Then the interval is left out, which is also in the CSV
-    file.  At last the parameters share one column.
+    file.  At last the parameters share one column, if there are any.
     """
     kinds = tables.alignment([[c.params.get(n) for n in varying] for c in shown], len(varying))
     written = [
@@ -143,11 +143,10 @@ def _layout(
         if tables.fits(head, rows):
             cut = words and split is written[1]
             return head, rows, kinds + "".join(m[1] for m in chosen), cut
-    rows = [
-        [assignment(c.params, varying), *(m[2][i] for m in measures)] for i, c in enumerate(shown)
-    ]
-    align = "l" + "".join(m[1] for m in measures)
-    return ["cell", *(m[0] for m in measures)], rows, align, False
+    first = [("cell", "l", [str(assignment(c.params, varying)) for c in shown])] if varying else []
+    columns = [*first, *measures]
+    rows = [[m[2][i] for m in columns] for i in range(len(shown))]
+    return [m[0] for m in columns], rows, "".join(m[1] for m in columns), False
 
 
 def _measured(
@@ -199,9 +198,6 @@ def cell_table(cells: Sequence[Cell], name: str) -> tables.PrintedTable:
         wide = max(map(visible_length, marks)) > 3
         measures.append(("note" if wide else "", "l", [str(mark) for mark in marks]))
     head, rows, align, cut = _layout(shown, [n for n in varying if n not in derived], measures)
-    if not varying:
-        head, align = head[1:], align[1:]
-        rows = [row[1:] for row in rows]
     parts = ["Cells"]
     if len(shown) < len(cells):
         parts = [f"The {number(len(shown))} worst of {number(len(cells))} cells"]

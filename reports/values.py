@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from typing import Any
 
 from reports.characters import GREEK, Latex
@@ -18,14 +19,19 @@ def _grouped(digits: str) -> str:
     return sign + r"\,".join(re.findall(r"\d{1,3}(?=(?:\d{3})*$)", digits))
 
 
-def _decimal(value: float, places: int) -> str:
+def _decimal(value: float | Decimal, places: int) -> str:
     whole, _, fraction = f"{value:.{max(places, 0)}f}".partition(".")
     return _grouped(whole) + (f".{fraction}" if fraction else "")
 
 
-def _exponent(value: float) -> int:
-    """The decimal exponent of a nonzero finite value, as printed by ``%e``."""
-    return int(f"{value:e}".partition("e")[2])
+def _exponent(value: float | Decimal, digits: int = 7) -> int:
+    """The decimal exponent of a nonzero finite value that is rounded to some digits."""
+    return int(f"{value:.{digits - 1}e}".partition("e")[2])
+
+
+def _scaled(value: float, exponent: int) -> Decimal:
+    """A value in units of a power of ten, which need not be a float (such as 1e-320)."""
+    return Decimal(value).scaleb(-exponent)
 
 
 def _special(value: float) -> str | None:
@@ -51,15 +57,16 @@ def number(value: float | int | bool | None, digits: int = 3) -> Latex:
         return Latex(special)
     if float(value).is_integer() and abs(value) < (1e12 if isinstance(value, int) else 1e6):
         return Latex(f"${_grouped(str(int(value)))}$")
-    rounded = float(f"{value:.{digits - 1}e}")
-    exponent = _exponent(rounded)
+    mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
+    exponent = int(power)
     if -3 <= exponent < 6:
+        rounded = float(f"{mantissa}e{power}")
         text = _decimal(rounded, digits - 1 - exponent)
         short = f"{rounded:g}"
         if "e" not in short and len(short) < len(text) and exponent < 4:
             text = short
         return Latex(f"${text}$")
-    mantissa = f"{rounded:.{digits - 1}e}".partition("e")[0].rstrip("0").rstrip(".")
+    mantissa = mantissa.rstrip("0").rstrip(".")
     power = f"10^{{{exponent}}}"
     if mantissa in {"1", "-1"}:
         return Latex(f"${mantissa[:-1]}{power}$")
@@ -73,17 +80,15 @@ def estimate(value: float | None, se: float | None) -> Latex:
     scale = max(abs(value), se)
     exponent = _exponent(scale)
     if -3 <= exponent < 6:
-        places = 1 - _exponent(float(f"{se:.1e}"))
+        places = 1 - _exponent(se, 2)
         if places > 4 - exponent:  # an error far below the printed digits
             return number(value, 5)
         return Latex(rf"${_decimal(value, places)} \pm {_decimal(se, places)}$")
-    unit = 10.0**exponent
-    places = max(1 - _exponent(float(f"{se / unit:.1e}")), 0)
+    mean, error = _scaled(value, exponent), _scaled(se, exponent)
+    places = max(1 - _exponent(error, 2), 0)
     if places > 4:
         return number(value, 5)
-    return Latex(
-        rf"$({value / unit:.{places}f} \pm {se / unit:.{places}f}) \times 10^{{{exponent}}}$"
-    )
+    return Latex(rf"$({mean:.{places}f} \pm {error:.{places}f}) \times 10^{{{exponent}}}$")
 
 
 def interval(lower: float | None, upper: float | None) -> Latex:
@@ -93,14 +98,14 @@ def interval(lower: float | None, upper: float | None) -> Latex:
     ends = [-math.inf if lower is None else lower, math.inf if upper is None else upper]
     low, high = ends
     if not all(map(math.isfinite, ends)) or low == high == 0.0:
-        shown = [number(end) for end in ends]
-        return Latex(f"{{[}}{shown[0]}, {shown[1]}{{]}}")
+        return Latex(f"{{[}}{number(low)}, {number(high)}{{]}}")
     scale = _exponent(max(abs(low), abs(high)))
-    unit, power = (1.0, "") if -3 <= scale < 6 else (10.0**scale, rf" \times 10^{{{scale}}}")
-    digits = 3 if low == high else min(max(3, 1 + scale - _exponent(abs(high - low))), 7)
-    places = min(max(digits - 1 - (scale if unit == 1.0 else 0), 0), 12)
-    left, right = (_decimal(end / unit, places) if end else "0" for end in ends)
-    return Latex(f"$[{left},\\ {right}]{power}$")
+    whole, power = (scale, "") if -3 <= scale < 6 else (0, rf" \times 10^{{{scale}}}")
+    left, right = (_scaled(end, scale - whole) for end in ends)
+    digits = 3 if left == right else min(max(3, 1 + whole - _exponent(abs(right - left))), 7)
+    places = max(digits - 1 - whole, 0)
+    shown = [_decimal(end, places) if end else "0" for end in (left, right)]
+    return Latex(f"$[{shown[0]},\\ {shown[1]}]{power}$")
 
 
 def parameter(name: str) -> Latex:

@@ -50,13 +50,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--known", action="store_true", help="the listed faults instead")
     parser.add_argument("--part", default="1/1", help="K/N: every N-th fault, from the K-th on")
+    parser.add_argument("--times", type=Path, help="a file that keeps the tests' seconds")
     given = parser.parse_args()
     first, parts = map(int, given.part.split("/"))
     root = Path(__file__).parents[2]
     preload()
     code = 0
     with tempfile.TemporaryDirectory() as folder:
-        workshop = Workshop(root, Path(folder))
+        workshop = Workshop(root, Path(folder), given.times and given.times.absolute())
         if given.known:
             groups = {"known": _some(known_faults(root), given.sample, given.seed)}
         else:
@@ -64,13 +65,16 @@ def main() -> int:
                 package: sampled(root, package, given.sample or SAMPLE, given.seed)
                 for package in given.packages
             }
+        if not given.known:
+            workshop.preload(given.packages)
         for name, faults in groups.items():
+            print(f"{name}, seed {given.seed}:", flush=True)
             outcomes = []
             for fault in faults[first - 1 :: parts]:
                 tests = (
                     (" ".join(tests_of_known(fault)),)
                     if given.known
-                    else workshop.nearest.suites(fault.path)
+                    else workshop.nearest.suites(fault.path, fault.line)
                 )
                 outcomes.append(workshop.try_fault(fault, tests))
                 _show(outcomes[-1])

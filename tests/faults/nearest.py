@@ -2,7 +2,8 @@
 
 The mirror of the module in `tests/` comes first, then the files that import the module, small ones
 first.  A module of a paper (its statements, experiments and claims) has the claims that use it as
-well: the conformance suite of all claims runs over them.
+well: the conformance suite of all claims runs over them.  Those whose builders lead to the changed
+line come first.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ CONFORMANCE = "tests/test_every_claim.py"
 #: Wide tests of a folder, which come last.
 WIDE = (
     ("verify/cli/", "tests/verify/cli/test_commands.py"),
+    ("verify/testing/", "tests/verify/testing/test_planted.py"),
     ("verify/", "tests/verify/test_session.py"),
     ("reports/", "tests/reports/test_assemble.py tests/reports/test_latex.py"),
     ("trials/run/", "tests/trials/run/test_engine.py tests/trials/run/test_executors.py"),
@@ -33,7 +35,7 @@ _OF_A_PAPER = re.compile(r"(bounds|trials/experiments|verify/claims)/(\w+)/\w+\.
 _LIST = """
 from verify.papers import catalogue
 for claim in catalogue().values():
-    print(claim.builder.__module__, claim.id)
+    print(claim.builder.__module__, claim.builder.__name__, claim.id)
 """
 
 
@@ -46,20 +48,21 @@ class Nearest:
             for package in ("tests", "bounds", "trials", "verify")
             for path in sorted((root / package).rglob("*.py"))
         }
+        self._sources = sources
         self._imports = {path: imported(text) for path, text in sources.items()}
         self._size = {path: len(text) for path, text in sources.items()}
         self._tests = [path for path in sources if "/test_" in path]
         self._root = root
 
     @cached_property
-    def _claims(self) -> dict[str, tuple[str, ...]]:
-        return claims_of(self._root)
+    def _builders(self) -> dict[str, dict[str, str]]:
+        return builders(self._root)
 
-    def suites(self, path: str) -> tuple[str, ...]:
-        """The suites of a module, one line of arguments of pytest each."""
+    def suites(self, path: str, line: int = 0) -> tuple[str, ...]:
+        """The suites of a line of a module, one line of arguments of pytest each."""
         files = self.files(path)
         found = (" ".join(files),) if files else ()
-        if claims := self.claims(path):
+        if claims := self.claims(path, line):
             chosen = " or ".join(f"[{name}]" for name in claims)
             found += (f"{CONFORMANCE} -k {shlex.quote(chosen)}",)
         else:
@@ -78,26 +81,33 @@ class Nearest:
         paper = _OF_A_PAPER.fullmatch(path)
         named = [t for t in self._tests if paper and f"{paper[2]}_" in t.rpartition("/")[2]]
         groups = [direct, named, beside, above]
+        if path.startswith("verify/claims/"):  # the tests of experiments know no claims
+            groups.remove(named)
         if path.startswith("bounds/"):  # formulas coded a second time
             groups.insert(0, beside)
         for group in groups:
             ranked += sorted((t for t in group if t not in ranked), key=self._size.__getitem__)
         return tuple(t for t in ranked if t != CONFORMANCE)[:MOST_FILES]
 
-    def claims(self, path: str) -> tuple[str, ...]:
-        """Some claims of a paper that use a module, those of the same topic first."""
+    def claims(self, path: str, line: int = 0) -> tuple[str, ...]:
+        """Some claims of a paper that use a line of a module, those of the same topic first."""
         paper = _OF_A_PAPER.fullmatch(path)
         if paper is None:
             return ()
+        own = self._builders.get(path, {})
+        leading = leading_to(self._sources[path], line) if own and line else set()
+        found = [claim for claim, builder in own.items() if builder in leading]
+        if found:
+            return tuple(_some(found))
         beside = f"verify/claims/{paper[2]}/{path.rpartition('/')[2]}"
-        found = list(self._claims.get(beside, ()))
+        found = list(self._builders.get(beside, ()))
         new = reached = {path, beside}
         while new and len(found) < MOST_CLAIMS:
             new = self._users(new, paper[2]) - reached
             reached = reached | new
             for topic in sorted(new):
-                found += self._claims.get(topic, ())
-        return tuple(found[:: -(-len(found) // MOST_CLAIMS) or 1])
+                found += self._builders.get(topic, ())
+        return tuple(_some(found))
 
     def _users(self, of: Iterable[str], paper: str) -> set[str]:
         """The paper's modules that import one of these."""
@@ -109,16 +119,50 @@ class Nearest:
         }
 
 
-def claims_of(root: Path) -> dict[str, tuple[str, ...]]:
-    """Module of claims -> the ids of the claims that it builds."""
+def _some(claims: list[str]) -> list[str]:
+    """A few of the claims, spread over them all."""
+    return claims[:: -(-len(claims) // MOST_CLAIMS) or 1]
+
+
+def builders(root: Path) -> dict[str, dict[str, str]]:
+    """Module of claims -> the claims that it builds, each with the name of its builder."""
     printed = subprocess.run(
         [sys.executable, "-c", _LIST], cwd=root, check=True, capture_output=True, text=True
     ).stdout
-    listed: dict[str, list[str]] = {}
-    for line in printed.splitlines():
-        module, name = line.split()
-        listed.setdefault(module.replace(".", "/") + ".py", []).append(name)
-    return {path: tuple(names) for path, names in listed.items()}
+    listed: dict[str, dict[str, str]] = {}
+    for row in printed.splitlines():
+        module, builder, claim = row.split()
+        listed.setdefault(module.replace(".", "/") + ".py", {})[claim] = builder
+    return listed
+
+
+def leading_to(source: str, line: int) -> set[str]:
+    """The functions and values of a module that use, at any depth, what stands on a line."""
+    users: dict[str, set[str]] = {}
+    start = ""
+    for node in ast.parse(source).body:
+        for name in defined(node):
+            for used in ast.walk(node):
+                if isinstance(used, ast.Name):
+                    users.setdefault(used.id, set()).add(name)
+            if node.lineno <= line <= (node.end_lineno or 0):
+                start = name
+    found: set[str] = set()
+    new = {start} - {""}
+    while new:
+        found |= new
+        new = {user for name in new for user in users.get(name, ())} - found
+    return found
+
+
+def defined(node: ast.stmt) -> list[str]:
+    """The names that a statement at the top of a module defines."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    if isinstance(node, ast.AnnAssign):
+        targets = [node.target]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def imported(source: str) -> set[str]:

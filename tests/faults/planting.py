@@ -191,10 +191,12 @@ def _is_path(node: ast.BinOp) -> bool:
 
 
 def modules(root: Path, package: str) -> list[str]:
-    """The modules of a package that hold code, as paths below the root.
+    """The modules of a package that hold code, as paths below the root, or one module.
 
     The claims are a group of their own, apart from the program that decides them.
     """
+    if package.endswith(".py"):
+        return [package]
     skipped = ["/templates/", "__init__.py", "__main__.py"]
     if "/" not in package:
         skipped.append("verify/claims/")

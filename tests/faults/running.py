@@ -2,12 +2,14 @@
 
 There is one copy, and a fault is taken out again before the next one, so that the compiled kernels
 of all other modules stay in the cache.  Every fault is tried in a child of one process that has
-imported the large libraries: a child starts in a fraction of a second.
+imported the large libraries, and the packages of the tree that the faults cannot reach.  Tests that
+took less time before come first in their file.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import resource
 import shlex
@@ -16,19 +18,32 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.faults.nearest import Nearest
 from tests.faults.planting import Fault
+
+if TYPE_CHECKING:
+    import pytest
 
 #: CPU seconds that one suite may take.  On a busy machine they last longer.
 LIMIT = 60
 #: The same for faults in kernels, which are compiled again.
 LIMIT_OF_KERNELS = 240
-_PATIENCE = 10  # seconds on the clock for each of them
+_PATIENCE = 4  # seconds on the clock for each of them
 _FIRST_STAMP = 2_000_000_000  # later than any file's time
+_OWN = ("bounds", "trials", "verify", "reports", "tests", "docs")
+#: Package with faults -> packages that never import it.
+_OUT_OF_REACH = {
+    "bounds": {"trials"},
+    "trials": {"bounds"},
+    "verify": {"bounds", "trials"},
+    "reports": {"bounds", "trials", "verify"},
+}
+_WHOLE = {"trials": "trials.experiments", "verify": "verify.papers"}  # imports the package
 
 
 @dataclass(frozen=True)
@@ -46,9 +61,12 @@ class Outcome:
 
 
 class Workshop:
-    """A copy of the tree in which faults are planted one after the other."""
+    """A copy of the tree in which faults are planted one after the other.
 
-    def __init__(self, root: Path, folder: Path) -> None:
+    The file ``times`` keeps the seconds of the tests that have passed.
+    """
+
+    def __init__(self, root: Path, folder: Path, times: Path | None = None) -> None:
         self.root = folder / "tree"
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -59,7 +77,7 @@ class Workshop:
             target.parent.mkdir(parents=True, exist_ok=True)
             if (root / name).is_file():
                 shutil.copy2(root / name, target)
-        self._report = folder / "failed"
+        self._tests = Tests(self.root, folder / "failed", times or folder / "times")
         self._stamp = _FIRST_STAMP
         self._passes: dict[str, bool] = {}
         self.nearest = Nearest(self.root)
@@ -80,19 +98,32 @@ class Workshop:
                 break
         return Outcome(fault, by, time.perf_counter() - begin)
 
+    def preload(self, packages: Iterable[str]) -> None:
+        """Import here what the faults of all these packages cannot reach, for the children."""
+        kept = set.intersection(*(_OUT_OF_REACH[name.partition("/")[0]] for name in packages))
+        sys.path.insert(0, str(self.root))
+        for name in sorted(kept):
+            importlib.import_module(_WHOLE.get(name, name))
+        self._tests.kept = frozenset(kept)
+
     def _passes_without(self, test: str, limit: int) -> bool:
-        """Whether a test (or a suite that took too long) passes where nothing is planted."""
+        """Whether a test (or a suite that took too long) passes where nothing is planted.
+
+        A test that has passed with another fault in place is not run again.
+        """
         if test not in self._passes:
-            self._passes[test] = not self._failure(test, limit)
+            name = " ".join(shlex.split(test))
+            self._passes[test] = name in self._tests.seconds() or not self._failure(test, limit)
         return self._passes[test]
 
     def _failure(self, suite: str, limit: int) -> str:
         """The first test of a suite that fails, the suite if it has no end, or nothing."""
-        self._report.unlink(missing_ok=True)
-        if run_tests(self.root, suite, limit, self._report):
+        report = self._tests.report
+        report.unlink(missing_ok=True)
+        if self._tests.pass_within(suite, limit):
             return ""
         with contextlib.suppress(OSError):
-            return self._report.read_text() or suite
+            return report.read_text() or suite
         return suite
 
     @contextlib.contextmanager
@@ -122,61 +153,96 @@ def preload() -> None:
     del hypothesis, mpmath, numba, pytest, scipy, sympy
 
 
-def run_tests(root: Path, suite: str, limit: int, report: Path) -> bool:
-    """Whether a suite passes in a tree, in a child.
+class Tests:
+    """The tests of a tree, run in children.
 
-    The child writes the name of the first test that fails into ``report``.  It has failed as well
-    when it has used ``limit`` CPU seconds.
+    A child writes the name of the first test that fails into ``report``, and the seconds of each
+    test that passes into ``times``.  The packages ``kept`` are not imported again.
     """
-    child = os.fork()
-    if child == 0:
-        os.setsid()  # so that the end of patience ends the child's own children as well
-        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
-        os._exit(_in_child(root, suite, report))
-    end = time.monotonic() + _PATIENCE * limit
-    while time.monotonic() < end:
-        finished, status = os.waitpid(child, os.WNOHANG)
-        if finished:
-            return os.waitstatus_to_exitcode(status) == 0
-        time.sleep(0.02)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return False
+
+    def __init__(self, root: Path, report: Path, times: Path) -> None:
+        self.root, self.report, self.times = root, report, times
+        self.kept: frozenset[str] = frozenset()
+
+    def seconds(self) -> dict[str, float]:
+        """Name of a test that has passed -> the seconds that it took."""
+        try:
+            lines = self.times.read_text().splitlines()
+        except OSError:
+            return {}
+        pairs = (line.partition(" ") for line in lines)
+        return {name: float(seconds) for seconds, _, name in pairs}
+
+    def pass_within(self, suite: str, limit: int) -> bool:
+        """Whether a suite passes before it has used ``limit`` CPU seconds."""
+        child = os.fork()
+        if child == 0:
+            os.setsid()  # so that the end of patience ends the child's own children as well
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
+            os._exit(self._in_child(suite))
+        end = time.monotonic() + _PATIENCE * limit
+        while time.monotonic() < end:
+            finished, status = os.waitpid(child, os.WNOHANG)
+            if finished:
+                return os.waitstatus_to_exitcode(status) == 0
+            time.sleep(0.02)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return False
+
+    def _in_child(self, suite: str) -> int:
+        import hypothesis
+        import pytest
+
+        # The first counterexample is enough: no time is spent on a smaller one.
+        phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+        hypothesis.settings.register_profile("faults", phases=phases, database=None)
+        hypothesis.settings.load_profile("faults")
+        silent = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(silent, stream)
+        os.chdir(self.root)
+        os.environ["PYTHONPATH"] = str(self.root)
+        os.environ["CFL_MUTATION"] = "all"  # tests of `tox -e mutation` count, a claim or two
+        sys.dont_write_bytecode = False
+        dropped = set(_OWN) - self.kept
+        for name in [n for n in sys.modules if n.partition(".")[0] in dropped]:
+            del sys.modules[name]
+        root = str(self.root)
+        sys.path[:] = [root, *(p for p in sys.path if p not in ("", root, str(Path.cwd())))]
+        options = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", "--rootdir", root]
+        plugin = _CheapestFirst(self.report, self.times, self.seconds())
+        try:
+            return int(pytest.main([*options, *shlex.split(suite)], [plugin]))
+        except BaseException:
+            return 1
 
 
-class _FirstFailure:
-    """A plugin of pytest that writes down the first test that fails."""
+class _CheapestFirst:
+    """A plugin of pytest that orders the tests, and notes the first that fails and their times."""
 
-    def __init__(self, report: Path) -> None:
-        self._report = report
+    def __init__(self, report: Path, times: Path, seconds: dict[str, float]) -> None:
+        self._report, self._times, self._seconds = report, times, seconds
 
-    def pytest_runtest_logreport(self, report: object) -> None:
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Tests of more than a second come last in their file, the dearest at the end."""
+        files = {name: i for i, name in enumerate(dict.fromkeys(_file(t.nodeid) for t in items))}
+        items.sort(key=lambda t: (files[_file(t.nodeid)], self._seconds.get(t.nodeid, 0.0) // 1))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and report.passed and report.nodeid not in self._seconds:
+            with self._times.open("a") as file:
+                file.write(f"{report.duration:.3f} {report.nodeid}\n")
         self._note(report)
 
-    def pytest_collectreport(self, report: object) -> None:
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         self._note(report)
 
-    def _note(self, report: object) -> None:
-        if getattr(report, "failed", False) and not self._report.exists():
-            self._report.write_text(shlex.quote(str(getattr(report, "nodeid", ""))))
+    def _note(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if report.failed and not self._report.exists():
+            self._report.write_text(shlex.quote(report.nodeid))
 
 
-def _in_child(root: Path, suite: str, report: Path) -> int:
-    import pytest
-
-    silent = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(silent, stream)
-    os.chdir(root)
-    os.environ["PYTHONPATH"] = str(root)
-    sys.dont_write_bytecode = False
-    own = ("bounds", "trials", "verify", "reports", "tests", "docs")
-    for name in [n for n in sys.modules if n.partition(".")[0] in own]:
-        del sys.modules[name]
-    sys.path[:] = [str(root), *(p for p in sys.path if p not in ("", str(Path.cwd())))]
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", "--rootdir", str(root)]
-    try:
-        return int(pytest.main([*options, *shlex.split(suite)], [_FirstFailure(report)]))
-    except BaseException:
-        return 1
+def _file(name: str) -> str:
+    return name.partition("::")[0]

@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from reports.figures import PALETTE, draw, label, render, undrawn
+from reports.figures import HEIGHT_INCHES, PALETTE, _tick, _wrap, draw, label, render, undrawn
+from reports.latex import TEXT_WIDTH_INCHES
 from reports.schema import Figure, decode
 from tests.reports.fakes import figure_record as figure
 
@@ -213,3 +214,168 @@ def test_a_vector_drawing_for_the_web_is_the_same_twice_and_holds_no_script() ->
     tags = {element.tag.partition("}")[2] for element in ElementTree.fromstring(first).iter()}
     assert "path" in tags
     assert not tags & {"script", "image", "foreignObject", "a"}
+
+
+def plain(series: list[dict[str, object]], **changes: object) -> Figure:
+    """A figure of these series on linear axes, without lines across."""
+    scales = {"xscale": "linear", "yscale": "linear", "hlines": [], "vlines": []}
+    return figure(**{**scales, "series": series, **changes})
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (0.0, "0"),
+        (0.01, "0.01"),
+        (0.0099, r"$9.9\times 10^{-3}$"),
+        (200.0, "200"),
+        (9999.0, "9999"),
+        (1e4, "$10^{4}$"),
+        (-2e5, r"$-2\times 10^{5}$"),
+        (0.1 + 0.2, "0.3"),
+        (1.5e-7, r"$1.5\times 10^{-7}$"),
+    ],
+)
+def test_a_tick_is_a_short_decimal_or_a_power_of_ten(value: float, written: str) -> None:
+    assert _tick(value) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("aaa bbb", ["aaa bbb"]),
+        ("aaaa bbbb", ["aaaa", "bbbb"]),  # eight letters and a blank are wider than eight
+        ("aaaa bbb", ["aaaa bbb"]),
+        ("$a b c$ dd", ["$a b c$ dd"]),  # no break inside math
+        ("a bbbbbbbbbb c", ["a", "bbbbbbbbbb", "c"]),
+        ("", [""]),
+    ],
+)
+def test_a_long_entry_breaks_at_blanks(text: str, lines: list[str]) -> None:
+    assert _wrap(text, 8) == "\n".join(lines)
+
+
+@pytest.mark.parametrize(("scale", "limits"), [("linear", (9.0, 11.0)), ("log", (5.0, 20.0))])
+def test_one_abscissa_stands_in_the_middle_of_its_axis(
+    scale: str, limits: tuple[float, float]
+) -> None:
+    axes = draw(plain([{"label": "a", "x": [10.0], "y": [1.0]}], xscale=scale)).axes[0]
+    assert axes.get_xlim() == limits
+
+
+@pytest.mark.parametrize("shades", [[0.25, 40.0], [-1.0, 0.5]])
+def test_shades_are_shares_only_if_all_of_them_are(shades: list[float]) -> None:
+    series: list[dict[str, object]] = [{"x": [1.0, 2.0], "y": [1.0, 2.0], "shade": shades}]
+    assert draw(plain(series)).axes[1].get_ylim() == tuple(shades)
+
+
+def test_points_of_a_large_set_are_smaller() -> None:
+    few, many = (
+        draw(plain([{"x": list(range(n)), "y": [1.0] * n}])).axes[0].get_lines()[0]
+        for n in (80, 81)
+    )
+    assert few.get_markersize() > many.get_markersize()
+
+
+def test_sets_at_the_same_places_share_six_tenths_of_the_smallest_distance() -> None:
+    """Sets that meet no other set, sets of one point, and lines stay where they are."""
+    series: list[dict[str, object]] = [
+        {"label": "a", "x": [1.0, 2.0, 4.0], "y": [1.0] * 3},
+        {"label": "alone", "x": [8.0, 9.0], "y": [1.0] * 2},
+        {"label": "b", "x": [1.0, 2.0], "y": [2.0] * 2},
+        {"label": "point", "x": [1.0], "y": [2.0]},
+        {"label": "c", "x": [4.0, 5.0], "y": [3.0] * 2},
+        {"label": "line", "x": [1.0, 2.0], "y": [2.0] * 2, "style": "line"},
+    ]
+    lines = draw(plain(series)).axes[0].get_lines()
+    moves = [float(line.get_xdata()[0]) for line in lines]
+    assert moves == pytest.approx([0.8, 8.0, 1.0, 1.0, 4.2, 1.0])
+
+
+def test_a_limit_that_is_missing_or_on_the_wrong_side_has_no_bar() -> None:
+    bars = {"x": [1.0, 2.0], "y": [3.0, 5.0], "lower": [None, 6.0], "upper": [4.0, None]}
+    (drawn,) = draw(plain([{"label": "a", **bars}])).axes[0].containers
+    ends = [segment[:, 1].tolist() for segment in drawn.lines[2][0].get_segments()]
+    assert ends == [[3.0, 4.0], [5.0, 5.0]]
+
+
+def test_lines_and_bands_run_from_left_to_right() -> None:
+    band = {"x": [3.0, 1.0, 2.0], "y": [9.0, 1.0, 4.0]}
+    limits = {"lower": [8.0, 0.0, 3.0], "upper": [10.0, 2.0, 5.0]}
+    axes = draw(plain([{"label": "a", **band, **limits, "style": "band"}])).axes[0]
+    assert axes.get_lines()[0].get_xydata().tolist() == [[1.0, 1.0], [2.0, 4.0], [3.0, 9.0]]
+    corners = axes.collections[0].get_paths()[0].vertices.tolist()
+    assert [1.0, 0.0] in corners
+    assert [3.0, 10.0] in corners
+    assert [1.0, 8.0] not in corners
+
+
+def test_data_hide_no_data_and_shades_hide_nothing() -> None:
+    """From the back: spans, bands, reference lines, lines, points."""
+    series: list[dict[str, object]] = [
+        {"x": [1.0, 2.0], "y": [1.0, 2.0], "style": "points"},
+        {"x": [1.0, 2.0], "y": [1.0, 2.0], "lower": [0, 1], "upper": [2, 3], "style": "band"},
+    ]
+    lines = {"spans": [(1.0, 2.0, "s")], "hlines": [(1.0, "h")], "vlines": [(1.0, "v")]}
+    axes = draw(plain(series, **lines)).axes[0]
+    points, line, across, down = axes.get_lines()
+    (span,), (band,) = axes.patches, axes.collections
+    assert span.zorder < band.zorder < across.zorder == down.zorder < line.zorder < points.zorder
+
+
+@pytest.mark.parametrize(
+    ("n", "letters", "width", "columns", "lines"),
+    [
+        (10, 26, 6.3, 0, 0),  # to the right of the data
+        (11, 23, 6.3, 3, 4),  # too many: below the data, three columns of 151 points
+        (11, 24, 6.3, 2, 6),
+        (2, 27, 6.3, 2, 1),  # too long
+        (2, 41, 6.3, 2, 1),
+        (2, 42, 6.3, 1, 2),
+        (10, 23, 3.0, 1, 10),  # too narrow a figure for a legend at its side
+    ],
+)
+def test_a_legend_stands_where_it_has_room(
+    n: int, letters: int, width: float, columns: int, lines: int
+) -> None:
+    series: list[dict[str, object]] = [
+        {"label": f"{i:x>{letters}}", "x": [1.0, 2.0], "y": [1.0, 2.0]} for i in range(n)
+    ]
+    drawn = draw(plain(series), width)
+    added = drawn.get_figheight() - HEIGHT_INCHES
+    assert added == pytest.approx(0.18 * lines)
+    if columns:
+        assert drawn.legends[0]._ncols == columns
+    assert TEXT_WIDTH_INCHES == 6.3
+
+
+def test_the_unit_of_a_long_label_has_a_line_of_its_own() -> None:
+    one = [{"x": [1.0, 2.0], "y": [1.0, 2.0]}]
+    long, short = ("squared distance here ($m$)", "distance ($m$)")
+    assert draw(plain(one, ylabel=long)).axes[0].get_ylabel() == "squared distance here\n($m$)"
+    assert draw(plain(one, ylabel=short)).axes[0].get_ylabel() == short
+
+
+def test_groups_share_a_colour_and_the_eighth_takes_the_first_again() -> None:
+    series = [{"x": [1.0], "y": [1.0], "group": f"{i % 8}"} for i in range(9)]
+    colours = [line.get_color() for line in draw(plain(series)).axes[0].get_lines()]
+    assert colours == [*PALETTE, PALETTE[0], PALETTE[0]]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"x": [0.0, 1.0], "y": [1.0, 0.0]}, "2 points at or below zero cannot be drawn on the"),
+        ({"x": [1.0, 2.0], "y": [None, None]}, "2 points without a value are left out."),
+        ({"x": [1.0], "y": [None], "lower": [1.0], "upper": [2.0], "style": "band"}, ""),
+        ({"x": [1.0], "y": [1.0], "lower": [0.0]}, "1 point with a lower limit at or below zero"),
+        ({"x": [1.0], "y": [1.0], "lower": [0.5]}, ""),
+    ],
+)
+def test_points_that_a_logarithmic_axis_cannot_show_are_counted(
+    data: dict[str, object], said: str
+) -> None:
+    note = undrawn(plain([data], xscale="log", yscale="log"))
+    assert note.startswith(said)
+    assert bool(note) is bool(said)
+    assert "zero" not in undrawn(plain([data]))
