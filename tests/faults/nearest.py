@@ -22,7 +22,7 @@ MOST_FILES = 3
 #: Claims of a paper's module that the conformance suite runs over.
 MOST_CLAIMS = 8
 CONFORMANCE = "tests/test_every_claim.py"
-#: Wide tests of a folder, which come last.
+#: Wide tests of a folder, for modules with few tests of their own.
 WIDE = (
     ("verify/cli/", "tests/verify/cli/test_commands.py"),
     ("verify/testing/", "tests/verify/testing/test_planted.py"),
@@ -65,7 +65,7 @@ class Nearest:
         if claims := self.claims(path, line):
             chosen = " or ".join(f"[{name}]" for name in claims)
             found += (f"{CONFORMANCE} -k {shlex.quote(chosen)}",)
-        else:
+        elif len(files) < MOST_FILES:
             found += tuple(tests for start, tests in WIDE if path.startswith(start))[:1]
         return found
 

@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     import pytest
 
 #: CPU seconds that one suite may take.  On a busy machine they last longer.
-LIMIT = 60
+LIMIT = 40
 #: The same for faults in kernels, which are compiled again.
-LIMIT_OF_KERNELS = 240
-_PATIENCE = 4  # seconds on the clock for each of them
+LIMIT_OF_KERNELS = 160
+#: Tests that took more CPU seconds than this before are left out.
+DEAR = 6.0
+_PATIENCE = 6  # seconds on the clock for each of them
 _FIRST_STAMP = 2_000_000_000  # later than any file's time
 _OWN = ("bounds", "trials", "verify", "reports", "tests", "docs")
 #: Package with faults -> packages that never import it.
@@ -63,7 +65,7 @@ class Outcome:
 class Workshop:
     """A copy of the tree in which faults are planted one after the other.
 
-    The file ``times`` keeps the seconds of the tests that have passed.
+    The file ``times`` keeps the CPU seconds of the tests that have passed.
     """
 
     def __init__(self, root: Path, folder: Path, times: Path | None = None) -> None:
@@ -165,7 +167,7 @@ class Tests:
         self.kept: frozenset[str] = frozenset()
 
     def seconds(self) -> dict[str, float]:
-        """Name of a test that has passed -> the seconds that it took."""
+        """Name of a test that has passed -> the CPU seconds that it took."""
         try:
             lines = self.times.read_text().splitlines()
         except OSError:
@@ -226,14 +228,22 @@ class _CheapestFirst:
         self._report, self._times, self._seconds = report, times, seconds
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Tests of more than a second come last in their file, the dearest at the end."""
+        """Tests of more than a second come last in their file, and dear ones are left out."""
         files = {name: i for i, name in enumerate(dict.fromkeys(_file(t.nodeid) for t in items))}
-        items.sort(key=lambda t: (files[_file(t.nodeid)], self._seconds.get(t.nodeid, 0.0) // 1))
+        items[:] = [t for t in items if self._took(t) <= DEAR]
+        items.sort(key=lambda t: (files[_file(t.nodeid)], self._took(t) // 1))
+
+    def _took(self, test: pytest.Item) -> float:
+        return self._seconds.get(test.nodeid, 0.0)
+
+    def pytest_runtest_logstart(self) -> None:
+        self._begin = sum(os.times()[:4])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" and report.passed and report.nodeid not in self._seconds:
+            spent = sum(os.times()[:4]) - self._begin
             with self._times.open("a") as file:
-                file.write(f"{report.duration:.3f} {report.nodeid}\n")
+                file.write(f"{spent:.3f} {report.nodeid}\n")
         self._note(report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.dependencies import dependency_graph
+from reports.dependencies import Graph, dependency_graph
 from reports.errors import ReportError
 from reports.proof_figure import _Page
 from verify.papers import catalogue
@@ -63,9 +63,61 @@ def test_a_chain_beside_a_shortcut_has_no_crossing() -> None:
     assert {node.id: node.column for node in graph.nodes} == {"a": 0, "b": 1, "c": 2, "d": 3}
     (shortcut,) = (edge for edge in graph.edges if len(edge.through) == 2)
     rows = {node.id: node.row for node in graph.nodes}
-    assert all(
-        abs(row - rows[name]) > 0.5 for (_, row), name in zip(shortcut.through, "bc", strict=True)
+    for (_, row), name in zip(shortcut.through, "bc", strict=True):
+        assert abs(row - rows[name]) == pytest.approx((1 + 0.45) / 2)  # the rooms of both
+
+
+def places(graph: Graph) -> dict[str, tuple[int, float]]:
+    return {node.id: (node.column, node.row) for node in graph.nodes}
+
+
+def test_parts_lie_below_each_other_the_largest_first_and_users_around_what_they_use() -> None:
+    graph = dependency_graph(
+        dict.fromkeys("xyabc", ""), {"y": ["x"], "b": ["a"], "c": ["a"], "gone": ["x"]}
     )
+    assert places(graph) == {
+        "a": (0, pytest.approx(0.5)),
+        "b": (1, pytest.approx(0.0)),
+        "c": (1, pytest.approx(1.0)),
+        "x": (0, pytest.approx(2.0)),
+        "y": (1, pytest.approx(2.0)),
+    }
+    assert graph.n_rows == pytest.approx(3.0)
+    assert graph.n_columns == 2
+
+
+def test_a_statement_without_uses_stands_beside_its_first_user() -> None:
+    graph = dependency_graph(
+        dict.fromkeys("abcde", ""), {"b": ["a"], "c": ["b", "e"], "d": ["c", "e"]}
+    )
+    columns = {name: column for name, (column, _) in places(graph).items()}
+    assert columns == {"a": 0, "b": 1, "c": 2, "d": 3, "e": 1}
+
+
+def test_columns_are_sorted_until_lines_do_not_cross() -> None:
+    """Pairs that are listed in the opposite order, over three columns."""
+    uses = {f"b{i}": [f"a{3 - i}"] for i in range(4)} | {f"c{i}": [f"b{3 - i}"] for i in range(4)}
+    names = [f"{column}{i}" for column in "abc" for i in range(4)]
+    joined = dependency_graph(
+        dict.fromkeys([*names, "z"], ""), {**uses, "z": ["c0", "c1", "c2", "c3"]}
+    )
+    row = {name: row for name, (_, row) in places(joined).items()}
+    for column in "bc":
+        lines = sorted((row[uses[f"{column}{i}"][0]], row[f"{column}{i}"]) for i in range(4))
+        assert [end for _, end in lines] == sorted(end for _, end in lines)
+
+
+def test_what_a_graph_without_edges_holds_is_alone() -> None:
+    graph = dependency_graph({"a": "", "b": ""}, {})
+    assert (graph.n_columns, graph.n_rows, graph.alone) == (0, 0, ("a", "b"))
+
+
+def test_a_long_circle_is_cut_in_the_message() -> None:
+    names = [f"paper.a-statement-with-a-long-name-{i}" for i in range(20)]
+    uses = {name: [names[i - 1]] for i, name in enumerate(names)}
+    with pytest.raises(ReportError) as caught:
+        dependency_graph(dict.fromkeys(names, ""), uses)
+    assert len(str(caught.value)) == len("statements rest on each other: ") + 300
 
 
 @pytest.mark.parametrize("paper", catalogue().papers, ids=lambda paper: paper.id)
