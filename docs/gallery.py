@@ -25,7 +25,7 @@ SHOWN = (
     ("odcl.eq13", "clusterpath"),
     ("odcl.thm1-threshold-km", "success"),
     ("sxy.thm1-4-data", "trajectories"),
-    ("sxy.noise-floor-rate", "exponent-sigma"),
+    ("sxy.noise-floor-rate", "exponents"),
 )
 HEAD = """\
 # What was found

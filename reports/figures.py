@@ -1,60 +1,50 @@
 """Figures: stored figure data drawn as vector PDF or SVG, the same bytes every time.
 
-Series differ by colour (Okabe and Ito's palette, safe for colour-blind readers), by marker and by
-dash pattern, so that a grey print can be read as well.  The legend stands outside the data.
+A figure is one panel or several side by side.  `reports.marks` draws a panel.  This module puts the
+panels and the legend on the page.  The legend stands outside the data.
 """
 
 from __future__ import annotations
 
 import io
-import logging
 import math
 import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
-from itertools import cycle, pairwise
 from typing import Any, Literal
 
 import matplotlib
 import msgspec
-import numpy as np
+from matplotlib.backend_bases import RendererBase
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.mathtext import MathTextParser
-from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.markers import TICKDOWN, TICKLEFT, MarkerStyle
 
 from reports.cache import kept
 from reports.latex import TEXT_WIDTH_INCHES, visible_length
-from reports.mathematics import math_source
+from reports.lettering import FONTS, label, remember_formulas, wrap
+from reports.marks import Entries, colour_scale, draw_panel, numbers
 from reports.schema import Figure as FigureData
-from reports.schema import Series
+from reports.schema import Panel
+from reports.ticks import minor, ticks, written
 
 Form = Literal["pdf", "svg"]
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-HEIGHT_INCHES = 2.15
+_HEIGHT, _PANEL_HEIGHT = 118.0, 96.0  # points of the axes of one panel, and of one of several
 _ENTRY, _HANDLE = 4.4, 46.0  # points: a character of a legend entry, its sample line and gaps
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
-_LINES: tuple[Any, ...] = (
-    "solid",
-    (0, (7, 1.5, 1.5, 1.5)),
-    (0, (10, 2)),
-    (0, (4, 1.2, 1.2, 1.2, 1.2, 1.2)),
-)
-#: Its lightness grows evenly, so that a grey print shows the same order.
-_SCALE = "cividis"
-_SPAN_SHADES = ("0.90", "0.80")
-_DASHES: tuple[Any, ...] = ((0, (4, 2)), (0, (1.2, 1.4)), (0, (2.5, 1.2)), (0, (6, 1.5, 1, 1.5)))
+_LONG = 22  # letters of a label from which its unit has a line of its own
+_GAP = 11.0  # points between panels
+_EDGE = 1.5  # points around everything
+_BAR = 7.0  # points: the width of a colour scale
+_PER_TICK = {"x": 34.0, "y": 20.0}  # points that a tick needs
 _STYLE: dict[str, Any] = {
-    "font.family": "STIXGeneral",
-    "mathtext.fontset": "stix",
+    **FONTS,
     "font.size": 9.0,
     "axes.labelsize": 9.0,
     "axes.titlesize": 9.0,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 4.0,
     "legend.fontsize": 8.5,
     "xtick.labelsize": 8.5,
     "ytick.labelsize": 8.5,
@@ -66,8 +56,6 @@ _STYLE: dict[str, Any] = {
     "grid.linewidth": 0.5,
     "lines.linewidth": 1.3,
     "lines.markersize": 4.2,
-    "pdf.fonttype": 42,  # embed TrueType fonts, so that a reader can search and copy the text
-    "figure.dpi": 72.0,
     "axes.axisbelow": True,
     "legend.frameon": False,
     "legend.handlelength": 2.8,
@@ -76,283 +64,199 @@ _STYLE: dict[str, Any] = {
 }
 
 
-def _expand(source: str) -> str:
-    r"""A formula in the subset of LaTeX that matplotlib's mathtext knows."""
-    source = math_source(source)
-    braces = r"\{((?:[^{}]|\{[^{}]*\})*)\}"
-    for macro, fence in (("norm", r"\|"), ("abs", "|")):
-        parts = re.split(rf"\\{macro}{braces}", source)  # arguments at the odd positions
-        source = "".join(f"{fence}{p}{fence}" if i % 2 else p for i, p in enumerate(parts))
-    replacements = {
-        r"\\(?:left)?\s*\\?\\lVert|\\[lr]Vert(?![A-Za-z])": r"\\|",
-        r"\\[lr]vert(?![A-Za-z])": "|",
-        r"\\(?:tfrac|dfrac)(?![A-Za-z])": r"\\frac",
-        r"\\text\{": r"\\mathrm{",
-        r"\\poly(?![A-Za-z])": r"\\mathrm{poly}",
-        r"\\polylog(?![A-Za-z])": r"\\mathrm{polylog}",
-    }
-    for pattern_, replacement in replacements.items():
-        source = re.sub(pattern_, replacement, source)
-    return source
-
-
-def label(text: str) -> str:
-    """Text for a figure: math kept where matplotlib can set it, otherwise its bare characters."""
-    logging.getLogger("matplotlib.mathtext").setLevel(logging.ERROR)
-    parser = MathTextParser("path")
-    out: list[str] = []
-    for i, piece in enumerate(re.split(r"\$([^$]+)\$", text)):
-        if i % 2 == 0:
-            out.append(piece.replace("$", r"\$"))
-            continue
-        formula = f"${_expand(piece)}$"
-        try:
-            parser.parse(formula)
-        except ValueError:
-            formula = re.sub(r"[\\{}]", "", piece)
-        out.append(formula)
-    return "".join(out)
-
-
-def _numbers(values: Sequence[float | None] | None, n: int) -> list[float]:
-    if values is None:
-        return [math.nan] * n
-    return [math.nan if v is None else float(v) for v in values]
-
-
-def _wrap(text: str, width: int) -> str:
-    """Break a long legend entry at blanks outside math."""
-    lines: list[str] = []
-    line = ""
-    for word in re.findall(r"(?:\$[^$]*\$|\S)+", text):
-        if line and visible_length(line) + visible_length(word) >= width:
-            lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}".strip()
-    return "\n".join([*lines, line])
-
-
-def _colour_scale(series: Sequence[Series]) -> ScalarMappable | None:
-    """The colours of all shades: from 0 to 1 where they are shares, else over their range."""
-    shades = [v for s in series for v in _numbers(s.shade, len(s.x)) if math.isfinite(v)]
-    if not shades:
-        return None
-    low, high = min(shades), max(shades)
-    ends = (0.0, 1.0) if low >= 0.0 and high <= 1.0 else (low, high)
-    return ScalarMappable(norm=Normalize(*ends), cmap=_SCALE)
-
-
-def _draw_shaded(ax: Any, series: Series, index: int, scale: ScalarMappable) -> Any:
-    """Draw points whose colours show numbers, and return their legend handle."""
-    shades = _numbers(series.shade, len(series.x))
-    marker = _MARKERS[index % len(_MARKERS)]
-    ax.scatter(
-        [float(v) for v in series.x],
-        _numbers(series.y, len(series.x)),
-        c=scale.to_rgba(np.array(shades)),
-        marker=marker,
-        s=26,
-        linewidths=0.3,
-        edgecolors="0.35",
-        zorder=3,
-    )
-    return Line2D([], [], linestyle="none", marker=marker, color="0.35", markerfacecolor="none")
-
-
-def _draw_series(ax: Any, series: Series, colour: str, index: int, move: float) -> Any:
-    """Draw one series and return its legend handle."""
-    x = [float(v) + move for v in series.x]
-    y = _numbers(series.y, len(x))
-    lower, upper = (_numbers(getattr(series, side), len(x)) for side in ("lower", "upper"))
-    has_limits = any(math.isfinite(v) for v in (*lower, *upper))
-    style = series.style
-    order = sorted(range(len(x)), key=lambda i: x[i])
-    if style == "points":
-        marker = _MARKERS[index % len(_MARKERS)]
-        # Open and filled markers alternate, so that overlapping groups stay apart in grey.
-        face = colour if index % 2 == 0 else "white"
-        options: dict[str, Any] = {
-            "linestyle": "none",
-            "marker": marker,
-            "color": colour,
-            "markerfacecolor": face,
-            "markersize": 4.4 if len(x) <= 80 else 2.4,
-            "markeredgewidth": 0.9,
-        }
-        if has_limits:
-            down = [
-                max(b - a, 0.0) if math.isfinite(a) else 0.0 for a, b in zip(lower, y, strict=True)
-            ]
-            up = [
-                max(a - b, 0.0) if math.isfinite(a) else 0.0 for a, b in zip(upper, y, strict=True)
-            ]
-            ax.errorbar(x, y, yerr=[down, up], elinewidth=0.8, capsize=1.8, zorder=3, **options)
-        else:
-            ax.plot(x, y, zorder=3, **options)
-        return Line2D([], [], **options)
-    xs = [x[i] for i in order]
-    ys = [y[i] for i in order]
-    patterns = _DASHES if style == "dashed" else _LINES
-    line: dict[str, Any] = {"color": colour, "linestyle": patterns[index % len(patterns)]}
-    if style != "band" or any(math.isfinite(v) for v in ys):
-        ax.plot(xs, ys, zorder=2.5, **line)
-    if has_limits:
-        ax.fill_between(
-            xs,
-            [lower[i] for i in order],
-            [upper[i] for i in order],
-            color=colour,
-            alpha=0.18,
-            linewidth=0,
-            zorder=1.5,
-        )
-    return Line2D([], [], **line)
-
-
-def _dodged(series: Sequence[Series]) -> list[float]:
-    """How far to move each point set sideways so that sets at the same abscissae stay apart."""
-    sets = {
-        i: set(map(float, item.x))
-        for i, item in enumerate(series)
-        if item.style == "points" and len(item.x) > 1
-    }
-    meeting = [i for i, xs in sets.items() if any(xs & sets[j] for j in sets if j != i)]
-    places = sorted(set().union(*(sets[i] for i in meeting)))
-    room = 0.6 * min((b - a for a, b in pairwise(places)), default=0.0)
-    moves = [0.0] * len(series)
-    for rank, i in enumerate(meeting):
-        moves[i] = room * (rank - (len(meeting) - 1) / 2) / len(meeting)
-    return moves
-
-
-def _tick(value: float, _position: int | None = None) -> str:
-    """A tick as a person writes it: 0.02, 5, 200, or a power of ten."""
-    if value == 0 or 1e-2 <= abs(value) < 1e4:
-        return f"{value:.6g}"
-    mantissa, exponent = f"{value:.1e}".split("e")
-    power = rf"10^{{{int(exponent)}}}"
-    short = mantissa.removesuffix(".0")
-    return f"${power}$" if short == "1" else rf"${short}\times {power}$"
-
-
-def _ticks(axis: Any, scale: str) -> None:
-    """Ticks that are few enough to read.
-
-    A logarithmic axis with a small range gets the steps 1, 2, 5 or round numbers.
-    """
-    if scale != "log":
-        return
-    low, high = sorted(axis.get_view_interval())
-    decades = math.log10(high / low) if low > 0 else 0.0
-    axis.set_major_formatter(FuncFormatter(_tick))
-    axis.set_minor_formatter(NullFormatter())
-    if decades > 6:
-        axis.set_minor_locator(NullLocator())
-    if decades >= 2.5:
-        axis.set_major_locator(LogLocator(numticks=8))
-    elif decades > 0.8:
-        subs = (1.0, 3.0) if decades >= 1.5 else (1.0, 2.0, 5.0)
-        axis.set_major_locator(LogLocator(subs=subs, numticks=12))
-    else:
-        axis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
-        axis.set_minor_locator(NullLocator())
-
-
-def _widen(ax: Any, series: Sequence[Series], scale: str) -> None:
-    """Widen an axis whose data share one abscissa, because its length would be zero."""
-    places = {float(x) for item in series for x in item.x}
-    if len(places) == 1:
-        (x,) = places
-        if scale == "log" and x > 0:
-            ax.set_xlim(x / 2, 2 * x)
-        elif scale != "log":
-            ax.set_xlim(x - 1, x + 1)
-
-
-def _colours(series: Sequence[Series]) -> list[str]:
-    """One colour for each group.  A series without a group is a group of its own."""
-    known: dict[str, str] = {}
-    return [
-        known.setdefault(s.group or f"#{i}", PALETTE[len(known) % len(PALETTE)])
-        for i, s in enumerate(series)
-    ]
+def _columns(n_panels: int, width: float) -> int:
+    """The panels in a row: at most three on the width of a page, two on that of a column."""
+    most = 3 if width >= TEXT_WIDTH_INCHES else 2
+    return 2 if n_panels == 4 else min(n_panels, most)
 
 
 def draw(data: FigureData, width: float = TEXT_WIDTH_INCHES) -> Figure:
     """The matplotlib figure of a stored figure, ``width`` inches wide."""
-    series = data.series
-    figure = Figure(figsize=(width, HEIGHT_INCHES), layout="constrained")
+    remember_formulas()
+    panels = data.shown
+    figure = Figure(figsize=(width, 3.0), dpi=72.0)  # pixels are points
     FigureCanvasPdf(figure)
-    ax = figure.add_subplot()
-    ax.set_xscale(data.xscale)
-    ax.set_yscale(data.yscale)
-    _widen(ax, series, data.xscale)
-    handles, texts = [], []
-    counts: dict[str, int] = {}
-    patterns: dict[tuple[str, str], int] = {}
-    scale = _colour_scale(series)
-    moves = _dodged(series) if data.xscale == "linear" else [0.0] * len(series)
-    for item, colour, move in zip(series, _colours(series), moves, strict=True):
-        style = item.style
-        family = style if style in {"points", "dashed"} else "line"
-        if item.label or (item.group, family) not in patterns:
-            counts[family] = counts.get(family, -1) + 1
-            patterns[item.group, family] = counts[family]
-        index = patterns[item.group, family]  # without a label: one more line of its group
-        if item.shade is not None and scale is not None:
-            handles.append(_draw_shaded(ax, item, index, scale))
-        else:
-            handles.append(_draw_series(ax, item, colour, index, move))
-        texts.append(label(item.label))
-    for (low, high, text), grey in zip(data.spans, cycle(_SPAN_SHADES), strict=False):
-        ax.axvspan(low, high, color=grey, linewidth=0, zorder=0.5)
-        handles.append(Patch(facecolor=grey))
-        texts.append(label(text))
-    for i, (kind, (position, text)) in enumerate(
-        [("h", line) for line in data.hlines] + [("v", line) for line in data.vlines]
-    ):
-        line: dict[str, Any] = {
-            "color": "0.25",
-            "linewidth": 0.9,
-            "linestyle": _DASHES[(i + 1) % len(_DASHES)],
-        }
-        (ax.axhline if kind == "h" else ax.axvline)(position, zorder=1.8, **line)
-        handles.append(Line2D([], [], **line))
-        texts.append(label(text))
-    ax.set_xlabel(label(data.xlabel))
-    ylabel = label(data.ylabel)
-    if visible_length(data.ylabel) > 22:
-        ylabel = re.sub(r" (\([^()$]*(?:\$[^$]*\$)?\))$", r"\n\1", ylabel)  # the unit
-    ax.set_ylabel(_wrap(ylabel, 32) if "\n" not in ylabel else ylabel)
-    ax.margins(x=0.04, y=0.08)
-    _ticks(ax.xaxis, data.xscale)
-    _ticks(ax.yaxis, data.yscale)
+    scale = colour_scale([series for panel in panels for series in panel.series])
+    page = _Page(figure, panels, 72.0 * width)
+    entries: Entries = []
+    for ax, panel in zip(page.axes, panels, strict=True):
+        entries += draw_panel(ax, panel, scale)
+        ax.margins(x=0.04, y=0.08)
+        ax.set_xlabel(wrap(label(panel.xlabel), page.letters_across))
+        if data.panels:
+            ax.set_title(wrap(label(panel.title), page.letters_across + 2))
+    page.label_y()
     if scale is not None:
-        figure.colorbar(scale, ax=ax, label=_wrap(label(data.shade), 32), pad=0.02, aspect=16)
-    _legend(figure, handles, texts, width)
+        page.bar = figure.add_axes((0.9, 0.2, 0.02, 0.6), label="scale")
+        figure.colorbar(scale, cax=page.bar, label=wrap(label(data.shade), 32))
+    page.legend = _legend(figure, entries, width, below=bool(data.panels) or scale is not None)
+    page.arrange()
     return figure
 
 
-def _legend(figure: Figure, handles: list[Any], texts: list[str], width: float) -> None:
-    """Put the legend to the right of the data when entries are short, else below it in columns.
+def _legend(figure: Figure, entries: Entries, width: float, *, below: bool) -> Any:
+    """The legend: one entry for equal texts, in columns where it stands below the data.
 
-    A figure that is narrower than the text has its legend below.
+    It stands to the right of one panel where its entries are short.
     """
-    shown = [(h, t) for h, t in zip(handles, texts, strict=True) if t]
+    shown = {text: mark for mark, text in reversed(entries) if text}
     if not shown:
-        return
-    marks, names = zip(*shown, strict=True)
-    longest = max(visible_length(t) for t in names)
-    if longest <= 26 and len(names) <= 10 and width >= TEXT_WIDTH_INCHES:
-        figure.legend(marks, names, loc="outside right upper")
-        return
+        return None
+    names, marks = zip(*reversed(shown.items()), strict=True)
+    longest = max(visible_length(text) for text in names)
+    if not below and longest <= 26 and len(names) <= 10 and width >= TEXT_WIDTH_INCHES:
+        return figure.legend(marks, names, loc="upper left", borderaxespad=0, borderpad=0)
     room = 72.0 * width
-    columns = next((n for n in (3, 2) if n * (_ENTRY * longest + _HANDLE) <= room), 1)
-    names = tuple(_wrap(text, int((room / columns - _HANDLE) / _ENTRY)) for text in names)
-    lines = sum(text.count("\n") + 1 for text in names)
-    figure.set_size_inches(width, HEIGHT_INCHES + 0.18 * math.ceil(lines / columns))
-    figure.legend(marks, names, loc="outside lower center", ncols=columns)
+    columns = next((n for n in (4, 3, 2) if n * (_ENTRY * longest + _HANDLE) <= room), 1)
+    names = tuple(wrap(text, int((room / columns - _HANDLE) / _ENTRY)) for text in names)
+    return figure.legend(
+        marks, names, loc="upper center", ncols=min(columns, len(names)),
+        borderaxespad=0, borderpad=0,
+    )  # fmt: skip
+
+
+class _Page:
+    """The places of panels, colour scale and legend, in points.
+
+    Text is measured once.  Ticks are chosen first, so that their labels do not depend on the
+    result.  matplotlib's own layouts draw every figure three times.
+    """
+
+    def __init__(self, figure: Figure, panels: Sequence[Panel], width: float) -> None:
+        self.figure, self.width = figure, width
+        self.axes: list[Any] = [
+            figure.add_axes((0.2, 0.2, 0.6, 0.6), label=str(i)) for i in range(len(panels))
+        ]
+        self.bar: Any = None
+        self.legend: Any = None
+        self._panels = panels
+        self._n_columns = _columns(len(panels), width / 72.0)
+        self._height = _HEIGHT if len(panels) == 1 else _PANEL_HEIGHT
+        labels = {(panel.ylabel, panel.yscale) for panel in panels}
+        self._shared = len(panels) > 1 and len(labels) == 1
+
+    @property
+    def letters_across(self) -> int:
+        """The letters that fit below one panel."""
+        return int((self.width / self._n_columns - 24.0) / _ENTRY)
+
+    def _outer(self, i: int) -> bool:
+        """Whether the numbers of a panel's y axis are written."""
+        return not self._shared or i % self._n_columns == 0
+
+    def label_y(self) -> None:
+        """Label the y axes.  Panels with one label share it and their limits."""
+        if self._shared:
+            limits = [ax.get_ylim() for ax in self.axes]
+            shared = min(low for low, _ in limits), max(high for _, high in limits)
+            for ax in self.axes:
+                ax.set_ylim(shared)
+        letters = int(self._height / 4.2)
+        for i, (ax, panel) in enumerate(zip(self.axes, self._panels, strict=True)):
+            if self._outer(i):
+                text = label(panel.ylabel)
+                if visible_length(panel.ylabel) > _LONG:
+                    text = re.sub(r" (\([^()$]*(?:\$[^$]*\$)?\))$", r"\n\1", text)  # the unit
+                ax.set_ylabel("\n".join(wrap(line, letters) for line in text.split("\n")))
+
+    def arrange(self) -> None:
+        """Choose the ticks, measure all text, and put everything in its place."""
+        beside = self._beside()
+        across = (self.width - beside - 40.0) / self._n_columns - 16.0
+        self.figure.set_size_inches(self.width / 72.0, 4.0)
+        share = across / self.width, self._height / 288.0
+        measured = []
+        for i, ax in enumerate(self.axes):
+            self._tick(ax, i, across)
+            ax.set_position((0.3, 0.3, *share))
+            measured.append(_margins(ax))
+        rows = range(math.ceil(len(self.axes) / self._n_columns))
+        columns = range(self._n_columns)
+        left = [max(m[0] for m in measured[c :: self._n_columns]) for c in columns]
+        right = max(m[1] for m in measured)
+        in_row = [measured[r * self._n_columns : (r + 1) * self._n_columns] for r in rows]
+        below = [max(m[2] for m in row) for row in in_row]
+        above = [max(m[3] for m in row) for row in in_row]
+        free = self.width - beside - right - sum(left) - _GAP * (self._n_columns - 1) - 2 * _EDGE
+        wide = free / self._n_columns
+        under = self._size(self.legend)[1] + 8.0 if self._stands_below() else 0.0
+        rows_high = sum(below) + sum(above) + self._height * len(rows) + 4.0 * (len(rows) - 1)
+        total = under + rows_high + 2 * _EDGE
+        self.figure.set_size_inches(self.width / 72.0, total / 72.0)
+        top = total - _EDGE
+        for r in rows:
+            bottom = top - above[r] - self._height
+            for c, ax in enumerate(self.axes[r * self._n_columns : (r + 1) * self._n_columns]):
+                start = _EDGE + sum(left[: c + 1]) + c * (wide + _GAP)
+                ax.set_position(
+                    (start / self.width, bottom / total, wide / self.width, self._height / total)
+                )
+            top = bottom - below[r] - 4.0
+        end = self.width - beside - _EDGE
+        ceiling = total - _EDGE - above[0]
+        if self.bar is not None:
+            low = under + _EDGE + below[-1]
+            self.bar.set_position(
+                (end / self.width, low / total, _BAR / self.width, (ceiling - low) / total)
+            )
+        if self.legend is not None:
+            place = (self.width / 2, under - 3.0) if self._stands_below() else (end + 6.0, ceiling)
+            self.legend.set_bbox_to_anchor((place[0] / self.width, place[1] / total))
+
+    def _stands_below(self) -> bool:
+        return self.legend is not None and self.legend._loc == 9
+
+    def _beside(self) -> float:
+        """The width of what stands to the right of the panels."""
+        if self.bar is not None:
+            self.bar.set_position((0.5, 0.3, _BAR / self.width, self._height / 216.0))
+            return _BAR + _margins(self.bar)[1]
+        if self.legend is not None and not self._stands_below():
+            return self._size(self.legend)[0] + 6.0
+        return 0.0
+
+    def _size(self, artist: Any) -> tuple[float, float]:
+        box = artist.get_window_extent(RendererBase())
+        return box.width, box.height
+
+    def _tick(self, ax: Any, i: int, across: float) -> None:
+        """Ticks that are few enough to read, with small ones between them."""
+        panel = self._panels[i]
+        for axis, scale, room in (
+            (ax.xaxis, panel.xscale, across), (ax.yaxis, panel.yscale, self._height),
+        ):  # fmt: skip
+            which = axis.axis_name
+            low, high = sorted(axis.get_view_interval())
+            most = min(max(int(room / _PER_TICK[which]), 2), 9)
+            places = ticks(low, high, scale, most)
+            texts = written(places, scale)
+            hidden = which == "y" and not self._outer(i)
+            axis.set_ticks(places, labels=[""] * len(places) if hidden else texts)
+            axis.set_ticks([], minor=True)
+            if small := minor(low, high, scale, places):
+                _small_ticks(self.figure, ax, which, small)
+
+
+def _small_ticks(figure: Figure, ax: Any, which: str, places: Sequence[float]) -> None:
+    """Small ticks without labels, as one artist."""
+    zeros = [0.0] * len(places)
+    x, y = (places, zeros) if which == "x" else (zeros, places)
+    transform = ax.get_xaxis_transform() if which == "x" else ax.get_yaxis_transform()
+    mark = TICKDOWN if which == "x" else TICKLEFT
+    figure.add_artist(
+        Line2D(
+            x, y, transform=transform, linestyle="none", marker=MarkerStyle(mark), markersize=1.8,
+            markeredgewidth=0.4, color="black",
+        )
+    )  # fmt: skip
+
+
+def _margins(ax: Any) -> tuple[float, float, float, float]:
+    """The points that an axes' labels need to the left, to the right, below and above it."""
+    outer, inner = ax.get_tightbbox(RendererBase()), ax.bbox
+    return (
+        inner.x0 - outer.x0, outer.x1 - inner.x1, inner.y0 - outer.y0, outer.y1 - inner.y1,
+    )  # fmt: skip
 
 
 def render(data: FigureData, width: float = TEXT_WIDTH_INCHES, form: Form = "pdf") -> bytes:
@@ -383,8 +287,11 @@ def _drawn(data: FigureData, width: float, form: Form) -> bytes:
 
 @cache
 def _drawer() -> bytes:
-    """What a drawing depends on beside its data: this module's sources and matplotlib."""
-    names = ("figures.py", "latex.py", "mathematics.py", "characters.py", "schema.py")
+    """What a drawing depends on beside its data: the sources that draw it, and matplotlib."""
+    names = (
+        "figures.py", "marks.py", "ticks.py", "lettering.py",
+        "latex.py", "mathematics.py", "characters.py", "schema.py",
+    )  # fmt: skip
     sources = [resources.files("reports").joinpath(name).read_bytes() for name in names]
     return b"\0".join([*sources, matplotlib.__version__.encode()])
 
@@ -392,11 +299,11 @@ def _drawer() -> bytes:
 def undrawn(data: FigureData) -> str:
     """A sentence for the caption on points that cannot be drawn.  Empty when all are drawn."""
     missing = negative = clipped = 0
-    log_x, log_y = data.xscale == "log", data.yscale == "log"
-    for series in data.series:
+    for panel, series in ((p, s) for p in data.shown for s in p.series):
+        log_x, log_y = panel.xscale == "log", panel.yscale == "log"
         n = len(series.x)
-        low = _numbers(series.lower, n)
-        for x, y, lower in zip(series.x, _numbers(series.y, n), low, strict=True):
+        low = numbers(series.lower, n)
+        for x, y, lower in zip(series.x, numbers(series.y, n), low, strict=True):
             if not math.isfinite(y):
                 missing += series.style != "band"
             elif (log_y and y <= 0) or (log_x and x <= 0):

@@ -73,13 +73,12 @@ class Series(Record, frozen=True, kw_only=True):
     shade: Numbers | None = None
 
 
-class Figure(Record, frozen=True, kw_only=True):
-    """A figure as data.  The labels of its axes give the units.
+class Panel(Record, frozen=True, kw_only=True):
+    """One pair of axes as data.  The labels of its axes give the units.
 
-    ``spans`` are intervals of x with a label.  ``shade`` is the label of the colour scale.
+    ``spans`` are intervals of x with a label.
     """
 
-    name: Short = "figure"
     title: Text = ""
     xlabel: Short = ""
     ylabel: Short = ""
@@ -89,8 +88,23 @@ class Figure(Record, frozen=True, kw_only=True):
     hlines: list[tuple[float, Short]] = []
     vlines: list[tuple[float, Short]] = []
     spans: list[tuple[float, float, Short]] = []
+
+
+class Figure(Panel, frozen=True, kw_only=True):
+    """A figure as data: one panel, or the ``panels`` that it holds in its own place.
+
+    ``shade`` is the label of the colour scale.
+    """
+
+    name: Short = "figure"
+    panels: Annotated[list[Panel], Meta(max_length=24)] = []
     shade: Short = ""
     caption: Text = ""
+
+    @property
+    def shown(self) -> list[Panel]:
+        """The panels that are drawn."""
+        return self.panels or [self]
 
 
 class Witness(Record, frozen=True, kw_only=True):

@@ -118,26 +118,39 @@ class Series:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
-    """A figure as data.  Axis labels give the units or the word "dimensionless".
+class Panel:
+    """One pair of axes as data.  Axis labels give the units or the word "dimensionless".
 
     Attributes
     ----------
-    hlines, vlines : (position, label) of lines across the figure.
+    hlines, vlines : (position, label) of lines across the panel.
     spans : (from, to, label) of intervals of x, drawn as shaded strips.
-    shade : the label of the colour scale, where a series has shades.
     """
 
-    name: str
     title: str
-    xlabel: str
-    ylabel: str
-    series: Sequence[Series]
+    xlabel: str = ""
+    ylabel: str = ""
+    series: Sequence[Series] = ()
     xscale: Literal["linear", "log"] = "linear"
     yscale: Literal["linear", "log"] = "linear"
     hlines: Sequence[tuple[float, str]] = ()
     vlines: Sequence[tuple[float, str]] = ()
     spans: Sequence[tuple[float, float, str]] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure(Panel):
+    """A figure as data: one panel, or several side by side.
+
+    Attributes
+    ----------
+    panels : drawn in place of the figure's own series.  Panels whose y axes have one label share
+        their limits, so that slopes can be compared.  Equal labels of series are one legend entry.
+    shade : the label of the colour scale, where a series has shades.
+    """
+
+    name: str
+    panels: Sequence[Panel] = ()
     shade: str = ""
     caption: str = ""
 

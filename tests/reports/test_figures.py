@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 import zlib
-from itertools import pairwise
+from itertools import combinations, pairwise
+from typing import Any
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
+from matplotlib.backend_bases import RendererBase
+from matplotlib.font_manager import FontProperties
+from matplotlib.ft2font import LoadFlags
+from matplotlib.mathtext import MathTextParser
 
-from reports.figures import HEIGHT_INCHES, PALETTE, _tick, _wrap, draw, label, render, undrawn
+from reports.figures import draw, render, undrawn
 from reports.latex import TEXT_WIDTH_INCHES
+from reports.lettering import label, remember_formulas, wrap
+from reports.marks import PALETTE
 from reports.schema import Figure, decode
 from tests.reports.fakes import figure_record as figure
 
@@ -223,24 +231,6 @@ def plain(series: list[dict[str, object]], **changes: object) -> Figure:
 
 
 @pytest.mark.parametrize(
-    ("value", "written"),
-    [
-        (0.0, "0"),
-        (0.01, "0.01"),
-        (0.0099, r"$9.9\times 10^{-3}$"),
-        (200.0, "200"),
-        (9999.0, "9999"),
-        (1e4, "$10^{4}$"),
-        (-2e5, r"$-2\times 10^{5}$"),
-        (0.1 + 0.2, "0.3"),
-        (1.5e-7, r"$1.5\times 10^{-7}$"),
-    ],
-)
-def test_a_tick_is_a_short_decimal_or_a_power_of_ten(value: float, written: str) -> None:
-    assert _tick(value) == written
-
-
-@pytest.mark.parametrize(
     ("text", "lines"),
     [
         ("aaa bbb", ["aaa bbb"]),
@@ -252,7 +242,7 @@ def test_a_tick_is_a_short_decimal_or_a_power_of_ten(value: float, written: str)
     ],
 )
 def test_a_long_entry_breaks_at_blanks(text: str, lines: list[str]) -> None:
-    assert _wrap(text, 8) == "\n".join(lines)
+    assert wrap(text, 8) == "\n".join(lines)
 
 
 @pytest.mark.parametrize(("scale", "limits"), [("linear", (9.0, 11.0)), ("log", (5.0, 20.0))])
@@ -324,28 +314,31 @@ def test_data_hide_no_data_and_shades_hide_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "letters", "width", "columns", "lines"),
+    ("n", "letters", "width", "columns"),
     [
-        (10, 26, 6.3, 0, 0),  # to the right of the data
-        (11, 23, 6.3, 3, 4),  # too many: below the data, three columns of 151 points
-        (11, 24, 6.3, 2, 6),
-        (2, 27, 6.3, 2, 1),  # too long
-        (2, 41, 6.3, 2, 1),
-        (2, 42, 6.3, 1, 2),
-        (10, 23, 3.0, 1, 10),  # too narrow a figure for a legend at its side
+        (10, 26, 6.3, 0),  # to the right of the data
+        (11, 23, 6.3, 3),  # too many: below the data, three columns of 151 points
+        (11, 24, 6.3, 2),
+        (2, 27, 6.3, 2),  # too long
+        (2, 41, 6.3, 2),
+        (2, 42, 6.3, 1),
+        (10, 23, 3.0, 1),  # too narrow a figure for a legend at its side
     ],
 )
 def test_a_legend_stands_where_it_has_room(
-    n: int, letters: int, width: float, columns: int, lines: int
+    n: int, letters: int, width: float, columns: int
 ) -> None:
     series: list[dict[str, object]] = [
         {"label": f"{i:x>{letters}}", "x": [1.0, 2.0], "y": [1.0, 2.0]} for i in range(n)
     ]
     drawn = draw(plain(series), width)
-    added = drawn.get_figheight() - HEIGHT_INCHES
-    assert added == pytest.approx(0.18 * lines)
+    (legend,) = drawn.legends
+    place, axes = legend.get_window_extent(RendererBase()), drawn.axes[0].bbox
     if columns:
-        assert drawn.legends[0]._ncols == columns
+        assert legend._ncols == columns
+        assert place.y1 < axes.y0
+    else:
+        assert axes.x1 < place.x0
     assert TEXT_WIDTH_INCHES == 6.3
 
 
@@ -379,3 +372,64 @@ def test_points_that_a_logarithmic_axis_cannot_show_are_counted(
     assert note.startswith(said)
     assert bool(note) is bool(said)
     assert "zero" not in undrawn(plain([data]))
+
+
+def panels(n: int, **changes: Any) -> Figure:
+    """A figure of panels whose ranges of y differ."""
+    one = {"xlabel": "$m$", "ylabel": "error", "xscale": "log", "yscale": "log"}
+    series = [[{"label": name, "x": [1.0, 100.0], "y": [1.0, 10.0**i]} for name in "ab"]
+              for i in range(1, n + 1)]  # fmt: skip
+    shown = [{**one, "title": f"exponent ${i}$", "series": s} for i, s in enumerate(series)]
+    return decode({"panels": shown, **changes}, Figure, "figure")
+
+
+@pytest.mark.parametrize(("n", "width", "in_a_row"), [(2, 6.3, 2), (3, 6.3, 3), (4, 6.3, 2),
+                                                      (5, 6.3, 3), (3, 3.4, 2)])  # fmt: skip
+def test_panels_stand_in_rows_and_share_an_axis_and_a_legend(
+    n: int, width: float, in_a_row: int
+) -> None:
+    drawn = draw(panels(n), width)
+    assert len(drawn.axes) == n
+    bottoms = [round(ax.get_position().y0, 6) for ax in drawn.axes]
+    assert bottoms.count(bottoms[0]) == in_a_row
+    assert len({ax.get_ylim() for ax in drawn.axes}) == 1
+    assert [text.get_text() for text in drawn.legends[0].get_texts()] == ["a", "b"]
+    assert [bool(ax.get_ylabel()) for ax in drawn.axes] == [i % in_a_row == 0 for i in range(n)]
+    assert [ax.get_title(loc="left") or ax.get_title() for ax in drawn.axes] == [
+        f"exponent ${i}$" for i in range(n)
+    ]
+    boxes = [ax.get_tightbbox(RendererBase()) for ax in drawn.axes]
+    assert all(not a.overlaps(b) for a, b in combinations(boxes, 2))
+    assert all(drawn.bbox.x0 <= b.x0 <= b.x1 <= drawn.bbox.x1 for b in boxes)
+    assert all(drawn.bbox.y0 <= b.y0 <= b.y1 <= drawn.bbox.y1 for b in boxes)
+
+
+def test_panels_with_other_labels_keep_their_own_axis() -> None:
+    shown = panels(2)
+    other = msgspec.structs.replace(shown.panels[1], ylabel="time (s)")
+    drawn = draw(msgspec.structs.replace(shown, panels=[shown.panels[0], other]))
+    assert len({ax.get_ylim() for ax in drawn.axes}) == 2
+    assert [ax.get_ylabel() for ax in drawn.axes] == ["error", "time (s)"]
+
+
+def test_points_of_panels_that_cannot_be_drawn_are_said() -> None:
+    bad = {"yscale": "log", "series": [{"x": [1.0], "y": [0.0]}]}
+    assert "1 point at or below zero" in undrawn(decode({"panels": [bad]}, Figure, "figure"))
+
+
+def test_formulas_that_are_read_once_are_those_of_matplotlib() -> None:
+    remember_formulas()
+    one, other = MathTextParser("path"), MathTextParser("path")
+    asked = (r"$\theta_j^2 \leq 10^{-3}$", 72.0, FontProperties(size=9.0))
+    first, second = one.parse(*asked), other.parse(*asked)
+    assert first is second
+    original: Any = MathTextParser._parse_cached  # type: ignore[attr-defined]
+    own = original.__wrapped__(one, *asked, True, LoadFlags.NO_HINTING)
+    assert own[:3] == first[:3]
+    assert [glyph[1:] for glyph in own.glyphs] == [glyph[1:] for glyph in first.glyphs]
+
+
+@pytest.mark.parametrize("character", "<>|{}\\_^~°²½§µÄ¶")
+def test_no_character_is_drawn_as_another(character: str) -> None:
+    """In the font of the figures these places hold other glyphs."""
+    assert character not in re.sub(r"\$[^$]*\$", "", label(f"a {character} b"))

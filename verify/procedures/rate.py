@@ -32,7 +32,7 @@ from verify.procedures.base import (
     override_cells,
     tex_number,
 )
-from verify.procedures.rate_figures import exponent_figures
+from verify.procedures.rate_figures import exponents_figure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +160,7 @@ class Rate:
                 *shown.tables,
             ),
             figures=(
-                *exponent_figures(
+                exponents_figure(
                     {name: (s.symbol, s.exponent) for name, s in self.stated.items()},
                     varied,
                     means,

@@ -1,4 +1,4 @@
-"""Figures of power laws: the statistic against each parameter, beside the stated slope."""
+"""The figure of a power law: the statistic against each parameter, beside the stated slope."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from verify.decisions.rates import PowerLawFit
-from verify.evidence import Figure, Series
+from verify.evidence import Figure, Panel, Series
 
 _Line = tuple[str, float, Literal["line", "dashed"]]
 
@@ -17,15 +17,15 @@ def _lines(fitted: float, stated: float) -> tuple[_Line, _Line]:
     return ("fitted", fitted, "line"), ("stated", stated, "dashed")
 
 
-def exponent_figures(
+def exponents_figure(
     stated: Mapping[str, tuple[str, float]],
     regressors: Mapping[str, Sequence[float]],
     means: Sequence[float],
     errors: Sequence[float],
     fit: PowerLawFit,
     observable: str,
-) -> list[Figure]:
-    """One figure for each stated exponent.
+) -> Figure:
+    """One figure with a panel for each stated exponent.
 
     The means are divided by the fitted powers of the other parameters, over their geometric means.
     So the cells lie on one line where the power law holds.  The stated line goes through the
@@ -43,7 +43,7 @@ def exponent_figures(
     centred = {name: x - x.mean() for name, x in logs.items()}
     exponents = dict(zip(fit.names, fit.exponents, strict=True))
     log_means, shares = np.log(means), 2.0 * np.asarray(errors) / np.asarray(means)
-    figures = []
+    panels = []
     for name, (symbol, asked) in stated.items():
         others = sum(
             (exponents[other] * x for other, x in centred.items() if other != name),
@@ -54,7 +54,7 @@ def exponent_figures(
         ends = np.array([logs[name].min(), logs[name].max()])
         lines = [
             Series(
-                label=f"{word}, exponent {exponent:.3g}",
+                label=word,
                 x=np.exp(ends).tolist(),
                 y=(level * np.exp(exponent * (ends - logs[name].mean()))).tolist(),
                 style=style,
@@ -68,22 +68,31 @@ def exponent_figures(
             lower=(adjusted * np.maximum(1.0 - shares, 0.0)).tolist(),
             upper=(adjusted * (1.0 + shares)).tolist(),
         )
-        adjusted_for = [stated[o][0] if o in stated else o for o in regressors if o != name]
-        note = (
-            f" The fitted powers of {' and '.join(adjusted_for)} are divided out."
-            if adjusted_for
-            else ""
-        )
-        figures.append(
-            Figure(
-                name=f"exponent-{name}",
-                title=f"Exponent in {symbol}",
+        panels.append(
+            Panel(
+                title=f"exponent ${exponents[name]:.3g}$ (stated ${asked:.3g}$)",
                 xlabel=symbol,
                 ylabel=f"mean of {observable}",
                 series=[cells, *lines],
                 xscale="log",
                 yscale="log",
-                caption=f"Means of the cells, with two standard errors.{note}",
             )
         )
-    return figures
+    divided = (
+        " In each panel the fitted powers of all other parameters are divided out."
+        if len(regressors) > 1
+        else ""
+    )
+    several = len(panels) > 1
+    return Figure(
+        name="exponents",
+        title=f"Exponent{'s' if several else ''} in {_listed([s for s, _ in stated.values()])}",
+        panels=panels,
+        caption=f"Points are the means of the cells, bars are two standard errors.{divided}",
+    )
+
+
+def _listed(symbols: Sequence[str]) -> str:
+    """Symbols as ``a, b and c``."""
+    *most, last = symbols
+    return f"{', '.join(most)} and {last}" if most else last

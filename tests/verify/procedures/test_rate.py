@@ -18,8 +18,9 @@ def test_a_figure_shows_the_cells_on_the_fitted_line_beside_the_stated_one(tmp_p
     """The power of d is divided out, so that cells with the same m have the same height."""
     evidence, _ = tried(power_law(-0.25), tmp_path)
     (figure,) = evidence.figures
-    cells, fitted, stated = figure.series
-    assert figure.xlabel == "$m$"
+    (panel,) = figure.panels
+    cells, fitted, stated = panel.series
+    assert panel.xlabel == "$m$"
     found = np.log(cells.y)
     slope, level = np.polyfit(np.log(cells.x), found, 1)
     np.testing.assert_allclose(found, level + slope * np.log(cells.x), atol=0.1)

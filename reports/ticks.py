@@ -1,0 +1,96 @@
+"""Ticks as a person would choose them: few, round, and written alike along an axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from matplotlib.ticker import MaxNLocator
+
+#: Decades below which a logarithmic axis has no two powers of ten.
+_FEW_DECADES = 0.8
+_MOST_MINOR = 60
+
+
+def _powers(low: float, high: float) -> list[int]:
+    """The exponents of the powers of ten in an interval."""
+    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+    return list(range(first, last + 1))
+
+
+def _multiples(low: float, high: float, factors: Sequence[float]) -> list[float]:
+    """The factors times powers of ten in an interval."""
+    start, end = math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1
+    found = [f * 10.0**e for e in range(start, end) for f in factors]
+    return [v for v in found if low * (1 - 1e-9) <= v <= high * (1 + 1e-9)]
+
+
+def ticks(low: float, high: float, scale: str, most: int) -> list[float]:
+    """At most ``most`` round places between two limits, at least two where that is possible.
+
+    >>> ticks(0.5, 2e4, "log", 4)
+    [1.0, 100.0, 10000.0]
+    >>> ticks(0.0, 1.0, "linear", 6)
+    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    """
+    if scale == "log" and 0 < low < high < math.inf:
+        if math.log10(high / low) > _FEW_DECADES:
+            powers = _powers(low, high)
+            if len(powers) >= 3 or len(powers) > most:
+                stride = math.ceil(len(powers) / most)
+                start = -powers[0] % stride  # multiples of the stride, so that 1 is among them
+                return [10.0**e for e in powers[start::stride]]
+            for factors in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
+                if 2 <= len(found := _multiples(low, high, factors)) <= most:
+                    return found
+    elif not math.isfinite(high - low):
+        return []
+    locator = MaxNLocator(nbins=max(most - 1, 1), steps=[1, 2, 5, 10])
+    room = (high - low) * 1e-9
+    places = [float(v) for v in locator.tick_values(low, high) if low - room <= v <= high + room]
+    places = [0.0 if abs(v) < room else float(f"{v:.12g}") for v in places]
+    return places[:: math.ceil(len(places) / most) or 1]
+
+
+def minor(low: float, high: float, scale: str, major: Sequence[float]) -> list[float]:
+    """The places of small ticks on a logarithmic axis: 1 to 9, or powers without a large tick."""
+    if scale != "log" or not 0 < low < high < math.inf or len(major) < 2:
+        return []
+    decades = math.log10(high / low)
+    if decades <= _FEW_DECADES:
+        return []
+    if decades <= 4:
+        return _multiples(low, high, [float(i) for i in range(1, 10)])
+    found = [10.0**e for e in _powers(low, high)]
+    return found if len(found) <= _MOST_MINOR else []
+
+
+def written(places: Sequence[float], scale: str) -> list[str]:
+    """Ticks in one notation: decimals where all are short, else powers of ten.
+
+    >>> written([0.01, 0.1, 1.0], "log"), written([1e-6, 0.001, 1.0], "log")
+    (['0.01', '0.1', '1'], ['$10^{-6}$', '$10^{-3}$', '$1$'])
+    """
+    if all(v == 0 or 1e-3 <= abs(v) < 1e4 for v in places) or not places:
+        return [_decimal(v) for v in places]
+    if scale == "log":
+        return [_power(v) for v in places]
+    top = max(map(abs, places))
+    if 1e-3 <= top < 1e6:
+        return [_decimal(v) for v in places]
+    return [_power(v) if v else "0" for v in places]
+
+
+def _decimal(value: float) -> str:
+    text = f"{value:.6g}"
+    return f"${text}$" if text.startswith("-") else text
+
+
+def _power(value: float) -> str:
+    mantissa, exponent = f"{value:.2e}".split("e")
+    short = mantissa.rstrip("0").removesuffix(".")
+    power = rf"10^{{{int(exponent)}}}" if int(exponent) else ""
+    if not power:
+        return f"${short}$"
+    sign = {"1": "", "-1": "-"}.get(short)
+    return f"${sign}{power}$" if sign is not None else rf"${short}\times {power}$"

@@ -1,0 +1,54 @@
+"""Ticks: round, few, inside their limits, and written alike."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reports.ticks import minor, ticks, written
+
+
+@given(
+    low=st.floats(-12, 12),
+    decades=st.floats(0.01, 30),
+    scale=st.sampled_from(["log", "linear"]),
+    most=st.integers(2, 9),
+)
+def test_ticks_lie_inside_their_limits_and_are_few(
+    low: float, decades: float, scale: str, most: int
+) -> None:
+    start, end = 10.0**low, 10.0 ** (low + decades)
+    places = ticks(start, end, scale, most)
+    assert len(places) <= most
+    assert places == sorted(set(places))
+    room = 1e-6 * (start if scale == "log" else end - start)
+    assert all(start - room <= v <= end * (1 + 1e-6) for v in places)
+    if decades > 0.3 and most >= 4:
+        assert len(places) >= 2
+    assert len(set(written(places, scale))) == len(places)
+    small = minor(start, end, scale, places)
+    assert all(start * (1 - 1e-6) <= v <= end * (1 + 1e-6) for v in small)
+
+
+@pytest.mark.parametrize(
+    ("places", "scale", "texts"),
+    [
+        ([-0.5, 0.0, 0.5], "linear", ["$-0.5$", "0", "0.5"]),
+        ([1e5, 3e5], "log", ["$10^{5}$", r"$3\times 10^{5}$"]),
+        ([0.0, 2e7], "linear", ["0", r"$2\times 10^{7}$"]),
+        ([10.0, 1e4], "log", ["$10^{1}$", "$10^{4}$"]),
+        ([], "log", []),
+    ],
+)
+def test_an_axis_is_written_in_one_notation(
+    places: list[float], scale: str, texts: list[str]
+) -> None:
+    assert written(places, scale) == texts
+
+
+def test_limits_without_a_length_or_an_end_have_no_broken_ticks() -> None:
+    assert ticks(-math.inf, 1.0, "linear", 5) == []
+    assert minor(0.0, 1.0, "log", [0.5, 1.0]) == []
