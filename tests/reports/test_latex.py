@@ -15,8 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reports
+from reports.errors import ReportError
 from reports.latex import code, escape_text, formula, latex_field, visible_length
-from reports.mathematics import display_source, exponentials, math_source
+from reports.mathematics import (
+    display_source,
+    exponentials,
+    math_source,
+    refused,
+    require_allowed,
+)
 from reports.prose import prose
 from reports.values import estimate, interval, number, parameter, value
 
@@ -238,3 +245,105 @@ def test_visible_length_ignores_markup() -> None:
     assert visible_length(r"\textbf{abc}") == 3
     assert visible_length(r"a\newline bcd") == pytest.approx(4, abs=1)
     assert visible_length(r"$10^{-5}$") < 8
+
+
+@pytest.mark.parametrize(
+    ("source", "length"),
+    [
+        ("abc", 3.0),
+        ("Abc", 3.3),  # a capital letter is a third wider
+        (r"\texttt{abC}", 1.15 * 3.3),
+        ("$x^{12}$", 3.0),
+        ("$x^{-5}$", 2.0),  # superscripts are narrow
+        (r"a\newline bcd", 4.0),  # the longest line
+        (r"\textcolor{muted}{ab}", 2.0),
+        (r"$1 \times 10$", 5.0),
+        (r"$12\,000$", 5.0),
+        (r"$[0.1,\ 0.2]$", 10.0),
+        (r"\rho 50\%", 5.0),
+        (r"\hyperref[sec:a]{ab}, page~\pageref{sec:a}", 9.0),
+        (r"\left[a\right]", 3.0),
+    ],
+)
+def test_the_visible_length_counts_what_is_printed(source: str, length: float) -> None:
+    assert visible_length(source) == pytest.approx(length)
+
+
+@pytest.mark.parametrize(
+    ("source", "changed"),
+    [
+        (r"e^{\frac{a}{b}}", r"\exp\left(\frac{a}{b}\right)"),
+        (r"e^{-x}", r"e^{-x}"),
+        (r"2e^{ \frac{a}{b}} + 1", r"2\exp\left(\frac{a}{b}\right) + 1"),
+        (r"e^{e^{\frac{a}{b}}}", r"\exp\left(e^{\frac{a}{b}}\right)"),  # the outer one only
+        (
+            r"e^{\frac{a}{b}}e^{\frac{c}{d}}",
+            r"\exp\left(\frac{a}{b}\right)\exp\left(\frac{c}{d}\right)",
+        ),
+        (r"\le^{\frac{a}{b}}", r"\le^{\frac{a}{b}}"),
+        (r"e^{\frac{a}{b}", r"e^{\frac{a}{b}"),  # braces that do not pair
+    ],
+)
+def test_exponentials_of_fractions_are_written_out(source: str, changed: str) -> None:
+    assert exponentials(source) == changed
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("{a}", ""),
+        ("{a", "its braces do not pair"),
+        ("a}", "its braces do not pair"),
+        ("}a{", "its braces do not pair"),  # as many of both
+        (r"\{a", ""),  # a printed brace
+        ("a % b", "it holds %, which would end or change the formula"),
+        ("a^^b", "it holds ^^, which would end or change the formula"),
+        (r"a^\rho^b", ""),
+        (r"\input{x}", r"it uses \input, which formulas may not use"),
+        ("\\" + "q" * 60, "it uses \\" + "q" * 40 + ", which formulas may not use"),
+        ("\\", "it uses \\, which formulas may not use"),
+        (r"\begin{tikz}\end{tikz}", "it uses the environment tikz, which formulas may not use"),
+        (r"\begin", "it uses the environment ?, which formulas may not use"),
+    ],
+)
+def test_the_reason_for_which_a_formula_is_refused(source: str, reason: str) -> None:
+    assert refused(source) == reason
+
+
+def test_an_error_quotes_eighty_characters_of_a_formula() -> None:
+    with pytest.raises(ReportError) as caught:
+        require_allowed("x" * 79 + "y%" + "z" * 40)
+    assert f"'{'x' * 79}y'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [("$$", "$$"), ("$a$", "a"), ("$$a$$", "a"), (r"\begin{equation*}a\end{equation*}", "a")],
+)
+def test_delimiters_around_something_are_dropped(source: str, shown: str) -> None:
+    if shown == source:
+        with pytest.raises(ReportError):
+            display_source(source)
+    else:
+        assert display_source(source) == shown
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_double_bars_open_and_close_in_turn(n: int) -> None:
+    bars = [r"\lVert", r"\rVert"] * 2
+    source = "a".join([r"\|"] * n)
+    assert math_source(source).replace(" ", "") == "a".join(bars[:n])
+
+
+@pytest.mark.parametrize(
+    ("text", "is_formula"),
+    [
+        ("x_1", True),
+        ("m = 3", True),
+        ("the x = 3", True),
+        ("the rate = 3", False),
+        ("abc", False),
+    ],
+)
+def test_a_field_of_words_of_four_letters_is_text(text: str, is_formula: bool) -> None:
+    assert latex_field(text).startswith("$") is is_formula

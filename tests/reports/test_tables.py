@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from reports.tables import _columns, csv_text
+from reports.tables import (
+    RAGGED,
+    SHORT,
+    PrintedTable,
+    _columns,
+    _shares,
+    alignment,
+    cell,
+    csv_text,
+    fits,
+)
 
 
 def test_a_missing_value_is_an_empty_field_and_a_number_keeps_its_digits() -> None:
@@ -25,3 +35,96 @@ def test_columns_have_their_natural_widths_while_a_line_holds_them_and_the_gaps(
     spec, small = _columns(head, [["x" * n for n in lengths]], align)
     assert (spec == f"@{{}}{align}@{{}}") is natural
     assert small is not natural
+
+
+def columns(*widths: int, align: str = "") -> tuple[str, bool]:
+    """The specification of columns of these widths, ``P`` for a column that wraps."""
+    align = align or "l" * len(widths)
+    spec, small = _columns(["h"] * len(widths), [["x" * n for n in widths]], align)
+    return spec.replace(rf">{{{RAGGED}}}p", "P").replace(r"\linewidth", ""), small
+
+
+@pytest.mark.parametrize(
+    ("widths", "align", "spec", "small"),
+    [
+        # Small type holds 118.56 characters, with gaps of 1.6.
+        ((58, 58), "", r"@{}l@{\hspace{3.9pt}}l@{}", True),
+        ((59, 59), "", "@{}P{0.477}P{0.477}@{}", False),
+        # The gaps of a wrapped table are 2.8: (104 - 2.8 - 2.8 - 10) / 2 of 104, times 0.98.
+        ((10, 60, 60), "", "@{}lP{0.417}P{0.417}@{}", False),
+        ((60, 10, 60), "rll", "@{}rlP{0.268}@{}", False),
+        # A column of 13 characters is narrow, one of 14 wraps and keeps its width.
+        ((14, 100, 13), "", "@{}P{0.132}P{0.673}l@{}", False),
+        # Where no column has words the widest wraps.
+        ((20, 90, 20), "rrr", "@{}rP{0.550}r@{}", False),
+        # Less than 26 characters for each column of words: small type.
+        ((40, 40, 40, 40), "", "P{0.235}", True),
+        # A column never gets less than 13 characters.
+        ((60, 60, 52), "lrr", r"@{}P{0.107}@{\hspace{3.9pt}}r@{\hspace{3.9pt}}r@{}", True),
+    ],
+)
+def test_words_wrap_where_a_table_is_too_wide(
+    widths: tuple[int, ...], align: str, spec: str, small: bool
+) -> None:
+    found, type_is_small = columns(*widths, align=align)
+    assert spec in found
+    assert type_is_small is small
+
+
+@pytest.mark.parametrize(
+    ("wanted", "room", "given"),
+    [
+        ([10.0, 10.0], 100.0, [10.0, 10.0]),
+        ([10.0, 30.0, 30.0], 60.0, [10.0, 25.0, 25.0]),  # what one leaves the others share
+        ([15.0, 50.0], 40.0, [15.0, 25.0]),
+        ([19.0, 50.0], 32.0, [19.0, 13.0]),  # a word's width, while 13 are left for the rest
+        ([19.0, 50.0], 31.0, [31 * 19**0.7 / (19**0.7 + 50**0.7), None]),
+        ([20.0, 80.0], 30.0, [30 / (1 + 4**0.7), 30 * 4**0.7 / (1 + 4**0.7)]),
+    ],
+)
+def test_narrow_columns_keep_their_width_and_wide_ones_share_the_rest(
+    wanted: list[float], room: float, given: list[float | None]
+) -> None:
+    for share, expected in zip(_shares(wanted, room), given, strict=True):
+        assert expected is None or share == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("width", "fitting"), [(58, True), (59, False)])
+def test_a_table_fits_in_small_type(width: int, fitting: bool) -> None:
+    """118.56 characters less one gap of 1.6."""
+    assert fits(["a", "b"], [["x" * width, "x" * 58]]) is fitting
+
+
+@pytest.mark.parametrize(
+    ("n", "together", "long"),
+    [(SHORT, False, False), (SHORT + 1, False, True), (SHORT + 1, True, False)],
+)
+def test_a_long_table_runs_over_pages_unless_it_stays_together(
+    n: int, together: bool, long: bool
+) -> None:
+    table = PrintedTable(head=["a", ""], rows=[["1", ""]] * n, align="lr", caption="C.", label="t")
+    text = table.latex(together=together)
+    assert ("longtable" in text) is long
+    assert text.count("1 & ~") == n
+    assert "a & ~" in text
+    assert r"\label{tab:t}" in text
+    assert r"\footnotesize" in text
+
+
+def test_a_dense_table_says_so_in_its_label() -> None:
+    table = PrintedTable(head=["a"] * 2, rows=[["x" * 58] * 2], align="ll", caption="", label="t")
+    assert r"\label{tab:dense:t}" in table.latex()
+    assert r"\scriptsize" in table.latex()
+
+
+@pytest.mark.parametrize(
+    ("stored", "printed"),
+    [(None, "--"), (True, "yes"), (2.5, "$2.5$"), ("m", "$m$"), ("ab", "ab"), ("1", "1")],
+)
+def test_a_cell_of_one_letter_is_a_symbol(stored: object, printed: str) -> None:
+    assert cell(stored) == printed
+
+
+def test_a_column_stands_right_if_all_of_its_values_are_numbers() -> None:
+    rows = [[1, "a", None, 1], [2.5, 3, None, None]]
+    assert alignment(rows, 4) == "rllr"

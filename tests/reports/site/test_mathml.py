@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree.ElementTree import fromstring
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from reports.errors import ReportError
 from reports.mathematics import COMMANDS, ENVIRONMENTS, display_source, math_source, refused
-from reports.site.mathml import mathml
+from reports.site.mathml import _expanded, _plain, mathml
 from tests.reports.test_catalogue_formulas import formulas
 
 TWO_ARGUMENTS = {"frac", "dfrac", "tfrac", "binom", "overset", "underset", "stackrel"}
@@ -104,3 +105,57 @@ def test_a_formula_is_mathml_or_an_error(source: str) -> None:
 def test_a_formula_that_is_nested_without_end_is_an_error() -> None:
     with pytest.raises(ReportError, match="nested too deeply"):
         mathml("{" * 3000 + "}" * 3000)
+
+
+def test_an_error_quotes_eighty_characters() -> None:
+    with pytest.raises(ReportError, match=re.escape(f"'{'{' * 80}'")):
+        mathml("{" * 3000 + "}" * 3000)
+
+
+@pytest.mark.parametrize(("depth", "drawn"), [(20, True), (70, False)])
+def test_a_tree_may_be_sixty_elements_deep(depth: int, drawn: bool) -> None:
+    source = r"\sqrt{" * depth + "x" + "}" * depth
+    if drawn:
+        assert mathml(source).count("<msqrt>") == depth
+    else:
+        with pytest.raises(ReportError, match="nested too deeply"):
+            mathml(source)
+
+
+@pytest.mark.parametrize("source", ["3^{a}", "3^2", "{3}", "x", "-", "3^{2"])
+def test_what_is_no_plain_number_is_a_formula(source: str) -> None:
+    assert _plain(source) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "before", "after"),
+    [
+        (r"\log n", "log", "0", "0.167em"),
+        (r"n \log n", "log", "0.167em", "0.167em"),
+        (r"\log(n)", "log", "0", "0"),
+        (r"2\log[n]", "log", "0.167em", "0"),
+        (r"\log {n+1}", "log", "0", "0"),
+        (r"n \log", "log", "0.167em", "0.167em"),
+        ("a/b", "/", "0", "0"),
+    ],
+)
+def test_names_and_strokes_have_the_blanks_of_tex(
+    source: str, name: str, before: str, after: str
+) -> None:
+    tree = fromstring(mathml(source))
+    (operator,) = (element for element in tree.iter() if element.text == name)
+    assert (operator.get("lspace"), operator.get("rspace")) == (before, after)
+    assert operator.tag == "mo"
+
+
+@pytest.mark.parametrize(
+    ("source", "inside"),
+    [
+        (r"\norm{a{b}c}d", r"\left\lVert a{b}c\right\rVert d"),
+        (r"\norm xy", r"\left\lVert x\right\rVert y"),
+        (r"\norm{a}\norm{b}", r"\left\lVert a\right\rVert \left\lVert b\right\rVert "),
+        (r"\normal{a}", r"\normal{a}"),
+    ],
+)
+def test_a_macro_takes_its_argument(source: str, inside: str) -> None:
+    assert _expanded(source) == inside
