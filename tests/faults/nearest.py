@@ -21,6 +21,7 @@ from pathlib import Path
 MOST_FILES = 3
 #: Claims of a paper's module that the conformance suite runs over.
 MOST_CLAIMS = 8
+SIDES = "tests/bounds/test_side_formulas.py"
 CONFORMANCE = "tests/test_every_claim.py"
 #: Wide tests of a folder, for modules with few tests of their own.
 WIDE = (
@@ -85,6 +86,8 @@ class Nearest:
             groups.remove(named)
         if path.startswith("bounds/"):  # formulas coded a second time
             groups.insert(0, beside)
+            if paper:
+                ranked.append(SIDES)
         for group in groups:
             ranked += sorted((t for t in group if t not in ranked), key=self._size.__getitem__)
         return tuple(t for t in ranked if t != CONFORMANCE)[:MOST_FILES]
