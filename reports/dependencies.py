@@ -60,8 +60,9 @@ class Graph:
 
     @property
     def n_rows(self) -> float:
-        """The height of the drawing in rows."""
-        return 1 + max((node.row for node in self.nodes), default=-1)
+        """The height of the drawing in rows, with the places that edges pass."""
+        passed = (row for edge in self.edges for _, row in edge.through)
+        return 1 + max([*(node.row for node in self.nodes), *passed], default=-1)
 
 
 def dependency_graph(verdicts: Mapping[str, str], uses: Mapping[str, Sequence[str]]) -> Graph:

@@ -16,6 +16,7 @@ from matplotlib.path import Path
 
 from reports.dependencies import Edge, Graph, Node
 from reports.latex import TEXT_WIDTH_INCHES
+from reports.lettering import FONTS, plain
 from reports.reading import COLOURS
 
 HEIGHT_INCHES = 8.6
@@ -33,7 +34,8 @@ def render(graph: Graph, paper: str) -> tuple[bytes, float]:
 
     A box has its verdict's colour and sign.  A dashed box rests on a refuted statement.
     """
-    options: dict[Any, Any] = {"font.family": "DejaVu Sans", "pdf.fonttype": 42, "backend": "pdf"}
+    # The second font has the signs of the verdicts.
+    options: dict[Any, Any] = {**FONTS, "font.family": ["cmr10", "DejaVu Sans"], "backend": "pdf"}
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **options}):
         buffer = io.BytesIO()
         figure = _draw(graph, paper)
@@ -121,8 +123,8 @@ def _draw(graph: Graph, paper: str) -> Figure:
         )
         sign = _SIGNS.get(node.verdict, "·")
         axes.text(
-            x, (bottom + top) / 2, f"{sign} {labels[node.id]}", rotation=90, fontsize=page.size,
-            color=colour, ha="center", va="center", linespacing=0.95, zorder=4,
+            x, (bottom + top) / 2, f"{sign} {plain(labels[node.id])}", rotation=90,
+            fontsize=page.size, color=colour, ha="center", va="center", linespacing=0.95, zorder=4,
         )  # fmt: skip
     places = {node.id: page.place(node) for node in graph.nodes}
     for edge in graph.edges:

@@ -221,7 +221,7 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     # reports
     (
-        "reports/figures.py",
+        "reports/marks.py",
         "ax.errorbar(x, y, yerr=[down, up],",
         "ax.errorbar(x, y,",
     ),
@@ -272,6 +272,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("trials/laws/", ("tests/trials/laws/test_wishart.py",)),
     ("trials/clustering/", ("tests/trials/clustering/test_convex_proofs.py",)),
     ("reports/figures", ("tests/reports/test_figures.py",)),
+    ("reports/marks", ("tests/reports/test_figures.py",)),
     ("reports/", ("tests/reports/test_tables.py",)),
 )
 

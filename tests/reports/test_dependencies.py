@@ -145,3 +145,25 @@ def test_the_boxes_of_a_printed_graph_lie_on_the_page_and_apart(
         for other_middle, other_bottom, other_top in places[:i]:
             beside = abs(middle - other_middle) >= page.box - 1e-9
             assert beside or top <= other_bottom or other_top <= bottom
+
+
+@given(statements())
+def test_the_lines_of_a_printed_graph_lie_on_the_page(
+    given_: tuple[dict[str, str], dict[str, list[str]]],
+) -> None:
+    graph = dependency_graph(*given_)
+    page = _Page(graph, {node.id: node.id for node in graph.nodes}) if graph.nodes else None
+    for edge in graph.edges:
+        assert page is not None
+        for across, along in page.passing(edge):
+            assert 0.0 < across < page.width
+            assert -1e-9 <= along <= page.height + 1e-9
+
+
+def test_a_line_that_passes_the_last_column_below_all_boxes_has_its_row() -> None:
+    """The line from a to e passes two columns that hold one box each."""
+    uses = {"b": ["a"], "c": ["b"], "d": ["c"], "e": ["a", "b", "c", "d"]}
+    graph = dependency_graph(dict.fromkeys("abcde", ""), uses)
+    rows = [row for edge in graph.edges for _, row in edge.through]
+    assert max(rows) > max(node.row for node in graph.nodes)
+    assert graph.n_rows == 1 + max(rows)
