@@ -1,6 +1,7 @@
 """Thresholds: estimates and limits recomputed another way, separation, misfit, the design."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,15 @@ from scipy.stats import chi2, norm
 
 from tests.verify.toys import dose_probability
 from trials.checks import InvalidParameter
-from verify.decisions.thresholds import LINKS, Design, fit_threshold, level_limits, log_grid
+from verify.decisions.sequences import confidence_sequence
+from verify.decisions.thresholds import (
+    LINKS,
+    Design,
+    _pearson,
+    fit_threshold,
+    level_limits,
+    log_grid,
+)
 
 SIZES = np.array([40, 60, 80, 100, 130, 170, 240])
 TRIALS = np.full(7, 50)
@@ -224,3 +233,140 @@ def test_log_grids_are_distinct_integers():
     assert log_grid(1, 4, 8)[:2] == (1, 2)
     with pytest.raises(InvalidParameter, match="below high=3"):
         log_grid(3, 3)
+
+
+# -- the design by hand ----------------------------------------------------------------------------
+
+ENDS = {10: (0, 99), 80: (99, 99)}
+FEW = {"grid": (10, 20, 40, 80), "batch": 10, "budget": 1000}
+
+
+@pytest.mark.parametrize(
+    ("counts", "size"),
+    [
+        ({}, 20),  # bisection starts at the lower middle
+        ({20: (0, 10)}, 40),
+        ({20: (10, 10)}, 10),
+        ({20: (5, 10)}, 10),  # exactly at the target counts as above
+        ({20: (0, 10), 40: (0, 10)}, 80),
+        ({20: (0, 10), 40: (4, 10)}, 80),
+        # Both neighbours are known: the one with fewer trials, then the smaller one.
+        ({**ENDS, 20: (4, 10), 40: (6, 10)}, 20),
+        ({**ENDS, 20: (8, 20), 40: (6, 10)}, 40),
+    ],
+)
+def test_the_next_size_by_hand(counts, size):
+    assert design(**FEW)._choose(counts) == size
+
+
+@pytest.mark.parametrize(("budget", "size"), [(227, None), (228, 20)])
+def test_a_batch_is_drawn_while_it_keeps_within_the_budget(budget, size):
+    counts = {**ENDS, 20: (4, 10), 40: (6, 10)}
+    assert design(**FEW | {"budget": budget})._choose(counts) == size
+
+
+def test_sampling_ends_where_the_limits_are_as_narrow_as_wanted():
+    counts = {20: (4, 40), 40: (36, 40)}
+    fit = design(**FEW).fit(counts, LINKS[:1])
+    wide = fit.upper / fit.lower
+    assert design(**FEW, precision=1.001 * wide)._choose(counts) is None
+    assert design(**FEW, precision=0.999 * wide)._choose(counts) is not None
+
+
+def least_certain(share, target=0.5):
+    """The smallest number of equal trials that puts a size below the target with confidence."""
+    return next(n for n in range(1, 500) if confidence_sequence(0, n, share)[1] < target)
+
+
+def test_separated_neighbours_are_tried_until_each_is_certain_at_its_share_of_the_level():
+    n = least_certain(0.05 / 4)
+    plan = design(**FEW)
+    for low, high, certain in ((n, n, True), (n - 1, n, False), (n, n - 1, False)):
+        assert plan._certain({20: (0, low), 40: (high, high)}, 1, 2) is certain
+
+
+def test_an_end_of_the_grid_on_the_wrong_side_ends_the_sampling():
+    n = least_certain(0.05 / 4)
+    plan = design(**FEW)
+    for size, s, t, hopeless in (
+        (10, n, n, True),
+        (10, n - 1, n - 1, False),
+        (80, 0, n, True),
+        (80, 0, n - 1, False),
+        (10, 0, n, False),
+        (80, n, n, False),
+        (20, n, n, False),
+    ):
+        assert plan._hopeless({size: (s, t)}) is hopeless, (size, s, t)
+    assert plan._choose({10: (n, n), 20: (n, n)}) is None
+
+
+def test_sizes_around_a_threshold_are_those_of_a_quarter_and_three_quarters():
+    plan = design(**FEW | {"grid": (5, 10, 20, 40, 80, 160)})
+    fit = fit_threshold([10, 160], [0, 1], [1, 1], level=0.05)
+
+    def around(slope, threshold=40.0):
+        return plan._around(replace(fit, threshold=threshold, slope=slope), 2, 3)
+
+    # 40 e^(-1.1/slope) and 40 e^(1.1/slope), and the nearest sizes in the logarithm
+    assert around(1.1 / math.log(2.2)) == {20, 40, 80}
+    assert around(1.1 / math.log(3.5)) == {10, 20, 40, 160}
+    assert around(100.0) == {20, 40}
+    assert around(math.inf) == around(0.0) == {20, 40}
+
+
+def test_level_limits_share_the_level_over_all_sizes_that_could_be_tried():
+    sizes, s, t = np.array([10.0, 20.0, 40.0]), np.array([0, 5, 9]), np.array([9, 10, 9])
+    for n_levels, share in ((None, 0.2 / 3), (2, 0.2 / 3), (30, 0.2 / 30)):
+        low, high = confidence_sequence(s, t, share)
+        expected = (
+            max([n for n, h in zip(sizes, high, strict=True) if h < 0.5], default=0.0),
+            min([n for n, x in zip(sizes, low, strict=True) if x > 0.5], default=math.inf),
+        )
+        found = level_limits(sizes, s, t, level=0.2, target=0.5, n_levels=n_levels)
+        assert found == expected
+    assert level_limits(sizes, s, t, level=0.2, target=0.5) == (10.0, 40.0)
+    assert level_limits(sizes, s, t, level=0.2, target=0.5, n_levels=30)[0] == 0.0
+
+
+def test_pearsons_test_leaves_out_levels_with_less_than_one_expected_case():
+    p = np.array([0.01, 0.25, 0.5, 0.75, 0.99])
+    t = np.array([50.0, 40.0, 40.0, 40.0, 50.0])
+    s = np.array([9.0, 15.0, 20.0, 33.0, 41.0])
+    inner = slice(1, 4)
+    statistic = np.sum((s - t * p)[inner] ** 2 / (t * p * (1 - p))[inner])
+    assert _pearson(s, t, p) == pytest.approx(chi2.sf(statistic, 1))
+    t[0] = 100.0  # exactly one expected
+    statistic = np.sum((s - t * p)[:4] ** 2 / (t * p * (1 - p))[:4])
+    assert _pearson(s, t, p) == pytest.approx(chi2.sf(statistic, 2))
+    assert _pearson(s[1:3], t[1:3], p[1:3]) == 1.0  # two parameters, two levels
+
+
+def test_the_error_of_the_logarithm_is_the_width_of_the_limits_in_normal_quantiles():
+    fit = fit_threshold(SIZES, counts(9), TRIALS, level=0.05)
+    wide = math.log(fit.upper / fit.lower)
+    assert fit.se_log == pytest.approx(wide / 2 / 1.959964, rel=1e-6)
+
+
+@pytest.mark.parametrize("target", [0.0, 1.0, -0.5])
+def test_a_target_that_is_no_probability_is_refused(target):
+    with pytest.raises(InvalidParameter, match="strictly between 0 and 1"):
+        fit_threshold([1, 2], [0, 1], [1, 1], level=0.05, target=target)
+
+
+def test_counts_are_ordered_by_size():
+    forward = fit_threshold(SIZES, counts(3), TRIALS, level=0.05)
+    back = fit_threshold(SIZES[::-1], counts(3)[::-1], TRIALS, level=0.05)
+    assert forward == back
+
+
+@pytest.mark.parametrize(
+    ("arguments", "grid"),
+    [
+        ((1, 2, 1), (1, 2)),
+        ((4, 32, 2), (4, 6, 8, 11, 16, 23, 32)),
+        ((10, 25, 1), (10, 16, 25)),
+    ],
+)
+def test_log_grids_by_hand(arguments, grid):
+    assert log_grid(*arguments) == grid
