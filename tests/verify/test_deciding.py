@@ -4,8 +4,15 @@ import pytest
 
 from trials.run.engine import ensure
 from trials.run.executors import make_executor
-from verify import session
-from verify.deciding import Decided, DecisionRequest, Needed, decide_request, try_claims
+from verify import deciding, session
+from verify.deciding import (
+    Decided,
+    DecisionRequest,
+    Needed,
+    _Board,
+    decide_request,
+    try_claims,
+)
 from verify.session import RunConfig
 
 #: The first round does not decide it.
@@ -51,3 +58,35 @@ def test_two_workers_draw_the_rounds_of_one_and_decide_alike(tmp_path, kind):
         assert isinstance(decided, Decided)
         assert decided.seconds > 0
     assert found[0] == found[1]
+
+
+def test_the_seconds_of_a_claim_are_its_own_and_its_share_of_those_drawn_together(monkeypatch):
+    """Two claims wait for trials, which take 8 seconds; a third one has been decided."""
+    board = object.__new__(_Board)
+    needed = [Needed(blocks=(), seconds=own) for own in (1.0, 5.0)]
+    results = [*needed, Decided(evidence=None, seconds=2.0)]
+    board._store = board._executor = board._on_block = None
+    board._seconds = dict.fromkeys(range(3), 0.25)
+    board.calls = {i: Finished(result) for i, result in enumerate(results)}
+    asked = []
+    board._ask = asked.append
+    clock = iter([100.0, 108.0])
+    monkeypatch.setattr(deciding.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(deciding, "ensure", lambda *_arguments: None)
+    board._draw()
+    assert asked == [0, 1]
+    assert board._seconds == {0: 0.25 + 1.0 + 4.0, 1: 0.25 + 5.0 + 4.0, 2: 0.25}
+    assert board.decided(2).seconds == 2.25
+
+
+class Finished:
+    """The call of a worker that has answered."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def done(self):
+        return True
+
+    def result(self):
+        return self.answer

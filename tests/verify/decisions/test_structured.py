@@ -1,5 +1,6 @@
 """Structured domains: members only, extreme members first, witnesses that shrink and replay."""
 
+import math
 from dataclasses import replace
 
 import mpmath
@@ -233,3 +234,49 @@ def test_every_size_of_labelled_points_is_checked(sizes):
 )
 def test_a_covariance_is_symmetric_with_its_spectrum_in_the_interval(matrix, inside):
     assert COVARIANCE.contains({"S": np.asarray(matrix)}) is inside
+
+
+def test_a_product_holds_a_point_if_every_domain_does():
+    inside, outside = {"S": np.eye(2)}, {"S": 9.0 * np.eye(2)}
+    matrix, large = {"A": np.ones((2, 2))}, {"A": np.full((2, 2), 11.0)}
+    pair = Product((COVARIANCE, MATRIX))
+    assert pair.contains(inside | matrix)
+    assert not pair.contains(outside | matrix)
+    assert not pair.contains(inside | large)
+
+
+@pytest.mark.parametrize(
+    ("x", "labels", "inside"),
+    [
+        (np.zeros((2, 1)), [0, 0], True),
+        (np.zeros((9, 3)), [0] * 9, True),
+        (np.zeros((1, 1)), [0], False),  # fewer than two points
+        (np.zeros((10, 1)), [0] * 10, False),
+        (np.zeros((2, 4)), [0, 0], False),  # too many dimensions
+        (np.zeros((5, 1)), [0, 1, 2, 3, 3], True),
+        (np.zeros((5, 1)), [0, 1, 2, 3, 4], False),  # too many clusters
+        (np.zeros((2, 1)), [0, 2], False),  # an empty cluster
+        (np.zeros((2, 1)), [0], False),
+        (np.zeros(2), [0, 0], False),
+        (np.array([[0.0], [math.nan]]), [0, 0], False),
+    ],
+)
+def test_labelled_points_have_allowed_sizes_and_no_empty_cluster(x, labels, inside):
+    assert POINTS.contains({"x": x, "j": np.array(labels)}) is inside
+
+
+@pytest.mark.parametrize(
+    ("matrix", "inside"),
+    [
+        (np.full((1, 2), 10.0), True),
+        (np.full((4, 3), -10.0), True),
+        (np.full((1, 2), 10.1), False),
+        (np.zeros((5, 2)), False),
+        (np.zeros((1, 1)), False),
+        (np.zeros((1, 4)), False),
+        (np.zeros(2), False),
+        (np.array([[0.0, math.inf]]), False),
+    ],
+)
+def test_a_matrix_has_allowed_sizes_and_entries(matrix, inside):
+    assert MATRIX.contains({"A": matrix}) is inside

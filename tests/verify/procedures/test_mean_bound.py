@@ -125,6 +125,23 @@ def test_asymptotic_support_says_so_and_heavy_tails_get_none(tmp_path):
     assert "heavy tails" in heavy.summary
 
 
+def test_one_cell_of_two_with_asymptotic_limits_is_said(tmp_path):
+    known = {"uniform": UNIT, "exponential": Knowledge(low=0.0, asymptotic=True)}
+    both = claim(0.6, laws=("uniform", "exponential"))
+    evidence, _ = tried(replace(both, knowledge=lambda cell: known[cell["law"]]), tmp_path)
+    assert evidence.verdict is Verdict.SUPPORTED
+    assert "asymptotic" in evidence.notes[0]
+    exact, _ = tried(claim(0.6, laws=("uniform",)), tmp_path, seed=1)
+    assert not exact.notes
+
+
+def test_the_refuting_level_is_shared_by_the_cells_and_the_supporting_one_is_not():
+    for n in (1, 2, 5):
+        test = claim(0.6, laws=("uniform",) * n)._test({"scale": 1.0}, 0.03)
+        assert test.refute_level == pytest.approx(0.03 / n)
+        assert test.support_level == 0.03
+
+
 def test_a_known_variance_supports_without_a_range(tmp_path):
     known = Knowledge(variance=0.25)
     assert verdict(tmp_path, claim(0.6, laws=("exponential",), known=known)) is Verdict.SUPPORTED
