@@ -18,7 +18,7 @@ from trials.checks import (
     real_between,
     real_or_infinite,
 )
-from trials.clustering.convex.problem import Scaled, canonical, scaled, scaled_penalty
+from trials.clustering.convex.problem import Scaled, scaled, scaled_penalty
 from trials.clustering.sparse.certificate import MARGIN, check_sparse_certificate
 from trials.clustering.sparse.graph import Graph, checked_graph
 from trials.clustering.sparse.path import Tracer
@@ -28,8 +28,6 @@ from trials.clustering.sparse.record import SparseClustering, SparsePath
 _EXACT = 1e-18
 #: Margins that are tried where the flows leave too little room.
 _MARGINS = (1e-6, 1e-4, 1e-2)
-#: Penalties, relative to the one asked for, that lead to it.
-_RAMP = (2.0**-6, 2.0**-5, 2.0**-4, 2.0**-3, 0.25, 0.5, 0.75)
 
 
 class _Problem:
@@ -105,8 +103,6 @@ def sparse_convex_clustering(
     tracer = Tracer(problem.data, problem.graph)
     lam = problem.lam(penalty)
     if 0.0 < lam < tracer.fusing:
-        for share in _RAMP:
-            tracer.solve(share * lam, 1e-4, flows=False)
         tracer.solve(lam, max(tolerance, 1e-6), flows=True)
     tracer.solve(lam, tolerance, flows=True)
     result = _record(problem, penalty, tracer, MARGIN)
@@ -122,16 +118,15 @@ def sparse_convex_clustering(
 
 def _record(problem: _Problem, penalty: float, tracer: Tracer, margin: float) -> SparseClustering:
     """The state of a tracer with the verifier's opinion, in the units of the points."""
-    labels = canonical(tracer.labels)
-    _, first = np.unique(labels, return_index=True)
-    offsets = tracer.u[tracer.labels[first]] * problem.data.scale
+    labels, which = tracer.partition()
+    offsets = tracer.u[which] * problem.data.scale
     check = check_sparse_certificate(
         problem.data.points,
         problem.given.matrix(),
         penalty,
         labels,
         offsets,
-        tracer.potentials,
+        tracer.given_potentials(),
         margin=margin,
     )
     return SparseClustering(
@@ -142,7 +137,7 @@ def _record(problem: _Problem, penalty: float, tracer: Tracer, margin: float) ->
         primal=check.primal,
         gap=check.gap,
         radius=check.radius,
-        potentials=tracer.potentials.copy(),
+        potentials=tracer.given_potentials(),
         margin=margin,
         proved=check.proved,
         certified=check.valid,
@@ -203,12 +198,11 @@ def sparse_convex_clustering_path(
     centres = []
     for i, penalty in enumerate(grid.tolist()):
         tracer.solve(problem.lam(penalty), tolerance, flows=flows)
-        labels[i] = canonical(tracer.labels)
+        labels[i], which = tracer.partition()
         count[i] = tracer.n_clusters
         primal[i], gap[i] = tracer.primal * square, tracer.gap * square
         if keep_centres:
-            _, first = np.unique(labels[i], return_index=True)
-            centres.append(problem.centres(tracer)[tracer.labels[first]])
+            centres.append(problem.centres(tracer)[which])
         if progress is not None:
             progress(i + 1, t)
     return SparsePath(

@@ -149,7 +149,21 @@ def _balance_one(
             for c in range(d):
                 x[m, c] = now * y[m, c]
         minimise(
-            indptr, indices, w, q, ones, lam, now, x, 0.1 * goal, max_steps, max_products, 0.1, out
+            indptr,
+            indices,
+            w,
+            q,
+            ones,
+            lam,
+            now,
+            x,
+            0.1 * goal,
+            max_steps,
+            max_products,
+            0.1,
+            False,
+            rest,
+            out,
         )
         total = unbalanced(indptr, indices, w, lam, now, q, x, rest)
         moved = 0.0

@@ -15,6 +15,9 @@ from trials.checks import FloatArray, IntArray
 from trials.clustering.convex.pairs import FAST
 from trials.clustering.sparse.graph import IndexArray
 
+#: Distance from zero at which an edge that turns over is said to vanish, over its length.
+_PASS = 0.2
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _root(parent: IntArray, i: int) -> int:
@@ -23,6 +26,20 @@ def _root(parent: IntArray, i: int) -> int:
         parent[i] = parent[parent[i]]
         i = parent[i]
     return i
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _numbered(parent: IntArray, labels: IntArray) -> int:
+    """Number the sets in the order of their first, smallest members.  Returns how many."""
+    count = 0
+    for i in range(parent.size):
+        a = _root(parent, i)
+        if a == i:
+            labels[i] = count
+            count += 1
+        else:
+            labels[i] = labels[a]
+    return count
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -53,15 +70,51 @@ def near_components(
                 a = _root(parent, i)
                 b = _root(parent, j)
                 parent[max(a, b)] = min(a, b)
-    count = 0
+    return _numbered(parent, labels)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def meeting_components(
+    indptr: IntArray,
+    indices: IndexArray,
+    u: FloatArray,
+    v: FloatArray,
+    width: float,
+    reach: float,
+    labels: IntArray,
+) -> int:
+    """Label the components of the edges that vanish on the way from the values ``u`` to ``v``.
+
+    An edge vanishes if it becomes as short as ``width``.  It also does if it turns over, was at
+    most ``reach`` long, and passes zero within ``width`` or a fifth of its first length.  Returns
+    the number of components.
+    """
+    n, d = u.shape
+    parent = np.arange(n)
     for i in range(n):
-        a = _root(parent, i)
-        if a == i:
-            labels[i] = count
-            count += 1
-        else:
-            labels[i] = labels[a]
-    return count
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            if j >= i:
+                continue
+            old = 0.0
+            both = 0.0
+            new = 0.0
+            for c in range(d):
+                s = u[i, c] - u[j, c]
+                t = v[i, c] - v[j, c]
+                old += s * s
+                both += s * t
+                new += t * t
+            meet = new <= width * width
+            if both <= 0.0 and not meet and old <= reach * reach:
+                # squared distance of the line through s and t from the origin
+                closest = (old * new - both * both) / (old + new - 2.0 * both)
+                meet = closest <= max(width * width, _PASS * _PASS * old)
+            if meet:
+                a = _root(parent, i)
+                b = _root(parent, j)
+                parent[max(a, b)] = min(a, b)
+    return _numbered(parent, labels)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -214,3 +267,22 @@ def unbalanced(
         for c in range(d):
             total += out[i, c] * out[i, c]
     return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def given_order(order: IntArray, labels: IntArray, out: IntArray, which: IntArray) -> None:
+    """Write labels of places in ``order`` as labels of the points, by first appearance.
+
+    ``which`` (k,) receives the old number of each cluster.
+    """
+    for i in range(order.size):
+        out[order[i]] = labels[i]
+    new = np.full(which.size, -1, dtype=np.int64)
+    count = 0
+    for i in range(out.size):
+        k = out[i]
+        if new[k] < 0:
+            new[k] = count
+            which[count] = k
+            count += 1
+        out[i] = new[k]

@@ -230,3 +230,14 @@ def _closest(x: FloatArray, tree: Any, own: IntArray, label: IntArray) -> tuple[
         if gap[spot] < best:
             best, pair = float(gap[spot]), (int(left[spot]), int(others[place[spot]]))
     return (*pair, best)
+
+
+def reordered(graph: Graph, order: IntArray) -> Graph:
+    """The graph whose node i is the node ``order[i]`` of the given one."""
+    matrix = sp.csr_array(graph.matrix()[order][:, order])
+    matrix.sort_indices()
+    return Graph(
+        indptr=matrix.indptr.astype(np.int64),
+        indices=matrix.indices.astype(np.int32),
+        w=matrix.data,
+    )
