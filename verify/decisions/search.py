@@ -25,7 +25,7 @@ MacIver and Donaldson (2020). Test-case reduction via test-case generation (Hypo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,6 +56,7 @@ __all__ = [
     "Interval",
     "LogInterval",
     "SearchResult",
+    "is_counterexample_among",
     "search_counterexample",
 ]
 
@@ -199,8 +200,7 @@ def search_counterexample(
         raise InvalidParameter(f"budget={budget} must be an integer >= 8")
     space = as_domain(domain)
     space.check()
-    slack = tolerance if tolerance is not None else (0.0 if recheck is not None else 1e-9)
-    state = _Search(violation, constraints, recheck, slack)
+    state = _Search(violation, constraints, recheck, _slack(tolerance, recheck))
     streams = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4)]
 
     starts = _sampled(state, space, budget // 2, streams[0])
@@ -239,6 +239,32 @@ def search_counterexample(
         n_undefined=state.n_undefined,
         n_rounding=state.n_rounding,
     )
+
+
+def is_counterexample_among(
+    points: Iterable[Point],
+    violation: Callable[[Point], float],
+    *,
+    constraints: Callable[[Point], bool] | None = None,
+    recheck: Callable[[Point], Any] | None = None,
+    tolerance: float | None = None,
+) -> bool:
+    """Whether the statement fails at one of some points.  The arguments are those of a search.
+
+    Examples
+    --------
+    >>> is_counterexample_among([{"x": 1.0}, {"x": 3.0}], lambda point: point["x"] - 2.0)
+    True
+    """
+    state = _Search(violation, constraints, recheck, _slack(tolerance, recheck))
+    return any(state.is_counterexample(point) for point in points)
+
+
+def _slack(tolerance: float | None, recheck: Callable[[Point], Any] | None) -> float:
+    """Violations up to here are taken for rounding."""
+    if tolerance is not None:
+        return tolerance
+    return 0.0 if recheck is not None else 1e-9
 
 
 def _sampled(state: _Search, domain: Domain, budget: int, rng: np.random.Generator) -> list[_Start]:

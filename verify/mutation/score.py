@@ -28,6 +28,7 @@ from trials.run.engine import ensure
 from trials.run.executors import Executor
 from trials.run.store import RunStore, StoreError
 from verify.claim import Claim
+from verify.decisions.domain import Point
 from verify.decisions.search import NoPoint
 from verify.evidence import Evidence, Verdict
 from verify.mutation.boundary import Boundary, boundaries
@@ -75,11 +76,16 @@ FALSE: tuple[Outcome, ...] = (*CAUGHT, "unseen", "survived")
 LABEL_BUDGET = 4
 #: Evaluations of a search in a sample.
 QUICK_BUDGET = 200
+#: Points of a search's own evidence at which its mutants are tried first.
+N_CLOSEST = 400
 #: The order in which the kinds of mutants are sampled.
 _SAMPLE_ORDER = ("exponent", "factor", "side", "term", "failure", "quantifier")
 _WITHOUT_SIZE = ("term", "failure", "quantifier")
 #: New trials that one mutant may ask for.
 MAX_NEW_TRIALS = 400_000
+#: The same for a changed condition.  There are many, all are tried in new cells, and none has a
+#: score.
+MAX_NEW_TRIALS_OF_A_CONDITION = 40_000
 
 #: Refusals of a procedure: it cannot try the statement, or its numbers leave the floats.
 _REFUSALS = (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError)
@@ -214,8 +220,11 @@ class Examination:
         """
         return self.evidence(self.procedure(statement), quickly=quickly)
 
-    def evidence(self, procedure: Procedure, *, quickly: bool = False) -> Evidence:
-        """The evidence that a procedure gives at the claim's error level.
+    def evidence(
+        self, procedure: Procedure, *, quickly: bool = False, n_new: int = MAX_NEW_TRIALS
+    ) -> Evidence:
+        """The evidence that a procedure gives at the claim's error level, from ``n_new`` new trials
+        at most.
 
         Raises
         ------
@@ -234,7 +243,7 @@ class Examination:
                 spent += new
                 if demand.experiment.cost is not None:
                     seconds += new * demand.experiment.cost(params)
-            if self.executor is None or spent > MAX_NEW_TRIALS or seconds > self.new_seconds:
+            if self.executor is None or spent > n_new or seconds > self.new_seconds:
                 raise InvalidParameter(
                     f"it asks for {spent} trials that the run does not hold"
                     + (f", or {seconds:.0f} s of CPU" if seconds else "")
@@ -316,6 +325,7 @@ class _Judge:
         self._known = known
         self._print: Any = None
         self._true: dict[tuple[str, str, str, bool], tuple[float, str]] = {}
+        self._points: list[Point] | None = None
         self._needless: set[str] = set()  # conditions without which the statement is true here
 
     def candidates(self, everything: Sequence[Mutant]) -> list[Mutant]:
@@ -339,6 +349,8 @@ class _Judge:
                 return False
             if self._larger_that_is_true(mutant) is not None:
                 return False
+            if self._fails_where_the_original_is_close(mutant):
+                return True
             try:
                 evidence = self._decided(mutant, True)
             except _REFUSALS:
@@ -365,6 +377,8 @@ class _Judge:
             return self._judged(mutant, "true here", why=f"as {larger} is, a larger change")
         if mutant.kind in CONDITIONS:
             return self._condition(mutant)
+        if label and self._fails_where_the_original_is_close(mutant):
+            return replace(self._judged(mutant, "refuted"), verdict=str(Verdict.REFUTED))
         try:
             evidence = self._decided(mutant, label)
         except _REFUSALS as error:
@@ -384,6 +398,18 @@ class _Judge:
             self._true[mutant.family] = (_distance(mutant), mutant.name)
         return self._judged(mutant, outcome, evidence, why)
 
+    def _fails_where_the_original_is_close(self, mutant: Mutant) -> bool:
+        """Whether points of the original's own search refute a mutant."""
+        if not isinstance(self._procedure, Search):
+            return False
+        if self._points is None:
+            self._points = self._procedure.closest(N_CLOSEST)
+        try:
+            changed = self._examination.procedure(mutant.statement)
+            return isinstance(changed, Search) and changed.fails_at(self._points)
+        except _REFUSALS:
+            return False
+
     def _decided(self, mutant: Mutant, label: bool) -> Evidence:
         """The evidence on a mutant.  A search first looks for a plain counterexample."""
         first = self._examination.decide(mutant.statement, quickly=True)
@@ -398,7 +424,7 @@ class _Judge:
         try:
             weaker = examination.procedure(mutant.statement)
             outside = opened(mutant, examination.claim.statement, self._procedure, weaker)
-            evidence = examination.evidence(outside)
+            evidence = examination.evidence(outside, n_new=MAX_NEW_TRIALS_OF_A_CONDITION)
         except NoPoint:
             return self._judged(mutant, "not tried", why="the domain holds no point outside it")
         except _REFUSALS as error:
@@ -432,15 +458,18 @@ class _Judge:
         if self._print is None:
             self._print = fingerprint(self._procedure)
         if fingerprint(changed) == self._print:
-            return self._same(mutant)
-        if mutant.statement.relation == "=" and mutant.kind != "failure":
-            return "survived", f"within the margin: {evidence.summary}"
+            same = self._same(mutant)
+            if same[0] == "unseen" or not isinstance(changed, Search):
+                return same
+            # a violation may be yes or no: the same at some points, and not at others
         if isinstance(changed, Search):
             larger = replace(changed, budget=LABEL_BUDGET * changed.budget, seed=changed.seed + 1)
             found = larger.decide(self._examination.store, self._examination.standing.level)
             if found.verdict is not Verdict.SUPPORTED:
                 return "survived", f"{LABEL_BUDGET} times the budget refutes it"
             return "true here", found.summary
+        if mutant.statement.relation == "=" and mutant.kind != "failure":
+            return "survived", f"within the margin: {evidence.summary}"
         return "true here", evidence.summary
 
     def _same(self, mutant: Mutant) -> tuple[Outcome, str]:
@@ -466,8 +495,8 @@ class _Judge:
 
     def _looks_at(self, term: str, symbol: sp.Symbol) -> bool:
         """Whether the procedure reads a symbol in a term: a gross change of it must be seen."""
-        if symbol.name not in self._known:
-            return False
+        if symbol.name not in self._known and not isinstance(self._procedure, Search):
+            return False  # a search need not have its symbols as coordinates
         statement = self._examination.claim.statement
         gross = statement.term(term).expr + 1000 * symbol
         try:

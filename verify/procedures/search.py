@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -12,7 +13,11 @@ import numpy as np
 from trials.run.engine import Demand
 from trials.run.store import RunStore
 from verify.decisions.domain import Domain, Ranges, as_domain
-from verify.decisions.search import SearchResult, search_counterexample
+from verify.decisions.search import (
+    SearchResult,
+    is_counterexample_among,
+    search_counterexample,
+)
 from verify.evidence import Evidence, EvidenceTable, Verdict, Witness
 from verify.procedures.base import Presentation, unknown_parameter
 from verify.proofs.certificate import Certificate, proof
@@ -72,6 +77,27 @@ class Search:
     def demands(self, _store: RunStore, _level: float) -> list[Demand]:
         """A search draws no trials."""
         return []
+
+    def closest(self, n_points: int) -> list[dict[str, Any]]:
+        """The points at which a search came closest to a counterexample, the closest first."""
+        seen: list[tuple[float, dict[str, Any]]] = []
+
+        def noted(point: Point) -> float:
+            seen.append((float(self.violation(point)), dict(point)))
+            return seen[-1][0]
+
+        search_counterexample(
+            noted, self.domain, self.budget, self.seed, constraints=self.constraints
+        )
+        found = [(value, point) for value, point in seen if not math.isnan(value)]
+        found.sort(key=lambda pair: -pair[0])
+        return [point for _, point in found[:n_points]]
+
+    def fails_at(self, points: Sequence[dict[str, Any]]) -> bool:
+        """Whether one of the points is a counterexample, re-checked like those of a search."""
+        return is_counterexample_among(
+            points, self.violation, constraints=self.constraints, recheck=self.recheck
+        )
 
     def decide(self, _store: RunStore, level: float) -> Evidence:
         """REFUTED with a simplified counterexample, or SUPPORTED when the search found none."""
