@@ -85,7 +85,7 @@ _WITHOUT_SIZE = ("term", "failure", "quantifier")
 MAX_NEW_TRIALS = 400_000
 #: The same for a changed condition.  There are many, all are tried in new cells, and none has a
 #: score.
-MAX_NEW_TRIALS_OF_A_CONDITION = 40_000
+MAX_NEW_TRIALS_OF_A_CONDITION = 10_000
 
 #: Refusals of a procedure: it cannot try the statement, or its numbers leave the floats.
 _REFUSALS = (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError)

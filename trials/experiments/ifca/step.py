@@ -90,6 +90,7 @@ STEP = register(
         ),
         simulate=_simulate_step,
         parameters=STEP_PARAMETERS,
+        cost=lambda cell: 1e-5 + 6e-7 * cell["k"] ** 2,
     )
 )
 
@@ -113,5 +114,6 @@ TRAJECTORY = register(
         ),
         simulate=_simulate_trajectory,
         parameters=STEP_PARAMETERS,
+        cost=lambda cell: N_STEPS * (1e-6 + 5e-7 * cell["k"] ** 2),
     )
 )
