@@ -11,11 +11,15 @@ from __future__ import annotations
 import sympy as sp
 
 from bounds.odcl.assumptions import statement
-from bounds.odcl.symbols import Delta, L, M, T, alpha, delta, m, n, varepsilon
-from bounds.statement import Assumption, Statement, Term
+from bounds.odcl.symbols import C, Delta, L, M, T, alpha, delta, n, varepsilon
+from bounds.statement import Assumption, Constant, Statement, Term
 
 Gamma, mu_f, t, ratio, slack = sp.symbols("Gamma mu_f t ratio slack")
 _ERROR = r"\norm{\theta_i^T-\hat\theta_i}^2"
+#: A rate is about growth.
+_MULTIPLE = Constant(
+    symbol=C, low=0.0, high=1e3, generous="high", meaning="the constant of the order"
+)
 _LOW_DELTA = (
     Assumption(name="delta below 1/e", left=sp.exp(-1), right=delta, strict=True),
     Assumption(name="delta above 0", left=delta, right=sp.Integer(0), strict=True),
@@ -204,7 +208,8 @@ THEOREM_2_MSE = statement(
     quantifiers=r"T=\lceil4\Gamma^2/(\mu_f^2\varepsilon)\rceil",
     observed=r"E\norm{\tilde\theta_k-\bar\theta_k}^2",
     relation=r"\le",
-    terms=(Term(name="inexact", expr=varepsilon * m**0),),
+    terms=(Term(name="inexact", expr=C * varepsilon),),
+    constants=(_MULTIPLE,),
     reading=(
         "Here $\\varepsilon$ is a squared distance. The term is not divided by the cluster's size, "
         "so the size's exponent is at most zero."
@@ -220,6 +225,7 @@ REMARK_16 = statement(
     quantifiers=r"\forall T",
     observed=r"E\norm{\theta_T-\hat\theta_i}^2",
     relation=r"\le",
-    terms=(Term(name="error", expr=m**0 / T),),
+    terms=(Term(name="error", expr=C / T),),
+    constants=(_MULTIPLE,),
     reading="The noise is Gaussian. The order is the one that the remark carries over.",
 )

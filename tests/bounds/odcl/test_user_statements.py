@@ -169,8 +169,8 @@ BOUNDS = {
         (12 * (v["Gamma"] / v["mu_f"]) ** 2 + steep(v) * (1 + 3 * log(v["n"])))
         / v["varepsilon"] ** 2
     ),
-    "thm2-mse": lambda v: v["varepsilon"],
-    "remark16": lambda v: 1 / v["T"],
+    "thm2-mse": lambda v: v["C"] * v["varepsilon"],
+    "remark16": lambda v: v["C"] / v["T"],
     "erm-rate": lambda v: v["d"] / v["n"],
     "lemma3-as-printed": excess_risk,
     "lemma3": excess_risk,
