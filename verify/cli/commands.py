@@ -5,6 +5,7 @@ Nothing slow may be imported here: ``--help``, ``list`` and ``info`` answer at o
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,21 @@ def _complete_runs(
     ] or [CompletionItem(incomplete, type="dir")]
 
 
+class NamedPath(click.Path):
+    """A path whose name an operating system takes.  Click asks the system before anything else."""
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | bytes | os.PathLike[str]:
+        """The path, or a usage error for a name with a null character."""
+        if "\0" in os.fspath(value):
+            self.fail(f"{os.fspath(value)!r} holds a null character", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 # -- options that several commands share -----------------------------------------------------------
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -49,7 +65,7 @@ claims_option: Decorator = click.option(
     "claims_files",
     multiple=True,
     metavar="FILE.py",
-    type=click.Path(),
+    type=NamedPath(),
     help="A paper in a file of your own; may be given several times.",
 )
 json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -135,12 +151,12 @@ def info(**given: Any) -> None:
     "--config",
     "config_file",
     metavar="FILE.toml",
-    type=click.Path(),
+    type=NamedPath(),
     help="The same settings in a file; flags win.",
 )
 @click.option(
     "--output",
-    type=click.Path(),
+    type=NamedPath(),
     metavar="DIR",
     help="Run directory.  [default: runs/<profile>-<seed>-<time>]",
 )
@@ -302,7 +318,7 @@ def mutate(**given: Any) -> int:
 
 @click.command()
 @run_argument
-@click.argument("destination", metavar="DEST", type=click.Path())
+@click.argument("destination", metavar="DEST", type=NamedPath())
 @claims_option
 def copy(**given: Any) -> None:
     """Copy a run to the new directory DEST, also while another process writes it.

@@ -282,6 +282,20 @@ def test_files_that_are_not_there_or_not_text_are_refused(tmp_path):
     assert "cannot make" in refused("run", "ifca.eq3", "--output", tmp_path / "file" / "run")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "--claims", "\0"),
+        ("run", "--output", "a\0b"),
+        ("run", "--config", "\0"),
+        ("mutate", "--claims", "\0"),
+        ("copy", "run", "\0"),
+    ],
+)
+def test_no_name_of_a_path_holds_a_null_character(arguments):
+    assert "holds a null character" in refused(*arguments)
+
+
 def test_bad_values_of_flags_are_refused(tmp_path):
     for flags in (
         *(["--seed", "-1"], ["--seed", "x"], ["--jobs", "0"], ["--executor", "fast"]),

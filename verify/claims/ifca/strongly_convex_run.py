@@ -298,7 +298,11 @@ def _separation(
 
     def symbols(point: Point) -> dict[str, float]:
         at = {**_FIXED, **point}
-        return {**at, "L": at["lam"] * point.get("condition", 1.0)}
+        at["L"] = at["lam"] * point.get("condition", 1.0)
+        if "separation" in point:  # the noise at which Delta is so many times what is asked for
+            asked = float(evaluate(sr.A6.assumptions[0].right, {**at, "v": 1.0}))
+            at["v"] = at["Delta"] / (at["separation"] * asked)
+        return at
 
     def certify(_point: Point) -> Certificate:
         exact: Exact = {
@@ -354,7 +358,7 @@ def a6(statement: Statement, profile: Profile) -> Search:
         "p": LogInterval(1e-3, 0.5),
         "lam": LogInterval(1e-2, 1e2),
         "condition": LogInterval(1.0, 1e2),
-        "v": LogInterval(1e-6, 1e2),
+        "separation": LogInterval(1.0, 1e3),
         "delta": LogInterval(1e-3, 0.9),
     }
     return _separation(statement, profile, {"C_p": 1.0}, domain)

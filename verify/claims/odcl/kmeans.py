@@ -263,7 +263,7 @@ def _recovers(statement: Statement, profile: Profile) -> Search:
     return Sided(
         sides=sides,
         domain=Product((data_sets(points=(4, 24), clusters=(2, 4)), _SEEDS)),
-        budget=max(profile.searches // 12, 24),
+        budget=max(profile.searches // 4, 24),
         constraints=lambda point: Clustered.of(point).gap > 0.0,
     ).search(statement)
 

@@ -170,6 +170,7 @@ def lemma_3(statement: Statement, profile: Profile) -> Search:
         quantile,
         values,
         {**LINE, "delta": LogInterval(1e-9, 0.49), "mesh": LogInterval(1e-9, 6.0)},
+        budget=profile.searches,
     )
 
 
@@ -334,6 +335,7 @@ _SUMS: Ranges = {
     "n": IntRange(1, 300, log=True),
     "d": IntRange(1, 1_000_000, log=True),
     "q": LogInterval(2.0, 200.0),
+    "unit": _UNITS,
 }
 
 
@@ -352,7 +354,7 @@ def _sum_moment(point: Point) -> float:
     if largest == 0:
         return 0.0
     power_mean = np.sum(law * (size / largest) ** point["q"]) ** (1 / point["q"])
-    return float(largest * power_mean)
+    return float(point["unit"] * largest * power_mean)
 
 
 def _sum_search(statement: Statement, profile: Profile) -> Search:
@@ -363,10 +365,11 @@ def _sum_search(statement: Statement, profile: Profile) -> Search:
         lambda point: {
             "d": float(point["d"]),
             "q": point["q"],
-            "spread": math.sqrt(point["n"]),
-            "largest": 1.0,
+            "spread": point["unit"] * math.sqrt(point["n"]),
+            "largest": point["unit"],
         },
         _SUMS,
+        budget=profile.searches,
         certify=lambda point: _one_sign(statement, point),
     )
 
@@ -507,6 +510,7 @@ def lemma_4(statement: Statement, profile: Profile) -> Search:
             "rho": Interval(0.01, 0.99),
             "rho_k": LogInterval(1e-3, 1.0),
         },
+        budget=profile.searches,
     )
 
 

@@ -72,6 +72,7 @@ def _spread(statement: Statement, profile: Profile) -> Search:
         if point["centred"]:
             errors -= errors.mean(axis=0)
         errors += point["common"]
+        errors *= point["unit"]
         total = float((errors**2).sum())
         spread = float(((errors - errors.mean(axis=0)) ** 2).sum())
         return spread * (1.0 - 1e-12), float(evaluate(statement.expr, {"total_sq": total}))
@@ -83,9 +84,10 @@ def _spread(statement: Statement, profile: Profile) -> Search:
             "d": IntRange(1, 20, log=True),
             "centred": Choice((False, True)),
             "common": Interval(-3.0, 3.0),
+            "unit": LogInterval(1e-6, 1e6),
             "seed": IntRange(0, 10_000),
         },
-        budget=profile.searches // 4,
+        budget=profile.searches // 2,
     ).search(statement)
 
 

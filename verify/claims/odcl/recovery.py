@@ -286,6 +286,7 @@ def psi(statement: Statement, profile: Profile) -> Search:
         lambda point: _outside_psi(_problem(point)),
         _problem,
         _ONE_FEATURE,
+        budget=profile.searches,
     )
 
 
