@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.__main__ import again
 from tests.faults.known import KNOWN, known_faults
 from tests.faults.nearest import MOST_CLAIMS, Nearest
-from tests.faults.page import page, read
+from tests.faults.page import page, read, survivors
 from tests.faults.planting import Fault, faults_in, modules
 from tests.faults.running import Workshop
 
@@ -123,6 +124,8 @@ def test_a_fault_is_found_by_the_test_that_fails_with_it_and_passes_without(
     assert outcome.by == suites[1]
     assert not workshop.try_fault(divisor, [suites[0], suites[2]]).found
     assert (workshop.root / "bounds/half.py").read_text().endswith("x / 2\n")
+    with pytest.raises(ValueError, match=r"pytest cannot run tests/bounds/test_gone\.py"):
+        workshop.try_fault(divisor, ["tests/bounds/test_gone.py"])
 
 
 TESTS_OF_HALF = """
@@ -139,9 +142,13 @@ def test_sleeps():
 PRINTED = """\
 found        7.1 s  verify/plan.py:3 constant changed: 1 -> 2  by tests/verify/test_plan.py::test_a
 SURVIVED     9.0 s  verify/plan.py:9 operator changed: a | b -> (a & b)
+verify/claims, seed 7:
 SURVIVED     9.0 s  verify/claims/x/y.py:2 line dropped: f() -> pass
 EQUIVALENT   9.0 s  reports/figures.py:1 constant changed: 6 -> 7  because six curves are a choice
 verify: 1 of 2 faults found
+verify, seed 8:
+SURVIVED     1.0 s  verify/plan.py:3 constant changed: 5 -> 6
+again, seed 0:
 found        8.0 s  verify/plan.py:11 operator changed: a | b -> (a & b)  by 't.py::test_b[1 2]'
 """
 
@@ -153,14 +160,16 @@ def now(test: str) -> str:
     return f"found now by {test} |"
 
 
-def test_the_page_counts_a_fault_at_its_first_and_at_its_last_trial() -> None:
+def test_the_page_counts_a_fault_at_its_first_and_at_its_last_trial_seed_by_seed() -> None:
     text = page(read(PRINTED.splitlines()))
-    assert "| `verify` | 2 | 0 | 1 of 2 (50%) | 2 of 2 (100%) | 95% |" in text
-    assert "| `verify/claims` | 1 | 0 | 0 of 1 (0%) | 0 of 1 (0%) | 90% |" in text
-    assert "| `bounds` | 0 | 0 | not measured | not measured | 90% |" in text
+    assert "| `verify` | 0 | 2 | 0 | 1 of 2 (50%) | 2 of 2 (100%) | 95% |" in text
+    assert "| `verify` | 8 | 1 | 0 | 0 of 1 (0%) | 0 of 1 (0%) | 95% |" in text
+    assert "| `verify/claims` | 7 | 1 | 0 | 0 of 1 (0%) | 0 of 1 (0%) | 90% |" in text
+    assert "| `bounds` | - | 0 | 0 | not measured | not measured | 90% |" in text
     notes = [t.split(" | ") for t in text.partition("| module | fault |")[2].splitlines()[2:]]
     assert notes == [
         ["| `verify/plan.py`", "`operator changed: a ¦ b -> (a & b)`", now("`t.py::test_b[1 2]`")],
+        ["| `verify/plan.py`", "`constant changed: 5 -> 6`", "survives |"],
         ["| `verify/claims/x/y.py`", "`line dropped: f() -> pass`", "survives |"],
         ["| `reports/figures.py`", "`constant changed: 6 -> 7`", EQUAL],
     ]
@@ -168,4 +177,19 @@ def test_the_page_counts_a_fault_at_its_first_and_at_its_last_trial() -> None:
 
 def test_a_group_without_faults_to_find_has_no_share() -> None:
     (row,) = [t for t in page(read(PRINTED.splitlines())).splitlines() if "`reports`" in t]
-    assert row == "| `reports` | 1 | 1 | not measured | not measured | 90% |"
+    assert row == "| `reports` | 7 | 1 | 1 | not measured | not measured | 90% |"
+
+
+def test_survivors_are_tried_again_where_they_stand_now() -> None:
+    """A fault's text may occur twice in a module: the place nearest to its old line is taken."""
+    path = "verify/decisions/rates.py"
+    faults = [f for f in faults_in(path, (ROOT / path).read_text()) if f.new == "2"]
+    chosen = faults[-1]
+    lines = [
+        f"SURVIVED 1.0 s  {path}:{chosen.line + 1} {str(chosen).partition(' ')[2]}",
+        f"SURVIVED 1.0 s  {path}:1 constant changed: 123456 -> 123457",
+        f"SURVIVED 1.0 s  {path}:7 constant changed: 5 -> 6",
+        f"found 1.0 s  {path}:7 constant changed: 5 -> 6  by tests/a.py::test_b",
+    ]
+    (found,) = again(ROOT, survivors(read(lines)))
+    assert (found.old, found.new, found.line) == (chosen.old, chosen.new, chosen.line)

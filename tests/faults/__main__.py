@@ -1,7 +1,8 @@
 """Plant faults and print which ones no test finds.
 
-``python -m tests.faults verify --sample 60`` draws faults of a package, and ``--known`` plants the
-listed ones.  The number of faults and the seed fix the choice.
+``python -m tests.faults verify --sample 60`` draws faults of a package, ``--known`` plants the
+listed ones, and ``--again OUTPUT`` those that survived in an earlier output.  The number of faults
+and the seed fix the choice.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ from pathlib import Path
 
 from tests.faults.judged import reason
 from tests.faults.known import known_faults, tests_of_known
+from tests.faults.page import GOALS, Tried, read, survivors
 from tests.faults.planting import Fault, faults_in, modules
 from tests.faults.running import Outcome, Workshop, preload
 
 SAMPLE = 60  # faults of a package, by default
-#: Group of modules -> the share of its faults that tests must find.
-GOALS = {"verify": 0.95, "verify/claims": 0.90, "trials": 0.90, "bounds": 0.90, "reports": 0.90}
 
 
 def sampled(root: Path, package: str, count: int, seed: int) -> list[Fault]:
@@ -33,6 +33,19 @@ def sampled(root: Path, package: str, count: int, seed: int) -> list[Fault]:
 def _some(faults: list[Fault], count: int | None, seed: int) -> list[Fault]:
     """A seeded choice of the listed faults, all of them without a number."""
     return faults if count is None else random.Random(seed).sample(faults, min(count, len(faults)))
+
+
+def again(root: Path, tried: list[Tried]) -> list[Fault]:
+    """The faults of printed lines at their places of today, those whose text has not changed."""
+    found = []
+    for each in tried:
+        same = [
+            fault
+            for fault in faults_in(each.path, _text(root, each.path))
+            if str(fault).endswith(f":{fault.line} {each.what}")
+        ]
+        found += sorted(same, key=lambda fault: abs(fault.line - each.line))[:1]
+    return found
 
 
 def _text(root: Path, path: str) -> str:
@@ -49,6 +62,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, help="faults of each package, or of the list")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--known", action="store_true", help="the listed faults instead")
+    parser.add_argument("--again", type=Path, help="the faults that survived in this output")
     parser.add_argument("--part", default="1/1", help="K/N: every N-th fault, from the K-th on")
     parser.add_argument("--times", type=Path, help="a file that keeps the tests' seconds")
     given = parser.parse_args()
@@ -60,12 +74,15 @@ def main() -> int:
         workshop = Workshop(root, Path(folder), given.times and given.times.absolute())
         if given.known:
             groups = {"known": _some(known_faults(root), given.sample, given.seed)}
+        elif given.again:
+            lines = given.again.read_text("utf-8").splitlines()
+            groups = {"again": again(root, survivors(read(lines)))}
         else:
             groups = {
                 package: sampled(root, package, given.sample or SAMPLE, given.seed)
                 for package in given.packages
             }
-        if not given.known:
+        if not (given.known or given.again):
             workshop.preload(given.packages)
         for name, faults in groups.items():
             print(f"{name}, seed {given.seed}:", flush=True)

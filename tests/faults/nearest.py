@@ -86,7 +86,7 @@ class Nearest:
             groups.remove(named)
         if path.startswith("bounds/"):  # formulas coded a second time
             groups.insert(0, beside)
-            if paper:
+            if paper and SIDES in self._tests:
                 ranked.append(SIDES)
         for group in groups:
             ranked += sorted((t for t in group if t not in ranked), key=self._size.__getitem__)

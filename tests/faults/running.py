@@ -36,6 +36,7 @@ LIMIT_OF_KERNELS = 160
 #: Tests that took more CPU seconds than this before are left out.
 DEAR = 6.0
 _PATIENCE = 6  # seconds on the clock for each of them
+_UNUSABLE = 4  # pytest's exit code for arguments that it cannot use
 _FIRST_STAMP = 2_000_000_000  # later than any file's time
 _OWN = ("bounds", "trials", "verify", "reports", "tests", "docs")
 #: Package with faults -> packages that never import it.
@@ -112,10 +113,17 @@ class Workshop:
         """Whether a test (or a suite that took too long) passes where nothing is planted.
 
         A test that has passed with another fault in place is not run again.
+
+        Raises
+        ------
+        ValueError
+            When pytest cannot use the suite, because it names a file that is not there.
         """
         if test not in self._passes:
             name = " ".join(shlex.split(test))
             self._passes[test] = name in self._tests.seconds() or not self._failure(test, limit)
+            if self._tests.code == _UNUSABLE:
+                raise ValueError(f"pytest cannot run {test}")
         return self._passes[test]
 
     def _failure(self, suite: str, limit: int) -> str:
@@ -159,12 +167,14 @@ class Tests:
     """The tests of a tree, run in children.
 
     A child writes the name of the first test that fails into ``report``, and the seconds of each
-    test that passes into ``times``.  The packages ``kept`` are not imported again.
+    test that passes into ``times``.  The packages ``kept`` are not imported again.  ``code`` is the
+    last one with which pytest ended.
     """
 
     def __init__(self, root: Path, report: Path, times: Path) -> None:
         self.root, self.report, self.times = root, report, times
         self.kept: frozenset[str] = frozenset()
+        self.code = 0
 
     def seconds(self) -> dict[str, float]:
         """Name of a test that has passed -> the CPU seconds that it took."""
@@ -186,7 +196,8 @@ class Tests:
         while time.monotonic() < end:
             finished, status = os.waitpid(child, os.WNOHANG)
             if finished:
-                return os.waitstatus_to_exitcode(status) == 0
+                self.code = os.waitstatus_to_exitcode(status)
+                return self.code == 0
             time.sleep(0.02)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
