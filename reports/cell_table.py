@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from itertools import product
 from typing import Any
 
 from reports import tables
 from reports.characters import Latex
-from reports.latex import code, escape_text, visible_length
+from reports.latex import escape_text, visible_length
 from reports.prose import prose
 from reports.reading import capital, sentence, severity
 from reports.schema import Cell, Params
@@ -108,45 +107,42 @@ def _notes(cells: Sequence[Cell]) -> tuple[list[Latex], Latex]:
     return [Latex(letters.get(text, "")) for text in texts], Latex(legend)
 
 
-def _short(item: Any) -> Latex:
-    """A value for crowded tables: three digits, or the first letters of a word."""
-    if isinstance(item, str):
-        return escape_text(f"{item[:4]}." if item.isalpha() and len(item) > 6 else item)
-    if isinstance(item, (int, float)) and (abs(item) >= 1e6 or not float(item).is_integer()):
-        return number(float(item) if abs(item) >= 1e6 else item)
-    return value(item)
-
-
 def _layout(
     shown: Sequence[Cell],
     varying: Sequence[str],
     measures: Sequence[tuple[str, str, list[str]]],
-) -> tuple[list[str], list[list[str]], str, bool]:
-    """Head, rows, alignment, and whether words are shortened.
+) -> tuple[list[str], list[list[str]], str]:
+    """Head, rows and alignment.
 
-    Each parameter has its own column where that fits.  A table that is too wide is made smaller
-    step by step: words and digits are cut.  Then the interval is left out, which is also in the CSV
-    file.  At last the parameters share one column, if there are any.
+    Each parameter has its own column where that fits in type of the usual size.  Else the
+    parameters share one column, whose lines wrap.
     """
     kinds = tables.alignment([[c.params.get(n) for n in varying] for c in shown], len(varying))
-    written = [
-        [[show(c.params.get(n)) for n in varying] for c in shown] for show in (value, _short)
+    rows: list[list[str]] = [
+        [*(value(c.params.get(n)) for n in varying), *(m[2][i] for m in measures)]
+        for i, c in enumerate(shown)
     ]
-    words = any(cell.endswith(".") for row in written[1] for cell in row)
-    names = [str(parameter(n)) for n in varying]
-    lean = [m for m in measures if m[0] != "interval"]
-    for chosen, split in product((measures, lean), written):
-        rows: list[list[str]] = [
-            [*left, *(m[2][i] for m in chosen)] for i, left in enumerate(split)
-        ]
-        head = [*names, *(m[0] for m in chosen)]
-        if tables.fits(head, rows):
-            cut = words and split is written[1]
-            return head, rows, kinds + "".join(m[1] for m in chosen), cut
-    first = [("cell", "l", [str(assignment(c.params, varying)) for c in shown])] if varying else []
-    columns = [*first, *measures]
-    rows = [[m[2][i] for m in columns] for i in range(len(shown))]
-    return [m[0] for m in columns], rows, "".join(m[1] for m in columns), False
+    head = [*(str(parameter(n)) for n in varying), *(m[0] for m in measures)]
+    measured = "".join(m[1] for m in measures)
+    if tables.natural(head, rows):
+        return head, rows, kinds + measured
+    rows = [
+        [assignment(c.params, varying), *(m[2][i] for m in measures)] for i, c in enumerate(shown)
+    ]
+    return ["cell", *(m[0] for m in measures)], rows, "l" + measured
+
+
+#: How a cell's ratio compares observed value and bound, as the head of its column.
+RATIOS = {
+    "at most": "obs./bound", "at least": "bound/obs.", "equals": "larger/smaller",
+    "order": "obs./order",
+}  # fmt: skip
+
+
+def _ratio(cells: Sequence[Cell]) -> str:
+    """The head of the column of ratios."""
+    found = {cell.relation for cell in cells}
+    return RATIOS.get(next(iter(found)), "ratio") if len(found) == 1 else "ratio"
 
 
 def _measured(
@@ -179,7 +175,7 @@ def _measured(
         measures.append(("interval", "r", limits))
     put("bound", "bound", number, "bound {}")
     if not idle:
-        put("obs./bound", "ratio", number, "")
+        put(_ratio(cells), "ratio", number, "")
     if len({c.verdict for c in cells}) > 1:
         words = [str(escape_text(str(c.verdict or "--").lower())) for c in shown]
         measures.append(("verdict", "l", words))
@@ -197,15 +193,13 @@ def cell_table(cells: Sequence[Cell], name: str) -> tables.PrintedTable:
     if marks:
         wide = max(map(visible_length, marks)) > 3
         measures.append(("note" if wide else "", "l", [str(mark) for mark in marks]))
-    head, rows, align, cut = _layout(shown, [n for n in varying if n not in derived], measures)
+    head, rows, align = _layout(shown, [n for n in varying if n not in derived], measures)
     parts = ["Cells"]
     if len(shown) < len(cells):
         parts = [f"The {number(len(shown))} worst of {number(len(cells))} cells"]
     if constant:
         common.insert(0, assignment(cells[0].params, constant))
     caption = parts[0] + (f"; all cells have {', '.join(common)}" if common else "") + "."
-    if cut:
-        caption += f" Words are shortened. They are complete in {code(f'tables/{name}-cells.csv')}."
     if legend:
         caption += f" {sentence(capital(legend))}"
     return tables.PrintedTable(

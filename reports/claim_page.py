@@ -6,11 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from reports import figures, tables
 from reports.cell_table import MAX_ROWS, assignment, cell_table, cells_csv
 from reports.characters import Latex
 from reports.errors import ReportError
-from reports.latex import code, formula, latex_field
+from reports.latex import code, formula, latex_field, visible_length
 from reports.mathematics import display_source
 from reports.power import power_paragraph
 from reports.prose import paragraphs, prose
@@ -39,17 +41,26 @@ def claim_page(tried: Tried, files: Files, form: figures.Form = "pdf") -> dict[s
 def _page(tried: Tried, files: Files, form: figures.Form) -> dict[str, Any]:
     claim, evidence, name = tried.claim, tried.evidence, tried.name
     shown, tallies = _tables(tried, files)
-    runs = [
-        ("Assumptions", assumptions(claim.assumptions)),
+    printed, added = departures(claim.assumptions)
+    conditions = [
+        ("Assumptions", assumptions(printed)),
+        ("Not in the paper", assumptions(added)),
         ("Constants", _run_in([_constant(item) for item in claim.constants])),
+    ]
+    runs = [
         ("Reading", paragraphs(claim.reading)),
+    ]
+    after = [
         ("Cells", paragraphs(claim.cells_description)),
         ("Procedure", paragraphs(claim.procedure)),
-        ("Evidence", Latex(sentence(capital(paragraphs(evidence.summary))))),
         *tallies,
         ("Refutation", _refutation(evidence)),
         ("Witness", _witness(evidence.witness) if evidence.witness else Latex("")),
+        ("Sharpness", _sentences(evidence.sharpness)),
+        ("Power", power_paragraph(tried.power)),
+        ("Notes", _sentences(evidence.notes)),
     ]
+    effort = _effort(tried)
     expectation = "as expected" if tried.as_expected else f"expected {claim.expected}"
     return {
         "id": code(tried.key),
@@ -58,24 +69,20 @@ def _page(tried: Tried, files: Files, form: figures.Form) -> dict[str, Any]:
         "statement_label": Latex(f"st:{name}"),
         "verdict": tried.mark,
         "colour": colour(tried.verdict),
+        "grade": prose(evidence.grade),
         "expectation": "" if tried.as_expected is None else expectation,
-        "facts": _facts(tried),
+        "answer": Latex(sentence(capital(paragraphs(evidence.summary)))),
+        "facts": _joined(capital(prose(f"{claim.source}, {claim.paper}".strip(", "))), effort),
+        "brief": _joined(capital(prose(claim.source)), effort),  # below its paper's heading
         "statement": latex_field(claim.statement),
         "quantifiers": latex_field(claim.quantifiers),
         "bound": display_source(claim.bound_latex),
         "failure": Latex(sentence(formula(claim.failure_latex))),
+        "conditions": [(heading, text) for heading, text in conditions if text],
         "runs": [(heading, text) for heading, text in runs if text],
-        "tables": shown,
         "figures": _figures(evidence.figures, name, files, form),
-        "after": [
-            (heading, text)
-            for heading, text in (
-                ("Sharpness", _sentences(evidence.sharpness)),
-                ("Power", power_paragraph(tried.power)),
-                ("Notes", _sentences(evidence.notes)),
-            )
-            if text
-        ],
+        "tables": shown,
+        "after": [(heading, text) for heading, text in after if text],
         "replay": commands(claim.replay),
     }
 
@@ -89,17 +96,21 @@ def commands(lines: Sequence[str]) -> Latex:
     return Latex("\\newline\n".join(map(code, lines)))
 
 
-def _facts(tried: Tried) -> Latex:
-    """Source, kind and effort in one line."""
+def _effort(tried: Tried) -> Latex:
+    """Kind, trials and level in one sentence."""
     claim, evidence = tried.claim, tried.claim.evidence
-    source = prose(f"{claim.source}, {claim.paper}".strip(", "))
     parts = [capital(prose(claim.kind))] if claim.kind else []
     if evidence is not None:
         search = claim.kind in ("identity", "deterministic")
         effort = plural(evidence.n_trials, "evaluation" if search else "trial")
         failed = f", {number(evidence.n_failed)} failed" if evidence.n_failed or not search else ""
         parts += [effort + failed, f"level {number(evidence.level, 2)}"]
-    return Latex(" ".join(sentence(part) for part in (capital(source), "; ".join(parts)) if part))
+    return Latex(sentence("; ".join(parts)))
+
+
+def _joined(*parts: str) -> Latex:
+    """Sentences one after the other."""
+    return Latex(" ".join(sentence(part) for part in parts if part))
 
 
 # -- statement -----------------------------------------------------------------------------------
@@ -112,6 +123,21 @@ def _constant(constant: Constant) -> Latex:
     low, high = number(constant.low)[1:-1], number(constant.high)[1:-1]
     symbol = formula(constant.latex)[1:-1]
     return Latex(f"${symbol}\\in[{low},\\ {high}]$, {prose(constant.meaning)} ({generous})")
+
+
+#: The note of a condition that was added to the printed statement begins so.
+ADDED = "not in the paper"
+
+
+def departures(items: Sequence[Assumption]) -> tuple[list[Assumption], list[Assumption]]:
+    """The conditions that the paper states, and those that were added to them."""
+    printed = [item for item in items if not item.note.startswith(ADDED)]
+    added = [
+        msgspec.structs.replace(item, note=item.note.removeprefix(ADDED).lstrip(": "))
+        for item in items
+        if item.note.startswith(ADDED)
+    ]
+    return printed, added
 
 
 def assumptions(items: Sequence[Assumption], before: str = "") -> Latex:
@@ -171,6 +197,10 @@ def _count(value: object) -> Latex:
     return number(value if isinstance(value, int) else None)
 
 
+#: Characters of the head of a table's second column from which it is said in the caption.
+_LONG_HEAD = 20
+
+
 def _evidence_table(table: Table, name: str) -> tuple[PrintedTable, str]:
     """A table of the evidence, and its CSV."""
     width = len(table.columns)
@@ -183,8 +213,12 @@ def _evidence_table(table: Table, name: str) -> tuple[PrintedTable, str]:
     if len(shown) < len(table.rows):
         cut = f"Showing the first {number(len(shown))} of {number(len(table.rows))} rows"
         caption += f" {cut}; all rows are in {code(f'tables/{name}.csv')}."
+    head = [prose(column) for column in table.columns]
+    if width == 2 and visible_length(head[1]) > _LONG_HEAD:
+        caption += f" The value is the {head[1]}."
+        head[1] = Latex("value")
     printed = PrintedTable(
-        head=[prose(column) for column in table.columns],
+        head=head,
         rows=[[tables.cell(item) for item in row] for row in shown],
         align=tables.alignment(shown, width),
         caption=caption,
@@ -229,11 +263,9 @@ def _caption(figure: Figure) -> Latex:
 
 
 def _refutation(evidence: Evidence) -> Latex:
-    """How a refutation is known: the proof's argument and inequalities, or the error level."""
-    if not evidence.grade:
-        return Latex("")
+    """The argument and the inequalities of a proof, empty where a refutation has none."""
     if evidence.proof is None:
-        return Latex(sentence(capital(prose(evidence.grade))))
+        return Latex("")
     shown = "; ".join(prose(inequality.says) for inequality in evidence.proof.inequalities)
     argument = paragraphs(evidence.proof.argument)
     return Latex(f"Proved. {argument} Interval arithmetic encloses both sides: {sentence(shown)}")

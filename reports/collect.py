@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reports import overview, proof_figure
+from reports import bibliography, overview, proof_figure
 from reports.characters import Latex
-from reports.claim_page import Files, assumptions, claim_page, commands
+from reports.claim_page import Files, assumptions, claim_page, commands, departures
 from reports.dependencies import Graph, Node, dependency_graph
 from reports.latex import code, escape_text
 from reports.reading import Tried, listed, ordered, plural, sentence, slug
-from reports.schema import Claim, Finding, Paper, Power, Reader, Summary, Symbols, read
+from reports.schema import Assumption, Claim, Finding, Paper, Power, Reader, Summary, Symbols, read
 from reports.values import number
 
 
@@ -42,6 +42,11 @@ class Run:
     def names(self) -> dict[str, str]:
         """The names of the claims' pages, by the claims' keys."""
         return {claim.key: claim.name for claim in self.claims}
+
+    @property
+    def by_key(self) -> dict[str, Tried]:
+        """The claims by their keys."""
+        return {claim.key: claim for claim in self.claims}
 
     @property
     def by_paper(self) -> dict[str, list[Tried]]:
@@ -98,7 +103,6 @@ def methods(run: Run) -> dict[str, Any]:
         "n_claims": Latex(plural(len(run.claims), "claim")),
         "papers": listed([str(escape_text(paper)) for paper in run.by_paper if paper]),
         "familywise": number(level) if level is not None else "",
-        "multiple_tables": len(run.by_paper) > 1,
         "data": overview.data(run.papers),
     }
 
@@ -145,12 +149,15 @@ def collect(run: Run, *, engine: str) -> Report:
             for paper, shown in papers.items()
         ],
         "slips": overview.slips(run.findings),
-        "headlines": overview.headlines(run.findings, names, run.papers),
+        "headlines": overview.headlines(run.findings, names, run.papers, run.by_key),
         "findings": overview.findings(run.findings, names),
         "environment": overview.environment(summary, engine),
         "commands": commands(summary.commands),
         "symbols": overview.notation(run.symbols, run.papers),
+        "references": bibliography.references(run.papers),
     }
+    if context["references"]:
+        files["papers.bib"] = bibliography.bibtex(run.papers)
     return Report(context=context, files=files)
 
 
@@ -163,9 +170,9 @@ def _page(
     """
     page = claim_page(claim, files)
     if shorter := _as_before(claim, earlier):
-        page["runs"] = [
+        page["conditions"] = [
             (heading, shorter if heading == "Assumptions" else text)
-            for heading, text in page["runs"]
+            for heading, text in page["conditions"]
         ]
     node = nodes.get(claim.claim.id)
     if node is not None:
@@ -179,19 +186,24 @@ _FEW = 2
 
 def _as_before(claim: Tried, earlier: Sequence[Tried]) -> Latex:
     """The conditions with those of an earlier claim by name; empty where no earlier one serves."""
-    own = claim.claim.assumptions
+    own = _printed(claim)
     best: Tried | None = None
     for other in earlier:
-        held = other.claim.assumptions
-        most = len(best.claim.assumptions) if best else _FEW
+        held = _printed(other)
+        most = len(_printed(best)) if best else _FEW
         if len(held) > most and all(item in own for item in held):
             best = other
     if best is None:
         return Latex("")
     link = rf"\hyperref[sec:{best.name}]{{{code(best.key)}}}, page~\pageref{{sec:{best.name}}}"
-    held = best.claim.assumptions
+    held = _printed(best)
     more = [item for item in own if item not in held]
     return assumptions(more, before=f"Those of {link}")
+
+
+def _printed(claim: Tried) -> list[Assumption]:
+    """The conditions that the paper states."""
+    return departures(claim.claim.assumptions)[0]
 
 
 def _in_proofs(run: Run, node: Node) -> Latex:

@@ -7,6 +7,7 @@ panels and the legend on the page.  The legend stands outside the data.
 from __future__ import annotations
 
 import io
+import logging
 import math
 import re
 from collections.abc import Sequence
@@ -272,6 +273,9 @@ def render(data: FigureData, width: float = TEXT_WIDTH_INCHES, form: Form = "pdf
 
 
 def _drawn(data: FigureData, width: float, form: Form) -> bytes:
+    logging.getLogger("fontTools").setLevel(
+        logging.ERROR
+    )  # it tells of dates in matplotlib's fonts
     style: dict[Any, Any] = {**matplotlib.rcParamsDefault, **_STYLE, "backend": form}
     dates = {"CreationDate": None, "Creator": None, "Producer": None}
     with matplotlib.rc_context(style):

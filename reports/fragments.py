@@ -84,8 +84,9 @@ def fragment(tried: Tried) -> tuple[dict[str, Any], Files]:
             .replace(r"\begin{table}[H]", r"\begin{table*}[t]")
             .replace(r"\end{table}", r"\end{table*}")
         )
-    wanted = ("Evidence", "Refutation", "Sharpness", "Power")
-    told = [(h, t) for h, t in (*page["runs"], *page["after"]) if h in wanted]
+    wanted = ("Refutation", "Sharpness", "Power")
+    answer = [("Evidence", page["answer"])] if page["answer"] else []
+    told = [*answer, *((h, t) for h, t in page["after"] if h in wanted)]
     return {
         **page,
         "colour": colour(tried.verdict),

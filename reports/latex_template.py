@@ -8,6 +8,7 @@ import jinja2
 
 from reports.characters import MACROS, Latex
 from reports.latex import escape_text
+from reports.reading import COLOURS
 
 
 def render_tex(context: dict[str, Any], template: str = "report.tex.j2") -> str:
@@ -27,4 +28,4 @@ def render_tex(context: dict[str, Any], template: str = "report.tex.j2") -> str:
         autoescape=False,  # HTML's; `finalize` escapes for LaTeX
         finalize=lambda v: v if isinstance(v, Latex) else escape_text(str(v)),
     )
-    return environment.get_template(template).render(context, macros=Latex(MACROS))
+    return environment.get_template(template).render(context, macros=Latex(MACROS), colours=COLOURS)

@@ -35,8 +35,6 @@ def at_worst(claim: Tried) -> tuple[float | None, float | None, float | None]:
 
 def verdict_table(paper: str, claims: Sequence[Tried]) -> PrintedTable:
     """A row a claim: source, verdict, worst observed value against its bound, page."""
-    levels = {claim.evidence.level for claim in claims}
-    several = len(levels) > 1
     rows = []
     for claim in claims:
         verdict = verdict_word(claim.verdict, claim.mark)
@@ -54,33 +52,23 @@ def verdict_table(paper: str, claims: Sequence[Tried]) -> PrintedTable:
                 ),
                 verdict,
                 *(number(item, 2) for item in at_worst(claim)),
-                *([number(claim.evidence.level, 2)] if several else []),
                 rf"\pageref{{sec:{claim.name}}}",
             ]
         )
     gap = r"@{\hspace{6pt}}"
-    shares = gap.join(
-        rf">{{{tables.RAGGED}}}p{{{share}\linewidth}}"
-        for share in (0.42 if several else 0.485, 0.145)
-    )
-    numbers = "r" * (5 if several else 4)
-    level = next(iter(levels), None)
+    shares = gap.join(rf">{{{tables.RAGGED}}}p{{{share}\linewidth}}" for share in (0.515, 0.145))
     return PrintedTable(
-        head=[
-            "claim, source", "verdict", "observed", "bound", "ratio",
-            *(["level"] if several else []), "page",
-        ],
+        head=["claim, source", "verdict", "observed", "bound", "ratio", "page"],
         rows=rows,
-        align="ll" + numbers,
+        align="llrrrr",
         caption=str(
             escape_text(sentence(f"Verdicts: {paper}" if paper else "Verdicts"))
             + " Observed value, bound and ratio are those of the cell with the largest ratio, or "
             "those of the counterexample. A dash means that a search found no counterexample."
-            + ("" if several or level is None else f" Every claim has level {number(level, 2)}.")
         ),
         label=f"verdicts-{slug(paper)}",
-        spec="@{}" + shares + gap + gap.join(numbers) + "@{}",
-    )  # fmt: skip
+        spec="@{}" + shares + gap + gap.join("rrrr") + "@{}",
+    )
 
 
 def abstract(claims: Sequence[Tried], summary: Summary) -> Latex:
@@ -231,14 +219,29 @@ def first_sentence(text: str) -> Latex:
     return prose(sentence(text))
 
 
+def _shown_by(finding: Finding, claims: Mapping[str, Tried]) -> Latex:
+    """The verdict that shows a finding, with its witness: observed value against bound."""
+    tried = [claims[key] for key in finding.claims if key in claims]
+    refuted = next((claim for claim in tried if claim.verdict == "REFUTED"), None)
+    if refuted is None:
+        return Latex("")
+    grade = ", proved" if refuted.evidence.grade == "proved" else ""
+    observed, stated, _ = at_worst(refuted)
+    seen = ""
+    if observed is not None and stated is not None:
+        seen = f": observed {number(observed, 2)}, stated {number(stated, 2)}"
+    return Latex(f"{verdict_word('REFUTED')}{grade}{seen}.")
+
+
 def headlines(
     documents: Mapping[str, Finding],
     names: Mapping[str, str],
     papers: Mapping[str, Paper],
+    claims: Mapping[str, Tried],
     *,
     pages: bool = True,
 ) -> list[tuple[Latex, list[dict[str, Any]]]]:
-    """One sentence for each finding but the slips, with the claims that show it.
+    """One sentence for each finding but the slips, with the verdict and the claims that show it.
 
     ``pages`` gives the numbers of the claims' pages, too.  The findings are grouped by severity
     and, where the run has several papers, by paper.  The id of a finding begins with its paper's.
@@ -256,6 +259,7 @@ def headlines(
                 {
                     "where": prose(capital(finding.where)),
                     "told": first_sentence(finding.found),
+                    "shown": _shown_by(finding, claims),
                     "evidence": _evidence(finding, names, pages=pages, most=_NAMED),
                 }
                 for _key, finding in group

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import textwrap
 from collections.abc import Mapping
 from itertools import pairwise
@@ -35,6 +36,7 @@ def render(graph: Graph, paper: str) -> tuple[bytes, float]:
     A box has its verdict's colour and sign.  A dashed box rests on a refuted statement.
     """
     # The second font has the signs of the verdicts.
+    logging.getLogger("fontTools").setLevel(logging.ERROR)
     options: dict[Any, Any] = {**FONTS, "font.family": ["cmr10", "DejaVu Sans"], "backend": "pdf"}
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **options}):
         buffer = io.BytesIO()

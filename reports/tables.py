@@ -41,7 +41,7 @@ def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> 
     """The column specification (natural widths where they fit), and whether type must be small."""
     widths = _widths(head, rows)
     gaps = _GAP * (len(head) - 1)
-    if sum(widths) <= LINE - gaps:
+    if natural(head, rows):
         return "@{}" + align + "@{}", False
     if fits(head, rows):
         return _dense(list(align)), True
@@ -83,6 +83,24 @@ def fits(head: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     return sum(_widths(head, rows)) <= DENSE * LINE - DENSE_GAP * (len(head) - 1)
 
 
+def natural(head: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether every column can keep its natural width in type of the usual size."""
+    return sum(_widths(head, rows)) <= LINE - _GAP * (len(head) - 1)
+
+
+def _two_blocks(
+    head: Sequence[str], rows: Sequence[Sequence[str]], align: str
+) -> tuple[list[str], list[list[str]], str] | None:
+    """A long table of two columns as two blocks side by side, or None where it is not one."""
+    if len(head) != 2 or len(rows) <= SHORT:
+        return None
+    half = -(-len(rows) // 2)
+    right = [*rows[half:], *([["", ""]] * (2 * half - len(rows)))]
+    both = [[*a, *b] for a, b in zip(rows[:half], right, strict=True)]
+    wide = [*head, *head]
+    return (wide, both, f"{align}@{{\\hspace{{2.5em}}}}{align}") if natural(wide, both) else None
+
+
 @dataclass(frozen=True, kw_only=True)
 class PrintedTable:
     """A table as it is printed.
@@ -101,17 +119,24 @@ class PrintedTable:
     def latex(self, *, together: bool = False) -> Latex:
         """The table with its caption.
 
-        A long table runs over pages unless it must stay ``together``.
+        A long table of two narrow columns becomes two blocks side by side.  Any other long table
+        runs over pages unless it must stay ``together``.
         """
-        computed = (self.spec, False) if self.spec else _columns(self.head, self.rows, self.align)
-        columns, dense = computed
+        head, rows = self.head, self.rows
+        if self.spec:
+            columns, dense = self.spec, False
+        elif blocks := _two_blocks(head, rows, self.align):
+            head, rows, spec = blocks
+            columns, dense = f"@{{}}{spec}@{{}}", False
+        else:
+            columns, dense = _columns(head, rows, self.align)
         size = r"\scriptsize" if dense else r"\footnotesize"
-        top = " & ".join(h or "~" for h in self.head) + r" \\"
-        body = "\n".join(" & ".join(cell or "~" for cell in row) + r" \\" for row in self.rows)
+        top = " & ".join(h or "~" for h in head) + r" \\"
+        body = "\n".join(" & ".join(cell or "~" for cell in row) + r" \\" for row in rows)
         # The embedded engine's filter reads the type size off the label.
         label = f"tab:{'dense:' if dense else ''}{self.label}"
         title = rf"\caption{{{self.caption}}}\label{{{label}}}"
-        if together or len(self.rows) <= SHORT:
+        if together or len(rows) <= SHORT:
             return Latex(
                 f"\\begin{{table}}[H]\n\\centering{size}\n"
                 f"{title}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{top}\n\\midrule\n{body}\n"

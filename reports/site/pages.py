@@ -21,7 +21,6 @@ from reports.values import number
 #: A page: its address below the site, its template and its variables.
 Page = tuple[str, str, dict[str, Any]]
 
-_STATEMENT = ("Assumptions", "Constants", "Reading")
 _RANKS = ("REFUTED", "INCONCLUSIVE", "VACUOUS", "SUPPORTED")
 
 
@@ -60,7 +59,7 @@ def index(run: Run) -> Page:
     """Tally, findings and the table of claims."""
     counts = Counter(claim.verdict for claim in run.claims)
     verdicts = sorted(counts, key=_rank)
-    headlines = overview.headlines(run.findings, run.names, run.papers, pages=False)
+    headlines = overview.headlines(run.findings, run.names, run.papers, run.by_key, pages=False)
     papers = {text: str(i) for i, text in enumerate(run.by_paper)}
     return "index.html", "index.html.j2", {
         "abstract": overview.abstract(run.claims, run.summary),
@@ -116,7 +115,6 @@ def claims(run: Run, files: Files) -> list[Page]:
         kept = {name: content for name, content in made.items() if not name.endswith(".tex")}
         files |= kept
         node = places.get(claim.claim.id)
-        told = [*page["runs"], *page["after"]]
         pages.append(
             (
                 f"claims/{claim.name}.html",
@@ -124,8 +122,8 @@ def claims(run: Run, files: Files) -> list[Page]:
                 {
                     "key": claim.key,
                     "claim": page,
-                    "assumptions": [(h, t) for h, t in told if h in _STATEMENT],
-                    "told": [(h, t) for h, t in told if h not in _STATEMENT],
+                    "assumptions": [*page["conditions"], *page["runs"]],
+                    "told": page["after"],
                     "tables": [printed(table) for table in page["tables"]],
                     "csv": sorted(name for name in kept if name.endswith(".csv")),
                     "replay": [" ".join(line.split()) for line in claim.claim.replay],

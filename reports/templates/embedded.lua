@@ -3,7 +3,7 @@
 
 local IGNORED = {
   maketitle = true, centering = true, footnotesize = true, scriptsize = true, small = true,
-  normalsize = true, arraybackslash = true, raggedright = true, noindent = true, allowbreak = true,
+  normalsize = true, nopagebreak = true, arraybackslash = true, raggedright = true, noindent = true, allowbreak = true,
   endfirsthead = true, endhead = true, endfoot = true, endlastfoot = true, bottomrule = true,
   toprule = true, midrule = true, smallskip = true, medskip = true, par = true,
 }
@@ -121,8 +121,22 @@ function Table(el)
   return el
 end
 
+-- pandoc numbers a theorem-like environment in bold: Typst numbers statements, strips have none.
+local function unnumbered(body)
+  local first = body.content[1]
+  while first.content[1] and first.content[1].t ~= "Strong" do first.content:remove(1) end
+  first.content:remove(1)
+  if first.content[1] and first.content[1].text == "." then first.content:remove(1) end
+  while first.content[1] and first.content[1].t:match("Space$") do first.content:remove(1) end
+end
+
 -- Theorem-like statements and labelled tables become Typst figures, so that references are native.
 function Div(el)
+  local strip = el.classes[1] and el.classes[1]:match("^strip(%l+)$")
+  if strip then
+    unnumbered(el)
+    return pandoc.RawBlock("typst", "#strip(" .. strip .. ")[" .. write(el.content) .. "]\n")
+  end
   if el.classes:includes("statement") then
     local id
     local body = el:walk({
@@ -131,12 +145,7 @@ function Div(el)
         if l then id = l; return {} end
       end,
     })
-    local first = body.content[1]
-    -- "Statement N." is numbered by Typst; pandoc's own number goes.
-    while first.content[1] and first.content[1].t ~= "Strong" do first.content:remove(1) end
-    first.content:remove(1)
-    if first.content[1] and first.content[1].text == "." then first.content:remove(1) end
-    while first.content[1] and first.content[1].t:match("Space$") do first.content:remove(1) end
+    unnumbered(body)
     if not id then error("a statement without a label") end
     return pandoc.RawBlock("typst",
       '#figure(kind: "statement", supplement: [Statement], [' .. write(body.content) .. "]) <" .. checked(id) .. ">\n")

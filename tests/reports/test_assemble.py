@@ -56,6 +56,23 @@ def test_every_reference_has_one_label(embedded: Path) -> None:
     assert {a or b for a, b in references} <= set(labels)
 
 
+def test_a_claims_page_has_its_verdict_statement_figure_and_cells_before_its_details(
+    embedded: Path,
+) -> None:
+    tex = (embedded / "report.tex").read_text(encoding="utf-8")
+    page = tex.partition(r"\label{sec:p.thm1}")[2].partition(r"\subsection")[0]
+    parts = [
+        r"\begin{stripsupported}", "All cells below their bound.", r"\end{stripsupported}",
+        r"\begin{statement}", r"\textbf{Assumptions.}", r"\end{statement}",
+        r"\includegraphics", r"\label{tab:p.thm1-cells}", r"\textbf{Procedure.}",
+        r"\textbf{Replay.}",
+    ]  # fmt: skip
+    places = [page.index(part) for part in parts]
+    assert places == sorted(places)
+    assert r"\begin{striprefuted}" in tex
+    assert r"\begin{stripnotrun}" in tex
+
+
 def test_no_number_has_seventeen_digits(embedded: Path) -> None:
     tex = (embedded / "report.tex").read_text(encoding="utf-8")
     assert not re.search(r"\d\.\d{9,}", tex)
@@ -148,8 +165,10 @@ def test_raw_tex_without_a_translation_is_an_error() -> None:
 
 
 def test_embedded_tables_keep_rows_that_hold_formulas_only() -> None:
-    rows = [["$0$", f"${i}$"] for i in range(30)]
-    printed = PrintedTable(head=["$a$", "$b$"], rows=rows, align="rr", caption="c", label="t")
+    rows = [["$0$", "$1$", f"${i}$"] for i in range(30)]
+    printed = PrintedTable(
+        head=["$a$", "$b$", "$c$"], rows=rows, align="rrr", caption="c", label="t"
+    )
     typst = typst_source(rf"\begin{{document}}{printed.latex()}\end{{document}}", standalone=False)
     assert all(f"[${i}$]" in typst for i in range(30))
     assert typst.count("$a$") == 1  # the head that LaTeX repeats is not a row

@@ -10,7 +10,6 @@ from reports.cell_table import (
     MAX_ROWS,
     _notes,
     _rho_follows,
-    _short,
     assignment,
     cell_table,
     cells_csv,
@@ -125,21 +124,19 @@ def test_a_column_of_letters_has_no_name_and_a_column_of_notes_has_one() -> None
 
 
 @pytest.mark.parametrize(
-    ("item", "short"),
+    ("relations", "head"),
     [
-        ("adversarial", "adve."),
-        ("farther", "fart."),
-        ("middle", "middle"),  # six letters are not cut
-        ("worst_case", r"worst\_case"),
-        (1_000_000, "$10^{6}$"),
-        (-1_234_567, r"$-1.23 \times 10^{6}$"),
-        (999_999, r"$999\,999$"),
-        (0.12345, "$0.123$"),
-        (None, "--"),
+        (("at most",), "obs./bound"),
+        (("at least", "at least"), "bound/obs."),
+        (("equals",), "larger/smaller"),
+        (("order",), "obs./order"),
+        (("at most", "equals"), "ratio"),
+        (("unheard of",), "ratio"),
     ],
 )
-def test_a_crowded_table_has_short_values(item: Any, short: str) -> None:
-    assert _short(item) == short
+def test_the_head_of_the_ratios_says_what_is_divided(relations: tuple[str, ...], head: str) -> None:
+    records = [decode(cell(i, relation=name), Cell, "cell") for i, name in enumerate(relations)]
+    assert head in cell_table(records, "p.a").head
 
 
 @pytest.mark.parametrize(

@@ -183,18 +183,17 @@ def test_the_smallest_share_is_left_out_where_the_sizes_are_shown() -> None:
         assert ("& $p$ &" in head) is shown
 
 
-@pytest.mark.parametrize(
-    ("words", "told"), [(("adversarial", "orthogonal"), True), (("up", "down"), False)]
-)
-def test_a_crowded_table_says_that_its_words_are_cut(words: tuple[str, str], told: bool) -> None:
+def test_a_crowded_table_keeps_its_words_and_its_intervals() -> None:
+    """Parameters that have no columns of their own share one."""
     document = claim("p.a")
     document["evidence"]["cells"] = [
         cell(i, params={"start": word, **{f"x{j}": i + j / 7 for j in range(10)}})
-        for i, word in enumerate(words)
+        for i, word in enumerate(("adversarial", "orthogonal"))
     ]
-    caption = report(run(p_a=document))["tables/p.a-cells.tex"].partition(r"\label")[0]
-    sentence = r"Words are shortened. They are complete in \texttt{tables/p.a-cells.csv}"
-    assert (sentence in caption) is told
+    table = report(run(p_a=document))["tables/p.a-cells.tex"]
+    assert "start adversarial" in table
+    assert "cell & observed & interval" in table
+    assert r"\scriptsize" not in table
 
 
 def test_equal_ratios_are_ranked_by_what_the_limit_allows() -> None:
@@ -218,7 +217,7 @@ def test_a_table_of_counts_reads_as_a_sentence() -> None:
         }
     ]
     collected = collect(run(p_a=document), engine="none")
-    runs = dict(collected.context["claims"][0][1][0]["runs"])
+    runs = dict(collected.context["claims"][0][1][0]["after"])
     assert runs["Search"] == (r"Evaluations: corners $8$, random $12\,000$. Closest $-0.5$.")
     assert "tables/p.a-1.csv" in collected.files
 
@@ -228,13 +227,6 @@ def test_findings_come_gravest_first() -> None:
     kinds = {"finding": {s: {"where": s, "severity": s} for s in severities}}
     groups = collect(FakeRun(kinds), engine="none").context["findings"]
     assert [items[0]["where"] for _, items in groups] == ["statement", "proof", "slip", "odd"]
-
-
-def test_the_level_is_a_column_only_when_claims_differ() -> None:
-    other = claim("p.b")
-    other["evidence"]["level"] = 0.01
-    assert "& level &" not in report(run(p_a=claim("p.a")))["verdict_tables"]
-    assert "& level &" in report(run(p_a=claim("p.a"), p_b=other))["verdict_tables"]
 
 
 def test_a_counterexample_stands_in_the_verdict_table() -> None:
@@ -294,7 +286,7 @@ def test_a_proved_refutation_prints_its_argument_and_inequalities() -> None:
         },
     }
     collected = collect(run(p_a=document), engine="none")
-    text = dict(collected.context["claims"][0][1][0]["runs"])["Refutation"]
+    text = dict(collected.context["claims"][0][1][0]["after"])["Refutation"]
     assert "Proved. Take $d=1$." in text
     assert "one exceeds a half." in text
     assert "$1$ refutation is proved." in str(collected.context["abstract"])
@@ -304,8 +296,9 @@ def test_a_proved_refutation_prints_its_argument_and_inequalities() -> None:
 def test_a_statistical_refutation_prints_its_level() -> None:
     document = refuted("p.a")
     document["evidence"] |= {"grade": "statistical at level 0.001"}
-    runs = dict(collect(run(p_a=document), engine="none").context["claims"][0][1][0]["runs"])
-    assert runs["Refutation"] == "Statistical at level 0.001."
+    page = collect(run(p_a=document), engine="none").context["claims"][0][1][0]
+    assert page["grade"] == "statistical at level 0.001"
+    assert "Refutation" not in dict(page["after"])
 
 
 def finding(severity: str, found: str, evidence: list[str]) -> dict[str, object]:
@@ -326,7 +319,7 @@ def test_the_first_page_tells_each_finding_in_one_sentence_gravest_first() -> No
         "p-c": finding("statement", "Another is false", ["p.gone"]),
         "p-d": finding("slip", "A sign.", []),
     }
-    documents = {"claim": {name: claim(name) for name in ("p.thm1", "p.thm2")}, "finding": told}
+    documents = {"claim": {"p.thm1": claim("p.thm1"), "p.thm2": refuted("p.thm2")}, "finding": told}
     fake = FakeRun(documents)
     context = collect(fake, engine="none").context
     (first, false), (second, steps) = context["headlines"]
@@ -337,6 +330,11 @@ def test_the_first_page_tells_each_finding_in_one_sentence_gravest_first() -> No
         "Another is false.",
     ]
     assert str(steps[0]["told"]) == "A step fails."
+    assert str(false[0]["shown"]) == (
+        r"\verdictword{refuted}{REFUTED}: observed $3.7 \times 10^{-7}$, "
+        r"stated $1.2 \times 10^{-5}$."
+    )
+    assert str(false[1]["shown"]) == ""
     assert str(false[0]["evidence"]).count(r"page~\pageref{sec:p.thm") == 2
     assert str(false[1]["evidence"]) == r"\texttt{p.gone}"
     assert context["slips"] == "$1$ misprint or open point"
@@ -350,7 +348,7 @@ def test_conditions_of_an_earlier_claim_are_named_and_not_printed_again() -> Non
         "p.c": claim("p.c", assumptions=conditions[1:]),
     }
     pages = collect(FakeRun({"claim": documents}), engine="none").context["claims"][0][1]
-    told = [str(dict(page["runs"])["Assumptions"]) for page in pages]
+    told = [str(dict(page["conditions"])["Assumptions"]) for page in pages]
     assert told[0].count("condition") == 3
     assert told[1].startswith(r"Those of \hyperref[sec:p.a]{\texttt{p.a}}, page~")
     assert told[1].count("condition") == 1
@@ -367,3 +365,17 @@ def test_a_page_says_what_its_proof_uses_and_what_rests_on_it() -> None:
     assert "uses" not in told[0]
     assert r"So it rests on the refuted \hyperref[sec:p.a]{\texttt{p.a}}." in told[2]
     assert str(collected.files["figures/proofs-p.pdf"])[:7] == "b'%PDF-"
+
+
+def test_a_long_head_of_values_is_said_in_the_caption() -> None:
+    document = claim("p.a")
+    long = "largest violation (left side minus right side)"
+    document["evidence"]["tables"] = [
+        {"title": "Parts", "columns": ["part", name], "rows": [["x", -0.5]], "note": ""}
+        for name in (long, "margin")
+    ]
+    files = report(run(p_a=document))
+    assert f"Parts. The value is the {long}." in files["tables/p.a-1.tex"]
+    assert "part & value" in files["tables/p.a-1.tex"]
+    assert "part & margin" in files["tables/p.a-2.tex"]
+    assert str(files["tables/p.a-1.csv"]).startswith(f"part,{long}")

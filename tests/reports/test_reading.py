@@ -164,7 +164,8 @@ def page(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def runs(document: dict[str, Any]) -> dict[str, str]:
-    return dict(page(document)["runs"])
+    made = page(document)
+    return dict([*made["conditions"], *made["runs"], *made["after"]])
 
 
 def test_a_page_says_whether_its_verdict_is_expected() -> None:
@@ -221,7 +222,7 @@ def test_a_short_table_of_counts_is_a_sentence(
     document = claim("p.a")
     document["evidence"] |= {"cells": [], "tables": [{"columns": columns, "rows": rows}]}
     shown = page(document)
-    assert ("Counts" in dict(shown["runs"])) is is_sentence
+    assert ("Counts" in dict(shown["after"])) is is_sentence
     assert len(shown["tables"]) == (not is_sentence)
 
 
@@ -253,3 +254,16 @@ def test_a_score_is_told_only_where_some_mutant_is_false() -> None:
     document = {"judged": judged, "n_mutants": 1, "n_false": 0, "n_caught": 0}
     told = power_paragraph(decode(document, Power, "power"))
     assert told == "Also true where it is tried: a."
+
+
+def test_conditions_that_the_paper_does_not_state_are_set_off() -> None:
+    conditions = [
+        {"name": "size", "latex": "m > 1", "note": "in every cell"},
+        {"name": "balance", "latex": "p > 0", "note": "not in the paper: no step serves all"},
+        {"name": "more", "latex": "", "note": "not in the paper"},
+    ]
+    shown = dict(page(claim("p.a", assumptions=conditions))["conditions"])
+    assert "size" in shown["Assumptions"]
+    assert "balance" not in shown["Assumptions"]
+    assert shown["Not in the paper"] == r"\emph{balance}: $p > 0$ (no step serves all); more."
+    assert "Not in the paper" not in dict(page(claim("p.a"))["conditions"])

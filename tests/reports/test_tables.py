@@ -102,11 +102,13 @@ def test_a_table_fits_in_small_type(width: int, fitting: bool) -> None:
 def test_a_long_table_runs_over_pages_unless_it_stays_together(
     n: int, together: bool, long: bool
 ) -> None:
-    table = PrintedTable(head=["a", ""], rows=[["1", ""]] * n, align="lr", caption="C.", label="t")
+    table = PrintedTable(
+        head=["a", "", "b"], rows=[["1", "", "2"]] * n, align="lrr", caption="C.", label="t"
+    )
     text = table.latex(together=together)
     assert ("longtable" in text) is long
-    assert text.count("1 & ~") == n
-    assert "a & ~" in text
+    assert text.count("1 & ~ & 2") == n
+    assert "a & ~ & b" in text
     assert r"\label{tab:t}" in text
     assert r"\footnotesize" in text
 
@@ -128,3 +130,14 @@ def test_a_cell_of_one_letter_is_a_symbol(stored: object, printed: str) -> None:
 def test_a_column_stands_right_if_all_of_its_values_are_numbers() -> None:
     rows = [[1, "a", None, 1], [2.5, 3, None, None]]
     assert alignment(rows, 4) == "rllr"
+
+
+@pytest.mark.parametrize(("n", "width", "blocks"), [(9, 5, 2), (8, 5, 1), (9, 50, 1)])
+def test_a_long_table_of_two_narrow_columns_becomes_two_blocks(
+    n: int, width: int, blocks: int
+) -> None:
+    rows = [[f"row {i:x>{width}}", str(i)] for i in range(n)]
+    text = PrintedTable(head=["part", "v"], rows=rows, align="lr", caption="", label="t").latex()
+    assert text.count("part & v") == (1 if n <= SHORT else 2)  # a long table has two heads
+    assert ("part & v & part & v" in text) is (blocks == 2)
+    assert all(f"{row[0]} & {row[1]}" in text for row in rows)
