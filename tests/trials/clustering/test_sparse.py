@@ -98,6 +98,12 @@ def test_a_path_keeps_its_gap_and_agrees_with_single_problems():
     assert (path.gap <= 1e-9 * path.primal).all()
     rough = sparse_convex_clustering_path(points, penalties, weights, flows=False)
     assert (rough.primal >= path.primal - path.gap).all()
+    assert np.isnan(rough.gap[1:]).all()
+    bounded = sparse_convex_clustering_path(points, penalties, weights, flows=False, gaps=True)
+    assert bounded.labels.tolist() == rough.labels.tolist()
+    assert np.median(bounded.gap[1:] / bounded.primal[1:]) <= 1e-5
+    assert (bounded.primal - bounded.gap <= path.primal).all()
+    assert bounded.primal == pytest.approx(rough.primal, rel=1e-12)
     for i in (3, 8, 15):
         fit = sparse_convex_clustering(points, penalties[i], weights)
         assert fit.certified

@@ -136,6 +136,15 @@ def _balance_one(
             mean += y[m, c]
         for m in range(size):
             y[m, c] -= mean / size
+    largest = 0.0
+    for m in range(size):
+        for c in range(d):
+            largest = max(largest, abs(y[m, c]))
+    if largest > size:
+        # A flow below its limit needs a step of at most 1 on each edge.
+        for m in range(size):
+            for c in range(d):
+                y[m, c] *= size / largest
     left[k] = unbalanced(indptr, indices, w, lam, 1.0, q, y, rest)
     if left[k] <= goal:
         return

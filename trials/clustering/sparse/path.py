@@ -40,6 +40,8 @@ _SHRINK = 0.1
 _NEAR = 5.0
 #: Tolerance of the first solution of a penalty, before fusions, over that of the last one.
 _ROUGH = 30.0
+#: Tolerance of gaps that only certify, over that of the solution.
+_CERTIFY = 10.0
 #: Largest ratio of two penalties without one between them, and the relative gap of those between.
 _RATIO, _BETWEEN = 1.3, 1e-4
 #: Rounds of splits at one penalty.
@@ -119,10 +121,11 @@ class Tracer:
         out[self.order] = self.potentials
         return out
 
-    def solve(self, lam: float, tolerance: float, *, flows: bool) -> None:
+    def solve(self, lam: float, tolerance: float, *, flows: bool, gaps: bool = False) -> None:
         """Move to the penalty ``lam``, up to a relative gap of ``tolerance`` where that is reached.
 
-        Without ``flows`` no cluster is split, and the gap is NaN.
+        Without ``flows`` no cluster is split.  Then the gap is NaN, or with ``gaps`` that of flows
+        which are sought to ten times the tolerance.
         """
         if lam == 0.0 or lam >= self.fusing:
             self._trivial(lam)
@@ -131,14 +134,18 @@ class Tracer:
         if lam > _RATIO * start:
             steps = math.ceil(math.log(lam / start) / math.log(_RATIO))
             for i in range(0 if self.lam < start else 1, steps):
-                self._solve(start * (lam / start) ** (i / steps), max(tolerance, _BETWEEN), False)
-        self._solve(lam, tolerance, flows)
+                self._solve(
+                    start * (lam / start) ** (i / steps), max(tolerance, _BETWEEN), False, False
+                )
+        self._solve(lam, tolerance, flows, gaps)
 
-    def _solve(self, lam: float, tolerance: float, flows: bool) -> None:
+    def _solve(self, lam: float, tolerance: float, flows: bool, gaps: bool) -> None:
         """`solve` in one step."""
         u = self._predicted(lam)
         known = self.potentials
-        self.potentials = potentials = self._extrapolated_potentials(lam) if flows else known.copy()
+        self.potentials = potentials = (
+            self._extrapolated_potentials(lam) if flows or gaps else known.copy()
+        )
         # The optimum is concave in the penalty.  At first all points are at home.
         bound = lam * self._reach() if self.lam == 0.0 else self.primal * lam / self.lam
         bound = max(min(bound, self.total), 1e-300)
@@ -147,14 +154,15 @@ class Tracer:
             goal = 2.0 * tolerance * bound
             if not flows:
                 self._descend_once(u, lam, width, goal)
-                self.primal, self.gap = self._objective(lam), math.nan
+                if gaps:
+                    q = self._pulls(lam)
+                    goal = 2.0 * _CERTIFY * tolerance * self.primal
+                    self.gap = 0.5 * float(self._balance(q, lam, goal)[2].sum())
+                else:
+                    self.primal, self.gap = self._objective(lam), math.nan
                 break
             self._descend(u, lam, width, 0.1 * goal)
-            q = np.empty_like(self.x)
-            f = self.full
-            self.primal = contraction.pulls(
-                f.indptr, f.indices, f.w, self.x, lam, self.labels, self.u, q
-            )
+            q = self._pulls(lam)
             bound = self.primal
             goal = 2.0 * tolerance * bound
             x, delta, left = self._balance(q, lam, goal)
@@ -193,9 +201,16 @@ class Tracer:
 
     def balance_again(self, margin: float, tolerance: float) -> None:
         """Look for flows that keep the share ``margin`` of their limits free."""
-        q, f = np.empty_like(self.x), self.full
-        contraction.pulls(f.indptr, f.indices, f.w, self.x, self.lam, self.labels, self.u, q)
-        self._balance(q, self.lam, 2.0 * tolerance * self.primal, margin)
+        self._balance(self._pulls(self.lam), self.lam, 2.0 * tolerance * self.primal, margin)
+
+    def _pulls(self, lam: float) -> FloatArray:
+        """What the flows inside clusters must carry away (n, d).  Sets the objective."""
+        f = self.full
+        q: FloatArray = np.empty(self.x.shape)
+        self.primal = contraction.pulls(
+            f.indptr, f.indices, f.w, self.x, lam, self.labels, self.u, q
+        )
+        return q
 
     def _reach(self) -> float:
         """Sum of the weighted lengths of all edges of the clusters' graph at the last values."""
