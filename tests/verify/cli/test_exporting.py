@@ -1,6 +1,8 @@
 """``cfl-verify export``: tables that pandas reads back with their types."""
 
 import json
+import shutil
+import subprocess
 
 import pandas as pd
 import pytest
@@ -56,3 +58,33 @@ def test_bad_requests_are_refused_and_nothing_is_overwritten(run, tmp_path):
     assert result.exit_code == exits.USAGE
     assert "name a new folder" in result.output
     assert [p.name for p in (tmp_path / "full").iterdir()] == ["mine"]
+
+
+def test_polars_reads_the_tables_with_their_types(run, tmp_path):
+    polars = pytest.importorskip("polars")
+    assert call("export", run, tmp_path / "out", "--format", "csv,parquet").exit_code == 0
+    for kind, read in (("csv", polars.read_csv), ("parquet", polars.read_parquet)):
+        claims = read(tmp_path / "out" / f"claims.{kind}")
+        assert claims["n_trials"].dtype.is_integer()
+        cells = read(tmp_path / "out" / f"cells.{kind}")
+        assert cells["n_trials"].sum() == claims["n_trials"].sum()
+
+
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
+def test_r_reads_the_tables_with_their_types(run, tmp_path):
+    assert call("export", run, tmp_path / "out", "--format", "csv").exit_code == 0
+    script = (
+        "claims <- read.csv('claims.csv'); cells <- read.csv('cells.csv');"
+        "stopifnot(is.numeric(claims$n_trials), is.numeric(cells$observed),"
+        " !any(duplicated(names(cells))), sum(cells$n_trials) == sum(claims$n_trials));"
+        "cat(nrow(cells))"
+    )
+    done = subprocess.run(
+        ["Rscript", "-e", script],
+        cwd=tmp_path / "out",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == len(pd.read_csv(tmp_path / "out" / "cells.csv"))
