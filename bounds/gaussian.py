@@ -260,6 +260,17 @@ def chi_square_log_tail(n_samples: float, deviation: float) -> float:
     return float(np.log(value)) if value > 1e-290 else _log_gamma_lower(a, x)
 
 
+def chi_square_log_above(n_samples: float, x: float) -> float:
+    """Log of ``P(chi2_n >= x)``, on either side of the mean and far below the smallest float.
+
+    >>> chi_square_log_above(1000, 25397.2)  # SciPy's logsf is -inf here
+    -10588.5...
+    """
+    deviation = x / n_samples - 1.0
+    tail = chi_square_log_tail(n_samples, deviation)
+    return tail if deviation >= 0 else math.log1p(-math.exp(tail))
+
+
 def _log_gamma_upper(a: float, x: float) -> float:
     """Log of Q(a, x) for x > a, by Lentz's continued fraction."""
     b = x + 1.0 - a

@@ -55,7 +55,7 @@ def refused(source: str) -> str:
     """
     for command in _COMMAND.finditer(source):
         name = command[1]
-        allowed = name in COMMANDS if name.isalpha() else name in _SYMBOLS and name != ""
+        allowed = name in COMMANDS if name.isalpha() else name in _SYMBOLS
         if not allowed:
             return f"it uses \\{name[:40]}, which formulas may not use"
     for environment in _ENVIRONMENT.finditer(source):

@@ -230,3 +230,13 @@ def test_many_pairs_at_once_are_the_pairs_one_by_one() -> None:
                 [exact.pairwise_log_probability(float(r), n_samples) for r in found],
                 rtol=1e-13,
             )
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 1000])
+@pytest.mark.parametrize("share", [0.01, 0.7, 1.0, 1.3, 9.0, 40.0])
+def test_the_chi_square_tail_above_agrees_with_mpmath(n: int, share: float) -> None:
+    with mpmath.workdps(60):
+        q = mpmath.gammainc(mpmath.mpf(n) / 2, mpmath.mpf(n * share) / 2, mpmath.inf, True)
+        expected = float(mpmath.log(q))
+    found = exact.chi_square_log_above(n, n * share)
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-15)

@@ -8,6 +8,7 @@ from math import e, exp, log, sqrt
 
 import numpy as np
 import pytest
+import sympy as sp
 
 from bounds.odcl import inexact, local_fits, recovery
 from bounds.statement import Statement, evaluate
@@ -337,3 +338,15 @@ def test_an_assumption_is_the_papers(name):
             assert assumption.margin(v) == pytest.approx(ratio(v), rel=1e-9), assumption.name
         assert assumption.strict != (assumption.name in NOT_STRICT), assumption.name
         assert assumption.constant is None
+
+
+@pytest.mark.parametrize("in_units_of_r", [False, True])
+def test_the_display_before_8_is_lemma_3s_with_the_failure_and_the_mesh_of_the_proof(in_units_of_r):
+    """(8) takes delta = n^-3 and a mesh of n^-3, or of R n^-3.  The distance is 2/mu times that."""
+    for v in POINTS:
+        length = v["R"] if in_units_of_r else 1.0
+        symbols = (sp.Integer(1), recovery.R) if in_units_of_r else (recovery.R, sp.Integer(1))
+        cube = v["n"] ** -3
+        expected = 2 / v["mu"] * excess_risk({**v, "delta": cube, "epsilon": length * cube})
+        found = float(evaluate(recovery.eq_8(*symbols), v))
+        assert found == pytest.approx(expected, rel=1e-9)

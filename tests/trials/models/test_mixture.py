@@ -188,3 +188,19 @@ def test_properties_of_a_mixture():
     assert mixture.rho == pytest.approx(8.0)
     with pytest.raises(ValueError, match="read-only"):
         mixture.theta_star[0, 0] = 2.0
+
+
+@pytest.mark.parametrize(
+    ("vector", "unit"),
+    [
+        ([3e-200, 4e-200], [0.6, 0.8]),  # its square is zero
+        ([0.0, -5e-200], [0.0, -1.0]),
+        ([3.0, 4.0], [0.6, 0.8]),
+    ],
+)
+def test_a_vector_of_any_length_but_zero_has_a_direction(vector, unit):
+    assert mx.normalised(np.array([vector, [1.0, 0.0]])) == pytest.approx(
+        np.array([unit, [1.0, 0.0]])
+    )
+    with pytest.raises(InvalidParameter, match="must not be zero"):
+        mx.normalised(np.array([vector, [0.0, 0.0]]))

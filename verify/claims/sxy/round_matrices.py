@@ -26,8 +26,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import sympy as sp
-from scipy import stats
 
+from bounds.gaussian import chi_square_log_above
 from bounds.statement import Statement, evaluate
 from bounds.sxy.round_matrices import (
     DECREASE,
@@ -233,7 +233,7 @@ def lemma_8(statement: Statement, profile: Profile) -> Probability:
     def log_limit(params: Params) -> float | None:
         at = symbols(params)
         stated = float(evaluate(statement.expr, {**at, "C": NOISE}))
-        return float(math.log(at["k"]) + stats.chi2.logsf(stated / at["sigma"] ** 2, at["d"]))
+        return math.log(at["k"]) + chi_square_log_above(at["d"], stated / at["sigma"] ** 2)
 
     return _at_most(
         statement,
@@ -255,7 +255,7 @@ def noise_floor(statement: Statement, profile: Profile) -> Probability:
             return None
         stated = float(evaluate(statement.expr, {**at, "C": 3.0})) / at["s"] / at["sigma"]
         degrees = stated**2 * at["N"] / (UPPER * at["beta"])  # times N_j / N, at most one
-        noise = math.log(at["k"]) + stats.chi2.logsf(degrees, at["d"])
+        noise = math.log(at["k"]) + chi_square_log_above(at["d"], degrees)
         return float(np.logaddexp(gram, noise))
 
     return _at_most(

@@ -21,8 +21,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import stats
 
+from bounds.gaussian import chi_square_log_above
 from bounds.statement import Statement, evaluate
 from bounds.sxy.subsets import (
     LEMMA_11_ANY_NOISE,
@@ -72,7 +72,7 @@ def _log_sets(params: Params) -> tuple[float, int]:
 def _log_noise(params: Params, bound: float) -> float:
     """Log of the union bound over sets of rows, with the exact chi-square tail."""
     at, (sets, rows) = _symbols(params), _log_sets(params)
-    return max(float(sets + stats.chi2.logsf(bound * at["N"] / at["sigma"] ** 2, rows)), LOWEST)
+    return max(sets + chi_square_log_above(rows, bound * at["N"] / at["sigma"] ** 2), LOWEST)
 
 
 def _log_features(params: Params, bound: float) -> float:

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from bounds.odcl.recovery import THRESHOLD_KM
+from bounds.odcl.symbols import ALPHA_CC, ALPHA_KM
 from trials.clustering.selection import convex_partition
 from trials.experiments.odcl.linear import LINEAR, ROUNDS
 from trials.experiments.odcl.one_shot import ONE_SHOT
 from trials.run.store import Table
 from verify.claims.odcl import pages
 from verify.claims.odcl.data_sets import Clustered
+from verify.claims.odcl.recovery import SETTINGS
 from verify.procedures.base import Observed
 
 
@@ -77,3 +79,19 @@ def test_a_phase_diagram_has_the_share_of_successes_at_its_place():
     assert (points.x, points.y) == ([25.0], [5.0])
     assert points.shade == [0.5]  # a failed trial is no success
     assert order.x == [5.0]  # m / |C_(K)|
+
+
+@pytest.mark.parametrize(
+    ("name", "alpha", "smallest"),
+    [
+        ("Fig. 2, convex clustering", ALPHA_CC, 10),  # 100 users in ten clusters
+        ("Fig. 2, K-means", ALPHA_KM, 10),
+        ("Fig. 3", ALPHA_CC, 25),  # and in four
+        ("Fig. 4", ALPHA_CC, 25),
+    ],
+)
+def test_the_settings_of_the_figures_have_the_papers_alpha(name, alpha, smallest):
+    """100 is the constant of the separation in K-means (footnote 4)."""
+    symbols = {"m": 100, "size_min": smallest, "c": 100}
+    expected = alpha.subs({s: symbols[s.name] for s in alpha.free_symbols})
+    assert SETTINGS[name]["alpha"] == pytest.approx(float(expected))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
 from trials.laws.random_subspace import random_tangents, smallest_cosines
-from verify.claims.sxy import PAPER
+from verify.claims.sxy import PAPER, subsets
 from verify.claims.sxy.moment_tails import log_deviation_limit
 from verify.claims.sxy.subspace import log_small_cosine_limit
 from verify.decisions.sequences import resolvable
@@ -86,3 +87,27 @@ def test_no_supported_probability_rests_on_the_number_of_trials():
             if stated < resolution and not procedure._log_limit(cell) <= stated:
                 open_claims.add(procedure.name)
     assert open_claims == BY_TRIALS_ALONE
+
+
+@pytest.mark.parametrize(("cell", "total"), [(0, 1000), (1, 1000), (2, 5000), (3, 2000), (5, 200)])
+def test_sets_of_rows_are_counted_from_above_and_not_twice_too_many(cell, total):
+    """(N/q)^q <= binomial(N, q) <= (eN/q)^q, q = N nu."""
+    params = subsets.CELLS[cell]
+    log_sets, rows = subsets._log_sets(params)
+    assert rows == round(total * params["nu"])
+    log_binomial = math.lgamma(total + 1) - math.lgamma(rows + 1) - math.lgamma(total - rows + 1)
+    assert log_binomial <= log_sets <= log_binomial + rows + 1e-9
+
+
+def test_the_limits_for_some_few_clients_are_union_bounds_with_the_tail_of_one_set():
+    """Cell 3: 100 clients with 20 rows, d = 20, nu = 1/2, sigma = 100; 1000 rows of 2000."""
+    params = subsets.CELLS[3]
+    sets = 1000 * math.log(2 * math.e)
+    for bound in (7e3, 1.5e4, 3.5e4):  # with 1400, 3000 and 7000 for a mean of 1000
+        half = mpmath.mpf(bound * 2000 / 100.0**2) / 2
+        tail = float(mpmath.log(mpmath.gammainc(500, half, mpmath.inf, regularized=True)))
+        assert subsets._log_noise(params, bound) == pytest.approx(sets + tail, rel=1e-9)
+    assert tail < -745 < sets + tail + 2000  # the tail alone is below the smallest float
+    excess = math.sqrt(20.0 * 2000) - math.sqrt(1000) - math.sqrt(20)
+    assert subsets._log_features(params, 20.0) == pytest.approx(sets - excess**2 / 2)
+    assert subsets._log_features(params, 0.1) == pytest.approx(sets)  # below the mean: no tail
