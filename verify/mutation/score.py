@@ -87,7 +87,7 @@ MAX_NEW_TRIALS = 400_000
 #: score.
 MAX_NEW_TRIALS_OF_A_CONDITION = 10_000
 
-#: Refusals of a procedure: it cannot try the statement, or numbers leave the floats or the memory.
+#: Refusals of a procedure: it cannot try the statement, or its numbers leave floats or memory.
 _REFUSALS = (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError, MemoryError)
 
 
