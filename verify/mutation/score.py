@@ -511,7 +511,8 @@ class _Judge:
         A gross change of each expression that holds it must be seen.
         """
         statement = self._examination.claim.statement
-        gross = 1000 * constant if constant is not None else sp.Integer(1)
+        # the number alone shows that a procedure reads a constant which it sets to zero
+        gross = 1000 * constant + 1000 if constant is not None else sp.Integer(1)
         failure = statement.failure
         if failure is not None and (constant is None or constant in failure.free_symbols):
             failure = failure + gross
