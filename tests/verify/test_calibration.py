@@ -31,7 +31,7 @@ from verify.evidence import Verdict
 
 LEVEL = 0.05
 FALSE_ALARM = 1e-6
-QUICK = 2_000
+QUICK = 500
 SLOW = 20_000
 
 sizes = pytest.mark.parametrize(
