@@ -204,7 +204,7 @@ def factor_mutant(statement: Statement, term: Term, factor: sp.Rational) -> Muta
 def _factors(statement: Statement, term: Term) -> tuple[sp.Rational, ...]:
     if statement.relation == "=":
         return sp.Rational(21, 20), sp.Rational(19, 20)
-    if absorbs(statement, term):
+    if statement.relation == r"\propto" or absorbs(statement, term):
         return ()
     return tuple(1 / f for f in FACTORS) if statement.relation == r"\ge" else FACTORS
 

@@ -456,8 +456,8 @@ class _Judge:
         """Whether a mutant that kept its support in full is true where it is tried."""
         changed = self._examination.procedure(mutant.statement)
         if self._print is None:
-            self._print = fingerprint(self._procedure)
-        if fingerprint(changed) == self._print:
+            self._print = self._fingerprint(self._procedure)
+        if self._fingerprint(changed) == self._print:
             same = self._same(mutant)
             if same[0] == "unseen" or not isinstance(changed, Search):
                 return same
@@ -471,6 +471,12 @@ class _Judge:
         if mutant.statement.relation == "=" and mutant.kind != "failure":
             return "survived", f"within the margin: {evidence.summary}"
         return "true here", evidence.summary
+
+    def _fingerprint(self, procedure: Procedure) -> Any:
+        """What a procedure tests.  At random points a search's bound may say nothing everywhere."""
+        if isinstance(procedure, Search) and self._points:
+            return [procedure.violation(point) for point in self._points]
+        return fingerprint(procedure)
 
     def _same(self, mutant: Mutant) -> tuple[Outcome, str]:
         """The label of a mutant that no tested number tells from the original.
@@ -501,7 +507,7 @@ class _Judge:
         gross = statement.term(term).expr + 1000 * symbol
         try:
             changed = self._examination.procedure(with_term(statement, term, gross))
-            return bool(fingerprint(changed) != self._print)
+            return bool(self._fingerprint(changed) != self._print)
         except _REFUSALS:  # it was read, and refused
             return True
 
@@ -522,7 +528,7 @@ class _Judge:
         )
         try:
             changed = self._examination.procedure(replace(statement, terms=terms, failure=failure))
-            return bool(fingerprint(changed) != self._print)
+            return bool(self._fingerprint(changed) != self._print)
         except _REFUSALS:  # it was read, and refused
             return True
 
