@@ -96,5 +96,6 @@ SUBSETS = register(
             rows_fit,
         ),
         block_size=32,
+        cost=lambda cell: 2e-4 + 3e-7 * float(sizes_of(cell).sum()) * cell["d"],
     )
 )
