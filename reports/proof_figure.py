@@ -17,12 +17,14 @@ from matplotlib.path import Path
 
 from reports.dependencies import Edge, Graph, Node
 from reports.latex import TEXT_WIDTH_INCHES
-from reports.lettering import FONTS, plain
+from reports.lettering import FONTS
 from reports.reading import COLOURS
 
 HEIGHT_INCHES = 8.6
 _LETTERS = 17  # characters of a line in a box
 _SIGNS = {"SUPPORTED": "✓", "REFUTED": "✗", "INCONCLUSIVE": "?", "VACUOUS": "∅"}
+#: cmr10 has other glyphs at these places.  The second font draws signs that look alike.
+_GLYPHS = str.maketrans({"°": "\u02da", "_": "\u02cd"})
 _LARGEST = 7.5  # points
 _PAD = 3.5  # letters of a box for its sign and its margins
 _GAP = 4.0  # letters between columns
@@ -125,7 +127,7 @@ def _draw(graph: Graph, paper: str) -> Figure:
         )
         sign = _SIGNS.get(node.verdict, "·")
         axes.text(
-            x, (bottom + top) / 2, f"{sign} {plain(labels[node.id])}", rotation=90,
+            x, (bottom + top) / 2, f"{sign} {labels[node.id].translate(_GLYPHS)}", rotation=90,
             fontsize=page.size, color=colour, ha="center", va="center", linespacing=0.95, zorder=4,
         )  # fmt: skip
     places = {node.id: page.place(node) for node in graph.nodes}

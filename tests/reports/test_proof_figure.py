@@ -112,3 +112,14 @@ def test_a_label_leaves_out_its_paper_and_breaks_at_seventeen_letters(
     name: str, label: str
 ) -> None:
     assert _label(name, "p") == label
+
+
+@pytest.mark.filterwarnings("error")
+def test_every_sign_and_letter_of_a_graph_has_its_glyph(caplog: pytest.LogCaptureFixture) -> None:
+    """A name that ends in ``-as-printed`` has a mark that the text's font lacks, as signs do."""
+    verdicts = dict.fromkeys(["p.a_1-as-printed", "p.b"], "REFUTED") | {"p.c": "SUPPORTED"}
+    graph = dependency_graph(verdicts, {"p.b": ["p.a_1-as-printed"], "p.c": ["p.b"]})
+    render(graph, "p")
+    assert "glyph" not in caplog.text
+    drawn = [text.get_text() for text in _draw(graph, "p").axes[0].texts]
+    assert all(not {"$", "_", "°"} & set(text) for text in drawn)
