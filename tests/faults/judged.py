@@ -18,6 +18,12 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "14336",
         "14337",
     ): "the term is 7e-15 at its largest, and a change of one part in 14,336 is below rounding",
+    (
+        "trials/clustering/convex/solver.py",
+        "operator changed",
+        "2.0 * radius**2",
+        "(2.0 + radius ** 2)",
+    ): "the quick test passes less often, and then the exact one decides the same",
 }
 
 

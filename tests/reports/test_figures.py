@@ -301,16 +301,18 @@ def test_lines_and_bands_run_from_left_to_right() -> None:
 
 
 def test_data_hide_no_data_and_shades_hide_nothing() -> None:
-    """From the back: spans, bands, reference lines, lines, points."""
+    """From the back: spans, bands, reference lines, lines, points with and without a shade."""
     series: list[dict[str, object]] = [
         {"x": [1.0, 2.0], "y": [1.0, 2.0], "style": "points"},
         {"x": [1.0, 2.0], "y": [1.0, 2.0], "lower": [0, 1], "upper": [2, 3], "style": "band"},
+        {"x": [1.0, 2.0], "y": [1.0, 2.0], "shade": [0.0, 1.0]},
     ]
     lines = {"spans": [(1.0, 2.0, "s")], "hlines": [(1.0, "h")], "vlines": [(1.0, "v")]}
     axes = draw(plain(series, **lines)).axes[0]
     points, line, across, down = axes.get_lines()
-    (span,), (band,) = axes.patches, axes.collections
+    (span,), (band, shaded) = axes.patches, axes.collections
     assert span.zorder < band.zorder < across.zorder == down.zorder < line.zorder < points.zorder
+    assert shaded.zorder == points.zorder
 
 
 @pytest.mark.parametrize(
