@@ -133,6 +133,8 @@ class PrintedTable:
         size = r"\scriptsize" if dense else r"\footnotesize"
         top = " & ".join(h or "~" for h in head) + r" \\"
         body = "\n".join(" & ".join(cell or "~" for cell in row) + r" \\" for row in rows)
+        if body[:1].isdigit():
+            body = "{}" + body  # pandoc would take the digits for an argument of \\endlastfoot
         # The embedded engine's filter reads the type size off the label.
         label = f"tab:{'dense:' if dense else ''}{self.label}"
         title = rf"\caption{{{self.caption}}}\label{{{label}}}"

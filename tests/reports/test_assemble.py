@@ -174,6 +174,13 @@ def test_embedded_tables_keep_rows_that_hold_formulas_only() -> None:
     assert typst.count("$a$") == 1  # the head that LaTeX repeats is not a row
 
 
+def test_embedded_tables_keep_a_first_cell_of_digits() -> None:
+    rows = [["10 of 10", "$1$", "$2$"]] * 12
+    printed = PrintedTable(head=["a", "b", "c"], rows=rows, align="lrr", caption="", label="t")
+    typst = typst_source(rf"\begin{{document}}{printed.latex()}\end{{document}}", standalone=False)
+    assert typst.count("10 of 10") == 12
+
+
 @pytest.mark.parametrize(
     ("source", "typst"),
     [
