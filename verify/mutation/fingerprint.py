@@ -74,10 +74,10 @@ def fingerprint(procedure: Procedure) -> Any:
     return procedure.describe()
 
 
-def invented(experiment: Experiment, n_trials: int = 512) -> Table:
+def invented(experiment: Experiment, n_trials: int = 1024) -> Table:
     """Trials that no experiment gave: positive numbers over many orders of magnitude."""
     rng = np.random.default_rng(1)
-    sizes = np.geomspace(1e-12, 1e3, n_trials)[:, None]  # some of them near any bound
+    sizes = np.geomspace(1e-12, 1e12, n_trials)[:, None]  # some of them near any bound
     values = sizes * np.exp(rng.standard_normal((n_trials, len(experiment.columns))))
     return Table(
         columns=experiment.columns,

@@ -77,7 +77,7 @@ LABEL_BUDGET = 4
 #: Evaluations of a search in a sample.
 QUICK_BUDGET = 200
 #: Points of a search's own evidence at which its mutants are tried first.
-N_CLOSEST = 400
+N_VISITED = 400
 #: The order in which the kinds of mutants are sampled.
 _SAMPLE_ORDER = ("exponent", "factor", "side", "term", "failure", "quantifier")
 _WITHOUT_SIZE = ("term", "failure", "quantifier")
@@ -349,7 +349,7 @@ class _Judge:
                 return False
             if self._larger_that_is_true(mutant) is not None:
                 return False
-            if self._fails_where_the_original_is_close(mutant):
+            if self._fails_where_the_original_was_tried(mutant):
                 return True
             try:
                 evidence = self._decided(mutant, True)
@@ -377,7 +377,7 @@ class _Judge:
             return self._judged(mutant, "true here", why=f"as {larger} is, a larger change")
         if mutant.kind in CONDITIONS:
             return self._condition(mutant)
-        if label and self._fails_where_the_original_is_close(mutant):
+        if label and self._fails_where_the_original_was_tried(mutant):
             return replace(self._judged(mutant, "refuted"), verdict=str(Verdict.REFUTED))
         try:
             evidence = self._decided(mutant, label)
@@ -398,12 +398,12 @@ class _Judge:
             self._true[mutant.family] = (_distance(mutant), mutant.name)
         return self._judged(mutant, outcome, evidence, why)
 
-    def _fails_where_the_original_is_close(self, mutant: Mutant) -> bool:
+    def _fails_where_the_original_was_tried(self, mutant: Mutant) -> bool:
         """Whether points of the original's own search refute a mutant."""
         if not isinstance(self._procedure, Search):
             return False
         if self._points is None:
-            self._points = self._procedure.closest(N_CLOSEST)
+            self._points = self._procedure.visited(N_VISITED)
         try:
             changed = self._examination.procedure(mutant.statement)
             return isinstance(changed, Search) and changed.fails_at(self._points)
@@ -473,7 +473,7 @@ class _Judge:
         return "true here", evidence.summary
 
     def _fingerprint(self, procedure: Procedure) -> Any:
-        """What a procedure tests.  At random points a search's bound may say nothing everywhere."""
+        """What a procedure tests, at points of the original's search where it is one."""
         if isinstance(procedure, Search) and self._points:
             return [procedure.violation(point) for point in self._points]
         return fingerprint(procedure)

@@ -78,8 +78,8 @@ class Search:
         """A search draws no trials."""
         return []
 
-    def closest(self, n_points: int) -> list[dict[str, Any]]:
-        """The points at which a search came closest to a counterexample, the closest first."""
+    def visited(self, n_points: int) -> list[dict[str, Any]]:
+        """Points of a search: half are the closest to a counterexample, half are of every rank."""
         seen: list[tuple[float, dict[str, Any]]] = []
 
         def noted(point: Point) -> float:
@@ -91,7 +91,9 @@ class Search:
         )
         found = [(value, point) for value, point in seen if not math.isnan(value)]
         found.sort(key=lambda pair: -pair[0])
-        return [point for _, point in found[:n_points]]
+        near, rest = found[: n_points // 2], found[n_points // 2 :]
+        every = max(1, len(rest) // max(1, n_points // 2))
+        return [point for _, point in (*near, *rest[::every])]
 
     def fails_at(self, points: Sequence[dict[str, Any]]) -> bool:
         """Whether one of the points is a counterexample, re-checked like those of a search."""
