@@ -55,7 +55,8 @@ def mutate_run(
         scores = []
         for planned, score in zip(chosen, found, strict=True):
             scores.append(score)
-            _keep(directory, config.profile, str(planned.selection), score)
+            is_sample = sample is not None
+            _keep(directory, config.profile, str(planned.selection), score, is_sample=is_sample)
             if not as_json:
                 _print(score)
     return _close(scores, as_json)
@@ -150,7 +151,7 @@ def _sampled(
             yield call.result()
 
 
-def _keep(directory: Path, profile: str, name: str, score: Score) -> None:
+def _keep(directory: Path, profile: str, name: str, score: Score, *, is_sample: bool) -> None:
     """Store a score at once, so that an interrupted call loses one claim's work.
 
     A sample does not replace a score of all mutants at the same profile.
@@ -158,7 +159,7 @@ def _keep(directory: Path, profile: str, name: str, score: Score) -> None:
     store, _ = session.open_run(directory)
     with store:
         known = store.document("power", name)
-        more = known is not None and len(known["judged"]) > len(score.judged)
+        more = is_sample and known is not None and len(known["judged"]) > len(score.judged)
         if not (more and known is not None and known["profile"] == profile):
             store.put_document("power", name, {"profile": profile, **score.as_dict()})
 

@@ -504,7 +504,7 @@ class _Judge:
         if symbol.name not in self._known and not isinstance(self._procedure, Search):
             return False  # a search need not have its symbols as coordinates
         statement = self._examination.claim.statement
-        gross = statement.term(term).expr + 1000 * symbol
+        gross = statement.term(term).expr + 10**9 * symbol
         try:
             changed = self._examination.procedure(with_term(statement, term, gross))
             return bool(self._fingerprint(changed) != self._print)
@@ -518,7 +518,7 @@ class _Judge:
         """
         statement = self._examination.claim.statement
         # the number alone shows that a procedure reads a constant which it sets to zero
-        gross = 1000 * constant + 1000 if constant is not None else sp.Integer(1)
+        gross = 10**9 * constant + 10**9 if constant is not None else sp.Integer(1)
         failure = statement.failure
         if failure is not None and (constant is None or constant in failure.free_symbols):
             failure = failure + gross

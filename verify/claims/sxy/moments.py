@@ -79,8 +79,10 @@ def symbols(cell: Params) -> dict[str, float]:
         name: float(full[name]) for name in ("d", "k", "m", "l", "p") if name in full
     }
     rows = 2.0 * (full.get("m", 0) + full["l"])
-    # the statistics are in units of delta^2 + sigma^2
-    return {**at, "N": rows, "delta": 1.0, "sigma": 0.0}
+    # the statistics are in units of delta^2 + sigma^2, and so are both here
+    squared = 1.0 + float(full.get("outside", 0.0)) ** 2, float(full["sigma"]) ** 2
+    delta, sigma = (math.sqrt(part / sum(squared)) for part in squared)
+    return {**at, "N": rows, "delta": delta, "sigma": sigma}
 
 
 # -- upper bounds ----------------------------------------------------------------------------------
