@@ -7,7 +7,9 @@ data.  The sides take turns, and the least time counts.
 
 The notes compare the objectives, which are in the units of CCMM: half the squared distance over the
 squared norm of the data.  ``excess`` is the largest of ours minus theirs over theirs.  ``clusters``
-counts the penalties at which the numbers of clusters differ.
+counts the penalties at which the numbers of clusters differ.  CCMM has no gaps, so the rows with
+gaps compare unlike things.  The last row is the exponent of the growth in the number of points,
+between the smallest size from 1,000 on and the largest.
 
 ``CFL_BENCH_POINTS`` replaces the numbers of points, as in ``CFL_BENCH_POINTS=1000,20000``.
 """
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import math
 import os
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -33,7 +36,7 @@ from trials.clustering.sparse import (
 
 SIZES = tuple(int(n) for n in os.environ.get("CFL_BENCH_POINTS", "200,1000,5000").split(","))
 PENALTIES = np.linspace(0.0, 110.0, 551)
-#: Relative gap of the rows with gaps, and the largest number of points of these rows.
+#: Relative tolerance, and the largest number of points of the rows with gaps.
 GAP, LARGEST_WITH_GAPS = 1e-6, 1000
 
 SCRIPT = """
@@ -87,7 +90,15 @@ def ccmm(points: Any, weights: Any) -> tuple[float, Any, Any]:
     return float(out[0]), out[1 : 1 + PENALTIES.size], out[1 + PENALTIES.size :]
 
 
-def ours(points: Any, weights: Any, flows: bool) -> tuple[float, SparsePath]:
+#: What the rows compute: arguments of `sparse_convex_clustering_path`.
+KINDS: dict[str, Any] = {
+    "path": {"flows": False},
+    "path and gaps": {"flows": False, "gaps": True},
+    "path with splits": {"flows": True},
+}
+
+
+def ours(points: Any, weights: Any, kind: str) -> tuple[float, SparsePath]:
     """CPU seconds and the path."""
     unit = np.linalg.norm(points) / (0.5 * weights.sum())
     begin = time.process_time()
@@ -95,27 +106,39 @@ def ours(points: Any, weights: Any, flows: bool) -> tuple[float, SparsePath]:
         points,
         unit * PENALTIES,
         weights,
-        tolerance=GAP if flows else 1e-6,
-        flows=flows,
+        tolerance=GAP,
         keep_centres=False,
+        **KINDS[kind],
     )
     return time.process_time() - begin, path
+
+
+def growth(seconds: dict[int, float]) -> float:
+    """The exponent of the growth from the smallest size from 1,000 on to the largest, or NaN."""
+    sizes = sorted(n for n in seconds if n >= 1000 and math.isfinite(seconds[n]))
+    if len(sizes) < 2:
+        return math.nan
+    low, high = sizes[0], sizes[-1]
+    return math.log(seconds[high] / seconds[low]) / math.log(high / low)
 
 
 def run() -> list[dict[str, Any]]:
     here = ccmm_is_here()
     rows = []
-    ours(half_moons(50), neighbour_weights(half_moons(50), 15, connect="circulant"), True)
+    small = half_moons(50)
+    for kind in KINDS:
+        ours(small, neighbour_weights(small, 15, connect="circulant"), kind)
+    own_seconds, other_seconds = {}, {}
     for n in SIZES:
         points = half_moons(n)
         points -= points.mean(axis=0)
         weights = neighbour_weights(points, 15, decay=2.0, relative=True, connect="circulant")
         square = float((points**2).sum())
-        for flows in (False, True) if n <= LARGEST_WITH_GAPS else (False,):
+        for kind in KINDS if n <= LARGEST_WITH_GAPS else ("path",):
             own, other = math.inf, math.inf if here else math.nan
             note = "CCMMR is not installed"
             for _ in range(2 if n <= 1000 else 1):
-                seconds, path = ours(points, weights, flows)
+                seconds, path = ours(points, weights, kind)
                 own = min(own, seconds)
                 if here:
                     seconds, losses, count = ccmm(points, weights)
@@ -123,12 +146,15 @@ def run() -> list[dict[str, Any]]:
                     excess = (path.primal[1:] / square - losses[1:]) / losses[1:]
                     apart = int((path.n_clusters != count).sum())
                     note = f"excess {excess.max():.1e}, mean {excess.mean():.1e}; clusters {apart}"
-            if flows:
-                gap = float((path.gap[1:] / path.primal[1:]).max())
-                note += f"; gap {gap:.1e}, {path.splits} splits"
+            if kind == "path":
+                own_seconds[n], other_seconds[n] = own, other
+            else:
+                share = path.gap[1:] / path.primal[1:]
+                note += f"; gap {share.max():.1e}, median {np.median(share):.1e}"
+                note += f", {path.splits} splits"
             rows.append(
                 {
-                    "benchmark": "path with gaps" if flows else "path",
+                    "benchmark": kind,
                     "case": f"n={n}",
                     "ours": own,
                     "other": other,
@@ -137,4 +163,17 @@ def run() -> list[dict[str, Any]]:
                     "note": note,
                 }
             )
+    own, other = growth(own_seconds), growth(other_seconds)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    rows.append(
+        {
+            "benchmark": "growth",
+            "case": "path",
+            "ours": own,
+            "other": other,
+            "ratio": other / own,
+            "unit": "exponent of n",
+            "note": f"peak memory of our side {peak:.2f} GB",
+        }
+    )
     return rows

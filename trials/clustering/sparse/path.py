@@ -47,6 +47,8 @@ _RATIO, _BETWEEN = 1.3, 1e-4
 #: Rounds of splits at one penalty.
 _ROUNDS = 8
 _STEPS, _PRODUCTS = 60, 80
+#: Newton steps between two fusions, where there are many, and how often they are repeated.
+_FEW_STEPS, _PASSES = 8, 6
 _BALANCE_PRODUCTS = 200
 
 
@@ -251,7 +253,7 @@ class Tracer:
     def _descend(self, u: FloatArray, lam: float, width: float, tolerance: float) -> None:
         """Solve on the clusters' graph and fuse, until no fusion is left."""
         while True:
-            u = self._minimised(u, lam, width, tolerance)
+            u = self._minimised_from_above(u, lam, width, tolerance)
             v = self._fused(u, width)
             if v is u:
                 self.u = u
@@ -259,34 +261,54 @@ class Tracer:
             u = v
 
     def _descend_once(self, u: FloatArray, lam: float, width: float, tolerance: float) -> None:
-        """Solve roughly, fuse, solve, and fuse.  The next penalty will correct the last values."""
-        u = self._minimised(u, lam, width, _ROUGH * tolerance)
-        v = self._fused(u, width)
+        """Solve roughly, fuse, solve, and fuse.  The next penalty will correct the last values.
+
+        Where thousands of clusters fuse at once, the rough solution takes many steps.  Fusions
+        between them shrink the problem.
+        """
+        rough = _ROUGH * tolerance
+        for _ in range(_PASSES):
+            u = self._minimised(u, lam, width, rough, _FEW_STEPS)
+            done = self.work.newton[3] <= rough
+            v = self._fused(u, width)
+            if done:
+                break
+            u = v
         if v is not u or self.work.newton[3] > tolerance:
-            v = self._fused(self._minimised(v, lam, width, tolerance), width)
+            v = self._fused(self._minimised(v, lam, width, tolerance, _STEPS), width)
         self.u = v
 
-    def _minimised(self, u: FloatArray, lam: float, width: float, tolerance: float) -> FloatArray:
-        """The minimiser of the smoothed problem, from ``u``.
+    def _minimised(
+        self, u: FloatArray, lam: float, width: float, tolerance: float, steps: int
+    ) -> FloatArray:
+        """The minimiser of the smoothed problem, from ``u``, by at most so many steps at a time.
 
         Clusters that a step would carry through each other are fused, if they are close.
         """
-        trial = np.empty_like(u)
-        while self._minimise(u, lam, width, tolerance, trial):
+        for _ in range(_PASSES):
+            trial = np.empty_like(u)
+            if not self._minimise(u, lam, width, tolerance, steps, trial):
+                return u
             v = self._met(u, trial, width, _NEAR * width, u)
             if v is u:
-                self._minimise(u, lam, width, tolerance)
                 break
-            u, trial = v, np.empty_like(v)
+            u = v
+        self._minimise(u, lam, width, tolerance, steps)
+        return u
+
+    def _minimised_from_above(
+        self, u: FloatArray, lam: float, width: float, tolerance: float
+    ) -> FloatArray:
+        """`_minimised`, and if it fails, through larger widths: this one is far below lengths."""
+        u = self._minimised(u, lam, width, tolerance, _STEPS)
         if self.work.newton[3] > tolerance:
-            # The width is far below the distances.  Come to it from above, from the start.
             g = self.graph
             step = u[g.rows()] - u[g.indices]
             wide = math.sqrt(float((step * step).sum(axis=1).max(initial=0.0)))
             while wide > width:
-                self._minimise(u, lam, wide, tolerance)
+                self._minimise(u, lam, wide, tolerance, _STEPS)
                 wide *= _SHRINK
-            self._minimise(u, lam, width, tolerance)
+            self._minimise(u, lam, width, tolerance, _STEPS)
         return u
 
     def _minimise(
@@ -295,6 +317,7 @@ class Tracer:
         lam: float,
         width: float,
         tolerance: float,
+        steps: int,
         trial: FloatArray | None = None,
     ) -> bool:
         """Solve the smoothed problem on the clusters' graph, in place.
@@ -306,7 +329,7 @@ class Tracer:
         return bool(
             newton.minimise(
                 g.indptr, g.indices, g.w, self.b, self.mass, lam, width, u, tolerance,
-                _STEPS, _PRODUCTS, 0.1, stop, np.empty_like(u) if trial is None else trial,
+                steps, _PRODUCTS, 0.1, stop, np.empty_like(u) if trial is None else trial,
                 self.work.newton,
             )
         )  # fmt: skip
