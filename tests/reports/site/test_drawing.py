@@ -66,14 +66,15 @@ def test_a_line_leaves_at_the_right_and_passes_a_column_along_its_row() -> None:
 
 
 def test_a_line_that_rises_by_less_than_can_be_seen_is_straight() -> None:
-    def path(row: float) -> str:
-        ends = (node("p.a", 0, 0.0), node("p.b", 1, row))
+    def path(row: float, start: float = 0.0) -> str:
+        ends = (node("p.a", 0, start), node("p.b", 1, row))
         edge = Edge(source="p.a", target="p.b", through=())
         picture = drawn(Graph(nodes=ends, edges=(edge,), alone=()), "p", item)
         return str(picture["edges"][0]["path"])
 
     assert path(0.0) == "M50.2 23.0H108.2"
     assert "C" in path(0.1 / 29)  # a tenth of a point
+    assert "C" in path(3 + 0.1 / 29, start=3.0)  # 110.1 - 110.0 is a float below a tenth
 
 
 def test_signs_and_titles_tell_verdicts_without_colours() -> None:
