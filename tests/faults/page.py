@@ -34,7 +34,8 @@ limit. An equivalent fault changes nothing that anybody could see. It is left ou
 last part lists what no test finds, and what tests find since they were mended.
 
 Tests are mended after the faults of one seed are known. So the share that is found at first with
-the next seed tells how good the tests are, and the share found now does not.
+the next seed tells how good the tests are, and the share found now does not. Shares of a few faults
+are rough: of ten faults found out of ten, the true share may still be 75%.
 
 `python -m tests.faults PACKAGE --sample NUMBER --seed SEED` plants faults, and
 `python -m tests.faults.page OUTPUT` writes this page from what that printed.
