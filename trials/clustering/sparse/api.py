@@ -164,7 +164,7 @@ def sparse_convex_clustering_path(
     penalties : (t,) increasing, >= 0, also infinite.
     tolerance : relative duality gap at which each penalty stops.
     flows : whether to seek the flows inside the clusters.  They give the gap, and they split the
-        clusters that should not have been fused.  Without them a path is twenty times faster, no
+        clusters that should not have been fused.  Without them a path is many times faster, no
         cluster splits, and the gap is NaN unless ``gaps`` is set.
     gaps : whether to seek flows for the gaps alone where ``flows`` is false.  They stop at ten
         times the tolerance.  A larger gap shows that some cluster should not have been fused.
