@@ -27,6 +27,7 @@ import numpy as np
 import sympy as sp
 from scipy import stats
 
+from bounds.gaussian import binomial_log_cdf
 from bounds.odcl import local_fits as bf
 from bounds.odcl.symbols import L, N, R, mu, n
 from bounds.statement import Statement
@@ -245,6 +246,9 @@ RADIUS_IS_NO_SHARE = Finding(
 )
 
 
+_DEEP = -600.0
+
+
 def _log_outside_e(point: Point, share: float, radius: float) -> float:
     """Log of P(E^c) on the design ``two-point``, from both sides of a symmetric law."""
     own = bounds("two-point", 1, point["scale"], point["noise"], point["skew"])
@@ -259,8 +263,10 @@ def _log_outside_e(point: Point, share: float, radius: float) -> float:
         return LOWEST
     # |s| > limit: more than n (1 + limit) / 2 heads, or as many tails
     heads = math.floor(point["n"] * (1 + limit) / 2)
-    tail = math.log(2) + float(stats.binom.logsf(heads, point["n"], 0.5))
-    return max(min(tail, 0.0), LOWEST)
+    tail = float(stats.binom.logsf(heads, point["n"], 0.5))
+    if tail < _DEEP and heads < point["n"]:  # SciPy takes the log of a number that underflows
+        tail = binomial_log_cdf(point["n"] - heads - 1, point["n"], 0.5)
+    return max(min(math.log(2) + tail, 0.0), LOWEST)
 
 
 _E_DOMAIN: Ranges = {
