@@ -266,6 +266,7 @@ def chi_square_log_above(n_samples: float, x: float) -> float:
     >>> chi_square_log_above(1000, 25397.2)  # SciPy's logsf is -inf here
     -10588.5...
     """
+    n_samples, x = _real("n_samples", n_samples, 1e-3, 1e18), _real("x", x, 0.0, 1e90)
     deviation = x / n_samples - 1.0
     tail = chi_square_log_tail(n_samples, deviation)
     return tail if deviation >= 0 else math.log1p(-math.exp(tail))

@@ -122,7 +122,8 @@ GOOD = {
     "run_moment_descent.options": DESCENT, "targets": None, "u_a_sq": 1.0, "u_ab": 0.2,
     "u_b_sq": 2.0, "sigma_sq": 0.5, "dps": 20, "deviation": 0.5, "count": 2, "success": 0.6,
     "noise": 0.5, "dimension": 3, "level": 0.5, "bounds": 2.0,
-    "chi_square_log_tail.n_samples": 5.0, "binomial_log_cdf.n_trials": 9, "noise_cdf.n": 3,
+    "chi_square_log_tail.n_samples": 5.0, "chi_square_log_above.n_samples": 5.0,
+    "chi_square_log_above.x": 3.0, "binomial_log_cdf.n_trials": 9, "noise_cdf.n": 3,
     "setting": StepSetting(
         sizes=[3, 4], step_sizes=[0.5, 0.5], n_samples=50, dimension=3, separation=1.0, sigma=0.2
     ),
