@@ -68,26 +68,38 @@ def minor(low: float, high: float, scale: str, major: Sequence[float]) -> list[f
 def written(places: Sequence[float], scale: str) -> list[str]:
     """Ticks in one notation: decimals where all are short, else powers of ten.
 
+    Each has as many digits as tell it from the others.
+
     >>> written([0.01, 0.1, 1.0], "log"), written([1e-6, 0.001, 1.0], "log")
     (['0.01', '0.1', '1'], ['$10^{-6}$', '$10^{-3}$', '$1$'])
     """
+    texts: list[str] = []
+    for more in range(10):
+        texts = _written(places, scale, more)
+        if len(set(texts)) == len(texts):
+            break
+    return texts
+
+
+def _written(places: Sequence[float], scale: str, more: int) -> list[str]:
+    """The same with ``more`` digits than usual."""
     if all(v == 0 or 1e-3 <= abs(v) < 1e4 for v in places) or not places:
-        return [_decimal(v) for v in places]
+        return [_decimal(v, 6 + more) for v in places]
     if scale == "log":
-        return [_power(v) for v in places]
+        return [_power(v, 2 + more) for v in places]
     top = max(map(abs, places))
     if 1e-3 <= top < 1e6:
-        return [_decimal(v) for v in places]
-    return [_power(v) if v else "0" for v in places]
+        return [_decimal(v, 6 + more) for v in places]
+    return [_power(v, 2 + more) if v else "0" for v in places]
 
 
-def _decimal(value: float) -> str:
-    text = f"{value:.6g}"
+def _decimal(value: float, digits: int) -> str:
+    text = f"{value:.{digits}g}"
     return f"${text}$" if text.startswith("-") else text
 
 
-def _power(value: float) -> str:
-    mantissa, exponent = f"{value:.2e}".split("e")
+def _power(value: float, digits: int) -> str:
+    mantissa, exponent = f"{value:.{digits}e}".split("e")
     short = mantissa.rstrip("0").removesuffix(".")
     power = rf"10^{{{int(exponent)}}}" if int(exponent) else ""
     if not power:

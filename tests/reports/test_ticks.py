@@ -41,6 +41,7 @@ def test_ticks_lie_inside_their_limits_and_are_few(
         ([0.0, 2e7], "linear", ["0", r"$2\times 10^{7}$"]),
         ([10.0, 1e4], "log", ["$10^{1}$", "$10^{4}$"]),
         ([], "log", []),
+        ([10000.0, 10050.0], "log", ["$10^{4}$", r"$1.005\times 10^{4}$"]),
     ],
 )
 def test_an_axis_is_written_in_one_notation(
