@@ -159,8 +159,8 @@ def _keep(directory: Path, profile: str, name: str, score: Score, *, is_sample: 
     store, _ = session.open_run(directory)
     with store:
         known = store.document("power", name)
-        more = is_sample and known is not None and len(known["judged"]) > len(score.judged)
-        if not (more and known is not None and known["profile"] == profile):
+        known = known if is_sample and known and known["profile"] == profile else None
+        if known is None or len(known["judged"]) <= len(score.judged):
             store.put_document("power", name, {"profile": profile, **score.as_dict()})
 
 

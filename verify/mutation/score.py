@@ -285,7 +285,7 @@ class Examination:
                 found[mutant.name] = judge.judge(mutant)
         else:
             for mutant in judge.candidates(everything)[: sample + (sample + 1) // 2]:
-                found[mutant.name] = judge.judge(mutant, label=False)
+                found[mutant.name] = judge.judge(mutant, label=False, quickly=True)
                 if sum(j.caught for j in found.values()) == sample:
                     break
         asked = [m for m in everything if m.name in found]
@@ -344,43 +344,32 @@ class _Judge:
 
     def catches(self, mutant: Mutant) -> bool:
         """Whether a mutant loses its support.  Nobody asks whether one that keeps it is true."""
-        with np.errstate(all="ignore"):
-            if follows(mutant, self._procedure, self._known):
-                return False
-            if self._larger_that_is_true(mutant) is not None:
-                return False
-            if self._fails_where_the_original_was_tried(mutant):
-                return True
-            try:
-                evidence = self._decided(mutant, True)
-            except _REFUSALS:
-                return False
-        coarse = self._examination.standing.resolution is not None
-        return evidence.verdict is not Verdict.SUPPORTED or (
-            evidence.resolution is not None and not coarse
-        )
+        return self.judge(mutant, label=False).caught
 
-    def judge(self, mutant: Mutant, *, label: bool = True) -> Judged:
-        """One mutant's outcome. Without ``label`` those that keep their support are ``kept``."""
+    def judge(self, mutant: Mutant, *, label: bool = True, quickly: bool = False) -> Judged:
+        """One mutant's outcome. Without ``label`` those that keep their support are ``kept``.
+
+        ``quickly`` gives searches a small budget and no points of the original's own search.
+        """
         with np.errstate(all="ignore"):  # a changed power of zero is infinite
-            return self._outcome(mutant, label)
+            return self._outcome(mutant, label, quickly)
 
     def _larger_that_is_true(self, mutant: Mutant) -> str | None:
         """The name of a larger change of the same family that is true, if there is one."""
         distance, name = self._true.get(mutant.family, (-1.0, "")) if mutant.family else (-1.0, "")
         return name if _distance(mutant) <= distance else None
 
-    def _outcome(self, mutant: Mutant, label: bool) -> Judged:
+    def _outcome(self, mutant: Mutant, label: bool, quickly: bool) -> Judged:
         if follows(mutant, self._procedure, self._known):
             return self._judged(mutant, "asks less")
         if (larger := self._larger_that_is_true(mutant)) is not None:
             return self._judged(mutant, "true here", why=f"as {larger} is, a larger change")
         if mutant.kind in CONDITIONS:
             return self._condition(mutant)
-        if label and self._fails_where_the_original_was_tried(mutant):
+        if not quickly and self._fails_where_the_original_was_tried(mutant):
             return replace(self._judged(mutant, "refuted"), verdict=str(Verdict.REFUTED))
         try:
-            evidence = self._decided(mutant, label)
+            evidence = self._decided(mutant, quickly)
         except _REFUSALS as error:
             return self._judged(mutant, "not tried", why=_line(error))
         if evidence.verdict is Verdict.REFUTED:
@@ -410,11 +399,11 @@ class _Judge:
         except _REFUSALS:
             return False
 
-    def _decided(self, mutant: Mutant, label: bool) -> Evidence:
+    def _decided(self, mutant: Mutant, quickly: bool) -> Evidence:
         """The evidence on a mutant.  A search first looks for a plain counterexample."""
         first = self._examination.decide(mutant.statement, quickly=True)
         found = first.verdict is Verdict.REFUTED or not isinstance(self._procedure, Search)
-        return first if found or not label else self._examination.decide(mutant.statement)
+        return first if found or quickly else self._examination.decide(mutant.statement)
 
     def _condition(self, mutant: Mutant) -> Judged:
         """The outcome of a weaker condition, tried only where the original is silent."""
