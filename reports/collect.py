@@ -185,7 +185,7 @@ _FEW = 2
 
 
 def _as_before(claim: Tried, earlier: Sequence[Tried]) -> Latex:
-    """The conditions with those of an earlier claim by name; empty where no earlier one serves."""
+    """The conditions with those of an earlier claim by name, or nothing where none serves."""
     own = _printed(claim)
     best: Tried | None = None
     for other in earlier:

@@ -18,7 +18,7 @@ Kind = Literal["property", "differential", "statistical"]
 
 
 class Violation(AssertionError):
-    """An implementation does not do what its subject's definition says."""
+    """An implementation differs from the definition of its subject."""
 
 
 class WrongForm(Violation):
