@@ -20,7 +20,7 @@ import mpmath
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 from bounds.statement import OutsideTheorem
 
@@ -338,7 +338,26 @@ def least_squares_error_quantile(
     dimension = _whole("dimension", dimension, 1)
     n_samples = _whole("n_samples", n_samples, dimension)
     free = n_samples - dimension + 1
-    ratio = float(stats.f.ppf(level, dimension, free))
+    ratio = dimension / free * float(stats.f.ppf(level, dimension, free))
+    if math.isnan(ratio):
+        ratio = _small_ratio(level, dimension / 2, free / 2)
     if noise == 0.0 or ratio == math.inf:
         return 0.0 if noise == 0.0 else math.inf
-    return noise**2 * dimension / free * ratio
+    return noise**2 * ratio
+
+
+def _small_ratio(level: float, a: float, b: float) -> float:
+    """A quantile of chi^2_2a / chi^2_2b at a small level, where SciPy's (at 1e-200, too) is NaN.
+
+    The beta law's distribution function is x^a / (a B(a, b)) times a factor near one for small x.
+    """
+
+    def excess(log_x: float) -> float:
+        with mpmath.workdps(30):
+            tail = mpmath.betainc(a, b, 0, mpmath.exp(log_x), regularized=True)
+            return float(mpmath.log(tail) - mpmath.log(level))
+
+    first = (math.log(level) + math.log(a) + float(special.betaln(a, b))) / a
+    log_x = float(optimize.brentq(excess, first - 1.0, math.log(a / (a + b)), xtol=1e-14))
+    x = math.exp(log_x)
+    return x / (1.0 - x)

@@ -31,7 +31,8 @@ HEAD = """\
 # What was found
 
 Some results of the suite's own papers. Each picture is the figure of a claim's page, and the
-command below it tries the claim again. `docs/gallery.py` writes this page from stored runs.
+command below it tries the claim again at the same profile. `docs/gallery.py` writes this page from
+stored runs.
 
 """
 
@@ -44,7 +45,7 @@ def drawing(claim: Tried, name: str) -> str:
     return re.sub(r">\s+<", "><", text)
 
 
-def entry(claim: Tried, name: str, findings: list[str]) -> str:
+def entry(claim: Tried, name: str, findings: list[str], profile: str) -> str:
     """One result: the statement's title, its verdict, the picture and the command."""
     (data,) = (figure for figure in claim.evidence.figures if figure.name == name)
     told = [f"**{claim.mark}** (`{claim.key}`, {claim.claim.source}). {capital(data.caption)}"]
@@ -58,7 +59,7 @@ def entry(claim: Tried, name: str, findings: list[str]) -> str:
             f"![{data.title}](gallery/{claim.name}.svg)",
             "",
             "```",
-            f"cfl-verify run {claim.key}",
+            f"cfl-verify run {claim.key} --profile {profile}",
             "```",
             "",
         ]
@@ -81,7 +82,7 @@ def main(runs: list[str]) -> None:
             ]
             if names and claim.evidence.figures:
                 (HOME / "gallery" / f"{claim.name}.svg").write_text(drawing(claim, names[0]))
-                entries[claim.key] = entry(claim, names[0], found)
+                entries[claim.key] = entry(claim, names[0], found, str(read.summary.profile))
     missing = [key for key, _ in SHOWN if key not in entries]
     if missing:
         raise SystemExit(f"no run holds {', '.join(missing)}")

@@ -191,9 +191,8 @@ class _Drawing:
     ) -> None:
         self._home = {name: columns[name] for name in part}
         self._edges = [(used, name) for name in part for used in uses[name]]
-        first, last = min(self._home.values()), max(self._home.values())
-        self._layers: list[list[_Item]] = [[] for _ in range(first, last + 1)]
-        self._first = first
+        # a part begins in column 0: what its longest chain rests on uses nothing
+        self._layers: list[list[_Item]] = [[] for _ in range(max(self._home.values()) + 1)]
         self._left: dict[_Item, list[_Item]] = {}
         self._right: dict[_Item, list[_Item]] = {}
         for name in part:
@@ -210,7 +209,7 @@ class _Drawing:
     def _put(self, item: _Item) -> None:
         if item not in self._left:
             self._left[item], self._right[item] = [], []
-            self._layers[item[1] - self._first].append(item)
+            self._layers[item[1]].append(item)
 
     def _chain(self, source: str, target: str) -> list[_Item]:
         """The items of an edge.  Edges from one statement share their way through the columns."""

@@ -38,6 +38,7 @@ _LONG = 22  # letters of a label from which its unit has a line of its own
 _GAP = 11.0  # points between panels
 _EDGE = 1.5  # points around everything
 _BAR = 7.0  # points: the width of a colour scale
+_BESIDE = 6.0  # points between the panels and a scale or a legend at their right
 _PER_TICK = {"x": 34.0, "y": 20.0}  # points that a tick needs
 _STYLE: dict[str, Any] = {
     **FONTS,
@@ -162,7 +163,7 @@ class _Page:
 
     def arrange(self) -> None:
         """Choose the ticks, measure all text, and put everything in its place."""
-        beside = self._beside()
+        beside, bar_below, bar_above = self._beside()
         across = (self.width - beside - 40.0) / self._n_columns - 16.0
         self.figure.set_size_inches(self.width / 72.0, 4.0)
         share = across / self.width, self._height / 288.0
@@ -178,6 +179,7 @@ class _Page:
         in_row = [measured[r * self._n_columns : (r + 1) * self._n_columns] for r in rows]
         below = [max(m[2] for m in row) for row in in_row]
         above = [max(m[3] for m in row) for row in in_row]
+        below[-1], above[0] = max(below[-1], bar_below), max(above[0], bar_above)
         free = self.width - beside - right - sum(left) - _GAP * (self._n_columns - 1) - 2 * _EDGE
         wide = free / self._n_columns
         under = self._size(self.legend)[1] + 8.0 if self._stands_below() else 0.0
@@ -193,28 +195,32 @@ class _Page:
                     (start / self.width, bottom / total, wide / self.width, self._height / total)
                 )
             top = bottom - below[r] - 4.0
-        end = self.width - beside - _EDGE
+        side = self.width - beside - _EDGE + _BESIDE
         ceiling = total - _EDGE - above[0]
         if self.bar is not None:
             low = under + _EDGE + below[-1]
             self.bar.set_position(
-                (end / self.width, low / total, _BAR / self.width, (ceiling - low) / total)
+                (side / self.width, low / total, _BAR / self.width, (ceiling - low) / total)
             )
         if self.legend is not None:
-            place = (self.width / 2, under - 3.0) if self._stands_below() else (end + 6.0, ceiling)
+            place = (self.width / 2, under - 3.0) if self._stands_below() else (side, ceiling)
             self.legend.set_bbox_to_anchor((place[0] / self.width, place[1] / total))
 
     def _stands_below(self) -> bool:
         return self.legend is not None and self.legend._loc == 9
 
-    def _beside(self) -> float:
-        """The width of what stands to the right of the panels."""
+    def _beside(self) -> tuple[float, float, float]:
+        """The width of what stands to the right of the panels, and a scale's room below and above.
+
+        The numbers at the ends of a colour scale stand out below and above it.
+        """
         if self.bar is not None:
             self.bar.set_position((0.5, 0.3, _BAR / self.width, self._height / 216.0))
-            return _BAR + _margins(self.bar)[1]
+            _, right, below, above = _margins(self.bar)
+            return _BESIDE + _BAR + right, below, above
         if self.legend is not None and not self._stands_below():
-            return self._size(self.legend)[0] + 6.0
-        return 0.0
+            return self._size(self.legend)[0] + _BESIDE, 0.0, 0.0
+        return 0.0, 0.0, 0.0
 
     def _size(self, artist: Any) -> tuple[float, float]:
         box = artist.get_window_extent(RendererBase())

@@ -20,7 +20,7 @@ def _powers(low: float, high: float) -> list[int]:
 
 def _multiples(low: float, high: float, factors: Sequence[float]) -> list[float]:
     """The factors times powers of ten in an interval."""
-    start, end = math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1
+    start, end = math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1
     found = [f * 10.0**e for e in range(start, end) for f in factors]
     return [v for v in found if low * (1 - 1e-9) <= v <= high * (1 + 1e-9)]
 

@@ -20,14 +20,17 @@ import math
 import os
 import pkgutil
 import signal
+import tempfile
 import time
 import warnings
+from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
 
 from bounds.statement import OutsideTheorem
+from tests.trials.models.image_files import write_cifar10, write_mnist
 from trials.checks import InvalidParameter
 from trials.ifca.functions import Model
 from trials.laws.step_tail import StepSetting
@@ -77,6 +80,11 @@ def draw_batch(_t):
     )  # fmt: skip
 
 
+_FOLDER = tempfile.TemporaryDirectory()  # removed at exit
+IMAGES = Path(_FOLDER.name)
+GREY, COLOURS = np.zeros((5, 2, 2)), np.zeros((5, 3072))
+write_mnist(IMAGES, GREY, np.arange(5), GREY, np.arange(5))
+write_cifar10(IMAGES, COLOURS, np.arange(5), COLOURS, np.arange(5))
 DESCENT = DescentOptions(
     alpha=0.5, beta=1.0, threshold=0.1, n_rounds=2, subspace_iterations=2, power_iterations=2
 )
@@ -105,7 +113,7 @@ GOOD = {
     "offsets": np.array([0, 2, 4]), "rows": 3, "loss": SquaredLoss(scale=2.0),
     "responses": np.array([1.0, -1.0, 1.0, -1.0]), "features": R.standard_normal((4, 3)),
     "data": DATA, "starts": CENTRES[None], "step_sizes": np.array([0.1]), "n_iterations": 2,
-    "divergence_bound": 1e12, "draw": lambda t: (DATA, DATA), "options": None,
+    "divergence_bound": 1e12, "draw": lambda t: (DATA, DATA), "options": None, "observe": None,
     "known_labels": np.array([0, 1, 0, 1, 0, 1]), "owner": np.array([0, 1, 0, 1, 0, 1]),
     "run_global.starts": CENTRES[:1], "run_local.starts": CENTRES[:1], "local_steps": 2,
     "step_decay": 0.9, "batch_size": None, "n_init": 1, "n_participants": 3, "n_shared": 1,
@@ -150,6 +158,7 @@ GOOD = {
     "times": np.array([2, 5]), "grams": np.stack([np.eye(3)] * 2), "moments": CENTRES,
     "optima": CENTRES, "quadratic_rounds.start": CENTRES + 0.1, "step": 0.1, "goal": 0.0,
     "least": 0,
+    "path": str(IMAGES / "train-labels-idx1-ubyte"), "folder": str(IMAGES),
     "found": np.array([1, 1, 0]), "overlaps.labels": np.array([0, 0, 1]),
 }  # fmt: skip
 

@@ -6,12 +6,14 @@ names, is built the same way twice, and depends on its statement.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import re
 import zlib
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,18 +26,28 @@ from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify.evidence import Verdict
 from verify.mutation.fingerprint import cells_of, fingerprint
-from verify.mutation.mutants import variables
-from verify.mutation.score import Examination, Standing
+from verify.mutation.mutants import mutants, variables
+from verify.mutation.score import REFUSALS, Examination, Standing
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES, Profile, UnknownParameter
 from verify.procedures.rate import Rate
 from verify.procedures.search import Search
 from verify.procedures.threshold import Threshold
 from verify.procedures.vacuity import Vacuity
+from verify.proofs.certificate import proof
 
 CATALOGUE = catalogue([Path(__file__).parents[1] / "docs" / "example_paper.py"])
 QUICK = PROFILES["quick"]
 BUILT = {name: claim.build(QUICK) for name, claim in CATALOGUE.items()}
+SEARCHES = {name: procedure for name, procedure in BUILT.items() if isinstance(procedure, Search)}
+RECHECKED = [name for name, search in SEARCHES.items() if search.recheck is not None]
+#: The statement fails where two relations fail.  The sides show one of them.
+OF_TWO_RELATIONS = {"sxy.lemma11-any-noise"}
+CERTIFIED = [
+    name
+    for name, search in SEARCHES.items()
+    if search.certify is not None and CATALOGUE[name].expected is Verdict.REFUTED
+]
 every_claim = pytest.mark.parametrize("name", CATALOGUE)
 
 
@@ -215,6 +227,55 @@ def reads_exponents(procedure):
     )
 
 
+def room(relation, observed, bound):
+    """The share by which a relation holds at a point, negative where it fails."""
+    scale = max(abs(observed), abs(bound))
+    if relation == "=":
+        return -abs(observed - bound) / scale if scale else 0.0
+    left = bound - observed if relation == r"\le" else observed - bound
+    return left / scale if 0 < scale < math.inf else left
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_the_violation_of_a_search_is_what_its_sides_show(name):
+    """Both are shown beside a counterexample.  A supported statement has none at a few points."""
+    statement, search = CATALOGUE[name].statement, replace(SEARCHES[name], budget=8)
+    points = search.visited(4)
+    assert points
+    for point in points:
+        violation, sides = float(search.violation(point)), tuple(map(float, search.sides(point)))
+        holds = room(statement.relation, *sides)
+        if violation > 1e-6:
+            assert CATALOGUE[name].expected is Verdict.REFUTED
+            assert holds < 0 or sides == (0.0, 0.0)  # logs are compared, the numbers underflow
+        elif holds < -1e-3 and max(map(abs, sides)) > 1e-6:
+            assert violation > 0 or name in OF_TWO_RELATIONS
+
+
+@pytest.mark.parametrize("name", CERTIFIED)
+def test_a_refutation_with_a_certificate_is_proved(name):
+    """At one of the points nearest to a counterexample: a faulty certificate proves none."""
+    search = replace(SEARCHES[name], budget=100)
+    proofs = (proof(partial(search.certify, point)) for point in search.visited(24))
+    found = next((made for made in proofs if made is not None), None)
+    assert found is not None
+    said = [inequality["says"] for inequality in found["inequalities"]]
+    assert len(set(said)) == len(said) > 0
+
+
+@pytest.mark.parametrize("name", RECHECKED)
+def test_the_recheck_of_a_search_is_its_violation_with_more_digits(name):
+    """Otherwise a counterexample could be taken back as rounding, or be told in another unit."""
+    search = replace(BUILT[name], budget=100)
+    points = search.visited(20)
+    assert len(points) >= 5
+    for point in points:
+        size = 1.0 + sum(map(abs, search.sides(point)))
+        assert float(search.recheck(point)) == pytest.approx(
+            float(search.violation(point)), rel=1e-9, abs=1e-10 * size
+        )
+
+
 @every_claim
 def test_another_right_hand_side_changes_the_test_or_is_refused(name, request):
     claim = CATALOGUE[name]
@@ -310,3 +371,16 @@ def test_another_failure_probability_changes_the_test(name):
     except (InvalidParameter, OutsideTheorem, ValueError):
         return
     assert fingerprint(changed) != fingerprint(claim.build(QUICK))
+
+
+@every_claim
+def test_a_changed_statement_is_built_or_refused(name):
+    """Dropped conditions, and every sixth other change.
+
+    Another error than a refusal would end `mutate` in the middle.
+    """
+    claim, first = CATALOGUE[name], zlib.crc32(name.encode())
+    changed = enumerate(mutants(claim.statement), first)
+    for mutant in (m for i, m in changed if m.name.endswith(": dropped") or i % 6 == 0):
+        with contextlib.suppress(*REFUSALS):
+            assert replace(claim, statement=mutant.statement).build(QUICK) is not None, mutant.name

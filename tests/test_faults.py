@@ -191,5 +191,35 @@ def test_survivors_are_tried_again_where_they_stand_now() -> None:
         f"SURVIVED 1.0 s  {path}:7 constant changed: 5 -> 6",
         f"found 1.0 s  {path}:7 constant changed: 5 -> 6  by tests/a.py::test_b",
     ]
-    (found,) = again(ROOT, survivors(read(lines)))
+    (found,), gone = again(ROOT, survivors(read(lines)))
     assert (found.old, found.new, found.line) == (chosen.old, chosen.new, chosen.line)
+    assert [each.what for each in gone] == ["constant changed: 123456 -> 123457"]
+
+
+TWICE = """\
+verify, seed 3:
+SURVIVED     1.0 s  verify/plan.py:10 constant changed: 1 -> 2
+found        1.0 s  verify/plan.py:50 constant changed: 1 -> 2  by t.py::test_a
+SURVIVED     1.0 s  verify/plan.py:90 constant changed: 1 -> 2
+SURVIVED     1.0 s  verify/plan.py:70 line dropped: f() -> pass
+again, seed 0:
+found        1.0 s  verify/plan.py:84 constant changed: 1 -> 2  by t.py::test_b
+GONE         0.0 s  verify/plan.py:70 line dropped: f() -> pass
+verify, seed 4:
+found        1.0 s  verify/plan.py:84 constant changed: 1 -> 2  by t.py::test_b
+"""
+
+
+def test_faults_with_one_text_at_several_places_are_counted_apart() -> None:
+    """The one tried again is the nearest survivor.  A place that is gone counts at first only."""
+    text = page(read(TWICE.splitlines()))
+    assert "| `verify` | 3 | 4 | 0 | 1 of 4 (25%) | 2 of 3 (67%) | 95% |" in text
+    assert "| `verify` | 4 | 1 | 0 | 1 of 1 (100%) | 1 of 1 (100%) | 95% |" in text
+    judgements = [t.split(" | ")[-1] for t in text.splitlines() if t.startswith("| `verify/plan")]
+    gone = "the code has changed, so that it cannot be planted any more |"
+    assert judgements == ["survives |", now("`t.py::test_b`"), gone]
+
+
+def test_the_page_of_the_documentation_is_that_of_the_kept_lines() -> None:
+    kept = (ROOT / "tests/faults/printed.txt").read_text("utf-8").splitlines()
+    assert (ROOT / "docs/faults.md").read_text("utf-8") == page(read(kept))

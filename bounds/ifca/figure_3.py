@@ -24,23 +24,59 @@ _CODE = "The published code multiplies the 0/1 vectors by $R$ and does not resca
 _EASIEST = "The figure is read as success in half of the trials or more at its easiest setting, "
 
 
+_RESCALED = (
+    "The optima and the starts are rescaled to norm $R$. The text rescales the optima alone. "
+)
+_READINGS = {
+    "text": ("text", "as printed", _TEXT),
+    "code": ("code", "the authors' published code", _CODE),
+    "rescaled starts": ("rescaled-starts", "with rescaled starts", _RESCALED),
+}
+
+
 def _panel(reading: str, panel: str, setting: str, at: str) -> Statement:
-    printed = reading == "text"
+    name, source, words = _READINGS[reading]
     return share(
-        f"fig3{panel}-{'text-as-printed' if printed else 'code'}",
+        f"fig3{panel}-{name}",
         f"Fig. 3 ({panel}): success at {setting}, {reading}",
-        f"Fig. 3 ({panel}), Section VI-A, "
-        + ("as printed" if printed else "the authors' published code"),
+        f"Fig. 3 ({panel}), Section VI-A, {source}",
         r"\text{success}",
         HALF,
         quantifiers=at,
-        reading=(_TEXT if printed else _CODE) + _EASIEST + f"{setting}.",
+        reading=f"{words}{_EASIEST}{setting}.",
     )
 
 
 _A = ("a", "$R=1$ and $\\sigma=0.1$", r"k=2,\ (m,n,d)=(100,100,1000)")
-A_TEXT = _panel("text", *_A)
-A_CODE = _panel("code", *_A)
+_B = ("b", "$R=1$ and $\\sigma=0.1$", r"k=4,\ (m,n,d)=(400,100,1000)")
+_C = ("c", "$m=400$ and $n=200$", r"k=2,\ (R,d)=(0.1,1000),\ \sigma=0.1")
+_D = ("d", "$m=800$ and $n=200$", r"k=4,\ (R,d)=(0.5,1000),\ \sigma=0.1")
+A_TEXT, A_CODE = _panel("text", *_A), _panel("code", *_A)
+A_RESCALED = _panel("rescaled starts", *_A)
+B_TEXT, B_CODE = _panel("text", *_B), _panel("code", *_B)
+C_TEXT, C_CODE = _panel("text", *_C), _panel("code", *_C)
+D_TEXT, D_CODE = _panel("text", *_D), _panel("code", *_D)
+
+
+def _rises(panel: str, symbol: sp.Symbol, name: str, at: str) -> Statement:
+    """A curve of the figure at full size, with the optima of the published code."""
+    return trend(
+        f"fig3{panel}-rises-with-{name}",
+        f"Fig. 3 ({panel}): success grows with {name}",
+        symbol,
+        "increases",
+        0.15,
+        source=f"Fig. 3 ({panel}), Section VI-A",
+        observed=r"P(\text{success})",
+        quantifiers=at,
+        reading=_CODE,
+    )
+
+
+A_RISES = _rises("a", R, "r", _A[2])
+B_RISES = _rises("b", R, "r", _B[2])
+C_RISES = _rises("c", m, "m", r"k=2,\ n=100,\ (R,d)=(0.1,1000),\ \sigma=0.1")
+D_RISES = _rises("d", m, "m", r"k=4,\ n=100,\ (R,d)=(0.5,1000),\ \sigma=0.1")
 
 _SMALL = "At a tenth of the figure's $n$ and $d$, with the optima of the published code. "
 

@@ -223,7 +223,8 @@ THEOREM_1_4_DATA = statement(
     assumptions=(*IN_THE_BALL, *SIZES),
     reading=(
         "$C'=1$. The cells have identity covariance and six rounds. The sign of the direction is "
-        "taken from the anchor's own points."
+        "taken from the anchor's own points. With $C_m=16$ and $C_\\ell=1$ "
+        "one of 512 runs failed."
     ),
     uses=("sxy.thm1-4", "sxy.prop2-19"),
 )

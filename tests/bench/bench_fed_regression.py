@@ -15,6 +15,7 @@ from unittest import mock
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from trials.mixed_regression import fed_regression
 from trials.mixed_regression.fed_regression import local_spectra, run_fed_regression
 from trials.mixed_regression.settled_rounds import SettledRounds
 from trials.models.federated_data import FederatedModel, client_sizes
@@ -219,18 +220,24 @@ def bench_trial(n: int) -> list[dict[str, Any]]:
         with mock.patch.object(SettledRounds, "_saves_time", return_value=False):
             return rounds()
 
+    def by_lapack() -> Any:
+        with mock.patch.object(fed_regression, "LARGEST_ORDER", 0):
+            return local_spectra(data)
+
     one, other = rounds(), on_all_data()
     assert (one.labels == other.labels).all()
     gap = np.abs(one.models - other.models).max()
     seconds = best_seconds(7, {
         "settled": rounds, "plain": on_all_data, "set-up": lambda: local_spectra(data),
-        "draw": lambda: model.draw(sizes, draws),
+        "lapack": by_lapack, "draw": lambda: model.draw(sizes, draws),
     })  # fmt: skip
     case = f"M=2000 n={n} d=20 k=4, 40 rounds"
     whole = sum(seconds[part] for part in ("draw", "set-up", "settled")) * 1e3
     line = row("settled rounds against all data", case, seconds["settled"], seconds["plain"],
         f"labels equal, models to {gap:.0e}; with draw and set-up {whole:.1f} ms")  # fmt: skip
-    return [{**line, "unit": "ms a run"}]
+    spectra_row = row("clients' spectra side by side against LAPACK", case, seconds["set-up"],
+        seconds["lapack"], "once a run, with the Gram matrices")  # fmt: skip
+    return [{**each, "unit": "ms a run"} for each in (line, spectra_row)]
 
 
 def run() -> list[dict[str, Any]]:

@@ -1,17 +1,21 @@
 """Convex clustering with sparse weights against CCMM (Touw, Groenen & Terada, 2022).
 
-Both sides get the same half moons, the same weights (15 neighbours, phi = 2, circulant) and the
-same 551 penalties.  CCMM runs where R and its package CCMMR are installed (``R_LIBS`` says where).
-Without them its columns stay empty.  Each side reports its own CPU time, without reading or writing
-data.  The sides take turns, and the least time counts.
+Both sides get the same points, the same weights (15 neighbours, phi = 2, circulant) and the same
+551 penalties.  The points are half moons and the UCI sets of scikit-learn.  CCMM runs where R and
+its package CCMMR are installed (``R_LIBS`` says where).  Without them its columns stay empty.  Each
+side reports its own CPU time, without reading or writing data.  The sides take turns, and the least
+time counts.
 
 The notes compare the objectives, which are in the units of CCMM: half the squared distance over the
 squared norm of the data.  ``excess`` is the largest of ours minus theirs over theirs.  ``clusters``
 counts the penalties at which the numbers of clusters differ.  CCMM has no gaps, so the rows with
 gaps compare unlike things.  The last row is the exponent of the growth in the number of points,
-between the smallest size from 1,000 on and the largest.
+between the smallest number of half moons from 1,000 on and the largest.  Its note gives the
+exponent of the clusters, added up over all penalties: a solver that looks at each cluster at each
+penalty cannot grow less.
 
 ``CFL_BENCH_POINTS`` replaces the numbers of points, as in ``CFL_BENCH_POINTS=1000,20000``.
+``CFL_BENCH_SETS`` replaces the UCI sets: names of `tests.bench.data_sets`, or paths of CSV files.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.bench.data_sets import UCI, half_moons, load
 from trials.clustering.sparse import (
     SparsePath,
     neighbour_weights,
@@ -35,6 +40,7 @@ from trials.clustering.sparse import (
 )
 
 SIZES = tuple(int(n) for n in os.environ.get("CFL_BENCH_POINTS", "200,1000,5000").split(","))
+SETS = tuple(filter(None, os.environ.get("CFL_BENCH_SETS", ",".join(UCI)).split(",")))
 PENALTIES = np.linspace(0.0, 110.0, 551)
 #: Relative tolerance, and the largest number of points of the rows with gaps.
 GAP, LARGEST_WITH_GAPS = 1e-6, 1000
@@ -54,15 +60,6 @@ fit <- CCMMR:::.convex_clusterpath(x, keys, w, lambdas, rep(-1, size[4]), 1e-6, 
 spent <- sum((proc.time() - start)[1:2])
 writeBin(c(spent, fit$info_d[2, ], as.double(fit$info_i[2, ])), file.path(folder, "out"))
 """
-
-
-def half_moons(n: int) -> Any:
-    """Two interleaved half circles with normal noise, (n, 2)."""
-    rng = np.random.default_rng(n)
-    angle = np.pi * rng.random(n)
-    side = np.arange(n) % 2
-    points = np.stack([np.cos(angle) + side, np.sin(angle) * (1 - 2 * side) + 0.5 * side], axis=1)
-    return points + 0.1 * rng.standard_normal((n, 2))
 
 
 def ccmm_is_here() -> bool:
@@ -113,13 +110,45 @@ def ours(points: Any, weights: Any, kind: str) -> tuple[float, SparsePath]:
     return time.process_time() - begin, path
 
 
-def growth(seconds: dict[int, float]) -> float:
+def growth(values: dict[int, float]) -> float:
     """The exponent of the growth from the smallest size from 1,000 on to the largest, or NaN."""
-    sizes = sorted(n for n in seconds if n >= 1000 and math.isfinite(seconds[n]))
+    sizes = sorted(n for n in values if n >= 1000 and math.isfinite(values[n]))
     if len(sizes) < 2:
         return math.nan
     low, high = sizes[0], sizes[-1]
-    return math.log(seconds[high] / seconds[low]) / math.log(high / low)
+    return math.log(values[high] / values[low]) / math.log(high / low)
+
+
+def compare(points: Any, kind: str, case: str, here: bool) -> tuple[dict[str, Any], SparsePath]:
+    """The row of a data set, and our path."""
+    points = points - points.mean(axis=0)
+    weights = neighbour_weights(points, 15, decay=2.0, relative=True, connect="circulant")
+    square = float((points**2).sum())
+    own, other = math.inf, math.inf if here else math.nan
+    note = "CCMMR is not installed"
+    for _ in range(2 if len(points) <= 1000 else 1):
+        seconds, path = ours(points, weights, kind)
+        own = min(own, seconds)
+        if here:
+            seconds, losses, count = ccmm(points, weights)
+            other = min(other, seconds)
+            excess = (path.primal[1:] / square - losses[1:]) / losses[1:]
+            apart = int((path.n_clusters != count).sum())
+            note = f"excess {excess.max():.1e}, mean {excess.mean():.1e}; clusters {apart}"
+    if kind != "path":
+        share = path.gap[1:] / path.primal[1:]
+        note += f"; gap {share.max():.1e}, median {np.median(share):.1e}"
+        note += f", {path.splits} splits"
+    row = {
+        "benchmark": kind,
+        "case": case,
+        "ours": own,
+        "other": other,
+        "ratio": other / own,
+        "unit": "CPU s for 551 penalties",
+        "note": note,
+    }
+    return row, path
 
 
 def run() -> list[dict[str, Any]]:
@@ -128,41 +157,19 @@ def run() -> list[dict[str, Any]]:
     small = half_moons(50)
     for kind in KINDS:
         ours(small, neighbour_weights(small, 15, connect="circulant"), kind)
-    own_seconds, other_seconds = {}, {}
+    own_seconds, other_seconds, clusters = {}, {}, {}
     for n in SIZES:
-        points = half_moons(n)
-        points -= points.mean(axis=0)
-        weights = neighbour_weights(points, 15, decay=2.0, relative=True, connect="circulant")
-        square = float((points**2).sum())
         for kind in KINDS if n <= LARGEST_WITH_GAPS else ("path",):
-            own, other = math.inf, math.inf if here else math.nan
-            note = "CCMMR is not installed"
-            for _ in range(2 if n <= 1000 else 1):
-                seconds, path = ours(points, weights, kind)
-                own = min(own, seconds)
-                if here:
-                    seconds, losses, count = ccmm(points, weights)
-                    other = min(other, seconds)
-                    excess = (path.primal[1:] / square - losses[1:]) / losses[1:]
-                    apart = int((path.n_clusters != count).sum())
-                    note = f"excess {excess.max():.1e}, mean {excess.mean():.1e}; clusters {apart}"
+            row, path = compare(half_moons(n), kind, f"n={n}", here)
+            rows.append(row)
             if kind == "path":
-                own_seconds[n], other_seconds[n] = own, other
-            else:
-                share = path.gap[1:] / path.primal[1:]
-                note += f"; gap {share.max():.1e}, median {np.median(share):.1e}"
-                note += f", {path.splits} splits"
-            rows.append(
-                {
-                    "benchmark": kind,
-                    "case": f"n={n}",
-                    "ours": own,
-                    "other": other,
-                    "ratio": other / own,
-                    "unit": "CPU s for 551 penalties",
-                    "note": note,
-                }
-            )
+                own_seconds[n], other_seconds[n] = row["ours"], row["other"]
+                clusters[n] = float(path.n_clusters.sum())
+    for name in SETS:
+        points = load(name)
+        # once for the compilation of the kernels of these dimensions
+        ours(points[:50], neighbour_weights(points[:50], 15, connect="circulant"), "path")
+        rows.append(compare(points, "path", f"{Path(name).stem} {points.shape}", here)[0])
     own, other = growth(own_seconds), growth(other_seconds)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     rows.append(
@@ -173,7 +180,7 @@ def run() -> list[dict[str, Any]]:
             "other": other,
             "ratio": other / own,
             "unit": "exponent of n",
-            "note": f"peak memory of our side {peak:.2f} GB",
+            "note": f"clusters {growth(clusters):.2f}; peak memory of our side {peak:.2f} GB",
         }
     )
     return rows

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from bounds import gaussian as exact
-from bounds.statement import evaluate
+from bounds.statement import OutsideTheorem, evaluate
 from trials.laws import least_squares as law_of_least_squares
 from trials.laws import pairwise as law
 
@@ -212,6 +212,24 @@ def test_probabilities_below_the_smallest_float_agree_with_mpmath() -> None:
         assert found == pytest.approx(wanted, rel=1e-13)
 
 
+@pytest.mark.parametrize("a", [0.5, 3.0, 39.5, 40.0, 41.5, 300.0, 1e6])
+def test_the_beta_function_at_one_half_is_as_exact_as_a_float(a: float) -> None:
+    with mpmath.workdps(40):
+        wanted = float(mpmath.log(mpmath.beta(a, mpmath.mpf("0.5"))))
+    limit = 2e-14 if a < 40 else 4e-15  # below 40 two log-gammas are subtracted
+    assert exact._log_beta_half(a) == pytest.approx(wanted, abs=limit)
+
+
+@pytest.mark.parametrize("value", ["x" * 500, "a\n" * 500, 10**59])
+def test_a_refused_value_is_shown_on_one_line_of_sixty_letters_at_most(value: object) -> None:
+    with pytest.raises(OutsideTheorem) as caught:
+        exact.chernoff_exponent(2.0, value)  # type: ignore[arg-type]
+    told = str(caught.value)
+    shown = told.removeprefix("n_samples=").partition(" must be an integer in ")[0]
+    assert shown == " ".join(repr(value).split())[:60]
+    assert len(shown) == 60
+
+
 def test_many_pairs_at_once_are_the_pairs_one_by_one() -> None:
     vectors = np.random.default_rng(0).standard_normal((200, 2, 3))
     u_a, u_b = vectors[:, 0], vectors[:, 1]
@@ -240,3 +258,22 @@ def test_the_chi_square_tail_above_agrees_with_mpmath(n: int, share: float) -> N
         expected = float(mpmath.log(q))
     found = exact.chi_square_log_above(n, n * share)
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("level", "dimension", "free"),
+    [(5e-324, 3, 1), (5e-324, 1000, 10**6), (1e-200, 10, 1000), (1e-320, 3, 1000), (0.3, 4, 9)],
+)
+def test_an_error_quantile_has_its_level_where_scipys_is_nan(level, dimension, free):
+    """The density of Y = chi^2_d / chi^2_free, integrated over log Y with 30 digits."""
+    top = exact.least_squares_error_quantile(level, 2.0, dimension, free + dimension - 1) / 4.0
+    with mpmath.workdps(30):
+        a, b = mpmath.mpf(dimension) / 2, mpmath.mpf(free) / 2
+        width = mpmath.log(10**10) / a
+
+        def density(t):
+            return mpmath.exp(a * t - (a + b) * mpmath.log1p(mpmath.exp(t))) / mpmath.beta(a, b)
+
+        points = [mpmath.log(top) - width * k / 16 for k in range(64, -1, -1)]
+        found = mpmath.quad(density, points)
+    assert float(found / mpmath.mpf(level)) == pytest.approx(1.0, rel=1e-9)

@@ -35,17 +35,19 @@ def _some(faults: list[Fault], count: int | None, seed: int) -> list[Fault]:
     return faults if count is None else random.Random(seed).sample(faults, min(count, len(faults)))
 
 
-def again(root: Path, tried: list[Tried]) -> list[Fault]:
-    """The faults of printed lines at their places of today, those whose text has not changed."""
-    found = []
+def again(root: Path, tried: list[Tried]) -> tuple[list[Fault], list[Tried]]:
+    """The faults of printed lines at their places of today, and those whose text is gone."""
+    found, gone = [], []
     for each in tried:
+        text = _text(root, each.path) if (root / each.path).is_file() else ""
         same = [
             fault
-            for fault in faults_in(each.path, _text(root, each.path))
+            for fault in faults_in(each.path, text)
             if str(fault).endswith(f":{fault.line} {each.what}")
         ]
         found += sorted(same, key=lambda fault: abs(fault.line - each.line))[:1]
-    return found
+        gone += [] if same else [each]
+    return found, gone
 
 
 def _text(root: Path, path: str) -> str:
@@ -76,7 +78,10 @@ def main() -> int:
             groups = {"known": _some(known_faults(root), given.sample, given.seed)}
         elif given.again:
             lines = given.again.read_text("utf-8").splitlines()
-            groups = {"again": again(root, survivors(read(lines)))}
+            found_again, gone = again(root, survivors(read(lines)))
+            groups = {"again": found_again}
+            for each in gone:
+                print(f"GONE         0.0 s  {each.path}:{each.line} {each.what}", flush=True)
         else:
             groups = {
                 package: sampled(root, package, given.sample or SAMPLE, given.seed)

@@ -13,6 +13,18 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "7",
     ): "the number of curves in a figure is a choice",
     (
+        "verify/decisions/means.py",
+        "constant changed",
+        "16",
+        "17",
+    ): "the size up to which one array is used: both ways add the same numbers, about as fast",
+    (
+        "verify/decisions/strategies.py",
+        "constant changed",
+        "2",
+        "3",
+    ): "any range of seeds is as good",
+    (
         "bounds/gaussian.py",
         "constant changed",
         "14336",
@@ -24,6 +36,36 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "2.0 * radius**2",
         "(2.0 + radius ** 2)",
     ): "the quick test passes less often, and then the exact one decides the same",
+    (
+        "trials/clustering/convex/solver.py",
+        "constant changed",
+        "2.0",
+        "4.0",
+    ): "the quick test passes less often, and then the exact one decides the same",
+    (
+        "trials/experiments/ifca/identities.py",
+        "constant changed",
+        "6",
+        "7",
+    ): "the largest allowed size is a choice: what memory cannot hold is refused where it is drawn",
+    (
+        "verify/claims/odcl/sides.py",
+        "constant changed",
+        "1e-12",
+        "2e-12",
+    ): "any allowance is as good that is above rounding and below the shares of two outcomes",
+    (
+        "verify/claims/odcl/part_one.py",
+        "constant changed",
+        "8",
+        "9",
+    ): "the number of points that a search tries is a choice",
+    (
+        "trials/experiments/ifca/paired.py",
+        "operator changed",
+        "owner + 1",
+        "(owner - 1)",
+    ): "the wrong label is that of a neighbour in a circle of equal, exchangeable clusters",
 }
 
 

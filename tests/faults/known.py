@@ -76,8 +76,8 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "verify/decisions/means.py",
-        "np.arange(max(math.ceil(math.log(horizon / 16, 4)), 0)",
-        "np.arange(min(math.ceil(math.log(horizon / 16, 4)), 0)",
+        "np.arange(max(math.ceil(math.log(horizon / 16.0, 4)), 0)",
+        "np.arange(min(math.ceil(math.log(horizon / 16.0, 4)), 0)",
     ),
     (
         "verify/decisions/rates.py",

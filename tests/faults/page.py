@@ -1,8 +1,9 @@
 """The page `docs/faults.md`, from what runs of the harness printed.
 
-python -m tests.faults verify --sample 40 --seed 7 | tee -a OUTPUT
-python -m tests.faults --again OUTPUT | tee -a OUTPUT
-python -m tests.faults.page OUTPUT > docs/faults.md
+python -m tests.faults verify --sample 40 --seed 7 | tee -a tests/faults/printed.txt
+python -m tests.faults --again tests/faults/printed.txt > OUTPUT
+cat OUTPUT >> tests/faults/printed.txt
+python -m tests.faults.page tests/faults/printed.txt > docs/faults.md
 
 The second line tries those faults again that no test has found, after a test was mended.  The first
 line of a fault counts for the share found at first, and its last line for the share found now.
@@ -19,10 +20,10 @@ from typing import NamedTuple
 #: Group of modules -> the share of its faults that tests must find.
 GOALS = {"verify": 0.95, "verify/claims": 0.90, "trials": 0.90, "bounds": 0.90, "reports": 0.90}
 _LINE = re.compile(
-    r"(?P<word>found|SURVIVED|EQUIVALENT) +[\d.]+ s  (?P<path>\S+?):(?P<line>\d+) (?P<what>.*?)"
-    r"(?:  by (?P<by>\S.*)|  because (?P<why>.*))?"
+    r"(?P<word>found|SURVIVED|EQUIVALENT|GONE) +[\d.]+ s  (?P<path>\S+?):(?P<line>\d+) "
+    r"(?P<what>.*?)(?:  by (?P<by>\S.*)|  because (?P<why>.*))?"
 )
-_SEED = re.compile(r"\S+, seed (\d+):")
+_BEGIN = re.compile(r"(\S+), seed (\d+):")
 
 HEAD = """\
 # Planted faults
@@ -30,15 +31,17 @@ HEAD = """\
 A fault is one small change of the program: a dropped divisor, a flipped comparison, another
 constant, a missing line. The places are drawn at random with a seed. The nearest tests run with the
 fault in place, and at least one should fail. Dear tests are left out, so that a share is a lower
-limit. An equivalent fault changes nothing that anybody could see. It is left out of the shares. The
-last part lists what no test finds, and what tests find since they were mended.
+limit. An equivalent fault changes nothing that anybody could see. This is judged by hand, with a
+reason, after the fault has survived. It is left out of the shares. A fault whose place has been
+rewritten counts at first only. The last part lists what no test finds, and what tests find since
+they were mended.
 
 Tests are mended after the faults of one seed are known. So the share that is found at first with
 the next seed tells how good the tests are, and the share found now does not. Shares of a few faults
 are rough: of ten faults found out of ten, the true share may still be 75%.
 
-`python -m tests.faults PACKAGE --sample NUMBER --seed SEED` plants faults, and
-`python -m tests.faults.page OUTPUT` writes this page from what that printed.
+`python -m tests.faults PACKAGE --sample NUMBER --seed SEED` plants faults. What it has printed is
+kept in `tests/faults/printed.txt`, from which `python -m tests.faults.page` writes this page.
 
 | modules | seed | planted | equivalent | found at first | found now | goal |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -55,14 +58,15 @@ class Tried(NamedTuple):
     why: str = ""
     line: int = 0
     seed: str = "0"
+    again: bool = False
 
 
 def read(lines: Iterable[str]) -> list[Tried]:
     """The faults of a printed run, in its order."""
-    found, seed = [], "0"
+    found, seed, again = [], "0", False
     for text in map(str.strip, lines):
-        if begins := _SEED.fullmatch(text):
-            seed = begins[1]
+        if begins := _BEGIN.fullmatch(text):
+            again, seed = begins[1] == "again", begins[2]
         elif m := _LINE.fullmatch(text):
             found.append(
                 Tried(
@@ -73,15 +77,35 @@ def read(lines: Iterable[str]) -> list[Tried]:
                     why=m["why"] or "",
                     line=int(m["line"]),
                     seed=seed,
+                    again=again,
                 )
             )
     return found
 
 
+def histories(tried: Iterable[Tried]) -> list[list[Tried]]:
+    """Fault -> its lines, from the first to the last trial.
+
+    A fault that is tried again may stand on another line by then.  It is the survivor with the same
+    text that is nearest.
+    """
+    found: list[list[Tried]] = []
+    for each in tried:
+        same = [h for h in found if (h[0].path, h[0].what) == (each.path, each.what)]
+        if each.again:
+            same = [h for h in same if h[-1].word == "SURVIVED"]
+        else:
+            same = [h for h in same if (h[0].line, h[0].seed) == (each.line, each.seed)]
+        if same:
+            min(same, key=lambda history: abs(history[-1].line - each.line)).append(each)
+        else:
+            found.append([each])
+    return found
+
+
 def survivors(tried: Iterable[Tried]) -> list[Tried]:
     """The faults that survived when they were last tried."""
-    last = {(each.path, each.what): each for each in tried}
-    return [each for each in last.values() if each.word == "SURVIVED"]
+    return [history[-1] for history in histories(tried) if history[-1].word == "SURVIVED"]
 
 
 def group(path: str) -> str:
@@ -91,22 +115,19 @@ def group(path: str) -> str:
 
 def page(tried: Iterable[Tried]) -> str:
     """The page in Markdown."""
-    first: dict[tuple[str, str], Tried] = {}
-    last: dict[tuple[str, str], Tried] = {}
-    for each in tried:
-        first.setdefault((each.path, each.what), each)
-        last[each.path, each.what] = each
     rows, notes = [], []
+    faults = histories(tried)
     for name, goal in GOALS.items():
-        mine = [key for key in last if group(key[0]) == name]
-        for seed in sorted({first[key].seed for key in mine}, key=int) or ["-"]:
-            drawn = [key for key in mine if first[key].seed == seed]
-            counted = [key for key in drawn if last[key].word != "EQUIVALENT"]
-            shares = " | ".join(_share([book[key] for key in counted]) for book in (first, last))
+        mine = [fault for fault in faults if group(fault[0].path) == name]
+        for seed in sorted({fault[0].seed for fault in mine}, key=int) or ["-"]:
+            drawn = [fault for fault in mine if fault[0].seed == seed]
+            counted = [fault for fault in drawn if fault[-1].word != "EQUIVALENT"]
+            still = [fault[-1] for fault in counted if fault[-1].word != "GONE"]
+            shares = f"{_share([fault[0] for fault in counted])} | {_share(still)}"
             equal = len(drawn) - len(counted)
             rows.append(f"| `{name}` | {seed} | {len(drawn)} | {equal} | {shares} | {goal:.0%} |")
-        notes += [(key, text) for key in mine if (text := _judgement(first[key], last[key]))]
-    listed = [f"| `{path}` | `{what.replace('|', '¦')}` | {text} |" for (path, what), text in notes]
+        notes += [(f[0], text) for f in mine if (text := _judgement(f[0], f[-1]))]
+    listed = [f"| `{t.path}` | `{t.what.replace('|', '¦')}` | {text} |" for t, text in notes]
     table = ["", "| module | fault | judgement |", "| --- | --- | --- |", *listed]
     return HEAD + "\n".join([*rows, *(table if listed else [])]) + "\n"
 
@@ -122,6 +143,8 @@ def _judgement(first: Tried, last: Tried) -> str:
         return f"equivalent: {last.why}"
     if last.word == "SURVIVED":
         return "survives"
+    if last.word == "GONE":
+        return "the code has changed, so that it cannot be planted any more"
     return "" if first.word == "found" else f"found now by `{last.by.strip(chr(39))}`"
 
 

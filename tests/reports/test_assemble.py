@@ -48,6 +48,14 @@ def test_everything_that_the_source_includes_is_there(embedded: Path) -> None:
     assert not list(embedded.rglob("*.part"))
 
 
+def test_the_embedded_pdf_tells_its_title_and_author(embedded: Path) -> None:
+    about = (embedded / "report.pdf").read_bytes()
+    title = re.search(rb"<dc:title>.*?<rdf:li[^>]*>(.*?)</rdf:li>", about, re.DOTALL)
+    assert title
+    assert title[1] == b"A run &amp; its report"
+    assert b"<rdf:li>cfl-verify</rdf:li>" in about
+
+
 def test_every_reference_has_one_label(embedded: Path) -> None:
     tex = (embedded / "report.tex").read_text(encoding="utf-8")
     labels = re.findall(r"\\label\{([^}]*)\}", tex)

@@ -46,6 +46,8 @@ def test_a_drawing_shows_every_use_once_and_forward(
         assert [*columns, nodes[edge.target].column] == list(
             range(nodes[edge.source].column, nodes[edge.target].column + 1)
         )
+    columns_used = {node.column for node in graph.nodes}
+    assert columns_used == set(range(len(columns_used)))  # no column is empty, the first is 0
     for one in graph.nodes:
         assert set(one.shaken) == {x for x in reached(one.id, uses) if verdicts[x] == "REFUTED"}
         for other in graph.nodes:
@@ -56,6 +58,14 @@ def test_a_drawing_shows_every_use_once_and_forward(
 def test_statements_that_rest_on_each_other_are_named() -> None:
     with pytest.raises(ReportError, match=r"p\.a uses p\.b uses p\.a|p\.b uses p\.a uses p\.b"):
         dependency_graph({"p.a": "", "p.b": ""}, {"p.a": ["p.b"], "p.b": ["p.a"]})
+
+
+def test_a_statement_that_is_used_and_has_no_verdict_is_drawn() -> None:
+    graph = dependency_graph({"p.b": "SUPPORTED"}, {"p.b": ["p.a"], "p.a": ["p.c"]})
+    assert [(node.id, node.verdict, node.column) for node in graph.nodes] == [
+        ("p.b", "SUPPORTED", 1),
+        ("p.a", "", 0),
+    ]
 
 
 def test_a_chain_beside_a_shortcut_has_no_crossing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import zlib
 from itertools import combinations, pairwise
@@ -13,9 +14,11 @@ import pytest
 from matplotlib.backend_bases import RendererBase
 from matplotlib.font_manager import FontProperties
 from matplotlib.ft2font import LoadFlags
+from matplotlib.markers import TICKDOWN, TICKLEFT
 from matplotlib.mathtext import MathTextParser
+from matplotlib.transforms import Bbox
 
-from reports.figures import draw, render, undrawn
+from reports.figures import _drawn, draw, render, undrawn
 from reports.latex import TEXT_WIDTH_INCHES
 from reports.lettering import label, remember_formulas, wrap
 from reports.marks import PALETTE
@@ -404,6 +407,107 @@ def test_panels_stand_in_rows_and_share_an_axis_and_a_legend(
     assert all(not a.overlaps(b) for a, b in combinations(boxes, 2))
     assert all(drawn.bbox.x0 <= b.x0 <= b.x1 <= drawn.bbox.x1 for b in boxes)
     assert all(drawn.bbox.y0 <= b.y0 <= b.y1 <= drawn.bbox.y1 for b in boxes)
+
+
+ONE: list[dict[str, object]] = [{"x": [1.0, 2.0], "y": [1.0, 2.0]}]
+WORDY = [ONE[0] | {"label": "an entry of a legend that is too long for the side"}]
+SHADED = [ONE[0] | {"shade": [0.0, 1.0]}]
+
+
+@pytest.mark.parametrize(
+    ("shown", "below"),
+    [
+        (plain(ONE), 0.0),
+        (figure(), 0.0),  # a legend at its side
+        (plain(WORDY), 3.5),
+        (plain(SHADED, shade="share"), 0.0),
+        (plain(SHADED, shade="share", xlabel=""), 0.0),
+        (plain([SHADED[0] | WORDY[0]], shade="share"), 3.5),
+        (panels(3), 3.5),
+        (panels(4), 3.5),
+    ],
+)
+def test_a_figure_fills_its_page_to_the_same_margin_on_all_sides(
+    shown: Figure, below: float
+) -> None:
+    """Nothing is cut off, and no strip is left empty.  A legend stands a little above the edge."""
+    drawn = draw(shown)
+    page = drawn.bbox
+    ink = Bbox.union(
+        [
+            *(axes.get_tightbbox(RendererBase()) for axes in drawn.axes),
+            *(legend.get_window_extent(RendererBase()) for legend in drawn.legends),
+        ]
+    )
+    margin = page.y1 - ink.y1
+    assert margin == pytest.approx(1.5)
+    assert ink.x0 - page.x0 == pytest.approx(margin)
+    assert ink.y0 - page.y0 == pytest.approx(margin + below)
+    # the last of several panels may end in a shorter number than the widest one
+    assert page.x1 - ink.x1 == pytest.approx(margin, abs=0.3 if shown.panels else 1e-6)
+
+
+def ink_of(axes: Any) -> Bbox:
+    """What an axes' data and labels cover."""
+    found: Bbox = axes.get_tightbbox(RendererBase())
+    return found
+
+
+def test_panels_stand_in_rows_and_columns_of_one_size_with_equal_gaps() -> None:
+    drawn = draw(panels(4))
+    boxes = [axes.bbox for axes in drawn.axes]
+    inks = [ink_of(axes) for axes in drawn.axes]
+    assert [box.size.tolist() for box in boxes] == [pytest.approx(boxes[0].size.tolist())] * 4
+    for left, right in ((0, 1), (2, 3)):
+        assert boxes[left].y0 == pytest.approx(boxes[right].y0)
+        assert inks[right].x0 - boxes[left].x1 == pytest.approx(11.0)
+    for above, below in ((0, 2), (1, 3)):
+        assert boxes[above].x0 == pytest.approx(boxes[below].x0)
+        assert inks[above].y0 - inks[below].y1 == pytest.approx(4.0)
+    (legend,) = drawn.legends
+    place = legend.get_window_extent(RendererBase())
+    assert (place.x0 + place.x1) / 2 == pytest.approx((drawn.bbox.x0 + drawn.bbox.x1) / 2)
+    assert inks[2].y0 - place.y1 == pytest.approx(4.5)
+
+
+def test_a_legend_and_a_scale_at_the_side_are_level_with_the_data() -> None:
+    beside = draw(figure())
+    place = beside.legends[0].get_window_extent(RendererBase())
+    assert place.y1 == pytest.approx(beside.axes[0].bbox.y1)
+    assert 5.0 < place.x0 - ink_of(beside.axes[0]).x1 < 7.0
+    panel, scale = draw(plain(SHADED, shade="share")).axes
+    assert (scale.bbox.y0, scale.bbox.y1) == pytest.approx((panel.bbox.y0, panel.bbox.y1))
+    assert scale.bbox.x0 - panel.bbox.x1 > 5.0 * scale.get_figure().dpi / 72.0
+    assert scale.bbox.width == pytest.approx(7.0)
+    assert panel.bbox.x1 <= scale.bbox.x0
+
+
+def test_a_figure_of_one_panel_is_higher_than_one_of_several() -> None:
+    assert draw(figure()).axes[0].bbox.height == pytest.approx(118.0)
+    assert draw(panels(2)).axes[0].bbox.height == pytest.approx(96.0)
+
+
+def test_small_ticks_lie_on_the_axis_and_point_away_from_the_data() -> None:
+    series: list[dict[str, object]] = [{"x": [1.0, 100.0], "y": [1.0, 1000.0]}]
+    drawn = draw(plain(series, xscale="log", yscale="log"))
+    (axes,), across, down = drawn.axes, *drawn.artists
+    assert (across.get_marker(), down.get_marker()) == (TICKDOWN, TICKLEFT)
+    for ticks, axis, places in (
+        (across, axes.xaxis, across.get_xdata()),
+        (down, axes.yaxis, down.get_ydata()),
+    ):
+        low, high = sorted(axis.get_view_interval())
+        assert all(low <= place <= high for place in places)
+        assert {2.0, 3.0, 5.0, 9.0, 20.0} <= set(places)
+        other = ticks.get_ydata() if axis is axes.xaxis else ticks.get_xdata()
+        assert set(other) == {0.0}  # on the axis itself
+
+
+def test_drawing_a_font_says_nothing_about_its_dates(caplog: pytest.LogCaptureFixture) -> None:
+    logging.getLogger("fontTools").setLevel(logging.NOTSET)
+    caplog.set_level(logging.WARNING)
+    _drawn(plain(ONE), TEXT_WIDTH_INCHES, "pdf")
+    assert not caplog.records
 
 
 def test_panels_with_other_labels_keep_their_own_axis() -> None:

@@ -9,6 +9,7 @@ from trials.checks import InvalidParameter
 from verify.papers import catalogue
 from verify.plan import plan
 from verify.procedures.base import PROFILES
+from verify.procedures.constants import Constants
 from verify.selection import parse_selection
 
 
@@ -75,3 +76,15 @@ def test_a_search_at_own_values_says_which_parameter_is_fixed():
     (found,) = planned("ifca.eq3[cluster=12]").claims
     assert found.own_values is not None
     assert found.own_values.weaker == ("a search with cluster held fixed",)
+
+
+def test_values_that_a_procedure_cannot_describe_are_refused_before_the_run(monkeypatch):
+    """The description is stored after the trials: a value that breaks it would lose them all."""
+
+    def described(procedure):
+        return f"{float(10**400 if procedure.held_out[0]['m'] == 500 else 1)}"
+
+    monkeypatch.setattr(Constants, "describe", described)
+    assert len(planned("ifca.thm1[m=400]").claims) == 1
+    with pytest.raises(InvalidParameter, match=r"thm1\[m=500\]: cannot be tried at these values"):
+        planned("ifca.thm1[m=500]")

@@ -9,13 +9,22 @@ option I divides by m, ties go to the first model, and a model that nobody chose
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from trials.checks import IntArray, InvalidParameter, integer_between, one_of, whole_array
+from trials.checks import (
+    IntArray,
+    InvalidParameter,
+    bounded_entries,
+    integer_between,
+    one_of,
+    real_array,
+    whole_array,
+)
+from trials.models.run_status import DIVERGENCE_BOUND, RunStatus
 from trials.parameters import Function, Integer, Maybe, Real, Stream, validated
 
 Tree = Any
@@ -48,12 +57,16 @@ class FunctionsResult:
     labels : (m,) each client's last identity estimate, -1 where it was never asked.
     label_changes : (T,) participants whose estimate differs from their last one.
     losses : (T,) mean loss of the participants under the models that they chose, before the step.
+        It is infinite from the iteration on that diverged.
+    status : DIVERGED where a loss was not finite, or where a step would have given a model of norm
+        above 1e12.  The models are then those before that step.
     """
 
     models: list[Tree]
     labels: IntArray
     label_changes: IntArray
     losses: np.ndarray
+    status: RunStatus = RunStatus.COMPLETED
 
 
 def tree_map(function: Callable[..., Any], *trees: Tree) -> Tree:
@@ -87,10 +100,45 @@ def tree_map(function: Callable[..., Any], *trees: Tree) -> Tree:
     return function(*trees)
 
 
+def _leaves(tree: Tree) -> Iterator[Any]:
+    if isinstance(tree, dict | list | tuple):
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            yield from _leaves(part)
+    else:
+        yield tree
+
+
+def _bounded(tree: Tree) -> bool:
+    """Whether the parameters are finite and of norm at most 1e12."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(sum(np.sum(np.square(x)) for x in _leaves(tree)) <= DIVERGENCE_BOUND**2)
+
+
+def _checked_starts(starts: Sequence[Tree]) -> list[Tree]:
+    """The starts, as trees of one shape whose leaves are bounded real numbers."""
+    tree_map(lambda *_: None, *starts)
+    for tree in starts:
+        for leaf in _leaves(tree):
+            bounded_entries("a leaf of starts", real_array("a leaf of starts", leaf))
+    return list(starts)
+
+
+def _called(what: str, function: Callable[[Tree, Any], Any], theta: Tree, data: Any) -> Any:
+    """The value of a function of the model.  Its error says which function failed."""
+    try:
+        return function(theta, data)
+    except (TypeError, ValueError, IndexError, KeyError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InvalidParameter(
+            f"model.{what} fails on a client's data: {type(error).__name__}: {reason}"
+        ) from error
+
+
 def _descended(model: Model, start: Tree, data: Any, step_size: float, n_steps: int) -> Tree:
     """The parameters after gradient steps on one client's data."""
     for _ in range(n_steps):
-        start = tree_map(lambda x, g: x - step_size * g, start, model.gradient(start, data))
+        start = tree_map(lambda x, g: x - step_size * g, start,
+                         _called("gradient", model.gradient, start, data))  # fmt: skip
     return start
 
 
@@ -181,13 +229,14 @@ def run_ifca_functions(
         labels = whole_array("known_labels", known_labels, 0, k - 1).astype(np.int64)
         if labels.shape != (m,):
             raise InvalidParameter(f"known_labels.shape={labels.shape} must be ({m},)")
-    models = list(starts) if starts is not None else [model.init(rng) for _ in range(k)]
+    models = [model.init(rng) for _ in range(k)] if starts is None else _checked_starts(starts)
     changes, losses = np.zeros(n_iterations, dtype=np.int64), np.zeros(n_iterations)
+    status = RunStatus.COMPLETED
     for t in range(n_iterations):
         subset = np.arange(m) if p == m else np.sort(rng.choice(m, p, replace=False))
         for i in subset:
             asked = range(k) if known_labels is None else labels[i : i + 1]
-            found = [model.loss(models[j], clients[i]) for j in asked]
+            found = [_called("loss", model.loss, models[j], clients[i]) for j in asked]
             best = int(np.argmin(found))
             losses[t] += found[best] / p
             if known_labels is None:
@@ -196,12 +245,18 @@ def run_ifca_functions(
         if watch is not None:
             watch(t, models, labels)
         chosen = [[i for i in subset if labels[i] == j] for j in range(k)]
-        models = [
+        stepped = [
             _server_step(model, models[j], [clients[i] for i in own], m, step_size, averaging,
                          local_steps)
             for j, own in enumerate(chosen)
         ]  # fmt: skip
-    return FunctionsResult(models=models, labels=labels, label_changes=changes, losses=losses)
+        if not (np.isfinite(losses[t]) and all(map(_bounded, stepped))):
+            status, losses[t:] = RunStatus.DIVERGED, np.inf
+            break
+        models = stepped
+    return FunctionsResult(
+        models=models, labels=labels, label_changes=changes, losses=losses, status=status
+    )
 
 
 def _server_step(
@@ -217,7 +272,7 @@ def _server_step(
     if not own:
         return start
     if averaging == "gradient":
-        sums = [model.gradient(start, data) for data in own]
+        sums = [_called("gradient", model.gradient, start, data) for data in own]
         return tree_map(lambda x, *g: x - step_size / m * sum(g), start, *sums)
     ended = [_descended(model, start, data, step_size, local_steps) for data in own]
     return tree_map(lambda *x: sum(x) / len(x), *ended)

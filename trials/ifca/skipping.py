@@ -49,6 +49,7 @@ from trials.ifca.linear import (
     GROUP_BYTES,
     RUN_DOMAINS,
     IfcaResult,
+    Observer,
     _checked_runs,
     _iterate,
     _require_dimension,
@@ -73,7 +74,7 @@ from trials.ifca.skipping_kernels import (
 from trials.models.clients import ClientData, client_groups
 from trials.models.run_status import DIVERGENCE_BOUND
 from trials.norms import length, row_lengths
-from trials.parameters import Record, validated
+from trials.parameters import Function, Maybe, Record, validated
 
 HULL = 6
 """Largest number of directions of a hull.  A further one takes the place of the oldest."""
@@ -93,7 +94,7 @@ _ULP = float(np.finfo(np.float64).eps)
 _SQUARED = 1e-140, 1e140  # sizes whose squares are exact
 
 
-@validated(data=Record(ClientData), **RUN_DOMAINS)
+@validated(data=Record(ClientData), observe=Maybe(Function()), **RUN_DOMAINS)
 def run_ifca_skipping(
     *,
     data: ClientData,
@@ -102,10 +103,18 @@ def run_ifca_skipping(
     n_iterations: int,
     reference: FloatArray | None = None,
     divergence_bound: float = DIVERGENCE_BOUND,
+    observe: Observer | None = None,
 ) -> IfcaResult:
     """Run `trials.ifca.linear.run_ifca` without the evaluations whose outcome is proved.
 
-    Parameters, result and errors are those of `trials.ifca.linear.run_ifca`.
+    Parameters, result and errors are those of `trials.ifca.linear.run_ifca`, and one is added:
+
+    Parameters
+    ----------
+    observe : ``observe(iteration, runs, models, labels)`` is called before each iteration.  `runs`
+        (r,) are the numbers of the runs that are neither diverged nor settled, `models` is (r, k,
+        d), and `labels` (r, m) are those of the iteration before.  The arrays are buffers: copy
+        what is kept.
 
     Raises
     ------
@@ -145,8 +154,9 @@ def run_ifca_skipping(
         scales = step_sizes / data.n_clients
         skipper.settled = SettledRuns(skipper.matrices, scales, divergence_bound)
     result = _iterate(
-        skipper.add, data.n_clients, starts, step_sizes, n_iterations, reference, divergence_bound
-    )
+        skipper.add, data.n_clients, starts, step_sizes, n_iterations, reference, divergence_bound,
+        observe,
+    )  # fmt: skip
     if skipper.settled is not None:
         skipper.settled.finish(result.models)
     return result

@@ -272,7 +272,7 @@ def coordinate_errors(
 
     The optimum has ``optimum / sqrt(d)`` in every coordinate.
     """
-    check_drawn("coordinates n_trials d", n_trials * d)
+    check_drawn("coordinates n_trials d", max(n_trials, 1) * d)
     counts = rng.multinomial(n, np.full(d, 1.0 / d), n_trials)
     heads = rng.binomial(counts, 0.5)
     means = 2.0 * heads / np.maximum(counts, 1) - 1.0

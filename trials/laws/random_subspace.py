@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from trials.checks import WHOLE_IN_FLOAT, FloatArray, integer_between
+from trials.checks import WHOLE_IN_FLOAT, FloatArray, check_drawn, integer_between
 from trials.parameters import Array, Integer, Stream, validated
 
 
-@validated(d=Integer(1, WHOLE_IN_FLOAT), k=Integer(1, 4096), rng=Stream(), n_draws=Integer(1))
+@validated(d=Integer(1, WHOLE_IN_FLOAT), k=Integer(1, 3162), rng=Stream(), n_draws=Integer(1))
 def gaussian_blocks(
     d: int, k: int, rng: np.random.Generator, n_draws: int
 ) -> tuple[FloatArray, FloatArray]:
@@ -34,6 +34,7 @@ def gaussian_blocks(
     outside : (n_draws, r, k), r = min(d - k, k); one row of zeros where k = d.
     """
     integer_between("k", k, 1, d, "the dimension d")
+    check_drawn("coordinates n_draws k k", n_draws * k * k)
     inside = rng.standard_normal((n_draws, k, k))
     n_rows = min(d - k, k)
     outside = np.zeros((n_draws, max(n_rows, 1), k))
@@ -49,7 +50,7 @@ def gaussian_blocks(
     return inside, outside
 
 
-@validated(d=Integer(1, WHOLE_IN_FLOAT), k=Integer(1, 4096), rng=Stream(), n_draws=Integer(1))
+@validated(d=Integer(1, WHOLE_IN_FLOAT), k=Integer(1, 3162), rng=Stream(), n_draws=Integer(1))
 def random_tangents(d: int, k: int, rng: np.random.Generator, n_draws: int) -> FloatArray:
     r"""The matrix :math:`(YX^{-1})^\top` up to a rotation that changes no angle, (n_draws, k, r).
 

@@ -47,6 +47,7 @@ from trials.mixed_regression.fed_regression_kernels import (
     smaller_grams,
 )
 from trials.mixed_regression.settled_rounds import SettledRounds
+from trials.mixed_regression.small_spectra import LARGEST_ORDER, small_spectra
 from trials.models.clients import ClientData, client_groups
 from trials.models.matching import bottleneck_distance
 from trials.models.run_status import DIVERGENCE_BOUND, RunStatus
@@ -113,7 +114,8 @@ class LocalSpectra:
 def local_spectra(data: ClientData) -> LocalSpectra:
     """Decompose every client's smaller Gram matrix.
 
-    Matrices of one order are decomposed together.
+    Matrices of one order are decomposed together, the small ones side by side
+    (`trials.mixed_regression.small_spectra`) and the others by LAPACK.
 
     O(sum_i min(n_i, d) n_i d + min(n_i, d)^3) time, sum_i min(n_i, d)^2 floats.
     """
@@ -136,6 +138,9 @@ def local_spectra(data: ClientData) -> LocalSpectra:
             clients = same[top : top + step]
             grams = np.empty((len(clients), q, q))
             smaller_grams(data.arrays, clients, grams)
+            if q <= LARGEST_ORDER:
+                small_spectra(grams, clients, starts, values, vectors)
+                continue
             e, v = np.linalg.eigh(grams)
             values[starts[clients, :1] + np.arange(q)] = np.maximum(e, 0.0)
             flat = v.transpose(0, 2, 1).reshape(len(clients), -1)

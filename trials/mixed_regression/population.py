@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from trials.checks import FloatArray, InvalidParameter
+from trials.checks import LARGEST_ENTRY, FloatArray, InvalidParameter
 from trials.parameters import Array, Integer, Real, RealOrInfinity, validated
 
 
@@ -40,6 +40,8 @@ def _descend(
         sigma_hat = stretch * length
         if sigma_hat <= threshold or length == 0.0:
             return step, largest
+        if not sigma_hat < np.inf:  # NaN, too
+            return step, np.inf
         v /= length
         image = covariance @ v
         side = image - np.sum(image * v) * v
@@ -48,6 +50,8 @@ def _descend(
         if width > 1e-9 * beta:
             r = along * v + lean / width * side
         move = 0.5 * (alpha / beta) * (sigma_hat / beta)
+        if not move <= LARGEST_ENTRY:
+            return step, np.inf
         norm = 0.0
         for i in range(d):
             error[i] -= move * r[i]
@@ -96,7 +100,8 @@ def population_descent(
     -------
     error : (d,) theta* - theta_T.
     n_steps : steps taken.
-    largest : the largest norm of an estimate, the start included.
+    largest : the largest norm of an estimate, the start included.  It is infinite where the rounds
+        diverge until floats overflow, and the error is then the last finite one.
 
     Examples
     --------

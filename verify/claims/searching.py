@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
@@ -15,7 +15,7 @@ from verify.decisions.search import SearchResult
 from verify.procedures.base import Presentation
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
-from verify.proofs.terms import Term, from_sympy
+from verify.proofs.terms import Term, enclose, from_sympy, rational
 
 #: (observed, bound) at a point.
 Sides = Callable[[Point], tuple[float, float]]
@@ -44,18 +44,36 @@ def proves(
 ) -> Certificate:
     """A certificate that an exact left-hand side misses the statement's bound at exact values.
 
+    It proves as well that the values meet the statement's assumptions.
+
     Parameters
     ----------
     argument : the data set or setting, and why the left-hand side is what is given.
     says : the inequality in words.
     observed : the left-hand side as an exact term.
-    values : the symbols of the bound.
+    values : the symbols of the bound and of the assumptions, hidden constants among them.
     """
     bound = from_sympy(statement.expr, values)
     relation: Literal["<", ">"] = "<" if statement.relation == r"\ge" else ">"
-    return certificate(
-        argument, [Inequality(says=says, left=observed, relation=relation, right=bound)]
-    )
+    fails = Inequality(says=says, left=observed, relation=relation, right=bound)
+    return certificate(argument, [*_met(statement, values), fails])
+
+
+def _met(
+    statement: Statement, values: Mapping[str, float | int | str | Fraction]
+) -> Iterator[Inequality]:
+    """The statement's assumptions at exact values, but those that hold with equality."""
+    for assumption in statement.assumptions:
+        hidden = 1 if assumption.constant is None else values.get(assumption.constant.name, 1)
+        left = from_sympy(assumption.left, values)
+        right: Term = ["*", rational(hidden), from_sympy(assumption.right, values)]
+        if assumption.strict or enclose(left) != enclose(right):
+            yield Inequality(
+                says=f"the assumption holds: {assumption.name}",
+                left=left,
+                relation=">",
+                right=right,
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

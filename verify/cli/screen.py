@@ -19,6 +19,7 @@ from trials.text import printable
 
 #: A pipe has no width of its own, so tables are written wide for it.
 PIPE_WIDTH = 150
+PIPE_HEIGHT = 50
 
 _COLOURS = {
     "SUPPORTED TO": "cyan",
@@ -45,8 +46,9 @@ def _is_terminal(stream: Any) -> bool:
 def make_console(*, stderr: bool = False) -> Console:
     """A console for one of the standard streams."""
     stream = sys.stderr if stderr else sys.stdout
-    wide = None if _is_terminal(stream) else PIPE_WIDTH
-    return _Console(highlight=False, emoji=False, stderr=stderr, width=wide)
+    # Without a height, Rich takes 80 columns where TERM is "dumb" and colours are forced.
+    wide, high = (None, None) if _is_terminal(stream) else (PIPE_WIDTH, PIPE_HEIGHT)
+    return _Console(highlight=False, emoji=False, stderr=stderr, width=wide, height=high)
 
 
 console = make_console()

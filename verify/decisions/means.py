@@ -107,7 +107,7 @@ def bet_sizes(target: float, knowledge: Knowledge, level: float, horizon: int) -
 
 def _catoni_sizes(variance: float, level: float, horizon: int) -> FloatArray:
     """Arguments of Catoni's function, best at 16, 64, 256, ... trials up to the horizon."""
-    best_at = 16.0 * _RATIO ** (2 * np.arange(max(math.ceil(math.log(horizon / 16, 4)), 0) + 1.0))
+    best_at = 16.0 * _RATIO ** (2 * np.arange(max(math.ceil(math.log(horizon / 16.0, 4)), 0) + 1.0))
     return np.asarray(np.sqrt(2 * math.log(1 / level) / (variance * best_at)))
 
 

@@ -88,7 +88,7 @@ MAX_NEW_TRIALS = 400_000
 MAX_NEW_TRIALS_OF_A_CONDITION = 10_000
 
 #: Refusals of a procedure: it cannot try the statement, or its numbers leave floats or memory.
-_REFUSALS = (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError, MemoryError)
+REFUSALS = (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError, MemoryError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -370,7 +370,7 @@ class _Judge:
             return replace(self._judged(mutant, "refuted"), verdict=str(Verdict.REFUTED))
         try:
             evidence = self._decided(mutant, quickly)
-        except _REFUSALS as error:
+        except REFUSALS as error:
             return self._judged(mutant, "not tried", why=_line(error))
         if evidence.verdict is Verdict.REFUTED:
             return self._judged(mutant, "refuted", evidence)
@@ -396,7 +396,7 @@ class _Judge:
         try:
             changed = self._examination.procedure(mutant.statement)
             return isinstance(changed, Search) and changed.fails_at(self._points)
-        except _REFUSALS:
+        except REFUSALS:
             return False
 
     def _decided(self, mutant: Mutant, quickly: bool) -> Evidence:
@@ -416,7 +416,7 @@ class _Judge:
             evidence = examination.evidence(outside, n_new=MAX_NEW_TRIALS_OF_A_CONDITION)
         except NoPoint:
             return self._judged(mutant, "not tried", why="the domain holds no point outside it")
-        except _REFUSALS as error:
+        except REFUSALS as error:
             return self._judged(mutant, "not tried", why=_line(error))
         if evidence.verdict is Verdict.REFUTED:
             return self._judged(mutant, "refuted", evidence, evidence.summary)
@@ -497,7 +497,7 @@ class _Judge:
         try:
             changed = self._examination.procedure(with_term(statement, term, gross))
             return bool(self._fingerprint(changed) != self._print)
-        except _REFUSALS:  # it was read, and refused
+        except REFUSALS:  # it was read, and refused
             return True
 
     def _looks_at_constant(self, constant: sp.Symbol | None) -> bool:
@@ -518,7 +518,7 @@ class _Judge:
         try:
             changed = self._examination.procedure(replace(statement, terms=terms, failure=failure))
             return bool(self._fingerprint(changed) != self._print)
-        except _REFUSALS:  # it was read, and refused
+        except REFUSALS:  # it was read, and refused
             return True
 
 

@@ -211,14 +211,15 @@ class Comparison:
         """Every method's mean in every cell, and the smallest."""
         methods = list(self.columns)
         rows: list[tuple[str | float, ...]] = []
+        successes = self.failed == "low"
         for i, o in enumerate(observed, 1):
             columns = [self._column(o.table, m, o.params) for m in methods]
             means = [float(np.mean(c)) for c in columns]
-            best = int(np.argmin(means))
+            best = int(np.argmax(means) if successes else np.argmin(means))
             rows.append((str(i), *means, methods[best]))
         return EvidenceTable(
             title="Who wins where",
-            columns=("cell", *methods, "smallest"),
+            columns=("cell", *methods, "largest" if successes else "smallest"),
             rows=rows,
             note=f"means of {self.unit}; cells in the order above",
         )

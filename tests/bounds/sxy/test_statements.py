@@ -500,3 +500,13 @@ def test_the_angle_of_lemma_4_is_that_of_its_cosine():
     assert float(evaluate(STATEMENTS["lemma4"].expr, v)) == pytest.approx(
         sqrt(1 - cos(0.7) ** 2) / cos(0.7)
     )
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, found in STATEMENTS.items() if found.kind == "supremum"]
+)
+def test_a_supremum_is_read_with_the_constant_of_its_box(name):
+    """The reading is printed beside a verdict that rests on the generous end of the box."""
+    (constant,) = STATEMENTS[name].constants
+    assert STATEMENTS[name].reading.endswith(f"against the statement with $C={constant.high:g}$.")
+    assert constant.most_generous == constant.high

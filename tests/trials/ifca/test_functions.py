@@ -14,6 +14,7 @@ from trials.ifca.functions import Model, run_ifca_functions, tree_map
 from trials.ifca.options import IfcaOptions, run_ifca_options
 from trials.models.clients import ClientData
 from trials.models.network import accuracy, network_gradient, network_loss, random_network
+from trials.models.run_status import RunStatus
 
 LINEAR = Model(
     init=lambda rng: {"slope": rng.standard_normal(3), "rest": [rng.standard_normal(2)]},
@@ -92,6 +93,23 @@ def test_a_model_without_clients_stays(linear):
     assert (np.diff(found.losses) < 0).all()
 
 
+def test_a_run_that_diverges_ends_with_its_last_models(linear):
+    """The steps grow without limit, and the models of the last bounded step are kept."""
+    _, clients, start = linear
+    run = {
+        "model": LINEAR, "clients": clients, "k": 3, "rng": np.random.default_rng(4),
+        "starts": [unflat(row) for row in start], "step_size": 1e3,
+    }  # fmt: skip
+    found = run_ifca_functions(**run, n_iterations=30)
+    assert found.status is RunStatus.DIVERGED
+    taken = int(np.isfinite(found.losses).sum())
+    assert 0 < taken < 30
+    again = run_ifca_functions(**run, n_iterations=taken)
+    assert again.status is RunStatus.COMPLETED
+    for theta, same in zip(found.models, again.models, strict=True):
+        np.testing.assert_array_equal(flat(theta), flat(same))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -105,6 +123,10 @@ def test_a_model_without_clients_stays(linear):
         ({"known_labels": [0, 1]}, r"known_labels.shape=\(2,\)"),
         ({"known_labels": [2] * 12}, "known_labels"),
         ({"rng": 0}, "rng"),
+        ({"starts": [None, 1.0]}, "a leaf of starts must be an array of real numbers"),
+        ({"starts": [np.inf, 1.0]}, "must be finite"),
+        ({"starts": [[1.0], [1.0, 2.0]]}, "trees must have the same lengths"),
+        ({"starts": [1.0, 2.0]}, "model.loss fails on a client's data"),
     ],
 )
 def test_impossible_arguments_are_refused(linear, change, message):

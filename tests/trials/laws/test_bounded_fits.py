@@ -92,6 +92,41 @@ def test_every_outcome_respects_the_constants(design):
     assert np.all(np.abs(law.hessian) <= own.L)
 
 
+#: Powers of the unit of theta and of that of the loss in each constant.
+UNITS = {"mu": (-2, 1), "L": (-2, 1), "N": (-1, 1), "H": (-3, 1), "R": (1, 0), "G": (-1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("design", "unit", "of_loss", "arguments"),
+    [
+        ("coordinates", 7.0, 49.0, (7.0 * 1.2, 7.0 * 0.7, 1.0)),  # the loss is (theta x - y)^2/2
+        ("two-point", 1.0, 5.0, (5.0 * 2.0, 5.0 * 0.7, 0.3)),
+        ("two-point", 3.0, 1.0, (2.0 / 9.0, 0.7 / 3.0, 0.3)),
+        ("cosh", 4.0, 4.0, (4.0 * 1.5, 1.0, 0.3)),
+    ],
+)
+def test_the_constants_of_a_design_have_their_units(design, unit, of_loss, arguments):
+    one, other = bounds(design, 1, *SHAPES[design]), bounds(design, 1, *arguments)
+    for name, (power, loss_power) in {**UNITS, "F_star": (0, 1)}.items():
+        factor = unit**power * of_loss**loss_power
+        assert getattr(other, name) == pytest.approx(getattr(one, name) * factor), name
+
+
+@pytest.mark.parametrize("width", [0.2, 1.5, 30.0])
+def test_the_constants_of_cosh_are_those_of_its_loss(width):
+    """Two samples at the distance w from zero: noise and least loss, from the loss itself."""
+    p, own = 0.3, bounds("cosh", 1, width, 1.0, 0.3)
+
+    def loss(theta):
+        right, left = math.log(math.cosh(theta / width - 1)), math.log(math.cosh(theta / width + 1))
+        return width * (p * right + (1 - p) * left)
+
+    best = minimize_scalar(loss, bounds=(-width, width), method="bounded", options={"xatol": 1e-12})
+    assert own.F_star == pytest.approx(best.fun, rel=1e-9)
+    samples = [math.tanh(best.x / width - 1), math.tanh(best.x / width + 1)]
+    np.testing.assert_allclose(own.N, max(map(abs, samples)), rtol=1e-4)
+
+
 def test_the_average_of_many_fits_keeps_the_bias():
     own = moments(50, "two-point", 1, *SHAPES["two-point"])
     assert own.of_average(1) == pytest.approx(own.mean_square)

@@ -86,3 +86,15 @@ def test_a_rest_is_final_and_limits_must_be_ordered():
     assert (error[0], n_steps, largest) == (1.0, 0, 0.0)
     with pytest.raises(InvalidParameter, match=r"beta=1 must be >= alpha=2"):
         population_descent(alpha=2.0, beta=1.0, n_rounds=5, **arguments)
+
+
+@pytest.mark.parametrize("covariance", [1e100, 1e150])
+def test_rounds_that_overflow_end_with_a_finite_error_and_an_infinite_largest_norm(covariance):
+    """With Sigma far above beta, every round multiplies the error by 1 - Sigma / (2 beta)."""
+    error, n_steps, largest = population_descent(
+        covariance=covariance * np.eye(2), target=[1.0, 2.0], start=[0.0, 0.0], alpha=1.0,
+        beta=1.0, threshold=-np.inf, n_rounds=9,
+    )  # fmt: skip
+    assert np.isfinite(error).all()
+    assert largest == np.inf
+    assert n_steps < 9

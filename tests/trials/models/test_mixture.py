@@ -99,6 +99,21 @@ def test_adversarial_and_orthogonal_directions(case):
         np.testing.assert_allclose(alignment, 1, rtol=1e-9)
 
 
+@pytest.mark.parametrize("init", ["orthogonal", "translation"])
+def test_the_last_cluster_is_the_victim_unless_another_one_is_named(init):
+    """All other models move towards the victim's centre."""
+    rng = np.random.default_rng(5)
+    centres, gaussian = rng.standard_normal((2, 4, 6)), rng.standard_normal((2, 4, 6))
+    for victim in (None, 0, 1, 3):
+        named = {} if victim is None else {"victim": victim}
+        moves = mx.init_directions(centres, init, gaussian, **named)
+        index = 3 if victim is None else victim
+        others = [j for j in range(4) if j != index]
+        towards = centres[:, [index]] - centres[:, others]
+        np.testing.assert_allclose(moves[:, others], towards)
+        assert not np.any(np.isclose(moves[:, index], 0.0).all(axis=-1))
+
+
 def test_orthogonal_leaves_the_span_of_the_centres_where_there_is_room():
     theta_star = mx.simplex(4, 9, 1.0)
     gaussian = mx.gaussian_vectors(np.random.default_rng(3), (4,), 9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trials.checks import InvalidParameter
-from trials.models.matching import overlaps
+from trials.models.matching import nearest_distance, overlaps
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -29,3 +29,10 @@ def test_labels_that_are_no_clusters_are_refused():
         overlaps([0, 2], [0, 1], 2)
     with pytest.raises(InvalidParameter):
         overlaps([0, 1, 1], [0, 1], 2)
+
+
+def test_two_models_may_be_nearest_to_one_true_model() -> None:
+    """A run that collapsed on one of two optima: the distance of the authors' code is small."""
+    reference = np.array([[0.0, 0.0], [10.0, 0.0]])
+    models = np.array([[[1.0, 0.0], [0.0, 2.0]], [[0.0, 0.0], [7.0, 4.0]]])
+    assert nearest_distance(models, reference) == pytest.approx([1.5, 2.5])

@@ -10,6 +10,7 @@ import pytest
 
 from tests.trials.toys import TOY
 from trials.run.store import RunStore, StoreError, reading
+from trials.run.store.cells import CellIndex
 from trials.run.store.verification import (
     CellRow,
     block_checksum,
@@ -346,3 +347,16 @@ def test_cells_that_repeat_are_refused(store, monkeypatch):
     monkeypatch.setattr(store._database, "query", lambda *a: [*genuine(*a), *genuine(*a)])
     with pytest.raises(StoreError, match="index of cells"):
         store.cells()
+
+
+def test_a_cell_is_read_from_the_file_once(store, monkeypatch):
+    """A run of 10,000 blocks asks for its cells with each of them."""
+    for number in range(3):
+        store.put_block(TOY, {}, number, _values(number))
+    database, read = store._cells._database, []
+    query = database.query
+    monkeypatch.setattr(database, "query", lambda *given: (read.append(given), query(*given))[1])
+    cells = CellIndex(database)
+    (row,) = cells.rows()
+    assert [cells.find(cells.key(TOY, {})) for _ in range(3)] == [row] * 3
+    assert len(read) == 1

@@ -74,6 +74,7 @@ def test_a_block_of_other_code_is_refused_by_both_names(run):
         ("UPDATE block SET code = 'cd34' WHERE block = 2", "checksum of block 2"),
         ("UPDATE block SET code = '' WHERE block = 2", "checksum of block 2"),
         ("UPDATE run SET code = '{}'", "checksum of the run record"),
+        ("UPDATE run SET root_seed = x'00'", "checksum of the run record"),
         ("UPDATE run SET config = '{\"a\":1}'", "checksum of the run record"),
     ],
 )

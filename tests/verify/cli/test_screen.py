@@ -98,3 +98,9 @@ def test_a_wrapped_last_column_continues_below_itself(monkeypatch):
     assert all(line[:start].isspace() and not line[start].isspace() for line in lines[1:])
     assert " ".join(line[start:] for line in lines) == row[-1]
     assert all(len(line) <= 40 for line in lines)
+
+
+def test_a_pipe_keeps_its_width_where_colours_are_forced_on_a_dumb_terminal(monkeypatch):
+    for name, value in (("FORCE_COLOR", "1"), ("TERM", "dumb")):
+        monkeypatch.setenv(name, value)
+    assert screen.make_console(stderr=True).width == screen.PIPE_WIDTH

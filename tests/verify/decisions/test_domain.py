@@ -117,6 +117,22 @@ def test_simpler_points_differ_in_one_parameter() -> None:
     assert not any(s["form"] == "c" for s in steps if s["form"] != point["form"])
 
 
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("value", [3, 4, 7, 50, 10**6])
+def test_a_smaller_integer_is_tried_at_the_low_end_halfway_and_one_below(
+    value: int, log: bool
+) -> None:
+    """So that a counterexample is reported at the smallest integers near which it fails."""
+    box = Box({"n": IntRange(2, 10**6, log=log)})
+    tried = [step["n"] for step in box.shrink({"n": value})]
+    assert tried[0] == 2
+    assert tried[-1] == value - 1
+    assert all(a < b for a, b in itertools.pairwise(tried))
+    room = [value - each for each in tried]
+    assert all(left <= 2 * right + 1 for left, right in itertools.pairwise(room))
+    assert list(box.shrink({"n": 2})) == []
+
+
 def test_fixed_parameters_are_checked_by_name_and_range() -> None:
     fixed = BOX.fix({"n": 3.0, "x": 1})
     assert fixed.ranges["n"] == Choice((3,))

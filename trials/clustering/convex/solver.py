@@ -127,7 +127,7 @@ class Solver:
         self.open: set[bytes] = set()
         self.refuted: dict[bytes, FloatArray | None] = {}
         # Twice the verifier's allowance, so that it accepts every fusion made here.
-        self.allowance = 2.0 * rounding(n_points, nodes.x.shape[0])
+        self.allowance = 2 * rounding(n_points, nodes.x.shape[0])
 
     def fuse(
         self, labels: IntArray, values: FloatArray, potentials: FloatArray | None, strength: float

@@ -56,8 +56,9 @@ def balance(
 ) -> None:
     """Find potentials (n, d) whose flows carry ``q`` (n, d) away, up to ``goal`` a point, squared.
 
-    For each cluster ``x`` (n, d) receives the local values, ``delta`` (k,) the last smoothing width
-    and ``left`` (k,) the sum of squares that stays unbalanced.
+    The graph has each edge in both directions.  For each cluster ``x`` (n, d) receives the local
+    values, ``delta`` (k,) the last smoothing width and ``left`` (k,) the sum of squares that stays
+    unbalanced.
     """
     n, d = q.shape
     place = np.empty(n, dtype=np.int64)
@@ -78,7 +79,7 @@ def balance(
         for m in range(start[k], start[k + 1]):
             i = order[m]
             for e in range(indptr[i], indptr[i + 1]):
-                if labels[indices[e]] == k:
+                if indices[e] > i and labels[indices[e]] == k:
                     count += 1
         own_indptr = np.empty(size + 1, dtype=np.int64)
         own_indices = np.empty(count, dtype=np.int32)
@@ -90,7 +91,7 @@ def balance(
         for m in range(size):
             i = order[start[k] + m]
             for e in range(indptr[i], indptr[i + 1]):
-                if labels[indices[e]] == k:
+                if indices[e] > i and labels[indices[e]] == k:
                     own_indices[count] = place[indices[e]]
                     own_w[count] = w[e]
                     count += 1

@@ -1,7 +1,7 @@
 """Jitted kernels that merge the nodes of a graph, and that balance the points inside clusters.
 
-Graphs are as in `trials.clustering.sparse.newton`.  ``labels`` (n,) int64 are numbered from 0 in
-the order of first appearance.
+Graphs are as in `trials.clustering.sparse.newton`, with each edge once, but `pulls` reads both
+directions.  ``labels`` (n,) int64 are numbered from 0 in the order of first appearance.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def near_components(
     for i in range(n):
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
-            if j >= i or own[i] != own[j]:
+            if own[i] != own[j]:
                 continue
             square = 0.0
             for c in range(d):
@@ -94,8 +94,6 @@ def meeting_components(
     for i in range(n):
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
-            if j >= i:
-                continue
             old = 0.0
             both = 0.0
             new = 0.0
@@ -130,38 +128,40 @@ def contract(
 ) -> int:
     """Merge the nodes of equal label and add up their edges.  Returns the number of entries.
 
-    The outputs are (count + 1,), (E,) and (E,).  O(E) time.  The two directions of an
-    edge add their weights in different orders, so they are equal up to rounding only.
+    The outputs are (count + 1,), (E,) and (E,).  O(E) time.
     """
-    n = labels.size
     start = np.zeros(count + 1, dtype=np.int64)
-    for i in range(n):
-        start[labels[i] + 1] += 1
+    for i in range(labels.size):
+        for e in range(indptr[i], indptr[i + 1]):
+            k, other = labels[i], labels[indices[e]]
+            if k != other:
+                start[min(k, other) + 1] += 1
     for k in range(count):
         start[k + 1] += start[k]
     fill = start[:-1].copy()
-    order = np.empty(n, dtype=np.int64)
-    for i in range(n):
-        order[fill[labels[i]]] = i
-        fill[labels[i]] += 1
+    end = np.empty(start[count], dtype=np.int32)
+    weight = np.empty(start[count])
+    for i in range(labels.size):
+        for e in range(indptr[i], indptr[i + 1]):
+            k, other = labels[i], labels[indices[e]]
+            if k != other:
+                at = fill[min(k, other)]
+                end[at], weight[at] = max(k, other), w[e]
+                fill[min(k, other)] += 1
     place = np.full(count, -1, dtype=np.int64)
     used = 0
     new_indptr[0] = 0
     for k in range(count):
         begin = used
         for m in range(start[k], start[k + 1]):
-            i = order[m]
-            for e in range(indptr[i], indptr[i + 1]):
-                other = labels[indices[e]]
-                if other == k:
-                    continue
-                if place[other] < begin:
-                    place[other] = used
-                    new_indices[used] = other
-                    new_w[used] = w[e]
-                    used += 1
-                else:
-                    new_w[place[other]] += w[e]
+            other = end[m]
+            if place[other] < begin:
+                place[other] = used
+                new_indices[used] = other
+                new_w[used] = weight[m]
+                used += 1
+            else:
+                new_w[place[other]] += weight[m]
         new_indptr[k + 1] = used
     return used
 
@@ -251,10 +251,9 @@ def unbalanced(
 ) -> float:
     """Write ``q_i - lam sum_j w_ij clip((x_i - x_j)/delta)`` and return its square."""
     n, d = x.shape
+    out[:] = q
     total = 0.0
     for i in range(n):
-        for c in range(d):
-            out[i, c] = q[i, c]
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
             square = 0.0
@@ -263,7 +262,9 @@ def unbalanced(
                 square += t * t
             flow = lam * w[e] / max(delta, math.sqrt(square))
             for c in range(d):
-                out[i, c] -= flow * (x[i, c] - x[j, c])
+                t = flow * (x[i, c] - x[j, c])
+                out[i, c] -= t
+                out[j, c] += t
         for c in range(d):
             total += out[i, c] * out[i, c]
     return total

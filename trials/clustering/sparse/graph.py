@@ -35,7 +35,7 @@ class Graph:
     Attributes
     ----------
     indptr : (n + 1,) starts of the rows.
-    indices : (E,) int32, neighbours, each edge in both directions.
+    indices : (E,) int32, neighbours, each edge in both directions (but see `upper`).
     w : (E,) positive weights.
     """
 
@@ -51,6 +51,14 @@ class Graph:
     def rows(self) -> IntArray:
         """(E,) node from which each entry starts."""
         return np.repeat(np.arange(self.n_nodes), np.diff(self.indptr))
+
+    def upper(self) -> Graph:
+        """The graph with each edge once, in the row of its smaller node."""
+        rows = self.rows()
+        once = rows < self.indices
+        indptr = np.zeros(self.n_nodes + 1, dtype=np.int64)
+        np.cumsum(np.bincount(rows[once], minlength=self.n_nodes), out=indptr[1:])
+        return Graph(indptr=indptr, indices=self.indices[once], w=self.w[once])
 
     def matrix(self) -> Any:
         """The graph as a SciPy sparse array."""

@@ -12,9 +12,11 @@ Huber's function h has exactly the gradient of the norm beyond ``delta``.  So a 
 linked nodes are all further apart than ``delta`` solves the problem without smoothing.
 
 Arguments that the kernels share: ``indptr`` (K + 1,), ``indices`` (E,) int32 and ``w`` (E,)
-are a symmetric matrix in CSR form without its diagonal.  ``u``, ``b``, ``g``, ``p`` are (K, d),
-C-contiguous float64, in units of length, as are ``lam`` (times weight) and ``delta``.  Memory
-O(E + K d): no kernel stores E d numbers.  All sums run in the order of the rows, on one thread.
+are the upper triangle of a matrix in CSR form without its diagonal: each edge stands once, in the
+row of its smaller node.  So the sums of a node are complete when its row is done.  ``u``, ``b``,
+``g``, ``p`` are (K, d), C-contiguous float64, in units of length, as are ``lam`` (times weight) and
+``delta``.  Memory O(E + K d): no kernel stores E d numbers.  All sums run in the order of the rows,
+on one thread.
 """
 
 from __future__ import annotations
@@ -50,11 +52,12 @@ def _gradient_in_the_plane(
     """`gradient` for d = 2, whose sums stay in registers: half of the time."""
     value = 0.0
     for i in range(u.shape[0]):
-        u0, u1 = u[i, 0], u[i, 1]
-        s0, s1 = u0 - b[i, 0], u1 - b[i, 1]
-        row = mass[i] * (s0 * s0 + s1 * s1)
-        s0 *= mass[i]
-        s1 *= mass[i]
+        t0, t1 = u[i, 0] - b[i, 0], u[i, 1] - b[i, 1]
+        value += 0.5 * mass[i] * (t0 * t0 + t1 * t1)
+        g[i, 0], g[i, 1] = mass[i] * t0, mass[i] * t1
+    for i in range(u.shape[0]):
+        u0, u1, s0, s1 = u[i, 0], u[i, 1], g[i, 0], g[i, 1]
+        row = 0.0
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
             x0, x1 = u0 - u[j, 0], u1 - u[j, 1]
@@ -68,9 +71,11 @@ def _gradient_in_the_plane(
                 row += lam * w[e] * (length - 0.5 * delta)
             s0 += first * x0
             s1 += first * x1
+            g[j, 0] -= first * x0
+            g[j, 1] -= first * x1
         g[i, 0], g[i, 1] = s0, s1
         value += row
-    return 0.5 * value
+    return value
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
@@ -95,12 +100,16 @@ def gradient(
         for c in range(d):
             t = u[i, c] - b[i, c]
             g[i, c] = mass[i] * t
-            row += mass[i] * t * t
+            row += t * t
+        value += 0.5 * mass[i] * row
+    for i in range(n):
+        here, sums = u[i], g[i]
+        row = 0.0
         for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
+            there, others = u[indices[e]], g[indices[e]]
             square = 0.0
             for c in range(d):
-                t = u[i, c] - u[j, c]
+                t = here[c] - there[c]
                 square += t * t
             length = math.sqrt(square)
             if length <= delta:
@@ -110,9 +119,11 @@ def gradient(
                 first = lam * w[e] / length
                 row += lam * w[e] * (length - 0.5 * delta)
             for c in range(d):
-                g[i, c] += first * (u[i, c] - u[j, c])
+                t = first * (here[c] - there[c])
+                sums[c] += t
+                others[c] -= t
         value += row
-    return 0.5 * value
+    return value
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
@@ -132,8 +143,10 @@ def _curvature_in_the_plane(
     """`curvature` for d = 2, whose sums stay in registers: a quarter of the time."""
     near = delta * delta
     for i in range(u.shape[0]):
+        inverse[i, 0], inverse[i, 1], inverse[i, 2] = mass[i], 0.0, mass[i]
+    for i in range(u.shape[0]):
         u0, u1, t0, t1 = u[i, 0], u[i, 1], step[i, 0], step[i, 1]
-        h00, h01, h11 = mass[i], 0.0, mass[i]
+        h00, h01, h11 = inverse[i, 0], inverse[i, 1], inverse[i, 2]
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
             x0, x1 = u0 - u[j, 0], u1 - u[j, 1]
@@ -148,9 +161,13 @@ def _curvature_in_the_plane(
                 over *= over
                 bend = size * over * max(0.0, 1.0 - (y0 * y0 + y1 * y1) * over)
             first[e], second[e] = size, bend
-            h00 += size - bend * x0 * x0
-            h01 -= bend * x0 * x1
-            h11 += size - bend * x1 * x1
+            a00, a01, a11 = size - bend * x0 * x0, bend * x0 * x1, size - bend * x1 * x1
+            h00 += a00
+            h01 -= a01
+            h11 += a11
+            inverse[j, 0] += a00
+            inverse[j, 1] -= a01
+            inverse[j, 2] += a11
         over = 1.0 / (h00 * h11 - h01 * h01)
         inverse[i, 0], inverse[i, 1], inverse[i, 2] = h11 * over, -h01 * over, h00 * over
 
@@ -183,41 +200,47 @@ def curvature(
         )
         return
     near = delta * delta
-    x = np.empty(d)
-    block = np.empty((d, d))
+    x, block = np.empty(d), np.empty((d, d))
     whole = inverse.shape[1] > d
+    stride = d + 1 if whole else 1
+    inverse[:] = 0.0
     for i in range(n):
-        here, moved_here = u[i], step[i]
-        block[:] = 0.0
-        total = mass[i]
+        here, moved_here, own = u[i], step[i], inverse[i]
         for e in range(indptr[i], indptr[i + 1]):
-            there, moved_there = u[indices[e]], step[indices[e]]
+            there, moved_there, other = u[indices[e]], step[indices[e]], inverse[indices[e]]
             square = 0.0
             moved = 0.0
             for c in range(d):
-                x[c] = here[c] - there[c]
-                square += x[c] * x[c]
-                moved += (moved_here[c] - moved_there[c]) * (moved_here[c] - moved_there[c])
+                t = here[c] - there[c]
+                s = moved_here[c] - moved_there[c]
+                x[c] = t
+                square += t * t
+                moved += s * s
             if square <= near:
-                first[e] = lam * w[e] / delta
-                second[e] = 0.0
+                size = lam * w[e] / delta
+                bend = 0.0
             else:
                 over = 1.0 / math.sqrt(square)
-                first[e] = lam * w[e] * over
+                size = lam * w[e] * over
                 over *= over
-                second[e] = first[e] * over * max(0.0, 1.0 - moved * over)
-            total += first[e]
-            bend = second[e]
-            if whole:
-                for r in range(d):
-                    for c in range(r + 1):
-                        block[r, c] -= bend * x[r] * x[c]
-            else:
-                for c in range(d):
-                    block[c, c] -= bend * x[c] * x[c]
-        for c in range(d):
-            block[c, c] += total
-        invert(block, inverse[i])
+                bend = size * over * max(0.0, 1.0 - moved * over)
+            first[e], second[e] = size, bend
+            for r in range(d):
+                t = bend * x[r]
+                if whole:
+                    for c in range(d):  # whole rows are vectorised
+                        own[r * d + c] -= t * x[c]
+                        other[r * d + c] -= t * x[c]
+                else:
+                    own[r] -= t * x[r]
+                    other[r] -= t * x[r]
+                own[r * stride] += size
+                other[r * stride] += size
+        for r in range(d):
+            for c in range(0 if whole else r, r + 1):
+                block[r, c] = own[r * d + c if whole else r]
+            block[r, r] += mass[i]
+        invert(block, own)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
@@ -232,17 +255,21 @@ def _product_in_the_plane(
     out: FloatArray,
 ) -> float:
     """`product` for d = 2, whose sums stay in registers: half of the time."""
+    for i in range(u.shape[0]):
+        out[i, 0], out[i, 1] = mass[i] * p[i, 0], mass[i] * p[i, 1]
     total = 0.0
     for i in range(u.shape[0]):
-        u0, u1, p0, p1 = u[i, 0], u[i, 1], p[i, 0], p[i, 1]
-        s0, s1 = mass[i] * p0, mass[i] * p1
+        u0, u1, p0, p1, s0, s1 = u[i, 0], u[i, 1], p[i, 0], p[i, 1], out[i, 0], out[i, 1]
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
             x0, x1 = u0 - u[j, 0], u1 - u[j, 1]
             q0, q1 = p0 - p[j, 0], p1 - p[j, 1]
             along = second[e] * (x0 * q0 + x1 * q1)
-            s0 += first[e] * q0 - along * x0
-            s1 += first[e] * q1 - along * x1
+            t0, t1 = first[e] * q0 - along * x0, first[e] * q1 - along * x1
+            s0 += t0
+            s1 += t1
+            out[j, 0] -= t0
+            out[j, 1] -= t1
         out[i, 0], out[i, 1] = s0, s1
         total += p0 * s0 + p1 * s1
     return total
@@ -263,20 +290,23 @@ def product(
     n, d = u.shape
     if d == 2:
         return _product_in_the_plane(indptr, indices, mass, first, second, u, p, out)
+    for i in range(n):
+        for c in range(d):
+            out[i, c] = mass[i] * p[i, c]
     total = 0.0
     for i in range(n):
         u_here, p_here, row = u[i], p[i], out[i]  # rows by name are a fifth faster
-        for c in range(d):
-            row[c] = mass[i] * p_here[c]
         for e in range(indptr[i], indptr[i + 1]):
-            u_there, p_there = u[indices[e]], p[indices[e]]
+            u_there, p_there, other = u[indices[e]], p[indices[e]], out[indices[e]]
             along = 0.0
             for c in range(d):
                 along += (u_here[c] - u_there[c]) * (p_here[c] - p_there[c])
             along *= second[e]
             size = first[e]
             for c in range(d):
-                row[c] += size * (p_here[c] - p_there[c]) - along * (u_here[c] - u_there[c])
+                t = size * (p_here[c] - p_there[c]) - along * (u_here[c] - u_there[c])
+                row[c] += t
+                other[c] -= t
         for c in range(d):
             total += p_here[c] * row[c]
     return total

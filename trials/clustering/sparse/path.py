@@ -34,7 +34,7 @@ from trials.clustering.sparse.certificate import MARGIN, spanning_flow
 from trials.clustering.sparse.graph import Graph, reordered
 
 #: Width of the smoothing over the median length of an edge: the first one.
-_WIDTH = 1e-2
+_WIDTH = 1e-3
 _SHRINK = 0.1
 #: Clusters that a Newton step carries through each other are fused up to so many widths apart.
 _NEAR = 5.0
@@ -70,7 +70,7 @@ class Tracer:
     Attributes
     ----------
     order : (n,) the given points in the order of the rows below.
-    x : (n, d) points.  ``full`` : the pair weights.
+    x : (n, d) points.  ``full`` : the pair weights.  ``graph`` : those between clusters, once each.
     labels : (n,) clusters.  ``u`` : (k, d) their values.
     potentials : (n, d) of the flows inside the clusters.
     primal, gap : the objective and its proved excess, after `solve`.
@@ -93,7 +93,7 @@ class Tracer:
         self.small = 0.1 * length / float(strength.max(initial=0.0) or 1.0)
         self.total = 0.5 * float(((self.x - self.x.mean(axis=0)) ** 2).sum())
         self.labels = np.arange(n)
-        self.graph = graph
+        self.half = self.graph = graph.upper()
         self.mass = np.ones(n)
         self.b = self.x
         self.scatter = 0.0
@@ -181,7 +181,7 @@ class Tracer:
 
     def _trivial(self, lam: float) -> None:
         """Penalty 0, where equal linked points are fused, or one that fuses whole components."""
-        f, n = self.full, self.x.shape[0]
+        f, n = self.half, self.x.shape[0]
         labels = np.empty(n, dtype=np.int64)
         reach = np.array([0.0 if lam == 0.0 else math.inf])
         one = np.zeros(n, dtype=np.int64)
@@ -198,7 +198,7 @@ class Tracer:
     def _start_again(self) -> None:
         """Return to one cluster for each point."""
         n = self.x.shape[0]
-        self.graph, self.b, self.mass, self.labels = self.full, self.x, np.ones(n), np.arange(n)
+        self.graph, self.b, self.mass, self.labels = self.half, self.x, np.ones(n), np.arange(n)
         self.scatter, self.last, self.speed = 0.0, self.x, None
 
     def balance_again(self, margin: float, tolerance: float) -> None:
@@ -219,7 +219,7 @@ class Tracer:
         g = self.graph
         rows = g.rows()
         step = self.u[rows] - self.u[g.indices]
-        return 0.5 * float(g.w @ np.sqrt((step * step).sum(axis=1)))
+        return float(g.w @ np.sqrt((step * step).sum(axis=1)))
 
     def _objective(self, lam: float) -> float:
         """The objective on the clusters' graph, with the scatter inside the clusters."""
@@ -396,7 +396,7 @@ class Tracer:
 
     def _split(self, x: FloatArray, delta: FloatArray, bad: BoolArray) -> bool:
         """Split the clusters ``bad`` (k,) along saturated edges.  False where none is split."""
-        g = self.full
+        g = self.half
         labels = np.empty_like(self.labels)
         reach = np.where(bad, delta, np.inf)
         count = contraction.near_components(g.indptr, g.indices, x, self.labels, reach, labels)

@@ -31,6 +31,7 @@ from trials.experiments.ifca.geometry import (
     draw_geometry,
     step_sizes_of,
 )
+from trials.laws.pairwise import log_misidentification_probability
 from trials.laws.step import simulate_trajectories
 from trials.parameters import unchecked
 from trials.run.cell import Params
@@ -38,6 +39,36 @@ from trials.run.experiment import Experiment, register
 
 N_STEPS = 24
 _trajectories = unchecked(simulate_trajectories)  # of cells that went through their table
+
+
+def client_draws(params: Params) -> float:
+    """About how many clients one step draws one by one: with k > 2, those that may be wrong.
+
+    They are all clients where the largest cluster's error grows in every step, because gamma p > 1
+    for it.  Else the largest of three starts with these ``alpha`` and ``Delta`` counts: the models'
+    errors point in one direction, are orthogonal or opposite.
+    """
+    k, m = params["k"], params["m"]
+    if k == 2:
+        return 0.0
+    sizes = checked_sizes_of(params)
+    if np.max(step_sizes_of(params, sizes) * sizes / m) > 1.0:
+        return float(m)
+    own, other = ((0.5 + s * params["alpha"]) * params["Delta"] for s in (-1.0, 1.0))
+    inner = own * other * np.array([1.0, 0.0, -1.0])
+    log_p = log_misidentification_probability(
+        own**2, inner, other**2, params["sigma"] ** 2, params["n"], ties=1.0
+    )
+    return float(m * min(1.0, k * np.exp(np.max(log_p))))
+
+
+def seconds(params: Params, n_steps: int) -> float:
+    """About how many CPU seconds a trial of so many steps takes.
+
+    A step takes 0.5 microseconds for each pair of models, and 0.25 for each drawn client and model.
+    """
+    k = params["k"]
+    return float(1e-5 + n_steps * (1e-6 + 5e-7 * k**2 + 2.5e-7 * k * client_draws(params)))
 
 
 def _run(
@@ -90,7 +121,7 @@ STEP = register(
         ),
         simulate=_simulate_step,
         parameters=STEP_PARAMETERS,
-        cost=lambda cell: 1e-5 + 6e-7 * cell["k"] ** 2,
+        cost=lambda params: seconds(params, 1),
     )
 )
 
@@ -114,6 +145,6 @@ TRAJECTORY = register(
         ),
         simulate=_simulate_trajectory,
         parameters=STEP_PARAMETERS,
-        cost=lambda cell: N_STEPS * (1e-6 + 5e-7 * cell["k"] ** 2),
+        cost=lambda params: seconds(params, N_STEPS),
     )
 )

@@ -339,7 +339,7 @@ def pairwise_search(
     return Search(
         name=statement.id,
         violation=lambda point: relative(pair_log_probability(point), log_of_bound(point)),
-        recheck=lambda point: pair_log_probability_mp(point) - log_of_bound(point),
+        recheck=lambda point: relative(pair_log_probability_mp(point), log_of_bound(point)),
         sides=lambda point: (math.exp(pair_log_probability(point)), math.exp(log_of_bound(point))),
         domain={**PAIR_DOMAIN, "alpha": Interval(least_alpha, 0.49)},
         budget=profile.searches,

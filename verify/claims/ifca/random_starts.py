@@ -220,7 +220,7 @@ UNSCALED = Finding(
     found="The published code multiplies them by $R$, so that their norm and their separation are "
     "about $R\\sqrt{d/2}$: $22.4$ times as large at $d=1000$.",
     corrected="$\\theta_j^*=R\\,b_j$ with 0/1 vectors $b_j$.",
-    severity="statement",
+    severity="slip",
 )
 
 

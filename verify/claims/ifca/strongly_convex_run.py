@@ -306,6 +306,7 @@ def _separation(
 
     def certify(_point: Point) -> Certificate:
         exact: Exact = {
+            **{name: Fraction(value) for name, value in hidden.items()},
             **dict.fromkeys(("lam", "L", "v"), 1),
             "m": 10**40,
             "n": 10**30,

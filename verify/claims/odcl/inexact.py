@@ -24,6 +24,7 @@ import sympy as sp
 
 from bounds.odcl import inexact as bi
 from bounds.statement import Statement, evaluate
+from trials.checks import InvalidParameter
 from trials.experiments.odcl.inexact import SGD
 from trials.laws.sgd_line import positions
 from trials.run.cell import Params
@@ -210,7 +211,9 @@ ROOM = Finding(
 def _threshold_search(statement: Statement, profile: Profile) -> Search:
     """Sample sizes just above the requirement, at any share of the room that precision may take."""
     requirement, precision = statement.assumptions
-    largest = sp.solve(precision.left - precision.right, bi.slack)[0]
+    if not (limits := sp.solve(precision.left - precision.right, bi.slack)):
+        raise InvalidParameter("the precision must have a limit, of which the search takes shares")
+    largest = limits[0]
 
     def values(point: Point) -> dict[str, float]:
         at = {name: point[name] for name in ("M", "alpha", "Delta")}

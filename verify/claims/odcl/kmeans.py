@@ -510,10 +510,9 @@ def lloyd_finite(statement: Statement, profile: Profile) -> Search:
     """One iteration more against one less, from random starts."""
 
     def sides(point: Point) -> tuple[float, float]:
-        points = np.asarray(point["points"], dtype=np.float64)[None]
-        k = min(point["k"], points.shape[1])
-        chosen = np.random.default_rng(point["seed"]).permutation(points.shape[1])[:k]
-        starts = points[:, chosen]
+        data = np.asarray(point["points"], dtype=np.float64)
+        starts = np.random.default_rng(point["seed"]).permutation(data)[None, : point["k"]]
+        points = data[None]
         costs = [
             float(lloyd(points, starts, max_iter=steps, empty="keep").inertia[0])
             for steps in (point["steps"], point["steps"] + 1)

@@ -1,4 +1,4 @@
-"""The figures of ODCL's claims: trees of the clusterpath, error curves, phases, floats sent."""
+"""The figures of ODCL's claims: trees of the clusterpath, errors, phases, floats sent."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from bounds.statement import Statement, evaluate
 from trials.clustering.convex import convex_clustering_path
 from trials.clustering.selection import recovery_interval
 from trials.experiments.odcl.linear import DESIGNS, ROUNDS, draw
+from trials.experiments.odcl.neighbours import NEIGHBOURS
 from trials.experiments.odcl.one_shot import users
 from trials.local_erm import least_squares
 from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claims.odcl.data_sets import Clustered
 from verify.claims.odcl.windows import window
-from verify.evidence import Figure, Series
+from verify.evidence import EvidenceTable, Figure, Series
 from verify.procedures.base import BoolArray, Observed, Presentation
 from verify.procedures.pages import curves, phase_diagram, spread
 
@@ -208,4 +209,68 @@ def floats_sent(observed: Sequence[Observed]) -> Presentation:
                 "to a user and one model back; ODCL sends one model each way.",
             ),
         )
+    )
+
+
+def many_users(observed: Sequence[Observed]) -> Presentation:
+    """Errors against floats sent in each cell, with the shares of exact recoveries."""
+    full = [Observed(params=NEIGHBOURS.check(o.params), table=o.table) for o in observed]
+    methods = {
+        "nearest neighbours": "neighbours",
+        "equal weights, all send": "uniform",
+        "equal weights, subsample sends": "asked",
+        "K-means++, ten starts": "km",
+        "means of the true clusters": "oracle",
+        "local fits": "local",
+    }
+
+    def mean(o: Observed, column: str) -> float:
+        return float(o.table[column][~o.table.failed].mean())
+
+    def cell(o: Observed) -> str:
+        return f"n={o.params['n']}, smallest {o.params['size_min']} of {o.params['m']}"
+
+    rows: list[tuple[str | float, ...]] = [
+        (
+            cell(o),
+            *(mean(o, f"{name}_same") for name in ("neighbours", "uniform", "km")),
+            mean(o, "parts"),
+            *(mean(o, kind) for kind in ("sent", "received", "asked_sent", "asked_received")),
+        )
+        for o in full
+    ]
+    places = list(range(1, len(full) + 1))
+    return Presentation(
+        tables=(
+            EvidenceTable(
+                title="Exact recoveries (share of trials), parts of the graph, floats of all users",
+                columns=(
+                    "cell",
+                    "neighbours",
+                    "equal weights",
+                    "K-means++",
+                    "parts",
+                    "sent",
+                    "received",
+                    "subsample sends",
+                    "then received",
+                ),
+                rows=rows,
+            ),
+        ),
+        figures=(
+            Figure(
+                name="users",
+                title="Error of the methods in each cell",
+                xlabel="cell, in the order of the table (number)",
+                ylabel="users' mean squared error (squared separations)",
+                yscale="log",
+                series=[
+                    spread(label, places, [o.table[column][~o.table.failed] for o in full])
+                    for label, column in methods.items()
+                ],
+                caption="Points are means of the trials, bars reach from their 5th to their 95th "
+                "percentile. All methods but the one of the subsample send every local fit.",
+            ),
+        ),
     )

@@ -1,26 +1,29 @@
-r"""ODCL in practice: more rounds than one, the start of IFCA, and the number of clusters.
+r"""ODCL in practice: more rounds than one, the start of IFCA, number of clusters, many users.
 
-Problem. Does a second round help, how much depends on the start of IFCA, and can the server find
-the number of clusters?
+Problem. Does a second round help, how much depends on the start of IFCA, can the server find the
+number of clusters, and which clustering serves 100,000 users?
 
-Guarantee. `bounds.odcl.practice`: the sentences of Remark 13, Appendix C and Appendix D.3.
+Guarantee. `bounds.odcl.practice`: the sentences of Remarks 13 and 23, Appendix C and Appendix D.3.
 
 Algorithm. IFCA with model averaging from several starts on the same data as ODCL-KM++
-(experiment ``odcl.starts``); K-means for every number of clusters (``odcl.number``).
+(experiment ``odcl.starts``); K-means for every number of clusters (``odcl.number``); convex
+clustering with weights between nearest neighbours (``odcl.neighbours``).
 
 Computation. Signs of differences of errors, and shares of runs.
 
-Reference. Armacki et al. 2024, Remark 13, Appendices C and D.3.
+Reference. Armacki et al. 2024, Remarks 13 and 23, Appendices C and D.3.
 """
 
 from __future__ import annotations
 
 from bounds.odcl import practice as bp
 from bounds.statement import Statement
+from trials.experiments.odcl.neighbours import NEIGHBOURS
 from trials.experiments.odcl.number import NUMBER
 from trials.experiments.odcl.starts import STARTS
 from trials.run.cell import Params
 from verify.claim import Finding, claim
+from verify.claims.odcl.pages import many_users
 from verify.decisions.means import Knowledge
 from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
@@ -126,3 +129,58 @@ def silhouette(statement: Statement, _profile: Profile) -> MeanBound:
 def elbow(statement: Statement, _profile: Profile) -> MeanBound:
     """The same data and clusterings."""
     return _right(statement, "elbow_right", "the elbow method")
+
+
+def _neighbours(statement: Statement, cells: tuple[Params, ...], max_trials: int) -> Comparison:
+    """Which of the one-shot methods has the smaller error in most trials."""
+    return Comparison(
+        statement=statement,
+        sampling=Sampling(experiment=NEIGHBOURS, max_trials=max_trials, first=16),
+        cells=cells,
+        columns={
+            "neighbours": "neighbours",
+            "uniform": "uniform",
+            "asked": "asked",
+            "kmeans": "km",
+        },
+        knowledge=lambda _cell: Knowledge(low=0.0),
+        unit="squared error",
+        scale="sign",
+        present=many_users,
+    )
+
+
+@claim(bp.NEIGHBOURS)
+def neighbours(statement: Statement, _profile: Profile) -> Comparison:
+    """Five clusters, equal ones or a small one, and a subsample of a tenth.
+
+    With 25 samples the fits of different clusters overlap.
+    """
+    cells = tuple(
+        {"m": 500, "sample": 50, "n": n, "size_min": least}
+        for n in (25, 100, 800)
+        for least in (100, 20)
+    )
+    return _neighbours(statement, cells, 64)
+
+
+@claim(
+    bp.NEIGHBOURS_MANY,
+    smallest_profile="full",
+    why_not_smaller="a trial clusters 100,000 users, which takes half a minute",
+)
+def neighbours_many(statement: Statement, _profile: Profile) -> Comparison:
+    """The same clusters and 400 users in the subsample, as many as equal weights allow in time."""
+    cells = tuple(
+        {"m": 10**5, "sample": 400, "n": n, "size_min": least}
+        for n in (200, 800)
+        for least in (20_000, 100)
+    )
+    return _neighbours(statement, cells, 16)
+
+
+@claim(bp.NEIGHBOURS_OVERLAP)
+def neighbours_overlap(statement: Statement, _profile: Profile) -> Comparison:
+    """Five equal clusters with few samples."""
+    cells = ({"m": 500, "sample": 50, "n": 12, "size_min": 100},)
+    return _neighbours(statement, cells, 64)

@@ -37,14 +37,13 @@ from bounds.sxy.anchors import (
     THEOREM_1_4_ACCURACY_AS_PRINTED,
     THEOREM_1_4_AS_PRINTED,
 )
-from bounds.sxy.descent import EQ_27, EQ_28
 from bounds.sxy.symbols import T, n_H
 from trials.mixed_regression.anchor_groups import group_anchors
 from trials.mixed_regression.population import population_descent
 from trials.parameters import unchecked
 from verify.claim import Finding, claim
 from verify.claims.common import LOWEST, CannotTry, Point, log_of, relative
-from verify.claims.sxy.descent import SIGN, share_of
+from verify.claims.sxy.descent import ESTIMATES, SIGN, estimates
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
 from verify.evidence import Verdict
 from verify.procedures.base import Profile
@@ -192,7 +191,6 @@ BALL: Ranges = {
     "opposite": Choice((True, False)),
     "seed": IntRange(0, 10_000),
 }
-ADVERSARY: Ranges = {"lean": Interval(-1.0, 1.0), "stretch": Interval(-1.0, 1.0)}
 
 
 def _values(point: Point) -> dict[str, float]:
@@ -221,9 +219,7 @@ def _run(statement: Statement, point: Point, threshold: float) -> tuple[float, f
         start = rng.standard_normal(d)
         start *= at["R"] / float(np.linalg.norm(start))
         target *= rng.random()
-    limits = {"alpha": at["alpha"], "beta": at["beta"]}
-    lean = point.get("lean", 0.0) * math.sqrt(share_of(EQ_27, limits, "a"))
-    stretch = 1.0 + point.get("stretch", 0.0) * share_of(EQ_28[0], limits, "sigma_hat")
+    lean, stretch = estimates({**dict.fromkeys(ESTIMATES, 0.0), **point}, math, evaluate)
     error, _, largest = _descend(
         covariance=covariance,
         target=target,
@@ -233,7 +229,7 @@ def _run(statement: Statement, point: Point, threshold: float) -> tuple[float, f
         threshold=threshold,
         n_rounds=rounds_of(statement, at),
         lean=lean,
-        stretch=math.sqrt(stretch),
+        stretch=stretch,
     )
     return float(np.linalg.norm(error)), float(np.linalg.norm(covariance @ error)), largest
 
@@ -254,7 +250,7 @@ def _ball_search(
         violation=lambda point: observed(point) / stated(point) - 1.0,
         sides=lambda point: (observed(point), stated(point)),
         certify=certify,
-        domain={**BALL, **(ADVERSARY if adversary else {})},
+        domain={**BALL, **(ESTIMATES if adversary else {})},
         budget=min(profile.searches, 1000),
         unit="excess over the stated value, relative",
     )
@@ -435,7 +431,7 @@ def coupon_as_printed(statement: Statement, profile: Profile) -> Search:
                 Inequality(
                     says="the smallest cluster alone is missed with a larger probability than "
                     "stated",
-                    left=rational((1 - share) ** n_anchors),
+                    left=["^", rational(1 - share), rational(n_anchors)],
                     relation=">",
                     right=from_sympy(statement.expr, exact),
                 ),

@@ -52,6 +52,8 @@ from verify.proofs.terms import Term, from_sympy, rational
 
 #: Limits of the spectrum: the ratio over three decades, the unit over twelve.
 SPECTRA: Ranges = {"ratio": LogInterval(1e-3, 1.0), "beta": LogInterval(1e-6, 1e6)}
+#: The direction and its length, as shares of the errors that (27) and (28) allow.
+ESTIMATES: Ranges = {"lean": Interval(-1.0, 1.0), "stretch": Interval(-1.0, 1.0)}
 
 
 def spectrum_of(point: Point) -> dict[str, float]:
@@ -59,11 +61,15 @@ def spectrum_of(point: Point) -> dict[str, float]:
     return {"alpha": point["ratio"] * point["beta"], "beta": point["beta"]}
 
 
-def share_of(assumption: Assumption, limits: dict[str, float], name: str) -> float:
-    """The number x of a condition ``y >= (1 - x) v^2`` or ``(1 + x) v^2 >= y`` at v = 1."""
-    fixed = {**limits, "v": 1.0}
-    side = assumption.right if name in map(str, assumption.left.free_symbols) else assumption.left
-    return abs(1.0 - float(evaluate(side, fixed)))
+def estimates(point: Point, number: ModuleType, value: Any) -> tuple[Any, Any]:
+    """The sine of the direction's angle with the residual, and its length, for a residual of 1.
+
+    ``lean`` and ``stretch`` of `ESTIMATES` reach exactly what (27) and (28) allow.
+    """
+    x = {name: _number(point[name], number) for name in ("ratio", "beta", *ESTIMATES)}
+    at = {"alpha": x["ratio"] * x["beta"], "beta": x["beta"], "v": 1}
+    slack, slack_length = (1 - value(each.right, at) for each in (EQ_27, EQ_28[0]))
+    return x["lean"] * number.sqrt(slack), number.sqrt(1 + x["stretch"] * slack_length)
 
 
 # -- the step of the proof -------------------------------------------------------------------------
@@ -86,21 +92,16 @@ def _excess(statement: Statement, point: Point, number: ModuleType, value: Any) 
     """The next residual's square minus the statement's right side, in units of v^2."""
     x = {name: _number(point[name], number) for name in point}
     limits = {"alpha": x["ratio"] * x["beta"], "beta": x["beta"]}
-    square = x["v"] ** 2
-    at = {**limits, "v": x["v"]}
-    slack = 1 - value(EQ_27.right, at) / square
-    slack_length = 1 - value(EQ_28[0].right, at) / square
-    sine = x["lean"] * number.sqrt(slack)
-    sigma_hat = x["v"] * number.sqrt(1 + x["stretch"] * slack_length)
+    sine, length = estimates(point, number, value)
     cosine = x["sign"] * number.sqrt(1 - sine**2)
     # v = cosine r + sine r', and Sigma r = along r + across r' + a part orthogonal to both
     reach = x["reach"] * (limits["beta"] - limits["alpha"]) / 2
     along = (limits["alpha"] + limits["beta"]) / 2 - reach * number.cos(x["turn"])
     across = reach * number.sin(x["turn"])
-    # the length of the step in units of v
-    step = value(statement.definitions[eta], {**limits, "sigma_hat": sigma_hat}) / x["v"]
+    estimated = {**limits, "sigma_hat": length * x["v"]}
+    step = value(statement.definitions[eta], estimated) / x["v"]  # its length in units of v
     after = 1 - 2 * step * (cosine * along + sine * across) + step**2 * (along**2 + across**2)
-    return after - value(statement.expr, {**at, "sigma_hat": sigma_hat}) / square
+    return after - value(statement.expr, {**estimated, "v": x["v"]}) / x["v"] ** 2
 
 
 def _number(value: Any, number: ModuleType) -> Any:
@@ -123,8 +124,7 @@ def _step_search(statement: Statement, profile: Profile, signs: tuple[int, ...])
             **SPECTRA,
             "v": LogInterval(1e-6, 1e6),
             "sign": Choice(signs),
-            "lean": Interval(-1.0, 1.0),
-            "stretch": Interval(-1.0, 1.0),
+            **ESTIMATES,
             "reach": Interval(0.0, 1.0),
             "turn": Interval(0.0, 3.14159),
         },

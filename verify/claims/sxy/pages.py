@@ -88,8 +88,8 @@ def trajectories(
         ylabel=f"{event} (dimensionless)",
         series=series,
         yscale="log",
-        caption="Medians with the middle 90 % of the trials of the first cells, and the stated "
-        "limit (dashed).",
+        caption="Medians of the first cells, bands with the middle 90 % of the trials, and the "
+        "stated limit (dashed).",
     )
 
 
@@ -123,5 +123,49 @@ def beside_bound(
         ],
         xscale="log",
         yscale="log",
+        **texts,
+    )
+
+
+def floors(
+    stored: Sequence[Observed],
+    column: str,
+    bound: Callable[[Table, Params], float],
+    along: tuple[str, str],
+    texts: Mapping[str, Any],
+) -> Figure:
+    """Medians of a floor against one size, a curve for each value of another, below the bound.
+
+    Parameters
+    ----------
+    stored : cells that differ in the two sizes alone.
+    along : the size on the axis, and the size that the curves differ in.
+    texts : ``title``, ``xlabel`` and ``ylabel``.
+    """
+    axis, other = along
+    series: list[Series] = []
+    for value in sorted({o.params[other] for o in stored}):
+        own = sorted(
+            (o for o in stored if o.params[other] == value), key=lambda o: float(o.params[axis])
+        )
+        x = [float(o.params[axis]) for o in own]
+        low, middle, high = np.quantile([o.table[column] for o in own], (0.05, 0.5, 0.95), axis=1)
+        name = f"{LETTERS[other][:-1]}={tex_number(float(value))}$"
+        series += [
+            Series(
+                label=name, x=x, y=middle.tolist(), lower=low.tolist(), upper=high.tolist(),
+                style="line", group=name,
+            ),
+            Series(
+                label=f"limit, {name}", x=x, y=[bound(o.table, o.params) for o in own],
+                style="dashed", group=name,
+            ),
+        ]  # fmt: skip
+    return Figure(
+        name=f"floors-{axis}",
+        series=series,
+        xscale="log",
+        yscale="log",
+        caption="Medians, bands with the middle 90 % of the trials, and the stated limit (dashed).",
         **texts,
     )

@@ -61,12 +61,12 @@ from verify.claim import Finding, claim
 from verify.claims.common import Point, explicit
 from verify.claims.sxy.label_errors import RATE as LABEL_RATE
 from verify.claims.sxy.local_steps import NO_SAVING_FINDING
-from verify.claims.sxy.pages import beside_bound, trajectories, with_figures
+from verify.claims.sxy.pages import beside_bound, floors, trajectories, with_figures
 from verify.claims.sxy.round_matrices import smallest_share
 from verify.decisions.domain import IntRange, LogInterval
 from verify.decisions.means import Knowledge
-from verify.evidence import Verdict
-from verify.procedures.base import BoolArray, Profile, Sampling
+from verify.evidence import Figure, Verdict
+from verify.procedures.base import BoolArray, Observed, Profile, Sampling
 from verify.procedures.comparison import Comparison
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
@@ -118,6 +118,13 @@ RUN_CELLS: tuple[Params, ...] = (
     {"M": 200, "n": 40, "d": 3, "k": 3, "s": 2, "sigma": 0.2, "start": "translation"},
     {"M": 200, "n": 40, "d": 2, "s": 3, "sigma": 0.1, "profile": "one-small", "ratio": 3.0},
     {"M": 100, "n": 30, "d": 2, "s": 1, "gamma": 0.9, "Delta": 1e-6, "sigma": 3e-7},
+)
+
+#: Forty rounds reach the floor in these cells, which differ in the sizes alone.
+FLOOR_CELLS: tuple[Params, ...] = tuple(
+    {"M": m, "n": n, "d": 2, "s": 1, "gamma": 0.9, "sigma": 0.3}
+    for m in (50, 150, 450)
+    for n in (30, 60, 120)
 )
 
 
@@ -308,7 +315,7 @@ def floor(statement: Statement, profile: Profile) -> Probability:
         statement,
         CONSTANTS,
         _sampling(profile),
-        RUN_CELLS,
+        (*RUN_CELLS, *FLOOR_CELLS),
         _values,
         lambda table: table[f"err_{N_ROUNDS}"],
         "the distance after forty rounds exceeding its limit",
@@ -323,24 +330,37 @@ def floor(statement: Statement, profile: Profile) -> Probability:
         at = _values(params)
         return float(at["sigma"] * math.sqrt(at["d"] / at["N_j"]))
 
-    return with_figures(
-        kept,
-        lambda stored: [
+    last, distance = f"err_{N_ROUNDS}", "$d(\\theta_{40},\\theta^*)$ (distance)"
+
+    def figures(stored: Sequence[Observed]) -> list[Figure]:
+        by_size = [o for o in stored if o.params in FLOOR_CELLS]
+        return [
             beside_bound(
                 stored,
-                f"err_{N_ROUNDS}",
+                last,
                 limit,
                 noise,
                 {
                     "title": "Floors",
                     "xlabel": "$\\sigma\\sqrt{d/N_j}$ (distance)",
-                    "ylabel": "$d(\\theta_{40},\\theta^*)$ (distance)",
+                    "ylabel": distance,
                     "caption": "The last distance of each cell and the stated limit, against the "
                     "error of known labels.",
                 },
-            )
-        ],
-    )
+            ),
+            *(
+                floors(
+                    by_size, last, limit, along, {"title": title, "xlabel": x, "ylabel": distance}
+                )
+                for along, title, x in (
+                    (("n", "M"), "Floors against the rows of a client", "$n_i$ (count)"),
+                    (("M", "n"), "Floors against the clients", "$M$ (count)"),
+                )
+                if by_size
+            ),
+        ]
+
+    return with_figures(kept, figures)
 
 
 @claim(UNBALANCED)

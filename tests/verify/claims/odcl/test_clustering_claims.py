@@ -206,3 +206,12 @@ def test_the_smallest_counterexample_of_definition_3_is_rational():
     """Two pairs: Definition 3 squared is c^2 (2/sqrt 2)^2 4 r^2 = 8 c^2 r^2, printed 4 c^2 r^2."""
     r, constant = Fraction(1), Fraction(7)
     assert constant**2 * Fraction(2) * 4 * r**2 > (2 * constant * r) ** 2
+
+
+def test_shares_of_a_cluster_are_relative_to_the_true_one():
+    """8 of 10 points and 3 of 4 are kept.  One of 10 and two of 4 are foreign."""
+    table = np.array([[8, 2], [1, 3]])
+    assert kmeans.own_share(table) == pytest.approx(3 / 4)
+    assert kmeans.foreign_share(table) == pytest.approx(2 / 4)
+    assert kmeans.foreign_share(table.T) == pytest.approx(2 / 9)
+    assert kmeans.foreign_share(np.diag([3, 1])) == 0.0

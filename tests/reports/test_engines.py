@@ -1,0 +1,163 @@
+"""The choice of an engine, what is said about it, and its errors, without a real run of LaTeX."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from reports import engines
+from reports.engines import (
+    Engine,
+    choose,
+    compile_pdf,
+    describe,
+    latex_missing,
+    typst_pdf,
+    typst_source,
+)
+from reports.errors import ReportError
+
+
+@pytest.mark.parametrize(
+    ("engine", "latex", "embedded", "chosen"),
+    [
+        ("auto", [], [], "latex"),
+        ("auto", ["amsmath.sty"], [], "embedded"),
+        ("latex", [], ["typst"], "latex"),
+        ("embedded", [], [], "embedded"),
+        ("embedded", ["pdflatex"], [], "embedded"),
+        ("auto", ["pdflatex"], ["typst"], "the PDF needs LaTeX, or the embedded engine, which la"),
+        ("embedded", [], ["pypandoc", "typst"], "lacks pypandoc, typst; install it with: pip"),
+        ("latex", ["a.sty", "b.sty"], [], "engine=latex needs a.sty, b.sty, not installed; use -"),
+        ("tex", [], [], "engine='tex' must be auto, latex or embedded"),
+    ],
+)
+def test_an_engine_is_chosen_from_those_that_are_complete(
+    engine: str, latex: list[str], embedded: list[str], chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "latex_missing", lambda: latex)
+    monkeypatch.setattr(engines, "embedded_missing", lambda: embedded)
+    if chosen in ("latex", "embedded"):
+        assert choose(engine) == chosen
+    else:
+        with pytest.raises(ReportError) as caught:
+            choose(engine)
+        assert chosen in str(caught.value)
+
+
+def program(folder: Path, name: str, lines: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that stands in for an installed one."""
+    target = folder / name
+    target.write_text(f"#!{sys.executable}\nimport pathlib, sys\n{lines}\n")
+    target.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+
+
+@pytest.mark.parametrize(
+    ("engine", "printed", "said"),
+    [
+        ("latex", "print('pdfTeX 3.14 (TeX Live)\\nkpathsea')", "pdfTeX 3.14 (TeX Live)"),
+        ("latex", "", "pdflatex"),
+        ("embedded", "", f"Typst {metadata.version('typst')})"),
+    ],
+)
+def test_the_versions_of_the_engine_that_set_the_report_are_told(
+    engine: Engine, printed: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path, "pdflatex", printed, monkeypatch)
+    assert describe(engine).endswith(said)
+    assert describe(engine).startswith("embedded engine (pandoc ") is (engine == "embedded")
+
+
+def test_packages_that_latex_does_not_find_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert latex_missing() == ["pdflatex", "kpsewhich"]
+    program(tmp_path, "pdflatex", "", monkeypatch)
+    assert latex_missing() == ["kpsewhich"]
+    found = "print(*('/tex/' + name for name in sys.argv[1:] if name != 'float.sty'), sep='\\n')"
+    program(tmp_path, "kpsewhich", found, monkeypatch)
+    assert latex_missing() == ["float.sty"]
+
+
+LOG = """This is pdfTeX
+(./report.tex
+! Undefined control sequence.
+<recently read> \\wrong
+l.7 \\wrong
+           {x}
+! Emergency stop.
+l.9 more
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        (LOG, "! Undefined control sequence. <recently read> \\wrong l.7 \\wrong"),
+        ("no error of TeX", "z" * 399 + "!"),
+    ],
+)
+def test_the_first_error_of_latex_is_told_or_else_the_end_of_its_output(
+    log: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = (
+        "folder = next(a.partition('=')[2] for a in sys.argv if a.startswith('-output-dir'))\n"
+        f"pathlib.Path(folder, 'report.log').write_text({log!r})\n"
+        "print('z' * 500, end='!')\nsys.exit(1)"
+    )
+    program(tmp_path, "pdflatex", lines, monkeypatch)
+    source = tmp_path / "report.tex"
+    with pytest.raises(ReportError) as caught:
+        compile_pdf(source, "latex", timestamp=0)
+    assert str(caught.value) == f"pdflatex failed on {source}: {said}"
+
+
+def test_an_error_of_an_engine_is_cut_at_four_hundred_letters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = "sys.stderr.write('a b' * 500 + 'stack traceback: c')\nsys.exit(1)"
+    program(tmp_path, "pandoc", lines, monkeypatch)
+    monkeypatch.setattr("pypandoc.get_pandoc_path", lambda: str(tmp_path / "pandoc"))
+    with pytest.raises(ReportError) as caught:
+        typst_source("x")
+    begin = "the embedded engine cannot read the LaTeX source: "
+    assert str(caught.value) == begin + ("a b" * 500)[:400]
+    program(tmp_path, "pandoc", lines.replace("* 500", "* 2"), monkeypatch)
+    with pytest.raises(ReportError, match=r"LaTeX source: a ba b$"):  # without the traceback
+        typst_source("x")
+    with pytest.raises(ReportError) as caught:
+        typst_pdf('#panic("' + "x" * 600 + '")', tmp_path, 0)
+    begin = "the embedded engine cannot set the report: "
+    assert str(caught.value).startswith(begin)
+    assert len(str(caught.value)) == len(begin) + 400
+    long = "folder = next(a.partition('=')[2] for a in sys.argv if a.startswith('-output-dir'))\n"
+    long += "pathlib.Path(folder, 'r.log').write_text('! ' + 'y' * 600 + '\\nl.7 z')\nsys.exit(1)"
+    program(tmp_path, "pdflatex", long, monkeypatch)
+    with pytest.raises(ReportError) as caught:
+        compile_pdf(tmp_path / "r.tex", "latex", timestamp=0)
+    assert str(caught.value).endswith(": ! " + "y" * 398)
+
+
+def test_latex_gets_the_date_of_the_run_and_may_open_no_file_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two passes without pages, which settle the references, then one whose PDF is read."""
+    lines = (
+        "import os\n"
+        "folder = next(a.partition('=')[2] for a in sys.argv if a.startswith('-output-dir'))\n"
+        "names = ('SOURCE_DATE_EPOCH', 'FORCE_SOURCE_DATE', 'openin_any', 'openout_any')\n"
+        "told = [os.environ[name] for name in names] + ['-no-shell-escape' in sys.argv]\n"
+        "draft = '-draftmode' in sys.argv\n"
+        "pathlib.Path('passes').open('a').write('d' if draft else 'p')\n"
+        "pathlib.Path(folder, 'report.pdf').write_text('' if draft else repr(told))"
+    )
+    program(tmp_path, "pdflatex", lines, monkeypatch)
+    pdf = compile_pdf(tmp_path / "report.tex", "latex", timestamp=86_400)
+    assert pdf.decode() == "['86400', '1', 'p', 'p', True]"
+    assert (tmp_path / "passes").read_text() == "ddp"
