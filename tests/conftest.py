@@ -6,6 +6,9 @@ one claim in `tests/test_every_claim.py`, which is too long for one worker.
 Without the compiler a test that takes too long is skipped, and kernels may overflow.  Machine code
 does not warn when a number overflows.  The interpreter warns in the same kernel at the same number.
 Warnings stay errors in the ordinary run, where drivers raise them.
+
+Printed lines are compared character by character.  So no test sees the width and the colours of the
+terminal from which the suite was started: tox hands them on as COLUMNS and FORCE_COLOR.
 """
 
 from __future__ import annotations
@@ -20,6 +23,10 @@ import pytest
 #: CPU seconds that one test may take with NUMBA_DISABLE_JIT=1.  Kernels are two to three hundred
 #: times as slow there.  Tests that are known to be too large have the marker ``large``.
 LIMIT = 20.0
+
+# Before any module of the command line is imported: its consoles read these when they are made.
+for _name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+    os.environ.pop(_name, None)
 
 
 def _interpreted() -> bool:
