@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import gc
 import importlib
 import inspect
 import math
@@ -325,6 +326,31 @@ def test_good_arguments_are_accepted(name):
     except KeyError as missing:
         pytest.fail(f"{name} has a new argument {missing}: add a good value to GOOD, or to INNER")
     function(**arguments)
+
+
+def test_no_kernel_is_compiled_anew_for_another_layout_or_a_read_only_array():
+    """A compilation takes up to twenty seconds, in which a caller sees nothing."""
+    kernels = [o for o in gc.get_objects() if isinstance(o, numba.core.registry.CPUDispatcher)]
+
+    def n_compiled():
+        return {id(kernel): len(kernel.overloads) for kernel in kernels}
+
+    anew = []
+    for name, function in sorted(DRIVERS.items()):
+        good = good_arguments(name, function)
+        function(**good)
+        for p, value in good.items():
+            if not isinstance(value, np.ndarray):
+                continue
+            frozen = value.copy()
+            frozen.setflags(write=False)
+            for odd in (frozen, np.asfortranarray(value), np.repeat(value, 2, axis=-1)[..., ::2]):
+                before = n_compiled()
+                function(**{**good_arguments(name, function), p: odd})
+                after = n_compiled()
+                new = {k.py_func.__name__ for k in kernels if after[id(k)] > before[id(k)]}
+                anew += [f"{name}, {p}: {', '.join(sorted(new))}"] if new else []
+    assert not anew, anew
 
 
 def test_bad_arguments_are_refused_in_one_line_and_nothing_else_happens():

@@ -382,10 +382,15 @@ class Array:
         return f"({', '.join(names)}{',' if len(names) == 1 and names != ['...'] else ''})"
 
     def check(self, name: str, value: Any) -> Any:
-        """Return the array in C order, as float64 or (``whole``) int64.
+        """Return the array in C order and writable, as float64 or (``whole``) int64.
 
-        It is copied only where that is needed.
+        It is copied only where that is needed.  A read-only array is another type to the compiler,
+        which would compile a kernel anew for it, for up to twenty seconds.
         """
+        array = self._checked(name, value)
+        return array if array.flags.writeable else array.copy()
+
+    def _checked(self, name: str, value: Any) -> Any:
         array: Any
         if self.whole:
             low, high = max(self.low, -WHOLE_IN_FLOAT), min(self.high, WHOLE_IN_FLOAT)

@@ -298,7 +298,7 @@ def log_tail_probability(
     x, n_array = _same_shape(("margins", "n"), [real_array("margins", margins), np.asarray(n)])
     out = np.empty(x.shape)
     flat = np.empty(x.size)
-    _fill_log_tail(np.ascontiguousarray(x).ravel(), np.ascontiguousarray(n_array).ravel(), flat)
+    _fill_log_tail(x.flatten(), n_array.flatten(), flat)  # writable, whatever was given
     out[...] = flat.reshape(x.shape)
     out[np.isnan(x)] = math.log(ties) if ties > 0 else -math.inf
     return out

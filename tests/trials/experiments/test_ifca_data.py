@@ -100,8 +100,8 @@ def test_a_trial_whose_runs_all_diverge_is_not_finite():
 
 
 @pytest.mark.parametrize("n_starts", [1, 20])
-def test_both_kernels_give_the_same_trial_and_every_fifth_run_is_repeated(n_starts, monkeypatch):
-    monkeypatch.setattr(data_run, "REPEATED", 5)
+def test_both_kernels_give_the_same_trial_and_all_runs_are_repeated(n_starts, monkeypatch):
+    monkeypatch.setattr(data_run, "REPEATED", 1)
     cell = EASY | {"step_sizes": [0.1, 0.3], "n_starts": n_starts, "n_iterations": 30}
     plain, skipping = (
         DATA_RUN.simulate(DATA_RUN.check(cell | {"kernel": kernel}), np.random.default_rng(5), 1)
@@ -109,15 +109,17 @@ def test_both_kernels_give_the_same_trial_and_every_fifth_run_is_repeated(n_star
     )
     np.testing.assert_allclose(skipping[:, :-1], plain[:, :-1], rtol=1e-8)
     assert column(plain, "n_repeated") == 0
+    assert column(skipping, "n_repeated") == column(skipping, "n_runs") == 2 * n_starts
 
 
-def test_one_run_of_25_is_repeated():
-    """Every fifth run of a trial or none.  60 trials without any have probability 2e-6."""
+def test_one_trial_of_25_repeats_its_runs():
+    """300 trials with fewer than 2 or more than 30 such have probability 7e-5."""
     cell = EASY | {"m": 4, "n": 5, "d": 3, "n_iterations": 3, "kernel": "skipping"}
     repeated = column(
-        DATA_RUN.simulate(DATA_RUN.check(cell), np.random.default_rng(5), 60), "n_repeated"
+        DATA_RUN.simulate(DATA_RUN.check(cell), np.random.default_rng(5), 300), "n_repeated"
     )
-    assert set(repeated) == {0.0, 4.0}  # of 20 runs
+    assert set(repeated) == {0.0, 20.0}  # of 20 runs
+    assert 2 <= np.count_nonzero(repeated) <= 30
 
 
 @pytest.mark.parametrize("kernel", ["plain", "skipping"])

@@ -1,6 +1,6 @@
 """The experiment of NeurIPS 2020, section 6.1 (Fig. 2), TIT 2022, Fig. 3: whole runs on drawn data.
 
-``ifca.figure-3`` (design 127): a few starts times a few step sizes run on one data set, the same in
+``ifca.figure-3`` (design 305): a few starts times a few step sizes run on one data set, the same in
 every iteration.  A run succeeds when it ends within 0.6 sigma of the truth.
 
 * ``best_dist``: the smallest distance from the truth over the runs that did not diverge, models
@@ -25,7 +25,7 @@ start that has succeeded by then, models matched, takes no further one.  Neither
 numbers of successful starts depend on the runs that are left out.  The other columns are those of
 the runs that were made.
 
-With ``kernel`` "skipping" every fifth run of every fifth trial, one run in 25, is repeated by the
+With ``kernel`` "skipping" one trial in `REPEATED`, chosen by chance, repeats all of its runs by the
 plain kernel (`trials.experiments.ifca.repeated_runs`).  Where the two differ the trial raises, so
 that it is stored as failed with the run and the difference.
 """
@@ -55,7 +55,7 @@ from trials.run.experiment import Experiment, register
 Scaling = Literal["norm", "coordinate"]
 PAPER_STEP_SIZES = {2: (0.01, 0.1, 1.0), 4: (0.5, 1.0, 2.0)}
 SUCCESS = 0.6  # a run succeeds at dist <= 0.6 sigma
-REPEATED = 5  # one run of so many is repeated, in one trial of so many
+REPEATED = 25  # one trial of so many repeats its runs
 
 
 def paper_step_sizes(cell: Params) -> tuple[float, ...] | None:
@@ -178,8 +178,7 @@ def _run(params: Params, rng: np.random.Generator) -> list[float]:
         if params["kernel"] == "plain":
             result = run_ifca(**whole)
         else:
-            first = int(rng.integers(REPEATED)) if repeats else len(owners)
-            recorder = Recorder(np.arange(first, len(owners), REPEATED))
+            recorder = Recorder(np.arange(len(owners) if repeats else 0))
             result = run_ifca_skipping(**whole, observe=recorder)
             repeated += records(result, recorder, **run)
         diverged = result.status == RunStatus.DIVERGED
@@ -234,7 +233,7 @@ def _seconds(cell: Params) -> float:
 DATA_RUN = register(
     Experiment(
         name="ifca.figure-3",
-        design=127,
+        design=305,
         columns=_RUN_COLUMNS,
         simulate=_simulate_data_run,
         parameters=PARAMETERS,
