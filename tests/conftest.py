@@ -38,8 +38,13 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Name the group of every test, for ``--dist loadgroup``."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Name the group of every test, for ``--dist loadgroup``.
+
+    Some tasks install pytest without xdist.  Its marker does not exist there.
+    """
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
     for item in items:
         group = item.nodeid.partition("::")[0]
         values = getattr(item, "callspec", None)

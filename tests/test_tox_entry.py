@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -48,3 +49,11 @@ def test_after_the_main_job_the_next_command_is_one_that_exists(entry, tmp_path)
     commands = [line.split()[0] for line in entry.closing(["verify"]) if line.startswith("  ")]
     assert len(commands) == 3
     assert all((tmp_path / command).exists() for command in commands)
+
+
+def test_the_tests_are_collected_where_xdist_is_not_installed():
+    """The task `subjects-real` installs pytest alone.  Unknown markers are errors there."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "--collect-only", "-q", __file__]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-800:]
+    assert "xdist_is_not_installed" in done.stdout
