@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from reports import tables
@@ -13,9 +14,11 @@ from reports.latex import escape_text, visible_length
 from reports.prose import prose
 from reports.reading import capital, sentence, severity
 from reports.schema import Cell, Params
-from reports.values import estimate, interval, number, parameter, value
+from reports.values import estimate, interval, number, numeral, parameter, value
 
 MAX_ROWS = 16
+#: A limit at the end of a note.
+_LIMIT = re.compile(r": at most ([-+]?\d[.\d]*(?:e[-+]?\d{1,12})?)$")
 
 
 def _shared(cells: Sequence[Cell]) -> tuple[list[str], list[str]]:
@@ -94,9 +97,23 @@ def _rho_follows(cell: Cell) -> bool:
     return math.isclose(rho, (delta / sigma) ** 2, rel_tol=1e-9)
 
 
+def _note(cell: Cell) -> str:
+    """A cell's note without a limit that the column of intervals shows."""
+    text = str(cell.note)
+    return _LIMIT.sub("", text) if cell.upper is not None else text
+
+
+def _interval(cell: Cell) -> Latex:
+    """The confidence interval.  A limit that no float holds is taken from the note."""
+    known = _LIMIT.search(str(cell.note))
+    if known and cell.lower == cell.upper == 0.0:
+        return Latex(rf"$[0,\ {numeral(known[1])[1:-1]}]$")
+    return interval(cell.lower, cell.upper)
+
+
 def _notes(cells: Sequence[Cell]) -> tuple[list[Latex], Latex]:
     """A column of notes and its legend.  Long notes that repeat are replaced by letters."""
-    texts = [str(c.note) for c in cells]
+    texts = list(map(_note, cells))
     distinct = list(dict.fromkeys(text for text in texts if text))
     if len(distinct) == 1 and all(texts):
         return [], prose(distinct[0])
@@ -111,6 +128,7 @@ def _layout(
     shown: Sequence[Cell],
     varying: Sequence[str],
     measures: Sequence[tuple[str, str, list[str]]],
+    line: float,
 ) -> tuple[list[str], list[list[str]], str]:
     """Head, rows and alignment.
 
@@ -124,13 +142,16 @@ def _layout(
     ]
     head = [*(str(parameter(n)) for n in varying), *(m[0] for m in measures)]
     measured = "".join(m[1] for m in measures)
-    if tables.natural(head, rows):
+    if tables.natural(head, rows, line):
         return head, rows, kinds + measured
     rows = [
         [assignment(c.params, varying), *(m[2][i] for m in measures)] for i, c in enumerate(shown)
     ]
-    return ["cell", *(m[0] for m in measures)], rows, "l" + measured
+    return [_MERGED, *(m[0] for m in measures)], rows, "l" + measured
 
+
+#: The head of the column that the parameters share.
+_MERGED = "cell"
 
 #: How a cell's ratio compares observed value and bound, as the head of its column.
 RATIOS = {
@@ -171,7 +192,7 @@ def _measured(
         seen = [estimate(c.observed, c.se) for c in shown]
         measures.append(("observed", "r", [str(text) for text in seen]))
     if any(c.lower is not None or c.upper is not None for c in cells):
-        limits = [str(interval(c.lower, c.upper)) for c in shown]
+        limits = [str(_interval(c)) for c in shown]
         measures.append(("interval", "r", limits))
     put("bound", "bound", number, "bound {}")
     if not idle:
@@ -182,18 +203,31 @@ def _measured(
     return measures, common
 
 
-def cell_table(cells: Sequence[Cell], name: str) -> tables.PrintedTable:
-    """The claim's cells, worst ratio first.  Long lists are cut, and the caption says so."""
+def cell_table(
+    cells: Sequence[Cell],
+    name: str,
+    *,
+    line: float = tables.LINE,
+    most: int = MAX_ROWS,
+    more: str = "",
+    without: Collection[str] = (),
+) -> tables.PrintedTable:
+    """The claim's cells, worst ratio first.  Long lists are cut, and the caption says so.
+
+    ``line`` is the number of characters that a line holds, ``most`` the number of rows, give or
+    take two.  ``more`` is LaTeX that ends the caption.
+    """
     ranked = sorted(cells, key=severity, reverse=True)
-    shown = ranked if len(ranked) <= MAX_ROWS + 2 else ranked[:MAX_ROWS]
+    shown = ranked if len(ranked) <= most + 2 else ranked[:most]
     varying, constant = _shared(cells)
     derived = _derived(cells, varying)
     measures, common = _measured(shown, cells)
-    marks, legend = _notes(shown)
+    marks, legend = ([], Latex("")) if "note" in without else _notes(shown)
     if marks:
         wide = max(map(visible_length, marks)) > 3
         measures.append(("note" if wide else "", "l", [str(mark) for mark in marks]))
-    head, rows, align = _layout(shown, [n for n in varying if n not in derived], measures)
+    measures = [measure for measure in measures if measure[0] not in without]
+    head, rows, align = _layout(shown, [n for n in varying if n not in derived], measures, line)
     parts = ["Cells"]
     if len(shown) < len(cells):
         parts = [f"The {number(len(shown))} worst of {number(len(cells))} cells"]
@@ -202,6 +236,13 @@ def cell_table(cells: Sequence[Cell], name: str) -> tables.PrintedTable:
     caption = parts[0] + (f"; all cells have {', '.join(common)}" if common else "") + "."
     if legend:
         caption += f" {sentence(capital(legend))}"
+    if more:
+        caption += f" {more}"
     return tables.PrintedTable(
-        head=head, rows=rows, align=align, caption=caption, label=f"{name}-cells"
+        head=head, rows=rows, align=align, caption=caption, label=f"{name}-cells", line=line
     )
+
+
+def is_merged(table: tables.PrintedTable) -> bool:
+    """Whether the parameters of a table of cells share one column."""
+    return table.head[0] == _MERGED

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +11,8 @@ from typing import Any
 import msgspec
 
 from reports import figures, tables
-from reports.cell_table import MAX_ROWS, assignment, cell_table, cells_csv
+from reports.breaking import LINE, broken, width
+from reports.cell_table import MAX_ROWS, assignment, cell_table, cells_csv, is_merged
 from reports.characters import Latex
 from reports.errors import ReportError
 from reports.latex import code, formula, latex_field, visible_length
@@ -17,7 +20,7 @@ from reports.mathematics import display_source
 from reports.power import power_paragraph
 from reports.prose import paragraphs, prose
 from reports.reading import Tried, capital, colour, plural, sentence, slug
-from reports.schema import Assumption, Constant, Evidence, Figure, Table, Witness
+from reports.schema import Assumption, Cell, Constant, Evidence, Figure, Table, Witness
 from reports.tables import PrintedTable
 from reports.values import number
 
@@ -40,11 +43,11 @@ def claim_page(tried: Tried, files: Files, form: figures.Form = "pdf") -> dict[s
 
 def _page(tried: Tried, files: Files, form: figures.Form) -> dict[str, Any]:
     claim, evidence, name = tried.claim, tried.evidence, tried.name
-    shown, tallies = _tables(tried, files)
+    shown, turned, tallies = _tables(tried, files, paper=form == "pdf")
     printed, added = departures(claim.assumptions)
     conditions = [
-        ("Assumptions", assumptions(printed)),
-        ("Not in the paper", assumptions(added)),
+        ("Assumptions", assumptions(printed, form=form)),
+        ("Not in the paper", assumptions(added, form=form)),
         ("Constants", _run_in([_constant(item) for item in claim.constants])),
     ]
     runs = [
@@ -76,15 +79,22 @@ def _page(tried: Tried, files: Files, form: figures.Form) -> dict[str, Any]:
         "brief": _joined(capital(prose(claim.source)), effort),  # below its paper's heading
         "statement": latex_field(claim.statement),
         "quantifiers": latex_field(claim.quantifiers),
-        "bound": display_source(claim.bound_latex),
+        "bound": _display(claim.bound_latex, form),
         "failure": Latex(sentence(formula(claim.failure_latex))),
         "conditions": [(heading, text) for heading, text in conditions if text],
         "runs": [(heading, text) for heading, text in runs if text],
         "figures": _figures(evidence.figures, name, files, form),
         "tables": shown,
+        "turned": turned,
         "after": [(heading, text) for heading, text in after if text],
         "replay": commands(claim.replay),
     }
+
+
+def _display(source: str, form: figures.Form) -> Latex:
+    """A formula of its own lines: broken on paper, whole in a browser, which scrolls."""
+    whole = display_source(source)
+    return broken(whole) if form == "pdf" else whole
 
 
 def _sentences(texts: Sequence[str]) -> Latex:
@@ -140,15 +150,17 @@ def departures(items: Sequence[Assumption]) -> tuple[list[Assumption], list[Assu
     return printed, added
 
 
-def assumptions(items: Sequence[Assumption], before: str = "") -> Latex:
+def assumptions(items: Sequence[Assumption], before: str = "", form: figures.Form = "pdf") -> Latex:
     """The conditions of a statement in one sentence, which may begin with other words."""
     shown = [Latex(before)] if before else []
-    return _run_in([*shown, *(_assumption(item) for item in items)])
+    return _run_in([*shown, *(_assumption(item, form) for item in items)])
 
 
-def _assumption(item: Assumption) -> Latex:
+def _assumption(item: Assumption, form: figures.Form) -> Latex:
     text = prose(item.name)
-    if item.latex:
+    if form == "pdf" and "$" not in item.latex and width(item.latex) > LINE:
+        text = Latex(rf"\emph{{{text}}}: \cflformula{{{_display(item.latex, form)}}}")
+    elif item.latex:
         text = Latex(f"\\emph{{{text}}}: {formula(item.latex)}")
     return Latex(f"{text} ({prose(item.note)})") if item.note else text
 
@@ -161,24 +173,71 @@ def _run_in(items: Sequence[Latex]) -> Latex:
 # -- evidence ------------------------------------------------------------------------------------
 
 
-def _tables(tried: Tried, files: Files) -> tuple[list[PrintedTable], list[tuple[Latex, Latex]]]:
-    """The claim's tables.  Small tables of counts become sentences with their headings."""
+#: Cells on a claim's page whose table has a page on its side.
+_WORST = 5
+#: Columns that such a page leaves out, the first ones first, until the line holds the others.
+_LESS = ("trials", "verdict", "note", "interval")
+
+
+def _tables(
+    tried: Tried, files: Files, *, paper: bool
+) -> tuple[list[PrintedTable], list[PrintedTable], list[tuple[Latex, Latex]]]:
+    """The claim's tables, those for pages on their side, and paragraphs with their headings.
+
+    Small tables of counts become paragraphs.  A table that is too wide for the page of ``paper``
+    goes to a page on its side, and the claim's page names it.  A browser scrolls.
+    """
     shown: list[PrintedTable] = []
-    tallies: list[tuple[Latex, Latex]] = []
-    name = tried.name
-    if tried.evidence.cells:
-        shown.append(cell_table(tried.evidence.cells, name))
-        files[f"tables/{name}-cells.csv"] = cells_csv(tried.evidence.cells)
-        files[f"tables/{name}-cells.tex"] = shown[0].latex() + "\n"
+    turned: list[PrintedTable] = []
+    told: list[tuple[Latex, Latex]] = []
+    name, cells = tried.name, tried.evidence.cells
+    if cells:
+        whole = cell_table(cells, name)
+        files[f"tables/{name}-cells.csv"] = cells_csv(cells)
+        files[f"tables/{name}-cells.tex"] = whole.latex() + "\n"
+        if not paper:
+            shown.append(cell_table(cells, name, line=math.inf))
+        elif whole.small or (is_merged(whole) and len(whole.rows) > tables.SHORT):
+            wide = cell_table(cells, f"{name}-wide", line=tables.TURNED, more=_of(tried))
+            turned.append(wide)
+            has = "more cells" if is_merged(wide) else "a column for each parameter"
+            shown.append(_few(cells, name, f"{_reference(wide)} has {has}."))
+        else:
+            shown.append(whole)
     for i, table in enumerate(tried.evidence.tables, 1):
         printed, text = _evidence_table(table, f"{name}-{i}")
         files[f"tables/{name}-{i}.csv"] = text
         files[f"tables/{name}-{i}.tex"] = printed.latex() + "\n"
+        heading = prose(table.title or "Counts")
         if tally := _tally(table):
-            tallies.append((prose(table.title or "Counts"), tally))
+            told.append((heading, tally))
+        elif paper and printed.small:
+            caption = f"{printed.caption} {_of(tried)}"
+            wide = dataclasses.replace(printed, caption=caption, line=tables.TURNED)
+            turned.append(wide)
+            told.append((heading, Latex(f"{_reference(wide)}.")))
         else:
             shown.append(printed)
-    return shown, tallies
+    return shown, turned, told
+
+
+def _few(cells: Sequence[Cell], name: str, more: str) -> PrintedTable:
+    """The worst cells, with as many columns as a line holds."""
+    for n in range(len(_LESS) + 1):
+        table = cell_table(cells, name, most=_WORST, more=more, without=_LESS[:n])
+        if not table.small:
+            break
+    return table
+
+
+def _of(tried: Tried) -> str:
+    """The way back from a table on its side to its claim."""
+    section = f"sec:{tried.name}"
+    return rf"Claim \hyperref[{section}]{{{code(tried.key)}}}, page~\pageref{{{section}}}."
+
+
+def _reference(table: PrintedTable) -> str:
+    return rf"Table~\ref{{{table.anchor}}} on page~\pageref{{{table.anchor}}}"
 
 
 def _tally(table: Table) -> Latex:
@@ -227,6 +286,10 @@ def _evidence_table(table: Table, name: str) -> tuple[PrintedTable, str]:
     return printed, tables.csv_text(table.columns, table.rows)
 
 
+#: Panels from which a figure takes half a page.  It may move to the next page, and no other may.
+_MANY_PANELS = 6
+
+
 def _figures(
     stored: Sequence[Figure], name: str, files: Files, form: figures.Form
 ) -> list[dict[str, Latex]]:
@@ -241,6 +304,7 @@ def _figures(
             {
                 "path": Latex(path),
                 "width": Latex("1.0"),
+                "place": Latex("!ht" if len(figure.shown) > _MANY_PANELS else "H"),
                 "caption": _caption(figure),
                 "label": Latex(f"fig:{slug(path)}"),
             }

@@ -127,6 +127,10 @@ def collect(run: Run, *, engine: str) -> Report:
         verdicts.append(source)
     graphs = run.graphs
     nodes = {node.id: node for graph in graphs.values() for node in graph.nodes}
+    pages = {
+        paper: [_page(run, claim, shown[:i], nodes, files) for i, claim in enumerate(shown)]
+        for paper, shown in papers.items()
+    }
     context = {
         **methods(run),
         "title": escape_text(summary.title),
@@ -142,12 +146,10 @@ def collect(run: Run, *, engine: str) -> Report:
         "verdict_tables": verdicts,
         "graphs": _drawings(run, graphs, files),
         "claims": [
-            (
-                escape_text(f"Claims: {paper}" if paper else "Claims"),
-                [_page(run, claim, shown[:i], nodes, files) for i, claim in enumerate(shown)],
-            )
-            for paper, shown in papers.items()
+            (escape_text(f"Claims: {paper}" if paper else "Claims"), made)
+            for paper, made in pages.items()
         ],
+        "turned": [table for made in pages.values() for page in made for table in page["turned"]],
         "slips": overview.slips(run.findings),
         "headlines": overview.headlines(run.findings, names, run.papers, run.by_key),
         "findings": overview.findings(run.findings, names),

@@ -56,7 +56,7 @@ def verdict_table(paper: str, claims: Sequence[Tried]) -> PrintedTable:
             ]
         )
     gap = r"@{\hspace{6pt}}"
-    shares = gap.join(rf">{{{tables.RAGGED}}}p{{{share}\linewidth}}" for share in (0.515, 0.145))
+    shares = gap.join(rf">{{{tables.RAGGED}}}p{{{share}\linewidth}}" for share in (0.435, 0.17))
     return PrintedTable(
         head=["claim, source", "verdict", "observed", "bound", "ratio", "page"],
         rows=rows,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from reports.characters import GREEK, Latex, plain_text
 from reports.latex import escape_text
-from reports.values import parameter, value
+from reports.values import numeral, parameter, value
 
 _NUMERAL = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 _TOKEN = re.compile(
@@ -25,8 +26,11 @@ def _token(match: re.Match[str]) -> str:
     """A number, a symbol or an assignment found in words, as math."""
 
     def shown(text: str) -> str:
-        plain = re.fullmatch(r"-?\d+", text)
-        return value(int(text) if plain else float(text)).strip("$")
+        if re.fullmatch(r"-?\d+", text):
+            return value(int(text)).strip("$")
+        number = float(text)
+        out_of_range = "e" in text and number in (0.0, math.inf, -math.inf)
+        return (numeral(text) if out_of_range else value(number)).strip("$")
 
     if match["relation"]:
         return r"$\ge$" if match["relation"] == ">=" else r"$\le$"

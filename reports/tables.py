@@ -1,7 +1,9 @@
 """Tables: rows of LaTeX cells laid out to fit the page, and the same rows as CSV.
 
 Columns of numbers keep their natural width.  Columns of text share the rest of the line and wrap.
-Tables of up to `SHORT` rows are kept together.  Longer ones run over pages.
+Tables of up to `SHORT` rows are kept together.  Longer ones run over pages.  A table that a line
+does not hold in type of the usual size is for a page on its side, whose line holds `TURNED`
+characters.
 """
 
 from __future__ import annotations
@@ -18,9 +20,11 @@ from reports.prose import prose
 from reports.values import number
 
 LINE = 104.0  # average characters of \footnotesize on a line of the text width
+TURNED = 160.0  # the same on a page on its side, whose line has 247 mm in the place of 160 mm
 SHORT = 8
 DENSE = 1.14  # \\scriptsize sets this many times the characters of \\footnotesize on a line
 DENSE_GAP = 1.6  # characters between the columns of a table in \\scriptsize
+TIGHT_GAP = 1.6  # the smallest number of characters between columns in type of the usual size
 # The skip lets first words hyphenate, and keeps pandoc from taking a group for an argument.
 RAGGED = r"\raggedright\arraybackslash\hskip0pt"
 _WORD = 19.0  # characters up to which a text column always gets its natural width
@@ -37,20 +41,24 @@ def _widths(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[float]:
     ]
 
 
-def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> tuple[str, bool]:
+def _columns(
+    head: Sequence[str], rows: Sequence[Sequence[str]], align: str, line: float = LINE
+) -> tuple[str, bool]:
     """The column specification (natural widths where they fit), and whether type must be small."""
     widths = _widths(head, rows)
     gaps = _GAP * (len(head) - 1)
-    if natural(head, rows):
+    if sum(widths) + gaps <= line:
         return "@{}" + align + "@{}", False
-    if fits(head, rows):
+    if natural(head, rows, line):
+        return _tight(align), False
+    if fits(head, rows, line):
         return _dense(list(align)), True
     wide = [i for i, w in enumerate(widths) if w > _NARROW and align[i] == "l"]
     wide = wide or [max(range(len(head)), key=lambda i: widths[i])]
     fixed = sum(w for i, w in enumerate(widths) if i not in wide)
     needed = min(sum(widths[i] for i in wide), _READABLE * len(wide))
-    dense = LINE - gaps - fixed < needed
-    line = LINE * (DENSE if dense else 1.0)
+    dense = line - gaps - fixed < needed
+    line *= DENSE if dense else 1.0
     gaps = (DENSE_GAP if dense else _GAP) * (len(head) - 1)
     shares = _shares([widths[i] for i in wide], max(line - gaps - fixed, _NARROW * len(wide)))
     spec = list(align)
@@ -62,6 +70,11 @@ def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> 
 def _dense(spec: Sequence[str]) -> str:
     """Set the columns closer together than LaTeX does by default."""
     return "@{}" + r"@{\hspace{3.9pt}}".join(spec) + "@{}"
+
+
+def _tight(spec: Sequence[str]) -> str:
+    """The same in type of the usual size."""
+    return "@{}" + r"@{\hspace{7pt}}".join(spec) + "@{}"
 
 
 def _shares(wanted: Sequence[float], room: float) -> list[float]:
@@ -78,14 +91,14 @@ def _shares(wanted: Sequence[float], room: float) -> list[float]:
     return [w if w <= even else rest * w**0.7 / total for w in wanted]
 
 
-def fits(head: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+def fits(head: Sequence[str], rows: Sequence[Sequence[str]], line: float = LINE) -> bool:
     """Whether every column can keep its natural width, in small type at least."""
-    return sum(_widths(head, rows)) <= DENSE * LINE - DENSE_GAP * (len(head) - 1)
+    return sum(_widths(head, rows)) <= DENSE * line - DENSE_GAP * (len(head) - 1)
 
 
-def natural(head: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+def natural(head: Sequence[str], rows: Sequence[Sequence[str]], line: float = LINE) -> bool:
     """Whether every column can keep its natural width in type of the usual size."""
-    return sum(_widths(head, rows)) <= LINE - _GAP * (len(head) - 1)
+    return sum(_widths(head, rows)) <= line - TIGHT_GAP * (len(head) - 1)
 
 
 def _two_blocks(
@@ -107,6 +120,7 @@ class PrintedTable:
 
     ``head``, ``rows`` and ``caption`` are LaTeX.  ``align`` has one letter for each column.
     ``spec`` replaces the computed column specification.  The label is prefixed by ``tab:``.
+    ``line`` is the number of characters on a line of the page for which the table is made.
     """
 
     head: Sequence[str]
@@ -115,6 +129,19 @@ class PrintedTable:
     caption: str
     label: str
     spec: str | None = None
+    line: float = LINE
+
+    @property
+    def small(self) -> bool:
+        """Whether the line holds the table in small type only."""
+        if self.spec or _two_blocks(self.head, self.rows, self.align):
+            return False
+        return _columns(self.head, self.rows, self.align, self.line)[1]
+
+    @property
+    def anchor(self) -> str:
+        """The label.  The embedded engine's filter reads the type size off it."""
+        return f"tab:{'dense:' if self.small else ''}{self.label}"
 
     def latex(self, *, together: bool = False) -> Latex:
         """The table with its caption.
@@ -129,15 +156,13 @@ class PrintedTable:
             head, rows, spec = blocks
             columns, dense = f"@{{}}{spec}@{{}}", False
         else:
-            columns, dense = _columns(head, rows, self.align)
+            columns, dense = _columns(head, rows, self.align, self.line)
         size = r"\scriptsize" if dense else r"\footnotesize"
         top = " & ".join(h or "~" for h in head) + r" \\"
         body = "\n".join(" & ".join(cell or "~" for cell in row) + r" \\" for row in rows)
         if body[:1].isdigit():
             body = "{}" + body  # pandoc would take the digits for an argument of \\endlastfoot
-        # The embedded engine's filter reads the type size off the label.
-        label = f"tab:{'dense:' if dense else ''}{self.label}"
-        title = rf"\caption{{{self.caption}}}\label{{{label}}}"
+        title = rf"\caption{{{self.caption}}}\label{{{self.anchor}}}"
         if together or len(rows) <= SHORT:
             return Latex(
                 f"\\begin{{table}}[H]\n\\centering{size}\n"

@@ -66,6 +66,10 @@ def number(value: float | int | bool | None, digits: int = 3) -> Latex:
         if "e" not in short and len(short) < len(text) and exponent < 4:
             text = short
         return Latex(f"${text}$")
+    return _scientific(mantissa, exponent)
+
+
+def _scientific(mantissa: str, exponent: int) -> Latex:
     mantissa = mantissa.rstrip("0").rstrip(".")
     power = f"10^{{{exponent}}}"
     if mantissa in {"1", "-1"}:
@@ -108,6 +112,16 @@ def interval(lower: float | None, upper: float | None) -> Latex:
     return Latex(f"$[{shown[0]},\\ {shown[1]}]{power}$")
 
 
+def numeral(text: str, digits: int = 3) -> Latex:
+    r"""A written number, also one that no float holds: ``1e-9627`` is :math:`10^{-9627}`."""
+    held = float(text)
+    mantissa, _, power = text.lower().partition("e")
+    if not power or (math.isfinite(held) and (held != 0.0 or not float(mantissa))):
+        return number(held, digits)
+    first, _, shift = f"{float(mantissa):.{digits - 1}e}".partition("e")
+    return _scientific(first, int(power) + int(shift))
+
+
 def parameter(name: str) -> Latex:
     r"""A parameter's name as its symbol: ``Delta_sq`` is :math:`\Delta^2`, ``n_prime`` is n'.
 
@@ -115,6 +129,7 @@ def parameter(name: str) -> Latex:
     set in typewriter.
     """
     head, _, tail = name.partition("_")
+    head = {"lam": "lambda"}.get(head, head)  # a word of Python
     if head in GREEK:
         symbol = f"\\{head}"
     elif len(head) == 1 and head.isalpha():

@@ -137,6 +137,10 @@ function Div(el)
     unnumbered(el)
     return pandoc.RawBlock("typst", "#strip(" .. strip .. ")[" .. write(el.content) .. "]\n")
   end
+  if el.classes:includes("turned") then
+    unnumbered(el)
+    return pandoc.RawBlock("typst", "#page(flipped: true)[\n" .. write(el.content) .. "\n]\n")
+  end
   if el.classes:includes("statement") then
     local id
     local body = el:walk({

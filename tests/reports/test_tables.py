@@ -34,7 +34,20 @@ def test_columns_have_their_natural_widths_while_a_line_holds_them_and_the_gaps(
     align = "l" * len(lengths)
     spec, small = _columns(head, [["x" * n for n in lengths]], align)
     assert (spec == f"@{{}}{align}@{{}}") is natural
-    assert small is not natural
+    assert not small
+
+
+@pytest.mark.parametrize(
+    ("lengths", "line", "tight"),
+    [((51, 51), 104, True), ((51, 52), 104, False), ((79, 79), 160, True), ((79, 80), 160, False)],
+)
+def test_columns_move_together_before_anything_wraps_or_shrinks(
+    lengths: tuple[int, ...], line: float, tight: bool
+) -> None:
+    """A line then has 1.6 characters between two columns."""
+    spec, small = _columns(["a", "b"], [["x" * n for n in lengths]], "ll", line)
+    assert (spec == r"@{}l@{\hspace{7pt}}l@{}") is tight
+    assert small is not tight
 
 
 def columns(*widths: int, align: str = "") -> tuple[str, bool]:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.values import estimate, interval, number, parameter, value
+from reports.prose import prose
+from reports.values import estimate, interval, number, numeral, parameter, value
 
 
 def decimal(printed: str) -> Decimal:
@@ -180,6 +181,7 @@ def test_an_estimate_is_read_to_half_a_digit_of_its_error(mean: float, se: float
         ("rho", r"$\rho$"),
         ("n_prime", "$n'$"),
         ("Delta_sq", r"$\Delta^{2}$"),
+        ("lam", r"$\lambda$"),
         ("x_star", r"$x^{\ast}$"),
         ("x_inf", r"$x_{\infty}$"),
         ("p_hat", r"$\hat{p}$"),
@@ -232,3 +234,33 @@ def test_a_parameter_is_a_symbol_or_words(name: str, printed: str) -> None:
 )
 def test_a_value_is_rounded_for_reading(item: Any, printed: str) -> None:
     assert value(item) == printed
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("0.5", "$0.5$"),
+        ("1e-7", "$10^{-7}$"),
+        ("1e-9627", "$10^{-9627}$"),
+        ("-25.04e-401", r"$-2.5 \times 10^{-400}$"),
+        ("3.14159e400", r"$3.14 \times 10^{400}$"),
+        ("0e-999", "$0$"),
+        ("1e-434294481", "$10^{-434294481}$"),
+    ],
+)
+def test_a_written_number_need_not_be_a_float(text: str, shown: str) -> None:
+    assert numeral(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("at most 1e-9627.", "at most $10^{-9627}$."),
+        ("at least 2e400", r"at least $2 \times 10^{400}$"),
+        ("at c=1e-400", "at $c=10^{-400}$"),
+        ("0e5 of them", "$0$ of them"),
+        ("1e-07 of them", "$10^{-7}$ of them"),
+    ],
+)
+def test_numbers_in_a_sentence_need_not_be_floats(text: str, shown: str) -> None:
+    assert prose(text) == shown
