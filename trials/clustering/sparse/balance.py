@@ -158,6 +158,7 @@ def _balance_one(
         for m in range(size):
             for c in range(d):
                 x[m, c] = now * y[m, c]
+        rest[:] = 0.0
         minimise(
             indptr,
             indices,
@@ -170,7 +171,6 @@ def _balance_one(
             0.1 * goal,
             max_steps,
             max_products,
-            0.1,
             False,
             rest,
             out,

@@ -35,6 +35,8 @@ from trials.clustering.sparse.preconditioner import invert, precondition, width_
 _ARMIJO = 1e-4
 #: Rounding allowed in the comparison of two objectives, relative.
 _ROUNDING = 1e-14
+#: The residual of a linear system, over its right side: at first, and at least.
+_LARGEST_FORCING, _SMALLEST_FORCING = 0.5, 0.03
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
@@ -325,9 +327,8 @@ def minimise(
     tolerance: float,
     max_steps: int,
     max_products: int,
-    forcing: float,
     stop: bool,
-    trial: FloatArray,
+    step: FloatArray,
     out: FloatArray,
 ) -> bool:
     """Minimise F in place from ``u`` until ``sum_k |g_k|^2 / n_k <= tolerance``.
@@ -336,13 +337,17 @@ def minimise(
     mass-weighted distance from the minimiser.  ``out`` (4,) adds up steps, products and gradients,
     and receives the number reached.
 
-    With ``stop`` the search ends where a full step decreases F too little.  It returns True then,
-    and ``trial`` (K, d) holds the values after that step.
+    The linear systems are solved only as far as the last step was worth it (Eisenstat and Walker
+    1996, choice 2): far from the minimiser a step ends at the next fusion anyway.
+
+    ``step`` (K, d) is the last step before ``u``, or zero, and receives the last one.  With
+    ``stop`` the search ends where a full step decreases F too little.  It returns True then, and
+    ``u`` is as before that step.
     """
     n, d = u.shape
     size = n * d
     g, p, q = np.empty((n, d)), np.empty((n, d)), np.empty((n, d))
-    z, step, rest = np.empty((n, d)), np.zeros((n, d)), np.empty((n, d))
+    z, trial, rest = np.empty((n, d)), np.empty((n, d)), np.empty((n, d))
     inverse = np.empty((n, width_of_inverse(d)))
     first, second = np.empty(indices.size), np.empty(indices.size)
     per_mass = np.empty((n, d))
@@ -361,10 +366,14 @@ def minimise(
     value = gradient(indptr, indices, w, b, mass, lam, delta, u, g)
     out[2] += 1
     error = 0.0
+    forcing = _LARGEST_FORCING
     for count in range(max_steps + 1):
+        last = error
         error = _weighted_square(flat_g, share)
         if not error > tolerance or count == max_steps:
             break
+        if count > 0:
+            forcing = min(_LARGEST_FORCING, max(_SMALLEST_FORCING, 0.9 * error / last))
         out[0] += 1
         curvature(indptr, indices, w, mass, lam, delta, u, step, first, second, inverse)
         for i in range(size):

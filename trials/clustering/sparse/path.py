@@ -47,6 +47,8 @@ _RATIO, _BETWEEN = 1.3, 1e-4
 #: Rounds of splits at one penalty.
 _ROUNDS = 8
 _STEPS, _PRODUCTS = 60, 80
+#: Halvings of a step that goes too far.
+_HALVINGS = 30
 #: Newton steps between two fusions, where there are many, and how often they are repeated.
 _FEW_STEPS, _PASSES = 8, 6
 _BALANCE_PRODUCTS = 200
@@ -223,9 +225,15 @@ class Tracer:
 
     def _objective(self, lam: float) -> float:
         """The objective on the clusters' graph, with the scatter inside the clusters."""
-        g, rest = self.graph, np.empty_like(self.u)
-        value = newton.gradient(g.indptr, g.indices, g.w, self.b, self.mass, lam, 0.0, self.u, rest)
-        return float(value) + self.scatter
+        return self._smoothed(self.u, lam, 0.0) + self.scatter
+
+    def _smoothed(self, u: FloatArray, lam: float, width: float) -> float:
+        """The smoothed objective on the clusters' graph."""
+        g, rest = self.graph, np.empty_like(u)
+        self.work.newton[2] += 1
+        return float(
+            newton.gradient(g.indptr, g.indices, g.w, self.b, self.mass, lam, width, u, rest)
+        )
 
     def _predicted(self, lam: float) -> FloatArray:
         """The values at ``lam`` if they go on as between the last two penalties.
@@ -238,7 +246,8 @@ class Tracer:
         share = (lam - self.lam) / (self.lam - self.lam_before)
         step = min(share, 1.5) * (self.lam - self.lam_before) * self.speed
         u = self.u + step
-        return self._met(self.u, u, self.width, math.inf, u)
+        labels, count = self._meeting(self.u, u, self.width, math.inf)
+        return u if count == self.n_clusters else self._merge(labels, count, u)[0]
 
     def _extrapolated_potentials(self, lam: float) -> FloatArray:
         """The potentials at ``lam`` if the flows went on as between the last two penalties."""
@@ -281,19 +290,34 @@ class Tracer:
     def _minimised(
         self, u: FloatArray, lam: float, width: float, tolerance: float, steps: int
     ) -> FloatArray:
-        """The minimiser of the smoothed problem, from ``u``, by at most so many steps at a time.
+        """The minimiser of the smoothed problem, from ``u``, by at most so many steps.
 
-        Clusters that a step would carry through each other are fused, if they are close.
+        Clusters that a step would carry through each other are fused, if they are close.  The step
+        goes on without them, as far as the objective decreases.
         """
-        for _ in range(_PASSES):
-            trial = np.empty_like(u)
-            if not self._minimise(u, lam, width, tolerance, steps, trial):
-                return u
-            v = self._met(u, trial, width, _NEAR * width, u)
-            if v is u:
-                break
-            u = v
-        self._minimise(u, lam, width, tolerance, steps)
+        step = np.zeros_like(u)
+        last = self.work.newton[0] + steps
+        while self._minimise(
+            u, lam, width, tolerance, int(last - self.work.newton[0]), step, stop=True
+        ):
+            labels, count = self._meeting(u, u + step, width, _NEAR * width)
+            share = 0.5
+            if count < self.n_clusters:
+                u, step = self._merge(labels, count, u, step)
+                share = 1.0
+            u = self._along(u, step, share, lam, width)
+        return u
+
+    def _along(
+        self, u: FloatArray, step: FloatArray, share: float, lam: float, width: float
+    ) -> FloatArray:
+        """The first of u + share step, u + share/2 step, ... with a smaller objective, else u."""
+        value = self._smoothed(u, lam, width)
+        for _ in range(_HALVINGS):
+            v: FloatArray = u + share * step
+            if self._smoothed(v, lam, width) < value:
+                return v
+            share *= 0.5
         return u
 
     def _minimised_from_above(
@@ -306,9 +330,9 @@ class Tracer:
             step = u[g.rows()] - u[g.indices]
             wide = math.sqrt(float((step * step).sum(axis=1).max(initial=0.0)))
             while wide > width:
-                self._minimise(u, lam, wide, tolerance, _STEPS)
+                self._minimise(u, lam, wide, tolerance, _STEPS, np.zeros_like(u))
                 wide *= _SHRINK
-            self._minimise(u, lam, width, tolerance, _STEPS)
+            self._minimise(u, lam, width, tolerance, _STEPS, np.zeros_like(u))
         return u
 
     def _minimise(
@@ -318,19 +342,19 @@ class Tracer:
         width: float,
         tolerance: float,
         steps: int,
-        trial: FloatArray | None = None,
+        step: FloatArray,
+        *,
+        stop: bool = False,
     ) -> bool:
-        """Solve the smoothed problem on the clusters' graph, in place.
+        """Solve the smoothed problem on the clusters' graph, in place, from the last ``step`` on.
 
-        With ``trial`` it stops where a full step goes too far, and returns True.
+        With ``stop`` it stops before a full step that goes too far, and returns True.
         """
         g = self.graph
-        stop = trial is not None
         return bool(
             newton.minimise(
                 g.indptr, g.indices, g.w, self.b, self.mass, lam, width, u, tolerance,
-                steps, _PRODUCTS, 0.1, stop, np.empty_like(u) if trial is None else trial,
-                self.work.newton,
+                steps, _PRODUCTS, stop, step, self.work.newton,
             )
         )  # fmt: skip
 
@@ -344,35 +368,36 @@ class Tracer:
         if count == self.n_clusters:
             return u
         before = self.labels
-        v = self._merge(labels, count, u)
+        (v,) = self._merge(labels, count, u)
         self.potentials += ((u - v[labels]) / width)[before]
         return v
 
-    def _met(
-        self, old: FloatArray, new: FloatArray, width: float, reach: float, u: FloatArray
-    ) -> FloatArray:
-        """The values ``u`` after linked clusters that meet between old and new values are fused."""
+    def _meeting(
+        self, old: FloatArray, new: FloatArray, width: float, reach: float
+    ) -> tuple[IntArray, int]:
+        """Labels that join the linked clusters which meet between old and new values."""
         g = self.graph
         labels = np.empty(self.n_clusters, dtype=np.int64)
         count = contraction.meeting_components(g.indptr, g.indices, old, new, width, reach, labels)
-        return u if count == self.n_clusters else self._merge(labels, count, u)
+        return labels, int(count)
 
-    def _merge(self, labels: IntArray, count: int, u: FloatArray) -> FloatArray:
-        """Replace clusters of equal label by one.  Returns the mean of their values ``u``."""
+    def _merge(self, labels: IntArray, count: int, *values: FloatArray) -> list[FloatArray]:
+        """Replace clusters of equal label by one.  Returns the means of their ``values`` (k, d)."""
         g = self.graph
         indptr = np.empty(count + 1, dtype=np.int64)
         indices, w = np.empty_like(g.indices), np.empty_like(g.w)
         used = contraction.contract(g.indptr, g.indices, g.w, labels, count, indptr, indices, w)
         self.graph = Graph(indptr=indptr, indices=indices[:used].copy(), w=w[:used].copy())
         mass = np.empty(count)
-        b, v, last = (np.empty((count, u.shape[1])) for _ in range(3))
-        contraction.means(u, self.mass, labels, v, mass)
-        contraction.means(self.last, self.mass, labels, last, mass)
-        contraction.means(self.b, self.mass, labels, b, mass)
+        means = []
+        for value in (self.b, self.last, *values):
+            means.append(np.empty((count, value.shape[1])))
+            contraction.means(value, self.mass, labels, means[-1], mass)
+        b, self.last = means[:2]
         self.scatter += contraction.scatter(self.b, self.mass, labels, b)
-        self.b, self.mass, self.last = b, mass, last
+        self.b, self.mass = b, mass
         self.labels = labels[self.labels]
-        return v
+        return means[2:]
 
     def _balance(
         self, q: FloatArray, lam: float, goal: float, margin: float = MARGIN
