@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from tests.bench.data_sets import curved_sheets
 from tests.trials.clustering.families import (
     far_from_the_origin,
     mixed_scales,
@@ -111,6 +112,20 @@ def test_a_path_keeps_its_gap_and_agrees_with_single_problems():
         assert path.n_clusters[i] == path.centres[i].shape[0]
         gap = np.abs(path.centres[i][path.labels[i]] - fit.minimiser).max()
         assert gap <= np.sqrt(2.0 * path.gap[i]) + fit.radius
+
+
+@pytest.mark.parametrize(("n", "neighbours", "count"), [(200, 6, 8), (400, 8, 10)])
+def test_penalties_far_apart_fuse_no_clusters_that_stay_apart(n, neighbours, count):
+    # Values extrapolated over so large steps meet where the minimiser's do not: fusing them made
+    # the objective larger by 4.5e-5 and 3.0e-5.
+    points = curved_sheets(n, 4)
+    weights = neighbour_weights(points, neighbours, decay=2.0, relative=True, connect="tree")
+    penalties = np.linspace(0.0, 0.02 * fusing_penalty(points, weights), count)
+    exact = sparse_convex_clustering_path(points, penalties, weights)
+    fast = sparse_convex_clustering_path(points, penalties, weights, flows=False)
+    assert (exact.gap <= 1e-6 * exact.primal).all()
+    assert (fast.primal <= (1.0 + 2e-6) * exact.primal).all()
+    assert fast.n_clusters.tolist() == exact.n_clusters.tolist()
 
 
 def test_clusters_split_where_the_weights_make_them():

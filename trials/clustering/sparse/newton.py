@@ -35,6 +35,9 @@ from trials.clustering.sparse.preconditioner import invert, precondition, width_
 _ARMIJO = 1e-4
 #: Rounding allowed in the comparison of two objectives, relative.
 _ROUNDING = 1e-14
+#: Products of a linear system after which the next one gets blocks, or no blocks any more: a block
+#: costs as much as four products.
+_MANY, _FEW = 8, 4
 #: The residual of a linear system, over its right side: at first, and at least.
 _LARGEST_FORCING, _SMALLEST_FORCING = 0.5, 0.03
 
@@ -334,8 +337,8 @@ def minimise(
     """Minimise F in place from ``u`` until ``sum_k |g_k|^2 / n_k <= tolerance``.
 
     Strong convexity turns that number into a bound: twice the excess of F, and the square of the
-    mass-weighted distance from the minimiser.  ``out`` (4,) adds up steps, products and gradients,
-    and receives the number reached.
+    mass-weighted distance from the minimiser.  ``out`` (5,) adds up steps, products and gradients,
+    receives the number reached, and remembers whether the last linear system deserved blocks.
 
     The linear systems are solved only as far as the last step was worth it (Eisenstat and Walker
     1996, choice 2): far from the minimiser a step ends at the next fusion anyway.
@@ -348,7 +351,7 @@ def minimise(
     size = n * d
     g, p, q = np.empty((n, d)), np.empty((n, d)), np.empty((n, d))
     z, trial, rest = np.empty((n, d)), np.empty((n, d)), np.empty((n, d))
-    inverse = np.empty((n, width_of_inverse(d)))
+    inverse = np.empty((n, width_of_inverse(d, out[4] > 0.0)))
     first, second = np.empty(indices.size), np.empty(indices.size)
     per_mass = np.empty((n, d))
     for i in range(n):
@@ -381,6 +384,7 @@ def minimise(
             flat_rest[i] = -flat_g[i]
         inner = precondition(inverse, rest, p)
         goal = max(0.3 * tolerance, forcing * forcing * error)
+        before = out[1]
         for _ in range(max_products):
             out[1] += 1
             bend = product(indptr, indices, mass, first, second, u, p, q)
@@ -395,6 +399,12 @@ def minimise(
             inner = new
             for i in range(size):
                 flat_p[i] = flat_z[i] + beta * flat_p[i]
+        if out[1] - before > _MANY:
+            out[4] = 1.0
+        elif out[1] - before < _FEW:
+            out[4] = 0.0
+        if inverse.shape[1] != width_of_inverse(d, out[4] > 0.0):
+            inverse = np.empty((n, width_of_inverse(d, out[4] > 0.0)))
         slope = 0.0
         for i in range(size):
             slope += flat_g[i] * flat_step[i]

@@ -3,9 +3,9 @@
 At every penalty the solver repeats these steps.
 
 1. *Predict* the values from their speed between the last two penalties, and fuse linked clusters
-   that meet on the way.
+   that meet on the way.  Penalties that lie far apart are not predicted.
 2. *Solve* the smoothed problem on the graph of the clusters by Newton's method.  Where a step would
-   carry close clusters through each other, fuse them.
+   carry close clusters through each other, fuse them and go on with the step.
 3. *Fuse* linked clusters that came within the smoothing width, and solve again.
 4. *Balance*: find flows on the edges inside the clusters that carry the pull of the rest away.
    They are feasible by construction, so that what they leave over gives the duality gap.
@@ -25,7 +25,8 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 
 from trials.checks import BoolArray, FloatArray, IntArray
 from trials.clustering.convex.problem import Scaled
@@ -33,10 +34,13 @@ from trials.clustering.sparse import balance, contraction, newton
 from trials.clustering.sparse.certificate import MARGIN, spanning_flow
 from trials.clustering.sparse.graph import Graph, reordered
 
+#: Points of a leaf of the tree that orders the points.
+_LEAF = 8
 #: Width of the smoothing over the median length of an edge: the first one.
 _WIDTH = 1e-3
 _SHRINK = 0.1
-#: Clusters that a Newton step carries through each other are fused up to so many widths apart.
+#: Clusters that a Newton step carries through each other are fused up to so many widths apart.  A
+#: prediction that misses by more on average is not followed.
 _NEAR = 5.0
 #: Tolerance of the first solution of a penalty, before fusions, over that of the last one.
 _ROUGH = 30.0
@@ -58,16 +62,16 @@ _BALANCE_PRODUCTS = 200
 class Work:
     """Counts of Newton steps, Hessian products, gradients, splits and fusions."""
 
-    newton: FloatArray = field(default_factory=lambda: np.zeros(4))
-    balance: FloatArray = field(default_factory=lambda: np.zeros(4))
+    newton: FloatArray = field(default_factory=lambda: np.zeros(5))
+    balance: FloatArray = field(default_factory=lambda: np.zeros(5))
     splits: int = 0
 
 
 class Tracer:
     """The state of a path in scaled units: points, clusters, and their flows.
 
-    Inside, the points are in an order that keeps neighbours close in memory (reverse Cuthill and
-    McKee): the kernels take half of the time at 20,000 points, and a third at 100,000.
+    Inside, the points are in an order that keeps neighbours close in memory: that of the leaves of
+    a k-d tree.
 
     Attributes
     ----------
@@ -81,7 +85,7 @@ class Tracer:
     def __init__(self, data: Scaled, graph: Graph) -> None:
         points = np.ascontiguousarray(data.x.T)
         self.fusing = _fusing(points, graph)
-        self.order = reverse_cuthill_mckee(graph.matrix(), symmetric_mode=True).astype(np.int64)
+        self.order = np.asarray(cKDTree(points, leafsize=_LEAF).indices, dtype=np.int64)
         self.x = points[self.order]
         self.full = graph = reordered(graph, self.order)
         n, d = self.x.shape
@@ -99,7 +103,8 @@ class Tracer:
         self.mass = np.ones(n)
         self.b = self.x
         self.scatter = 0.0
-        self.u = self.last = self.x
+        self.u = self.last = self.guess = self.x
+        self.trusted = True
         self.speed: FloatArray | None = None
         self.lam = self.lam_before = 0.0
         self.potentials = np.zeros((n, d))
@@ -138,9 +143,8 @@ class Tracer:
         if lam > _RATIO * start:
             steps = math.ceil(math.log(lam / start) / math.log(_RATIO))
             for i in range(0 if self.lam < start else 1, steps):
-                self._solve(
-                    start * (lam / start) ** (i / steps), max(tolerance, _BETWEEN), False, False
-                )
+                between = start * (lam / start) ** (i / steps)
+                self._solve(between, max(tolerance, _BETWEEN), False, False)
         self._solve(lam, tolerance, flows, gaps)
 
     def _solve(self, lam: float, tolerance: float, flows: bool, gaps: bool) -> None:
@@ -177,6 +181,8 @@ class Tracer:
             self.work.splits += 1
             width *= _SHRINK
             u = self.u.copy()
+        if self.speed is not None:
+            self.trusted = self._missed() <= _NEAR * self.width
         self.speed = (self.u - self.last) / (lam - self.lam) if lam != self.lam > 0.0 else None
         self.lam_before, self.lam = self.lam, lam
         self.potentials_before = known + (self.potentials - potentials)
@@ -201,7 +207,8 @@ class Tracer:
         """Return to one cluster for each point."""
         n = self.x.shape[0]
         self.graph, self.b, self.mass, self.labels = self.half, self.x, np.ones(n), np.arange(n)
-        self.scatter, self.last, self.speed = 0.0, self.x, None
+        self.scatter, self.speed = 0.0, None
+        self.last = self.guess = self.x
 
     def balance_again(self, margin: float, tolerance: float) -> None:
         """Look for flows that keep the share ``margin`` of their limits free."""
@@ -238,16 +245,24 @@ class Tracer:
     def _predicted(self, lam: float) -> FloatArray:
         """The values at ``lam`` if they go on as between the last two penalties.
 
-        Linked clusters that meet on the way are fused: most fusions are found here.
+        Linked clusters that meet on the way are fused: most fusions are found here.  Where the last
+        prediction missed by more than the distance of fusions, it would fuse clusters that never
+        meet.  So the next one is only compared.
         """
-        self.last = self.u
+        self.last = self.guess = self.u
         if self.speed is None:
             return np.array(self.u)
         share = (lam - self.lam) / (self.lam - self.lam_before)
-        step = min(share, 1.5) * (self.lam - self.lam_before) * self.speed
-        u = self.u + step
+        self.guess = u = self.u + min(share, 1.5) * (self.lam - self.lam_before) * self.speed
+        if not self.trusted:
+            return np.array(self.u)
         labels, count = self._meeting(self.u, u, self.width, math.inf)
         return u if count == self.n_clusters else self._merge(labels, count, u)[0]
+
+    def _missed(self) -> float:
+        """Root mean square, over the points, of the error of the predicted values."""
+        square = float(self.mass @ ((self.u - self.guess) ** 2).sum(axis=1))
+        return math.sqrt(square / self.labels.size)
 
     def _extrapolated_potentials(self, lam: float) -> FloatArray:
         """The potentials at ``lam`` if the flows went on as between the last two penalties."""
@@ -390,14 +405,14 @@ class Tracer:
         self.graph = Graph(indptr=indptr, indices=indices[:used].copy(), w=w[:used].copy())
         mass = np.empty(count)
         means = []
-        for value in (self.b, self.last, *values):
+        for value in (self.b, self.last, self.guess, *values):
             means.append(np.empty((count, value.shape[1])))
             contraction.means(value, self.mass, labels, means[-1], mass)
-        b, self.last = means[:2]
+        b, self.last, self.guess = means[:3]
         self.scatter += contraction.scatter(self.b, self.mass, labels, b)
         self.b, self.mass = b, mass
         self.labels = labels[self.labels]
-        return means[2:]
+        return means[3:]
 
     def _balance(
         self, q: FloatArray, lam: float, goal: float, margin: float = MARGIN
@@ -433,9 +448,9 @@ class Tracer:
         shift = np.empty_like(v)
         contraction.means(self.potentials, np.ones(n), labels, shift, mass)
         self.potentials -= shift[labels]
-        known = self.last[self.labels]
+        last, guess = self.last[self.labels], self.guess[self.labels]
         self._start_again()
-        self.last = known
+        self.last, self.guess = last, guess
         self._merge(labels, count, self.x)
         self.u = v
         return True

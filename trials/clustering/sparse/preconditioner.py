@@ -20,11 +20,11 @@ LARGEST_BLOCK = 16
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def width_of_inverse(d: int) -> int:
+def width_of_inverse(d: int, blocks: bool) -> int:
     """Numbers that a node of ``d`` coordinates stores."""
     if d == 2:
         return 3
-    return d * d if d <= LARGEST_BLOCK else d
+    return d * d if blocks and d <= LARGEST_BLOCK else d
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
