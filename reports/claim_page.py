@@ -114,7 +114,8 @@ def _effort(tried: Tried) -> Latex:
         search = claim.kind in ("identity", "deterministic")
         effort = plural(evidence.n_trials, "evaluation" if search else "trial")
         failed = f", {number(evidence.n_failed)} failed" if evidence.n_failed or not search else ""
-        parts += [effort + failed, f"level {number(evidence.level, 2)}"]
+        level = [f"level {number(evidence.level, 2)}"] if evidence.level else []
+        parts += [effort + failed, *level]
     return Latex(sentence("; ".join(parts)))
 
 

@@ -205,6 +205,8 @@ def _evidence(
         if key in names:
             link = rf"\hyperref[sec:{names[key]}]{{{link}}}"
             link += rf", page~\pageref{{sec:{names[key]}}}" if pages else ""
+        elif pages:
+            link += " (not run)"
         links.append(link)
     if most is not None and len(finding.claims) > most:
         links.append(f"{len(finding.claims) - most} more")
@@ -219,6 +221,11 @@ def first_sentence(text: str) -> Latex:
     return prose(sentence(text))
 
 
+def told(finding: Finding) -> Latex:
+    """A finding in one sentence: its headline, or else the first sentence of what was found."""
+    return first_sentence(finding.headline or finding.found)
+
+
 def _shown_by(finding: Finding, claims: Mapping[str, Tried]) -> Latex:
     """The verdict that shows a finding, with its witness: observed value against bound."""
     tried = [claims[key] for key in finding.claims if key in claims]
@@ -229,8 +236,18 @@ def _shown_by(finding: Finding, claims: Mapping[str, Tried]) -> Latex:
     observed, stated, _ = at_worst(refuted)
     seen = ""
     if observed is not None and stated is not None:
-        seen = f": observed {number(observed, 2)}, stated {number(stated, 2)}"
+        seen = ": observed {}, stated {}".format(*_apart(observed, stated))
     return Latex(f"{verdict_word('REFUTED')}{grade}{seen}.")
+
+
+def _apart(first: float, second: float) -> tuple[Latex, Latex]:
+    """Two numbers with two digits, or with as many as tell them apart."""
+    shown = number(first, 2), number(second, 2)
+    for digits in range(3, 9):
+        if first == second or shown[0] != shown[1]:
+            break
+        shown = number(first, digits), number(second, digits)
+    return shown
 
 
 def headlines(
@@ -258,7 +275,7 @@ def headlines(
             [
                 {
                     "where": prose(capital(finding.where)),
-                    "told": first_sentence(finding.found),
+                    "told": told(finding),
                     "shown": _shown_by(finding, claims),
                     "evidence": _evidence(finding, names, pages=pages, most=_NAMED),
                 }

@@ -241,6 +241,7 @@ class Finding(Record, frozen=True, kw_only=True):
     found: Text = ""
     corrected: Text = ""
     severity: Short = "other"
+    headline: Text = ""
     evidence: Annotated[list[Short], Meta(max_length=1_000)] | Short = []
 
     @property

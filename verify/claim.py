@@ -35,6 +35,8 @@ class Finding:
     ----------
     id : ``paper-topic``, unique within the catalogue.
     where : the place in print.
+    headline : what is wrong, in one sentence that can be read without the rest.  The first page
+        prints it.  A misprint has none.
     printed, found, corrected : the printed text, the true fact, and the corrected text.
     severity : ``statement`` (a stated result is false), ``proof`` (a step is), ``slip`` (a typo).
     """
@@ -45,6 +47,7 @@ class Finding:
     found: str
     corrected: str
     severity: Literal["statement", "proof", "slip"]
+    headline: str = ""
 
 
 Builder = Callable[[Statement, Profile], Procedure]

@@ -144,7 +144,7 @@ def _findings_of(run: Run, key: str) -> list[dict[str, Any]]:
         {
             "anchor": slug(name),
             "where": prose(capital(found.where)),
-            "told": overview.first_sentence(found.found),
+            "told": overview.told(found),
         }
         for name, found in run.findings.items()
         if key in found.claims

@@ -12,6 +12,7 @@ from reports import figures
 from reports.cell_table import MAX_ROWS
 from reports.collect import Report, load
 from reports.collect import collect as collect_run
+from reports.overview import _apart
 from reports.reading import slug
 from reports.schema import Reader
 from tests.reports.fakes import FakeRun, cell, claim, figure, refuted, run
@@ -336,8 +337,30 @@ def test_the_first_page_tells_each_finding_in_one_sentence_gravest_first() -> No
     )
     assert str(false[1]["shown"]) == ""
     assert str(false[0]["evidence"]).count(r"page~\pageref{sec:p.thm") == 2
-    assert str(false[1]["evidence"]) == r"\texttt{p.gone}"
+    assert str(false[1]["evidence"]) == r"\texttt{p.gone} (not run)"
     assert context["slips"] == "$1$ misprint or open point"
+
+
+def test_a_headline_is_printed_in_the_place_of_the_first_sentence() -> None:
+    told = {"p-a": {**finding("statement", "No: see below. It is.", []), "headline": "It is $x$."}}
+    fake = FakeRun({"claim": {"p.thm1": claim("p.thm1")}, "finding": told})
+    ((_, (item,)),) = collect(fake, engine="none").context["headlines"]
+    assert str(item["told"]) == "It is $x$."
+
+
+@pytest.mark.parametrize(
+    ("pair", "shown"),
+    [
+        ((0.123, 0.456), ("$0.12$", "$0.46$")),
+        ((1.01e-8, 1.04e-8), (r"$1.01 \times 10^{-8}$", r"$1.04 \times 10^{-8}$")),
+        ((2.0, 2.0), ("$2$", "$2$")),
+        ((1 / 3, 1 / 3 + 1e-12), ("$0.333333$", "$0.333333$")),
+    ],
+)
+def test_observed_and_stated_values_are_told_apart(
+    pair: tuple[float, float], shown: tuple[str, str]
+) -> None:
+    assert _apart(*pair) == shown
 
 
 def test_conditions_of_an_earlier_claim_are_named_and_not_printed_again() -> None:

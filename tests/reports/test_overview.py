@@ -81,7 +81,7 @@ def test_a_headline_names_three_claims_with_their_pages_and_counts_the_others() 
     one, two = (
         rf"\hyperref[sec:p-{x}]{{\texttt{{p.{x}}}}}, page~\pageref{{sec:p-{x}}}" for x in "ab"
     )
-    assert rows[0]["evidence"] == rf"{one}; {two}; \texttt{{p.c}}; 2 more"
+    assert rows[0]["evidence"] == rf"{one}; {two}; \texttt{{p.c}} (not run); 2 more"
     assert rows[1]["evidence"] == one
     ((_, rows), *_) = headlines(FOUND, {"p.a": "p-a"}, {}, {}, pages=False)
     assert rows[1]["evidence"] == r"\hyperref[sec:p-a]{\texttt{p.a}}"

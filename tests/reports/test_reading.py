@@ -183,6 +183,8 @@ def test_the_effort_of_a_search_is_counted_in_evaluations() -> None:
     assert "Deterministic; $1$ evaluation; level" in page(document)["facts"]
     document["evidence"] |= {"n_failed": 3}
     assert "$1$ evaluation, $3$ failed; level" in page(document)["facts"]
+    document["evidence"]["level"] = 0.0  # a search has none
+    assert page(document)["facts"].endswith("$1$ evaluation, $3$ failed.")
 
 
 def test_a_constant_has_its_interval_and_its_generous_end() -> None:

@@ -1,6 +1,7 @@
 """The catalogue: papers that come with the suite, from installed packages and from own files."""
 
 import os
+import re
 import tomllib
 from dataclasses import replace
 from graphlib import TopologicalSorter
@@ -14,6 +15,7 @@ from trials.checks import InvalidParameter
 from trials.run.executors import make_executor
 from trials.run.store import StoreError
 from verify import papers, session
+from verify.claim import Finding
 from verify.evidence import Verdict
 from verify.papers import Paper, catalogue
 from verify.session import RunConfig
@@ -225,3 +227,19 @@ def test_what_rests_on_what_has_no_circle_and_theorems_rest_on_the_steps_of_thei
     leaves = {s.id for s in IFCA.statements} - set(IFCA.uses)
     assert {"ifca.eq16", "ifca.eq17", "ifca.lemma2-opnorm"} <= leaves
     assert not leaves & {s.id for s in IFCA.statements if "thm1" in s.id or "cor1-as" in s.id}
+
+
+FINDINGS = [
+    finding
+    for paper in catalogue().papers
+    for finding in paper.all_findings
+    if finding.severity != "slip"
+]
+
+
+@pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.id)
+def test_a_finding_has_a_headline_that_is_read_alone(finding: Finding) -> None:
+    """The first page prints it: one sentence of at most two lines that begins with words."""
+    assert re.fullmatch(r"[A-Z].{30,150}\.", finding.headline)
+    assert not re.search(r"\.\s+[A-Z]", finding.headline)
+    assert not re.match(r"(No|Yes|True|False|This|That|It|They)\b[ :,]*(:|is|of)", finding.headline)

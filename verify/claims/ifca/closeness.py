@@ -122,6 +122,8 @@ def monotone(statement: Statement, profile: Profile, above: float) -> Probabilit
 MONOTONE = Finding(
     id="ifca-monotone",
     where="TIT 2022, proof of Corollary 1 and the text after Theorem 1",
+    headline="A cluster's error does not decrease in every step: at the error floor it rises "
+    "about as often as it falls.",
     printed="For all $t$ and $j$ the error does not increase; $\\alpha_t$ is non-decreasing.",
     found="True of a cluster only while its error exceeds twice the error floor. At the floor "
     "the fresh samples of the next step move it up about as often as down.",
@@ -161,6 +163,8 @@ def stays(statement: Statement, profile: Profile) -> Probability:
 SLOW = Finding(
     id="ifca-slow-start",
     where="TIT 2022, after Theorem 1",
+    headline="A start with a small $\\alpha_0$ is not slow: its first step contracts like all "
+    "others.",
     printed="With very small $\\alpha_0$ the convergence can be slow at the beginning, and it "
     "gradually becomes faster.",
     found="No start of this kind exists under Assumption 2, whose $n'$ grows like "

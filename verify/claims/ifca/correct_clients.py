@@ -75,6 +75,8 @@ from verify.proofs.terms import from_sympy
 ABSOLUTE_VALUE = Finding(
     id="ifca-absolute-value",
     where="TIT 2022, proof of Theorem 1, (2) and (5)",
+    headline="The factor $1-2\\gamma N/(mn')$ lacks its absolute value, and the proof's own "
+    "step size does not contract.",
     printed="$\\norm{T_1}\\le(1-\\frac{2\\gamma N}{mn'})\\norm{\\theta_1-\\theta_1^*}+\\dots$",
     found="The absolute value is missing. The proof bounds $N$ from below only, so every $c_5$ "
     "that it can give is at most $1/2$ ($N\\ge p_1mn'/4$ alone gives $1/4$), and its "

@@ -91,6 +91,8 @@ from verify.proofs.step_size import no_step_size_serves
 STEP_SIZE = Finding(
     id="ifca-step-size",
     where="TIT 2022 and NeurIPS 2020, Theorem 1 and Corollary 1",
+    headline="No step size $c_1/p$ contracts every cluster once the largest is more than three "
+    "times as large as the smallest.",
     printed="One step size $\\gamma=c_1/p$ with a universal $c_1$, for clusters of any sizes.",
     found="The mean step multiplies the error of cluster $j$ by $|1-2c_1p_j/p|$. The smallest "
     "cluster needs $c_1\\ge1/4$, the largest $c_1p_{\\max}/p\\le3/4$; once "
@@ -326,6 +328,8 @@ def strangers_seen(observed: Sequence[Observed]) -> Presentation:
 ALPHA_OF_THE_STEP = Finding(
     id="ifca-alpha-of-the-step",
     where="TIT 2022, Theorem 1",
+    headline="The proof needs samples for the closeness $\\alpha$ of each step, and only the "
+    "start's $\\alpha_0$ is assumed.",
     printed="Assumption 2 is in terms of $\\alpha_0$, the theorem in terms of any $\\alpha$.",
     found="(11) absorbs a factor $m$ by $n'\\gtrsim(\\frac{\\rho+1}{\\alpha\\rho})^2\\log m$ "
     "with the step's own $\\alpha$; for $\\alpha<\\alpha_0$ nothing provides that.",

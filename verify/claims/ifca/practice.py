@@ -130,6 +130,8 @@ def subsets(statement: Statement, _profile: Profile) -> MeanBound:
 SLOW_IDENTITIES = Finding(
     id="ifca-stable-identities",
     where="TIT 2022, Section IV-C",
+    headline="Identities that did not change for several iterations can still be wrong, and "
+    "are then kept for ever.",
     printed="Once the identities do not change for several iterations, the centre can send each "
     "client the model of its own cluster only.",
     found="With small steps the identities can stay the same for many iterations before models "

@@ -71,6 +71,8 @@ def rounds_of_identities(statement: Statement, _profile: Profile) -> MeanBound:
 TOO_MANY_CLUSTERS = Finding(
     id="ifca-restarts",
     where="TIT 2022, Section VI, introduction",
+    headline="Random starts with a few restarts are not sufficient: ten serve for two clusters "
+    "and not for eight.",
     printed="For linear models random initialization with a few restarts is sufficient.",
     found="A random start finds two clusters about every other time, four clusters less often, and "
     "eight clusters almost never. Ten starts suffice for two clusters and not for eight.",
@@ -146,6 +148,8 @@ def restarts_in_k(statement: Statement, _profile: Profile) -> Monotone:
 EXTRA_MODELS = Finding(
     id="ifca-extra-models",
     where="TIT 2022, Section VI-C",
+    headline="Models beyond the number of clusters do get clients: in most runs they split a "
+    "cluster.",
     printed="With more models than clusters IFCA identifies the clusters, and the remaining models "
     "are empty.",
     found="On the synthetic data the extra models get clients in most runs: they split a cluster.",

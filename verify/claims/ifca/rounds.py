@@ -53,6 +53,8 @@ from verify.proofs.terms import Term, from_sympy, rational
 LOGARITHM = Finding(
     id="ifca-logarithm",
     where="TIT 2022 and NeurIPS 2020, Corollary 1 and its proof",
+    headline="The number of steps is a natural logarithm where halvings need a binary one, so "
+    "the accuracy $\\varepsilon$ is not reached.",
     printed="$T=\\log(\\Delta/4\\varepsilon)$ halvings reduce $\\Delta/4$ to $O(\\varepsilon)$.",
     found="With the natural logarithm they leave "
     "$\\varepsilon(\\Delta/4\\varepsilon)^{1-\\log2}$, which exceeds every constant times "

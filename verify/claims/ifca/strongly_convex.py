@@ -66,6 +66,8 @@ GRADIENT_VARIANCE = 4 * ((d + 1) * _U**2 + d * sigma**2)
 MORE_GENERAL = Finding(
     id="ifca-more-general",
     where="TIT 2022, Section V-B, first paragraph, and Assumptions 4 and 5 (NeurIPS 5.2 as well)",
+    headline="The assumptions for general losses exclude the paper's own linear model, whose "
+    "loss has an unbounded variance.",
     printed="In contrast to the previous section, our analysis does not rely on any specific "
     "statistical model, and thus can be applied to more general machine learning problems. For "
     "every $\\theta$ the variance of $f(\\theta;z)$ is at most $\\eta^2$.",
@@ -295,6 +297,8 @@ def half_correct(statement: Statement, profile: Profile) -> Procedure:
 UNITS = Finding(
     id="ifca-sc-units",
     where="TIT 2022, Assumption 6, (27), (30), (32) and Theorem 2",
+    headline="The optima are bounded by a pure number with a loss of generality: models in another "
+    "unit break the bounds.",
     printed="Without loss of generality, we assume that $\\max_j\\norm{\\theta_j^*}\\lesssim1$. "
     "$\\norm{\\nabla F^j(\\theta_1)}\\le3L$.",
     found="Models in another unit break (27), and with it the second term of $\\varepsilon_0$, "

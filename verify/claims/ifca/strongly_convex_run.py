@@ -124,6 +124,8 @@ def enough_neurips(statement: Statement, profile: Profile) -> Search:
 MONOTONE = Finding(
     id="ifca-sc-monotone",
     where="TIT 2022, proof of Corollary 2, first paragraph",
+    headline="A cluster's error can grow in a step, so the non-decreasing sequence "
+    "$\\alpha_0,\\alpha_1,\\dots$ of the proof does not exist.",
     printed="The iterate of IFCA is contractive, i.e. $\\norm{\\theta_j^{(t+1)}-\\theta_j^*}\\le"
     "\\norm{\\theta_j^{(t)}-\\theta_j^*}$, provided $\\varepsilon_0\\lesssim\\frac{p\\lambda}L"
     "(\\frac12-\\alpha_0)\\sqrt{\\lambda/L}\\Delta$. The sequence "
@@ -188,6 +190,8 @@ def stays(statement: Statement, profile: Profile) -> Search:
 UNION = Finding(
     id="ifca-sc-failure",
     where="TIT 2022, (38) and the text after it (NeurIPS as well)",
+    headline="No universal constant $c$ keeps the failure probability of the whole run below "
+    "$\\delta$.",
     printed="As long as $c$ is large enough, we can guarantee that $(mn')^{c/8}>1/\\varepsilon_0$, "
     "which implies that the failure probability is upper bounded by $\\delta$.",
     found="$1/\\varepsilon_0$ grows without limit as $v,\\eta\\to0$ at fixed $m,n'$, and with it "
@@ -268,6 +272,8 @@ def failure_as_printed(statement: Statement, profile: Profile) -> Search:
 SMALL_SHARE = Finding(
     id="ifca-a6-share",
     where="TIT 2022, Assumption 6 and condition (b) in the proof of Corollary 2 (NeurIPS as well)",
+    headline="Assumption 6 lets the smallest share $p$ fall to $\\log(mn')/m$, and then "
+    "condition (b) of the proof fails.",
     printed="$\\Delta\\ge\\tilde O(\\max\\{\\alpha_0^{-2/5}(n')^{-1/5},\\alpha_0^{-1/3}m^{-1/6}"
     "(n')^{-1/3}\\})$, where $\\tilde O$ omits logarithms and quantities that do not depend on $m$ "
     "and $n'$. Part (b) follows directly from the separation condition.",
@@ -466,6 +472,8 @@ def stays_run(statement: Statement, profile: Profile) -> Probability:
 LOOSE_RUN = Finding(
     id="ifca-sc-run-rates",
     where="TIT 2022, Corollary 2, and NeurIPS 2020, Theorem 2",
+    headline="The accuracy of the run is a valid bound with wrong rates: the error does not "
+    "depend on $p$ and falls with $L$.",
     printed="$\\varepsilon\\lesssim\\frac{vkL\\log(mn')}{p^{5/2}\\lambda^2\\delta\\sqrt{mn'}}+\\dots$",
     found="A valid bound, far from the error. The noise of fresh samples averages over the steps "
     "and does not add up, and the step of a cluster is proportional to its share. What is left "

@@ -234,6 +234,8 @@ def a_posteriori(statement: Statement, profile: Profile) -> Search:
 CROSS_WEIGHTS = Finding(
     id="odcl-cross-weights",
     where="Remark 23",
+    headline="Weighted convex clustering recovers the clusters also where the weights across "
+    "clusters are zero.",
     printed="Recovery guarantees of weighted convex clustering require that weights across "
     "clusters be non-zero.",
     found="Recovery does not need them. With weight zero between the clusters each of them is a "

@@ -127,6 +127,8 @@ def _sgd_values(cell: Params) -> dict[str, float]:
 UNITS_OF_LEMMA_6 = Finding(
     id="odcl-lemma6-units",
     where="Lemma 6, and with it Lemma 7 and Theorem 2",
+    headline="The bound adds quantities of different units, and for small $\\mu_f$ the exact "
+    "quantile exceeds it.",
     printed="$\\frac{12\\Gamma^2}{\\mu_f^2t}+8\\Gamma(121\\Gamma+1)\\frac{\\log(\\log(t)/\\delta)}t$.",
     found="A squared length, a squared gradient and a gradient are added. For small $\\mu_f$ the "
     "last term, the only one that depends on $\\delta$, vanishes against the error, which is of "

@@ -55,6 +55,8 @@ LADDER = tuple(4.0**-j for j in range(6))
 ADMISSIBLE = Finding(
     id="odcl-admissible",
     where="Definition 2, Sections 3 and 4.2",
+    headline="K-means and convex clustering do not recover every data set that is separable "
+    "with some $\\alpha>1$.",
     printed="K-means and convex clustering belong to the class of admissible algorithms: they "
     "recover every data set that is separable with some $\\alpha>1$.",
     found="No: the clusters $\\{-1,1\\}$ and $\\{2.2\\}$ are separable with $\\alpha=2$. Point 1 "

@@ -181,6 +181,8 @@ def lemma_3(statement: Statement, profile: Profile) -> Search:
 LEMMA_11_PROOF = Finding(
     id="odcl-lemma11-proof",
     where="proof of Lemma 11, the last two displays",
+    headline="The last display is no contradiction: its quotient is smaller than "
+    "$\\delta_\\rho$, and not larger.",
     printed="$\\delta_\\rho^2/\\norm{\\theta^\\star-\\theta_1}>\\delta_\\rho$ where "
     "$\\norm{\\theta^\\star-\\theta_1}>\\delta_\\rho$.",
     found="The quotient is smaller than $\\delta_\\rho$ there, so no contradiction follows. "
@@ -328,6 +330,8 @@ def p_tail(statement: Statement, profile: Profile) -> Search:
 MOMENT_ORDER = Finding(
     id="odcl-lemma13",
     where="Lemma 13, and $\\lambda_k,\\upsilon_k,\\nu_k$ of Appendix E",
+    headline="The moment bound is zero in one dimension, where one fair sign exceeds it, and "
+    "does not grow with the order of the moment.",
     printed="Factors $\\sqrt{2e\\log d}$ and $2e\\log d$.",
     found="For $d=1$ the right-hand side is zero: one fair sign is a counterexample. For $d\\ge2$ "
     "the factors do not grow with the order of the moment, and fail from some order on.",

@@ -378,6 +378,8 @@ def remark_19_floor(statement: Statement, profile: Profile) -> Search:
 CLUSTERS_IN_FLOOR = Finding(
     id="odcl-thm3-floor",
     where="Theorem 3, part 3",
+    headline="The error floor of inexact clustering lacks the factor $K-1$ of Lemma 9, which "
+    "cannot be dropped.",
     printed="The mean squared error is of order $\\frac1{n|C_{(K)}'|}+\\frac1{n^2}+"
     "\\sum_{l\\ne k}\\epsilon_{kl}^2D_{kl}$.",
     found="Lemma 9 has the factor $K-1$. It cannot be dropped: with equal shares and the other "
@@ -491,6 +493,8 @@ def lemma_9_floor(statement: Statement, profile: Profile) -> Search:
 CONDITIONED = Finding(
     id="odcl-lemma9-conditioning",
     where="proof of Lemma 9",
+    headline="The proof treats users in a wrong cluster like all users, but they are those "
+    "with large errors.",
     printed="$E[\\norm{A_3}^2\\mid S]$ is bounded by Lemma 4.",
     found="Lemma 4 is about all users. The users in a wrong cluster are those with large errors: "
     "in one dimension their error exceeds $D/2$, however large $n$ is.",

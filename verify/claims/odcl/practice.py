@@ -33,6 +33,8 @@ from verify.procedures.mean_bound import MeanBound
 ANY_ALGORITHM = Finding(
     id="odcl-remark13",
     where="Remark 13",
+    headline="Several communication rounds are not worse than one: averaging in the first and "
+    "training on beats the one-shot method.",
     printed="Consider any algorithm ran for $K$ communication rounds. K-shot generalizes "
     "sub-optimally, as the training is interrupted.",
     found="Average the local fits in the first round, and make local steps from there in the "

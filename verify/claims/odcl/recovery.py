@@ -89,6 +89,8 @@ def eq_7(statement: Statement, profile: Profile) -> Search:
 UNIT_OF_M = Finding(
     id="odcl-m-units",
     where="(8), (9), $M_{ik}$ and with it Theorems 1, 2 and 3",
+    headline="The constant $M_{ik}$ holds the logarithm of a length, so in some units the "
+    "bound on a squared norm is negative.",
     printed="$\\epsilon=n^{-3}$ in Lemma 3, and $\\log6R$ in $M_{ik}$.",
     found="$\\epsilon$ is a length, so $M_{ik}$ holds the log of a length, and adds a length to "
     "squared lengths. In a unit with $R<e^{-7}/6$ it is negative in one dimension: (9) then "
@@ -195,6 +197,8 @@ def eq_11(statement: Statement, profile: Profile) -> Search:
 CHEBYSHEV = Finding(
     id="odcl-psi-order",
     where="outline of Theorem 1, proof of Theorem 1, Remark 22",
+    headline="The outline states the order $1/n^2$ of the failure probability, and the proof "
+    "gives $1/n$ only.",
     printed="$P(\\Psi)=1-\\Omega(1/n^2)$ (outline); "
     "$P(\\Psi^c)\\le\\mathcal{O}(N^2/(n|C_{(K)}|\\mu_F^2\\gamma^2)+\\ldots)$ (proof).",
     found="The proof's order is $1/n$, because it uses Chebyshev's inequality. The truth is "
@@ -486,6 +490,8 @@ def _required(statement: Statement) -> Statement:
 BELOW_THRESHOLD = Finding(
     id="odcl-fig5-phase",
     where="Appendix D.3, last paragraph",
+    headline="The sample size $n=600$ of Figure 5 is far below the threshold of Theorem 1, "
+    "which asks for $n/\\log n>10^8$.",
     printed="$n=600$ is above the threshold shown in Theorem 1.",
     found="With lower limits for all constants the requirement is $n/\\log n>10^8$, while "
     "$600/\\log600=94$.",

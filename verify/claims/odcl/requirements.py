@@ -128,6 +128,8 @@ def requirement_km_display(statement: Statement, profile: Profile) -> Search:
 LARGER = Finding(
     id="odcl-cc-vs-km",
     where="Section 4.2, last paragraph",
+    headline="ODCL-CC does not need more samples than ODCL-KM: the comparison drops the "
+    "constant $c\\ge100$ of ODCL-KM's requirement.",
     printed="The sample requirements of ODCL-CC are larger than those of ODCL-KM by roughly a "
     "factor of $m/|C_{(K)}|$.",
     found="The comparison drops the constant $c\\ge100$ of requirement 2). The ratio of the two "
@@ -228,6 +230,8 @@ def table_1_ifca_cr(statement: Statement, profile: Profile) -> Search:
 IFCA_SAMPLES = Finding(
     id="odcl-table1-ifca-sr",
     where="Table 1, IFCA, sample requirement; Section 4.3, $n\\ge|C_{(1)}|$",
+    headline="For separations $D<1$ the sample size that Table 1 prints for IFCA does not give "
+    "the accuracy that its rounds need.",
     printed="$\\Omega(\\max\\{|C_{(1)}|,K/D^4\\})$.",
     found="IFCA's accuracy has a second term $K/(p^2D^4n)$. It is below the first only for "
     "$n\\ge|C_{(K)}|/D^8$, so for $D<1$ the printed size does not give the accuracy on which the "

@@ -361,6 +361,8 @@ def norm_24(statement: Statement, profile: Profile) -> Search:
 ANCHORS = Finding(
     id="sxy-anchors",
     where="Theorem 1, before (5)",
+    headline="With the printed number of anchor clients a cluster has none with probability "
+    "$N^{-1.4}$ at least, and not $O(N^{-9})$.",
     printed="When $n_H\\ge\\log N/p_{\\min}$, (5) holds with probability at least $1-O(N^{-9})$.",
     found="With $n_H=\\log N/p_{\\min}$ anchors a cluster of probability $p_{\\min}$ has none with "
     "probability $(1-p_{\\min})^{n_H}$, which is at least $N^{-1.4}$ for $p_{\\min}\\le1/2$. "

@@ -77,6 +77,8 @@ def estimates(point: Point, number: ModuleType, value: Any) -> tuple[Any, Any]:
 SIGN = Finding(
     id="sxy-sign",
     where="Phase 1, Steps 11 and 13; appendix A.5, after (27)",
+    headline="The power iteration keeps the sign of its random start, so a step of Phase 1 "
+    "goes the wrong way with probability one half.",
     printed="$(\\theta_j^*-\\theta_t)^\\top\\Sigma_j^2r_t\\ge a_t\\alpha-|b_t|\\beta$ with "
     "$a_t\\ge\\sqrt{1-\\alpha^2/(64\\beta^2)}\\,\\norm{\\Sigma_j(\\theta_j^*-\\theta_t)}$.",
     found="(27) bounds $a_t^2$. The leading singular vector $\\hat\\beta_t$ of $A_t$ has no sign, "

@@ -49,6 +49,8 @@ from verify.proofs.terms import from_sympy
 ROUND_UNITS = Finding(
     id="sxy-thm3-rounds",
     where="Theorem 3",
+    headline="The number of rounds compares a length with a pure number and leaves out the "
+    "noise, so it can be zero.",
     printed="$T'=\\Theta(\\frac\\kappa{s\\eta\\rho}\\log\\frac\\Delta\\nu)$ rounds reach "
     "$\\frac{\\sigma\\kappa}\\rho\\nu\\log\\frac e\\nu$.",
     found="$\\Delta$ has a unit and $\\nu$ has none: for $\\Delta\\le\\nu$ no round is made. The "

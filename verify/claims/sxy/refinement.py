@@ -393,6 +393,8 @@ def unbalanced(statement: Statement, profile: Profile) -> Probability:
 OWN_MODEL = Finding(
     id="sxy-own-model",
     where="Theorem 2, the sentence after it, and Theorem 3",
+    headline="A client's model after its local steps does not improve with the number of "
+    "clients: the steps fit its own noise.",
     printed="$\\hat\\theta_{i,t}$ is the $z_{i,t}$-th entry of $\\theta_{i\\cdot,t}$, the models "
     "after the client's local steps.",
     found="The local steps fit the client's own noise: from the optimum, one step on $n_i$ rows "

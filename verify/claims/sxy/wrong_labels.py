@@ -185,6 +185,8 @@ def eq_14(statement: Statement, profile: Profile) -> Search:
 OWN_ERRORS = Finding(
     id="sxy-own-errors",
     where="(15), last step",
+    headline="The last step treats the error vectors of all clusters as one vector, and three "
+    "clients contradict it.",
     printed="$\\sum_{i\\in S}\\norm{\\phi(x_i)(\\theta_{z_i}-\\theta_{z_i}^*)}^2\\le "
     "d(\\theta,\\theta^*)^2\\norm{\\phi(x_S)}^2$.",
     found="$\\theta_{z_i}-\\theta_{z_i}^*$ is another vector for each cluster. Three clients, one "
