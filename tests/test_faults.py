@@ -102,6 +102,36 @@ def test_a_module_is_shown_to_its_mirror_first_and_to_its_papers_claims() -> Non
     assert conformance.startswith("tests/test_every_claim.py -k '[odcl.")
 
 
+@pytest.mark.parametrize(
+    ("path", "first"),
+    [
+        ("trials/run/store/lock.py", "tests/trials/run/test_store.py"),  # its package's mirror
+        ("trials/run/store/cells.py", "tests/trials/run/test_store_blocks.py"),  # imports it
+        ("trials/ifca/skipping_kernels.py", "tests/trials/ifca/test_skipping.py"),  # its first word
+        ("trials/clustering/kmeans/seeding.py", "tests/trials/clustering/test_kmeans.py"),
+        ("verify/procedures/rate_figures.py", "tests/verify/procedures/test_rate.py"),
+        ("reports/site/pages.py", "tests/reports/site/test_site.py"),
+    ],
+)
+def test_a_module_without_a_mirror_is_shown_to_the_tests_that_are_closest(
+    path: str, first: str
+) -> None:
+    assert Nearest(ROOT).files(path)[0] == first
+
+
+def test_of_tests_beside_a_module_those_that_reach_it_by_few_imports_come_first() -> None:
+    """`trials.run.local` is imported by `trials.run.executors`, which few tests import."""
+    found = Nearest(ROOT).files("trials/run/local.py")
+    assert "tests/trials/run/test_executors.py" in found
+    assert "tests/trials/run/test_directory.py" not in found
+
+
+def test_a_module_without_a_mirror_is_shown_to_wide_tests_as_well() -> None:
+    nearest = Nearest(ROOT)
+    assert nearest.suites("reports/site/pages.py")[1].startswith("tests/reports/test_assemble.py")
+    assert len(nearest.suites("reports/tables.py")) == 1
+
+
 def test_a_fault_is_found_by_the_test_that_fails_with_it_and_passes_without(
     tmp_path: Path,
 ) -> None:

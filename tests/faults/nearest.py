@@ -1,7 +1,8 @@
 """The tests that one fault is shown to: those nearest to its module.
 
-The mirror of the module in `tests/` comes first, then the files that import the module, small ones
-first.  A module of a paper (its statements, experiments and claims) has the claims that use it as
+The mirror of the module in `tests/` comes first, then the files that import the module, then those
+named after it or its package, and then those that reach it by the fewest imports, small ones first.
+A module of a paper (its statements, experiments and claims) has the claims that use it as
 well: the conformance suite of all claims runs over them.  Those whose builders lead to the changed
 line come first.
 """
@@ -18,7 +19,9 @@ from functools import cached_property
 from pathlib import Path
 
 #: Files of tests that one fault is shown to, the closest first.
-MOST_FILES = 3
+MOST_FILES = 5
+#: Imports by which a file of tests may reach the module.
+MOST_STEPS = 4
 #: Claims of a paper's module that the conformance suite runs over.
 MOST_CLAIMS = 8
 SIDES = "tests/bounds/test_side_formulas.py"
@@ -46,7 +49,7 @@ class Nearest:
     def __init__(self, root: Path) -> None:
         sources = {
             path.relative_to(root).as_posix(): path.read_text()
-            for package in ("tests", "bounds", "trials", "verify")
+            for package in ("tests", "bounds", "trials", "verify", "reports")
             for path in sorted((root / package).rglob("*.py"))
         }
         self._sources = sources
@@ -66,31 +69,56 @@ class Nearest:
         if claims := self.claims(path, line):
             chosen = " or ".join(f"[{name}]" for name in claims)
             found += (f"{CONFORMANCE} -k {shlex.quote(chosen)}",)
-        elif len(files) < MOST_FILES:
+        elif mirror_of(path) not in files:
             found += tuple(tests for start, tests in WIDE if path.startswith(start))[:1]
         return found
 
     def files(self, path: str) -> tuple[str, ...]:
         """The files of tests of a module."""
-        module = path.removesuffix(".py").replace("/", ".")
-        package, _, stem = module.rpartition(".")
-        mirror = f"tests/{path.rpartition('/')[0]}/test_{stem}.py"
-        direct = [t for t in self._tests if module in self._imports[t] and t != mirror]
-        beside = [t for t in self._tests if t.startswith(f"tests/{package.replace('.', '/')}/")]
-        above = [t for t in self._tests if package in self._imports[t]]
-        ranked = [mirror] if mirror in self._tests else []
+        module, folder = _module(path), path.rpartition("/")[0]
         paper = _OF_A_PAPER.fullmatch(path)
+        own = [t for t in (mirror_of(path), SIDES) if t in self._tests]
+        if not (paper and path.startswith("bounds/")):
+            own = [t for t in own if t != SIDES]
+        direct = [t for t in self._tests if module in self._imports[t]]
+        beside = [t for t in self._tests if t.startswith(f"tests/{folder}/")]
         named = [t for t in self._tests if paper and f"{paper[2]}_" in t.rpartition("/")[2]]
-        groups = [direct, named, beside, above]
+        groups = [direct, [mirror_of(f"{folder}.py")], named or self._named_after(path), beside]
         if path.startswith("verify/claims/"):  # the tests of experiments know no claims
             groups.remove(named)
         if path.startswith("bounds/"):  # formulas coded a second time
             groups.insert(0, beside)
-            if paper and SIDES in self._tests:
-                ranked.append(SIDES)
-        for group in groups:
-            ranked += sorted((t for t in group if t not in ranked), key=self._size.__getitem__)
+        steps = self._steps(path)
+        ranked = own
+        for group in [*groups, list(steps)]:
+            ranked += sorted(
+                (t for t in group if t in self._tests and t not in ranked),
+                key=lambda t: (steps.get(t, MOST_STEPS + 1), self._size[t]),
+            )
         return tuple(t for t in ranked if t != CONFORMANCE)[:MOST_FILES]
+
+    def _named_after(self, path: str) -> list[str]:
+        """The tests in the folder of a module, or one above, with its name or its package's."""
+        folder, _, file = path.rpartition("/")
+        above, _, package = folder.rpartition("/")
+        words = {package, _first_word(file)}
+        places = {f"tests/{folder}", f"tests/{above}"}
+        return [
+            t
+            for t in self._tests
+            if t.rpartition("/")[0] in places
+            and _first_word(t.rpartition("/")[2].removeprefix("test_")) in words
+        ]
+
+    def _steps(self, path: str) -> dict[str, int]:
+        """File -> the number of imports by which it reaches a module, where they are few."""
+        reached = {path: 0}
+        for step in range(1, MOST_STEPS + 1):
+            names = {_module(each) for each, at in reached.items() if at == step - 1}
+            for each in self._sources:
+                if each not in reached and self._imports[each] & names:
+                    reached[each] = step
+        return reached
 
     def claims(self, path: str, line: int = 0) -> tuple[str, ...]:
         """Some claims of a paper that use a line of a module, those of the same topic first."""
@@ -120,6 +148,21 @@ class Nearest:
             for path, names in self._imports.items()
             if (match := _OF_A_PAPER.fullmatch(path)) and match[2] == paper and names & modules
         }
+
+
+def mirror_of(path: str) -> str:
+    """The file of tests at a module's place in `tests/`, whether or not there is one."""
+    folder, _, file = path.rpartition("/")
+    return f"tests/{folder}/test_{file}"
+
+
+def _module(path: str) -> str:
+    """The name under which a file is imported."""
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _first_word(file: str) -> str:
+    return file.removesuffix(".py").partition("_")[0]
 
 
 def _some(claims: list[str]) -> list[str]:

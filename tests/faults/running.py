@@ -3,7 +3,7 @@
 There is one copy, and a fault is taken out again before the next one, so that the compiled kernels
 of all other modules stay in the cache.  Every fault is tried in a child of one process that has
 imported the large libraries, and the packages of the tree that the faults cannot reach.  Tests that
-took less time before come first in their file.
+took less time before come first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pytest
 
 #: CPU seconds that one suite may take.  On a busy machine they last longer.
-LIMIT = 40
+LIMIT = 60
 #: The same for faults in kernels, which are compiled again.
 LIMIT_OF_KERNELS = 160
 #: Tests that took more CPU seconds than this before are left out.
@@ -239,10 +239,10 @@ class _CheapestFirst:
         self._report, self._times, self._seconds = report, times, seconds
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Tests of more than a second come last in their file, and dear ones are left out."""
+        """The seconds that tests took decide, then the order of files; dear ones are left out."""
         files = {name: i for i, name in enumerate(dict.fromkeys(_file(t.nodeid) for t in items))}
         items[:] = [t for t in items if self._took(t) <= DEAR]
-        items.sort(key=lambda t: (files[_file(t.nodeid)], self._took(t) // 1))
+        items.sort(key=lambda t: (self._took(t) // 1, files[_file(t.nodeid)]))
 
     def _took(self, test: pytest.Item) -> float:
         return self._seconds.get(test.nodeid, 0.0)
