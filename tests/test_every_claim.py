@@ -12,7 +12,7 @@ import math
 import os
 import re
 import zlib
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from verify.mutation.fingerprint import cells_of, fingerprint
 from verify.mutation.mutants import mutants, variables
 from verify.mutation.score import REFUSALS, Examination, Standing
 from verify.papers import catalogue
-from verify.procedures.base import PROFILES, Profile, UnknownParameter
+from verify.procedures.base import PROFILES, Profile, Sampling, UnknownParameter
 from verify.procedures.rate import Rate
 from verify.procedures.search import Search
 from verify.procedures.threshold import Threshold
@@ -176,6 +176,33 @@ def test_hidden_constants_of_the_assumptions_are_declared(name):
     if isinstance(procedure, Search):
         hidden = {a.constant.name for a in claim.statement.assumptions if a.constant is not None}
         assert hidden <= declared
+
+
+#: Exact laws whose probabilities take more trials than the smallest profile has, drawn at once.
+FIXED_NUMBER_OF_TRIALS = {"ifca.lemma1-law", "ifca.oracle-mse"}
+
+
+def samplings(part, depth=0):
+    """The samplings inside a procedure."""
+    if isinstance(part, Sampling):
+        yield part
+    elif isinstance(part, tuple):
+        for each in part:
+            yield from samplings(each, depth)
+    elif is_dataclass(part) and depth < 3:
+        for field in fields(part):
+            yield from samplings(getattr(part, field.name), depth + 1)
+
+
+@every_claim
+def test_a_claim_keeps_to_the_trials_and_the_evaluations_of_its_profile(name):
+    drawn = [sampling.max_trials for sampling in samplings(BUILT[name])]
+    if name in FIXED_NUMBER_OF_TRIALS:
+        assert min(drawn) > QUICK.max_trials
+    else:
+        assert max(drawn, default=0) <= QUICK.max_trials
+    if isinstance(BUILT[name], Search):
+        assert 0 < BUILT[name].budget <= QUICK.searches
 
 
 # -- the verdict depends on the statement ----------------------------------------------------------

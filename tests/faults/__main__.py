@@ -43,11 +43,16 @@ def again(root: Path, tried: list[Tried]) -> tuple[list[Fault], list[Tried]]:
         same = [
             fault
             for fault in faults_in(each.path, text)
-            if str(fault).endswith(f":{fault.line} {each.what}")
+            if _words(fault).endswith(f":{fault.line} {each.what}")
         ]
         found += sorted(same, key=lambda fault: abs(fault.line - each.line))[:1]
         gone += [] if same else [each]
     return found, gone
+
+
+def _words(fault: Fault) -> str:
+    """The fault as it is read from a printed line, where a cut text may end with a blank."""
+    return str(fault).rstrip()
 
 
 def _text(root: Path, path: str) -> str:
