@@ -61,6 +61,18 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "9",
     ): "the number of points that a search tries is a choice",
     (
+        "verify/claims/ifca/whole_run.py",
+        "constant changed",
+        "25.0",
+        "50.0",
+    ): "the bracket of a root: any lower end below the root gives the same root",
+    (
+        "reports/figures.py",
+        "constant changed",
+        "0.9",
+        "1.8",
+    ): "the place of a colour scale before it is measured, which gives it its own place",
+    (
         "trials/experiments/ifca/paired.py",
         "operator changed",
         "owner + 1",

@@ -180,6 +180,10 @@ def test_groups_of_clients_do_not_matter(problem, monkeypatch):
         monkeypatch.setattr("trials.ifca.linear.GROUP_BYTES", budget)
         other = run_ifca(data=data, starts=starts, step_sizes=steps, n_iterations=10)
         assert_same(other, plain)
+        fresh = run_resampled_ifca(
+            draw=lambda t: (data, data), starts=starts, step_sizes=steps, n_iterations=10
+        )
+        assert_same(fresh, plain)
 
 
 @given(sizes=st.lists(st.integers(1, 50), min_size=1, max_size=30), rows=st.integers(0, 120))

@@ -138,6 +138,28 @@ def test_work_is_skipped(monkeypatch):
     assert not skipper.listed.rows.size
 
 
+@pytest.mark.parametrize("unit", [2.0**-30, 2.0**30])
+def test_as_much_work_is_skipped_in_any_unit(unit, monkeypatch):
+    """Powers of two change no digit, so the same labels are proved and the same ones evaluated."""
+    made = []
+    plain_init = Skipper.__init__
+    monkeypatch.setattr(
+        Skipper, "__init__", lambda self, *a: (plain_init(self, *a), made.append(self))[0]
+    )
+    rng = np.random.default_rng(4)
+    data, truth = draw_data(rng, [20] * 30, 2, 10)
+    starts = truth + 0.2 * rng.standard_normal((4, 2, 10))
+    for scale in (1.0, unit):
+        scaled = ClientData(
+            features=scale * data.features, responses=data.responses, offsets=data.offsets
+        )
+        steps = np.full(4, 0.3) / scale**2
+        run_ifca_skipping(data=scaled, starts=starts / scale, step_sizes=steps, n_iterations=40)
+    plain, other = made
+    assert other.n_evaluations == plain.n_evaluations > 0
+    assert other.n_extensions == plain.n_extensions
+
+
 @given(gap=st.sampled_from([0.0, 1e-16, 1e-15, 1e-13, 1e-9]), seed=st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=40)
 def test_near_ties_are_decided_as_the_plain_kernel_decides(gap, seed):

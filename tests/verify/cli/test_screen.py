@@ -104,3 +104,18 @@ def test_a_pipe_keeps_its_width_where_colours_are_forced_on_a_dumb_terminal(monk
     for name, value in (("FORCE_COLOR", "1"), ("TERM", "dumb")):
         monkeypatch.setenv(name, value)
     assert screen.make_console(stderr=True).width == screen.PIPE_WIDTH
+
+
+@pytest.mark.parametrize(("columns", "as_table"), [(21, True), (20, False)])
+def test_verdicts_are_a_table_while_claim_and_verdict_fit_with_the_gap(
+    columns, as_table, monkeypatch
+):
+    """Names of 10 letters and verdicts of 9, two blanks apart."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    rows = [("a.claim-10", "SUPPORTED", "12,345", "a few words")]
+    lines = list(verdicts._fitted(rows, columns))
+    if as_table:
+        assert lines[0].split() == ["claim", "verdict"]
+        assert lines[1] == "a.claim-10  SUPPORTED"
+    else:
+        assert lines == ["a.claim-10", "    SUPPORTED"]

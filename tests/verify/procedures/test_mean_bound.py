@@ -168,5 +168,5 @@ def test_checks_overrides_and_description():
         replace(build, statement=stated(1, r"\propto")).check()
     for part in ("the value", "2 cells", "at most", "4096", "test.value", "range known", "worst"):
         assert part in build.describe()
-    assert "margin" in claim(0.5, "=").describe()
+    assert "equivalence margin 10%" in claim(0.5, "=").describe()
     assert "asymptotic" in claim(0.5, known=Knowledge(low=0.0, asymptotic=True)).describe()

@@ -1,0 +1,241 @@
+"""What the searches and pages of one-shot clustering compute, worked out by another way."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import sympy as sp
+from scipy import integrate, optimize, stats
+
+from trials.experiments.odcl.needed_distance import NEEDED_DISTANCE
+from trials.run.store import Table
+from verify.claims.odcl import (
+    experiments,
+    inexact,
+    kmeans,
+    local_fits,
+    part_one,
+    recovery,
+    requirements,
+    sides,
+)
+from verify.procedures.base import PROFILES, Observed
+
+QUICK = PROFILES["quick"]
+
+
+# -- two sides -----------------------------------------------------------------------------------
+
+LADDER = [-1e9, -3.0, -1e-9, 0.0, 1e-9, 2.0, 5.0, 1e9]
+
+
+def test_the_log_of_a_ratio_has_the_sign_of_the_difference_and_its_order() -> None:
+    for left, right in itertools.product(LADDER, LADDER):
+        found = sides.log_ratio(left, right)
+        assert (found > 0, found < 0) == (left > right, left < right)
+        assert found == -sides.log_ratio(right, left)
+        if left > 0 and right > 0:
+            assert found == pytest.approx(math.log(left / right), rel=1e-12)
+        if left < 0 and right < 0:
+            assert found == pytest.approx(math.log(right / left), rel=1e-12)
+        if left != right and min(left, right) <= 0 <= max(left, right):
+            assert abs(found) == pytest.approx(1000.0 + math.log(abs(left - right)), rel=1e-12)
+    assert sides.log_ratio(1e300, 1e-300) == 1000.0 == -sides.log_ratio(1e-300, 1e300)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.25, 0.5, 0.9, 1.0])
+def test_an_upper_quantile_is_the_smallest_outcome_that_is_exceeded_rarely(share: float) -> None:
+    values, weights = np.array([4.0, 1.0, 3.0, 2.0]), np.array([0.1, 0.5, 0.15, 0.25])
+    right = min(v for v in values if weights[values > v].sum() <= share + 1e-12)
+    assert sides.upper_quantile(values, weights, share) == right
+
+
+# -- recovery ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 4, 5, 10])
+@pytest.mark.parametrize("size", [0.05, 0.2, 0.4, 0.79, 1.0])
+def test_the_tail_of_a_mean_of_signs_is_counted(n: int, size: float) -> None:
+    sums = [abs(sum(signs)) for signs in itertools.product((-1, 1), repeat=n)]
+    share = sum(s > n * size * (1 + 1e-12) for s in sums) / 2**n
+    assert recovery._two_sided(float(n), size) == pytest.approx(share, abs=1e-12)
+
+
+def test_very_many_signs_have_hoeffdings_limit() -> None:
+    assert recovery._two_sided(4e9, 1e-4) == pytest.approx(2 * math.exp(-20.0), rel=1e-12)
+    assert recovery._two_sided(4e9, 1e-9) == 1.0
+    few = recovery._two_sided(9e8, 1e-4)
+    assert few == pytest.approx(2 * stats.norm.sf(3.0), rel=1e-3)
+
+
+def test_least_squares_on_a_line_of_optima() -> None:
+    at = recovery._problem({"k": 3, "Delta": 2.0, "noise": 0.25, "n": 50, "size": 7})
+    right = {"n": 50.0, "k": 3.0, "m": 21.0, "size_k": 7.0, "size_min": 7.0, "Delta": 2.0}
+    right |= {"d": 1.0, "mu": 1.0, "L": 1.0, "N": 0.5, "F_star": 0.125}
+    right |= {"R": 3.0 + 0.5, "G_F": 6.0 + 0.5}  # the optima lie within 3 of their middle
+    assert at == pytest.approx(right)
+
+
+# -- Part I --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("k", "more"), [(2, 0), (2, 2), (4, 2)])
+def test_paired_errors_need_their_whole_squares(k: int, more: int) -> None:
+    """Errors of one length in pairs of opposite ones have the mean zero and the spread m."""
+    point = {"seed": 1, "size": 2, "more": more, "k": k, "d": 3, "paired": True, "unequal": 0.0}
+    point |= {"c": 5.0, "Delta": 0.3}
+    users = 2 + (k - 1) * (2 + more)
+    roots = 1 / math.sqrt(2) + 1 / math.sqrt(2 + more)
+    left, right = part_one.threshold.build(QUICK).sides(point)
+    assert left == pytest.approx(4 * (5.0 * roots / 0.3) ** 2 * users, rel=1e-11)
+    assert right == pytest.approx(64 * 5.0**2 * users / (0.3**2 * 2), rel=1e-12)
+
+
+def test_unequal_clusters_weigh_their_constants_by_their_users() -> None:
+    point = {"seed": 7, "size": 2, "more": 4, "k": 2, "d": 3, "paired": True, "unequal": 1.5}
+    point |= {"c": 2.0, "Delta": 1.0}
+    small, large = np.exp(1.5 * np.random.default_rng(7).standard_normal(2))
+    left, right = part_one.threshold.build(QUICK).sides(point)
+    spread = 2 * small + 6 * large
+    assert left == pytest.approx(
+        16 * (1 / math.sqrt(2) + 1 / math.sqrt(6)) ** 2 * spread, rel=1e-11
+    )
+    assert right == pytest.approx(64 * 4 * spread / 2, rel=1e-12)
+
+
+def test_alone_a_single_error_has_no_spread() -> None:
+    point = {"seed": 1, "size": 1, "more": 0, "k": 2, "d": 3, "paired": False, "unequal": 0.0}
+    assert part_one.threshold.build(QUICK).sides({**point, "c": 5.0, "Delta": 0.3})[0] < 1e-20
+
+
+def test_settings_of_part_one_stand_just_above_the_requirement() -> None:
+    setting = {"c": 12.0, "n": 10, "k": 3, "size_min": 2, "ratio": 2, "d": 3}
+    at = part_one.part_one_symbols(setting)
+    constant = stats.chi2.ppf(1 - 2 / 10**3, 3) / math.log(10)
+    assert at["M_bar"] == pytest.approx(constant, rel=1e-9)
+    assert at["m"] == 10.0  # 2 + 4 + 4
+    needed = 64 * 12.0**2 * 10 * constant / (at["Delta"] ** 2 * 2)
+    assert 10 / math.log(10) == pytest.approx(needed * (1 + 1e-6) ** 2, rel=1e-9)
+    cell = part_one.cell_of(setting)
+    assert cell["distance"] == pytest.approx(at["Delta"] * math.sqrt(10), rel=1e-12)
+    assert {name: cell[name] for name in ("k", "size_min", "ratio", "d")} == {
+        name: setting[name] for name in ("k", "size_min", "ratio", "d")
+    }
+
+
+# -- local fits ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ball", [0.05, 10.0])
+def test_the_flattest_loss_has_its_minimiser_where_its_gradient_vanishes(ball: float) -> None:
+    """The gradient falls by (1 - rho/2) mu at first, and its fall slows down by H."""
+    point = {"mu": 2.0, "H": 3.0, "rho": 0.4, "rho_k": ball, "share": 0.9}
+    radius = min(ball, 0.4 * 2.0 / 6.0)
+    grad = 0.9 * 0.6 * 2.0 * radius / 2
+    found, _ = local_fits.lemma_11.build(QUICK).sides(point)
+    flat = optimize.brentq(lambda s: grad - 1.6 * s + 1.5 * s * s, 0.0, 1.6 / 3.0)
+    assert found == pytest.approx(flat, rel=1e-9)
+    assert flat <= ball
+
+
+@pytest.mark.parametrize("q", [1.0, 2.0, 5.0])
+@pytest.mark.parametrize(("family", "d"), [("identity", 3), ("diagonal", 1), ("diagonal", 3)])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_the_moment_of_a_sum_of_random_matrices_is_counted(
+    n: int, family: str, d: int, q: float
+) -> None:
+    """All signs of n matrices: of one sign each, or of d signs on the diagonal."""
+    entries = d if family == "diagonal" else 1
+    sums = [abs(sum(signs)) for signs in itertools.product((-1, 1), repeat=n)]
+    norms = [max(chosen) for chosen in itertools.product(sums, repeat=entries)]
+    mean = sum(norm**q for norm in norms) / len(norms)
+    point = {"n": n, "d": d, "family": family, "q": q, "unit": 2.5}
+    assert local_fits._sum_moment(point) == pytest.approx(2.5 * mean ** (1 / q), rel=1e-12)
+
+
+# -- inexact fits, k-means, requirements ---------------------------------------------------------
+
+
+def test_sample_sizes_stand_above_the_requirement_by_the_stated_share() -> None:
+    """The room that the precision may take is Delta^2 / (4 alpha^2) over the factor of slack."""
+    for claim in (inexact.theorem_2_threshold, inexact.theorem_2_room):
+        search = claim.build(QUICK)
+        statement = claim.statement
+        requirement, precision = statement.assumptions
+        point = {"M": 2.0, "alpha": 3.0, "Delta": 5.0, "share": 0.5, "above": 0.25}
+        factor = float(sp.diff(precision.right, sp.Symbol("slack")))
+        slack = 0.5 * 25.0 / 36.0 / factor
+        at = {"M": 2.0, "alpha": 3.0, "Delta": 5.0, "slack": slack}
+        ratio = 1.25 * float(requirement.right.subs({sp.Symbol(n): x for n, x in at.items()}))
+        radius = 2 * 3.0 * math.sqrt(2.0 / ratio + 2 * slack)
+        assert search.sides(point)[0] == pytest.approx(radius, rel=1e-12)
+
+
+@pytest.mark.parametrize(("everywhere", "outliers"), [(False, 3), (True, 9)])
+def test_a_cluster_outweighs_its_outliers(everywhere: bool, outliers: int) -> None:
+    """4 points and the outliers, and 4 (c reach)^2 for every outlier of all clusters."""
+    point = {"outliers": 3, "k": 3, "all": everywhere, "c": 2.0, "reach": 1.3}
+    assert kmeans.cluster_size(point) == 4 + 3 + math.ceil(4 * outliers * (2.6) ** 2)
+
+
+def test_the_entry_of_table_1_is_compared_with_the_requirement() -> None:
+    search = requirements.table_1_km.build(QUICK)
+    names = set(search.domain)
+    point = dict.fromkeys(names, 3.0)
+    point |= {"Delta": 0.5}
+    at = requirements.symbols(point)
+    left, _ = search.sides(point)
+    size, users = at["size_min"], at["m"]
+    assert left == pytest.approx((size + math.sqrt(users)) ** 2 / (size * at["Delta"] ** 2))
+
+
+def test_needed_distances_are_shown_as_medians_beside_both_predictions() -> None:
+    cell = {"k": 4, "size": 5, "d": 2}
+    values = np.zeros((3, len(NEEDED_DISTANCE.columns)))
+    values[:, NEEDED_DISTANCE.columns.index("cc_squared")] = [6.0, 8.0, 100.0]
+    values[:, NEEDED_DISTANCE.columns.index("km_squared")] = [3.0, 2.0, 4.0]
+    failed = np.zeros(3, dtype=bool)
+    table = Table(columns=NEEDED_DISTANCE.columns, values=values, failed=failed, reasons=())
+    (shown,) = requirements._needed_ratios([Observed(params=cell, table=table)]).tables
+    ((k, size, d, ratio, printed, stated),) = shown.rows
+    assert (k, size, d, ratio, printed) == (4, 5, 2, 4.0, 4.0)
+    # alpha of convex clustering is 4 (m - |C|)/|C|, that of K-means 2 + 2 c sqrt(m/|C|)
+    assert stated == pytest.approx((4 * 15 / 5 / (2 + 200 * 2)) ** 2, rel=1e-12)
+
+
+# -- the figures' logistic regression ------------------------------------------------------------
+
+
+def logistic(z: float) -> float:
+    return 1 / (1 + math.exp(-z))
+
+
+@pytest.mark.parametrize("cluster", [1, 2, 4])
+@pytest.mark.parametrize("ridge", [1e-5, 0.1])
+def test_the_penalised_minimiser_is_shorter_by_the_share_that_quadrature_gives(
+    cluster: int, ridge: float
+) -> None:
+    optimum = experiments.OPTIMA[cluster - 1]
+    spread = math.sqrt(float(optimum @ experiments.COVARIANCES[cluster - 1] @ optimum))
+
+    def slope(s: float) -> float:
+        def inside(u: float) -> float:
+            z = spread * u
+            return (
+                z * (logistic(s * z) - logistic(z)) * math.exp(-u * u / 2) / math.sqrt(2 * math.pi)
+            )
+
+        found = integrate.quad(inside, -12.0, 12.0, epsabs=1e-13, epsrel=1e-12)[0]
+        return float(found) + ridge * s * float(optimum @ optimum)
+
+    kept = optimize.brentq(slope, 0.0, 1.0, xtol=1e-13)
+    point = {"cluster": cluster, "ridge": ridge}
+    assert experiments._shrinkage(point) == pytest.approx(1 - kept, rel=1e-5)
+    printed, limit = experiments.fig_3_optimum_as_printed.build(QUICK).sides(point)
+    assert printed == pytest.approx(kept, rel=1e-9)
+    assert limit == 1.0
+    left, _ = experiments.fig_3_optimum.build(QUICK).sides(point)
+    assert left == pytest.approx(1 - kept, rel=1e-5)
