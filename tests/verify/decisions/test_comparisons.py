@@ -122,7 +122,8 @@ def test_signs_take_the_margin_of_a_contrast():
 def test_ratio_limits_are_open_for_values_without_a_ratio():
     a, b = paired(1.0)
     assert contrast_test().ratio_limits(a - 5, b) == (0.0, math.inf)
-    assert contrast_test().ratio_limits(a, np.append(b[:-1], np.inf)) == (0.0, math.inf)
+    assert contrast_test().ratio_limits(np.append(a[:-1], -1e-6), b) == (0.0, math.inf)
+    assert contrast_test().ratio_limits(a, np.append(b[:-1], -1e-6)) == (0.0, math.inf)
 
 
 def test_jonckheere_agrees_with_all_permutations():

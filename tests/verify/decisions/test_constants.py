@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from verify.decisions.constants import (
     ConstantBox,
     ConstantsDecision,
     decide_constants,
+    drift,
     infeasible,
     logarithm_slope,
 )
@@ -404,6 +406,34 @@ def test_support_needs_extrapolation_resolution_and_an_identified_drift() -> Non
     assert "only down to the resolution 0.02" in stated.summary
     few = [c for c in make_cells(sharp) if (c.params["m"], c.params["d"]) in {(10, 4), (640, 4)}]
     assert decide(few).verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_cell_that_carries_a_direction_alone_is_told() -> None:
+    """Five cells of one d and one of another: no other cell speaks about the growth in d."""
+    data = [
+        CellSample(
+            params={"m": m, "d": d},
+            statistic=np.full(100, math.sqrt(d / m)),
+            delta=0.05,
+            role="held-out",
+        )
+        for m, d in ((10, 4), (20, 4), (40, 4), (80, 4), (160, 4), (320, 8))
+    ]
+    for cells, reason in (
+        (data, "one cell alone carries some direction"),
+        ([*data, replace(data[0], params={"m": 10, "d": 8})], ""),
+    ):
+        problem: Any = SimpleNamespace(
+            cells=cells,
+            level=0.05,
+            kappa=lambda values, cell: 1.0 + cell.params["m"] % 7 / 100,
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(drift, "required_se_log", lambda *_: 0.01)
+            found = drift.measure_drift(
+                problem, range(len(cells)), {}, {"m": "up", "d": "up"}, 0.25, 1e-9
+            )
+        assert found.reason == reason
 
 
 def test_per_trial_bounds_and_failure_probabilities_with_constants_are_used() -> None:

@@ -163,6 +163,18 @@ def test_asymptotic_limits_are_refused(draw, reason):
     assert reason in why_not_asymptotic(draw(np.random.default_rng(7)), 0.05)
 
 
+@pytest.mark.parametrize("ones", [60, 340])
+def test_asymptotic_limits_need_a_skewness_that_changes_a_tail_by_a_quarter_at_most(ones):
+    """Of 400 values so many are one, and the correction is |skewness| z^3 / (6 sqrt n)."""
+    x = np.repeat([1.0, 0.0], [ones, 400 - ones])
+    share = ones / 400
+    skewness = abs(1 - 2 * share) / np.sqrt(share * (1 - share))
+    z = (0.25 * 6 * 20 / skewness) ** (1 / 3)  # sqrt(2 log(1/level)) at the edge
+    assert why_not_asymptotic(x, float(np.exp(-((0.99 * z) ** 2) / 2))) == ""
+    refused = why_not_asymptotic(x, float(np.exp(-((1.01 * z) ** 2) / 2)))
+    assert refused == f"skewness {np.sign(200 - ones) * skewness:.2g} is too large for 400 trials"
+
+
 def test_asymptotic_limits_are_granted_where_they_may():
     rng = np.random.default_rng(8)
     for x in (rng.standard_normal(256), rng.gamma(4, size=1000), rng.standard_t(12, 4000)):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from verify.claims.sxy.pages import beside_bound, floors, label, trajectories
-from verify.procedures.base import Observed
+from verify.mutation.fingerprint import invented
+from verify.papers import catalogue
+from verify.procedures.base import PROFILES, Observed
 
 
 def stored(params: dict[str, Any], **columns: Any) -> Observed:
@@ -36,6 +41,20 @@ def test_trajectories_are_medians_in_the_unit_of_each_cell():
     np.testing.assert_allclose(limit.y, [errors[0].max() / 2.0, 1.5])
     assert limit.group == runs.group == "$M=100$"
     assert one.y == [errors[1].max(), 3.0]
+
+
+@pytest.mark.parametrize("name", ["sxy.thm1-4-data", "sxy.thm2-contraction", "sxy.unbalanced"])
+def test_a_run_is_drawn_from_its_start_to_its_last_round(name):
+    procedure = catalogue()[name].build(PROFILES["full"])
+    experiment = procedure.sampling.experiment
+    errors = [column for column in experiment.columns if re.fullmatch(r"err_\d+", column)]
+    table = invented(experiment, 32)
+    values = 1.0 + 1e-9 * table.values  # errors of about one, which no bound overflows
+    shown = procedure.present(
+        [Observed(params=procedure.cells[0], table=replace(table, values=values))]
+    )
+    (figure,) = [f for f in shown.figures if f.name == "trajectories"]
+    assert figure.series[0].x == list(map(float, range(len(errors))))
 
 
 def test_cells_are_drawn_in_the_order_of_their_size():
