@@ -144,7 +144,7 @@ def _judgement(first: Tried, last: Tried) -> str:
     if last.word == "SURVIVED":
         return "survives"
     if last.word == "GONE":
-        return "the code has changed, so that it cannot be planted any more"
+        return "it cannot be planted any more: the code or the rule of what counts has changed"
     return "" if first.word == "found" else f"found now by `{last.by.strip(chr(39))}`"
 
 

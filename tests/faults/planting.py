@@ -153,7 +153,8 @@ def _is_design(path: str) -> bool:
 def _data(tree: ast.Module) -> set[ast.expr]:
     """Numbers that are listed or handed over as they are, such as the values of a cell.
 
-    Another number there makes another test that is as good.  Numbers in formulas are none of them.
+    Another number there makes another test that is as good.  Numbers in formulas are none of them,
+    but a power of two numbers, such as 10**5, is a number.
     """
     found: set[ast.expr] = set()
     for node in ast.walk(tree):
@@ -165,7 +166,16 @@ def _data(tree: ast.Module) -> set[ast.expr]:
             found.update(node.args, (each.value for each in node.keywords))
         elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             found.add(node.value)
-    return {each for each in found if isinstance(each, ast.Constant)}
+    powers = [each for each in found if isinstance(each, ast.BinOp) and _is_number(each)]
+    operands = [operand for power in powers for operand in (power.left, power.right)]
+    return {each for each in (*found, *operands) if _is_number(each)}
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether an expression is a number, or a power of two numbers."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        return isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant)
+    return isinstance(node, ast.Constant)
 
 
 def _called(node: ast.Call) -> str:

@@ -11,6 +11,7 @@ from scipy.stats import chi2, norm
 
 from tests.verify.toys import dose_probability
 from trials.checks import InvalidParameter
+from verify.decisions import thresholds
 from verify.decisions.sequences import confidence_sequence
 from verify.decisions.thresholds import (
     LINKS,
@@ -370,3 +371,43 @@ def test_counts_are_ordered_by_size():
 )
 def test_log_grids_by_hand(arguments, grid):
     assert log_grid(*arguments) == grid
+
+
+PROBABILITIES = {
+    "logit": lambda eta: 1 / (1 + math.exp(-eta)),
+    "probit": norm.cdf,
+    "cloglog": lambda eta: 1 - math.exp(-math.exp(eta)),
+    "loglog": lambda eta: math.exp(-math.exp(-eta)),
+}
+
+
+@pytest.mark.parametrize("link", PROBABILITIES)
+def test_logs_of_success_and_failure_and_their_slopes(link):
+    eta = np.array([-2.3, -0.4, 0.0, 0.7, 1.9])
+    up, down = thresholds._logs(eta, link)
+    success = [PROBABILITIES[link](e) for e in eta]
+    assert up == pytest.approx(np.log(success), rel=1e-10)
+    assert down == pytest.approx(np.log1p(-np.array(success)), rel=1e-10)
+    h = 1e-5
+    ahead, behind = thresholds._logs(eta + h, link), thresholds._logs(eta - h, link)
+    for found, after, before in zip(thresholds._log_slopes(eta, link), ahead, behind, strict=True):
+        assert found == pytest.approx((after - before) / (2 * h), rel=1e-7)
+
+
+@pytest.mark.parametrize("link", PROBABILITIES)
+def test_the_best_slope_of_a_candidate_is_that_of_a_search(link):
+    x, s, t = np.array([0.0, 1.0, 2.0, 3.5]), np.array([2.0, 5.0, 11.0, 20.0]), np.full(4, 20.0)
+    candidates, q = np.array([0.5, 1.7, 9.0]), 0.3
+    slopes, likelihoods = thresholds._best_slopes(x, s, t, candidates, q, link)
+
+    def negative(slope, at):
+        up, down = thresholds._logs(q + slope * (x - at), link)
+        failures = np.where(s < t, (t - s) * down, 0.0)
+        return -float(np.sum(s * up + failures))
+
+    for at, slope, likelihood in zip(candidates, slopes, likelihoods, strict=True):
+        best = minimize_scalar(
+            negative, (0.0, 20.0), bounds=(0.0, 20.0), args=(at,), method="bounded"
+        )
+        assert likelihood == pytest.approx(-best.fun, abs=1e-6)
+        assert slope == pytest.approx(best.x, abs=1e-3)

@@ -13,9 +13,9 @@ from trials.checks import InvalidParameter
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify.claims.searching import Sided
-from verify.decisions.domain import Interval, IntRange
+from verify.decisions.domain import Choice, Interval, IntRange, LogInterval
 from verify.mutation.mutants import mutants
-from verify.mutation.opened import opened
+from verify.mutation.opened import _moved, _wider, opened
 from verify.mutation.score import Examination, Standing
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES
@@ -159,3 +159,33 @@ def test_a_whole_range_is_moved_between_the_old_limit_and_the_new_one():
     search = opened(mutant, whole.statement, *built)
     assert search.domain.ranges["n"] == IntRange(4, 8)
     assert [v for v in range(4, 9) if search.constraints({"n": v})] == [4, 5, 6, 7]
+
+
+@pytest.mark.parametrize(
+    ("given", "wider"),
+    [
+        (Interval(1.0, 3.0), Interval(-1.0, 5.0)),  # by its width on both sides
+        (LogInterval(0.5, 2.0), LogInterval(0.005, 200.0)),
+        (IntRange(9, 20, log=True), IntRange(2, 20, log=True)),
+        (IntRange(2, 20), IntRange(1, 20)),
+        (IntRange(0, 20), IntRange(0, 20)),  # a number that may be zero keeps its end
+        (Choice((1, 2)), Choice((1, 2))),
+    ],
+)
+def test_a_range_is_widened_where_the_condition_says_nothing_of_it(given, wider) -> None:
+    assert _wider(given) == wider
+
+
+def test_a_cell_is_moved_next_to_the_edge_and_as_far_as_it_may() -> None:
+    """Outside are sizes below 3.1: from 100 on the edge lies 5.01 octaves below."""
+    found = list(
+        _moved({"size": 100.0, "name": "x", "flag": True, "zero": 0.0}, lambda c: c["size"] < 3.1)
+    )
+    assert len(found) == 2
+    far, near = (cell["size"] for cell in found)
+    assert 3.1 * 2 ** (-1 / 32) <= near < 3.1
+    assert far < near
+    assert [cell["name"] for cell in found] == ["x", "x"]
+    above = [c["size"] for c in _moved({"size": 100.0}, lambda c: c["size"] > 250.0)]
+    assert 250.0 < above[1] <= 250.0 * 2 ** (1 / 32) < above[0]
+    assert not list(_moved({"size": 100.0}, lambda _cell: False))

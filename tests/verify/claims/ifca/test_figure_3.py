@@ -73,3 +73,11 @@ def test_the_map_has_a_point_for_each_r_and_sigma():
     assert len(shown.figures[1].series) == 6
     assert len(shown.tables[0].rows) == 15
     assert not procedure.present([]).tables
+
+
+def test_the_noise_runs_over_a_decade_in_ten_steps():
+    noises = [cell["sigma"] for cell in built(statements.SNR_FLOOR).cells]
+    assert len(noises) == 10
+    ratios = np.diff(np.log10(noises))
+    assert (noises[0], noises[-1]) == (0.05, 0.5)
+    assert ratios == pytest.approx(np.full(9, 1 / 9), abs=5e-3)
