@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from trials.checks import InvalidParameter
 from trials.experiments.sxy import deviation, large, refinement, spectrum, subsets, two_phases
 from trials.experiments.sxy.clients import LOCAL, draw_clients, stability_of, step_size
 from trials.mixed_regression.fed_regression import local_spectra, stability
+from trials.models.clients import ClientData
 
 RAGGED = {"M": 9, "n": 4, "d": 3, "sizes": "zipf", "alpha": 0.5, "beta": 2.0, "gamma": 0.7}
 
@@ -229,3 +231,24 @@ def test_large_runs_end_where_known_labels_end():
 def test_large_runs_refuse_data_beyond_memory():
     with pytest.raises(InvalidParameter, match="features M n d=800000000 must be <= 400000000"):
         large.LARGE.check({"M": 100_000, "n": 16, "d": 500})
+
+
+def test_phase_two_takes_nine_tenths_of_the_longest_stable_local_step(monkeypatch):
+    """The largest curvature of a client is 4: its two rows are (2, 2) and zero."""
+    rows = np.array([[2.0, 2.0], [0.0, 0.0], [1.0, 0.0]])
+    data = ClientData(features=rows, responses=np.zeros(3), offsets=np.array([0, 2, 3]))
+    taken = {}
+
+    def stand_in(**arguments):
+        taken.update(arguments)
+        return SimpleNamespace(models=np.array([[3.0, 0.0]]))
+
+    monkeypatch.setattr(two_phases, "run_fed_regression", stand_in)
+    clients = SimpleNamespace(data=data, theta_star=np.zeros((1, 2)))
+    params = {"rounds_2": 7, "Delta": 1.5}
+    start = np.ones((1, 2))
+    distance = two_phases._refined(params, clients, local_spectra(data), start, 5)
+    assert distance == pytest.approx(2.0)
+    assert taken["step_size"] == pytest.approx(0.9 / 4.0, rel=1e-12)
+    assert (taken["n_rounds"], taken["n_local_steps"], taken["update"]) == (7, 5, "fedavg")
+    assert taken["start"] is start
