@@ -39,7 +39,7 @@ they were mended.
 Tests are mended after the faults of one seed are known. So the share that is found at first with
 the next seed tells how good the tests are, and the share found now does not. Shares of a few faults
 are rough: of ten faults found out of ten, the true share may still be 75%. From seed 11 on a fault
-meets five files of tests, chosen by names and imports. Before it met three, the shortest ones first.
+meets five files of tests, chosen by names and imports. Before, it met three, short ones first.
 
 `python -m tests.faults PACKAGE --sample NUMBER --seed SEED` plants faults. What it has printed is
 kept in `tests/faults/printed.txt`, from which `python -m tests.faults.page` writes this page.
