@@ -42,7 +42,9 @@ def power_paragraph(power: Power | None) -> Latex:
         lines.append(
             f"this is a sample of {plural(len(power.judged), 'change')} out of {power.n_mutants}"
         )
-    return Latex(" ".join(sentence(capital(prose(line))) for line in lines))
+    # A paragraph for each outcome: in one paragraph the lists run into each other.
+    written = [line.replace("e^-m", "$e^{-m}$") for line in lines]
+    return Latex("\n\n".join(sentence(capital(prose(line))) for line in written))
 
 
 def _listed(changes: Sequence[str]) -> str:

@@ -65,3 +65,11 @@ def test_long_lists_are_cut_and_say_so():
 def test_conditions_that_are_needed_are_listed_apart():
     text = power_paragraph(power(needed=["condition balance: dropped"]))
     assert "It is false with a weaker condition: condition balance: dropped." in text
+
+
+def test_each_outcome_is_a_paragraph_and_a_power_is_a_formula():
+    text = power_paragraph(power(refuted=["failure probability: replaced by e^-m"]))
+    assert text.split("\n\n")[1] == (
+        "This evidence would have refuted: failure probability: replaced by $e^{-m}$."
+    )
+    assert len(text.split("\n\n")) == 5

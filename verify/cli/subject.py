@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -94,11 +95,17 @@ def _show(name: str | None, as_json: bool) -> None:
         paragraph("`cfl-verify subject --as NAME` defines one of them and lists its checks.")
         return
     found = subject(name)
-    say(found.text)
+    say(_plain(found.text))
     say()
     for check in found.checks:
         for line in definition(f"{check.name}", f"{check.states} ({check.kind})", label=14):
             say(line)
+
+
+def _plain(text: str) -> str:
+    """A docstring without the marks of its markup: formulas between dollars, code as it is."""
+    text = re.sub(r":math:`(.*?)`", r"$\1$", text, flags=re.DOTALL)
+    return re.sub(r"``(.*?)``", r"\1", text, flags=re.DOTALL)
 
 
 def _described(name: str) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from verify.testing.case import described
@@ -18,5 +19,6 @@ def failure_text(outcome: Outcome, saved: Path | None) -> str:
         heading = "seed of the data:" if check.kind == "statistical" else "smallest input found:"
         lines += [heading, *("  " + line for line in described(outcome.case).splitlines())]
     if saved is not None:
-        lines.append(f"saved: python -m pytest {saved} replays it")
+        needs = "" if find_spec("pytest") else " (pip install pytest)"
+        lines.append(f"saved: python -m pytest {saved} replays it{needs}")
     return "\n".join(lines)

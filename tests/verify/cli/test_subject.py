@@ -51,6 +51,27 @@ def test_a_definition_shows_the_checks():
     assert shown["signature"] == "(models, clients, step_size) -> (models, labels)"
 
 
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_definition_has_no_markup_of_docstrings(name):
+    text = invoke("--as", name).stdout
+    assert "``" not in text
+    assert ":math:" not in text
+    assert SUBJECTS[name].signature in text
+
+
+def test_the_definition_of_a_step_has_its_formulas_between_dollars():
+    text = invoke("--as", "ifca.step").stdout
+    assert r"With $F_i(\theta)=\frac1{n_i}\lVert y_i-X_i\theta\rVert^2$, client i" in text
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_saved_test_says_what_it_needs(folder, monkeypatch, installed):
+    monkeypatch.setattr("verify.testing.report.find_spec", lambda _name: installed or None)
+    result = invoke("my_own_code:wrong", "--as", "assignment", "--examples", "4")
+    assert ("replays it (pip install pytest)\n" in result.stdout) is not installed
+    assert "replays it" in result.stdout
+
+
 def test_a_right_implementation_passes(folder):
     result = invoke("my_own_code:right", "--as", "assignment", "--examples", "4")
     assert result.exit_code == exits.EXPECTED, result.output
