@@ -168,6 +168,13 @@ function Div(el)
   end
 end
 
+-- A graph takes a page.  It floats, so that the text before it is followed by text.
+function Figure(el)
+  if el.identifier:match("^fig:proofs%-") then
+    return pandoc.RawBlock("typst", "#[\n#set figure(placement: top)\n" .. write({ el }) .. "\n]\n")
+  end
+end
+
 -- Terms with a one-paragraph description start on the line of their description.
 function DefinitionList(el)
   local items = {}

@@ -19,6 +19,7 @@ from reports.reading import ordered
 from reports.schema import Cell, Claim, Summary, decode
 from reports.tables import SHORT, TURNED, natural
 from tests.reports.fakes import FakeRun, cell, claim, figure, run
+from tests.reports.site.test_site import linked_run
 
 needs_latex = pytest.mark.skipif(bool(latex_missing()), reason="LaTeX is incomplete here")
 #: A bound whose terms do not fit on a line, and one of whose terms is wider than a line.
@@ -257,3 +258,15 @@ def test_a_figure_stands_where_the_text_has_it_unless_it_takes_half_a_page(
     assert shown["place"] == place
     source = render_tex({"claim": made}, "claim.tex.j2")
     assert rf"\begin{{figure}}[{place}]" in source
+
+
+def test_a_graph_of_a_page_floats_so_that_text_follows_the_text_before_it(tmp_path: Path) -> None:
+    write_report(linked_run(), tmp_path, formats=("tex",))
+    tex = (tmp_path / "report.tex").read_text(encoding="utf-8")
+    graph, _, claims = tex[tex.index(r"\label{sec:proofs}") :].partition(r"\section")
+    assert r"\begin{figure}[p]" in graph
+    assert r"\clearpage" not in graph
+    assert claims
+    typst = typst_source(tex)
+    floated = re.findall(r"#set figure\(placement: top\)\n(.*?)<(fig:[^>]*)>", typst, re.DOTALL)
+    assert [label for _, label in floated] == ["fig:proofs-p"]
