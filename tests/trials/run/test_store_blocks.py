@@ -360,3 +360,15 @@ def test_a_cell_is_read_from_the_file_once(store, monkeypatch):
     (row,) = cells.rows()
     assert [cells.find(cells.key(TOY, {})) for _ in range(3)] == [row] * 3
     assert len(read) == 1
+
+
+def test_a_trial_of_a_gap_is_not_that_of_the_next_block(store):
+    """Blocks 0 and 2 are stored: a trial of block 1 is none of theirs."""
+    size = TOY.block_size
+    for number in (0, 2):
+        store.put_block(TOY, {}, number, _values(number))
+    found, status = store.trial(TOY, {}, 2 * size + 3)
+    assert found.tolist() == _values(2)[3].tolist()
+    assert status == "ok"
+    with pytest.raises(StoreError, match=f"trial {size + 3} of .* is not stored"):
+        store.trial(TOY, {}, size + 3)

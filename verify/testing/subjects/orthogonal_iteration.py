@@ -11,7 +11,7 @@ from scipy import stats
 from trials.checks import FloatArray
 from trials.mixed_regression.subspaces import orthogonal_iteration
 from verify.testing.arrays import Border
-from verify.testing.case import Case, Clients
+from verify.testing.case import Case
 from verify.testing.check import (
     LEVEL,
     Implementation,
@@ -172,13 +172,6 @@ def _rate(call: Implementation, case: Case) -> None:
 def _read_basis(value: Any, arguments: Case, border: Border) -> FloatArray:
     return read_reals("basis", value, arguments["start"].shape, border)
 
-
-_CLIENTS = Clients(
-    tuple(
-        (np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([s, 0.5, s + 0.5]))
-        for s in (1.0, 1.5, -4.0)
-    )
-)
 
 SUBJECTS = (
     Subject(
