@@ -18,6 +18,7 @@ from matplotlib.markers import TICKDOWN, TICKLEFT
 from matplotlib.mathtext import MathTextParser
 from matplotlib.transforms import Bbox
 
+from reports import marks
 from reports.figures import _drawn, draw, render, undrawn
 from reports.latex import TEXT_WIDTH_INCHES
 from reports.lettering import label, remember_formulas, wrap
@@ -539,3 +540,13 @@ def test_formulas_that_are_read_once_are_those_of_matplotlib() -> None:
 def test_no_character_is_drawn_as_another(character: str) -> None:
     """In the font of the figures these places hold other glyphs."""
     assert character not in re.sub(r"\$[^$]*\$", "", label(f"a {character} b"))
+
+
+def test_patterns_of_lines_begin_with_a_stroke_and_are_told_apart():
+    """Pairs of a stroke and a gap.  A gap of less than a line's width would close in print."""
+    for patterns in (marks._LINES[1:], marks._DASHES):
+        assert {offset for offset, _ in patterns} == {0}
+        for _, lengths in patterns:
+            assert len(lengths) % 2 == 0
+            assert min(lengths) >= 1.0
+        assert len(set(patterns)) == len(patterns) >= 3
