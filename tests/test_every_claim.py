@@ -205,6 +205,20 @@ def test_a_claim_keeps_to_the_trials_and_the_evaluations_of_its_profile(name):
         assert 0 < BUILT[name].budget <= QUICK.searches
 
 
+#: Fewer trials and evaluations than any profile has.
+FEW = Profile(name="quick", max_trials=16, searches=24, seconds=2.0)
+
+
+@every_claim
+def test_a_small_profile_limits_a_claim_unless_its_numbers_are_fixed(name):
+    built = CATALOGUE[name].build(FEW)
+    small, quick = ([s.max_trials for s in samplings(each)] for each in (built, BUILT[name]))
+    for drawn, at_quick in zip(small, quick, strict=True):
+        assert drawn <= FEW.max_trials or drawn == at_quick
+    if isinstance(built, Search):
+        assert built.budget <= FEW.searches or built.budget == BUILT[name].budget
+
+
 # -- the verdict depends on the statement ----------------------------------------------------------
 
 #: Claims that are known to be decided without their right-hand side, and why.

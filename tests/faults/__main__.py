@@ -76,7 +76,7 @@ def main() -> int:
     first, parts = map(int, given.part.split("/"))
     root = Path(__file__).parents[2]
     preload()
-    code = 0
+    code, gone = 0, []
     with tempfile.TemporaryDirectory() as folder:
         workshop = Workshop(root, Path(folder), given.times and given.times.absolute())
         if given.known:
@@ -85,8 +85,6 @@ def main() -> int:
             lines = given.again.read_text("utf-8").splitlines()
             found_again, gone = again(root, survivors(read(lines)))
             groups = {"again": found_again}
-            for each in gone:
-                print(f"GONE         0.0 s  {each.path}:{each.line} {each.what}", flush=True)
         else:
             groups = {
                 package: sampled(root, package, given.sample or SAMPLE, given.seed)
@@ -96,6 +94,8 @@ def main() -> int:
             workshop.preload(given.packages)
         for name, faults in groups.items():
             print(f"{name}, seed {given.seed}:", flush=True)
+            for each in gone:
+                print(f"GONE         0.0 s  {each.path}:{each.line} {each.what}", flush=True)
             outcomes = []
             for fault in faults[first - 1 :: parts]:
                 tests = (

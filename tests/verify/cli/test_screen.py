@@ -119,3 +119,10 @@ def test_verdicts_are_a_table_while_claim_and_verdict_fit_with_the_gap(
         assert lines[1] == "a.claim-10  SUPPORTED"
     else:
         assert lines == ["a.claim-10", "    SUPPORTED"]
+
+
+def test_numbers_of_trials_end_in_one_column(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    rows = [("a.b", "SUPPORTED", "5", "short"), ("a.longer", "REFUTED", "12,345", "x")]
+    _, first, second = verdicts._fitted(rows, 120)
+    assert first.index("5  short") == second.index("5  x")

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from verify.claims.sxy import descents, refinement
 from verify.claims.sxy.pages import beside_bound, floors, label, trajectories
 from verify.mutation.fingerprint import invented
-from verify.papers import catalogue
 from verify.procedures.base import PROFILES, Observed
 
 
@@ -43,9 +43,13 @@ def test_trajectories_are_medians_in_the_unit_of_each_cell():
     assert one.y == [errors[1].max(), 3.0]
 
 
-@pytest.mark.parametrize("name", ["sxy.thm1-4-data", "sxy.thm2-contraction", "sxy.unbalanced"])
-def test_a_run_is_drawn_from_its_start_to_its_last_round(name):
-    procedure = catalogue()[name].build(PROFILES["full"])
+@pytest.mark.parametrize(
+    "claim",
+    [descents.theorem_1_4_data, refinement.thm_2, refinement.unbalanced],
+    ids=lambda claim: claim.id,
+)
+def test_a_run_is_drawn_from_its_start_to_its_last_round(claim):
+    procedure = claim.build(PROFILES["full"])
     experiment = procedure.sampling.experiment
     errors = [column for column in experiment.columns if re.fullmatch(r"err_\d+", column)]
     table = invented(experiment, 32)
