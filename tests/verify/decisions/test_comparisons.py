@@ -80,6 +80,13 @@ def test_ratio_limits_are_where_the_tests_stop_rejecting():
     assert upper - lower < 2 * 3.6 * se
 
 
+@pytest.mark.parametrize("unit", [2.0**-12, 8.0])
+def test_ratio_limits_are_in_the_unit_of_the_ratio(unit):
+    a, b = paired(0.7)
+    right = [limit / unit for limit in contrast_test().ratio_limits(a, b)]
+    assert contrast_test().ratio_limits(a, unit * b) == pytest.approx(right, rel=1e-9)
+
+
 def test_success_is_compared_without_moments():
     rng = np.random.default_rng(2)
     u = rng.random(3000)

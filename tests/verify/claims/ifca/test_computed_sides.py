@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -280,6 +281,43 @@ def test_the_recursion_step_by_step(quarter: bool) -> None:
         error = (1 - shrink) * error + at["epsilon_0"]
     found, _ = strongly_convex_run._recursion(sr.ENOUGH, QUICK, quarter=quarter).sides(point)
     assert found == pytest.approx(error, rel=1e-9)
+
+
+def test_the_accuracy_of_a_run_is_the_floor_of_its_steps_over_the_contraction() -> None:
+    """16 L/(p lambda) times Theorem 2's floor, each step with its share of delta.
+
+    Theorem 2 holds with 8 before the statistical term and 48 before the strangers' (its claim).
+    """
+    at = {"v": 2.0, "L": 3.0, "lam": 0.5, "p": 0.2, "m": 700.0, "n": 90.0, "k": 4.0}
+    at |= {"delta": 0.1, "eta": 1.3, "Delta": 0.8}
+    product = at["m"] * at["n"]
+    share = at["p"] * at["lam"] * at["delta"] / (8 * at["k"] * at["L"] * math.log(product))
+    many = 16 * at["L"] / (at["p"] * at["lam"])
+    floor = 8 * at["v"] / (share * at["L"] * math.sqrt(at["p"] * product))
+    strangers = 48 * (at["eta"] / (at["lam"] * at["Delta"] ** 2)) ** 2 / (share * at["n"])
+    constants = strongly_convex_run.CONSTANTS
+    right = constants["c_1"] * float(evaluate(sr.ACCURACY_1, at))
+    assert right == pytest.approx(many * floor, rel=1e-12)
+    right = constants["c_2"] * float(evaluate(sr.ACCURACY_2, at))
+    assert right == pytest.approx(many * strangers, rel=1e-12)
+    assert constants["c_3"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("claim", "gain"),
+    [(strongly_convex_run.corollary_2, 2.0), (strongly_convex_run.theorem_2_neurips, 0.5)],
+    ids=["journal", "conference"],
+)
+def test_a_run_makes_the_stated_number_of_steps_rounded_up(claim: Any, gain: float) -> None:
+    """8 L / (p lambda) log(gain Delta / epsilon), at least one."""
+    rounded = 0
+    for cell in claim.build(QUICK).cells:
+        at = {**strongly_convex_run.run_symbols(cell), **strongly_convex_run.CONSTANTS}
+        accuracy = float(evaluate(claim.statement.expr, at))
+        stated = 8 * at["L"] / (at["p"] * at["lam"]) * math.log(gain * at["Delta"] / accuracy)
+        assert cell["T"] == max(math.ceil(stated), 1)
+        rounded += stated > 1 and stated != round(stated)
+    assert rounded
 
 
 @pytest.mark.parametrize(
