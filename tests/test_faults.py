@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.__main__ import again
+from tests.faults.__main__ import _words, again
 from tests.faults.known import KNOWN, known_faults
 from tests.faults.nearest import MOST_CLAIMS, Nearest
 from tests.faults.page import page, read, survivors
@@ -224,6 +224,17 @@ def test_survivors_are_tried_again_where_they_stand_now() -> None:
     (found,), gone = again(ROOT, survivors(read(lines)))
     assert (found.old, found.new, found.line) == (chosen.old, chosen.new, chosen.line)
     assert [each.what for each in gone] == ["constant changed: 123456 -> 123457"]
+
+
+def test_a_text_that_is_cut_at_a_blank_is_one_fault_however_its_line_ends() -> None:
+    lines = [
+        "SURVIVED     6.0 s  verify/plan.py:9 operator changed: a + -> (a - ",
+        "again, seed 0:",
+        "found        1.0 s  verify/plan.py:9 operator changed: a + -> (a -   by t.py::test_b",
+    ]
+    assert not survivors(read(lines))
+    cut = Fault("verify/plan.py", 0, "a + b", "x" * 59 + " y", "operator changed", 9)
+    assert _words(cut).endswith("x")
 
 
 TWICE = """\

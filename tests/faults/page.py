@@ -73,7 +73,7 @@ def read(lines: Iterable[str]) -> list[Tried]:
                 Tried(
                     word=m["word"],
                     path=m["path"],
-                    what=m["what"],
+                    what=m["what"].rstrip(),  # cut texts may end with a blank
                     by=m["by"] or "",
                     why=m["why"] or "",
                     line=int(m["line"]),
