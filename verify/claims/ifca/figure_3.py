@@ -57,7 +57,9 @@ _TRIALS = 40  # the figure's
 #: Sizes of the panels, and the step size that succeeds most often first.
 _A: Params = {"k": 2, "m": 100, "n": 100, "d": 1000, "step_sizes": [0.1, 1.0, 0.01]}
 _B: Params = {"k": 4, "m": 400, "n": 100, "d": 1000, "step_sizes": [2.0, 0.5, 1.0]}
-_C: Params = {**_A, "m": 400, "n": 200, "norm": 0.1, "sigma": 0.1}
+_C: Params = {
+    **_A, "step_sizes": [1.0, 0.1, 0.01], "m": 400, "n": 200, "norm": 0.1, "sigma": 0.1,
+}  # fmt: skip
 _D: Params = {**_B, "m": 800, "n": 200, "norm": 0.5, "sigma": 0.1}
 _EASY: Params = {"norm": 1.0, "sigma": 0.1}
 
