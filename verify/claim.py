@@ -20,6 +20,8 @@ from typing import Any, Literal
 from bounds.render import latex
 from bounds.statement import Assumption, Statement
 from trials.checks import InvalidParameter
+from verify.coordinates import sentence
+from verify.decisions.domain import as_domain
 from verify.evidence import Verdict
 from verify.procedures.base import PROFILES, Procedure, Profile, tex_number
 
@@ -135,9 +137,15 @@ class Claim:
                 for c in statement.constants
             ],
             "reading": statement.reading,
-            "procedure": procedure.describe(),
+            "procedure": self._described(procedure),
             "expected": str(self.expected),
         }
+
+    def _described(self, procedure: Procedure) -> str:
+        """The procedure in words, with the meanings of a search's coordinates."""
+        domain = getattr(procedure, "domain", None)
+        meanings = "" if domain is None else sentence(self.id, as_domain(domain).names())
+        return f"{procedure.describe()} {meanings}".rstrip()
 
     def _note(self, assumption: Assumption) -> str:
         """The values of an assumption's hidden constants here, and its own note."""
