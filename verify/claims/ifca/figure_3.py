@@ -278,26 +278,31 @@ def _plane(panel: Params) -> tuple[Params, ...]:
     )
 
 
-@claim(bf.A_RISES, finding=UNSCALED, **_FULL)
+#: The figure's 40 trials a cell decide no curve, whatever they show: where all of them succeed in
+#: two cells, a fall by 0.21 from one to the other is not excluded, and the margin is 0.15.
+_CURVE: dict[str, Any] = {**_FULL, "expected": Verdict.INCONCLUSIVE}
+
+
+@claim(bf.A_RISES, finding=UNSCALED, **_CURVE)
 def panel_a_rises(statement: Statement, _profile: Profile) -> Monotone:
     """The plane of panel (a)."""
     return _curve(statement, _plane(_A), "norm", _map)
 
 
-@claim(bf.B_RISES, finding=UNSCALED, **_FULL)
+@claim(bf.B_RISES, finding=UNSCALED, **_CURVE)
 def panel_b_rises(statement: Statement, _profile: Profile) -> Monotone:
     """The plane of panel (b)."""
     return _curve(statement, _plane(_B), "norm", _map)
 
 
-@claim(bf.C_RISES, **_FULL)
+@claim(bf.C_RISES, **_CURVE)
 def panel_c_rises(statement: Statement, _profile: Profile) -> Monotone:
     """A curve of panel (c)."""
     cells = tuple(_full(_C, "code", m=m, n=100) for m in (50, 100, 200, 400))
     return _curve(statement, cells, "m", _shares)
 
 
-@claim(bf.D_RISES, finding=UNSCALED, **_FULL)
+@claim(bf.D_RISES, finding=UNSCALED, **_CURVE)
 def panel_d_rises(statement: Statement, _profile: Profile) -> Monotone:
     """A curve of panel (d)."""
     cells = tuple(_full(_D, "code", m=m, n=100) for m in (100, 200, 400))
