@@ -33,6 +33,7 @@ SPECIAL = {
     "`": r"{\textasciigrave}",  # grouped: pandoc would take a following group for its argument
     "[": "{[}",  # not an option of the command before it
     "]": "{]}",
+    "<": "{<}",  # pandoc would take <1> behind a command for the slides of a presentation
     "\u00a0": "~",
     "–": "--",
     "—": "---",
@@ -108,7 +109,7 @@ MATH_CHARACTERS = {letter: f"\\{name}" for name, letter in GREEK.items()} | {
     "ℙ": r"\mathbb{P}",
     "𝔼": r"\mathbb{E}",
 }
-LIGATURES = "-<>,'"  # doubled, fonts join them into dashes, guillemets and quotes
+LIGATURES = "->,'"  # doubled, fonts join them into dashes, guillemets and quotes
 
 
 def character_source(character: str) -> str:

@@ -50,6 +50,12 @@ def test_escaped_text_prints_as_it_was(text: str) -> None:
     assert printed("x " + escape_text(text) + " x") == f"x {' '.join(text.split())} x"
 
 
+@pytest.mark.parametrize("text", ["&<000>", "_<1-2> <<a>>", "#<+->", "%<0>_<-"])
+def test_what_looks_like_the_slides_of_a_presentation_is_printed(text: str) -> None:
+    assert printed("x " + escape_text(text) + " x") == f"x {text} x"
+    assert printed("x " + code(text) + " x") == f"x {text} x"
+
+
 @settings(deadline=None, max_examples=15)
 @given(st.text(PRINTABLE.replace("$", ""), min_size=40, max_size=120))
 def test_code_prints_as_it_was(text: str) -> None:
