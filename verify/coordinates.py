@@ -12,34 +12,24 @@ A report prints the meanings behind the search's domain.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.resources import files
 
-import msgspec
-
-from trials.checks import InvalidParameter
+from verify.paper_files import read_toml
 
 FILE = "coordinates.toml"
 
 
 @cache
 def table(paper: str) -> Mapping[str, str]:
-    """The meanings by name, and by claim and name; empty for a paper without the file.
+    """The meanings by name, or by claim and name.  A paper without the file has none.
 
     Raises
     ------
     InvalidParameter
         When the file is no flat table of texts.
     """
-    file = files("verify.claims") / paper / FILE
-    if not file.is_file():
-        return {}
-    try:
-        return msgspec.convert(tomllib.loads(file.read_text("utf-8")), dict[str, str])
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise InvalidParameter(f"verify/claims/{paper}/{FILE}: {error}") from None
+    return read_toml(paper, FILE, dict[str, str]) or {}
 
 
 def meaning(claim: str, name: str) -> str:

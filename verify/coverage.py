@@ -17,15 +17,12 @@ A paper's folder holds ``coverage.toml``, one table for each line of the paper's
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from importlib.resources import files
 
 import msgspec
 
-import verify.claims
-from trials.checks import InvalidParameter
 from verify.claim import Claim
+from verify.paper_files import read_toml
 from verify.papers import Catalogue, Paper, catalogue
 
 FILE = "coverage.toml"
@@ -58,13 +55,8 @@ def lines(paper: str) -> tuple[Line, ...]:
     InvalidParameter
         When the file is no such list.  The message names the file and the place.
     """
-    file = files(verify.claims) / paper / FILE
-    if not file.is_file():
-        return ()
-    try:
-        return msgspec.convert(tomllib.loads(file.read_text("utf-8")), _File).line
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise InvalidParameter(f"verify/claims/{paper}/{FILE}: {error}") from None
+    found = read_toml(paper, FILE, _File)
+    return () if found is None else found.line
 
 
 def problems(lines: Collection[Line], known: Collection[str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from trials.checks import InvalidParameter
-from verify import coverage
+from verify import coverage, paper_files
 from verify.papers import catalogue
 
 PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
@@ -49,7 +49,7 @@ def test_a_line_may_have_claims_and_a_reason():
 def test_a_file_that_is_no_list_is_refused_in_one_line(tmp_path, monkeypatch):
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / coverage.FILE).write_text("[[line]]\nid = 3\n", "utf-8")
-    monkeypatch.setattr(coverage, "files", lambda _package: tmp_path)
+    monkeypatch.setattr(paper_files, "files", lambda _package: tmp_path)
     with pytest.raises(InvalidParameter, match=r"^verify/claims/toy/coverage.toml: .*\.id`$"):
         coverage.lines("toy")
 

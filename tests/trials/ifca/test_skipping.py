@@ -120,13 +120,19 @@ def test_hulls_are_narrower_where_memory_is_short(monkeypatch):
     )
 
 
-def test_work_is_skipped(monkeypatch):
-    """Of 400 iterations of full passes fewer than a tenth are made, and matrices take over."""
+def skippers_made(monkeypatch):
+    """A list to which every skipper is added that is made from now on."""
     made = []
     plain_init = Skipper.__init__
     monkeypatch.setattr(
         Skipper, "__init__", lambda self, *a: (plain_init(self, *a), made.append(self))[0]
     )
+    return made
+
+
+def test_work_is_skipped(monkeypatch):
+    """Of 400 iterations of full passes fewer than a tenth are made, and matrices take over."""
+    made = skippers_made(monkeypatch)
     rng = np.random.default_rng(4)
     data, truth = draw_data(rng, [20] * 30, 2, 10)
     starts = truth + 0.2 * rng.standard_normal((4, 2, 10))
@@ -141,11 +147,7 @@ def test_work_is_skipped(monkeypatch):
 @pytest.mark.parametrize("unit", [2.0**-30, 2.0**30])
 def test_as_much_work_is_skipped_in_any_unit(unit, monkeypatch):
     """Powers of two change no digit, so the same labels are proved and the same ones evaluated."""
-    made = []
-    plain_init = Skipper.__init__
-    monkeypatch.setattr(
-        Skipper, "__init__", lambda self, *a: (plain_init(self, *a), made.append(self))[0]
-    )
+    made = skippers_made(monkeypatch)
     rng = np.random.default_rng(4)
     data, truth = draw_data(rng, [20] * 30, 2, 10)
     starts = truth + 0.2 * rng.standard_normal((4, 2, 10))
