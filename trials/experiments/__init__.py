@@ -5,6 +5,7 @@ Importing this package registers every experiment.
 
 from trials.experiments import gaussian
 from trials.experiments.ifca import (
+    communication,
     data_run,
     data_step,
     identities,
@@ -43,6 +44,7 @@ from trials.experiments.sxy import (
 )
 
 __all__ = [
+    "communication",
     "coordinates",
     "data_run",
     "data_step",

@@ -104,7 +104,7 @@ def step_size(params: Params) -> FloatArray:
     return np.array([params["gamma"] * params["k"] / 2.0])
 
 
-def _sizes(params: Params) -> IntArray:
+def equal_sizes(params: Params) -> IntArray:
     return np.full(params["k"], params["m"] // params["k"], dtype=np.int64)
 
 
@@ -112,7 +112,7 @@ def _owner(params: Params) -> IntArray:
     return np.repeat(np.arange(params["k"]), params["m"] // params["k"])
 
 
-def _error(found: OptionsResult, theta_star: FloatArray) -> float:
+def error(found: OptionsResult, theta_star: FloatArray) -> float:
     return float(model_distance(found.models, theta_star)[0])
 
 
@@ -123,7 +123,7 @@ def wrong_share(labels: IntArray, owner: IntArray, k: int) -> float:
 
 def _one_shot(params: Params, rng: np.random.Generator) -> list[float]:
     theta_star, owner, k = _optima(params, rng), _owner(params), params["k"]
-    data = draw_clients(theta_star, _sizes(params), params["n"], params["sigma"], rng)
+    data = draw_clients(theta_star, equal_sizes(params), params["n"], params["sigma"], rng)
     fits = local_erms(data)
     labels = kmeans_pp(fits[None], k, rng, n_init=10).labels[0]
     if params["planted"] > 0:
@@ -144,9 +144,9 @@ def _one_shot(params: Params, rng: np.random.Generator) -> list[float]:
     return [
         wrong_share(labels, owner, k),
         wrong_share(ifca.labels[0], owner, k),
-        _error(within, theta_star),
-        _error(ifca, theta_star),
-        _error(known, theta_star),
+        error(within, theta_star),
+        error(ifca, theta_star),
+        error(known, theta_star),
     ]
 
 
@@ -159,7 +159,7 @@ def _rows(data: ClientData, first: int, n_rows: int) -> ClientData:
 
 def _resampling(params: Params, rng: np.random.Generator) -> list[float]:
     n_rounds, batch = params["T"], params["n"]
-    theta_star, sizes = _optima(params, rng), _sizes(params)
+    theta_star, sizes = _optima(params, rng), equal_sizes(params)
     start = _start(params, theta_star, rng)[None]
     whole = 2 * n_rounds * batch
     data = draw_clients(theta_star, sizes, whole, params["sigma"], rng)
@@ -177,17 +177,24 @@ def _resampling(params: Params, rng: np.random.Generator) -> list[float]:
         run_resampled_ifca_options(draw=split, **run),
         run_oracle(data=data, owner=_owner(params), **run),
     )
-    return [_error(one, theta_star) for one in found]
+    return [error(one, theta_star) for one in found]
 
 
-def _economies(params: Params, rng: np.random.Generator) -> list[float]:
-    n_rounds, d, n_shared = params["T"], params["d"], params["n_shared"]
+def partly_shared(params: Params, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Optima that agree on their first ``n_shared`` coordinates, and a start that does, (k, d)."""
+    d, n_shared = params["d"], params["n_shared"]
     common = np.broadcast_to(rng.standard_normal(n_shared), (params["k"], n_shared))
     separate = _optima({**params, "d": d - n_shared}, rng)
     theta_star = np.concatenate([common, separate], axis=1)
     start = _start(params, theta_star, rng)
     start[:, :n_shared] = start[:, :n_shared].mean(axis=0)
-    data = draw_clients(theta_star, _sizes(params), params["n"], params["sigma"], rng)
+    return theta_star, start
+
+
+def _economies(params: Params, rng: np.random.Generator) -> list[float]:
+    n_rounds, d, n_shared = params["T"], params["d"], params["n_shared"]
+    theta_star, start = partly_shared(params, rng)
+    data = draw_clients(theta_star, equal_sizes(params), params["n"], params["sigma"], rng)
     run: dict[str, Any] = {"data": data, "starts": start[None], "step_sizes": step_size(params)}
     plain = run_ifca_options(**run, n_iterations=n_rounds)
     stable = run_ifca_options(
@@ -203,23 +210,23 @@ def _economies(params: Params, rng: np.random.Generator) -> list[float]:
     settled = int(stable.settled_at[0])
     floats = plain.down.sum() + plain.up.sum()
     return [
-        _error(plain, theta_star),
-        _error(stable, theta_star),
+        error(plain, theta_star),
+        error(stable, theta_star),
         float(settled),
         float(plain.label_changes[settled:].sum()),
-        _error(subset, theta_star),
-        _error(shared, theta_star),
+        error(subset, theta_star),
+        error(shared, theta_star),
         float((stable.down.sum() + stable.up.sum()) / floats),
         float((shared.down.sum() + shared.up.sum()) / floats),
     ]
 
 
-def _repeated(one: Callable[[Params, np.random.Generator], list[float]]) -> Simulate:
+def repeated(one: Callable[[Params, np.random.Generator], list[float]]) -> Simulate:
     """A simulation of trials from that of one trial."""
     return lambda params, rng, n_trials: np.array([one(params, rng) for _ in range(n_trials)])
 
 
-def _seconds(n_runs: int) -> Callable[[Params], float]:
+def seconds(n_runs: int) -> Callable[[Params], float]:
     """CPU seconds of a trial with so many runs of T iterations."""
     return lambda cell: float(
         0.004
@@ -252,7 +259,7 @@ ONE_SHOT = register(
         name="ifca.one-shot",
         design=122,
         columns=("one_shot_wrong", "ifca_wrong", "one_shot", "ifca", "truth"),
-        simulate=_repeated(_one_shot),
+        simulate=repeated(_one_shot),
         parameters=DATA.extended(
             {
                 "planted": Integer(
@@ -263,7 +270,7 @@ ONE_SHOT = register(
             fits_are_unique, some_stay,
         ),
         block_size=8,
-        cost=_seconds(3),
+        cost=seconds(3),
     )
 )  # fmt: skip
 
@@ -272,10 +279,10 @@ RESAMPLING = register(
         name="ifca.resampling",
         design=123,
         columns=("reused", "split", "truth"),
-        simulate=_repeated(_resampling),
+        simulate=repeated(_resampling),
         parameters=DATA,
         block_size=8,
-        cost=lambda cell: _seconds(3)({**cell, "n": 2 * cell["n"] * cell["T"]}),
+        cost=lambda cell: seconds(3)({**cell, "n": 2 * cell["n"] * cell["T"]}),
     )
 )
 
@@ -287,7 +294,7 @@ ECONOMIES = register(
             "plain", "stable", "settled", "late_changes", "subset", "shared", "stable_floats",
             "shared_floats",
         ),
-        simulate=_repeated(_economies),
+        simulate=repeated(_economies),
         parameters=DATA.extended(
             {
                 "stable_after": Integer(
@@ -298,6 +305,6 @@ ECONOMIES = register(
             separate_coordinates,
         ),
         block_size=8,
-        cost=_seconds(5),
+        cost=seconds(5),
     )
 )  # fmt: skip

@@ -16,10 +16,14 @@ Reference. TIT 2022, Sections IV and V.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from bounds.ifca import practice as bp
 from bounds.statement import Statement
+from trials.experiments.ifca.communication import CHECKPOINTS, COMMUNICATION
 from trials.experiments.ifca.paired import ECONOMIES, ONE_SHOT, RESAMPLING
 from trials.ifca.options import IfcaOptions, run_ifca_options
 from trials.models.clients import ClientData
@@ -32,10 +36,11 @@ from verify.claims.ifca.strongly_convex import limit
 from verify.claims.searching import Sided
 from verify.decisions.domain import IntRange, LogInterval, Ranges
 from verify.decisions.means import Knowledge
-from verify.evidence import Verdict
-from verify.procedures.base import FloatArray, Profile, Sampling
+from verify.evidence import Figure, Panel, Verdict
+from verify.procedures.base import FloatArray, Observed, Presentation, Profile, Sampling
 from verify.procedures.comparison import Comparison
 from verify.procedures.mean_bound import MeanBound
+from verify.procedures.pages import spread
 from verify.procedures.search import Search
 
 
@@ -163,6 +168,68 @@ def stable(statement: Statement, _profile: Profile) -> MeanBound:
 def stable_small_steps(statement: Statement, _profile: Profile) -> MeanBound:
     """Steps of a fiftieth of the way, from a start that is not close."""
     return _as_good(statement, (_economy(2, 20, 0.02, 200, closeness=0.8),), "stable", 1.05)
+
+
+_RUNS = {
+    "plain": "all models",
+    "stable": "one model",
+    "subset": "half of the clients",
+    "shared": "shared coordinates",
+}
+
+
+def _errors_by_floats(observed: Sequence[Observed]) -> Presentation:
+    """Each run's error against the floats that it may send: a panel for a cell."""
+    checkpoints = range(1, CHECKPOINTS + 1)
+    panels = []
+    for o in observed:
+        kept = ~o.table.failed
+        floats = [float(o.table[f"floats_{i}"][kept].mean()) for i in checkpoints]
+        panels.append(
+            Panel(
+                title=f"$k={o.params['k']}$, $m={o.params['m']}$",
+                xlabel="floats sent, of those of all models (dimensionless)",
+                ylabel="mean distance from the optima (units of the models)",
+                yscale="log",
+                series=[
+                    spread(
+                        label,
+                        floats,
+                        [o.table[f"{run}_{i}"][kept] for i in checkpoints],
+                        "line",
+                    )
+                    for run, label in _RUNS.items()
+                ],
+            )
+        )
+    drawn = Figure(
+        name="communication",
+        title="Error against communication",
+        panels=panels,
+        caption="Lines are means of the trials, bands reach from their 5th to their 95th "
+        "percentile. All runs have the same data and the same start. The floats of both "
+        "directions count.",
+    )
+    return Presentation(figures=(drawn,))
+
+
+@claim(
+    bp.COMMUNICATION,
+    smallest_profile="standard",
+    why_not_smaller="its runs are long: a trial repeats them at eight points",
+)
+def equal_floats(statement: Statement, _profile: Profile) -> Comparison:
+    """Steps of a tenth of the way, little noise, and half of the coordinates shared."""
+    compared = _compared(
+        statement,
+        COMMUNICATION,
+        (
+            _economy(2, 20, 0.1, 40, closeness=0.25, sigma=0.1, n_shared=5),
+            _economy(4, 40, 0.1, 40, closeness=0.25, sigma=0.1, n_shared=5),
+        ),
+        {"OneModel": "stable_4", "AllModels": "plain_4"},
+    )
+    return replace(compared, present=_errors_by_floats)
 
 
 SHARED_STEP = Finding(
