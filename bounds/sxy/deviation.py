@@ -57,6 +57,23 @@ LEMMA_9 = statement(
     uses=("sxy.lemma9-count",),
 )
 
+LEMMA_9_BELOW = statement(
+    "lemma9-below",
+    "Lemma 9 from below: clients with any subset of wrong labels",
+    "Lemma 9, from below (not in the paper)",
+    kind="deterministic",
+    quantifiers=r"\forall d\ge2,k\ge2\;\exists\text{ clients}",
+    observed=r"\text{clients that the class shatters}",
+    relation=r"\ge",
+    terms=(Term(name="dimension", expr=d * (k - 1)),),
+    assumptions=(Assumption(name="two features", left=d, right=sp.Integer(2)),),
+    reading=(
+        "At least $dk/2$, so that Lemma 9 is sharp up to its $\\log k$. With one feature the "
+        "dimension is two for every $k$: a label $j$ is right where the client's least squares fit "
+        "lies in an interval around $\\theta_j$."
+    ),
+)
+
 LEMMA_12 = statement(
     "lemma12",
     "Lemma 12: the expected supremum of a weighted empirical process",

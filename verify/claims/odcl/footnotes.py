@@ -43,7 +43,7 @@ from verify.decisions.structured import Product
 from verify.evidence import Verdict
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
-from verify.proofs.certificate import Certificate
+from verify.proofs.certificate import Certificate, Inequality, certificate
 
 # --- Footnote 3 ----------------------------------------------------------------------------------
 
@@ -121,10 +121,25 @@ def footnote_3_closed(statement: Statement, profile: Profile) -> Search:
         penalty = Fraction(int(exact.p), int(exact.q))
         return 1 if penalty * 2 * size >= distance else 2
 
+    def certify(point: Point) -> Certificate:
+        return certificate(
+            f"Two clusters of {point['size']} equal points each, their means {point['distance']} "
+            "apart. Two points of mass c meet at D/(2c), which is the printed end exactly.",
+            [
+                Inequality(
+                    says="fewer than two clusters are left there",
+                    left=str(clusters_at_the_end(point)),
+                    relation="<",
+                    right="2",
+                )
+            ],
+        )
+
     return Search(
         name=statement.id,
         violation=lambda point: 2.0 - clusters_at_the_end(point),
         recheck=lambda point: 2 - clusters_at_the_end(point),
+        certify=certify,
         sides=lambda point: (2.0, float(clusters_at_the_end(point))),
         domain={"size": IntRange(1, 10), "distance": IntRange(1, 100)},
         budget=min(profile.searches, 100),

@@ -18,24 +18,28 @@ Reference. Armacki et al. 2024, Section 4.4 and Appendix B.3.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
+from fractions import Fraction
 
 import sympy as sp
 
 from bounds.odcl import inexact as bi
+from bounds.odcl.symbols import M, alpha
 from bounds.statement import Statement, evaluate
 from trials.checks import InvalidParameter
 from trials.experiments.odcl.inexact import SGD
 from trials.laws.sgd_line import positions
 from trials.run.cell import Params
 from verify.claim import Finding, claim
-from verify.claims.common import Point
+from verify.claims.common import CannotTry, Point
 from verify.claims.odcl.sides import (
     exact_search,
     formula_search,
     power_law,
     upper_quantile,
+    wrong_side,
 )
+from verify.claims.searching import proves
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
 from verify.decisions.means import Knowledge
 from verify.evidence import Verdict
@@ -43,6 +47,8 @@ from verify.procedures.base import FloatArray, Profile, Sampling
 from verify.procedures.mean_bound import MeanBound
 from verify.procedures.rate import Rate
 from verify.procedures.search import Search
+from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.terms import from_sympy, rational
 
 #: Iterations at which the exact law is computed.
 TIMES = tuple(2**power for power in range(3, 14))
@@ -81,13 +87,15 @@ def squared_errors(point: Point) -> tuple[FloatArray, FloatArray]:
     return (radius * values) ** 2, weights
 
 
-def _quantile_search(statement: Statement, profile: Profile) -> Search:
+def _quantile_search(
+    statement: Statement, profile: Profile, certify: Callable[[Point], Certificate] | None = None
+) -> Search:
     def quantile(point: Point) -> float:
         return upper_quantile(
             *squared_errors(point), statement.failure_probability({"delta": point["delta"]})
         )
 
-    return exact_search(statement, profile, quantile, symbols, LINE)
+    return exact_search(statement, profile, quantile, symbols, LINE, certify=certify)
 
 
 @claim(bi.LEMMA_5)
@@ -142,7 +150,37 @@ UNITS_OF_LEMMA_6 = Finding(
 @claim(bi.LEMMA_6_AS_PRINTED, expected=Verdict.REFUTED, finding=UNITS_OF_LEMMA_6)
 def lemma_6_as_printed(statement: Statement, profile: Profile) -> Search:
     """The exact quantile of one iterate, delta down to 1e-6, in all units."""
-    return _quantile_search(statement, profile)
+    return _quantile_search(statement, profile, lambda _point: _equal_signs(statement))
+
+
+def _equal_signs(statement: Statement) -> Certificate:
+    """All signs alike: the iterate is at the edge of the space, at a probability above delta."""
+    failure = statement.failure
+    if failure is None:
+        raise CannotTry(f"{statement.id}: a statement without a failure probability")
+    values: dict[str, float | int | str | Fraction] = {
+        "Gamma": Fraction(301, 100),
+        "mu_f": Fraction(1, 10**6),
+        "t": 128,
+        "delta": Fraction(1, 2**127),
+    }
+    shown = proves(
+        statement,
+        "Take $f(\\theta)=\\frac{\\mu_f}2\\theta^2$ on $|\\theta|\\le R=\\sigma/\\mu_f$ with "
+        "$\\mu_f=10^{-6}$, fair signs of size $\\sigma=1$ as noise and $N_k=1/100$, so that "
+        "$\\Gamma=3.01$. With 127 equal signs $|\\theta^{128}|=R$, which has the probability "
+        "$2^{-126}$. Take $\\delta=2^{-127}$.",
+        "the squared error at the edge of the space exceeds the bound",
+        str(10**12),
+        values,
+    )
+    likelier = Inequality(
+        says="this error has a larger probability than stated",
+        left=rational(Fraction(1, 2**126)),
+        relation=">",
+        right=from_sympy(failure, values),
+    )
+    return certificate(shown.argument, [*shown.inequalities, likelier])
 
 
 @claim(bi.LEMMA_6, finding=UNITS_OF_LEMMA_6)
@@ -210,7 +248,13 @@ ROOM = Finding(
 )
 
 
-def _threshold_search(statement: Statement, profile: Profile) -> Search:
+#: The separation times the largest radius of a cluster.
+_RADIUS = 2 * alpha * sp.sqrt(M / bi.ratio + 2 * bi.slack)
+
+
+def _threshold_search(
+    statement: Statement, profile: Profile, certify: Callable[[Point], Certificate] | None = None
+) -> Search:
     """Sample sizes just above the requirement, at any share of the room that precision may take."""
     requirement, precision = statement.assumptions
     if not (limits := sp.solve(precision.left - precision.right, bi.slack)):
@@ -223,14 +267,10 @@ def _threshold_search(statement: Statement, profile: Profile) -> Search:
         at["ratio"] = (1 + point["above"]) * float(evaluate(requirement.right, at))
         return at
 
-    def radius(point: Point) -> float:
-        at = values(point)
-        return 2 * at["alpha"] * math.sqrt(at["M"] / at["ratio"] + 2 * at["slack"])
-
     return exact_search(
         statement,
         profile,
-        radius,
+        lambda point: float(evaluate(_RADIUS, values(point))),
         values,
         {
             "M": _UNITS,
@@ -239,6 +279,7 @@ def _threshold_search(statement: Statement, profile: Profile) -> Search:
             "share": Interval(1e-3, 0.999),
             "above": LogInterval(1e-6, 1e3),
         },
+        certify=certify,
     )
 
 
@@ -251,7 +292,17 @@ def theorem_2_threshold(statement: Statement, profile: Profile) -> Search:
 @claim(bi.THEOREM_2_QUARTER_AS_PRINTED, expected=Verdict.REFUTED, finding=ROOM)
 def theorem_2_quarter_as_printed(statement: Statement, profile: Profile) -> Search:
     """The printed room for the precision, with the events of Theorem 1's proof."""
-    return _threshold_search(statement, profile)
+
+    def certify(_point: Point) -> Certificate:
+        return wrong_side(
+            statement,
+            "Take $M=\\alpha=D=1$ and $\\varepsilon\\xi_F=1/20$, below Remark 17's $1/16$. "
+            "The requirement is $n/\\log n>80$. Take 81.",
+            _RADIUS,
+            {"M": 1, "alpha": 1, "Delta": 1, "slack": Fraction(1, 20), "ratio": 81},
+        )
+
+    return _threshold_search(statement, profile, certify)
 
 
 @claim(bi.THEOREM_2_ROOM, finding=ROOM)

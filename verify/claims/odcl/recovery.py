@@ -20,8 +20,9 @@ Reference. Armacki et al. 2024, Section 4.1, Section 4.2, Section 5, Appendices 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import sympy as sp
@@ -46,6 +47,7 @@ from verify.claims.odcl.sides import (
     power_law,
     upper_quantile,
 )
+from verify.claims.searching import proves
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
 from verify.decisions.means import Knowledge
 from verify.decisions.thresholds import log_grid
@@ -56,6 +58,7 @@ from verify.procedures.rate import Rate
 from verify.procedures.search import Search
 from verify.procedures.threshold import Threshold
 from verify.procedures.vacuity import Vacuity
+from verify.proofs.certificate import Certificate
 
 _UNITS = LogInterval(1e-6, 1e6)
 _EXACT_UP_TO = 1e9  # signs whose sum has a binomial tail that is computed
@@ -145,19 +148,35 @@ def eq_8(statement: Statement, profile: Profile) -> Search:
 _NINE: Ranges = {**LINE, "n": IntRange(3, 100_000, log=True)}
 
 
-def _eq_9(statement: Statement, profile: Profile) -> Search:
+def _eq_9(
+    statement: Statement, profile: Profile, certify: Callable[[Point], Certificate] | None = None
+) -> Search:
     def quantile(point: Point) -> float:
         law = line_of(point)
         share = statement.failure_probability({"n": float(point["n"])})
         return upper_quantile(law.errors**2, law.weights, share)
 
-    return exact_search(statement, profile, quantile, constants_of, _NINE)
+    return exact_search(statement, profile, quantile, constants_of, _NINE, certify=certify)
 
 
 @claim(br.EQ_9_AS_PRINTED, expected=Verdict.REFUTED, finding=UNIT_OF_M)
 def eq_9_as_printed(statement: Statement, profile: Profile) -> Search:
     """Exact quantiles on three designs of one dimension, in all units."""
-    return _eq_9(statement, profile)
+
+    def certify(_point: Point) -> Certificate:
+        at = {_A: Fraction(1, 10**6), _S: Fraction(1, 10**6), _D: 1}
+        shown = {symbol.name: sp.Rational(value.subs(at)) for symbol, value in _COORDINATES.items()}
+        return proves(
+            statement,
+            "Take least squares on one feature of size one, the optimum $a=10^{-6}$, noise "
+            "$\\pm s$ with $s=10^{-6}$, $R=a+s$ and $n=3$. A squared distance is never below zero, "
+            "so it exceeds the bound with probability one, not $2/27$.",
+            "zero exceeds the bound",
+            "0",
+            {**{name: str(value) for name, value in shown.items()}, "n": 3, "d": 1},
+        )
+
+    return _eq_9(statement, profile, certify)
 
 
 @claim(br.EQ_9, finding=UNIT_OF_M)
