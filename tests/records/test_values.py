@@ -1,0 +1,69 @@
+"""What counts as a change of a recorded value."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from tests.records.values import differences, plain
+
+
+@dataclass(frozen=True)
+class Half:
+    """A record with a property."""
+
+    whole: float
+
+    @property
+    def half(self) -> float:
+        """Half of it."""
+        return self.whole / 2
+
+
+def test_a_record_is_its_fields_and_its_properties() -> None:
+    assert plain(Half(3.0)) == {"whole": 3.0, "half": 1.5}
+
+
+def test_many_rows_are_kept_column_by_column_and_equal_values_once() -> None:
+    rows = [{"a": i, "b": "x"} for i in range(5)]
+    kept = {"rows": 5, "a": [0, 1, 2, 3, 4], "b": {"each": "x", "number": 5}}
+    assert plain(rows) == kept
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        (1.0, 1.0 + 5e-7, True),
+        (1.0, 1.0 + 5e-6, False),
+        (1e-9, 1.1e-9, False),
+        (0.0, 1e-15, True),
+        (0.0, 1e-12, False),
+        (1_000_000, 1_000_001, False),
+        ("a", "b", False),
+        ("nan", 1.0, False),
+        ([1.0, 1e-12], [1.0, 2e-12], True),
+        ([1.0, 1e-6], [1.0, 2e-6], False),
+        ([1.0], [1.0, 2.0], False),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        ({"a": 1}, {}, False),
+    ],
+)
+def test_floats_may_differ_by_rounding_and_nothing_else_may(
+    old: object, new: object, same: bool
+) -> None:
+    assert (not differences(old, new)) == same
+
+
+@pytest.mark.parametrize("at", [0, 3, 59])
+def test_a_changed_entry_of_a_long_array_is_seen_wherever_it_stands(at: int) -> None:
+    values = np.linspace(1.0, 2.0, 60)
+    other = values.copy()
+    other[at] *= 1.01
+    assert differences(plain(values), plain(other))
+    assert differences(plain(values), plain(values[::-1]))
+    other[at] = math.nan
+    assert differences(plain(values), plain(other))
+    assert not differences(plain(values), plain(values * (1 + 1e-9)))
