@@ -6,7 +6,24 @@ import sympy as sp
 
 from bounds.statement import Term
 from bounds.sxy.assumptions import prefactor, statement
-from bounds.sxy.symbols import C_1, C_2, C, N, d, delta, k, l, m, p, p_j, rank, sigma, v_a, v_b
+from bounds.sxy.symbols import (
+    C_1,
+    C_2,
+    C,
+    N,
+    alpha,
+    d,
+    delta,
+    k,
+    l,
+    m,
+    p,
+    p_j,
+    rank,
+    sigma,
+    v_a,
+    v_b,
+)
 
 SCALE = delta**2 + sigma**2
 HIDDEN = (
@@ -235,4 +252,27 @@ SPAN = statement(
         "alone."
     ),
     uses=("sxy.mean-of-y",),
+)
+ONE_POINT = statement(
+    "one-point",
+    "One data point a client shows the residual only where the features' spread is small",
+    'Remark 1, "crucially utilizes the fact that each client has at least two data points"',
+    kind="deterministic",
+    quantifiers=r"\forall\alpha,\sigma,\ k=1,d=2,\ \Sigma=\mathrm{diag}(\alpha,\beta)",
+    observed=r"\max\{\beta:\ \text{the residual leads}\ E\varepsilon\varepsilon^\top\}",
+    relation="=",
+    terms=(
+        Term(
+            name="largest",
+            expr=alpha * (3 * alpha * delta**2 + sigma**2) / (alpha * delta**2 + sigma**2),
+        ),
+    ),
+    reading=(
+        "With one row $E\\varepsilon\\varepsilon^\\top=(u^\\top\\Sigma u+\\sigma^2)\\Sigma+"
+        "2\\Sigma uu^\\top\\Sigma$ takes the place of $EY$, for Gaussian features. The error $u$ "
+        "is along the first axis, of length $\\delta$. Beyond the stated value, which lies between "
+        "$\\alpha$ and $3\\alpha$, the leading direction is orthogonal to the residual. So two "
+        "points are needed, as the remark says, where the covariance is not close to a multiple of "
+        "the identity."
+    ),
 )

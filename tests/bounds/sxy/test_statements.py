@@ -129,6 +129,9 @@ BOUNDS = {
     "chi2-identity": lambda v: v["N"] ** 2 / v["M"] * v["skew"],
     "lemma9-count-as-printed": sign_patterns,
     "lemma9-count": sign_patterns,
+    "one-point": lambda v: (
+        v["alpha"] * (1 + 2 / (1 + v["sigma"] ** 2 / (v["alpha"] * v["delta"] ** 2)))
+    ),
     "lemma9-below": lambda v: v["k"] * v["d"] - v["d"],
     "lemma9-vc": lambda v: v["C"] * v["d"] * v["k"] * log(v["k"]),
     "lemma12": lambda v: v["C"] * sqrt(v["V"]) * v["weights"],

@@ -68,6 +68,50 @@ SLIPS = (
         corrected="$|C_k|=25$.",
         severity="slip",
     ),
+    Finding(
+        id="odcl-remark24",
+        where="Remark 24 against Lemma 9",
+        printed="The first part is $\\mathcal{O}(\\frac1{n|C_k|}+\\frac1{n^2})$.",
+        found="Lemma 9 has the size of the found cluster, and the factor $K-1$.",
+        corrected="$(K-1)\\mathcal{O}(\\frac1{n|C_k'|}+\\frac1{n^2})$.",
+        severity="slip",
+    ),
+    Finding(
+        id="odcl-mean-of-constants",
+        where="proof of Theorem 3",
+        printed="$\\overline M=\\frac1m\\sum_{i\\in C_k}M_{ik}$.",
+        found="The sum of one cluster's constants is divided by the number of all users. Theorem 3 "
+        "sums over all clusters.",
+        corrected="$\\overline M=\\frac1m\\sum_{i\\in C_k,k\\in[K]}M_{ik}$.",
+        severity="slip",
+    ),
+    Finding(
+        id="odcl-kmpp-indices",
+        where="Algorithm 3",
+        printed="$D_{i,k}=\\min_{\\{\\nu_1,\\ldots,\\nu_{k-1}\\}}\\norm{a_i-\\nu_k}$, "
+        "$D_{k,i}^2$ in the probability.",
+        found="$\\nu_k$ is the center that is drawn, and both orders of the indices are used.",
+        corrected="$D_{i,k}=\\min_{l<k}\\norm{a_i-\\nu_l}$ and $D_{i,k}^2$.",
+        severity="slip",
+    ),
+    Finding(
+        id="odcl-first-two-classes",
+        where="Section 5",
+        printed="The first two classes (i.e., the digits 1 and 2 for MNIST).",
+        found="MNIST's first two classes are the digits 0 and 1.",
+        corrected="Either of the two.",
+        severity="slip",
+    ),
+    Finding(
+        id="odcl-smallest-and-largest",
+        where="Appendix D.1, on Fig. 3",
+        printed="The sample requirements of Oracle Averaging depend only on the size of the "
+        "largest cluster; those of the method on $M$ as well.",
+        found="By Lemma 4 the bias is below the variance for $n\\ge|C_k|\\lambda_k"
+        "\\mu_{F_k}^2/N_k^2$, which depends on the problem too.",
+        corrected="Both depend on the largest cluster and on the problem's constants.",
+        severity="slip",
+    ),
 )
 
 PAPER = Paper(

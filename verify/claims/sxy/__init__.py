@@ -47,6 +47,51 @@ SLIPS = (
         corrected="$\\norm{\\sum_i(A_i-EA_i)}$.",
         severity="slip",
     ),
+    Finding(
+        id="sxy-prop1-probability",
+        where="Proposition 1 against its proof, last lines of appendix A.4",
+        printed="With probability at least $1-N^{-10}$ (statement), $1-O(1/N)$ (proof).",
+        found="Lemma 3 fails with probability up to $3N^{-10}$ and Lemma 5 with $O(N^{-10})$. "
+        "Theorem 1 needs more than the proof's $O(1/N)$.",
+        corrected="$1-O(N^{-10})$ in both places.",
+        severity="slip",
+    ),
+    Finding(
+        id="sxy-lemma5-letters",
+        where="proof of Lemma 5, case 1 and last line",
+        printed="$\\norm{\\sum_i\\phi(x_i)x_i^\\top}$, and $(1+\\delta)^t\\le e$ with "
+        "$\\delta=1/k$.",
+        found="There is no $\\phi$ in the lemma. $(1+\\frac1k)^t$ grows with $t$ without limit.",
+        corrected="$\\norm{\\sum_ix_ix_i^\\top}$, and $(1+\\delta)^k\\le e$.",
+        severity="slip",
+    ),
+    Finding(
+        id="sxy-lemma6-residual",
+        where="proof of Lemma 6",
+        printed="$\\varepsilon_j=(y_j-\\phi(x_j))\\phi(x_j)$, divided by "
+        "$\\sqrt{\\norm{\\theta_j^*-\\theta_j}^2+\\sigma^2}$.",
+        found="The residual lacks the model $\\theta_t$, and $\\theta_j$ is not defined there.",
+        corrected="$(y_j-\\langle\\phi(x_j),\\theta_t\\rangle)\\phi(x_j)$ and "
+        "$\\norm{\\theta_j^*-\\theta_t}$.",
+        severity="slip",
+    ),
+    Finding(
+        id="sxy-lemma8-frobenius",
+        where="proof of Lemma 8",
+        printed="$\\norm{B\\Lambda_j^2B^\\top}_F\\le s\\norm{K_j}_F\\le"
+        "\\frac{s\\sqrt d}N\\norm{K_j}$.",
+        found="The middle lacks the factor $1/N$ of (29). It is not below the right-hand side.",
+        corrected="$\\frac sN\\norm{K_j}_F$ in the middle.",
+        severity="slip",
+    ),
+    Finding(
+        id="sxy-truncated-integral",
+        where="proof of Lemma 13, third term",
+        printed="$\\int_0^\\tau P\\{\\norm{A_i}\\ge\\tau\\}dt=\\tau\\frac\\delta n$.",
+        found="$P\\{\\norm{A_i}>\\tau\\}\\le\\frac{2\\delta}n$ a few lines before.",
+        corrected="$\\le\\tau\\frac{2\\delta}n$.",
+        severity="slip",
+    ),
 )
 
 PAPER = Paper(

@@ -6,11 +6,18 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import sympy as sp
 
 from bounds.sxy.moments import MEAN_OF_Y
-from verify.claims.sxy.expectation import _real, expected_moment, mean_of_y, mixture
+from verify.claims.sxy.expectation import (
+    _real,
+    expected_moment,
+    mean_of_y,
+    mixture,
+    one_point_moment,
+)
 from verify.mutation.mutants import mutants
 from verify.procedures.base import PROFILES
 
@@ -51,3 +58,10 @@ def test_an_irrational_statement_is_refuted_and_an_undefined_one_is_no_number():
     residual = changed["term sum over clusters: v_a^(1/4) more"].build(PROFILES["quick"])
     assert any(min(v) < 0 for v in found.residuals)
     assert math.isnan(residual.violation(POINT))
+
+
+def test_the_moment_of_one_point_is_that_of_isserlis():
+    alpha, beta, delta, sigma = 2.0, 3.0, 0.7, 1.3
+    variance = alpha * delta**2 + sigma**2
+    wanted = np.diag([variance * alpha + 2 * (alpha * delta) ** 2, variance * beta])
+    assert one_point_moment(alpha, beta, delta, sigma) == pytest.approx(wanted, abs=1e-12)
