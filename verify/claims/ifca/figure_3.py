@@ -147,7 +147,7 @@ def panel_c_code(statement: Statement, _profile: Profile) -> MeanBound:
     return _panel(statement, _full(_C, "code"))
 
 
-@claim(bf.D_TEXT, **_FULL)
+@claim(bf.D_TEXT, expected=Verdict.REFUTED, finding=UNSCALED, **_FULL)
 def panel_d_text(statement: Statement, _profile: Profile) -> MeanBound:
     """The optima as printed, four clusters and the most data."""
     return _panel(statement, _full(_D, "text"))
