@@ -16,7 +16,7 @@ import sympy as sp
 
 from bounds.odcl.assumptions import statement
 from bounds.odcl.symbols import ALPHA_KM, c, cost_before, m, radius, size_min
-from bounds.statement import Term
+from bounds.statement import Assumption, Term
 
 _ALL = r"\forall\{a_i\},\{C_k\}"
 _ONE = (Term(name="any separation above one", expr=sp.Integer(1)),)
@@ -158,6 +158,34 @@ LEMMA_10_FOREIGN = statement(
     observed=r"\frac{\sum_{l\ne k}|C_k'\cap C_l|}{|C_k|}",
     terms=(Term(name="share", expr=_FRACTION),),
     reading="The lemma prints an equation.",
+)
+LEMMA_10_ANY_CENTERS = statement(
+    "lemma10-any-centers",
+    "Part I with the worst centers of ten times the smallest cost",
+    "Lemma 10, for every 10-approximation",
+    kind="deterministic",
+    quantifiers=rf"{_ALL}\ \text{{with Definition 3}}\;\forall\text{{ centers}}",
+    observed=r"\max_k\frac{\max\{|C_k\setminus C_k'|,|C_k'\setminus C_k|\}}{|C_k|}",
+    terms=(Term(name="share", expr=_FRACTION),),
+    reading=(
+        "Algorithm 2 runs a 10-approximation algorithm, and the lemma does not say which. Centers "
+        "are chosen against the statement among all whose cost is at most ten times the smallest, "
+        "for two clusters and one feature."
+    ),
+)
+LEMMA_10_ON_A_LINE = statement(
+    "lemma10-on-a-line",
+    "Part I with the worst centers gets a sixteenth of the stated share wrong on a line",
+    "Lemma 10, for two clusters on a line (not in the paper)",
+    kind="deterministic",
+    quantifiers=LEMMA_10_ANY_CENTERS.quantifiers + r",\ c\ge8\sqrt2",
+    observed=LEMMA_10_ANY_CENTERS.observed,
+    terms=(Term(name="share", expr=8 / c**2),),
+    assumptions=(Assumption(name="a share", left=c, right=8 * sp.sqrt(2), strict=True),),
+    reading=(
+        "Tried, not proved. With a large second cluster the share comes close to "
+        "$4/(c-\\sqrt{10})^2$: outliers at the place to which ten times the cost moves the middle."
+    ),
 )
 
 APPROXIMATION = statement(

@@ -80,6 +80,8 @@ ORACLES = {
     "lemma2-order": lambda v: sqrt(v["m"] / v["size_min"]),
     "lemma10-as-printed": lambda v: 1 - 128 / v["c"] ** 2,
     "lemma10-own": lambda v: 1 - 128 / v["c"] ** 2,
+    "lemma10-any-centers": lambda v: 128 / v["c"] ** 2,
+    "lemma10-on-a-line": lambda v: 2 * (2 / v["c"]) ** 2,
     "lemma10-foreign": lambda v: 128 / v["c"] ** 2,
     "approximation": lambda v: 10,
     "lloyd-finite": lambda v: v["cost_before"],

@@ -238,6 +238,7 @@ def theorem_1_ratio(v):
 
 #: ``left / right`` by statement and name, or by name where all statements agree.
 RATIOS = {
+    "a share": lambda v: v["c"] / 128**0.5,
     "delta below 1/e": lambda v: exp(-1) / v["delta"],
     "delta below 1/3": lambda v: 1 / 3 / v["delta"],
     "delta below 1/2": lambda v: 1 / 2 / v["delta"],

@@ -7,6 +7,7 @@ try it or the reason why none does.
 from bounds.odcl.symbols import ARXIV
 from verify.claim import Finding
 from verify.claims.odcl import (
+    any_centers,
     clusterpath,
     convex,
     experiments,
@@ -124,6 +125,7 @@ PAPER = Paper(
         footnotes,
         clusterpath,
         kmeans,
+        any_centers,
         local_fits,
         recovery,
         requirements,
