@@ -54,6 +54,7 @@ _D = ("d", "$m=800$ and $n=200$", r"k=4,\ (R,d)=(0.5,1000),\ \sigma=0.1")
 A_TEXT, A_CODE = _panel("text", *_A), _panel("code", *_A)
 A_RESCALED = _panel("rescaled starts", *_A)
 B_TEXT, B_CODE = _panel("text", *_B), _panel("code", *_B)
+B_RESCALED = _panel("rescaled starts", *_B)
 C_TEXT, C_CODE = _panel("text", *_C), _panel("code", *_C)
 D_TEXT, D_CODE = _panel("text", *_D), _panel("code", *_D)
 

@@ -135,6 +135,12 @@ def panel_b_code(statement: Statement, _profile: Profile) -> MeanBound:
     return _panel(statement, _full(_B, "code", **_EASY))
 
 
+@claim(bf.B_RESCALED, **_FULL)
+def panel_b_rescaled(statement: Statement, _profile: Profile) -> MeanBound:
+    """Optima and starts of norm R, four clusters."""
+    return _panel(statement, _full(_B, "rescaled starts", **_EASY))
+
+
 @claim(bf.C_TEXT, **_FULL)
 def panel_c_text(statement: Statement, _profile: Profile) -> MeanBound:
     """The optima as printed, the most data."""
