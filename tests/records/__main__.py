@@ -1,6 +1,7 @@
 """Write the records anew: all of them, or those of some kinds.
 
-``python -m tests.records`` or ``python -m tests.records functions claims``.
+``python -m tests.records`` or ``python -m tests.records functions claims``.  Cells, points and
+inputs that are recorded are kept.  The kind ``reach`` is which functions the records reach.
 """
 
 from __future__ import annotations
@@ -8,16 +9,18 @@ from __future__ import annotations
 import argparse
 import importlib
 
+from tests.records import reach
 from tests.records.files import read, remove_others, save
 
-KINDS = ("experiments", "functions")
+KINDS = ("experiments", "functions", "claims", "documents", "commands", "subjects")
 
 
 def main() -> None:
     """Write the files below `tests/records/data/`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kinds", nargs="*", default=list(KINDS), help=", ".join(KINDS))
-    for kind in parser.parse_args().kinds:
+    wanted = parser.parse_args().kinds
+    for kind in (kind for kind in wanted if kind != "reach"):
         module = importlib.import_module(f"tests.records.{kind}")
         entries: dict[str, dict[str, object]] = {}
         for name, owner in module.names().items():
@@ -28,6 +31,8 @@ def main() -> None:
             save(kind, owner, found)
         remove_others(kind, entries)
         print(f"{kind}: {sum(map(len, entries.values()))} entries of {len(entries)} modules")
+    if set(wanted) >= {*KINDS} or "reach" in wanted:
+        reach.note_all(KINDS)
 
 
 if __name__ == "__main__":

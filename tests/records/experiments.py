@@ -40,6 +40,7 @@ SMALL: dict[str, Any] = {
 }  # fmt: skip
 #: The same where other sizes are needed.
 SMALLER: dict[str, dict[str, Any]] = {
+    "ifca.communication": {"T": 2, "m": 6},
     "odcl.neighbours": {"m": 24, "n": 12, "k": 3},
     "odcl.logistic": {"n": 20, "ridge": 0.1},
     "odcl.needed-distance": {"k": 2, "d": 2},

@@ -1,0 +1,102 @@
+"""Which records a function of the program reaches.
+
+It serves to choose records for a planted fault, and no test depends on it.  It is noted when the
+records are written: the Python functions that an entry calls, and the kernels that they name.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import numba
+
+from bounds.statement import Statement
+from tests.records.files import DATA, read, recorded_names
+
+ROOT = Path(__file__).parents[2]
+OWN = ("bounds", "trials", "verify", "reports")
+FILE = DATA / "reach.json"
+#: Entries that are noted for a function.
+MOST = 16
+
+
+def traced(call: Callable[[], Any]) -> set[tuple[str, str]]:
+    """(path, name) of the functions that a call reaches.  A method has its class before it."""
+    codes: dict[CodeType, dict[str, Any]] = {}
+
+    def note(frame: FrameType, _event: str, _argument: object) -> None:
+        codes.setdefault(frame.f_code, frame.f_globals)  # calls alone: no line is traced
+
+    sys.settrace(note)
+    try:
+        call()
+    finally:
+        sys.settrace(None)
+    return {place for code, names in codes.items() for place in _places(code, names)}
+
+
+def _places(code: CodeType, names: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """A function, and the kernels that it names, at any depth."""
+    left, seen = [(code, names)], {code}
+    while left:
+        code, names = left.pop()
+        path = Path(code.co_filename)
+        if not path.is_relative_to(ROOT) or path.relative_to(ROOT).parts[0] not in OWN:
+            continue
+        yield path.relative_to(ROOT).as_posix(), code.co_qualname.partition(".<locals>")[0]
+        for name in code.co_names:
+            kernel = names.get(name)
+            if isinstance(kernel, numba.core.registry.CPUDispatcher):
+                inner = kernel.py_func
+                if inner.__code__ not in seen:
+                    seen.add(inner.__code__)
+                    left.append((inner.__code__, inner.__globals__))
+
+
+def note_all(kinds: Sequence[str]) -> None:
+    """Trace every entry and write the file."""
+    reached: dict[str, dict[str, list[str]]] = {}
+    for kind in kinds:
+        module = importlib.import_module(f"tests.records.{kind}")
+        for name, owner in recorded_names(kind).items():
+            old = read(kind, owner)[name]
+            for path, function in sorted(traced(partial(module.again, name, old))):
+                reached.setdefault(path, {}).setdefault(function, []).append(f"{kind} {name}")
+    for path, name, claim in statements():
+        reached.setdefault(path, {}).setdefault(name, []).append(f"claims {claim}")
+    lines = []
+    for path, functions in sorted(reached.items()):
+        few = {name: _spread(entries) for name, entries in sorted(functions.items())}
+        lines.append(f"{json.dumps(path)}: {json.dumps(few, separators=(',', ':'))}")
+    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
+
+
+def statements() -> Iterator[tuple[str, str, str]]:
+    """(path, name, claim): where the statement of a claim is defined."""
+    import bounds
+    from tests.records.claims import papers
+
+    owners = {id(claim.statement): name for name, claim in papers().items()}
+    for info in pkgutil.walk_packages(bounds.__path__, "bounds."):
+        for name, thing in vars(importlib.import_module(info.name)).items():
+            if isinstance(thing, Statement) and id(thing) in owners:
+                yield info.name.replace(".", "/") + ".py", name, owners[id(thing)]
+
+
+def _spread(entries: list[str]) -> list[str]:
+    """A few of the entries, spread over them all."""
+    return entries[:: -(-len(entries) // MOST)]
+
+
+@cache
+def reach() -> dict[str, dict[str, list[str]]]:
+    """Path -> function -> entries, as noted."""
+    return dict(json.loads(FILE.read_text("utf-8"))) if FILE.is_file() else {}
