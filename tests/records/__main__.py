@@ -1,7 +1,8 @@
 """Write the records anew: all of them, or those of some kinds.
 
 ``python -m tests.records`` or ``python -m tests.records functions claims``.  Cells, points and
-inputs that are recorded are kept.  The kind ``reach`` is which functions the records reach.
+inputs that are recorded are kept.  ``--new`` writes what has no record yet.  The kind ``reach`` is
+which functions the records reach.
 """
 
 from __future__ import annotations
@@ -19,19 +20,21 @@ def main() -> None:
     """Write the files below `tests/records/data/`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kinds", nargs="*", default=list(KINDS), help=", ".join(KINDS))
-    wanted = parser.parse_args().kinds
-    for kind in (kind for kind in wanted if kind != "reach"):
+    parser.add_argument("--new", action="store_true", help="only what has no record yet")
+    given = parser.parse_args()
+    for kind in (kind for kind in given.kinds if kind != "reach"):
         module = importlib.import_module(f"tests.records.{kind}")
         entries: dict[str, dict[str, object]] = {}
         for name, owner in module.names().items():
             old = read(kind, owner).get(name, {})
-            entries.setdefault(owner, {})[name] = module.fresh(name, old)
+            kept = old if given.new and old else module.fresh(name, old)
+            entries.setdefault(owner, {})[name] = kept
             save(kind, owner, {**read(kind, owner), **entries[owner]})
         for owner, found in entries.items():
             save(kind, owner, found)
         remove_others(kind, entries)
         print(f"{kind}: {sum(map(len, entries.values()))} entries of {len(entries)} modules")
-    if set(wanted) >= {*KINDS} or "reach" in wanted:
+    if set(given.kinds) >= {*KINDS} or "reach" in given.kinds:
         reach.note_all(KINDS)
 
 

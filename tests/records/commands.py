@@ -43,10 +43,8 @@ ROWS = 40
 #: Name of an entry -> the command.  "one" and "two" are two runs.
 COMMANDS: dict[str, tuple[str, ...]] = {
     "run": (),
-    "list": ("list",),
-    "list of one paper": ("list", "--paper", "odcl"),
     "list of a verdict": ("list", "--verdict", "REFUTED", "--kind", "rate"),
-    "list as JSON": ("list", "--paper", "ifca", "--json"),
+    "list as JSON": ("list", "--kind", "rate", "--verdict", "REFUTED", "--json"),
     **{f"info {name}": ("info", name) for name in ABOUT},
     "info as JSON": ("info", "ifca.thm1", "--json"),
     "status": ("status", "one"),
