@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import njit
 
 from trials.clustering.sparse import neighbour_weights, newton
 from trials.clustering.sparse.graph import checked_graph
 from trials.clustering.sparse.preconditioner import (
-    LARGEST_BLOCK,
+    aggregate,
+    coarsen,
+    correct,
     precondition,
     width_of_inverse,
 )
+from trials.clustering.sparse.product import product
+from trials.clustering.sparse.rows import lanes_of, load, padded, store, total
 
 
 class Problem:
@@ -19,10 +24,11 @@ class Problem:
 
     def __init__(self, d, n=30, seed=0):
         rng = np.random.default_rng(seed)
-        self.u = rng.standard_normal((n, d))
-        self.b = self.u + 0.3 * rng.standard_normal((n, d))
+        u = rng.standard_normal((n, d))
+        self.lanes = lanes_of(d)
+        self.u, self.b = padded(u), padded(u + 0.3 * rng.standard_normal((n, d)))
         self.mass = rng.integers(1, 5, n).astype(float)
-        self.graph = checked_graph(neighbour_weights(self.u, 4, decay=0.1), n).upper()
+        self.graph = checked_graph(neighbour_weights(u, 4, decay=0.1), n).upper()
         self.lam = 0.7
         length = np.linalg.norm(self.u[self.graph.rows()] - self.u[self.graph.indices], axis=1)
         self.delta = float(np.median(length))  # half of the edges are inside the smoothing
@@ -57,49 +63,213 @@ class Problem:
             g[j] -= flow
         return value, g
 
-    def minimise(self, u, tolerance, steps, stop, step, blocks=False):
+    def curvature(self):
+        """first and second (E,), and the inverse diagonal."""
+        n, g = len(self.u), self.graph
+        first, second = np.empty(g.w.size), np.empty(g.w.size)
+        inverse = np.empty((n, width_of_inverse(self.u.shape[1])))
+        newton.curvature(
+            self.lanes, g.indptr, g.indices, g.w, self.mass, self.lam, self.delta, self.u,
+            np.zeros_like(self.u), first, second, inverse,
+        )  # fmt: skip
+        return first, second, inverse
+
+    def minimise(self, u, tolerance, steps, stop, step):
         g, out = self.graph, np.zeros(5)
-        out[4] = blocks
         stopped = newton.minimise(
-            g.indptr, g.indices, g.w, self.b, self.mass, self.lam, self.delta, u, tolerance,
-            steps, 200, stop, step, out,
+            self.lanes, g.indptr, g.indices, g.w, self.b, self.mass, self.lam, self.delta, u,
+            tolerance, steps, 200, stop, step, out,
         )  # fmt: skip
         return stopped, out
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 7, LARGEST_BLOCK, LARGEST_BLOCK + 1])
-@pytest.mark.parametrize("blocks", [False, True])
-def test_curvature_product_and_preconditioner_are_those_of_the_dense_hessian(d, blocks):
+@pytest.mark.parametrize("d", [1, 2, 7, 17])
+def test_rows_compute_as_numpy_does(d):
+    @njit
+    def combine(lanes, x, y, out):
+        inner = 0.0
+        for i in range(x.shape[0]):
+            for c in range(0, x.shape[1], len(lanes)):
+                a, b = load(lanes, x, i, c), load(lanes, y, i, c)
+                store(out, i, c, a + 2.0 * (a - b) * b)
+                inner += total(a * b)
+        return inner
+
+    rng = np.random.default_rng(d)
+    x, y = rng.standard_normal((2, 5, d))
+    wide, other = padded(x), padded(y)
+    assert wide.shape[1] % len(lanes_of(d)) == 0
+    assert (wide[:, :d] == x).all()
+    assert not wide[:, d:].any()
+    out = np.empty_like(wide)
+    assert combine(lanes_of(d), wide, other, out) == pytest.approx((x * y).sum(), rel=1e-12)
+    assert out[:, :d] == pytest.approx(x + 2.0 * (x - y) * y, rel=1e-12, abs=1e-12)
+    assert not out[:, d:].any()
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 17])
+def test_gradient_curvature_product_and_diagonal_are_those_of_the_dense_problem(d):
     p = Problem(d)
     n, g = len(p.u), p.graph
-    first, second = np.empty(g.w.size), np.empty(g.w.size)
-    inverse = np.empty((n, width_of_inverse(d, blocks)))
-    newton.curvature(
-        g.indptr, g.indices, g.w, p.mass, p.lam, p.delta, p.u, np.zeros_like(p.u), first, second,
-        inverse,
-    )  # fmt: skip
+    out = np.empty_like(p.u)
+    value = newton.gradient(
+        p.lanes, g.indptr, g.indices, g.w, p.b, p.mass, p.lam, p.delta, p.u, out
+    )
+    expected_value, expected = p.gradient(p.u)
+    assert value == pytest.approx(expected_value, rel=1e-12)
+    assert out == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    first, second, inverse = p.curvature()
     dense = p.hessian()
     at = np.random.default_rng(1).standard_normal(p.u.shape)
-    out = np.empty_like(at)
-    bend = newton.product(g.indptr, g.indices, p.mass, first, second, p.u, at, out)
+    bend = product(p.lanes, g.indptr, g.indices, p.mass, first, second, p.u, at, out)
     expected = np.einsum("icjd,jd->ic", dense, at)
     assert out == pytest.approx(expected, rel=1e-12, abs=1e-12)
     assert bend == pytest.approx((at * expected).sum(), rel=1e-12)
-    whole = d == 2 or (blocks and d <= LARGEST_BLOCK)
     inner = precondition(inverse, at, out)
     for i in range(n):
         block = dense[i, :, i, :]
-        block = block if whole else np.diag(np.diag(block))
+        block = block if p.u.shape[1] == 2 else np.diag(np.diag(block))
         assert out[i] == pytest.approx(np.linalg.solve(block, at[i]), rel=1e-9, abs=1e-12)
     assert inner == pytest.approx((at * out).sum(), rel=1e-12)
 
 
-@pytest.mark.parametrize("d", [2, 5])
-@pytest.mark.parametrize("blocks", [False, True])
-def test_newton_reaches_the_minimiser_and_counts_its_work(d, blocks):
+def test_aggregates_are_stiff_neighbours():
+    # Three lumps of stiff edges on a line of soft ones, and a node without edges.
+    stiff, soft = 100.0, 1.0
+    low = np.array([0, 0, 1, 2, 3, 3, 4, 5, 6, 7])
+    high = np.array([1, 2, 2, 3, 4, 5, 5, 6, 7, 8])
+    strength = np.array([stiff, stiff, stiff, soft, stiff, stiff, stiff, soft, stiff, stiff])
+    indptr = np.searchsorted(low, np.arange(11))
+    labels = np.empty(10, dtype=np.int64)
+    assert aggregate(indptr, high.astype(np.int32), strength, labels) == 4
+    assert labels.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]
+
+
+class Cycle:
+    """Twin of the V-cycle: dense matrices, level by level."""
+
+    def __init__(self, p, first, second):
+        g = p.graph
+        self.levels = coarsen(p.lanes, g.indptr, g.indices, p.mass, first, second, p.u)
+        lv = self.levels
+        self.matrices, self.diagonals, self.up = [], [], []
+        before, at = len(p.u), 0
+        for k in range(lv.nodes.size - 1):
+            low, high = lv.nodes[k], lv.nodes[k + 1]
+            begin, end = lv.edges[k], lv.edges[k + 1]
+            indptr = lv.indptr[low + k : high + k + 1]
+            rows = np.repeat(np.arange(high - low), np.diff(indptr))
+            dense = _dense(
+                lv.mass[low:high], rows, lv.indices[begin:end], lv.first[begin:end],
+                lv.second[begin:end], lv.u[low:high],
+            )  # fmt: skip
+            size = lv.mass[low:high].copy()
+            np.add.at(size, rows, lv.first[begin:end])
+            np.add.at(size, lv.indices[begin:end], lv.first[begin:end])
+            self.matrices.append(dense)
+            self.diagonals.append(np.repeat(0.7 / size, p.u.shape[1]))
+            labels = lv.up[at : at + before]
+            self.up.append(np.kron(np.eye(high - low)[labels], np.eye(p.u.shape[1])))
+            at, before = at + before, high - low
+
+    def coarse(self, k):
+        """The matrix of the cycle on level k."""
+        a, share = self.matrices[k], np.diag(self.diagonals[k])
+        z = share
+        if k + 1 < len(self.matrices):
+            up = self.up[k + 1]
+            z = z + up @ self.coarse(k + 1) @ up.T @ (np.eye(len(a)) - a @ z)
+        return z + share @ (np.eye(len(a)) - a @ z)
+
+
+def _dense(mass, low, high, first, second, u):
+    """The matrix (n d, n d) of edges ``first I - second x x^T`` and masses."""
+    n, d = u.shape
+    out = np.kron(np.diag(mass), np.eye(d)).reshape(n, d, n, d)
+    for i, j, f, s in zip(low, high, first, second, strict=True):
+        x = u[i] - u[j]
+        block = f * np.eye(d) - s * np.outer(x, x)
+        for a, b, sign in ((i, i, 1), (j, j, 1), (i, j, -1), (j, i, -1)):
+            out[a, :, b, :] += sign * block
+    return out.reshape(n * d, n * d)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 9])
+def test_the_cycle_is_that_of_dense_matrices_and_positive_definite(d):
+    p = Problem(d, n=60, seed=2)
+    p.delta *= 0.5
+    first, second, _ = p.curvature()
+    cycle = Cycle(p, first, second)
+    levels = cycle.levels
+    assert levels.nodes.size > 1
+    n, wide = p.u.shape
+    expected = cycle.up[0] @ cycle.coarse(0) @ cycle.up[0].T
+    assert expected == pytest.approx(expected.T, abs=1e-12)
+    assert np.linalg.eigvalsh(cycle.coarse(0)).min() > 0.0
+    rng = np.random.default_rng(0)
+    rest, before = rng.standard_normal((2, n, wide))
+    out, work = before.copy(), np.empty((3, levels.mass.size, wide))
+    inner = correct(p.lanes, levels, rest, work, out)
+    added = (expected @ rest.reshape(-1)).reshape(n, wide)
+    assert out - before == pytest.approx(added, rel=1e-10, abs=1e-12)
+    assert inner == pytest.approx((rest * added).sum(), rel=1e-10)
+    # A coarser graph has the masses of its aggregates, and the trace of Galerkin's matrix.
+    fine = p.hessian().reshape(n * wide, n * wide)
+    galerkin = cycle.up[0].T @ fine @ cycle.up[0]
+    assert np.trace(cycle.matrices[0]) == pytest.approx(np.trace(galerkin), rel=1e-10)
+    ones = np.kron(np.ones(len(galerkin) // wide), np.eye(wide)).T
+    assert cycle.matrices[0] @ ones == pytest.approx(galerkin @ ones, rel=1e-9, abs=1e-9)
+    if d == 1:  # All edges are parallel.
+        assert cycle.matrices[0] == pytest.approx(galerkin, rel=1e-9, abs=1e-9)
+
+
+def products(p, rest, goal, coarse):
+    """Products of conjugate gradients until the residual is at most ``goal`` of the first one."""
+    g = p.graph
+    first, second, inverse = p.curvature()
+    graph = (g.indptr, g.indices, p.mass, first, second, p.u)
+    levels = coarsen(p.lanes, *graph)
+    work = np.empty((3, levels.mass.size, p.u.shape[1]))
+
+    def solved(right):
+        z = np.empty_like(right)
+        inner = precondition(inverse, right, z)
+        return z, inner + (correct(p.lanes, levels, right, work, z) if coarse else 0.0)
+
+    end = goal * np.linalg.norm(rest)
+    z, inner = solved(rest)
+    q, out = z, np.empty_like(z)
+    for count in range(1, 1000):
+        alpha = inner / product(p.lanes, *graph, q, out)
+        rest = rest - alpha * out
+        if np.linalg.norm(rest) <= end:
+            return count
+        before = inner
+        z, inner = solved(rest)
+        q = z + inner / before * q
+    return count
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_coarser_graphs_solve_stiff_lumps_in_few_products(d):
+    # 60 lumps of 10 points on a line: 1e-3 across, 1 apart.
+    rng = np.random.default_rng(5)
+    centres = np.stack([np.arange(60.0), *rng.standard_normal((d - 1, 60))], axis=1)
+    p = Problem(d, n=600)
+    u = np.repeat(centres, 10, axis=0) + 1e-3 * rng.standard_normal((600, d))
+    p.u, p.mass = padded(u), np.ones(600)
+    p.graph = checked_graph(neighbour_weights(u, 12), 600).upper()
+    p.lam, p.delta = 0.1, 1e-6
+    rest = padded(np.repeat(rng.standard_normal((60, d)), 10, axis=0))  # moves whole lumps
+    alone, coarse = (products(p, rest, 1e-3, on) for on in (False, True))
+    assert coarse <= 0.5 * alone
+
+
+@pytest.mark.parametrize("d", [2, 5, 20])
+def test_newton_reaches_the_minimiser_and_counts_its_work(d):
     p = Problem(d, seed=3)
     u = p.b.copy()
-    stopped, out = p.minimise(u, 1e-20, 60, False, np.zeros_like(u), blocks)
+    stopped, out = p.minimise(u, 1e-20, 60, False, np.zeros_like(u))
     assert not stopped
     _, g = p.gradient(u)
     error = float((g**2 / p.mass[:, None]).sum())
@@ -114,11 +284,11 @@ def test_newton_stops_before_a_step_that_goes_too_far():
     # Two linked nodes at the points -1 and 1 meet at penalty 1: the full step from a length of 0.05
     # passes through, because the norm has no curvature along the edge.
     p = Problem(1, n=30)
-    p.u = np.array([[-0.025], [0.025]])
-    p.b, p.mass = np.array([[-1.0], [1.0]]), np.ones(2)
+    p.u = padded(np.array([[-0.025], [0.025]]))
+    p.b, p.mass = padded(np.array([[-1.0], [1.0]])), np.ones(2)
     p.graph = checked_graph(np.array([[0.0, 1.0], [1.0, 0.0]]), 2).upper()
     p.lam, p.delta = 1.2, 1e-6
-    u, step = p.u.copy(), np.zeros((2, 1))
+    u, step = p.u.copy(), np.zeros_like(p.u)
     stopped, out = p.minimise(u, 1e-12, 60, True, step)
     assert stopped
     assert (u == p.u).all()
@@ -128,7 +298,7 @@ def test_newton_stops_before_a_step_that_goes_too_far():
     assert p.gradient(p.u + step)[0] > value
     assert p.gradient(p.u + 0.1 * step)[0] < value
     # Without the request the same call goes on, by shorter steps, to the minimiser.
-    stopped, out = p.minimise(u, 1e-12, 60, False, np.zeros((2, 1)))
+    stopped, out = p.minimise(u, 1e-12, 60, False, np.zeros_like(u))
     assert not stopped
     assert out[3] <= 1e-12
     assert abs(float(u[1, 0] - u[0, 0])) < p.delta

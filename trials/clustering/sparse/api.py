@@ -50,7 +50,7 @@ class _Problem:
 
     def centres(self, tracer: Tracer) -> FloatArray:
         """Centres (k, d) in the units of the points."""
-        return np.asarray(self.data.points[0] + tracer.u * self.data.scale)
+        return np.asarray(self.data.points[0] + tracer.values() * self.data.scale)
 
 
 def sparse_convex_clustering(
@@ -119,7 +119,7 @@ def sparse_convex_clustering(
 def _record(problem: _Problem, penalty: float, tracer: Tracer, margin: float) -> SparseClustering:
     """The state of a tracer with the verifier's opinion, in the units of the points."""
     labels, which = tracer.partition()
-    offsets = tracer.u[which] * problem.data.scale
+    offsets = tracer.values()[which] * problem.data.scale
     check = check_sparse_certificate(
         problem.data.points,
         problem.given.matrix(),

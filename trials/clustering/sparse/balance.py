@@ -36,6 +36,7 @@ def members(labels: IntArray, start: IntArray, order: IntArray) -> None:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def balance(
+    lanes: tuple[int, ...],
     indptr: IntArray,
     indices: IndexArray,
     w: FloatArray,
@@ -100,7 +101,7 @@ def balance(
                 own_q[m, c] = q[i, c]
                 y[m, c] = potentials[i, c]
         _balance_one(
-            own_indptr, own_indices, own_w, own_q, lam, goal * size, max_steps, max_products,
+            lanes, own_indptr, own_indices, own_w, own_q, lam, goal * size, max_steps, max_products,
             y, k, delta, left, out,
         )  # fmt: skip
         for m in range(size):
@@ -112,6 +113,7 @@ def balance(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _balance_one(
+    lanes: tuple[int, ...],
     indptr: IntArray,
     indices: IndexArray,
     w: FloatArray,
@@ -160,6 +162,7 @@ def _balance_one(
                 x[m, c] = now * y[m, c]
         rest[:] = 0.0
         minimise(
+            lanes,
             indptr,
             indices,
             w,

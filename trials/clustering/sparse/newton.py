@@ -29,62 +29,30 @@ from numba import njit
 from trials.checks import FloatArray, IntArray
 from trials.clustering.convex.pairs import FAST
 from trials.clustering.sparse.graph import IndexArray
-from trials.clustering.sparse.preconditioner import invert, precondition, width_of_inverse
+from trials.clustering.sparse.preconditioner import (
+    Levels,
+    coarsen,
+    correct,
+    precondition,
+    width_of_inverse,
+)
+from trials.clustering.sparse.product import product
+from trials.clustering.sparse.rows import load, store, total
 
 #: Smallest decrease of a step, as a share of the decrease that its slope promises.
 _ARMIJO = 1e-4
 #: Rounding allowed in the comparison of two objectives, relative.
 _ROUNDING = 1e-14
-#: Products of a linear system after which the next one gets blocks, or no blocks any more: a block
-#: costs as much as four products.
-_MANY, _FEW = 8, 4
+#: Products of a linear system after which it gets coarser graphs, in the plane and beyond: making
+#: them costs as much.
+_MANY_IN_THE_PLANE, _MANY = 14, 6
 #: The residual of a linear system, over its right side: at first, and at least.
 _LARGEST_FORCING, _SMALLEST_FORCING = 0.5, 0.03
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def _gradient_in_the_plane(
-    indptr: IntArray,
-    indices: IndexArray,
-    w: FloatArray,
-    b: FloatArray,
-    mass: FloatArray,
-    lam: float,
-    delta: float,
-    u: FloatArray,
-    g: FloatArray,
-) -> float:
-    """`gradient` for d = 2, whose sums stay in registers: half of the time."""
-    value = 0.0
-    for i in range(u.shape[0]):
-        t0, t1 = u[i, 0] - b[i, 0], u[i, 1] - b[i, 1]
-        value += 0.5 * mass[i] * (t0 * t0 + t1 * t1)
-        g[i, 0], g[i, 1] = mass[i] * t0, mass[i] * t1
-    for i in range(u.shape[0]):
-        u0, u1, s0, s1 = u[i, 0], u[i, 1], g[i, 0], g[i, 1]
-        row = 0.0
-        for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
-            x0, x1 = u0 - u[j, 0], u1 - u[j, 1]
-            square = x0 * x0 + x1 * x1
-            length = math.sqrt(square)
-            if length <= delta:
-                first = lam * w[e] / delta
-                row += 0.5 * first * square
-            else:
-                first = lam * w[e] / length
-                row += lam * w[e] * (length - 0.5 * delta)
-            s0 += first * x0
-            s1 += first * x1
-            g[j, 0] -= first * x0
-            g[j, 1] -= first * x1
-        g[i, 0], g[i, 1] = s0, s1
-        value += row
-    return value
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def gradient(
+    lanes: tuple[int, ...],
     indptr: IntArray,
     indices: IndexArray,
     w: FloatArray,
@@ -97,38 +65,53 @@ def gradient(
 ) -> float:
     """Return F(u) and write its gradient to ``g``."""
     n, d = u.shape
-    if d == 2:
-        return _gradient_in_the_plane(indptr, indices, w, b, mass, lam, delta, u, g)
+    width = len(lanes)
     value = 0.0
     for i in range(n):
         row = 0.0
-        for c in range(d):
-            t = u[i, c] - b[i, c]
-            g[i, c] = mass[i] * t
-            row += t * t
+        for c in range(0, d, width):
+            x = load(lanes, u, i, c) - load(lanes, b, i, c)
+            row += total(x * x)
+            store(g, i, c, mass[i] * x)
         value += 0.5 * mass[i] * row
     for i in range(n):
-        here, sums = u[i], g[i]
         row = 0.0
-        for e in range(indptr[i], indptr[i + 1]):
-            there, others = u[indices[e]], g[indices[e]]
-            square = 0.0
-            for c in range(d):
-                t = here[c] - there[c]
-                square += t * t
-            length = math.sqrt(square)
-            if length <= delta:
-                first = lam * w[e] / delta
-                row += 0.5 * first * square
-            else:
-                first = lam * w[e] / length
-                row += lam * w[e] * (length - 0.5 * delta)
-            for c in range(d):
-                t = first * (here[c] - there[c])
-                sums[c] += t
-                others[c] -= t
+        if d == width:
+            here, sums = load(lanes, u, i, 0), load(lanes, g, i, 0)
+            for e in range(indptr[i], indptr[i + 1]):
+                j = indices[e]
+                x = here - load(lanes, u, j, 0)
+                first, part = _huber(total(x * x), lam * w[e], delta)
+                row += part
+                t = first * x
+                sums = sums + t
+                store(g, j, 0, load(lanes, g, j, 0) - t)
+            store(g, i, 0, sums)
+        else:
+            for e in range(indptr[i], indptr[i + 1]):
+                j = indices[e]
+                square = 0.0
+                for c in range(0, d, width):
+                    x = load(lanes, u, i, c) - load(lanes, u, j, c)
+                    square += total(x * x)
+                first, part = _huber(square, lam * w[e], delta)
+                row += part
+                for c in range(0, d, width):
+                    t = first * (load(lanes, u, i, c) - load(lanes, u, j, c))
+                    store(g, i, c, load(lanes, g, i, c) + t)
+                    store(g, j, c, load(lanes, g, j, c) - t)
         value += row
     return value
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def _huber(square: float, weight: float, delta: float) -> tuple[float, float]:
+    """Derivative over the length, and value, of Huber's function of an edge."""
+    length = math.sqrt(square)
+    if length <= delta:
+        first = weight / delta
+        return first, 0.5 * first * square
+    return weight / length, weight * (length - 0.5 * delta)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
@@ -179,6 +162,7 @@ def _curvature_in_the_plane(
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def curvature(
+    lanes: tuple[int, ...],
     indptr: IntArray,
     indices: IndexArray,
     w: FloatArray,
@@ -191,7 +175,7 @@ def curvature(
     second: FloatArray,
     inverse: FloatArray,
 ) -> None:
-    """Write the Hessian, ``first I - second x x^T`` on an edge x, and its inverse diagonal blocks.
+    """Write the Hessian, ``first I - second x x^T`` on an edge x, and its inverse diagonal.
 
     A norm has no curvature along x.  A Newton step of linked nodes that are about to meet would
     pass through the other node.  So an edge that the last step moved by the share s of its length
@@ -204,121 +188,47 @@ def curvature(
             indptr, indices, w, mass, lam, delta, u, step, first, second, inverse
         )
         return
-    near = delta * delta
-    x, block = np.empty(d), np.empty((d, d))
-    whole = inverse.shape[1] > d
-    stride = d + 1 if whole else 1
+    width = len(lanes)
+    sizes = mass.copy()
     inverse[:] = 0.0
     for i in range(n):
-        here, moved_here, own = u[i], step[i], inverse[i]
-        for e in range(indptr[i], indptr[i + 1]):
-            there, moved_there, other = u[indices[e]], step[indices[e]], inverse[indices[e]]
-            square = 0.0
-            moved = 0.0
-            for c in range(d):
-                t = here[c] - there[c]
-                s = moved_here[c] - moved_there[c]
-                x[c] = t
-                square += t * t
-                moved += s * s
-            if square <= near:
-                size = lam * w[e] / delta
-                bend = 0.0
-            else:
-                over = 1.0 / math.sqrt(square)
-                size = lam * w[e] * over
-                over *= over
-                bend = size * over * max(0.0, 1.0 - moved * over)
-            first[e], second[e] = size, bend
-            for r in range(d):
-                t = bend * x[r]
-                if whole:
-                    for c in range(d):  # whole rows are vectorised
-                        own[r * d + c] -= t * x[c]
-                        other[r * d + c] -= t * x[c]
-                else:
-                    own[r] -= t * x[r]
-                    other[r] -= t * x[r]
-                own[r * stride] += size
-                other[r * stride] += size
-        for r in range(d):
-            for c in range(0 if whole else r, r + 1):
-                block[r, c] = own[r * d + c if whole else r]
-            block[r, r] += mass[i]
-        invert(block, own)
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def _product_in_the_plane(
-    indptr: IntArray,
-    indices: IndexArray,
-    mass: FloatArray,
-    first: FloatArray,
-    second: FloatArray,
-    u: FloatArray,
-    p: FloatArray,
-    out: FloatArray,
-) -> float:
-    """`product` for d = 2, whose sums stay in registers: half of the time."""
-    for i in range(u.shape[0]):
-        out[i, 0], out[i, 1] = mass[i] * p[i, 0], mass[i] * p[i, 1]
-    total = 0.0
-    for i in range(u.shape[0]):
-        u0, u1, p0, p1, s0, s1 = u[i, 0], u[i, 1], p[i, 0], p[i, 1], out[i, 0], out[i, 1]
+        size_here = sizes[i]
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
-            x0, x1 = u0 - u[j, 0], u1 - u[j, 1]
-            q0, q1 = p0 - p[j, 0], p1 - p[j, 1]
-            along = second[e] * (x0 * q0 + x1 * q1)
-            t0, t1 = first[e] * q0 - along * x0, first[e] * q1 - along * x1
-            s0 += t0
-            s1 += t1
-            out[j, 0] -= t0
-            out[j, 1] -= t1
-        out[i, 0], out[i, 1] = s0, s1
-        total += p0 * s0 + p1 * s1
-    return total
+            square = 0.0
+            moved = 0.0
+            for c in range(0, d, width):
+                x = load(lanes, u, i, c) - load(lanes, u, j, c)
+                y = load(lanes, step, i, c) - load(lanes, step, j, c)
+                square += total(x * x)
+                moved += total(y * y)
+            size, bend = _bent(square, moved, lam * w[e], delta)
+            first[e], second[e] = size, bend
+            size_here += size
+            sizes[j] += size
+            for c in range(0, d, width):
+                x = load(lanes, u, i, c) - load(lanes, u, j, c)
+                t = bend * (x * x)
+                store(inverse, i, c, load(lanes, inverse, i, c) - t)
+                store(inverse, j, c, load(lanes, inverse, j, c) - t)
+        for c in range(d):
+            inverse[i, c] = 1.0 / (size_here + inverse[i, c])
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def product(
-    indptr: IntArray,
-    indices: IndexArray,
-    mass: FloatArray,
-    first: FloatArray,
-    second: FloatArray,
-    u: FloatArray,
-    p: FloatArray,
-    out: FloatArray,
-) -> float:
-    """Write the Hessian at ``u`` times ``p`` to ``out`` and return <p, H p>."""
-    n, d = u.shape
-    if d == 2:
-        return _product_in_the_plane(indptr, indices, mass, first, second, u, p, out)
-    for i in range(n):
-        for c in range(d):
-            out[i, c] = mass[i] * p[i, c]
-    total = 0.0
-    for i in range(n):
-        u_here, p_here, row = u[i], p[i], out[i]  # rows by name are a fifth faster
-        for e in range(indptr[i], indptr[i + 1]):
-            u_there, p_there, other = u[indices[e]], p[indices[e]], out[indices[e]]
-            along = 0.0
-            for c in range(d):
-                along += (u_here[c] - u_there[c]) * (p_here[c] - p_there[c])
-            along *= second[e]
-            size = first[e]
-            for c in range(d):
-                t = size * (p_here[c] - p_there[c]) - along * (u_here[c] - u_there[c])
-                row[c] += t
-                other[c] -= t
-        for c in range(d):
-            total += p_here[c] * row[c]
-    return total
+def _bent(square: float, moved: float, weight: float, delta: float) -> tuple[float, float]:
+    """``first`` and ``second`` of an edge: squares of its length and of its last movement."""
+    if square <= delta * delta:
+        return weight / delta, 0.0
+    over = 1.0 / math.sqrt(square)
+    size = weight * over
+    over *= over
+    return size, size * over * max(0.0, 1.0 - moved * over)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def minimise(
+    lanes: tuple[int, ...],
     indptr: IntArray,
     indices: IndexArray,
     w: FloatArray,
@@ -338,7 +248,7 @@ def minimise(
 
     Strong convexity turns that number into a bound: twice the excess of F, and the square of the
     mass-weighted distance from the minimiser.  ``out`` (5,) adds up steps, products and gradients,
-    receives the number reached, and remembers whether the last linear system deserved blocks.
+    receives the number reached, and adds up the linear systems that got coarser graphs.
 
     The linear systems are solved only as far as the last step was worth it (Eisenstat and Walker
     1996, choice 2): far from the minimiser a step ends at the next fusion anyway.
@@ -351,7 +261,7 @@ def minimise(
     size = n * d
     g, p, q = np.empty((n, d)), np.empty((n, d)), np.empty((n, d))
     z, trial, rest = np.empty((n, d)), np.empty((n, d)), np.empty((n, d))
-    inverse = np.empty((n, width_of_inverse(d, out[4] > 0.0)))
+    inverse = np.empty((n, width_of_inverse(d)))
     first, second = np.empty(indices.size), np.empty(indices.size)
     per_mass = np.empty((n, d))
     for i in range(n):
@@ -366,8 +276,12 @@ def minimise(
     )
     flat_step, flat_rest, flat_z = step.reshape(size), rest.reshape(size), z.reshape(size)
     share, flat_trial = per_mass.reshape(size), trial.reshape(size)
-    value = gradient(indptr, indices, w, b, mass, lam, delta, u, g)
+    value = gradient(lanes, indptr, indices, w, b, mass, lam, delta, u, g)
     out[2] += 1
+    many = _MANY_IN_THE_PLANE if d == 2 else _MANY
+    # Placeholders: nothing is allocated before a linear system asks for it.
+    levels = Levels(indptr, indptr, indptr, indices, w, w, u, w, w, indptr)
+    work = u.reshape((1, n, d))
     error = 0.0
     forcing = _LARGEST_FORCING
     for count in range(max_steps + 1):
@@ -378,33 +292,34 @@ def minimise(
         if count > 0:
             forcing = min(_LARGEST_FORCING, max(_SMALLEST_FORCING, 0.9 * error / last))
         out[0] += 1
-        curvature(indptr, indices, w, mass, lam, delta, u, step, first, second, inverse)
+        curvature(lanes, indptr, indices, w, mass, lam, delta, u, step, first, second, inverse)
         for i in range(size):
             flat_step[i] = 0.0
             flat_rest[i] = -flat_g[i]
         inner = precondition(inverse, rest, p)
         goal = max(0.3 * tolerance, forcing * forcing * error)
-        before = out[1]
-        for _ in range(max_products):
+        coarse = False
+        for count_products in range(1, max_products + 1):
             out[1] += 1
-            bend = product(indptr, indices, mass, first, second, u, p, q)
+            bend = product(lanes, indptr, indices, mass, first, second, u, p, q)
             if not bend > 0.0:
                 break
-            alpha = inner / bend
-            left = _advance(alpha, flat_p, flat_q, share, flat_step, flat_rest)
+            left = _advance(inner / bend, flat_p, flat_q, share, flat_step, flat_rest)
             if left <= goal:
                 break
-            new = precondition(inverse, rest, z)
-            beta = new / inner
-            inner = new
+            last_inner = inner
+            inner = precondition(inverse, rest, z)
+            if count_products == many:
+                levels = coarsen(lanes, indptr, indices, mass, first, second, u)
+                work = np.empty((3, levels.mass.size, d))
+                coarse = levels.mass.size > 0
+                out[4] += 1
+            if coarse:
+                inner += correct(lanes, levels, rest, work, z)
+            # Another preconditioner starts anew.
+            beta = 0.0 if count_products == many else inner / last_inner
             for i in range(size):
                 flat_p[i] = flat_z[i] + beta * flat_p[i]
-        if out[1] - before > _MANY:
-            out[4] = 1.0
-        elif out[1] - before < _FEW:
-            out[4] = 0.0
-        if inverse.shape[1] != width_of_inverse(d, out[4] > 0.0):
-            inverse = np.empty((n, width_of_inverse(d, out[4] > 0.0)))
         slope = 0.0
         for i in range(size):
             slope += flat_g[i] * flat_step[i]
@@ -417,7 +332,7 @@ def minimise(
             for i in range(size):
                 flat_trial[i] = flat_u[i] + t * flat_step[i]
             out[2] += 1
-            now = gradient(indptr, indices, w, b, mass, lam, delta, trial, q)
+            now = gradient(lanes, indptr, indices, w, b, mass, lam, delta, trial, q)
             if now <= value + _ARMIJO * t * slope + _ROUNDING * abs(value):
                 found = True
                 break

@@ -33,6 +33,7 @@ from trials.clustering.convex.problem import Scaled
 from trials.clustering.sparse import balance, contraction, newton
 from trials.clustering.sparse.certificate import MARGIN, spanning_flow
 from trials.clustering.sparse.graph import Graph, reordered
+from trials.clustering.sparse.rows import lanes_of, padded
 
 #: Points of a leaf of the tree that orders the points.
 _LEAF = 8
@@ -76,7 +77,8 @@ class Tracer:
     Attributes
     ----------
     order : (n,) the given points in the order of the rows below.
-    x : (n, d) points.  ``full`` : the pair weights.  ``graph`` : those between clusters, once each.
+    x : (n, d) points.  Columns of zeros make d a multiple of the ``lanes``.
+    full : the pair weights.  ``graph`` : those between clusters, once each.
     labels : (n,) clusters.  ``u`` : (k, d) their values.
     potentials : (n, d) of the flows inside the clusters.
     primal, gap : the objective and its proved excess, after `solve`.
@@ -84,9 +86,11 @@ class Tracer:
 
     def __init__(self, data: Scaled, graph: Graph) -> None:
         points = np.ascontiguousarray(data.x.T)
+        self.dimension = points.shape[1]
+        self.lanes = lanes_of(self.dimension)
         self.fusing = _fusing(points, graph)
         self.order = np.asarray(cKDTree(points, leafsize=_LEAF).indices, dtype=np.int64)
-        self.x = points[self.order]
+        self.x = padded(points[self.order])
         self.full = graph = reordered(graph, self.order)
         n, d = self.x.shape
         rows = graph.rows()
@@ -126,9 +130,13 @@ class Tracer:
 
     def given_potentials(self) -> FloatArray:
         """The potentials (n, d) of the given points."""
-        out = np.empty_like(self.potentials)
-        out[self.order] = self.potentials
+        out = np.empty((self.order.size, self.dimension))
+        out[self.order] = self.potentials[:, : self.dimension]
         return out
+
+    def values(self) -> FloatArray:
+        """The values (k, d) of the clusters."""
+        return self.u[:, : self.dimension]
 
     def solve(self, lam: float, tolerance: float, *, flows: bool, gaps: bool = False) -> None:
         """Move to the penalty ``lam``, up to a relative gap of ``tolerance`` where that is reached.
@@ -239,7 +247,9 @@ class Tracer:
         g, rest = self.graph, np.empty_like(u)
         self.work.newton[2] += 1
         return float(
-            newton.gradient(g.indptr, g.indices, g.w, self.b, self.mass, lam, width, u, rest)
+            newton.gradient(
+                self.lanes, g.indptr, g.indices, g.w, self.b, self.mass, lam, width, u, rest
+            )
         )
 
     def _predicted(self, lam: float) -> FloatArray:
@@ -368,7 +378,7 @@ class Tracer:
         g = self.graph
         return bool(
             newton.minimise(
-                g.indptr, g.indices, g.w, self.b, self.mass, lam, width, u, tolerance,
+                self.lanes, g.indptr, g.indices, g.w, self.b, self.mass, lam, width, u, tolerance,
                 steps, _PRODUCTS, stop, step, self.work.newton,
             )
         )  # fmt: skip
@@ -428,8 +438,8 @@ class Tracer:
         balance.members(self.labels, start, order)
         x, delta, left = np.empty_like(q), np.empty(self.n_clusters), np.empty(self.n_clusters)
         balance.balance(
-            f.indptr, f.indices, f.w, self.labels, start, order, q, (1.0 - margin) * lam,
-            self.width, goal / n,
+            self.lanes, f.indptr, f.indices, f.w, self.labels, start, order, q,
+            (1.0 - margin) * lam, self.width, goal / n,
             _STEPS, _BALANCE_PRODUCTS, self.potentials, x, delta, left, self.work.balance,
         )  # fmt: skip
         return x, delta, left
