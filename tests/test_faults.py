@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from tests.faults.__main__ import _words, again
 from tests.faults.known import KNOWN, known_faults
-from tests.faults.nearest import MOST_CLAIMS, Nearest
+from tests.faults.nearest import MOST_CLAIMS, MOST_RECORDS, Nearest
 from tests.faults.page import page, read, survivors
 from tests.faults.planting import Fault, faults_in, modules
 from tests.faults.running import Workshop
@@ -97,7 +98,8 @@ def test_a_module_is_shown_to_its_mirror_first_and_to_its_papers_claims() -> Non
         found = nearest.claims(path)
         assert 3 <= len(found) <= MOST_CLAIMS
         assert all(name.startswith("sxy.") for name in found)
-    (files, conformance) = nearest.suites("bounds/odcl/part_one.py")
+    (records, files, conformance) = nearest.suites("bounds/odcl/part_one.py")
+    assert "test_claims.py::" in records
     assert "tests/bounds/odcl/test_clustering_statements.py" in files
     assert conformance.startswith("tests/test_every_claim.py -k '[odcl.")
 
@@ -128,8 +130,32 @@ def test_of_tests_beside_a_module_those_that_reach_it_by_few_imports_come_first(
 
 def test_a_module_without_a_mirror_is_shown_to_wide_tests_as_well() -> None:
     nearest = Nearest(ROOT)
-    assert nearest.suites("reports/site/pages.py")[1].startswith("tests/reports/test_assemble.py")
-    assert len(nearest.suites("reports/tables.py")) == 1
+    assert nearest.suites("reports/site/pages.py")[-1].startswith("tests/reports/test_assemble.py")
+    assert len(nearest.suites("reports/tables.py")) == 2  # records, and the files of tests
+
+
+def line_of(path: str, text: str) -> int:
+    """The line at which a text first stands."""
+    return (ROOT / path).read_text("utf-8").partition(text)[0].count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "record"),
+    [
+        ("trials/experiments/ifca/step.py", "errors[:, :-1]", "ifca.trajectory"),
+        ("trials/laws/wishart.py", "return", "functions.*wishart"),
+        ("verify/claims/ifca/rounds.py", "return", "claims.*ifca"),
+        ("reports/marks.py", "def draw_panel", "documents.*one panel"),
+        ("verify/cli/verdicts.py", "def fields", "commands.*run"),
+        ("verify/testing/subjects/rounding.py", "return", "subjects.*kernel"),
+    ],
+)
+def test_a_fault_is_tried_first_on_the_records_that_its_function_reaches(
+    path: str, text: str, record: str
+) -> None:
+    found = Nearest(ROOT).records(path, line_of(path, text))
+    assert 0 < len(found) <= MOST_RECORDS
+    assert any(re.search(record, each) for each in found)
 
 
 def test_a_fault_is_found_by_the_test_that_fails_with_it_and_passes_without(
@@ -192,10 +218,10 @@ def now(test: str) -> str:
 
 def test_the_page_counts_a_fault_at_its_first_and_at_its_last_trial_seed_by_seed() -> None:
     text = page(read(PRINTED.splitlines()))
-    assert "| `verify` | 0 | 2 | 0 | 1 of 2 (50%) | 2 of 2 (100%) | 95% |" in text
-    assert "| `verify` | 8 | 1 | 0 | 0 of 1 (0%) | 0 of 1 (0%) | 95% |" in text
-    assert "| `verify/claims` | 7 | 1 | 0 | 0 of 1 (0%) | 0 of 1 (0%) | 90% |" in text
-    assert "| `bounds` | - | 0 | 0 | not measured | not measured | 90% |" in text
+    assert "| `verify` | 0 | 2 | 0 | 1 of 2 (50%) | 0 | 2 of 2 (100%) | 95% |" in text
+    assert "| `verify` | 8 | 1 | 0 | 0 of 1 (0%) | 0 | 0 of 1 (0%) | 95% |" in text
+    assert "| `verify/claims` | 7 | 1 | 0 | 0 of 1 (0%) | 0 | 0 of 1 (0%) | 90% |" in text
+    assert "| `bounds` | - | 0 | 0 | not measured | 0 | not measured | 90% |" in text
     notes = [t.split(" | ") for t in text.partition("| module | fault |")[2].splitlines()[2:]]
     assert notes == [
         ["| `verify/plan.py`", "`operator changed: a ¦ b -> (a & b)`", now("`t.py::test_b[1 2]`")],
@@ -207,7 +233,7 @@ def test_the_page_counts_a_fault_at_its_first_and_at_its_last_trial_seed_by_seed
 
 def test_a_group_without_faults_to_find_has_no_share() -> None:
     (row,) = [t for t in page(read(PRINTED.splitlines())).splitlines() if "`reports`" in t]
-    assert row == "| `reports` | 7 | 1 | 1 | not measured | not measured | 90% |"
+    assert row == "| `reports` | 7 | 1 | 1 | not measured | 0 | not measured | 90% |"
 
 
 def test_survivors_are_tried_again_where_they_stand_now() -> None:
@@ -254,8 +280,8 @@ found        1.0 s  verify/plan.py:84 constant changed: 1 -> 2  by t.py::test_b
 def test_faults_with_one_text_at_several_places_are_counted_apart() -> None:
     """The one tried again is the nearest survivor.  A place that is gone counts at first only."""
     text = page(read(TWICE.splitlines()))
-    assert "| `verify` | 3 | 4 | 0 | 1 of 4 (25%) | 2 of 3 (67%) | 95% |" in text
-    assert "| `verify` | 4 | 1 | 0 | 1 of 1 (100%) | 1 of 1 (100%) | 95% |" in text
+    assert "| `verify` | 3 | 4 | 0 | 1 of 4 (25%) | 0 | 2 of 3 (67%) | 95% |" in text
+    assert "| `verify` | 4 | 1 | 0 | 1 of 1 (100%) | 0 | 1 of 1 (100%) | 95% |" in text
     judgements = [t.split(" | ")[-1] for t in text.splitlines() if t.startswith("| `verify/plan")]
     gone = "it cannot be planted any more: the code or the rule of what counts has changed |"
     assert judgements == ["survives |", now("`t.py::test_b`"), gone]

@@ -5,11 +5,14 @@ named after it or its package, and then those that reach it by the fewest import
 A module of a paper (its statements, experiments and claims) has the claims that use it as
 well: the conformance suite of all claims runs over them.  Those whose builders lead to the changed
 line come first.
+
+Records that a function reaches come before all of these: they take a second or two.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 import shlex
 import subprocess
@@ -24,6 +27,10 @@ MOST_FILES = 5
 MOST_STEPS = 4
 #: Claims of a paper's module that the conformance suite runs over.
 MOST_CLAIMS = 8
+#: Recorded values that one fault is tried on, and what each function reaches.
+MOST_RECORDS = 32
+REACH = "tests/records/data/reach.json"
+RECORD = "tests/records/test_{}.py::test_the_values_are_those_that_are_recorded[{}]"
 SIDES = "tests/bounds/test_side_formulas.py"
 CONFORMANCE = "tests/test_every_claim.py"
 #: Wide tests of a folder, for modules with few tests of their own.
@@ -57,6 +64,14 @@ class Nearest:
         self._size = {path: len(text) for path, text in sources.items()}
         self._tests = [path for path in sources if "/test_" in path]
         self._root = root
+        noted = root / REACH
+        self._reach = json.loads(noted.read_text("utf-8")) if noted.is_file() else {}
+        self._entries = self._reach.pop("entries", [])
+        self._recorded = {
+            f"{file.parent.name} {entry}"
+            for file in noted.parent.glob("*/*.json")
+            for entry in json.loads(file.read_text("utf-8"))
+        }
 
     @cached_property
     def _builders(self) -> dict[str, dict[str, str]]:
@@ -64,8 +79,9 @@ class Nearest:
 
     def suites(self, path: str, line: int = 0) -> tuple[str, ...]:
         """The suites of a line of a module, one line of arguments of pytest each."""
-        files = self.files(path)
-        found = (" ".join(files),) if files else ()
+        files, records = self.files(path), self.records(path, line)
+        found = (" ".join(map(shlex.quote, records)),) if records else ()
+        found += (" ".join(files),) if files else ()
         if claims := self.claims(path, line):
             chosen = " or ".join(f"[{name}]" for name in claims)
             found += (f"{CONFORMANCE} -k {shlex.quote(chosen)}",)
@@ -96,6 +112,25 @@ class Nearest:
                 key=lambda t: (steps.get(t, MOST_STEPS + 1), self._size[t]),
             )
         return tuple(t for t in ranked if t != CONFORMANCE)[:MOST_FILES]
+
+    def records(self, path: str, line: int) -> tuple[str, ...]:
+        """Some recorded values that reach a line, those of its own function first.
+
+        Where none does, they are those that reach another part of the module.
+        """
+        reached = self._reach.get(path, {})
+        source = self._sources.get(path, "")
+        around = enclosing(source, line)
+        leading = leading_to(source, line) if line else set()
+        named = {name for name in reached if name in leading or name.partition(".")[0] in leading}
+        found: dict[str, None] = {}
+        if path.startswith("verify/claims/"):
+            found.update(dict.fromkeys(f"claims {name}" for name in self.claims(path, line)))
+        for name in (*around, *sorted(named)) if named or set(around) & set(reached) else reached:
+            found.update(dict.fromkeys(self._entries[i] for i in reached.get(name, ())))
+        few = [entry for entry in found if entry in self._recorded]
+        few = few[: MOST_RECORDS // 2] + _spread(few[MOST_RECORDS // 2 :], MOST_RECORDS // 2)
+        return tuple(RECORD.format(*entry.split(" ", 1)) for entry in few)
 
     def _named_after(self, path: str) -> list[str]:
         """The tests in the folder of a module, or one above, with its name or its package's."""
@@ -167,7 +202,12 @@ def _first_word(file: str) -> str:
 
 def _some(claims: list[str]) -> list[str]:
     """A few of the claims, spread over them all."""
-    return claims[:: -(-len(claims) // MOST_CLAIMS) or 1]
+    return _spread(claims, MOST_CLAIMS)
+
+
+def _spread(items: list[str], most: int) -> list[str]:
+    """A few of the items, spread over them all."""
+    return items[:: -(-len(items) // most) or 1]
 
 
 def builders(root: Path) -> dict[str, dict[str, str]]:
@@ -199,6 +239,21 @@ def leading_to(source: str, line: int) -> set[str]:
         found |= new
         new = {user for name in new for user in users.get(name, ())} - found
     return found
+
+
+def enclosing(source: str, line: int) -> list[str]:
+    """The function at a line, with its class before it, and the class: the inner one first."""
+    found: list[str] = []
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and _holds(node, line):
+            inner = node.body if isinstance(node, ast.ClassDef) else []
+            methods = [n for n in inner if isinstance(n, ast.FunctionDef) and _holds(n, line)]
+            found = [*(f"{node.name}.{method.name}" for method in methods), node.name]
+    return found
+
+
+def _holds(node: ast.FunctionDef | ast.ClassDef, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or 0)
 
 
 def defined(node: ast.stmt) -> list[str]:

@@ -41,11 +41,17 @@ the next seed tells how good the tests are, and the share found now does not. Sh
 are rough: of ten faults found out of ten, the true share may still be 75%. From seed 11 on a fault
 meets five files of tests, chosen by names and imports. Before, it met three, short ones first.
 
+From seed 12 on it meets recorded values first (`tests/records/`): what every experiment, driver,
+claim, report, command and check of implementations gives on fixed small inputs. A record shows that
+something has changed. It does not show that the recorded value is right, and an equivalent change
+can fail it as well. The oracles in the other tests show what is right. So the column "by a record"
+counts the faults that a record found first, whether or not another test would have found them.
+
 `python -m tests.faults PACKAGE --sample NUMBER --seed SEED` plants faults. What it has printed is
 kept in `tests/faults/printed.txt`, from which `python -m tests.faults.page` writes this page.
 
-| modules | seed | planted | equivalent | found at first | found now | goal |
-| --- | --- | --- | --- | --- | --- | --- |
+| modules | seed | planted | equivalent | found at first | by a record | found now | goal |
+| --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -124,7 +130,9 @@ def page(tried: Iterable[Tried]) -> str:
             drawn = [fault for fault in mine if fault[0].seed == seed]
             counted = [fault for fault in drawn if fault[-1].word != "EQUIVALENT"]
             still = [fault[-1] for fault in counted if fault[-1].word != "GONE"]
-            shares = f"{_share([fault[0] for fault in counted])} | {_share(still)}"
+            first = [fault[0] for fault in counted]
+            records = sum("tests/records/" in each.by for each in first)
+            shares = f"{_share(first)} | {records} | {_share(still)}"
             equal = len(drawn) - len(counted)
             rows.append(f"| `{name}` | {seed} | {len(drawn)} | {equal} | {shares} | {goal:.0%} |")
         notes += [(f[0], text) for f in mine if (text := _judgement(f[0], f[-1]))]

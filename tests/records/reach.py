@@ -11,7 +11,7 @@ import json
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -72,9 +72,16 @@ def note_all(kinds: Sequence[str]) -> None:
                 reached.setdefault(path, {}).setdefault(function, []).append(f"{kind} {name}")
     for path, name, claim in statements():
         reached.setdefault(path, {}).setdefault(name, []).append(f"claims {claim}")
-    lines = []
+    write(reached)
+
+
+def write(reached: dict[str, dict[str, list[str]]]) -> None:
+    """Write the file, with a number for each entry."""
+    every = sorted({e for functions in reached.values() for few in functions.values() for e in few})
+    number = {entry: i for i, entry in enumerate(every)}
+    lines = [f'"entries": {json.dumps(every)}']
     for path, functions in sorted(reached.items()):
-        few = {name: _spread(entries) for name, entries in sorted(functions.items())}
+        few = {n: [number[e] for e in spread(found)] for n, found in sorted(functions.items())}
         lines.append(f"{json.dumps(path)}: {json.dumps(few, separators=(',', ':'))}")
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
 
@@ -91,12 +98,6 @@ def statements() -> Iterator[tuple[str, str, str]]:
                 yield info.name.replace(".", "/") + ".py", name, owners[id(thing)]
 
 
-def _spread(entries: list[str]) -> list[str]:
+def spread(entries: list[str]) -> list[str]:
     """A few of the entries, spread over them all."""
     return entries[:: -(-len(entries) // MOST)]
-
-
-@cache
-def reach() -> dict[str, dict[str, list[str]]]:
-    """Path -> function -> entries, as noted."""
-    return dict(json.loads(FILE.read_text("utf-8"))) if FILE.is_file() else {}
