@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -89,8 +90,14 @@ def test_numbers_that_a_claim_lists_are_choices_and_numbers_in_formulas_are_not(
     assert {"10", "2", "3", "4", "5", "6", "7", "8", "7**8"} <= everywhere
 
 
+@cache
+def nearest_tests() -> Nearest:
+    """The tests of this tree: every file is read once."""
+    return Nearest(ROOT)
+
+
 def test_a_module_is_shown_to_its_mirror_first_and_to_its_papers_claims() -> None:
-    nearest = Nearest(ROOT)
+    nearest = nearest_tests()
     assert nearest.files("verify/decisions/rates.py")[0] == "tests/verify/decisions/test_rates.py"
     assert nearest.claims("verify/decisions/rates.py") == ()
     assert "ifca.more-general-gradient" in nearest.claims("verify/claims/ifca/strongly_convex.py")
@@ -118,18 +125,18 @@ def test_a_module_is_shown_to_its_mirror_first_and_to_its_papers_claims() -> Non
 def test_a_module_without_a_mirror_is_shown_to_the_tests_that_are_closest(
     path: str, first: str
 ) -> None:
-    assert Nearest(ROOT).files(path)[0] == first
+    assert nearest_tests().files(path)[0] == first
 
 
 def test_of_tests_beside_a_module_those_that_reach_it_by_few_imports_come_first() -> None:
     """`trials.run.local` is imported by `trials.run.executors`, which few tests import."""
-    found = Nearest(ROOT).files("trials/run/local.py")
+    found = nearest_tests().files("trials/run/local.py")
     assert "tests/trials/run/test_executors.py" in found
     assert "tests/trials/run/test_directory.py" not in found
 
 
 def test_a_module_without_a_mirror_is_shown_to_wide_tests_as_well() -> None:
-    nearest = Nearest(ROOT)
+    nearest = nearest_tests()
     assert nearest.suites("reports/site/pages.py")[-1].startswith("tests/reports/test_assemble.py")
     assert len(nearest.suites("reports/tables.py")) == 2  # records, and the files of tests
 
@@ -153,7 +160,7 @@ def line_of(path: str, text: str) -> int:
 def test_a_fault_is_tried_first_on_the_records_that_its_function_reaches(
     path: str, text: str, record: str
 ) -> None:
-    found = Nearest(ROOT).records(path, line_of(path, text))
+    found = nearest_tests().records(path, line_of(path, text))
     assert 0 < len(found) <= MOST_RECORDS
     assert any(re.search(record, each) for each in found)
 
