@@ -150,7 +150,6 @@ def line_of(path: str, text: str) -> int:
     ("path", "text", "record"),
     [
         ("trials/experiments/ifca/step.py", "errors[:, :-1]", "ifca.trajectory"),
-        ("trials/laws/wishart.py", "return", "functions.*wishart"),
         ("verify/claims/ifca/rounds.py", "return", "claims.*ifca"),
         ("reports/marks.py", "def draw_panel", "documents.*one panel"),
         ("verify/cli/verdicts.py", "def fields", "commands.*run"),

@@ -66,7 +66,9 @@ def note_all(kinds: Sequence[str]) -> None:
     reached: dict[str, dict[str, list[str]]] = {}
     for kind in kinds:
         module = importlib.import_module(f"tests.records.{kind}")
-        for name, owner in recorded_names(kind).items():
+        names = recorded_names(kind)
+        for name in sorted(names, key=lambda name: name != "run"):  # other commands look at its run
+            owner = names[name]
             old = read(kind, owner)[name]
             for path, function in sorted(traced(partial(module.again, name, old))):
                 reached.setdefault(path, {}).setdefault(function, []).append(f"{kind} {name}")
