@@ -250,6 +250,7 @@ def products(p, rest, goal, coarse):
     return count
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("d", [2, 3])
 def test_coarser_graphs_solve_stiff_lumps_in_few_products(d):
     # 60 lumps of 10 points on a line: 1e-3 across, 1 apart.
