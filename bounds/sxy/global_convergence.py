@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from bounds.statement import Assumption, Constant, Contrast, Term
+from bounds.statement import Assumption, Constant, Contrast, Statement, Term, Trend
 from bounds.sxy.assumptions import prefactor, statement
 from bounds.sxy.refinement import DECREASE
 from bounds.sxy.symbols import C_1, C_2, Delta, c, d, floor, k, kappa, nu, rho, sigma
@@ -107,4 +107,62 @@ RESTARTS = statement(
     observed=r"1-P(\text{success})",
     contrasts=(Contrast(left="phases", relation="<", right="once"),),
     reading="Failures of both phases and of one start of IFCA, on the same clients, k from 3 on.",
+)
+
+
+def _success_of_a_start(name: str, title: str, at: str) -> Statement:
+    """How often one random start leads IFCA to the optima, along the number of clusters."""
+    return statement(
+        f"ifca-restarts-{name}",
+        title,
+        'Introduction, "the necessary number of random initializations scales exponentially"',
+        kind="comparison",
+        quantifiers=at,
+        observed=r"P(\text{one random start leads IFCA to the optima})",
+        assertion=r"\text{it falls}",
+        trends=(Trend(symbol=k, direction="decreases", margin=0.1),),
+        reading=(
+            "Success is a final error of at most $\\Delta/10$ on clients with 100 rows. The number "
+            "of restarts that are necessary is about one over this probability."
+        ),
+    )
+
+
+RESTARTS_IN_D = statement(
+    "ifca-restarts-in-d",
+    "A random start finds two clusters in at least half of the cases, up to 500 dimensions",
+    "Introduction, the contrary for two clusters",
+    kind="expectation",
+    quantifiers=r"k=2,\ 5\le d\le500",
+    observed=r"P(\text{one random start leads IFCA to the optima})",
+    relation=r"\ge",
+    terms=(Term(name="share of starts", expr=sp.Rational(1, 2)),),
+    reading=(
+        "Success is a final error of at most $\\Delta/10$ on 40 clients with 100 rows. So two "
+        "restarts are enough on average, in 5 dimensions and in 500."
+    ),
+)
+RESTARTS_IN_K = _success_of_a_start(
+    "in-k",
+    "A random start finds more clusters less often",
+    r"2\le k\le6,\ d\in\{5,50\}",
+)
+RESTARTS_IN_K_LARGE = _success_of_a_start(
+    "in-k-large",
+    "A random start finds more clusters less often, in 500 dimensions",
+    r"2\le k\le6,\ d=500",
+)
+RESTARTS_MANY = statement(
+    "ifca-restarts-many",
+    "Sixteen random starts of IFCA are enough where both phases are",
+    "Introduction, and the abstract, the contrary for few clusters",
+    kind="expectation",
+    quantifiers=r"2\le k\le6,\ d\in\{6,20,50\}",
+    observed=r"P(\text{both phases succeed, and one of sixteen starts})",
+    relation=r"\ge",
+    terms=(Term(name="share of problems", expr=sp.Rational(4, 5)),),
+    reading=(
+        "Success is a final error of at most $\\Delta/10$ on the same clients. The best start is "
+        "the one that ends nearest to the optima."
+    ),
 )

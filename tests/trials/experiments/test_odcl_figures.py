@@ -50,3 +50,9 @@ def test_few_logistic_samples_leave_every_user_alone():
 def test_unequal_clusters_are_refused():
     with pytest.raises(InvalidParameter, match="must be a multiple of the 10 clusters"):
         LINEAR.check({"m": 101})
+
+
+def test_a_start_that_is_nearest_beyond_the_farthest_is_refused_before_a_trial():
+    with pytest.raises(InvalidParameter, match=r"nearest=0\.5 must be <= farthest=0\.25"):
+        ROUNDS.check({"nearest": 0.5, "farthest": 0.25})
+    assert ROUNDS.check({"nearest": 0.25, "farthest": 0.25})["nearest"] == 0.25

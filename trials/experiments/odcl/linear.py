@@ -256,6 +256,14 @@ def _simulate_rounds(params: Params, rng: np.random.Generator, n_trials: int) ->
     return np.array([np.mean([_match(params, rng) for _ in runs], axis=0) for _ in range(n_trials)])
 
 
+def start_is_between(cell: Params) -> None:
+    """nearest <= farthest."""
+    if cell["nearest"] > cell["farthest"]:
+        raise InvalidParameter(
+            f"nearest={cell['nearest']:g} must be <= farthest={cell['farthest']:g}"
+        )
+
+
 #: The data with the settings of IFCA and of its start near the optima.
 IFCA = DATA.extended(
     {
@@ -270,7 +278,8 @@ IFCA = DATA.extended(
         "local_steps": Integer(1, 1000, default=10, meaning="local steps of a round"),
         "nearest": Real(0.0, 10.0, default=1 / 6, meaning="least start, in separations"),
         "farthest": Real(0.0, 10.0, default=1 / 4, meaning="farthest start"),
-    }
+    },
+    start_is_between,
 )
 
 ROUNDS = register(

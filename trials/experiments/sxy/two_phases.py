@@ -98,7 +98,7 @@ def phase_one(params: Params, theta_star: FloatArray, rng: np.random.Generator) 
     return np.vstack([centres, np.zeros((k - len(centres), d))])
 
 
-def _refined(
+def refined(
     params: Params, clients: Clients, spectra: LocalSpectra, start: FloatArray, s: int
 ) -> float:
     """The distance (6) over Delta after FedAvg with clustering."""
@@ -127,9 +127,9 @@ def _one_trial(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
     clients = draw_clients(params, rng)
     spectra = local_spectra(clients.data)
     coarse = phase_one(params, clients.theta_star, rng)
-    phases = _refined(params, clients, spectra, coarse, params["s"])
+    phases = refined(params, clients, spectra, coarse, params["s"])
     errors = [
-        _refined(params, clients, spectra, random_models(clients.theta_star, rng), params["s"])
+        refined(params, clients, spectra, random_models(clients.theta_star, rng), params["s"])
         for _ in range(params["restarts"])
     ]
     once, best = errors[0], min(errors)
@@ -161,7 +161,7 @@ def _one_start(params: Params, rng: np.random.Generator) -> tuple[float, float]:
     clients = draw_clients(params, rng)
     start = random_models(clients.theta_star, rng)
     inside = bottleneck_distance(start, clients.theta_star) <= 0.25 * params["Delta"]
-    error = _refined(params, clients, local_spectra(clients.data), start, params["s"])
+    error = refined(params, clients, local_spectra(clients.data), start, params["s"])
     return error, float(inside)
 
 

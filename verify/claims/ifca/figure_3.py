@@ -25,8 +25,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import comb
-from scipy.stats import binomtest, t
+from scipy.stats import binomtest
 
 from bounds.ifca import figure_3 as bf
 from bounds.statement import Statement
@@ -36,6 +35,7 @@ from trials.run.store import Table
 from verify.claim import claim
 from verify.claims.ifca.random_starts import UNSCALED
 from verify.claims.odcl.sides import power_law
+from verify.claims.restart_curves import restart_curve
 from verify.decisions.means import Knowledge
 from verify.evidence import EvidenceTable, Figure, Series, Verdict
 from verify.procedures.base import (
@@ -170,23 +170,11 @@ def panel_d_code(statement: Statement, _profile: Profile) -> MeanBound:
 _STARTS = 10
 
 
-def _by_restarts(observed: Observed) -> tuple[list[float], list[float], list[float]]:
-    """Success with 1 to 10 starts, and 95 % limits, from the numbers of successful starts.
-
-    Of 10 starts, s of them successful, r chosen at random all fail with probability
-    C(10 - s, r) / C(10, r).  A failed trial has no successful start.
-    """
+def _successful_starts(observed: Observed) -> FloatArray:
+    """Each trial's successful starts.  A failed trial has none."""
     by_code = observed.params["scaling"] == "coordinate"
     s = observed.table["n_starts_nearest" if by_code else "n_starts_successful"]
-    s = np.where(observed.table.failed, 0.0, s)
-    means, low, high = [], [], []
-    for r in range(1, _STARTS + 1):
-        x = 1.0 - comb(_STARTS - s, r) / comb(_STARTS, r)
-        width = float(t.ppf(0.975, max(len(x) - 1, 1)) * x.std(ddof=1) / np.sqrt(len(x)))
-        means.append(float(x.mean()))
-        low.append(max(means[-1] - width, 0.0))
-        high.append(min(means[-1] + width, 1.0))
-    return means, low, high
+    return np.where(observed.table.failed, 0.0, s)
 
 
 def _shares(observed: Sequence[Observed]) -> Presentation:
@@ -209,10 +197,8 @@ def _shares(observed: Sequence[Observed]) -> Presentation:
                 float(o.table["start_dist"][kept].mean()),
             ]
         )  # fmt: skip
-        means, low, high = _by_restarts(o)
         label = f"$R={cell['norm']:g}$, $\\sigma={cell['sigma']:g}$, $m={cell['m']}$"
-        starts = [float(r) for r in range(1, _STARTS + 1)]
-        series.append(Series(label=label, x=starts, y=means, lower=low, upper=high, style="line"))
+        series.append(restart_curve(label, _successful_starts(o), _STARTS))
     if not rows:
         return Presentation()
     restarts = Figure(

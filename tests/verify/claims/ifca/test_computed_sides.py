@@ -397,30 +397,13 @@ def test_cells_of_two_clusters_have_a_twentieth_more_samples_than_they_need() ->
         assert (c["profile"], c.get("ratio")) in (("equal", None), ("geometric", 1.9))
 
 
-def test_the_limits_of_a_curve_of_restarts_are_students() -> None:
-    """With one start the share is s/10: the numbers 0, 2 and 10 have the mean 0.4."""
+def test_the_starts_of_a_trial_are_counted_by_the_texts_or_the_codes_distance() -> None:
+    """A failed trial has no successful start."""
     values = np.zeros((3, len(DATA_RUN.columns)))
     values[:, DATA_RUN.columns.index("n_starts_successful")] = [0, 2, 10]
-    trials = Table(
-        columns=DATA_RUN.columns, values=values, failed=np.zeros(3, dtype=bool), reasons=()
-    )
-    means, low, high = figure_3._by_restarts(Observed(params={"scaling": "norm"}, table=trials))
-    assert means[0] == pytest.approx(0.4)
-    width = stats.t.ppf(0.975, 2) * math.sqrt(0.28) / math.sqrt(3)
-    assert (low[0], high[0]) == (0.0, 1.0)
-    assert width > 0.6
-    seven = figure_3._by_restarts(
-        Observed(
-            params={"scaling": "norm"},
-            table=Table(
-                columns=DATA_RUN.columns,
-                values=np.concatenate([values[1:2]] * 40 + [values[:1]]),
-                failed=np.zeros(41, dtype=bool),
-                reasons=(),
-            ),
-        )
-    )
-    shares = np.array([0.2] * 40 + [0.0])
-    width = stats.t.ppf(0.975, 40) * shares.std(ddof=1) / math.sqrt(41)
-    assert seven[1][0] == pytest.approx(shares.mean() - width, rel=1e-12)
-    assert seven[2][0] == pytest.approx(shares.mean() + width, rel=1e-12)
+    values[:, DATA_RUN.columns.index("n_starts_nearest")] = [1, 3, 9]
+    failed = np.array([False, False, True])
+    trials = Table(columns=DATA_RUN.columns, values=values, failed=failed, reasons=("", "", "x"))
+    for scaling, counted in (("norm", [0, 2, 0]), ("coordinate", [1, 3, 0])):
+        observed = Observed(params={"scaling": scaling}, table=trials)
+        assert figure_3._successful_starts(observed).tolist() == counted
