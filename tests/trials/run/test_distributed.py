@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import shutil
@@ -131,6 +132,16 @@ def test_calls_and_errors_of_calls(cluster):
         assert executor.submit_call(process_number).result() == os.getpid()  # threads of this one
         with pytest.raises(InvalidParameter, match="x must be something else"):
             executor.submit_call(refuse, "x").result()
+
+
+def test_dask_is_silent_while_an_executor_lives_and_speaks_again_after_it(cluster):
+    loggers = [logging.getLogger(name) for name in distributed._LOGGERS]
+    before = [list(logger.filters) for logger in loggers]
+    with make_executor("distributed", address=cluster):
+        assert all(
+            len(logger.filters) == len(was) + 1 for logger, was in zip(loggers, before, strict=True)
+        )
+    assert [list(logger.filters) for logger in loggers] == before
 
 
 def test_a_users_file_travels_to_a_worker_that_lacks_it(tmp_path):
