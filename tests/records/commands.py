@@ -65,6 +65,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 _MASKS = (
     (re.compile(r"\d[\d.,]*( ?)(ms|s|min|h|MB|kB|seconds|minutes)\b"), r"TIME\1\2"),
     (re.compile(r" +[\d.,]+ +(?=\S+:[0-9a-f]{16}:\d+)"), " TIME "),
+    (re.compile(r"\S*/cfl-verify\b"), "cfl-verify"),  # where the program is installed
+    (re.compile(r"\b(of|all) [\d,]+ claims"), r"\1 N claims"),  # new claims change no command
 )
 _PROGRESS = re.compile(r"\d+/\d+ blocks|^ +claim \d+ of \d+|experiment +cells +trials")
 

@@ -169,6 +169,7 @@ ORACLES = {
             **{f"fig3{panel}-code": 0.5 for panel in "abcd"},
             **{f"fig3{panel}-text": 0.5 for panel in "abcd"},
             "fig3a-rescaled-starts": 0.5,
+            "fig3b-rescaled-starts": 0.5,
             "fig4-synthetic": 0.8,
             "fig4-synthetic-eight": 0.5,
             "k-robust-as-printed": 0.8,
