@@ -50,7 +50,7 @@ class Line:
     second: FloatArray
 
     def separation(self) -> float:
-        """The largest c with which Definition 3 holds; both norms are equal on a line."""
+        """The largest c with which Definition 3 holds.  Both of its norms are equal on a line."""
         means = [float(w @ self.values / w.sum()) for w in (self.first, self.second)]
         square = sum(
             float(w @ (self.values - mean) ** 2)

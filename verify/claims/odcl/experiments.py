@@ -452,7 +452,7 @@ def fig_4_above(statement: Statement, _profile: Profile) -> MeanBound:
     why_not_smaller=_PATHS,
 )
 def fig_4_left_below(statement: Statement, _profile: Profile) -> Comparison:
-    """Errors of both methods on the same data; from 400 samples on they are mostly equal."""
+    """Errors of both methods on the same data.  From 400 samples on they are mostly equal."""
     return Comparison(
         statement=statement,
         sampling=_linear(64),

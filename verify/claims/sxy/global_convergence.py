@@ -387,10 +387,10 @@ def restarts_in_k_large(statement: Statement, _profile: Profile) -> Monotone:
     why_not_smaller="Phase 1 reads up to 150 000 clients a round",
 )
 def restarts_many(statement: Statement, profile: Profile) -> MeanBound:
-    """Two to six clusters in 6, 20 and 50 dimensions, with as many clients as Phase 1 needs.
+    """Two to six clusters in 6, 20 and 50 dimensions, with enough fresh clients for Phase 1.
 
-    Phase 1 needs about 150 d k^2 fresh clients a round here.  In 500 dimensions these are 300 000
-    for two clusters, 2.4 GB a round, and 2.7 million for six.
+    It gets about 150 d k^2 of them a round, and fewer were not tried.  In 500 dimensions these
+    would be 300 000 for two clusters, 2.4 GB a round, and 2.7 million for six.
     """
     sizes = ((6, 2, 4000), (6, 4, 15_000), (6, 6, 30_000), (20, 4, 60_000), (50, 4, 150_000))
 
