@@ -36,7 +36,7 @@ from scipy.stats import norm
 from bounds.statement import Contrast
 from trials.checks import InvalidParameter
 from verify.decisions.combine import CellDecision, Status
-from verify.decisions.means import Knowledge, LowerTest, MeanTest
+from verify.decisions.means import SHARE, Knowledge, LowerTest, MeanTest
 from verify.decisions.sequences import FloatArray
 
 Scale = Literal["mean", "sign"]
@@ -64,9 +64,7 @@ class ContrastTest:
 
     def _mean_test(self, ratio: float, share: int) -> MeanTest:
         sign = self.scale == "sign"
-        known = (
-            Knowledge(low=0.0, high=1.0) if sign else difference_knowledge(self.knowledge, ratio)
-        )
+        known = SHARE if sign else difference_knowledge(self.knowledge, ratio)
         return MeanTest(
             bound=0.5 if sign else 0.0,
             side="at most",

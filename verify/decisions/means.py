@@ -92,6 +92,10 @@ class Knowledge:
         return min(math.sqrt(self.variance), (self.high - self.low) / 2)
 
 
+SHARE = Knowledge(low=0.0, high=1.0)
+"""A share or an indicator, between 0 and 1."""
+
+
 def bet_sizes(target: float, knowledge: Knowledge, level: float, horizon: int) -> FloatArray:
     """Shares of the wealth to be bet against "mean <= target", declared before the trials.
 

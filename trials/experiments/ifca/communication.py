@@ -62,10 +62,10 @@ def _communication(params: Params, rng: np.random.Generator) -> list[float]:
         )
 
     ends = np.array([math.ceil(n_rounds * i / CHECKPOINTS) for i in range(1, CHECKPOINTS + 1)])
-    budgets = _sent(after("plain", n_rounds))[ends - 1]
+    counts = {name: _sent(after(name, n_rounds)) for name in RUNS}
+    budgets = counts["plain"][ends - 1]
     errors: list[float] = []
-    for name in RUNS:
-        sent = _sent(after(name, n_rounds))
+    for name, sent in counts.items():
         while sent[-1] < budgets[-1]:
             sent = _sent(after(name, 2 * len(sent)))
         affordable = np.searchsorted(sent, budgets, side="right").tolist()

@@ -36,7 +36,7 @@ from verify.claim import claim
 from verify.claims.ifca.random_starts import UNSCALED
 from verify.claims.odcl.sides import power_law
 from verify.claims.restart_curves import restart_curve
-from verify.decisions.means import Knowledge
+from verify.decisions.means import SHARE
 from verify.evidence import EvidenceTable, Figure, Series, Verdict
 from verify.procedures.base import (
     FloatArray,
@@ -51,7 +51,6 @@ from verify.procedures.mean_bound import MeanBound
 from verify.procedures.pages import phase_diagram
 from verify.procedures.rate import Rate
 
-_SHARE = Knowledge(low=0.0, high=1.0)
 _FULL_SIZE = "a trial runs 30 times 300 iterations on 10 to 160 million numbers"
 _TRIALS = 40  # the figure's
 #: Sizes of the panels, and the step size that succeeds most often first.
@@ -94,7 +93,7 @@ def _panel(statement: Statement, cell: Params) -> MeanBound:
         sampling=_sampling(_TRIALS, 8),
         cells=(cell,),
         statistic=_success,
-        knowledge=lambda _cell: _SHARE,
+        knowledge=lambda _cell: SHARE,
         observable="successful trials",
         present=_shares,
     )
@@ -254,7 +253,7 @@ def _curve(
         cells=cells,
         along=along,
         statistic=_success,
-        knowledge=lambda _cell: _SHARE,
+        knowledge=lambda _cell: SHARE,
         observable="successful trials",
         failed=0.0,
         present=present,
@@ -318,7 +317,7 @@ def _trend(statement: Statement, cells: tuple[Params, ...], along: str) -> Monot
         cells=cells,
         along=along,
         statistic=lambda table, _cell: table["success"],
-        knowledge=lambda _cell: _SHARE,
+        knowledge=lambda _cell: SHARE,
         observable="success of some of ten starts",
         failed=0.0,
     )
@@ -351,7 +350,7 @@ def floor(statement: Statement, _profile: Profile) -> MeanBound:
             _small(norm=1.0, m=m, n_starts=2, step_sizes=[0.2], n_iterations=100) for m in (40, 70)
         ),
         statistic=explained,
-        knowledge=lambda _cell: _SHARE,
+        knowledge=lambda _cell: SHARE,
         observable="trials without success, or in which the oracle succeeds",
     )
 

@@ -35,7 +35,7 @@ from verify.claims.common import Point
 from verify.claims.ifca.strongly_convex import limit
 from verify.claims.searching import Sided
 from verify.decisions.domain import IntRange, LogInterval, Ranges
-from verify.decisions.means import Knowledge
+from verify.decisions.means import SHARE, Knowledge
 from verify.evidence import Figure, Panel, Verdict
 from verify.procedures.base import FloatArray, Observed, Presentation, Profile, Sampling
 from verify.procedures.comparison import Comparison
@@ -112,7 +112,7 @@ def _as_good(
         sampling=Sampling(experiment=ECONOMIES, max_trials=256, first=16),
         cells=cells,
         statistic=within,
-        knowledge=lambda _cell: Knowledge(low=0.0, high=1.0),
+        knowledge=lambda _cell: SHARE,
         observable=f"runs with an error of at most {factor:g} times that of the plain run",
     )
 

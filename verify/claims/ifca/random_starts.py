@@ -24,14 +24,13 @@ from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import Finding, claim
 from verify.claims.odcl.sides import power_law
-from verify.decisions.means import Knowledge
+from verify.decisions.means import SHARE, Knowledge
 from verify.evidence import Verdict
 from verify.procedures.base import FloatArray, Profile, Sampling
 from verify.procedures.comparison import Comparison, Monotone
 from verify.procedures.mean_bound import MeanBound
 from verify.procedures.rate import Rate
 
-_SHARE = Knowledge(low=0.0, high=1.0)
 _ROUNDS = 30
 _WHOLE_RUNS = "a trial runs ten starts to their end, and the claim takes 10 to 40 CPU seconds"
 
@@ -57,7 +56,7 @@ def _share(statement: Statement, cells: tuple[Params, ...], event: str) -> MeanB
         sampling=_sampling(),
         cells=cells,
         statistic=within,
-        knowledge=lambda _cell: _SHARE,
+        knowledge=lambda _cell: SHARE,
         observable=event,
     )
 
@@ -99,7 +98,7 @@ def _success(statement: Statement, cells: tuple[Params, ...]) -> MeanBound:
         sampling=_sampling(),
         cells=cells,
         statistic=lambda table, _cell: table["success"],
-        knowledge=lambda _cell: _SHARE,
+        knowledge=lambda _cell: SHARE,
         observable="success of some of ten starts",
     )
 
@@ -137,7 +136,7 @@ def restarts_in_k(statement: Statement, _profile: Profile) -> Monotone:
         cells=cells,
         along="k",
         statistic=lambda table, _cell: table["found"] / 10.0,
-        knowledge=lambda _cell: _SHARE,
+        knowledge=lambda _cell: SHARE,
         observable="the share of starts that find the clusters",
         failed=0.0,
     )
@@ -173,7 +172,7 @@ def k_robust_as_printed(statement: Statement, _profile: Profile) -> MeanBound:
         sampling=_sampling(),
         cells=tuple(cell(k, d, extra=2) for k, d in ((2, 20), (4, 60))),
         statistic=lambda table, at: np.asarray(table["used"] == at["k"], dtype=np.float64),
-        knowledge=lambda _cell: _SHARE,
+        knowledge=lambda _cell: SHARE,
         observable="runs in which exactly k models have clients",
     )
 

@@ -33,7 +33,7 @@ from verify.claims.common import Point
 from verify.claims.odcl.pages import cluster_counts, error_curves, floats_sent
 from verify.claims.odcl.sides import exact_search, formula_search, log_ratio, wrong_side
 from verify.decisions.domain import Choice, IntRange, LogInterval
-from verify.decisions.means import Knowledge
+from verify.decisions.means import SHARE, Knowledge
 from verify.decisions.thresholds import log_grid
 from verify.evidence import Verdict
 from verify.procedures.base import FloatArray, Present, Profile, Sampling, nothing_to_show
@@ -43,8 +43,6 @@ from verify.procedures.search import Search
 from verify.procedures.threshold import Threshold
 from verify.proofs.certificate import Certificate, Inequality, certificate
 from verify.proofs.terms import rational
-
-SHARE = Knowledge(low=0.0, high=1.0)
 
 
 def _linear(max_trials: int) -> Sampling:

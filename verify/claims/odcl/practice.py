@@ -24,7 +24,7 @@ from trials.experiments.odcl.starts import STARTS
 from trials.run.cell import Params
 from verify.claim import Finding, claim
 from verify.claims.odcl.pages import many_users
-from verify.decisions.means import Knowledge
+from verify.decisions.means import SHARE, Knowledge
 from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.comparison import Comparison
@@ -116,7 +116,7 @@ def _right(statement: Statement, column: str, rule: str) -> MeanBound:
         sampling=Sampling(experiment=NUMBER, max_trials=256, first=32),
         cells=cells,
         statistic=lambda table, _cell: table[column],
-        knowledge=lambda _cell: Knowledge(low=0.0, high=1.0),
+        knowledge=lambda _cell: SHARE,
         observable=f"{rule} finding the number of clusters",
     )
 
