@@ -235,13 +235,19 @@ class _Page:
             which = axis.axis_name
             low, high = sorted(axis.get_view_interval())
             most = min(max(int(room / _PER_TICK[which]), 2), 9)
-            places = ticks(low, high, scale, most)
+            places = ticks(low, high, scale, most, whole=which == "x" and _counts(panel))
             texts = written(places, scale)
             hidden = which == "y" and not self._outer(i)
             axis.set_ticks(places, labels=[""] * len(places) if hidden else texts)
             axis.set_ticks([], minor=True)
             if small := minor(low, high, scale, places):
                 _small_ticks(self.figure, ax, which, small)
+
+
+def _counts(panel: Panel) -> bool:
+    """Whether the points stand at whole numbers, three or more: 1.5 starts mean nothing."""
+    places = {x for series in panel.series for x in series.x}
+    return len(places) >= 3 and all(float(x).is_integer() for x in places)
 
 
 def _small_ticks(figure: Figure, ax: Any, which: str, places: Sequence[float]) -> None:

@@ -25,13 +25,17 @@ def _multiples(low: float, high: float, factors: Sequence[float]) -> list[float]
     return [v for v in found if low * (1 - 1e-9) <= v <= high * (1 + 1e-9)]
 
 
-def ticks(low: float, high: float, scale: str, most: int) -> list[float]:
+def ticks(low: float, high: float, scale: str, most: int, *, whole: bool = False) -> list[float]:
     """At most ``most`` round places between two limits, at least two where that is possible.
+
+    With ``whole`` the places on a linear axis are integers.
 
     >>> ticks(0.5, 2e4, "log", 4)
     [1.0, 100.0, 10000.0]
     >>> ticks(0.0, 1.0, "linear", 6)
     [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    >>> ticks(0.7, 4.3, "linear", 9, whole=True)
+    [1.0, 2.0, 3.0, 4.0]
     """
     if scale == "log" and 0 < low < high < math.inf:
         if math.log10(high / low) > _FEW_DECADES:
@@ -45,7 +49,7 @@ def ticks(low: float, high: float, scale: str, most: int) -> list[float]:
                     return found
     elif not math.isfinite(high - low):
         return []
-    locator = MaxNLocator(nbins=max(most - 1, 1), steps=[1, 2, 5, 10])
+    locator = MaxNLocator(nbins=max(most - 1, 1), steps=[1, 2, 5, 10], integer=whole)
     room = (high - low) * 1e-9
     places = [float(v) for v in locator.tick_values(low, high) if low - room <= v <= high + room]
     places = [0.0 if abs(v) < room else float(f"{v:.12g}") for v in places]

@@ -120,7 +120,7 @@ NEIGHBOURS = statement(
 )
 NEIGHBOURS_MANY = statement(
     "neighbours-many-users",
-    "The same with 100,000 users",
+    "Weights between nearest neighbours with 100,000 users",
     _REMARK_23,
     kind="comparison",
     quantifiers=r"m=10^5,n\in\{200,800\},|C_{(K)}|\in\{100,20000\}",

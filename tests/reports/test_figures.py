@@ -550,3 +550,13 @@ def test_patterns_of_lines_begin_with_a_stroke_and_are_told_apart():
             assert len(lengths) % 2 == 0
             assert min(lengths) >= 1.0
         assert len(set(patterns)) == len(patterns) >= 3
+
+
+@pytest.mark.parametrize(
+    ("x", "whole"), [([1.0, 2.0, 3.0, 4.0], True), ([1.0, 2.0, 3.5], False), ([1.0, 4.0], False)]
+)
+def test_counts_have_ticks_at_whole_numbers_only(x: list[float], whole: bool) -> None:
+    series = [{"label": "a", "x": x, "y": [1.0] * len(x)}]
+    ticks = draw(figure(xscale="linear", series=series, vlines=[])).axes[0].get_xticks()
+    assert len(ticks) >= 3
+    assert all(tick == round(tick) for tick in ticks) == whole
