@@ -113,8 +113,7 @@ class NormalMatrices:
             return terms, rest
         masks = self.masks.astype(np.int8)
         weighted = self.masks * self.sizes
-        most = loss * np.asarray(members @ self.weights)
-        lost: BoolArray = np.any(self.spreads > most[:, None], axis=2)
+        lost = ~self._precise(members, loss)
         open_rows = np.arange(len(members))
         for _ in range(_MOST_TERMS):
             here = rest[open_rows]
@@ -134,6 +133,19 @@ class NormalMatrices:
         for b in np.flatnonzero(terms.any(axis=0)):
             self.used[b] = self.clock
         return terms, rest
+
+    def precise(self, members: BoolArray, terms: NDArray[np.int8]) -> BoolArray:
+        """Whether the `terms` of a plan may still be used after the sets have become `members`.
+
+        Returns (s,) answers.  The remainder that belongs to the terms makes the sum right in any
+        case, but rounding errors of the matrices may be too large for sets that have lost clients.
+        """
+        return np.asarray((self._precise(members, _LOSS) | (terms == 0)).all(axis=1))
+
+    def _precise(self, members: BoolArray, loss: float) -> BoolArray:
+        """(s, q) whether each cached matrix is precise enough for each set, as in `plan`."""
+        most = loss * np.asarray(members @ self.weights)
+        return np.asarray((self.spreads <= most[:, None]).all(axis=2))
 
     def note_gradients(self, members: BoolArray, rest: NDArray[np.int8], n_left: int) -> None:
         """Note one more gradient of each set, and make the matrices that will save time.

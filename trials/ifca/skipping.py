@@ -42,6 +42,8 @@ an unstable step.  Their labels keep changing, so most clients are evaluated in 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from trials.checks import BoolArray, FloatArray, IntArray
@@ -54,22 +56,24 @@ from trials.ifca.linear import (
     _iterate,
     _require_dimension,
 )
+from trials.ifca.loss_hulls import (
+    ClientBounds,
+    Hulls,
+    KnownProducts,
+    LossForms,
+    NewDirections,
+    Proof,
+    project,
+    retire,
+)
 from trials.ifca.normal_matrices import NormalMatrices
 from trials.ifca.settled import ClusterSets, SettledRuns, two_largest
 from trials.ifca.skipping_kernels import (
-    GradientScratch,
-    KnownProducts,
-    ListedRows,
-    LossForms,
-    NewDirections,
-    PairScratch,
-    Proof,
-    add_listed_gradients,
+    GoingRuns,
+    Remainders,
+    Scratch,
     certify,
-    extend,
-    label_pairs,
-    project,
-    retire,
+    visit_clients,
 )
 from trials.models.clients import ClientData, client_groups
 from trials.models.run_status import DIVERGENCE_BOUND
@@ -198,6 +202,14 @@ def _operator_norm(x: FloatArray) -> float:
     return float(bound * np.linalg.norm(power) ** (1.0 / root))
 
 
+class Plan(NamedTuple):
+    """How the gradients of some labels (r, m) are summed with one version of the matrices."""
+
+    labels: IntArray
+    version: int
+    sets: ClusterSets
+
+
 class Skipper:
     """Losses, labels and matrices known about R runs on one data set, and the callback that uses
     them.
@@ -213,43 +225,29 @@ class Skipper:
         n_rows, m = len(data.features), data.n_clients
         sizes = np.diff(data.offsets)
         self.data, self.k, self.n_iterations = data, k, n_iterations
-        self.arrays = data.arrays
-        self.groups = client_groups(data.offsets, GROUP_BYTES // (8 * (d + n_runs * k)))
-        self.norms = operator_norms(data)
-        self.matrices = NormalMatrices(data, self.norms)
+        self.groups = client_groups(data.offsets, GROUP_BYTES // (16 * (d + n_runs * k)))
+        norms = operator_norms(data)
         # Relative rounding errors, those of the plain kernel included.  A term of a GEMM has d + 2,
         # where the row norms are at most the root of the rank times the operator norm.  A sum of
         # squares has n, a form HULL^2, and each move of a base two.
         roundings = sizes + (d + 2) * np.sqrt(np.minimum(sizes, d)) + HULL**2 + 2 * n_iterations
-        self.blurs = 4.0 * _ULP * roundings
+        self.clients = ClientBounds(norms, 4.0 * _ULP * roundings)
+        self.matrices = NormalMatrices(data, norms)
         width = max(1, min(HULL, d, HULL_BYTES // (8 * n_runs * k * n_rows)))
-        self.base = np.zeros((n_runs, k, d))
-        self.basis = np.empty((n_runs, k, width, d))
-        self.count = np.full((n_runs, k), -1, dtype=np.int64)
-        self.oldest = np.zeros((n_runs, k), dtype=np.int64)
-        self.base_sizes = np.zeros((n_runs, k))
-        self.coords = np.zeros((n_runs, k, width))
+        self.hulls = Hulls.empty(n_runs, k, d, width)
         self.known = KnownProducts(
             np.empty((n_runs * k, width, n_rows)), np.empty((n_runs * k, n_rows))
         )
         self.forms = LossForms(
-            np.empty((n_runs, k, m)), np.empty((n_runs, k, m, width)),
-            np.empty((n_runs, k, m, width, width)),
+            np.empty((n_runs * k, m)), np.empty((n_runs * k, m, width)),
+            np.empty((n_runs * k, m, width, width)),
         )  # fmt: skip
         self.proved = np.zeros((n_runs, k, d))
         self.radius = np.zeros(n_runs)
         self.spent = np.zeros(n_runs)
-        largest = max(int(np.diff(data.offsets[self.groups]).max()), int(sizes.max()))
-        self.predictions = np.empty(n_runs * k * largest)
-        gathered = np.empty((n_runs * k, d))
-        self.pair_scratch = PairScratch(
-            gathered, self.predictions, np.empty((n_runs, 1), dtype=np.int64)
-        )
-        self.gradient_scratch = GradientScratch(
-            gathered, self.predictions, np.empty(n_runs * k * int(sizes.max())),
-            np.empty((n_runs * k, d)),
-        )  # fmt: skip
-        self.planned: tuple[IntArray, int] | None = None
+        largest = int(np.diff(data.offsets[self.groups]).max())
+        self.scratch = Scratch.empty(n_runs, k, d, largest, int(sizes.max()))
+        self.plan: Plan | None = None
         self.settled: SettledRuns | None = None
         self.n_extensions = self.n_evaluations = 0
 
@@ -261,21 +259,37 @@ class Skipper:
         labels: IntArray,
         descent: FloatArray,
     ) -> BoolArray | None:
-        """Label the clients, then add their gradients, as the callback of the server's loop.
+        """Label the clients and add their gradients, as the callback of the server's loop.
 
         Returns a mask of the runs that are settled, or None where runs are not settled early.
         """
-        current, moved = self._label(going, models, labels)
-        self._descend(going, models, labels, current, descent)
+        k, m = self.k, self.data.n_clients
+        here = models.reshape(len(going), k, -1)
+        moved = self._lengths(models - self.proved[going].reshape(models.shape))
+        top = two_largest(moved)  # of the chosen model and another
+        open_runs = np.flatnonzero(~(top * (1.0 + 1e-6) < self.radius[going]))
+        runs = GoingRuns(
+            going, models, self._lengths(models).max(axis=1), np.zeros(len(models)),
+            np.zeros(len(models), dtype=np.bool_),
+        )  # fmt: skip
+        proof = Proof(
+            labels, np.zeros((len(going), m, k), dtype=np.bool_), np.empty(labels.shape),
+            np.zeros(len(going), dtype=np.int64), np.full(len(going), np.inf),
+        )  # fmt: skip
+        new, extended = self._prove(runs, open_runs, proof)
+        sets = self._add_descents(new, extended, runs, proof, descent)
+        self.proved[going[open_runs]] = here[open_runs]
+        self.radius[going[open_runs]] = proof.radius[open_runs]
+        moved[open_runs] = 0.0
+        n_left = self.n_iterations - iteration
         settled = None
         if self.settled is not None:
             settled = self.settled.take(
-                going, models, descent, ClusterSets(self.members, self.terms, self.rest),
-                moved, self.radius[going], self.n_iterations - iteration,
-            )  # fmt: skip
-        if self.listed.rows.size:
+                going, models, descent, sets, moved, self.radius[going], n_left
+            )
+        if sets.rest.any():
             # This comes last, because the plan no longer holds once the cache has dropped a matrix.
-            self.matrices.note_gradients(self.members, self.rest, self.n_iterations - iteration - 1)
+            self.matrices.note_gradients(sets.members, sets.rest, n_left - 1)
         return settled
 
     def _lengths(self, rows: FloatArray) -> FloatArray:
@@ -284,64 +298,36 @@ class Skipper:
         row_lengths(rows, lengths)
         return lengths.reshape(-1, self.k)
 
-    def _label(
-        self, going: IntArray, models: FloatArray, labels: IntArray
-    ) -> tuple[BoolArray, FloatArray]:
-        """Fill in `labels`.
+    def _prove(
+        self, runs: GoingRuns, listed: IntArray, proof: Proof
+    ) -> tuple[NewDirections, IntArray]:
+        """Prove the labels of the listed runs as far as their hulls allow.
 
-        Returns which rows of models lie on their hulls, and (r, k) how far the models are from
-        where all labels of their runs were last proved.
+        Returns the new directions of the hulls that are worth extending, and the runs that have
+        them.  The labels of these runs are proved once the directions are evaluated.
         """
-        k, m = self.k, self.data.n_clients
-        current = np.zeros(len(models), dtype=np.bool_)
-        here = models.reshape(len(going), k, -1)
-        moved = self._lengths(models - self.proved[going].reshape(models.shape))
-        top = two_largest(moved)  # of the chosen model and another
-        near = top * (1.0 + 1e-6) < self.radius[going]
-        runs = np.flatnonzero(~near)
-        if not runs.size:
-            return current, moved
-        rests, gaps = np.empty_like(models), np.zeros(len(models))
-        unsure = np.zeros(labels.shape, dtype=np.bool_)
-        n_unsure, radius = np.zeros(len(going), dtype=np.int64), np.zeros(len(going))
-        proof = Proof(labels, unsure, n_unsure, radius)
-
-        def prove(runs: IntArray) -> None:
-            project(
-                models, runs, going, self.base, self.basis, self.count, self.coords, rests, gaps
-            )
-            certify(
-                runs, going, self.norms, self.blurs, self.base_sizes, self.count, self.coords,
-                gaps, self.forms, proof,
-            )  # fmt: skip
-
-        started = (self.count[going[runs]] >= 0).all(axis=1)
-        prove(runs[started])
-        n_unsure[runs[~started]] = 2 * m  # extending saves time for any number of runs
-        self.spent[going[runs]] += n_unsure[runs]
-        full = self._worth_extending(going, runs)
-        if full.size:
-            self._extend(going, models, full, rests, gaps)
-            self.spent[going[full]] = 0.0
-            prove(full)
-            rows = (full[:, None] * k + np.arange(k)).ravel()
+        k, m, going = self.k, self.data.n_clients, runs.going
+        rests = np.empty_like(runs.models)
+        started = (self.hulls.counts[going[listed]] >= 0).all(axis=1)
+        known = listed[started]
+        project(runs.models, known, going, self.hulls, rests, runs.gaps)
+        certify(known, runs, self.clients, self.hulls, self.forms, proof, self.scratch.bounds)
+        proof.n_open[listed[~started]] = 2 * k * m  # extending saves time for any number of runs
+        self.spent[going[listed]] += proof.n_open[listed] / k
+        extended = self._worth_extending(going, listed)
+        new = self._extend(runs, extended, rests)
+        if extended.size:
+            self.spent[going[extended]] = 0.0
+            project(runs.models, extended, going, self.hulls, rests, runs.gaps)
+            rows = (extended[:, None] * k + np.arange(k)).ravel()
             sizes = (
-                self.base_sizes[going[full]].ravel()
-                + np.abs(self.coords[going[full]]).sum(axis=2).ravel()
+                self.hulls.base_sizes[going[extended]].ravel()
+                + np.abs(self.hulls.coords[going[extended]]).sum(axis=2).ravel()
             )
-            current[rows] = gaps[rows] <= 16.0 * _ULP * sizes
-        firsts, pairs = _by_client(unsure)
-        if pairs.size:
-            self.n_evaluations += pairs.size
-            sizes = self._lengths(models).max(axis=1)
-            label_pairs(
-                self.arrays, self.norms, self.blurs, firsts, pairs, models, sizes, k,
-                self.pair_scratch, labels, radius,
-            )  # fmt: skip
-        self.proved[going[runs]] = here[runs]
-        self.radius[going[runs]] = radius[runs]
-        moved[runs] = 0.0
-        return current, moved
+            runs.current[rows] = runs.gaps[rows] <= 16.0 * _ULP * sizes
+            proof.candidates[extended] = False
+            proof.radius[extended] = np.inf
+        return new, extended
 
     def _worth_extending(self, going: IntArray, runs: IntArray) -> IntArray:
         """Those runs whose clients cost more to evaluate one by one than all at once.
@@ -355,30 +341,26 @@ class Skipper:
         worth &= spent[order] >= _EXTEND * _PRODUCTS
         return runs[np.sort(order[: np.flatnonzero(worth)[-1] + 1])] if worth.any() else runs[:0]
 
-    def _extend(
-        self,
-        going: IntArray,
-        models: FloatArray,
-        runs: IntArray,
-        rests: FloatArray,
-        gaps: FloatArray,
-    ) -> None:
-        """Let the hulls of the runs contain their current models."""
-        n_runs, k, width = self.coords.shape
-        forms = LossForms(*(form.reshape(n_runs * k, *form.shape[2:]) for form in self.forms))
-        directions, hulls, places, filled = [], [], [], []
-        for pos in runs:
+    def _extend(self, runs: GoingRuns, listed: IntArray, rests: FloatArray) -> NewDirections:
+        """Let the hulls of the listed runs contain their current models.
+
+        `rests` are the models less their projections.  Returns the directions to evaluate.
+        """
+        going, models, gaps, hulls, k = runs.going, runs.models, runs.gaps, self.hulls, self.k
+        width = hulls.coords.shape[2]
+        directions, numbers, places, filled = [], [], [], []
+        for pos in listed:
             run = going[pos]
             for j in range(k):
-                row, q = pos * k + j, int(self.count[run, j])
+                row, q = pos * k + j, int(hulls.counts[run, j])
                 size = float(length(models[row]))
                 if q < 0 or not np.isfinite(gaps[row]):
-                    self.base[run, j], self.base_sizes[run, j] = models[row], size
-                    self.count[run, j], direction, q = 0, models[row], -1
+                    hulls.base[run, j], hulls.base_sizes[run, j] = models[row], size
+                    hulls.counts[run, j], direction, q = 0, models[row], -1
                 elif gaps[row] <= max(4.0 * _ULP * size, _IDLE * gaps[pos * k : pos * k + k].max()):
                     continue
                 else:
-                    known = self.basis[run, j, :q]
+                    known = hulls.basis[run, j, :q]
                     direction = rests[row] / gaps[row]
                     direction = direction - (known @ direction) @ known  # once more, for rounding
                     left = float(np.linalg.norm(direction))
@@ -386,71 +368,84 @@ class Skipper:
                         continue  # nothing but rounding: the hull is all of the space
                     direction /= left
                     if q == width:
-                        q = self.oldest[run, j]
-                        along = self.coords[run, j, q]
-                        self.base[run, j] += along * self.basis[run, j, q]
-                        self.base_sizes[run, j] += abs(along)  # rounding errors of a base add up
-                        self.oldest[run, j] = (q + 1) % width
-                        retire(run * k + j, q, along, self.data.offsets, self.known, forms)
-                    self.basis[run, j, q] = direction
-                    self.count[run, j] = max(q + 1, int(self.count[run, j]))
+                        q = hulls.oldest[run, j]
+                        along = hulls.coords[run, j, q]
+                        hulls.base[run, j] += along * hulls.basis[run, j, q]
+                        hulls.base_sizes[run, j] += abs(along)  # rounding errors of a base add up
+                        hulls.oldest[run, j] = (q + 1) % width
+                        retire(run * k + j, q, along, self.data.offsets, self.known, self.forms)
+                    hulls.basis[run, j, q] = direction
+                    hulls.counts[run, j] = max(q + 1, int(hulls.counts[run, j]))
                 directions.append(direction)
-                hulls.append(run * k + j)
+                numbers.append(run * k + j)
                 places.append(q)
-                filled.append(int(self.count[run, j]))
-        self.n_extensions += len(hulls)
-        if hulls:
-            extend(
-                self.arrays, self.groups,
-                NewDirections(*map(np.array, (directions, hulls, places, filled))),
-                self.predictions, self.known, forms,
-            )  # fmt: skip
+                filled.append(int(hulls.counts[run, j]))
+        self.n_extensions += len(numbers)
+        return NewDirections(
+            np.array(directions).reshape(-1, models.shape[1]),
+            *(np.array(column, dtype=np.int64) for column in (numbers, places, filled)),
+        )
 
-    def _descend(
+    def _add_descents(
         self,
-        going: IntArray,
-        models: FloatArray,
-        labels: IntArray,
-        current: BoolArray,
+        new: NewDirections,
+        extended: IntArray,
+        runs: GoingRuns,
+        proof: Proof,
         descent: FloatArray,
+    ) -> ClusterSets:
+        """Label the open clients and add all gradients: by normal matrices, and in a pass over the
+        data for the rest.
+
+        The plan is made for the labels that are known or guessed before the pass.  The pass itself
+        corrects the remainder.  Returns the clusters, as a plan for the final labels writes them.
+        """
+        plan, none = self._planned(proof.labels), new.none()
+        (_, terms, rest), summed = plan.sets, np.zeros_like(descent)
+        if extended.size or proof.n_open.any() or rest.any():
+            self._visit(new, extended, runs, proof, Remainders(plan.labels, rest), summed)
+        if not np.array_equal(plan.labels, proof.labels):
+            plan = self._planned(proof.labels)  # for the next iteration
+            members, next_terms, next_rest = plan.sets
+            imprecise = ~self.matrices.precise(members, terms)
+            if imprecise.any():
+                # Sets that have lost most of their clients: a few clients are summed once more.
+                terms[imprecise], summed[imprecise] = next_terms[imprecise], 0.0
+                rest = next_rest * imprecise[:, None]
+                self._visit(none, extended[:0], runs, proof, Remainders(plan.labels, rest), summed)
+        descent += summed
+        for b, signs in enumerate(terms.T):
+            rows = np.flatnonzero(signs)
+            if rows.size:
+                vector, matrix = self.matrices.vectors[b], self.matrices.matrices[b]
+                descent[rows] += signs[rows, None] * (vector - runs.models[rows] @ matrix)
+        return plan.sets
+
+    def _visit(
+        self,
+        new: NewDirections,
+        extended: IntArray,
+        runs: GoingRuns,
+        proof: Proof,
+        remainders: Remainders,
+        summed: FloatArray,
     ) -> None:
-        """Add the clients' descents: by normal matrices, and client by client for the rest."""
-        k = self.k
-        if (
-            self.planned is None
-            or self.planned[1] != self.matrices.version
-            or not np.array_equal(self.planned[0], labels)
-        ):
-            members = labels[:, None, :] == np.arange(k)[:, None]
-            self.members = members.reshape(len(models), -1)
-            self.terms, self.rest = self.matrices.plan(self.members)
-            self.matrix_rows = [
-                (b, np.flatnonzero(signs), signs[signs != 0][:, None].astype(np.float64))
-                for b, signs in enumerate(self.terms.T)
-                if signs.any()
-            ]
-            self.planned = (labels.copy(), self.matrices.version)
-            firsts, rows = _by_client(self.rest)
-            clients = np.repeat(np.arange(self.data.n_clients), np.diff(firsts))
-            self.listed = ListedRows(firsts, rows, self.rest[rows, clients].astype(np.float64))
-        for b, rows, signs in self.matrix_rows:
-            vector, matrix = self.matrices.vectors[b], self.matrices.matrices[b]
-            descent[rows] += signs * (vector - models[rows] @ matrix)
-        if self.listed.rows.size:
-            n_runs = len(self.count)
-            hulls = (going[:, None] * k + np.arange(k)).ravel()
-            add_listed_gradients(
-                self.arrays, self.listed, models, hulls, current, self.known,
-                self.count.reshape(-1), self.coords.reshape(n_runs * k, -1),
-                self.gradient_scratch, descent,
-            )  # fmt: skip
+        """Make the pass over the data."""
+        self.n_evaluations += visit_clients(
+            self.data.arrays, self.groups, new, extended, runs, self.clients, self.hulls,
+            self.known, self.forms, proof, remainders, self.scratch, summed,
+        )  # fmt: skip
 
+    def _planned(self, labels: IntArray) -> Plan:
+        """The plan of the last iteration where it still holds, and a new one elsewhere."""
+        plan, version = self.plan, self.matrices.version
+        if plan is None or plan.version != version or not np.array_equal(plan.labels, labels):
+            members = self._members(labels)
+            sets = ClusterSets(members, *self.matrices.plan(members))
+            plan = self.plan = Plan(labels.copy(), version, sets)
+        return plan
 
-def _by_client(marks: np.ndarray) -> tuple[IntArray, IntArray]:
-    """List the rows of the non-zero entries of (rows, m) `marks`, client after client.
-
-    Returns (firsts, rows): client i has the rows ``rows[firsts[i]:firsts[i + 1]]``.
-    """
-    clients, rows = np.nonzero(marks.T)
-    firsts = np.searchsorted(clients, np.arange(marks.shape[1] + 1))
-    return firsts.astype(np.int64), rows.astype(np.int64)
+    def _members(self, labels: IntArray) -> BoolArray:
+        """The clusters of (r, m) labels, (r k, m)."""
+        members = labels[:, None, :] == np.arange(self.k)[:, None]
+        return np.asarray(members.reshape(-1, labels.shape[1]))

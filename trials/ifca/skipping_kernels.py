@@ -1,10 +1,10 @@
-"""Kernels of `trials.ifca.skipping`: bounds of losses, hulls, and listed clients.
+"""Kernels of `trials.ifca.skipping`: proofs without the data, and one pass over the data.
 
-The symbols are those of `trials.ifca.skipping`.  R runs of k models each have their hull of at most
-Q directions.  `going` (r,) holds the numbers of the runs that are still iterated, and a *position*
-is an index into it.  The rows of `models` (r k, d) and `labels` (r, m) are in the order of
-positions.  State that is kept from iteration to iteration is in the order of run numbers.  Floats
-are float64 and integers int64.  All arrays are C-contiguous.
+The symbols are those of `trials.ifca.loss_hulls`.  What an iteration takes from a client's data
+waits for each other: new directions of hulls, then the labels that are still open, then the
+gradients at the models that the labels name.  The features of all clients are larger than any
+cache, and the products are of few rows, so each of these three would take about the time to read
+the data.  `visit_clients` does all three while the features of a client are in the cache.
 """
 
 from __future__ import annotations
@@ -13,341 +13,308 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from trials.checks import BoolArray, FloatArray, IntArray
-from trials.ifca.linear_kernels import SUMS, fetch, label_client
+from trials.ifca.linear_kernels import SUMS, label_client
+from trials.ifca.loss_hulls import (
+    TINY,
+    ClientBounds,
+    Hulls,
+    KnownProducts,
+    LossForms,
+    NewDirections,
+    Proof,
+    absorb,
+    prove,
+)
 from trials.models.clients import ClientArrays
-from trials.norms import length
 
-TINY = float(np.finfo(np.float64).tiny)  # sums of squares below may have lost some
+_FEW_ROWS = 8
 _ROOT_TINY = float(np.sqrt(TINY))
 
 
-class LossForms(NamedTuple):
-    """The quadratic forms of the clients' squared residual norms on each hull.
+class GoingRuns(NamedTuple):
+    """The runs that are still iterated.
 
     Attributes
     ----------
-    zeroth : (R, k, m) squared norms of the residuals at the bases.
-    first : (R, k, m, Q) the vectors h_i.
-    second : (R, k, m, Q, Q) the matrices A_i.
+    going : (r,) run numbers.
+    models : (r k, d).
+    sizes : (r,) bounds of the norms of each run's models.
+    gaps : (r k,) distances of the models from their hulls.
+    current : (r k,) whether the model lies on its hull, up to rounding.
     """
 
-    zeroth: FloatArray
-    first: FloatArray
-    second: FloatArray
+    going: IntArray
+    models: FloatArray
+    sizes: FloatArray
+    gaps: FloatArray
+    current: BoolArray
 
 
-class KnownProducts(NamedTuple):
-    """Products of the N rows of features with each hull.
-
-    Attributes
-    ----------
-    products : (R k, Q, N) with the directions.
-    residuals : (R k, N) residuals at the bases.
-    """
-
-    products: FloatArray
-    residuals: FloatArray
-
-
-class NewDirections(NamedTuple):
-    """New directions of h hulls, one of each.
+class Remainders(NamedTuple):
+    """The clients whose gradients are summed over the data.
 
     Attributes
     ----------
-    directions : (h, d) unit vectors.  Where a hull starts, it is the model itself.
-    hulls : (h,) numbers r k + j of the hulls.
-    places : (h,) the columns to fill, -1 where the hull starts.
-    filled : (h,) numbers of columns in use, the new one included.
-    """
-
-    directions: FloatArray
-    hulls: IntArray
-    places: IntArray
-    filled: IntArray
-
-
-class Proof(NamedTuple):
-    """The labels that `certify` proves.
-
-    Attributes
-    ----------
-    labels : (r, m) identities.  Those of unsure clients are left as they are.
-    unsure : (r, m) whether the label is not proved.
-    n_unsure : (r,) number of unsure clients.
-    radius : (r,) the proved labels stay the same as long as no two models of the run move by this
-        much together.
+    labels : (r, m) the labels for which `rest` was made, -1 for none.
+    rest : (r k, m) how often the client's gradient is added to each model's descent.
     """
 
     labels: IntArray
-    unsure: BoolArray
-    n_unsure: IntArray
-    radius: FloatArray
+    rest: NDArray[np.int8]
 
 
-class PairScratch(NamedTuple):
-    """Buffers of `label_pairs`: (R k, d), R k times the largest client, and (R, 1) int64."""
-
-    gathered: FloatArray
-    predictions: FloatArray
-    found: IntArray
-
-
-class ListedRows(NamedTuple):
-    """Pairs of a client and a row of the models, client after client.
+class Scratch(NamedTuple):
+    """Buffers of `visit_clients`.
 
     Attributes
     ----------
-    firsts : (m + 1,) client i has the pairs ``firsts[i]:firsts[i + 1]``.
-    rows : rows of the models.
-    signs : +1.0 to add the pair's descent, -1.0 to subtract it.
-    """
-
-    firsts: IntArray
-    rows: IntArray
-    signs: FloatArray
-
-
-class GradientScratch(NamedTuple):
-    """Buffers of `add_listed_gradients`.
-
-    Attributes
-    ----------
+    directed : at least R k times the rows of the largest group.
     gathered, product : (R k, d).
-    predictions, scaled : at least R k times the rows of the largest client.
+    predicted, scaled : at least R k times the rows of the largest client.
+    slots, rows : (R k,) int64.
+    found : (1, 1) int64.
+    bounds : (2, k).
     """
 
+    directed: FloatArray
     gathered: FloatArray
-    predictions: FloatArray
-    scaled: FloatArray
     product: FloatArray
+    predicted: FloatArray
+    scaled: FloatArray
+    slots: IntArray
+    rows: IntArray
+    found: IntArray
+    bounds: FloatArray
 
-
-@njit(cache=True, nogil=True, fastmath=SUMS)
-def project(
-    models: FloatArray,
-    runs: IntArray,
-    going: IntArray,
-    base: FloatArray,
-    basis: FloatArray,
-    count: IntArray,
-    coords: FloatArray,
-    rests: FloatArray,
-    gaps: FloatArray,
-) -> None:
-    """Project the models of some runs on their hulls.
-
-    Parameters
-    ----------
-    models : (r k, d).
-    runs : positions of the runs.
-    going : (r,) run numbers.
-    base : (R, k, d) bases of the hulls.
-    basis : (R, k, Q, d) orthonormal directions of the hulls.
-    count : (R, k) directions of each hull.
-    coords : (R, k, Q), output, coordinates on the hulls.
-    rests : (r k, d), output, models less their projections.
-    gaps : (r k,), output, norms of the rests.
-    """
-    k = count.shape[1]
-    for pos in runs:
-        run = going[pos]
-        for j in range(k):
-            row, rest = pos * k + j, rests[pos * k + j]
-            for c in range(rest.shape[0]):
-                rest[c] = models[row, c] - base[run, j, c]
-            for q in range(count[run, j]):
-                direction, along = basis[run, j, q], 0.0
-                for c in range(rest.shape[0]):
-                    along += direction[c] * rest[c]
-                for c in range(rest.shape[0]):
-                    rest[c] -= along * direction[c]
-                coords[run, j, q] = along
-            gaps[row] = length(rest)
+    @classmethod
+    def empty(cls, n_runs: int, k: int, d: int, group: int, client: int) -> Scratch:
+        """Buffers for R runs, where `group` and `client` are the rows of the largest ones."""
+        n_models = n_runs * k
+        return cls(
+            directed=np.empty(n_models * group),
+            gathered=np.empty((n_models, d)),
+            product=np.empty((n_models, d)),
+            predicted=np.empty(n_models * client),
+            scaled=np.empty(n_models * client),
+            slots=np.empty(n_models, dtype=np.int64),
+            rows=np.empty(n_models, dtype=np.int64),
+            found=np.empty((1, 1), dtype=np.int64),
+            bounds=np.empty((2, k)),
+        )
 
 
 @njit(cache=True, nogil=True)
 def certify(
-    runs: IntArray,
-    going: IntArray,
-    norms: FloatArray,
-    blurs: FloatArray,
-    base_sizes: FloatArray,
-    count: IntArray,
-    coords: FloatArray,
-    gaps: FloatArray,
+    listed: IntArray,
+    runs: GoingRuns,
+    clients: ClientBounds,
+    hulls: Hulls,
     forms: LossForms,
     proof: Proof,
+    bounds: FloatArray,
 ) -> None:
-    """Find the labels that the bounds prove, and mark the clients of the others.
+    """Find the labels that the bounds prove, and the candidates for the others.
 
     Parameters
     ----------
-    runs : positions of the runs to label.
-    going : (r,) run numbers.
-    norms : (m,) bounds of the clients' operator norms ||X_i||.
-    blurs : (m,) bounds of relative rounding errors.
-    base_sizes : (R, k) norms of the hulls' bases.
-    count : (R, k) directions of each hull.
-    coords : (R, k, Q) coordinates of the models on their hulls.
-    gaps : (r k,) distances of the models from their hulls.
-    forms : the losses on the hulls.
+    listed : positions of the runs to label.
+    runs : their models, as `project` leaves them.
+    clients : bounds for the clients.
+    hulls, forms : the losses on the hulls.
     proof : output, for the listed runs.
+    bounds : (2, k), scratch.
     """
-    zeroth, first, second = forms
-    labels, unsure, n_unsure, radius = proof
-    k, m = count.shape[1], norms.shape[0]
-    lower, upper = np.empty(k), np.empty(k)
-    for pos in runs:
-        run = going[pos]
-        n_unsure[pos], radius[pos] = 0, np.inf
-        for i in range(m):
-            for j in range(k):
-                c, square, along = coords[run, j], zeroth[run, j, i], 0.0
-                for q in range(count[run, j]):
-                    along += abs(c[q])  # rather than a norm, whose squares may underflow
-                    inner = -2.0 * first[run, j, i, q]
-                    for s in range(count[run, j]):
-                        inner += second[run, j, i, q, s] * c[s]
-                    square += c[q] * inner
-                size = np.sqrt(zeroth[run, j, i]) + norms[i] * along
-                slack = blurs[i] * size * size + TINY
-                gap = gaps[pos * k + j]
-                reach = gap + blurs[i] * (gap + base_sizes[run, j] + along)
-                reach *= norms[i]
-                if abs(square) < np.inf:
-                    upper[j] = np.sqrt(max(square, 0.0) + slack) + reach
-                    lower[j] = np.sqrt(max(square - slack, 0.0)) - reach
-                else:  # the terms may have overflowed where their sum would not
-                    upper[j], lower[j] = np.inf, -np.inf
-            best = np.argmin(upper)
-            margin = np.inf
-            for j in range(k):
-                if j != best:
-                    margin = np.minimum(margin, lower[j] - upper[best])  # which is NaN if one is
-            if margin > 0.0 and upper[best] < np.inf:
-                labels[pos, i] = best
-                unsure[pos, i] = False
-                radius[pos] = min(radius[pos], margin / max(norms[i], 1e-300))
-            else:
-                unsure[pos, i] = True
-                n_unsure[pos] += 1
-
-
-@njit(cache=True, nogil=True, fastmath=SUMS)
-def _absorb(
-    predicted: FloatArray,
-    column: int,
-    n: int,
-    q: int,
-    filled: int,
-    known: FloatArray,
-    rest: FloatArray,
-    zeroth: float,
-    first: FloatArray,
-    second: FloatArray,
-) -> float:
-    """Update one client's form on one hull after the direction `q` is evaluated.
-
-    With q = -1 the base is evaluated instead.  Returns the squared residual norm at the base.
-    `known` (Q, n) receives the products with the direction.  `rest` (n,) is the residual at the
-    base.  With q = -1 it holds the responses and becomes that residual.
-    """
-    if q < 0:
-        total = 0.0
-        for s in range(n):
-            rest[s] -= predicted[column + s]
-            total += rest[s] * rest[s]
-        return total
-    total = 0.0
-    for s in range(n):
-        known[q, s] = predicted[column + s]
-        total += known[q, s] * rest[s]
-    first[q] = total
-    for p in range(filled):
-        total = 0.0
-        for s in range(n):
-            total += known[q, s] * known[p, s]
-        second[q, p] = total
-        second[p, q] = total
-    return zeroth
+    for pos in listed:
+        proof.n_open[pos], proof.radius[pos] = 0, np.inf
+        for i in range(clients.norms.shape[0]):
+            prove(pos, runs.going[pos], i, clients, hulls, runs.gaps, forms, proof, bounds)
 
 
 @njit(cache=True, nogil=True)
-def retire(
-    hull: int,
-    q: int,
-    along: float,
-    offsets: IntArray,
-    known: KnownProducts,
-    forms: LossForms,
-) -> None:
-    """Move the base of a hull by `along` times its direction `q`, which can then be replaced.
-
-    `hull` is a number r k + j.  The entries of that hull in `known` and `forms`, given as for
-    `extend`, are changed.
-    """
-    products, residuals = known
-    zeroth, first, _ = forms
-    residuals[hull] -= along * products[hull, q]
-    for i in range(offsets.shape[0] - 1):
-        rest = residuals[hull, offsets[i] : offsets[i + 1]]
-        zeroth[hull, i] = np.dot(rest, rest)
-        for p in range(products.shape[1]):
-            first[hull, i, p] = np.dot(products[hull, p, offsets[i] : offsets[i + 1]], rest)
-
-
-@njit(cache=True, nogil=True)
-def extend(
+def visit_clients(
     data: ClientArrays,
     groups: IntArray,
     new: NewDirections,
-    predictions: FloatArray,
+    extended: IntArray,
+    runs: GoingRuns,
+    clients: ClientBounds,
+    hulls: Hulls,
     known: KnownProducts,
     forms: LossForms,
-) -> None:
-    """Evaluate one new direction of each listed hull at all clients, by GEMMs of client groups.
+    proof: Proof,
+    remainders: Remainders,
+    scratch: Scratch,
+    descent: FloatArray,
+) -> int:
+    """Extend hulls, label the open clients and add their gradients, in one pass over the data.
 
     Parameters
     ----------
     data : rows of the m clients.
-    groups : (g + 1,) group g holds the clients ``groups[g]:groups[g + 1]``.
-    new : the directions.
-    predictions : at least as many floats as directions times the rows of the largest group,
-        scratch.
-    known, forms : output.  The entries of the listed hulls are changed.  The forms are given with
-        one axis of R k hulls in place of (R, k).
+    groups : (g + 1,) group g holds the clients ``groups[g]:groups[g + 1]``.  The products with new
+        directions are made group by group.
+    new : new directions of hulls, of which there may be none.
+    extended : positions of the runs to certify once their hulls have the new directions.
+    runs : the runs, with gaps and coordinates on the hulls that have the new directions.
+    clients : bounds for the clients.
+    hulls : the hulls.
+    known, forms : output.  The products with the new directions are added.
+    proof : the candidates of the other runs.  Output: no client of any run has a candidate left,
+        and all are labelled.
+    remainders : the clients to sum.  `rest` is changed where the labels are no longer those of
+        `remainders`, whose labels are not changed.
+    scratch : buffers.
+    descent : (r k, d), output, to which the sums of the remainders are added.
+
+    Returns
+    -------
+    The number of pairs of a run and a client that were evaluated.
     """
     features, responses, offsets = data
-    directions, hulls, places, filled = new
-    products, residuals = known
-    zeroth, first, second = forms
-    n_rows = directions.shape[0]
+    n_new, n_pairs = new.hulls.shape[0], 0
     for g in range(groups.shape[0] - 1):
         top, end = offsets[groups[g]], offsets[groups[g + 1]]
-        predicted = predictions[: n_rows * (end - top)].reshape((n_rows, end - top))
-        fetch(features[top:end], predictions)
-        np.dot(directions, features[top:end].T, predicted)
-        for row in range(n_rows):
-            hull, q = hulls[row], places[row]
-            for i in range(groups[g], groups[g + 1]):
-                a, z = offsets[i], offsets[i + 1]
-                if q < 0:
-                    residuals[hull, a:z] = responses[a:z]
-                zeroth[hull, i] = _absorb(
-                    predicted[row], a - top, z - a, q, filled[row], products[hull, :, a:z],
-                    residuals[hull, a:z], zeroth[hull, i], first[hull, i], second[hull, i],
-                )  # fmt: skip
+        directed = scratch.directed[: n_new * (end - top)].reshape((n_new, end - top))
+        if n_new:
+            _multiply(new.directions, features[top:end], directed)
+        for i in range(groups[g], groups[g + 1]):
+            a, z = offsets[i], offsets[i + 1]
+            if n_new:
+                absorb(i, a, directed[:, a - top : z - top], responses[a:z], new, known, forms)
+            for pos in extended:
+                prove(
+                    pos, runs.going[pos], i, clients, hulls, runs.gaps, forms, proof, scratch.bounds
+                )
+            n_gathered, n_open = _gather(i, runs, proof, remainders, scratch)
+            n_pairs += n_open
+            predicted = scratch.predicted[: n_gathered * (z - a)].reshape((n_gathered, z - a))
+            if n_gathered:
+                _multiply(scratch.gathered[:n_gathered], features[a:z], predicted)
+            if n_open:
+                _decide(i, predicted, responses[a:z], runs, clients, proof, remainders, scratch)
+            n_added = _scale_residuals(
+                i, a, predicted, responses[a:z], runs, hulls, known, remainders, scratch
+            )
+            if n_added:
+                residual = scratch.scaled[: n_added * (z - a)].reshape((n_added, z - a))
+                product = scratch.product[:n_added]
+                np.dot(residual, features[a:z], product)
+                for p in range(n_added):
+                    target = descent[scratch.rows[p]]
+                    for c in range(target.shape[0]):
+                        target[c] += product[p, c]
+    return n_pairs
+
+
+@njit(cache=True, nogil=True)
+def _multiply(rows: FloatArray, features: FloatArray, products: FloatArray) -> None:
+    """Products of a few rows with the features, (rows, n), while the features are in the cache.
+
+    OpenBLAS is faster where a product is so small that it does not copy its factors.  For clients
+    of 100 x 1000 features, twelve rows take 43 ms in one product and 22 ms in two.
+    """
+    step = _FEW_ROWS if rows.shape[0] <= 3 * _FEW_ROWS else rows.shape[0]
+    for p in range(0, rows.shape[0], step):
+        np.dot(rows[p : p + step], features.T, products[p : p + step])
+
+
+@njit(cache=True, nogil=True)
+def _relabel(i: int, pos: int, k: int, labels: IntArray, remainders: Remainders) -> None:
+    """Move client i of a run from the set of its former label to that of its label."""
+    before, label = remainders.labels[pos, i], labels[pos, i]
+    if before != label:
+        if before >= 0:
+            remainders.rest[pos * k + before, i] -= 1
+        remainders.rest[pos * k + label, i] += 1
+
+
+@njit(cache=True, nogil=True)
+def _gather(
+    i: int, runs: GoingRuns, proof: Proof, remainders: Remainders, scratch: Scratch
+) -> tuple[int, int]:
+    """Gather the models at which client i is evaluated: candidates, and those for its gradients.
+
+    Returns their number, and the number of runs in which the client has candidates.  `slots`
+    receives where each model was gathered, -1 for nowhere.  The candidates of a run are gathered
+    one after the other.
+    """
+    n_runs, _, k = proof.candidates.shape
+    n, n_open = 0, 0
+    for pos in range(n_runs):
+        first = n
+        for j in range(k):
+            row = pos * k + j
+            scratch.slots[row] = -1
+            if proof.candidates[pos, i, j]:
+                scratch.slots[row] = n
+                n += 1
+        is_open = n > first
+        n_open += is_open
+        if not is_open:
+            _relabel(i, pos, k, proof.labels, remainders)
+        for j in range(k):
+            row = pos * k + j
+            summed = remainders.rest[row, i] != 0 or (is_open and remainders.labels[pos, i] == j)
+            if summed and scratch.slots[row] < 0 and not runs.current[row]:
+                scratch.slots[row] = n
+                n += 1
+    for row in range(n_runs * k):
+        if scratch.slots[row] >= 0:
+            scratch.gathered[scratch.slots[row]] = runs.models[row]
+    return n, n_open
+
+
+@njit(cache=True, nogil=True)
+def _decide(
+    i: int,
+    predicted: FloatArray,
+    responses: FloatArray,
+    runs: GoingRuns,
+    clients: ClientBounds,
+    proof: Proof,
+    remainders: Remainders,
+    scratch: Scratch,
+) -> None:
+    """Label client i in the runs that have candidates as the plain kernel does.
+
+    `predicted` holds the predictions of the gathered models.  The candidates are removed.
+    """
+    n_runs, _, k = proof.candidates.shape
+    norm, blur = clients.norms[i], clients.blurs[i]
+    for pos in range(n_runs):
+        candidates = proof.candidates[pos, i]
+        n, first = 0, 0
+        for j in range(k):
+            if candidates[j]:
+                first = first if n else scratch.slots[pos * k + j]
+                n += 1
+        if n == 0:
+            continue
+        label_client(predicted[first : first + n], 0, responses, 0, n, scratch.found)
+        chosen = scratch.found[0, 0]
+        room = _room(
+            predicted[first : first + n], responses, chosen, proof.beyond[pos, i], norm, blur,
+            runs.sizes[pos],
+        )  # fmt: skip
+        proof.radius[pos] = min(proof.radius[pos], room)
+        for j in range(k):
+            if candidates[j]:
+                if chosen == 0:
+                    proof.labels[pos, i] = j
+                chosen -= 1
+                candidates[j] = False
+        _relabel(i, pos, k, proof.labels, remainders)
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
 def _room(
     predicted: FloatArray,
-    first: int,
     responses: FloatArray,
-    k: int,
     chosen: int,
+    beyond: float,
     norm: float,
     blur: float,
     size: float,
@@ -355,13 +322,14 @@ def _room(
     """The distance that the chosen model and another may move, together, before the client prefers
     the other.
 
-    `predicted` is that of `label_client`, from row `first` on.  `size` bounds the models' norms.
+    `predicted` are the predictions of the candidates, and `beyond` is a lower bound of the residual
+    norms of the other models.  `size` bounds the models' norms.
     """
-    own, other = 0.0, np.inf
-    for j in range(k):
+    own, other = 0.0, beyond
+    for j in range(predicted.shape[0]):
         total = 0.0
         for s in range(responses.shape[0]):
-            error = responses[s] - predicted[first + j, s]
+            error = responses[s] - predicted[j, s]
             total += error * error
         if j == chosen:
             own = np.sqrt(total)
@@ -372,125 +340,43 @@ def _room(
 
 
 @njit(cache=True, nogil=True)
-def label_pairs(
-    data: ClientArrays,
-    norms: FloatArray,
-    blurs: FloatArray,
-    firsts: IntArray,
-    runs: IntArray,
-    models: FloatArray,
-    sizes: FloatArray,
-    k: int,
-    scratch: PairScratch,
-    labels: IntArray,
-    radius: FloatArray,
-) -> None:
-    """Label listed pairs of a client and a run as the plain kernel does, from all k losses.
-
-    Parameters
-    ----------
-    data : rows of the m clients.
-    norms, blurs : (m,) as for `certify`.
-    firsts, runs : client i is evaluated for the positions ``runs[firsts[i]:firsts[i + 1]]``.
-    models : (r k, d).
-    sizes : (r,) largest norm of each run's models.
-    k : models of a run.
-    scratch : buffers of the kernel.
-    labels : (r, m), output.
-    radius : (r,), output, as in `Proof`.  It is lowered to the value that the new labels allow.
-    """
-    features, responses, offsets = data
-    gathered, predictions, found = scratch
-    for i in range(offsets.shape[0] - 1):
-        a, z = offsets[i], offsets[i + 1]
-        n_runs = firsts[i + 1] - firsts[i]
-        if n_runs == 0:
-            continue
-        for p in range(n_runs):
-            run = runs[firsts[i] + p]
-            gathered[p * k : (p + 1) * k] = models[run * k : (run + 1) * k]
-        predicted = predictions[: n_runs * k * (z - a)].reshape((n_runs * k, z - a))
-        np.dot(gathered[: n_runs * k], features[a:z].T, predicted)
-        label_client(predicted, 0, responses[a:z], 0, k, found[:n_runs])
-        for p in range(n_runs):
-            run = runs[firsts[i] + p]
-            labels[run, i] = found[p, 0]
-            room = _room(
-                predicted, p * k, responses[a:z], k, found[p, 0], norms[i], blurs[i], sizes[run]
-            )
-            radius[run] = min(radius[run], room)
-
-
-@njit(cache=True, nogil=True)
-def add_listed_gradients(
-    data: ClientArrays,
-    listed: ListedRows,
-    models: FloatArray,
-    hulls: IntArray,
-    current: BoolArray,
+def _scale_residuals(
+    i: int,
+    top: int,
+    predicted: FloatArray,
+    responses: FloatArray,
+    runs: GoingRuns,
+    hulls: Hulls,
     known: KnownProducts,
-    count: IntArray,
-    coords: FloatArray,
-    scratch: GradientScratch,
-    descent: FloatArray,
-) -> None:
-    """Add minus the gradients of listed clients at listed models, or subtract them.
+    remainders: Remainders,
+    scratch: Scratch,
+) -> int:
+    """Write the residuals whose products with X_i are the remainder's gradients to `scaled`.
 
-    Where a model lies on its hull its residual is a combination of known products.  Elsewhere the
-    residual takes a product with X_i.
-
-    Parameters
-    ----------
-    data : rows of the m clients.
-    listed : the pairs of a client and a row of `models`, and their signs.
-    models : (r k, d).
-    hulls : (r k,) number of each model's hull.
-    current : (r k,) whether the model lies on its hull.
-    known : products of the hulls.
-    count : (R k,) directions of each hull.
-    coords : (R k, Q) coordinates of the models on their hulls.
-    scratch : buffers of the kernel.
-    descent : (r k, d), output, to which the signed sums are added.
+    A model that was gathered has its predictions in `predicted`.  Where a model lies on its hull
+    its residual is a combination of known products.  Returns their number.  `rows` receives the
+    models' rows.
     """
-    features, responses, offsets = data
-    firsts, rows, signs = listed
-    products, residuals = known
-    gathered, predictions, scaled, product = scratch
-    for i in range(offsets.shape[0] - 1):
-        a, z = offsets[i], offsets[i + 1]
-        n_rows = firsts[i + 1] - firsts[i]
-        if n_rows == 0:
+    k, n, n_added = hulls.counts.shape[1], responses.shape[0], 0
+    for row in range(runs.models.shape[0]):
+        times = remainders.rest[row, i]
+        if times == 0:
             continue
-        n_open = 0
-        for p in range(n_rows):
-            row = rows[firsts[i] + p]
-            if not current[row]:
-                gathered[n_open] = models[row]
-                n_open += 1
-        predicted = predictions[: n_open * (z - a)].reshape((n_open, z - a))
-        if n_open > 0:
-            np.dot(gathered[:n_open], features[a:z].T, predicted)
-        residual = scaled[: n_rows * (z - a)].reshape((n_rows, z - a))
-        n_open = 0
-        for p in range(n_rows):
-            row = rows[firsts[i] + p]
-            scale = 2.0 * signs[firsts[i] + p] / (z - a)
-            if current[row]:
-                hull = hulls[row]
-                for s in range(z - a):
-                    residual[p, s] = residuals[hull, a + s]
-                for q in range(count[hull]):
-                    along, known = coords[hull, q], products[hull, q]
-                    for s in range(z - a):
-                        residual[p, s] -= along * known[a + s]
-                for s in range(z - a):
-                    residual[p, s] *= scale
-            else:
-                for s in range(z - a):
-                    residual[p, s] = scale * (responses[a + s] - predicted[n_open, s])
-                n_open += 1
-        np.dot(residual, features[a:z], product[:n_rows])
-        for p in range(n_rows):
-            target = descent[rows[firsts[i] + p]]
-            for c in range(target.shape[0]):
-                target[c] += product[p, c]
+        residual = scratch.scaled[n_added * n : (n_added + 1) * n]
+        scale, slot = 2.0 * times / n, scratch.slots[row]
+        if slot >= 0:
+            for s in range(n):
+                residual[s] = scale * (responses[s] - predicted[slot, s])
+        else:
+            run, j = runs.going[row // k], row % k
+            hull = run * k + j
+            residual[:] = known.residuals[hull, top : top + n]
+            for q in range(hulls.counts[run, j]):
+                along, product = hulls.coords[run, j, q], known.products[hull, q, top : top + n]
+                for s in range(n):
+                    residual[s] -= along * product[s]
+            for s in range(n):
+                residual[s] *= scale
+        scratch.rows[n_added] = row
+        n_added += 1
+    return n_added
