@@ -18,17 +18,17 @@ At a distance e from the hull, the norm differs from that by at most ||X_i|| e (
 model that descends stays very close to the hull of a few of its former positions, as in Krylov
 methods.  So O(q^2) flops, q <= `HULL`, give each client a lower and an upper bound of each loss.
 Where the bounds do not overlap the label is proved.  (With q = 0 this is the bound of Hamerly and
-Elkan for k-means.)  A client that is not proved is evaluated at the models whose bounds overlap, and
-its label is the plain kernel's choice among them.  When such clients become many, the current models
-are added to the hulls.  This costs as much as evaluating all clients.  A full hull drops its oldest
-direction.  Before any of this, a whole run is skipped while its models lie within a radius of the
-place where all of its labels were last proved.
+Elkan for k-means.)  A client that is not proved is evaluated at the models whose bounds overlap.
+Its label is the plain kernel's choice among them.  When such clients become many, the current
+models are added to the hulls.  This costs as much as evaluating all clients.  A full hull drops its
+oldest direction.  Before any of this, a whole run is skipped while its models lie within a radius
+of the place where all of its labels were last proved.
 
 **Gradients** of a set of clients come from its normal matrix (`trials.ifca.normal_matrices`) once
 that saves time, and otherwise from the data.  All runs share the matrices.
 
-**One pass.**  New directions, open labels and gradients of a client are computed one after the other
-while its features are in the cache (`trials.ifca.skipping_kernels.visit_clients`).
+**One pass.**  New directions, open labels and gradients of a client are computed one after the
+other while its features are in the cache (`trials.ifca.skipping_kernels.visit_clients`).
 
 **The rest of a run** whose labels are proved for all later steps is linear.  It is computed in a
 few dozen products for any number of steps (`trials.ifca.settled`).
