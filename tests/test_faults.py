@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults import running
 from tests.faults.__main__ import _words, again
+from tests.faults.judged import EQUIVALENT, reason
 from tests.faults.known import KNOWN, known_faults
 from tests.faults.nearest import MOST_CLAIMS, MOST_RECORDS, Nearest
 from tests.faults.page import page, read, survivors
@@ -71,6 +73,15 @@ def test_the_listed_faults_have_their_places_and_planting_them_parses() -> None:
     assert len(faults) == len(KNOWN) > 30
     for fault in faults:
         ast.parse(fault.planted((ROOT / fault.path).read_text()))
+
+
+def test_a_judgement_of_an_equivalent_fault_holds_on_its_line_alone() -> None:
+    for path, kind, old, new, line in EQUIVALENT:
+        source = (ROOT / path).read_text()
+        same = [f for f in faults_in(path, source) if (f.kind, f.old, f.new) == (kind, old, new)]
+        there = [f for f in same if line in source.splitlines()[f.line - 1]]
+        assert there, f"{path}: {line!r} has changed: remove the judgement"
+        assert [f for f in same if reason(f, source)] == there
 
 
 def test_every_module_with_code_is_drawn_from() -> None:
@@ -151,7 +162,7 @@ def line_of(path: str, text: str) -> int:
     [
         ("trials/experiments/ifca/step.py", "errors[:, :-1]", "ifca.trajectory"),
         ("verify/claims/ifca/rounds.py", "return", "claims.*ifca"),
-        ("reports/marks.py", "def draw_panel", "documents.*one panel"),
+        ("reports/marks.py", "def draw_panel", "documents.*figure: "),
         ("verify/cli/verdicts.py", "def fields", "commands.*run"),
         ("verify/testing/subjects/rounding.py", "return", "subjects.*kernel"),
     ],
@@ -164,23 +175,28 @@ def test_a_fault_is_tried_first_on_the_records_that_its_function_reaches(
     assert any(re.search(record, each) for each in found)
 
 
-def test_a_fault_is_found_by_the_test_that_fails_with_it_and_passes_without(
-    tmp_path: Path,
-) -> None:
-    """A tree of one module and three tests: one fails always, one with the fault, one never."""
+def tree_of(folder: Path, tests: str) -> Path:
+    """A tree of one module and its tests."""
     for name, text in {
         "bounds/__init__.py": "",
-        "bounds/half.py": "def half(x):\n    return x / 2\n",
-        "tests/bounds/test_half.py": TESTS_OF_HALF,
+        "bounds/half.py": HALF,
+        "tests/bounds/test_half.py": tests,
         "verify/__init__.py": "",
         "verify/papers.py": "def catalogue():\n    return {}\n",
     }.items():
-        path = tmp_path / "given" / name
+        path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path / "given", check=True)
-    workshop = Workshop(tmp_path / "given", tmp_path)
-    (divisor, _constant) = faults_in("bounds/half.py", "def half(x):\n    return x / 2\n")
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    return folder
+
+
+def test_a_fault_is_found_by_the_test_that_fails_with_it_and_passes_without(
+    tmp_path: Path,
+) -> None:
+    """Of three tests one fails always, one with the fault, one never."""
+    workshop = Workshop(tree_of(tmp_path / "given", TESTS_OF_HALF), tmp_path)
+    (divisor, _constant) = faults_in("bounds/half.py", HALF)
     suites = [f"tests/bounds/test_half.py::test_{n}" for n in ("fails", "finds", "sleeps")]
     outcome = workshop.try_fault(divisor, suites)
     assert outcome.by == suites[1]
@@ -190,14 +206,39 @@ def test_a_fault_is_found_by_the_test_that_fails_with_it_and_passes_without(
         workshop.try_fault(divisor, ["tests/bounds/test_gone.py"])
 
 
-TESTS_OF_HALF = """
+@pytest.mark.parametrize("last", ["finds", "sleeps"])
+def test_a_suite_that_runs_out_of_time_finds_a_fault_only_where_one_of_its_tests_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str
+) -> None:
+    """Three tests of 1.4 seconds do not fit into four seconds, and are dear once they passed."""
+    monkeypatch.setattr(running, "LIMIT", 4)
+    monkeypatch.setattr(running, "DEAR", 1.0)
+    workshop = Workshop(tree_of(tmp_path / "given", LONG + TESTS[last]), tmp_path)
+    (divisor, _constant) = faults_in("bounds/half.py", HALF)
+    outcome = workshop.try_fault(divisor, ["tests/bounds/test_half.py"])
+    assert outcome.by == ("tests/bounds/test_half.py::test_finds" if last == "finds" else "")
+
+
+HALF = "def half(x):\n    return x / 2\n"
+TESTS = {
+    "fails": "def test_fails():\n    assert False\n",
+    "finds": "def test_finds():\n    assert half(4) == 2\n",
+    "sleeps": "def test_sleeps():\n    half(4)\n",
+}
+TESTS_OF_HALF = "from bounds.half import half\n" + "".join(TESTS.values())
+LONG = """
+import time
 from bounds.half import half
-def test_fails():
-    assert False
-def test_finds():
-    assert half(4) == 2
-def test_sleeps():
-    half(4)
+def burn():
+    end = time.process_time() + 1.4
+    while time.process_time() < end:
+        pass
+def test_burns():
+    burn()
+def test_burns_again():
+    burn()
+def test_burns_once_more():
+    burn()
 """
 
 
@@ -224,9 +265,11 @@ def now(test: str) -> str:
 
 def test_the_page_counts_a_fault_at_its_first_and_at_its_last_trial_seed_by_seed() -> None:
     text = page(read(PRINTED.splitlines()))
-    assert "| `verify` | 0 | 2 | 0 | 1 of 2 (50%) | 0 | 2 of 2 (100%) | 95% |" in text
-    assert "| `verify` | 8 | 1 | 0 | 0 of 1 (0%) | 0 | 0 of 1 (0%) | 95% |" in text
-    assert "| `verify/claims` | 7 | 1 | 0 | 0 of 1 (0%) | 0 | 0 of 1 (0%) | 90% |" in text
+    assert "| `verify` | 0 | 2 | 0 | 1 of 2 (50%, 1% to 99%) | 0 | 2 of 2 (100%) | 95% |" in text
+    assert "| `verify` | 8 | 1 | 0 | 0 of 1 (0%, 0% to 98%) | 0 | 0 of 1 (0%) | 95% |" in text
+    assert (
+        "| `verify/claims` | 7 | 1 | 0 | 0 of 1 (0%, 0% to 98%) | 0 | 0 of 1 (0%) | 90% |" in text
+    )
     assert "| `bounds` | - | 0 | 0 | not measured | 0 | not measured | 90% |" in text
     notes = [t.split(" | ") for t in text.partition("| module | fault |")[2].splitlines()[2:]]
     assert notes == [
@@ -286,8 +329,8 @@ found        1.0 s  verify/plan.py:84 constant changed: 1 -> 2  by t.py::test_b
 def test_faults_with_one_text_at_several_places_are_counted_apart() -> None:
     """The one tried again is the nearest survivor.  A place that is gone counts at first only."""
     text = page(read(TWICE.splitlines()))
-    assert "| `verify` | 3 | 4 | 0 | 1 of 4 (25%) | 0 | 2 of 3 (67%) | 95% |" in text
-    assert "| `verify` | 4 | 1 | 0 | 1 of 1 (100%) | 0 | 1 of 1 (100%) | 95% |" in text
+    assert "| `verify` | 3 | 4 | 0 | 1 of 4 (25%, 1% to 81%) | 0 | 2 of 3 (67%) | 95% |" in text
+    assert "| `verify` | 4 | 1 | 0 | 1 of 1 (100%, 3% to 100%) | 0 | 1 of 1 (100%) | 95% |" in text
     judgements = [t.split(" | ")[-1] for t in text.splitlines() if t.startswith("| `verify/plan")]
     gone = "it cannot be planted any more: the code or the rule of what counts has changed |"
     assert judgements == ["survives |", now("`t.py::test_b`"), gone]

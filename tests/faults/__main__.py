@@ -104,8 +104,8 @@ def main() -> int:
                     else workshop.nearest.suites(fault.path, fault.line)
                 )
                 outcomes.append(workshop.try_fault(fault, tests))
-                _show(outcomes[-1])
-            judged = [o for o in outcomes if o.found or not reason(o.fault)]
+                _show(outcomes[-1], root)
+            judged = [o for o in outcomes if o.found or not _why(o.fault, root)]
             found = sum(o.found for o in judged)
             print(f"{name}: {found} of {len(judged)} faults found", flush=True)
             if found < GOALS.get(name, 1.0) * len(judged):
@@ -113,11 +113,15 @@ def main() -> int:
     return code
 
 
-def _show(outcome: Outcome) -> None:
+def _why(fault: Fault, root: Path) -> str:
+    return reason(fault, _text(root, fault.path))
+
+
+def _show(outcome: Outcome, root: Path) -> None:
     word, end = "SURVIVED", ""
     if outcome.found:
         word, end = "found", f"  by {outcome.by}"
-    elif why := reason(outcome.fault):
+    elif why := _why(outcome.fault, root):
         word, end = "EQUIVALENT", f"  because {why}"
     print(f"{word:10} {outcome.seconds:5.1f} s  {outcome.fault}{end}", flush=True)
 

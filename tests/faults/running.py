@@ -94,12 +94,28 @@ class Workshop:
         limit = LIMIT_OF_KERNELS if fault.path.startswith("trials/") else LIMIT
         by = ""
         for suite in suites:
-            with self._planted(fault):
-                failed = self._failure(suite, limit)
+            failed = self._first_failure(fault, suite, limit)
             if failed and self._passes_without(failed, limit):
                 by = failed
                 break
         return Outcome(fault, by, time.perf_counter() - begin)
+
+    def _first_failure(self, fault: Fault, suite: str, limit: int) -> str:
+        """The first test that fails with a fault, or nothing.
+
+        A suite may have no end because its tests are many or dear.  So where it has none, the test
+        at which it ended is run alone.  Where that test passes, its time is known, and the suite is
+        run once more without what is dear.
+        """
+        for _ in range(2):
+            with self._planted(fault):
+                failed = self._failure(suite, limit)
+                at = self._tests.last()
+                if failed != suite or not self._tests.ended_late or not at:
+                    return failed
+                if self._failure(at, limit):
+                    return at
+        return ""
 
     def preload(self, packages: Iterable[str]) -> None:
         """Import here what the faults of all these packages cannot reach, for the children."""
@@ -168,13 +184,22 @@ class Tests:
 
     A child writes the name of the first test that fails into ``report``, and the seconds of each
     test that passes into ``times``.  The packages ``kept`` are not imported again.  ``code`` is the
-    last one with which pytest ended.
+    last one with which pytest ended, and ``ended_late`` says that its time had run out.
     """
 
     def __init__(self, root: Path, report: Path, times: Path) -> None:
         self.root, self.report, self.times = root, report, times
         self.kept: frozenset[str] = frozenset()
         self.code = 0
+        self.ended_late = False
+        self._at = report.with_name(report.name + "-at")
+
+    def last(self) -> str:
+        """The last test that was begun, as an argument of pytest."""
+        try:
+            return self._at.read_text()
+        except OSError:
+            return ""
 
     def seconds(self) -> dict[str, float]:
         """Name of a test that has passed -> the CPU seconds that it took."""
@@ -187,6 +212,8 @@ class Tests:
 
     def pass_within(self, suite: str, limit: int) -> bool:
         """Whether a suite passes before it has used ``limit`` CPU seconds."""
+        self.ended_late = False
+        self._at.unlink(missing_ok=True)
         child = os.fork()
         if child == 0:
             os.setsid()  # so that the end of patience ends the child's own children as well
@@ -197,11 +224,13 @@ class Tests:
             finished, status = os.waitpid(child, os.WNOHANG)
             if finished:
                 self.code = os.waitstatus_to_exitcode(status)
+                self.ended_late = self.code in (-signal.SIGXCPU, -signal.SIGKILL)
                 return self.code == 0
             time.sleep(0.02)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
         os.waitpid(child, 0)
+        self.ended_late = True
         return False
 
     def _in_child(self, suite: str) -> int:
@@ -225,7 +254,7 @@ class Tests:
         root = str(self.root)
         sys.path[:] = [root, *(p for p in sys.path if p not in ("", root, str(Path.cwd())))]
         options = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", "--rootdir", root]
-        plugin = _CheapestFirst(self.report, self.times, self.seconds())
+        plugin = _CheapestFirst(self.report, self.times, self._at, self.seconds())
         try:
             return int(pytest.main([*options, *shlex.split(suite)], [plugin]))
         except BaseException:
@@ -233,10 +262,10 @@ class Tests:
 
 
 class _CheapestFirst:
-    """A plugin of pytest that orders the tests, and notes the first that fails and their times."""
+    """A plugin of pytest that orders the tests and notes the last, the first failure and times."""
 
-    def __init__(self, report: Path, times: Path, seconds: dict[str, float]) -> None:
-        self._report, self._times, self._seconds = report, times, seconds
+    def __init__(self, report: Path, times: Path, at: Path, seconds: dict[str, float]) -> None:
+        self._report, self._times, self._at, self._seconds = report, times, at, seconds
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """The seconds that tests took decide, then the order of files; dear ones are left out."""
@@ -247,10 +276,12 @@ class _CheapestFirst:
     def _took(self, test: pytest.Item) -> float:
         return self._seconds.get(test.nodeid, 0.0)
 
-    def pytest_runtest_logstart(self) -> None:
-        self._begin = sum(os.times()[:4])
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._at.write_text(shlex.quote(nodeid))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "setup":  # what tests share is not the first one's own
+            self._begin = sum(os.times()[:4])
         if report.when == "call" and report.passed and report.nodeid not in self._seconds:
             spent = sum(os.times()[:4]) - self._begin
             with self._times.open("a") as file:
