@@ -1,8 +1,8 @@
 """Write the records anew: all of them, or those of some kinds.
 
 ``python -m tests.records`` or ``python -m tests.records functions claims``.  Cells, points and
-inputs that are recorded are kept.  ``--new`` writes what has no record yet.  The kind ``reach`` is
-which functions the records reach.
+inputs that are recorded are kept.  ``--new`` writes what has no record yet, and which functions the
+new records reach.  The kind ``reach`` is that of all records.
 """
 
 from __future__ import annotations
@@ -13,7 +13,16 @@ import importlib
 from tests.records import reach
 from tests.records.files import read, remove_others, save
 
-KINDS = ("experiments", "functions", "claims", "documents", "commands", "subjects")
+KINDS = (
+    "experiments",
+    "functions",
+    "calls",
+    "claims",
+    "searches",
+    "documents",
+    "commands",
+    "subjects",
+)
 
 
 def main() -> None:
@@ -34,7 +43,9 @@ def main() -> None:
             save(kind, owner, found)
         remove_others(kind, entries)
         print(f"{kind}: {sum(map(len, entries.values()))} entries of {len(entries)} modules")
-    if set(given.kinds) >= {*KINDS} or "reach" in given.kinds:
+    if given.new:
+        reach.note_new(KINDS)
+    elif set(given.kinds) >= {*KINDS} or "reach" in given.kinds:
         reach.note_all(KINDS)
 
 

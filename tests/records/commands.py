@@ -55,6 +55,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "check as JSON": ("check", "one", "--against", "two", "--json"),
     "mutate": ("mutate", "one", "--sample", "2"),
     "mutate one claim": ("mutate", "one", "ifca.k2-random-as-printed*", "--sample", "4"),
+    "mutate all of a claim": ("mutate", "one", "ifca.eq4[d=20]"),
     "export": ("export", "one", "tables"),
     "subject": ("subject",),
     "completion": ("completion", "bash"),

@@ -100,6 +100,102 @@ def papers() -> FakeRun:
     return made
 
 
+LONG = (
+    r"\sum_{i=1}^{m} \frac{a_i + b_i}{c} \exp\left(-\frac{n}{2}\right) + \frac{x}{\sqrt{y}} "
+    r"\le \left(\alpha + \beta\right) \text{ and more} + \theta_{j}^{2} - \frac{u + v}{w} = z + 1"
+)
+
+
+def awkward() -> FakeRun:
+    """A run whose claims take the rarer ways: tables of all sorts, proofs, notes and odd names."""
+    one, two, three = claim("p.thm1"), refuted("p.lemma1"), claim("p.cor1", source="Corollary 1")
+    one |= {
+        "title": 'A "quoted" title, ``twice'' -- with <é> and ½ --- or ł',
+        "bound_latex": LONG, "failure_latex": r"\[2 \exp(-\frac{n}{2})\]",
+        "assumptions": [
+            {"name": "size", "latex": "m > 1", "note": "in every cell"},
+            {"name": "balance", "latex": "p > 0", "note": "not in the paper: no step serves all"},
+            {"name": "long", "latex": LONG, "note": "not in the paper"},
+        ],
+    }  # fmt: skip
+    one["evidence"] |= {
+        "mark": "SUPPORTED TO 0.008", "figures": [], "tables": TABLES, "resolution": 0.008,
+        "notes": ["A ratio of -0.5 at m=1e-400, from n=2 to 8, rho >= 3 and p <= 1e400."],
+        "cells": [
+            cell(
+                i, params=ODD_NAMES | {"m": 10.0**i, "Delta": 2.0, "sigma": 1.0 + i}
+                | {"rho": (2.0 / (1.0 + i)) ** 2}, n_failed=i % 2, observed=0.0, lower=0.0,
+                upper=0.25, bound=0.5, ratio=0.0, note=NOTES[i % 2],
+            )
+            for i in range(5)
+        ],
+    }  # fmt: skip
+    two["evidence"] |= {
+        "grade": "proved", "figures": [], "cells": [],
+        "proof": {
+            "argument": "Take $d=1$.\n\nThen $x>0$.",
+            "inequalities": [
+                {"says": "one exceeds a half", "left": "1", "right": "1/2"},
+                {"says": "$a$ is below $b$", "left": "2", "right": "3"},
+            ],
+        },
+    }  # fmt: skip
+    two["evidence"]["witness"] |= {"params": {}, "trial": ""}
+    three["evidence"] |= {"figures": [], "tables": [TABLES[1]]}
+    three["evidence"]["cells"] = [cell(i, note=NOTES[2]) for i in range(19)]
+    made = run(p_thm1=one, p_lemma1=two, p_cor1=three)
+    documents: Any = made._documents
+    documents["paper"] = {
+        "p": {
+            "title": "A & B: <C>", "uses": {"p.lemma1": ["p.thm1"], "p.cor1": ["p.lemma1"]},
+            "publications": [["A 2020", BIBLIOGRAPHY[0]], ["B 2021", BIBLIOGRAPHY[1]], ["C", ""]],
+        }
+    }  # fmt: skip
+    documents["power"] = {
+        "p.thm1": {
+            "profile": "quick", "n_mutants": 5, "n_false": 1, "n_caught": 1,
+            "judged": [
+                {"mutant": str(i), "kind": "factor", "words": f"times {i}", "outcome": outcome}
+                for i, outcome in enumerate(OUTCOMES)
+            ],
+            "refuted": ["a"], "needed": ["size: dropped"],
+        },
+        "p.cor1": {
+            "profile": "quick", "n_mutants": 2, "n_false": 0, "n_caught": 0,
+            "judged": [{"mutant": "a", "kind": "term", "words": "term x", "outcome": "kept"}],
+        },
+    }  # fmt: skip
+    return made
+
+
+OUTCOMES = ("refuted", "true here", "few trials", "unseen", "survived")
+ODD_NAMES = {
+    "lam": 0.5000001, "theta_star": [1.0, 2.0], "sigma_hat": True, "C_delta": None, "x_inf": "a_b",
+    "c1_max": 1e-7, "step_rule": "two words", "n_sample": 3.0, "p_j": list(range(10)),
+    "z9_abcdef": 0,
+}  # fmt: skip
+NOTES = (
+    "held out, and long enough for a letter",
+    "another note of some length",
+    "probability in [0, 1e-400]",
+)
+TABLES: list[dict[str, Any]] = [
+    {"title": "Search", "columns": ["method", "evaluations"], "rows": [["a", 8], ["b", 12000]],
+     "note": "closest -0.5"},
+    {"title": "Long.", "columns": ["a", "b"], "rows": [[f"x{i}", 0.5 * i] for i in range(33)],
+     "note": "more than a page holds"},
+    {"title": "Parts", "columns": ["part", "largest violation (left minus right)"],
+     "rows": [["$x$", -0.5]], "note": ""},
+    {"title": "Wide", "columns": [f"a long column {i}" for i in range(12)],
+     "rows": [["some words", *range(11)]], "note": "turned"},
+]  # fmt: skip
+BIBLIOGRAPHY = (
+    "@article{a, author={Doe, Jo and Al Poe and Coe, C.}, title={A T}, journal={J. of X}, "
+    "volume={3}, pages={1--9}, year={2020}}",
+    "@book{b, booktitle={Proc.}, year={2021}}",
+)
+
+
 def with_cells(document: dict[str, Any], cells: list[dict[str, Any]]) -> dict[str, Any]:
     """A claim with these cells."""
     return document | {"evidence": document["evidence"] | {"cells": cells}}
@@ -152,6 +248,11 @@ def series(style: str, group: str, n: int, **more: Any) -> dict[str, Any]:
     return {"label": f"${group}$", "x": x, "y": y, "style": style, "group": group, **limits, **more}
 
 
+def bare(x: list[float], y: list[float], **more: Any) -> list[dict[str, Any]]:
+    """Points without limits."""
+    return [{"label": "a", "x": x, "y": y, "style": "points", "group": "a", **more}]
+
+
 def panel(title: str, **more: Any) -> dict[str, Any]:
     """A panel of several figures side by side."""
     shown = {k: v for k, v in figure().items() if k not in ("name", "caption")}
@@ -181,6 +282,26 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     ),
     "five panels": lambda: figure_record(panels=[panel(f"a long title {i}") for i in range(5)]),
     "one point": lambda: figure_record(series=[series("points", "a", 1)], hlines=[], vlines=[]),
+    "large numbers": lambda: figure_record(
+        series=bare([0.0, 1e5, 3e5], [2e-7, 0.0, -5e-7]),
+        hlines=[],
+        vlines=[],
+        xscale="linear",
+        yscale="linear",
+    ),
+    "many decades": lambda: figure_record(
+        series=bare([1e-9, 1.0, 1e12], [1e-3, 0.5, 2e4]), hlines=[(1e-2, "")], vlines=[]
+    ),
+    "half a decade": lambda: figure_record(
+        series=bare([2.0, 3.0, 4.5], [20_000.0, 21_000.0, 23_000.0]), hlines=[], vlines=[]
+    ),
+    "one abscissa": lambda: figure_record(
+        series=bare([3.0], [0.5]),
+        hlines=[],
+        vlines=[],
+        xscale="linear",
+        xlabel=r"é $\frac{a}{b$ and a label of many words that goes over more than one line",
+    ),
     "no data": lambda: figure_record(series=[], hlines=[], vlines=[]),
 }
 
@@ -203,6 +324,7 @@ def artists(of: Callable[[], Figure], width: float) -> Any:
             "texts": [[t.get_text(), rounded(t.get_position())] for t in ax.texts],
         }  # fmt: skip
     found["legends"] = [words(legend.get_texts()) for legend in drawn.legends]
+    found["handles"] = [[line_of(line) for line in legend.get_lines()] for legend in drawn.legends]
     return plain(found)
 
 
@@ -219,8 +341,10 @@ def patch_of(patch: Any) -> list[Any]:
 def line_of(line: Any) -> list[Any]:
     """A line's data and look."""
     look = [str(line.get_color()), str(line.get_linestyle()), str(line.get_marker())]
-    sizes = [float(line.get_linewidth()), float(line.get_markersize())]
-    return [rounded(line.get_xdata()), rounded(line.get_ydata()), *look, *sizes, line.get_zorder()]
+    look += [str(line.get_markerfacecolor()), str(line.get_alpha())]
+    sizes = [line.get_linewidth(), line.get_markersize(), line.get_markeredgewidth()]
+    data = [rounded(line.get_xdata()), rounded(line.get_ydata())]
+    return [*data, *look, *map(float, sizes), line.get_zorder()]
 
 
 def other_of(each: Any) -> list[Any]:
@@ -254,6 +378,8 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "report of two papers": lambda: tex_of(papers()),
     "site of four claims": lambda: site_of(run()),
     "site of two papers": lambda: site_of(papers()),
+    "report of awkward claims": lambda: tex_of(awkward()),
+    "site of awkward claims": lambda: site_of(awkward()),
     "fragments": lambda: fragments_of(papers()),
     "graph": graph,
     **{f"figure: {name}": lambda f=f: artists(f, 6.5) for name, f in FIGURES.items()},

@@ -29,6 +29,8 @@ def save(kind: str, module: str, entries: dict[str, Any]) -> None:
     folder = DATA / kind
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{module}.json").write_text(_text(entries), "utf-8")
+    read.cache_clear()
+    recorded_names.cache_clear()
 
 
 def remove_others(kind: str, modules: Collection[str]) -> None:

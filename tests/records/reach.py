@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 import numba
@@ -52,28 +52,52 @@ def _places(code: CodeType, names: dict[str, Any]) -> Iterator[tuple[str, str]]:
         if not path.is_relative_to(ROOT) or path.relative_to(ROOT).parts[0] not in OWN:
             continue
         yield path.relative_to(ROOT).as_posix(), code.co_qualname.partition(".<locals>")[0]
-        for name in code.co_names:
-            kernel = names.get(name)
-            if isinstance(kernel, numba.core.registry.CPUDispatcher):
-                inner = kernel.py_func
-                if inner.__code__ not in seen:
-                    seen.add(inner.__code__)
-                    left.append((inner.__code__, inner.__globals__))
+        for kernel in _kernels(code, names):
+            inner = kernel.py_func
+            if inner.__code__ not in seen:
+                seen.add(inner.__code__)
+                left.append((inner.__code__, inner.__globals__))
+
+
+def _kernels(code: CodeType, names: dict[str, Any]) -> Iterator[Any]:
+    """The kernels that a function names, itself or as parts of modules: ``newton.newton``."""
+    found = [names[name] for name in code.co_names if name in names]
+    for module in [each for each in found if isinstance(each, ModuleType)]:
+        found += [vars(module)[name] for name in code.co_names if name in vars(module)]
+    return (each for each in found if isinstance(each, numba.core.registry.CPUDispatcher))
 
 
 def note_all(kinds: Sequence[str]) -> None:
     """Trace every entry and write the file."""
-    reached: dict[str, dict[str, list[str]]] = {}
+    note(kinds, {})
+
+
+def note_new(kinds: Sequence[str]) -> None:
+    """Trace the entries that the file does not name, and add what they reach."""
+    kept = json.loads(FILE.read_text("utf-8"))
+    every = kept.pop("entries")
+    note(
+        kinds,
+        {p: {n: [every[i] for i in few] for n, few in found.items()} for p, found in kept.items()},
+    )
+
+
+def note(kinds: Sequence[str], reached: dict[str, dict[str, list[str]]]) -> None:
+    """Trace the entries that are not yet noted, and write the file."""
+    known = {e for functions in reached.values() for few in functions.values() for e in few}
     for kind in kinds:
         module = importlib.import_module(f"tests.records.{kind}")
         names = recorded_names(kind)
         for name in sorted(names, key=lambda name: name != "run"):  # other commands look at its run
+            if f"{kind} {name}" in known:
+                continue
             owner = names[name]
             old = read(kind, owner)[name]
             for path, function in sorted(traced(partial(module.again, name, old))):
                 reached.setdefault(path, {}).setdefault(function, []).append(f"{kind} {name}")
     for path, name, claim in statements():
-        reached.setdefault(path, {}).setdefault(name, []).append(f"claims {claim}")
+        noted = reached.setdefault(path, {}).setdefault(name, [])
+        noted += [f"claims {claim}"] if f"claims {claim}" not in noted else []
     write(reached)
 
 
@@ -102,4 +126,5 @@ def statements() -> Iterator[tuple[str, str, str]]:
 
 def spread(entries: list[str]) -> list[str]:
     """A few of the entries, spread over them all."""
-    return entries[:: -(-len(entries) // MOST)]
+    n = len(entries)
+    return entries if n <= MOST else [entries[i * n // MOST] for i in range(MOST)]

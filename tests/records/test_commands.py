@@ -9,6 +9,7 @@ import pytest
 from tests.records import commands
 from tests.records.files import compare, recorded_names
 
+pytestmark = pytest.mark.usefixtures("runs")
 NAMES = recorded_names(commands.KIND)
 
 
@@ -19,3 +20,9 @@ def test_the_values_are_those_that_are_recorded(name: str) -> None:
 
 def test_everything_has_a_record() -> None:
     assert commands.names() == NAMES
+
+
+@pytest.fixture(scope="module")
+def runs() -> None:
+    """The runs that the commands look at take longer than the commands."""
+    commands.runs()
