@@ -17,6 +17,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from scipy.stats import binomtest
+
 #: Group of modules -> the share of its faults that tests must find.
 GOALS = {"verify": 0.95, "verify/claims": 0.90, "trials": 0.90, "bounds": 0.90, "reports": 0.90}
 _LINE = re.compile(
@@ -38,8 +40,10 @@ they were mended.
 
 Tests are mended after the faults of one seed are known. So the share that is found at first with
 the next seed tells how good the tests are, and the share found now does not. Shares of a few faults
-are rough: of ten faults found out of ten, the true share may still be 75%. From seed 11 on a fault
-meets five files of tests, chosen by names and imports. Before, it met three, short ones first.
+are rough, so the exact limits (Clopper and Pearson, 95%) stand beside the share at first. From seed
+11 on a fault meets five files of tests, chosen by names and imports. Before, it met three, short
+ones first. A file of tests that runs out of time finds a fault only where one of its tests does.
+Before seed 13 the file counted: seven lines name files and no test.
 
 From seed 12 on it meets recorded values first (`tests/records/`): what every experiment, driver,
 claim, report, command and check of implementations gives on fixed small inputs. A record shows that
@@ -50,7 +54,7 @@ counts the faults that a record found first, whether or not another test would h
 `python -m tests.faults PACKAGE --sample NUMBER --seed SEED` plants faults. What it has printed is
 kept in `tests/faults/printed.txt`, from which `python -m tests.faults.page` writes this page.
 
-| modules | seed | planted | equivalent | found at first | by a record | found now | goal |
+| modules | seed | planted | equivalent | found at first, limits | by a record | found now | goal |
 | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
@@ -132,7 +136,7 @@ def page(tried: Iterable[Tried]) -> str:
             still = [fault[-1] for fault in counted if fault[-1].word != "GONE"]
             first = [fault[0] for fault in counted]
             records = sum("tests/records/" in each.by for each in first)
-            shares = f"{_share(first)} | {records} | {_share(still)}"
+            shares = f"{_share(first, _limits(first))} | {records} | {_share(still)}"
             equal = len(drawn) - len(counted)
             rows.append(f"| `{name}` | {seed} | {len(drawn)} | {equal} | {shares} | {goal:.0%} |")
         notes += [(f[0], text) for f in mine if (text := _judgement(f[0], f[-1]))]
@@ -141,9 +145,20 @@ def page(tried: Iterable[Tried]) -> str:
     return HEAD + "\n".join([*rows, *(table if listed else [])]) + "\n"
 
 
-def _share(tried: Sequence[Tried]) -> str:
+def _share(tried: Sequence[Tried], limits: str = "") -> str:
     found = sum(each.word == "found" for each in tried)
-    return f"{found} of {len(tried)} ({found / len(tried):.0%})" if tried else "not measured"
+    return (
+        f"{found} of {len(tried)} ({found / len(tried):.0%}{limits})" if tried else "not measured"
+    )
+
+
+def _limits(tried: Sequence[Tried]) -> str:
+    """The exact two-sided 95% limits on the share that is found."""
+    if not tried:
+        return ""
+    found = sum(each.word == "found" for each in tried)
+    limits = binomtest(found, len(tried)).proportion_ci(0.95)
+    return f", {limits.low:.0%} to {limits.high:.0%}"
 
 
 def _judgement(first: Tried, last: Tried) -> str:

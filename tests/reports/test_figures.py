@@ -105,6 +105,17 @@ def test_series_differ_without_colour() -> None:
     assert len(looks) == len(series)
 
 
+def test_sets_of_points_are_filled_and_open_in_turn() -> None:
+    """The first is filled.  So sets that overlap stay apart without colour."""
+    sets = [
+        {"label": name, "x": [1.0, 2.0], "y": [3.0, 4.0], "group": name, "style": "points"}
+        for name in "abc"
+    ]
+    (ax,) = draw(figure(series=sets, hlines=[], vlines=[]), 6.5).axes
+    faces = [line.get_markerfacecolor() for line in ax.lines]
+    assert faces == [PALETTE[0], "white", PALETTE[2]]
+
+
 def test_series_of_a_group_share_a_colour() -> None:
     axes = draw(figure(hlines=[], vlines=[])).axes[0]
     assert {line.get_color() for line in axes.get_lines()} == {PALETTE[0]}

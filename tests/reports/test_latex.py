@@ -327,7 +327,10 @@ def test_an_error_quotes_eighty_characters_of_a_formula() -> None:
 
 @pytest.mark.parametrize(
     ("source", "shown"),
-    [("$$", "$$"), ("$a$", "a"), ("$$a$$", "a"), (r"\begin{equation*}a\end{equation*}", "a")],
+    [
+        *[("$$", "$$"), ("$a$", "a"), ("$$a$$", "a"), (r"\begin{equation*}a\end{equation*}", "a")],
+        *[(source, source) for source in (r"\[$a$\]", r"$$\(a\)$$")],  # one pair alone
+    ],
 )
 def test_delimiters_around_something_are_dropped(source: str, shown: str) -> None:
     if shown == source:

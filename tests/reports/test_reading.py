@@ -240,6 +240,14 @@ def test_a_table_of_the_evidence_has_thirty_two_rows_at_most(n: int, shown: int)
     assert ("Showing the first $32$ of $33$ rows" in table.caption) is (n > shown)
 
 
+def test_the_caption_of_a_table_ends_with_its_note() -> None:
+    document = claim("p.a")
+    table = {"title": "T", "columns": ["a"], "rows": [[1]], "note": "larger than $x$"}
+    document["evidence"] |= {"cells": [], "tables": [table]}
+    (shown,) = page(document)["tables"]
+    assert shown.caption == "T. Larger than $x$."
+
+
 # -- power -----------------------------------------------------------------------------------------
 
 

@@ -367,7 +367,9 @@ class Design:
         low, high = bracket
         if fit.separated and self._certain(counts, low, high):
             return None
-        return min(self._around(fit, low, high), key=lambda n: (counts.get(n, (0, 0))[1], n))
+        return min(
+            self._around(fit, low, high), key=lambda n: (counts[n][1] if n in counts else 0, n)
+        )
 
     def _bracket(self, counts: Counts) -> int | tuple[int, int]:
         """Bisection: the next position to try, or the neighbours that enclose the crossing."""

@@ -22,6 +22,8 @@ from trials.clustering.convex import (
     nearest_neighbour_weights,
 )
 from trials.clustering.convex.certificate import Problem, Refusal
+from trials.clustering.convex.problem import scaled
+from trials.clustering.convex.weighted import _guess, _Weighted
 from trials.clustering.convex.weighted_certificate import _check_cluster, _Ties
 
 POINTS = np.random.default_rng(7).standard_normal((6, 2)) + 8.0 * (np.arange(6) % 2)[:, None]
@@ -247,3 +249,19 @@ def test_the_error_of_the_pull_between_clusters_counts_against_the_flows(doubt, 
             return
         with pytest.raises(Refusal, match="the flows of cluster 0 do not fit"):
             _check_cluster(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("values", "primal", "dual"),
+    # The objective is (u_1^2 + (u_2 - 4)^2)/2 + |u_1 - u_2|.  Its dual at z = psi((u_1 - u_2)/4)
+    # is 8 - (z^2 + (4 + z)^2)/2, and z = -3/5 at the second values.
+    [((0.0, 0.0), 8.0, 0.0), ((0.0, 3.0), 3.5, 2.04)],
+)
+def test_the_gap_of_a_partition_without_a_proof_is_that_of_its_dual_point(values, primal, dual):
+    data = scaled(np.array([[0.0], [4.0]]))
+    u = np.array([values]) / data.scale
+    problem = _Weighted(data, 1.0, 1.0 - np.eye(2))
+    found = _guess(problem, 1.0, np.arange(2), u, 4.0 / data.scale, "no proof")
+    assert found.primal == pytest.approx(primal, rel=1e-12)
+    assert found.gap == pytest.approx(primal - dual, rel=1e-12)
+    assert found.radius**2 == pytest.approx(2.0 * (primal - dual), rel=1e-12)

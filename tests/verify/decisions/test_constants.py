@@ -462,6 +462,21 @@ def test_per_trial_bounds_and_failure_probabilities_with_constants_are_used() ->
     assert 0.4 < decision.calibration.fitted["c"] < 0.6
 
 
+@pytest.mark.parametrize("part", ["bound", "failure"])
+def test_a_constant_whose_other_end_is_larger_by_half_is_to_be_chosen(part: str) -> None:
+    """Declared generous at 100, while at 0.01 the bound or the failure probability is larger."""
+
+    def larger(values, usual, name):  # type: ignore[no-untyped-def]
+        return usual * (1.5 if name == part and values["c"] < 1.0 else 1.0)
+
+    with pytest.raises(InvalidParameter, match=r"c: .* larger at 0.01 .* declare it 'choose'"):
+        decide(
+            make_cells(sharp, delta=math.nan),
+            lambda values, cell: larger(values, 5.0, "bound"),
+            failure=lambda values, cell: larger(values, 0.1, "failure"),
+        )
+
+
 def test_mistaken_declarations_are_refused() -> None:
     cells = make_cells(sharp)
     with pytest.raises(InvalidParameter, match="declare it 'choose'"):

@@ -260,6 +260,12 @@ def test_the_next_size_by_hand(counts, size):
     assert design(**FEW)._choose(counts) == size
 
 
+def test_a_size_without_trials_comes_before_those_with_one():
+    """Three quarters of success are expected at 49, next to 50."""
+    counts = {10: (4, 10), 20: (0, 1), 40: (1, 1)}
+    assert design(**FEW | {"grid": (10, 20, 40, 50), "batch": 1})._choose(counts) == 50
+
+
 @pytest.mark.parametrize(("budget", "size"), [(227, None), (228, 20)])
 def test_a_batch_is_drawn_while_it_keeps_within_the_budget(budget, size):
     counts = {**ENDS, 20: (4, 10), 40: (6, 10)}

@@ -44,6 +44,11 @@ def test_a_basis_of_the_whole_space_has_no_small_cosine():
     assert log_small_cosine_limit(-0.1, 5, 5) < -1e6
 
 
+def test_the_limit_on_a_cosine_is_one_on_its_tangent():
+    """A cosine of 5/13 beside the tangent 5/12, times the sum of the roots of d - k and of k."""
+    assert math.exp(log_small_cosine_limit(math.log(5 / 13), 2, 1)) == pytest.approx(2 * 5 / 12)
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize(("q", "n"), [(1, 1), (2, 10), (5, 400)])
 def test_deviations_are_at_most_as_likely_as_their_limit(q, n):
