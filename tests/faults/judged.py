@@ -112,6 +112,20 @@ EQUIVALENT: dict[tuple[str, str, str, str, str], str] = {
         "10001",
         "MAX_NEW_TRIALS_OF_A_CONDITION = 10_000",
     ): "the number of new trials that a changed condition may ask for is a choice",
+    (
+        "reports/site/drawing.py",
+        "constant changed",
+        "1",
+        "2",
+        "round(x + _SIDE, 1)",
+    ): "the place of a name on the screen to a hundredth of a pixel instead of a tenth",
+    (
+        "reports/ticks.py",
+        "constant changed",
+        "1e-9",
+        "2e-09",
+        "math.ceil(math.log10(low) - 1e-9)",
+    ): "an allowance for rounding: axes do not end within it",
 }
 
 

@@ -504,6 +504,8 @@ def test_small_ticks_lie_on_the_axis_and_point_away_from_the_data() -> None:
     drawn = draw(plain(series, xscale="log", yscale="log"))
     (axes,), across, down = drawn.axes, *drawn.artists
     assert (across.get_marker(), down.get_marker()) == (TICKDOWN, TICKLEFT)
+    large = axes.xaxis.get_major_ticks()[0].tick1line.get_markersize()
+    assert 0.4 * large < across.get_markersize() == down.get_markersize() < 0.8 * large
     for ticks, axis, places in (
         (across, axes.xaxis, across.get_xdata()),
         (down, axes.yaxis, down.get_ydata()),

@@ -114,6 +114,16 @@ def test_a_label_leaves_out_its_paper_and_breaks_at_seventeen_letters(
     assert _label(name, "p") == label
 
 
+def test_boxes_have_thin_lines_that_are_dashed_where_a_proof_rests_on_a_refuted_statement() -> None:
+    graph = dependency_graph({"p.a": "REFUTED", "p.b": "SUPPORTED"}, {"p.b": ["p.a"]})
+    boxes = {
+        node.id: box
+        for node, box in zip(graph.nodes, _draw(graph, "p").axes[0].patches, strict=False)
+    }
+    assert {box.get_linewidth() for box in boxes.values()} == {0.9}
+    assert [boxes[name].get_linestyle() for name in ("p.a", "p.b")] == ["solid", (0, (3, 1.6))]
+
+
 @pytest.mark.filterwarnings("error")
 def test_every_sign_and_letter_of_a_graph_has_its_glyph(caplog: pytest.LogCaptureFixture) -> None:
     """A name that ends in ``-as-printed`` has a mark that the text's font lacks, as signs do."""

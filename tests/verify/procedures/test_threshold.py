@@ -85,6 +85,18 @@ def test_the_stated_size_decides(tmp_path):
         assert verdict(tmp_path, at_a_size(factor * need, relation), seed) is expected
 
 
+def test_the_cells_share_the_level(tmp_path):
+    """A cell of two at level .05 has the trials and limits of a single cell at .025."""
+    for name in ("both", "alone", "whole"):
+        (tmp_path / name).mkdir()
+    both, _ = tried(at_a_size(), tmp_path / "both", level=0.05)
+    alone, _ = tried(at_a_size(needs=(100.0,)), tmp_path / "alone", level=0.025)
+    whole, _ = tried(at_a_size(needs=(100.0,)), tmp_path / "whole", level=0.05)
+    of_both = next(c for c in both.cells if c.params["need"] == 100.0)
+    assert (of_both.lower, of_both.upper) == (alone.cells[0].lower, alone.cells[0].upper)
+    assert (of_both.lower, of_both.upper) != (whole.cells[0].lower, whole.cells[0].upper)
+
+
 @pytest.mark.parametrize(
     ("expr", "relation", "expected"),
     [
