@@ -1,5 +1,7 @@
 """Workers name the trials that a claim needs, and decide it as one worker does."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from trials.run.engine import ensure
@@ -58,6 +60,22 @@ def test_two_workers_draw_the_rounds_of_one_and_decide_alike(tmp_path, kind):
         assert isinstance(decided, Decided)
         assert decided.seconds > 0
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3])
+def test_a_worker_alone_hands_no_claim_over_and_several_do(monkeypatch, n_workers):
+    class Board:
+        def __init__(self, *_arguments):
+            self.calls = {0: None}
+
+        def decided(self, _i):
+            return "elsewhere"
+
+    monkeypatch.setattr(deciding, "_Board", Board)
+    monkeypatch.setattr(deciding, "_decided_here", lambda *_arguments: "here")
+    executor = SimpleNamespace(n_workers=n_workers)
+    ((_, where),) = try_claims(None, ["claim"], lambda _p: LEVEL, "quick", executor, print)
+    assert where == ("here" if n_workers == 1 else "elsewhere")
 
 
 def test_the_seconds_of_a_claim_are_its_own_and_its_share_of_those_drawn_together(monkeypatch):
