@@ -126,6 +126,20 @@ EQUIVALENT: dict[tuple[str, str, str, str, str], str] = {
         "2e-09",
         "math.ceil(math.log10(low) - 1e-9)",
     ): "an allowance for rounding: axes do not end within it",
+    (
+        "verify/decisions/structured.py",
+        "constant changed",
+        "0",
+        "1",
+        "a.shape[0] != a.shape[1] or not np.array_equal(a, a.T)",
+    ): "a matrix that is not square differs from its transpose, which is asked next",
+    (
+        "verify/testing/examples.py",
+        "operator changed",
+        "a[low] - a[high]",
+        "(a[low] + a[high])",
+        "split, dual, rho =",
+    ): "the start of an iteration that converges from every start",
 }
 
 

@@ -179,3 +179,7 @@ def test_bad_arrays_are_refused():
         gradient_clustering(np.full((1, 3, 2), np.nan), np.zeros((1, 2, 2)))
     with pytest.raises(InvalidParameter, match="k=4"):
         gradient_clustering(np.zeros((1, 3, 2)), np.zeros((1, 4, 2)))
+    with pytest.raises(InvalidParameter, match=r"centers.shape\[0\]=2.*points.shape\[0\]"):
+        gradient_clustering(np.zeros((1, 3, 2)), np.zeros((2, 2, 2)))
+    with pytest.raises(InvalidParameter, match=r"centers.shape\[2\]=3.*points.shape\[2\]"):
+        gradient_clustering(np.zeros((1, 3, 2)), np.zeros((1, 2, 3)))
