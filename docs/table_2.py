@@ -38,7 +38,7 @@ from trials.models.losses import LogisticLoss
 from trials.parameters import Integer, Options, Parameters, Real
 from trials.run.experiment import Experiment, register, user_design
 from verify.claim import Finding, claim
-from verify.decisions.means import Knowledge
+from verify.decisions.means import SHARE
 from verify.evidence import EvidenceTable, Verdict
 from verify.papers import Paper
 from verify.procedures.base import Presentation, Sampling
@@ -318,7 +318,7 @@ def comparison(statement, column, averaging, ridge):
         sampling=Sampling(experiment=EXPERIMENT, max_trials=48, first=12),
         cells=(cell,),
         columns=MappingProxyType({name: name for name in (*METHODS, "coin")}),
-        knowledge=lambda _cell: Knowledge(low=0.0, high=1.0),
+        knowledge=lambda _cell: SHARE,
         unit="test accuracy",
         scale="sign",
         failed="low",
@@ -379,7 +379,7 @@ def local_erm_exists(statement, _profile):
         sampling=Sampling(experiment=EXPERIMENT, max_trials=128, first=16),
         cells=cells,
         statistic=lambda table, _cell: 1.0 - table["separated"],
-        knowledge=lambda _cell: Knowledge(low=0.0, high=1.0),
+        knowledge=lambda _cell: SHARE,
         observable="the share of users whose labels are not separated",
     )
 
