@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,14 @@ def free(params: Params, rng: np.random.Generator, n_trials: int) -> NDArray[np.
 def times(value: float, factor: float) -> float:
     """A product, as a call that a worker can find."""
     return value * factor
+
+
+def appears(path: Path) -> bool:
+    """Whether a file appears within five minutes."""
+    limit = time.monotonic() + 300.0
+    while not path.exists() and time.monotonic() < limit:
+        time.sleep(0.01)
+    return path.exists()
 
 
 def process_number() -> int:

@@ -1,13 +1,15 @@
 import os
 import signal
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import threadpoolctl
 
-from tests.trials.toys import TOY, end_process, process_number, refuse, times
+from tests.trials.toys import TOY, appears, end_process, process_number, refuse, times
 from trials.checks import InvalidParameter
 from trials.run import experiment as experiment_module
 from trials.run.engine import Demand, ensure
@@ -218,12 +220,26 @@ def test_long_messages_in_both_directions_do_not_block_each_other():
         ]
 
 
-def test_long_calls_do_not_keep_blocks_of_threads_waiting():
+def test_long_calls_do_not_keep_blocks_of_threads_waiting(tmp_path):
+    """Both threads are held until three calls and then a block wait in the queue."""
+    started, all_queued, block_done = threading.Barrier(3), threading.Event(), tmp_path / "done"
+
+    def held(params, rng, n_trials):
+        started.wait(300.0)
+        all_queued.wait(300.0)
+        return np.zeros((n_trials, 2))
+
     with make_executor("threads", 2) as executor:
-        calls = [executor.submit_call(time.sleep, 30.0) for _ in range(2)]
-        executor.submit(Task(TOY, TOY.check({}), 7, 0))
-        executor.wait()
+        for block in range(2):
+            executor.submit(Task(replace(TOY, simulate=held), TOY.check({}), 7, block))
+        started.wait(300.0)
+        calls = [executor.submit_call(appears, block_done) for _ in range(3)]
+        executor.submit(Task(TOY, TOY.check({}), 7, 2))
+        all_queued.set()
+        assert {executor.wait()[0].block for _ in range(3)} == {0, 1, 2}
         assert not any(call.done() for call in calls)
+        block_done.touch()
+        assert all(call.result() for call in calls)
 
 
 def test_long_queues_of_blocks_do_not_keep_calls_of_threads_waiting():
