@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.special import comb
 from scipy.stats import t
 
 from trials.checks import FloatArray
-from verify.evidence import Series
+from verify.evidence import Figure, Series
+
+_MOST_CURVES = 6
 
 
 def success_by_restarts(successful: FloatArray, n_starts: int) -> tuple[FloatArray, FloatArray]:
@@ -46,4 +50,17 @@ def restart_curve(label: str, successful: FloatArray, n_starts: int) -> Series:
         lower=np.maximum(means - widths, 0.0).tolist(),
         upper=np.minimum(means + widths, 1.0).tolist(),
         style="line",
+    )
+
+
+def restart_figure(title: str, ylabel: str, curves: Sequence[Series]) -> Figure:
+    """The first six curves of `restart_curve` in one figure."""
+    return Figure(
+        name="restarts",
+        title=title,
+        xlabel="starts",
+        ylabel=ylabel,
+        series=list(curves[:_MOST_CURVES]),
+        caption="Each trial's successful starts give its success with fewer starts. The bands are "
+        "95 % limits from the trials' spread (Student).",
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from verify.claims.restart_curves import restart_curve, success_by_restarts
+from verify.claims.restart_curves import restart_curve, restart_figure, success_by_restarts
 
 
 def counted(s, n_starts, r):
@@ -35,3 +35,10 @@ def test_a_band_stays_between_zero_and_one():
     assert (means - widths).min() < 0.0
     assert list(drawn.lower) == [0.0] * 4
     assert list(drawn.upper) == pytest.approx(np.minimum(means + widths, 1.0))
+
+
+def test_a_figure_shows_the_first_six_curves():
+    curves = [restart_curve(str(k), np.array([1.0, 2.0]), 4) for k in range(8)]
+    drawn = restart_figure("Restarts", "share", curves)
+    assert [s.label for s in drawn.series] == list("012345")
+    assert (drawn.name, drawn.title, drawn.ylabel) == ("restarts", "Restarts", "share")

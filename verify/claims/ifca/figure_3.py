@@ -35,9 +35,9 @@ from trials.run.store import Table
 from verify.claim import claim
 from verify.claims.ifca.random_starts import UNSCALED
 from verify.claims.odcl.sides import power_law
-from verify.claims.restart_curves import restart_curve
+from verify.claims.restart_curves import restart_curve, restart_figure
 from verify.decisions.means import SHARE
-from verify.evidence import EvidenceTable, Figure, Series, Verdict
+from verify.evidence import EvidenceTable, Series, Verdict
 from verify.procedures.base import (
     FloatArray,
     Observed,
@@ -200,15 +200,7 @@ def _shares(observed: Sequence[Observed]) -> Presentation:
         series.append(restart_curve(label, _successful_starts(o), _STARTS))
     if not rows:
         return Presentation()
-    restarts = Figure(
-        name="restarts",
-        title="Success with fewer starts",
-        xlabel="starts",
-        ylabel="share of successful trials",
-        series=series[:_MOST_CURVES],
-        caption="Each trial's successful starts give its success with fewer starts. The bands are "
-        "95 % limits from the trials' spread (Student).",
-    )
+    restarts = restart_figure("Success with fewer starts", "share of successful trials", series)
     table = EvidenceTable(
         title="Success, and what the data allow",
         columns=(
@@ -221,9 +213,6 @@ def _shares(observed: Sequence[Observed]) -> Presentation:
         "starts is given over the separation of the optima.",
     )  # fmt: skip
     return Presentation(figures=(restarts,), tables=(table,))
-
-
-_MOST_CURVES = 6
 
 
 def _map(observed: Sequence[Observed]) -> Presentation:

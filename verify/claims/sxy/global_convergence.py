@@ -46,10 +46,10 @@ from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import Finding, claim
 from verify.claims.common import Point, explicit
-from verify.claims.restart_curves import restart_curve
+from verify.claims.restart_curves import restart_curve, restart_figure
 from verify.decisions.domain import IntRange, LogInterval
 from verify.decisions.means import SHARE
-from verify.evidence import EvidenceTable, Figure, Verdict
+from verify.evidence import EvidenceTable, Verdict
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
 from verify.procedures.comparison import Comparison, Monotone
 from verify.procedures.mean_bound import MeanBound
@@ -312,14 +312,8 @@ def _starts_by_cell(observed: Sequence[Observed]) -> Presentation:
         rows=rows,
         note="95 % limits (Clopper-Pearson). The ball around the optima has radius $\\Delta/4$.",
     )  # fmt: skip
-    drawn = Figure(
-        name="restarts",
-        title="Success of IFCA with restarts",
-        xlabel="random starts",
-        ylabel="share of problems with a successful start",
-        series=series[:6],
-        caption="Each trial's successful starts give its success with fewer starts. The bands are "
-        "95 % limits from the trials' spread (Student).",
+    drawn = restart_figure(
+        "Success of IFCA with restarts", "share of problems with a successful start", series
     )
     return Presentation(figures=(drawn,) if series else (), tables=(table,) if rows else ())
 
