@@ -56,3 +56,10 @@ def test_an_axis_is_written_in_one_notation(
 def test_limits_without_a_length_or_an_end_have_no_broken_ticks() -> None:
     assert ticks(-math.inf, 1.0, "linear", 5) == []
     assert minor(0.0, 1.0, "log", [0.5, 1.0]) == []
+
+
+@pytest.mark.parametrize("end", [4, 3, 0])
+@pytest.mark.parametrize("error", [0.0, 1e-12, -1e-12])
+def test_limits_that_are_powers_of_ten_up_to_rounding_have_ticks(end: int, error: float) -> None:
+    low, high = 10.0 ** (end - 4) * (1 + error), 10.0**end * (1 - error)
+    assert ticks(low, high, "log", 5) == [10.0**e for e in range(end - 4, end + 1)]
