@@ -6,7 +6,8 @@ from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
 
 from verify.testing import strategies as own
-from verify.testing.subjects.rounds import longest_stable
+from verify.testing.check import Scope
+from verify.testing.subjects.rounds import _lattice, longest_stable
 
 FEW = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 SEARCH = settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
@@ -40,6 +41,22 @@ def test_the_longest_stable_step_makes_no_client_grow(problem):
         assert step * np.linalg.norm(x, 2) ** 2 / len(y) <= 1.0 + 1e-12
 
 
+def sizes(case):
+    """Dimension, number of models, of clients, and of rows of the first client."""
+    (x, _), *_ = case["clients"]
+    return case["models"].shape[1], len(case["models"]), len(case["clients"]), len(x)
+
+
+@FEW
+@given(_lattice(Scope(), "steps"))
+def test_a_lattice_is_small_and_whole(case):
+    assert all(size <= most for size, most in zip(sizes(case), (2, 3, 4, 4), strict=True))
+    assert case["steps"] == 1
+    for numbers in (case["models"], *(part for pair in case["clients"] for part in pair)):
+        assert (numbers == np.round(numbers)).all()
+        assert np.abs(numbers).max() <= 2.0
+
+
 @FEW
 @given(st.integers(1, 4).flatmap(own.reflections))
 def test_reflections_are_orthogonal(matrix):
@@ -70,6 +87,9 @@ def near(points):
         (own.federated(), lambda c: c["clients"].sizes.max() >= 3 * c["clients"].sizes.min()),
         (own.federated(), lambda c: len(c["clients"]) > 3 and (c["clients"].sizes == 1).all()),
         (own.federated(), lambda c: np.unique(c["models"], axis=0).shape != c["models"].shape),
+        (_lattice(Scope(), None), lambda c: sizes(c) == (1, 2, 1, 1)),
+        (_lattice(Scope(), None), lambda c: sizes(c)[:2] == (2, 3)),
+        (_lattice(Scope(), None), lambda c: (c["models"][0] == c["models"][1]).all()),
     ],
 )
 def test_odd_corners_are_reached(strategy, corner):
