@@ -1,7 +1,8 @@
-"""Records of the parts of `trials` that the list of drivers leaves out: their values at one input.
+"""Records of the parts that the other records leave out: their values at one input.
 
-Those parts are the clusterings, the fits of one client, the losses, and what trials are read with.
-Gaps and radii that are rounding are left out.
+`tests.records.verdicts` has those of `verify`.  Those of `trials` are the clusterings, the fits of
+one client, the losses, and what trials are read with.  Gaps and radii that are rounding are left
+out.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.records import verdicts
 from tests.records.values import plain, told
 from trials import local_erm
 from trials.clustering import convex, kmeans, selection, sparse
@@ -37,13 +39,13 @@ THETA = np.array([0.3, -0.2])
 
 def names() -> dict[str, str]:
     """Entry -> the package of the parts."""
-    return dict.fromkeys(ENTRIES, MODULE)
+    return dict.fromkeys(ENTRIES, MODULE) | dict.fromkeys(verdicts.ENTRIES, verdicts.MODULE)
 
 
 def again(name: str, _recorded: Mapping[str, Any]) -> dict[str, Any]:
     """The values of the calls of an entry, or their errors."""
     found = {}
-    for label, call in ENTRIES[name]().items():
+    for label, call in (ENTRIES | verdicts.ENTRIES)[name]().items():
         try:
             found[label] = plain(call())
         except ValueError as error:

@@ -53,6 +53,7 @@ def test_contrasts(relation, margin, gain, status):
     assert decision.lower <= gain <= decision.upper
     assert decision.observed == pytest.approx(gain, rel=0.03)
     assert (decision.n_trials, decision.n_failed) == (4096, 0)
+    assert decision.bound == (1.0 if relation == "=" else 1.0 + margin)
 
 
 def test_failed_trials_are_counted_apart():
