@@ -79,10 +79,14 @@ def implementation(
 ) -> Implementation:
     """A function as an implementation of a subject, after one call that shows that it fits.
 
-    Parameters ---------- function : the implementation. subject : a name such as ``ifca.step``.
-    arrays : the package of the arrays that the function takes: ``numpy``, ``torch``, ``jax.numpy``
-    … precision : of these arrays, ``double`` or ``single``. accuracy : relative accuracy that the
-    function claims beyond rounding.  None means the subject's.
+    Parameters
+    ----------
+    function : the implementation.
+    subject : a name such as ``ifca.step``.
+    arrays : the package of the arrays that the function takes, e.g. ``torch`` or ``jax.numpy``.
+    precision : of these arrays, ``double`` or ``single``.
+    accuracy : relative accuracy that the function claims beyond rounding.  None means the
+        subject's.
     equal_sizes : the function is for clients with equal numbers of rows only.
 
     Raises

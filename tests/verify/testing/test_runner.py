@@ -1,12 +1,11 @@
-"""What a run says of an implementation: misfits, failures, small inputs, replays, other arrays."""
+"""What a run says of an implementation: misfits, failures, small inputs, numbers of inputs."""
 
-import subprocess
-import sys
-import types
-from pathlib import Path
+import functools
+import zlib
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from trials.checks import InvalidParameter
 from verify.testing import (
@@ -14,14 +13,20 @@ from verify.testing import (
     Violation,
     examples,
     implementation,
-    load_target,
-    replay,
-    save_failure,
+    runner,
     try_check,
     verify,
 )
 from verify.testing.arrays import Border
-from verify.testing.case import Clients, described, load, save
+from verify.testing.case import described
+from verify.testing.check import (
+    Implementation,
+    Scope,
+    Subject,
+    differential_check,
+    law_check,
+    property_check,
+)
 from verify.testing.subjects import SUBJECTS
 
 
@@ -61,6 +66,7 @@ def test_a_function_that_does_not_fit_is_refused_in_one_line_with_the_signature(
         ({"arrays": "no_such_package"}, "arrays='no_such_package' must be a package"),
         ({"arrays": "math"}, "must be a package with the array API's from_dlpack"),
         ({"precision": "half"}, "precision='half' must be one of double, single"),
+        ({"function": 3}, "function=3 must be a function"),
         ({"accuracy": -1.0}, "accuracy=-1.0 must be a finite number"),
         ({"examples": 0}, "examples=0 must be an integer >= 1"),
         ({"checks": ["low"]}, "check='low' must be one of kernel, ties"),
@@ -68,28 +74,7 @@ def test_a_function_that_does_not_fit_is_refused_in_one_line_with_the_signature(
 )
 def test_wrong_options_are_refused(options, says):
     with pytest.raises(InvalidParameter, match=says):
-        verify(examples.ifca_step, **{"subject": "ifca.step", **options})
-
-
-@pytest.mark.parametrize(
-    ("target", "says"),
-    [
-        ("mypkg", "must be MODULE:FUNCTION"),
-        ("no_such_module:step", "importable from the current folder or installed"),
-        ("verify.testing.examples:stepp", "has no stepp; its functions are: "),
-        ("verify.testing.examples:np", "it must be a function"),
-    ],
-)
-def test_a_target_that_cannot_be_imported_is_refused_with_a_hint(target, says):
-    with pytest.raises(DoesNotFit, match=says):
-        load_target(target)
-
-
-def test_an_error_inside_the_users_module_is_told_apart(tmp_path, monkeypatch):
-    (tmp_path / "broken_one.py").write_text("import no_such_module")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(DoesNotFit, match="the error is in the module or in what it imports"):
-        load_target("broken_one:step")
+        verify(**{"function": examples.ifca_step, "subject": "ifca.step", **options})
 
 
 def test_every_subject_has_three_kinds_of_checks_and_a_definition():
@@ -175,87 +160,223 @@ def test_a_claimed_accuracy_is_allowed_and_no_more():
     assert not verify(rough, "kmeans", checks=["stationary"], accuracy=1e-10).passed
 
 
-# -- saved failures ------------------------------------------------------------------------------
+# -- a made subject ------------------------------------------------------------------------------
 
 
-def saved_failure(folder, function=half):
-    call = implementation(function, "ifca.step")
-    check = call.subject.checks[0]
-    outcome = try_check(check, call, examples=10)
-    return save_failure(folder, "mine:step", call, outcome)
+class Tiny:
+    """A number.
+
+    ``(number) -> number``
+    """
+
+    def __call__(self, number): ...
 
 
-def test_a_saved_failure_fails_again_until_the_implementation_is_right(tmp_path):
-    path = saved_failure(tmp_path).with_suffix(".npz")
-    with pytest.raises(Violation, match="our kernel has"):
-        replay(path, half)
-    replay(path, examples.ifca_step)
+def below(limit):
+    def judge(call, case):
+        if call(case) >= limit:
+            raise Violation(f"{case['number']} is not below {limit}")
+
+    return judge
 
 
-def test_the_saved_test_runs_on_its_own(tmp_path, monkeypatch):
-    test = saved_failure(tmp_path)
-    source = "from verify.testing.examples import ifca_step\n"
-    step = "def step(models, clients, step_size):\n    return ifca_step(models, clients, {})\n"
-
-    def outcome(size):
-        (tmp_path / "mine.py").write_text(source + step.format(size))
-        command = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", test.name]
-        root = str(Path(__file__).resolve().parents[3])
-        monkeypatch.setenv("PYTHONPATH", root)
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout
-
-    code, text = outcome("step_size / 2")
-    assert code == 1
-    assert "our kernel has" in text
-    assert outcome("step_size")[0] == 0
+def numbers(scope):
+    """Simple inputs are below a hundred."""
+    return st.builds(lambda n: {"number": n}, st.integers(0, 99 if scope.simple else 1000))
 
 
-def test_cases_are_read_as_they_were_saved(tmp_path):
-    pairs = ((np.ones((2, 3)), np.zeros(2)), (np.full((1, 3), -0.0), np.array([1e-300])))
-    case = {"models": np.eye(3), "clients": Clients(pairs), "step_size": 0.1, "n_steps": 3}
-    save(tmp_path / "a.npz", case, {"why": "because"})
-    again, facts = load(tmp_path / "a.npz")
-    assert facts == {"why": "because"}
-    assert described(again) == described(case)
-    assert type(again["n_steps"]) is int
-    (tmp_path / "b.npz").write_bytes(b"no archive")
-    with pytest.raises(InvalidParameter, match="must be a saved case"):
-        load(tmp_path / "b.npz")
+def made(*checks, accuracy=0.25):
+    return Subject(
+        name="tiny",
+        protocol=Tiny,
+        read=lambda value, _arguments, _border: value,
+        example={"number": 2},
+        checks=checks,
+        accuracy=accuracy,
+    )
 
 
-# -- arrays --------------------------------------------------------------------------------------
+def call_of(function=lambda number: number, *checks, scope=Scope(), border=Border()):  # noqa: B008
+    subject = made(*checks)
+    return Implementation(
+        function=function, subject=subject, border=border, accuracy=0.0, scope=scope
+    )
 
 
-def test_any_package_with_from_dlpack_can_be_named(monkeypatch):
-    """A package whose arrays are not NumPy's: they are exported by DLPack only."""
+@pytest.mark.parametrize(("examples", "each"), [(1, 1), (2, 1), (5, 3), (100, 50)])
+def test_half_of_the_inputs_are_simple_and_come_first(examples, each):
+    tried, scopes = [], []
 
-    class Foreign:
-        def __init__(self, array):
-            self.array = array
+    def cases(scope):
+        scopes.append(scope)
+        return st.builds(lambda n: {"number": (scope.simple, n)}, st.integers(0, 10**9))
 
-        def __dlpack__(self, **options):
-            return self.array.__dlpack__(**options)
+    check = property_check("any", "It is.", cases, lambda call, case: tried.append(case["number"]))
+    given = {} if examples == 100 else {"examples": examples}
+    outcome = try_check(check, call_of(scope=Scope(equal_sizes=True)), **given)
+    assert (outcome.check, outcome.message, outcome.case) == (check, "", None)
+    assert outcome.passed
+    assert scopes == [Scope(equal_sizes=True, simple=True), Scope(equal_sizes=True)]
+    assert [simple for simple, _ in tried] == [True] * each + [False] * each
+    assert len(set(tried)) > each  # others are drawn
 
-        def __dlpack_device__(self):
-            return self.array.__dlpack_device__()
 
-    package = types.ModuleType("foreign")
-    package.from_dlpack = lambda array: Foreign(np.from_dlpack(array))
-    monkeypatch.setitem(sys.modules, "foreign", package)
+def test_a_failure_is_the_smallest_one_with_its_own_message():
+    check = property_check("below", "It is below 37.", numbers, below(37))
+    outcome = try_check(check, call_of(), examples=60)
+    assert not outcome.passed
+    assert outcome.case == {"number": 37}
+    assert outcome.message == "37 is not below 37"
+    first = try_check(check, call_of(), examples=60, shrink=False)
+    assert first.case["number"] > 37
+    assert first.message == f"{first.case['number']} is not below 37"
 
-    def assignment(points, centres):
-        assert isinstance(points, Foreign)
-        return Foreign(examples.assignment(points.array, centres.array))
 
-    assert verify(assignment, "assignment", arrays="foreign", examples=6).passed
+def test_a_failure_that_no_simple_input_shows_is_found():
+    check = property_check("below", "It is below 100.", numbers, below(100))
+    assert try_check(check, call_of(), examples=60).case == {"number": 100}
 
-    def careless(points, centres):
-        points.array[:] += 1.0
-        return assignment(points, centres)
 
-    found = first_failure(careless, "assignment", arrays="foreign", examples=6)
-    assert "changed its argument 'points'" in found.message
+def test_a_statistical_check_is_tried_once_on_data_of_the_seed_the_subject_and_its_name():
+    tried = []
+    check = law_check("It is.", lambda _call, case: tried.append(case))
+    outcome = try_check(check, call_of(), seed=3)
+    assert outcome.passed
+    try_check(check, call_of())
+    words = (b"3 tiny law", b"0 tiny law")
+    assert tried == [{"data_seed": zlib.crc32(text) % 2147483648} for text in words]
+    assert zlib.crc32(words[0]) < 2**31 < zlib.crc32(words[1])  # both sides of the remainder
+
+
+def test_equal_seeds_draw_equal_inputs_and_other_checks_others():
+    def inputs(name, seed):
+        tried = []
+        check = property_check(name, "It is.", numbers, lambda _, case: tried.append(case))
+        try_check(check, call_of(), seed=seed, examples=20)
+        return tried
+
+    assert inputs("one", 1) == inputs("one", 1)
+    assert inputs("one", 1) != inputs("one", 2)
+    assert inputs("one", 1) != inputs("two", 1)
+
+
+def test_a_failure_that_comes_and_goes_is_told():
+    seen = []
+
+    def judge(_call, case):
+        if case["number"] not in seen:
+            seen.append(case["number"])
+            raise Violation("only once")
+
+    outcome = try_check(property_check("flaky", "It is.", numbers, judge), call_of(), examples=4)
+    assert outcome.message == ("only once (not every time: equal calls return different results)")
+    assert outcome.case == {"number": seen[-1]}
+
+
+def test_an_error_of_the_check_is_no_failure_of_the_implementation():
+    def judge(_call, _case):
+        raise ZeroDivisionError
+
+    check = property_check("broken", "It is.", numbers, judge)
+    with pytest.raises(ZeroDivisionError):
+        try_check(check, call_of(), examples=4)
+
+
+def test_inputs_are_rounded_to_the_precision_before_they_are_judged_and_kept():
+    def cases(_scope):
+        return st.just({"number": 0.1})
+
+    def judge(_call, case):
+        raise Violation(repr(case["number"]))
+
+    call = call_of(border=Border(precision="single"))
+    outcome = try_check(property_check("any", "It is.", cases, judge), call, examples=2)
+    third = float(np.float32(0.1))
+    assert third != 0.1
+    assert outcome.case == {"number": third}
+    assert outcome.message == repr(third)
+
+
+def test_a_report_has_an_outcome_for_each_wanted_check_in_their_order(monkeypatch):
+    checks = (
+        property_check("a", "It is.", numbers, below(10**6)),
+        differential_check("b", "It is.", numbers, below(5)),
+        property_check("c", "It is.", numbers, below(7)),
+    )
+    monkeypatch.setitem(SUBJECTS, "tiny", made(*checks))
+    report = verify(lambda number: number, "tiny", examples=20)
+    assert [outcome.check.name for outcome in report.outcomes] == ["a", "b", "c"]
+    assert [outcome.check.name for outcome in report.failures] == ["b", "c"]
+    assert [outcome.case for outcome in report.failures] == [{"number": 5}, {"number": 7}]
+    assert not report.passed
+    chosen = verify(lambda number: number, "tiny", examples=20, checks=["c", "a"])
+    assert [outcome.check.name for outcome in chosen.outcomes] == ["c", "a"]
+    right = verify(lambda number: number, "tiny", examples=1, checks=["a"])
+    assert right.passed
+    assert right.failures == ()
+    assert verify(lambda number: number, "tiny", checks=[]).outcomes == ()
+    assert report.implementation.accuracy == 0.25
+    assert report.implementation.scope == Scope()
+
+
+def test_the_seed_and_the_number_of_inputs_of_a_run_are_those_of_its_checks(monkeypatch):
+    asked = []
+
+    def tried(check, call, *, seed, examples):
+        asked.append((check.name, call.subject.name, seed, examples))
+        return runner.Outcome(check=check)
+
+    monkeypatch.setattr(runner, "try_check", tried)
+    monkeypatch.setitem(SUBJECTS, "tiny", made(property_check("a", "", numbers, below(1))))
+    assert verify(lambda number: number, "tiny").passed
+    verify(lambda number: number, "tiny", seed=7, examples=1)
+    assert asked == [("a", "tiny", 0, 100), ("a", "tiny", 7, 1)]
+    with pytest.raises(InvalidParameter, match="seed=-1 must be"):
+        verify(lambda number: number, "tiny", seed=-1)
+
+
+@pytest.mark.parametrize(
+    ("declared", "accuracy"), [({}, 0.25), ({"accuracy": 0}, 0.0), ({"accuracy": 1}, 1.0)]
+)
+def test_an_implementation_claims_the_accuracy_of_its_subject_or_its_own(
+    monkeypatch, declared, accuracy
+):
+    monkeypatch.setitem(SUBJECTS, "tiny", made())
+    call = implementation(
+        lambda number: number, "tiny", precision="single", equal_sizes=True, **declared
+    )
+    assert call.accuracy == accuracy
+    assert call.unit == 2.0**-24
+    assert call.scope == Scope(equal_sizes=True, simple=False)
+    assert call({"number": 5, "other": 6}) == 5
+    with pytest.raises(InvalidParameter, match=r"accuracy=1\.5 must be"):
+        implementation(lambda number: number, "tiny", accuracy=1.5)
+
+
+def test_a_function_without_a_signature_is_called_and_one_without_a_name_is_printed(monkeypatch):
+    monkeypatch.setitem(SUBJECTS, "tiny", made())
+    with pytest.raises(DoesNotFit, match=r"^min does not fit tiny, which is \(number\)") as caught:
+        implementation(min, "tiny")
+    assert "in a first call it raised TypeError" in str(caught.value)
+    assert isinstance(caught.value.__cause__, TypeError)
+    partial = functools.partial(lambda number, more: number)
+    with pytest.raises(DoesNotFit, match=r"^functools\.partial\(.*\)\(number, more\) does not fit"):
+        implementation(partial, "tiny")
+
+
+def test_a_function_that_fits_and_is_wrong_is_left_to_the_checks(monkeypatch):
+    def read(_value, _arguments, _border):
+        raise Violation("a wrong number")
+
+    subject = made()
+    monkeypatch.setitem(
+        SUBJECTS, "tiny", Subject(name="tiny", protocol=Tiny, read=read, example=subject.example)
+    )
+    with pytest.raises(Violation, match="a wrong number"):
+        implementation(lambda number: number, "tiny")({"number": 1})
+
+
+# -- precision -----------------------------------------------------------------------------------
 
 
 def test_single_precision_is_judged_by_its_own_rounding():
