@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -140,6 +141,23 @@ def test_a_minimiser_that_is_not_optimal_is_refused_with_the_optimum() -> None:
         match=r"^the objective is 20, but the optimum is (16|15\.9+\d*) \(certif",
     ):
         convex._optimal(answers(LINE), CASE)
+
+
+def test_what_the_certificate_leaves_open_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The optimum lies between 16 and 16.5 then, and an answer may have either objective."""
+    fit = SimpleNamespace(primal=16.5, gap=0.5, certified=False, minimiser=RIGHT)
+    monkeypatch.setattr(convex, "convex_clustering", lambda _points, _penalty: fit)
+    for objective in (16.0, 16.4, 16.6):
+        moved = RIGHT + np.sqrt(objective - 16.0) * np.ones((2, 1))  # both rows by t cost t^2
+        assert convex.convex_objective(LINE, moved, 2.0) == pytest.approx(objective, rel=1e-14)
+        if objective < 16.5:
+            convex._optimal(answers(moved), CASE)
+        else:
+            with pytest.raises(
+                Violation,
+                match=r"^the objective is 16\.6, but the optimum is 16 \(certified: False",
+            ):
+                convex._optimal(answers(moved), CASE)
 
 
 def test_in_another_frame_the_penalty_has_the_unit_of_the_points() -> None:

@@ -122,18 +122,18 @@ def test_clients_of_full_rank_are_scaled_frames_with_normal_responses(
 
 
 def test_much_local_work_is_the_mean_of_the_estimates_by_their_rows() -> None:
-    """Estimates 3 and -1, the second from three rows: the mean is 0."""
+    """Estimates 3 and -2, the second from three rows: the mean is -3/4."""
     clients = Clients(
-        ((np.ones((1, 1)), np.array([3.0])), (np.ones((3, 1)), np.array([-1.0, -2.0, 0.0])))
+        ((np.ones((1, 1)), np.array([3.0])), (np.ones((3, 1)), np.array([-1.0, -2.0, -3.0])))
     )
     case: Case = {"models": np.array([[4.0]]), "clients": clients}
 
     def answered(value: float) -> Any:
         return answers(Clustered(np.array([[value]]), np.zeros(2, dtype=int)))
 
-    fedx._local_limit(answered(0.0), case)
-    for wrong in (1.0, -0.001):
-        says = rf"^model 0 is \[{wrong}\]; the mean of the clients' estimates is \[0\.0\]"
+    fedx._local_limit(answered(-0.75), case)
+    for wrong in (0.5, -0.749, -3.0):
+        says = rf"^model 0 is \[{wrong}\]; the mean of the clients' estimates is \[-0\.75\]"
         with pytest.raises(Violation, match=says):
             fedx._local_limit(answered(wrong), case)
 

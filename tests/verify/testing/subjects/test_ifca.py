@@ -156,6 +156,10 @@ def test_a_run_is_compared_with_one_step_and_the_others() -> None:
     halves = Clustered(np.array([[1.0], [2.5]]), LABELS)
     with pytest.raises(Violation, match=r"^model 1 is \[2\.0\]; 1 and 3 more steps give \[2\.5\]"):
         ifca._composition(rule)(answers(total, middle, halves), case)
+    expected.errors = np.array([0.1, 0.2])
+    ifca._composition(rule)(answers(total, middle, Clustered(MODELS + 0.199, LABELS)), case)
+    with pytest.raises(Violation, match=r"^model 0 is .* rounding explains 0\.2$"):
+        ifca._composition(rule)(answers(total, middle, Clustered(MODELS + 0.201, LABELS)), case)
     expected = None  # type: ignore[assignment]
     ifca._composition(rule)(answers(total), case)
 
