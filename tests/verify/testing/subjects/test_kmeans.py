@@ -112,6 +112,34 @@ def test_squares_may_not_grow() -> None:
     assert kmeans._inertia(corners, rows.models) == 36.0
 
 
+def test_from_a_sum_of_zero_squares_may_grow_by_what_centres_may_be_off() -> None:
+    """Every centre is its point, and moves by a share of the accuracy of the largest number."""
+    points = np.array([[0.0], [5.0], [-10.0]])
+    case: Case = {"points": points, "centres": points}
+    for share in (0.9, 1.1):
+        call = answers(Clustered(points + share * 0.01, np.arange(3)), accuracy=0.001)
+        if share < 1:
+            kmeans._stationary(call, case)
+        else:
+            with pytest.raises(Violation, match=r"^centre 0 is \[0\.011"):
+                kmeans._stationary(call, case)
+
+
+@pytest.mark.parametrize(("share", "decided"), [(0.98, False), (1.02, True)])
+def test_lloyds_path_allows_for_the_rounding_of_a_mean_at_its_point(
+    share: float, decided: bool
+) -> None:
+    """A point at one centre, with the other near it: the squares are 0 and c^2."""
+    unit = 2.0**-14
+    moved = 8.0 * (2 + 8) * unit * 2.0
+    # with the length m by which a mean moves: c^2 = 72 u c^2 + 4 m (c + m) + 4 m^2
+    a, b, c = 1.0 - 8.0 * 9.0 * unit, -4.0 * moved, -8.0 * moved**2
+    edge = (-b + math.sqrt(b * b - 4.0 * a * c)) / (2.0 * a)
+    centres = np.array([[0.0], [share * edge]])
+    path = kmeans.lloyd_path(np.array([[0.0], [2.0]]), centres, unit)
+    assert (path is not None) == decided
+
+
 def test_where_nothing_is_a_tie_the_kernel_decides_labels_and_centres() -> None:
     kmeans._lloyd(answers(RIGHT), CASE)
     moved = RIGHT.models + np.array([[0.0], [1e-6]])

@@ -296,3 +296,5 @@ def test_there_are_k_models_in_the_clients_space_and_a_label_for_each_client() -
         one_shot._read_one_shot(([[4]], [0, 0, 0]), CASE, Border())
     with pytest.raises(WrongForm, match=r"^labels has the shape \(2,\); it must be \(3,\)"):
         one_shot._read_one_shot(([[4], [-20]], [0, 0]), CASE, Border())
+    alone: Case = {"clients": clients_of(3.0), "k": 1}
+    assert one_shot._read_one_shot(([[3]], [0]), alone, Border()).models.tolist() == [[3.0]]

@@ -78,6 +78,12 @@ ALONG, ACROSS = np.array([[1.0], [0.0]]), np.array([[0.0], [1.0]])
 TILTED = np.array([[0.8], [0.6]])
 
 
+def test_before_a_step_the_error_is_that_of_the_numbers_of_rows_and_columns() -> None:
+    case: Case = {"first": np.ones((4, 3)), "second": np.ones((4, 3)), "n_steps": 0}
+    case["start"] = np.eye(3)[:, :1]
+    assert orthogonal.subspace_error(case, 2.0**-40) == 16.0 * (4 + 2 * 3 + 8) * 2.0**-40
+
+
 def test_a_span_is_told_apart_by_the_sine_of_its_angle() -> None:
     call = answers()
     for found in (ALONG, -ALONG):

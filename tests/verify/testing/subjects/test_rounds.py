@@ -38,6 +38,8 @@ def test_the_longest_stable_step_is_a_power_of_two_below_the_inverse_of_the_long
     assert rounds.longest_stable(Clients(((x / 1.01, y),))) == 0.125
     assert rounds.longest_stable(Clients(((0.0 * x, y),))) == 1.0
     assert rounds.longest_stable(Clients(((x / 8.0, y),))) == 8.0
+    small = (0.25 * x, y)
+    assert rounds.longest_stable(Clients((CLIENTS.pairs[1], small))) == 0.125  # the longest decides
     tall = Clients(((np.tile(x, (4, 1)), np.tile(y, 4)),))
     assert rounds.longest_stable(tall) == 0.125
 
@@ -64,10 +66,12 @@ def test_the_lattice_is_of_whole_numbers_up_to_two(count: str | None) -> None:
     def numbers(shape: tuple[int, ...]) -> Any:
         return own.whole(shape, 2)
 
-    turns: list[Any] = []
+    turns: list[str] = []
+    last: list[Any] = []
 
     def draw(strategy: Any) -> Any:
         turns.append(repr(strategy))
+        last[:] = [strategy]
         return given.pop(0)
 
     given: list[Any] = [2, 3, 4, np.full(4, 2), MODELS, CLIENTS]
@@ -77,6 +81,9 @@ def test_the_lattice_is_of_whole_numbers_up_to_two(count: str | None) -> None:
     assert turns[3].startswith(repr(st.sampled_from([1, 2, 4])) + ".map(")
     assert turns[4] == repr(numbers((3, 2)))
     assert turns[5].startswith("clients_of_sizes(")
+    sizes, d, own_numbers = last[0].wrapped_strategy.args
+    assert (sizes.tolist(), d) == ([2, 2, 2, 2], 2)
+    assert repr(own_numbers((2, 3))) == repr(numbers((2, 3)))
     rest = {"step_size": 0.125} | ({} if count is None else {count: 1})
     assert {name: found[name] for name in found if name not in ("models", "clients")} == rest
     assert (found["models"] is MODELS, found["clients"] is CLIENTS) == (True, True)
