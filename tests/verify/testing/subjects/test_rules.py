@@ -105,6 +105,9 @@ def test_a_run_with_a_tie_or_a_shift_that_hides_a_label_is_not_expected() -> Non
     assert IfcaRunRule().expect(tie, LABELS, UNIT) is None
     assert IfcaRunRule().expect({**tie, "n_steps": 1}, np.array([1, 1, 0]), UNIT) is not None
     case = {**CASE, "n_steps": 2}
+    nothing = (np.zeros((1, 2)), np.array([1.0]))  # one client to which all models are equal
+    one = {**case, "clients": Clients((*CLIENTS.pairs, nothing))}
+    assert IfcaRunRule().expect(one, np.array([1, 1, 0, 0]), UNIT) is None
     assert IfcaRunRule().expect(case, LABELS, UNIT, 1e4) is not None
     assert IfcaRunRule().expect(case, LABELS, UNIT, 1e9) is None
 
