@@ -138,6 +138,23 @@ def test_much_local_work_is_the_mean_of_the_estimates_by_their_rows() -> None:
             fedx._local_limit(answered(wrong), case)
 
 
+@pytest.mark.parametrize(("unit", "left"), [(2.0**-53, 2.0**-28), (2.0**-24, 2.0**-15)])
+def test_what_local_work_leaves_is_small_in_units_of_estimates_and_models(
+    unit: float, left: float
+) -> None:
+    """Estimates 3 and -4 and the model 12 have the sizes 5 and 12."""
+    clients = Clients(tuple((np.ones((1, 1)), np.array([e])) for e in (3.0, -4.0)))
+    case: Case = {"models": np.array([[12.0]]), "clients": clients}
+    for share in (0.99, 1.01):
+        off = np.array([[-0.5 + share * left * (1.0 + 5.0 + 12.0)]])
+        call = answers(Clustered(off, np.zeros(2, dtype=int)), unit=unit)
+        if share < 1:
+            fedx._local_limit(call, case)
+        else:
+            with pytest.raises(Violation, match="the mean of the clients' estimates"):
+                fedx._local_limit(call, case)
+
+
 def test_the_checks_of_both_rounds_take_a_hundred_steps_or_an_exact_one() -> None:
     avg, prox = ({c.name: c for c in subject.checks} for subject in fedx.SUBJECTS)
     scope = Scope()
