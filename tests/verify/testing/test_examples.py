@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from trials.clustering.convex import convex_clustering
 from verify.testing import examples
 
 #: Gradients of the mean squares at 1 are 2 (1 - 3) = -4 and (2 * 2 (2 - 8) + 2 (1 - 1)) / 2 = -12.
@@ -102,6 +103,14 @@ def test_convex_clustering_draws_points_together_by_the_penalty() -> None:
     )
     equal = np.full((2, 1), 4.0)
     assert examples.convex_clustering(equal, 1.0) == pytest.approx(equal, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_convex_clustering_goes_on_until_nothing_moves(seed: int) -> None:
+    points = np.random.default_rng(seed).standard_normal((5, 2))
+    fit = convex_clustering(points, 0.2)
+    assert fit.certified
+    assert examples.convex_clustering(points, 0.2) == pytest.approx(fit.minimiser, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(6))
