@@ -201,6 +201,9 @@ def test_a_fault_is_found_by_the_test_that_fails_with_it_and_passes_without(
     outcome = workshop.try_fault(divisor, suites)
     assert outcome.by == suites[1]
     assert not workshop.try_fault(divisor, [suites[0], suites[2]]).found
+    # In one suite the test that always fails comes first and hides none of the others.
+    assert workshop.try_fault(divisor, ["tests/bounds/test_half.py"]).by == suites[1]
+    assert not workshop.try_fault(divisor, [f"{suites[0]} {suites[2]}"]).found
     assert (workshop.root / "bounds/half.py").read_text().endswith("x / 2\n")
     with pytest.raises(ValueError, match=r"pytest cannot run tests/bounds/test_gone\.py"):
         workshop.try_fault(divisor, ["tests/bounds/test_gone.py"])

@@ -94,11 +94,25 @@ class Workshop:
         limit = LIMIT_OF_KERNELS if fault.path.startswith("trials/") else LIMIT
         by = ""
         for suite in suites:
-            failed = self._first_failure(fault, suite, limit)
-            if failed and self._passes_without(failed, limit):
-                by = failed
+            by = self._found_by(fault, suite, limit)
+            if by:
                 break
         return Outcome(fault, by, time.perf_counter() - begin)
+
+    def _found_by(self, fault: Fault, suite: str, limit: int) -> str:
+        """The first test of a suite that fails with a fault and passes without it, or nothing.
+
+        A test that fails without a fault ends its suite.  So the suite is run again without it.
+        """
+        left_out: set[str] = set()
+        while True:
+            rest = " ".join([suite, *(f"--deselect {name}" for name in sorted(left_out))])
+            failed = self._first_failure(fault, rest, limit)
+            if failed and self._passes_without(failed, limit):
+                return failed
+            if failed in {"", rest, *left_out}:
+                return ""
+            left_out.add(failed)
 
     def _first_failure(self, fault: Fault, suite: str, limit: int) -> str:
         """The first test that fails with a fault, or nothing.
