@@ -213,9 +213,12 @@ def test_a_fault_is_found_by_the_test_that_fails_with_it_and_passes_without(
 def test_a_suite_that_runs_out_of_time_finds_a_fault_only_where_one_of_its_tests_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str
 ) -> None:
-    """Three tests of 1.4 seconds do not fit into four seconds, and are dear once they passed."""
-    monkeypatch.setattr(running, "LIMIT", 4)
-    monkeypatch.setattr(running, "DEAR", 1.0)
+    """Three tests of 3.5 seconds do not fit into ten seconds, and are dear once they passed.
+
+    One alone has more than six seconds left, which a busy machine needs to start it.
+    """
+    monkeypatch.setattr(running, "LIMIT", 10)
+    monkeypatch.setattr(running, "DEAR", 2.0)
     workshop = Workshop(tree_of(tmp_path / "given", LONG + TESTS[last]), tmp_path)
     (divisor, _constant) = faults_in("bounds/half.py", HALF)
     outcome = workshop.try_fault(divisor, ["tests/bounds/test_half.py"])
@@ -233,7 +236,7 @@ LONG = """
 import time
 from bounds.half import half
 def burn():
-    end = time.process_time() + 1.4
+    end = time.process_time() + 3.5
     while time.process_time() < end:
         pass
 def test_burns():
