@@ -15,6 +15,7 @@ import numpy as np
 
 from tests.records import verdicts
 from tests.records.values import plain, told
+from tests.records.verdicts import Calls
 from trials import local_erm
 from trials.clustering import convex, kmeans, selection, sparse
 from trials.clustering.convex.problem import scaled
@@ -56,9 +57,6 @@ def again(name: str, _recorded: Mapping[str, Any]) -> dict[str, Any]:
 def fresh(name: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
     """The same."""
     return again(name, recorded)
-
-
-Calls = dict[str, Callable[[], Any]]
 
 
 # -- convex clustering -----------------------------------------------------------------------------

@@ -19,10 +19,11 @@ from unittest.mock import patch
 import numpy as np
 import sympy as sp
 
-from bounds.statement import Assumption, Contrast, Printed, Statement
-from tests.stated import NOBODY
+from bounds.statement import Assumption, Contrast, Printed
 from tests.verify import toys
-from trials.run.engine import ensure
+from tests.verify.mutation.test_page import SCORES as SCORES_OF_TESTS
+from tests.verify.mutation.test_page import judged
+from tests.verify.procedures.test_reproduction import claim as reproduction
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify import coverage
@@ -35,8 +36,8 @@ from verify.decisions.reproductions import ReproductionTest
 from verify.mutation import mutants, opened, page, score
 from verify.papers import catalogue
 from verify.plan import plan
-from verify.procedures.base import PROFILES, Profile, Sampling
-from verify.procedures.reproduction import Reading, Reproduction
+from verify.procedures.base import PROFILES, Profile
+from verify.procedures.reproduction import Reproduction
 
 Calls = dict[str, Callable[[], Any]]
 
@@ -197,32 +198,6 @@ def of_printed_numbers() -> Calls:
 # -- a procedure that no claim uses ----------------------------------------------------------------
 
 
-def reading(factor: float, statistic: str = "value") -> Reading:
-    """A reading whose values are uniform between 0 and ``factor`` times the scale."""
-    return Reading(
-        sampling=Sampling(experiment=toys.VALUE, max_trials=2048, first=256),
-        cell=lambda at: {"scale": factor * at["scale"]},
-        statistic=lambda table, _cell: table[statistic],
-        knowledge=lambda cell: Knowledge(low=0.0, high=cell["scale"]),
-        meaning=f"scale times {factor}",
-    )
-
-
-def reproduction(*values: float, **more: Any) -> Reproduction:
-    """The printed values at the scales 1, 2, ..."""
-    printed = tuple(
-        Printed(at={"scale": float(i)}, value=v, tolerance=0.05) for i, v in enumerate(values, 1)
-    )
-    return Reproduction(
-        statement=Statement(
-            id="toy.reproduction", title="A toy", publication=NOBODY, source="Table 3",
-            kind="reproduction", quantifiers="", observed="E S", printed=printed,
-        ),
-        readings={"plain": reading(1.0), "doubled": reading(2.0)},
-        **{"named": "plain", "observable": "the value (units)", **more},
-    )  # fmt: skip
-
-
 @contextmanager
 def empty_store() -> Iterator[RunStore]:
     """A new run in a folder that is removed."""
@@ -235,31 +210,24 @@ def empty_store() -> Iterator[RunStore]:
 
 def decided(procedure: Reproduction) -> Any:
     """The evidence of a procedure, with the number of rounds that it asked for."""
-    rounds = 0
-    with empty_store() as store, make_executor("serial") as executor:
-        while demands := procedure.demands(store, 0.05):
-            ensure(store, demands, executor)
-            rounds += 1
-        return [rounds, procedure.decide(store, 0.05)]
+    with tempfile.TemporaryDirectory() as folder:
+        evidence, rounds = toys.tried(procedure, Path(folder), seed=1)
+        return [len(rounds), evidence]
 
 
 def reproduced() -> Calls:
     """The procedure of printed numbers, whole."""
-
-    def checked(**more: Any) -> Any:
-        return reproduction(0.5, 1.0, **more).check()
-
-    three = reproduction(0.5, 1.0, 1.5)
+    two, three = reproduction(0.5, 1.0), reproduction(0.5, 1.0, 1.5)
     return {
-        "both": lambda: decided(reproduction(0.5, 1.0)),
+        "both": lambda: decided(two),
         "the other reading": lambda: decided(reproduction(0.5, 1.0, 1.5, named="doubled")),
-        "median": lambda: decided(reproduction(0.5, 1.2, estimand="median")),
+        "median": lambda: decided(replace(reproduction(0.5, 1.2), estimand="median")),
         "one number": lambda: decided(three.override({"scale": 2.0})),
         "words": three.describe,
         "name": lambda: [three.name, three.check()],
         "no such number": lambda: three.override({"scale": 7.0}),
         "no such parameter": lambda: three.override({"law": 7.0}),
-        "no such reading": lambda: checked(named="x"),
+        "no such reading": lambda: replace(two, named="x").check(),
         "no number": lambda: reproduction().check(),
     }
 
@@ -372,33 +340,16 @@ def scores() -> Calls:
 # -- texts and pages -------------------------------------------------------------------------------
 
 
-def judged(kind: str, outcome: str, mutant: str, why: str = "") -> dict[str, str]:
-    """A mutant's outcome as it is stored."""
-    return {"kind": kind, "outcome": outcome, "mutant": mutant, "why": why}
-
-
-SCORES: dict[str, Any] = {
-    "ifca.eq3": {
-        "procedure": "Probability",
-        "n_mutants": 6,
-        "judged": [
-            judged("factor", "refuted", "term a: times 1/4"),
-            judged("factor", "survived", "term a: times 3/4", "within the margin: x_1*y."),
-            judged("failure", "few trials", "failure probability: squared"),
-            judged("failure", "true here", "failure probability: halved"),
-            judged("assumption", "refuted", "condition n: dropped"),
-            judged("boundary", "few trials", "condition m: equality allowed"),
-        ],
-    },
-    "sxy.lemma4": {
+#: Those of the page's tests, and outcomes that they do not hold.
+SCORES: dict[str, Any] = SCORES_OF_TESTS | {
+    "odcl.lemma1": {
         "procedure": "Search",
         "n_mutants": 2,
         "judged": [
-            judged("exponent", "unsupported", "term b: d^(1/4) less"),
-            judged("exponent", "not tried", "term b: d^(1/2) less"),
+            judged("failure", "true here", "failure probability: halved"),
+            judged("boundary", "few trials", "condition m: equality allowed"),
         ],
     },
-    "sxy.lemma3": {"procedure": "Constants", "n_mutants": 9, "judged": [judged("a", "b", "c")]},
 }
 LINES = (
     coverage.Line(id="a", source="Lemma | 1", says="it is  true.", claims=("ifca.eq3",)),
