@@ -21,7 +21,7 @@ from tests.verify.calibration_bounds import constant_worlds, probability_worlds,
 from tests.verify.calibration_world import LEVEL, Batch, World
 from tests.verify.toys import dose_probability
 from verify.decisions.comparisons import ContrastTest, TrendTest
-from verify.decisions.means import Knowledge, MeanTest
+from verify.decisions.means import INDICATOR, SHARE, Knowledge, MeanTest
 from verify.decisions.rates import fit_power_law
 from verify.decisions.reproductions import ReproductionTest
 from verify.decisions.suprema import decide_supremum
@@ -249,17 +249,19 @@ def _contrast(contrast: Contrast, known: Knowledge, draw, wrong: str, scale: str
     return batch
 
 
-def _trend(groups: Sequence[float], wrong: str, margin: float) -> Batch:
+def _trend(
+    groups: Sequence[float], wrong: str, margin: float, n: int = 512, known: Knowledge = SHARE
+) -> Batch:
     test = TrendTest(
         margin=margin,
-        knowledge=Knowledge(low=0.0, high=1.0),
-        horizon=512,
+        knowledge=known,
+        horizon=n,
         refute_level=LEVEL,
         support_level=LEVEL,
     )
 
     def batch(rng: np.random.Generator) -> int:
-        drawn = [rng.binomial(1, p, 512) * 1.0 for p in groups]
+        drawn = [rng.binomial(1, p, n) * 1.0 for p in groups]
         return int(test.decide(drawn)[0] == wrong)
 
     return batch
@@ -299,6 +301,20 @@ def comparison_worlds() -> list[World]:
             "false support",
             "falls beyond the margin",
             _trend((0.1, 0.6, 0.4), "holds", 0.1999),
+            quick=20,
+        ),
+        World(
+            "trend of an indicator",
+            "false support",
+            "40 trials, falls beyond the margin",
+            _trend((0.1, 1.0, 0.85), "holds", 0.1499, 40, INDICATOR),
+            quick=20,
+        ),
+        World(
+            "trend of an indicator",
+            "false refutation",
+            "40 trials, falls by the margin",
+            _trend((0.1, 0.65, 0.5), "fails", 0.15, 40, INDICATOR),
             quick=20,
         ),
     ]

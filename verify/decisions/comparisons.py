@@ -13,10 +13,14 @@ of them".  These are statements about the mean of a value in [0, 1], for any tai
 
 *Trends.*  Cells along one parameter have independent trials.  A trend is refuted by a pair of cells
 whose means go the wrong way by more than the margin.  It is supported when no pair can go the wrong
-way by more than the margin, and when the test of Jonckheere and Terpstra finds the trend.
+way by more than the margin, and when the test of Jonckheere and Terpstra finds the trend.  That
+test needs a number of trials that is fixed beforehand.  So the limits of an indicator's mean are
+those of Clopper and Pearson.  Limits for any stopping time are wider.
 
 References
 ----------
+Clopper and Pearson (1934). The use of confidence or fiducial limits illustrated in the case of the
+binomial. Biometrika 26.
 Schuirmann (1987). Two one-sided tests and the power approach. J. Pharmacokin. Biopharm. 15.
 Fieller (1954). Some problems in interval estimation. JRSS B 16.
 Jonckheere (1954). A distribution-free k-sample test against ordered alternatives. Biometrika 41.
@@ -31,7 +35,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import binomtest, norm
 
 from bounds.statement import Contrast
 from trials.checks import InvalidParameter
@@ -227,9 +231,31 @@ def jonckheere(groups: Sequence[FloatArray]) -> float:
     return float(norm.sf((statistic - mean) / math.sqrt(variance)))
 
 
+def exact_limits(x: FloatArray, knowledge: Knowledge, level: float) -> tuple[float, float]:
+    """Clopper and Pearson's limits of the mean of two-valued trials, each at ``level``.
+
+    The number of trials must not depend on their values.
+
+    >>> from verify.decisions.means import INDICATOR
+    >>> low, high = exact_limits(np.ones(40), INDICATOR, 0.025)
+    >>> round(low, 3), high
+    (0.912, 1.0)
+
+    Raises
+    ------
+    InvalidParameter : a value is neither of the two ends.
+    """
+    low, high = knowledge.low, knowledge.high
+    other = x[(x != low) & (x != high)]
+    if other.size:
+        raise InvalidParameter(f"a trial's value {other[0]:.6g} must be {low:g} or {high:g}")
+    share = binomtest(int((x == high).sum()), x.size).proportion_ci(1 - 2 * level)
+    return low + (high - low) * share.low, low + (high - low) * share.high
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrendTest:
-    """Whether the mean grows along cells with independent trials.
+    """Whether the mean grows along cells with independent trials of fixed numbers.
 
     A step in the wrong direction of at most ``margin`` is ignored.  ``refute_level`` is the claim's
     share of the error level for this sequence of cells.  It is split here over pairs of cells.
@@ -243,6 +269,8 @@ class TrendTest:
 
     def _limits(self, x: FloatArray, level: float) -> tuple[float, float]:
         """Two limits of a mean, each at ``level``."""
+        if self.knowledge.two_valued:
+            return exact_limits(x, self.knowledge, level)
         target = float(np.clip(x.mean(), -1e300, 1e300))
         lower = LowerTest(
             knowledge=self.knowledge, target=target, level=level, horizon=self.horizon
@@ -264,11 +292,13 @@ class TrendTest:
         for i, j in pairs:
             if strict[i][0] - strict[j][1] > self.margin:
                 return "fails", f"the mean falls from cell {i + 1} to cell {j + 1}", shown
-        loose = [(i, j) for i, j in pairs if not shown[i][1] - shown[j][0] <= self.margin]
-        if loose:
-            i, j = loose[0]
-            return "open", f"cells {i + 1} and {j + 1} may fall by more than the margin", shown
+        falls = [shown[i][1] - shown[j][0] for i, j in pairs]
+        if not max(falls) <= self.margin:
+            (i, j), most = max(zip(pairs, falls, strict=True), key=lambda found: found[1])
+            reason = f"a fall by {most:.2g} from cell {i + 1} to cell {j + 1} is not excluded"
+            return "open", f"{reason}, and the margin is {self.margin:g}", shown
         p = jonckheere(groups)
         if p > self.support_level:
             return "open", f"no trend is found (Jonckheere-Terpstra p={p:.2g})", shown
-        return "holds", f"Jonckheere-Terpstra p={p:.2g}", shown
+        most = max(0.0, *falls)
+        return "holds", f"Jonckheere-Terpstra p={p:.2g}, falls are below {most:.2g}", shown

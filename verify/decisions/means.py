@@ -63,17 +63,23 @@ class Knowledge:
     variance : an upper bound of the variance, infinite where none is known.
     asymptotic : whether limits that hold only asymptotically may be used where neither an end nor a
         variance is known.
+    two_valued : whether every value is one of the two ends.
     """
 
     low: float = -math.inf
     high: float = math.inf
     variance: float = math.inf
     asymptotic: bool = False
+    two_valued: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse ends in the wrong order and a negative variance."""
+        """Refuse ends in the wrong order, a negative variance, and two values without ends."""
         if not self.low < self.high:
             raise InvalidParameter(f"low={self.low} must be below high={self.high}")
+        if self.two_valued and not math.isfinite(self.high - self.low):
+            raise InvalidParameter(
+                f"two_valued needs finite ends, and they are low={self.low}, high={self.high}"
+            )
         if not self.variance >= 0:
             raise InvalidParameter(f"variance={self.variance} must be >= 0")
 
@@ -84,6 +90,7 @@ class Knowledge:
             high=-self.low,
             variance=self.variance,
             asymptotic=self.asymptotic,
+            two_valued=self.two_valued,
         )
 
     @property
@@ -93,7 +100,10 @@ class Knowledge:
 
 
 SHARE = Knowledge(low=0.0, high=1.0)
-"""A share or an indicator, between 0 and 1."""
+"""A share, between 0 and 1."""
+
+INDICATOR = Knowledge(low=0.0, high=1.0, two_valued=True)
+"""An indicator: 1 where something happened, and 0 elsewhere."""
 
 
 def bet_sizes(target: float, knowledge: Knowledge, level: float, horizon: int) -> FloatArray:

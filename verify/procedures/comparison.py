@@ -323,13 +323,16 @@ class Monotone:
 
     def describe(self) -> str:
         """Cells, budget and rule."""
+        exact = all(self.knowledge(cell).two_valued for cell in self.cells)
+        limits = "exact (Clopper-Pearson)" if exact else "those of confidence sequences"
         return (
             f"The statement says that the mean of {self.observable} {self.trend.direction} with "
             f"${self._symbol}$. It is tested in {len(self.sequences())} sequences of cells of "
             f"experiment {self.sampling.experiment.name}, {self.sampling.max_trials} trials a "
             f"cell. It is refuted by a pair of cells that goes the wrong way by more than "
             f"{self.trend.margin:g}. It is "
-            "supported when no pair can go so far and the Jonckheere-Terpstra test finds the trend."
+            "supported when no pair can go so far and the Jonckheere-Terpstra test finds the "
+            f"trend. The limits of a mean are {limits}."
         )
 
     def demands(self, store: RunStore, _level: float) -> list[Demand]:

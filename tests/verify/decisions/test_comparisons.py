@@ -2,14 +2,17 @@
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import binom
 
 from bounds.statement import Contrast
 from trials.checks import InvalidParameter
-from verify.decisions.comparisons import ContrastTest, TrendTest, jonckheere
-from verify.decisions.means import Knowledge
+from verify.decisions.comparisons import ContrastTest, TrendTest, exact_limits, jonckheere
+from verify.decisions.means import INDICATOR, Knowledge
 
 LARGE = Knowledge(asymptotic=True)
 UNIT = Knowledge(low=0.0, high=1.0)
@@ -204,7 +207,61 @@ def test_trends():
     assert "no trend" in reason
     status, reason, limits = trend(coins(0.2, 0.4, 0.7, n=50))
     assert status == "open"
-    assert "may fall by more than the margin" in reason
+    assert reason.startswith("a fall by 0.")
+    assert "is not excluded, and the margin is 0.05" in reason
     assert all(low <= p <= high for (low, high), p in zip(limits, (0.2, 0.4, 0.7), strict=True))
     with pytest.raises(InvalidParameter, match="at least two cells"):
         trend(coins(0.2))
+
+
+def outcome(successes, n):
+    return np.repeat([1.0, 0.0], [successes, n - successes])
+
+
+@pytest.mark.parametrize(("n", "level"), [(40, 0.025), (7, 0.001)])
+def test_limits_of_an_indicator_invert_the_binomial_tails(n, level):
+    def solved(tail):
+        return brentq(lambda p: tail(p) - level, 0, 1)
+
+    for s in range(n + 1):
+        low, high = exact_limits(outcome(s, n), INDICATOR, level)
+        least = solved(partial(binom.sf, s - 1, n)) if s > 0 else 0.0
+        most = solved(partial(binom.cdf, s, n)) if s < n else 1.0
+        assert (low, high) == pytest.approx((least, most), abs=1e-9)
+        fallen = exact_limits(-outcome(s, n), INDICATOR.mirrored(), level)
+        assert fallen == pytest.approx((-high, -low), abs=1e-12)
+
+
+def test_limits_of_two_values_move_with_them_and_others_are_refused():
+    moved = Knowledge(low=2.0, high=5.0, two_valued=True)
+    low, high = exact_limits(outcome(3, 9), INDICATOR, 0.05)
+    assert exact_limits(2 + 3 * outcome(3, 9), moved, 0.05) == pytest.approx(
+        (2 + 3 * low, 2 + 3 * high)
+    )
+    with pytest.raises(InvalidParameter, match=r"value 0\.5 must be 0 or 1"):
+        exact_limits(np.array([1.0, 0.5]), INDICATOR, 0.05)
+
+
+def test_exact_limits_of_an_indicator_decide_what_limits_for_any_time_leave_open():
+    """Two cells of 40 successes exclude a fall by 1 - .025^(1/40) = .088."""
+    groups = [outcome(s, 40) for s in (0, 40, 40)]
+    status, reason, _ = trend(groups, 0.1, INDICATOR)
+    assert status == "holds"
+    assert "falls are below 0.088" in reason
+    assert trend(groups, 0.1, UNIT)[0] == "open"
+    status, reason, _ = trend(groups, 0.08, INDICATOR)
+    assert status == "open"
+    assert reason == "a fall by 0.088 from cell 2 to cell 3 is not excluded, and the margin is 0.08"
+    assert trend([outcome(s, 40) for s in (0, 40, 20)], 0.1, INDICATOR)[0] == "fails"
+
+
+def test_the_error_of_a_trend_of_two_indicators_by_all_their_outcomes():
+    """At a fall of exactly the margin both errors are at most the level, summed exactly."""
+    n, margin = 16, 0.25
+    outcomes = list(itertools.product(range(n + 1), repeat=2))
+    statuses = [trend([outcome(s, n) for s in pair], margin, INDICATOR)[0] for pair in outcomes]
+    assert set(statuses) == {"holds", "fails", "open"}
+    for p in np.linspace(margin, 1.0, 31):
+        chances = [binom.pmf(a, n, p) * binom.pmf(b, n, p - margin) for a, b in outcomes]
+        for wrong in ("holds", "fails"):
+            assert sum(c for c, s in zip(chances, statuses, strict=True) if s == wrong) <= 0.05

@@ -222,6 +222,7 @@ def test_a_constant_is_known_at_once():
     [
         ({"low": 1.0, "high": 1.0}, r"low=1\.0 must be below"),
         ({"variance": -1.0}, r"variance=-1\.0 must be >= 0"),
+        ({"low": 0.0, "two_valued": True}, "two_valued needs finite ends"),
     ],
 )
 def test_impossible_knowledge_is_refused(arguments, message):

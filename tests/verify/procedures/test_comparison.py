@@ -10,7 +10,7 @@ from tests.stated import NOBODY
 from tests.verify.toys import METHODS, VALUE, tried
 from trials.checks import InvalidParameter
 from trials.run.engine import replay
-from verify.decisions.means import Knowledge
+from verify.decisions.means import INDICATOR, Knowledge
 from verify.evidence import Verdict
 from verify.procedures.base import Sampling
 from verify.procedures.comparison import Comparison, Monotone
@@ -137,9 +137,21 @@ def test_lost_trials_leave_a_sequence_open_unless_their_value_is_declared(tmp_pa
     assert verdict(tmp_path, replace(lossy, failed=0.0), 1) is Verdict.SUPPORTED
 
 
+def test_the_values_of_an_indicator_are_checked(tmp_path):
+    build = replace(along(laws=("coin",)), knowledge=lambda _cell: INDICATOR)
+    with pytest.raises(InvalidParameter, match="must be 0 or 1"):
+        tried(build, tmp_path)
+    happened = replace(build, statistic=lambda table, _cell: (table["value"] > 0) * 1.0)
+    shares = [cell.observed for cell in tried(happened, tmp_path, seed=1)[0].cells]
+    assert all(0 < s < 1 for s in shares)
+
+
 def test_trends_check_override_and_describe():
     build = along()
     assert "Jonckheere" in build.describe()
+    assert "confidence sequences" in build.describe()
+    coins = replace(build, knowledge=lambda _cell: INDICATOR)
+    assert "exact (Clopper-Pearson)" in coins.describe()
     assert len(build.override({"law": "coin"}).cells) == 3
     with pytest.raises(InvalidParameter, match="must vary"):
         build.override({"scale": 1.0})
