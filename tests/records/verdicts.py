@@ -158,14 +158,20 @@ def of_trends() -> Calls:
         "one": [SHARES],
     }
 
-    def trend(margin: float, cells: list[np.ndarray]) -> Any:
-        test = TrendTest(margin=margin, knowledge=means.SHARE, horizon=512, **LEVELS)
+    def trend(margin: float, cells: list[np.ndarray], known: means.Knowledge = means.SHARE) -> Any:
+        test = TrendTest(margin=margin, knowledge=known, horizon=512, **LEVELS)
         return test.decide(cells)
+
+    indicators = [(SHARES[:60] < share) * 1.0 for share in (0.2, 0.6, 0.5)]
 
     return {
         **{
             f"{name}, {margin}": lambda g=cells, m=margin: trend(m, g)
             for name, cells in groups.items()
+            for margin in (0.0, 0.3)
+        },
+        **{
+            f"indicators, {margin}": lambda m=margin: trend(m, indicators, means.INDICATOR)
             for margin in (0.0, 0.3)
         },
         **{f"p-value, {name}": lambda g=cells: jonckheere(g) for name, cells in groups.items()},
