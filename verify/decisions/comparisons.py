@@ -234,7 +234,7 @@ def jonckheere(groups: Sequence[FloatArray]) -> float:
 def exact_limits(x: FloatArray, knowledge: Knowledge, level: float) -> tuple[float, float]:
     """Clopper and Pearson's limits of the mean of two-valued trials, each at ``level``.
 
-    The number of trials must not depend on their values.
+    The number of trials must not depend on their values.  Without trials they are the two ends.
 
     >>> from verify.decisions.means import INDICATOR
     >>> low, high = exact_limits(np.ones(40), INDICATOR, 0.025)
@@ -249,6 +249,8 @@ def exact_limits(x: FloatArray, knowledge: Knowledge, level: float) -> tuple[flo
     other = x[(x != low) & (x != high)]
     if other.size:
         raise InvalidParameter(f"a trial's value {other[0]:.6g} must be {low:g} or {high:g}")
+    if not x.size:
+        return low, high
     share = binomtest(int((x == high).sum()), x.size).proportion_ci(1 - 2 * level)
     return low + (high - low) * share.low, low + (high - low) * share.high
 

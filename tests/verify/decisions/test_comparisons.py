@@ -233,6 +233,7 @@ def test_limits_of_an_indicator_invert_the_binomial_tails(n, level):
 
 
 def test_limits_of_two_values_move_with_them_and_others_are_refused():
+    assert exact_limits(np.empty(0), INDICATOR, 0.05) == (0.0, 1.0)
     moved = Knowledge(low=2.0, high=5.0, two_valued=True)
     low, high = exact_limits(outcome(3, 9), INDICATOR, 0.05)
     assert exact_limits(2 + 3 * outcome(3, 9), moved, 0.05) == pytest.approx(
