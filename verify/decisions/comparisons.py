@@ -295,8 +295,11 @@ class TrendTest:
             if strict[i][0] - strict[j][1] > self.margin:
                 return "fails", f"the mean falls from cell {i + 1} to cell {j + 1}", shown
         falls = [shown[i][1] - shown[j][0] for i, j in pairs]
-        if not max(falls) <= self.margin:
-            (i, j), most = max(zip(pairs, falls, strict=True), key=lambda found: found[1])
+        loose = [
+            (fall, pair) for fall, pair in zip(falls, pairs, strict=True) if not fall <= self.margin
+        ]
+        if loose:
+            most, (i, j) = max(loose)
             reason = f"a fall by {most:.2g} from cell {i + 1} to cell {j + 1} is not excluded"
             return "open", f"{reason}, and the margin is {self.margin:g}", shown
         p = jonckheere(groups)

@@ -214,6 +214,12 @@ def test_trends():
         trend(coins(0.2))
 
 
+def test_a_trend_with_infinite_values_stays_open():
+    """Two infinite limits have no difference, which is not a small one."""
+    groups = [np.zeros(50), np.full(50, np.inf), np.full(50, np.inf)]
+    assert trend(groups, 0.1, Knowledge(low=0.0))[0] == "open"
+
+
 def outcome(successes, n):
     return np.repeat([1.0, 0.0], [successes, n - successes])
 
