@@ -249,9 +249,7 @@ def _contrast(contrast: Contrast, known: Knowledge, draw, wrong: str, scale: str
     return batch
 
 
-def _trend(
-    groups: Sequence[float], wrong: str, margin: float, n: int = 512, known: Knowledge = SHARE
-) -> Batch:
+def _trend(groups: Sequence[float], wrong: str, margin: float, n: int, known: Knowledge) -> Batch:
     test = TrendTest(
         margin=margin,
         knowledge=known,
@@ -286,38 +284,23 @@ def comparison_worlds() -> list[World]:
         for name, contrast, known, draw, data, scale in cases:
             batch = _contrast(contrast, known, draw, wrong, scale)
             worlds.append(World(f"comparison {name}", error, data, batch))
-    worlds += [
-        World("trend", "false refutation", "flat", _trend((0.5,) * 3, "fails", 1e-6), quick=20),
-        World(
-            "trend",
-            "false refutation",
-            "falls by the margin",
-            _trend((0.3, 0.6, 0.5), "fails", 0.1),
-            quick=20,
+    for name, data, groups, wrong, margin, n, known in (
+        ("trend", "flat", (0.5,) * 3, "fails", 1e-6, 512, SHARE),
+        ("trend", "falls by the margin", (0.3, 0.6, 0.5), "fails", 0.1, 512, SHARE),
+        ("trend", "flat", (0.5,) * 3, "holds", 0.3, 512, SHARE),
+        ("trend", "falls beyond the margin", (0.1, 0.6, 0.4), "holds", 0.1999, 512, SHARE),
+        (
+            "trend of an indicator", "40 trials, falls beyond the margin",
+            (0.1, 1.0, 0.85), "holds", 0.1499, 40, INDICATOR,
         ),
-        World("trend", "false support", "flat", _trend((0.5,) * 3, "holds", 0.3), quick=20),
-        World(
-            "trend",
-            "false support",
-            "falls beyond the margin",
-            _trend((0.1, 0.6, 0.4), "holds", 0.1999),
-            quick=20,
+        (
+            "trend of an indicator", "40 trials, falls by the margin",
+            (0.1, 0.65, 0.5), "fails", 0.15, 40, INDICATOR,
         ),
-        World(
-            "trend of an indicator",
-            "false support",
-            "40 trials, falls beyond the margin",
-            _trend((0.1, 1.0, 0.85), "holds", 0.1499, 40, INDICATOR),
-            quick=20,
-        ),
-        World(
-            "trend of an indicator",
-            "false refutation",
-            "40 trials, falls by the margin",
-            _trend((0.1, 0.65, 0.5), "fails", 0.15, 40, INDICATOR),
-            quick=20,
-        ),
-    ]
+    ):  # fmt: skip
+        error = {"fails": "false refutation", "holds": "false support"}[wrong]
+        batch = _trend(groups, wrong, margin, n, known)
+        worlds.append(World(name, error, data, batch, quick=20))
     return worlds
 
 
