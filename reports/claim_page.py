@@ -65,6 +65,8 @@ def _page(tried: Tried, files: Files, form: figures.Form) -> dict[str, Any]:
     ]
     effort = _effort(tried)
     expectation = "as expected" if tried.as_expected else f"expected {claim.expected}"
+    words = ["" if tried.as_expected is None else expectation]
+    words += ["identity of formulas"] * bool(claim.identity)
     return {
         "id": code(tried.key),
         "title": prose(claim.title or claim.id or tried.key),
@@ -73,7 +75,7 @@ def _page(tried: Tried, files: Files, form: figures.Form) -> dict[str, Any]:
         "verdict": tried.mark,
         "colour": colour(tried.verdict),
         "grade": prose(evidence.grade),
-        "expectation": "" if tried.as_expected is None else expectation,
+        "expectation": ", ".join(filter(None, words)),
         "answer": Latex(sentence(capital(paragraphs(evidence.summary)))),
         "facts": _joined(capital(prose(f"{claim.source}, {claim.paper}".strip(", "))), effort),
         "brief": _joined(capital(prose(claim.source)), effort),  # below its paper's heading

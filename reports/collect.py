@@ -150,7 +150,7 @@ def collect(run: Run, *, engine: str) -> Report:
             for paper, made in pages.items()
         ],
         "turned": [table for made in pages.values() for page in made for table in page["turned"]],
-        "slips": overview.slips(run.findings),
+        "lesser": overview.lesser(run.findings),
         "headlines": overview.headlines(run.findings, names, run.papers, run.by_key),
         "findings": overview.findings(run.findings, names),
         "environment": overview.environment(summary, engine),

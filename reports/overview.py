@@ -43,6 +43,8 @@ def verdict_table(paper: str, claims: Sequence[Tried]) -> PrintedTable:
         if claim.as_expected is False:
             expected = escape_text(f"expected {claim.claim.expected}")
             verdict = Latex(rf"{verdict}\newline \emph{{{expected}}}")
+        if claim.claim.identity:
+            verdict = Latex(rf"{verdict}\newline identity of formulas")
         rows.append(
             [
                 _lines(
@@ -71,13 +73,32 @@ def verdict_table(paper: str, claims: Sequence[Tried]) -> PrintedTable:
     )
 
 
+def tally(claims: Sequence[Tried]) -> list[tuple[tuple[str, str], int]]:
+    """How many claims have each verdict, as ((verdict, its mark without the number), count).
+
+    ``SUPPORTED TO r`` is a word of its own.  Identities of formulas are not counted.
+    """
+    counts = Counter(
+        (claim.verdict, re.sub(r" TO .+", " TO r", claim.mark))
+        for claim in claims
+        if not claim.claim.identity
+    )
+
+    def rank(item: tuple[tuple[str, str], int]) -> tuple[int, str]:
+        (verdict, mark), _ = item
+        return VERDICTS.index(verdict) if verdict in VERDICTS else len(VERDICTS), mark
+
+    return sorted(counts.items(), key=rank)
+
+
 def abstract(claims: Sequence[Tried], summary: Summary) -> Latex:
     """The numbers of claims, trials and verdicts, and the verdicts that are not expected ones."""
     if not claims:
         return Latex("This run holds no claim yet.")
-    counts = Counter(claim.verdict for claim in claims)
-    known = [v for v in VERDICTS if counts[v]] + [v for v in sorted(counts) if v not in VERDICTS]
-    words = listed([f"{number(counts[v])} {verdict_word(v)}" for v in known])
+    words = listed(
+        [f"{number(n)} {verdict_word(verdict, mark)}" for (verdict, mark), n in tally(claims)]
+    )
+    identities = sum(bool(claim.claim.identity) for claim in claims)
     trials = sum(claim.evidence.n_trials for claim in claims)
     failed = sum(claim.evidence.n_failed for claim in claims)
     surprising = [claim for claim in claims if claim.as_expected is False]
@@ -85,6 +106,11 @@ def abstract(claims: Sequence[Tried], summary: Summary) -> Latex:
         f"{plural(len(claims), 'claim was', 'claims were')} tried with {plural(trials, 'trial')}"
         f" ({number(failed)} failed): {words}."
     ]
+    if identities:
+        parts.append(
+            f"{plural(identities, 'claim compares', 'claims compare')} two forms of one formula. "
+            "No count of verdicts holds them."
+        )
     if surprising:
         names = listed([str(code(claim.key)) for claim in surprising[:5]])
         more = f" and {number(len(surprising) - 5)} more" if len(surprising) > 5 else ""
@@ -185,10 +211,14 @@ def data(papers: Mapping[str, Paper]) -> Latex:
 
 
 SEVERITIES = {
-    "statement": "Statements that are false as printed",
-    "proof": "Steps of proofs that fail",
+    "statement": "Stated results that are false",
+    "proof": "Steps of proofs that are false",
+    "edge": "False in a unit or at an edge",
+    "strong": "Sentences that are too strong",
     "slip": "Misprints and open points",
 }
+#: The severities that the first page prints finding by finding.  It counts the others.
+HEADLINED = ("statement", "proof")
 
 
 #: Claims that the first page names for a finding.
@@ -258,7 +288,7 @@ def headlines(
     *,
     pages: bool = True,
 ) -> list[tuple[Latex, list[dict[str, Any]]]]:
-    """One sentence for each finding but the slips, with the verdict and the claims that show it.
+    """One sentence for each grave finding, with the verdict and the claims that show it.
 
     ``pages`` gives the numbers of the claims' pages, too.  The findings are grouped by severity
     and, where the run has several papers, by paper.  The id of a finding begins with its paper's.
@@ -282,8 +312,7 @@ def headlines(
                 for _key, finding in group
             ],
         )
-        for severity in SEVERITIES
-        if severity != "slip"
+        for severity in HEADLINED
         for paper in dict.fromkeys(key.partition("-")[0] for key in documents)
         for heading, group in _by_severity(
             {
@@ -295,10 +324,21 @@ def headlines(
     ]
 
 
-def slips(documents: Mapping[str, Finding]) -> str:
-    """How many misprints and open points there are, in words. Empty where there are none."""
-    n_slips = sum(found.severity == "slip" for found in documents.values())
-    return plural(n_slips, "misprint or open point", "misprints and open points") if n_slips else ""
+def lesser(documents: Mapping[str, Finding]) -> str:
+    """The numbers of the findings that the first page does not print, empty without any."""
+    counts = Counter(found.severity for found in documents.values())
+    nouns = {
+        "edge": ("assertion that fails", "assertions that fail", " in a unit or at an edge"),
+        "strong": ("sentence that is", "sentences that are", " too strong"),
+        "slip": ("misprint or open point", "misprints and open points", ""),
+    }
+    return listed(
+        [
+            plural(counts[severity], one, many) + rest
+            for severity, (one, many, rest) in nouns.items()
+            if counts[severity]
+        ]
+    )
 
 
 def _by_severity(

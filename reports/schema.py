@@ -172,7 +172,10 @@ class Constant(Record, frozen=True, kw_only=True):
 
 
 class Claim(Record, frozen=True, kw_only=True):
-    """A claim of a run.  ``evidence`` is missing until the claim has been tried."""
+    """A claim of a run.  ``evidence`` is missing until the claim has been tried.
+
+    ``identity`` is the formula from which both sides come, empty where they have two sources.
+    """
 
     id: Short = ""
     title: Text = ""
@@ -189,6 +192,7 @@ class Claim(Record, frozen=True, kw_only=True):
     cells_description: Text = ""
     procedure: Text = ""
     expected: Short = ""
+    identity: Text = ""
     profile: Short = ""
     selection: Short = ""
     replay: Annotated[list[Text], Meta(max_length=100)] = []

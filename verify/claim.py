@@ -25,6 +25,17 @@ from verify.decisions.domain import as_domain
 from verify.evidence import Verdict
 from verify.procedures.base import PROFILES, Procedure, Profile, tex_number
 
+#: How grave a finding is.  The first page prints the first two only.
+Severity = Literal["statement", "proof", "edge", "strong", "slip"]
+#: The severities in words, the gravest first.
+SEVERITIES: dict[Severity, str] = {
+    "statement": "a stated result is false",
+    "proof": "a step of a proof is false",
+    "edge": "false in a unit or at an edge",
+    "strong": "the sentence is too strong",
+    "slip": "a misprint or an open point, which refutes nothing",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
@@ -40,7 +51,7 @@ class Finding:
     headline : what is wrong, in one sentence that can be read without the rest.  The first page
         prints it.  A misprint has none.
     printed, found, corrected : the printed text, the true fact, and the corrected text.
-    severity : ``statement`` (a stated result is false), ``proof`` (a step is), ``slip`` (a typo).
+    severity : one of `SEVERITIES`.  A refuted claim names at least one finding that is no slip.
     """
 
     id: str
@@ -48,8 +59,14 @@ class Finding:
     printed: str
     found: str
     corrected: str
-    severity: Literal["statement", "proof", "slip"]
+    severity: Severity
     headline: str = ""
+
+    def __post_init__(self) -> None:
+        if self.severity not in SEVERITIES:
+            raise InvalidParameter(
+                f"{self.id}: severity={self.severity!r} must be one of {', '.join(SEVERITIES)}"
+            )
 
 
 Builder = Callable[[Statement, Profile], Procedure]
@@ -69,6 +86,9 @@ class Claim:
     smallest_profile : the smallest profile at which the claim is run.  At smaller ones it is listed
         as not run, with ``why_not_smaller``.
     hidden : values of the assumptions' hidden constants with which every cell meets them.
+    identity : the formula from which both sides come, in words, empty where they have different
+        sources.  Such a claim compares two forms of one formula.  It is listed and counted apart,
+        and no tally of verdicts holds it.
     """
 
     statement: Statement
@@ -79,6 +99,7 @@ class Claim:
     smallest_profile: str = "quick"
     why_not_smaller: str = ""
     hidden: Mapping[str, float] = field(default_factory=dict)
+    identity: str = ""
 
     def __post_init__(self) -> None:
         names = list(PROFILES)
@@ -97,6 +118,12 @@ class Claim:
     def id(self) -> str:
         """``paper.statement``."""
         return self.statement.id
+
+    @property
+    def severity(self) -> Severity | None:
+        """The severity of the gravest finding that the claim shows, None without a finding."""
+        shown = {finding.severity for finding in self.findings}
+        return next((severity for severity in SEVERITIES if severity in shown), None)
 
     def not_run_at(self, profile: str) -> str:
         """The reason why the claim is not run at a profile, empty where it is run."""
@@ -139,6 +166,7 @@ class Claim:
             "reading": statement.reading,
             "procedure": self._described(procedure),
             "expected": str(self.expected),
+            **({"identity": self.identity} if self.identity else {}),
         }
 
     def _described(self, procedure: Procedure) -> str:
@@ -169,6 +197,7 @@ def claim(
     smallest_profile: str = "quick",
     why_not_smaller: str = "",
     hidden: Mapping[str, float] | None = None,
+    identity: str = "",
 ) -> Callable[[Builder], Claim]:
     """Make a claim from the function that builds its procedure.  Arguments are `Claim`'s fields.
 
@@ -186,6 +215,7 @@ def claim(
             smallest_profile=smallest_profile,
             why_not_smaller=why_not_smaller,
             hidden=dict(hidden or {}),
+            identity=identity,
         )
 
     return decorate

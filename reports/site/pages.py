@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -57,13 +56,16 @@ def _short(run: Run, key: str) -> str:
 
 def index(run: Run) -> Page:
     """Tally, findings and the table of claims."""
-    counts = Counter(claim.verdict for claim in run.claims)
-    verdicts = sorted(counts, key=_rank)
     headlines = overview.headlines(run.findings, run.names, run.papers, run.by_key, pages=False)
     papers = {text: str(i) for i, text in enumerate(run.by_paper)}
+    counts = overview.tally(run.claims)
     return "index.html", "index.html.j2", {
         "abstract": overview.abstract(run.claims, run.summary),
-        "tally": [{"verdict": v, "count": counts[v], "colour": colour(v)} for v in verdicts],
+        "tally": [
+            {"verdict": verdict, "mark": mark, "count": count, "colour": colour(verdict)}
+            for (verdict, mark), count in counts
+        ],
+        "verdicts": sorted({claim.verdict for claim in run.claims}, key=_rank),
         "headlines": headlines,
         "papers": [{"id": i, "text": text} for text, i in papers.items()],
         "kinds": sorted({claim.claim.kind for claim in run.claims if claim.claim.kind}),
@@ -89,6 +91,7 @@ def _row(claim: Tried, papers: Mapping[str, str]) -> dict[str, Any]:
         "colour": colour(claim.verdict),
         "proved": claim.evidence.grade == "proved",
         "unexpected": claim.as_expected is False,
+        "identity": bool(claim.claim.identity),
         "expected": claim.claim.expected,
         "numbers": [(number(item, 2), _sortable(item)) for item in overview.at_worst(claim)],
     }

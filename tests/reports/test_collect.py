@@ -324,8 +324,8 @@ def test_the_first_page_tells_each_finding_in_one_sentence_gravest_first() -> No
     fake = FakeRun(documents)
     context = collect(fake, engine="none").context
     (first, false), (second, steps) = context["headlines"]
-    assert str(first) == "Statements that are false as printed"
-    assert str(second) == "Steps of proofs that fail"
+    assert str(first) == "Stated results that are false"
+    assert str(second) == "Steps of proofs that are false"
     assert [str(item["told"]) for item in false] == [
         "With $a. B$ it is false.",
         "Another is false.",
@@ -338,7 +338,7 @@ def test_the_first_page_tells_each_finding_in_one_sentence_gravest_first() -> No
     assert str(false[1]["shown"]) == ""
     assert str(false[0]["evidence"]).count(r"page~\pageref{sec:p.thm") == 2
     assert str(false[1]["evidence"]) == r"\texttt{p.gone} (not run)"
-    assert context["slips"] == "$1$ misprint or open point"
+    assert context["lesser"] == "$1$ misprint or open point"
 
 
 def test_a_headline_is_printed_in_the_place_of_the_first_sentence() -> None:

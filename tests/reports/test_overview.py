@@ -13,8 +13,8 @@ from reports.overview import (
     data,
     findings,
     headlines,
+    lesser,
     notation,
-    slips,
     verdict_table,
 )
 from reports.reading import Tried
@@ -56,7 +56,7 @@ def test_findings_are_grouped_by_severity_and_by_paper_where_there_are_several(
     known: str, headings: list[str]
 ) -> None:
     groups = headlines(FOUND, {}, {key: PAPERS[key] for key in known}, {})
-    false, fails = "Statements that are false as printed", "Steps of proofs that fail"
+    false, fails = "Stated results that are false", "Steps of proofs that are false"
     assert [heading for heading, _ in groups] == [
         text + title for text, title in zip((false, false, fails), headings, strict=True)
     ]
@@ -104,16 +104,25 @@ def test_all_findings_come_with_their_text_and_the_gravest_first() -> None:
     groups = findings(FOUND, {"p.a": "p-a"})
     told = [(str(heading), [row["anchor"] for row in rows]) for heading, rows in groups]
     assert told == [
-        ("Statements that are false as printed", ["p-many", "p-few", "q-one"]),
-        ("Steps of proofs that fail", ["p-step"]),
+        ("Stated results that are false", ["p-many", "p-few", "q-one"]),
+        ("Steps of proofs that are false", ["p-step"]),
         ("Misprints and open points", ["q-slip"]),
     ]
     few = groups[0][1][1]
     assert few["found"] == "Few. And more."
     assert few["evidence"] == r"\hyperref[sec:p-a]{\texttt{p.a}}."
     assert groups[0][1][2]["evidence"] == ""
-    assert slips(FOUND) == "$1$ misprint or open point"
-    assert slips({}) == ""
+
+
+def test_the_first_page_counts_the_findings_that_it_does_not_print() -> None:
+    assert lesser(FOUND) == "$1$ misprint or open point"
+    assert lesser({}) == ""
+    many = {f"p-{i}": finding(severity) for i, severity in enumerate(["edge", "strong", "strong"])}
+    assert lesser(FOUND | many) == (
+        "$1$ assertion that fails in a unit or at an edge, $2$ sentences that are too strong and "
+        "$1$ misprint or open point"
+    )
+    assert headlines(many, {}, {}, {}) == []
 
 
 def test_the_worst_values_are_those_of_the_worst_cell_or_of_the_witness() -> None:
@@ -159,10 +168,18 @@ def test_the_abstract_counts_proofs_and_coarse_supports() -> None:
         tried("p.c", refuted("p.c"), grade="proved"),
     ]
     told = abstract(claims, summary())
+    assert r"$1$ \verdictword{supported}{SUPPORTED TO r} and $2$ \verdictword" in told
     assert "$1$ of the supported claims rest on the smallest probability" in told
     assert "$2$ refutations are proved." in told
     assert "proved" not in abstract(claims[:1], summary())
     assert "smallest" not in abstract(claims[1:], summary())
+
+
+def test_identities_of_formulas_are_counted_apart() -> None:
+    same = tried("p.a", claim("p.a") | {"identity": "both sides come from (1)"})
+    told = abstract([same, same, tried("p.b")], summary())
+    assert r": $1$ \verdictword{supported}{SUPPORTED}. $2$ claims compare two forms of one" in told
+    assert "identity of formulas" in str(verdict_table("", [same]).rows[0][1])
     assert abstract([], summary()) == "This run holds no claim yet."
 
 

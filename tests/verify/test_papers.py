@@ -15,7 +15,7 @@ from trials.checks import InvalidParameter
 from trials.run.executors import make_executor
 from trials.run.store import StoreError
 from verify import papers, session
-from verify.claim import Finding
+from verify.claim import SEVERITIES, Finding
 from verify.evidence import Verdict
 from verify.papers import Paper, catalogue
 from verify.session import RunConfig
@@ -233,8 +233,38 @@ FINDINGS = [
     finding
     for paper in catalogue().papers
     for finding in paper.all_findings
-    if finding.severity != "slip"
+    if finding.severity in ("statement", "proof")
 ]
+
+
+#: Refuted claims of a paper whose findings are all graded as slips.  A slip refutes nothing, so
+#: each of them still waits for its grade.
+UNGRADED = {"ifca": 6, "odcl": 30, "sxy": 16}
+
+
+@pytest.mark.parametrize("paper", catalogue().papers, ids=lambda paper: paper.id)
+def test_a_refuted_claim_names_how_grave_its_finding_is(paper: Paper) -> None:
+    ungraded = [
+        claim.id
+        for claim in paper.claims
+        if claim.expected is Verdict.REFUTED and claim.severity in (None, "slip")
+    ]
+    assert len(ungraded) == UNGRADED.get(paper.id, 0), ungraded
+
+
+def test_a_claim_has_the_severity_of_its_gravest_finding() -> None:
+    graded = {
+        severity: Finding(
+            id=severity, where="", printed="", found="", corrected="", severity=severity
+        )
+        for severity in SEVERITIES
+    }
+    one = next(iter(IFCA.claims))
+    assert replace(one, findings=()).severity is None
+    assert replace(one, findings=(graded["slip"], graded["edge"])).severity == "edge"
+    assert replace(one, findings=tuple(graded.values())).severity == "statement"
+    with pytest.raises(InvalidParameter, match="severity='constant' must be one of statement, pro"):
+        replace(graded["slip"], severity="constant")
 
 
 @pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.id)

@@ -64,6 +64,8 @@ def fields(outcome: Outcome) -> list[str]:
         if worst["ratio"] is not None:
             parts.append(f"ratio {worst['ratio']:.2g}")
     parts.append(mark(outcome.document))
+    if outcome.document.get("identity"):
+        parts.append("(identity of formulas)")
     if not as_expected(outcome):
         parts.append(f"(expected {outcome.expected})")
     weaker = (outcome.document.get("own_values") or {}).get("weaker", ())
@@ -129,11 +131,16 @@ def _colour_first(line: str, outcomes: Sequence[Outcome]) -> str:
 
 def tally(outcomes: Sequence[Outcome]) -> list[str]:
     """How many verdicts of each word, and which ones are not as expected."""
-    counts = Counter(re.sub(r" TO .+", " TO r", mark(o.document)) for o in outcomes)
+    apart = [o for o in outcomes if o.document.get("identity")]
+    counts = Counter(
+        re.sub(r" TO .+", " TO r", mark(o.document)) for o in outcomes if o not in apart
+    )
     words = ", ".join(f"{n} {word}" for word, n in sorted(counts.items(), key=lambda x: -x[1]))
     unexpected = [o for o in outcomes if not as_expected(o)]
-    n = len(outcomes)
-    lines = [f"{n} claim{'s' * (n != 1)}: {words}"]
+    n = len(outcomes) - len(apart)
+    lines = [f"{n} claim{'s' * (n != 1)}: {words}" if n else "no claim"]
+    if apart:
+        lines[0] += f"; and {len(apart)} identit{'ies' if len(apart) > 1 else 'y'} of formulas"
     if not unexpected:
         return [f"{lines[0]}; all as expected"]
     lines.append(
@@ -150,6 +157,7 @@ def as_data(outcome: Outcome) -> dict[str, Any]:
         "claim": outcome.selection,
         "verdict": str(outcome.verdict),
         "mark": mark(outcome.document),
+        "identity": outcome.document.get("identity", ""),
         "expected": str(outcome.expected),
         "as_expected": as_expected(outcome),
         "summary": readable_text(evidence["summary"]),

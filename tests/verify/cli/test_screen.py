@@ -58,6 +58,18 @@ def test_the_tally_counts_marks_by_their_word_and_names_the_unexpected():
     ]
 
 
+def test_identities_of_formulas_are_counted_apart_and_named_in_their_line():
+    same = outcome("b")
+    same.document["identity"] = "both sides come from (1)"
+    assert verdicts.tally([outcome("a"), same]) == [
+        "1 claim: 1 SUPPORTED; and 1 identity of formulas; all as expected"
+    ]
+    assert verdicts.tally([same, same]) == [
+        "no claim; and 2 identities of formulas; all as expected"
+    ]
+    assert verdicts.fields(same)[-1] == "(identity of formulas)"
+
+
 def test_the_closing_table_has_the_unexpected_last_and_formulas_as_text(capsys):
     found = [outcome("first", verdict="REFUTED"), outcome("second", mark="SUPPORTED TO 0.008")]
     verdicts.print_closing(found, screen.make_console())
