@@ -31,10 +31,19 @@ from bounds.render import latex
 from bounds.statement import Assumption, Statement, Term
 
 Kind = Literal[
-    "exponent", "factor", "term", "failure", "side", "quantifier", "assumption", "boundary"
+    "exponent",
+    "factor",
+    "term",
+    "failure",
+    "side",
+    "quantifier",
+    "assumption",
+    "boundary",
+    "meaning",
+    "meaning of a condition",
 ]
 #: Kinds that change the condition and not the conclusion.
-CONDITIONS: tuple[Kind, ...] = ("assumption", "boundary")
+CONDITIONS: tuple[Kind, ...] = ("assumption", "boundary", "meaning of a condition")
 EXPONENTS = (sp.Rational(-1, 2), sp.Rational(-1, 4), sp.Rational(1, 4), sp.Rational(1, 2))
 FACTORS = (sp.Rational(3, 4), sp.Rational(1, 4))
 LIMITS = (sp.Rational(9, 10), sp.Rational(1, 2))
@@ -77,7 +86,7 @@ class Mutant:
         if self.kind == "quantifier" and self.symbol is not None:
             letter = latex(self.symbol, self.statement.publication.notation)
             return f"for every ${letter}$ in its box, not for one"
-        if self.kind in ("failure", "quantifier", *CONDITIONS):
+        if self.kind in ("failure", "quantifier", "meaning", *CONDITIONS):
             return self.name
         return f"{self.term}: {self._change()}"
 
