@@ -62,25 +62,6 @@ THEOREM_1_4_AS_PRINTED = statement(
     uses=("sxy.prop2-21-as-printed",),
 )
 
-THEOREM_1_4_ACCURACY_AS_PRINTED = statement(
-    "thm1-4-own-accuracy-as-printed",
-    "Theorem 1: the anchors arrive within the accuracy that Phase 1 is given",
-    "Theorem 1, (4), with the $\\epsilon$ of Phase 1",
-    kind="deterministic",
-    quantifiers=THEOREM_1_4_AS_PRINTED.quantifiers,
-    observed=THEOREM_1_4_AS_PRINTED.observed,
-    terms=THEOREM_1_4_AS_PRINTED.terms,
-    definitions={T: ROUNDS},
-    assumptions=IN_THE_BALL,
-    reading=(
-        "Phase 1 stops where $\\hat\\sigma_t\\le\\epsilon\\Delta$. $\\hat\\sigma_t$ estimates "
-        "$\\norm{\\Sigma_j(\\theta_j^*-\\theta_t)}$, which has the unit of $\\theta$ times that of "
-        "a "
-        "squared feature. Moments are exact and the sign of the direction is right."
-    ),
-    uses=("sxy.prop2-factor",),
-)
-
 THEOREM_1_4 = statement(
     "thm1-4",
     "Theorem 1: the anchors arrive within the accuracy of A.3",
@@ -223,8 +204,7 @@ THEOREM_1_4_DATA = statement(
     assumptions=(*IN_THE_BALL, *SIZES),
     reading=(
         "$C'=1$. The cells have identity covariance and six rounds. The sign of the direction is "
-        "taken from the anchor's own points. With $C_m=16$ and $C_\\ell=1$ "
-        "one of 512 runs failed."
+        "taken from the anchor's own points."
     ),
     uses=("sxy.thm1-4", "sxy.prop2-19"),
 )

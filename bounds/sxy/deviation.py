@@ -19,19 +19,6 @@ CHI2_IDENTITY = statement(
     terms=(Term(name="skewness", expr=N**2 * skew / M),),
 )
 
-_COUNT = {
-    "kind": "deterministic",
-    "quantifiers": r"\forall m,k\ge2,d,\text{ points}",
-    "observed": r"|\{(q_{i,\ell}(\theta))_{i,\ell}:\theta\in R^{dk}\}|",
-    "terms": (Term(name="Milnor-Thom", expr=(100 * m * (k - 1) / (d * k)) ** (d * k)),),
-}
-
-LEMMA_9_COUNT_AS_PRINTED = statement(
-    "lemma9-count-as-printed",
-    "Proof of Lemma 9: the number of sign patterns",
-    "proof of Lemma 9, the bound by the Milnor-Thom theorem",
-    **_COUNT,
-)
 
 LEMMA_9_COUNT = statement(
     "lemma9-count",
@@ -42,7 +29,10 @@ LEMMA_9_COUNT = statement(
         "The theorem counts the patterns of at least as many polynomials as variables. Fewer "
         "points than variables need no bound: $m\\le dk$ is the assertion."
     ),
-    **_COUNT,
+    kind="deterministic",
+    quantifiers=r"\forall m,k\ge2,d,\text{ points}",
+    observed=r"|\{(q_{i,\ell}(\theta))_{i,\ell}:\theta\in R^{dk}\}|",
+    terms=(Term(name="Milnor-Thom", expr=(100 * m * (k - 1) / (d * k)) ** (d * k)),),
 )
 
 LEMMA_9 = statement(

@@ -7,7 +7,7 @@ import sympy as sp
 from bounds.statement import Assumption, Constant, Contrast, Statement, Term, Trend
 from bounds.sxy.assumptions import prefactor, statement
 from bounds.sxy.refinement import DECREASE
-from bounds.sxy.symbols import C_1, C_2, Delta, c, d, floor, k, kappa, nu, rho, sigma
+from bounds.sxy.symbols import C_1, C_2, Delta, d, floor, k, kappa, nu, rho, sigma
 
 RHO_FLOOR = sigma * kappa / rho * nu * sp.log(sp.E / nu)
 
@@ -79,22 +79,6 @@ BALL_LAW = statement(
         "Models uniform in the ball of radius $R=\\Delta$. Each of the $k!$ assignments has "
         "probability at most $4^{-dk}$, and $\\log k!\\le k\\log k\\le dk\\log3$, since at most "
         "$3^d$ optima are $\\Delta$ apart in the ball."
-    ),
-)
-
-SUCCESS_OF_ONE_START = statement(
-    "ifca-restarts-success",
-    "One random start of IFCA succeeds with exponentially small probability",
-    'Introduction, "the necessary number of random initializations scales exponentially"',
-    kind="probability",
-    quantifiers=r"\exists c\;\forall d,k",
-    observed=r"P(\text{one random start leads IFCA to the optima})",
-    terms=(Term(name="no more than", expr=sp.exp(-c * d * k)),),
-    constants=(Constant(symbol=c, low=0.01, high=10.0, generous="low", meaning="rate in d k"),),
-    reading=(
-        "The paper means starts inside the ball of IFCA's theorem. A stricter reading is tried "
-        "here: the number of restarts that are necessary is one over the probability that one "
-        "start succeeds. Success is a final error of at most $\\Delta/10$."
     ),
 )
 

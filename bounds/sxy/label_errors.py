@@ -23,56 +23,29 @@ EQ_35 = statement(
     assumptions=(*SPECTRUM, NEAR),
 )
 
-_LEMMA_10 = {
-    "kind": "deterministic",
-    "quantifiers": r"\exists c\;\forall n_i,k,\alpha\le\beta,\Delta,\sigma,\ d(\theta,\theta^*)"
-    r"\le\epsilon",
-    "observed": r"P(i\in S_j(\theta))",
-    "constants": (rate(c, "rate"),),
-    "assumptions": (*SPECTRUM, NEAR),
-    "uses": ("sxy.eq35",),
-}
-
-PRINTED_SIGNAL = alpha**2 * sp.Min(1, Delta**2 / sigma**2) ** 2
 #: Dimensionless, as the probability is.
 SIGNAL = (alpha / beta) ** 2 * sp.Min(1, beta * Delta**2 / sigma**2) ** 2
-
-LEMMA_10_AS_PRINTED = statement(
-    "lemma10-as-printed",
-    "Lemma 10: a client with a wrong label",
-    "Lemma 10",
-    terms=(Term(name="tail", expr=4 * k * sp.exp(-c * n * PRINTED_SIGNAL)),),
-    **_LEMMA_10,
-)
 
 LEMMA_10 = statement(
     "lemma10",
     "Lemma 10 in units that agree: a client with a wrong label",
-    "Lemma 10, corrected",
+    "Lemma 10, with the dependence on alpha and beta",
+    kind="deterministic",
+    quantifiers=r"\exists c\;\forall n_i,k,\alpha\le\beta,\Delta,\sigma,\ d(\theta,\theta^*)"
+    r"\le\epsilon",
+    observed=r"P(i\in S_j(\theta))",
     terms=(Term(name="tail", expr=4 * k * sp.exp(-c * n * SIGNAL)),),
+    constants=(rate(c, "rate"),),
+    assumptions=(*SPECTRUM, NEAR),
     reading=(
         "The coordinates of $\\phi(x_i)u+\\zeta_i$ are sub-Gaussian with $\\beta\\norm u^2+"
         "\\sigma^2$, so $\\beta$ belongs into the denominator of $t$. Then $t\\ge\\frac19"
         "(\\alpha/\\beta)\\min(1,\\beta\\Delta^2/\\sigma^2)$. For Gaussian features the exact "
         "Chernoff exponent is $\\frac{n_i}2\\log(1+x^2)$ with $x\\ge t$ and $t\\le1$, so that "
-        "$c=(\\log2)/162$ serves with any prefactor of at least $k-1$."
+        "$c=(\\log2)/162$ serves with any prefactor of at least $k-1$. The print has "
+        "$\\alpha^2$ in the place of $(\\alpha/\\beta)^2$, and $\\alpha,\\beta=\\Theta(1)$."
     ),
-    **_LEMMA_10,
-)
-
-LEMMA_10_SPIKY = statement(
-    "lemma10-any-law",
-    "Lemma 10 for sub-Gaussian features of any norm",
-    'Lemma 10, "c is an absolute constant"',
-    kind="deterministic",
-    quantifiers=r"\exists c\;\forall n_i,k,\text{ laws of the features with covariance }I",
-    observed=r"P(i\in S_j(\theta))",
-    terms=(Term(name="tail", expr=4 * k * sp.exp(-c * n)),),
-    constants=(rate(c, "rate"),),
-    reading=(
-        "Lemma 10 with $\\alpha=\\beta=1$ and $\\Delta\\ge\\sigma$. The setting asks for "
-        "sub-Gaussian features and limits their covariance, not their sub-Gaussian norm."
-    ),
+    uses=("sxy.eq35",),
 )
 
 PE_SNR_AS_PRINTED = statement(

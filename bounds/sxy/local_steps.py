@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from bounds.statement import Assumption, Term
+from bounds.statement import Term
 from bounds.sxy.assumptions import STABLE_STEP, statement
 from bounds.sxy.symbols import (
     KAPPA_FEDAVG,
@@ -47,23 +47,10 @@ LEMMA_1 = statement(
     **_RECURSION,
 )
 
-LEMMA_1_SOFT_AS_PRINTED = statement(
-    "lemma1-soft-as-printed",
-    "Lemma 1 with labels of any weights",
-    "Lemma 1, (11), with the generic likelihoods of Phase 2",
-    quantifiers=r"\forall\phi(x),y,\theta_{t-1},\eta,s,n_i,\ \lambda_{i,t}\in\Delta^{k-1}",
-    definitions=filters(sp.Integer(1)),
-    reading=(
-        "Phase 2 allows soft labels, and $\\Lambda_{j,t}$ has the blocks $\\lambda_{ij,t}I$. The "
-        "proof puts $\\lambda_{ij,t}\\in\\{0,1\\}$ into the local steps."
-    ),
-    **_RECURSION,
-)
-
 LEMMA_1_SOFT = statement(
     "lemma1-soft",
     "Lemma 1 with labels of any weights, the weight inside P",
-    "Lemma 1, (11), corrected",
+    "Lemma 1, (11), with the generic likelihoods of Phase 2",
     quantifiers=r"\forall\phi(x),y,\theta_{t-1},\eta,s,n_i,\ \lambda_{i,t}\in\Delta^{k-1}",
     definitions=filters(lambda_ij),
     reading=(
@@ -151,25 +138,6 @@ VERTEX = statement(
 #: Rounds of Theorem 3 without rho and the logarithm, in units of the largest curvature, so that
 #: eta is gamma.
 ROUNDS = KAPPA_FEDAVG / (s * gamma)
-#: kappa close to one: at most ten per cent above.
-CLOSE = Assumption(name="kappa close to 1", left=sp.Rational(11, 10), right=KAPPA_FEDAVG)
-
-SAVING_BEST_STEP = statement(
-    "saving-best-step",
-    "Many local steps with kappa close to one save rounds against the best single step",
-    "after Theorem 3, last sentence of Section 4",
-    kind="deterministic",
-    quantifiers=r"\forall s\ge2,\ \gamma<1,\ \kappa\le\frac{11}{10}",
-    observed=r"\frac{\kappa}{s\eta}\max_i\frac{\norm{\phi(x_i)}^2}{n_i}",
-    terms=(Term(name="one local step", expr=sp.Integer(1)),),
-    definitions={kappa: KAPPA_FEDAVG},
-    assumptions=(STABLE_STEP, CLOSE),
-    reading=(
-        "The number of rounds of Theorem 3 is proportional to $\\kappa/(s\\eta)$. With $s=1$ it is "
-        "$1/\\eta$, since $\\kappa=1$ for every step, and its limit is the largest curvature, one "
-        "in the unit here, as $\\gamma\\to1$. A saving is a smaller number."
-    ),
-)
 
 NO_SAVING = statement(
     "no-saving",

@@ -81,19 +81,6 @@ _ROUND = (
     Term(name="wrong labels", expr=C_2 * s * eta * sigma * deviation(NU)),
 )
 
-THM_2_AS_PRINTED = statement(
-    "thm2-as-printed",
-    "Theorem 2 with its condition on nu as printed",
-    "Theorem 2, (9)",
-    kind="deterministic",
-    quantifiers=r"\exists C_1,C_2,C,c\;\forall M,n,d,k,s,\eta,\sigma",
-    observed=r"d(\theta_t,\theta^*)",
-    terms=_ROUND,
-    constants=_BOXES,
-    assumptions=(TWO_CLUSTERS, ENOUGH_ROWS, _small(NU)[0]),
-    reading="The distance on the left is never negative.",
-)
-
 THM_2 = statement(
     "thm2-contraction",
     "Theorem 2: every round contracts up to the wrong labels",
@@ -197,20 +184,6 @@ DOMINATED_BOUND = statement(
     reading="With $C=1$ in (10), and in units of $\\sigma$.",
 )
 
-DOMINATED_AS_PRINTED = statement(
-    "dominated-as-printed",
-    "Wrong labels dominate the final error",
-    'after Theorem 3, "the final estimation error is dominated by the clustering error"',
-    kind="comparison",
-    quantifiers=r"\forall M,n,d,k,\sigma",
-    observed=r"d(\hat\theta,\theta^*)",
-    contrasts=(Contrast(left="doubleKnown", relation="<", right="learnt"),),
-    reading=(
-        "Where wrong labels dominate, the error of learnt labels exceeds that of known labels, by "
-        "a factor of two at least. The bound says so; the error is meant here."
-    ),
-)
-
 DOMINATED = statement(
     "dominated",
     "The final error is at most a tenth above that of known labels",
@@ -263,13 +236,6 @@ SAVING_RUNS = statement(
 
 #: The theorem's failure probability is below one.
 LIKELY = Assumption(name="a probability", left=sp.Integer(1), right=C * k * sp.exp(-d), strict=True)
-_VACUITY = {
-    "kind": "vacuity",
-    "observed": r"d(\theta_{T+t},\theta^*)",
-    "terms": (Term(name="floor", expr=C_2 / C_1 * sigma * kappa / rho * deviation(NU)),),
-    "constants": _BOXES,
-    "assumptions": (TWO_CLUSTERS, *_small(NU), LIKELY),
-}
 
 VACUITY = statement(
     "vacuity",
@@ -277,7 +243,11 @@ VACUITY = statement(
     "Theorem 2",
     quantifiers=r"\exists M,n,d,k",
     reading="Constants that proofs for Gaussian features give, but $C=1$ in (10).",
-    **_VACUITY,
+    kind="vacuity",
+    observed=r"d(\theta_{T+t},\theta^*)",
+    terms=(Term(name="floor", expr=C_2 / C_1 * sigma * kappa / rho * deviation(NU)),),
+    constants=_BOXES,
+    assumptions=(TWO_CLUSTERS, *_small(NU), LIKELY),
 )
 
 FEW_POINTS = statement(

@@ -44,13 +44,6 @@ LEMMA_11_PHI_SEARCHED = statement(
     **_PHI,
 )
 
-_ZETA = {
-    "observed": r"\sup_{N_I\le\nu N}\frac1N\norm{\zeta_I}^2",
-    "terms": (Term(name="share", expr=C * sigma**2 * SHARE),),
-    "failure": 4 * sp.exp(-d),
-    "constants": (prefactor(C, "prefactor"),),
-    "assumptions": (ENOUGH, AT_MOST_ALL),
-}
 
 LEMMA_11_ZETA = statement(
     "lemma11-zeta",
@@ -59,14 +52,9 @@ LEMMA_11_ZETA = statement(
     kind="probability",
     quantifiers=r"\exists C\;\forall N,n,d,\nu,\sigma",
     reading="Gaussian noise, whose sub-Gaussian norm is a multiple of $\\sigma$.",
-    **_ZETA,
-)
-
-LEMMA_11_ANY_NOISE = statement(
-    "lemma11-any-noise",
-    "Lemma 11 for sub-Gaussian noise of variance sigma squared",
-    "Lemma 11, (37), with the noise of Section 3",
-    kind="deterministic",
-    quantifiers=r"\exists C\;\forall N,d,\nu,\text{ laws of the noise of variance }\sigma^2",
-    **_ZETA,
+    observed=r"\sup_{N_I\le\nu N}\frac1N\norm{\zeta_I}^2",
+    terms=(Term(name="share", expr=C * sigma**2 * SHARE),),
+    failure=4 * sp.exp(-d),
+    constants=(prefactor(C, "prefactor"),),
+    assumptions=(ENOUGH, AT_MOST_ALL),
 )

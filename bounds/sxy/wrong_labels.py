@@ -72,20 +72,6 @@ EQ_15 = statement(
     **_EQ_15,
 )
 
-_EQ_16 = {
-    "kind": "deterministic",
-    "quantifiers": r"\forall\phi(x_i),y_i,\theta,z_i,j",
-    "observed": r"1\{i\in I_j\ominus I_{j,t}\}",
-    "terms": (Term(name="classes", expr=classes),),
-}
-
-EQ_16_AS_PRINTED = statement(
-    "eq16-as-printed",
-    "The wrong labels as a binary function of the data",
-    "(16), and the displays before Lemma 9",
-    relation="=",
-    **_EQ_16,
-)
 
 EQ_16 = statement(
     "eq16",
@@ -95,5 +81,8 @@ EQ_16 = statement(
         "(16) counts every tie as wrong, and a client with a tie has one label. The upper bounds "
         "that follow need the inequality only."
     ),
-    **_EQ_16,
+    kind="deterministic",
+    quantifiers=r"\forall\phi(x_i),y_i,\theta,z_i,j",
+    observed=r"1\{i\in I_j\ominus I_{j,t}\}",
+    terms=(Term(name="classes", expr=classes),),
 )

@@ -34,7 +34,6 @@ from bounds.sxy.anchors import (
     ROUNDS_FORMULA,
     ROUNDS_FORMULA_AS_PRINTED,
     THEOREM_1_4,
-    THEOREM_1_4_ACCURACY_AS_PRINTED,
     THEOREM_1_4_AS_PRINTED,
 )
 from bounds.sxy.symbols import T, n_H
@@ -260,37 +259,6 @@ def _threshold(point: Point) -> float:
     """The residual at which Phase 1 lets an anchor rest."""
     at = _values(point)
     return at["epsilon"] * at["Delta"]
-
-
-@claim(THEOREM_1_4_ACCURACY_AS_PRINTED, expected=Verdict.REFUTED, finding=ACCURACY)
-def theorem_1_4_accuracy_as_printed(statement: Statement, profile: Profile) -> Search:
-    """Exact moments, the right sign, and features in other units than the responses."""
-    return _ball_search(
-        statement,
-        profile,
-        lambda point: _run(statement, point, _threshold(point))[0],
-        adversary=False,
-        certify=lambda _point: _rests_at_once(statement),
-    )
-
-
-def _rests_at_once(statement: Statement) -> Certificate:
-    at = {"alpha": Fraction(1, 4), "epsilon": Fraction(1, 8)}
-    at |= {"Delta": Fraction(1), "R": Fraction(1, 2)}
-    distance = Fraction(1, 2)
-    return certificate(
-        "Take $d=1$, $\\Sigma_j=\\alpha=\\beta=1/4$, $\\theta_j^*=\\pm1/2$, $\\theta_0=0$ and "
-        "$\\epsilon=1/8$. The residual at the start is $1/8=\\epsilon\\Delta$. So the anchor rests "
-        "there, at the distance 1/2.",
-        [
-            Inequality(
-                says="the distance exceeds the stated accuracy",
-                left=rational(distance),
-                relation=">",
-                right=from_sympy(statement.expr, {**at, "beta": at["alpha"]}),
-            )
-        ],
-    )
 
 
 @claim(THEOREM_1_4, finding=(ACCURACY, ROUNDS))

@@ -36,12 +36,11 @@ from bounds.sxy.global_convergence import (
     RESTARTS_MANY,
     ROUNDS,
     ROUNDS_AS_PRINTED,
-    SUCCESS_OF_ONE_START,
     T_PRIME,
 )
 from trials.checks import FloatArray
 from trials.experiments.sxy.restarts import RESTARTS as RESTARTS_EXPERIMENT
-from trials.experiments.sxy.two_phases import ONE_START, PHASES, SUCCESS
+from trials.experiments.sxy.two_phases import PHASES, SUCCESS
 from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import Finding, claim
@@ -240,27 +239,6 @@ def ball_law(statement: Statement, profile: Profile) -> Search:
         domain={"d": IntRange(1, 1000, log=True), "k": IntRange(2, 10_000, log=True)},
         budget=profile.searches,
         unit="share of the exponent that is missing",
-    )
-
-
-@claim(SUCCESS_OF_ONE_START, expected=Verdict.REFUTED, finding=RESTARTS_FINDING)
-def success_of_one_start(statement: Statement, profile: Profile) -> Probability:
-    """Two clusters in 50 and 100 dimensions, one start, the smallest rate of the box."""
-    smallest = {constant.name: constant.most_generous for constant in statement.constants}
-    cells: tuple[Params, ...] = tuple({"M": 60, "n": 40, "d": d, "rounds_2": 30} for d in (50, 100))
-
-    def chance(params: Params) -> float:
-        at = {"d": params["d"], "k": params.get("k", 2), **smallest}
-        return min(float(evaluate(statement.expr, at)), 1.0)
-
-    return Probability(
-        name=statement.id,
-        sampling=Sampling(experiment=ONE_START, max_trials=min(profile.max_trials, 64), first=16),
-        cells=cells,
-        bad=lambda table, _params: table["error"] <= SUCCESS,
-        delta=chance,
-        event="one random start leading IFCA to the optima, with $c=1/100$",
-        validate=lambda params: statement.require({"d": params["d"]}),
     )
 
 

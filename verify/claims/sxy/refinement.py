@@ -33,7 +33,6 @@ import sympy as sp
 from bounds.statement import Statement, evaluate
 from bounds.sxy.refinement import (
     DOMINATED,
-    DOMINATED_AS_PRINTED,
     DOMINATED_BOUND,
     DOMINATED_LARGE,
     FEW_POINTS,
@@ -44,7 +43,6 @@ from bounds.sxy.refinement import (
     PER_CLIENT_AS_PRINTED,
     SAVING_RUNS,
     THM_2,
-    THM_2_AS_PRINTED,
     UNBALANCED,
     VACUITY,
 )
@@ -71,8 +69,6 @@ from verify.procedures.comparison import Comparison
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
 from verify.procedures.vacuity import Vacuity
-from verify.proofs.certificate import Certificate, Inequality, certificate
-from verify.proofs.terms import from_sympy
 
 NEAR, RATE = 0.1, 0.15
 CONSTANTS = {"C_1": 0.2, "C_2": 4.0, "C": 1.0, "c": RATE}
@@ -218,87 +214,6 @@ def lemma_2(statement: Statement, profile: Profile) -> Probability:
         },
         lambda table: table["pull"],
         "the clustering error exceeding its limit",
-    )
-
-
-@claim(THM_2_AS_PRINTED, expected=Verdict.REFUTED, finding=SMALL_NU)
-def thm_2_as_printed(statement: Statement, profile: Profile) -> Search:
-    """From the optima, nu beyond e for every prefactor of the box."""
-    # nu is smallest with the smallest prefactor and the largest rate
-    low = {constant.name: constant.low for constant in statement.constants}
-    low["c"] = statement.constant("c").high
-
-    def values(point: Point) -> dict[str, float]:
-        rows = float(point["M"]) * float(point["n"])
-        return {
-            **{name: float(point[name]) for name in ("M", "n", "d", "k", "s", "sigma")},
-            **low,
-            "Delta": 1.0,
-            "C_1": 1.0,
-            "C_2": 1.0,
-            "C_N": 1.0,
-            "C_nu": 1.0,
-            "eta": 0.5,
-            "kappa": 1.0,
-            "rho": 1.0 / point["k"],
-            "N_j": rows / point["k"],
-            "skew": 1.0,
-            "dist": 0.0,
-        }
-
-    def sides(point: Point) -> tuple[float, float]:
-        return 0.0, float(evaluate(statement.expr, values(point)))
-
-    def many_features(_point: Point) -> Certificate:
-        at = {
-            "M": "4",
-            "n": "100000",
-            "d": "10000",
-            "k": "2",
-            "s": "1",
-            "sigma": "1",
-            "Delta": "1",
-            "C_1": "1",
-            "C_2": "1",
-            "C": "1/10",
-            "c": "1",
-            "eta": "1/2",
-            "kappa": "1",
-            "rho": "1/2",
-            "skew": "1",
-            "dist": "0",
-        }
-        return certificate(
-            "Take $M=4$ clients of $n_i=10^5$ rows, $d=10^4$, $k=2$ and $\\theta_{t-1}="
-            "\\theta^*$. A larger prefactor in (10) and a smaller rate make $\\nu$ larger and the "
-            "term more negative, and $C_2$ does not change its sign.",
-            [
-                Inequality(
-                    says="the right-hand side is negative with the smallest prefactor of the box",
-                    left="0",
-                    relation=">",
-                    right=from_sympy(statement.expr, at),
-                )
-            ],
-        )
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: sides(point)[0] - sides(point)[1],
-        constraints=lambda point: all(a.holds(values(point)) for a in statement.assumptions),
-        certify=many_features,
-        sides=sides,
-        domain={
-            "M": IntRange(2, 1000, log=True),
-            "n": IntRange(1, 10**6, log=True),
-            "d": IntRange(1, 10**6, log=True),
-            "k": IntRange(2, 16),
-            "s": IntRange(1, 10),
-            "sigma": LogInterval(1e-3, 1.0),
-        },
-        budget=profile.searches,
-        unit="distance minus its limit",
-        constants={"C": low["C"], "C_N": 1.0, "C_nu": 1.0},
     )
 
 
@@ -525,20 +440,6 @@ SETTLED: tuple[Params, ...] = (
     {"M": 60, "n": 20, "d": 3, "s": 10, "gamma": 0.9, "sigma": 0.2},
     {"M": 45, "n": 40, "d": 4, "k": 3, "s": 10, "gamma": 0.9, "sigma": 0.1},
 )
-
-
-@claim(DOMINATED_AS_PRINTED, expected=Verdict.REFUTED, finding=NOT_DOMINATED)
-def dominated_as_printed(statement: Statement, profile: Profile) -> Comparison:
-    """Learnt labels against twice the error of known ones."""
-    return Comparison(
-        statement=statement,
-        sampling=_sampling(profile, 128),
-        cells=SETTLED,
-        columns={"doubleKnown": "double_oracle", "learnt": "err_40"},
-        knowledge=lambda _params: Knowledge(low=0.0),
-        unit="distance from the optima",
-        scale="sign",
-    )
 
 
 @claim(DOMINATED, finding=NOT_DOMINATED)

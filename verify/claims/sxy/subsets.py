@@ -20,12 +20,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from bounds.gaussian import chi_square_log_above
-from bounds.statement import Statement, evaluate
+from bounds.statement import Statement
 from bounds.sxy.subsets import (
-    LEMMA_11_ANY_NOISE,
     LEMMA_11_PHI,
     LEMMA_11_PHI_SEARCHED,
     LEMMA_11_ZETA,
@@ -35,16 +32,13 @@ from trials.experiments.sxy.deviation import sizes_of
 from trials.experiments.sxy.subsets import SUBSETS
 from trials.run.cell import Params
 from trials.run.store import Table
-from verify.claim import Finding, claim
-from verify.claims.common import LOWEST, Point, explicit
-from verify.decisions.domain import IntRange, LogInterval
+from verify.claim import claim
+from verify.claims.common import LOWEST, explicit
+from verify.claims.sxy.label_errors import NORMS
 from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.probability import Probability
-from verify.procedures.search import Search
 from verify.procedures.sup_lower_bound import SupLB
-from verify.proofs.certificate import Certificate, Inequality, certificate
-from verify.proofs.terms import from_sympy
 
 CELLS: tuple[Params, ...] = (
     {"M": 1000, "n": 1, "d": 1, "nu": 0.001},
@@ -86,7 +80,7 @@ def _sampling(profile: Profile) -> Sampling:
     return Sampling(experiment=SUBSETS, max_trials=min(profile.max_trials, 2048), first=64)
 
 
-@claim(LEMMA_11_ZETA)
+@claim(LEMMA_11_ZETA, finding=NORMS)
 def lemma_11_zeta(statement: Statement, profile: Profile) -> Probability:
     """The exact supremum of the noise, C = 15."""
     return explicit(
@@ -130,84 +124,4 @@ def lemma_11_phi_searched(statement: Statement, profile: Profile) -> SupLB:
         best=best,
         optimiser="Clients with the largest features in a direction and the direction in turn",
         values=_symbols,
-    )
-
-
-SPIKY_NOISE = Finding(
-    id="sxy-noise-norm",
-    where="Lemma 11 and Section 3",
-    printed="$\\zeta_{ij}$ is sub-Gaussian with $E\\zeta_{ij}^2\\le\\sigma^2$, and $\\frac1N"
-    "\\norm{\\zeta_I}^2\\lesssim\\sigma^2\\nu\\log\\frac e\\nu$.",
-    found="The limit is the sub-Gaussian norm, not the variance. Noise that is "
-    "$\\pm\\sigma/\\sqrt q$ with probability $q$ and zero otherwise has about $qN$ rows that hold "
-    "all of it, so that clients with the share $\\nu=2q$ of the rows have "
-    "$\\norm{\\zeta_I}^2\\approx\\sigma^2N$. The usual convention, a sub-Gaussian norm of the "
-    "order of $\\sigma$, would exclude this noise, and is not stated.",
-    corrected="The sub-Gaussian norm in the place of $\\sigma$, here, in (34) and in Lemma 8.",
-    severity="slip",
-)
-
-
-@claim(LEMMA_11_ANY_NOISE, expected=Verdict.REFUTED, finding=SPIKY_NOISE)
-def lemma_11_any_noise(statement: Statement, profile: Profile) -> Search:
-    """Rare large noise, clients of one row, nu = 2 q, the largest constant of the box."""
-    generous = {c.name: c.most_generous for c in statement.constants}
-
-    def symbols(point: Point) -> dict[str, float]:
-        rows = point["spikes"] / point["q"]
-        return {"N": rows, "nu": 2 * point["q"], "sigma": 1.0, "d": float(point["d"])}
-
-    def probability(point: Point) -> float:
-        """A lower limit of the probability that half to twice the expected rows are not zero."""
-        return 1.0 - 4.0 / float(point["spikes"])
-
-    def sides(point: Point) -> tuple[float, float]:
-        return 0.5, float(evaluate(statement.expr, {**symbols(point), **generous}))
-
-    def inside(point: Point) -> bool:
-        return all(a.holds(symbols(point)) for a in statement.assumptions)
-
-    def excess(point: Point) -> float:
-        """The smaller of the two logs: squares over bound, and probability over failures."""
-        observed, bound = sides(point)
-        often = probability(point) / statement.failure_probability(symbols(point))
-        return float(min(np.log(observed / bound), np.log(often)))
-
-    def rare_noise(_point: Point) -> Certificate:
-        at = {"nu": "1/500000", "sigma": "1", "C": str(int(generous["C"]))}
-        return certificate(
-            "Take clients of one row, $d=10$, $N=10^8$ and $\\sigma=1$. A row's noise is "
-            "$\\pm10^3$ with probability $q=10^{-6}$ and zero otherwise. By Chebyshev's inequality "
-            "$50$ to $200$ rows are not zero with probability $24/25$. With $\\nu=2q$ a set of "
-            "$\\nu N=200$ rows then holds them all, and its squares sum to $N/2$ at least.",
-            [
-                Inequality(
-                    says="one half exceeds the bound with the largest constant of the box",
-                    left="1/2",
-                    relation=">",
-                    right=from_sympy(statement.expr, at),
-                ),
-                Inequality(
-                    says="the probability exceeds the stated failure probability",
-                    left="24/25",
-                    relation=">",
-                    right=from_sympy(statement.failure, {"d": "10"}),
-                ),
-            ],
-        )
-
-    return Search(
-        name=statement.id,
-        violation=excess,
-        constraints=inside,
-        certify=rare_noise,
-        sides=sides,
-        domain={
-            "q": LogInterval(1e-9, 0.1),
-            "spikes": IntRange(8, 1000, log=True),
-            "d": IntRange(2, 20),
-        },
-        budget=profile.searches,
-        unit="log of the squares over the bound, or of the probability over the stated one",
-        constants=generous,
     )
