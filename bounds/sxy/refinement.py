@@ -261,8 +261,9 @@ FEW_POINTS = statement(
     constants=_BOXES[2:],
     assumptions=(TWO_CLUSTERS,),
     reading=(
-        "A share is at most one. The first term of (10) does not fall with $M$. With the rate "
-        "$(\\log2)/162$ that the proof of Lemma 10 gives for Gaussian features, $4ke^{-cn_i}<1$ "
-        "needs $n_i\\ge486$ for two clusters."
+        "A share is at most one. The first term of (10) does not fall with $M$. No rate above "
+        "$\\frac12\\log\\frac54$ serves Lemma 10: at the optima with $\\Delta=\\sigma$ the exact "
+        "probability of a wrong label falls with that exponent. So $4ke^{-cn_i}<1$ needs "
+        "$n_i\\ge19$ for two clusters and more for others, whatever $c$ is."
     ),
 )

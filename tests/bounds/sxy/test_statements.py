@@ -111,7 +111,6 @@ def subspace_at_one_dimension(v):
 
 BOUNDS = {
     "thm1-4-as-printed": accuracy,
-    "thm1-4-own-accuracy-as-printed": accuracy,
     "thm1-4": accuracy_of_a3,
     "thm1-rounds-as-printed": accuracy,
     "thm1-rounds": accuracy,
@@ -127,7 +126,6 @@ BOUNDS = {
     "prop2-21": decrease_21,
     "prop2-factor": decrease_21,
     "chi2-identity": lambda v: v["N"] ** 2 / v["M"] * v["skew"],
-    "lemma9-count-as-printed": sign_patterns,
     "lemma9-count": sign_patterns,
     "one-point": lambda v: (
         v["alpha"] * (1 + 2 / (1 + v["sigma"] ** 2 / (v["alpha"] * v["delta"] ** 2)))
@@ -146,13 +144,7 @@ BOUNDS = {
     "thm3-rounds": lambda v: v["C_2"] * v["sigma"] * v["kappa"] / v["rho"] * entropy(v["nu"]),
     "thm3-global": lambda v: v["C_2"] * v["floor"],
     "ifca-restarts-ball": lambda v: v["d"] * v["k"] * (log(4) - log(3)),
-    "ifca-restarts-success": lambda v: exp(-v["c"] * v["d"] * v["k"]),
     "eq35": lambda v: v["alpha"] / 3 * v["Delta"] ** 2,
-    "lemma10-as-printed": lambda v: (
-        4
-        * v["k"]
-        * exp(-v["c"] * v["n"] * (v["alpha"] * min(1, v["Delta"] ** 2 / v["sigma"] ** 2)) ** 2)
-    ),
     "lemma10": lambda v: (
         4
         * v["k"]
@@ -162,11 +154,9 @@ BOUNDS = {
             * (v["alpha"] / v["beta"] * min(1, v["beta"] * v["Delta"] ** 2 / v["sigma"] ** 2)) ** 2
         )
     ),
-    "lemma10-any-law": lambda v: 4 * v["k"] * exp(-v["c"] * v["n"]),
     "pe-snr-as-printed": lambda v: 4 * v["k"] * exp(-v["c"] * v["n"] * v["Delta"] / v["sigma"]),
     "pe-snr": lambda v: (1 + (v["Delta"] / (2 * v["sigma"])) ** 2) ** (-v["n"] / 2),
     "lemma1": lambda v: v["eta"] * v["pull"],
-    "lemma1-soft-as-printed": lambda v: v["eta"] * v["pull"],
     "lemma1-soft": lambda v: v["eta"] * v["pull"],
     "telescope-as-printed": lambda v: 1 - (1 - v["x"]) ** (v["s"] + 1),
     "telescope": lambda v: 1 - (1 - v["x"]) ** v["s"],
@@ -174,7 +164,6 @@ BOUNDS = {
     "p-spectrum-upper": lambda v: v["s"],
     "kappa-at-least-one": lambda v: 1,
     "vertex": lambda v: v["least"],
-    "saving-best-step": lambda v: 1,
     "no-saving": lambda v: 1,
     "saving-same-step": lambda v: 1 / (1 - (1 - v["gamma"]) ** v["s"]),
     "lemma3": lambda v: two_terms(v, v["d"], v["m"]),
@@ -190,7 +179,6 @@ BOUNDS = {
     "mean-of-y": lambda v: v["p_j"] * v["v_a"] * v["v_b"],
     "span": lambda v: v["r"],
     "lemma2": lambda v: v["C_2"] * (v["dist"] + v["sigma"]) * entropy(nu(v)),
-    "thm2-as-printed": lambda v: one_round(v, nu(v)),
     "thm2-contraction": lambda v: one_round(v, nu(v)),
     "unbalanced": lambda v: one_round(v, v["expected"] + deviation(v)),
     "thm2-floor": rounds_floor,
@@ -210,7 +198,6 @@ BOUNDS = {
     "lemma11-phi": lambda v: v["C"] * entropy(v["nu"]),
     "lemma11-phi-searched": lambda v: v["C"] * entropy(v["nu"]),
     "lemma11-zeta": lambda v: v["C"] * v["sigma"] ** 2 * entropy(v["nu"]),
-    "lemma11-any-noise": lambda v: v["C"] * v["sigma"] ** 2 * entropy(v["nu"]),
     "lemma4-as-printed": lambda v: tanh(v["gamma_0"]) * v["q"] ** v["t"],
     "lemma4": lambda v: tan(v["gamma_0"]) * v["q"] ** v["t"],
     "lemma5-as-printed": lambda v: 3 * sqrt(v["epsilon"]),
@@ -225,7 +212,6 @@ BOUNDS = {
     "eq14": lambda v: v["pull_S"],
     "eq15-as-printed": lambda v: 2 * (v["phi_S"] * v["dist"] + v["zeta_S"]) ** 2,
     "eq15": lambda v: 2 * (v["clusters_phi"] * v["dist"] + v["zeta_S"]) ** 2,
-    "eq16-as-printed": lambda v: v["classes"],
     "eq16": lambda v: v["classes"],
 }
 
@@ -261,7 +247,7 @@ FAILURES = {
     "lemma8": lambda v: v["k"] * exp(-v["d"]),
     "noise-floor": lambda v: 3 * v["k"] * exp(-v["d"]),
     **dict.fromkeys(
-        ("lemma11-phi", "lemma11-phi-searched", "lemma11-zeta", "lemma11-any-noise"),
+        ("lemma11-phi", "lemma11-phi-searched", "lemma11-zeta"),
         lambda v: 4 * exp(-v["d"]),
     ),
     "lemma5-as-printed": lambda v: v["C_f"] * v["N"] ** -10,
@@ -301,7 +287,7 @@ DEFINITIONS = {
         lambda v: {"T": rounds_of_phase_1(v, 1)},
     ),
     **dict.fromkeys(
-        ("thm1-4-own-accuracy-as-printed", "thm1-rounds", "norm-24"),
+        ("thm1-rounds", "norm-24"),
         lambda v: {"T": rounds_of_phase_1(v, 2)},
     ),
     **dict.fromkeys(
@@ -315,14 +301,13 @@ DEFINITIONS = {
     },
     "thm3-rounds": lambda v: {"T_prime": rounds_of_phase_2(v, 1 + relative_gap(v))},
     "lemma1": lambda v: local_steps(v, 1),
-    "lemma1-soft-as-printed": lambda v: local_steps(v, 1),
     "lemma1-soft": lambda v: local_steps(v, v["lambda_ij"]),
     **dict.fromkeys(
         ("p-spectrum-lower", "kappa-at-least-one"),
         lambda v: {"kappa": local_condition(v), "kappa_prox": 1 + v["gamma"]},
     ),
     **dict.fromkeys(
-        ("saving-best-step", "no-saving", "saving-same-step", "thm2-rate"),
+        ("no-saving", "saving-same-step", "thm2-rate"),
         lambda v: {"kappa": local_condition(v)},
     ),
     "lemma5-as-printed": lambda v: {
@@ -376,7 +361,6 @@ RATIOS = {
     "two functions at least": lambda v: v["V"],
     "near the optima": lambda v: v["Delta"] * sqrt(v["alpha"] / v["beta"]) / (3 * v["epsilon"]),
     "stable step": lambda v: 1 / v["gamma"],
-    "kappa close to 1": lambda v: 1.1 / local_condition(v),
     "two clusters": lambda v: v["k"] / 2,
     "enough rows in a cluster": lambda v: v["N_j"] / v["d"],
     "few wrong labels": few_wrong_labels,

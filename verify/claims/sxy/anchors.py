@@ -167,6 +167,8 @@ ACCURACY = Finding(
 ROUNDS = Finding(
     id="sxy-rounds",
     where="Appendix A.3, case $t^*=T$",
+    headline="The number of rounds is derived from the residual of the start zero, and other "
+    "starts have up to twice as much.",
     printed=""
     "$\\norm{\\Sigma_j(\\theta_j^*-\\theta_{t^*})}\\le(1-\\frac{\\alpha^2}{8\\beta^2})^{T/2}"
     "\\norm{\\Sigma_j\\theta_j^*}\\le\\epsilon\\Delta$ with "
@@ -177,7 +179,7 @@ ROUNDS = Finding(
     "and the residual is $2\\epsilon\\Delta$.",
     corrected="$T=\\frac{16\\beta^2}{\\alpha^2}\\log\\frac{2\\beta R}{\\epsilon\\Delta}$. (4) with "
     "$\\epsilon'=2\\epsilon/\\alpha$ holds with the printed $T$ too.",
-    severity="slip",
+    severity="proof",
 )
 
 BALL: Ranges = {

@@ -168,7 +168,7 @@ def _largest_shattered(d: int, k: int) -> int:
     return low
 
 
-@claim(LEMMA_9)
+@claim(LEMMA_9, identity="both sides are the largest m with 2^m at most (100 m (k-1)/(dk))^(dk)")
 def lemma_9(statement: Statement, profile: Profile) -> Search:
     """The number that the count allows against C d k log k, C = 15."""
     constants = {"C": 15.0}

@@ -222,7 +222,11 @@ RESTARTS_FINDING = Finding(
 )
 
 
-@claim(BALL_LAW, finding=RESTARTS_FINDING)
+@claim(
+    BALL_LAW,
+    finding=RESTARTS_FINDING,
+    identity="both sides are the volume of k! balls of radius Delta/4, one of them simplified",
+)
 def ball_law(statement: Statement, profile: Profile) -> Search:
     """The union bound over assignments, by volumes."""
 

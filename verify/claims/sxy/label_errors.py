@@ -169,8 +169,6 @@ def lemma_10(statement: Statement, profile: Profile) -> Search:
 POLYNOMIAL = Finding(
     id="sxy-pe-snr",
     where="after Theorem 2",
-    headline="The clustering error does not diminish exponentially in the signal-to-noise "
-    "ratio $\\Delta/\\sigma$.",
     printed="The first term of (10) bounds the clustering error in expectation which diminishes "
     "exponentially in the local data size and the signal-to-noise ratio $\\Delta/\\sigma$.",
     found="$p_e$ is constant for $\\Delta\\ge\\sigma$ and has the exponent "
@@ -179,7 +177,7 @@ POLYNOMIAL = Finding(
     "$\\epsilon=\\Delta/3$.",
     corrected="Exponentially in the local data size, and with the power $n_i$ of "
     "$\\sigma/\\Delta$ at the optima.",
-    severity="statement",
+    severity="strong",
 )
 
 SNR_DOMAIN: Ranges = {

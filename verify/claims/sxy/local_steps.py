@@ -181,7 +181,7 @@ TELESCOPING = Finding(
     printed="$I-(I-X)^s=\\sum_{\\ell=0}^{s}(I-X)^\\ell X$.",
     found="The sum has one term too many. At $s=1$ it is $X+(I-X)X$.",
     corrected="$\\sum_{\\ell=0}^{s-1}$, as in the definition of $P_i$.",
-    severity="slip",
+    severity="edge",
 )
 
 

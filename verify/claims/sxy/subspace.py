@@ -74,7 +74,7 @@ TANGENT = Finding(
     "\\lambda_k|^t$ for every start, but a start at a right angle needs any number of iterations.",
     corrected="$\\tan(\\gamma)|\\lambda_{k+1}/\\lambda_k|^t$, as in the cited theorem and in the "
     "proof of Lemma 5.",
-    severity="slip",
+    severity="strong",
 )
 
 
@@ -199,7 +199,7 @@ UNITS_OF_LEMMA_5 = Finding(
     "$\\epsilon\\le1$ the printed number is enough.",
     corrected="$t\\ge Ck\\log(dN\\max(1,H/\\sqrt\\epsilon))$. Also $(1+\\delta)^t\\le e$ must be "
     "$(1+\\delta)^k\\le e$ in the last line of the proof.",
-    severity="slip",
+    severity="edge",
 )
 FACTOR_K = Finding(
     id="sxy-factor-k",

@@ -114,6 +114,8 @@ def _norm_of(rows: FloatArray) -> float:
 LOST_CLIENTS = Finding(
     id="sxy-lost-clients",
     where="(14)",
+    headline="The sum over wrongly labelled clients lacks the minus signs of the clients that a "
+    "cluster loses.",
     printed="$B\\mathcal{E}_{j,t}(\\phi(x)\\theta-y)=\\frac1N\\phi(x_S)^\\top P_S(\\phi(x_S)"
     "\\theta-y_S)$.",
     found="$\\mathcal{E}_{j,t}=\\Lambda_{j,t}-\\Lambda_j$ is $-I$ at the clients of cluster $j$ "
@@ -121,7 +123,7 @@ LOST_CLIENTS = Finding(
     "signs.",
     corrected="A sign for each client, $+1$ where cluster $j$ gains it and $-1$ where it loses it. "
     "The norms that follow do not change.",
-    severity="slip",
+    severity="proof",
 )
 
 
