@@ -8,8 +8,6 @@ from bounds.odcl.assumptions import statement
 from bounds.odcl.convex import ALL, PAIR_END
 from bounds.odcl.symbols import (
     clusters_before,
-    diameter_k,
-    eta,
     gap,
     m,
     offset_k,
@@ -30,7 +28,10 @@ COARSENING_INTERVAL = statement(
     terms=(Term(name="upper end of (13)", expr=PAIR_END),),
     reading=(
         "The coarsening interval of Sun, Toh & Yuan (2021) has the lower end of (13) and this "
-        "upper end. With two clusters both are equal, so it is not larger in the strict sense."
+        "upper end. With two clusters both are equal, so it is not larger in the strict sense. The "
+        "interval (13) of the coarser clustering itself, which clusterpath verifies, may be empty: "
+        "for the single points $-\\frac12,0,\\frac12$ with the first two as one cluster it is "
+        "$\\frac14\\le\\lambda<\\frac14$."
     ),
 )
 COARSENING = statement(
@@ -42,23 +43,6 @@ COARSENING = statement(
     observed=r"\lambda_{fused}(\{a_1,\dots,a_m\})",
     relation=r"\ge",
     terms=(Term(name="offset over others", expr=offset_k / (m - size_k)),),
-)
-COARSENING_OWN = statement(
-    "coarsening-own-interval",
-    "The interval (13) of a coarser clustering is longer",
-    "Appendix D.2, second reading",
-    kind="deterministic",
-    quantifiers=r"\forall\{a_i\},\{C_k\},\ K\ge3",
-    observed=r"\text{length of (13) with}\ C_1\cup C_2",
-    relation=r"\ge",
-    terms=(
-        Term(name="upper end of (13)", expr=PAIR_END),
-        Term(name="lower end of (13)", expr=-diameter_k / size_k),
-    ),
-    reading=(
-        "Clusterpath checks (13) for the clustering that it found. The text may also mean that "
-        "this interval is longer for a coarser clustering."
-    ),
 )
 
 MONOTONE_PATH = statement(
@@ -73,53 +57,48 @@ MONOTONE_PATH = statement(
 )
 NEEDS_SIZES = statement(
     "needs-sizes",
-    "The upper end of (13) needs the sizes of the two smallest clusters",
-    "Appendix C",
+    "The two smallest sizes and the smallest distance give a lower limit of the upper end of (13)",
+    "Appendix C, the upper end and the two smallest clusters",
     kind="deterministic",
     quantifiers=ALL,
     observed=r"\min_{k\ne l}\frac{\norm{\mu_k-\mu_l}}{2m-|C_k|-|C_l|}",
-    relation="=",
+    relation=r"\ge",
     terms=(Term(name="two smallest", expr=gap / (2 * m - size_min - size_second)),),
     reading=(
-        "Read as: these two sizes, $m$ and the smallest distance of two means give the upper end."
+        "The paper says that the upper end requires the knowledge of these two sizes. With the "
+        "smallest distance of two means they give a lower limit, and not the end itself: for the "
+        "clusters $\\{0\\}$, $\\{10\\}$ and $\\{1,1\\}$ it is $1/6$ where the end is $1/5$."
     ),
 )
 A_POSTERIORI = statement(
     "a-posteriori",
-    "One clustering of the path verifies (13)",
-    "Appendix C, step 2 (a)",
+    "At least two clusterings of the path verify (13)",
+    "Appendix C, step 2 (a) (not in the paper)",
     kind="deterministic",
-    quantifiers=r"\forall\{a_i\}",
+    quantifiers=r"\forall\{a_i\}\ \text{distinct}",
     observed=r"\#\{\text{clusterings of the path with (13)}\}",
-    terms=(Term(name="the true one", expr=sp.Integer(1)),),
-    reading="Step 2 (a) takes (13), verified after the fact, as a sign of the true clustering.",
-)
-WEIGHTS_AS_PRINTED = statement(
-    "weights-remark23-as-printed",
-    "Recovery needs weights between the clusters",
-    "Remark 23, as printed",
-    kind="deterministic",
-    quantifiers=r"\forall\{a_i\},\{C_k\}\;\exists\eta>0",
-    observed=r"\text{a weight}\ w_{kl}\ \text{that recovers}",
     relation=r"\ge",
-    terms=(Term(name="positive", expr=eta),),
+    terms=(Term(name="single points and one cluster", expr=sp.Integer(2)),),
     reading=(
-        "Weights are one inside the clusters and $w_{kl}$ between them. The statement is that "
-        "every $w_{kl}$ with which some penalty recovers is above some $\\eta>0$."
+        "The paper says that (13), verified after the fact, makes the true clustering likelier. "
+        "It gives no law of the clusterings. What can be said is that (13) holds for the single "
+        "points, whose lower end is zero, and for the one cluster of all points, which has no "
+        "upper end. Both belong to the path that step 1 asks for."
     ),
 )
 WEIGHTS = statement(
     "weights-remark23",
     "Smaller weights between the clusters only help",
-    "Remark 23, corrected",
+    "Remark 23 (not in the paper)",
     kind="deterministic",
     quantifiers=rf"{ALL}\;\forall w_{{kl}}\in[0,1]",
     observed=r"w_{kl}\lambda_{merged}(w_{kl})",
     relation=r"\ge",
     terms=(Term(name="distance over all", expr=gap / m),),
     reading=(
-        "The sharpened upper end divided by the weight. At weight zero the clusters never meet, "
-        "and $\\lambda_{fused}$ does not depend on the weight."
+        "Remark 23 says that recovery guarantees require weights across clusters to be non-zero. "
+        "Recovery itself does not: this is the sharpened upper end divided by the weight, and at "
+        "weight zero the clusters never meet. $\\lambda_{fused}$ does not depend on the weight."
     ),
     uses=("odcl.eq13-sharp",),
 )

@@ -25,9 +25,6 @@ ALL_OF_TEN = sp.Pow(20, sp.Rational(-1, 10), evaluate=False)
 NONE_OF_TEN = 1 - ALL_OF_TEN
 #: The smallest probability, 0.0051, of an event that one of ten runs shows in one case of twenty.
 ONE_OF_TEN = 1 - sp.Pow(sp.Rational(19, 20), sp.Rational(1, 10), evaluate=False)
-#: A probability of one, up to what trials can tell: 300 runs without a failure exclude 0.99 at the
-#: level 0.05, because 0.99^300 < 0.05.
-EVERY = sp.Rational(99, 100)
 #: "Likely" is more often than not.
 LIKELY = sp.Rational(1, 2)
 #: "Roughly m" clusters: nearer to the m = 100 users than to the K = 4 clusters.
@@ -47,7 +44,6 @@ _ALL_OF_TEN: dict[str, Any] = {
     "relation": r"\ge",
     "terms": (Term(name="all of ten runs", expr=ALL_OF_TEN),),
 }
-_EVERY: dict[str, Any] = {"relation": r"\ge", "terms": (Term(name="every run", expr=EVERY),)}
 _NONE_OF_TEN: dict[str, Any] = {
     "relation": r"\le",
     "terms": (Term(name="none of ten runs", expr=NONE_OF_TEN),),
@@ -57,10 +53,6 @@ TEN_SHOW_IT = (
     "The paper averages ten runs. The sentence is consistent with the experiment when all ten runs "
     "show it with a probability of at least one in twenty, so one run with at least "
     "$20^{-1/10}=0.741$. "
-)
-_EVERY_RUN = (
-    "A probability of one is meant. 0.99 stands for it, because 300 runs are needed to tell the "
-    "two apart. "
 )
 
 # --- Figure 2 -----------------------------------------------------------------------------------
@@ -76,20 +68,18 @@ FIG_2_CC = statement(
     terms=(Term(name="printed", expr=sp.Integer(400)),),
     reading=_PENALTY,
 )
-FIG_2_KM_AS_PRINTED = _share(
-    "fig2-km-as-printed",
-    "Fig. 2: ODCL-KM++ finds the clusters for any number of samples",
-    "Fig. 2, Section 5, as printed",
-    r"P(\text{exact recovery})",
-    reading="Algorithm 3 has one start. 'Matches' is read as recovery. " + TEN_SHOW_IT,
-    **_ALL_OF_TEN,
-)
 FIG_2_KM = _share(
     "fig2-km",
-    "Fig. 2: ODCL-KM++ with ten starts finds the clusters from 50 samples on",
-    "Fig. 2, Section 5, corrected",
+    "Fig. 2: ODCL-KM++ finds the clusters for any number of samples",
+    "Fig. 2, Section 5",
     r"P(\text{exact recovery})",
-    reading="Ten starts are the usual default of software; from $n=50=2.5d$ on. " + TEN_SHOW_IT,
+    reading=(
+        "'Matches' is read as recovery. The sizes of the figure and the number of starts are not "
+        "printed. Ten starts are the usual default of software, and the smallest size is "
+        "$n=50=2.5d$. With the one start of Algorithm 3 about .72 of the runs recover there, and "
+        ".94 at $n=400$. At $n=25$, near $d=20$, no start of ten helps. "
+    )
+    + TEN_SHOW_IT,
     **_ALL_OF_TEN,
 )
 FIG_2_ORDER = statement(
@@ -134,17 +124,6 @@ TABLE_3_HETEROGENEOUS = _share(
     r"P(\text{rounds}\ge655)",
     **_ONE_IN_TWENTY,
 )
-TABLE_3_MATCH = _share(
-    "table3-match-as-printed",
-    "Table 3: IFCA reaches ODCL's error within 1000 rounds",
-    "Table 3 and the sentence after it, as printed",
-    r"P(\text{IFCA matches})",
-    reading=(
-        "A factor of 400 or 600 in the rounds required presupposes that IFCA gets there. "
-        + _EVERY_RUN
-    ),
-    **_EVERY,
-)
 _LOSS = (
     "IFCA descends the mean squared residual. The number of local steps is not printed; Section "
     "5's ten are taken. A curve is a mean of ten runs, and a trial here is such a mean: the "
@@ -185,20 +164,36 @@ FIG_5_LEFT_TENFOLD = _fig_5_left(
 )
 #: Printed communication rounds at which IFCA's curve meets ODCL-CC's, by step size.
 PRINTED_MATCHES = {0.1: 20, 0.05: 20, 0.01: 70}
-FIG_5_LEFT_ROUNDS = _share(
-    "fig5-left-rounds-as-printed",
-    "Fig. 5, left: IFCA needs around 20, 20 and 70 rounds",
-    "Fig. 5, left; Appendix D.3, as printed",
-    r"P(\text{rounds}\ge\tfrac12\,\text{printed})",
-    quantifiers=r"n=400",
-    reading=(
-        "'Around' is read as at least half as many, in most runs. A trial is one run, and a run "
-        "that never matches counts as more. "
+
+
+def _rounds(id_: str, title: str, setting: str) -> Statement:
+    return _share(
+        id_,
+        title,
+        "Fig. 5, left; Appendix D.3",
+        r"P(\text{rounds}\ge\tfrac12\,\text{printed})",
+        quantifiers=r"n=400",
+        reading=(
+            "'Around' is read as at least half as many, in most runs. A trial is one run, and a "
+            "run that never matches counts as more. Neither the loss nor the number of local steps "
+            f"is printed. Section 5's ten steps are taken. {setting} "
+        )
+        + _PENALTY,
+        **_LIKELY,
     )
-    + _LOSS.split(" A curve")[0]
-    + " "
-    + _PENALTY,
-    **_LIKELY,
+
+
+FIG_5_LEFT_ROUNDS = _rounds(
+    "fig5-left-rounds",
+    "Fig. 5, left: IFCA needs around 20, 20 and 70 rounds",
+    "IFCA descends half of the mean squared residual, as elsewhere. The medians are near 15, 28 "
+    "and 130 rounds.",
+)
+FIG_5_LEFT_ROUNDS_TWICE = _rounds(
+    "fig5-left-rounds-twice-the-loss",
+    "Fig. 5, left: around 20, 20 and 70 rounds, if the whole squared residual is descended",
+    "IFCA descends the mean squared residual, twice the loss used elsewhere. The medians are near "
+    "8, 14 and 65 rounds, so that 20 is more than twice the first.",
 )
 FIG_5_LEFT_FLAT = _share(
     "fig5-left-flat",

@@ -160,14 +160,6 @@ THEOREM_2_THRESHOLD = _threshold(
     "is at least $D/\\sqrt2$. The square of the left-hand side is below "
     "$D^2/4+4\\alpha^2\\varepsilon\\xi_F<D^2/2$.",
 )
-THEOREM_2_QUARTER_AS_PRINTED = _threshold(
-    "thm2-threshold-quarter-as-printed",
-    "Theorem 2's sample requirement with the events of Theorem 1's proof",
-    'Theorem 2, "similar arguments as the proof of Theorem 1"',
-    4,
-    Delta / 2,
-    _ROUTE + _QUARTER,
-)
 THEOREM_2_ROOM = _threshold(
     "thm2-threshold-room",
     "With those events the sample requirement needs twice the room for the precision",

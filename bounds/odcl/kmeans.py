@@ -128,16 +128,6 @@ LEMMA_2_ORDER = statement(
 )
 
 _FRACTION = 128 / c**2
-LEMMA_10_AS_PRINTED = statement(
-    "lemma10-as-printed",
-    "Part I puts exactly this share of a cluster right",
-    "Lemma 10, part 1, as printed (an equation)",
-    kind="deterministic",
-    quantifiers=rf"{_ALL}\ \text{{with Definition 3}}\;\forall k",
-    observed=r"\frac{|C_k'\cap C_k|}{|C_k|}",
-    relation="=",
-    terms=(Term(name="share", expr=1 - _FRACTION),),
-)
 LEMMA_10_OWN = statement(
     "lemma10-own",
     "Part I puts at least this share of a cluster right",
@@ -147,7 +137,10 @@ LEMMA_10_OWN = statement(
     observed=r"\frac{|C_k'\cap C_k|}{|C_k|}",
     relation=r"\ge",
     terms=(Term(name="share", expr=1 - _FRACTION),),
-    reading="Theorem 3 and the result that the lemma cites have inequalities.",
+    reading=(
+        "The lemma prints an equation. Theorem 3, which takes the share from it, and the result "
+        "that it cites have inequalities."
+    ),
 )
 LEMMA_10_FOREIGN = statement(
     "lemma10-foreign",

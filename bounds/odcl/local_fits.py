@@ -146,27 +146,8 @@ LEMMA_11 = statement(
 )
 
 _TAIL = 4 * d * sp.exp(-alpha * n)
-_ALPHA_AS_PRINTED = sp.Min(
-    (1 - rho) ** 2 * mu**2 * rho**2 / (8 * c_1 * N**2), rho**2 * mu**2 / (8 * c_2 * L**2)
-)
 _ALPHA = sp.Min(
     (1 - rho) ** 2 * mu**2 * rho_k**2 / (8 * c_1 * N**2), rho**2 * mu**2 / (8 * c_2 * L**2)
-)
-
-P_TAIL_AS_PRINTED = statement(
-    "p-tail-as-printed",
-    "The probability that E fails, for every radius of Assumption 5",
-    "Appendix E, after Lemma 11, as printed",
-    kind="deterministic",
-    quantifiers=r"\exists c_1,c_2>0\;\forall\rho>0",
-    observed=r"P(E^c)",
-    terms=(Term(name="tail", expr=_TAIL.subs(alpha, _ALPHA_AS_PRINTED)),),
-    constants=TAIL_RATES,
-    assumptions=(POSITIVE_SHARE,),
-    reading=(
-        "Quadratic losses have $H=0$ and $\\delta_\\rho=\\rho$. Assumption 5 allows any radius "
-        "$\\rho$. The constants are at the generous end of their box."
-    ),
 )
 
 P_TAIL = statement(
@@ -180,7 +161,9 @@ P_TAIL = statement(
     constants=TAIL_RATES,
     assumptions=PROPER_SHARE,
     reading=(
-        "The radius $\\rho_k$ and the share $\\rho$ are two numbers. Pinelis' inequality for means "
+        "The paper has one letter for the radius $\\rho_k$ and the share $\\rho$. Assumption 5 "
+        "holds in every smaller ball, so that its $\\rho_k=\\rho<1$ may be assumed. Here they are "
+        "two numbers, and the tail holds in every unit of $\\theta$. Pinelis' inequality for means "
         "of bounded vectors gives $c_1=1$, and Tropp's matrix Hoeffding inequality gives $c_2=4$ "
         "because $0\\preceq\\nabla^2\\ell\\preceq LI$. Quadratic losses have $H=0$, so that "
         "$\\delta_\\rho=\\rho_k$."
@@ -345,27 +328,19 @@ _BETA_TAIL = r"2^4\cdot4dR^4e^{-\alpha n}"
 _BETA_ASSUMPTIONS = (
     Assumption(name="alpha above 0", left=alpha, right=sp.Integer(0), strict=True),
 )
-LEMMA_4_BETA_AS_PRINTED = statement(
-    "lemma4-beta-as-printed",
-    "Appendix E: the rare event inside beta",
-    "Appendix E, definition of beta, as printed",
-    kind="deterministic",
-    quantifiers=r"\exists C_0\;\forall n,\alpha>0",
-    observed=_BETA_TAIL,
-    terms=(Term(name="beta", expr=C_0 * d * R**4 / (alpha * n**2)),),
-    constants=(prefactor("of the bound"),),
-    assumptions=_BETA_ASSUMPTIONS,
-    reading="One constant for all $n$ and $\\alpha$, because $\\alpha$ is in the bound.",
-)
 LEMMA_4_BETA = statement(
     "lemma4-beta",
-    "Appendix E: the rare event inside beta, with the square of alpha",
-    "Appendix E, definition of beta, corrected",
+    "Appendix E: the rare event inside beta, for all n with one constant",
+    "Appendix E, definition of beta (not in the paper: the constant)",
     kind="deterministic",
     quantifiers=r"\forall n,\alpha>0",
     observed=_BETA_TAIL,
     terms=(Term(name="beta", expr=256 * sp.exp(-2) * d * R**4 / (alpha**2 * n**2)),),
     assumptions=_BETA_ASSUMPTIONS,
-    reading="The largest value of $x^2e^{-x}$ is $4e^{-2}$, at $x=\\alpha n=2$.",
+    reading=(
+        "The paper has $dR^4/\\alpha$ in $\\beta$, which holds as an order in $n$ for a given "
+        "$\\alpha$. With one constant for all $\\alpha$ the square is needed: the largest value of "
+        "$x^2e^{-x}$ is $4e^{-2}$, at $x=\\alpha n=2$."
+    ),
 )
 BETA_TAIL = 64 * d * R**4 * sp.exp(-alpha * n)

@@ -294,18 +294,18 @@ _CONDITIONS = r"\forall m\ge2|C_{(K)}|,\ c,M,D"
 #: Both requirements with one M, so that only their form is compared.
 PART_ONE_SAME_M = REQUIREMENT_PART_ONE.subs(M_bar, M)
 REMARK_20 = statement(
-    "remark20-as-printed",
+    "remark20",
     "Part I lowers the requirement by the order of c^2 M / D^2",
-    "Remark 20",
+    "Remark 20, with $c=100$ (footnote 4)",
     kind="deterministic",
-    quantifiers=rf"\exists C>0\;{_CONDITIONS}",
+    quantifiers=r"\forall m\ge2|C_{(K)}|,M,D",
     observed=r"\text{requirement of ODCL-KM}-\text{requirement of Theorem 3}",
     relation=r"\ge",
-    terms=(Term(name="reduction", expr=C * c**2 * M / Delta**2),),
-    constants=(
-        Constant(symbol=C, low=1e-3, high=1e3, generous="low", meaning="the constant of the order"),
+    terms=(Term(name="reduction", expr=sp.Rational(9, 5) * 100**2 * M / Delta**2),),
+    reading=(
+        "$c$ is one global constant, so that the order's constant may depend on it: $9/5$ at "
+        "$c=100$. The difference is $\\frac{64M}{D^2}(1+2c\\sqrt{m/|C_{(K)}|})$."
     ),
-    reading="$c$ varies, because it stands inside the order. At a fixed $c$ the order holds.",
     uses=("odcl.requirement-km",),
 )
 REMARK_20_RELATIVE = statement(

@@ -20,14 +20,13 @@ from bounds.odcl.symbols import (
     R,
     alpha,
     d,
-    k,
     m,
     mu,
     n,
     size_k,
     size_min,
 )
-from bounds.statement import Assumption, Constant, Term
+from bounds.statement import Assumption, Term
 
 ratio, gamma, largest = sp.symbols("ratio gamma largest")
 C_0 = sp.Symbol("C_0")
@@ -155,62 +154,54 @@ EQ_11 = statement(
 #: The left-hand side of (6) on the event Sigma.
 SIGMA_RADIUS = alpha * sp.sqrt(4 * M / ratio)
 
-PSI_OUTLINE = statement(
-    "psi-outline-as-printed",
-    "The proof bounds P(Psi^c) by the order that the outline states",
-    "outline of Theorem 1, as printed",
+_REQUIREMENT = Assumption(
+    name="samples per user", left=ratio, right=16 * M * alpha**2 / Delta**2, strict=True
+)
+_ALPHA_ABOVE_1 = Assumption(name="separable", left=alpha, right=sp.Integer(1), strict=True)
+PSI_EVENT = statement(
+    "psi-event",
+    "Where every fit is near its optimum, the mean of every cluster is within D/4 of it",
+    "proof of Theorem 1 (not in the paper: without Chebyshev's inequality)",
     kind="deterministic",
-    quantifiers=r"\exists C_0\;\forall n",
-    observed=r"\frac{N^2}{n|C_{(K)}|\mu_F^2\gamma^2}",
-    terms=(Term(name="order", expr=C_0 / n**2),),
-    constants=(
-        Constant(
-            symbol=C_0, low=0.0, high=1e6, generous="high", meaning="the constant of the order"
-        ),
-    ),
+    quantifiers=r"\forall\norm{\hat\theta_i-\theta_k^\star}^2\le M\frac{\log n}n",
+    observed=r"\max_k\norm{\bar\theta_k-\theta_k^\star}",
+    terms=(Term(name="quarter of the separation", expr=Delta / 4),),
+    assumptions=(_ALPHA_ABOVE_1, _REQUIREMENT),
     reading=(
-        "The outline states $P(\\Psi^c)=\\mathcal{O}(1/n^2)$, which it writes as "
-        "$1-\\Omega(1/n^2)$. The left-hand side is the first term of the proof's bound, from "
-        "Chebyshev's inequality, with $\\gamma=D/4$."
+        "A mean is no further from the optimum than the furthest fit, and Theorem 1's requirement "
+        "says $M\\log n/n<D^2/(16\\alpha^2)$. So $\\Lambda$ with $\\gamma=D/4$ contains the "
+        "intersection of the $\\Upsilon_i$, and needs no probability of its own."
     ),
 )
-CHEBYSHEV = N**2 / (n * size_min * mu**2 * (Delta / 4) ** 2)
-
-_PSI = 2 * m / n**3 + 2 * k * sp.exp(-n * size_min * Delta**2 * mu**2 / (32 * N**2))
 PSI = statement(
     "psi-prob",
-    "On one design recovery fails with an exponentially small probability and 2m/n^3",
-    "proof of Theorem 1, corrected",
+    "Recovery fails with a probability of at most 2m/n^3, for every loss",
+    "outline and proof of Theorem 1, corrected",
     kind="deterministic",
-    quantifiers=r"\forall n\ge3,\ d=1",
+    quantifiers=r"\forall n\ge3,M,\alpha,D\ \text{with (9)}",
     observed=r"P(\Psi^c)",
-    terms=(
-        Term(name="local fits", expr=2 * m / n**3),
-        Term(
-            name="means",
-            expr=2 * k * sp.exp(-n * size_min * Delta**2 * mu**2 / (32 * N**2)),
-        ),
-    ),
-    assumptions=(THREE,),
+    terms=(Term(name="local fits", expr=2 * m / n**3),),
+    assumptions=(THREE, _ALPHA_ABOVE_1, _REQUIREMENT),
     reading=(
-        "Hoeffding's inequality takes the place of Chebyshev's, for least squares on one feature "
-        "of constant size. So the outline's order is right and the proof's is not the truth: "
-        "nothing of order $1/n$ is left, and the second term of Theorem 1's error bound, which "
-        "has the smallest cluster's size, is not needed."
+        "$\\Psi$ contains the intersection of the $\\Upsilon_i$ (odcl.psi-event), and each of "
+        "these $m$ events fails with probability $2/n^3$ by (9). So the outline's order $1/n^2$ is "
+        "right for $m\\le n$. The proof's Chebyshev step gives $1/n$ only, and with it the second "
+        "term of Theorem 1's error bound, which has the smallest cluster's size and is not needed. "
+        "$M$ is the smallest with which (9) holds, so that a fit may miss its event."
     ),
-    uses=("odcl.eq9",),
+    uses=("odcl.eq9", "odcl.psi-event"),
 )
 
 THEOREM_1_MSE = statement(
     "thm1-mse",
-    "Theorem 1's error on one design, with explicit constants",
+    "Theorem 1's error with explicit constants, without the smallest cluster's size",
     "Theorem 1, corrected",
-    kind="deterministic",
-    quantifiers=r"\forall n\ge3,\ d=1",
+    kind="expectation",
+    quantifiers=r"\forall n\ge3,\ d\ge2",
     observed=r"E\norm{\tilde\theta_k-\theta_k^\star}^2",
     terms=(
         Term(name="variance", expr=2 * N**2 / (n * size_k * mu**2)),
-        Term(name="rare events", expr=4 * R**2 * _PSI),
+        Term(name="rare events", expr=8 * R**2 * m / n**3),
     ),
     assumptions=(
         THREE,
@@ -222,27 +213,11 @@ THEOREM_1_MSE = statement(
         ),
     ),
     reading=(
-        "The design is least squares on one feature of constant size, whose fits are unbiased and "
-        "have constant curvature. The error is at most that of the true cluster's mean plus "
-        "$4R^2P(\\Psi^c)$, as in the paper's outline."
+        "The error is at most that of the true cluster's mean plus $4R^2P(\\Psi^c)$, as in the "
+        "paper's outline, with $P(\\Psi^c)\\le2m/n^3$. On a design that shows one of $d$ "
+        "coordinates a sample, twice the variance covers the mean's error. Tried by simulation."
     ),
     uses=("odcl.psi-prob", "odcl.lemma4", "odcl.eq11"),
-)
-
-THEOREM_1_SEVERAL = statement(
-    "thm1-mse-several",
-    "Theorem 1's error on a bounded design in several dimensions",
-    "Theorem 1, corrected",
-    kind="expectation",
-    quantifiers=r"\forall n\ge3,\ d\ge2",
-    observed=THEOREM_1_MSE.observed,
-    terms=THEOREM_1_MSE.terms,
-    assumptions=THEOREM_1_MSE.assumptions,
-    reading=(
-        "The bound of one feature, with the constants of a design that shows one of $d$ "
-        "coordinates a sample. It is proved for one feature, and tried by simulation here."
-    ),
-    uses=("odcl.thm1-mse",),
 )
 
 THEOREM_1_RATE = statement(
@@ -287,7 +262,7 @@ THRESHOLD_CC = statement(
     reading="The order of $\\alpha_{cc}^2/D^2$, up to the log.",
 )
 
-_REQUIREMENT = (Term(name="requirement", expr=16 * M_PRINTED * alpha**2 / Delta**2),)
+_PRINTED_REQUIREMENT = (Term(name="requirement", expr=16 * M_PRINTED * alpha**2 / Delta**2),)
 #: The left-hand side of the sample requirement.
 SAMPLES = n / sp.log(n)
 
@@ -299,7 +274,7 @@ THEOREM_1_VACUITY = statement(
     quantifiers=r"\text{Fig. 2--5}",
     observed=r"\frac n{\log n}",
     relation=r"\ge",
-    terms=_REQUIREMENT,
+    terms=_PRINTED_REQUIREMENT,
     reading=(
         "The experiments have unbounded features, so no $L$, $N_k$, $G_{F_k}$ exist. Lower limits "
         "stand for them: the mean curvature for $L$, zero for $N_k$ and $G_{F_k}$, the largest "
@@ -315,7 +290,7 @@ FIG_5_PHASE = statement(
     quantifiers=r"n=600",
     observed=r"\frac n{\log n}",
     relation=r"\ge",
-    terms=_REQUIREMENT,
+    terms=_PRINTED_REQUIREMENT,
     reading=THEOREM_1_VACUITY.reading,
 )
 

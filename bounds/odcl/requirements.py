@@ -107,18 +107,31 @@ CC_VS_KM_FACTOR = statement(
     uses=("odcl.requirement-cc", "odcl.requirement-km"),
 )
 
+_RUNS = (
+    "The runs ask for the smallest distance at which some penalty recovers, and for the largest at "
+    "which spectral $K$-means fails. Samples are proportional to the squares. "
+)
 CC_VS_KM_RUNS = statement(
     "cc-vs-km-runs",
-    "Convex clustering needs more samples than K-means in runs",
+    "Convex clustering needs more samples than K-means in runs, without clusters of one user",
     "Section 4.2, last paragraph, in runs",
     kind="comparison",
-    quantifiers=r"\forall K,|C_k|,d",
+    quantifiers=r"\forall K,d,\ |C_{(K)}|\ge2",
     observed=r"\text{samples needed at a given}\ D",
     contrasts=(Contrast(left="KM", relation="<", right="CC"),),
-    reading=(
-        "The runs ask for the smallest distance at which some penalty recovers, and for the "
-        "largest at which spectral $K$-means fails. Samples are proportional to the squares."
-    ),
+    reading=_RUNS + "Clusters are equal, or the first is up to a hundred times as large.",
+)
+CC_VS_KM_SINGLE = statement(
+    "cc-vs-km-single-users",
+    "K-means needs more samples than convex clustering where all clusters but one are single users",
+    "Section 4.2, last paragraph, its limit (not in the paper)",
+    kind="comparison",
+    quantifiers=r"|C_{(1)}|\ge30,\ |C_{(2)}|=1",
+    observed=CC_VS_KM_RUNS.observed,
+    contrasts=(Contrast(left="CC", relation="<", right="KM"),),
+    reading=_RUNS
+    + "A single user need not fuse with anyone, so that only the large cluster sets the lower end "
+    "of (13). $K$-means gains by splitting the large cluster.",
 )
 
 #: IFCA's accuracy, Corollary 2 of Ghosh et al. (2022): the statistical term and the other one, with

@@ -76,9 +76,8 @@ def theorem_1_requirement(v, m):
 
 
 def not_recovered(v):
-    """P(Psi^c): some pooled estimate is far, or some user's."""
-    far = v["n"] * v["size_min"] * (v["mu"] * v["Delta"]) ** 2 / (32 * v["N"] ** 2)
-    return 2 * v["k"] * exp(-far) + 2 * v["m"] / v["n"] ** 3
+    """P(Psi^c): some user's estimate is far."""
+    return 2 * v["m"] / v["n"] ** 3
 
 
 def theorem_1_mse(v):
@@ -164,7 +163,6 @@ BOUNDS = {
     "lemma7-as-printed": lemma_7,
     "lemma7": lemma_7,
     "thm2-threshold": lambda v: v["Delta"] / sqrt(2),
-    "thm2-threshold-quarter-as-printed": lambda v: v["Delta"] / 2,
     "thm2-threshold-room": lambda v: v["Delta"] / 2,
     "remark18-iterations-as-printed": lambda v: (
         (12 * (v["Gamma"] / v["mu_f"]) ** 2 + steep(v) * (1 + 3 * log(v["n"])))
@@ -176,7 +174,6 @@ BOUNDS = {
     "lemma3-as-printed": excess_risk,
     "lemma3": excess_risk,
     "lemma11": lambda v: 2 * v["grad"] / ((1 - v["rho"]) * v["mu"]),
-    "p-tail-as-printed": lambda v: 4 * v["d"] * small(v, v["rho"]),
     "p-tail": lambda v: 4 * v["d"] * small(v, v["rho_k"]),
     "lemma13-as-printed": lemma_13_as_printed,
     "lemma13": lemma_13,
@@ -185,7 +182,6 @@ BOUNDS = {
     "lemma4": lemma_4,
     "lemma4-rate": lambda v: 1 / v["n"] / v["m"],
     "lemma4-floor": lambda v: 1 / v["n"] ** 2,
-    "lemma4-beta-as-printed": lambda v: v["C_0"] * v["R"] ** 4 * v["d"] / v["alpha"] / v["n"] ** 2,
     "lemma4-beta": lambda v: v["d"] * (16 * v["R"] ** 2 / (e * v["alpha"] * v["n"])) ** 2,
     "eq7": lambda v: 2 * v["largest"],
     "eq8-as-printed": lambda v: risk_rate(v, printed_m(v)),
@@ -193,10 +189,9 @@ BOUNDS = {
     "eq9-as-printed": lambda v: risk_rate(v, printed_m(v)),
     "eq9": lambda v: risk_rate(v, corrected_m(v)),
     "eq11": lambda v: v["Delta"] - 2 * v["gamma"],
-    "psi-outline-as-printed": lambda v: v["C_0"] / v["n"] ** 2,
+    "psi-event": lambda v: v["Delta"] / 4,
     "psi-prob": not_recovered,
     "thm1-mse": theorem_1_mse,
-    "thm1-mse-several": theorem_1_mse,
     "thm1-rate": lambda v: 1 / v["n"] / v["size_k"],
     "thm1-threshold-km": lambda v: v["m"] / v["size_min"] / v["Delta"] ** 2,
     "thm1-threshold-cc": lambda v: (v["m"] / v["size_min"] / v["Delta"]) ** 2,
@@ -254,12 +249,15 @@ RATIOS = {
     ("lemma7", "iterates"): lambda v: v["T"] / 16,
     "samples per user": part_one_ratio,
     ("thm1-mse", "samples per user"): theorem_1_ratio,
-    ("thm1-mse-several", "samples per user"): theorem_1_ratio,
+    **dict.fromkeys(
+        (("psi-event", "samples per user"), ("psi-prob", "samples per user")),
+        lambda v: v["ratio"] * v["Delta"] ** 2 / (16 * v["M"] * v["alpha"] ** 2),
+    ),
+    "separable": lambda v: v["alpha"],
     ("eq11", "samples per user"): lambda v: (
         v["ratio"] * (v["Delta"] - 2 * v["gamma"]) ** 2 / (4 * v["M"] * v["alpha"] ** 2)
     ),
     ("thm2-threshold", "samples per user"): room_left(4),
-    ("thm2-threshold-quarter-as-printed", "samples per user"): room_left(4),
     ("thm2-threshold-room", "samples per user"): room_left(8),
     "precision": lambda v: v["Delta"] ** 2 / (16 * v["slack"] * v["alpha"] ** 2),
     ("thm2-threshold-room", "precision"): lambda v: (

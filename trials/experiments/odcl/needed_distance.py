@@ -66,7 +66,8 @@ def kmeans_distance(
 
 def _simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
     k, d = params["k"], params["d"]
-    labels = np.repeat(np.arange(k), params["size"])
+    size = params["size"]
+    labels = np.repeat(np.arange(k), [size * params["ratio"]] + [size] * (k - 1))
     optima = unit_optima(k, d)
     out = np.empty((n_trials, 2))
     for trial in range(n_trials):
@@ -85,8 +86,9 @@ NEEDED_DISTANCE = register(
         block_size=16,
         parameters=Parameters(
             {
-                "k": Integer(2, 50, default=4, meaning="clusters of equal size"),
-                "size": Integer(2, 200, default=10, meaning="users of a cluster"),
+                "k": Integer(2, 50, default=4, meaning="clusters"),
+                "size": Integer(1, 200, default=10, meaning="users of a cluster"),
+                "ratio": Integer(1, 200, default=1, meaning="users of the first cluster over size"),
                 "d": Integer(1, 500, default=8, meaning="dimension of a model"),
             }
         ),

@@ -17,8 +17,6 @@ Reference. Armacki et al. 2024, Remark 23, Appendices C and D.2.
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 from scipy.spatial.distance import pdist
 
@@ -34,20 +32,17 @@ from verify.claims.odcl.data_sets import Clustered, data_sets
 from verify.claims.odcl.windows import (
     budget,
     cluster_ends,
-    diameters,
     offsets,
     on_data_sets,
     pair_ends,
     same_clustering,
     window,
 )
-from verify.claims.searching import Sided, proves
-from verify.decisions.domain import Box, Interval, LogInterval
+from verify.claims.searching import Sided
+from verify.decisions.domain import Box, LogInterval
 from verify.decisions.structured import Product
-from verify.evidence import Verdict
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
-from verify.proofs.certificate import Certificate
 
 # --- Coarsening ----------------------------------------------------------------------------------
 
@@ -56,8 +51,7 @@ COARSER = Finding(
     where="Appendix D.2",
     printed="The coarsening intervals are larger than the intervals of the ground truth.",
     found="The coarsening interval of Sun, Toh & Yuan (2021) contains (13) of the truth, but with "
-    "two clusters it is the same interval. The interval (13) of a coarser clustering itself, which "
-    "clusterpath verifies, is often empty where that of the truth is not.",
+    "two clusters it is the same interval.",
     corrected="The coarsening interval is at least as large.",
     severity="slip",
 )
@@ -83,32 +77,6 @@ def coarsening(statement: Statement, profile: Profile) -> Search:
         return fusion(data.centres[data.labels]).high, end
 
     return on_data_sets(statement, profile, sides)
-
-
-@claim(stated.COARSENING_OWN, expected=Verdict.REFUTED, finding=COARSER)
-def coarsening_own_interval(statement: Statement, profile: Profile) -> Search:
-    """Length of (13) before and after the first two clusters are taken for one."""
-    upper, lower = (term.expr for term in statement.terms)
-
-    def length(data: Clustered) -> float:
-        start = float(cluster_ends(lower, data).min())  # minus the lower end
-        return max(float(pair_ends(upper, data).min()) + start, 0.0)
-
-    def sides(data: Clustered) -> tuple[float, float]:
-        coarser = Clustered(data.points, np.maximum(data.labels - 1, 0))
-        return length(coarser), length(data)
-
-    def certify(_point: Point) -> Certificate:
-        return proves(
-            statement,
-            "Three single points $-\\frac12,0,\\frac12$. With the first two as one cluster (13) is "
-            "$\\frac14\\le\\lambda<\\frac34/3$, which is empty.",
-            "the coarser interval is shorter",
-            "0",
-            {"distance_kl": Fraction(1, 2), "m": 3, "size_k": 1, "size_l": 1, "diameter_k": 0},
-        )
-
-    return on_data_sets(statement, profile, sides, clusters=(3, 4), certify=certify)
 
 
 # --- The path ------------------------------------------------------------------------------------
@@ -156,25 +124,18 @@ PAIR_OF_13 = Finding(
 )
 
 
-@claim(stated.NEEDS_SIZES, expected=Verdict.REFUTED, finding=PAIR_OF_13)
+@claim(stated.NEEDS_SIZES, finding=PAIR_OF_13)
 def needs_sizes(statement: Statement, profile: Profile) -> Search:
     """The upper end of (13) against its value for the two smallest sizes."""
-
-    def sides(data: Clustered) -> tuple[float, float]:
-        ends = pair_ends(EQ_13_UPPER.expr, data)
-        return float(ends.min()), float(evaluate(statement.expr, data.symbols))
-
-    def certify(_point: Point) -> Certificate:
-        return proves(
-            statement,
-            "Clusters $\\{0\\}$, $\\{10\\}$ and $\\{1,1\\}$: the ends over the pairs are $10/6$, "
-            "$1/5$ and $9/5$.",
-            "the upper end of (13) is larger",
-            "1/5",
-            {"gap": 1, "m": 4, "size_min": 1, "size_second": 1},
-        )
-
-    return on_data_sets(statement, profile, sides, clusters=(3, 4), certify=certify)
+    return on_data_sets(
+        statement,
+        profile,
+        lambda data: (
+            float(pair_ends(EQ_13_UPPER.expr, data).min()),
+            float(evaluate(statement.expr, data.symbols)),
+        ),
+        clusters=(2, 4),
+    )
 
 
 TRIVIAL = Finding(
@@ -188,7 +149,7 @@ TRIVIAL = Finding(
     "(13) there, and step 2 (b) does not apply.",
     corrected="Only clusterings with $1<K_\\lambda<m$ should be verified. Several of these may "
     "verify (13) as well.",
-    severity="slip",
+    severity="strong",
 )
 
 
@@ -200,7 +161,7 @@ def verified(points: FloatArray, labels: FloatArray) -> bool:
     return bool(ends.size == 0 or low < ends.min())
 
 
-@claim(stated.A_POSTERIORI, expected=Verdict.REFUTED, finding=TRIVIAL)
+@claim(stated.A_POSTERIORI, finding=TRIVIAL)
 def a_posteriori(statement: Statement, profile: Profile) -> Search:
     """The clusterings of the path that verify (13)."""
 
@@ -212,30 +173,17 @@ def a_posteriori(statement: Statement, profile: Profile) -> Search:
         count = sum(verified(points, np.array(labels)) for labels in shown)
         return float(count), float(evaluate(statement.expr, {}))
 
-    def certify(_point: Point) -> Certificate:
-        return proves(
-            statement,
-            "Two distinct points: (13) is $0\\le\\lambda<\\norm{a_1-a_2}/2$ for the single points, "
-            "and $\\norm{a_1-a_2}/2\\le\\lambda$ for the pair.",
-            "two clusterings verify (13)",
-            "2",
-            {},
-        )
-
     return Sided(
         sides=sides,
         domain=data_sets(points=(3, 10), clusters=(1, 3)),
         constraints=lambda point: float(pdist(np.asarray(point["points"])).min()) > 0.0,
         budget=budget(profile),
-        certify=certify,
     ).search(statement)
 
 
 CROSS_WEIGHTS = Finding(
     id="odcl-cross-weights",
     where="Remark 23",
-    headline="Weighted convex clustering recovers the clusters also where the weights across "
-    "clusters are zero.",
     printed="Recovery guarantees of weighted convex clustering require that weights across "
     "clusters be non-zero.",
     found="Recovery does not need them. With weight zero between the clusters each of them is a "
@@ -243,7 +191,7 @@ CROSS_WEIGHTS = Finding(
     "the ones that must not vanish.",
     corrected="Weights inside the clusters must be non-zero; smaller weights between them raise "
     "the upper end as $1/w_{kl}$.",
-    severity="statement",
+    severity="strong",
 )
 
 
@@ -251,42 +199,6 @@ def cross_weights(data: Clustered, weight: float) -> FloatArray:
     """(m, m) weights: one inside the clusters, ``weight`` between them."""
     same = data.labels[:, None] == data.labels[None, :]
     return np.where(same, 1.0, weight)
-
-
-@claim(stated.WEIGHTS_AS_PRINTED, expected=Verdict.REFUTED, finding=CROSS_WEIGHTS)
-def weights_as_printed(statement: Statement, profile: Profile) -> Search:
-    """Weighted problems with weights from zero between the clusters, solved and proved."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        data = Clustered.of(point)
-        weight, penalty = point["weight"], 2.0 * max(float(diameters(data).max()), 1e-3)
-        solved = convex_clustering(data.points, penalty, weights=cross_weights(data, weight))
-        recovers = solved.certified and same_clustering(solved.labels, data.labels)
-        bound = float(evaluate(statement.expr, {"eta": point["eta"]}))
-        return (weight if recovers else bound), bound
-
-    def certify(point: Point) -> Certificate:
-        return proves(
-            statement,
-            "Without weights between them the clusters are problems of their own. Two points of a "
-            "cluster are one from half their distance on, and different means stay apart.",
-            "weight zero recovers",
-            "0",
-            {"eta": Fraction(point["eta"])},
-        )
-
-    return Sided(
-        sides=sides,
-        domain=Product(
-            (
-                data_sets(points=(4, 8)),
-                Box({"weight": Interval(0.0, 0.1), "eta": LogInterval(1e-6, 1.0)}),
-            )
-        ),
-        constraints=lambda point: Clustered.of(point).gap > 0.0,
-        certify=certify,
-        budget=24,
-    ).search(statement)
 
 
 @claim(stated.WEIGHTS, finding=CROSS_WEIGHTS)

@@ -29,7 +29,13 @@ class ClusteredDataSets(LabelledPoints):
     The families: two-valued clusters on a regular simplex, with equal sizes and beside larger
     clusters of one value; chains of pairs on a line, whose points look at the next cluster; single
     points around one pair.  Most bounds of the paper are attained on one of them.
+
+    Attributes
+    ----------
+    separation : of the families of several clusters, their own where it is None.
     """
+
+    separation: float | None = None
 
     def corners(self, rng: np.random.Generator, n: int) -> Iterator[dict[str, Any]]:
         """The hard families that fit the sizes, then the corners of `LabelledPoints`."""
@@ -37,6 +43,8 @@ class ClusteredDataSets(LabelledPoints):
         yield from itertools.islice(itertools.chain(fitting, super().corners(rng, n)), n)
 
     def _of(self, data: Clustered) -> dict[str, Any]:
+        if self.separation is not None and data.k > 1:
+            data = data.shrunk(data.gap / (data.radius * self.separation))
         return {self.name: self.scale * data.points, self.labels: data.labels}
 
 
@@ -44,10 +52,16 @@ def data_sets(
     points: tuple[int, int] = (3, 12),
     clusters: tuple[int, int] = (2, 4),
     dimensions: tuple[int, int] = (1, 3),
+    separation: float | None = None,
 ) -> ClusteredDataSets:
     """Data sets with clusters of any sizes, one point each included."""
     return ClusteredDataSets(
-        name="points", labels="labels", points=points, clusters=clusters, dimensions=dimensions
+        name="points",
+        labels="labels",
+        points=points,
+        clusters=clusters,
+        dimensions=dimensions,
+        separation=separation,
     )
 
 

@@ -57,7 +57,7 @@ FOOTNOTE_3_ENDS = Finding(
     "the printed upper end.",
     corrected="$\\left[\\frac{2\\max\\norm{\\mu_k-a_i}}{|C_{(K)}|},"
     "\\frac{\\min\\norm{\\mu_k-\\mu_l}}{2(m-|C_{(K)}|)}\\right)$.",
-    severity="slip",
+    severity="strong",
 )
 
 
@@ -159,7 +159,7 @@ FOOTNOTE_7 = Finding(
     corrected="$\\norm{u_i^\\star-a_i}\\le(m-1)\\lambda$. For distinct points $K_\\lambda=m$ for "
     "$\\lambda<\\min_{i\\ne j}\\norm{a_i-a_j}/m$. $K_\\lambda=1$ for "
     "$\\lambda\\ge\\max\\norm{a_i-a_j}/m$.",
-    severity="slip",
+    severity="edge",
 )
 
 

@@ -37,7 +37,6 @@ from verify.claims.odcl.sides import (
     formula_search,
     power_law,
     upper_quantile,
-    wrong_side,
 )
 from verify.claims.searching import proves
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
@@ -135,15 +134,13 @@ def _sgd_values(cell: Params) -> dict[str, float]:
 UNITS_OF_LEMMA_6 = Finding(
     id="odcl-lemma6-units",
     where="Lemma 6, and with it Lemma 7 and Theorem 2",
-    headline="The bound adds quantities of different units, and for small $\\mu_f$ the exact "
-    "quantile exceeds it.",
     printed="$\\frac{12\\Gamma^2}{\\mu_f^2t}+8\\Gamma(121\\Gamma+1)\\frac{\\log(\\log(t)/\\delta)}t$.",
     found="A squared length, a squared gradient and a gradient are added. For small $\\mu_f$ the "
     "last term, the only one that depends on $\\delta$, vanishes against the error, which is of "
     "order $\\Gamma^2/\\mu_f^2$. On a quadratic function with sign noise the exact quantile at "
     "$\\delta=10^{-6}$ exceeds the bound.",
     corrected="$(624\\log(\\log(T)/\\delta)+1)\\Gamma^2/(\\mu_f^2t)$ (the source's Proposition 1).",
-    severity="statement",
+    severity="edge",
 )
 
 
@@ -197,7 +194,7 @@ FIFTEEN = Finding(
     printed="$T\\ge15$; the last term of the bound is $\\varepsilon S$.",
     found="The proof needs $\\log\\log T\\ge1$, and $\\log\\log15=0.996$. $S$ is not defined.",
     corrected="$T\\ge16$ and $\\varepsilon G_{F_k}$, as the proof's last display has it.",
-    severity="slip",
+    severity="edge",
 )
 
 _LEMMA_7_DOMAIN: Ranges = {
@@ -252,9 +249,7 @@ ROOM = Finding(
 _RADIUS = 2 * alpha * sp.sqrt(M / bi.ratio + 2 * bi.slack)
 
 
-def _threshold_search(
-    statement: Statement, profile: Profile, certify: Callable[[Point], Certificate] | None = None
-) -> Search:
+def _threshold_search(statement: Statement, profile: Profile) -> Search:
     """Sample sizes just above the requirement, at any share of the room that precision may take."""
     requirement, precision = statement.assumptions
     if not (limits := sp.solve(precision.left - precision.right, bi.slack)):
@@ -279,7 +274,6 @@ def _threshold_search(
             "share": Interval(1e-3, 0.999),
             "above": LogInterval(1e-6, 1e3),
         },
-        certify=certify,
     )
 
 
@@ -287,22 +281,6 @@ def _threshold_search(
 def theorem_2_threshold(statement: Statement, profile: Profile) -> Search:
     """The printed room for the precision, with narrow events."""
     return _threshold_search(statement, profile)
-
-
-@claim(bi.THEOREM_2_QUARTER_AS_PRINTED, expected=Verdict.REFUTED, finding=ROOM)
-def theorem_2_quarter_as_printed(statement: Statement, profile: Profile) -> Search:
-    """The printed room for the precision, with the events of Theorem 1's proof."""
-
-    def certify(_point: Point) -> Certificate:
-        return wrong_side(
-            statement,
-            "Take $M=\\alpha=D=1$ and $\\varepsilon\\xi_F=1/20$, below Remark 17's $1/16$. "
-            "The requirement is $n/\\log n>80$. Take 81.",
-            _RADIUS,
-            {"M": 1, "alpha": 1, "Delta": 1, "slack": Fraction(1, 20), "ratio": 81},
-        )
-
-    return _threshold_search(statement, profile, certify)
 
 
 @claim(bi.THEOREM_2_ROOM, finding=ROOM)
@@ -319,7 +297,7 @@ REMARK_18_SLIPS = Finding(
     found="Theorem 2 has $KR^2/D^2$, and its iteration requirement is $2/L$ times as large. For "
     "$L<2$ the remark asks for too few iterations.",
     corrected="Theorem 2's expressions.",
-    severity="slip",
+    severity="strong",
 )
 
 

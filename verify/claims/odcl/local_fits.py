@@ -126,7 +126,7 @@ WIDE_MESH = Finding(
     "side with it: for $\\epsilon>6R e^{3n/d}(2/\\delta)^{1/d}$ the excess risk is said to be "
     "negative. The paper uses small $\\epsilon$ only.",
     corrected="for any $\\epsilon\\in(0,6R]$.",
-    severity="slip",
+    severity="edge",
 )
 
 
@@ -283,33 +283,6 @@ def _tail_symbols(point: Point) -> dict[str, float]:
     return constants_of({**point, "design": "two-point"})
 
 
-@claim(bf.P_TAIL_AS_PRINTED, expected=Verdict.REFUTED, finding=RADIUS_IS_NO_SHARE)
-def p_tail_as_printed(statement: Statement, profile: Profile) -> Search:
-    """One number for radius and share, with c1 and c2 at the generous ends of their boxes."""
-    constants = {c.name: c.most_generous for c in statement.constants}
-    return exact_search(
-        statement,
-        profile,
-        lambda point: _log_outside_e(point, point["rho"], point["rho"]),
-        lambda point: {**_tail_symbols(point), "rho": point["rho"]},
-        {**_E_DOMAIN, "rho": LogInterval(1e-2, 1e2)},
-        constants=constants,
-        log_observed=True,
-        certify=lambda point: _empty_event(statement, {**_tail_symbols(point), **constants}, point),
-    )
-
-
-def _empty_event(statement: Statement, symbols: Mapping[str, float], point: Point) -> Certificate:
-    """The proof for a radius above one, where E_1 is empty."""
-    if point["rho"] <= 1:
-        raise NotProved("E_1 is empty for a radius above one only")
-    argument = (
-        "The limit of $E_1$ is negative for $\\rho>1$. So $E$ is empty and $P(E^c)=1$. The losses "
-        "are quadratic in one dimension, and the constants are those of the box's generous end."
-    )
-    return wrong_side(statement, argument, sp.Integer(1), {**symbols, "rho": point["rho"]})
-
-
 @claim(bf.P_TAIL, finding=RADIUS_IS_NO_SHARE)
 def p_tail(statement: Statement, profile: Profile) -> Search:
     """Share and radius apart, with c1 = 1 and c2 = 4."""
@@ -460,7 +433,7 @@ NO_BIAS_TERM = Finding(
     "$\\mu^{-4}$: it changes with the unit of the loss.",
     corrected="$\\log(2ed)$ for $\\log d$ (see `odcl.lemma4`, with explicit constants and without "
     "a term of order $n^{-3}$).",
-    severity="slip",
+    severity="edge",
 )
 
 
@@ -550,17 +523,6 @@ def _mean_cells(cells: tuple[tuple[int, int], ...]) -> tuple[Params, ...]:
 # --- beta ---------------------------------------------------------------------------------------
 
 
-BETA = Finding(
-    id="odcl-beta",
-    where="Appendix E, after Lemma 12",
-    printed="$\\beta=N^4/((1-\\rho)^4\\mu^4)+dR^4/\\alpha$.",
-    found="$e^{-\\alpha n}\\le4e^{-2}/(\\alpha n)^2$ needs the square of $\\alpha$, which is a "
-    "small number in every example. For $n$ above a limit that depends on $\\alpha$ the printed "
-    "form holds too, and even without its second term.",
-    corrected="$dR^4/\\alpha^2$.",
-    severity="slip",
-)
-
 _BETA_DOMAIN: Ranges = {
     "n": IntRange(1, 10**9, log=True),
     "d": IntRange(1, 1000, log=True),
@@ -569,21 +531,7 @@ _BETA_DOMAIN: Ranges = {
 }
 
 
-@claim(bf.LEMMA_4_BETA_AS_PRINTED, expected=Verdict.REFUTED, finding=BETA)
-def lemma_4_beta_as_printed(statement: Statement, profile: Profile) -> Search:
-    """The largest constant of the box, at exponents of any size."""
-    generous = {c.symbol: sp.Rational(c.most_generous) for c in statement.constants}
-    terms = tuple(replace(t, expr=t.expr.subs(generous)) for t in statement.terms)
-    return formula_search(
-        replace(statement, terms=terms),
-        profile,
-        bf.BETA_TAIL,
-        _BETA_DOMAIN,
-        argument="The left-hand side is the bound of the rare event's share in Appendix E.",
-    )
-
-
-@claim(bf.LEMMA_4_BETA, finding=BETA)
+@claim(bf.LEMMA_4_BETA)
 def lemma_4_beta(statement: Statement, profile: Profile) -> Search:
-    """With the square of alpha."""
+    """The bound of the rare event's share against its largest value over n."""
     return formula_search(statement, profile, bf.BETA_TAIL, _BETA_DOMAIN)

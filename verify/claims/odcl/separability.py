@@ -70,7 +70,7 @@ ROOT = Finding(
     "printed value is too small by the factor $\\sqrt{|C_{(K)}|}$. The proof of Lemma 2 has the "
     "root.",
     corrected="$\\alpha=2c\\sqrt m/\\sqrt{|C_{(K)}|}$.",
-    severity="slip",
+    severity="strong",
 )
 
 

@@ -56,27 +56,25 @@ def test_an_upper_quantile_is_the_smallest_outcome_that_is_exceeded_rarely(share
 # -- recovery ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [1, 4, 5, 10])
-@pytest.mark.parametrize("size", [0.05, 0.2, 0.4, 0.79, 1.0])
-def test_the_tail_of_a_mean_of_signs_is_counted(n: int, size: float) -> None:
-    sums = [abs(sum(signs)) for signs in itertools.product((-1, 1), repeat=n)]
-    share = sum(s > n * size * (1 + 1e-12) for s in sums) / 2**n
-    assert recovery._two_sided(float(n), size) == pytest.approx(share, abs=1e-12)
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_one_far_user_is_the_whole_of_the_bound(size: int) -> None:
+    """With the share 2/n^3 at a great distance, all of the m users must be near."""
+    n, k, share = 5, 4, 2 / 5**3
+    point = {"law": "outlier", "far": 1e3, "n": n, "size": size, "k": k}
+    point |= {"alpha": 2.0, "above": 1e-9}
+    statement = recovery.psi.statement
+    expected = 1 - (1 - share) ** (k * size)
+    assert recovery._outside_psi(statement, point) == pytest.approx(expected, rel=1e-12)
+    near = {**point, "far": 1.0}  # within the radius, so that nothing can happen
+    assert recovery._outside_psi(statement, near) == pytest.approx(0.0, abs=1e-15)
 
 
-def test_very_many_signs_have_hoeffdings_limit() -> None:
-    assert recovery._two_sided(4e9, 1e-4) == pytest.approx(2 * math.exp(-20.0), rel=1e-12)
-    assert recovery._two_sided(4e9, 1e-9) == 1.0
-    few = recovery._two_sided(9e8, 1e-4)
-    assert few == pytest.approx(2 * stats.norm.sf(3.0), rel=1e-3)
-
-
-def test_least_squares_on_a_line_of_optima() -> None:
-    at = recovery._problem({"k": 3, "Delta": 2.0, "noise": 0.25, "n": 50, "size": 7})
-    right = {"n": 50.0, "k": 3.0, "m": 21.0, "size_k": 7.0, "size_min": 7.0, "Delta": 2.0}
-    right |= {"d": 1.0, "mu": 1.0, "L": 1.0, "N": 0.5, "F_star": 0.125}
-    right |= {"R": 3.0 + 0.5, "G_F": 6.0 + 0.5}  # the optima lie within 3 of their middle
-    assert at == pytest.approx(right)
+def test_fits_of_single_users_miss_by_all_signs_alike() -> None:
+    """Ten fair signs are all alike with probability 2^-9, just below the 2/1000 of (9)."""
+    point = {"law": "coordinates", "n": 10, "size": 1, "k": 2, "alpha": 1 + 1e-9, "above": 1e-9}
+    point |= {"scale": 1.0, "noise": 1.0, "skew": 0.5}
+    found = recovery._outside_psi(recovery.psi.statement, point)
+    assert found == pytest.approx(1 - (1 - 2.0**-9) ** 2, rel=1e-9)
 
 
 # -- Part I --------------------------------------------------------------------------------------
@@ -193,15 +191,15 @@ def test_the_entry_of_table_1_is_compared_with_the_requirement() -> None:
 
 
 def test_needed_distances_are_shown_as_medians_beside_both_predictions() -> None:
-    cell = {"k": 4, "size": 5, "d": 2}
+    cell = {"k": 4, "size": 5, "ratio": 1, "d": 2}
     values = np.zeros((3, len(NEEDED_DISTANCE.columns)))
     values[:, NEEDED_DISTANCE.columns.index("cc_squared")] = [6.0, 8.0, 100.0]
     values[:, NEEDED_DISTANCE.columns.index("km_squared")] = [3.0, 2.0, 4.0]
     failed = np.zeros(3, dtype=bool)
     table = Table(columns=NEEDED_DISTANCE.columns, values=values, failed=failed, reasons=())
     (shown,) = requirements._needed_ratios([Observed(params=cell, table=table)]).tables
-    ((k, size, d, ratio, printed, stated),) = shown.rows
-    assert (k, size, d, ratio, printed) == (4, 5, 2, 4.0, 4.0)
+    ((k, size, largest, d, ratio, printed, stated),) = shown.rows
+    assert (k, size, largest, d, ratio, printed) == (4, 5, 1, 2, 4.0, 4.0)
     # alpha of convex clustering is 4 (m - |C|)/|C|, that of K-means 2 + 2 c sqrt(m/|C|)
     assert stated == pytest.approx((4 * 15 / 5 / (2 + 200 * 2)) ** 2, rel=1e-12)
 
