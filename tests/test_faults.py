@@ -14,6 +14,7 @@ from tests.faults import running
 from tests.faults.__main__ import _words, again
 from tests.faults.judged import EQUIVALENT, reason
 from tests.faults.known import KNOWN, known_faults
+from tests.faults.meaning import MEANINGS, meaning_faults
 from tests.faults.nearest import MOST_CLAIMS, MOST_RECORDS, Nearest
 from tests.faults.page import page, read, survivors
 from tests.faults.planting import Fault, faults_in, modules
@@ -73,6 +74,21 @@ def test_the_listed_faults_have_their_places_and_planting_them_parses() -> None:
     assert len(faults) == len(KNOWN) > 30
     for fault in faults:
         ast.parse(fault.planted((ROOT / fault.path).read_text()))
+
+
+def test_the_faults_of_meaning_have_their_places_and_tests_with_oracles() -> None:
+    """A text that was rewritten is named with what its fault means, so that it is written anew."""
+    faults = meaning_faults(ROOT)
+    assert len(faults) == len(MEANINGS) >= 60
+    for fault, entry in zip(faults, MEANINGS, strict=True):
+        ast.parse(fault.planted((ROOT / fault.path).read_text()))
+        for name in entry.suite.split():
+            assert (ROOT / name).is_file(), name
+            assert not name.startswith("tests/records/")
+    assert len({entry.means for entry in MEANINGS}) == len(MEANINGS)
+    gone = MEANINGS[0]._replace(old="no such text")
+    with pytest.raises(ValueError, match=f"occurs 0 times.*{gone.means!r} is stale"):
+        meaning_faults(ROOT, [gone])
 
 
 def test_a_judgement_of_an_equivalent_fault_holds_on_its_line_alone() -> None:

@@ -1,6 +1,7 @@
 """The exact laws of `bounds.gaussian` against scipy, mpmath, simulation and `trials.laws`."""
 
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -277,3 +278,12 @@ def test_an_error_quantile_has_its_level_where_scipys_is_nan(level, dimension, f
         points = [mpmath.log(top) - width * k / 16 for k in range(64, -1, -1)]
         found = mpmath.quad(density, points)
     assert float(found / mpmath.mpf(level)) == pytest.approx(1.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+@pytest.mark.parametrize("success", [Fraction(1, 2), Fraction(1, 3), Fraction(9, 10)])
+def test_a_binomial_tail_is_the_sum_of_all_masses_from_zero_on(n: int, success: Fraction) -> None:
+    for count in range(n + 1):
+        masses = [math.comb(n, i) * success**i * (1 - success) ** (n - i) for i in range(count + 1)]
+        found = exact.binomial_log_cdf(count, n, float(success))
+        assert math.exp(found) == pytest.approx(float(sum(masses)), rel=1e-13)

@@ -1,6 +1,7 @@
 """The log domain agrees with floating point where that works, and with mpmath beyond."""
 
 import math
+from fractions import Fraction
 
 import mpmath
 import pytest
@@ -83,3 +84,37 @@ def test_a_rational_of_any_size_keeps_its_sign_and_its_logarithm(exponent, sign)
     found = evaluate_log(sign * sp.Integer(10) ** exponent * 3, {})
     assert found.sign == sign
     assert found.log == pytest.approx(exponent * math.log(10) + math.log(3), rel=1e-15)
+
+
+@pytest.mark.parametrize("log", [37.0, 400.0, 695.0, 705.0, 1e6])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_number_beyond_the_whole_floats_is_its_own_floor_and_ceiling(log, sign):
+    number = evaluate_log(sign * y, {"y": LogNumber(1, log)})
+    for rounded in (sp.floor, sp.ceiling):
+        found = evaluate_log(rounded(x), {"x": number})
+        assert (found.sign, found.log) == (sign, log)
+
+
+@pytest.mark.parametrize("log", [1.0, 400.0, 1e6])
+@pytest.mark.parametrize("power", [-3, -2, 1, 2, 3, 4])
+def test_a_power_of_a_negative_number_has_the_sign_of_its_parity(log, power):
+    found = evaluate_log(x ** sp.Integer(power), {"x": LogNumber(-1, log)})
+    assert found.sign == (1 if power % 2 == 0 else -1)
+    assert found.log == pytest.approx(power * log)
+
+
+def test_numbers_beyond_the_floats_are_ordered_as_integers_are():
+    """Signed exponents of ten against exact integers and fractions."""
+    exponents = (-900, -400, -2, 0, 3, 400, 900)
+    exact = {0: LogNumber.of(0.0)}
+    for e in exponents:
+        for sign in (1, -1):
+            exact[sign * Fraction(10) ** e] = LogNumber(sign, e * math.log(10))
+    for a, left in exact.items():
+        for b, right in exact.items():
+            assert (left <= right) == (a <= b)
+            assert (left < right) == (a < b)
+            largest = evaluate_log(sp.Max(x, y), {"x": left, "y": right})
+            assert largest == exact[max(a, b)]
+            product = left * right
+            assert product.sign == (a * b > 0) - (a * b < 0)

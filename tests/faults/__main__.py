@@ -1,8 +1,8 @@
 """Plant faults and print which ones no test finds.
 
-``python -m tests.faults verify --sample 60`` draws faults of a package, ``--known`` plants the
-listed ones, and ``--again OUTPUT`` those that survived in an earlier output.  The number of faults
-and the seed fix the choice.
+``python -m tests.faults verify --sample 60`` draws faults of a package, ``--known`` plants those
+that once survived, ``--meaning`` those that were written by hand, and ``--again OUTPUT`` those that
+survived in an earlier output.  The number of faults and the seed fix the choice.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.faults.judged import reason
 from tests.faults.known import known_faults, tests_of_known
+from tests.faults.meaning import MEANINGS, meaning_faults
 from tests.faults.page import GOALS, Tried, read, survivors
 from tests.faults.planting import Fault, faults_in, modules
 from tests.faults.running import Outcome, Workshop, preload
@@ -69,6 +70,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, help="faults of each package, or of the list")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--known", action="store_true", help="the listed faults instead")
+    parser.add_argument("--meaning", action="store_true", help="those written by hand instead")
     parser.add_argument("--again", type=Path, help="the faults that survived in this output")
     parser.add_argument("--part", default="1/1", help="K/N: every N-th fault, from the K-th on")
     parser.add_argument("--times", type=Path, help="a file that keeps the tests' seconds")
@@ -81,6 +83,9 @@ def main() -> int:
         workshop = Workshop(root, Path(folder), given.times and given.times.absolute())
         if given.known:
             groups = {"known": _some(known_faults(root), given.sample, given.seed)}
+        elif given.meaning:
+            suites = dict(zip(meaning_faults(root), (m.suite for m in MEANINGS), strict=True))
+            groups = {"meaning": sorted(_some(list(suites), given.sample, given.seed))}
         elif given.again:
             lines = given.again.read_text("utf-8").splitlines()
             found_again, gone = again(root, survivors(read(lines)))
@@ -90,7 +95,7 @@ def main() -> int:
                 package: sampled(root, package, given.sample or SAMPLE, given.seed)
                 for package in given.packages
             }
-        if not (given.known or given.again):
+        if not (given.known or given.again or given.meaning):
             workshop.preload(given.packages)
         for name, faults in groups.items():
             print(f"{name}, seed {given.seed}:", flush=True)
@@ -98,11 +103,13 @@ def main() -> int:
                 print(f"GONE         0.0 s  {each.path}:{each.line} {each.what}", flush=True)
             outcomes = []
             for fault in faults[first - 1 :: parts]:
-                tests = (
-                    (" ".join(tests_of_known(fault)),)
-                    if given.known
-                    else workshop.nearest.suites(fault.path, fault.line)
-                )
+                if given.known:
+                    tests: tuple[str, ...] = (" ".join(tests_of_known(fault)),)
+                elif given.meaning:
+                    workshop.preload([fault.path.partition("/")[0]])
+                    tests = (suites[fault],)
+                else:
+                    tests = workshop.nearest.suites(fault.path, fault.line)
                 outcomes.append(workshop.try_fault(fault, tests))
                 _show(outcomes[-1], root)
             judged = [o for o in outcomes if o.found or not _why(o.fault, root)]

@@ -230,11 +230,115 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
         '["" if v is None else v for v in row]',
         '["0" if v is None else v for v in row]',
     ),
+    # faults of meaning that a first list of forty had
+    (
+        "verify/proofs/terms.py",
+        "return flint.arb(flint.fmpq(exact.numerator, exact.denominator))",
+        "return flint.arb(flint.fmpq(exact.numerator, exact.denominator)).mid()",
+    ),
+    ("verify/proofs/terms.py", '"log": lambda x: x.log(),', '"log": lambda x: x.log().mid(),'),
+    (
+        "trials/run/store/reading.py",
+        "(block.number * size + row, why)",
+        "((block.number - blocks[0].number) * size + row, why)",
+    ),
+    (
+        "verify/decisions/suprema.py",
+        "n_trials = [r.size + n for r, n in zip(ratios, lost, strict=True)]",
+        "n_trials = [r.size for r in ratios]",
+    ),
+    (
+        "verify/decisions/means.py",
+        "values[np.asarray(failed, dtype=np.bool_) | np.isnan(values)] = worst",
+        "values[np.isnan(values)] = worst",
+    ),
+    (
+        "verify/decisions/constants/decision.py",
+        "params=dict(problem.cells[tried.held_out_cells[worst]].params)",
+        "params=dict(problem.cells[worst].params)",
+    ),
+    (
+        "verify/decisions/constants/decision.py",
+        "if math.isnan(room[k]) or not attempt(k).rejected]",
+        "if not math.isnan(room[k]) and not attempt(k).rejected]",
+    ),
+    (
+        "verify/decisions/constants/extrapolation.py",
+        'if problem.cells[i].role == "held-out")',
+        'if problem.cells[i].role != "")',
+    ),
+    (
+        "verify/decisions/probability.py",
+        "split = level / max(n_live, 1)",
+        "split = level",
+    ),
+    (
+        "verify/mutation/score.py",
+        'except REFUSALS as error:\n            return self._judged(mutant, "not tried", '
+        "why=_line(error))\n        if evidence.verdict is Verdict.REFUTED:\n"
+        '            return self._judged(mutant, "refuted", evidence)\n',
+        "except REFUSALS as error:\n"
+        "            lost = isinstance(error, (OverflowError, MemoryError))\n"
+        '            return self._judged(mutant, "refuted" if lost else "not tried")\n'
+        "        if evidence.verdict is Verdict.REFUTED:\n"
+        '            return self._judged(mutant, "refuted", evidence)\n',
+    ),
+    (
+        "trials/laws/noise.py",
+        "for first in range(0, n_trials, chunk):",
+        "for first in range(0, max(n_trials - chunk + 1, 1), chunk):",
+    ),
+    (
+        "trials/ifca/loss_hulls.py",
+        "slack = blur * size * size + TINY",
+        "slack = blur * abs(square) + TINY",
+    ),
+    (
+        "trials/ifca/loss_hulls.py",
+        "(least - upper[best]) / max(norm, 1e-300)",
+        "1.001 * (least - upper[best]) / max(norm, 1e-300)",
+    ),
+    (
+        "trials/clustering/convex/certificate.py",
+        "reach = float(max(np.abs(b).max(), np.abs(v).max()) * math.sqrt(d))",
+        "reach = float(np.abs(v - b).max() * math.sqrt(d))",
+    ),
+    (
+        "trials/clustering/kmeans/assignment.py",
+        "(single * (d + 4) * radius + double)",
+        "(single * math.sqrt(d) * radius + double)",
+    ),
+    (
+        "reports/cell_table.py",
+        "values = [getattr(c, key) for c in cells]",
+        "values = [getattr(c, key) for c in shown]",
+    ),
+    (
+        "reports/collect.py",
+        ".setdefault(name, claim.verdict)",
+        "[name] = claim.verdict",
+    ),
+    (
+        "trials/run/engine.py",
+        "if not changed and stored <= {present.digest}:",
+        "if not changed:",
+    ),
+    ("bounds/gaussian.py", "while i > 0 and term", "while i > 1 and term"),
 )
 
 
 #: The tests that look at a folder's listed faults.  Small files, so that a fault takes seconds.
 TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("verify/proofs/", ("tests/verify/proofs/test_terms.py",)),
+    ("verify/mutation/", ("tests/verify/mutation/test_score.py",)),
+    ("verify/decisions/suprema", ("tests/verify/decisions/test_suprema.py",)),
+    (
+        "verify/decisions/probability",
+        (
+            "tests/verify/decisions/test_probability.py",
+            "tests/verify/decisions/test_error_control.py",
+        ),
+    ),
     ("verify/decisions/structured", ("tests/verify/decisions/test_structured.py",)),
     ("verify/decisions/means", ("tests/verify/decisions/test_means.py",)),
     ("verify/decisions/familywise", ("tests/verify/decisions/test_familywise.py",)),
@@ -269,11 +373,17 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("tests/trials/run/test_store.py", "tests/trials/run/test_store_blocks.py"),
     ),
     ("trials/run/", ("tests/trials/run/test_engine.py",)),
+    ("trials/laws/noise", ("tests/trials/laws/test_noise.py",)),
     ("trials/laws/", ("tests/trials/laws/test_wishart.py",)),
+    ("trials/ifca/", ("tests/trials/ifca/test_loss_hulls.py",)),
+    ("trials/clustering/kmeans/", ("tests/trials/clustering/test_kmeans_assignment.py",)),
     ("trials/clustering/", ("tests/trials/clustering/test_convex_proofs.py",)),
     ("reports/figures", ("tests/reports/test_figures.py",)),
     ("reports/marks", ("tests/reports/test_figures.py",)),
+    ("reports/cell_table", ("tests/reports/test_cell_table.py",)),
+    ("reports/collect", ("tests/reports/test_collect.py",)),
     ("reports/", ("tests/reports/test_tables.py",)),
+    ("bounds/", ("tests/bounds/test_gaussian.py",)),
 )
 
 

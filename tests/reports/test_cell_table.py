@@ -76,6 +76,34 @@ def test_a_table_is_cut_where_more_than_two_rows_are_saved(n: int, shown: int) -
     assert table.caption.startswith("Cells" if shown == n else f"The $16$ worst of ${n}$ cells")
 
 
+def test_what_is_said_of_all_cells_holds_for_those_that_are_not_shown() -> None:
+    """The last cell is cut from the table and has other numbers than the sixteen that are shown."""
+    shown = cells(MAX_ROWS + 4)[1:]
+    hidden = decode(cell(0, params={"m": 1}, n_trials=50, bound=1.0, observed=0.0), Cell, "cell")
+    table = cell_table([hidden, *shown], "p.a")
+    assert len(table.rows) == MAX_ROWS
+    assert "$1$" not in [row[0] for row in table.rows]
+    assert "trials each" not in table.caption
+    assert "all cells" not in table.caption
+    for head in ("trials", "observed", "bound"):
+        assert head in table.head
+    failed = decode(cell(0, params={"m": 1}, n_failed=2), Cell, "cell")
+    assert "failed" in cell_table([failed, *shown], "p.a").head
+
+
+@pytest.mark.parametrize(("second", "left_out"), [(4.0, True), (5.0, False)])
+def test_a_ratio_is_left_out_only_if_it_follows_in_every_cell(
+    second: float, left_out: bool
+) -> None:
+    params = [
+        {"Delta": 1.0, "sigma": 1.0, "rho": 1.0},
+        {"Delta": 2.0, "sigma": 1.0, "rho": second},
+        {"Delta": 2.0, "sigma": 2.0, "rho": 1.0},
+    ]
+    table = cell_table([decode(cell(i, params=p), Cell, "c") for i, p in enumerate(params)], "p.a")
+    assert (r"$\rho$" not in table.head) is left_out
+
+
 def test_parameters_share_a_column_where_they_have_no_room() -> None:
     many = [{f"c_{j}": 10.0**j * (i + 1.5) for j in range(16)} for i in range(2)]
     table = cell_table([decode(cell(i, params=p), Cell, "c") for i, p in enumerate(many)], "p.a")

@@ -402,3 +402,24 @@ def test_a_long_head_of_values_is_said_in_the_caption() -> None:
     assert "part & value" in files["tables/p.a-1.tex"]
     assert "part & margin" in files["tables/p.a-2.tex"]
     assert str(files["tables/p.a-1.csv"]).startswith(f"part,{long}")
+
+
+def test_the_graph_of_proofs_shows_the_claim_and_not_a_later_selection() -> None:
+    """A statement that is refuted stays refuted where it is supported at values of one's own."""
+    keys = ["p.a", "p.a[m=4]", "p.a[m=9]", "p.b"]
+    claims = {
+        "p.a": refuted("p.a"),
+        "p.a[m=4]": claim("p.a"),
+        "p.a[m=9]": claim("p.a"),
+        "p.b": claim("p.b"),
+    }
+    paper = {"title": "P", "uses": {"p.b": ["p.a"]}}
+    summary = {"allocation": [[key, 0.01] for key in keys]}
+    fake = FakeRun({"claim": claims, "paper": {"p": paper}, "run": {"summary": summary}})
+    graph = load(fake).graphs["p"]
+    nodes = {node.id: node for node in graph.nodes}
+    assert {name: node.verdict for name, node in nodes.items()} == {
+        "p.a": "REFUTED",
+        "p.b": "SUPPORTED",
+    }
+    assert nodes["p.b"].shaken == ("p.a",)

@@ -177,3 +177,17 @@ def test_a_line_that_passes_the_last_column_below_all_boxes_has_its_row() -> Non
     rows = [row for edge in graph.edges for _, row in edge.through]
     assert max(rows) > max(node.row for node in graph.nodes)
     assert graph.n_rows == 1 + max(rows)
+
+
+def test_a_statement_that_a_proof_uses_twice_is_used_once() -> None:
+    graph = dependency_graph(
+        {"p.a": "REFUTED", "p.b": "SUPPORTED"}, {"p.b": ["p.a", "p.c", "p.a", "p.c"]}
+    )
+    nodes = {node.id: node for node in graph.nodes}
+    assert nodes["p.b"].uses == ("p.a", "p.c")
+    assert nodes["p.a"].used_by == nodes["p.c"].used_by == ("p.b",)
+    assert nodes["p.b"].shaken == ("p.a",)
+    assert sorted((edge.source, edge.target) for edge in graph.edges) == [
+        ("p.a", "p.b"),
+        ("p.c", "p.b"),
+    ]

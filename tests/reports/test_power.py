@@ -73,3 +73,14 @@ def test_each_outcome_is_a_paragraph_and_a_power_is_a_formula():
         "This evidence would have refuted: failure probability: replaced by $e^{-m}$."
     )
     assert len(text.split("\n\n")) == 5
+
+
+def test_a_whole_list_with_a_kept_change_claims_no_score():
+    """All changes were decided, but nobody asked whether those that kept their support are true."""
+    judged = [
+        {"words": "floor: twice as large", "outcome": "refuted"},
+        {"words": "tail: dropped", "outcome": "kept"},
+    ]
+    text = power_paragraph(power(judged=judged, n_mutants=2, n_false=1, n_caught=1))
+    assert "lost their support" not in text
+    assert "This is a sample of $2$ changes out of 2." in text

@@ -30,6 +30,7 @@ from trials.parameters import Array, Integer, Real, Stream, validated
 
 _DROP = 42.0  # e^-42 < 1e-18 bounds the part outside of the quadrature
 _NODES = 400
+_ENTRIES = 2_000_000  # entries of bidiagonal matrices that are drawn at once
 
 
 _COUNT = Integer(1, WHOLE_IN_FLOAT, why="whole in float64")
@@ -245,7 +246,7 @@ def gaussian_singular_values(
     long, short = max(N, d), min(N, d)
     check_drawn("entries min(N, d)", short)
     out = np.empty((n_trials, 2))
-    chunk = max(1, 2_000_000 // short)
+    chunk = max(1, _ENTRIES // short)
     for first in range(0, n_trials, chunk):
         size = min(chunk, n_trials - first)
         diagonal = rng.chisquare(long - np.arange(short), (size, short))

@@ -16,12 +16,20 @@ from hypothesis import strategies as st
 from tests.trials.clustering.families import instances
 from trials.clustering.convex import (
     CertificateCheck,
+    certificate,
     check_certificate,
     check_weighted_certificate,
     convex_clustering,
     nearest_neighbour_weights,
 )
-from trials.clustering.convex.certificate import Problem, Refusal
+from trials.clustering.convex.certificate import (
+    Certificate,
+    Fusion,
+    Problem,
+    Refusal,
+    largest_flow,
+    rounding,
+)
 from trials.clustering.convex.problem import scaled
 from trials.clustering.convex.weighted import _guess, _Weighted
 from trials.clustering.convex.weighted_certificate import _check_cluster, _Ties
@@ -265,3 +273,107 @@ def test_the_gap_of_a_partition_without_a_proof_is_that_of_its_dual_point(values
     assert found.primal == pytest.approx(primal, rel=1e-12)
     assert found.gap == pytest.approx(primal - dual, rel=1e-12)
     assert found.radius**2 == pytest.approx(2.0 * (primal - dual), rel=1e-12)
+
+
+# -- what is proved, against exact numbers and a plain twin ----------------------------------------
+
+
+def twin_of_largest_flow(b, mass, y, tau):
+    """The largest flow of the module's text, one pair after the other."""
+
+    def psi(x):
+        return x / np.sqrt(1.0 + x @ x)
+
+    n = len(b)
+    pulled = [sum(mass[k] * psi(y[i] - y[k]) for k in range(n)) for i in range(n)]
+    r = (b - tau * np.array(pulled)) / mass.sum()
+    return max(
+        np.linalg.norm(tau * psi(y[i] - y[k]) + r[i] - r[k]) for i in range(n) for k in range(i)
+    )
+
+
+@pytest.mark.parametrize("block", [1, 30, 10_000])
+@pytest.mark.parametrize("far", [(0, 1), (0, 6), (5, 6), (2, 4)])
+@pytest.mark.parametrize("tau", [0.0, 0.3])
+def test_the_largest_flow_is_that_of_all_blocks_of_pairs(monkeypatch, block, far, tau):
+    """Blocks of one row, of a few, and of all: the pair with the largest flow is in any of them."""
+    rng = np.random.default_rng(4)
+    b, y = 0.1 * rng.standard_normal((2, 7, 2))
+    b[far[0]] += 5.0
+    b[far[1]] -= 5.0
+    mass = rng.integers(1, 4, 7).astype(float)
+    monkeypatch.setattr(certificate, "_BLOCK", block)
+    assert largest_flow(b, mass, y, tau) == pytest.approx(
+        twin_of_largest_flow(b, mass, y, tau), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize(("gap", "distinct"), [(3.9, False), (4.1, True)])
+def test_centres_are_distinct_beyond_the_error_of_both(gap, distinct):
+    """Two points at D: centres off by e have gradients e, and E = sqrt(2) e must be less than
+    (D - 2 lambda - 2 e) / sqrt(2), which says D - 2 lambda > 4 e.
+    """
+    penalty, off = 1.0, 0.125
+    far = 2 * penalty + gap * off
+    centres = np.array([[penalty + off], [far - penalty - off]])
+    check = check_certificate(
+        [[0.0], [far]], penalty, [0, 1], Certificate(fusions=(), centres=centres)
+    )
+    assert check.radius == pytest.approx(np.sqrt(2) * off, rel=1e-12)
+    assert check.valid is distinct
+
+
+@pytest.mark.parametrize("masses", [(1, 3), (2, 2), (4, 1)])
+def test_heavy_centres_are_distinct_beyond_the_error_of_both(masses):
+    """Of masses n and p, errors e of both gradients give E = e sqrt(n + p)."""
+    n, p = masses
+    off = 0.01
+    points = np.array([[0.0]] * n + [[1.0]] * p)
+    labels = [0] * n + [1] * p
+    needed = off * np.sqrt((n + p) * (1 / n + 1 / p))
+    for factor, distinct in ((0.97, False), (1.03, True)):
+        # The centres of the minimiser lie lambda p and lambda n from the points.
+        penalty = (1.0 - 2 * off - factor * needed) / (n + p)
+        centres = np.array([[penalty * p + off], [1.0 - penalty * n - off]])
+        fusions = [
+            Fusion(children=np.arange(s, s + size), potentials=np.zeros((size, 1)), strength=0.0)
+            for s, size in ((0, n), (n, p))
+            if size > 1
+        ]
+        check = check_certificate(
+            points, penalty, labels, Certificate(fusions=tuple(fusions), centres=centres)
+        )
+        assert check.valid is distinct, check.reason
+        assert check.radius == pytest.approx(off * np.sqrt(n + p), rel=1e-9)
+
+
+def test_a_radius_has_room_for_the_rounding_of_points_far_from_the_first():
+    """The gradient is zero to the last bit.  Its terms are as large as the points, and so is the
+    rounding that the radius allows for.
+    """
+    points = np.array([[0.0], [1.0], [3.0]])
+    centres = np.array([[0.5], [1.0], [2.5]])
+    check = check_certificate(points, 0.25, [0, 1, 2], Certificate(fusions=(), centres=centres))
+    assert check.valid
+    reach = 3.0
+    assert check.radius >= rounding(3, 1) * reach * np.sqrt(3)
+    assert check.radius <= 4 * rounding(3, 1) * reach * np.sqrt(3)
+
+
+def test_labels_that_join_or_split_the_clusters_of_a_proof_are_refused():
+    labels = np.asarray(EQUAL.labels)
+    assert np.unique(labels).size > 1
+    for wrong in (np.zeros_like(labels), np.arange(labels.size), np.roll(labels, 1)):
+        check = check_certificate(POINTS, PENALTY, wrong, EQUAL.certificate)
+        assert refused(check)
+        assert check.reason == "the labels are not the partition that the fusions make"
+    renamed = 5 - labels
+    assert check_certificate(POINTS, PENALTY, renamed, EQUAL.certificate).valid
+
+
+def test_a_penalty_that_vanishes_beside_the_points_is_still_a_penalty():
+    """Two of the points are fused by it.  In units of the third one they and it are zero."""
+    points = np.array([[0.0], [1e-200], [1e150]])
+    proof = Certificate(fusions=(), centres=points.copy())
+    assert check_certificate(points, 0.0, [0, 1, 2], proof).valid
+    assert refused(check_certificate(points, 1e-199, [0, 1, 2], proof))

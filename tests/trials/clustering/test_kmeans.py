@@ -557,3 +557,16 @@ def test_labels_are_nearest_centres_where_empty_clusters_take_points_among_dupli
         squares = ((points[:, None] - fit.centers[0][None]) ** 2).sum(axis=2)
         np.testing.assert_array_equal(squares[np.arange(m), fit.labels[0]], squares.min(axis=1))
         assert np.isclose(fit.inertia[0], squares.min(axis=1).sum(), rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.interpreted
+def test_a_point_that_is_alone_in_its_cluster_is_never_taken():
+    """The only point off its centre is alone: the empty cluster stays empty where it was."""
+    points = np.array([[[0.0], [0.0], [10.0]]])
+    fit = lloyd(points, np.array([[[0.0], [9.0], [1e6]]]))
+    assert fit.labels.tolist() == [[0, 0, 1]]
+    assert fit.centers[0, :, 0].tolist() == [0.0, 10.0, 1e6]
+    # A farther point in a cluster of two is preferred to none, and the lone one stays.
+    points = np.array([[[0.0], [1.0], [10.0]]])
+    fit = lloyd(points, np.array([[[0.0], [5.5], [1e6]]]), max_iter=1)
+    assert fit.centers[0, :, 0].tolist() == [0.0, 10.0, 1.0]

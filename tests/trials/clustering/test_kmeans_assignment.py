@@ -202,3 +202,24 @@ def test_lloyd_with_screening_is_the_plain_iteration_bit_for_bit(kind, relocate,
         np.testing.assert_array_equal(fit.labels[0], labels)
         np.testing.assert_array_equal(fit.centers[0], moved)
         assert fit.n_iter[0] == n_iter
+
+
+@pytest.mark.parametrize("d", [300, 3000])
+@pytest.mark.parametrize(("share", "proved"), [(0.25, False), (0.9, False), (1.5, True)])
+def test_a_label_is_proved_only_beyond_the_bound_on_rounding(d, share, proved):
+    """The scores of two centres differ by a share of the classical bound, 2 (d + 4) u |x| |c|.
+
+    It bounds the error of two dot products of d + 4 roundings each (Higham 2002, section 3.1).
+    The mean of d random errors is far smaller: no sample would show that a bound is too small.
+    """
+    gap = share * 2.0 * (d + 4) * 2.0**-24
+    along, across = np.zeros(d), np.zeros(d)
+    along[0], across[1] = 1.0, 1.0
+    # About the mean, the points are +-(along + b across): the scores differ by 2 a b.
+    a = b = np.sqrt(gap / 2.0)
+    points = np.array([along + b * across, -along - b * across] * 20)
+    centers = np.array([along + a * across, along - a * across])
+    labels, paid, n_plain = screened(points, centers)
+    np.testing.assert_array_equal(labels, plain(points, centers)[0])
+    assert paid is proved
+    assert n_plain == (0 if proved else len(points))

@@ -1,12 +1,15 @@
 """The window of penalties that recover a clustering, against exact arithmetic and single solves."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from trials.checks import InvalidParameter
+from trials.clustering import recovery
 from trials.clustering.convex import convex_clustering
+from trials.clustering.convex.path import Merge
 from trials.clustering.recovery import fusion, recovery_window
 
 
@@ -101,3 +104,41 @@ def test_points_that_coincide_fuse_at_zero_and_equal_means_leave_no_window():
 def test_labels_must_number_the_clusters(labels):
     with pytest.raises(InvalidParameter, match="must number the clusters"):
         recovery_window([[0.0], [1.0], [2.0]], labels)
+
+
+def test_a_merge_of_several_is_bounded_by_the_penalty_at_which_all_were_apart(monkeypatch):
+    """Below ``lower`` three clusters are not all one.  Two of them may be."""
+
+    def merge(n_children, lower, upper, apart):
+        return Merge(
+            node=9,
+            children=tuple(range(n_children)),
+            size=n_children,
+            penalty=upper,
+            lower=lower,
+            upper=upper,
+            apart=apart,
+            resolved=False,
+        )
+
+    for events, low in (
+        ([merge(3, 2.0, 3.0, 1.0)], 1.0),
+        ([merge(2, 2.0, 3.0, 2.0)], 2.0),
+        ([merge(3, 2.0, 3.5, 1.5), merge(2, 1.75, 3.0, 1.75)], 1.5),
+    ):
+        path = SimpleNamespace(merges=events)
+        monkeypatch.setattr(recovery, "_of_masses", lambda *_, path=path: path)
+        found = recovery.first_merge(np.arange(3.0)[:, None], np.arange(3))
+        assert (found.low, found.high) == (low, 3.0)
+
+
+@pytest.mark.parametrize("n_points", [1, 2])
+def test_three_equal_clusters_of_a_triangle_merge_at_once(n_points):
+    """Each is pulled by two unit vectors towards the middle, at the distance side / sqrt 3."""
+    side = 3.0
+    corners = side / np.sqrt(3) * np.array([[np.cos(t), np.sin(t)] for t in (0, 2.0944, 4.18879)])
+    labels = np.repeat(np.arange(3), n_points)
+    found = recovery_window(corners[labels], labels)
+    at = side / (3 * n_points)
+    assert found.merged.low == pytest.approx(at, rel=1e-4)
+    assert found.merged.low <= found.merged.high

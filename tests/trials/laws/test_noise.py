@@ -147,6 +147,32 @@ def test_extreme_singular_values_have_the_law_of_the_svd(N, d):
     assert stats.ks_2samp(s_max - s_min, values[:, 0] - values[:, -1]).pvalue > LEVEL
 
 
+@pytest.mark.parametrize(("N", "d"), [(9, 4), (4, 9), (70, 60)])
+@pytest.mark.parametrize("n_trials", [0, 1, 6, 7])
+def test_matrices_drawn_in_parts_are_the_bidiagonal_ones_of_the_stream(monkeypatch, N, d, n_trials):
+    """Three trials a part, the last part of one, against NumPy's SVD of each matrix."""
+    long, short = max(N, d), min(N, d)
+    monkeypatch.setattr(noise, "_ENTRIES", 3 * short + 1)
+    s_max, s_min = noise.gaussian_singular_values(N, d, np.random.default_rng(8), n_trials)
+    twin, expected = np.random.default_rng(8), []
+    for first in range(0, n_trials, 3):
+        size = min(3, n_trials - first)
+        diagonal = np.sqrt(twin.chisquare(long - np.arange(short), (size, short)))
+        above = np.sqrt(twin.chisquare(np.arange(short - 1, 0, -1), (size, short - 1)))
+        for on, off in zip(diagonal, above, strict=True):
+            expected.append(np.linalg.svd(np.diag(on) + np.diag(off, 1), compute_uv=False)[[0, -1]])
+    assert len(s_max) == len(s_min) == n_trials
+    found = np.column_stack([s_max, s_min])
+    np.testing.assert_allclose(found, np.reshape(expected, (-1, 2)), rtol=1e-10, atol=1e-13)
+
+
+def test_a_matrix_larger_than_a_part_is_drawn_alone(monkeypatch):
+    monkeypatch.setattr(noise, "_ENTRIES", 3)
+    s_max, s_min = noise.gaussian_singular_values(5, 5, np.random.default_rng(9), 3)
+    assert np.all(s_max >= s_min)
+    assert np.all(s_min > 0)
+
+
 def test_large_matrices_sit_at_the_marchenko_pastur_edges():
     s_max, s_min = noise.gaussian_singular_values(10_000, 2_500, np.random.default_rng(44), 2)
     # fluctuations are of order N^(-1/6) = 0.2, so 3 is far beyond any of them

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trials.checks import InvalidParameter
-from trials.models.matching import nearest_distance, overlaps
+from trials.models.matching import bottleneck_distance, nearest_distance, overlaps
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -36,3 +36,21 @@ def test_two_models_may_be_nearest_to_one_true_model() -> None:
     reference = np.array([[0.0, 0.0], [10.0, 0.0]])
     models = np.array([[[1.0, 0.0], [0.0, 2.0]], [[0.0, 0.0], [7.0, 4.0]]])
     assert nearest_distance(models, reference) == pytest.approx([1.5, 2.5])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_bottleneck_is_the_best_of_all_permutations(seed):
+    """Models far from their centres: two centres often have one nearest model."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(1, 6))
+    reference, models = rng.integers(-3, 4, (2, k, 2)).astype(float)
+    gaps = [[float(np.hypot(*(a - b))) for b in reference] for a in models]
+    best = min(
+        max(gaps[names[j]][j] for j in range(k)) for names in itertools.permutations(range(k))
+    )
+    assert bottleneck_distance(models, reference) == pytest.approx(best, rel=1e-14)
+
+
+def test_two_centres_do_not_share_their_nearest_model():
+    models, reference = [[0.0], [100.0]], [[1.0], [-2.0]]
+    assert bottleneck_distance(models, reference) == 99.0

@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 from tests.trials.toys import TOY, free
 from trials.checks import InvalidParameter
 from trials.run.cell import canonical_json, cell_number
-from trials.run.engine import Demand, ensure, parse_trial_id, replay, trial_id
+from trials.run.engine import (
+    Demand,
+    ensure,
+    parse_trial_id,
+    refuse_other_code,
+    replay,
+    trial_id,
+)
 from trials.run.executors import Executor, make_executor
 from trials.run.experiment import Experiment
 from trials.run.store import RunStore, StoreError
@@ -134,6 +141,28 @@ def test_ensure_computes_exactly_what_is_missing_and_says_so(tmp_path):
         (6, 6, full[1], one),
         (2, 2, full[2], two),  # failures of blocks that were stored before count too
     ]
+
+
+def test_blocks_of_two_versions_never_meet_in_a_run_whose_code_is_not_known(tmp_path):
+    """The blocks tell who made them, also where the run does not say with what it was started."""
+    values = np.zeros((TOY.block_size, 2))
+    with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
+        store.put_block(TOY, {"mean": 1}, 0, values, code="older")
+        for demands in ([Demand(TOY, {"mean": 1}, 2)], [Demand(TOY, {"mean": 1}, 1)]):
+            with pytest.raises(StoreError, match="its code differs"):
+                ensure(store, demands, make_executor("serial"))
+        with pytest.raises(StoreError, match="its code differs"):
+            ensure(
+                store, [Demand(TOY, {}, 1), Demand(TOY, {"mean": 1}, 2)], make_executor("serial")
+            )
+        assert store.codes() == {"older"}
+        assert sum(status.n_blocks for status in store.status()) == 1
+        with pytest.raises(StoreError, match="its code differs"):
+            refuse_other_code(store, [TOY])
+        # Another cell of the experiment has no block of the older code yet.
+        assert ensure(store, [Demand(TOY, {}, 1)], make_executor("serial")) == 1
+        with pytest.raises(StoreError, match="its code differs"):
+            refuse_other_code(store, [TOY])
 
 
 @pytest.mark.parametrize(

@@ -432,6 +432,19 @@ def test_documents_are_replaced_whole_and_unwrap_numpy(path):
         assert store.documents("figure") == {}
 
 
+def test_a_run_whose_documents_were_replaced_is_whole(path):
+    """The tally counts the document that is there, and not the one in whose place it stands."""
+    for number in range(3):
+        with RunStore.open(path) as store:
+            store.put_document("claim", "a", {"verdict": f"VERDICT {number}"})
+            store.put_document("claim", f"new {number}", {})
+            store.put_document("claim", f"new {number}", {"again": True})
+        with RunStore.open(path, readonly=True) as store:
+            assert store.document("claim", "a") == {"verdict": f"VERDICT {number}"}
+            assert len(store.documents("claim")) == 2 + number
+            store.verify()
+
+
 def test_csv_holds_every_trial_and_reads_back_bit_for_bit(path, tmp_path):
     with RunStore.open(path, readonly=True) as store:
         (file,) = store.export_csv(tmp_path / "out")

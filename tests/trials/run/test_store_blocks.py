@@ -284,6 +284,44 @@ def test_failed_trials_of_a_shorter_table_are_its_own(store):
     assert (first.n_trials, first.n_failed, len(first.failed)) == (16, 1, 16)
 
 
+@pytest.mark.parametrize("steps", [(1, 4), (2, 3, 5), (3, 3, 4), (0, 2)])
+def test_failed_trials_of_added_blocks_are_numbered_in_the_whole_table(store, steps):
+    """A run that is extended while its table is kept lists what a table read at once lists."""
+    rows = (3, 4, 0, 15, 7)
+    stored = 0
+    for n_blocks in steps:
+        for number in range(stored, n_blocks):
+            values = _values(number)
+            values[rows[number]] = np.nan
+            reason = f"diverged: {number}"
+            store.put_block(TOY, {}, number, values, [(rows[number], reason)])
+        stored = n_blocks
+        if not n_blocks:
+            continue
+        table = store.table(TOY, {})
+        numbers = [16 * number + rows[number] for number in range(n_blocks)]
+        assert table.reasons == tuple((n, f"diverged: {i}") for i, n in enumerate(numbers))
+        assert np.flatnonzero(table.failed).tolist() == numbers
+        assert np.flatnonzero(~np.isfinite(table.values[:, 0])).tolist() == numbers
+        for i, number in enumerate(numbers):
+            assert store.trial(TOY, {}, number)[1] == f"diverged: {i}"
+        assert [store.n_failed(TOY, {}, n) for n in range(n_blocks + 1)] == [*range(n_blocks + 1)]
+
+
+def test_a_prefix_of_a_table_has_the_failed_trials_of_its_own_blocks(store):
+    for number in range(3):
+        values = _values(number)
+        values[number] = np.nan
+        store.put_block(TOY, {}, number, values, [(number, "diverged: x")])
+    store.table(TOY, {})
+    for n_blocks in (2, 1, 0):
+        table = store.table(TOY, {}, n_blocks)
+        numbers = [17 * number for number in range(n_blocks)]
+        assert [number for number, _ in table.reasons] == numbers
+        assert np.flatnonzero(table.failed).tolist() == numbers
+        assert store.n_failed(TOY, {}, n_blocks) == table.n_failed == n_blocks
+
+
 def test_a_reader_sees_the_blocks_that_a_writer_adds(store):
     store.put_block(TOY, {}, 0, _values())
     with RunStore.open(store.path, readonly=True) as reader:

@@ -2,12 +2,13 @@
 
 import itertools
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 from bounds.statement import Contrast
 from trials.checks import InvalidParameter
@@ -272,3 +273,51 @@ def test_the_error_of_a_trend_of_two_indicators_by_all_their_outcomes():
         chances = [binom.pmf(a, n, p) * binom.pmf(b, n, p - margin) for a, b in outcomes]
         for wrong in ("holds", "fails"):
             assert sum(c for c, s in zip(chances, statuses, strict=True) if s == wrong) <= 0.05
+
+
+@pytest.mark.parametrize("gain", [0.9, 1.0, 1.15])
+def test_the_limits_of_a_ratio_share_the_level_of_an_equality_between_its_sides(gain):
+    """Two sides at the level alpha are each a one-sided contrast at alpha / 2."""
+    a, b = paired(gain)
+    equal = replace(contrast_test("=", 0.1), refute_level=0.04)
+    one_sided = replace(contrast_test("<=", 0.1), refute_level=0.02)
+    assert equal.ratio_limits(a, b) == one_sided.ratio_limits(a, b)
+    assert equal.ratio_limits(a, b)[0] < replace(one_sided, refute_level=0.04).ratio_limits(a, b)[0]
+
+
+@pytest.mark.parametrize("k", [2, 3, 6])
+def test_a_fall_refutes_at_the_level_of_its_pair_and_of_its_two_limits(k):
+    """Clopper and Pearson from quantiles of the beta law: k (k - 1) / 2 pairs, two limits each."""
+    n, level, margin = 60, 0.05, 0.05
+    share = level / (k * (k - 1))
+
+    def limits(count, at):
+        low = beta.ppf(at, count, n - count + 1) if count else 0.0
+        high = beta.ppf(1 - at, count + 1, n - count) if count < n else 1.0
+        return low, high
+
+    test = TrendTest(
+        margin=margin, knowledge=INDICATOR, horizon=n, refute_level=level, support_level=level
+    )
+    second, fell = 10, 0
+    for count in range(n + 1):
+        groups = [count, second, *([second] * (k - 2))]
+        samples = [np.arange(n) < c for c in groups]
+        status = test.decide([x.astype(float) for x in samples])[0]
+        falls = bool(limits(count, share)[0] - limits(second, share)[1] > margin)
+        assert (status == "fails") is falls
+        fell += falls
+    assert 0 < fell < n
+
+
+def test_a_tie_speaks_for_neither_method():
+    """All trials are ties: half of the signs, however many there are, and nothing is decided."""
+    test = contrast_test("<", scale="sign")
+    same = np.ones(4000)
+    decision = test.decide(same, same)
+    assert (decision.status, decision.observed) == ("open", 0.5)
+    mostly = np.where(np.arange(4000) < 3000, 1.0, 2.0)  # three quarters tie, the others exceed
+    assert test.decide(mostly, same).observed == 0.625
+    assert test.decide(mostly, same).status == "fails"
+    assert test.decide(same, mostly).observed == 0.375
+    assert test.decide(same, mostly).status == "holds"

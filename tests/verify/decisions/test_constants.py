@@ -22,6 +22,8 @@ from verify.decisions.constants import (
     logarithm_slope,
 )
 from verify.decisions.constants.drift import required_se_log
+from verify.decisions.constants.extrapolation import extrapolation_reach
+from verify.decisions.constants.problem import Problem, pose
 from verify.decisions.rates import fit_power_law
 from verify.evidence import Verdict
 
@@ -528,3 +530,150 @@ def test_the_error_of_a_required_constant_is_half_of_two_order_statistics(
     cell = CellSample(params={}, statistic=np.zeros(100), role="calibration", delta=0.05)
     problem: Any = Ratios(share)
     assert required_se_log(problem, {}, cell, floor) == pytest.approx(expected, abs=1e-12)
+
+
+# -- rare cells: varying bounds, boxes that are small, choices without cells ----------------------
+
+
+def posed(sample: CellSample, bound: Any, level: float = 0.05) -> Problem:
+    return pose([sample], (C,), bound, None, level)
+
+
+@pytest.mark.parametrize("n", [1, 7, 40, 200])
+@pytest.mark.parametrize("delta", [0.0, 0.025, 0.1, 0.3, 0.999])
+def test_the_required_constant_is_the_smallest_that_leaves_the_allowed_violations(
+    n: int, delta: float
+) -> None:
+    """Tried one after the other, ties included, against the allowed number of violations."""
+    ratios = np.round(np.random.default_rng(n).random(n), 1) + 0.5
+    cell = CellSample(params={}, statistic=2.0 * ratios, delta=delta)
+    problem = posed(cell, lambda *_: 2.0)
+    allowed = min(problem.looked_at({}, cell), 1.0)
+    serving = [t for t in [0.0, *ratios] if np.sum(ratios > t) <= n * allowed + 1e-9]
+    assert problem.kappa({}, problem.cells[0]) == pytest.approx(min(serving), rel=1e-15)
+
+
+def test_an_exact_law_is_read_at_the_smallest_of_the_bounds_of_a_cell() -> None:
+    cell = CellSample(params={}, statistic=np.ones(3), delta=0.1, log_tail=lambda b: -b)
+    problem = posed(cell, lambda *_: np.array([5.0, 2.0, 11.0]))
+    assert problem.log_limit({}, problem.cells[0]) == -2.0
+    certain = posed(replace(cell, log_tail=lambda b: b), lambda *_: 3.0)
+    assert certain.log_limit({}, certain.cells[0]) == 0.0  # no probability exceeds one
+    unknown = posed(replace(cell, log_tail=None), lambda *_: 3.0)
+    assert math.isnan(unknown.log_limit({}, unknown.cells[0]))
+
+
+@pytest.mark.parametrize("high", [4.5, 6.0, 100.0])
+def test_frozen_constants_stay_in_their_box(high: float) -> None:
+    box = ConstantBox(name="c", low=1e-2, high=high)
+    calibration = decide(make_cells(sharp), constants=(box,)).calibration
+    assert calibration is not None
+    assert 3.0 < calibration.fitted["c"] <= high
+    assert calibration.frozen["c"] == min(2.0 * calibration.fitted["c"], high)
+    low = ConstantBox(name="c", low=0.2, high=10.0, generous="low")
+    inverse = decide(
+        make_cells(sharp), lambda v, cell: math.sqrt(cell.params["d"] / cell.params["m"]) / v["c"],
+        constants=(low,),
+    ).calibration  # fmt: skip
+    assert inverse is not None
+    assert inverse.frozen["c"] == max(inverse.fitted["c"] / 2.0, 0.2)
+
+
+@pytest.mark.parametrize(("share", "word"), [(0.9, "VACUOUS"), (1.5, "SUPPORTED")])
+def test_a_bound_is_vacuous_by_its_fitted_constants_and_not_by_those_that_were_relaxed(
+    share: float, word: str
+) -> None:
+    cells = make_cells(sharp)
+    calibration = decide(cells).calibration
+    assert calibration is not None
+    fitted = calibration.fitted["c"]
+
+    def trivial(cell: CellSample) -> float:
+        return share * fitted * math.sqrt(cell.params["d"] / cell.params["m"])
+
+    assert decide(cells, trivial=trivial).verdict == word
+
+
+def test_the_pilot_refutes_exactly_where_the_decision_does() -> None:
+    """Numbers of violations around the least that excludes the box."""
+    answers = []
+    for bad in range(30):
+        cells = [
+            CellSample(
+                params={"m": m},
+                statistic=np.where(np.arange(120) < bad, 2e3, 0.1),
+                delta=0.05,
+                role=role,  # type: ignore[arg-type]
+            )
+            for m, role in ((1, "calibration"), (2, "calibration"), (9, "held-out"))
+        ]
+        whole = decide(cells, lambda v, _: v["c"], drift={}).feasibility
+        assert whole is not None
+        answers.append(infeasible(cells, (C,), lambda v, _: v["c"], level=0.05))
+        assert answers[-1] is not any(whole.feasible)
+    assert answers == sorted(answers)
+    assert len(set(answers)) == 2
+
+
+def test_cells_reach_jointly_as_far_as_their_second_farthest_parameter() -> None:
+    def cell(role: str, **params: float) -> CellSample:
+        return CellSample(params=params, statistic=np.ones(1), delta=0.1, role=role)  # type: ignore[arg-type]
+
+    fit_on = [cell("calibration", m=m, d=d, k=k) for m, d, k in ((1, 8, 2), (4, 2, 3))]
+    ways = {"m": "up", "d": "down", "k": "both"}
+    for far, expected in (
+        ([], {"m": 1.0, "d": 1.0, "k": 1.0, "jointly": 1.0}),
+        ([cell("held-out", m=40, d=4, k=2)], {"m": 10.0, "d": 1.0, "k": 1.0, "jointly": 1.0}),
+        ([cell("held-out", m=40, d=1, k=2)], {"m": 1.0, "d": 1.0, "k": 1.0, "jointly": 2.0}),
+        ([cell("held-out", m=40, d=1, k=0.5)], {"m": 1.0, "d": 1.0, "k": 1.0, "jointly": 4.0}),
+        ([cell("held-out", m=2, d=4, k=9)], {"m": 1.0, "d": 1.0, "k": 3.0, "jointly": 1.0}),
+        # Away from the stated direction is no reach, and neither is a value inside the range.
+        ([cell("held-out", m=0.1, d=80, k=2.5)], {"m": 1.0, "d": 1.0, "k": 1.0, "jointly": 1.0}),
+    ):
+        assert extrapolation_reach([*fit_on, *far], ways) == expected  # type: ignore[arg-type]
+
+
+def test_the_witness_of_an_extrapolation_is_a_held_out_cell_with_its_own_violations() -> None:
+    """Held-out cells come first, and some cells are outside: positions in the lists differ."""
+
+    def no_dimension(values, cell):  # type: ignore[no-untyped-def]
+        return values["c"] / math.sqrt(cell.params["m"])
+
+    wide = ConstantBox(name="c", low=1e-2, high=1e4)
+    cells = make_cells(sharp)
+    cells = [*reversed(cells[3:]), replace(cells[0], delta=1.0), *cells[:3]]
+    decision = decide(cells, no_dimension, (wide,))
+    assert decision.verdict is Verdict.REFUTED
+    assert decision.witness is not None
+    assert decision.calibration is not None
+    rates = {}
+    for cell in cells:
+        if cell.role == "held-out":
+            bound = no_dimension(decision.calibration.frozen, cell)
+            rates[cell.params["m"], cell.params["d"]] = float(np.mean(cell.statistic > bound))
+    held_out = [cells[i] for i in decision.held_out_cells]
+    assert len(held_out) == sum(cell.role == "held-out" for cell in cells)
+    assert all(cell.role == "held-out" for cell in held_out)
+    found = decision.witness.params
+    assert decision.witness.observed == rates[found["m"], found["d"]] == max(rates.values())
+    assert decision.witness.bound == 0.05
+
+
+def test_a_choice_without_calibration_cells_does_not_let_another_one_be_refuted() -> None:
+    """Nobody can tell how the second choice extrapolates, so it may hold where the first fails."""
+
+    def no_growth(values, cell):  # type: ignore[no-untyped-def]
+        return values["c"]
+
+    first = make_cells(lambda m, d: 0.1 * d**0.5, choice={"g": 1.0})
+    second = make_cells(lambda m, d: d**0.5, choice={"g": 2.0})
+    boxes = (
+        ConstantBox(name="c", low=1e-3, high=1e4),
+        ConstantBox(name="g", low=1, high=2, generous="choose", grid=(1.0, 2.0)),
+    )
+    assert decide([*first, *second], no_growth, boxes).verdict is Verdict.REFUTED
+    for kept in ("held-out", "calibration"):
+        rest = [cell for cell in second if cell.role == kept]
+        decision = decide([*first, *rest], no_growth, boxes)
+        assert decision.verdict is Verdict.INCONCLUSIVE
+        assert any("but not so: g=2" in note for note in decision.notes)

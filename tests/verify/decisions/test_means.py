@@ -1,6 +1,7 @@
 """Limits for a mean: recomputed by slow products, monotone, equivariant, refused where unknown."""
 
 import math
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from trials.checks import InvalidParameter
 from verify.decisions.combine import CellDecision, combine
 from verify.decisions.means import (
+    SHARE,
     Knowledge,
     LowerTest,
     MeanTest,
@@ -190,6 +192,43 @@ def test_equality_is_refuted_on_both_sides_and_supported_as_equivalence():
     assert mean_test(-0.5, "equals", Knowledge(low=-1, high=1)).equivalence == (-0.55, -0.45)
 
 
+@pytest.mark.parametrize("n", [20, 60, 200])
+def test_an_equality_is_refuted_where_one_of_two_sides_is_at_half_the_level(n):
+    """Both sides of the bound, each at half of the level: neither more nor less."""
+    statuses = set()
+    for mean in np.linspace(0.3, 0.7, 41):
+        x = np.clip(mean + 0.2 * np.sin(np.arange(n)), 0.0, 1.0)
+        equal = mean_test(0.5, "equals", level=0.04, margin=0.5).status(x)[0] == "fails"
+        sides = [mean_test(0.5, side, level=0.02).status(x)[0] for side in ("at most", "at least")]
+        assert equal is ("fails" in sides)
+        statuses.add(equal)
+    assert statuses == {True, False}
+
+
+@pytest.mark.parametrize(("refute", "support"), [(0.001, 0.2), (0.2, 0.001)])
+def test_the_limits_of_a_lower_bound_mirror_those_of_an_upper_bound(refute, support):
+    x = np.random.default_rng(3).random(100)
+    levels = {"refute_level": refute, "support_level": support}
+    below = replace(mean_test(0.4, "at most"), **levels).limits(x)
+    above = replace(mean_test(0.6, "at least"), **levels).limits(1.0 - x)
+    assert above == pytest.approx((1.0 - below[1], 1.0 - below[0]), abs=1e-4)
+    # The limit on the refuting side is that of the refuting level.
+    strict = LowerTest(knowledge=UNIT, target=0.4, level=refute, horizon=4096).limit(x)
+    assert below[0] == strict
+
+
+def test_values_at_the_lower_end_reject_a_mean_at_the_end_only_if_one_is_above_it():
+    test = LowerTest(knowledge=Knowledge(low=0.0), target=0.5, level=0.05, horizon=4096)
+    lowest = np.zeros(500)
+    assert not test.rejects(lowest, 0.0)
+    assert test.limit(lowest) == 0.0
+    assert test.rejects(lowest, -1e-9)
+    above = np.r_[lowest, 1e-9]
+    assert test.rejects(above, 0.0)
+    assert mean_test(0.0, "at most").status(lowest)[0] == "open"
+    assert mean_test(0.0, "at most").status(above)[0] == "fails"
+
+
 def test_a_failed_trial_takes_the_worst_value():
     x, failed = np.array([0.2, np.nan, 0.1]), np.array([False, True, False])
     assert as_values(x, failed, UNIT, "at most").tolist() == [0.2, 1.0, 0.1]
@@ -200,6 +239,21 @@ def test_a_failed_trial_takes_the_worst_value():
     assert decision.lower == math.inf
     with pytest.raises(InvalidParameter, match=r"value 1\.5 must lie in the declared range \[0, 1"):
         as_values([1.5], [False], UNIT, "at most")
+
+
+def test_a_failed_trial_loses_the_finite_value_that_it_has():
+    """Its value is the end that speaks against the statement, whatever was computed before."""
+    failed = [False, True, False, True]
+    x = np.array([0.25, 0.5, 0.75, np.nan])
+    for side, end in (("at most", 1.0), ("equals", 1.0), ("at least", 0.0)):
+        assert as_values(x, failed, SHARE, side).tolist() == [0.25, end, 0.75, end]
+    free = Knowledge(low=0.0)
+    assert as_values(x, failed, free, "at most").tolist() == [0.25, math.inf, 0.75, math.inf]
+    assert as_values(x, failed, free, "at least").tolist() == [0.25, 0.0, 0.75, 0.0]
+    # A value outside the declared range is no error where its trial failed.
+    assert as_values([0.5, 7.0], [False, True], SHARE, "at most").tolist() == [0.5, 1.0]
+    with pytest.raises(InvalidParameter, match="value 7 must lie"):
+        as_values([0.5, 7.0], [False, False], SHARE, "at most")
 
 
 def test_bounds_that_allow_everything_are_trivial():

@@ -223,3 +223,29 @@ def test_the_power_of_a_symbol_in_a_product():
     assert power_of(sp.sqrt(x / y) * x, x) == 1.5
     assert power_of(sp.exp(-x), x) is None
     assert power_of(sp.Max(x, y), x) is None
+
+
+def test_a_mutant_that_cannot_be_tried_is_not_caught(examine, monkeypatch):
+    """Numbers that leave the floats or the memory say nothing about a statement."""
+    examination = examine("ifca.half-correct", replace(SMALL, searches=200))
+    original = examination.claim.statement
+    judge = _Judge(examination, examination.procedure(original), {})
+    every = {mutant.kind: mutant for mutant in mutants(original)}
+    for kind in (OverflowError, MemoryError, ZeroDivisionError, InvalidParameter):
+
+        def refusing(self, statement, kind=kind):
+            raise kind("the numbers are too large")
+
+        monkeypatch.setattr(Examination, "procedure", refusing)
+        found = [judge.judge(mutant) for mutant in every.values()]
+        assert {judged.outcome for judged in found} == {"not tried"}
+        assert {judged.why for judged in found} == {"the numbers are too large"}
+        assert not any(map(judge.catches, every.values()))
+
+    def faulty(self, statement):
+        raise TypeError("a fault of the program, which is no refusal")
+
+    monkeypatch.setattr(Examination, "procedure", faulty)
+    for mutant in every.values():
+        with pytest.raises(TypeError, match="no refusal"):
+            judge.judge(mutant)

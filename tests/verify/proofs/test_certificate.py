@@ -34,8 +34,8 @@ EXPRESSIONS = (
 @given(st.sampled_from(EXPRESSIONS), st.floats(0.01, 50), st.floats(0.01, 50))
 def test_terms_enclose_the_value_of_their_expression(expr: sp.Expr, a: float, b: float) -> None:
     ball = enclose(from_sympy(expr, {"x": a, "y": b}))
-    mpmath.mp.dps = 40
-    value = sp.lambdify((x, y), expr.doit(), "mpmath")(mpmath.mpf(a), mpmath.mpf(b))
+    with mpmath.workdps(40):
+        value = sp.lambdify((x, y), expr.doit(), "mpmath")(mpmath.mpf(a), mpmath.mpf(b))
     assert abs(float(ball.mid()) - float(value)) <= 1e-9 * (1 + abs(float(value)))
 
 

@@ -1,0 +1,64 @@
+"""Suprema: what a failed trial counts for, and the numbers of a cell from their definitions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from verify.decisions.sequences import confidence_sequence, prior_for
+from verify.decisions.suprema import decide_supremum
+from verify.evidence import Verdict
+
+ABOVE, BELOW = np.full(30, 2.0), np.full(10, 0.5)
+FOUND = np.concatenate([ABOVE, BELOW])
+
+
+def test_failed_trials_stay_in_the_denominator() -> None:
+    """30 of 40 trials exceed; 360 more found nothing, so 30 of 400 do, fewer than a tenth."""
+    whole = decide_supremum([FOUND], [1.0], [0.1], 0.01)
+    assert whole.verdict is Verdict.REFUTED
+    most_failed = decide_supremum([FOUND], [1.0], [0.1], 0.01, failed=[360])
+    assert most_failed.verdict is Verdict.INCONCLUSIVE
+    (cell,) = most_failed.cells
+    assert (cell.exceeded, cell.n_trials, cell.n_failed) == (30, 400, 360)
+    decision = cell.decision()
+    assert (decision.observed, decision.n_trials, decision.n_failed) == (0.075, 400, 360)
+    lower = confidence_sequence(30, 400, 0.01, prior_for(0.1))[0]
+    assert cell.share_lower == pytest.approx(float(lower), rel=1e-12)
+
+
+def test_a_failed_trial_is_a_trial_that_found_a_value_below_the_limit() -> None:
+    for lost in (0, 5, 50):
+        failed = decide_supremum([FOUND], [1.0], [0.2], 0.02, failed=[lost]).cells[0]
+        small = decide_supremum([np.r_[FOUND, np.zeros(lost)]], [1.0], [0.2], 0.02).cells[0]
+        assert (failed.exceeded, failed.n_trials) == (small.exceeded, small.n_trials)
+        assert failed.share_lower == small.share_lower
+        assert failed.status == small.status
+
+
+def test_the_level_is_split_over_the_cells_that_say_something() -> None:
+    """A cell decides with two others as it does alone at half of the level."""
+    best, quiet = [FOUND, BELOW, FOUND], [0.1, 0.1, 1.0]
+    several = decide_supremum(best, [1.0, 1.0, 1.0], quiet, 0.02)
+    alone = decide_supremum([FOUND], [1.0], [0.1], 0.01)
+    assert several.cells[0].share_lower == alone.cells[0].share_lower
+    assert [cell.status for cell in several.cells] == ["fails", "open", "trivial"]
+
+
+def test_a_value_at_the_limit_does_not_exceed_it() -> None:
+    (cell,) = decide_supremum([np.full(100, 3.0)], [3.0], [0.1], 0.01).cells
+    assert (cell.exceeded, cell.largest, cell.status) == (0, 1.0, "open")
+
+
+def test_a_cell_of_failed_trials_only_decides_nothing() -> None:
+    decision = decide_supremum([np.empty(0)], [1.0], [0.1], 0.01, failed=[20])
+    (cell,) = decision.cells
+    assert (cell.exceeded, cell.n_trials, cell.largest, cell.needed_lower) == (0, 20, 0.0, 0.0)
+    assert decision.verdict is Verdict.INCONCLUSIVE
+
+
+def test_an_infinite_limit_allows_everything() -> None:
+    (cell,) = decide_supremum([FOUND], [math.inf], [0.1], 0.01).cells
+    assert cell.status == "trivial"

@@ -1,0 +1,117 @@
+"""Balls hold the values of their terms, radius included: nothing equal is proved to differ.
+
+Rational terms are compared with exact fractions.  The others are compared with mpmath at many more
+digits than the ball has, so that a ball without its radius does not hold the value.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import flint
+import mpmath
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verify.proofs.certificate import PRECISIONS, proved
+from verify.proofs.terms import _FOLDS, _FUNCTIONS, Term, enclose, rational
+
+_DIGITS = 60  # a ball of 64 bits has about 19
+_EXACT: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
+    "+": operator.add,
+    "*": operator.mul,
+    "max": max,
+    "min": min,
+}
+_RATIONALS = st.fractions(Fraction(1, 999), 999, max_denominator=999)
+_SIGNED = st.builds(operator.mul, _RATIONALS, st.sampled_from([1, -1]))
+
+
+def ball_of(term: Term) -> flint.arb:
+    """The enclosure at the lowest precision that proofs use."""
+    before = flint.ctx.prec
+    try:
+        flint.ctx.prec = PRECISIONS[0]
+        return enclose(term)
+    finally:
+        flint.ctx.prec = before
+
+
+def holds(ball: flint.arb, value: Fraction) -> bool:
+    """Whether a ball holds a rational number.  Its own test would round the number to a ball."""
+    middle, radius = (
+        Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+        for mantissa, exponent in (ball.mid().man_exp(), ball.rad().man_exp())
+    )
+    return abs(value - middle) <= radius
+
+
+def exact(value: mpmath.mpf) -> Fraction:
+    """The binary fraction that a number of mpmath is."""
+    sign, mantissa, exponent, _ = value._mpf_
+    return Fraction((-1) ** sign * int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+@given(st.sampled_from(sorted(_EXACT)), st.lists(_SIGNED, min_size=1, max_size=4))
+@settings(deadline=None, max_examples=30)
+def test_a_ball_of_rationals_holds_their_exact_value(name: str, parts: list[Fraction]) -> None:
+    value = reduce(_EXACT[name], parts)
+    assert holds(ball_of([name, *map(rational, parts)]), value)
+    assert holds(ball_of(["-", [name, *map(rational, parts)]]), -value)
+    assert holds(ball_of(["abs", [name, *map(rational, parts)]]), abs(value))
+
+
+@given(_SIGNED, st.integers(-9, 9))
+@settings(deadline=None, max_examples=40)
+def test_a_ball_of_a_power_holds_its_exact_value(base: Fraction, power: int) -> None:
+    assert holds(ball_of(["^", rational(base), str(power)]), base**power)
+
+
+@given(st.sampled_from(["exp", "log", "sqrt", "cos", "sin"]), _RATIONALS)
+@settings(deadline=None, max_examples=60)
+def test_a_ball_of_a_function_holds_its_value_and_not_the_next_digits(
+    name: str, at: Fraction
+) -> None:
+    with mpmath.workdps(_DIGITS):
+        value = getattr(mpmath, name)(mpmath.mpf(at.numerator) / at.denominator)
+    assert holds(ball_of([name, rational(at)]), exact(value))
+
+
+def test_each_kind_of_term_is_compared() -> None:
+    assert set(_FOLDS) == set(_EXACT)
+    assert set(_FUNCTIONS) == {"-", "abs", "exp", "log", "sqrt", "cos", "sin"}
+
+
+@pytest.mark.parametrize("denominator", [3, 7, 49, 641, 10**30 + 57])
+@pytest.mark.parametrize("relation", ["<", ">"])
+def test_a_number_times_its_inverse_is_neither_above_nor_below_one(
+    denominator: int, relation: str
+) -> None:
+    for q in (Fraction(1, denominator), Fraction(2, denominator), Fraction(-5, denominator)):
+        assert not proved(["*", rational(q), rational(1 / q)], relation, "1")
+        assert not proved(["*", rational(q), ["^", rational(q), "-1"]], relation, "1")
+
+
+_IDENTITIES: tuple[tuple[Term, Term], ...] = (
+    (["exp", ["log", "2/3"]], "2/3"),
+    (["log", ["exp", "2/3"]], "2/3"),
+    (["^", ["sqrt", "2/3"], "2"], "2/3"),
+    (["^", "2/3", "1/2"], ["sqrt", "2/3"]),
+    (["+", ["^", ["cos", "2/3"], "2"], ["^", ["sin", "2/3"], "2"]], "1"),
+    (["+", "1/3", "1/3", ["-", "2/3"]], "0"),
+    (["max", "1/3", ["exp", ["log", "1/3"]]], "1/3"),
+    (["min", "1/3", ["exp", ["log", "1/3"]]], "1/3"),
+    (["abs", ["-", ["log", "3"]]], ["log", "3"]),
+)
+
+
+@pytest.mark.parametrize(("left", "right"), _IDENTITIES)
+def test_an_identity_is_proved_in_no_direction(left: Any, right: Any) -> None:
+    assert not proved(left, "<", right)
+    assert not proved(left, ">", right)
+    assert not proved(right, "<", left)
