@@ -2,25 +2,28 @@
 
 A claim is made by the decorator `claim` on the function that builds its procedure:
 
-    @claim(THEOREM_1, expected=Verdict.SUPPORTED)
+    @claim("toy.thm1", THEOREM_1, expected=Verdict.SUPPORTED)
     def one_step(statement: Statement, profile: Profile) -> Procedure:
         ...
 
 The builder gets the statement as an argument and takes every exponent, factor, limit and failure
 probability from it.  So the verdict depends on the statement: ``replace(claim, statement=other)``
-builds the procedure that tries the other statement.
+builds the procedure that tries the other statement.  Several statements that one function tries
+are the rows of a table (`row`).
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any, Literal
 
 from bounds.render import latex
 from bounds.statement import Assumption, Statement
 from trials.checks import InvalidParameter
-from verify.coordinates import sentence
+from verify.coordinates import meaning
 from verify.decisions.domain import as_domain
 from verify.evidence import Verdict
 from verify.procedures.base import PROFILES, Procedure, Profile, tex_number
@@ -172,8 +175,13 @@ class Claim:
     def _described(self, procedure: Procedure) -> str:
         """The procedure in words, with the meanings of a search's coordinates."""
         domain = getattr(procedure, "domain", None)
-        meanings = "" if domain is None else sentence(self.id, as_domain(domain).names())
-        return f"{procedure.describe()} {meanings}".rstrip()
+        if domain is None:
+            return procedure.describe()
+        space = as_domain(domain)
+        meanings = {name: meaning(self.id, name) for name in space.names()}
+        meanings |= space.meanings()
+        told = "; ".join(f"{name}: {text}" for name, text in meanings.items() if text)
+        return f"{procedure.describe()} Coordinates: {told}." if told else procedure.describe()
 
     def _note(self, assumption: Assumption) -> str:
         """The values of an assumption's hidden constants here, and its own note."""
@@ -189,7 +197,8 @@ class Claim:
 
 
 def claim(
-    statement: Statement,
+    id: str | Statement,
+    statement: Statement | None = None,
     *,
     expected: Verdict = Verdict.SUPPORTED,
     finding: Finding | Sequence[Finding] = (),
@@ -201,13 +210,18 @@ def claim(
 ) -> Callable[[Builder], Claim]:
     """Make a claim from the function that builds its procedure.  Arguments are `Claim`'s fields.
 
+    ``id`` is the statement's own.  It stands there so that a search for it finds the claim.
     ``finding`` takes one finding or several.  The decorated name is the `Claim`, and the function
     is its ``builder``.
     """
+    stated = id if isinstance(id, Statement) else statement  # the old form has no id
+    if stated is None or id not in (stated.id, stated):
+        known = "missing" if stated is None else repr(stated.id)
+        raise InvalidParameter(f"claim {id!r} must have the id of its statement, which is {known}")
 
     def decorate(builder: Builder) -> Claim:
         return Claim(
-            statement=statement,
+            statement=stated,
             builder=builder,
             expected=expected,
             findings=(finding,) if isinstance(finding, Finding) else tuple(finding),
@@ -219,3 +233,31 @@ def claim(
         )
 
     return decorate
+
+
+#: The arguments of `claim` that a row gives.
+_FIELDS = ("expected", "finding", "weight", "smallest_profile", "why_not_smaller", "hidden")
+
+
+def row(id: str, statement: Statement, body: Callable[..., Procedure], **arguments: Any) -> Claim:
+    """One claim of a table: a statement that a function tries which serves several statements.
+
+    A table is a tuple of rows in a module of claims:
+
+        BALL = (
+            row("toy.ball", BALL_1, ball),
+            row("toy.ball-as-printed", BALL_2, ball, radius=2.0, expected=Verdict.REFUTED),
+        )
+
+    Arguments of `claim` are the claim's.  All others are passed to ``body`` behind the statement
+    and the profile.
+    """
+    fields = {name: arguments.pop(name) for name in _FIELDS if name in arguments}
+
+    @wraps(body)
+    def builder(stated: Statement, profile: Profile) -> Procedure:
+        return body(stated, profile, **arguments)
+
+    # The claim belongs to the module of its table, wherever the body is defined.
+    builder.__module__ = sys._getframe(1).f_globals["__name__"]
+    return claim(id, statement, **fields)(builder)

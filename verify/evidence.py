@@ -176,6 +176,8 @@ class Evidence:
         stated one.  It is None where every cell is resolved to its stated probability.
     proof : a certificate (`verify.proofs.certificate.Certificate.as_dict`) that the statement
         fails, or None for a refutation by trials at the level ``level``.
+    digits : the decimal digits with which a search evaluated its counterexample again, or None
+        where it did so in double precision only.
     """
 
     verdict: Verdict
@@ -183,6 +185,7 @@ class Evidence:
     level: float
     resolution: float | None = None
     proof: Mapping[str, Any] | None = None
+    digits: int | None = None
     n_trials: int
     n_failed: int = 0
     cells: Sequence[CellResult] = ()
@@ -201,13 +204,24 @@ class Evidence:
 
     @property
     def grade(self) -> str:
-        """The grade of a refutation (proved, or statistical at a level), empty without one."""
+        """The grade of a refutation, empty without one.
+
+        It is proved, statistical at a level, or found by a search: then re-checked to some digits,
+        or evaluated in double precision only.
+        """
         if self.verdict is not Verdict.REFUTED:
             return ""
         if self.proof is not None:
             return "proved"
-        return f"statistical at level {self.level:.2g}" if self.level else "re-checked to 50 digits"
+        if self.level:
+            return f"statistical at level {self.level:.2g}"
+        return f"re-checked to {self.digits} digits" if self.digits else "in double precision"
 
     def as_dict(self) -> dict[str, Any]:
-        """The evidence as JSON-ready nested dictionaries, with the mark and the grade."""
-        return asdict(self) | {"mark": self.mark, "grade": self.grade}
+        """The evidence as JSON-ready nested dictionaries, with the mark and the grade.
+
+        The grade says the digits of a re-check.
+        """
+        found = asdict(self) | {"mark": self.mark, "grade": self.grade}
+        del found["digits"]
+        return found

@@ -162,14 +162,17 @@ class Paper:
 def collect(*modules: ModuleType) -> tuple[Claim, ...]:
     """The claims that the modules make, in the order of the modules and then of the text.
 
-    A claim that a module merely imports is not counted.
+    A claim is a module's variable, or a row of a table, which is a tuple of claims.  One that a
+    module merely imports is not counted.
     """
-    return tuple(
-        value
-        for module in modules
-        for value in vars(module).values()
-        if isinstance(value, Claim) and value.builder.__module__ == module.__name__
-    )
+    return tuple(claim for module in modules for claim in _made_by(module))
+
+
+def _made_by(module: ModuleType) -> Iterator[Claim]:
+    for value in vars(module).values():
+        for found in value if isinstance(value, tuple) else (value,):
+            if isinstance(found, Claim) and found.builder.__module__ == module.__name__:
+                yield found
 
 
 @dataclass(frozen=True)

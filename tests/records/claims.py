@@ -34,7 +34,7 @@ from verify.decisions.domain import Point, as_domain
 from verify.decisions.search import SearchResult
 from verify.evidence import Verdict
 from verify.mutation.fingerprint import cells_of
-from verify.papers import catalogue
+from verify.papers import catalogue, collect
 from verify.procedures.base import Procedure, Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import proof
@@ -69,9 +69,9 @@ def names() -> dict[str, str]:
 
 def claim_named(name: str, module: str) -> Claim:
     """A claim of a module, found without loading the other modules where that is possible."""
-    for thing in vars(importlib.import_module(module)).values():
-        if isinstance(thing, Claim) and thing.id == name:
-            return thing
+    for claim in collect(importlib.import_module(module)):
+        if claim.id == name:
+            return claim
     return papers()[name]
 
 

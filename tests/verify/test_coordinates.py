@@ -20,14 +20,27 @@ LETTER = re.compile(
 )
 PLANNED = plan(catalogue(), (), PROFILES["quick"]).claims
 SEARCHES = [p for p in PLANNED if isinstance(p.procedure, Search)]
+MEANINGS = {p.claim.id: as_domain(p.procedure.domain).meanings() for p in SEARCHES}
 NAMES = {p.claim.id: as_domain(p.procedure.domain).names() for p in SEARCHES}
 
 
 @pytest.mark.parametrize("claim", NAMES)
 def test_words_have_a_meaning(claim):
     words = [n for n in NAMES[claim] if not LETTER.fullmatch(n) and n != "seed"]
-    unknown = [name for name in words if not coordinates.meaning(claim, name)]
+    unknown = [
+        name
+        for name in words
+        if not (MEANINGS[claim].get(name) or coordinates.meaning(claim, name))
+    ]
     assert not unknown, f"verify/claims/{claim.partition('.')[0]}/coordinates.toml: {unknown}"
+
+
+@pytest.mark.parametrize("claim", NAMES)
+def test_meanings_of_ranges_are_short_phrases(claim):
+    for name, text in MEANINGS[claim].items():
+        assert 0 < len(text) <= 100, name
+        assert not text.endswith("."), name
+        assert not text[0].isupper() or text[1:2] == " ", name
 
 
 @pytest.mark.parametrize("paper", ["ifca", "odcl", "sxy"])

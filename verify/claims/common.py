@@ -13,12 +13,14 @@ from bounds.statement import Statement, evaluate
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.store import Table
+from verify.decisions.measures import LOG_PROBABILITY
+from verify.decisions.measures import LOWEST as LOWEST
+from verify.decisions.measures import relative as relative
 from verify.procedures.base import BoolArray, FloatArray, Observed, Presentation, Sampling
 from verify.procedures.probability import Probability
 
 Point = Mapping[str, Any]
-LOWEST = -1e9  # stands for the log of a probability that underflows
-RELATIVE_LOG = "log of the probability over the bound, relative to the bound's log"
+RELATIVE_LOG = LOG_PROBABILITY.unit
 
 
 class CannotTry(InvalidParameter):
@@ -42,14 +44,6 @@ def log_of(expr: sp.Expr, at: Mapping[str, float]) -> float:
 def log_failure(statement: Statement, at: Mapping[str, float]) -> float:
     """Log of the stated failure probability at a point, minus infinity where none is allowed."""
     return -math.inf if statement.failure is None else log_of(statement.failure, at)
-
-
-def relative(log_probability: float, log_of_bound: float) -> float:
-    """Log of the probability over the bound, in units of the bound's own log where that is large.
-
-    Without this unit a search stays where both logs are near zero, and never tests the exponents.
-    """
-    return (log_probability - log_of_bound) / max(1.0, -log_of_bound)
 
 
 def spelled(constants: Mapping[str, float]) -> str:

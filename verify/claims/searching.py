@@ -1,46 +1,211 @@
-"""Searches of deterministic statements: both sides of a relation at every point."""
+"""Searches of deterministic statements: both sides of a relation at every point.
+
+`search` builds the procedure from the statement, the left-hand side and the domain:
+
+    @claim("toy.bound", BOUND)
+    def bound(statement: Statement, profile: Profile) -> Search:
+        return search(statement, profile, n * sp.exp(-n), {"n": LogInterval(1.0, 1e6)})
+
+The right-hand side, the relation and the assumptions are the statement's.  So the name, the unit
+and the direction of a violation are not typed again.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
-from bounds.statement import Statement
+import mpmath
+import sympy as sp
+
+from bounds.statement import Statement, evaluate, evaluate_mp
+from trials.checks import InvalidParameter
 from verify.claims.common import Point
 from verify.decisions.domain import Domain, Ranges
+from verify.decisions.measures import SHARE, Limits, Measure
 from verify.decisions.search import SearchResult
-from verify.procedures.base import Presentation
+from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
 from verify.proofs.terms import Term, enclose, from_sympy, rational
 
-#: (observed, bound) at a point.
-Sides = Callable[[Point], tuple[float, float]]
-#: The unit of `excess`.
-EXCESS = "share by which the relation fails"
+#: Values that interval arithmetic takes as they are.
+Exact: TypeAlias = Mapping[str, float | int | str | Fraction]
+#: A left-hand side: an expression, or a number or its limits at a point.
+Observed: TypeAlias = sp.Expr | Callable[[Point], float | Limits]
+#: The share below which two sides differ by rounding, where both have fifty digits.
+_ROUNDING = "1e-30"
 
 
-def excess(statement: Statement, observed: float, bound: float) -> float:
-    """The share by which the statement's relation fails, negative where it holds with room."""
-    smaller, larger = (observed, bound) if statement.relation == r"\le" else (bound, observed)
-    if statement.relation == "=":
-        scale = max(abs(observed), abs(bound))
-        return abs(observed - bound) / scale if scale > 0.0 else 0.0
-    if math.isinf(larger):
-        return -1.0
-    scale = max(abs(smaller), abs(larger))
-    return (smaller - larger) / scale if scale > 0.0 else 0.0
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """An exact setting at which the statement fails, for a proof by interval arithmetic.
+
+    Attributes
+    ----------
+    argument : the setting, and why the left-hand side is what is given.
+    values : the symbols of both sides and of the assumptions, hidden constants among them.  Without
+        them the counterexample's own values are taken.
+    observed : the left-hand side there.  Without it the search's own expression is taken.
+    says : the inequality in words.
+    """
+
+    argument: str
+    values: Exact | None = None
+    observed: sp.Expr | None = None
+    says: str = "the left-hand side lies on the wrong side of the right-hand side"
+
+
+def search(
+    statement: Statement,
+    profile: Profile,
+    observed: Observed,
+    domain: Domain | Ranges,
+    *,
+    at: Callable[[Point], Mapping[str, Any]] = dict,
+    constants: Mapping[str, float] | None = None,
+    measure: Measure = SHARE,
+    bound: Callable[[Point], float] | None = None,
+    exact: Callable[[Point], tuple[Any, Any]] | None = None,
+    where: Callable[[Point], bool] | None = None,
+    budget: int | None = None,
+    proof: Proof | Callable[[Point], Certificate] | None = None,
+    present: Callable[[SearchResult], Presentation] | None = None,
+) -> Search:
+    """The search for a point at which the statement's relation fails.
+
+    Points that miss an assumption of the statement are left out.
+
+    Parameters
+    ----------
+    observed : the left-hand side, as an expression in the symbols that ``at`` gives, or as a
+        function of the point.  It is a logarithm where the measure compares logarithms.
+    domain : the points.  A coordinate whose name is no letter of the paper gives its ``meaning``.
+    at : point -> the statement's symbols there, constants excepted.  By default the coordinates.
+    constants : values of the statement's constants and of the hidden constants of its assumptions,
+        from an argument or at their generous ends.
+    measure : the unit of a violation, and the violations that are taken for rounding.
+    bound : point -> the right-hand side, where it is not the statement's expression at ``at``.
+    exact : point -> both sides in mpmath, for a re-check.  Two expressions need none.
+    where : a condition on points that the statement does not name.
+    budget : evaluations, by default all that the profile allows.
+    proof : the proof that goes with a counterexample of a false statement.
+    present : figures and sentences of the result.
+    """
+    given = dict(constants or {})
+
+    def symbols(point: Point) -> dict[str, Any]:
+        return {**at(point), **given}
+
+    def inside(point: Point) -> bool:
+        if where is not None and not where(point):
+            return False
+        values = symbols(point) if statement.assumptions else {}
+        return all(assumption.holds(values) for assumption in statement.assumptions)
+
+    def both(point: Point) -> tuple[Any, Any]:
+        return left(point), right(point)
+
+    left = _left_side(observed, symbols)
+    right = bound or _right_side(statement, symbols, given, measure)
+    if exact is None and bound is None and isinstance(observed, sp.Expr) and not measure.logs:
+        exact = _exact_sides(statement, observed, symbols)
+    return Search(
+        name=statement.id,
+        violation=lambda point: float(measure.violation(statement.relation, *both(point))),
+        sides=lambda point: tuple(map(measure.shown, both(point))),  # type: ignore[arg-type,return-value]
+        recheck=None if exact is None else _recheck(statement, measure, exact),
+        tolerance=measure.tolerance,
+        domain=domain,
+        constraints=inside if statement.assumptions or where else None,
+        budget=profile.searches if budget is None else budget,
+        unit=measure.unit,
+        constants=given,
+        certify=_certify(statement, observed, symbols, proof),
+        present=present or _undecided,
+    )
+
+
+def _left_side(
+    observed: Observed, symbols: Callable[[Point], Mapping[str, Any]]
+) -> Callable[[Point], float | Limits]:
+    if isinstance(observed, sp.Expr):
+        return lambda point: float(evaluate(observed, symbols(point)))
+    return observed
+
+
+def _right_side(
+    statement: Statement,
+    symbols: Callable[[Point], Mapping[str, Any]],
+    constants: Mapping[str, float],
+    measure: Measure,
+) -> Callable[[Point], float]:
+    """The statement's expression, or its logarithm without underflow of its exponentials."""
+    expr = statement.expr
+    if measure.logs:
+        numbers = {c.symbol: constants[c.name] for c in statement.constants if c.name in constants}
+        expr = sp.expand_log(sp.log(expr.subs(numbers).doit()), force=True)
+    return lambda point: float(evaluate(expr, symbols(point)))
+
+
+def _exact_sides(
+    statement: Statement, observed: sp.Expr, symbols: Callable[[Point], Mapping[str, Any]]
+) -> Callable[[Point], tuple[Any, Any]]:
+    """Both expressions in mpmath, at the symbols' very values in floating point."""
+
+    def sides(point: Point) -> tuple[Any, Any]:
+        values = symbols(point)
+        return evaluate_mp(observed, values), evaluate_mp(statement.expr, values)
+
+    return sides
+
+
+def _recheck(
+    statement: Statement, measure: Measure, exact: Callable[[Point], tuple[Any, Any]]
+) -> Callable[[Point], Any]:
+    """The violation with many digits, less what their rounding can make."""
+    return lambda point: (
+        mpmath.mpf(measure.violation(statement.relation, *exact(point))) - mpmath.mpf(_ROUNDING)
+    )
+
+
+def _certify(
+    statement: Statement,
+    observed: Observed,
+    symbols: Callable[[Point], Mapping[str, Any]],
+    proof: Proof | Callable[[Point], Certificate] | None,
+) -> Callable[[Point], Certificate] | None:
+    if not isinstance(proof, Proof):
+        return proof
+    left = proof.observed if proof.observed is not None else observed
+    if not isinstance(left, sp.Expr):
+        raise InvalidParameter(f"{statement.id}: a proof needs the left-hand side as an expression")
+
+    def certify(point: Point) -> Certificate:
+        values = proof.values
+        if values is None:
+            values = {k: v for k, v in symbols(point).items() if not isinstance(v, str)}
+        return proves(statement, proof.argument, proof.says, from_sympy(left, values), values)
+
+    return certify
+
+
+def _undecided(result: SearchResult) -> Presentation:
+    """How often a bound lay between the limits on the left-hand side."""
+    if not result.n_undefined:
+        return Presentation()
+    return Presentation(
+        notes=(
+            f"In {result.n_undefined} evaluations the bound lies between the limits on the "
+            "left-hand side, or a side is undefined. They neither support nor refute.",
+        )
+    )
 
 
 def proves(
-    statement: Statement,
-    argument: str,
-    says: str,
-    observed: Term,
-    values: Mapping[str, float | int | str | Fraction],
+    statement: Statement, argument: str, says: str, observed: Term, values: Exact
 ) -> Certificate:
     """A certificate that an exact left-hand side misses the statement's bound at exact values.
 
@@ -59,9 +224,7 @@ def proves(
     return certificate(argument, [*_met(statement, values), fails])
 
 
-def _met(
-    statement: Statement, values: Mapping[str, float | int | str | Fraction]
-) -> Iterator[Inequality]:
+def _met(statement: Statement, values: Exact) -> Iterator[Inequality]:
     """The statement's assumptions at exact values, but those that hold with equality."""
     for assumption in statement.assumptions:
         hidden = 1 if assumption.constant is None else values.get(assumption.constant.name, 1)
@@ -76,17 +239,20 @@ def _met(
             )
 
 
+# --- Old names, until every claim is one `search` -----------------------------------------------
+
+Sides = Callable[[Point], tuple[float, float]]
+EXCESS = SHARE.unit
+
+
+def excess(statement: Statement, observed: float, bound: float) -> float:
+    """The share by which the statement's relation fails, negative where it holds with room."""
+    return float(SHARE.violation(statement.relation, observed, bound))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sided:
-    """What a search of a relation between two sides needs beside its statement.
-
-    Attributes
-    ----------
-    sides : both sides at a point.  The bound comes from the statement's expression.
-    constraints : points outside the statement's assumptions are left out.
-    certify : a certificate for a counterexample of a false statement.
-    constants : values of the statement's constants, fixed before the search.
-    """
+    """The old form of `search`."""
 
     sides: Sides
     domain: Domain | Ranges

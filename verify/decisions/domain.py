@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,7 +22,20 @@ Point = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Interval:
+class _Range:
+    """The base of ranges.
+
+    Attributes
+    ----------
+    meaning : of the parameter, in a few words with inline LaTeX.  It is empty where the parameter's
+        name is a letter of the paper, which the paper's table of symbols explains.
+    """
+
+    meaning: str = field(default="", kw_only=True, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Interval(_Range):
     """A real parameter, searched uniformly."""
 
     low: float
@@ -34,7 +47,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class LogInterval:
+class LogInterval(_Range):
     """A positive real parameter, searched uniformly in its logarithm."""
 
     low: float
@@ -47,7 +60,7 @@ class LogInterval:
 
 
 @dataclass(frozen=True)
-class IntRange:
+class IntRange(_Range):
     """An integer parameter, both ends included.  With ``log`` it is searched in its logarithm."""
 
     low: int
@@ -64,7 +77,7 @@ class IntRange:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(_Range):
     """A parameter with finitely many values, simplest first."""
 
     values: tuple[Any, ...]
@@ -118,6 +131,10 @@ class Domain(Protocol):
 
     def names(self) -> Sequence[str]:
         """The parameters that `fix` can hold fixed, possibly none."""
+        ...
+
+    def meanings(self) -> Mapping[str, str]:
+        """What the parameters mean whose names are words and no letters of the paper."""
         ...
 
     def fix(self, values: Mapping[str, Any]) -> Domain:
@@ -228,10 +245,16 @@ class Box:
         """All parameters."""
         return tuple(self.ranges)
 
+    def meanings(self) -> dict[str, str]:
+        """The meanings that the ranges give."""
+        return {name: r.meaning for name, r in self.ranges.items() if r.meaning}
+
     def fix(self, values: Mapping[str, Any]) -> Box:
         """The box with some parameters held fixed."""
         fixed = {
-            name: Choice((inside(name, self.ranges[name], value),))
+            name: Choice(
+                (inside(name, self.ranges[name], value),), meaning=self.ranges[name].meaning
+            )
             for name, value in values.items()
         }
         return Box({**self.ranges, **fixed})
@@ -294,14 +317,14 @@ def _halves(r: Range) -> tuple[Range, ...]:
     """The two halves of a range, or nothing where it holds a single value."""
     if isinstance(r, Choice):
         middle = len(r.values) // 2
-        return (Choice(r.values[:middle]), Choice(r.values[middle:])) if middle else ()
+        return tuple(replace(r, values=v) for v in (r.values[:middle], r.values[middle:]) if middle)
     if r.low == r.high:
         return ()
     if isinstance(r, IntRange):
         last = max(min(r.at(0.5), r.high) - 1, r.low)
-        return IntRange(r.low, last, r.log), IntRange(last + 1, r.high, r.log)
+        return replace(r, high=last), replace(r, low=last + 1)
     middle_value = r.at(0.5)
-    return type(r)(r.low, middle_value), type(r)(middle_value, r.high)
+    return replace(r, high=middle_value), replace(r, low=middle_value)
 
 
 def _holds(r: Range, value: Any) -> bool:

@@ -50,6 +50,7 @@ from verify.decisions.domain import (
 from verify.decisions.sequences import FloatArray
 
 __all__ = [
+    "DIGITS",
     "Choice",
     "Domain",
     "IntRange",
@@ -60,7 +61,7 @@ __all__ = [
     "search_counterexample",
 ]
 
-_DIGITS = 50  # decimal digits of a re-check
+DIGITS = 50  # decimal digits of a re-check
 _PART_EVALUATIONS = 24  # the fewest evaluations that a local search in one part is given
 _SHRINK_STEPS = 400
 _EXAMPLES = 100  # of Hypothesis, at most: its surprises come early
@@ -152,7 +153,7 @@ class _Search:
         """Whether high precision agrees that the statement is violated."""
         if self.recheck is None:
             return True
-        with mpmath.workdps(_DIGITS):
+        with mpmath.workdps(DIGITS):
             return bool(mpmath.mpf(self.recheck(point)) > 0)
 
     def is_counterexample(self, point: Point) -> bool:
@@ -223,7 +224,7 @@ def search_counterexample(
         witness = _shrink(state, space, state.best[1])
         value = float(violation(witness))
         if recheck is not None:
-            with mpmath.workdps(_DIGITS):
+            with mpmath.workdps(DIGITS):
                 exact = mpmath.nstr(mpmath.mpf(recheck(witness)), 20)
     return SearchResult(
         found=witness is not None,

@@ -66,6 +66,10 @@ class _Single:
 
     name: str
 
+    def meanings(self) -> dict[str, str]:
+        """A structured value is explained where the domain is described."""
+        return {}
+
     def names(self) -> tuple[str, ...]:
         """A structured value has no scalar parameters."""
         return ()
@@ -560,6 +564,10 @@ class Product:
     def names(self) -> Sequence[str]:
         """The scalar parameters of all domains."""
         return tuple(name for domain in self.domains for name in domain.names())
+
+    def meanings(self) -> dict[str, str]:
+        """The meanings that the domains give."""
+        return {name: text for domain in self.domains for name, text in domain.meanings().items()}
 
     def fix(self, values: Mapping[str, Any]) -> Product:
         """Each domain with those of its parameters held fixed."""

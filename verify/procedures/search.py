@@ -14,6 +14,7 @@ from trials.run.engine import Demand
 from trials.run.store import RunStore
 from verify.decisions.domain import Domain, Ranges, as_domain
 from verify.decisions.search import (
+    DIGITS,
     SearchResult,
     is_counterexample_among,
     search_counterexample,
@@ -23,6 +24,7 @@ from verify.procedures.base import Presentation, unknown_parameter
 from verify.proofs.certificate import Certificate, proof
 
 Point = Mapping[str, Any]
+RECHECKED = f"re-checked with {DIGITS} digits"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +35,10 @@ class Search:
     ----------
     violation : ``point -> float``, positive exactly where the statement fails.  ``unit`` names its
         unit (e.g. "log of the ratio to the bound").
-    recheck : the same in mpmath, so that rounding is not mistaken for refutation.
+    recheck : the same in mpmath, so that rounding is not mistaken for refutation.  Without it a
+        search says that its candidates were evaluated in double precision only.
+    tolerance : violations up to here are taken for rounding, by default 0 with ``recheck`` and 1e-9
+        without it.
     certify : ``counterexample -> `` a certificate that the statement fails, or `NotProved`.
     sides : ``point -> (observed, bound)`` for the witness.
     """
@@ -47,6 +52,7 @@ class Search:
     sides: Callable[[Point], tuple[float, float]]
     unit: str
     recheck: Callable[[Point], Any] | None = None
+    tolerance: float | None = None
     certify: Callable[[Point], Certificate] | None = None
     constraints: Callable[[Point], bool] | None = None
     seed: int = 0
@@ -70,8 +76,9 @@ class Search:
             (f"Constants exhibited before the search: {chosen}. " if chosen else "")
             + f"{self.budget} evaluations over {as_domain(self.domain).describe()}: corners and "
             "points that fill the domain, an optimiser over the whole domain and in each part, and "
-            "Hypothesis with targets where the domain is a box. Candidates are re-checked with 50 "
-            "digits and simplified."
+            "Hypothesis with targets where the domain is a box. Candidates are "
+            + ("evaluated in double precision only" if self.recheck is None else RECHECKED)
+            + " and simplified."
         )
 
     def demands(self, _store: RunStore, _level: float) -> list[Demand]:
@@ -87,7 +94,12 @@ class Search:
             return seen[-1][0]
 
         search_counterexample(
-            noted, self.domain, self.budget, self.seed, constraints=self.constraints
+            noted,
+            self.domain,
+            self.budget,
+            self.seed,
+            constraints=self.constraints,
+            tolerance=self.tolerance,
         )
         found = [(value, point) for value, point in seen if not math.isnan(value)]
         found.sort(key=lambda pair: -pair[0])
@@ -98,7 +110,11 @@ class Search:
     def fails_at(self, points: Sequence[dict[str, Any]]) -> bool:
         """Whether one of the points is a counterexample, re-checked like those of a search."""
         return is_counterexample_among(
-            points, self.violation, constraints=self.constraints, recheck=self.recheck
+            points,
+            self.violation,
+            constraints=self.constraints,
+            recheck=self.recheck,
+            tolerance=self.tolerance,
         )
 
     def decide(self, _store: RunStore, level: float) -> Evidence:
@@ -110,6 +126,7 @@ class Search:
             seed=self.seed,
             constraints=self.constraints,
             recheck=self.recheck,
+            tolerance=self.tolerance,
         )
         witness = None
         if result.found and result.witness is not None:
@@ -128,6 +145,7 @@ class Search:
             proof=None if witness is None else self._proof(witness.params),
             summary=result.summary,
             level=level,
+            digits=None if self.recheck is None else DIGITS,
             n_trials=result.n_evaluations,
             tables=(
                 EvidenceTable(

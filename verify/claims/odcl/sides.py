@@ -15,7 +15,9 @@ from bounds.statement import Statement, evaluate
 from trials.run.cell import Params
 from verify.claims.common import Point
 from verify.claims.searching import Sided, proves
+from verify.decisions import measures
 from verify.decisions.domain import Ranges
+from verify.decisions.measures import log_ratio as log_ratio
 from verify.decisions.rates import Side
 from verify.procedures.base import FloatArray, Profile, Sampling
 from verify.procedures.rate import Rate, StatedRate
@@ -23,7 +25,7 @@ from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate
 from verify.proofs.terms import from_sympy
 
-LOG_RATIO = "log of the left-hand side over the right-hand side"
+LOG_RATIO = measures.LOG_RATIO.unit
 RELATIONS: dict[str, Side] = {
     r"\le": "at most",
     r"\ge": "at least",
@@ -32,25 +34,6 @@ RELATIONS: dict[str, Side] = {
 }
 #: Exponents of theorems are multiples of a quarter.  Limits within half of that exclude the others.
 _TOLD_APART = 1 / 8
-_FAR = 1e3  # stands for the log of a ratio with an empty or negative side
-
-
-def log_ratio(left: float, right: float) -> float:
-    """Log of left over right, positive exactly where left > right, for any signs.
-
-    Examples
-    --------
-    >>> log_ratio(2.0, 2.0), log_ratio(0.0, -1.0), log_ratio(-2.0, -1.0) < 0
-    (0.0, 1000.0, True)
-    """
-    if left == right:
-        return 0.0
-    if left > 0 and right > 0:
-        return min(max(math.log(left) - math.log(right), -_FAR), _FAR)
-    if left < 0 and right < 0:
-        return log_ratio(-right, -left)
-    size = _FAR + math.log(abs(left - right))  # of opposite signs: far apart, in order of distance
-    return size if left > right else -size
 
 
 def meets_assumptions(statement: Statement, values: Mapping[str, float]) -> bool:

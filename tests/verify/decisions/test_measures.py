@@ -1,0 +1,75 @@
+"""A measure of a relation is positive exactly where it fails, for every relation and both ends."""
+
+import math
+
+import mpmath
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verify.decisions.measures import (
+    DIFFERENCE,
+    LOG_PROBABILITY,
+    LOG_RATIO,
+    SHARE,
+    Limits,
+)
+
+NUMBERS = st.floats(1e-6, 1e6)
+FAILS = {
+    r"\le": lambda a, b: a > b,
+    r"\ge": lambda a, b: a < b,
+    "=": lambda a, b: a != b,
+}
+
+
+@pytest.mark.parametrize("relation", FAILS)
+@pytest.mark.parametrize("measure", [SHARE, DIFFERENCE, LOG_RATIO, LOG_PROBABILITY])
+@given(a=NUMBERS, b=NUMBERS)
+def test_a_violation_is_positive_exactly_where_the_relation_fails(measure, relation, a, b):
+    if measure.logs:
+        a, b = -a, -b
+    if a == b or abs(a - b) > 1e-9 * max(abs(a), abs(b)):
+        assert (measure.violation(relation, a, b) > 0) == FAILS[relation](a, b)
+
+
+@pytest.mark.parametrize(
+    ("measure", "a", "b", "expected"),
+    [
+        (SHARE, 3.0, 4.0, -0.25),
+        (SHARE, -1.0, 1.0, -2.0),
+        (SHARE, 0.0, 0.0, 0.0),
+        (DIFFERENCE, 3.0, 4.0, -1.0),
+        (LOG_RATIO, 1.0, math.e, -1.0),
+        (LOG_PROBABILITY, -4.0, -2.0, -1.0),  # below the bound by its own log
+        (LOG_PROBABILITY, -0.5, -0.25, -0.25),  # a bound near one has the unit one
+    ],
+)
+def test_the_units_by_hand(measure, a, b, expected):
+    assert measure.violation(r"\le", a, b) == pytest.approx(expected)
+    assert measure.violation(r"\ge", a, b) == pytest.approx(-expected)
+    assert measure.violation("=", a, b) == pytest.approx(abs(expected))
+    exact = measure.violation(r"\le", mpmath.mpf(a), mpmath.mpf(b))
+    assert float(exact) == pytest.approx(expected)
+
+
+def test_an_infinite_side_holds_where_it_is_the_larger_one_and_is_undefined_elsewhere():
+    assert SHARE.violation(r"\le", 1.0, math.inf) == -1.0
+    assert SHARE.violation(r"\ge", math.inf, 1.0) == -1.0
+    assert math.isnan(SHARE.violation(r"\le", math.inf, 1.0))
+    assert math.isnan(SHARE.violation(r"\ge", 1.0, math.inf))
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "expected"), [(3.0, 4.0, 1.0), (1.0, 1.5, -0.5), (1.0, 3.0, math.nan)]
+)
+def test_limits_decide_only_where_both_agree(lower, upper, expected):
+    limits = Limits(lower=lower, upper=upper)
+    assert DIFFERENCE.violation(r"\le", limits, 2.0) == pytest.approx(expected, nan_ok=True)
+    turned = Limits(lower=-upper, upper=-lower)
+    assert DIFFERENCE.violation(r"\ge", turned, -2.0) == pytest.approx(expected, nan_ok=True)
+
+
+def test_sides_are_shown_as_numbers():
+    assert LOG_PROBABILITY.shown(math.log(0.25)) == pytest.approx(0.25)
+    assert SHARE.shown(Limits(lower=2.0, upper=3.0)) == 2.0

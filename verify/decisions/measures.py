@@ -1,0 +1,129 @@
+r"""How far a relation between two sides fails, in one unit for every point of a search.
+
+A search maximises a `Measure` of ``observed relation bound``.  It is positive where the relation
+fails and negative where it holds with room.  Four units are enough:
+
+================= ================================================ ===========================
+measure           of the sides :math:`a` and :math:`b`             for
+================= ================================================ ===========================
+`SHARE`           :math:`(a-b)/\max(|a|,|b|)`                      numbers of any size
+`DIFFERENCE`      :math:`a-b`                                      sides that have a scale
+`LOG_RATIO`       :math:`\log(a/b)`                                sides apart by many decades
+`LOG_PROBABILITY` :math:`(\log a-\log b)/\max(1,-\log b)`          logs of probabilities
+================= ================================================ ===========================
+
+for the relation :math:`a\le b`.  The sign is turned for :math:`\ge`, and the size is taken for
+:math:`=`.  All of them take Python floats and mpmath numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+
+LOWEST = -1e9  # stands for the log of a probability that underflows
+_FAR = 1e3  # stands for the log of a ratio with an empty or negative side
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """A lower and an upper limit on a left-hand side that is not known exactly."""
+
+    lower: Any
+    upper: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """A way to compare two sides.
+
+    Attributes
+    ----------
+    unit : in words, for tables and witnesses.
+    excess : ``(observed, bound) -> `` how far ``observed <= bound`` fails.
+    logs : whether both sides are given as logarithms.
+    tolerance : violations up to here are taken for rounding.
+    """
+
+    unit: str
+    excess: Callable[[Any, Any], Any]
+    logs: bool = False
+    tolerance: float = 1e-9
+
+    def violation(self, relation: str, observed: Any, bound: Any) -> Any:
+        r"""How far ``observed relation bound`` fails, for \le, \ge and =.
+
+        `Limits` on the observed side violate where both of them do, and the relation holds where
+        both of them keep it.  Between the two it is undecided (NaN), and so it is where the side
+        that should be smaller overflows.
+        """
+        if isinstance(observed, Limits):
+            ends = [self.violation(relation, x, bound) for x in (observed.lower, observed.upper)]
+            return min(ends) if min(ends) > 0 else max(ends) if max(ends) <= 0 else math.nan
+        if math.inf == (bound if relation == r"\ge" else observed):
+            return math.nan
+        excess = self.excess(observed, bound)
+        return abs(excess) if relation == "=" else -excess if relation == r"\ge" else excess
+
+    def shown(self, side: Any) -> float:
+        """A side as it is printed: a logarithm is taken back, of limits the lower one is shown."""
+        value = side.lower if isinstance(side, Limits) else side
+        return math.exp(value) if self.logs else float(value)
+
+
+def share(observed: Any, bound: Any) -> Any:
+    """The difference of two numbers over the larger of their sizes, in [-2, 2].
+
+    Examples
+    --------
+    >>> share(3.0, 4.0), share(0.0, 0.0), share(1.0, float("inf"))
+    (-0.25, 0.0, -1.0)
+    """
+    scale = max(abs(observed), abs(bound))
+    if scale == math.inf:
+        return -1.0 if bound == math.inf else 1.0
+    return (observed - bound) / scale if scale > 0 else 0.0
+
+
+def log_ratio(left: Any, right: Any) -> Any:
+    """Log of left over right, positive exactly where left > right, for any signs.
+
+    Examples
+    --------
+    >>> log_ratio(2.0, 2.0), log_ratio(0.0, -1.0), log_ratio(-2.0, -1.0) < 0
+    (0.0, 1000.0, True)
+    """
+    if left == right:
+        return 0.0
+    if left > 0 and right > 0:
+        return min(max(_log(left) - _log(right), -_FAR), _FAR)
+    if left < 0 and right < 0:
+        return log_ratio(-right, -left)
+    size = _FAR + _log(abs(left - right))  # of opposite signs: far apart, in order of distance
+    return size if left > right else -size
+
+
+def relative(log_probability: Any, log_of_bound: Any) -> Any:
+    """Log of the probability over the bound, in units of the bound's own log where that is large.
+
+    Without this unit a search stays where both logs are near zero, and never tests the exponents.
+    """
+    return (log_probability - log_of_bound) / max(1.0, -log_of_bound)
+
+
+def _log(x: Any) -> Any:
+    return mpmath.log(x) if isinstance(x, mpmath.mpf) else math.log(x)
+
+
+SHARE = Measure(unit="share by which the relation fails", excess=share)
+DIFFERENCE = Measure(unit="difference of the two sides", excess=lambda a, b: a - b)
+LOG_RATIO = Measure(unit="log of the left-hand side over the right-hand side", excess=log_ratio)
+LOG_PROBABILITY = Measure(
+    unit="log of the probability over the bound, relative to the bound's log",
+    excess=relative,
+    logs=True,
+)
