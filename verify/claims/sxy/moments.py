@@ -219,6 +219,7 @@ def _rate(
     cells: Sequence[Params],
     names: Sequence[str],
     margin: float,
+    trials: int = 64,
 ) -> Rate:
     """Exponents of a column's mean in some of the cells' sizes, from the statement's term."""
     _only(statement, ("d", "m", "delta", "sigma"))
@@ -230,7 +231,7 @@ def _rate(
     exponents = {"m": in_m, "d": in_m + in_d}
     return Rate(
         name=statement.id,
-        sampling=sampling(profile, ROUND, RATE_TRIALS),
+        sampling=sampling(profile, ROUND, trials),
         cells=tuple(cells),
         statistic=lambda table: table[column],
         regressors=lambda cell: {"m": cell["m"] / cell["d"], "d": float(cell["d"])},
@@ -250,7 +251,6 @@ RATE_CELLS = tuple(
     for d in (8, 11, 16, 22)
     for ratio in (60, 75, 95, 120, 150, 200)
 )
-RATE_TRIALS = 64
 NOT_QUICK = "the limits of this exponent need several hundred rounds in a cell"
 
 
@@ -280,7 +280,7 @@ def prop_1_rate_no_gap(statement: Statement, profile: Profile) -> Rate:
         for d in (8, 12, 16)
         for ratio in (60, 70, 85, 100, 120, 145, 175, 210)
     )
-    return _rate(statement, profile, "lost_last", cells, ("m",), 0.1)
+    return _rate(statement, profile, "lost_last", cells, ("m",), 0.1, trials=96)
 
 
 # -- thresholds ------------------------------------------------------------------------------------
