@@ -33,7 +33,7 @@ class SpectralFit:
     labels, centers, inertia, n_iter, converged : the final clustering, as in `KMeansFit`.
     part_one : the approximate solution in the projected space, with centres in coordinates of
         ``basis``.  Its labels are the clustering of Theorem 3.
-    basis : (B, d, r) orthonormal columns, the top r = min(k, m, d) right singular vectors.
+    basis : (B, d, r) orthonormal columns that span the top r = min(k, m, d) right singular vectors.
     core_sizes : (B, k) number of core points of each initial centre.  Where it is 0 the centre was
         kept, because the paper does not define mu(empty set).
     """
@@ -127,7 +127,8 @@ def spectral_projection(points: ArrayLike, k: int) -> tuple[FloatArray, FloatArr
     """Coordinates of the points in the span of the top k right singular vectors.
 
     The data are *not* centred (the paper projects A itself).  Where the k-th singular value is
-    repeated the subspace is not unique and LAPACK's choice is taken.
+    repeated the subspace is not unique and LAPACK's choice is taken.  For k >= d it is the whole
+    space, and the coordinates are the points themselves.
 
     Parameters
     ----------
@@ -137,7 +138,8 @@ def spectral_projection(points: ArrayLike, k: int) -> tuple[FloatArray, FloatArr
     Returns
     -------
     coords : (B, m, r), isometric to the projected rows: distances between rows are equal.
-    basis : (B, d, r), orthonormal columns.  The projected matrix is ``coords @ basis^T``.
+    basis : (B, d, r), orthonormal columns, for r < d the top right singular vectors.  The projected
+        matrix is ``coords @ basis^T``.
 
     Raises
     ------
@@ -165,7 +167,10 @@ def spectral_projection(points: ArrayLike, k: int) -> tuple[FloatArray, FloatArr
 
 def _projected(data: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
     """`spectral_projection` of checked data of moderate size."""
-    rank = min(k, *data.shape[1:])
+    n_sets, m, d = data.shape
+    rank = min(k, m, d)
+    if rank == d:  # The span is the whole space: rounding must not break the ties of the data.
+        return data.copy(), np.broadcast_to(np.eye(d), (n_sets, d, d)).copy()
     basis, trusted = _gram_basis(data, rank)
     if not trusted.all():
         basis[~trusted] = _svd_basis(data[~trusted], rank)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trials.models import mixture
 from verify.claims.common import Point
 from verify.decisions.sequences import FloatArray
 from verify.decisions.structured import LabelledPoints
@@ -163,10 +164,7 @@ def simplex(sizes: Sequence[int], wide: int, radius: float = 2.0**-6) -> Cluster
     The deviations are orthogonal to the differences of the means.
     """
     k = len(sizes)
-    # A regular simplex in K - 1 dimensions: the corners of the standard one in a basis of its span.
-    corners = (np.eye(k) - 1.0 / k) / math.sqrt(2.0)
-    basis = np.linalg.svd(corners)[2][: k - 1]
-    means = np.hstack([corners @ basis.T, np.zeros((k, 1))])
+    means = mixture.simplex(k, k, 1.0)  # zero in the last coordinate
     return two_valued(means, sizes, radius * np.eye(k)[-1], wide)
 
 
