@@ -31,10 +31,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cell(Record, frozen=True, kw_only=True):
-    """One cell's evidence.  ``relation`` says how ``ratio`` compares observed value and bound.
-
-    ``void`` says why the cell supports nothing, empty for a live one.
-    """
+    """One cell's evidence.  ``relation`` says how ``ratio`` compares observed value and bound."""
 
     params: Params = {}
     n_trials: int = 0
@@ -49,7 +46,6 @@ class Cell(Record, frozen=True, kw_only=True):
     relation: Short = "at most"
     verdict: Short = ""
     note: Text = ""
-    void: Text = ""
 
 
 class Table(Record, frozen=True, kw_only=True):

@@ -10,8 +10,7 @@ from verify.claim import Claim
 from verify.decisions.domain import Box, as_domain, spell_range
 from verify.papers import catalogue
 from verify.plan import OwnValues, Planned
-from verify.procedures.base import PROFILES
-from verify.procedures.interface import Procedure
+from verify.procedures.base import PROFILES, Procedure
 
 #: Fields of procedures that hold cells, with the words for them.
 _ROLES = {

@@ -98,7 +98,6 @@ def _examination(
         store=store,
         executor=executor,
         values=planned.selection.values,
-        placebos=planned.placebos,
     )
 
 

@@ -96,7 +96,6 @@ SLIPS = (
 
 PAPER = Paper(
     id="sxy",
-    placebos="verify.claims.sxy.placebos",
     title="Global Convergence of Federated Learning for Mixed Regression",
     publications=(PUBLICATION,),
     claims=collect(
