@@ -90,6 +90,16 @@ def test_ill_conditioned_problems_go_to_qr_and_stay_accurate(n, d, condition):
         assert fit.rss[b] ** 0.5 <= 50 * max(n, d) * EPS * np.linalg.norm(truth[b])
 
 
+@pytest.mark.parametrize("condition", [50.0, 200.0, 400.0])
+def test_equations_that_can_be_met_lose_no_more_than_the_condition_of_the_features(condition):
+    """The solution is all ones.  The normal equations alone lose the square of the condition."""
+    X = with_condition(4, 60, 8, condition)
+    fit = least_squares(X, X @ np.ones(8))
+    np.testing.assert_array_equal(fit.method, Method.CHOLESKY)
+    for b in range(2):
+        assert np.linalg.norm(fit.theta[b] - 1.0) <= condition * EPS * np.sqrt(8)
+
+
 def test_refined_cholesky_loses_no_more_than_the_sensitivity_of_least_squares():
     condition = 200.0
     X = with_condition(4, 60, 8, condition)

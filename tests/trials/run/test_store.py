@@ -131,12 +131,18 @@ def test_the_same_block_again_changes_nothing_and_another_is_refused(path):
         assert store.content_digest() == before
 
 
+PARTLY = np.zeros(SHAPE)
+PARTLY[3, 1] = np.inf  # the other column of the row is finite
+
+
 @pytest.mark.parametrize(
     ("values", "reasons", "message"),
     [
         (np.zeros((3, 2)), [], "must be float64 of shape"),
         (np.zeros(SHAPE, np.float32), [], "must be float64 of shape"),
         (np.full(SHAPE, np.nan), [(0, "diverged")], "row 1 is not finite and has no reason"),
+        (PARTLY, [], "row 3 is not finite and has no reason"),
+        (PARTLY, [(2, "diverged")], "row 3 is not finite and has no reason"),
         (np.zeros(SHAPE), [(0, "a"), (0, "b")], "exactly one reason"),
         (np.zeros(SHAPE), [(16, "a")], "exactly one reason"),
     ],

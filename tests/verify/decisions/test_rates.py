@@ -5,6 +5,7 @@ floor.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -144,8 +145,26 @@ def test_failed_trials_are_counted_and_exact_convergence_opens_the_lower_limit()
     fit = contraction_factor(errors, floor=0.0)
     assert fit.n_failed == 1
     assert fit.lower > 0
-    errors[1, 2:] = 0.0
-    assert contraction_factor(errors, floor=0.0).lower == 0.0
+    # Of the trials that are left, even ones choose the window and odd ones are measured in it.
+    errors[2, 2:] = 0.0
+    converged = contraction_factor(errors, floor=0.0)
+    assert converged.resolved
+    assert converged.lower == 0.0
+    assert converged.log_limits()[0] == -math.inf
+    assert converged.n_used == fit.n_used - 1
+    assert converged.upper == pytest.approx(fit.upper, rel=0.05)
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan, -1.0])
+@pytest.mark.parametrize("step", [0, 3, 6])
+def test_a_trial_that_is_no_number_at_one_step_has_failed(value: float, step: int) -> None:
+    """Also where it is finite at the end: it has no factor, and the others keep theirs."""
+    errors = _trajectories(0.5, floor=0.0, steps=6)
+    whole = contraction_factor(errors[1:], floor=0.0)
+    errors[0, step] = value
+    fit = contraction_factor(errors, floor=0.0)
+    assert (fit.n_failed, whole.n_failed) == (1, 0)
+    assert replace(fit, n_failed=0) == whole
 
 
 def test_limits_that_touch_the_band_do_not_refute() -> None:

@@ -1,13 +1,14 @@
 """Printed numbers: equivalence within the tolerance, contradiction beyond it, the paper's error."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from bounds.statement import Printed
-from verify.decisions.means import Knowledge
+from verify.decisions.means import Knowledge, LowerTest
 from verify.decisions.reproductions import ReproductionTest
 from verify.decisions.sequences import quantile_lower, quantile_upper
 
@@ -71,3 +72,22 @@ def test_limits_without_a_range_are_labelled_and_heavy_tails_refused():
     assert "heavy tails" in refused.reason
     assert refused.lower is None
     assert math.isfinite(refused.observed)
+
+
+@pytest.mark.parametrize("se", [0.0, 0.02])
+def test_a_number_is_contradicted_from_each_side_at_half_the_level(se):
+    """The tests of a mean, each side with half of the level, and half of that where the paper's own
+    error takes the other half: then its quantile moves the number away.
+    """
+    test = replace(reproduction(0.5, 0.05, se=se), refute_level=0.08)
+    share = 0.04 / (2 if se else 1)
+    widening = norm.isf(0.04 / 2) * se
+    above = LowerTest(knowledge=UNIT, target=0.5, level=share, horizon=4096)
+    below = LowerTest(knowledge=UNIT.mirrored(), target=-0.5, level=share, horizon=4096)
+    words = set()
+    for mean in np.linspace(0.2, 0.8, 61):
+        x = np.clip(mean + 0.2 * np.sin(np.arange(200.0)), 0.0, 1.0)
+        fails = above.rejects(x, 0.55 + widening) or below.rejects(-x, -(0.45 - widening))
+        assert (test.status(x) == "fails") is fails
+        words.add((fails, mean > 0.5))
+    assert len(words) == 4

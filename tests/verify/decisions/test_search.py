@@ -286,3 +286,30 @@ def test_a_search_does_not_depend_on_the_modules_that_are_loaded(tmp_path, monke
     monkeypatch.syspath_prepend(tmp_path)
     importlib.import_module("numbers_of_a_user")
     assert points() == before
+
+
+def test_a_counterexample_is_simplified_inside_the_constraints_only() -> None:
+    """The statement fails everywhere, so that only the constraints end the simplification."""
+    domain = {"x": Interval(0.0, 10.0), "k": IntRange(0, 50)}
+    for seed in range(3):
+        result = search_counterexample(
+            lambda p: 1.0 + p["x"],
+            domain,
+            60,
+            seed,
+            constraints=lambda p: p["x"] >= 2.5 and p["x"] + p["k"] >= 20,
+        )
+        assert result.witness is not None
+        assert result.witness["x"] >= 2.5
+        assert result.witness["x"] + result.witness["k"] >= 20
+        free = search_counterexample(lambda p: 1.0 + p["x"], domain, 60, seed)
+        assert free.witness == {"x": 0.0, "k": 0}
+
+
+def test_rounding_refutes_only_where_high_precision_agrees() -> None:
+    box = {"x": Interval(0.0, 1.0)}
+    assert not search_counterexample(lambda _: 5e-10, box, 60, 0).found
+    assert search_counterexample(lambda _: 5e-9, box, 60, 0).found
+    assert search_counterexample(lambda _: 5e-10, box, 60, 0, recheck=lambda _: 5e-10).found
+    assert not search_counterexample(lambda _: 5e-9, box, 60, 0, recheck=lambda _: -1e-30).found
+    assert not search_counterexample(lambda _: 5e-9, box, 60, 0, tolerance=1e-8).found

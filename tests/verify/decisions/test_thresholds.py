@@ -122,6 +122,19 @@ def test_a_crossing_that_was_not_seen_is_not_bracketed(successes, resolved):
     assert fit.resolved == resolved
 
 
+@pytest.mark.parametrize("n", [50, 5000])
+def test_no_size_beyond_the_tried_ones_is_a_limit(n):
+    """The shares follow a link so well that its profile ends, at sizes that nobody has tried."""
+    below = fit_threshold([50, 100, 200], np.array([0.02, 0.1, 0.4]) * n, [n] * 3, level=0.05)
+    assert below.upper == math.inf
+    assert below.lower > 0
+    above = fit_threshold([50, 100, 200], np.array([0.6, 0.9, 0.98]) * n, [n] * 3, level=0.05)
+    assert above.lower == 0.0
+    assert above.upper < math.inf
+    assert not below.resolved
+    assert not above.resolved
+
+
 def test_a_model_that_is_refused_leaves_limits_from_single_sizes():
     """A plateau at 0.6 that no link follows.  The crossing of 1/2 lies before it."""
     s, t = [0, 2, 240, 240, 240, 398], [400] * 6

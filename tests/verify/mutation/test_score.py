@@ -7,9 +7,13 @@ from dataclasses import replace
 import pytest
 import sympy as sp
 
+from tests.verify.toys import COIN
 from trials.checks import InvalidParameter
+from trials.run.engine import Demand
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
+from verify.evidence import Verdict
+from verify.mutation import score
 from verify.mutation.boundary import boundaries
 from verify.mutation.fingerprint import fingerprint
 from verify.mutation.mutants import CONDITIONS, mutants, power_of, resized, with_term
@@ -249,3 +253,49 @@ def test_a_mutant_that_cannot_be_tried_is_not_caught(examine, monkeypatch):
     for mutant in every.values():
         with pytest.raises(TypeError, match="no refusal"):
             judge.judge(mutant)
+
+
+class Asking:
+    """A procedure that asks for one block of a new cell, round after round."""
+
+    def __init__(self, rounds):
+        self.rounds = rounds
+
+    def check(self):
+        pass
+
+    def demands(self, store, _level):
+        done = len(store.cells())
+        return [Demand(COIN, {"tag": done}, 1)] if done < self.rounds else []
+
+    def decide(self, store, _level):
+        return f"decided in {len(store.cells())} cells"
+
+
+def test_the_trials_of_all_rounds_count_against_the_cap(examine):
+    """Blocks of 128: three rounds ask for 384 trials, however few each of them asks for."""
+    examination = replace(examine("ifca.half-correct", replace(SMALL, searches=200)))
+    assert examination.store.cells() == []
+    with pytest.raises(InvalidParameter, match="asks for 384 trials"):
+        examination.evidence(Asking(3), n_new=383)
+    assert len(examination.store.cells()) == 2
+    assert examination.evidence(Asking(4), n_new=256) == "decided in 4 cells"
+
+
+@pytest.mark.parametrize(("resolution", "outcome"), [(None, "true here"), (0.01, "few trials")])
+def test_a_condition_is_needless_only_where_the_run_resolves_its_statement(
+    examine, monkeypatch, resolution, outcome
+):
+    examination = examine("ifca.half-correct", replace(SMALL, searches=200))
+    found = replace(
+        examination.decide(examination.claim.statement),
+        verdict=Verdict.SUPPORTED,
+        resolution=resolution,
+    )
+    monkeypatch.setattr(score, "opened", lambda *_: None)
+    monkeypatch.setattr(Examination, "evidence", lambda *_args, **_more: found)
+    weaker = [m for m in mutants(CATALOGUE["ifca.lemma1"].statement) if m.kind in CONDITIONS]
+    judge = _Judge(examination, examination.procedure(examination.claim.statement), {})
+    monkeypatch.setattr(Examination, "procedure", lambda *_: None)
+    assert weaker
+    assert judge.judge(weaker[0]).outcome == outcome
