@@ -354,8 +354,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "counts[i] = min(2 * counts[i], budget)",
         "counts[i] = 2 * counts[i]",
         "the last round asks for more than the budget",
-        "verify/procedures/test_stored_trials verify/procedures/test_base verify/procedures/test_mean_bound "
-        "verify/procedures/test_probability",
+        "verify/procedures/test_stored_trials verify/procedures/test_base",
     ),
     Meaning(
         PROCEDURES + "mean_bound.py",
@@ -390,14 +389,14 @@ MEANINGS: tuple[Meaning, ...] = (
         "family = max(len(self.cells) * len(self.statement.contrasts), 1)",
         "family = max(len(self.cells), 1)",
         "the contrasts of a cell do not share the level",
-        "verify/procedures/test_stored_trials verify/procedures/test_comparison verify/procedures/test_error_control",
+        "verify/procedures/test_stored_trials verify/procedures/test_comparison",
     ),
     Meaning(
         PROCEDURES + "comparison.py",
         "refute_level=level / len(sequences)",
         "refute_level=level",
         "sequences of cells do not share the level",
-        "verify/procedures/test_stored_trials verify/procedures/test_comparison verify/procedures/test_error_control",
+        "verify/procedures/test_stored_trials verify/procedures/test_comparison",
     ),
     Meaning(
         PROCEDURES + "comparison.py",
@@ -425,7 +424,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "level=level / len(observed))",
         "level=level)",
         "the cells of a contraction do not share the level",
-        "verify/procedures/test_stored_trials verify/procedures/test_rate verify/procedures/test_error_control",
+        "verify/procedures/test_stored_trials verify/procedures/test_rate",
     ),
     Meaning(
         PROCEDURES + "threshold.py",
@@ -439,7 +438,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "share = level if self.scaling else level / max(len(self.cells), 1)",
         "share = level",
         "thresholds in several cells do not share the level",
-        "verify/procedures/test_stored_trials verify/procedures/test_threshold verify/procedures/test_error_control",
+        "verify/procedures/test_stored_trials verify/procedures/test_threshold",
     ),
     Meaning(
         PROCEDURES + "constants.py",
@@ -453,7 +452,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "refute_level=level / len(self.printed)",
         "refute_level=level",
         "printed numbers do not share the level",
-        "verify/procedures/test_stored_trials verify/procedures/test_reproduction verify/procedures/test_error_control",
+        "verify/procedures/test_stored_trials verify/procedures/test_reproduction",
     ),
     Meaning(
         "verify/mutation/score.py",
