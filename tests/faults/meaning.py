@@ -315,8 +315,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         DECISIONS + "domain.py",
-        "IntRange(last + 1, r.high, r.log)",
-        "IntRange(min(last + 2, r.high), r.high, r.log)",
+        "low=last + 1)",
+        "low=min(last + 2, r.high))",
         "an integer in the middle of a range lies in neither half",
         "verify/decisions/test_domain verify/decisions/test_search",
     ),
@@ -428,8 +428,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         PROCEDURES + "threshold.py",
-        "good = np.asarray(self.success(table, at), dtype=np.bool_) & ~table.failed",
-        "good = np.asarray(self.success(table, at), dtype=np.bool_)",
+        "dtype=np.bool_) & ~table.failed",
+        "dtype=np.bool_)",
         "a failed trial may be a success",
         "verify/procedures/test_stored_trials verify/procedures/test_threshold",
     ),
