@@ -428,8 +428,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         PROCEDURES + "threshold.py",
-        "dtype=np.bool_) & ~table.failed",
-        "dtype=np.bool_)",
+        "(good & ~observed.table.failed)",
+        "good",
         "a failed trial may be a success",
         "verify/procedures/test_stored_trials verify/procedures/test_threshold",
     ),
