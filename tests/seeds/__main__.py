@@ -47,7 +47,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--profile", default="quick")
     parser.add_argument("--jobs", type=int, default=2)
-    asked = parser.parse_args()
+    asked = parser.parse_intermixed_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     found = {}
     for seed in range(asked.first, asked.first + asked.seeds):
