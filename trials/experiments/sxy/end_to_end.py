@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trials.checks import MAX_DRAWN, FloatArray, InvalidParameter, check_drawn
+from trials.checks import MAX_DRAWN, FloatArray, InvalidParameter
 from trials.experiments.sxy.clients import spectrum_ordered
 from trials.experiments.sxy.two_phases import random_models
 from trials.mixed_regression.anchor_groups import group_anchors
@@ -45,6 +45,8 @@ COLUMNS = (
     *("start", "coarse", "both", "oracle", "random", "anchors", "covered"),
     *("fail_coarse", "fail_both", "fail_random"),
 )
+#: Features of a trial.
+LARGEST_DATA = 1.5e8
 #: A run succeeds when its error is at most so many times that of Phase 2 from the optima.
 FACTOR = 2.0
 #: Share of the clients that hold two rows.  The others hold one to eight.
@@ -60,14 +62,24 @@ _STEP, _LOCAL_STEPS = 0.9, 5
 
 def _fit(cell: Params) -> None:
     """The rows fit into memory, the simplex into d dimensions, and Phase 1 has clients."""
-    rows = LARGEST_SMALL * cell["M"] + 2 * cell["anchors"] * cell["pairs"] * cell["rounds_1"]
-    check_drawn("features N d", rows * cell["d"])
+    n_numbers = round(_rows(cell)) * cell["d"]
+    if n_numbers > LARGEST_DATA:
+        raise InvalidParameter(
+            f"M={cell['M']} in d={cell['d']} dimensions are {n_numbers:.3g} features; at most "
+            f"{LARGEST_DATA:.0e} fit (4 GB with all copies)"
+        )
     if cell["d"] < cell["k"]:
         raise InvalidParameter(f"d={cell['d']} must be >= k={cell['k']}: subspaces have k columns")
     if fresh_clients(cell) < 1:
         raise InvalidParameter(
             f"M={cell['M']} must give each of rounds_1={cell['rounds_1']} rounds fresh clients"
         )
+
+
+def _rows(cell: Params) -> float:
+    """The rows of all clients, on average."""
+    few = SHARE_OF_PAIRS * 2 + (1 - SHARE_OF_PAIRS) * (1 + LARGEST_SMALL) / 2
+    return float(few * cell["M"] + 2 * cell["anchors"] * cell["pairs"] * cell["rounds_1"])
 
 
 def fresh_clients(cell: Params) -> int:
@@ -191,11 +203,10 @@ def simulate_trial(params: Params, rng: np.random.Generator) -> tuple[float, ...
 
 def trial_cost(params: Params) -> float:
     """CPU seconds of a trial, from the numbers that it reads."""
-    rows = 2.5 * params["M"] + 2 * params["anchors"] * params["pairs"] * params["rounds_1"]
     candidates = 5 + params["tries"] if params["start"] == "worst" else 1
     products = 4 * params["anchors"] * _HALF_STEPS * params["M"] * params["d"] * params["k"]
     rounds = 6 * params["rounds_2"] * params["k"] * params["d"] ** 2
-    first_rounds = 100 * rows * params["d"] * params["k"]
+    first_rounds = 100 * _rows(params) * params["d"] * params["k"]
     return float(candidates * products / 3e10 + (rounds + first_rounds) / 5e9) + 0.01
 
 
