@@ -48,6 +48,7 @@ NOTATION = Notation(
         "C_nu": r"C_\nu",
         "T_prime": "T'",
         "floor": r"\sigma\sqrt{\frac d{\rho N}}",
+        "oracle": r"d_{\mathrm{oracle}}",
         "known": r"\max_j\norm{K_j^{-1}B\Lambda_j\zeta}",
         "skew": r"(\chi^2(n)+1)",
         "weights": r"\sqrt{\sum_i\lambda_i^2}",
@@ -141,6 +142,7 @@ lambda_ij, pull, least = sp.symbols("lambda_ij pull least")
 # Empirical processes: VC dimension, norm of the weights, skewness plus one,
 # expected share of wrong labels, error of known labels.
 V, weights, skew, expected, known, floor = sp.symbols("V weights skew expected known floor")
+oracle = sp.Symbol("oracle")  # the error of Phase 2 from the optima
 
 # Wrong labels: norms over the clients of S_{j,t}, the distance (6) and the functions of (16).
 sign, label_change, pull_S = sp.symbols("sign label_change pull_S")
