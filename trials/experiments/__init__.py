@@ -34,6 +34,7 @@ from trials.experiments.odcl import (
 from trials.experiments.sxy import (
     descents,
     deviation,
+    end_to_end,
     iteration,
     large,
     moments,
@@ -51,6 +52,7 @@ __all__ = [
     "data_step",
     "descents",
     "deviation",
+    "end_to_end",
     "fits",
     "gaussian",
     "identities",

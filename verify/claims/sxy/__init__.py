@@ -7,6 +7,7 @@ from verify.claims.sxy import (
     descent,
     descents,
     deviation,
+    end_to_end,
     expectation,
     global_convergence,
     label_errors,
@@ -114,6 +115,7 @@ PAPER = Paper(
         subsets,
         refinement,
         global_convergence,
+        end_to_end,
     ),
     findings=SLIPS,
     data=(

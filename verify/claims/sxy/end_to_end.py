@@ -21,18 +21,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.stats import binomtest
 
 from bounds.statement import Statement
-from bounds.sxy.end_to_end import END_TO_END, END_TO_END_AGAINST_RANDOM, END_TO_END_WORST
-from trials.checks import BoolArray
+from bounds.sxy.end_to_end import (
+    END_TO_END,
+    END_TO_END_AGAINST_RANDOM,
+    END_TO_END_GROWS,
+    END_TO_END_WORST,
+)
+from trials.checks import BoolArray, FloatArray
 from trials.experiments.sxy.end_to_end import END_TO_END as EXPERIMENT
 from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import claim
-from verify.decisions.means import SHARE
-from verify.evidence import EvidenceTable
+from verify.decisions.means import INDICATOR, SHARE
+from verify.evidence import EvidenceTable, Figure, Series
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
-from verify.procedures.comparison import Comparison
+from verify.procedures.comparison import Comparison, Monotone
 from verify.procedures.probability import Probability
 
 _TRIALS = 128
@@ -128,4 +134,62 @@ def against_a_random_start(statement: Statement, _profile: Profile) -> Compariso
         knowledge=lambda _params: SHARE,
         unit="share of runs that miss the optima",
         present=_errors,
+    )
+
+
+def _succeeds(table: Table, _params: Params) -> FloatArray:
+    return np.asarray(1.0 - table["fail_both"])
+
+
+def _success_by_clients(observed: Sequence[Observed]) -> Presentation:
+    """The share of successful runs against the number of clients, both phases and random starts."""
+    found: dict[str, list[tuple[float, float, float, float]]] = {}
+    for o in observed:
+        kept = ~o.table.failed
+        if not kept.any():
+            continue
+        n_clients = float(EXPERIMENT.check(o.params)["M"])
+        for name, column in (("both phases", "fail_both"), ("a random start", "fail_random")):
+            n_successful = int(kept.sum() - o.table[column][kept].sum())
+            limits = binomtest(n_successful, int(kept.sum())).proportion_ci(0.95, "exact")
+            share = n_successful / float(kept.sum())
+            found.setdefault(name, []).append((n_clients, share, limits.low, limits.high))
+    series = [
+        Series(
+            label=name,
+            x=[p[0] for p in points],
+            y=[p[1] for p in points],
+            lower=[p[2] for p in points],
+            upper=[p[3] for p in points],
+            style="line",
+        )
+        for name, points in ((n, sorted(ps)) for n, ps in found.items())
+        if len(points) > 1
+    ]
+    drawn = Figure(
+        name="success-by-clients",
+        title="Success of both phases and of random starts",
+        xlabel="clients $M$",
+        ylabel="share of problems that are solved",
+        xscale="log",
+        series=series,
+    )
+    shown = _errors(observed)
+    return Presentation(figures=(drawn,) if series else (), tables=shown.tables)
+
+
+@claim("sxy.end-to-end-grows", END_TO_END_GROWS, smallest_profile="standard", why_not_smaller=_LONG)
+def success_grows(statement: Statement, _profile: Profile) -> Monotone:
+    """Four clusters in 50 dimensions, from 1,000 to 30,000 clients."""
+    return Monotone(
+        statement=statement,
+        sampling=Sampling(experiment=EXPERIMENT, max_trials=_TRIALS, first=_TRIALS),
+        cells=tuple(
+            {"M": M, "k": 4, "d": 50, "anchors": 40} for M in (1_000, 3_000, 10_000, 30_000)
+        ),
+        along="M",
+        statistic=_succeeds,
+        knowledge=lambda _cell: INDICATOR,
+        observable="success of both phases",
+        present=_success_by_clients,
     )
