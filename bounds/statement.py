@@ -115,6 +115,7 @@ class Assumption:
     ----------
     constant : the hidden constant of a ``\gtrsim``, or None where the paper's condition is exact.
     strict : whether equality violates the condition.
+    added : whether the condition is not in the paper.
     """
 
     name: str
@@ -123,6 +124,7 @@ class Assumption:
     constant: sp.Symbol | None = None
     strict: bool = False
     note: str = ""
+    added: bool = False
 
     def margin(self, values: Values) -> float:
         """``left / right``: the largest constant with which the condition holds (inf: always)."""

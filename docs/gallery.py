@@ -11,7 +11,8 @@ from pathlib import Path
 
 from reports import figures
 from reports.collect import load
-from reports.reading import Tried, capital
+from reports.reading import Tried
+from reports.text import capital
 from trials.run.directory import STORE_NAME, find_run
 from trials.run.store import RunStore
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from reports import fragments
-from reports.claim_page import Files
+from reports.claim_tables import Files
 from reports.collect import Run, collect, load
 from reports.engines import Engine, choose, compile_pdf, describe
 from reports.errors import ReportError

@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 
 from reports.characters import Latex
-from reports.latex import escape_text
-from reports.reading import listed, sentence
 from reports.schema import Paper
+from reports.text import escape_text, listed, sentence
 
 _FIELD = re.compile(r"(\w+)\s*=\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 

@@ -2,33 +2,56 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-import msgspec
-
-from reports import figures, tables
-from reports.breaking import LINE, broken, width
-from reports.cell_table import MAX_ROWS, assignment, cell_table, cells_csv, is_merged
+from reports import figures
 from reports.characters import Latex
+from reports.claim_tables import Files, assignment, claim_tables
+from reports.dependencies import Node
 from reports.errors import ReportError
-from reports.latex import code, formula, latex_field, visible_length
-from reports.mathematics import display_source
-from reports.power import power_paragraph
-from reports.prose import paragraphs, prose
-from reports.reading import Tried, capital, colour, plural, sentence, slug
-from reports.schema import Assumption, Cell, Constant, Evidence, Figure, Table, Witness
-from reports.tables import PrintedTable
-from reports.values import number
+from reports.mathematics import LINE, display, width
+from reports.reading import Tried, slug
+from reports.schema import Assumption, Constant, Evidence, Figure, Power, Witness
+from reports.text import (
+    capital,
+    code,
+    commands,
+    formula,
+    joined,
+    latex_field,
+    listed,
+    number,
+    paragraphs,
+    plural,
+    prose,
+    run_in,
+    sentence,
+)
 
-Files = dict[str, str | bytes]
+
+class Place(NamedTuple):
+    """The pages around a claim's page.
+
+    Attributes
+    ----------
+    earlier : the claims of the paper whose pages come before.
+    node : the statement's place in the paper's proofs, None where it has none.
+    names : claim -> the name of its page.
+    """
+
+    earlier: Sequence[Tried] = ()
+    node: Node | None = None
+    names: Mapping[str, str] = {}
 
 
-def claim_page(tried: Tried, files: Files, form: figures.Form = "pdf") -> dict[str, Any]:
+def claim_page(
+    tried: Tried, files: Files, place: Place | None = None, form: figures.Form = "pdf"
+) -> dict[str, Any]:
     """The template's variables of one claim.  Its figures and CSV files are added to ``files``.
+
+    Conditions that an earlier claim of the ``place`` has are named by a link to its page.
 
     Raises
     ------
@@ -36,32 +59,31 @@ def claim_page(tried: Tried, files: Files, form: figures.Form = "pdf") -> dict[s
         When a formula of the claim cannot be typeset.  The message names the claim.
     """
     try:
-        return _page(tried, files, form)
+        return _page(tried, files, place or Place(), form)
     except ReportError as error:
         raise ReportError(f"claim {tried.key[:80]!r}: {error}") from None
 
 
-def _page(tried: Tried, files: Files, form: figures.Form) -> dict[str, Any]:
+def _page(tried: Tried, files: Files, place: Place, form: figures.Form) -> dict[str, Any]:
     claim, evidence, name = tried.claim, tried.evidence, tried.name
-    shown, turned, tallies = _tables(tried, files, paper=form == "pdf")
-    printed, added = departures(claim.assumptions)
+    paper = form == "pdf"
+    shown, turned, tallies = claim_tables(tried, files, paper=paper)
     conditions = [
-        ("Assumptions", assumptions(printed, form=form)),
-        ("Not in the paper", assumptions(added, form=form)),
-        ("Constants", _run_in([_constant(item) for item in claim.constants])),
+        ("Assumptions", _printed_conditions(tried, place.earlier, paper)),
+        ("Not in the paper", _conditions(_own(tried, added=True), paper)),
+        ("Constants", run_in([_constant(item) for item in claim.constants])),
     ]
-    runs = [
-        ("Reading", paragraphs(claim.reading)),
-    ]
+    runs = [("Reading", paragraphs(claim.reading))]
     after = [
         ("Cells", paragraphs(claim.cells_description)),
         ("Procedure", paragraphs(claim.procedure)),
         *tallies,
         ("Refutation", _refutation(evidence)),
         ("Witness", _witness(evidence.witness) if evidence.witness else Latex("")),
-        ("Sharpness", _sentences(evidence.sharpness)),
+        ("Sharpness", joined(*map(prose, evidence.sharpness))),
         ("Power", power_paragraph(tried.power)),
-        ("Notes", _sentences(evidence.notes)),
+        ("Notes", joined(*map(prose, evidence.notes))),
+        ("Proofs", _in_proofs(place.node, place.names) if place.node else Latex("")),
     ]
     effort = _effort(tried)
     expectation = "as expected" if tried.as_expected else f"expected {claim.expected}"
@@ -73,16 +95,16 @@ def _page(tried: Tried, files: Files, form: figures.Form) -> dict[str, Any]:
         "label": Latex(f"sec:{name}"),
         "statement_label": Latex(f"st:{name}"),
         "verdict": tried.mark,
-        "colour": colour(tried.verdict),
+        "colour": tried.colour,
         "grade": prose(evidence.grade),
         "expectation": ", ".join(filter(None, words)),
         "answer": Latex(sentence(capital(paragraphs(evidence.summary)))),
-        "facts": _joined(capital(prose(f"{claim.source}, {claim.paper}".strip(", "))), effort),
-        "brief": _joined(capital(prose(claim.source)), effort),  # below its paper's heading
+        "facts": joined(capital(prose(f"{claim.source}, {claim.paper}".strip(", "))), effort),
+        "brief": joined(capital(prose(claim.source)), effort),  # below its paper's heading
         "statement": latex_field(claim.statement),
         "quantifiers": latex_field(claim.quantifiers),
-        "bound": _display(claim.bound_latex, form),
         "failure": Latex(sentence(formula(claim.failure_latex))),
+        "bound": display(claim.bound_latex, paper=paper),
         "conditions": [(heading, text) for heading, text in conditions if text],
         "runs": [(heading, text) for heading, text in runs if text],
         "figures": _figures(evidence.figures, name, files, form),
@@ -91,21 +113,6 @@ def _page(tried: Tried, files: Files, form: figures.Form) -> dict[str, Any]:
         "after": [(heading, text) for heading, text in after if text],
         "replay": commands(claim.replay),
     }
-
-
-def _display(source: str, form: figures.Form) -> Latex:
-    """A formula of its own lines: broken on paper, whole in a browser, which scrolls."""
-    whole = display_source(source)
-    return broken(whole) if form == "pdf" else whole
-
-
-def _sentences(texts: Sequence[str]) -> Latex:
-    return Latex(" ".join(sentence(prose(text)) for text in texts))
-
-
-def commands(lines: Sequence[str]) -> Latex:
-    """Commands one below the other, as code."""
-    return Latex("\\newline\n".join(map(code, lines)))
 
 
 def _effort(tried: Tried) -> Latex:
@@ -121,11 +128,6 @@ def _effort(tried: Tried) -> Latex:
     return Latex(sentence("; ".join(parts)))
 
 
-def _joined(*parts: str) -> Latex:
-    """Sentences one after the other."""
-    return Latex(" ".join(sentence(part) for part in parts if part))
-
-
 # -- statement -----------------------------------------------------------------------------------
 
 _GENEROUS = {"high": "upper end generous", "low": "lower end generous"}
@@ -138,155 +140,64 @@ def _constant(constant: Constant) -> Latex:
     return Latex(f"${symbol}\\in[{low},\\ {high}]$, {prose(constant.meaning)} ({generous})")
 
 
-#: The note of a condition that was added to the printed statement begins so.
-ADDED = "not in the paper"
+#: Conditions that a page repeats rather than send the reader to another page.
+_FEW = 2
 
 
-def departures(items: Sequence[Assumption]) -> tuple[list[Assumption], list[Assumption]]:
-    """The conditions that the paper states, and those that were added to them."""
-    printed = [item for item in items if not item.note.startswith(ADDED)]
-    added = [
-        msgspec.structs.replace(item, note=item.note.removeprefix(ADDED).lstrip(": "))
-        for item in items
-        if item.note.startswith(ADDED)
-    ]
-    return printed, added
+def _own(tried: Tried, *, added: bool) -> list[Assumption]:
+    """The conditions that the paper states, or those that were ``added`` to them."""
+    return [item for item in tried.claim.assumptions if item.added == added]
 
 
-def assumptions(items: Sequence[Assumption], before: str = "", form: figures.Form = "pdf") -> Latex:
-    """The conditions of a statement in one sentence, which may begin with other words."""
-    shown = [Latex(before)] if before else []
-    return _run_in([*shown, *(_assumption(item, form) for item in items)])
+def _printed_conditions(tried: Tried, earlier: Sequence[Tried], paper: bool) -> Latex:
+    """The paper's conditions in a sentence, those of an earlier claim by name where one serves."""
+    own = _own(tried, added=False)
+    known = [(other, _own(other, added=False)) for other in earlier]
+    serving = [(o, held) for o, held in known if len(held) > _FEW and all(a in own for a in held)]
+    if not serving:
+        return _conditions(own, paper)
+    best, held = max(serving, key=lambda item: len(item[1]))
+    link = rf"\hyperref[sec:{best.name}]{{{code(best.key)}}}, page~\pageref{{sec:{best.name}}}"
+    more = [item for item in own if item not in held]
+    return _conditions(more, paper, f"Those of {link}")
 
 
-def _assumption(item: Assumption, form: figures.Form) -> Latex:
+def _conditions(items: Sequence[Assumption], paper: bool, *before: str) -> Latex:
+    """Conditions in one sentence, which may begin with other words."""
+    return run_in([*before, *(_condition(item, paper) for item in items)])
+
+
+def _condition(item: Assumption, paper: bool) -> Latex:
     text = prose(item.name)
-    if form == "pdf" and "$" not in item.latex and width(item.latex) > LINE:
-        text = Latex(rf"\emph{{{text}}}: \cflformula{{{_display(item.latex, form)}}}")
+    if paper and "$" not in item.latex and width(item.latex) > LINE:
+        text = Latex(rf"\emph{{{text}}}: \cflformula{{{display(item.latex, paper=True)}}}")
     elif item.latex:
         text = Latex(f"\\emph{{{text}}}: {formula(item.latex)}")
     return Latex(f"{text} ({prose(item.note)})") if item.note else text
 
 
-def _run_in(items: Sequence[Latex]) -> Latex:
-    """Short items as one sentence."""
-    return Latex(sentence("; ".join(items)))
+def _in_proofs(node: Node, names: Mapping[str, str]) -> Latex:
+    """The statements that a proof uses, and those whose proofs use its statement."""
+
+    def linked(ids: Sequence[str]) -> str:
+        return listed(
+            [
+                rf"\hyperref[sec:{names[name]}]{{{code(name)}}}" if name in names else code(name)
+                for name in ids
+            ]
+        )
+
+    parts = []
+    if node.uses:
+        parts.append(f"The proof of this statement uses {linked(node.uses)}.")
+    if node.shaken:
+        parts.append(f"So it rests on the refuted {linked(node.shaken)}.")
+    if node.used_by:
+        parts.append(f"It is used in the proof of {linked(node.used_by)}.")
+    return Latex(" ".join(parts))
 
 
 # -- evidence ------------------------------------------------------------------------------------
-
-
-#: Cells on a claim's page whose table has a page on its side.
-_WORST = 5
-#: Columns that such a page leaves out, the first ones first, until the line holds the others.
-_LESS = ("trials", "verdict", "note", "interval")
-
-
-def _tables(
-    tried: Tried, files: Files, *, paper: bool
-) -> tuple[list[PrintedTable], list[PrintedTable], list[tuple[Latex, Latex]]]:
-    """The claim's tables, those for pages on their side, and paragraphs with their headings.
-
-    Small tables of counts become paragraphs.  A table that is too wide for the page of ``paper``
-    goes to a page on its side, and the claim's page names it.  A browser scrolls.
-    """
-    shown: list[PrintedTable] = []
-    turned: list[PrintedTable] = []
-    told: list[tuple[Latex, Latex]] = []
-    name, cells = tried.name, tried.evidence.cells
-    if cells:
-        whole = cell_table(cells, name)
-        files[f"tables/{name}-cells.csv"] = cells_csv(cells)
-        files[f"tables/{name}-cells.tex"] = whole.latex() + "\n"
-        if not paper:
-            shown.append(cell_table(cells, name, line=math.inf))
-        elif whole.small or (is_merged(whole) and len(whole.rows) > tables.SHORT):
-            wide = cell_table(cells, f"{name}-wide", line=tables.TURNED, more=_of(tried))
-            turned.append(wide)
-            has = "more cells" if is_merged(wide) else "a column for each parameter"
-            shown.append(_few(cells, name, f"{_reference(wide)} has {has}."))
-        else:
-            shown.append(whole)
-    for i, table in enumerate(tried.evidence.tables, 1):
-        printed, text = _evidence_table(table, f"{name}-{i}")
-        files[f"tables/{name}-{i}.csv"] = text
-        files[f"tables/{name}-{i}.tex"] = printed.latex() + "\n"
-        heading = prose(table.title or "Counts")
-        if tally := _tally(table):
-            told.append((heading, tally))
-        elif paper and printed.small:
-            caption = f"{printed.caption} {_of(tried)}"
-            wide = dataclasses.replace(printed, caption=caption, line=tables.TURNED)
-            turned.append(wide)
-            told.append((heading, Latex(f"{_reference(wide)}.")))
-        else:
-            shown.append(printed)
-    return shown, turned, told
-
-
-def _few(cells: Sequence[Cell], name: str, more: str) -> PrintedTable:
-    """The worst cells, with as many columns as a line holds."""
-    for n in range(len(_LESS) + 1):
-        table = cell_table(cells, name, most=_WORST, more=more, without=_LESS[:n])
-        if not table.small:
-            break
-    return table
-
-
-def _of(tried: Tried) -> str:
-    """The way back from a table on its side to its claim."""
-    section = f"sec:{tried.name}"
-    return rf"Claim \hyperref[{section}]{{{code(tried.key)}}}, page~\pageref{{{section}}}."
-
-
-def _reference(table: PrintedTable) -> str:
-    return rf"Table~\ref{{{table.anchor}}} on page~\pageref{{{table.anchor}}}"
-
-
-def _tally(table: Table) -> Latex:
-    """A small table of counts as one sentence, or nothing when it is not one."""
-    counts = len(table.columns) == 2 and 0 < len(table.rows) <= 10
-    if not counts or not all(
-        len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], int) for row in table.rows
-    ):
-        return Latex("")
-    parts = ", ".join(f"{prose(str(row[0]))} {_count(row[1])}" for row in table.rows)
-    note = f" {sentence(capital(prose(table.note)))}" if table.note else ""
-    return Latex(f"{capital(prose(table.columns[1]))}: {parts}.{note}")
-
-
-def _count(value: object) -> Latex:
-    return number(value if isinstance(value, int) else None)
-
-
-#: Characters of the head of a table's second column from which it is said in the caption.
-_LONG_HEAD = 20
-
-
-def _evidence_table(table: Table, name: str) -> tuple[PrintedTable, str]:
-    """A table of the evidence, and its CSV."""
-    width = len(table.columns)
-    if any(len(row) != width for row in table.rows):
-        raise ReportError(f"table {table.title[:80]!r}: a row does not have {width} cells")
-    shown = table.rows if len(table.rows) <= 2 * MAX_ROWS else table.rows[: 2 * MAX_ROWS]
-    caption = str(prose(table.title).rstrip(".")) + "."
-    if table.note:
-        caption += " " + sentence(capital(prose(table.note)))
-    if len(shown) < len(table.rows):
-        cut = f"Showing the first {number(len(shown))} of {number(len(table.rows))} rows"
-        caption += f" {cut}; all rows are in {code(f'tables/{name}.csv')}."
-    head = [prose(column) for column in table.columns]
-    if width == 2 and visible_length(head[1]) > _LONG_HEAD:
-        caption += f" The value is the {head[1]}."
-        head[1] = Latex("value")
-    printed = PrintedTable(
-        head=head,
-        rows=[[tables.cell(item) for item in row] for row in shown],
-        align=tables.alignment(shown, width),
-        caption=caption,
-        label=name,
-    )
-    return printed, tables.csv_text(table.columns, table.rows)
 
 
 #: Panels from which a figure takes half a page.  It may move to the next page, and no other may.
@@ -347,3 +258,50 @@ def _witness(witness: Witness) -> Latex:
     else:
         text = Latex(f"{text} {capital(seen)}")
     return Latex(f"{text} Trial {code(witness.trial)}.") if witness.trial else text
+
+
+# -- power -----------------------------------------------------------------------------------------
+
+_SHOWN = 8  # changes that one sentence lists
+_UNSEEN = ("unseen", "survived")
+
+
+def power_paragraph(power: Power | None) -> Latex:
+    """The paragraph *Power* of a claim's page, empty where no mutant was decided."""
+    if power is None or not power.judged:
+        return Latex("")
+    kept = [j.words for j in power.judged if j.outcome == "kept"]
+    whole = len(power.judged) == power.n_mutants and not kept
+    lines = []
+    if whole and power.n_false:
+        made = plural(power.n_false, "false statement was", "false statements were")
+        lines.append(
+            f"{made} made from this one by changes of exponents, factors, terms, probabilities and "
+            f"quantifiers, and {power.n_caught} of them lost their support"
+        )
+    if power.refuted:
+        lines.append(f"this evidence would have refuted: {_listed(power.refuted)}")
+    if power.needed:
+        lines.append(f"it is false with a weaker condition: {_listed(power.needed)}")
+    if unseen := [j.words for j in power.judged if j.outcome in _UNSEEN]:
+        lines.append(f"it would not have seen: {_listed(unseen)}")
+    if true := [j.words for j in power.judged if j.outcome == "true here"]:
+        lines.append(f"also true where it is tried: {_listed(true)}")
+    if few := [j.words for j in power.judged if j.outcome == "few trials"]:
+        lines.append(f"too few trials to tell from the original: {_listed(few)}")
+    if kept:
+        lines.append(f"supported as well, and nobody asked whether it is true: {_listed(kept)}")
+    if not whole:
+        lines.append(
+            f"this is a sample of {plural(len(power.judged), 'change')} out of {power.n_mutants}"
+        )
+    # A paragraph for each outcome: in one paragraph the lists run into each other.
+    written = [line.replace("e^-m", "$e^{-m}$") for line in lines]
+    return Latex("\n\n".join(sentence(capital(prose(line))) for line in written))
+
+
+def _listed(changes: Sequence[str]) -> str:
+    """Changes in one line, the first few of them."""
+    text = "; ".join(changes[:_SHOWN])
+    more = len(changes) - _SHOWN
+    return text if more <= 0 else f"{text}; and {more} more"

@@ -6,18 +6,18 @@ ratio), rounded and put into sentences.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from reports import bibliography, overview, proof_figure
 from reports.characters import Latex
-from reports.claim_page import Files, assumptions, claim_page, commands, departures
-from reports.dependencies import Graph, Node, dependency_graph
-from reports.latex import code, escape_text
-from reports.reading import Tried, listed, ordered, plural, sentence, slug
-from reports.schema import Assumption, Claim, Finding, Paper, Power, Reader, Summary, Symbols, read
-from reports.values import number
+from reports.claim_page import Place, claim_page
+from reports.claim_tables import Files
+from reports.dependencies import Graph, dependency_graph
+from reports.reading import Tried, ordered, slug
+from reports.schema import Claim, Finding, Paper, Power, Reader, Summary, Symbols, read
+from reports.text import commands, escape_text, listed, number, plural, sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +128,10 @@ def collect(run: Run, *, engine: str) -> Report:
     graphs = run.graphs
     nodes = {node.id: node for graph in graphs.values() for node in graph.nodes}
     pages = {
-        paper: [_page(run, claim, shown[:i], nodes, files) for i, claim in enumerate(shown)]
+        paper: [
+            claim_page(claim, files, Place(shown[:i], nodes.get(claim.claim.id), names))
+            for i, claim in enumerate(shown)
+        ]
         for paper, shown in papers.items()
     }
     context = {
@@ -161,73 +164,6 @@ def collect(run: Run, *, engine: str) -> Report:
     if context["references"]:
         files["papers.bib"] = bibliography.bibtex(run.papers)
     return Report(context=context, files=files)
-
-
-def _page(
-    run: Run, claim: Tried, earlier: Sequence[Tried], nodes: Mapping[str, Node], files: Files
-) -> dict[str, Any]:
-    """The variables of a claim's page, with its place in the paper's proofs.
-
-    Conditions that an earlier claim of the paper has are named by a link to its page.
-    """
-    page = claim_page(claim, files)
-    if shorter := _as_before(claim, earlier):
-        page["conditions"] = [
-            (heading, shorter if heading == "Assumptions" else text)
-            for heading, text in page["conditions"]
-        ]
-    node = nodes.get(claim.claim.id)
-    if node is not None:
-        page["after"].append(("Proofs", _in_proofs(run, node)))
-    return page
-
-
-#: Conditions that a page repeats rather than send the reader to another page.
-_FEW = 2
-
-
-def _as_before(claim: Tried, earlier: Sequence[Tried]) -> Latex:
-    """The conditions with those of an earlier claim by name, or nothing where none serves."""
-    own = _printed(claim)
-    best: Tried | None = None
-    for other in earlier:
-        held = _printed(other)
-        most = len(_printed(best)) if best else _FEW
-        if len(held) > most and all(item in own for item in held):
-            best = other
-    if best is None:
-        return Latex("")
-    link = rf"\hyperref[sec:{best.name}]{{{code(best.key)}}}, page~\pageref{{sec:{best.name}}}"
-    held = _printed(best)
-    more = [item for item in own if item not in held]
-    return assumptions(more, before=f"Those of {link}")
-
-
-def _printed(claim: Tried) -> list[Assumption]:
-    """The conditions that the paper states."""
-    return departures(claim.claim.assumptions)[0]
-
-
-def _in_proofs(run: Run, node: Node) -> Latex:
-    """The statements that a proof uses, and those whose proofs use its statement."""
-    names = run.names
-
-    def linked(ids: Sequence[str]) -> str:
-        return listed(
-            [
-                rf"\hyperref[sec:{names[name]}]{{{code(name)}}}" if name in names else code(name)
-                for name in ids
-            ]
-        )
-
-    parts = []
-    if node.uses:
-        parts.append(f"The proof of this statement uses {linked(node.uses)}.")
-    if node.shaken:
-        parts.append(f"So it rests on the refuted {linked(node.shaken)}.")
-    if node.used_by:
-        parts.append(f"It is used in the proof of {linked(node.used_by)}.")
-    return Latex(" ".join(parts))
 
 
 def _drawings(run: Run, graphs: Mapping[str, Graph], files: Files) -> list[dict[str, Latex]]:

@@ -24,11 +24,11 @@ from matplotlib.lines import Line2D
 from matplotlib.markers import TICKDOWN, TICKLEFT, MarkerStyle
 
 from reports.cache import kept
-from reports.latex import TEXT_WIDTH_INCHES, visible_length
 from reports.lettering import FONTS, label, remember_formulas, wrap
 from reports.marks import Entries, colour_scale, draw_panel, numbers
 from reports.schema import Figure as FigureData
 from reports.schema import Panel
+from reports.text import TEXT_WIDTH_INCHES, visible_length
 from reports.ticks import minor, ticks, written
 
 Form = Literal["pdf", "svg"]
@@ -306,7 +306,7 @@ def _drawer() -> bytes:
     """What a drawing depends on beside its data: the sources that draw it, and matplotlib."""
     names = (
         "figures.py", "marks.py", "ticks.py", "lettering.py",
-        "latex.py", "mathematics.py", "characters.py", "schema.py",
+        "text.py", "mathematics.py", "characters.py", "schema.py",
     )  # fmt: skip
     sources = [resources.files("reports").joinpath(name).read_bytes() for name in names]
     return b"\0".join([*sources, matplotlib.__version__.encode()])

@@ -21,12 +21,12 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from reports import figures
-from reports.cell_table import cell_table
 from reports.characters import MACROS, Latex
-from reports.claim_page import Files, claim_page
+from reports.claim_page import claim_page
+from reports.claim_tables import Files, cell_table
 from reports.errors import ReportError
-from reports.latex import TEXT_WIDTH_INCHES
-from reports.reading import COLOURS, Tried, colour, slug
+from reports.reading import COLOURS, Tried, slug
+from reports.text import TEXT_WIDTH_INCHES
 
 #: Inches of a column of a two-column article.
 COLUMN_WIDTH_INCHES = 3.4
@@ -89,7 +89,6 @@ def fragment(tried: Tried) -> tuple[dict[str, Any], Files]:
     told = [*answer, *((h, t) for h, t in page["after"] if h in wanted)]
     return {
         **page,
-        "colour": colour(tried.verdict),
         "told": told,
         "figures": drawn,
         "table": table,

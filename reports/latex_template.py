@@ -7,8 +7,8 @@ from typing import Any
 import jinja2
 
 from reports.characters import MACROS, Latex
-from reports.latex import escape_text
 from reports.reading import COLOURS
+from reports.text import escape_text
 
 
 def render_tex(context: dict[str, Any], template: str = "report.tex.j2") -> str:

@@ -10,8 +10,8 @@ from typing import Any
 
 from matplotlib.mathtext import MathTextParser
 
-from reports.latex import visible_length
 from reports.mathematics import math_source
+from reports.text import visible_length
 
 #: The rest of the style is in `reports.figures`.  The second font has what the first one lacks.
 FONTS: dict[str, Any] = {

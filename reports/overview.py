@@ -10,12 +10,21 @@ from typing import Any
 
 from reports import tables
 from reports.characters import Latex
-from reports.latex import code, escape_text, formula
-from reports.prose import paragraphs, prose
-from reports.reading import VERDICTS, Tried, capital, listed, plural, sentence, slug, verdict_word
+from reports.reading import VERDICTS, Tried, slug, verdict_word
 from reports.schema import Finding, Paper, Summary, Symbols
 from reports.tables import PrintedTable
-from reports.values import number
+from reports.text import (
+    capital,
+    code,
+    escape_text,
+    formula,
+    listed,
+    number,
+    paragraphs,
+    plural,
+    prose,
+    sentence,
+)
 
 
 def _lines(*parts: str) -> str:

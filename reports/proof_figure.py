@@ -16,9 +16,9 @@ from matplotlib.patches import FancyBboxPatch, PathPatch
 from matplotlib.path import Path
 
 from reports.dependencies import Edge, Graph, Node
-from reports.latex import TEXT_WIDTH_INCHES
 from reports.lettering import FONTS
 from reports.reading import COLOURS
+from reports.text import TEXT_WIDTH_INCHES
 
 HEIGHT_INCHES = 8.6
 _LETTERS = 17  # characters of a line in a box

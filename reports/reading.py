@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reports.characters import Latex
-from reports.latex import escape_text
 from reports.schema import Cell, Claim, Evidence, Power, Summary
-from reports.values import number
+from reports.text import escape_text
 
 #: The colours of the verdicts on paper.
 COLOURS = {
@@ -46,6 +45,11 @@ class Tried:
     def mark(self) -> str:
         """The verdict as it is printed, e.g. ``SUPPORTED TO 0.009``."""
         return self.evidence.mark or self.verdict
+
+    @property
+    def colour(self) -> Latex:
+        """The name of the verdict's colour in the template."""
+        return colour(self.verdict)
 
     @property
     def as_expected(self) -> bool | None:
@@ -118,27 +122,3 @@ def severity(cell: Cell) -> tuple[float, float]:
     if cell.upper is not None and cell.bound:
         allowed = cell.upper / cell.bound
     return ratio(cell), allowed
-
-
-def plural(n: int, one: str, many: str | None = None) -> str:
-    """A count with its noun."""
-    return f"{number(n)} {one if n == 1 else many or f'{one}s'}"
-
-
-def listed(items: Sequence[str]) -> Latex:
-    """Items as ``a, b and c``."""
-    items = list(items)
-    if len(items) < 2:
-        return Latex("".join(items))
-    return Latex(", ".join(items[:-1]) + " and " + items[-1])
-
-
-def sentence(text: str) -> str:
-    """Text with a full stop at its end."""
-    text = text.rstrip()
-    return text if not text or text[-1] in ".!?" else text + "."
-
-
-def capital(text: str) -> str:
-    """Text with a capital first letter."""
-    return text[:1].upper() + text[1:]

@@ -154,11 +154,15 @@ class Evidence(Record, frozen=True, kw_only=True):
 
 
 class Assumption(Record, frozen=True, kw_only=True):
-    """A condition of a statement, as LaTeX, with a note on its hidden constants."""
+    """A condition of a statement, as LaTeX, with a note on its hidden constants.
+
+    ``added`` marks a condition that the paper does not state.
+    """
 
     name: Short = ""
     latex: Text = ""
     note: Text = ""
+    added: bool = False
 
 
 class Constant(Record, frozen=True, kw_only=True):

@@ -15,9 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reports.characters import Latex
-from reports.latex import visible_length
-from reports.prose import prose
-from reports.values import number
+from reports.text import number, prose, visible_length
 
 LINE = 104.0  # average characters of \footnotesize on a line of the text width
 TURNED = 160.0  # the same on a page on its side, whose line has 247 mm in the place of 160 mm

@@ -57,8 +57,8 @@ INNER = (
 #: Functions of other modules that are no drivers.
 NO_DRIVERS = {
     "checked_batch", "drawn_pair", "shared_coordinates", "check_bernoulli",
-    # cores without checks of floats_down, floats_up and the pairwise law, called in loops
-    "count_down", "count_up", "pairwise_ratios", "pairwise_log_probabilities",
+    # the numbers of floats, and cores of the pairwise law without checks, called in loops
+    "floats_down", "floats_up", "pairwise_ratios", "pairwise_log_probabilities",
     # formulas of the bounded designs, called by their drivers and by claims
     "binomial_law", "cosh_optimum", "two_point_errors",
     # functions of a model that Algorithm 2 takes, called in its loops
@@ -132,12 +132,12 @@ GOOD = {
     "u_b_sq": 2.0, "sigma_sq": 0.5, "dps": 20, "deviation": 0.5, "count": 2, "success": 0.6,
     "noise": 0.5, "dimension": 3, "level": 0.5, "bounds": 2.0,
     "chi_square_log_tail.n_samples": 5.0, "chi_square_log_above.n_samples": 5.0,
-    "chi_square_log_above.x": 3.0, "binomial_log_cdf.n_trials": 9, "noise_cdf.n": 3,
+    "chi_square_log_above.x": 3.0, "binomial_log_cdf.n_trials": 9, 
     "setting": StepSetting(
         sizes=[3, 4], step_sizes=[0.5, 0.5], n_samples=50, dimension=3, separation=1.0, sigma=0.2
     ),
     "radius": 0.2, "cluster": 1, "bound": 0.3, "candidates": (-1.0, -2.0), "n_columns": 3,
-    "log_cluster_tail.start": 0.2, "log_cluster_hit.start": 0.2, "log_gradient_tail.distance": 0.5,
+    "log_cluster_tail.start": 0.2, "log_gradient_tail.distance": 0.5,
     "model": Model(
         init=lambda rng: rng.standard_normal(3),
         loss=lambda theta, at: float(((theta - at) ** 2).mean()),

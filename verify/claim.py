@@ -153,7 +153,12 @@ class Claim:
             "bound_latex": statement.latex(),
             "failure_latex": statement.failure_latex(),
             "assumptions": [
-                {"name": a.name, "latex": a.latex(notation), "note": self._note(a)}
+                {
+                    "name": a.name,
+                    "latex": a.latex(notation),
+                    "note": self._note(a),
+                    "added": a.added,
+                }
                 for a in statement.assumptions
             ],
             "constants": [

@@ -94,7 +94,8 @@ def balanced(ratio: sp.Rational | int) -> Assumption:
         name="balanced clusters",
         left=sp.sympify(ratio) * p,
         right=p_max,
-        note="not in the paper: without it no step size serves all clusters",
+        note="without it no step size serves all clusters",
+        added=True,
     )
 
 
@@ -104,7 +105,8 @@ def more_samples(ratio: int, note: str) -> Assumption:
         name="many samples per cluster",
         left=p * m * n,
         right=ratio * d,
-        note=f"not in the paper: {note}",
+        note=note,
+        added=True,
     )
 
 

@@ -41,7 +41,8 @@ ORIENTED = Assumption(
     left=a,
     right=sp.Integer(0),
     strict=True,
-    note="not in the paper: (27) bounds the square, and a singular vector has no sign",
+    note="(27) bounds the square, and a singular vector has no sign",
+    added=True,
 )
 SIGN = (
     "A singular vector has no sign, and (27) bounds the square of $a_t$ only. The proof continues "

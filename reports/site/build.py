@@ -12,7 +12,7 @@ from importlib import resources
 import jinja2
 
 from reports.characters import Latex
-from reports.claim_page import Files
+from reports.claim_tables import Files
 from reports.collect import Run, methods
 from reports.latex_template import render_tex
 from reports.site import pages

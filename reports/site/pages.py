@@ -8,14 +8,14 @@ from typing import Any
 
 from reports import overview
 from reports.characters import Latex
-from reports.claim_page import Files, claim_page
+from reports.claim_page import claim_page
+from reports.claim_tables import Files
 from reports.collect import Run
-from reports.prose import prose
-from reports.reading import VERDICTS, Tried, capital, colour, slug
+from reports.reading import VERDICTS, Tried, colour, slug
 from reports.site.drawing import SIGNS, drawn
 from reports.site.markup import Link
 from reports.tables import PrintedTable
-from reports.values import number
+from reports.text import capital, number, prose
 
 #: A page: its address below the site, its template and its variables.
 Page = tuple[str, str, dict[str, Any]]
@@ -88,7 +88,7 @@ def _row(claim: Tried, papers: Mapping[str, str]) -> dict[str, Any]:
         "verdict": claim.verdict,
         "rank": _rank(claim.verdict),
         "mark": claim.mark,
-        "colour": colour(claim.verdict),
+        "colour": claim.colour,
         "proved": claim.evidence.grade == "proved",
         "unexpected": claim.as_expected is False,
         "identity": bool(claim.claim.identity),
@@ -114,7 +114,7 @@ def claims(run: Run, files: Files) -> list[Page]:
     pages: list[Page] = []
     for i, claim in enumerate(run.claims):
         made: Files = {}
-        page = claim_page(claim, made, "svg")
+        page = claim_page(claim, made, form="svg")
         kept = {name: content for name, content in made.items() if not name.endswith(".tex")}
         files |= kept
         node = places.get(claim.claim.id)

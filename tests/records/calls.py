@@ -22,7 +22,6 @@ from trials.clustering.convex.problem import scaled
 from trials.clustering.convex.weighted import _guess, _Weighted
 from trials.clustering.sparse import estimators
 from trials.models import losses, network
-from trials.run import summaries
 
 KIND = "calls"
 MODULE = "trials"
@@ -65,7 +64,7 @@ def fresh(name: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
 @cache
 def weights(n_neighbours: int = 3, decay: float = 0.1) -> np.ndarray:
     """The weights of the points."""
-    return convex.nearest_neighbour_weights(POINTS, n_neighbours, decay=decay)
+    return sparse.neighbour_weights(POINTS, n_neighbours, decay=decay).toarray()
 
 
 def solved(result: Any) -> Any:
@@ -255,31 +254,10 @@ def modelled() -> Calls:
     }
 
 
-def summed() -> Calls:
-    """What is read from trajectories of errors."""
-    return {
-        "rounds": lambda: [summaries.log_spaced_rounds(n, c) for n, c in ((100, 5), (7, 20))],
-        "columns": lambda: summaries.round_columns("err", [1, 5]),
-        "at rounds": lambda: summaries.at_rounds(ERRORS, [0, 3, 10]),
-        "largest": lambda: [summaries.largest(ERRORS), summaries.largest(ERRORS, 4)],
-        **{
-            f"first hit {stay}": lambda stay=stay: summaries.first_hit(ERRORS, 0.1, stay=stay)
-            for stay in (False, True)
-        },
-        "floor": lambda: [summaries.error_floor(ERRORS), summaries.error_floor(ERRORS, 0.5)],
-        "factor": lambda: [
-            summaries.fitted_factor(ERRORS),
-            summaries.fitted_factor(ERRORS, start=2, above=2.0),
-            summaries.fitted_factor(ERRORS, floor=np.full(4, 0.01)),
-        ],
-    }
-
-
 ENTRIES: dict[str, Callable[[], Calls]] = {
     "convex clustering": convexly,
     "sparse clustering": sparsely,
     "choices": chosen,
     "fits": fitted,
     "models": modelled,
-    "summaries": summed,
 }

@@ -114,8 +114,8 @@ def awkward() -> FakeRun:
         "bound_latex": LONG, "failure_latex": r"\[2 \exp(-\frac{n}{2})\]",
         "assumptions": [
             {"name": "size", "latex": "m > 1", "note": "in every cell"},
-            {"name": "balance", "latex": "p > 0", "note": "not in the paper: no step serves all"},
-            {"name": "long", "latex": LONG, "note": "not in the paper"},
+            {"name": "balance", "latex": "p > 0", "note": "no step serves all", "added": True},
+            {"name": "long", "latex": LONG, "added": True},
         ],
     }  # fmt: skip
     one["evidence"] |= {

@@ -12,9 +12,8 @@ from bounds.render import latex
 from bounds.statement import Statement
 from reports.characters import MACROS
 from reports.engines import Engine, latex_missing, typst_source
-from reports.formulas import check_formulas
-from reports.latex import escape_text
-from reports.prose import paragraphs
+from reports.text import escape_text, paragraphs
+from tests.reports.formulas import check_formulas
 from verify.papers import catalogue
 
 missing = latex_missing()

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from reports import figures
-from reports.cell_table import MAX_ROWS
+from reports.claim_tables import MAX_ROWS
 from reports.collect import Report, load
 from reports.collect import collect as collect_run
 from reports.overview import _apart

@@ -20,10 +20,10 @@ from matplotlib.transforms import Bbox
 
 from reports import marks
 from reports.figures import _drawn, draw, render, undrawn
-from reports.latex import TEXT_WIDTH_INCHES
 from reports.lettering import label, remember_formulas, wrap
 from reports.marks import PALETTE
 from reports.schema import Figure, decode
+from reports.text import TEXT_WIDTH_INCHES
 from tests.reports.fakes import figure_record as figure
 
 

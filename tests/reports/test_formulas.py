@@ -6,7 +6,7 @@ import pytest
 import sympy as sp
 
 from reports.engines import Engine, latex_missing
-from reports.formulas import check_formulas
+from tests.reports.formulas import check_formulas
 
 missing = latex_missing()
 ENGINES = [

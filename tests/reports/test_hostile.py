@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from reports.assemble import write_report
 from reports.engines import compile_pdf, latex_missing, typst_pdf, typst_source
 from reports.errors import ReportError
-from reports.latex import escape_text, latex_field
 from reports.mathematics import COMMANDS, display_source, refused
 from reports.schema import Claim, Evidence, decode
+from reports.text import escape_text, latex_field
 from tests.reports.fakes import FakeRun, claim, run, undrawn
 
 ATTACKS = (

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import reports
 from reports.errors import ReportError
-from reports.latex import code, escape_text, formula, latex_field, visible_length
 from reports.mathematics import (
     display_source,
     exponentials,
@@ -24,8 +23,19 @@ from reports.mathematics import (
     refused,
     require_allowed,
 )
-from reports.prose import prose
-from reports.values import estimate, interval, number, parameter, value
+from reports.text import (
+    code,
+    escape_text,
+    estimate,
+    formula,
+    interval,
+    latex_field,
+    number,
+    parameter,
+    prose,
+    value,
+    visible_length,
+)
 
 FILTER = Path(reports.__file__).parent / "templates" / "embedded.lua"
 PRINTABLE = "".join(c for c in string.printable if c.isprintable())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reports.power import power_paragraph
+from reports.claim_page import power_paragraph
 from reports.schema import Power, decode
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from reports.claim_page import claim_page
+from reports.claim_page import claim_page, power_paragraph
 from reports.overview import _duration, abstract, date, environment, first_sentence
-from reports.power import power_paragraph
-from reports.reading import Tried, capital, listed, ordered, plural, sentence, severity
+from reports.reading import Tried, ordered, severity
 from reports.schema import Cell, Claim, Power, Summary, decode
+from reports.text import capital, listed, plural, sentence
 from tests.reports.fakes import claim, refuted, undrawn
 
 
@@ -269,8 +269,8 @@ def test_a_score_is_told_only_where_some_mutant_is_false() -> None:
 def test_conditions_that_the_paper_does_not_state_are_set_off() -> None:
     conditions = [
         {"name": "size", "latex": "m > 1", "note": "in every cell"},
-        {"name": "balance", "latex": "p > 0", "note": "not in the paper: no step serves all"},
-        {"name": "more", "latex": "", "note": "not in the paper"},
+        {"name": "balance", "latex": "p > 0", "note": "no step serves all", "added": True},
+        {"name": "more", "latex": "", "added": True},
     ]
     shown = dict(page(claim("p.a", assumptions=conditions))["conditions"])
     assert "size" in shown["Assumptions"]

@@ -9,7 +9,7 @@ import sympy as sp
 
 import reports
 from bounds.statement import Contrast, Printed, Statement, Trend
-from reports.formulas import check_formulas
+from tests.reports.formulas import check_formulas
 from tests.stated import NOBODY
 
 PARTS = {

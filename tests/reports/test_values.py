@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.prose import prose
-from reports.values import estimate, interval, number, numeral, parameter, value
+from reports.text import estimate, interval, number, numeral, parameter, prose, value
 
 
 def decimal(printed: str) -> Decimal:

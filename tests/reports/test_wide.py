@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from reports.assemble import write_report
-from reports.breaking import LINE, broken, width
-from reports.cell_table import cell_table
 from reports.claim_page import claim_page
+from reports.claim_tables import cell_table
 from reports.engines import latex_missing, typst_source
 from reports.latex_template import render_tex
+from reports.mathematics import LINE, broken, width
 from reports.reading import ordered
 from reports.schema import Cell, Claim, Summary, decode
 from reports.tables import SHORT, TURNED, natural
@@ -45,7 +45,7 @@ def wide(n_cells: int, **evidence: Any) -> dict[str, Any]:
 def page(document: dict[str, Any], form: Any = "pdf") -> tuple[dict[str, Any], dict[str, Any]]:
     (tried,) = ordered({"p.wide": decode(document, Claim, "c")}, Summary())
     files: dict[str, Any] = {}
-    return claim_page(tried, files, form), files
+    return claim_page(tried, files, form=form), files
 
 
 # -- tables --------------------------------------------------------------------------------------

@@ -1,84 +1,10 @@
 """The experiments that claims simulate.
 
-Importing this package registers every experiment.
+Importing this package imports every module in it, which registers every experiment.
 """
 
-from trials.experiments import gaussian
-from trials.experiments.ifca import (
-    communication,
-    data_run,
-    data_step,
-    identities,
-    labels,
-    paired,
-    run_step_sizes,
-    start,
-    step,
-    step_sizes,
-    strangers,
-    strongly_convex,
-)
-from trials.experiments.odcl import (
-    coordinates,
-    fits,
-    inexact,
-    linear,
-    logistic,
-    needed_distance,
-    neighbours,
-    number,
-    one_shot,
-    part_one,
-    starts,
-)
-from trials.experiments.sxy import (
-    descents,
-    deviation,
-    end_to_end,
-    iteration,
-    large,
-    moments,
-    refinement,
-    restarts,
-    spectrum,
-    subsets,
-    two_phases,
-)
+import importlib
+import pkgutil
 
-__all__ = [
-    "communication",
-    "coordinates",
-    "data_run",
-    "data_step",
-    "descents",
-    "deviation",
-    "end_to_end",
-    "fits",
-    "gaussian",
-    "identities",
-    "inexact",
-    "iteration",
-    "labels",
-    "large",
-    "linear",
-    "logistic",
-    "moments",
-    "needed_distance",
-    "neighbours",
-    "number",
-    "one_shot",
-    "paired",
-    "part_one",
-    "refinement",
-    "restarts",
-    "run_step_sizes",
-    "spectrum",
-    "start",
-    "starts",
-    "step",
-    "step_sizes",
-    "strangers",
-    "strongly_convex",
-    "subsets",
-    "two_phases",
-]
+for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
+    importlib.import_module(_module.name)

@@ -10,52 +10,15 @@ gets only its own model and sends no identity.  This is the "practical implement
 
 from __future__ import annotations
 
-from trials.checks import integer_between
-from trials.parameters import Domain, Flag, Integer, validated
 
-_COUNTS: dict[str, Domain] = {
-    "n_participants": Integer(0),
-    "k": Integer(1),
-    "d": Integer(1),
-    "settled": Flag(),
-}
-
-
-@validated(**_COUNTS)
-def floats_down(
-    *, n_participants: int, k: int, d: int, n_shared: int = 0, settled: bool = False
-) -> int:
+def floats_down(p: int, k: int, d: int, n_shared: int, settled: bool) -> int:
     """Floats from the centre in one iteration: p (k (d - s) + s), or p d when settled.
 
-    Parameters
-    ----------
-    n_participants : p >= 0.
-    k, d : clusters and coordinates, >= 1.
-    n_shared : s, coordinates that all clusters share, 0 <= s <= d.
-    settled : whether each participant gets the model of its own cluster only.
-
-    Raises
-    ------
-    InvalidParameter : a number outside its range.
+    p participants, k clusters, d coordinates of which s = ``n_shared`` are shared by all clusters.
     """
-    shared = integer_between("n_shared", n_shared, 0, d, "the dimension d")
-    return count_down(n_participants, k, d, shared, settled)
-
-
-def count_down(p: int, k: int, d: int, n_shared: int, settled: bool) -> int:
-    """`floats_down` of numbers that were checked before, for loops."""
     return p * ((1 if settled else k) * (d - n_shared) + n_shared)
 
 
-@validated(**_COUNTS)
-def floats_up(*, n_participants: int, k: int, d: int, settled: bool = False) -> int:
-    """Floats to the centre in one iteration: p (d + k), or p d when identities are settled.
-
-    Parameters and errors as for `floats_down`.
-    """
-    return count_up(n_participants, k, d, settled)
-
-
-def count_up(p: int, k: int, d: int, settled: bool) -> int:
-    """`floats_up` of numbers that were checked before, for loops."""
+def floats_up(p: int, k: int, d: int, settled: bool) -> int:
+    """Floats to the centre in one iteration: p (d + k), or p d when identities are settled."""
     return p * (d if settled else d + k)

@@ -48,7 +48,7 @@ from trials.checks import (
     real_array,
     whole_array,
 )
-from trials.ifca.communication import count_down, count_up
+from trials.ifca.communication import floats_down, floats_up
 from trials.ifca.linear import (
     RUN_DOMAINS,
     _checked_runs,
@@ -407,8 +407,8 @@ def _iterate_options(
                 result.settled_at[asking[calm]] = t + 1
         for runs, alone in ((going[settled], True), (asking, False)):
             if runs.size:
-                result.down[t, runs] = count_down(p, k, d, n_shared, alone)
-                result.up[t, runs] = count_up(p, k, d, alone)
+                result.down[t, runs] = floats_down(p, k, d, n_shared, alone)
+                result.up[t, runs] = floats_up(p, k, d, alone)
 
         here = models[going].reshape(-1, d)
         sums, counts = np.zeros_like(here), np.zeros(len(here), dtype=np.int64)

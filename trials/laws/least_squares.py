@@ -15,8 +15,6 @@ multivariate Student vector:
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
@@ -41,13 +39,6 @@ def errors(
     _require_rows(n, d)
     scale = sigma / np.sqrt(rng.chisquare(n - d + 1, n_trials))
     return np.asarray(scale[:, None] * rng.standard_normal((n_trials, d)))
-
-
-@validated(n=_COUNT, d=_COUNT, sigma=_SIGMA)
-def mean_squared_error(n: int, d: int, sigma: float) -> float:
-    """The mean squared error E|theta_hat - theta*|^2.  It is infinite for n <= d + 1."""
-    _require_rows(n, d)
-    return math.inf if n <= d + 1 else sigma**2 * d / (n - d - 1)
 
 
 @validated(t=Array((...,)), n=_COUNT, d=_COUNT, sigma=_SIGMA)

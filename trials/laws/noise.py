@@ -18,7 +18,6 @@ Source: the terms of Lemma 2 (Ghosh, Chung, Yin & Ramchandran, TIT 2022).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numba import njit
@@ -79,30 +78,8 @@ def _log_gamma_upper(a: float, w: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(out)
 
 
-def _log_gamma_lower(a: float, w: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log P(a, a e^w), below the underflow of P too (power series)."""
-    x = a * np.exp(w)
-    value = special.gammainc(a, x)
-    with np.errstate(divide="ignore"):
-        out = np.log(value)
-    far = value < 1e-200
-    if np.any(far):
-        y = x[far]
-        term = np.ones(y.shape)
-        total = np.ones(y.shape)
-        for i in range(1, 100_000):
-            term = term * (y / (a + i))
-            total = total + term
-            if np.all(term < 1e-17 * total):
-                break
-        out[far] = _log_kernel(a, w[far]) - math.log(a) + np.log(total)
-    return np.asarray(out)
-
-
-def _log_product(
-    t: float, N: int, d: int, tail: Callable[[float, NDArray[np.float64]], NDArray[np.float64]]
-) -> float:
-    """log of E[tail(log(t / (d A)))], A ~ chi2_N, tail of chi2_d, N >= d: trapezoid in log(A/N).
+def _log_product(t: float, N: int, d: int) -> float:
+    """log P(A B > t) for independent A ~ chi2_N and B ~ chi2_d, N >= d: trapezoid in log(A/N).
 
     The product of the two chi-squares is symmetric in N and d.  With N >= d the tail varies no
     faster than the density, so that the nodes that resolve the density resolve both.  The
@@ -113,7 +90,7 @@ def _log_product(
     shift = math.log(t) - math.log(d) - math.log(N)
 
     def log_integrand(u: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(_log_kernel(0.5 * N, u) + tail(0.5 * d, shift - u))
+        return np.asarray(_log_kernel(0.5 * N, u) + _log_gamma_upper(0.5 * d, shift - u))
 
     # below the smaller of A = t / d and A = N, the integrand falls at least like sqrt(A)
     low, high = min(shift, 0.0) - 100.0, math.log(N + t / d + 2000.0) + 2.0 - math.log(N)
@@ -129,14 +106,12 @@ def _log_product(
     return float(top + math.log(np.sum(np.exp(value - top)) * (y[1] - y[0])))
 
 
-def _evaluate(
-    t: ArrayLike,
-    N: int,
-    d: int,
-    sigma: float,
-    tail: Callable[[float, NDArray[np.float64]], NDArray[np.float64]],
-    at_zero: float,
-) -> NDArray[np.float64]:
+@validated(t=Array((...,)), N=_COUNT, d=_COUNT, sigma=_SIGMA)
+def noise_log_sf(t: ArrayLike, N: int, d: int, sigma: float) -> NDArray[np.float64]:
+    """log P(|X^T eps| > t), accurate far below the smallest float (relative error 1e-10 in P).
+
+    The result has the shape of t, a length in the unit of sigma > 0.
+    """
     if sigma == 0:
         raise InvalidParameter("sigma=0 must be > 0: the norm is zero with certainty")
     if not sigma**2 > 0.0:
@@ -144,29 +119,11 @@ def _evaluate(
     values = np.asarray(t, dtype=float)
     with np.errstate(over="ignore"):
         squared = np.minimum(values**2 / sigma**2, _LARGEST_SQUARE)
-    out = np.full(squared.shape, at_zero)
+    out = np.zeros(squared.shape)
     for index, value in np.ndenumerate(squared):
         if value > 0 and values[index] > 0:  # the norm exceeds every negative number
-            out[index] = _log_product(float(value), max(N, d), min(N, d), tail)
+            out[index] = _log_product(float(value), max(N, d), min(N, d))
     return out
-
-
-@validated(t=Array((...,)), N=_COUNT, d=_COUNT, sigma=_SIGMA)
-def noise_log_sf(t: ArrayLike, N: int, d: int, sigma: float) -> NDArray[np.float64]:
-    """log P(|X^T eps| > t), accurate far below the smallest float (relative error 1e-10 in P)."""
-    return _evaluate(t, N, d, sigma, _log_gamma_upper, 0.0)
-
-
-@validated(t=Array((...,)), N=_COUNT, d=_COUNT, sigma=_SIGMA)
-def noise_sf(t: ArrayLike, N: int, d: int, sigma: float) -> NDArray[np.float64]:
-    """P(|X^T eps| > t)."""
-    return np.asarray(np.exp(noise_log_sf(t, N, d, sigma)))
-
-
-@validated(t=Array((...,)), N=_COUNT, d=_COUNT, sigma=_SIGMA)
-def noise_cdf(t: ArrayLike, N: int, d: int, sigma: float) -> NDArray[np.float64]:
-    """P(|X^T eps| <= t), accurate in the lower tail as well (relative error 1e-10)."""
-    return np.exp(_evaluate(t, N, d, sigma, _log_gamma_lower, -math.inf))
 
 
 @validated(N=_COUNT, d=_COUNT, sigma=_SIGMA, rng=Stream(), n_trials=Integer(0))

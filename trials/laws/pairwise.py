@@ -283,37 +283,7 @@ def log_misidentification_probability(
     n: ArrayLike,
     ties: float = 0.0,
 ) -> NDArray[np.float64]:
-    """Logarithm of `misidentification_probability`, accurate where that underflows."""
-    return log_tail_probability(margin_from_products(u1_sq, u12, u2_sq, s_sq), n, ties)
-
-
-@validated(n=_SAMPLES, ties=Real(0.0, 1.0))
-def log_tail_probability(
-    margins: ArrayLike, n: ArrayLike, ties: float = 0.0
-) -> NDArray[np.float64]:
-    """log P(t_n >= sqrt(n) x) for an array of margins.
-
-    NaN margins give ``log(ties)``.
-    """
-    x, n_array = _same_shape(("margins", "n"), [real_array("margins", margins), np.asarray(n)])
-    out = np.empty(x.shape)
-    flat = np.empty(x.size)
-    _fill_log_tail(x.flatten(), n_array.flatten(), flat)  # writable, whatever was given
-    out[...] = flat.reshape(x.shape)
-    out[np.isnan(x)] = math.log(ties) if ties > 0 else -math.inf
-    return out
-
-
-@validated(n=_SAMPLES, ties=Real(0.0, 1.0))
-def misidentification_probability(
-    u1_sq: ArrayLike,
-    u12: ArrayLike,
-    u2_sq: ArrayLike,
-    s_sq: ArrayLike,
-    n: ArrayLike,
-    ties: float = 0.0,
-) -> NDArray[np.float64]:
-    r"""P(a client of cluster a prefers model b) :math:`=P(F_{n,n}\ge l_-/l_+)`.
+    r"""log P(a client of cluster a prefers model b) :math:`=\log P(F_{n,n}\ge l_-/l_+)`.
 
     Parameters
     ----------
@@ -337,12 +307,28 @@ def misidentification_probability(
     --------
     A model at the truth against one at distance 2, noise 1, one sample and fifty:
 
-    >>> p = misidentification_probability(0.0, 0.0, 4.0, 1.0, [1, 50])
+    >>> p = np.exp(log_misidentification_probability(0.0, 0.0, 4.0, 1.0, [1, 50]))
     >>> [f"{q:.2g}" for q in p]
     ['0.25', '2.3e-09']
     """
-    logs = log_misidentification_probability(u1_sq, u12, u2_sq, s_sq, n, ties)
-    return np.asarray(np.exp(logs))
+    return log_tail_probability(margin_from_products(u1_sq, u12, u2_sq, s_sq), n, ties)
+
+
+@validated(n=_SAMPLES, ties=Real(0.0, 1.0))
+def log_tail_probability(
+    margins: ArrayLike, n: ArrayLike, ties: float = 0.0
+) -> NDArray[np.float64]:
+    """log P(t_n >= sqrt(n) x) for an array of margins.
+
+    NaN margins give ``log(ties)``.
+    """
+    x, n_array = _same_shape(("margins", "n"), [real_array("margins", margins), np.asarray(n)])
+    out = np.empty(x.shape)
+    flat = np.empty(x.size)
+    _fill_log_tail(x.flatten(), n_array.flatten(), flat)  # writable, whatever was given
+    out[...] = flat.reshape(x.shape)
+    out[np.isnan(x)] = math.log(ties) if ties > 0 else -math.inf
+    return out
 
 
 @validated(n=_SAMPLES)

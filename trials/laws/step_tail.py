@@ -208,41 +208,6 @@ def _norm_tail(
     return min(0.0, float(special.logsumexp(log_weight + log_tail)) + _ROUNDING)
 
 
-@validated(setting=Record(StepSetting), cluster=Integer(0), start=_DISTANCE, bound=RealOrInfinity())
-def log_cluster_hit(setting: StepSetting, cluster: int, start: float, bound: float) -> float:
-    """Log of a limit on P(|u+| <= bound), for a model at distance ``start`` exactly.
-
-    Where it is small, the step misses the bound.  This refutes a claim without a trial.
-
-    Parameters
-    ----------
-    setting, cluster, bound : as for `log_cluster_tail`.
-    start : distance |u| of the model from its optimum before the step.
-
-    Returns
-    -------
-    The log of the limit, in [-inf, 0].
-
-    Raises
-    ------
-    InvalidParameter : an argument outside its domain.
-    """
-    _require_cluster(setting, cluster)
-    if bound < 0:
-        return -math.inf
-    if bound > _LARGEST_BOUND:
-        return 0.0
-    low, high, log_weight = _intervals(setting.sizes[cluster] * setting.n_samples)
-    a = _step(setting, cluster)
-    signs_differ = (a * low <= 1) & (a * high >= 1)
-    nearest = np.minimum(np.abs(1 - a * low), np.abs(1 - a * high))
-    mean = start * np.where(signs_differ, 0.0, nearest)
-    along = np.stack([(a * setting.sigma) ** 2 * edge for edge in (low, high)])
-    across = a**2 * (start**2 + setting.sigma**2) * low
-    log_hit = _log_lower_chernoff(mean, along, across, setting.dimension - 1, bound)
-    return min(0.0, float(special.logsumexp(log_weight + log_hit)) + _ROUNDING)
-
-
 def _require_cluster(setting: StepSetting, cluster: int) -> None:
     """Refuse an index that is not one of the k clusters."""
     if cluster >= len(setting.sizes):
@@ -570,26 +535,3 @@ def _finer(shares: FloatArray, best: IntArray, shape: tuple[int, ...]) -> FloatA
 def _share_grid() -> FloatArray:
     grid = np.geomspace(1e-9, 0.5, 24)
     return np.concatenate([grid, 1.0 - np.geomspace(0.5, 1e-6, 16)[1:]])[None, :]
-
-
-def _log_lower_chernoff(
-    mean: FloatArray, along: FloatArray, across: FloatArray, dof: int, bound: float
-) -> FloatArray:
-    r"""Log of Chernoff's limit on :math:`P((\mu+sw)^2+c\,\chi^2_{dof}\le b^2)`.
-
-    ``along`` holds the smallest and the largest :math:`s^2` of each interval.  The moment
-    :math:`(1+2ts^2)^{-1/2}e^{-t\mu^2/(1+2ts^2)}` rises and then falls in :math:`s^2`.  Its largest
-    value over the interval is taken.
-    """
-    scale = np.maximum(mean**2 + dof * across, 1e-300)
-    t = np.geomspace(1e-3, 1e6, 200)[None, :] / scale[:, None]
-    peak = mean[:, None] ** 2 - 0.5 / t
-    worst = np.clip(peak, along[0][:, None], along[1][:, None])
-    worst = np.where(np.isfinite(worst), worst, along[0][:, None])
-    value = (
-        t * bound**2
-        - t * mean[:, None] ** 2 / (1.0 + 2.0 * t * worst)
-        - 0.5 * np.log1p(2.0 * t * worst)
-        - 0.5 * dof * np.log1p(2.0 * t * across[:, None])
-    )
-    return np.asarray(np.minimum(0.0, value.min(axis=1)))

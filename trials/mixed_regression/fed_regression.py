@@ -34,13 +34,11 @@ from trials.checks import (
     IntArray,
     InvalidParameter,
     real_array,
-    shown,
 )
 from trials.mixed_regression.fed_regression_kernels import (
     RoundScratch,
     SpectraArrays,
     client_losses,
-    filter_value,
     filter_values,
     refine_hard,
     refine_soft,
@@ -151,38 +149,6 @@ def local_spectra(data: ClientData) -> LocalSpectra:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stability:
-    """gamma and kappa of Theorem 2."""
-
-    gamma: float
-    kappa: float
-
-
-@validated(spectra=Record(LocalSpectra), **_UPDATE)
-def stability(
-    spectra: LocalSpectra, *, update: str, step_size: float, n_local_steps: int = 1
-) -> Stability:
-    r"""Step length and stability of the local updates, as Theorem 2 measures them.
-
-    :math:`\gamma=\eta\max_i\lVert X_i\rVert^2/n_i`, and kappa >= 1:
-    :math:`\kappa=\gamma s/(1-(1-\gamma)^s)` for FedAvg, :math:`1+\gamma` for FedProx: s / kappa is
-    the smallest eigenvalue that P can have.
-
-    Raises
-    ------
-    InvalidParameter : also where gamma >= 1 for FedAvg, outside Theorem 2.
-    """
-    eta, s = _checked_update(update, step_size, n_local_steps)
-    gamma = _gamma(spectra, eta)
-    if s > 0 and gamma >= 1.0:
-        raise InvalidParameter(
-            f"step_size={eta:g} must be < {eta / gamma:.4g}, so that gamma < 1 (Su, Xu & Yang "
-            "2022, section 4.2)"
-        )
-    return Stability(gamma=gamma, kappa=max(s, 1) / float(filter_value(gamma, s)))
-
-
-@dataclass(frozen=True, kw_only=True)
 class FedRegressionResult:
     """The results of T' rounds.
 
@@ -203,38 +169,6 @@ class FedRegressionResult:
     status: RunStatus
     n_rounds: int
     distances: FloatArray | None
-
-
-@validated(
-    temperature=Real(0.0, open_low=True),
-    prior=Maybe(Array(("k",), low=0.0, high=1e300, open_low=True)),
-)
-def gibbs_labels(temperature: float, prior: ArrayLike | None = None) -> LabelRule:
-    r"""Soft labels :math:`\lambda_{ij}\propto p_j\exp(-\lVert y_i-X_i\theta_j\rVert^2/(2\tau))`.
-
-    They are the posterior of the label for Gaussian noise when tau = sigma^2, and tend to hard
-    labels as tau -> 0.
-
-    Parameters
-    ----------
-    temperature : tau > 0, units of y^2.
-    prior : (k,) p > 0, equal if omitted.
-    """
-    tau = temperature
-    log_prior: FloatArray | float = 0.0 if prior is None else np.log(np.asarray(prior))
-
-    def rule(losses: FloatArray, sizes: IntArray) -> FloatArray:
-        # the least loss is taken off first: differences of the large can overflow, not those of it
-        if prior is not None and np.shape(log_prior) != losses.shape[1:]:
-            raise InvalidParameter(f"prior={shown(prior)} must be (k,), k={losses.shape[1]}")
-        excess = losses - losses.min(axis=1, keepdims=True)
-        with np.errstate(over="ignore"):
-            exponent = log_prior - excess * sizes[:, None] / tau
-        exponent -= exponent.max(axis=1, keepdims=True)
-        weights = np.exp(exponent)
-        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-    return rule
 
 
 @validated(

@@ -25,7 +25,6 @@ features.
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 
@@ -49,7 +48,7 @@ from trials.checks import (
 )
 from trials.models.clients import ClientData
 from trials.models.losses import Population, Response
-from trials.parameters import Array, Flag, Integer, Options, Real, Record, Stream, validated
+from trials.parameters import Flag, Integer, Options, Real, Stream, validated
 
 FEATURE_LAWS = ("gaussian", "rademacher", "uniform", "sparse", "heavy")
 NOISE_LAWS = (*FEATURE_LAWS, "laplace")
@@ -379,113 +378,3 @@ class FederatedModel:
 
 
 # -- polynomial features -------------------------------------------------------------------------
-
-
-@validated(n_inputs=Integer(1, MAX_DRAWN), degree=Integer(0, MAX_DRAWN))
-def exponents(n_inputs: int, degree: int) -> IntArray:
-    """All (d, n_inputs) exponents of total degree <= ``degree``, the constant first, by degree."""
-    few = min(n_inputs, degree, _FEW)
-    check_drawn("entries of the exponents", math.comb(n_inputs + degree, few) * n_inputs)
-    rows = [
-        np.bincount(np.asarray(chosen, dtype=np.int64), minlength=n_inputs)
-        for total in range(degree + 1)
-        for chosen in itertools.combinations_with_replacement(range(n_inputs), total)
-    ]
-    return np.asarray(rows, dtype=np.int64).reshape(-1, n_inputs)
-
-
-@validated(
-    inputs=Array(("N", "q")),
-    degree=Integer(0, MAX_DRAWN),
-    basis=Options(("monomial", "hermite", "legendre")),
-)
-@np.errstate(over="ignore", invalid="ignore")  # an overflow is refused
-def polynomial_features(inputs: ArrayLike, degree: int, basis: str = "monomial") -> FloatArray:
-    r"""The feature map phi of eq. (1) as polynomials of total degree <= ``degree``.
-
-    Parameters
-    ----------
-    inputs : (N, q) finite.
-    degree : >= 0.
-    basis : the features are products over the inputs.  With ``monomial`` the factors are x^a.  With
-        ``hermite`` they are orthonormal for N(0, 1).  With ``legendre`` they are orthonormal for
-        the ``uniform`` law, on [-sqrt 3, sqrt 3].
-
-    Returns
-    -------
-    (N, d), d = binomial(q + degree, degree).  E[phi phi^T] = I in the matching orthonormal basis,
-    `polynomial_covariance` in the others.  Polynomials of degree >= 2 of Gaussian inputs are not
-    sub-Gaussian, those of bounded inputs are.
-
-    Examples
-    --------
-    >>> polynomial_features([[2.0, 3.0]], 2).tolist()
-    [[1.0, 2.0, 3.0, 4.0, 6.0, 9.0]]
-    """
-    x = np.asarray(inputs)
-    powers = exponents(x.shape[1], degree)
-    check_drawn("powers (degree + 1) N q", (degree + 1) * x.size)
-    check_drawn("features N d", len(x) * len(powers))
-    table = np.empty((degree + 1, *x.shape))
-    table[0] = 1.0
-    if degree > 0:
-        table[1] = x if basis != "legendre" else x / math.sqrt(3.0)
-    for a in range(1, degree):
-        if basis == "monomial":
-            table[a + 1] = table[a] * x
-        elif basis == "hermite":
-            table[a + 1] = (x * table[a] - math.sqrt(a) * table[a - 1]) / math.sqrt(a + 1)
-        else:
-            table[a + 1] = ((2 * a + 1) * table[1] * table[a] - a * table[a - 1]) / (a + 1)
-    if basis == "legendre":
-        for a in range(degree + 1):
-            table[a] *= math.sqrt(2 * a + 1)
-    features = np.ones((len(x), len(powers)))
-    for c in range(x.shape[1]):
-        features *= table[powers[:, c], :, c].T
-    if not np.isfinite(features).all():
-        raise InvalidParameter(f"inputs={np.abs(x).max():g} must be smaller for degree={degree}")
-    return features
-
-
-@validated(n_inputs=Integer(1, MAX_DRAWN), degree=Integer(0, MAX_DRAWN), law=Record(Law))
-def polynomial_covariance(n_inputs: int, degree: int, law: Law) -> FloatArray:
-    """E[phi phi^T] (d, d) of the monomial map for independent inputs of ``law``, closed form.
-
-    Raises `InvalidParameter` where a moment of order 2 ``degree`` is infinite.
-    """
-    powers = exponents(n_inputs, degree)
-    check_drawn("entries d^2 n_inputs", len(powers) ** 2 * n_inputs)
-    try:
-        moments = np.array([_moment(law, a) for a in range(2 * degree + 1)])
-        with np.errstate(over="ignore", invalid="ignore"):
-            products = np.prod(moments[powers[:, None, :] + powers[None, :, :]], axis=2)
-    except OverflowError:
-        products = np.array(np.inf)
-    if not np.isfinite(products).all():
-        raise InvalidParameter(
-            f"degree={degree} must be smaller: a moment leaves the floats' range"
-        )
-    return np.asarray(products)
-
-
-def _moment(law: Law, order: int) -> float:
-    """E w^order."""
-    if order % 2:
-        return 0.0
-    half = order // 2
-    if law.name == "gaussian":
-        return float(math.prod(range(1, order, 2)))
-    if law.name == "rademacher":
-        return 1.0
-    if law.name == "uniform":
-        return 3.0**half / (order + 1)
-    if law.name == "laplace":
-        return math.factorial(order) / 2.0**half
-    assert law.shape is not None
-    if law.name == "sparse":
-        return float(law.shape ** (1 - half)) if order else 1.0
-    if order >= law.shape:
-        raise InvalidParameter(f"shape={law.shape} must be > {order}: the moment is infinite")
-    nu = law.shape
-    return math.prod((nu - 2.0) * (2 * i - 1) / (nu - 2 * i) for i in range(1, half + 1))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +26,19 @@ USER_DESIGNS = 1 << 31
 MAX_DESIGN = (1 << 32) - 1
 MAX_BLOCK_SIZE = 1 << 20
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+
+
+Simulate = Callable[[Params, np.random.Generator, int], FloatArray]
+
+
+def each_trial(
+    one: Callable[[Params, np.random.Generator], Sequence[float] | FloatArray],
+) -> Simulate:
+    """The simulation (n_trials, columns) of an experiment whose trials are drawn one by one.
+
+    ``one(params, rng)`` returns the values of one trial, in the order of the columns.
+    """
+    return lambda params, rng, n_trials: np.array([one(params, rng) for _ in range(n_trials)])
 
 
 def _no_check(params: Params) -> dict[str, Any]:
@@ -66,7 +79,7 @@ class Experiment:
     name: str
     design: int
     columns: tuple[str, ...]
-    simulate: Callable[[Params, np.random.Generator, int], FloatArray]
+    simulate: Simulate
     parameters: Parameters | None = None
     check: Callable[[Params], dict[str, Any]] = _no_check
     block_size: int = 256

@@ -26,7 +26,6 @@ from trials.run.provenance import (
     code_of,
     code_of_modules,
     differences,
-    libraries,
     listed,
 )
 
@@ -251,8 +250,3 @@ def _call(wanted: _Call, here: str) -> _Reply:
     for name in wanted.function.split("."):
         function = getattr(function, name)
     return _Reply(here, value=function(*pickle.loads(wanted.arguments)))
-
-
-def warm(_nothing: None = None) -> dict[str, str]:
-    """The worker's libraries: a first message that shows whether a worker can be used."""
-    return dict(libraries())

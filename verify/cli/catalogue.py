@@ -115,7 +115,8 @@ def _lines(view: dict[str, Any], *, all_cells: bool) -> Iterable[tuple[str, str]
     yield "fails with", f"probability {view['fails_with']}" if view["fails_with"] else "never"
     for assumption in view["assumptions"]:
         note = f" ({assumption['note']})" if assumption["note"] else ""
-        yield "assumption", f"{assumption['name']}: {assumption['text']}{note}"
+        label = "not in the paper" if assumption["added"] else "assumption"
+        yield label, f"{assumption['name']}: {assumption['text']}{note}"
     for constant in view["constants"]:
         box = f"from {constant['low']:g} to {constant['high']:g}"
         yield "constant", f"{constant['name']} {box}: {constant['meaning']}"

@@ -66,7 +66,12 @@ def describe(claim: Claim, procedure: Procedure) -> dict[str, Any]:
         "statement_latex": document["bound_latex"],
         "fails_with": readable(document["failure_latex"]) or None,
         "assumptions": [
-            {"name": a["name"], "text": readable(a["latex"]), "note": readable_text(a["note"])}
+            {
+                "name": a["name"],
+                "text": readable(a["latex"]),
+                "note": readable_text(a["note"]),
+                "added": a["added"],
+            }
             for a in document["assumptions"]
         ],
         "constants": [

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.errors import ReportError
-from reports.latex import code, escape_text
 from reports.site.markup import blocks, inline
+from reports.text import code, escape_text
 from tests.reports.test_hostile import ATTACKS
 
 

@@ -20,7 +20,6 @@ from trials.clustering.convex import (
     check_certificate,
     check_weighted_certificate,
     convex_clustering,
-    nearest_neighbour_weights,
 )
 from trials.clustering.convex.certificate import (
     Certificate,
@@ -33,9 +32,10 @@ from trials.clustering.convex.certificate import (
 from trials.clustering.convex.problem import scaled
 from trials.clustering.convex.weighted import _guess, _Weighted
 from trials.clustering.convex.weighted_certificate import _check_cluster, _Ties
+from trials.clustering.sparse import neighbour_weights
 
 POINTS = np.random.default_rng(7).standard_normal((6, 2)) + 8.0 * (np.arange(6) % 2)[:, None]
-WEIGHTS = nearest_neighbour_weights(POINTS, 3)
+WEIGHTS = neighbour_weights(POINTS, 3).toarray()
 PENALTY = 0.6
 EQUAL = convex_clustering(POINTS, PENALTY)
 WEIGHTED = convex_clustering(POINTS, PENALTY, weights=WEIGHTS)

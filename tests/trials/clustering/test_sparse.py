@@ -16,7 +16,7 @@ from tests.trials.clustering.families import (
     nested,
 )
 from trials.checks import InvalidParameter
-from trials.clustering.convex import convex_clustering, nearest_neighbour_weights
+from trials.clustering.convex import convex_clustering
 from trials.clustering.sparse import (
     check_sparse_certificate,
     fusing_penalty,
@@ -261,11 +261,13 @@ def test_weights_over_twelve_decades(seed):
         assert sparse_convex_clustering(points, penalty, weights).certified
 
 
-def test_neighbour_weights_are_those_of_the_dense_function():
-    rng = np.random.default_rng(1)
-    points = rng.standard_normal((40, 3))
-    sparse = neighbour_weights(points, 5, decay=0.7)
-    assert sparse.toarray() == pytest.approx(nearest_neighbour_weights(points, 5, decay=0.7))
+def test_neighbour_weights_are_those_of_all_distances():
+    points = np.random.default_rng(1).standard_normal((40, 3))
+    squares = ((points[:, None] - points) ** 2).sum(axis=2)
+    linked = np.argsort(np.argsort(squares, axis=1), axis=1) <= 5  # itself and five others
+    np.fill_diagonal(linked, False)
+    dense = np.where(linked | linked.T, np.exp(-0.7 * squares), 0.0)
+    assert neighbour_weights(points, 5, decay=0.7).toarray() == pytest.approx(dense)
     repeated = np.zeros((8, 2))
     assert (neighbour_weights(repeated, 3).diagonal() == 0.0).all()
     assert (np.diff(neighbour_weights(repeated, 3).indptr) >= 3).all()

@@ -44,13 +44,9 @@ def iterations_within(budget, first, later, n_first):
 def test_the_errors_are_those_of_the_runs_that_each_budget_pays_for(drawn):
     found, seen = drawn
     k, m, d, shared = CELL["k"], CELL["m"], CELL["d"], CELL["n_shared"]
-    whole = floats_down(n_participants=m, k=k, d=d) + floats_up(n_participants=m, k=k, d=d)
-    stable = floats_down(n_participants=m, k=k, d=d, settled=True) + floats_up(
-        n_participants=m, k=k, d=d, settled=True
-    )
-    partly = floats_down(n_participants=m, k=k, d=d, n_shared=shared) + floats_up(
-        n_participants=m, k=k, d=d
-    )
+    whole = floats_down(m, k, d, 0, False) + floats_up(m, k, d, False)
+    stable = floats_down(m, k, d, 0, True) + floats_up(m, k, d, True)
+    partly = floats_down(m, k, d, shared, False) + floats_up(m, k, d, False)
     options = {
         "plain": IfcaOptions(),
         "stable": IfcaOptions(stable_after=2),

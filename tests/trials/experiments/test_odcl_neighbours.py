@@ -18,7 +18,7 @@ from trials.experiments.odcl.neighbours import (
     neighbour_clusterings,
     sizes,
 )
-from trials.laws.least_squares import errors, mean_squared_error
+from trials.laws.least_squares import errors
 
 
 def rows(cell, seed, n_trials=1):
@@ -100,7 +100,7 @@ def test_the_errors_are_those_of_the_drawn_fits():
     assert found["local"][0] == pytest.approx(((fits - own) ** 2).sum() / 400)
     assert found["oracle"][0] == pytest.approx(((oracle - own) ** 2).sum() / 400)
     # the mean of 400 errors of relative variance 2/d + 1/(n-d) or so: five standard errors
-    expected = mean_squared_error(60, 5, 1.0)
+    expected = 5 / (60 - 5 - 1)  # d sigma^2 / (n - d - 1)
     assert found["local"][0] == pytest.approx(expected, rel=5 * np.sqrt(0.5 / 400))
 
 

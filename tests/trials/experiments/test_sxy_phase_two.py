@@ -12,7 +12,8 @@ from scipy.optimize import linprog
 from trials.checks import InvalidParameter
 from trials.experiments.sxy import deviation, large, refinement, spectrum, subsets, two_phases
 from trials.experiments.sxy.clients import LOCAL, draw_clients, stability_of, step_size
-from trials.mixed_regression.fed_regression import local_spectra, stability
+from trials.mixed_regression.fed_regression import local_spectra
+from trials.mixed_regression.fed_regression_kernels import filter_value
 from trials.models.clients import ClientData
 
 RAGGED = {"M": 9, "n": 4, "d": 3, "sizes": "zipf", "alpha": 0.5, "beta": 2.0, "gamma": 0.7}
@@ -58,9 +59,10 @@ def test_cluster_matrices_are_the_sums_of_their_definition(rule, s, d):
 @pytest.mark.parametrize(("rule", "s"), [("fedavg", 1), ("fedavg", 7), ("fedprox", 1)])
 def test_a_cells_kappa_and_step_are_those_of_the_data(rule, s):
     params, _, spectra = drawn(rule=rule, s=s)
-    found = stability(spectra, update=rule, step_size=step_size(params, spectra), n_local_steps=s)
-    assert found.gamma == pytest.approx(params["gamma"], rel=1e-12)
-    assert found.kappa == pytest.approx(stability_of(params), rel=1e-12)
+    gamma = step_size(params, spectra) * spectra.largest.max()
+    assert gamma == pytest.approx(params["gamma"], rel=1e-12)
+    least = filter_value(gamma, 0 if rule == "fedprox" else s)  # the smallest eigenvalue of P
+    assert s / stability_of(params) == pytest.approx(least, rel=1e-12)
 
 
 def test_gamma_of_inverts_kappa():

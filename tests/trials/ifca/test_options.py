@@ -431,11 +431,11 @@ def test_batches_that_do_not_fit_are_refused(problem):
 
 def test_communication_by_hand():
     """Six clients, k = 3, d = 10, two of the coordinates shared."""
-    assert floats_down(n_participants=6, k=3, d=10) == 180
-    assert floats_down(n_participants=6, k=3, d=10, n_shared=2) == 6 * (3 * 8 + 2)
-    assert floats_down(n_participants=6, k=3, d=10, n_shared=2, settled=True) == 60
-    assert floats_up(n_participants=6, k=3, d=10) == 6 * 13
-    assert floats_up(n_participants=6, k=3, d=10, settled=True) == 60
+    assert floats_down(6, 3, 10, 0, False) == 180
+    assert floats_down(6, 3, 10, 2, False) == 6 * (3 * 8 + 2)
+    assert floats_down(6, 3, 10, 2, True) == 60
+    assert floats_up(6, 3, 10, False) == 6 * 13
+    assert floats_up(6, 3, 10, True) == 60
 
 
 def test_stable_identities_save_what_is_sent_and_change_nothing(problem):

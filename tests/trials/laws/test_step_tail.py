@@ -16,7 +16,6 @@ from trials.experiments.ifca.step import STEP, TRAJECTORY
 from trials.laws.step_tail import (
     StepSetting,
     _quantile,
-    log_cluster_hit,
     log_cluster_tail,
     log_gradient_tail,
     log_label_tail,
@@ -151,20 +150,7 @@ def test_the_limit_grows_with_the_start_and_falls_with_the_bound() -> None:
 def test_a_step_size_that_is_too_large_is_seen_without_a_trial() -> None:
     """Cluster 1 holds 7/8 of the clients: with gamma = 1/p its error grows 13 times."""
     s = setting(sizes=[32, 224], step_sizes=[8.0, 8.0])
-    assert log_cluster_hit(s, 1, 0.2, 0.1) < -1000
     assert log_cluster_tail(s, 1, 0.2, 0.1) == 0.0
-    assert log_cluster_hit(s, 0, 0.2, 10.0) == 0.0
-
-
-def test_the_hit_limit_lies_above_the_simulated_frequency() -> None:
-    params = STEP.check(
-        {"m": 64, "n": 200, "d": 8, "k": 2, "sigma": 0.3, "alpha": 0.3, "c1": 1 / 3}
-    )
-    errors = STEP.simulate(params, np.random.default_rng(7), 20_000)[:, 3]
-    s = setting(sizes=[32, 32], n_samples=200, dimension=8, sigma=0.3)
-    for q in (0.5, 0.1, 0.01, 0.001):
-        bound = float(np.quantile(errors, q))
-        assert q <= math.exp(log_cluster_hit(s, 0, 0.2, bound)) + 5 * math.sqrt(q / errors.size)
 
 
 def test_deep_tails_of_huge_problems_are_finite_and_fast() -> None:
@@ -244,7 +230,6 @@ def test_settings_outside_the_model_are_refused(changes: dict[str, object]) -> N
     [
         (lambda: log_label_tail(setting(), math.nan), "radius=nan must be"),
         (lambda: log_cluster_tail(setting(), 2, 0.2, 0.1), "cluster=2 must be < k=2"),
-        (lambda: log_cluster_hit(setting(), -1, 0.2, 0.1), "cluster=-1 must be"),
         (lambda: log_cluster_tail(setting(), 0, 0.2, math.nan), "bound=nan must be"),
         (lambda: log_step_tail(setting(), 0.2, [0.1] * 3), "must be one number or 2"),
         (lambda: log_run_tail(setting(), 0.2, 3, 0.1, ()), "candidates="),
@@ -260,5 +245,4 @@ def test_arguments_outside_their_domains_are_refused(call, said: str) -> None:
 def test_bounds_whose_squares_overflow_have_limits() -> None:
     """Refusing them would end a claim whose bound is large in some cell."""
     assert log_cluster_tail(setting(), 0, 0.2, 1e300) < -1000
-    assert log_cluster_hit(setting(), 0, 0.2, 1e300) == 0.0
     assert log_gradient_tail(5, 3, 0.5, 0.2, math.inf) == -math.inf

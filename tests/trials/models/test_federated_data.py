@@ -69,7 +69,6 @@ def test_laws_have_mean_zero_variance_one_and_their_kurtosis(law):
         assert abs((w**2).mean() - 1) <= 5 * error + 1e-12
         fourth = w**4
         assert abs(fourth.mean() - law.kurtosis) <= 5 * fourth.std() / math.sqrt(w.size) + 1e-12
-        assert fd._moment(law, 4) == pytest.approx(law.kurtosis)
     else:  # t_3: the distribution function instead, P(|t_3| <= 1) = 1/3 + sqrt(3) / (2 pi)
         inside = (np.abs(w * math.sqrt(3.0)) <= 1).mean()
         exact = 1 / 3 + math.sqrt(3) / (2 * math.pi)
@@ -157,61 +156,10 @@ def test_equal_streams_draw_equal_data():
     np.testing.assert_array_equal(one.labels, two.labels)
 
 
-def test_high_degrees_stay_in_range():
-    """The factorial of 171 is no finite float.  Cramer's inequality is |h_n(x)| e^(-x^2/4) <
-    1.09.
-    """
-    x = np.linspace(-20, 20, 41)[:, None]
-    top = fd.polynomial_features(x, 200, "hermite")[:, -1]
-    assert 0.1 < np.abs(top * np.exp(-(x[:, 0] ** 2) / 4)).max() < 1.09
-
-
 def test_equal_sizes_are_balanced_whatever_they_are():
     sizes = np.full(3, 1e308)
     assert fd.imbalance(sizes) == 0.0
     np.testing.assert_array_equal(sizes, 1e308)
-
-
-def test_polynomials_against_numpy():
-    x = np.random.default_rng(0).uniform(-1.7, 1.7, (50, 2))
-    powers = fd.exponents(2, 3)
-    assert len(powers) == math.comb(5, 3)
-    assert powers.sum(axis=1).max() == 3
-    plain = np.stack([(x**a).prod(axis=1) for a in powers], axis=1)
-    np.testing.assert_allclose(fd.polynomial_features(x, 3), plain, rtol=1e-12)
-    for basis, peer, scale, norm in (
-        ("hermite", np.polynomial.hermite_e.hermeval, 1.0, lambda a: 1 / math.factorial(a) ** 0.5),
-        ("legendre", np.polynomial.legendre.legval, 3.0**0.5, lambda a: (2 * a + 1) ** 0.5),
-    ):
-        ours = fd.polynomial_features(x, 3, basis)
-        for column, (a, b) in zip(ours.T, powers, strict=True):
-            first = peer(x[:, 0] / scale, np.eye(4)[a]) * norm(a)
-            second = peer(x[:, 1] / scale, np.eye(4)[b]) * norm(b)
-            np.testing.assert_allclose(column, first * second, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("law", "nodes"),
-    [
-        (Law(), np.polynomial.hermite_e.hermegauss(8)),
-        (Law(name="uniform"), np.polynomial.legendre.leggauss(8)),
-        (Law(name="rademacher"), (np.array([-1.0, 1.0]), np.ones(2))),
-    ],
-    ids=str,
-)
-def test_polynomial_covariance_equals_exact_quadrature(law, nodes):
-    points, weights = nodes
-    points = points * (3.0**0.5 if law.name == "uniform" else 1.0)
-    grid = np.stack(np.meshgrid(points, points, indexing="ij"), axis=-1).reshape(-1, 2)
-    mass = np.outer(weights, weights).ravel() / weights.sum() ** 2
-    phi = fd.polynomial_features(grid, 3)
-    np.testing.assert_allclose(
-        fd.polynomial_covariance(2, 3, law), phi.T @ (mass[:, None] * phi), atol=1e-10
-    )
-    basis = {"gaussian": "hermite", "uniform": "legendre"}.get(law.name)
-    if basis:
-        psi = fd.polynomial_features(grid, 3, basis)
-        np.testing.assert_allclose(psi.T @ (mass[:, None] * psi), np.eye(10), atol=1e-10)
 
 
 def test_bad_inputs_are_refused():
@@ -244,10 +192,6 @@ def test_bad_inputs_are_refused():
         lambda: model().draw([10**10], rng),
         lambda: model().population(3),
         lambda: model(fractions="a"),
-        lambda: fd.polynomial_features(np.array([[np.inf]]), 2),
-        lambda: fd.polynomial_features(np.array([[1e150]]), 3),
-        lambda: fd.polynomial_features(np.ones((2, 2)), 2, "fourier"),
-        lambda: fd.polynomial_covariance(2, 2, Law(name="heavy")),
     ):
         with pytest.raises(InvalidParameter, match="must"):
             call()

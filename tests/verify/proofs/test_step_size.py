@@ -11,7 +11,6 @@ import sympy as sp
 
 from bounds.statement import Constant, Statement, Term
 from tests.stated import NOBODY
-from trials.laws.step_tail import StepSetting, log_cluster_hit
 from verify.proofs.certificate import NotProved, check
 from verify.proofs.step_size import no_step_size_serves
 
@@ -68,21 +67,6 @@ def test_the_proof_reads_the_statement() -> None:
 def test_few_samples_prove_nothing() -> None:
     with pytest.raises(NotProved):
         no_step_size_serves(STATEMENT, values([4, 16], n=1.0), [4, 16])
-
-
-@pytest.mark.parametrize("c", [0.01, 0.1, 0.2, 0.21, 0.22, 0.3, 1.0, 30.0])
-def test_the_numerical_limits_agree_for_single_step_sizes(c: float) -> None:
-    """`trials.laws.step_tail` is another derivation: it excludes each c that the proof excludes."""
-    sizes = [1000, 4000]
-    no_step_size_serves(STATEMENT, values(sizes), sizes)
-    gamma = c * sum(sizes) / sizes[0]
-    setting = StepSetting(
-        sizes=sizes, step_sizes=[gamma, gamma], n_samples=10_000, dimension=10, separation=1.0,
-        sigma=0.5,
-    )  # fmt: skip
-    bound = 0.125 + 0.001
-    hits = [log_cluster_hit(setting, j, 0.25, bound) for j in range(2)]
-    assert min(hits) < -5
 
 
 def test_a_spread_that_hides_the_gap_proves_nothing() -> None:

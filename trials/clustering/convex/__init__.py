@@ -3,7 +3,6 @@
 * `convex_clustering` -- one problem, equal or given pair weights.
 * `convex_clustering_path` -- all penalties at once, equal weights: breakpoints, tree, solutions.
 * `check_certificate`, `check_weighted_certificate` -- the independent verifiers, plain NumPy.
-* `nearest_neighbour_weights` -- the weights of Remark 23.
 """
 
 from trials.clustering.convex.api import convex_clustering
@@ -15,7 +14,6 @@ from trials.clustering.convex.certificate import (
 )
 from trials.clustering.convex.path import ClusterPath, Merge, convex_clustering_path
 from trials.clustering.convex.problem import ConvexClustering
-from trials.clustering.convex.weighted import nearest_neighbour_weights
 from trials.clustering.convex.weighted_certificate import check_weighted_certificate
 
 __all__ = [
@@ -29,5 +27,4 @@ __all__ = [
     "check_weighted_certificate",
     "convex_clustering",
     "convex_clustering_path",
-    "nearest_neighbour_weights",
 ]

@@ -54,11 +54,6 @@ class ConvexClustering:
         """Number of clusters k."""
         return int(self.centres.shape[0])
 
-    @property
-    def relative_gap(self) -> float:
-        """``gap / primal`` (0 where both vanish)."""
-        return self.gap / self.primal if self.primal > 0.0 else 0.0
-
 
 @dataclass(frozen=True, kw_only=True)
 class Scaled:

@@ -1,4 +1,4 @@
-"""Convex clustering with pair weights: nearest-neighbour weights, solver and certificate.
+"""Convex clustering with pair weights: solver and certificate.
 
 With unequal weights clusters may split again along the path, and a fusion depends on points outside
 of it.  So no fusion is final.  The smoothed problem keeps all its points until one partition passes
@@ -17,9 +17,7 @@ from trials.checks import (
     FloatArray,
     IntArray,
     InvalidParameter,
-    integer_between,
     real_array,
-    real_between,
 )
 from trials.clustering.convex.certificate import Certificate, Fusion, rounding
 from trials.clustering.convex.nodes import Nodes, components, squared_distances
@@ -28,7 +26,6 @@ from trials.clustering.convex.problem import (
     ConvexClustering,
     Scaled,
     canonical,
-    scaled,
     scaled_penalty,
 )
 from trials.clustering.convex.weighted_certificate import check_weighted_certificate
@@ -36,50 +33,6 @@ from trials.clustering.convex.weighted_certificate import check_weighted_certifi
 _EPS_FIRST, _EPS_FACTOR, _EPS_LAST = 0.1, 0.1, 1e-12
 #: Linked points within these multiples of eps of each other make the partitions to be tried.
 _REACHES = (1e4, 1e3, 100.0, 30.0, 10.0, 3.0)
-
-
-def nearest_neighbour_weights(
-    points: ArrayLike, n_neighbours: int, *, decay: float = 0.0
-) -> FloatArray:
-    """Symmetric k-nearest-neighbour weights ``exp(-decay |a_i - a_j|^2)``, else 0.
-
-    Parameters
-    ----------
-    points : (m, d) finite array.
-    n_neighbours : 1 to m - 1.  Two points are linked when either is among the other's
-        ``n_neighbours`` nearest.  Ties go to the smaller index.
-    decay : phi >= 0, per squared unit of the points.  0 gives weights 0 and 1.
-
-    Returns
-    -------
-    (m, m) array with zero diagonal.
-
-    Raises
-    ------
-    trials.checks.InvalidParameter
-
-    Examples
-    --------
-    >>> nearest_neighbour_weights([[0.0], [1.0], [10.0]], 1).tolist()
-    [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
-
-    References
-    ----------
-    Sun, Toh & Yuan (2021), section 5; Armacki et al. (2024), Remark 23.
-    """
-    data = scaled(points)
-    m = data.points.shape[0]
-    n_neighbours = integer_between("n_neighbours", n_neighbours, 1, m - 1, "the other points")
-    decay = real_between("decay", decay, 0.0)
-    squares = squared_distances(data.x)
-    nearest = np.argsort(squares, axis=1, kind="stable")[:, :n_neighbours]
-    linked = np.zeros((m, m), dtype=bool)
-    linked[np.arange(m)[:, None], nearest] = True
-    linked |= linked.T
-    # one factor after the other: an infinite one would turn the 0 of equal points into NaN
-    lengths = data.scale * np.sqrt(squares, where=linked, out=np.zeros((m, m)))
-    with np.errstate(over="ignore"):
-        return np.where(linked, np.exp(-lengths * (decay * lengths)), 0.0)
 
 
 def checked_weights(weights: ArrayLike, n_points: int) -> FloatArray:

@@ -76,9 +76,10 @@ def check_weighted_certificate(
 
     Examples
     --------
-    >>> from trials.clustering.convex import convex_clustering, nearest_neighbour_weights
+    >>> from trials.clustering.convex import convex_clustering
+    >>> from trials.clustering.sparse import neighbour_weights
     >>> points = [[0.0], [1.0], [10.0], [11.0]]
-    >>> weights = nearest_neighbour_weights(points, 1)
+    >>> weights = neighbour_weights(points, 1).toarray()
     >>> fit = convex_clustering(points, penalty=2.0, weights=weights)
     >>> fit.labels.tolist()
     [0, 0, 1, 1]

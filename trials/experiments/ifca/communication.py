@@ -25,7 +25,7 @@ from trials.experiments.ifca import paired
 from trials.experiments.ifca.drawn_clients import draw_clients
 from trials.ifca.options import IfcaOptions, OptionsResult, run_ifca_options
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import Experiment, each_trial, register
 
 CHECKPOINTS = 8
 RUNS = ("plain", "stable", "subset", "shared")
@@ -78,7 +78,7 @@ COMMUNICATION = register(
         name="ifca.communication",
         design=306,
         columns=tuple(f"{n}_{i}" for n in (*RUNS, "floats") for i in range(1, CHECKPOINTS + 1)),
-        simulate=paired.repeated(_communication),
+        simulate=each_trial(_communication),
         parameters=paired.ECONOMIES.parameters,
         block_size=8,
         cost=paired.seconds(len(RUNS) * (CHECKPOINTS + 2)),

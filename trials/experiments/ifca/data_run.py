@@ -50,7 +50,7 @@ from trials.models.matching import model_distance, nearest_distance
 from trials.models.run_status import RunStatus
 from trials.parameters import Integer, ListOf, Options, Parameters, Real
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import Experiment, each_trial, register
 
 Scaling = Literal["norm", "coordinate"]
 PAPER_STEP_SIZES = {2: (0.01, 0.1, 1.0), 4: (0.5, 1.0, 2.0)}
@@ -149,10 +149,6 @@ def _least_squares(x: FloatArray, y: FloatArray, gram: FloatArray) -> FloatArray
     return np.asarray(theta + cho_solve(factor, x.T @ (y - x @ theta)))
 
 
-def _simulate_data_run(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    return np.array([_run(params, rng) for _ in range(n_trials)])
-
-
 def _run(params: Params, rng: np.random.Generator) -> list[float]:
     k, d, norm, sigma = params["k"], params["d"], params["norm"], params["sigma"]
     sizes = mx.cluster_sizes(params["m"], mx.fractions(k))
@@ -235,7 +231,7 @@ DATA_RUN = register(
         name="ifca.figure-3",
         design=305,
         columns=_RUN_COLUMNS,
-        simulate=_simulate_data_run,
+        simulate=each_trial(_run),
         parameters=PARAMETERS,
         block_size=1,
         cost=_seconds,

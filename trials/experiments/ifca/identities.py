@@ -33,7 +33,7 @@ from trials.models import mixture as mx
 from trials.models.matching import model_distance
 from trials.parameters import Integer, Options, Parameters, Real
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import Experiment, each_trial, register
 
 
 def centres_are_distinct(cell: Params) -> None:
@@ -87,10 +87,6 @@ def _identities(params: Params, rng: np.random.Generator) -> list[float]:
     ]
 
 
-def _simulate_identities(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    return np.array([_identities(params, rng) for _ in range(n_trials)])
-
-
 def _seconds(cell: Params) -> float:
     """CPU seconds of a trial: two passes over the data for all models of all starts."""
     models = cell["n_starts"] * (2 * cell["k"] + cell["extra"])
@@ -105,7 +101,7 @@ IDENTITIES = register(
         columns=(
             "found", "rounds", "success", "used", "pure", "exact_error", "extra_error",
         ),
-        simulate=_simulate_identities,
+        simulate=each_trial(_identities),
         parameters=Parameters(
             {
                 "k": Integer(2, 64, default=2, meaning="clusters of equal size"),

@@ -51,9 +51,7 @@ from trials.models.clients import ClientData
 from trials.models.matching import model_distance, overlaps
 from trials.parameters import Integer, Parameters, Real
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
-
-Simulate = Callable[[Params, np.random.Generator, int], FloatArray]
+from trials.run.experiment import Experiment, each_trial, register
 
 
 def whole_clusters(cell: Params) -> None:
@@ -221,11 +219,6 @@ def _economies(params: Params, rng: np.random.Generator) -> list[float]:
     ]
 
 
-def repeated(one: Callable[[Params, np.random.Generator], list[float]]) -> Simulate:
-    """A simulation of trials from that of one trial."""
-    return lambda params, rng, n_trials: np.array([one(params, rng) for _ in range(n_trials)])
-
-
 def seconds(n_runs: int) -> Callable[[Params], float]:
     """CPU seconds of a trial with so many runs of T iterations."""
     return lambda cell: float(
@@ -259,7 +252,7 @@ ONE_SHOT = register(
         name="ifca.one-shot",
         design=122,
         columns=("one_shot_wrong", "ifca_wrong", "one_shot", "ifca", "truth"),
-        simulate=repeated(_one_shot),
+        simulate=each_trial(_one_shot),
         parameters=DATA.extended(
             {
                 "planted": Integer(
@@ -279,7 +272,7 @@ RESAMPLING = register(
         name="ifca.resampling",
         design=123,
         columns=("reused", "split", "truth"),
-        simulate=repeated(_resampling),
+        simulate=each_trial(_resampling),
         parameters=DATA,
         block_size=8,
         cost=lambda cell: seconds(3)({**cell, "n": 2 * cell["n"] * cell["T"]}),
@@ -294,7 +287,7 @@ ECONOMIES = register(
             "plain", "stable", "settled", "late_changes", "subset", "shared", "stable_floats",
             "shared_floats",
         ),
-        simulate=repeated(_economies),
+        simulate=each_trial(_economies),
         parameters=DATA.extended(
             {
                 "stable_after": Integer(

@@ -46,7 +46,7 @@ from trials.ifca.quadratic_rounds import quadratic_rounds
 from trials.local_erm import least_squares
 from trials.parameters import Integer, Options, Parameters, Real
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import Experiment, each_trial, register
 
 #: The intervals of the optima's components: Section 5, Appendix D.2, and one cluster.
 DESIGNS = {
@@ -161,10 +161,6 @@ def _one(params: Params, rng: np.random.Generator) -> list[float]:
     ]
 
 
-def _simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    return np.array([_one(params, rng) for _ in range(n_trials)])
-
-
 DATA = Parameters(
     {
         "optima": Options(tuple(DESIGNS), default="ten", meaning="intervals of the optima"),
@@ -190,7 +186,7 @@ LINEAR = register(
             "local", "naive", "averaging", "pooled", "km", "km_ten", "cc", "cc_clusters",
             "km_same", "km_ten_same", "path", "path_clusters", "printed_clusters",
         ),
-        simulate=_simulate,
+        simulate=each_trial(_one),
         parameters=DATA.extended(
             {
                 "clusterpath": Options(

@@ -22,7 +22,7 @@ from trials.experiments.odcl.one_shot import same_partition
 from trials.local_erm import logistic
 from trials.parameters import Integer, Parameters, Real
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import Experiment, each_trial, register
 
 #: Optima and covariances of Appendix D.1.
 OPTIMA = np.array([[1.0, -1.0], [1.0, 0.0], [-1.0, 1.0], [0.0, -1.0]])
@@ -66,7 +66,7 @@ LOGISTIC = register(
         name="odcl.logistic",
         design=226,
         columns=("clusters", "same", "cc", "averaging", "local"),
-        simulate=lambda params, rng, trials: np.array([_one(params, rng) for _ in range(trials)]),
+        simulate=each_trial(_one),
         parameters=Parameters(
             {
                 "n": Integer(10, 10**5, default=1000, meaning="samples of a user"),

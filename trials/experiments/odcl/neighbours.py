@@ -44,7 +44,7 @@ from trials.experiments.odcl.one_shot import corners_fit, fits_exist, same_parti
 from trials.laws.least_squares import errors
 from trials.parameters import Integer, Parameters, Real
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import Experiment, each_trial, register
 
 _STARTS = 10
 #: Neighbours and decay as Sun, Toh & Yuan (2021), Section 5.
@@ -146,10 +146,6 @@ def _one(params: Params, rng: np.random.Generator) -> list[float]:
     ]
 
 
-def _simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    return np.array([_one(params, rng) for _ in range(n_trials)])
-
-
 def sizes_fit(cell: Params) -> None:
     """The last cluster is the smallest one, and the sample is a part of the users."""
     if cell["size_min"] * cell["k"] > cell["m"]:
@@ -178,7 +174,7 @@ NEIGHBOURS = register(
             "neighbours_same", "uniform_same", "km_same", "parts",
             "sent", "asked_sent", "received", "asked_received",
         ),
-        simulate=_simulate,
+        simulate=each_trial(_one),
         parameters=Parameters(
             {
                 "m": Integer(11, 10**7, default=1000, meaning="users"),

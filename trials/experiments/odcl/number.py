@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from trials.checks import FloatArray, InvalidParameter
+from trials.checks import InvalidParameter
 from trials.clustering.selection import choose_k, elbow
 from trials.experiments.odcl.linear import DATA, DESIGNS, draw
 from trials.local_erm import least_squares
 from trials.parameters import Integer
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import Experiment, each_trial, register
 
 
 def _one(params: Params, rng: np.random.Generator) -> list[float]:
@@ -29,11 +29,6 @@ def _one(params: Params, rng: np.random.Generator) -> list[float]:
     threshold = 4.0 * params["m"] * params["d"] / params["n"]
     numbers = [float(choice.k[0]), float(elbow(choice.inertia, threshold)[0])]
     return [*numbers, *(float(number == k) for number in numbers)]
-
-
-def simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    """(n_trials, 4) rows of the experiment."""
-    return np.array([_one(params, rng) for _ in range(n_trials)])
 
 
 def enough_choices(cell: Params) -> None:
@@ -48,7 +43,7 @@ NUMBER = register(
         name="odcl.number",
         design=228,
         columns=("silhouette", "elbow", "silhouette_right", "elbow_right"),
-        simulate=simulate,
+        simulate=each_trial(_one),
         parameters=DATA.extended(
             {"k_max": Integer(2, 1000, default=15, meaning="largest number that is tried")},
             enough_choices,

@@ -23,7 +23,7 @@ from trials.mixed_regression.moment_descent import DescentOptions, run_moment_de
 from trials.models.matching import bottleneck_distance
 from trials.parameters import Integer, Options, Parameters, Real
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import Experiment, each_trial, register
 
 N_ROUNDS = 6
 HALF_STEPS = 8
@@ -90,16 +90,12 @@ def _run(params: Params, rng: np.random.Generator) -> list[float]:
     ]
 
 
-def _simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    return np.array([_run(params, rng) for _ in range(n_trials)])
-
-
 DESCENT = register(
     Experiment(
         name="sxy.descent",
         design=304,
         columns=("worst", "centres", "far", *(f"err_{t}" for t in range(N_ROUNDS + 1))),
-        simulate=_simulate,
+        simulate=each_trial(_run),
         block_size=16,
         cost=lambda params: 2e-3 + 2e-6 * params["m"] * params["d"],
         parameters=Parameters(

@@ -32,7 +32,7 @@ from scipy import special, stats
 from trials.checks import MAX_DRAWN, FloatArray, InvalidParameter, check_drawn
 from trials.parameters import Integer, Parameters, Real
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import Experiment, each_trial, register
 
 
 def large_fit(cell: Params) -> None:
@@ -137,16 +137,12 @@ def _one_supremum(params: Params, rng: np.random.Generator) -> tuple[float, floa
     return lower / total, (lower + between) / total, inner.max() / total
 
 
-def _simulate_deviation(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    return np.array([_one_supremum(params, rng) for _ in range(n_trials)])
-
-
 UNIFORM = register(
     Experiment(
         name="sxy.uniform-deviation",
         design=242,
         columns=("lower", "upper", "ball"),
-        simulate=_simulate_deviation,
+        simulate=each_trial(_one_supremum),
         parameters=SIZES.extended(
             {
                 "Delta": Real(0.0, 1e6, open_low=True, default=1.0, meaning="distance"),

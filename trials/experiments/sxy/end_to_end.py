@@ -38,7 +38,7 @@ from trials.models.federated_data import FederatedModel, FederatedSample, covari
 from trials.models.matching import bottleneck_distance
 from trials.parameters import Integer, Options, Parameters, Real
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import Experiment, each_trial, register
 
 STARTS = ("zero", "optimum", "mean", "edge", "worst")
 COLUMNS = (
@@ -215,7 +215,7 @@ END_TO_END = register(
         name="sxy.end-to-end",
         design=308,
         columns=COLUMNS,
-        simulate=lambda params, rng, n: np.array([simulate_trial(params, rng) for _ in range(n)]),
+        simulate=each_trial(simulate_trial),
         parameters=END_TO_END_PARAMETERS,
         block_size=4,
         cost=trial_cost,

@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from trials.checks import FloatArray, InvalidParameter
+from trials.checks import InvalidParameter
 from trials.experiments.sxy.clients import (
     CLIENTS,
     draw_clients,
@@ -31,7 +31,7 @@ from trials.experiments.sxy.spectrum import cluster_matrices
 from trials.mixed_regression.fed_regression import local_spectra, run_fed_regression
 from trials.parameters import Options, Parameters, Real
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import Experiment, each_trial, register
 
 MOST_FEATURES = 4 * 10**8
 MOST_ROUNDS = 100_000
@@ -66,10 +66,6 @@ def _one_trial(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
     return float(found.distances[0]), float(found.distances[-1]), float(known), wrong, n_rounds
 
 
-def _simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    return np.array([_one_trial(params, rng) for _ in range(n_trials)])
-
-
 def trial_cost(params: Params) -> float:
     """CPU seconds of a trial, measured: draws, the matrices K_j, and the rounds."""
     rows, d = params["M"] * params["n"], params["d"]
@@ -81,7 +77,7 @@ LARGE = register(
         name="sxy.large",
         design=249,
         columns=("start", "end", "known", "wrong", "rounds"),
-        simulate=_simulate,
+        simulate=each_trial(_one_trial),
         parameters=Parameters(
             {
                 **CLIENTS.entries,

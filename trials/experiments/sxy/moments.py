@@ -30,7 +30,7 @@ from trials.mixed_regression.subspaces import orthogonal_iteration, random_basis
 from trials.models.federated_data import Law
 from trials.parameters import Integer, Options, Parameter, Parameters, Real, unchecked
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import Experiment, each_trial, register
 
 HALF_STEPS = 12
 _norm, _iterate = unchecked(deviation_norm), unchecked(orthogonal_iteration)
@@ -119,10 +119,6 @@ def _round(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
     )
 
 
-def _simulate_round(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    return np.array([_round(params, rng) for _ in range(n_trials)])
-
-
 def round_cost(params: Params) -> float:
     """CPU seconds of a trial: random numbers and passes over the features."""
     return float(1.5e-3 + 6e-8 * params["d"] * (params["m"] + params["l"]))
@@ -133,7 +129,7 @@ ROUND = register(
         name="sxy.round",
         design=302,
         columns=("deviation", "lost", "lost_last", "kept", "length_error", "after"),
-        simulate=_simulate_round,
+        simulate=each_trial(_round),
         block_size=32,
         cost=round_cost,
         parameters=Parameters(
@@ -183,10 +179,6 @@ def _anchor(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
     )
 
 
-def _simulate_anchor(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    return np.array([_anchor(params, rng) for _ in range(n_trials)])
-
-
 def pairs_fit(cell: Params) -> None:
     """l k features fit into memory."""
     check_drawn("features l k", cell["l"] * cell["k"])
@@ -197,7 +189,7 @@ ANCHOR = register(
         name="sxy.anchor",
         design=303,
         columns=("deviation", "kept", "right_sign"),
-        simulate=_simulate_anchor,
+        simulate=each_trial(_anchor),
         block_size=64,
         cost=lambda params: 1.5e-4 + 5e-8 * params["l"] * params["k"],
         parameters=Parameters(

@@ -46,7 +46,7 @@ from trials.mixed_regression.fed_regression import (
 from trials.models import mixture as mx
 from trials.parameters import Integer, Options, Real
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import Experiment, each_trial, register
 
 N_ROUNDS = 40
 SUMMARY = (
@@ -165,16 +165,12 @@ def _one_trial(params: Params, rng: np.random.Generator) -> FloatArray:
     return np.concatenate([found.distances, summary])
 
 
-def _simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    return np.array([_one_trial(params, rng) for _ in range(n_trials)])
-
-
 REFINEMENT = register(
     Experiment(
         name="sxy.refinement",
         design=245,
         columns=(*(f"err_{t}" for t in range(N_ROUNDS + 1)), *SUMMARY),
-        simulate=_simulate,
+        simulate=each_trial(_one_trial),
         parameters=RUNS,
         block_size=8,
     )
@@ -220,7 +216,7 @@ LOCAL_STEPS = register(
         name="sxy.local-steps",
         design=246,
         columns=("single", "close", "many"),
-        simulate=lambda params, rng, n: np.array([_one_comparison(params, rng) for _ in range(n)]),
+        simulate=each_trial(_one_comparison),
         parameters=RUNS.extended({"s": Integer(2, 10**6, default=10, meaning="local steps")}),
         block_size=16,
     )

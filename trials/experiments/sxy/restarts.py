@@ -18,7 +18,7 @@ from trials.mixed_regression.fed_regression import local_spectra
 from trials.models.matching import bottleneck_distance
 from trials.parameters import Integer
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import Experiment, each_trial, register
 
 
 def _one_trial(params: Params, rng: np.random.Generator) -> tuple[float, float, float]:
@@ -44,7 +44,7 @@ RESTARTS = register(
         name="sxy.restarts",
         design=307,
         columns=("n_successful", "n_inside", "best"),
-        simulate=lambda params, rng, n: np.array([_one_trial(params, rng) for _ in range(n)]),
+        simulate=each_trial(_one_trial),
         parameters=CLIENTS.extended(
             {
                 "rounds_2": Integer(1, 10_000, default=80, meaning="rounds of a start"),

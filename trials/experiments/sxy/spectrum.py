@@ -25,7 +25,7 @@ from trials.mixed_regression.fed_regression import LocalSpectra, local_spectra
 from trials.mixed_regression.fed_regression_kernels import SpectraArrays, filter_values
 from trials.mixed_regression.settled_kernels import add_all, add_pulls
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import Experiment, each_trial, register
 
 COLUMNS = ("smallest", "largest", "noise", "pull", "decrease", "floor_squared", "rows", "step")
 
@@ -82,10 +82,6 @@ def _one_trial(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
     )
 
 
-def _simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    return np.array([_one_trial(params, rng) for _ in range(n_trials)])
-
-
 def trial_cost(params: Params) -> float:
     """CPU seconds of a trial, measured: draws and decompositions of all rows."""
     rows = params["M"] * params["n"]
@@ -98,7 +94,7 @@ ROUND_MATRICES = register(
         name="sxy.round-matrices",
         design=240,
         columns=COLUMNS,
-        simulate=_simulate,
+        simulate=each_trial(_one_trial),
         parameters=LOCAL,
         block_size=16,
         cost=trial_cost,

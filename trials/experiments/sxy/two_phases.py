@@ -32,7 +32,7 @@ from trials.mixed_regression.moment_descent import DescentOptions, run_moment_de
 from trials.models.matching import bottleneck_distance
 from trials.parameters import Integer, Options
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import Experiment, each_trial, register
 
 STARTS = ("zero", "optimum", "mean", "edge")
 SUCCESS = 0.1
@@ -150,7 +150,7 @@ PHASES = register(
             "fail_once",
             "fail_best",
         ),
-        simulate=lambda params, rng, n: np.array([_one_trial(params, rng) for _ in range(n)]),
+        simulate=each_trial(_one_trial),
         parameters=TWO_PHASES,
         block_size=4,
     )
@@ -170,7 +170,7 @@ ONE_START = register(
         name="sxy.one-start",
         design=248,
         columns=("error", "ball"),
-        simulate=lambda params, rng, n: np.array([_one_start(params, rng) for _ in range(n)]),
+        simulate=each_trial(_one_start),
         parameters=TWO_PHASES,
         block_size=8,
     )

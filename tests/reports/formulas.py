@@ -33,7 +33,7 @@ def check_formulas(formulas: Sequence[str], engine: Engine) -> dict[str, str]:
     Parameters
     ----------
     formulas : LaTeX sources, with or without math delimiters.  They may use amsmath, amssymb and
-        the macros of `reports.latex.MACROS`.
+        the macros of `reports.characters.MACROS`.
     engine : ``"latex"`` or ``"embedded"``.
 
     All formulas are compiled in one document.  Only when that fails are they bisected.  So a

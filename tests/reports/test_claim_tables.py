@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reports.cell_table import (
+from reports.claim_tables import (
     MAX_ROWS,
     _notes,
     _rho_follows,

@@ -1,7 +1,12 @@
-"""The table of a claim's cells: varying parameters, measurements, and the shared parameters."""
+"""The tables of a claim: its cells, worst first, and the tables that its procedure made.
+
+The table of cells has the varying parameters and the measurements.  Its caption has the parameters
+and the measurements that all cells share.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
@@ -10,11 +15,27 @@ from typing import Any
 
 from reports import tables
 from reports.characters import Latex
-from reports.latex import escape_text, visible_length
-from reports.prose import prose
-from reports.reading import capital, sentence, severity
-from reports.schema import Cell, Params
-from reports.values import estimate, interval, number, numeral, parameter, value
+from reports.errors import ReportError
+from reports.reading import Tried, severity
+from reports.schema import Cell, Params, Table
+from reports.tables import PrintedTable
+from reports.text import (
+    capital,
+    code,
+    escape_text,
+    estimate,
+    interval,
+    number,
+    numeral,
+    parameter,
+    prose,
+    sentence,
+    value,
+    visible_length,
+)
+
+#: Names of files beside the report, and what they hold.
+Files = dict[str, str | bytes]
 
 MAX_ROWS = 16
 #: A limit at the end of a note.
@@ -211,7 +232,7 @@ def cell_table(
     most: int = MAX_ROWS,
     more: str = "",
     without: Collection[str] = (),
-) -> tables.PrintedTable:
+) -> PrintedTable:
     """The claim's cells, worst ratio first.  Long lists are cut, and the caption says so.
 
     ``line`` is the number of characters that a line holds, ``most`` the number of rows, give or
@@ -238,11 +259,122 @@ def cell_table(
         caption += f" {sentence(capital(legend))}"
     if more:
         caption += f" {more}"
-    return tables.PrintedTable(
+    return PrintedTable(
         head=head, rows=rows, align=align, caption=caption, label=f"{name}-cells", line=line
     )
 
 
-def is_merged(table: tables.PrintedTable) -> bool:
+def is_merged(table: PrintedTable) -> bool:
     """Whether the parameters of a table of cells share one column."""
     return table.head[0] == _MERGED
+
+
+# -- the tables of a page ------------------------------------------------------------------------
+
+#: Cells on a claim's page whose table has a page on its side.
+_WORST = 5
+#: Columns that such a page leaves out, the first ones first, until the line holds the others.
+_LESS = ("trials", "verdict", "note", "interval")
+#: Characters of the head of a table's second column from which it is said in the caption.
+_LONG_HEAD = 20
+
+
+def claim_tables(
+    tried: Tried, files: Files, *, paper: bool
+) -> tuple[list[PrintedTable], list[PrintedTable], list[tuple[Latex, Latex]]]:
+    """The claim's tables, those for pages on their side, and paragraphs with their headings.
+
+    Small tables of counts become paragraphs.  A table that is too wide for the page of ``paper``
+    goes to a page on its side, and the claim's page names it.  A browser scrolls.
+    """
+    shown: list[PrintedTable] = []
+    turned: list[PrintedTable] = []
+    tallies: list[tuple[Latex, Latex]] = []
+    name, cells = tried.name, tried.evidence.cells
+    if cells:
+        whole = cell_table(cells, name)
+        files[f"tables/{name}-cells.csv"] = cells_csv(cells)
+        files[f"tables/{name}-cells.tex"] = whole.latex() + "\n"
+        if not paper:
+            shown.append(cell_table(cells, name, line=math.inf))
+        elif whole.small or (is_merged(whole) and len(whole.rows) > tables.SHORT):
+            wide = cell_table(cells, f"{name}-wide", line=tables.TURNED, more=_of(tried))
+            turned.append(wide)
+            has = "more cells" if is_merged(wide) else "a column for each parameter"
+            shown.append(_few(cells, name, f"{_reference(wide)} has {has}."))
+        else:
+            shown.append(whole)
+    for i, table in enumerate(tried.evidence.tables, 1):
+        printed, text = _evidence_table(table, f"{name}-{i}")
+        files[f"tables/{name}-{i}.csv"] = text
+        files[f"tables/{name}-{i}.tex"] = printed.latex() + "\n"
+        heading = prose(table.title or "Counts")
+        if tally := _tally(table):
+            tallies.append((heading, tally))
+        elif paper and printed.small:
+            caption = f"{printed.caption} {_of(tried)}"
+            wide = dataclasses.replace(printed, caption=caption, line=tables.TURNED)
+            turned.append(wide)
+            tallies.append((heading, Latex(f"{_reference(wide)}.")))
+        else:
+            shown.append(printed)
+    return shown, turned, tallies
+
+
+def _few(cells: Sequence[Cell], name: str, more: str) -> PrintedTable:
+    """The worst cells, with as many columns as a line holds."""
+    for n in range(len(_LESS) + 1):
+        table = cell_table(cells, name, most=_WORST, more=more, without=_LESS[:n])
+        if not table.small:
+            break
+    return table
+
+
+def _of(tried: Tried) -> str:
+    """The way back from a table on its side to its claim."""
+    section = f"sec:{tried.name}"
+    return rf"Claim \hyperref[{section}]{{{code(tried.key)}}}, page~\pageref{{{section}}}."
+
+
+def _reference(table: PrintedTable) -> str:
+    return rf"Table~\ref{{{table.anchor}}} on page~\pageref{{{table.anchor}}}"
+
+
+def _tally(table: Table) -> Latex:
+    """A small table of counts as one sentence, or nothing when it is not one."""
+    counts = [
+        (row[0], row[1])
+        for row in table.rows
+        if len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], int)
+    ]
+    if len(table.columns) != 2 or not 0 < len(table.rows) == len(counts) <= 10:
+        return Latex("")
+    parts = ", ".join(f"{prose(name)} {number(count)}" for name, count in counts)
+    note = f" {sentence(capital(prose(table.note)))}" if table.note else ""
+    return Latex(f"{capital(prose(table.columns[1]))}: {parts}.{note}")
+
+
+def _evidence_table(table: Table, name: str) -> tuple[PrintedTable, str]:
+    """A table of the evidence, and its CSV."""
+    width = len(table.columns)
+    if any(len(row) != width for row in table.rows):
+        raise ReportError(f"table {table.title[:80]!r}: a row does not have {width} cells")
+    shown = table.rows if len(table.rows) <= 2 * MAX_ROWS else table.rows[: 2 * MAX_ROWS]
+    caption = str(prose(table.title).rstrip(".")) + "."
+    if table.note:
+        caption += " " + sentence(capital(prose(table.note)))
+    if len(shown) < len(table.rows):
+        cut = f"Showing the first {number(len(shown))} of {number(len(table.rows))} rows"
+        caption += f" {cut}; all rows are in {code(f'tables/{name}.csv')}."
+    head = [prose(column) for column in table.columns]
+    if width == 2 and visible_length(head[1]) > _LONG_HEAD:
+        caption += f" The value is the {head[1]}."
+        head[1] = Latex("value")
+    printed = PrintedTable(
+        head=head,
+        rows=[[tables.cell(item) for item in row] for row in shown],
+        align=tables.alignment(shown, width),
+        caption=caption,
+        label=name,
+    )
+    return printed, tables.csv_text(table.columns, table.rows)
