@@ -121,6 +121,34 @@ def fit_power_law(
     )
 
 
+def along(
+    x: Mapping[str, ArrayLike], direction: Mapping[str, float]
+) -> tuple[str, dict[str, FloatArray]]:
+    r"""Parameters in which one exponent is the growth along a direction of the logs.
+
+    For :math:`y = C \prod_j x_j^{\beta_j}` the growth along r is :math:`\sum_j r_j \beta_j`.
+
+    Returns
+    -------
+    pivot : the name whose exponent is the growth.
+    turned : name -> (n,) positive values.  A fit to them is the fit to ``x`` in other coordinates.
+
+    Examples
+    --------
+    >>> name, turned = along({"m": [1.0, 4.0], "c": [2.0, 2.0]}, {"m": 1, "c": 1})
+    >>> name, turned["c"].tolist()  # m/c would have done as well
+    ('m', [2.0, 0.5])
+    """
+    pivot = max(direction, key=lambda name: abs(direction[name]))
+    logs = {name: _log(name, values) for name, values in x.items()}
+    share = direction[pivot]
+    turned = {
+        name: log / share if name == pivot else log - logs[pivot] * direction.get(name, 0) / share
+        for name, log in logs.items()
+    }
+    return pivot, {name: np.exp(log) for name, log in turned.items()}
+
+
 def log_design(x: Mapping[str, ArrayLike]) -> FloatArray:
     """Intercept and logarithms, (n, 1 + q).  They must identify the exponents."""
     logs = [_log(name, values) for name, values in x.items()]

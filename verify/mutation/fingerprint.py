@@ -61,10 +61,9 @@ def fingerprint(procedure: Procedure) -> Any:
         return [[procedure.limit(cell), procedure.delta(cell)] for cell in cells]
     if isinstance(procedure, MeanBound):
         return [procedure.side, [procedure.bound(cell) for cell in cells]]
-    if isinstance(procedure, Threshold) and not procedure.scaling:
-        return [procedure.statement.bound(procedure.values(cell)) for cell in cells]
     if isinstance(procedure, Threshold):
-        return procedure.exponents
+        sizes = [procedure.statement.bound(procedure.values(cell)) for cell in cells]
+        return [procedure.side, sizes]
     if isinstance(procedure, Rate):
         return {name: rate.exponent for name, rate in procedure.stated.items()}
     if isinstance(procedure, Vacuity):

@@ -17,7 +17,7 @@ from trials.run.cell import Params
 from trials.run.engine import Demand
 from trials.run.store import RunStore, Table
 from verify.decisions.combine import CellDecision, Status, combine
-from verify.decisions.rates import PowerLawFit, Side, decide_rate, fit_power_law, log_design
+from verify.decisions.rates import Side, along, decide_rate, fit_power_law, log_design
 from verify.decisions.thresholds import Design, ThresholdFit
 from verify.evidence import Evidence, EvidenceTable, Figure, Series, Verdict
 from verify.procedures.base import (
@@ -61,10 +61,12 @@ class Sized:
 class Threshold:
     r"""The kind *threshold*: where the probability of success crosses ``target``, and its scaling.
 
-    With ``scaling`` the statement's term gives the exponents: a threshold :math:`C d / p^2` has
-    exponents 1 and -2.  A sufficient size (``relation=r"\le"``: no more is needed) states that the
-    true threshold grows no faster, in either direction of growth.  Without ``scaling`` the term is
-    the threshold itself, and every cell's limits are compared with its value.
+    With ``scaling`` the statement gives the order of the threshold.  A sufficient size
+    (``relation=r"\le"``: no more is needed) says that the true threshold over the stated one, the
+    *required constant*, stays below some number.  So it may not grow in any direction in which the
+    domain has no end.  The whole expression is evaluated, logarithms and sums included.  Without
+    ``scaling`` the statement gives the threshold itself, and every cell's limits are compared with
+    its value.
 
     Attributes
     ----------
@@ -73,12 +75,16 @@ class Threshold:
     grid : ``cell -> `` ascending sizes, e.g. by `verify.decisions.thresholds.log_grid`.
     success : ``(trials, cell) -> (n_trials,)`` bool.  A failed trial is no success.
     event : success in words.
-    scaling : names of the symbols whose exponents are compared.  The others are not varied.
-    nuisance : names of varied symbols whose exponents the statement does not give.
+    scaling : names of the symbols along which the required constant is compared.  The statement has
+        no other symbol but constants.
+    towards : the directions in which the domain has no end, each as symbol -> its share of the
+        direction in logs.  ``{"d": 1}`` is larger d, ``{"p": -1}`` smaller p, and ``{"m": 1, "c":
+        1}`` larger m and c in proportion.  They decide an inequality.  An equality is asked of each
+        symbol alone.
     target : success probability at the threshold.
     precision : sampling in a cell ends when upper over lower limit is at most this.
-    margin : for exponents, the deviation that counts as agreement.  Without ``scaling`` and for
-        ``=`` it is a share of the stated size.
+    margin : growth of the required constant per unit log that counts as none.  Without ``scaling``
+        and for ``=`` it is a share of the stated size.
     present : further figures from the trials of every cell and size.
     """
 
@@ -90,7 +96,7 @@ class Threshold:
     success: Callable[[Table, Params], BoolArray]
     event: str
     scaling: tuple[str, ...] = ()
-    nuisance: tuple[str, ...] = ()
+    towards: tuple[Mapping[str, float], ...] = ()
     values: Callable[[Params], Values] = the_cell
     target: float = 0.5
     precision: float = 1.2
@@ -103,46 +109,46 @@ class Threshold:
         return self.statement.id
 
     @property
-    def exponents(self) -> dict[str, float]:
-        """The stated exponent of each scaling symbol, from the statement's single term."""
-        if len(self.statement.terms) != 1:
-            raise InvalidParameter(
-                f"{self.name} has {len(self.statement.terms)} terms; the scaling of a threshold is "
-                "read from one"
-            )
-        found = {}
-        for name in self.scaling:
-            exponent = self.statement.exponent(self.statement.terms[0].name, sp.Symbol(name))
-            if not exponent.is_number:
-                raise InvalidParameter(
-                    f"{self.name}: the exponent of {name} is {exponent}, which must be a number"
-                )
-            found[name] = float(exponent)
-        return found
+    def side(self) -> Side:
+        """The side of the stated growth on which the statement puts the true one."""
+        return _RELATIONS[self.statement.relation]
 
-    def side(self, exponent: float) -> Side:
-        """The side of one exponent that the relation allows.
-
-        A size that suffices bounds the growth of the threshold.  Where the exponent is negative the
-        threshold grows as the symbol falls, so the bound is on the other side.
-        """
-        side = _RELATIONS[self.statement.relation]
-        if side == "equals" or exponent >= 0:
-            return side
-        return "at least" if side == "at most" else "at most"
+    @property
+    def directions(self) -> tuple[Mapping[str, float], ...]:
+        """The directions in which growth is compared: for an equality each symbol alone."""
+        if self.side == "equals":
+            return tuple({name: 1.0} for name in self.scaling)
+        return self.towards
 
     def check(self) -> None:
         """Every cell is possible at both ends of its grid, and the cells determine the
         exponents.
         """
+        self._check_symbols()
         for cell in self.cells:
             self._check_cell(cell)
+        varied = self._regressors(self.cells)
+        for name in self.scaling:
+            if max(varied[name]) <= 1.05 * min(varied[name]):
+                raise InvalidParameter(f"{self.name}: the cells do not vary {name}")
         if self.scaling:
-            exponents, varied = self.exponents, self._regressors(self.cells)
-            for name in exponents:
-                if max(varied[name]) <= 1.05 * min(varied[name]):
-                    raise InvalidParameter(f"{self.name}: the cells do not vary {name}")
             log_design(varied)
+
+    def _check_symbols(self) -> None:
+        """With a scaling, it has every symbol of the statement, and directions cover it."""
+        constants = {c.symbol for c in self.statement.constants}
+        symbols = {s.name for t in self.statement.terms for s in t.expr.free_symbols - constants}
+        if self.scaling and (other := sorted(symbols - set(self.scaling))):
+            raise InvalidParameter(
+                f"{self.name}: the threshold contains {', '.join(other)}, which is not among the "
+                f"symbols of the scaling ({', '.join(self.scaling)})"
+            )
+        covered = {name for direction in self.directions for name in direction}
+        if covered != set(self.scaling):
+            raise InvalidParameter(
+                f"{self.name}: an inequality needs directions (towards) for each of "
+                f"{', '.join(self.scaling)}, not for {', '.join(sorted(covered)) or 'none'}"
+            )
 
     def _check_cell(self, cell: Params) -> None:
         if self.size in cell:
@@ -153,16 +159,12 @@ class Threshold:
         for size in (design.grid[0], design.grid[-1]):
             self.sampling.experiment.check({**cell, self.size: size})
         values = self.values(cell)
-        if not self.scaling:
-            self.statement.bound(values)
-        else:
-            self.statement.require(values)
+        if not float(self.statement.bound(values)) > 0:
+            raise InvalidParameter(f"{self.name}: the stated size must be positive in every cell")
 
     def _regressors(self, cells: Sequence[Params]) -> dict[str, list[float]]:
         rows = [self.values(cell) for cell in cells]
-        return {
-            name: [float(row[name]) for row in rows] for name in (*self.scaling, *self.nuisance)
-        }
+        return {name: [float(row[name]) for row in rows] for name in self.scaling}
 
     def override(self, values: Mapping[str, Any]) -> Self:
         """The same search in cells with other values.  Exponents of fixed symbols are left out."""
@@ -177,21 +179,21 @@ class Threshold:
                 f"{self.name}: with these values no parameter varies whose exponent is stated "
                 f"({', '.join(self.scaling)})"
             )
-        nuisance = tuple(n for n in self.nuisance if n in varied)
-        return replace(self, cells=cells, scaling=scaling, nuisance=nuisance)
+        towards = tuple(direction for direction in self.towards if set(direction) <= set(scaling))
+        if self.side != "equals" and not towards:
+            raise InvalidParameter(f"{self.name}: with these values no direction is left")
+        scaling = scaling if self.side == "equals" else tuple({n: 0 for d in towards for n in d})
+        return replace(self, cells=cells, scaling=scaling, towards=towards)
 
     def describe(self) -> str:
         """Cells, design, model and comparison."""
         asked = "the stated size itself"
         if self.scaling:
-            spelled = (
-                f"${self._letter(n)}$: "
-                f"{'' if self.side(e) == 'equals' else self.side(e) + ' '}{e:g}"
-                for n, e in self.exponents.items()
-            )
+            where = ", ".join(map(self._spell, self.directions))
             asked = (
-                "stated exponents " + ", ".join(spelled) + f" (margin {self.margin:g}), by least "
-                "squares in logs weighted with the thresholds' own errors, HC3 limits"
+                f"the stated order: their quotient must {self._allowed} (margin {self.margin:g} "
+                f"per unit log) towards larger {where}, by least squares in logs weighted with the "
+                "thresholds' own errors, HC3 limits"
             )
         return (
             f"The threshold is the size {self.size} at which {self.event} has probability "
@@ -252,8 +254,9 @@ class Threshold:
         if self.scaling:
             verdict, summary, rows, sharpness = self._scaling(sized, level)
             if rows:
-                columns = ("parameter", "observed", "se", "lower", "upper", "stated", "verdict")
-                tables.append(EvidenceTable(title="Exponents", columns=columns, rows=rows))
+                columns = ("towards larger", "growth", "se", "lower", "upper", "verdict")
+                title = "Growth of the threshold over the stated order, per unit log"
+                tables.append(EvidenceTable(title=title, columns=columns, rows=rows))
             cells = [self._row(z, "open" if not z.fit.resolved else "holds", None) for z in sized]
         else:
             cells = [self._compared(z) for z in sized]
@@ -315,39 +318,43 @@ class Threshold:
                 [],
                 [],
             )
-        fit = fit_power_law(
-            [z.fit.threshold for z in sized],
-            self._regressors([z.params for z in sized]),
-            level=level,
-            se_log=[z.fit.se_log for z in sized],
-        )
-        return self._exponents(fit, level)
-
-    def _exponents(
-        self, fit: PowerLawFit, level: float
-    ) -> tuple[Verdict, str, list[tuple[str | float, ...]], list[str]]:
         rows: list[tuple[str | float, ...]] = []
         verdicts, parts, sharpness = [], [], []
-        stated = self.exponents
-        for i, name in enumerate(fit.names):
-            limits = fit.limits(name, level, family=len(stated))
-            symbol, text, word = f"${self._letter(name)}$", "", "nuisance"
-            if name in stated:
-                side = self.side(stated[name])
-                decision = decide_rate(limits, stated[name], side, self.margin)
-                verdicts.append(decision.verdict)
-                word = str(decision.verdict)
-                text = f"{'' if side == 'equals' else side + ' '}{stated[name]:g}"
-                parts.append(f"{symbol}: {fit.exponents[i]:.2f} ({text})")
-                if side != "equals" and abs(fit.exponents[i] - stated[name]) > self.margin:
-                    sharpness.append(
-                        f"In {symbol} the thresholds have exponent {fit.exponents[i]:.2f}, and "
-                        f"{stated[name]:g} is stated."
-                    )
-            rows.append((symbol, fit.exponents[i], fit.se[i], *limits, text, word))
+        varied = self._regressors([z.params for z in sized])
+        sizes = [float(self.statement.bound(self.values(z.params))) for z in sized]
+        for direction in self.directions:
+            pivot, turned = along(varied, direction)
+            fit = fit_power_law(
+                [z.fit.threshold / size for z, size in zip(sized, sizes, strict=True)],
+                turned,
+                level=level,
+                se_log=[z.fit.se_log for z in sized],
+            )
+            growth, se = (part[fit.names.index(pivot)] for part in (fit.exponents, fit.se))
+            limits = fit.limits(pivot, level, family=len(self.directions))
+            verdict = decide_rate(limits, 0.0, self.side, self.margin).verdict
+            where = self._spell(direction)
+            verdicts.append(verdict)
+            parts.append(f"{growth:+.2f} towards larger {where}")
+            if self.side != "equals" and abs(growth) > self.margin:
+                sharpness.append(
+                    f"Towards larger {where} the threshold over the stated order has exponent "
+                    f"{growth:.2f}."
+                )
+            rows.append((where, growth, se, *limits, str(verdict)))
         order = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.SUPPORTED)
-        verdict = next(v for v in order if v in verdicts)
-        return verdict, "exponents observed (stated): " + ", ".join(parts), rows, sharpness
+        worst = next(v for v in order if v in verdicts)
+        summary = f"growth of the required constant, which must {self._allowed}: {', '.join(parts)}"
+        return worst, summary, rows, sharpness
+
+    @property
+    def _allowed(self) -> str:
+        return {"at most": "not grow", "at least": "not fall", "equals": "stay"}[self.side]
+
+    def _spell(self, direction: Mapping[str, float]) -> str:
+        """A direction as the power product that grows along it, inline mathematics."""
+        product = sp.Mul(*(sp.Symbol(n) ** sp.nsimplify(s) for n, s in direction.items()))
+        return f"${latex(product, self.statement.publication.notation)}$"
 
     def _letter(self, name: str) -> str:
         return latex(sp.Symbol(name), self.statement.publication.notation)

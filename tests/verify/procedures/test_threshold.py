@@ -1,5 +1,6 @@
 """Thresholds from trials to verdict: stated sizes, stated exponents, resuming, lost trials."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -62,6 +63,7 @@ def scaling(expr, relation="=", power=1.0):
             max(int(cell["need"] / 9), 1), max(int(cell["need"] * 13), 2), 4
         ),
         scaling=("d", "p"),
+        towards=({"d": 1}, {"p": -1}),
         values=lambda cell: dict(zip(("d", "p"), grid[cell["tag"]], strict=True)),
         margin=0.25,
     )
@@ -112,10 +114,56 @@ def test_the_cells_share_the_level(tmp_path):
 def test_exponents_come_from_the_statement(tmp_path, expr, relation, expected):
     evidence, _ = tried(scaling(expr, relation), tmp_path)
     assert evidence.verdict is expected, evidence.summary
-    table = next(t for t in evidence.tables if t.title == "Exponents")
-    observed = {row[0]: row[1] for row in table.rows}
-    assert observed["$d$"] == pytest.approx(1.0, abs=0.15)
-    assert observed["$p$"] == pytest.approx(-2.0, abs=0.25)
+    table = next(t for t in evidence.tables if t.title.startswith("Growth of the threshold"))
+    growth = {row[0]: row[1] for row in table.rows}
+    powers = expr.as_powers_dict()
+    assert growth["$d$"] == pytest.approx(1.0 - float(powers[d]), abs=0.15)
+    if relation == "=":
+        assert growth["$p$"] == pytest.approx(-2.0 - float(powers[p]), abs=0.25)
+    else:
+        assert growth[r"$\frac{1}{p}$"] == pytest.approx(2.0 + float(powers[p]), abs=0.25)
+
+
+def test_the_whole_expression_is_compared_its_logarithms_included(tmp_path):
+    """The true size is 2 d log(1 + d)/p^2.  A power of d alone is another order."""
+    grid = [(dd, pp) for dd in (2, 8, 32) for pp in (0.5, 0.25, 0.125)]
+    cells = tuple(
+        {"need": 2.0 * dd * math.log(1 + dd) / pp**2, "slope": 6.0, "tag": i}
+        for i, (dd, pp) in enumerate(grid)
+    )
+    cases = ((sp.log(1 + d) * d / p**2, Verdict.SUPPORTED), (d / p**2, Verdict.REFUTED))
+    for seed, (expr, expected) in enumerate(cases):
+        claim = replace(scaling(expr), cells=cells)
+        assert verdict(tmp_path, claim, seed) is expected
+
+
+@pytest.mark.parametrize(
+    ("truth", "expected"),
+    [
+        (lambda m, c: 2 * m**2 / c**2, Verdict.SUPPORTED),
+        (lambda m, c: 2 * m / c, Verdict.SUPPORTED),  # less than stated: a share is at most one
+        (lambda m, _c: 2 * m**2, Verdict.REFUTED),  # the size of the cluster does not help
+        (lambda m, c: 2 * m**3 / c**3, Verdict.REFUTED),
+    ],
+)
+def test_a_size_that_suffices_bounds_the_growth_in_every_direction_of_the_domain(
+    tmp_path, truth, expected
+):
+    """Stated is m^2/c^2, for clusters of c among m users: m and c grow together, or c falls."""
+    sizes = [(m, c) for m in (8, 16, 32, 64, 128) for c in (2, 4, 8) if m > c]
+    cells = tuple(
+        {"need": float(truth(m, c)), "slope": 6.0, "tag": i} for i, (m, c) in enumerate(sizes)
+    )
+    claim = replace(
+        scaling(p, r"\le"),
+        statement=stated(sp.Symbol("m") ** 2 / sp.Symbol("c") ** 2, r"\le"),
+        cells=cells,
+        scaling=("m", "c"),
+        towards=({"m": 1, "c": 1}, {"c": -1}),
+        values=lambda cell: dict(zip(("m", "c"), sizes[cell["tag"]], strict=True)),
+    )
+    claim.check()
+    assert tried(claim, tmp_path)[0].verdict is expected
 
 
 def test_a_step_is_bracketed_and_said_to_be(tmp_path):
@@ -160,27 +208,22 @@ def test_stopping_and_going_on_changes_nothing(tmp_path):
 def test_checks_overrides_and_description():
     build = scaling(d / p**2, r"\le")
     build.check()
-    assert build.exponents == {"d": 1.0, "p": -2.0}
-    assert build.side(1.0) == "at most"
-    assert build.side(-2.0) == "at least"
-    for part in ("9 cells", "at most 1", "at least -2", "bisection", "HC3", "test.dose"):
+    assert build.side == "at most"
+    for part in ("9 cells", "must not grow", "bisection", "HC3", "test.dose"):
         assert part in build.describe()
+    assert replace(build, statement=stated(d / p**2)).directions == ({"d": 1.0}, {"p": 1.0})
+    with pytest.raises(InvalidParameter, match="the threshold contains k, which is not among"):
+        replace(build, statement=stated(sp.Symbol("k") * d / p, r"\le")).check()
+    with pytest.raises(InvalidParameter, match=r"\(towards\) for each of d, p, not for d"):
+        replace(build, towards=({"d": 1},)).check()
     with pytest.raises(InvalidParameter, match="no parameter varies"):
         build.override({"tag": 0})
     with pytest.raises(InvalidParameter, match=r"the cell fixes n=5"):
         replace(build, cells=({"need": 1.0, "n": 5},)).check()
     with pytest.raises(InvalidParameter, match="do not vary d"):
         replace(build, cells=build.cells[:3]).check()
-    with pytest.raises(InvalidParameter, match="must be a number"):
-        replace(build, statement=stated(sp.log(d) / p)).check()
-    two = Statement(
-        **{k: getattr(stated(d), k) for k in ("id", "title", "publication", "source", "kind")},
-        quantifiers="",
-        observed="n",
-        terms=(Term(name="a", expr=d), Term(name="b", expr=p)),
-    )
-    with pytest.raises(InvalidParameter, match="has 2 terms"):
-        replace(build, statement=two).check()
+    with pytest.raises(InvalidParameter, match="must be positive in every cell"):
+        replace(build, statement=stated(d - 2)).check()
     assert [c["need"] for c in at_a_size().override({"need": 50.0}).cells] == [50.0]
 
 

@@ -402,8 +402,10 @@ def _threshold(statement: Statement, column: str, event: str) -> Threshold:
     """The threshold in n over separations and cluster sizes of two clusters."""
     cells = tuple(
         {"k": 2, "d": 4, "size_k": own, "size_min": least, "Delta": delta, "sigma": 1.0}
-        for delta in (0.01, 0.08, 0.64)
-        for own, least in ((4, 4), (16, 4), (64, 4), (16, 16), (64, 16), (64, 64))
+        for delta in (0.01, 0.06, 0.36)
+        for own in (4, 16, 64, 256)
+        for least in (4, 16, 64, 256)
+        if least <= own
     )
 
     def success(table: Table, _cell: Params) -> BoolArray:
@@ -414,12 +416,15 @@ def _threshold(statement: Statement, column: str, event: str) -> Threshold:
         sampling=Sampling(experiment=ONE_SHOT, max_trials=512, first=64),
         cells=cells,
         size="n",
-        grid=lambda _cell: log_grid(5, 10**9, per_octave=2),
+        grid=lambda _cell: log_grid(5, 10**11, per_octave=2),
         success=success,
         event=event,
         scaling=("Delta", "m", "size_min"),
+        # Any separation, more users at any shares, and a cluster of any smaller share.
+        towards=({"Delta": 1}, {"Delta": -1}, {"m": 1, "size_min": 1}, {"size_min": -1}),
         values=lambda cell: {**cell, "m": float(users(cell))},
         precision=1.4,
+        margin=0.2,  # a factor 1.6 over a decade; 30 cells of these sizes resolve no less
         present=lambda observed: recovery_phases(statement, observed, column, event),
     )
 
