@@ -28,6 +28,7 @@ from reports.text import (
     number,
     numeral,
     parameter,
+    plural,
     prose,
     sentence,
     value,
@@ -218,10 +219,15 @@ def _measured(
     put("bound", "bound", number, "bound {}")
     if not idle:
         put(_ratio(cells), "ratio", number, "")
-    if len({c.verdict for c in cells}) > 1:
-        words = [str(escape_text(str(c.verdict or "--").lower())) for c in shown]
+    if len({_word(c) for c in cells}) > 1:
+        words = [str(escape_text(_word(c))) for c in shown]
         measures.append(("verdict", "l", words))
     return measures, common
+
+
+def _word(cell: Cell) -> str:
+    """What a cell says about the statement, in small letters."""
+    return "void" if cell.void else str(cell.verdict or "--").lower()
 
 
 def cell_table(
@@ -233,12 +239,14 @@ def cell_table(
     more: str = "",
     without: Collection[str] = (),
 ) -> PrintedTable:
-    """The claim's cells, worst ratio first.  Long lists are cut, and the caption says so.
+    """The claim's live cells, worst ratio first, and then the void ones.
+
+    Long lists are cut, and the caption says so.
 
     ``line`` is the number of characters that a line holds, ``most`` the number of rows, give or
     take two.  ``more`` is LaTeX that ends the caption.
     """
-    ranked = sorted(cells, key=severity, reverse=True)
+    ranked = sorted(cells, key=lambda c: (not c.void, severity(c)), reverse=True)
     shown = ranked if len(ranked) <= most + 2 else ranked[:most]
     varying, constant = _shared(cells)
     derived = _derived(cells, varying)
@@ -257,6 +265,10 @@ def cell_table(
     caption = parts[0] + (f"; all cells have {', '.join(common)}" if common else "") + "."
     if legend:
         caption += f" {sentence(capital(legend))}"
+    if void := [c for c in cells if c.void]:
+        reasons = "; ".join(dict.fromkeys(str(prose(c.void)) for c in void))
+        counted = plural(len(void), "cell is", "cells are")
+        caption += f" {counted} void and support nothing: {reasons}."
     if more:
         caption += f" {more}"
     return PrintedTable(

@@ -58,8 +58,8 @@ class Tried:
 
     @property
     def worst(self) -> Cell | None:
-        """The cell with the largest ratio, or None where no cell has a ratio."""
-        rated = [cell for cell in self.evidence.cells if ratio(cell) > -math.inf]
+        """The live cell with the largest ratio, or None where no live cell has a ratio."""
+        rated = [c for c in self.evidence.cells if ratio(c) > -math.inf and not c.void]
         return max(rated, key=ratio) if rated else None
 
 

@@ -31,7 +31,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cell(Record, frozen=True, kw_only=True):
-    """One cell's evidence.  ``relation`` says how ``ratio`` compares observed value and bound."""
+    """One cell's evidence.  ``relation`` says how ``ratio`` compares observed value and bound.
+
+    ``void`` says why the cell supports nothing, empty for a live one.
+    """
 
     params: Params = {}
     n_trials: int = 0
@@ -46,6 +49,7 @@ class Cell(Record, frozen=True, kw_only=True):
     relation: Short = "at most"
     verdict: Short = ""
     note: Text = ""
+    void: Text = ""
 
 
 class Table(Record, frozen=True, kw_only=True):

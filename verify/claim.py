@@ -26,7 +26,8 @@ from trials.checks import InvalidParameter
 from verify.coordinates import meaning
 from verify.decisions.domain import as_domain
 from verify.evidence import Verdict
-from verify.procedures.base import PROFILES, Procedure, Profile, tex_number
+from verify.procedures.base import PROFILES, Profile, tex_number
+from verify.procedures.interface import Procedure
 
 #: How grave a finding is.  The first page prints the first two only.
 Severity = Literal["statement", "proof", "edge", "strong", "slip"]

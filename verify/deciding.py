@@ -24,7 +24,7 @@ from trials.run.store import RunStore
 from verify.evidence import Evidence
 from verify.papers import ClaimsFile, from_files
 from verify.plan import Planned, plan
-from verify.procedures.base import PROFILES, takes_level
+from verify.procedures.base import PROFILES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,14 +72,14 @@ def decide_request(request: DecisionRequest) -> Decided | Needed:
         from_files(request.files), [request.selection], PROFILES[request.profile]
     ).claims
     if request.run is None:
-        evidence = planned.procedure.decide(None, request.level)  # type: ignore[arg-type]
+        evidence = planned.decide(None, request.level)  # type: ignore[arg-type]
         return Decided(evidence=evidence, seconds=time.perf_counter() - begin)
     with RunStore.open(Path(request.run), readonly=True) as store:
-        demands = planned.procedure.demands(store, request.level)
+        demands = planned.demands(store, request.level)
         if demands:
             blocks = tuple((d.experiment.name, d.params, d.n_blocks) for d in demands)
             return Needed(blocks=blocks, seconds=time.perf_counter() - begin)
-        evidence = planned.procedure.decide(store, request.level)
+        evidence = planned.decide(store, request.level)
     return Decided(evidence=evidence, seconds=time.perf_counter() - begin)
 
 
@@ -128,9 +128,9 @@ def _decided_here(
 ) -> Decided:
     """Draw a claim's trials until it can be decided, and decide it in this process."""
     begin = time.perf_counter()
-    while demands := planned.procedure.demands(store, level):
+    while demands := planned.demands(store, level):
         ensure(store, demands, executor, on_block)
-    evidence = planned.procedure.decide(store, level)
+    evidence = planned.decide(store, level)
     return Decided(evidence=evidence, seconds=time.perf_counter() - begin)
 
 
@@ -153,7 +153,7 @@ class _Board:
         files: tuple[ClaimsFile, ...],
     ) -> None:
         self._store, self._executor, self._on_block = store, executor, on_block
-        sampled = [i for i, planned in enumerate(claims) if takes_level(planned.procedure)]
+        sampled = [i for i, planned in enumerate(claims) if planned.procedure.statistical]
         self._requests = {
             i: DecisionRequest(
                 selection=str(planned.selection),
@@ -173,9 +173,7 @@ class _Board:
         # trials of all claims has one such end.  A stopping rule looks at its claim's own blocks in
         # their order, so that drawing these early changes nothing.
         first = [
-            demand
-            for i in sampled
-            for demand in claims[i].procedure.demands(store, self._requests[i].level)
+            demand for i in sampled for demand in claims[i].demands(store, self._requests[i].level)
         ]
         ensure(store, first, executor, on_block)
         if not isinstance(executor, DistributedExecutor):

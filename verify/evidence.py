@@ -68,6 +68,7 @@ class CellResult:
     ----------
     relation : the stated relation between ``observed`` and ``bound``.
     ratio : of the two, as `ratio_of` defines it for the relation.  Larger is worse.
+    void : why the cell supports nothing (a placebo passes too), empty for a live cell.
     quantile : the order of the quantile where ``observed`` is a quantile of the trials, else None.
     """
 
@@ -84,6 +85,7 @@ class CellResult:
     relation: Relation = "at most"
     verdict: str = ""
     note: str = ""
+    void: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,8 +222,11 @@ class Evidence:
     def as_dict(self) -> dict[str, Any]:
         """The evidence as JSON-ready nested dictionaries, with the mark and the grade.
 
-        The grade says the digits of a re-check.
+        The grade says the digits of a re-check.  A cell names ``void`` only where it is.
         """
         found = asdict(self) | {"mark": self.mark, "grade": self.grade}
         del found["digits"]
+        for cell in found["cells"]:
+            if not cell["void"]:
+                del cell["void"]
         return found

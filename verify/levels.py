@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from verify.claim import Claim
 from verify.decisions.familywise import Allocation, allocate
 from verify.plan import Plan
-from verify.procedures.base import PROFILES, takes_level
+from verify.procedures.base import PROFILES
 
 
 def paper_of(claim_id: str) -> str:
@@ -33,7 +33,7 @@ def allocate_levels(
             procedure = (
                 built[name].procedure if same else claim.build(PROFILES[claim.smallest_profile])
             )
-            if takes_level(procedure):
+            if procedure.statistical:
                 papers[paper][name] = claim.weight
     selections = [(str(p.selection), p.claim.id) for p in planned.claims]
     return allocate(level, papers, selections)

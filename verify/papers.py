@@ -37,7 +37,7 @@ import importlib
 import pkgutil
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -50,6 +50,7 @@ from trials.checks import InvalidParameter
 from trials.run.origin import Origin, load, load_file, user_module_name
 from trials.run.store import RunStore, StoreError
 from verify.claim import Claim, Finding
+from verify.procedures.placebos import Entry, Occurs, Placebo
 
 #: The entry-point group in which installed packages offer their papers.
 GROUP = "cfl_verify.papers"
@@ -69,6 +70,9 @@ class Paper:
     claims : in the paper's order.
     findings : findings about its text that no claim shows.  The claims name the others.
     data : the data-generating mechanism in a few sentences (inline LaTeX allowed).
+    placebos : claim id -> its placebos, or the reason why it has none: see
+        `verify.procedures.placebos`.  The name of a module stands for its ``PLACEBOS``, which is
+        loaded when it is needed.
 
     Raises
     ------
@@ -83,6 +87,7 @@ class Paper:
     claims: tuple[Claim, ...]
     findings: tuple[Finding, ...] = ()
     data: str = ""
+    placebos: Mapping[str, Entry] | str = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         known = {statement.id for statement in self.statements}
@@ -129,6 +134,17 @@ class Paper:
     def bibtex(self) -> str:
         """The BibTeX entries of all publications."""
         return "\n\n".join(publication.bibtex for publication in self.publications)
+
+    def registry(self) -> Mapping[str, Entry]:
+        """Claim id -> its placebos, loaded now where the paper names a module."""
+        if isinstance(self.placebos, str):
+            found: Mapping[str, Entry] = importlib.import_module(self.placebos).PLACEBOS
+            return found
+        return self.placebos
+
+    def placebos_of(self, name: str) -> Entry | None:
+        """What the registry says about a claim, None where it says nothing."""
+        return self.registry().get(name)
 
     def evidence(self, finding: Finding) -> tuple[str, ...]:
         """Ids of the claims that show a finding, empty for a misprint that needs no experiment."""
@@ -233,6 +249,11 @@ class Catalogue(Mapping[str, Claim]):
                 return paper
         known = ", ".join(paper.id for paper in self.papers)
         raise InvalidParameter(f"unknown paper {name.partition('.')[0]!r}; known: {known}")
+
+    def placebos_of(self, name: str) -> tuple[Placebo | Occurs, ...]:
+        """The placebos of a claim, none where its paper's registry gives a reason or nothing."""
+        entry = self.paper(name).placebos_of(name)
+        return () if entry is None or isinstance(entry, str) else entry
 
     def file_of(self, name: str) -> ClaimsFile | None:
         """The file of one's own with the paper of a claim, or None for a paper from elsewhere."""

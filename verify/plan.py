@@ -6,19 +6,19 @@ All bad input is refused here, before a run directory exists.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bounds.statement import OutsideTheorem
 from trials.checks import InvalidParameter
+from trials.run.engine import Demand
 from verify.claim import Claim
 from verify.decisions.domain import Box, as_domain
-from verify.procedures.base import (
-    DroppedCell,
-    Procedure,
-    Profile,
-    dropped_cells,
-)
+from verify.evidence import Evidence
+from verify.papers import Catalogue
+from verify.procedures.base import DroppedCell, Profile, Trials, dropped_cells
+from verify.procedures.interface import Procedure
+from verify.procedures.placebos import Occurs, Placebo, decide, demands
 from verify.selection import Selection, select
 
 
@@ -51,6 +51,15 @@ class Planned:
     claim: Claim
     procedure: Procedure
     own_values: OwnValues | None = None
+    placebos: tuple[Placebo | Occurs, ...] = ()
+
+    def demands(self, store: Trials, level: float) -> list[Demand]:
+        """The trials that are still missing, those of placebos included."""
+        return demands(self.procedure, self.placebos, store, level)
+
+    def decide(self, store: Trials, level: float) -> Evidence:
+        """The verdict, over the cells that no placebo passes."""
+        return decide(self.procedure, self.placebos, store, level)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +96,10 @@ def plan(catalogue: Mapping[str, Claim], texts: Sequence[str], profile: Profile)
             not_run[str(selection)] = reason
             continue
         try:
-            planned.append(_planned(selection, claim, profile))
+            found = _planned(selection, claim, profile)
+            if isinstance(catalogue, Catalogue):
+                found = replace(found, placebos=catalogue.placebos_of(claim.id))
+            planned.append(found)
         except (InvalidParameter, OutsideTheorem) as error:
             if not selection.wild:
                 raise

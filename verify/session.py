@@ -31,7 +31,7 @@ from verify.evidence import Verdict
 from verify.levels import allocate_levels
 from verify.papers import Catalogue, ClaimsFile, catalogue
 from verify.plan import Plan, Planned, plan
-from verify.procedures.base import PROFILES, experiment_of
+from verify.procedures.base import PROFILES
 
 #: Family-wise error level of a whole run, split over its claims.
 FAMILYWISE_LEVEL = 0.05
@@ -157,7 +157,7 @@ def execute(
     decided = _decided(store, prepared.claims, config.profile)
     open_claims = [p for p in prepared.claims if str(p.selection) not in decided]
     # Before anything is written: a refused run stays as it was.
-    refuse_other_code(store, [e for p in open_claims if (e := experiment_of(p.procedure))])
+    refuse_other_code(store, [e for p in open_claims if (e := p.procedure.experiment())])
     _put_papers(store, known, prepared.claims)
     store.put_document("run", "extension", {"profile": config.profile})
     store.put_document("run", "plan", {"claims": [str(p.selection) for p in prepared.claims]})

@@ -39,8 +39,8 @@ LEMMA_11_PHI_SEARCHED = statement(
     "Lemma 11: the features of any few clients, with a small constant",
     "Lemma 11, (37)",
     kind="supremum",
-    constants=(prefactor(C, "prefactor", high=2.0),),
-    reading="A lower limit of the supremum against the statement with $C=2$.",
+    constants=(prefactor(C, "prefactor", high=3.0),),
+    reading="A lower limit of the supremum against the statement with $C=3$.",
     **_PHI,
 )
 

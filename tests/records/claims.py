@@ -35,7 +35,8 @@ from verify.decisions.search import SearchResult
 from verify.evidence import Verdict
 from verify.mutation.fingerprint import cells_of
 from verify.papers import catalogue, collect
-from verify.procedures.base import Procedure, Profile
+from verify.procedures.base import Profile
+from verify.procedures.interface import Procedure
 from verify.procedures.search import Search
 from verify.proofs.certificate import proof
 

@@ -187,11 +187,11 @@ def cells_of_claims() -> dict[str, list[Params]]:
     """Experiment -> the cells with which the shipped claims try it."""
     from verify.mutation.fingerprint import cells_of
     from verify.papers import catalogue
-    from verify.procedures.base import PROFILES, experiment_of
+    from verify.procedures.base import PROFILES
 
     found: dict[str, list[Params]] = {}
     for claim in catalogue().values():
         procedure = claim.build(PROFILES["quick"])
-        if (of := experiment_of(procedure)) is not None:
+        if (of := procedure.experiment()) is not None:
             found.setdefault(of.name, []).extend(cells_of(procedure))
     return found

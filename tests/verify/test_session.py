@@ -21,7 +21,7 @@ from verify.cli import exits
 from verify.cli.app import application
 from verify.evidence import Verdict
 from verify.papers import Catalogue, catalogue
-from verify.procedures.base import PROFILES, takes_level
+from verify.procedures.base import PROFILES
 from verify.session import Listener, RunConfig
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example_paper.py"
@@ -132,7 +132,7 @@ def test_the_familywise_level_is_split_by_paper_and_searches_take_no_share(tmp_p
         executed(store, config)
         levels, summary = levels_of(store), store.document("run", "summary")
     claims = catalogue().paper("ifca").claims
-    statistical = [c for c in claims if takes_level(c.build(PROFILES["quick"]))]
+    statistical = [c for c in claims if c.build(PROFILES["quick"]).statistical]
     assert 20 < len(statistical) < len(claims)
     share = 0.04 * 0.25 / len(statistical)
     assert levels == pytest.approx(dict.fromkeys(SAMPLED, share) | dict.fromkeys(CLAIMS, 0.0))
@@ -335,7 +335,7 @@ def test_with_two_workers_the_first_trials_of_all_claims_are_drawn_together(tmp_
     first = {
         demand.experiment.name
         for planned in session.prepare(config).claims
-        if takes_level(planned.procedure)
+        if planned.procedure.statistical
         for demand in planned.procedure.demands(
             RunStore.create(tmp_path / f"{planned.claim.id}", root_seed=0, config={}), 0.01
         )

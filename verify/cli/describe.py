@@ -10,7 +10,8 @@ from verify.claim import Claim
 from verify.decisions.domain import Box, as_domain, spell_range
 from verify.papers import catalogue
 from verify.plan import OwnValues, Planned
-from verify.procedures.base import PROFILES, Procedure
+from verify.procedures.base import PROFILES
+from verify.procedures.interface import Procedure
 
 #: Fields of procedures that hold cells, with the words for them.
 _ROLES = {

@@ -98,6 +98,7 @@ def _examination(
         store=store,
         executor=executor,
         values=planned.selection.values,
+        placebos=planned.placebos,
     )
 
 

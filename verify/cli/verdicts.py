@@ -37,8 +37,8 @@ def as_expected(outcome: Outcome) -> bool:
 
 
 def worst_cell(evidence: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The cell whose observed value comes closest to the bound, or exceeds it most."""
-    cells = [c for c in evidence["cells"] if c["observed"] is not None]
+    """The live cell whose observed value comes closest to the bound, or exceeds it most."""
+    cells = [c for c in evidence["cells"] if c["observed"] is not None and not c.get("void")]
     if not cells:
         return None
     found: Mapping[str, Any] = max(
@@ -63,6 +63,8 @@ def fields(outcome: Outcome) -> list[str]:
             parts.append(f"bound {worst['bound']:.3g}")
         if worst["ratio"] is not None:
             parts.append(f"ratio {worst['ratio']:.2g}")
+    if void := sum(bool(c.get("void")) for c in evidence["cells"]):
+        parts.append(f"void {void}/{len(evidence['cells'])}")
     parts.append(mark(outcome.document))
     if outcome.document.get("identity"):
         parts.append("(identity of formulas)")

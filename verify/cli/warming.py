@@ -22,7 +22,8 @@ from verify.cli.screen import say
 from verify.cli.signals import interruptible
 from verify.papers import catalogue
 from verify.plan import plan
-from verify.procedures.base import PROFILES, Procedure, experiment_of
+from verify.procedures.base import PROFILES
+from verify.procedures.interface import Procedure
 
 USUALLY = "usually one to four minutes after an installation or a change, seconds afterwards"
 
@@ -60,7 +61,7 @@ def _kinds(procedures: Sequence[Procedure]) -> Iterator[tuple[Experiment, dict[s
     """One cell for each experiment and combination of its options (parameters that are words)."""
     seen = set()
     for procedure in procedures:
-        experiment = experiment_of(procedure)
+        experiment = procedure.experiment()
         if experiment is None:
             continue
         for cell in _smallest_first(_cells(procedure)):

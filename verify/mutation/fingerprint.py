@@ -15,8 +15,8 @@ from trials.run.cell import Params
 from trials.run.experiment import Experiment
 from trials.run.store import Table
 from verify.decisions.domain import as_domain
-from verify.procedures.base import Procedure
 from verify.procedures.constants import Constants
+from verify.procedures.interface import Procedure
 from verify.procedures.mean_bound import MeanBound
 from verify.procedures.probability import Probability
 from verify.procedures.rate import Contraction, Rate

@@ -28,8 +28,8 @@ from verify.decisions.domain import (
 )
 from verify.mutation.fingerprint import cells_of, fingerprint
 from verify.mutation.mutants import Mutant, assumption_named
-from verify.procedures.base import Procedure, experiment_of
 from verify.procedures.constants import Constants
+from verify.procedures.interface import Procedure
 from verify.procedures.mean_bound import MeanBound
 from verify.procedures.probability import Probability
 from verify.procedures.rate import Contraction
@@ -149,7 +149,7 @@ def _takes(procedure: Procedure, cell: Params) -> bool:
 
 def _cost(procedure: Procedure, cell: Params) -> float:
     """The declared CPU seconds of a trial, zero where the experiment declares none."""
-    experiment = experiment_of(procedure)
+    experiment = procedure.experiment()
     if experiment is None or experiment.cost is None:
         return 0.0
     try:

@@ -43,7 +43,9 @@ from verify.mutation.mutants import (
 )
 from verify.mutation.opened import opened
 from verify.mutation.tried import SymbolRanges, follows, ranges
-from verify.procedures.base import Procedure, Profile
+from verify.procedures.base import Profile
+from verify.procedures.interface import Procedure
+from verify.procedures.placebos import Occurs, Placebo, decide, demands
 from verify.procedures.rate import Rate
 from verify.procedures.search import Search
 
@@ -196,6 +198,7 @@ class Examination:
     store : open for writing where ``executor`` is given.
     executor : draws the trials that a mutant asks for and that are not stored; None allows none.
     values : the user's own values, where the claim was run at some.
+    placebos : those of the claim: a mutant that they pass is not supported either.
     new_seconds : CPU seconds, as experiments declare them, of the new trials that one mutant may
         ask for.
     """
@@ -207,6 +210,7 @@ class Examination:
     executor: Executor | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
     new_seconds: float = 10.0
+    placebos: tuple[Placebo | Occurs, ...] = ()
 
     def procedure(self, statement: Statement) -> Procedure:
         """The claim's procedure for a statement, at the user's values where there are any."""
@@ -235,8 +239,8 @@ class Examination:
         level = self.standing.level
         procedure.check()
         spent, seconds = 0, 0.0
-        while demands := procedure.demands(self.store, level):
-            for demand in demands:
+        while missing := demands(procedure, self.placebos, self.store, level):
+            for demand in missing:
                 params = demand.experiment.check(demand.params)
                 stored = len(self.store.blocks(demand.experiment, params))
                 new = demand.experiment.block_size * (demand.n_blocks - stored)
@@ -249,12 +253,12 @@ class Examination:
                     + (f", or {seconds:.0f} s of CPU" if seconds else "")
                 )
             try:
-                ensure(self.store, demands, self.executor)
+                ensure(self.store, missing, self.executor)
             except StoreError as error:  # made by older code, to which no trial may be added
                 raise InvalidParameter(f"it asks for new trials: {error}") from None
         if quickly and isinstance(procedure, Search):
             procedure = replace(procedure, budget=min(procedure.budget, QUICK_BUDGET))
-        return procedure.decide(self.store, level)
+        return decide(procedure, self.placebos, self.store, level)
 
     def score(self, sample: int | None = None, *, steps: int = 3) -> Score:
         """Decide the mutants of a supported statement.

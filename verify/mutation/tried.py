@@ -12,8 +12,8 @@ from trials.run.store import RunStore
 from verify.decisions.domain import Interval, IntRange, LogInterval
 from verify.mutation.fingerprint import cells_of
 from verify.mutation.mutants import Mutant, asks_less
-from verify.procedures.base import Procedure
 from verify.procedures.constants import Constants
+from verify.procedures.interface import Procedure
 from verify.procedures.probability import Probability
 from verify.procedures.rate import Rate
 

@@ -1,4 +1,4 @@
-"""The common part of all procedures: protocol, profiles, sampling and the reading of cells."""
+"""The common part of all procedures: profiles, sampling and the reading of cells."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,8 @@ from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.engine import Demand
 from trials.run.experiment import Experiment
-from trials.run.store import RunStore, Table
-from verify.evidence import Evidence, EvidenceTable, Figure
+from trials.run.store import Table
+from verify.evidence import EvidenceTable, Figure
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -82,43 +82,16 @@ PROFILES: dict[str, Profile] = {
 }
 
 
-class Procedure(Protocol):
-    """A decision procedure over stored trials.
+class Trials(Protocol):
+    """Stored trials as a procedure reads them: a `trials.run.store.RunStore`, or a view of it."""
 
-    A class attribute ``statistical = False`` marks a procedure whose verdict does not depend on
-    chance (a deterministic search).  It reads no trials and takes no share of the error level.
-    """
-
-    def check(self) -> None:
-        """Refuse impossible parameters and cells outside the theorem, before any work."""
+    def blocks(self, experiment: Experiment, params: Params) -> set[int]:
+        """The numbers of the blocks of a cell that are there."""
         ...
 
-    def demands(self, store: RunStore, level: float) -> Sequence[Demand]:
-        """The blocks that are still missing in the store, empty when a verdict can be given."""
+    def table(self, experiment: Experiment, params: Params, n_blocks: int) -> Table:
+        """The first blocks of a cell."""
         ...
-
-    def decide(self, store: RunStore, level: float) -> Evidence:
-        """The verdict at error level ``level``, with its evidence."""
-        ...
-
-    def describe(self) -> str:
-        """Cells, budget and stopping rule in a few sentences (inline LaTeX allowed)."""
-        ...
-
-    def override(self, values: Mapping[str, Any]) -> Self:
-        """The same procedure at other parameter values.  Unknown names raise an error."""
-        ...
-
-
-def takes_level(procedure: Procedure) -> bool:
-    """Whether the procedure reads trials, so that its verdict needs an error level."""
-    return bool(getattr(procedure, "statistical", True))
-
-
-def experiment_of(procedure: Procedure) -> Experiment | None:
-    """The experiment that a procedure samples, or None for one without a `Sampling`."""
-    found = getattr(getattr(procedure, "sampling", None), "experiment", None)
-    return found if isinstance(found, Experiment) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,7 +203,7 @@ class Sampling:
         return max(1, -(-n_trials // self.experiment.block_size))
 
     def observed(
-        self, store: RunStore, cells: Sequence[Params], n_trials: Sequence[int] | None = None
+        self, store: Trials, cells: Sequence[Params], n_trials: Sequence[int] | None = None
     ) -> list[Observed]:
         """The stored trials of cells that have any: the first ``n_trials`` of each, or the budget.
 
@@ -249,7 +222,7 @@ class Sampling:
                 found.append(Observed(params=cell, table=table))
         return found
 
-    def upto(self, store: RunStore, cell: Params, n_trials: int) -> Demand | None:
+    def upto(self, store: Trials, cell: Params, n_trials: int) -> Demand | None:
         """The demand that brings a cell to ``n_trials`` (at most its budget), or None when met."""
         blocks = self.n_blocks(min(n_trials, self.max_trials))
         if store.blocks(self.experiment, self.experiment.check(cell)).issuperset(range(blocks)):
@@ -257,7 +230,7 @@ class Sampling:
         return Demand(self.experiment, cell, blocks)
 
     def missing(
-        self, store: RunStore, cells: Sequence[Params], n_trials: Sequence[int] | None = None
+        self, store: Trials, cells: Sequence[Params], n_trials: Sequence[int] | None = None
     ) -> list[Demand]:
         """The demands of the cells that hold fewer trials: ``n_trials`` of each, or the budget."""
         counts = [self.max_trials] * len(cells) if n_trials is None else n_trials

@@ -15,7 +15,7 @@ from bounds.statement import Statement, Trend, Values
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.engine import Demand, trial_id
-from trials.run.store import RunStore, Table
+from trials.run.store import Table
 from verify.decisions.combine import CellDecision, combine
 from verify.decisions.comparisons import ContrastTest, Scale, TrendTest
 from verify.decisions.means import Knowledge, unresolved
@@ -25,15 +25,17 @@ from verify.procedures.base import (
     Observed,
     Present,
     Sampling,
+    Trials,
     nothing_to_show,
     override_cells,
 )
+from verify.procedures.interface import CellByCell, Sampled
 from verify.procedures.mean_bound import the_cell
 from verify.procedures.rounds import play_rounds
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class Comparison(CellByCell):
     """The kind *comparison*, between methods: the statement's contrasts in every cell.
 
     Attributes
@@ -110,6 +112,10 @@ class Comparison:
             f"counts as the {self.failed} end of the values."
         )
 
+    def without_laws(self) -> Self:
+        """The same contrasts without the ranges that are known of the methods."""
+        return replace(self, knowledge=lambda _cell: Knowledge(asymptotic=True))
+
     def _tests(self, cell: Params, level: float) -> list[ContrastTest]:
         family = max(len(self.cells) * len(self.statement.contrasts), 1)
         return [
@@ -155,11 +161,11 @@ class Comparison:
             found.append(test.decide(a, b, n_failed=observed.table.n_failed, limits=limits))
         return found
 
-    def demands(self, store: RunStore, level: float) -> list[Demand]:
+    def demands(self, store: Trials, level: float) -> list[Demand]:
         """The first round for every cell, then doublings of the undecided ones."""
         return self._rounds(store, level)[0]
 
-    def _rounds(self, store: RunStore, level: float) -> tuple[list[Demand], list[Observed]]:
+    def _rounds(self, store: Trials, level: float) -> tuple[list[Demand], list[Observed]]:
         def open_cells(observed: Sequence[Observed]) -> list[int]:
             worst = [self._worst(self._cells(o, level, limits=False)) for o in observed]
             return unresolved(worst)
@@ -171,7 +177,7 @@ class Comparison:
         order = ("fails", "open", "holds", "trivial")
         return min(cells, key=lambda c: order.index(c.status))
 
-    def decide(self, store: RunStore, level: float) -> Evidence:
+    def decide(self, store: Trials, level: float) -> Evidence:
         """The evidence: one row for each contrast and cell, and the best method of each cell."""
         _, observed = self._rounds(store, level)
         decided = [self._cells(o, level) for o in observed]
@@ -248,7 +254,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Monotone:
+class Monotone(Sampled):
     """The kind *comparison*, along a parameter: the statement's one trend.
 
     Cells that differ in the trend's parameter alone form a sequence.  Each sequence is tested.
@@ -335,7 +341,7 @@ class Monotone:
             f"trend. The limits of a mean are {limits}."
         )
 
-    def demands(self, store: RunStore, _level: float) -> list[Demand]:
+    def demands(self, store: Trials, _level: float) -> list[Demand]:
         """The whole budget of every cell, because a rank test does not allow optional stopping."""
         return self.sampling.missing(store, self.cells)
 
@@ -349,7 +355,7 @@ class Monotone:
             found.append(sign * x)
         return found
 
-    def decide(self, store: RunStore, level: float) -> Evidence:
+    def decide(self, store: Trials, level: float) -> Evidence:
         """One decision for each sequence."""
         observed = self.sampling.observed(store, self.cells)
         groups, sequences = self._groups(observed), self.sequences()

@@ -12,7 +12,8 @@ import numpy as np
 from bounds.statement import Statement
 from trials.run.cell import Params
 from trials.run.engine import Demand, trial_id
-from trials.run.store import RunStore, Table
+from trials.run.experiment import Experiment
+from trials.run.store import Table
 from verify.decisions.constants import (
     CellSample,
     ConstantBox,
@@ -28,16 +29,18 @@ from verify.procedures.base import (
     Observed,
     Present,
     Sampling,
+    Trials,
     nothing_to_show,
     override_cells,
     tex_number,
 )
+from verify.procedures.interface import Procedure
 
 Role = Literal["calibration", "held-out", "elsewhere"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Constants:
+class Constants(Procedure):
     """The kind *upper bound with unspecified universal constants*.
 
     Attributes
@@ -75,7 +78,7 @@ class Constants:
 
     def check(self) -> None:
         """Check that every cell meets the assumptions with the declared hidden constants."""
-        for cell in (*self.calibration, *self.held_out, *self.elsewhere):
+        for cell in self.every_cell():
             self._check_cell(cell)
 
     def _check_cell(self, cell: Params) -> None:
@@ -140,7 +143,19 @@ class Constants:
             for choice in self.choices
         ]
 
-    def demands(self, store: RunStore, level: float) -> list[Demand]:
+    def experiment(self) -> Experiment:
+        """The experiment that is sampled."""
+        return self.sampling.experiment
+
+    def every_cell(self) -> tuple[Params, ...]:
+        """The cells of all roles, without the choice."""
+        return (*self.calibration, *self.held_out, *self.elsewhere)
+
+    def without_laws(self) -> Self:
+        """The same constants without the exact law of the statistic's tail."""
+        return replace(self, log_tail=None)
+
+    def demands(self, store: Trials, level: float) -> list[Demand]:
         """First a pilot in every cell.  The whole budget follows unless the pilot refutes."""
         lacking = self._upto(store, self._pilot)
         if lacking or self._pilot == self.sampling.max_trials:
@@ -149,16 +164,16 @@ class Constants:
             return []
         return self._upto(store, self.sampling.max_trials)
 
-    def _upto(self, store: RunStore, n_trials: int) -> list[Demand]:
+    def _upto(self, store: Trials, n_trials: int) -> list[Demand]:
         cells = [cell for _, _, cell in self._cells]
         return self.sampling.missing(store, cells, [n_trials] * len(cells))
 
-    def _read(self, store: RunStore, n_trials: int) -> list[Observed]:
+    def _read(self, store: Trials, n_trials: int) -> list[Observed]:
         """The first so many trials of every cell under every choice."""
         cells = [cell for _, _, cell in self._cells]
         return self.sampling.observed(store, cells, [n_trials] * len(cells))
 
-    def _deciding(self, store: RunStore, level: float) -> tuple[list[Observed], list[CellSample]]:
+    def _deciding(self, store: Trials, level: float) -> tuple[list[Observed], list[CellSample]]:
         """The trials that decide: the pilot's if they refute, else the whole budget."""
         pilot = self._read(store, self._pilot)
         samples = self._samples(pilot)
@@ -231,7 +246,7 @@ class Constants:
             resolution=resolvable(min(c.n_trials for c in data), level) * (1 + 1e-6),
         )
 
-    def decide(self, store: RunStore, level: float) -> Evidence:
+    def decide(self, store: Trials, level: float) -> Evidence:
         """The verdict, the frozen constants, the drift, and each cell's error against its bound."""
         observed, data = self._deciding(store, level)
         decision = self._decision(data, level)

@@ -13,7 +13,7 @@ from bounds.statement import Statement, Values
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.engine import Demand, trial_id
-from trials.run.store import RunStore, Table
+from trials.run.store import Table
 from verify.decisions.combine import CellDecision, combine
 from verify.decisions.means import (
     Knowledge,
@@ -29,9 +29,11 @@ from verify.procedures.base import (
     Observed,
     Present,
     Sampling,
+    Trials,
     nothing_to_show,
     override_cells,
 )
+from verify.procedures.interface import CellByCell
 from verify.procedures.rounds import play_rounds
 
 SIDES: dict[str, Side] = {r"\le": "at most", r"\ge": "at least", "=": "equals"}
@@ -43,7 +45,7 @@ def the_cell(cell: Params) -> Values:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeanBound:
+class MeanBound(CellByCell):
     r"""The kind *expectation*: a statement about a mean, cell by cell.
 
     The bound and its side come from the statement: :math:`E S \le b` for ``relation=r"\le"``, and
@@ -165,11 +167,15 @@ class MeanBound:
         """Cells whose bound is not trivial.  The refuting level is split over them."""
         return max(len(self.cells), 1)
 
-    def demands(self, store: RunStore, level: float) -> list[Demand]:
+    def without_laws(self) -> Self:
+        """The same test without the range and the variance that are known of the algorithm."""
+        return replace(self, knowledge=lambda _cell: Knowledge(asymptotic=True))
+
+    def demands(self, store: Trials, level: float) -> list[Demand]:
         """The first round for every cell, then doublings of the undecided ones."""
         return self._rounds(store, level)[0]
 
-    def _rounds(self, store: RunStore, level: float) -> tuple[list[Demand], list[Observed]]:
+    def _rounds(self, store: Trials, level: float) -> tuple[list[Demand], list[Observed]]:
         return play_rounds(
             self.sampling,
             store,
@@ -188,7 +194,7 @@ class MeanBound:
         x = as_values(raw, table.failed, test.knowledge, test.side)
         return decide_mean(x, test, n_failed=table.n_failed, limits=limits)
 
-    def decide(self, store: RunStore, level: float) -> Evidence:
+    def decide(self, store: Trials, level: float) -> Evidence:
         """The verdict with one row a cell and, when refuted, a trial to replay."""
         _, observed = self._rounds(store, level)
         cells = [self._cell(o, level) for o in observed]

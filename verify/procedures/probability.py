@@ -11,7 +11,7 @@ import numpy as np
 
 from trials.run.cell import Params
 from trials.run.engine import Demand, trial_id
-from trials.run.store import RunStore, Table
+from trials.run.store import Table
 from verify.decisions.probability import (
     ProbabilityDecision,
     decide_exact_probability,
@@ -24,9 +24,11 @@ from verify.procedures.base import (
     Observed,
     Present,
     Sampling,
+    Trials,
     nothing_to_show,
     override_cells,
 )
+from verify.procedures.interface import CellByCell
 from verify.procedures.rounds import play_rounds
 from verify.proofs.certificate import Certificate, proof
 
@@ -34,7 +36,7 @@ Bad = Callable[[Table, Params], BoolArray]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Probability:
+class Probability(CellByCell):
     """The kind *probability*: all constants explicit, P(bad) <= delta tested cell by cell.
 
     Attributes
@@ -94,11 +96,15 @@ class Probability:
             "uses that probability, and the verdict says so."
         )
 
-    def demands(self, store: RunStore, level: float) -> list[Demand]:
+    def without_laws(self) -> Self:
+        """The same test without the exact law of the event."""
+        return replace(self, log_limit=lambda _cell: None)
+
+    def demands(self, store: Trials, level: float) -> list[Demand]:
         """The first round for every cell, then doublings of the undecided ones."""
         return self._rounds(store, level)[0]
 
-    def _rounds(self, store: RunStore, level: float) -> tuple[list[Demand], list[Observed]]:
+    def _rounds(self, store: Trials, level: float) -> tuple[list[Demand], list[Observed]]:
         def unresolved(observed: Sequence[Observed]) -> Sequence[int]:
             decision = self._decision(observed, level)
             return [] if decision.verdict is Verdict.REFUTED else decision.unresolved
@@ -135,7 +141,7 @@ class Probability:
         delta = self.delta(cell)
         return math.log(delta) if delta > 0 else -math.inf
 
-    def decide(self, store: RunStore, level: float) -> Evidence:
+    def decide(self, store: Trials, level: float) -> Evidence:
         """The verdict with one row a cell and, when refuted, a trial to replay."""
         _, observed = self._rounds(store, level)
         decision = self._decision(observed, level)

@@ -12,7 +12,7 @@ import numpy as np
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.engine import Demand
-from trials.run.store import RunStore, Table
+from trials.run.store import Table
 from verify.decisions.rates import (
     ContractionFit,
     PowerLawFit,
@@ -28,10 +28,12 @@ from verify.procedures.base import (
     Observed,
     Present,
     Sampling,
+    Trials,
     nothing_to_show,
     override_cells,
     tex_number,
 )
+from verify.procedures.interface import CellByCell, Sampled
 from verify.procedures.rate_figures import exponents_figure
 
 
@@ -45,7 +47,7 @@ class StatedRate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rate:
+class Rate(Sampled):
     """The kind *rate*: a power law in the cells' parameters, exponent by exponent.
 
     Attributes
@@ -121,11 +123,11 @@ class Rate:
             f"stated exponents are {stated}. The margin is {self.margin:g}."
         )
 
-    def demands(self, store: RunStore, _level: float) -> list[Demand]:
+    def demands(self, store: Trials, _level: float) -> list[Demand]:
         """The whole budget of every cell."""
         return self.sampling.missing(store, self.cells)
 
-    def decide(self, store: RunStore, level: float) -> Evidence:
+    def decide(self, store: Trials, level: float) -> Evidence:
         """Compare each exponent's limits with the stated exponent.  All must agree."""
         observed = self.sampling.observed(store, self.cells)
         means, errors = zip(*(self._mean(o) for o in observed), strict=True)
@@ -241,7 +243,7 @@ class Rate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contraction:
+class Contraction(CellByCell):
     """A contraction factor per step, estimated between burn-in and floor in every cell.
 
     ``errors`` turns a cell's trials into (n_trials, T + 1) errors along the iterations.
@@ -278,11 +280,11 @@ class Contraction:
             f"{self.stated:g}, with margin {self.margin:g} in log."
         )
 
-    def demands(self, store: RunStore, _level: float) -> list[Demand]:
+    def demands(self, store: Trials, _level: float) -> list[Demand]:
         """The whole budget of every cell."""
         return self.sampling.missing(store, self.cells)
 
-    def decide(self, store: RunStore, level: float) -> Evidence:
+    def decide(self, store: Trials, level: float) -> Evidence:
         """Compare each cell's factor with the stated one.  All must agree."""
         observed = self.sampling.observed(store, self.cells)
         rows, steps, verdicts = [], [], []

@@ -13,12 +13,13 @@ from bounds.statement import Printed, Statement
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.engine import Demand
-from trials.run.store import RunStore, Table
+from trials.run.store import Table
 from verify.decisions.combine import CellDecision, combine
 from verify.decisions.means import Knowledge, as_values, unresolved
 from verify.decisions.reproductions import Estimand, ReproductionTest
 from verify.evidence import Evidence, EvidenceTable, Figure, Series, Verdict
-from verify.procedures.base import FloatArray, Observed, Sampling, unknown_parameter
+from verify.procedures.base import FloatArray, Observed, Sampling, Trials, unknown_parameter
+from verify.procedures.interface import Procedure
 from verify.procedures.rounds import play_rounds
 
 
@@ -43,7 +44,7 @@ class Reading:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reproduction:
+class Reproduction(Procedure):
     """The kind *reproduction*: every number of ``statement.printed``, under every reading.
 
     The verdict is that of the reading called ``named``: SUPPORTED when all printed numbers lie
@@ -147,7 +148,7 @@ class Reproduction:
         return found
 
     def _rounds(
-        self, reading: Reading, store: RunStore, level: float
+        self, reading: Reading, store: Trials, level: float
     ) -> tuple[list[Demand], list[Observed]]:
         return play_rounds(
             reading.sampling,
@@ -156,11 +157,11 @@ class Reproduction:
             lambda observed: unresolved(self._decided(reading, observed, level, limits=False)),
         )
 
-    def demands(self, store: RunStore, level: float) -> list[Demand]:
+    def demands(self, store: Trials, level: float) -> list[Demand]:
         """The rounds of all readings, so that the report can show them side by side."""
         return [d for r in self.readings.values() for d in self._rounds(r, store, level)[0]]
 
-    def decide(self, store: RunStore, level: float) -> Evidence:
+    def decide(self, store: Trials, level: float) -> Evidence:
         """The verdict of the named reading, and one table with the numbers of every reading."""
         drawn = {name: self._rounds(r, store, level)[1] for name, r in self.readings.items()}
         decided = {name: self._decided(self.readings[name], o, level) for name, o in drawn.items()}

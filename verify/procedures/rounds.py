@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 
 from trials.run.cell import Params
 from trials.run.engine import Demand
-from trials.run.store import RunStore
-from verify.procedures.base import Observed, Sampling
+from verify.procedures.base import Observed, Sampling, Trials
 
 Unresolved = Callable[[Sequence[Observed]], Sequence[int]]
 
 
 def play_rounds(
-    sampling: Sampling, store: RunStore, cells: Sequence[Params], unresolved: Unresolved
+    sampling: Sampling, store: Trials, cells: Sequence[Params], unresolved: Unresolved
 ) -> tuple[list[Demand], list[Observed]]:
     """Repeat the rounds on stored trials, and return the demands of the next one or the end.
 

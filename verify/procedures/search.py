@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from trials.run.engine import Demand
-from trials.run.store import RunStore
 from verify.decisions.domain import Domain, Ranges, as_domain
 from verify.decisions.search import (
     DIGITS,
@@ -20,15 +19,18 @@ from verify.decisions.search import (
     search_counterexample,
 )
 from verify.evidence import Evidence, EvidenceTable, Verdict, Witness
-from verify.procedures.base import Presentation, unknown_parameter
+from verify.procedures.base import Presentation, Trials, unknown_parameter
+from verify.procedures.interface import Procedure
 from verify.proofs.certificate import Certificate, proof
 
 Point = Mapping[str, Any]
 RECHECKED = f"re-checked with {DIGITS} digits"
+#: A search that stays this factor away from the bound says so: the statement was hardly tried.
+FAR = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search:
+class Search(Procedure):
     """The kind *identity / deterministic*: a statement about every input of a domain.
 
     Attributes
@@ -81,7 +83,7 @@ class Search:
             + " and simplified."
         )
 
-    def demands(self, _store: RunStore, _level: float) -> list[Demand]:
+    def demands(self, _store: Trials, _level: float) -> list[Demand]:
         """A search draws no trials."""
         return []
 
@@ -117,7 +119,7 @@ class Search:
             tolerance=self.tolerance,
         )
 
-    def decide(self, _store: RunStore, level: float) -> Evidence:
+    def decide(self, _store: Trials, level: float) -> Evidence:
         """REFUTED with a simplified counterexample, or SUPPORTED when the search found none."""
         result = search_counterexample(
             self.violation,
@@ -143,7 +145,7 @@ class Search:
         return Evidence(
             verdict=Verdict.REFUTED if result.found else Verdict.SUPPORTED,
             proof=None if witness is None else self._proof(witness.params),
-            summary=result.summary,
+            summary=result.summary + self._distance(result),
             level=level,
             digits=None if self.recheck is None else DIGITS,
             n_trials=result.n_evaluations,
@@ -168,6 +170,17 @@ class Search:
             notes=shown.notes,
             witness=witness,
         )
+
+    def _distance(self, result: SearchResult) -> str:
+        """How far the closest approach stays from the bound, where it is never near it."""
+        if result.found or result.largest_at is None:
+            return ""
+        with np.errstate(all="ignore"):
+            observed, bound = map(float, self.sides(result.largest_at))
+        small, large = sorted((abs(observed), abs(bound)))
+        if not (math.isfinite(large) and 0 < FAR * small <= large):
+            return ""
+        return f"; never closer than 1/{large / small:.3g} of the bound"
 
     def _proof(self, point: Point) -> dict[str, Any] | None:
         """The certificate of a counterexample as plain data, None where nothing is proved."""

@@ -12,7 +12,7 @@ from bounds.statement import Statement, Values
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.engine import Demand, trial_id
-from trials.run.store import RunStore, Table
+from trials.run.store import Table
 from verify.decisions.suprema import SupDecision, decide_supremum
 from verify.evidence import Evidence, EvidenceTable, Verdict, Witness
 from verify.procedures.base import (
@@ -20,15 +20,17 @@ from verify.procedures.base import (
     Observed,
     Present,
     Sampling,
+    Trials,
     nothing_to_show,
     override_cells,
 )
+from verify.procedures.interface import CellByCell
 from verify.procedures.mean_bound import the_cell
 from verify.procedures.rounds import play_rounds
 
 
 @dataclass(frozen=True, kw_only=True)
-class SupLB:
+class SupLB(CellByCell):
     """The kind *supremum*: a limit on a supremum, tried with an optimiser's lower bound of it.
 
     The limit and the failure probability are the statement's.  Universal constants of the statement
@@ -100,11 +102,11 @@ class SupLB:
             "nothing."
         )
 
-    def demands(self, store: RunStore, level: float) -> list[Demand]:
+    def demands(self, store: Trials, level: float) -> list[Demand]:
         """Doubling rounds of all cells until one refutes or the budget ends."""
         return self._rounds(store, level)[0]
 
-    def _rounds(self, store: RunStore, level: float) -> tuple[list[Demand], list[Observed]]:
+    def _rounds(self, store: Trials, level: float) -> tuple[list[Demand], list[Observed]]:
         def unresolved(observed: Sequence[Observed]) -> list[int]:
             decision = self._decision(observed, level)
             if decision.verdict is not Verdict.INCONCLUSIVE:
@@ -126,7 +128,7 @@ class SupLB:
             failed=[o.table.n_failed for o in observed],
         )
 
-    def decide(self, store: RunStore, level: float) -> Evidence:
+    def decide(self, store: Trials, level: float) -> Evidence:
         """REFUTED, VACUOUS or INCONCLUSIVE, with the least factor by which the limit must grow."""
         _, observed = self._rounds(store, level)
         decision = self._decision(observed, level)

@@ -15,7 +15,7 @@ from bounds.statement import Statement, Values
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.engine import Demand
-from trials.run.store import RunStore, Table
+from trials.run.store import Table
 from verify.decisions.combine import CellDecision, Status, combine
 from verify.decisions.rates import Side, along, decide_rate, fit_power_law, log_design
 from verify.decisions.thresholds import Design, ThresholdFit
@@ -25,11 +25,14 @@ from verify.procedures.base import (
     Observed,
     Present,
     Sampling,
+    Trials,
     nothing_to_show,
     override_cells,
     tex_number,
 )
+from verify.procedures.interface import Sampled
 from verify.procedures.mean_bound import the_cell
+from verify.procedures.swapped import SwappedTrials
 
 _RELATIONS: dict[str, Side] = {
     r"\le": "at most",
@@ -58,7 +61,7 @@ class Sized:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Threshold:
+class Threshold(Sampled):
     r"""The kind *threshold*: where the probability of success crosses ``target``, and its scaling.
 
     With ``scaling`` the statement gives the order of the threshold.  A sufficient size
@@ -219,13 +222,15 @@ class Threshold:
             precision=self.precision,
         )
 
-    def demands(self, store: RunStore, level: float) -> list[Demand]:
+    def demands(self, store: Trials, level: float) -> list[Demand]:
         """The next batch of every cell whose sampling has not ended."""
         steps = (self._play(store, cell, level) for cell in self.cells)
         return [step for step in steps if isinstance(step, Demand)]
 
-    def _play(self, store: RunStore, cell: Params, level: float) -> Demand | Sized:
+    def _play(self, store: Trials, cell: Params, level: float) -> Demand | Sized:
         """Repeat the design's choices on stored trials up to the first missing batch or the end."""
+        if isinstance(store, SwappedTrials) and not store.draws:
+            return self._followed(store, cell, level)
         design = self._design(cell, level)
         counts: dict[int, tuple[int, int]] = {}
         drawn: dict[int, Observed] = {}
@@ -236,17 +241,33 @@ class Threshold:
             if demand is not None:
                 return demand
             (drawn[size],) = self.sampling.observed(store, [at], [wanted])
-            table = drawn[size].table
-            good = np.asarray(self.success(table, at), dtype=np.bool_) & ~table.failed
-            counts[size] = int(good.sum()), table.n_trials
+            counts[size] = self._count(drawn[size])
         fit = design.fit(counts)
         return Sized(params=cell, counts=counts, observed=tuple(drawn.values()), fit=fit)
 
-    def _sized(self, store: RunStore, level: float) -> list[Sized]:
+    def _count(self, observed: Observed) -> tuple[int, int]:
+        """Successes and trials."""
+        good = np.asarray(self.success(observed.table, observed.params), dtype=np.bool_)
+        return int((good & ~observed.table.failed).sum()), observed.table.n_trials
+
+    def _followed(self, store: SwappedTrials, cell: Params, level: float) -> Demand | Sized:
+        """A placebo at the sizes and with the numbers of trials that the claim's own trials had."""
+        own = self._play(store.source, cell, level)
+        if isinstance(own, Demand):
+            return own
+        counts, drawn = {}, []
+        for o in own.observed:
+            (found,) = self.sampling.observed(store, [o.params], [o.table.n_trials])
+            counts[o.params[self.size]] = self._count(found)
+            drawn.append(found)
+        fit = self._design(cell, level).fit(counts)
+        return Sized(params=cell, counts=counts, observed=tuple(drawn), fit=fit)
+
+    def _sized(self, store: Trials, level: float) -> list[Sized]:
         played = [self._play(store, cell, level) for cell in self.cells]
         return [p for p in played if isinstance(p, Sized)]
 
-    def decide(self, store: RunStore, level: float) -> Evidence:
+    def decide(self, store: Trials, level: float) -> Evidence:
         """Compare the exponents of the thresholds, or the thresholds, with the stated ones."""
         sized = self._sized(store, level)
         tables = [self._table(sized)]

@@ -14,7 +14,6 @@ from bounds.render import latex
 from bounds.statement import Statement
 from trials.checks import InvalidParameter
 from trials.run.engine import Demand
-from trials.run.store import RunStore
 from verify.decisions.vacuity import Condition, Setting, conditions, examine
 from verify.evidence import (
     CellResult,
@@ -26,13 +25,14 @@ from verify.evidence import (
     Witness,
     ratio_of,
 )
-from verify.procedures.base import unknown_parameter
+from verify.procedures.base import Trials, unknown_parameter
+from verify.procedures.interface import Procedure
 
 _MAP_PRECISION = 0.01  # of the log of a size in a map
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vacuity:
+class Vacuity(Procedure):
     """The kind *vacuity*: the statement's conditions and bound with the paper's own constants.
 
     The verdict is VACUOUS when some condition fails at every setting.  The report then gives
@@ -120,7 +120,7 @@ class Vacuity:
     def _letter(self) -> str:
         return latex(sp.Symbol(self.along), self.statement.publication.notation)
 
-    def demands(self, _store: RunStore, _level: float) -> list[Demand]:
+    def demands(self, _store: Trials, _level: float) -> list[Demand]:
         """Nothing is drawn."""
         return []
 
@@ -139,7 +139,7 @@ class Vacuity:
             for name in self.settings
         ]
 
-    def decide(self, _store: RunStore, level: float) -> Evidence:
+    def decide(self, _store: Trials, level: float) -> Evidence:
         """The verdict, with the conditions that fail and where each begins to hold."""
         found = self.examined()
         biting = [s for s in found if s.bites]

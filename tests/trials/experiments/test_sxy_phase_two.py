@@ -47,13 +47,16 @@ def test_cluster_matrices_are_the_sums_of_their_definition(rule, s, d):
     params, clients, spectra = drawn(rule=rule, s=max(s, 1), d=d)
     eta = step_size(params, spectra)
     matrices, pulls = spectrum.cluster_matrices(clients, spectra, eta, s)
-    slow, noise = np.zeros_like(matrices), np.zeros_like(pulls)
+    covariances = spectrum.pull_covariances(clients, spectra, eta, s)
+    slow, noise, spread = np.zeros_like(matrices), np.zeros_like(pulls), np.zeros_like(matrices)
     for phi, _, zeta, label in each(clients):
         p = dense_p(phi, eta, s)
+        spread[label] += phi.T @ p @ p.T @ phi / clients.sizes.sum() ** 2
         slow[label] += phi.T @ p @ phi / clients.sizes.sum()
         noise[label] += phi.T @ p @ zeta / clients.sizes.sum()
     np.testing.assert_allclose(matrices, slow, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(pulls, noise, rtol=1e-11, atol=1e-15)
+    np.testing.assert_allclose(covariances, spread, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize(("rule", "s"), [("fedavg", 1), ("fedavg", 7), ("fedprox", 1)])

@@ -9,8 +9,9 @@ r"""Experiment on the matrices of one round of Phase 2, the true labels known.
   squared.
 * ``pull``: the largest :math:`\lVert B\Lambda_j\zeta\rVert`.
 * ``decrease``: the smallest :math:`\eta\lambda_{\min}(K_j)`.
-* ``floor_squared``: :math:`\lVert K_0^{-1}B\Lambda_0\zeta\rVert^2`, where rounds with the true
-  labels end for a smallest cluster.  Infinite where its matrix is singular.
+* ``floor_squared``: the expectation over the noise of
+  :math:`\lVert K_0^{-1}B\Lambda_0\zeta\rVert^2`, where rounds with the true labels end for a
+  smallest cluster.  Infinite where its matrix is singular.
 * ``rows``: the smallest :math:`N_j/d`.
 * ``step``: :math:`\eta`, the cell's gamma over the largest curvature of a client.
 """
@@ -56,19 +57,31 @@ def cluster_matrices(
     return matrices / total, pulls / total
 
 
+def pull_covariances(clients: Clients, spectra: LocalSpectra, eta: float, s: int) -> FloatArray:
+    r"""The matrices :math:`B\Lambda_jB^\top`, (k, d, d): covariances for noise of variance one."""
+    k, d = clients.theta_star.shape
+    factors = np.empty_like(spectra.values)
+    filter_values(spectra.values, eta, s, factors)
+    frames = SpectraArrays(spectra.values, spectra.vectors, spectra.starts)
+    covariances = np.zeros((k, d, d))
+    add_all(clients.data.arrays, frames, factors**2, clients.labels, covariances)
+    return covariances / float(clients.sizes.sum()) ** 2
+
+
 def _one_trial(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
     clients = draw_clients(params, rng)
     spectra = local_spectra(clients.data)
     eta = step_size(params, spectra)
     s = params["s"] if params["rule"] == "fedavg" else 0
     matrices, pulls = cluster_matrices(clients, spectra, eta, s)
+    covariances = pull_covariances(clients, spectra, eta, s)
     eigenvalues, frames = np.linalg.eigh(matrices)
     shares = clients.cluster_rows / clients.sizes.sum()
     lengths = np.linalg.norm(pulls, axis=1)
-    coordinates = (frames.transpose(0, 2, 1) @ pulls[..., None])[..., 0]
-    singular = eigenvalues[:, :1] <= 1e-14 * eigenvalues[:, -1:]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        solved = np.where(singular, np.inf, coordinates / eigenvalues)
+    singular = eigenvalues[0, 0] <= 1e-14 * eigenvalues[0, -1]
+    variances = np.einsum("ai,ab,bi->i", frames[0], covariances[0], frames[0])
+    with np.errstate(divide="ignore"):
+        variance = np.inf if singular else float(np.sum(variances / eigenvalues[0] ** 2))
     norms = np.maximum(eigenvalues[:, -1], 1e-300)
     return (
         float((eigenvalues[:, 0] / shares).min()),
@@ -76,7 +89,7 @@ def _one_trial(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
         float((lengths**2 * clients.sizes.sum() / (params["s"] * norms)).max()),
         float(lengths.max()),
         float(eta * eigenvalues[:, 0].min()),
-        float(solved[0] @ solved[0]),
+        params["sigma"] ** 2 * variance,
         float(clients.cluster_rows.min() / params["d"]),
         eta,
     )

@@ -71,6 +71,7 @@ SLIPS = (
 
 PAPER = Paper(
     id="ifca",
+    placebos="verify.claims.ifca.placebos",
     title="An Efficient Framework for Clustered Federated Learning (IFCA)",
     publications=(JOURNAL, CONFERENCE),
     claims=collect(

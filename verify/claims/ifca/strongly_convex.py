@@ -35,7 +35,8 @@ from verify.claims.ifca import correct_clients
 from verify.claims.searching import Sided, proves
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
 from verify.evidence import Verdict
-from verify.procedures.base import Procedure, Profile
+from verify.procedures.base import Profile
+from verify.procedures.interface import Procedure
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, NotProved
 from verify.proofs.terms import from_sympy

@@ -117,6 +117,7 @@ SLIPS = (
 
 PAPER = Paper(
     id="odcl",
+    placebos="verify.claims.odcl.placebos",
     title="A One-shot Framework for Distributed Clustered Learning in Heterogeneous Environments",
     publications=(ARXIV,),
     claims=collect(

@@ -97,6 +97,7 @@ SLIPS = (
 
 PAPER = Paper(
     id="sxy",
+    placebos="verify.claims.sxy.placebos",
     title="Global Convergence of Federated Learning for Mixed Regression",
     publications=(PUBLICATION,),
     claims=collect(

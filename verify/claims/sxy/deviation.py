@@ -356,7 +356,7 @@ def eq_32_rate(statement: Statement, profile: Profile) -> Rate:
     names = {"d": "$d$", "M": "$M$", "skew": r"$\chi^2(n)+1$"}
     return Rate(
         name=statement.id,
-        sampling=Sampling(experiment=DIRECTION, max_trials=min(profile.max_trials, 64)),
+        sampling=Sampling(experiment=DIRECTION, max_trials=min(profile.max_trials, 192)),
         cells=tuple(cells),
         statistic=lambda table: table["found"],
         regressors=lambda params: {

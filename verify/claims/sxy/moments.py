@@ -219,6 +219,7 @@ def _rate(
     cells: Sequence[Params],
     names: Sequence[str],
     margin: float,
+    trials: int = 64,
 ) -> Rate:
     """Exponents of a column's mean in some of the cells' sizes, from the statement's term."""
     _only(statement, ("d", "m", "delta", "sigma"))
@@ -230,7 +231,7 @@ def _rate(
     exponents = {"m": in_m, "d": in_m + in_d}
     return Rate(
         name=statement.id,
-        sampling=sampling(profile, ROUND, RATE_TRIALS),
+        sampling=sampling(profile, ROUND, trials),
         cells=tuple(cells),
         statistic=lambda table: table[column],
         regressors=lambda cell: {"m": cell["m"] / cell["d"], "d": float(cell["d"])},
@@ -243,19 +244,19 @@ def _rate(
     )
 
 
-#: Where the first term dominates: at least 60 clients for each dimension.
+#: Where the first term dominates: at least 60 clients for each dimension.  Many cells with few
+#: trials have narrower limits than few cells with many.
 RATE_CELLS = tuple(
     {"d": d, "m": d * ratio, "k": 2, "l": 2, "p": 0.5}
-    for d in (8, 16, 24)
-    for ratio in (60, 90, 135, 200)
+    for d in (8, 11, 16, 22)
+    for ratio in (60, 75, 95, 120, 150, 200)
 )
-RATE_TRIALS = 96
 NOT_QUICK = "the limits of this exponent need several hundred rounds in a cell"
 
 
 @claim(LEMMA_3_RATE_M)
 def lemma_3_rate_m(statement: Statement, profile: Profile) -> Rate:
-    """Four sizes in each of three dimensions."""
+    """Six sizes in each of four dimensions."""
     return _rate(statement, profile, "deviation", RATE_CELLS, ("m",), 0.1)
 
 
@@ -279,7 +280,7 @@ def prop_1_rate_no_gap(statement: Statement, profile: Profile) -> Rate:
         for d in (8, 12, 16)
         for ratio in (60, 70, 85, 100, 120, 145, 175, 210)
     )
-    return _rate(statement, profile, "lost_last", cells, ("m",), 0.1)
+    return _rate(statement, profile, "lost_last", cells, ("m",), 0.1, trials=96)
 
 
 # -- thresholds ------------------------------------------------------------------------------------

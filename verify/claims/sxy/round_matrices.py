@@ -284,9 +284,10 @@ def oracle_floor(statement: Statement, profile: Profile) -> Rate:
         cells,
         "floor_squared",
         {"sigma": r"$\sigma$", "d": "$d$", "rho": r"$\rho$", "N": "$N$"},
-        "the squared error of a smallest cluster after rounds with the true labels",
-        trials=min(profile.max_trials, 64),
-        margin=0.2,
+        "the squared error of a smallest cluster after rounds with the true labels, its "
+        "expectation over the noise",
+        trials=min(profile.max_trials, 16),
+        margin=0.05,
     )
 
 

@@ -112,7 +112,7 @@ def lemma_11_phi(statement: Statement, profile: Profile) -> Probability:
 
 @claim(LEMMA_11_PHI_SEARCHED, expected=Verdict.INCONCLUSIVE)
 def lemma_11_phi_searched(statement: Statement, profile: Profile) -> SupLB:
-    """Clients and direction chosen in turn, up to 20 features, against the statement with C = 2."""
+    """Clients and direction chosen in turn, up to 20 features, against the statement with C = 3."""
 
     def best(table: Table, _params: Params) -> FloatArray:
         return table["phi"]
