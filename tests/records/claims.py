@@ -25,7 +25,7 @@ import numpy as np
 from tests.records import experiments
 from tests.records.experiments import rows_of
 from tests.records.files import read, recorded_names
-from tests.records.values import number, plain, told
+from tests.records.values import NOISE, ZERO, number, plain, told
 from trials.run.cell import Params
 from trials.run.experiment import Experiment
 from trials.run.store import RunStore, Table
@@ -264,7 +264,8 @@ def is_inside(search: Search, point: Point) -> bool:
 def evaluated(search: Search, point: Point) -> dict[str, Any]:
     """The point, the violation there, both sides, and the violation in high precision.
 
-    A violation that is small beside the sides is rounding, and is kept as zero.
+    A violation that is small beside the sides is rounding, and is kept as zero, as a side that is
+    next to nothing.
     """
     try:
         sides = tuple(map(float, search.sides(point)))
@@ -272,12 +273,13 @@ def evaluated(search: Search, point: Point) -> dict[str, Any]:
     except (ValueError, ArithmeticError) as error:
         return {"point": plain(dict(point)), "error": told(error)}
     size = max(1.0, *(abs(side) for side in sides if math.isfinite(side)), 1.0)
+    sides = tuple(0.0 if abs(side) < ZERO else side for side in sides)
     found = {"point": plain(dict(point)), "sides": plain(list(sides))}
-    found["violation"] = number(violation if not abs(violation) < 1e-9 * size else 0.0)
+    found["violation"] = number(violation if not abs(violation) < NOISE * size else 0.0)
     if search.recheck is not None:
         with mpmath.workdps(DIGITS):
             exact = float(search.recheck(point))
-        found["recheck"] = number(exact if not abs(exact) < 1e-9 * size else 0.0)
+        found["recheck"] = number(exact if not abs(exact) < NOISE * size else 0.0)
     return found
 
 
