@@ -16,7 +16,7 @@ from tests.faults.judged import EQUIVALENT, reason
 from tests.faults.known import KNOWN, known_faults
 from tests.faults.meaning import MEANINGS, meaning_faults
 from tests.faults.nearest import MOST_CLAIMS, MOST_RECORDS, Nearest
-from tests.faults.page import page, read, survivors
+from tests.faults.page import meaning_section, page, read, survivors
 from tests.faults.planting import Fault, faults_in, modules
 from tests.faults.running import Workshop
 
@@ -360,4 +360,18 @@ def test_faults_with_one_text_at_several_places_are_counted_apart() -> None:
 
 def test_the_page_of_the_documentation_is_that_of_the_kept_lines() -> None:
     kept = (ROOT / "tests/faults/printed.txt").read_text("utf-8").splitlines()
-    assert (ROOT / "docs/faults.md").read_text("utf-8") == page(read(kept))
+    expected = page(read(kept)) + meaning_section(MEANINGS)
+    assert (ROOT / "docs/faults.md").read_text("utf-8") == expected
+
+
+def test_the_table_of_faults_of_meaning_counts_packages_and_all() -> None:
+    one = MEANINGS[0]
+    faults = [
+        one._replace(path="bounds/a.py"),
+        one._replace(path="trials/b.py", missed=True),
+        one._replace(path="bounds/c.py", missed=True),
+    ]
+    rows = meaning_section(faults).splitlines()[-3:]
+    assert rows[0] == "| `bounds` | 2 | 1 of 2 (50%, 1% to 99%) |"
+    assert rows[1].startswith("| `trials` | 1 | 0 of 1 (0%")
+    assert rows[2].startswith("| all | 3 | 1 of 3 (33%")

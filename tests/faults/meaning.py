@@ -27,6 +27,7 @@ class Meaning(NamedTuple):
     old, new : the text, which occurs once in the module, and the wrong one.
     means : what the wrong line says, in words.
     tests : files of tests that should find it, below `tests/` and without their ending.
+    missed : whether no test found it when it was written.
     """
 
     path: str
@@ -34,6 +35,7 @@ class Meaning(NamedTuple):
     new: str
     means: str
     tests: str
+    missed: bool = False
 
     @property
     def suite(self) -> str:
@@ -67,6 +69,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "ratio = np.where(False, -np.inf, badness",
         "the worst cell may be one where the statement allows everything",
         "verify/decisions/test_probability verify/procedures/test_stored_trials",
+        missed=True,
     ),
     Meaning(
         DECISIONS + "sequences.py",
@@ -109,6 +112,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "level=self.refute_level if side < 0",
         "the limit of a ratio of equal methods is not shared between two sides",
         "verify/decisions/test_comparisons verify/procedures/test_comparison",
+        missed=True,
     ),
     Meaning(
         DECISIONS + "comparisons.py",
@@ -123,6 +127,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "self.refute_level / (k - 1)",
         "the level of a trend is split over steps and not over pairs",
         "verify/decisions/test_comparisons verify/decisions/test_error_control",
+        missed=True,
     ),
     Meaning(
         DECISIONS + "comparisons.py",
@@ -137,6 +142,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "strict = self.refute_level",
         "two sides of a printed number spend the whole level each",
         "verify/decisions/test_reproductions verify/procedures/test_reproduction",
+        missed=True,
     ),
     Meaning(
         DECISIONS + "reproductions.py",
@@ -151,6 +157,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "lower=math.exp(mean - quantile * se - bias)",
         "trials that reach zero error leave the lower limit of the factor as it is",
         "verify/decisions/test_rates verify/procedures/test_rate",
+        missed=True,
     ),
     Meaning(
         DECISIONS + "rates.py",
@@ -158,6 +165,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "finite = np.isfinite(e[:, -1]) & (e[:, -1] >= 0)",
         "a trial that was infinite on its way is no failed trial",
         "verify/decisions/test_rates verify/procedures/test_rate",
+        missed=True,
     ),
     Meaning(
         DECISIONS + "rates.py",
@@ -193,6 +201,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "open_high = high >= highest",
         "a threshold beyond every tried size has an upper limit",
         "verify/decisions/test_thresholds verify/procedures/test_threshold",
+        missed=True,
     ),
     Meaning(
         DECISIONS + "thresholds.py",
@@ -214,6 +223,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "return math.inf",
         "values that all lie at the lower end reject a mean at the lower end",
         "verify/decisions/test_means verify/procedures/test_mean_bound",
+        missed=True,
     ),
     Meaning(
         DECISIONS + "means.py",
@@ -221,6 +231,7 @@ MEANINGS: tuple[Meaning, ...] = (
         '"at least": (self.refute_level, self.support_level),',
         "the shown limits of a lower bound have each other's level",
         "verify/decisions/test_means verify/procedures/test_mean_bound",
+        missed=True,
     ),
     Meaning(
         DECISIONS + "means.py",
@@ -228,6 +239,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "b, half = self.bound, self.refute_level",
         "an equality of means is refuted from two sides at the whole level each",
         "verify/decisions/test_means verify/decisions/test_error_control",
+        missed=True,
     ),
     Meaning(
         DECISIONS + "means.py",
@@ -263,6 +275,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "math.ceil(n * min(self.looked_at(corner, cell), 1.0) - 1e-9)",
         "the required constant leaves one violation too many",
         "verify/decisions/test_constants",
+        missed=True,
     ),
     Meaning(
         DECISIONS + "constants/problem.py",
@@ -270,6 +283,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "cell.log_tail(float(np.mean(self.bound_at(corner, cell))))",
         "an exact law is read at the mean of a bound that varies between trials",
         "verify/decisions/test_constants verify/procedures/test_constants",
+        missed=True,
     ),
     Meaning(
         DECISIONS + "constants/calibration.py",
@@ -277,6 +291,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "frozen[name] = relaxed",
         "frozen constants leave their box",
         "verify/decisions/test_constants verify/procedures/test_constants",
+        missed=True,
     ),
     Meaning(
         DECISIONS + "constants/decision.py",
@@ -284,6 +299,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "everything.bound_at(tried.calibration.frozen, cell)",
         "a bound is called vacuous after its constants were relaxed",
         "verify/decisions/test_constants verify/procedures/test_constants",
+        missed=True,
     ),
     Meaning(
         DECISIONS + "constants/decision.py",
@@ -291,6 +307,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "not any(find_feasible(problem, live, choices, level).feasible)",
         "the pilot refutes at twice the level of the decision",
         "verify/decisions/test_constants verify/procedures/test_constants",
+        missed=True,
     ),
     Meaning(
         DECISIONS + "constants/extrapolation.py",
@@ -298,6 +315,7 @@ MEANINGS: tuple[Meaning, ...] = (
         'reach["jointly"] = max(reach["jointly"], beyond[0])',
         "cells reach far jointly where one parameter alone does",
         "verify/decisions/test_constants",
+        missed=True,
     ),
     Meaning(
         DECISIONS + "search.py",
@@ -305,6 +323,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "False:\n            return False",
         "a counterexample may be simplified out of the assumptions",
         "verify/decisions/test_search verify/procedures/test_search",
+        missed=True,
     ),
     Meaning(
         DECISIONS + "search.py",
@@ -348,6 +367,7 @@ MEANINGS: tuple[Meaning, ...] = (
         ".__len__() >= blocks",
         "a gap is not drawn where later blocks make up the number",
         "verify/procedures/test_stored_trials verify/procedures/test_base verify/test_deciding",
+        missed=True,
     ),
     Meaning(
         PROCEDURES + "rounds.py",
@@ -362,6 +382,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "np.where(worst.table.failed, -np.inf, distance)",
         "the witness of a mean is never a failed trial",
         "verify/procedures/test_stored_trials verify/procedures/test_mean_bound",
+        missed=True,
     ),
     Meaning(
         PROCEDURES + "mean_bound.py",
@@ -369,6 +390,7 @@ MEANINGS: tuple[Meaning, ...] = (
         'return replace(decision, reason=f"{table.n_failed} trials failed")',
         "a cell with failed trials is decided by those that are left",
         "verify/procedures/test_stored_trials verify/procedures/test_mean_bound",
+        missed=True,
     ),
     Meaning(
         PROCEDURES + "sup_lower_bound.py",
@@ -376,6 +398,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "np.where(observed.table.failed, -np.inf, found)",
         "a trial that found no number has the largest value",
         "verify/procedures/test_stored_trials verify/procedures/test_sup_lower_bound",
+        missed=True,
     ),
     Meaning(
         PROCEDURES + "comparison.py",
@@ -383,6 +406,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "values[np.isnan(values)] = worst",
         "a method that diverges to minus infinity has the smallest error",
         "verify/procedures/test_stored_trials verify/procedures/test_comparison",
+        missed=True,
     ),
     Meaning(
         PROCEDURES + "comparison.py",
@@ -390,6 +414,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "family = max(len(self.cells), 1)",
         "the contrasts of a cell do not share the level",
         "verify/procedures/test_stored_trials verify/procedures/test_comparison",
+        missed=True,
     ),
     Meaning(
         PROCEDURES + "comparison.py",
@@ -397,6 +422,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "refute_level=level",
         "sequences of cells do not share the level",
         "verify/procedures/test_stored_trials verify/procedures/test_comparison",
+        missed=True,
     ),
     Meaning(
         PROCEDURES + "comparison.py",
@@ -404,6 +430,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "ends = [sorted((low, high)) for low, high in limits]",
         "the limits of a mean that falls are those of minus the mean",
         "verify/procedures/test_stored_trials verify/procedures/test_comparison",
+        missed=True,
     ),
     Meaning(
         PROCEDURES + "rate.py",
@@ -411,6 +438,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "values = np.asarray(self.statistic(observed.table), dtype=np.float64)",
         "a failed trial with a finite value enters its cell's mean",
         "verify/procedures/test_stored_trials verify/procedures/test_rate",
+        missed=True,
     ),
     Meaning(
         PROCEDURES + "rate.py",
@@ -418,6 +446,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "readable = fit.resolved",
         "a contraction is read from the trials that did not diverge",
         "verify/procedures/test_stored_trials verify/procedures/test_rate",
+        missed=True,
     ),
     Meaning(
         PROCEDURES + "rate.py",
@@ -432,6 +461,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "table.failed[:0].any()",
         "a failed trial may be a success",
         "verify/procedures/test_stored_trials verify/procedures/test_threshold",
+        missed=True,
     ),
     Meaning(
         PROCEDURES + "threshold.py",
@@ -453,6 +483,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "refute_level=level",
         "printed numbers do not share the level",
         "verify/procedures/test_stored_trials verify/procedures/test_reproduction",
+        missed=True,
     ),
     Meaning(
         "verify/mutation/score.py",
@@ -460,6 +491,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "if evidence.verdict is not Verdict.SUPPORTED:",
         "a condition is needless where the run supports only a larger probability",
         "verify/mutation/test_score verify/mutation/test_opened",
+        missed=True,
     ),
     Meaning(
         "verify/mutation/score.py",
@@ -467,6 +499,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "spent = new",
         "a mutant spends as many trials as its largest cell asks for, round after round",
         "verify/mutation/test_score verify/mutation/test_opened",
+        missed=True,
     ),
     # -- trials: runs
     Meaning(
@@ -517,6 +550,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "silent = set(np.flatnonzero(~finite.any(axis=1)).tolist()) - rows",
         "a stored trial of which one column is finite needs no reason",
         "trials/run/test_store_blocks trials/run/test_store_rows trials/run/test_store",
+        missed=True,
     ),
     Meaning(
         STORE + "reading.py",
@@ -524,6 +558,7 @@ MEANINGS: tuple[Meaning, ...] = (
         'WHERE cell = ? AND block <= ?",',
         "the failed trials of the next block count as well",
         "trials/run/test_store_blocks trials/run/test_store trials/run/test_engine",
+        missed=True,
     ),
     Meaning(
         STORE + "reading.py",
@@ -538,6 +573,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "gone = 0",
         "a document that is replaced stays in the tally",
         "trials/run/test_store trials/run/test_store_format",
+        missed=True,
     ),
     # -- trials: clusterings
     Meaning(
@@ -553,6 +589,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "and counts[labels[i]] > 0",
         "an empty cluster takes the only point of another one",
         "trials/clustering/test_kmeans",
+        missed=True,
     ),
     Meaning(
         "trials/clustering/kmeans/iteration.py",
@@ -567,6 +604,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "np.sqrt(1.0 / mass[own][:, None])",
         "two centres are proved distinct as if only one of them were uncertain",
         "trials/clustering/test_convex_proofs trials/clustering/test_convex_adversarial",
+        missed=True,
     ),
     Meaning(
         "trials/clustering/convex/certificate.py",
@@ -574,6 +612,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "worst = largest",
         "of a fusion of many points only the last block of flows is checked",
         "trials/clustering/test_convex_proofs trials/clustering/test_convex_adversarial",
+        missed=True,
     ),
     Meaning(
         "trials/clustering/convex/certificate.py",
@@ -581,6 +620,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "if bool(same.all()):",
         "labels that join two clusters pass as the partition",
         "trials/clustering/test_convex_proofs trials/clustering/test_convex_adversarial",
+        missed=True,
     ),
     Meaning(
         "trials/clustering/convex/certificate.py",
@@ -588,6 +628,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "if number < 0.0:\n        lam = max(lam, math.ulp(0.0))",
         "a penalty that underflows is no penalty, so that its partition is the distinct points",
         "trials/clustering/test_convex_proofs trials/clustering/test_convex_adversarial",
+        missed=True,
     ),
     Meaning(
         "trials/clustering/recovery.py",
@@ -595,6 +636,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "e.lower",
         "a merge of three is bounded from below as one of two",
         "trials/clustering/test_recovery",
+        missed=True,
     ),
     Meaning(
         "trials/models/matching.py",
@@ -603,6 +645,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "two centres may share their nearest model",
         "trials/models/test_overlaps trials/clustering/test_one_shot_properties "
         "trials/ifca/test_one_shot",
+        missed=True,
     ),
     # -- trials: laws and kernels
     Meaning(
@@ -639,6 +682,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "wanted = 2 * r if which == 0 else r + 1 + (r > 40)",
         "of more than forty singular values the second smallest is returned",
         "trials/laws/test_noise",
+        missed=True,
     ),
     Meaning(
         "trials/local_erm/descent.py",
@@ -653,6 +697,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "for _ in range(1):  # the second pass",
         "the solution of the normal equations is not refined",
         "trials/local_erm/test_local_erm",
+        missed=True,
     ),
     Meaning(
         "trials/ifca/loss_hulls.py",
@@ -660,6 +705,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "blur * (gap + along)",
         "the rounding of a model far from the origin is forgotten",
         "trials/ifca/test_loss_hulls trials/ifca/test_skipping",
+        missed=True,
     ),
     Meaning(
         "trials/ifca/loss_hulls.py",
@@ -675,6 +721,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "1 if base.sign > 0 else -1",
         "an even power of a negative number beyond the floats is negative",
         "bounds/test_log_domain",
+        missed=True,
     ),
     Meaning(
         "bounds/log_domain.py",
@@ -689,6 +736,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "if first.log >= 700.0:\n            return first",
         "a number beyond the floats is rounded through a float",
         "bounds/test_log_domain",
+        missed=True,
     ),
     Meaning(
         "bounds/statement.py",
@@ -718,6 +766,7 @@ MEANINGS: tuple[Meaning, ...] = (
         '["rho"] if any(map(_rho_follows, cells)) else []',
         "a parameter is left out where it does not follow from the others",
         "reports/test_cell_table",
+        missed=True,
     ),
     Meaning(
         "reports/collect.py",
@@ -732,6 +781,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "whole = len(power.judged) == power.n_mutants",
         "a share of caught statements is told where nobody asked which are true",
         "reports/test_power",
+        missed=True,
     ),
     Meaning(
         "reports/reading.py",
@@ -753,6 +803,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "wanted = {name: tuple(uses.get(name, ())) for name in verdicts}",
         "a statement that is used twice has two edges",
         "reports/test_dependencies",
+        missed=True,
     ),
 )
 
