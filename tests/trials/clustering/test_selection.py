@@ -323,3 +323,13 @@ def test_choose_k_refuses_what_it_cannot_decide():
         choose_k(np.zeros((1, 4, 2)), 5, rng)
     with pytest.raises(InvalidParameter, match="threshold=None"):
         choose_k(np.zeros((1, 4, 2)), 3, rng, metric="elbow")
+
+
+@pytest.mark.parametrize("label", [0, 2, 4])
+def test_one_cluster_has_no_silhouette_whatever_its_number(label):
+    points = np.random.default_rng(0).standard_normal((2, 5, 2))
+    labels = np.full((2, 5), label)
+    labels[1, 0] = 1
+    with pytest.raises(InvalidParameter, match="must hold at least two clusters"):
+        silhouette(points, labels)
+    assert np.isfinite(silhouette(points[1:], labels[1:])).all()

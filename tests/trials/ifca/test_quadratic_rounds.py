@@ -80,3 +80,56 @@ def test_features_have_five_random_components():
 def test_group_means():
     fits = np.array([[1.0], [3.0], [8.0]])
     assert group_means(fits, np.array([7, 7, 2])).ravel().tolist() == [2.0, 2.0, 8.0]
+
+
+def test_a_model_that_no_user_chooses_stays_and_may_be_chosen_later():
+    """Of one user and two models the farther one is left alone, until the nearer has passed by.
+
+    With the loss (x - 1)^2 / 2 and a step of 1.9 the nearer model goes from 1.9 to 0.19, 1.729, ...
+    """
+    found = quadratic_rounds(
+        grams=np.ones((1, 1, 1)),
+        moments=np.ones((1, 1)),
+        optima=np.ones((1, 1)),
+        start=np.array([[1.9], [1.95]]),
+        step=1.9,
+        local_steps=1,
+        n_rounds=4,
+    )
+    np.testing.assert_allclose(found, [0.9**2, 0.81**2, 0.729**2, 0.6561**2, 0.59049**2])
+    far = quadratic_rounds(
+        grams=np.ones((1, 1, 1)),
+        moments=np.ones((1, 1)),
+        optima=np.ones((1, 1)),
+        start=np.array([[1.9], [0.6]]),
+        step=1e-6,
+        local_steps=1,
+        n_rounds=2,
+    )
+    np.testing.assert_allclose(far, 0.4**2, rtol=1e-4)
+    # The second model is the nearer one as long as it stays: zero would be farther than 1.9.
+    alone = quadratic_rounds(
+        grams=np.ones((1, 1, 1)),
+        moments=np.ones((1, 1)),
+        optima=np.ones((1, 1)),
+        start=np.array([[1.5], [1.6]]),
+        step=2.5,
+        local_steps=1,
+        n_rounds=3,
+    )
+    # 1.5 goes to 0.25, so 1.6 is chosen and goes to 0.1: then 0.25 is the nearer one again.
+    np.testing.assert_allclose(alone, [0.5**2, 0.6**2, 0.75**2, 0.9**2])
+
+
+def test_models_beyond_the_floats_have_infinite_errors():
+    found = quadratic_rounds(
+        grams=np.full((1, 1, 1), 1e150),
+        moments=np.ones((1, 1)),
+        optima=np.ones((1, 1)),
+        start=np.array([[3.0]]),
+        step=1e6,
+        local_steps=2,
+        n_rounds=3,
+    )
+    assert np.isfinite(found[0])
+    assert np.all(found[1:] == np.inf)

@@ -239,6 +239,14 @@ def test_well_conditioned_is_never_claimed_wrongly(seed, d, power):
         assert claimed or condition * d**2 >= limit * (1 - 1e-6)  # nor refused without need
 
 
+@pytest.mark.parametrize(("n", "d"), [(1, 2), (4, 5), (4, 9)])
+def test_fewer_rows_than_features_leave_the_penalty_alone(n, d):
+    """The Gram matrix has a kernel, which no rounding fills: one row too few is enough."""
+    X = np.random.default_rng(n).standard_normal((3, n, d))
+    assert strong_convexity(X).tolist() == [0.0] * 3
+    assert strong_convexity(X, l2=0.25).tolist() == [0.25] * 3
+
+
 def test_strong_convexity_is_the_smallest_eigenvalue():
     X, _ = regression(8)
     values = strong_convexity(X, 0.25)

@@ -27,6 +27,7 @@ from verify.evidence import Verdict
 from verify.procedures.base import Sampling
 from verify.procedures.comparison import Comparison, Monotone
 from verify.procedures.mean_bound import MeanBound
+from verify.procedures.probability import Probability
 from verify.procedures.rate import Contraction, Rate, StatedRate
 from verify.procedures.reproduction import Reading, Reproduction
 from verify.procedures.rounds import play_rounds
@@ -281,6 +282,76 @@ def test_a_contraction_is_not_read_from_the_trials_that_are_left(run):
     passing[0, 4] = np.inf
     evidence = claim.decide(run(DECAY, [({"factor": 0.5}, passing, [0])]), LEVEL)
     assert evidence.verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_a_failed_trial_is_one_bad_trial_and_may_be_the_witness(run, both):
+    """Forty trials failed.  Their stored value is bad as well, or it is good."""
+    claim = Probability(
+        name="toy.probability",
+        sampling=Sampling(experiment=COIN, max_trials=128, first=128),
+        cells=({},),
+        bad=lambda table, _cell: table["bad"] > 0,
+        delta=lambda _cell: 0.05,
+        event="a head",
+    )
+    values = np.zeros((128, 1))
+    if both:
+        values[60:100] = 1.0
+    evidence = claim.decide(run(COIN, [({}, values, range(60, 100))]), LEVEL)
+    assert evidence.verdict is Verdict.REFUTED
+    assert evidence.cells[0].observed == 40 / 128
+    assert evidence.n_failed == 40
+    assert parse_trial_id(evidence.witness.trial).index == 60
+    assert "in 40 of 128 trials" in evidence.witness.description
+
+
+def test_a_failed_trial_with_a_finite_value_is_the_largest_of_a_printed_number(run):
+    printed = Printed(at={"scale": 1.0}, value=0.25, tolerance=0.1)
+    claim = Reproduction(
+        statement=stated("reproduction", printed=(printed,)),
+        readings={"plain": Reading(
+            sampling=Sampling(experiment=VALUE, max_trials=256, first=256),
+            cell=lambda at: {"scale": at["scale"]},
+            statistic=lambda table, _cell: table["value"],
+            knowledge=lambda _cell: UNIT,
+            meaning="as stored",
+        )},
+        named="plain",
+        observable="the value",
+    )  # fmt: skip
+    values = np.full((256, 1), 0.25)
+    whole = claim.decide(run(VALUE, [({"scale": 1.0}, values)]), LEVEL)
+    assert whole.verdict is Verdict.SUPPORTED
+    lost = claim.decide(run(VALUE, [({"scale": 1.0}, values, range(128))]), LEVEL)
+    assert lost.verdict is Verdict.REFUTED
+    assert lost.cells[0].observed == pytest.approx(0.5 * 0.25 + 0.5 * 1.0)
+
+
+@pytest.mark.parametrize(("value", "word"), [(math.nan, "INCONCLUSIVE"), (0.0, "REFUTED")])
+def test_a_failed_trial_of_a_trend_has_the_declared_value(run, value, word):
+    """Counts that grow.  In the last cell most trials failed, with the value one in the store."""
+    claim = Monotone(
+        statement=stated(
+            "comparison",
+            trends=(Trend(symbol=sp.Symbol("t"), direction="increases", margin=0.05),),
+        ),
+        sampling=Sampling(experiment=COIN, max_trials=128),
+        cells=tuple({"tag": t} for t in range(3)),
+        along="tag",
+        statistic=lambda table, _cell: table["bad"],
+        knowledge=lambda _cell: INDICATOR,
+        observable="the share",
+        failed=value,
+    )
+    counts = (20, 60, 110)
+    samples = [(np.arange(128) < n).astype(float)[:, None] for n in counts]
+    cells = list(claim.cells)
+    whole = claim.decide(run(COIN, list(zip(cells, samples, strict=True))), LEVEL)
+    assert whole.verdict is Verdict.SUPPORTED
+    trials = [*zip(cells, samples, strict=True)]
+    trials[2] = (*trials[2], range(110))
+    assert claim.decide(run(COIN, trials), LEVEL).verdict == word
 
 
 def test_a_failed_trial_is_no_success_of_a_threshold(run):
