@@ -17,7 +17,7 @@ from tests.faults.known import KNOWN, known_faults
 from tests.faults.meaning import MEANINGS, meaning_faults
 from tests.faults.nearest import MOST_CLAIMS, MOST_RECORDS, Nearest
 from tests.faults.page import meaning_section, page, read, survivors
-from tests.faults.planting import Fault, faults_in, modules
+from tests.faults.planting import Fault, faults_in, located, modules
 from tests.faults.running import Workshop
 
 ROOT = Path(__file__).parents[1]
@@ -89,6 +89,22 @@ def test_the_faults_of_meaning_have_their_places_and_tests_with_oracles() -> Non
     gone = MEANINGS[0]._replace(old="no such text")
     with pytest.raises(ValueError, match=f"occurs 0 times.*{gone.means!r} is stale"):
         meaning_faults(ROOT, [gone])
+
+
+def test_a_text_that_has_moved_within_its_package_is_found_there(tmp_path: Path) -> None:
+    for name, text in (("a/old.py", "x = 1\n"), ("a/b/new.py", "y = 2\ny = 3\n"), ("c/d.py", "z")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert located(tmp_path, "a/old.py", "x = 1") == "a/old.py"
+    assert located(tmp_path, "a/old.py", "y = 2") == "a/b/new.py"
+    assert located(tmp_path, "a/gone.py", "y = 3") == "a/b/new.py"
+    for path, text, times in (
+        ("a/old.py", "y = ", 2),
+        ("a/old.py", "z", 0),
+        ("a/b/new.py", "y", 2),
+    ):
+        with pytest.raises(ValueError, match=f"occurs {times} times, not once"):
+            located(tmp_path, path, text)
 
 
 def test_a_judgement_of_an_equivalent_fault_holds_on_its_line_alone() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.faults.planting import Fault
+from tests.faults.planting import Fault, located
 
 
 class Meaning(NamedTuple):
@@ -754,29 +754,29 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     # -- reports
     Meaning(
-        "reports/cell_table.py",
+        "reports/claim_tables.py",
         "if len(distinct) == 1 and all(texts):",
         "if len(distinct) == 1:",
         "a note of one cell is said of all",
-        "reports/test_cell_table",
+        "reports/test_claim_tables",
     ),
     Meaning(
-        "reports/cell_table.py",
+        "reports/claim_tables.py",
         '["rho"] if all(map(_rho_follows, cells)) else []',
         '["rho"] if any(map(_rho_follows, cells)) else []',
         "a parameter is left out where it does not follow from the others",
-        "reports/test_cell_table",
+        "reports/test_claim_tables",
         missed=True,
     ),
     Meaning(
-        "reports/collect.py",
-        "all(item in own for item in held)",
-        "any(item in own for item in held)",
+        "reports/claim_page.py",
+        "all(a in own for a in held)",
+        "any(a in own for a in held)",
         "a page names the conditions of an earlier claim that are not its own",
         "reports/test_collect",
     ),
     Meaning(
-        "reports/power.py",
+        "reports/claim_page.py",
         "whole = len(power.judged) == power.n_mutants and not kept",
         "whole = len(power.judged) == power.n_mutants",
         "a share of caught statements is told where nobody asked which are true",
@@ -791,7 +791,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "reports/test_reading reports/test_collect",
     ),
     Meaning(
-        "reports/values.py",
+        "reports/text.py",
         "digits = 3 if left == right else",
         "digits = 3 if True else",
         "the ends of a narrow interval are printed alike",
@@ -818,14 +818,15 @@ def meaning_faults(root: Path, entries: Sequence[Meaning] = MEANINGS) -> list[Fa
     """
     found = []
     for entry in entries:
-        file = root / entry.path
-        source = file.read_text() if file.is_file() else ""
-        if source.count(entry.old) != 1:
+        try:
+            path = located(root, entry.path, entry.old)
+        except ValueError as error:
             raise ValueError(
-                f"{entry.path}: the text {entry.old!r} occurs {source.count(entry.old)} times, not "
-                f"once, so the fault {entry.means!r} is stale: write it anew where the line is now"
-            )
+                f"{error}, so the fault {entry.means!r} is stale: write it anew where the line is "
+                "now, or drop it"
+            ) from None
+        source = (root / path).read_text()
         start = source.index(entry.old)
         line = source.count("\n", 0, start) + 1
-        found.append(Fault(entry.path, start, entry.old, entry.new, "meaning", line))
+        found.append(Fault(path, start, entry.old, entry.new, "meaning", line))
     return found

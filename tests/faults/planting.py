@@ -36,6 +36,28 @@ class Fault:
         return f"{self.path}:{self.line} {self.kind}: {old} -> {new}"
 
 
+def located(root: Path, path: str, text: str) -> str:
+    """The module that holds a text once: the one at ``path``, or the one to which it has moved.
+
+    A text moves within its package, which is the first folder of the path.
+
+    Raises
+    ------
+    ValueError
+        When the text does not occur exactly once.
+    """
+    file = root / path
+    count = file.read_text().count(text) if file.is_file() else 0
+    if count == 1:
+        return path
+    package = sorted((root / path.partition("/")[0]).rglob("*.py"))
+    counts = {each: each.read_text().count(text) for each in package} if count == 0 else {}
+    found = [each.relative_to(root).as_posix() for each, n in counts.items() if n]
+    if len(found) == 1 and sum(counts.values()) == 1:
+        return found[0]
+    raise ValueError(f"{path}: {text!r} occurs {count or sum(counts.values())} times, not once")
+
+
 _FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.Gt,
     ast.LtE: ast.Gt,
