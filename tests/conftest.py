@@ -9,24 +9,43 @@ Warnings stay errors in the ordinary run, where drivers raise them.
 
 Printed lines are compared character by character.  So no test sees the width and the colours of the
 terminal from which the suite was started: tox hands them on as COLUMNS and FORCE_COLOR.
+
+Hypothesis draws the same examples in every run: a test's seed is the digest of its function, no
+example of an earlier run is tried, and the numbers in the loaded modules, which differ with the
+selected tests, are not.  ``--hypothesis-profile=explore`` draws new ones (the task explore).
 """
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from types import FrameType
 
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 #: CPU seconds that one test may take with NUMBA_DISABLE_JIT=1.  Kernels are two to three hundred
 #: times as slow there.  Tests that are known to be too large have the marker ``large``.
 LIMIT = 20.0
 
+#: Seconds on the clock after which a test hangs: the one limit of that kind, far beyond what any
+#: load makes of a test.  Python then prints where every thread stands, and ends.
+HANGS = 1800.0
+
 # Before any module of the command line is imported: its consoles read these when they are made.
 for _name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
     os.environ.pop(_name, None)
+
+
+# Neither a deadline nor a check of the time that drawing takes: both read the clock.
+_UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("suite", _UNTIMED, derandomize=True, database=None)
+settings.register_profile("explore", _UNTIMED, derandomize=False, print_blob=True)
+settings.load_profile("suite")
 
 
 def _interpreted() -> bool:
@@ -34,6 +53,9 @@ def _interpreted() -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--hypothesis-profile") != "explore":
+        none = type(providers.GLOBAL_CONSTANTS)()
+        providers._get_local_constants = lambda: none
     if _interpreted():
         config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning")
 
@@ -51,6 +73,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if group.endswith("test_every_claim.py") and values is not None:
             group += f"::{values.params.get('name', '')}"
         item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    faulthandler.dump_traceback_later(HANGS, exit=True, file=sys.__stderr__)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def _stop(signum: int, frame: FrameType | None) -> None:

@@ -53,7 +53,10 @@ VALUES = {"m": 50.0, "d": 8.0, "sigma": 0.5, "alpha": 0.25, "c_1": 3.0, "c_2": 0
 
 
 @given(
-    m=st.floats(10, 1e7), d=st.floats(1, 1e4), sigma=st.floats(1e-3, 1e3), c=st.floats(0.01, 100)
+    m=st.integers(10, 10**7),
+    d=st.integers(1, 10**4),
+    sigma=st.floats(1e-3, 1e3),
+    c=st.floats(0.01, 100),
 )
 @settings(max_examples=50, deadline=None)
 def test_a_bound_is_the_sum_of_its_terms_at_any_values(m, d, sigma, c):
@@ -122,7 +125,7 @@ def test_unchecked_evaluates_outside_the_assumptions():
     assert STATEMENT.bound({**VALUES, "alpha": 0.5}, unchecked=True) > 0
 
 
-@given(m=st.floats(1, 1e6), d=st.floats(1.5, 1e4), c=st.floats(0.1, 100))
+@given(m=st.integers(1, 10**6), d=st.integers(2, 10**4), c=st.floats(0.1, 100))
 @settings(max_examples=50, deadline=None)
 def test_the_margin_is_the_largest_constant_with_which_an_assumption_holds(m, d, c):
     size = STATEMENT.assumptions[0]

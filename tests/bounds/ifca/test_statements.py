@@ -185,11 +185,13 @@ NOT_EVALUATED = {"ifca.lemma1-law"}
 BOUNDS = {name: statement for name, statement in STATEMENTS.items() if statement.terms}
 
 _constants = [f"c_{i}" for i in range(1, 9)]
+#: Numbers of clients.
+_COUNTS = ("right", "labelled", "participants")
 values = st.fixed_dictionaries(
     {
-        "m": st.floats(10, 1e7),
-        "n": st.floats(1, 1e4),
-        "d": st.floats(1, 1e4),
+        "m": st.integers(10, 10**7),
+        "n": st.integers(1, 10**4),
+        "d": st.integers(1, 10**4),
         "k": st.integers(2, 16),
         "p": st.floats(1e-3, 0.5),
         "Delta": st.floats(1e-3, 10),
@@ -211,15 +213,16 @@ values = st.fixed_dictionaries(
         "P_before": st.floats(0, 0.5),
         "factor_1": st.floats(0, 2),
         "tau": st.floats(0, 10),
-        "excess": st.floats(2, 1e4),
+        "excess": st.integers(2, 10**4),
         "early": st.integers(0, 50),
         "rounds": st.integers(50, 1000),
         "shared": st.integers(0, 100),
         "R": st.floats(1e-3, 100),
         "c": st.floats(1e-3, 10),
         **{name: st.floats(1e-3, 10) for name in (*_constants, *SYMBOLS)},
+        **{name: st.integers(1, 10) for name in _COUNTS},
     }
-).map(lambda v: {**v, "N": v["d"] + v["excess"]})
+).map(lambda v: {**v, "N": v["d"] + v["excess"], "shared": min(v["shared"], v["d"])})
 
 
 def test_every_statement_has_an_oracle():

@@ -129,11 +129,15 @@ STATEMENTS = {
     if isinstance(value, Statement) and value.terms
 }
 _positive = st.floats(1e-2, 1e2)
+_COUNTS = {"m", "n", "k", "clusters_before"}
+_COUNTS |= {"size_k", "size_l", "size_min", "size_second", "size_max"}
 _NAMES = sorted({s.name for x in STATEMENTS.values() for s in x.expr.free_symbols})
 #: Sizes that belong together: m at least twice the smallest cluster.
-values = st.fixed_dictionaries(dict.fromkeys(_NAMES, _positive)).map(
-    lambda v: v | {"m": 300 + v["m"], "c": 12 + v["c"], "varepsilon": v["varepsilon"] * 1e-6}
-)
+values = st.fixed_dictionaries(
+    dict.fromkeys(_NAMES, _positive)
+    | dict.fromkeys(_COUNTS & {*_NAMES}, st.integers(1, 100))
+    | {"t": st.floats(0, 1)}
+).map(lambda v: v | {"m": 300 + v["m"], "c": 12 + v["c"], "varepsilon": v["varepsilon"] * 1e-6})
 
 
 def test_every_statement_has_an_oracle():
