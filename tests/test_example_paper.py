@@ -29,7 +29,6 @@ def command(folder, *arguments):
         env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"},
         capture_output=True,
         text=True,
-        timeout=500,
         check=False,
     )
     assert found.returncode == 0, found.stderr

@@ -40,7 +40,6 @@ def test_a_paper_takes_the_fragments(options: str, name: str, tmp_path: Path) ->
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
     )
     assert done.returncode == 0, done.stdout[-2000:]
     wanted = "column" if "two" in options or name == "IEEEtran" else "text"

@@ -228,7 +228,7 @@ def test_no_line_of_a_latex_page_is_wider_than_the_page(tmp_path: Path) -> None:
     write_report(wide_run(), tmp_path, formats=("tex",))
     done = subprocess.run(
         ["pdflatex", "-draftmode", "-interaction=nonstopmode", "report.tex"],
-        cwd=tmp_path, capture_output=True, check=False, timeout=120,
+        cwd=tmp_path, capture_output=True, check=False,
     )  # fmt: skip
     log = done.stdout.decode(errors="replace")
     assert done.returncode == 0, log[-800:]

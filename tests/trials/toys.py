@@ -36,6 +36,8 @@ def _toy(params: Params, rng: np.random.Generator, n_trials: int) -> Any:
         values[:, 1] = (a @ a.T).sum() + values[:, 0]
     elif mode == "slow":
         time.sleep(0.02)
+    elif mode == "endless":
+        time.sleep(3600)
     elif mode == "diverges":  # whenever the first value is negative
         values[values[:, 0] < 0, 1] = np.inf
     elif mode == "raises" and values[0, 0] < 0:  # some blocks, decided by their streams
@@ -76,11 +78,10 @@ def times(value: float, factor: float) -> float:
 
 
 def appears(path: Path) -> bool:
-    """Whether a file appears within five minutes."""
-    limit = time.monotonic() + 300.0
-    while not path.exists() and time.monotonic() < limit:
+    """True, once a file has appeared."""
+    while not path.exists():
         time.sleep(0.01)
-    return path.exists()
+    return True
 
 
 def process_number() -> int:

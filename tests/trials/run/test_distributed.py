@@ -40,6 +40,13 @@ DEMANDS = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """On a busy machine a scheduler may answer late, and a worker may start late."""
+    monkeypatch.setattr(distributed, "CONNECT_SECONDS", 1e4)
+    monkeypatch.setattr(distributed, "WORKER_SECONDS", 1e4)
+
+
 def _digest(path, executor, demands=DEMANDS):
     with RunStore.create(path, root_seed=7, config={}) as store:
         ensure(store, demands, executor)
@@ -70,9 +77,8 @@ class Cluster:
         self.scheduler = self._start(
             "dask_scheduler", "--scheduler-file", str(file), "--host", "127.0.0.1", "--port", "0"
         )
-        deadline = time.monotonic() + 60
         while not file.exists() or not file.read_text().strip():
-            assert time.monotonic() < deadline
+            assert self.scheduler.poll() is None
             time.sleep(0.05)
         time.sleep(0.1)
         import json
@@ -197,9 +203,11 @@ def test_a_lost_scheduler_is_one_line_and_a_resume_completes_the_run(tmp_path, e
 import sys
 from tests.trials.run.test_distributed import DEMANDS
 from tests.trials.toys import TOY
+from trials.run import distributed
 from trials.run.engine import Demand, ensure
 from trials.run.executors import ExecutorError, make_executor
 from trials.run.store import RunStore
+distributed.CONNECT_SECONDS = distributed.WORKER_SECONDS = 1e4
 try:
     with make_executor("distributed", address=sys.argv[1]) as executor:
         with RunStore.create("run", root_seed=7, config={}) as store:
@@ -219,16 +227,14 @@ except ExecutorError as error:
             text=True,
         )
         assert child.stdout.readline() == "started\n"
-        deadline = time.monotonic() + 60
         n_stored = 0
         while n_stored < 25:
             assert child.poll() is None
-            assert time.monotonic() < deadline
             time.sleep(0.05)
             with RunStore.open(tmp_path / "run", readonly=True) as store:
                 n_stored = sum(status.n_blocks for status in store.status())
         made.scheduler.kill()
-        _, told = child.communicate(timeout=60)
+        _, told = child.communicate()
     assert child.returncode == 3, told
     assert len(told.splitlines()) == 1
     assert told.startswith(f"{made.address}: the scheduler is lost")
@@ -250,12 +256,12 @@ def test_workers_that_die_one_after_another_are_an_error_and_not_a_hang(tmp_path
 
 
 def test_a_cluster_without_workers_is_an_error_and_not_a_hang(tmp_path, monkeypatch):
-    monkeypatch.setattr(distributed, "WORKER_SECONDS", 3.0)
     with (
         _cluster(tmp_path) as made,
         make_executor("distributed", address=made.address) as executor,
         RunStore.create(tmp_path / "run", root_seed=7, config={}) as store,
     ):
+        monkeypatch.setattr(distributed, "WORKER_SECONDS", 3.0)
         made.workers[0].kill()
         with pytest.raises(ExecutorError, match="no worker is left since 3 s"):
             ensure(store, DEMANDS, executor)

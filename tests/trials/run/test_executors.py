@@ -1,7 +1,6 @@
 import os
 import signal
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -137,11 +136,9 @@ def test_cancelled_processes_end_at_once():
     before = frozenset(_workers())
     executor = make_executor("processes", 2)
     for block in range(4):
-        executor.submit(Task(TOY, TOY.check({"mode": "slow"}), 7, block))
-    start = time.monotonic()
+        executor.submit(Task(TOY, TOY.check({"mode": "endless"}), 7, block))
     executor.cancel()
     assert not _workers(before)
-    assert time.monotonic() - start < 5
     with pytest.raises(ExecutorError, match="is closed"):
         executor.submit(Task(TOY, TOY.check({}), 7, 0))
 
@@ -225,14 +222,14 @@ def test_long_calls_do_not_keep_blocks_of_threads_waiting(tmp_path):
     started, all_queued, block_done = threading.Barrier(3), threading.Event(), tmp_path / "done"
 
     def held(params, rng, n_trials):
-        started.wait(300.0)
-        all_queued.wait(300.0)
+        started.wait()
+        all_queued.wait()
         return np.zeros((n_trials, 2))
 
     with make_executor("threads", 2) as executor:
         for block in range(2):
             executor.submit(Task(replace(TOY, simulate=held), TOY.check({}), 7, block))
-        started.wait(300.0)
+        started.wait()
         calls = [executor.submit_call(appears, block_done) for _ in range(3)]
         executor.submit(Task(TOY, TOY.check({}), 7, 2))
         all_queued.set()

@@ -124,12 +124,12 @@ def test_a_damaged_file_gives_the_right_answer_or_a_refusal(damage, tmp_path):
         raw = bytearray(whole)
         damage(raw, random.Random(f"{damage.__name__}:{seed}"))
         path.write_bytes(raw)
-        begin = time.monotonic()
+        begin = time.process_time()
         found = refusable(lambda: list(answers(path))) or [None] * len(good)
         told = [(one, two) for one, two in zip(good, found, strict=True) if two is not None]
         assert all(one == two for one, two in told), seed
         refused += len(told) < len(good)
-        assert time.monotonic() - begin < 20, seed
+        assert time.process_time() - begin < 20, seed
         for beside in ("-wal", "-shm"):
             path.with_name(path.name + beside).unlink(missing_ok=True)
     assert refused or damage in (one_bit, too_long)  # most bits of a small run are in free space
@@ -198,9 +198,12 @@ def test_a_killed_writer_loses_nothing_and_the_run_goes_on(tmp_path):
     while n_killed < KILLS:
         path = tmp_path / f"run-{n_runs}"
         n_runs += 1
-        reported, ended = 0, False
+        reported, idle, ended = 0, 0, False
         while not ended:
-            more, was_killed = killed_writer(path, rng.uniform(0, 0.7 * min(lasting)))
+            # On a busy machine a writer may not get anywhere in this time: it gets more each time.
+            delay = rng.uniform(0, 0.7 * min(lasting)) * 2**idle
+            more, was_killed = killed_writer(path, delay)
+            idle = 0 if more else idle + 1
             reported += more
             n_killed += was_killed
             ended = not was_killed

@@ -91,9 +91,9 @@ def read_all(path, folder):
 
 
 def check_use(path, folder):
-    begin = time.monotonic()
+    begin = time.process_time()
     lines, answers = read_all(path, folder)
-    assert time.monotonic() - begin < 20
+    assert time.process_time() - begin < 20
     for line in lines:
         assert line == printable(line)
         assert len(line) <= 2000
@@ -145,9 +145,9 @@ def read_and_verify(path):
 
 
 @pytest.mark.parametrize("table", ["block", "cell", "timing", "document"])
-def test_a_tree_without_end_is_refused_in_time(tmp_path, table):
+def test_a_tree_without_end_is_refused_in_a_minute(tmp_path, table):
     looped_store(tmp_path / "store", table)
-    begin = time.monotonic()
+    begin = time.process_time()
     with pytest.raises(StoreError, match="is damaged"):
         read_and_verify(tmp_path / "store")
-    assert time.monotonic() - begin < 60
+    assert time.process_time() - begin < 60

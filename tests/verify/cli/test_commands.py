@@ -387,7 +387,6 @@ def piped(shell, **variables):
         cwd=ROOT,
         env=environment() | variables,
         capture_output=True,
-        timeout=120,
         check=False,
     )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
@@ -425,7 +424,7 @@ def test_an_interrupt_while_modules_load_ends_at_once_without_a_traceback(tmp_pa
         )
         time.sleep(delay)
         child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=60)
+        _, err = child.communicate()
         assert child.returncode in (exits.INTERRUPTED, -signal.SIGINT)
         assert "Traceback" not in err or "site" in err  # Python itself was still starting
 
@@ -540,23 +539,10 @@ def test_no_line_is_wider_than_the_terminal_and_none_breaks_in_a_word(finished, 
 
 def test_an_interrupt_keeps_what_was_done_and_says_how_to_go_on(tmp_path):
     directory = tmp_path / "run"
-    child = subprocess.Popen(
-        command("run", LONG[0], "--seed", 3, "--jobs", 1, "--output", directory),
-        cwd=ROOT,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Tests that run in the background ignore it, and their children would.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    deadline = time.monotonic() + 60
-    while n_blocks(directory / session.STORE_NAME) < 2:
-        assert child.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    child = stopped_after(2, "run", LONG[0], "--seed", 3, "--jobs", 1, "--output", directory)
     child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=60)
+    child.send_signal(signal.SIGCONT)
+    _, err = child.communicate()
     assert child.returncode == exits.INTERRUPTED
     (line,) = err.splitlines()
     assert line.startswith("interrupted: finished blocks are kept; continue with `")
@@ -572,6 +558,43 @@ LONG = ("ifca.oracle-mse[sigma=1.0]", "ifca.eq3")
 
 def command(*arguments):
     return [sys.executable, "-m", "verify", *map(str, arguments)]
+
+
+#: The program, but it stops itself when it has stored a number of blocks.
+STOPPING = """
+import os, signal, sys
+from trials.run.store import RunStore
+from verify.cli import main
+
+left, put_block = int(sys.argv.pop(1)), RunStore.put_block
+def counted(*given, **named):
+    global left
+    put_block(*given, **named)
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+if __name__ == "__main__":
+    RunStore.put_block = counted
+    main()
+"""
+
+
+def stopped_after(n_blocks, *arguments):
+    """A process of the program, in the middle of its work."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", STOPPING, str(n_blocks), *map(str, arguments)],
+        cwd=ROOT,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Tests that run in the background ignore it, and their children would.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    _, status = os.waitpid(child.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status), child.communicate()
+    return child
 
 
 def environment():
@@ -603,20 +626,9 @@ def uninterrupted(tmp_path_factory):
 def test_a_killed_run_resumed_equals_an_uninterrupted_one(uninterrupted, tmp_path):
     directory = tmp_path / "killed"
     arguments = ("run", *LONG, "--seed", 3, "--jobs", 2, "--output", directory)
-    child = subprocess.Popen(
-        command(*arguments),
-        cwd=ROOT,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    deadline = time.monotonic() + 60
-    while n_blocks(directory / session.STORE_NAME) < 4:
-        assert child.poll() is None, "the run ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    child = stopped_after(4, *arguments)
     child.send_signal(signal.SIGKILL)
-    child.wait(10)
+    child.wait()
     with store_of(directory) as store:
         assert store.documents("claim") == {}
         assert sum(s.n_blocks for s in store.status()) > 0
@@ -628,7 +640,6 @@ def test_a_killed_run_resumed_equals_an_uninterrupted_one(uninterrupted, tmp_pat
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=60,
         check=False,
     )
     assert done.returncode in (0, 2), done.stderr
@@ -637,19 +648,8 @@ def test_a_killed_run_resumed_equals_an_uninterrupted_one(uninterrupted, tmp_pat
 
 def test_a_second_resume_of_a_running_run_is_refused_and_reading_works(tmp_path):
     directory = tmp_path / "busy"
-    child = subprocess.Popen(
-        command("run", LONG[0], "--seed", 3, "--jobs", 1, "--output", directory),
-        cwd=ROOT,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    deadline = time.monotonic() + 60
-    while n_blocks(directory / session.STORE_NAME) < 2:
-        assert child.poll() is None, "the run ended too early"
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    child.send_signal(signal.SIGSTOP)  # it holds its run for as long as the test needs
+    # It holds its run for as long as the test needs.
+    child = stopped_after(2, "run", LONG[0], "--seed", 3, "--jobs", 1, "--output", directory)
     try:
         assert "another process is writing this run" in refused("resume", directory)
         assert "pending" in invoke("status", directory).stdout
@@ -667,13 +667,12 @@ def test_a_second_resume_of_a_running_run_is_refused_and_reading_works(tmp_path)
             env=environment(),
             capture_output=True,
             text=True,
-            timeout=60,
             check=False,
         )
         assert built.returncode == 0, built.stderr
     finally:
         child.send_signal(signal.SIGKILL)
-        child.wait(10)
+        child.wait()
     assert invoke("resume", directory, "--executor", "serial").exit_code in (0, 2)
 
 

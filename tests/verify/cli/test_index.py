@@ -50,7 +50,6 @@ def told(arguments, folder):
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stderr
