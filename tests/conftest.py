@@ -1,7 +1,8 @@
 """How tests are shared among workers, and what changes without the compiler.
 
-The tests of one file share a worker, because they share what the file builds.  So do the tests of
-one claim in `tests/test_every_claim.py`, which is too long for one worker.
+The tests of one file share a worker, because they share what the file builds.  Two files are too
+long for one worker: in `tests/test_every_claim.py` the tests of one claim share it, and in
+`tests/records/test_records.py` the records of one kind.
 
 Without the compiler a test that takes too long is skipped, and kernels may overflow.  Machine code
 does not warn when a number overflows.  The interpreter warns in the same kernel at the same number.
@@ -72,6 +73,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         values = getattr(item, "callspec", None)
         if group.endswith("test_every_claim.py") and values is not None:
             group += f"::{values.params.get('name', '')}"
+        elif group.endswith("test_records.py") and values is not None:
+            group += f"::{values.params['kind']}"
+            if values.params["kind"] == "claims":  # the claims of a paper share its modules
+                group += f"::{values.params.get('name', '').partition('.')[0]}"
         item.add_marker(pytest.mark.xdist_group(group))
 
 

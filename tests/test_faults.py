@@ -149,7 +149,7 @@ def test_a_module_is_shown_to_its_mirror_first_and_to_its_papers_claims() -> Non
         assert 3 <= len(found) <= MOST_CLAIMS
         assert all(name.startswith("sxy.") for name in found)
     (records, files, conformance) = nearest.suites("bounds/odcl/part_one.py")
-    assert "test_claims.py::" in records
+    assert "test_records.py::" in records
     assert "tests/bounds/odcl/test_clustering_statements.py" in files
     assert conformance.startswith("tests/test_every_claim.py -k '[odcl.")
 
@@ -194,7 +194,7 @@ def line_of(path: str, text: str) -> int:
     [
         ("trials/experiments/ifca/step.py", "errors[:, :-1]", "ifca.trajectory"),
         ("verify/claims/ifca/rounds.py", "return", "claims.*ifca"),
-        ("reports/marks.py", "def draw_panel", "documents.*figure: "),
+        ("reports/marks.py", "def draw_panel", "documents.*figure, "),
         ("verify/cli/verdicts.py", "def fields", "commands.*run"),
         ("verify/testing/subjects/rounding.py", "return", "subjects.*kernel"),
     ],

@@ -30,7 +30,7 @@ MOST_CLAIMS = 8
 #: Recorded values that one fault is tried on, and what each function reaches.
 MOST_RECORDS = 32
 REACH = "tests/records/data/reach.json"
-RECORD = "tests/records/test_{}.py::test_the_values_are_those_that_are_recorded[{}]"
+RECORD = "tests/records/test_records.py::test_the_value_is_the_recorded_one[{}]"
 SIDES = "tests/bounds/test_side_formulas.py"
 CONFORMANCE = "tests/test_every_claim.py"
 #: Wide tests of a folder, for modules with few tests of their own.
@@ -68,9 +68,8 @@ class Nearest:
         self._reach = json.loads(noted.read_text("utf-8")) if noted.is_file() else {}
         self._entries = self._reach.pop("entries", [])
         self._recorded = {
-            f"{file.parent.name} {entry}"
+            f"{file.parent.name} {file.name.removesuffix('.json')}"
             for file in noted.parent.glob("*/*.json")
-            for entry in json.loads(file.read_text("utf-8"))
         }
 
     @cached_property
@@ -130,7 +129,7 @@ class Nearest:
             found.update(dict.fromkeys(self._entries[i] for i in reached.get(name, ())))
         few = [entry for entry in found if entry in self._recorded]
         few = few[: MOST_RECORDS // 2] + _spread(few[MOST_RECORDS // 2 :], MOST_RECORDS // 2)
-        return tuple(RECORD.format(*entry.split(" ", 1)) for entry in few)
+        return tuple(RECORD.format(entry) for entry in few)
 
     def _named_after(self, path: str) -> list[str]:
         """The tests in the folder of a module, or one above, with its name or its package's."""

@@ -24,7 +24,6 @@ from trials.clustering.sparse import estimators
 from trials.models import losses, network
 
 KIND = "calls"
-MODULE = "trials"
 R = np.random.default_rng(11)
 LABELS = np.arange(14) % 3
 POINTS = np.round(R.standard_normal((14, 2)) + 6.0 * np.eye(3, 2)[LABELS], 3)
@@ -37,9 +36,9 @@ ERRORS = np.abs(R.standard_normal((4, 11))) * 0.7 ** np.arange(11)
 THETA = np.array([0.3, -0.2])
 
 
-def names() -> dict[str, str]:
-    """Entry -> the package of the parts."""
-    return dict.fromkeys(ENTRIES, MODULE) | dict.fromkeys(verdicts.ENTRIES, verdicts.MODULE)
+def names() -> list[str]:
+    """Groups of calls."""
+    return [*ENTRIES, *verdicts.ENTRIES]
 
 
 def again(name: str, _recorded: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,11 +50,6 @@ def again(name: str, _recorded: Mapping[str, Any]) -> dict[str, Any]:
         except ValueError as error:
             found[label] = told(error)
     return found
-
-
-def fresh(name: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """The same."""
-    return again(name, recorded)
 
 
 # -- convex clustering -----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ are evaluated at a few fixed points of its domain.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
 import time
@@ -24,7 +25,7 @@ import numpy as np
 
 from tests.records import experiments
 from tests.records.experiments import rows_of
-from tests.records.files import read, recorded_names
+from tests.records.files import read
 from tests.records.values import NOISE, ZERO, number, plain, told
 from trials.run.cell import Params
 from trials.run.experiment import Experiment
@@ -63,22 +64,23 @@ def papers() -> Mapping[str, Claim]:
     return dict(catalogue())
 
 
-def names() -> dict[str, str]:
-    """Claim -> the module of its builder."""
-    return {name: claim.builder.__module__ for name, claim in papers().items()}
+def names() -> list[str]:
+    """The ids of the claims."""
+    return list(papers())
 
 
 def claim_named(name: str, module: str) -> Claim:
     """A claim of a module, found without loading the other modules where that is possible."""
-    for claim in collect(importlib.import_module(module)):
-        if claim.id == name:
-            return claim
+    with contextlib.suppress(ModuleNotFoundError):
+        for claim in collect(importlib.import_module(module)):
+            if claim.id == name:
+                return claim
     return papers()[name]
 
 
 def again(name: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
     """What the claim says and decides now, with the recorded settings."""
-    return told_by(claim_named(name, recorded_names(KIND).get(name, "verify.papers")), recorded)
+    return told_by(claim_named(name, recorded.get("module", "verify.papers")), recorded)
 
 
 def told_by(claim: Claim, recorded: Mapping[str, Any], dearest: float = math.inf) -> dict[str, Any]:
@@ -86,6 +88,7 @@ def told_by(claim: Claim, recorded: Mapping[str, Any], dearest: float = math.inf
     procedure = claim.build(FEW)
     settings, document = recorded["settings"], claim.document(procedure)
     found = {
+        "module": claim.builder.__module__,
         "settings": settings,
         "document": said(document),
         "overridden": overridden(procedure),
@@ -129,7 +132,9 @@ def said(document: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a claim's document that are made from numbers or formulas."""
     return {
         **{k: plain(document[k]) for k in ("bound_latex", "failure_latex", "procedure")},
-        "assumptions": plain([f"{a['latex']} {a['note']}" for a in document["assumptions"]]),
+        "assumptions": [
+            plain({k: a[k] for k in ("latex", "note")}) for a in document["assumptions"]
+        ],
         "constants": plain([[c["low"], c["high"], c["generous"]] for c in document["constants"]]),
         "expected": document["expected"],
     }
@@ -196,11 +201,7 @@ def key(of: Experiment, params: Params) -> tuple[str, str]:
 
 def recorded_rows(of: Experiment, params: Params) -> np.ndarray:
     """The trials of one of the recorded cells of an experiment."""
-    (cells,) = (
-        read(experiments.KIND, module).get(of.name)
-        for name, module in recorded_names(experiments.KIND).items()
-        if name == of.name
-    )
+    cells = read(experiments.KIND, of.name)
     chosen = list(cells.values())[zlib.crc32(repr(key(of, params)).encode()) % len(cells)]
     columns = [[float(value) for value in chosen["trials"][name]] for name in of.columns]
     return np.array(columns).T

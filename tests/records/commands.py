@@ -24,7 +24,6 @@ from tests.records.values import plain
 from verify.cli.app import application
 
 KIND = "commands"
-MODULE = "verify.cli"
 CLAIMS = (
     "ifca.k2-random-as-printed[d=10]",
     "ifca.thm1-as-printed[sigma=0.1]",
@@ -36,8 +35,6 @@ ABOUT = (
     "ifca.k2-random-as-printed[d=10,m=40]",
 )  # fmt: skip
 OTHER = "ifca.thm1-contraction[sigma=0.2]"
-#: Lines that are kept one by one, and the lines of a part where there are more.
-MANY, STEP = 60, 20
 #: Rows of an exported table that are kept.
 ROWS = 40
 #: Name of an entry -> the command.  "one" and "two" are two runs.
@@ -69,12 +66,14 @@ _MASKS = (
     (re.compile(r"\S*/cfl-verify\b"), "cfl-verify"),  # where the program is installed
     (re.compile(r"\b(of|all) [\d,]+ claims"), r"\1 N claims"),  # new claims change no command
 )
+#: The paragraph of a procedure: the records of the claims have its words.
+_PROCEDURE = re.compile(r"^ *procedure \(\w+\)  .*\n(?: {20}.*\n)*", re.MULTILINE)
 _PROGRESS = re.compile(r"\d+/\d+ blocks|^ +claim \d+ of \d+|experiment +cells +trials")
 
 
-def names() -> dict[str, str]:
-    """Entry -> the package of the command line."""
-    return dict.fromkeys(COMMANDS, MODULE)
+def names() -> list[str]:
+    """Names of the commands."""
+    return list(COMMANDS)
 
 
 def again(name: str, _recorded: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,11 +89,6 @@ def again(name: str, _recorded: Mapping[str, Any]) -> dict[str, Any]:
         told = printed_by(invoked(folder, *words))
         tables = sorted((Path(folder) / "tables").rglob("*.csv"))
         return told | {path.name: table(path) for path in tables}
-
-
-def fresh(name: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """The same."""
-    return again(name, recorded)
 
 
 @cache
@@ -122,20 +116,16 @@ def printed_by(result: Any) -> dict[str, Any]:
     text = result.stdout + result.stderr
     for pattern, mask in _MASKS:
         text = pattern.sub(mask, text)
+    text = _PROCEDURE.sub("", text)
     lines = [line.rstrip() for line in text.splitlines() if not _PROGRESS.search(line)]
-    if len(lines) > MANY:
-        parts = {lines[i]: lines[i : i + STEP] for i in range(0, len(lines), STEP)}
-        return {
-            "exit": result.exit_code,
-            "lines": {k: plain("\n".join(v)) for k, v in parts.items()},
-        }
-    return {"exit": result.exit_code, "lines": {f"{i:03}": plain(s) for i, s in enumerate(lines)}}
+    return {"exit": result.exit_code, "lines": lines}
 
 
 def _timeless(value: Any) -> Any:
-    """Data without the values that are seconds."""
+    """Data without the values that are seconds, and without a procedure's words."""
     if isinstance(value, dict):
-        return {k: _timeless(v) for k, v in value.items() if not k.endswith("seconds")}
+        left_out = [k for k in value if k.endswith("seconds") or k == "procedure"]
+        return {k: _timeless(v) for k, v in value.items() if k not in left_out}
     return [_timeless(v) for v in value] if isinstance(value, list) else value
 
 

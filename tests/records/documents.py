@@ -23,24 +23,17 @@ from tests.records.values import number, plain
 from tests.reports.fakes import FakeRun, cell, claim, figure, figure_record, refuted, run, undrawn
 
 KIND = "documents"
-#: A report is kept in parts of so many lines.
-STEP = 12
 _VERSIONS = re.compile(r"\d+\.\d+(\.\d+)+|Python|NumPy|pandoc|typst", re.IGNORECASE)
 
 
-def names() -> dict[str, str]:
-    """Entry -> the package of the reports."""
-    return dict.fromkeys(ENTRIES, "reports")
+def names() -> list[str]:
+    """Reports and figures."""
+    return list(ENTRIES)
 
 
 def again(name: str, _recorded: Mapping[str, Any]) -> Any:
     """The text of a report, or the artists of a figure."""
     return ENTRIES[name]()
-
-
-def fresh(name: str, recorded: Mapping[str, Any]) -> Any:
-    """The same."""
-    return again(name, recorded)
 
 
 # -- runs ------------------------------------------------------------------------------------------
@@ -209,29 +202,27 @@ def with_verdict(document: dict[str, Any], verdict: str) -> dict[str, Any]:
 def tex_of(made: FakeRun) -> dict[str, Any]:
     """The source of a report, and its tables."""
     report = collect(load(made), engine="none")
-    tables = {n: in_parts(str(t)) for n, t in report.files.items() if n.endswith((".csv", ".bib"))}
-    return {"files": sorted(report.files), **tables, "report": in_parts(render_tex(report.context))}
+    tables = {n: lines_of(str(t)) for n, t in report.files.items() if n.endswith((".csv", ".bib"))}
+    return {"files": sorted(report.files), **tables, "report": lines_of(render_tex(report.context))}
 
 
 def site_of(made: FakeRun) -> dict[str, Any]:
     """The pages of a site."""
     pages = {n: str(t) for n, t in site(load(made)).items() if n.endswith((".html", ".csv"))}
-    return {name: in_parts(text.replace("><", ">\n<")) for name, text in pages.items()}
+    return {name: lines_of(text.replace("><", ">\n<")) for name, text in pages.items()}
 
 
 def fragments_of(made: FakeRun) -> dict[str, Any]:
     """The fragments of all claims that were run."""
-    found = {"macros": in_parts(fragments.macros())}
+    found = {"macros": lines_of(fragments.macros())}
     for tried in fragments.chosen(load(made).claims, ["p.*", "q.[eov]*"]):
-        found[tried.name] = in_parts(render_tex(fragments.fragment(tried)[0], "fragment.tex.j2"))
+        found[tried.name] = lines_of(render_tex(fragments.fragment(tried)[0], "fragment.tex.j2"))
     return found
 
 
-def in_parts(text: str) -> dict[str, Any]:
-    """The text in parts of some lines, each with its number."""
-    lines = [line for line in text.splitlines() if line.strip() and not _VERSIONS.search(line)]
-    starts = range(0, len(lines), STEP)
-    return {f"{i:04}": plain("\n".join(lines[i : i + STEP])) for i in starts}
+def lines_of(text: str) -> list[str]:
+    """The lines of a text without those that name versions."""
+    return [line for line in text.splitlines() if line.strip() and not _VERSIONS.search(line)]
 
 
 # -- figures ---------------------------------------------------------------------------------------
@@ -382,6 +373,6 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "site of awkward claims": lambda: site_of(awkward()),
     "fragments": lambda: fragments_of(papers()),
     "graph": graph,
-    **{f"figure: {name}": lambda f=f: artists(f, 6.5) for name, f in FIGURES.items()},
-    **{f"narrow figure: {n}": lambda f=FIGURES[n]: artists(f, 3.3) for n in [*FIGURES][::3]},
+    **{f"figure, {name}": lambda f=f: artists(f, 6.5) for name, f in FIGURES.items()},
+    **{f"narrow figure, {n}": lambda f=FIGURES[n]: artists(f, 3.3) for n in [*FIGURES][::3]},
 }  # fmt: skip

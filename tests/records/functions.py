@@ -28,9 +28,9 @@ MOST, LONGEST, TOGETHER = 14, 0.05, 0.12
 FIXED = ("rng", "path", "folder")
 
 
-def names() -> dict[str, str]:
-    """Driver -> its module."""
-    return {name: name.rpartition(".")[0] for name in DRIVERS}
+def names() -> list[str]:
+    """The drivers."""
+    return list(DRIVERS)
 
 
 def again(name: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,8 +39,10 @@ def again(name: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
     return {label: called(name, known[label]) for label in recorded if label in known}
 
 
-def fresh(name: str, _recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """The values at the good arguments, and at variants that take little time."""
+def fresh(name: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """The values at the recorded variants, or at the good arguments and what takes little time."""
+    if recorded:
+        return again(name, recorded)
     called(name, {})  # compiles
     found, spent = {}, 0.0
     for label, change in variants(name):

@@ -87,12 +87,11 @@ def note(kinds: Sequence[str], reached: dict[str, dict[str, list[str]]]) -> None
     known = {e for functions in reached.values() for few in functions.values() for e in few}
     for kind in kinds:
         module = importlib.import_module(f"tests.records.{kind}")
-        names = recorded_names(kind)
-        for name in sorted(names, key=lambda name: name != "run"):  # other commands look at its run
+        entries = recorded_names(kind)
+        for name in sorted(entries, key=lambda name: name != "run"):  # others look at its run
             if f"{kind} {name}" in known:
                 continue
-            owner = names[name]
-            old = read(kind, owner)[name]
+            old = read(kind, name)
             for path, function in sorted(traced(partial(module.again, name, old))):
                 reached.setdefault(path, {}).setdefault(function, []).append(f"{kind} {name}")
     for path, name, claim in statements():

@@ -36,7 +36,6 @@ from verify.procedures.base import Presentation
 from verify.procedures.search import Search
 
 KIND = "searches"
-MODULE = "verify.decisions"
 LEVEL = 0.01
 BUDGET = 96
 #: Points of each sort that are kept.
@@ -79,19 +78,14 @@ REFUSED: dict[str, Domain] = {
 }
 
 
-def names() -> dict[str, str]:
-    """Entry -> the package of the searches."""
-    return dict.fromkeys(ENTRIES, MODULE)
+def names() -> list[str]:
+    """Domains and searches."""
+    return list(ENTRIES)
 
 
 def again(name: str, _recorded: Mapping[str, Any]) -> Any:
     """What a domain holds, or what a search finds."""
     return ENTRIES[name]()
-
-
-def fresh(name: str, recorded: Mapping[str, Any]) -> Any:
-    """The same."""
-    return again(name, recorded)
 
 
 # -- domains ---------------------------------------------------------------------------------------
@@ -205,7 +199,6 @@ def searched(domain: Domain, statement: Mapping[str, Any]) -> Any:
             return {"error": told(error)}
         visited = search.visited(8)
     return plain(evidence) | {
-        "described": plain(search.describe()),
         "visited": plain(visited),
         "fails": [search.fails_at(visited[i : i + 1]) for i in range(len(visited))],
     }
@@ -215,7 +208,7 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     **{name: lambda d=d: held(d) for name, d in DOMAINS.items()},
     "refused domains": refusals,
     **{
-        f"{name}: {kind}": lambda d=DOMAINS[name], s=statement: searched(d, s)
+        f"{name}, {kind}": lambda d=DOMAINS[name], s=statement: searched(d, s)
         for name in ("box", "points", "product")
         for kind, statement in STATEMENTS.items()
     },

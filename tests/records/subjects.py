@@ -32,14 +32,14 @@ LOWEST, HIGHEST, STEPS = -45.0, 12.0, 28
 INPUTS, LETTERS, LONGEST = 2, 1500, 0.3
 
 
-def names() -> dict[str, str]:
-    """Check of a subject -> the module of its judge."""
-    return {
-        f"{subject.name} {check.name}": subject.checks[0].judge.__module__
+def names() -> list[str]:
+    """The checks of the subjects, by subject and check."""
+    return [
+        f"{subject.name} {check.name}"
         for subject in SUBJECTS.values()
         for check in subject.checks
         if check.kind != "statistical"
-    }
+    ]
 
 
 def again(name: str, recorded: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from tests.records.values import differences, plain
+from tests.records import phrases
+from tests.records.files import side_by_side
+from tests.records.values import differences, in_old_words, plain
 
 
 @dataclass(frozen=True)
@@ -67,3 +69,47 @@ def test_a_changed_entry_of_a_long_array_is_seen_wherever_it_stands(at: int) -> 
     other[at] = math.nan
     assert differences(plain(values), plain(other))
     assert not differences(plain(values), plain(values * (1 + 1e-9)))
+
+
+@pytest.mark.parametrize(
+    ("recorded", "now", "same"),
+    [
+        ("… 12 … 3 of them fail.", "There are 12 cells. 3 of them fail.", True),
+        ("… 12 … 3 of them fail.", "All 12 are beta-binomial. 3 of them fail.", True),
+        ("… 12 … 3 of them fail.", "There are 13 cells. 3 of them fail.", False),
+        ("… 12 … 3 of them fail.", "There are -12 cells. 3 of them fail.", False),
+        ("… 12 … 3 of them fail.", "There are 12 cells, 4 dropped. 3 of them fail.", False),
+        ("… 12 … 3 of them fail.", "There are 12 cells. 3 of them hold.", False),
+        ("…", "Any words.", True),
+        ("…", "Any words of 2.", False),
+        ("Its own sentence.", "Another sentence.", False),
+    ],
+)  # fmt: skip
+def test_a_gap_stands_for_any_words_without_a_number(recorded: str, now: str, same: bool) -> None:
+    assert (not differences({"text": recorded}, {"text": now})) == same
+
+
+def test_a_phrase_of_many_claims_is_left_out_of_each_and_its_numbers_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = {
+        name: {"text": f"We tried {i} of its cells. The claim {name} is odd.", "latex": "a b c d e"}
+        for i, name in enumerate(("one", "two", "three"))
+    }
+    chosen = phrases.with_common({}, said)
+    assert chosen == {"one": ["We tried # of its cells."]}
+    monkeypatch.setattr(phrases, "known", lambda: {*chosen["one"]})
+    kept = phrases.shortened(said["two"])
+    assert phrases.shortened(kept) == kept
+    assert kept == {"text": "… 1 … The claim two is odd.", "latex": "a b c d e"}
+    assert not differences(kept, said["two"])
+    assert [*phrases.sentences(kept)] == ["The claim two is odd."]
+
+
+def test_the_difference_shows_what_has_changed_and_not_the_words_in_a_gap() -> None:
+    old = {"a": "… 12 …", "b": list(range(40)), "c": 1.0}
+    new = {"a": "Some 12 cells.", "b": list(range(40)), "c": 1.5}
+    shown = "\n".join(side_by_side(old, in_old_words(old, new)))
+    assert "1.5" in shown
+    assert "12" not in shown
+    assert "39" not in shown

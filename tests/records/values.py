@@ -3,15 +3,17 @@
 Floats are kept with nine digits and compared with a relative tolerance of 1e-6, because another
 processor may round otherwise.  Words, counts and integers are compared exactly.  A long array is
 kept as its shape, its first entries, and three sums over all entries: plain, of sizes, and with
-weights that differ from entry to entry.
+weights that differ from entry to entry.  Texts are kept whole, line by line.  A list of words that
+repeat is kept as the places of each.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import enum
 import functools
-import hashlib
+import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Set
@@ -25,12 +27,15 @@ NOISE = 1e-9
 #: Numbers below this are rounding where they stand alone.
 ZERO = 1e-14
 DIGITS = 9
-#: Arrays and texts up to here are kept whole.
-WHOLE, FIRST, TEXT = 16, 3, 120
+#: Arrays up to here are kept whole, and the first entries of longer ones.
+WHOLE, FIRST = 16, 3
+#: What stands for any words without a digit in a recorded text.
+GAP = "…"
 #: Lists of rows up to here are kept row by row.
 ROWS = 3
 _SUMS = "sums"
 _NO_NUMBERS = ("nan", "inf", "-inf")
+_WORDS = r"(?:[^\d-]|(?<=\w)-|-(?!\d))*"
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -45,7 +50,7 @@ def plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, enum.Enum):
         return str(value.value)
     if isinstance(value, str):
-        return _shortened(value)
+        return _of_text(value)
     if isinstance(value, int | np.integer):
         return int(value)
     if isinstance(value, float | np.floating):
@@ -74,12 +79,10 @@ def number(value: float) -> float | str:
     return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else str(value)
 
 
-def _shortened(text: str) -> str:
+def _of_text(text: str) -> Any:
+    """A text, or its lines where it has several."""
     text = _ADDRESS.sub("", text)
-    if len(text) <= TEXT:
-        return text
-    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    return f"{text[: TEXT // 2]}... {len(text)} letters, {digest}"
+    return text.splitlines() if "\n" in text.rstrip("\n") else text
 
 
 def _of_array(array: np.ndarray, depth: int) -> Any:
@@ -118,9 +121,25 @@ def _of_list(values: list[Any]) -> Any:
             return _of_array(np.asarray(values), 0)
         return _of_array(np.asarray([math.nan if v is None else float(v) for v in values]), 0)
     if all(v is None or isinstance(v, str | bool) for v in values):
-        digest = hashlib.sha256(repr(values).encode()).hexdigest()[:12]
-        return {"first": values[:3], "digest": f"{len(values)} entries, {digest}"}
+        return _of_words(values)
     return values
+
+
+def _of_words(values: list[Any]) -> Any:
+    """Words of which many are the same: (word, its places) in the order of their first places.
+
+    >>> _of_words(["a", "a", "b", "b", "a", "a"])
+    {'number': 6, 'places': [['a', '0-1,4-5'], ['b', '2-3']]}
+    """
+    runs: dict[Any, list[str]] = {}
+    first = 0
+    for word, group in itertools.groupby(values):
+        last = first + len(list(group)) - 1
+        runs.setdefault(word, []).append(f"{first}-{last}" if last > first else f"{first}")
+        first = last + 1
+    if sum(map(len, runs.values())) > len(values) // 2:
+        return values
+    return {"number": len(values), "places": [[w, ",".join(at)] for w, at in runs.items()]}
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
@@ -164,6 +183,9 @@ def differences(old: Any, new: Any, where: str = "") -> list[str]:
             else:
                 found += differences(old[key], new[key], inner)
         return found
+    if _are_words(old) and _are_words(new) and len(old) != len(new):
+        lines = difflib.ndiff(old, new)
+        return [f"{where}: {line}" for line in lines if line.startswith(("-", "+"))]
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         scale = _largest(old)
         found = []
@@ -171,8 +193,33 @@ def differences(old: Any, new: Any, where: str = "") -> list[str]:
             if not (_is_float(a) and _is_float(b) and abs(a - b) <= NOISE * scale):
                 found += differences(a, b, f"{where}[{i}]")
         return found
+    if isinstance(old, str) and isinstance(new, str) and GAP in old:
+        return [] if old == new or said_as(old, new) else [f"{where}: {_cut(old)} -> {_cut(new)}"]
     same = _close(old, new) if _is_number(old) and _is_number(new) else old == new
     return [] if same else [f"{where}: {_cut(old)} -> {_cut(new)}"]
+
+
+def said_as(old: str, new: str) -> bool:
+    """Whether a text is the recorded one with words at its gaps.
+
+    >>> said_as("… 12 … 3 of them fail.", "There are 12 cells. 3 of them fail.")
+    True
+    >>> said_as("… 12 …", "There are -12 cells, or 13.")
+    False
+    """
+    pattern = _WORDS.join(re.escape(part.strip(" ")) for part in old.split(GAP))
+    return re.fullmatch(pattern, new, re.DOTALL) is not None
+
+
+def in_old_words(old: Any, new: Any) -> Any:
+    """The new value, with what counts as equal as it is recorded."""
+    if not differences(old, new):
+        return old
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {k: in_old_words(old[k], v) if k in old else v for k, v in new.items()}
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [in_old_words(a, b) for a, b in zip(old, new, strict=True)]
+    return new
 
 
 def _of_sums(old: dict[str, Any], new: dict[str, Any], where: str) -> list[str]:
@@ -186,6 +233,10 @@ def _of_sums(old: dict[str, Any], new: dict[str, Any], where: str) -> list[str]:
         if not abs(a - b) <= max(RTOL * scale, ZERO)
     ]
     return rest + off
+
+
+def _are_words(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
 def _is_number(value: Any) -> bool:

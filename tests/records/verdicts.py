@@ -41,7 +41,6 @@ from verify.procedures.reproduction import Reproduction
 
 Calls = dict[str, Callable[[], Any]]
 
-MODULE = "verify"
 R = np.random.default_rng(7)
 LEVELS = {"refute_level": 0.04, "support_level": 0.1}
 KNOWN = {
