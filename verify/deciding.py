@@ -11,6 +11,7 @@ so neither the number of workers nor the order of work changes it.
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,13 +19,15 @@ from pathlib import Path
 from trials.run.cell import Params
 from trials.run.distributed import DistributedExecutor
 from trials.run.engine import Demand, OnBlock, ensure
-from trials.run.executors import Call, Executor
+from trials.run.executors import Call, Executor, ExecutorError
 from trials.run.experiment import experiment
-from trials.run.store import RunStore
-from verify.evidence import Evidence
+from trials.run.store import RunStore, StoreError
+from verify.evidence import Evidence, Verdict
 from verify.papers import ClaimsFile, from_files
 from verify.plan import Planned, plan
 from verify.procedures.base import PROFILES
+
+_LONGEST_ERROR = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,15 +75,37 @@ def decide_request(request: DecisionRequest) -> Decided | Needed:
         from_files(request.files), [request.selection], PROFILES[request.profile]
     ).claims
     if request.run is None:
-        evidence = planned.decide(None, request.level)  # type: ignore[arg-type]
-        return Decided(evidence=evidence, seconds=time.perf_counter() - begin)
-    with RunStore.open(Path(request.run), readonly=True) as store:
-        demands = planned.demands(store, request.level)
-        if demands:
-            blocks = tuple((d.experiment.name, d.params, d.n_blocks) for d in demands)
-            return Needed(blocks=blocks, seconds=time.perf_counter() - begin)
-        evidence = planned.decide(store, request.level)
-    return Decided(evidence=evidence, seconds=time.perf_counter() - begin)
+        found = _next_step(planned, None, request.level)  # type: ignore[arg-type]
+    else:
+        with RunStore.open(Path(request.run), readonly=True) as store:
+            found = _next_step(planned, store, request.level)
+    seconds = time.perf_counter() - begin
+    if isinstance(found, Evidence):
+        return Decided(evidence=found, seconds=seconds)
+    blocks = tuple((d.experiment.name, d.params, d.n_blocks) for d in found)
+    return Needed(blocks=blocks, seconds=seconds)
+
+
+def _next_step(planned: Planned, store: RunStore, level: float) -> Evidence | list[Demand]:
+    """The trials that a claim still needs, or its evidence where it needs none.
+
+    A claim that raises, because its statement has a symbol without a value or its own file is
+    wrong, fails alone.  The other claims of the run go on.
+    """
+    try:
+        return planned.demands(store, level) or planned.decide(store, level)
+    except (StoreError, ExecutorError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        told = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_ERROR]
+        return Evidence(
+            verdict=Verdict.INCONCLUSIVE,
+            summary="the claim failed",
+            error=f"{told} ({Path(frame.filename).name}, line {frame.lineno})",
+            level=level,
+            n_trials=0,
+        )
 
 
 def try_claims(
@@ -128,10 +153,15 @@ def _decided_here(
 ) -> Decided:
     """Draw a claim's trials until it can be decided, and decide it in this process."""
     begin = time.perf_counter()
-    while demands := planned.demands(store, level):
-        ensure(store, demands, executor, on_block)
-    evidence = planned.decide(store, level)
-    return Decided(evidence=evidence, seconds=time.perf_counter() - begin)
+    while not isinstance(found := _next_step(planned, store, level), Evidence):
+        ensure(store, found, executor, on_block)
+    return Decided(evidence=found, seconds=time.perf_counter() - begin)
+
+
+def _first(planned: Planned, store: RunStore, level: float) -> list[Demand]:
+    """The first trials of a claim, none where it fails."""
+    found = _next_step(planned, store, level)
+    return [] if isinstance(found, Evidence) else found
 
 
 class _Board:
@@ -173,7 +203,7 @@ class _Board:
         # trials of all claims has one such end.  A stopping rule looks at its claim's own blocks in
         # their order, so that drawing these early changes nothing.
         first = [
-            demand for i in sampled for demand in claims[i].demands(store, self._requests[i].level)
+            demand for i in sampled for demand in _first(claims[i], store, self._requests[i].level)
         ]
         ensure(store, first, executor, on_block)
         if not isinstance(executor, DistributedExecutor):

@@ -176,6 +176,7 @@ class Evidence:
     ----------
     resolution : the probability down to which some cell supports the statement, where it is not the
         stated one.  It is None where every cell is resolved to its stated probability.
+    error : the exception with its file and line where the claim failed, else empty.
     proof : a certificate (`verify.proofs.certificate.Certificate.as_dict`) that the statement
         fails, or None for a refutation by trials at the level ``level``.
     digits : the decimal digits with which a search evaluated its counterexample again, or None
@@ -196,6 +197,7 @@ class Evidence:
     sharpness: Sequence[str] = ()
     witness: Witness | None = None
     notes: Sequence[str] = field(default_factory=tuple)
+    error: str = ""
 
     @property
     def mark(self) -> str:
@@ -226,6 +228,8 @@ class Evidence:
         """
         found = asdict(self) | {"mark": self.mark, "grade": self.grade}
         del found["digits"]
+        if not self.error:
+            del found["error"]
         for cell in found["cells"]:
             if not cell["void"]:
                 del cell["void"]

@@ -196,7 +196,9 @@ def _decided(store: RunStore, claims: Sequence[Planned], profile: str) -> dict[s
     return {
         name: document
         for name, document in stored.items()
-        if document is not None and document["profile"] == profile
+        if document is not None
+        and document["profile"] == profile
+        and not document["evidence"].get("error")  # a claim that failed is tried again
     }
 
 

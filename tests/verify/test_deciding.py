@@ -1,5 +1,6 @@
 """Workers name the trials that a claim needs, and decide it as one worker does."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from trials.run.engine import ensure
 from trials.run.executors import make_executor
 from verify import deciding, session
+from verify.cli import verdicts
 from verify.deciding import (
     Decided,
     DecisionRequest,
@@ -15,6 +17,8 @@ from verify.deciding import (
     decide_request,
     try_claims,
 )
+from verify.evidence import Verdict
+from verify.papers import catalogue
 from verify.session import RunConfig
 
 #: The first round does not decide it.
@@ -108,3 +112,34 @@ class Finished:
 
     def result(self):
         return self.answer
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_claim_whose_statement_lacks_a_value_fails_alone(tmp_path, n_jobs):
+    """The other claims of the run are decided, and the failed one is tried again by `resume`."""
+    example = (Path(__file__).parents[2] / "docs" / "example_paper.py").read_text()
+    broken = example.replace("claims=(tail,)", "claims=(unfilled, tail)")
+    broken = broken.replace(
+        "PAPER = Paper",
+        "UNFILLED = replace(TAIL, id='hoeffding.unfilled', terms=(Term(name='tail', "
+        "expr=sp.Symbol('who') * sp.exp(-2 * n * t**2)),))\n"
+        "unfilled = claim(UNFILLED)(tail.builder)\nPAPER = Paper",
+    ).replace("import sympy", "from dataclasses import replace\n\nimport sympy")
+    file = tmp_path / "mine.py"
+    file.write_text(broken)
+    papers = catalogue([file])
+    config = RunConfig(claims=("hoeffding.*",))
+    with (
+        session.create(tmp_path / "run", config) as store,
+        make_executor("threads" if n_jobs > 1 else "serial", n_jobs) as executor,
+    ):
+        failed, fine = session.execute(store, config, executor, papers=papers)
+        assert fine.verdict is Verdict.SUPPORTED
+        evidence = failed.document["evidence"]
+        assert (evidence["verdict"], evidence["summary"]) == ("INCONCLUSIVE", "the claim failed")
+        assert evidence["error"].startswith("KeyError: 'no value for who; given: n, t'")
+        assert verdicts.exit_code([failed, fine]) == 1
+        assert "(failed: KeyError" in verdicts.fields(failed)[-1]
+        again, kept = session.execute(store, config, executor, papers=papers)
+        assert again.document["evidence"]["error"]
+        assert kept.document["seconds"] == fine.document["seconds"]

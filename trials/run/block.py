@@ -10,8 +10,10 @@ import contextlib
 import math
 import os
 import time
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -37,6 +39,10 @@ class ExecutorError(RuntimeError):
     """
 
 
+class TrialsRaised(ExecutorError):
+    """Every trial of an experiment raised: the experiment is wrong, not the statement."""
+
+
 @dataclass(frozen=True)
 class Task:
     """One block to compute.  ``params`` are complete: they went through the experiment's check."""
@@ -56,11 +62,13 @@ class BlockResult:
     values : (block_size, n_columns) float64.
     reasons : (row, reason) of each failed row.
     seconds : wall time of the worker.
+    raised : the exception with its file and line where `simulate` raised, else empty.
     """
 
     values: FloatArray
     reasons: tuple[tuple[int, str], ...]
     seconds: float
+    raised: str = ""
 
 
 def simulate_block(task: Task) -> BlockResult:
@@ -90,7 +98,10 @@ def simulate_block(task: Task) -> BlockResult:
         seconds = time.perf_counter() - start
         text = " ".join(f"raised: {type(error).__name__}: {error}".split())[:_LONGEST_REASON]
         return BlockResult(
-            np.full(shape, np.nan), tuple((row, text) for row in range(shape[0])), seconds
+            np.full(shape, np.nan),
+            tuple((row, text) for row in range(shape[0])),
+            seconds,
+            raised=text + _place(error, owner),
         )
     seconds = time.perf_counter() - start
     if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != shape:
@@ -100,6 +111,14 @@ def simulate_block(task: Task) -> BlockResult:
             f"not {kind} of shape {np.shape(values)}"
         )
     return BlockResult(values, _diverged(owner.columns, values), seconds)
+
+
+def _place(error: BaseException, owner: Experiment) -> str:
+    """`` (FILE.py, line 12)``: the innermost frame in the experiment's file, else of all."""
+    frames = traceback.extract_tb(error.__traceback__)
+    home = getattr(getattr(owner.simulate, "__code__", None), "co_filename", None)
+    inside = [frame for frame in frames if frame.filename == home] or frames
+    return f" ({Path(inside[-1].filename).name}, line {inside[-1].lineno})"
 
 
 def _diverged(columns: tuple[str, ...], values: FloatArray) -> tuple[tuple[int, str], ...]:

@@ -17,7 +17,13 @@ from itertools import islice
 from typing import NamedTuple
 
 from trials.checks import FloatArray, InvalidParameter, integer_between
-from trials.run.block import BlockResult, Task, simulate_block, single_threaded_blas
+from trials.run.block import (
+    BlockResult,
+    Task,
+    TrialsRaised,
+    simulate_block,
+    single_threaded_blas,
+)
 from trials.run.cell import Params, canonical_json, cell_number
 from trials.run.executor import Done, Executor
 from trials.run.experiment import Experiment, experiment
@@ -90,6 +96,8 @@ def ensure(
         starts.
     TypeError
         When an experiment returns the wrong shape or type.
+    TrialsRaised
+        When every block of an experiment raised.  None of them is stored.
     ExecutorError
         When a worker is lost or has other code, or when this process runs two versions at once.
 
@@ -128,8 +136,9 @@ def ensure(
             owner = owners[task.experiment.name, canonical_json(task.params)]
             on_block(done, total, owner, n_failed)
 
+    stored_before = {d.experiment.name for d in merged if store.codes(d.experiment)}
     with single_threaded_blas():
-        _compute(store, tasks, executor, committed)
+        _compute(store, tasks, executor, committed, _Raised(stored_before))
     return len(tasks)
 
 
@@ -180,6 +189,7 @@ def _compute(
     tasks: Sequence[Task],
     executor: Executor,
     committed: Callable[[Task, BlockResult], None],
+    raised: _Raised,
 ) -> None:
     """Keep the executor full and commit each block that finishes.
 
@@ -194,17 +204,47 @@ def _compute(
                 executor.submit(task)
                 in_flight += 1
             if in_flight == 0:
+                raised.refuse()
                 return
-            ready.append(executor.wait())
+            ready.extend(raised.let_through(*executor.wait()))
             in_flight -= 1
-            _commit(store, *ready[0])
-            committed(*ready.popleft())
+            while ready:
+                _commit(store, *ready[0])
+                committed(*ready.popleft())
     except BaseException:
         executor.cancel()
-        ready.extend(executor.finished())
+        for done in executor.finished():
+            ready.extend(raised.let_through(*done))
         while ready:  # an interrupted commit was undone, so it is repeated as a whole
             _commit(store, *ready.popleft())
         raise
+
+
+class _Raised:
+    """Keeps the blocks that raised back until some block of their experiment has not.
+
+    A trial that raises now and then is a row with a reason.  An experiment whose every trial raises
+    is wrong itself: then nothing of it is stored, and the run stops.
+    """
+
+    def __init__(self, working: set[str]) -> None:
+        self._working = working  # experiments with a block that is stored
+        self._held: dict[str, list[Done]] = {}
+
+    def let_through(self, task: Task, result: BlockResult) -> list[Done]:
+        """The blocks that may be stored, now that this one has finished."""
+        name = task.experiment.name
+        if result.raised and name not in self._working:
+            self._held.setdefault(name, []).append((task, result))
+            return []
+        self._working.add(name)
+        return [*self._held.pop(name, []), (task, result)]
+
+    def refuse(self) -> None:
+        """Stop where all blocks of an experiment raised."""
+        for name, held in self._held.items():
+            _, first = min(held, key=lambda done: (done[0].block, canonical_json(done[0].params)))
+            raise TrialsRaised(f"every trial of experiment {name} {first.raised}")
 
 
 def _commit(store: RunStore, task: Task, result: BlockResult) -> None:

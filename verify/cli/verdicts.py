@@ -26,13 +26,16 @@ def mark(document: Mapping[str, Any]) -> str:
 def exit_code(outcomes: Sequence[Outcome]) -> int:
     """0 all as expected, 1 some verdict is not, 2 nothing worse than an inconclusive claim."""
     unexpected = [o for o in outcomes if not as_expected(o)]
-    if any(o.verdict != Verdict.INCONCLUSIVE for o in unexpected):
+    failed = any(o.document["evidence"].get("error") for o in outcomes)
+    if failed or any(o.verdict != Verdict.INCONCLUSIVE for o in unexpected):
         return exits.UNEXPECTED
     return exits.INCONCLUSIVE if unexpected else exits.EXPECTED
 
 
 def as_expected(outcome: Outcome) -> bool:
-    """Whether a claim's verdict is the catalogue's."""
+    """Whether a claim was decided, and its verdict is the catalogue's."""
+    if outcome.document["evidence"].get("error"):
+        return False
     return bool(outcome.verdict == outcome.expected)
 
 
@@ -68,7 +71,9 @@ def fields(outcome: Outcome) -> list[str]:
     parts.append(mark(outcome.document))
     if outcome.document.get("identity"):
         parts.append("(identity of formulas)")
-    if not as_expected(outcome):
+    if error := evidence.get("error"):
+        parts.append(f"(failed: {error})")
+    elif not as_expected(outcome):
         parts.append(f"(expected {outcome.expected})")
     weaker = (outcome.document.get("own_values") or {}).get("weaker", ())
     if weaker:

@@ -23,7 +23,7 @@ from trials.run.engine import (
     replay,
     trial_id,
 )
-from trials.run.executors import Executor, make_executor
+from trials.run.executors import Executor, ExecutorError, make_executor
 from trials.run.experiment import Experiment
 from trials.run.store import RunStore, StoreError
 
@@ -464,3 +464,50 @@ def test_overhead_stays_far_below_the_cost_of_a_trial(tmp_path):
 def test_the_canonical_spelling_is_what_numbers_a_cell():
     assert canonical_json({"b": 1, "a": 2.0}) == '{"a":2.0,"b":1}'
     assert cell_number({"b": 1, "a": 2.0}) == cell_number({"a": np.float64(2), "b": np.int64(1)})
+
+
+# -- experiments that are wrong ------------------------------------------------------------
+
+
+def _always(params, rng, n_trials):
+    return np.ones((n_trials, 1)) / params["divisor"][0]
+
+
+def _sometimes(params, rng, n_trials):
+    if rng.random() < 0.5:
+        raise ValueError("an unlucky block")
+    return rng.random((n_trials, 1))
+
+
+def _wrong(name, design, simulate):
+    return Experiment(
+        name=name, design=design, columns=("x",), simulate=simulate, check=dict, block_size=16
+    )
+
+
+@pytest.mark.parametrize("kind", ["serial", "threads"])
+def test_an_experiment_whose_every_trial_raises_stops_with_file_and_line(tmp_path, kind):
+    wrong = _wrong("test.wrong", 4_000_000_190, _always)
+    line = _always.__code__.co_firstlineno + 1
+    demands = [Demand(wrong, {"divisor": i}, 2) for i in (1, 2)]
+    with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
+        message = (
+            r"every trial of experiment test.wrong raised: TypeError: 'int' object is not "
+            rf"subscriptable \(test_engine.py, line {line}\)"
+        )
+        for _ in range(2):  # nothing is stored, so that the next call says the same
+            with make_executor(kind, 2) as executor, pytest.raises(ExecutorError, match=message):
+                ensure(store, [*demands, Demand(TOY, {}, 3)], executor)
+        assert store.blocks(TOY, {}) == {0, 1, 2}
+        assert not store.blocks(wrong, {"divisor": 1})
+
+
+def test_blocks_that_raise_now_and_then_are_rows_wherever_the_first_of_them_is(tmp_path):
+    rare = _wrong("test.rare", 4_000_000_191, _sometimes)
+    with RunStore.create(tmp_path / "run", root_seed=1, config={}) as store:
+        with make_executor("serial") as executor:
+            ensure(store, [Demand(rare, {}, 12)], executor)
+        table = store.table(rare, {})
+        by_block = table.failed.reshape(12, 16)[:, 0]
+        assert 0 < by_block.sum() < 12
+        assert {reason for _, reason in table.reasons} == {"raised: ValueError: an unlucky block"}
