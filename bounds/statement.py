@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
@@ -281,6 +281,14 @@ class Statement:
     assumptions: Sequence[Assumption] = ()
     reading: str = ""
     uses: Sequence[str] = ()
+
+    def variant(self, id: str, title: str, source: str, **changed: Any) -> Statement:
+        """Another form of this statement, such as a corrected one.
+
+        What is not given is as here, but the reading and the uses, which belong to one form only.
+        """
+        fields = {"reading": "", "uses": (), **changed}
+        return replace(self, id=id, title=title, source=source, **fields)
 
     @property
     def paper(self) -> str:

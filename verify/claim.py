@@ -242,7 +242,9 @@ def claim(
 
 
 #: The arguments of `claim` that a row gives.
-_FIELDS = ("expected", "finding", "weight", "smallest_profile", "why_not_smaller", "hidden")
+_FIELDS = frozenset(
+    ("expected", "finding", "weight", "smallest_profile", "why_not_smaller", "hidden", "identity")
+)
 
 
 def row(id: str, statement: Statement, body: Callable[..., Procedure], **arguments: Any) -> Claim:
@@ -258,7 +260,7 @@ def row(id: str, statement: Statement, body: Callable[..., Procedure], **argumen
     Arguments of `claim` are the claim's.  All others are passed to ``body`` behind the statement
     and the profile.
     """
-    fields = {name: arguments.pop(name) for name in _FIELDS if name in arguments}
+    fields = {name: arguments.pop(name) for name in _FIELDS & {*arguments}}
 
     @wraps(body)
     def builder(stated: Statement, profile: Profile) -> Procedure:

@@ -113,7 +113,5 @@ def more_samples(ratio: int, note: str) -> Assumption:
 def statement(
     id_: str, title: str, source: str, *, publication: Publication = JOURNAL, **fields: Any
 ) -> Statement:
-    """A statement of IFCA.  Its id gets the paper's prefix."""
-    return Statement(
-        id=f"ifca.{id_}", title=title, source=source, publication=publication, **fields
-    )
+    """A statement of IFCA, of the journal version by default."""
+    return Statement(id=id_, title=title, source=source, publication=publication, **fields)

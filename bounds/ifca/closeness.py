@@ -11,7 +11,7 @@ from bounds.statement import Assumption, Term
 ERR_T = sp.Symbol("err_t")
 
 CLOSENESS_INCREASES_AS_PRINTED = statement(
-    "alpha-increases-as-printed",
+    "ifca.alpha-increases-as-printed",
     "The closeness never decreases",
     'after Theorem 1; proof of Corollary 1, "for all t"',
     kind="probability",
@@ -27,7 +27,7 @@ CLOSENESS_INCREASES_AS_PRINTED = statement(
 )
 
 CLOSENESS_STAYS = statement(
-    "alpha-stays",
+    "ifca.alpha-stays",
     "The closeness never falls below its initial value",
     "proof of Corollary 1, what the proof needs",
     kind="probability",
@@ -49,7 +49,7 @@ CLOSENESS_STAYS = statement(
 )
 
 FAST_START = statement(
-    "fast-start",
+    "ifca.fast-start",
     "A small closeness does not make the beginning slow",
     "after Theorem 1, the contrary",
     kind="probability",
@@ -76,7 +76,7 @@ FAST_START = statement(
 FACTOR = sp.Symbol("factor_1")
 
 FASTER_AS_PRINTED = statement(
-    "faster-as-printed",
+    "ifca.faster-as-printed",
     "The algorithm gradually converges faster",
     "after Theorem 1",
     kind="probability",
@@ -94,18 +94,13 @@ FASTER_AS_PRINTED = statement(
     uses=("ifca.thm1-as-printed",),
 )
 
-CLOSENESS_INCREASES = statement(
-    "alpha-increases",
+CLOSENESS_INCREASES = CLOSENESS_INCREASES_AS_PRINTED.variant(
+    "ifca.alpha-increases",
     "The closeness does not decrease while the error exceeds twice the floor",
     "proof of Corollary 1, corrected",
-    kind="probability",
     quantifiers=r"\forall t,j\ \text{with}\ \norm{\theta_j^{(t)}-\theta_j^*}\ge2c_2\frac{\sigma}{p}"
     r"\sqrt{\frac{d}{mn'}}",
-    observed=r"\norm{\theta_j^{(t+1)}-\theta_j^*}",
-    terms=(Term(name="before", expr=ERR_T),),
-    failure=T / m,
     constants=(prefactor(c_2, "statistical floor"),),
-    assumptions=(*CLOSENESS, balanced(2), *ASSUMPTION_2),
     reading=(
         "(1) gives $\\frac12\\norm{\\theta-\\theta^*}+\\mathrm{floor}\\le"
         "\\norm{\\theta-\\theta^*}$ "

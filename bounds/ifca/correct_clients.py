@@ -17,7 +17,7 @@ A = sp.Symbol("a")
 GRAM, NOISE = sp.symbols("gram noise")
 
 EQ_2_AS_PRINTED = statement(
-    "eq2-as-printed",
+    "ifca.eq2-as-printed",
     "Proof of Theorem 1: triangle inequality without the absolute value",
     "(2)",
     kind="deterministic",
@@ -35,13 +35,10 @@ EQ_2_AS_PRINTED = statement(
     ),
 )
 
-EQ_2 = statement(
-    "eq2",
+EQ_2 = EQ_2_AS_PRINTED.variant(
+    "ifca.eq2",
     "Proof of Theorem 1: triangle inequality",
     "(2), corrected",
-    kind="deterministic",
-    quantifiers=r"\forall N,d,\gamma,m,n',X,\epsilon,\theta_1",
-    observed=r"\norm{T_1}",
     terms=(
         Term(name="contraction", expr=sp.Abs(1 - A) * err),
         Term(name="fluctuation", expr=A * GRAM * err),
@@ -51,7 +48,7 @@ EQ_2 = statement(
 )
 
 HALF_CORRECT = statement(
-    "half-correct",
+    "ifca.half-correct",
     "Proof of Theorem 1: a client is identified correctly with probability one half",
     "before (3)",
     kind="deterministic",
@@ -65,22 +62,19 @@ HALF_CORRECT = statement(
     uses=("ifca.lemma1-union",),
 )
 
-EXPECTED_CORRECT = statement(
-    "expected-correct",
+EXPECTED_CORRECT = HALF_CORRECT.variant(
+    "ifca.expected-correct",
     "Proof of Theorem 1: half of a cluster is identified correctly on average",
     "before (3)",
-    kind="deterministic",
-    quantifiers=r"\forall m,n',k\le m,\rho,\alpha\ \text{in Assumption 2}",
     observed=r"E|S_1\cap S_1^*|",
     relation=r"\ge",
     terms=(Term(name="half", expr=p * m / 2),),
-    assumptions=HALF_CORRECT.assumptions,
     reading="Here $p$ is the cluster's own share $p_1$.",
     uses=("ifca.half-correct",),
 )
 
 EQ_3 = statement(
-    "eq3",
+    "ifca.eq3",
     "Proof of Theorem 1: enough clients are identified correctly",
     "(3)",
     kind="deterministic",
@@ -92,7 +86,7 @@ EQ_3 = statement(
 )
 
 EQ_4 = statement(
-    "eq4",
+    "ifca.eq4",
     "Proof of Theorem 1: concentration of the Gram matrix",
     "(4)",
     kind="probability",
@@ -108,7 +102,7 @@ EQ_4 = statement(
 )
 
 EQ_5_AS_PRINTED = statement(
-    "eq5-as-printed",
+    "ifca.eq5-as-printed",
     "Proof of Theorem 1: correctly identified clients contract, any step size",
     "(5)",
     kind="upper bound",
@@ -133,16 +127,12 @@ EQ_5_AS_PRINTED = statement(
     ),
 )
 
-EQ_5 = statement(
-    "eq5",
+EQ_5 = EQ_5_AS_PRINTED.variant(
+    "ifca.eq5",
     "Proof of Theorem 1: correctly identified clients contract, small steps",
     "(5), for steps with $2\\gamma p_{\\max}\\le1$",
     kind="probability",
     quantifiers=r"\exists c_5,c_6>0\;\forall \gamma\le 1/(2p_{\max})",
-    observed=r"\norm{T_1}",
-    terms=EQ_5_AS_PRINTED.terms,
-    failure=1 / m,
-    constants=EQ_5_AS_PRINTED.constants,
     assumptions=(
         *ASSUMPTION_2,
         Assumption(name="small step", left=sp.Integer(1), right=2 * gamma * p_max),

@@ -28,16 +28,16 @@ _RESCALED = (
     "The optima and the starts are rescaled to norm $R$. The text rescales the optima alone. "
 )
 _READINGS = {
-    "text": ("text", "as printed", _TEXT),
-    "code": ("code", "the authors' published code", _CODE),
-    "rescaled starts": ("rescaled-starts", "with rescaled starts", _RESCALED),
+    "text": ("as printed", _TEXT),
+    "code": ("the authors' published code", _CODE),
+    "rescaled starts": ("with rescaled starts", _RESCALED),
 }
 
 
-def _panel(reading: str, panel: str, setting: str, at: str) -> Statement:
-    name, source, words = _READINGS[reading]
+def _panel(id_: str, reading: str, panel: str, setting: str, at: str) -> Statement:
+    source, words = _READINGS[reading]
     return share(
-        f"fig3{panel}-{name}",
+        id_,
         f"Fig. 3 ({panel}): success at {setting}, {reading}",
         f"Fig. 3 ({panel}), Section VI-A, {source}",
         r"\text{success}",
@@ -51,18 +51,18 @@ _A = ("a", "$R=1$ and $\\sigma=0.1$", r"k=2,\ (m,n,d)=(100,100,1000)")
 _B = ("b", "$R=1$ and $\\sigma=0.1$", r"k=4,\ (m,n,d)=(400,100,1000)")
 _C = ("c", "$m=400$ and $n=200$", r"k=2,\ (R,d)=(0.1,1000),\ \sigma=0.1")
 _D = ("d", "$m=800$ and $n=200$", r"k=4,\ (R,d)=(0.5,1000),\ \sigma=0.1")
-A_TEXT, A_CODE = _panel("text", *_A), _panel("code", *_A)
-A_RESCALED = _panel("rescaled starts", *_A)
-B_TEXT, B_CODE = _panel("text", *_B), _panel("code", *_B)
-B_RESCALED = _panel("rescaled starts", *_B)
-C_TEXT, C_CODE = _panel("text", *_C), _panel("code", *_C)
-D_TEXT, D_CODE = _panel("text", *_D), _panel("code", *_D)
+A_TEXT, A_CODE = _panel("ifca.fig3a-text", "text", *_A), _panel("ifca.fig3a-code", "code", *_A)
+A_RESCALED = _panel("ifca.fig3a-rescaled-starts", "rescaled starts", *_A)
+B_TEXT, B_CODE = _panel("ifca.fig3b-text", "text", *_B), _panel("ifca.fig3b-code", "code", *_B)
+B_RESCALED = _panel("ifca.fig3b-rescaled-starts", "rescaled starts", *_B)
+C_TEXT, C_CODE = _panel("ifca.fig3c-text", "text", *_C), _panel("ifca.fig3c-code", "code", *_C)
+D_TEXT, D_CODE = _panel("ifca.fig3d-text", "text", *_D), _panel("ifca.fig3d-code", "code", *_D)
 
 
-def _rises(panel: str, symbol: sp.Symbol, name: str, at: str) -> Statement:
+def _rises(id_: str, panel: str, symbol: sp.Symbol, name: str, at: str) -> Statement:
     """A curve of the figure at full size, with the optima of the published code."""
     return trend(
-        f"fig3{panel}-rises-with-{name}",
+        id_,
         f"Fig. 3 ({panel}): success grows with {name}",
         symbol,
         "increases",
@@ -74,10 +74,14 @@ def _rises(panel: str, symbol: sp.Symbol, name: str, at: str) -> Statement:
     )
 
 
-A_RISES = _rises("a", R, "r", _A[2])
-B_RISES = _rises("b", R, "r", _B[2])
-C_RISES = _rises("c", m, "m", r"k=2,\ n=100,\ (R,d)=(0.1,1000),\ \sigma=0.1")
-D_RISES = _rises("d", m, "m", r"k=4,\ n=100,\ (R,d)=(0.5,1000),\ \sigma=0.1")
+A_RISES = _rises("ifca.fig3a-rises-with-r", "a", R, "r", _A[2])
+B_RISES = _rises("ifca.fig3b-rises-with-r", "b", R, "r", _B[2])
+C_RISES = _rises(
+    "ifca.fig3c-rises-with-m", "c", m, "m", r"k=2,\ n=100,\ (R,d)=(0.1,1000),\ \sigma=0.1"
+)
+D_RISES = _rises(
+    "ifca.fig3d-rises-with-m", "d", m, "m", r"k=4,\ n=100,\ (R,d)=(0.5,1000),\ \sigma=0.1"
+)
 
 _SMALL = "At a tenth of the figure's $n$ and $d$, with the optima of the published code. "
 
@@ -87,12 +91,12 @@ def _success(id_: str, title: str, symbol: sp.Symbol, reading: str) -> Statement
     return trend(id_, title, symbol, "increases", 0.15, source="Section VI-A, on Fig. 3", **fields)
 
 
-MONOTONE_R = _success("fig3-monotone-r", "Success grows with R", R, "Ten starts a trial.")
+MONOTONE_R = _success("ifca.fig3-monotone-r", "Success grows with R", R, "Ten starts a trial.")
 MONOTONE_MN = _success(
-    "fig3-monotone-mn", "Success grows with the number of clients", m, "$n$ and $R$ are fixed."
+    "ifca.fig3-monotone-mn", "Success grows with the number of clients", m, "$n$ and $R$ are fixed."
 )
 FLOOR = share(
-    "fig3-floor",
+    "ifca.fig3-floor",
     "A run succeeds only where least squares with known clusters does",
     "Section VI-A, on Fig. 3 (c-d)",
     r"\text{no success, or}\ \mathsf{dist}_{\mathrm{oracle}}\le0.6\sigma",
@@ -103,7 +107,7 @@ FLOOR = share(
     ),
 )
 SNR_FLOOR = share(
-    "fig3-snr-floor",
+    "ifca.fig3-snr-floor",
     "The final error is proportional to the noise",
     "Section VI-A",
     "",

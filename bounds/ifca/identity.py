@@ -9,7 +9,7 @@ from bounds.ifca.symbols import HALF, SIGNAL, Delta, alpha, c_1, c_2, c_3, c_4, 
 from bounds.statement import Term
 
 LEMMA_1 = statement(
-    "lemma1",
+    "ifca.lemma1",
     "Lemma 1: a client prefers one wrong model",
     "Lemma 1",
     kind="deterministic",
@@ -38,21 +38,18 @@ LEMMA_1 = statement(
     ),
 )
 
-LEMMA_1_UNION = statement(
-    "lemma1-union",
+LEMMA_1_UNION = LEMMA_1.variant(
+    "ifca.lemma1-union",
     "Lemma 1, union bound: a client is misidentified",
     "Lemma 1, second display",
-    kind="deterministic",
     quantifiers=r"\exists c_1,c_2>0\;\forall n',d,k,\rho,\alpha",
     observed=r"P(\overline{\mathcal{E}_i})",
     terms=(Term(name="tail", expr=c_1 * k * sp.exp(-c_2 * SIGNAL)),),
-    constants=(prefactor(c_1, "prefactor"), rate(c_2, "rate")),
-    assumptions=CLOSENESS,
     uses=("ifca.lemma1",),
 )
 
 LEMMA_1_SHARP = statement(
-    "lemma1-sharp",
+    "ifca.lemma1-sharp",
     "Lemma 1 with the signal-to-noise ratio to the first power",
     "Lemma 1, sharpened here",
     kind="deterministic",
@@ -70,31 +67,25 @@ LEMMA_1_SHARP = statement(
     uses=("ifca.lemma1-law",),
 )
 
-PAIRWISE_LAW = statement(
-    "lemma1-law",
+PAIRWISE_LAW = LEMMA_1_SHARP.variant(
+    "ifca.lemma1-law",
     "The exact law behind Lemma 1",
     "exact form of Lemma 1",
     kind="law",
-    quantifiers=r"\forall n',d,\rho,\alpha,j'\ne j",
-    observed=r"P(\mathcal{E}_i^{j,j'})",
     relation="=",
     terms=(Term(name="law", expr=sp.Function(r"P_F")(sp.Symbol("l_-") / sp.Symbol("l_+"), n)),),
-    assumptions=CLOSENESS,
     reading=(
         "Here $P_F(r,n')=P(F_{n',n'}\\ge r)$. The numbers $l_+>0>-l_-$ are the eigenvalues of "
         "$S\\,\\mathrm{diag}(1,-1)$, and $S$ is the covariance of the two residuals."
     ),
 )
 
-BETTER_THAN_GUESSING = statement(
-    "better-than-guessing",
+BETTER_THAN_GUESSING = LEMMA_1_SHARP.variant(
+    "ifca.better-than-guessing",
     "Any positive closeness beats a random guess between two models",
     'Section VII and after Assumption 2, "slightly better than random"',
-    kind="deterministic",
     quantifiers=r"\forall n',d,\rho,\alpha>0,j'\ne j",
-    observed=r"P(\mathcal{E}_i^{j,j'})",
     terms=(Term(name="guess", expr=sp.Rational(1, 2)),),
-    assumptions=CLOSENESS,
     reading=(
         "In this reading the guess is about a client's label. The sentence is true in this reading."
     ),
@@ -102,7 +93,7 @@ BETTER_THAN_GUESSING = statement(
 )
 
 LEMMA_1_INIT = statement(
-    "lemma1-init-as-printed",
+    "ifca.lemma1-init-as-printed",
     "Proof of Lemma 1: the distance that the initialisation condition gives",
     "proof of Lemma 1, before (15)",
     kind="deterministic",
@@ -120,20 +111,17 @@ LOWER_DEVIATION = 4 * alpha * rho / ((1 + 2 * alpha) ** 2 * rho + 4)
 UPPER_DEVIATION = 4 * alpha * rho / ((1 - 2 * alpha) ** 2 * rho + 4)
 TAIL_SIGNAL = sp.UnevaluatedExpr(alpha * rho / ((1 + 2 * alpha) * rho + 1)) ** 2 * n
 
-EQ_16 = statement(
-    "eq16",
+EQ_16 = LEMMA_1_UNION.variant(
+    "ifca.eq16",
     "Proof of Lemma 1: lower chi-square tail",
     "(16)",
-    kind="deterministic",
     quantifiers=r"\exists c_1,c_2>0\;\forall n',\rho,\alpha",
     observed=r"P(u_j/n'-1\le-\frac{4\alpha\rho}{(1+2\alpha)^2\rho+4})",
     terms=(Term(name="tail", expr=c_1 * sp.exp(-c_2 * TAIL_SIGNAL)),),
-    constants=(prefactor(c_1, "prefactor"), rate(c_2, "rate")),
-    assumptions=CLOSENESS,
 )
 
 EQ_17 = statement(
-    "eq17",
+    "ifca.eq17",
     "Proof of Lemma 1: upper chi-square tail",
     "(17) in print, (18) in the preprint",
     kind="deterministic",
@@ -149,36 +137,26 @@ _SECOND_LINES = (
     "the deviation is at least $\\alpha\\rho/(\\rho+1)$."
 )
 
-EQ_16_FINAL = statement(
-    "eq16-final",
+EQ_16_FINAL = EQ_16.variant(
+    "ifca.eq16-final",
     "Proof of Lemma 1: lower chi-square tail, second line",
     "(16) in print, (17) in the preprint, second line",
-    kind="deterministic",
-    quantifiers=EQ_16.quantifiers,
-    observed=EQ_16.observed,
     terms=(Term(name="tail", expr=c_1 * sp.exp(-c_2 * SIGNAL)),),
-    constants=EQ_16.constants,
-    assumptions=CLOSENESS,
     reading=_SECOND_LINES,
     uses=("ifca.eq16",),
 )
 
-EQ_17_FINAL = statement(
-    "eq17-final",
+EQ_17_FINAL = EQ_17.variant(
+    "ifca.eq17-final",
     "Proof of Lemma 1: upper chi-square tail, second line",
     "(17) in print, (19) in the preprint, second line",
-    kind="deterministic",
-    quantifiers=EQ_17.quantifiers,
-    observed=EQ_17.observed,
     terms=(Term(name="tail", expr=c_3 * sp.exp(-c_4 * SIGNAL)),),
-    constants=EQ_17.constants,
-    assumptions=CLOSENESS,
     reading=_SECOND_LINES,
     uses=("ifca.eq17",),
 )
 
 SECOND_LINES_AS_PRINTED = statement(
-    "eq16-step-as-printed",
+    "ifca.eq16-step-as-printed",
     "Proof of Lemma 1: from the first to the second line with the same constant",
     "(16) and (17) in print, the second inequality signs",
     kind="deterministic",
@@ -195,7 +173,7 @@ SECOND_LINES_AS_PRINTED = statement(
 )
 
 BETTER_IDENTITY_AS_PRINTED = statement(
-    "identity-improves-as-printed",
+    "ifca.identity-improves-as-printed",
     "A larger closeness improves the estimation of identities, start by start",
     "after Theorem 1",
     kind="deterministic",
@@ -212,15 +190,12 @@ BETTER_IDENTITY_AS_PRINTED = statement(
     uses=("ifca.lemma1-law",),
 )
 
-BETTER_IDENTITY = statement(
-    "identity-improves",
+BETTER_IDENTITY = BETTER_IDENTITY_AS_PRINTED.variant(
+    "ifca.identity-improves",
     "A larger closeness improves the estimation of identities in the worst start",
     "after Theorem 1, corrected",
-    kind="deterministic",
     quantifiers=r"\forall n',\rho,\alpha<\alpha'",
     observed=r"\sup P_{\alpha'}(\mathcal{E}_i^{j,j'})",
-    terms=(Term(name="before", expr=sp.Symbol("P_before")),),
-    assumptions=CLOSENESS,
     reading=(
         "The largest probability over all models within $(\\frac12-\\alpha)\\Delta$ of their "
         "optima. Its place is given in the reading of ifca.lemma1: both models at their limits, "

@@ -10,7 +10,7 @@ from bounds.ifca.symbols import c, c_1, c_2, c_3, c_4, d
 from bounds.statement import Term
 
 LEMMA_2_OPNORM = statement(
-    "lemma2-opnorm",
+    "ifca.lemma2-opnorm",
     "Lemma 2: operator norm of a Gaussian matrix",
     "Lemma 2, first part",
     kind="probability",
@@ -22,7 +22,7 @@ LEMMA_2_OPNORM = statement(
 )
 
 LEMMA_2_NOISE = statement(
-    "lemma2-noise",
+    "ifca.lemma2-noise",
     "Lemma 2: the noise term",
     "Lemma 2, second part",
     kind="deterministic",
@@ -40,7 +40,7 @@ LEMMA_2_NOISE = statement(
 RANK, DEVIATION = sp.symbols("r tau")
 
 HANSON_WRIGHT = statement(
-    "eq20",
+    "ifca.eq20",
     "Proof of Lemma 2: concentration of the noise term about its typical size",
     "(18) in print, (20) in the preprint (Hanson and Wright's inequality)",
     kind="deterministic",

@@ -59,12 +59,12 @@ def _conference(base: Statement, id_: str, title: str, source: str, **fields: An
         "reading": base.reading,
     }
     values |= fields
-    return statement(f"neurips-{id_}", title, source, publication=CONFERENCE, **values)
+    return statement(id_, title, source, publication=CONFERENCE, **values)
 
 
 THEOREM_1_AS_PRINTED = _conference(
     journal_step.THEOREM_1_AS_PRINTED,
-    "thm1-as-printed",
+    "ifca.neurips-thm1-as-printed",
     "Theorem 1 (conference): one step from Delta/4, clusters of any sizes",
     "Theorem 1",
     terms=three_terms(HALF, SIGNAL_FREE),
@@ -78,7 +78,7 @@ THEOREM_1_AS_PRINTED = _conference(
 
 THEOREM_1 = _conference(
     journal_step.THEOREM_1,
-    "thm1",
+    "ifca.neurips-thm1",
     "Theorem 1 (conference): one step from Delta/4, clusters within a factor two",
     "Theorem 1, corrected",
     terms=three_terms(HALF, SIGNAL_FREE),
@@ -114,7 +114,7 @@ _CONSTANTS = (
 
 COROLLARY_1_AS_PRINTED = _conference(
     journal_run.COROLLARY_1_AS_PRINTED,
-    "cor1-as-printed",
+    "ifca.neurips-cor1-as-printed",
     "Corollary 1 (conference): the whole run from Delta/4, clusters of any sizes",
     "Corollary 1",
     quantifiers=r"\exists c_1,c_4,c_5,c_6>0\;\forall m,n',d,k,p_j,\Delta,\sigma\ " + _AFTER,
@@ -131,7 +131,7 @@ COROLLARY_1_AS_PRINTED = _conference(
 
 COROLLARY_1 = _conference(
     journal_run.COROLLARY_1,
-    "cor1",
+    "ifca.neurips-cor1",
     "Corollary 1 (conference): the whole run from Delta/4, clusters within a factor two",
     "Corollary 1, corrected",
     quantifiers=r"\exists c_1,c_4,c_5,c_6>0\;\forall m,n',d,k,p_j,\Delta,\sigma\ "
@@ -156,7 +156,7 @@ MORE_SAMPLES = more_samples(
 
 COROLLARY_1_BALANCED_AS_PRINTED = _conference(
     journal_run.COROLLARY_1,
-    "cor1-balanced-as-printed",
+    "ifca.neurips-cor1-balanced-as-printed",
     "Corollary 1 (conference): the printed number of steps, clusters within a factor two",
     "Corollary 1, with balanced clusters",
     quantifiers=COROLLARY_1_AS_PRINTED.quantifiers,
@@ -178,7 +178,7 @@ COROLLARY_1_BALANCED_AS_PRINTED = _conference(
 
 COROLLARY_1_MORE_SAMPLES = _conference(
     journal_run.COROLLARY_1,
-    "cor1-more-samples",
+    "ifca.neurips-cor1-more-samples",
     "Corollary 1 (conference): the printed number of steps, many samples per cluster",
     "Corollary 1, corrected by more samples",
     quantifiers=COROLLARY_1_AS_PRINTED.quantifiers,

@@ -38,7 +38,7 @@ ONE_STEP_CONSTANTS = (
 )
 
 THEOREM_1_AS_PRINTED = statement(
-    "thm1-as-printed",
+    "ifca.thm1-as-printed",
     "Theorem 1: one step, clusters of any sizes",
     "Theorem 1, (1)",
     kind="upper bound",
@@ -73,16 +73,10 @@ NO_STRANGERS = (
     "probability $1/m$."
 )
 
-THEOREM_1 = statement(
-    "thm1",
+THEOREM_1 = THEOREM_1_AS_PRINTED.variant(
+    "ifca.thm1",
     "Theorem 1: one step, clusters within a factor two of each other",
     "Theorem 1, (1), corrected",
-    kind="upper bound",
-    quantifiers=THEOREM_1_AS_PRINTED.quantifiers,
-    observed=THEOREM_1_AS_PRINTED.observed,
-    terms=THEOREM_1_AS_PRINTED.terms,
-    failure=1 / m,
-    constants=ONE_STEP_CONSTANTS,
     assumptions=(*CLOSENESS, balanced(2), *ASSUMPTION_2),
     reading=(
         f"{MEAN_STEP} $\\alpha$ is that of the step itself, also in Assumption 2. {NO_STRANGERS}"
@@ -97,17 +91,11 @@ THEOREM_1 = statement(
     ),
 )
 
-THEOREM_1_OWN_STEP = statement(
-    "thm1-own-step",
+THEOREM_1_OWN_STEP = THEOREM_1_AS_PRINTED.variant(
+    "ifca.thm1-own-step",
     "Theorem 1: one step, clusters of any sizes, own step sizes",
     "Theorem 1, (1), corrected by step sizes $c_1/p_j$",
-    kind="upper bound",
-    quantifiers=THEOREM_1_AS_PRINTED.quantifiers,
-    observed=THEOREM_1_AS_PRINTED.observed,
-    terms=THEOREM_1_AS_PRINTED.terms,
-    failure=1 / m,
     constants=(OWN_STEP_CONSTANT, *ONE_STEP_CONSTANTS[1:]),
-    assumptions=(*CLOSENESS, *ASSUMPTION_2),
     reading=(
         "Averaging gradients over $|S_j|$ instead of $m$ (as model averaging does) gives cluster "
         "$j$ the step size $c_1/p_j$. Then the theorem holds for every ratio of sizes."
@@ -122,16 +110,10 @@ THEOREM_1_OWN_STEP = statement(
     ),
 )
 
-THEOREM_1_WIDER = statement(
-    "thm1-wider",
+THEOREM_1_WIDER = THEOREM_1.variant(
+    "ifca.thm1-wider",
     "Theorem 1: one step, clusters within a factor 5/2 of each other",
     "Theorem 1, (1), corrected",
-    kind="upper bound",
-    quantifiers=THEOREM_1_AS_PRINTED.quantifiers,
-    observed=THEOREM_1_AS_PRINTED.observed,
-    terms=THEOREM_1_AS_PRINTED.terms,
-    failure=1 / m,
-    constants=ONE_STEP_CONSTANTS,
     assumptions=(
         *CLOSENESS,
         balanced(sp.Rational(5, 2)),
@@ -145,16 +127,10 @@ THEOREM_1_WIDER = statement(
     uses=THEOREM_1.uses,
 )
 
-THEOREM_1_THREE_AS_PRINTED = statement(
-    "thm1-factor-three-as-printed",
+THEOREM_1_THREE_AS_PRINTED = THEOREM_1_WIDER.variant(
+    "ifca.thm1-factor-three-as-printed",
     "Theorem 1: one step, clusters within a factor three of each other",
     "Theorem 1, (1), where the mean step alone allows it",
-    kind="upper bound",
-    quantifiers=THEOREM_1_AS_PRINTED.quantifiers,
-    observed=THEOREM_1_AS_PRINTED.observed,
-    terms=THEOREM_1_AS_PRINTED.terms,
-    failure=1 / m,
-    constants=ONE_STEP_CONSTANTS,
     assumptions=(*CLOSENESS, balanced(3), *ASSUMPTION_2),
     reading=(
         f"{MEAN_STEP} At $p_{{\\max}}=3p$ only $c_1=1/4$ is left, with the factor $1/2$ exactly. "
@@ -166,7 +142,7 @@ THEOREM_1_THREE_AS_PRINTED = statement(
 )
 
 CONTRACTION_RATE = statement(
-    "thm1-contraction",
+    "ifca.thm1-contraction",
     "Theorem 1: the contraction factor far from the optima",
     "Theorem 1, first term",
     kind="rate",
@@ -179,7 +155,7 @@ CONTRACTION_RATE = statement(
 )
 
 FLOOR_RATE = statement(
-    "thm1-floor",
+    "ifca.thm1-floor",
     "Theorem 1: how the error floor scales",
     "Theorem 1, second term",
     kind="rate",

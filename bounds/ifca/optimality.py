@@ -11,7 +11,7 @@ from bounds.ifca.whole_run import ROUNDS
 from bounds.statement import Assumption, Term
 
 ORACLE_MSE = statement(
-    "oracle-mse",
+    "ifca.oracle-mse",
     "Comparison with the minimax rate: least squares with known identities and all data",
     "after Corollary 1",
     kind="expectation",
@@ -43,7 +43,7 @@ ORACLE_MSE = statement(
 MINIMAX_RATE = sigma * sp.sqrt(d / (2 * p * m * n * T))
 
 NEAR_OPTIMAL = statement(
-    "near-optimal",
+    "ifca.near-optimal",
     "IFCA's error against the minimax rate",
     "after Corollary 1",
     kind="rate",

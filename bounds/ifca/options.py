@@ -11,7 +11,7 @@ from bounds.statement import Term
 LABELLED, PARTICIPANTS = sp.symbols("labelled participants")
 
 OPTION_EQUALITY = statement(
-    "alg2-option-equality",
+    "ifca.alg2-option-equality",
     "Model averaging with one local step is gradient averaging with another step",
     "Algorithm 2, options I and II, $\\tau=1$",
     kind="deterministic",
@@ -26,7 +26,7 @@ OPTION_EQUALITY = statement(
     ),
 )
 PARTICIPATION = statement(
-    "alg2-participation",
+    "ifca.alg2-participation",
     "A random subset shortens the mean step of gradient averaging",
     "Algorithm 2, option I, $M_t$",
     kind="deterministic",

@@ -68,7 +68,7 @@ NEURIPS_LOGARITHM_AS_PRINTED = _within_three(
 )
 
 COROLLARY_1_ROUNDS_AS_PRINTED = statement(
-    "cor1-rounds-as-printed",
+    "ifca.cor1-rounds-as-printed",
     "Proof of Corollary 1: halving for $\\log(\\Delta/4\\varepsilon)$ steps, natural logarithm",
     "proof of Corollary 1, last display and last sentence",
     kind="deterministic",
@@ -87,7 +87,7 @@ COROLLARY_1_ROUNDS_AS_PRINTED = statement(
 )
 
 COROLLARY_1_ROUNDS = statement(
-    "cor1-rounds",
+    "ifca.cor1-rounds",
     "Proof of Corollary 1: halving for $\\log_2(\\Delta/4\\varepsilon)$ steps",
     "proof of Corollary 1, last display, corrected",
     kind="deterministic",
@@ -105,7 +105,7 @@ C_1 = sp.Symbol("C_1")
 EPSILON_0 = sp.Symbol("epsilon_0")
 
 COROLLARY_1_BURN_IN = statement(
-    "cor1-burn-in",
+    "ifca.cor1-burn-in",
     "Proof of Corollary 1: two steps bring the closeness to 1/4",
     "proof of Corollary 1, condition (a)",
     kind="deterministic",
@@ -120,7 +120,7 @@ COROLLARY_1_BURN_IN = statement(
 )
 
 COROLLARY_1_RECURSION = statement(
-    "cor1-recursion",
+    "ifca.cor1-recursion",
     "Proof of Corollary 1: the error after $T'$ steps of Theorem 1",
     "proof of Corollary 1, display before condition (a)",
     kind="deterministic",
@@ -136,7 +136,7 @@ COROLLARY_1_RECURSION = statement(
 )
 
 COROLLARY_1_SEPARATION = statement(
-    "cor1-condition-b",
+    "ifca.cor1-condition-b",
     "Proof of Corollary 1: the separation condition bounds the initial error floor",
     "proof of Corollary 1, condition (b)",
     kind="deterministic",

@@ -34,7 +34,7 @@ from bounds.ifca.symbols import (
 from bounds.statement import Assumption, Term
 
 EQ_7 = statement(
-    "eq7",
+    "ifca.eq7",
     "Proof of Theorem 1: gradient of one misidentified client",
     "(7)",
     kind="probability",
@@ -56,7 +56,7 @@ EQ_7 = statement(
 STRANGERS = sp.Symbol("strangers")
 
 EQ_8 = statement(
-    "eq8",
+    "ifca.eq8",
     "Proof of Theorem 1: the contribution of the misidentified clients",
     "(8)",
     kind="probability",
@@ -78,16 +78,12 @@ EQ_8 = statement(
     uses=("ifca.eq7",),
 )
 
-EQ_9 = statement(
-    "eq9",
+EQ_9 = EQ_8.variant(
+    "ifca.eq9",
     "Proof of Theorem 1: the contribution of the misidentified clients, in their number alone",
     "(9)",
-    kind="probability",
     quantifiers=r"\exists c_5>0\;\forall m,n',d,k,p_j,S_1,\ \gamma=c_1/p",
-    observed=EQ_8.observed,
     terms=(Term(name="strangers", expr=c_5 * STRANGERS),),
-    failure=1 / m,
-    constants=EQ_8.constants,
     assumptions=(
         *EQ_8.assumptions,
         Assumption(name="smallest cluster", left=p, right=sp.log(m) / m, constant=C_p),
@@ -100,15 +96,12 @@ EQ_9 = statement(
     uses=("ifca.eq8",),
 )
 
-T2_FINAL = statement(
-    "t2",
+T2_FINAL = EQ_9.variant(
+    "ifca.t2",
     "Proof of Theorem 1: the final bound on the misidentified clients' contribution",
     "last display of the part on T2",
-    kind="probability",
     quantifiers=r"\exists c_1,c_2>0\;\forall m,n',d,k,p_j,\rho,\alpha",
-    observed=EQ_8.observed,
     terms=(Term(name="tail", expr=c_1 * sp.exp(-c_2 * SIGNAL)),),
-    failure=1 / m,
     constants=(prefactor(c_1, "prefactor"), rate(c_2, "rate")),
     assumptions=(*CLOSENESS, *ASSUMPTION_2),
     reading=(
@@ -119,7 +112,7 @@ T2_FINAL = statement(
 )
 
 EQ_10 = statement(
-    "eq10",
+    "ifca.eq10",
     "Proof of Theorem 1: expected number of strangers in a cluster",
     "(10)",
     kind="deterministic",
@@ -132,7 +125,7 @@ EQ_10 = statement(
 )
 
 EQ_12 = statement(
-    "eq12",
+    "ifca.eq12",
     "Proof of Theorem 1: no strangers at all, by Markov's inequality",
     "(11)-(12)",
     kind="deterministic",
@@ -154,7 +147,7 @@ EQ_12 = statement(
 
 Q = sp.Symbol("q")
 POLY_M = statement(
-    "poly-m",
+    "ifca.poly-m",
     "Theorem 1: all identities are right but for 1/poly(m), of any degree",
     "Theorem 1 with the paper's definition of poly(m)",
     kind="deterministic",

@@ -34,7 +34,7 @@ _EVERY = r"\forall\lambda\le L,\Delta,\alpha,\eta,n'"
 # --- Assumptions 3 to 5 -------------------------------------------------------------------------
 
 MORE_GENERAL = statement(
-    "more-general-as-printed",
+    "ifca.more-general-as-printed",
     "The linear model meets the assumption on the variance of the loss",
     "Section V-B, first paragraph, with Assumption 4",
     kind="deterministic",
@@ -52,7 +52,7 @@ MORE_GENERAL = statement(
     ),
 )
 MORE_GENERAL_BALL = statement(
-    "more-general",
+    "ifca.more-general",
     "The linear model meets Assumption 4 on a ball",
     "Section V-B, corrected: for every $\\theta$ with $\\norm{\\theta-\\theta_j^*}\\le r$",
     kind="deterministic",
@@ -65,7 +65,7 @@ MORE_GENERAL_BALL = statement(
     ),
 )
 MORE_GENERAL_GRADIENT = statement(
-    "more-general-gradient",
+    "ifca.more-general-gradient",
     "The linear model meets Assumption 5 on a ball",
     "Section V-B, corrected: for every $\\theta$ with $\\norm{\\theta-\\theta_j^*}\\le r$",
     kind="deterministic",
@@ -78,7 +78,7 @@ MORE_GENERAL_GRADIENT = statement(
 # --- Lemma 3 ------------------------------------------------------------------------------------
 
 LEMMA_3_GAP = statement(
-    "lemma3-gap",
+    "ifca.lemma3-gap",
     "Proof of Lemma 3: the gap between two mean losses",
     "proof of Lemma 3, last display",
     kind="deterministic",
@@ -88,16 +88,11 @@ LEMMA_3_GAP = statement(
     terms=(Term(name="gap", expr=alpha * lam * Delta**2),),
     assumptions=CLOSENESS,
 )
-LEMMA_3_GAP_SHARP = statement(
-    "lemma3-gap-sharp",
+LEMMA_3_GAP_SHARP = LEMMA_3_GAP.variant(
+    "ifca.lemma3-gap-sharp",
     "The smallest gap between two mean losses",
     "proof of Lemma 3, sharper",
-    kind="deterministic",
-    quantifiers=r"\forall\lambda\le L,\Delta,\alpha",
-    observed=r"F^1(\theta_j)-F^1(\theta_1)",
-    relation=r"\ge",
     terms=(Term(name="gap", expr=GAP),),
-    assumptions=CLOSENESS,
     reading=(
         "The proof replaces $\\Delta-(\\frac12-\\alpha)\\sqrt{\\lambda/L}\\Delta$ by "
         "$(\\frac12+\\alpha)\\Delta$. The two agree for $\\lambda=L$ only. For $\\lambda\\ll L$ "
@@ -106,7 +101,7 @@ LEMMA_3_GAP_SHARP = statement(
     ),
 )
 LEMMA_3 = statement(
-    "lemma3",
+    "ifca.lemma3",
     "Probability of a wrong identity between two clusters",
     "Lemma 3, first display",
     kind="deterministic",
@@ -123,7 +118,7 @@ LEMMA_3 = statement(
     uses=("ifca.lemma3-gap",),
 )
 LEMMA_3_ATTAINED = statement(
-    "lemma3-attained",
+    "ifca.lemma3-attained",
     "Some law attains the limit on a wrong identity",
     "Lemma 3, with the smallest constant, $n'=1$, $\\lambda=L$",
     kind="deterministic",
@@ -135,21 +130,18 @@ LEMMA_3_ATTAINED = statement(
     reading="So no constant below four serves in Lemma 3. The law has two points.",
     uses=("ifca.lemma3",),
 )
-LEMMA_3_UNION = statement(
-    "lemma3-union",
+LEMMA_3_UNION = LEMMA_3.variant(
+    "ifca.lemma3-union",
     "Probability of a wrong identity",
     "Lemma 3, second display",
-    kind="deterministic",
     quantifiers=rf"\exists c_1\;\forall k,\;{_EVERY}",
     observed=r"P(\overline{\mathcal{E}_i})",
     terms=(Term(name="wrong", expr=c_1 * k * X),),
-    constants=(prefactor(c_1, "prefactor"),),
-    assumptions=CLOSENESS,
     reading="$c_1=2$ is enough, because $(1+\\sqrt{k-1})^2\\le2k$.",
     uses=("ifca.lemma3", "ifca.lemma3-union-sharp"),
 )
 LEMMA_3_UNION_SHARP = statement(
-    "lemma3-union-sharp",
+    "ifca.lemma3-union-sharp",
     "Probability of a wrong identity, with the smallest constant",
     "Lemma 3, second display, sharper",
     kind="deterministic",
@@ -165,16 +157,13 @@ LEMMA_3_UNION_SHARP = statement(
     ),
     uses=("ifca.lemma3-gap",),
 )
-LEMMA_3_RATE = statement(
-    "lemma3-rate",
+LEMMA_3_RATE = LEMMA_3_ATTAINED.variant(
+    "ifca.lemma3-rate",
     "Wrong identities fall like 1/n' and no faster",
     "Section V-B, last paragraph; $\\lambda=L$",
-    kind="deterministic",
     quantifiers=r"\forall\lambda,\Delta,\alpha,\eta,n'",
-    observed=r"\sup P(\mathcal{E}_i^{j,j'})",
     relation=r"\ge",
     terms=(Term(name="wrong", expr=sp.Min(1, 4 * X) / 4),),
-    assumptions=CLOSENESS,
     reading=(
         "The supremum is over laws with variance $\\eta^2$, which may change with $n'$. For one "
         "fixed law of finite variance $\\sum_{n'}P$ is finite (Hsu and Robbins), so the rate is "
@@ -193,7 +182,7 @@ SAMPLES = Assumption(
     constant=C_n,
 )
 HALF_CORRECT_CLIENT = statement(
-    "half-correct-sc-client",
+    "ifca.half-correct-sc-client",
     "A client is identified correctly with probability one half",
     "proof of Theorem 2, before (24)",
     kind="deterministic",
@@ -205,7 +194,7 @@ HALF_CORRECT_CLIENT = statement(
     uses=("ifca.lemma3-union",),
 )
 HALF_CORRECT = statement(
-    "half-correct-sc",
+    "ifca.half-correct-sc",
     "Enough clients are identified correctly",
     "proof of Theorem 2, before (24)",
     kind="deterministic",
@@ -220,7 +209,7 @@ HALF_CORRECT = statement(
 # --- The bounded optima -------------------------------------------------------------------------
 
 EQ_27 = statement(
-    "eq27",
+    "ifca.eq27",
     "Gradient of a stranger's mean loss",
     "(27)",
     kind="deterministic",
@@ -233,26 +222,19 @@ EQ_27 = statement(
     ),
     reading="The three is attained as $\\alpha\\to0$ with $\\lambda=L$ and two opposite optima.",
 )
-WLOG = statement(
-    "a6-wlog-as-printed",
+WLOG = EQ_27.variant(
+    "ifca.a6-wlog-as-printed",
     "Bounded optima without loss of generality",
     "Assumption 6, first sentence, in (27)",
-    kind="deterministic",
     quantifiers=r"\forall\lambda\le L,\Delta,\alpha",
-    observed=r"\norm{\nabla F^j(\theta_1)}",
-    terms=EQ_27.terms,
     assumptions=CLOSENESS,
     reading="(27) in the models' own unit, without the bound on the optima.",
 )
-EQ_27_UNITS = statement(
-    "eq27-units",
+EQ_27_UNITS = WLOG.variant(
+    "ifca.eq27-units",
     "Gradient of a stranger's mean loss, in any unit",
     "(27), corrected",
-    kind="deterministic",
-    quantifiers=WLOG.quantifiers,
-    observed=WLOG.observed,
     terms=(Term(name="gradient", expr=3 * L * theta_max),),
-    assumptions=CLOSENESS,
     reading=(
         "The second term of $\\varepsilon_0$ then has the factor $\\max_j\\norm{\\theta_j^*}$, "
         "which gives it the unit of a model. As printed it is a pure number beside two lengths."

@@ -59,7 +59,7 @@ _SHAPES = r"\forall\lambda\le L,p,\Delta,\alpha_0"
 # --- The recursion ------------------------------------------------------------------------------
 
 BURN_IN_ENOUGH = statement(
-    "cor2-burn-in",
+    "ifca.cor2-burn-in",
     "After the burn-in the closeness is a quarter",
     "(37) and the text after Corollary 2",
     kind="deterministic",
@@ -70,44 +70,33 @@ BURN_IN_ENOUGH = statement(
     assumptions=(CONDITION_B,),
     reading=f"{_RECURSION} $T'=\\frac{{8L}}{{p\\lambda}}\\log(4\\sqrt{{L/\\lambda}})$, rounded up.",
 )
-BURN_IN_SHORT = statement(
-    "cor2-burn-in-short",
+BURN_IN_SHORT = BURN_IN_ENOUGH.variant(
+    "ifca.cor2-burn-in-short",
     "A shorter burn-in",
     "(37), sharper",
-    kind="deterministic",
-    quantifiers=BURN_IN_ENOUGH.quantifiers,
-    observed=BURN_IN_ENOUGH.observed,
-    terms=BURN_IN_ENOUGH.terms,
     definitions={T: sp.log(4) / A},
-    assumptions=(CONDITION_B,),
     reading=(
         "The start is already within $\\frac12\\sqrt{\\lambda/L}\\Delta$, which the proof drops. "
         "So $T'=\\frac{8L}{p\\lambda}\\log4$ is enough."
     ),
 )
-ENOUGH = statement(
-    "cor2-rounds",
+ENOUGH = BURN_IN_SHORT.variant(
+    "ifca.cor2-rounds",
     "Enough steps for the accuracy",
     "Corollary 2 and its proof",
-    kind="deterministic",
-    quantifiers=BURN_IN_ENOUGH.quantifiers,
     observed=r"\norm{\theta_j^{(T)}-\theta_j^*}",
     terms=(Term(name="accuracy", expr=varepsilon),),
     definitions={T: ROUNDS},
-    assumptions=(CONDITION_B,),
     reading=f"{_RECURSION} $T$ is rounded up.",
 )
-ENOUGH_NEURIPS = statement(
-    "neurips-thm2-rounds",
+ENOUGH_NEURIPS = ENOUGH.variant(
+    "ifca.neurips-thm2-rounds",
     "Enough steps for the accuracy, conference version",
     "Theorem 2 (NeurIPS)",
     publication=CONFERENCE,
-    kind="deterministic",
     quantifiers=r"\forall\lambda\le L,p,\Delta",
     observed=r"\norm{\hat\theta_j-\theta_j^*}",
-    terms=(Term(name="accuracy", expr=varepsilon),),
     definitions={T: ROUNDS_NEURIPS},
-    assumptions=(CONDITION_B,),
     reading=f"{_RECURSION} The start is within $\\frac14\\sqrt{{\\lambda/L}}\\Delta$.",
 )
 
@@ -115,7 +104,7 @@ ENOUGH_NEURIPS = statement(
 
 PROVIDED = Assumption(name="small floor", left=A * START, right=EPSILON_0)
 MONOTONE_AS_PRINTED = statement(
-    "cor2-monotone-as-printed",
+    "ifca.cor2-monotone-as-printed",
     "Every step brings a model closer",
     "proof of Corollary 2, first paragraph",
     kind="deterministic",
@@ -130,7 +119,7 @@ MONOTONE_AS_PRINTED = statement(
     uses=("ifca.thm2",),
 )
 STAYS = statement(
-    "cor2-radius",
+    "ifca.cor2-radius",
     "No model leaves the initial radius",
     "proof of Corollary 2, first paragraph, corrected",
     kind="deterministic",
@@ -146,7 +135,7 @@ STAYS = statement(
 )
 
 STAYS_RUN = statement(
-    "cor2-radius-run",
+    "ifca.cor2-radius-run",
     "No model leaves the initial radius during a run",
     "proof of Corollary 2, first paragraph, corrected, all steps",
     kind="probability",
@@ -166,7 +155,7 @@ STAYS_RUN = statement(
 
 TOTAL = 1 / A * sp.log(p * lam * Delta / (8 * EPSILON_0 * L))
 FAILURE_AS_PRINTED = statement(
-    "cor2-failure-as-printed",
+    "ifca.cor2-failure-as-printed",
     "All steps together fail with probability delta at most",
     "(38)",
     kind="deterministic",
@@ -193,7 +182,7 @@ SMALLEST = Assumption(name="smallest cluster", left=p, right=sp.log(m * n) / m, 
 _B = (Term(name="eighth", expr=KAPPA * Delta / 8),)
 _FLOOR_OF_B = r"\frac{8L}{p\lambda}\frac v{\delta L\sqrt{pmn'}}"
 A6_AS_PRINTED = statement(
-    "a6-separation-as-printed",
+    "ifca.a6-separation-as-printed",
     "Assumption 6 gives the separation that the proof uses",
     "proof of Corollary 2, condition (b)",
     kind="deterministic",
@@ -206,14 +195,11 @@ A6_AS_PRINTED = statement(
         "$\\lambda=L=v=1$, $\\delta=1/2$, and only the first term of $\\varepsilon_0$ is counted."
     ),
 )
-A6 = statement(
-    "a6-separation",
+A6 = A6_AS_PRINTED.variant(
+    "ifca.a6-separation",
     "Assumption 6 gives the separation that the proof uses, for a fixed smallest share",
     "proof of Corollary 2, condition (b), corrected",
-    kind="deterministic",
     quantifiers=r"\forall\lambda\le L,v,\delta,m,n',\alpha_0,\Delta\le2,p",
-    observed=_FLOOR_OF_B,
-    terms=_B,
     assumptions=(
         Assumption(
             name="separation",
@@ -251,7 +237,7 @@ _INITIAL = Assumption(
     note="condition (b) with $\\varepsilon=\\frac{16L}{p\\lambda}\\varepsilon_0$",
 )
 COROLLARY_2 = statement(
-    "cor2",
+    "ifca.cor2",
     "The whole run of IFCA with strongly convex losses",
     "Corollary 2",
     kind="probability",
@@ -264,24 +250,18 @@ COROLLARY_2 = statement(
     assumptions=(*_IN, _INITIAL),
     uses=("ifca.thm2", "ifca.cor2-rounds", "ifca.cor2-radius", "ifca.cor2-failure-as-printed"),
 )
-THEOREM_2_NEURIPS = statement(
-    "neurips-thm2",
+THEOREM_2_NEURIPS = COROLLARY_2.variant(
+    "ifca.neurips-thm2",
     "The whole run of IFCA with strongly convex losses, conference version",
     "Theorem 2 (NeurIPS)",
     publication=CONFERENCE,
-    kind="probability",
     quantifiers=r"\exists c_1,c_2,c_3\;\forall\lambda\le L,\eta,v,\Delta,m,n',k,p,\delta",
-    observed=COROLLARY_2.observed,
-    terms=_COROLLARY,
-    failure=delta,
     definitions={T: ROUNDS_NEURIPS},
-    constants=_CONSTANTS,
-    assumptions=(*_IN, _INITIAL),
     uses=("ifca.neurips-thm2-rounds",),
 )
 _FINAL = r"E\norm{\theta_j^{(T)}-\theta_j^*}^2"
 RATES_AS_PRINTED = statement(
-    "cor2-rates-as-printed",
+    "ifca.cor2-rates-as-printed",
     "Exponents of the statistical term of the accuracy",
     "Corollary 2, first term, read as a rate",
     kind="rate",
@@ -298,7 +278,7 @@ RATES_AS_PRINTED = statement(
     uses=("ifca.cor2",),
 )
 FINAL_NOISE = statement(
-    "cor2-rates",
+    "ifca.cor2-rates",
     "The noise that is left after a run",
     "Corollary 2, first term, corrected",
     kind="deterministic",
@@ -315,7 +295,7 @@ FINAL_NOISE = statement(
     uses=("ifca.thm2-sharp",),
 )
 NEAR_OPTIMAL = statement(
-    "sc-near-optimal",
+    "ifca.sc-near-optimal",
     "The accuracy is near optimal when n exceeds m",
     "Section V-B, last paragraph",
     kind="deterministic",
@@ -326,7 +306,7 @@ NEAR_OPTIMAL = statement(
     reading="All quantities but $m$ and $n'$ are constants, and logarithms are left out.",
 )
 NEAR_OPTIMAL_CONSTANTS = statement(
-    "sc-near-optimal-constants",
+    "ifca.sc-near-optimal-constants",
     "The accuracy against the oracle's, with the shares and curvatures",
     "Section V-B, last paragraph, with all quantities",
     kind="deterministic",

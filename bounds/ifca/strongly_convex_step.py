@@ -25,7 +25,7 @@ _SHAPES = r"\forall\lambda\le L,\theta_1"
 
 SHORT = Assumption(name="short step", left=1 / L, right=gamma)
 EQ_22 = statement(
-    "eq22",
+    "ifca.eq22",
     "A gradient step of a strongly convex loss contracts",
     "(22)",
     kind="deterministic",
@@ -36,7 +36,7 @@ EQ_22 = statement(
     reading="$\\gamma$ stands for $\\hat\\gamma=\\gamma|S_1\\cap S_1^*|/m$.",
 )
 EQ_22_SHARP = statement(
-    "eq22-sharp",
+    "ifca.eq22-sharp",
     "A gradient step of a strongly convex loss contracts by its curvature",
     "(22), sharper",
     kind="deterministic",
@@ -50,7 +50,7 @@ EQ_22_SHARP = statement(
     ),
 )
 EQ_23 = statement(
-    "eq23",
+    "ifca.eq23",
     "Fluctuation of the mean gradient",
     "(23)",
     kind="deterministic",
@@ -62,19 +62,16 @@ EQ_23 = statement(
         "display before (23) has an equals sign where Assumption 5 gives at most."
     ),
 )
-EQ_23_SHARP = statement(
-    "eq23-chebyshev",
+EQ_23_SHARP = EQ_23.variant(
+    "ifca.eq23-chebyshev",
     "Fluctuation of the mean gradient by Chebyshev",
     "(23), sharper",
-    kind="deterministic",
-    quantifiers=EQ_23.quantifiers,
-    observed=EQ_23.observed,
     terms=(Term(name="fluctuation", expr=v / sp.sqrt(delta_0 * n * RIGHT)),),
     reading="Markov's inequality on the square gives $\\delta_0^{-1/2}$ for $\\delta_0^{-1}$.",
 )
 _COUNTS = r"\forall v,m,n',p\le p_1,\ \frac14p_1m\le|S_1\cap S_1^*|\le p_1m,\delta_0"
 EQ_25 = statement(
-    "eq25",
+    "ifca.eq25",
     "Fluctuation of a step",
     "(25), second term",
     kind="deterministic",
@@ -83,13 +80,10 @@ EQ_25 = statement(
     terms=(Term(name="fluctuation", expr=2 * v / (delta_0 * L * sp.sqrt(p * m * n))),),
     uses=("ifca.eq23", "ifca.half-correct-sc"),
 )
-EQ_25_SHARP = statement(
-    "eq25-sharp",
+EQ_25_SHARP = EQ_25.variant(
+    "ifca.eq25-sharp",
     "Fluctuation of a step falls with the size of the cluster",
     "(25), second term, sharper",
-    kind="deterministic",
-    quantifiers=_COUNTS,
-    observed=EQ_25.observed,
     terms=(Term(name="fluctuation", expr=v * sp.sqrt(p_j) / (delta_0 * L * sp.sqrt(m * n))),),
     reading=(
         "$\\hat\\gamma$ is proportional to $|S_1\\cap S_1^*|$. The proof replaces it by $1/L$ and "
@@ -98,7 +92,7 @@ EQ_25_SHARP = statement(
     uses=("ifca.eq23",),
 )
 CONTRACTION = statement(
-    "thm2-contraction",
+    "ifca.thm2-contraction",
     "Contraction of the correctly identified part",
     "(24), Theorem 2",
     kind="deterministic",
@@ -107,13 +101,10 @@ CONTRACTION = statement(
     terms=(Term(name="factor", expr=1 - p * lam / (8 * L)),),
     uses=("ifca.eq22", "ifca.half-correct-sc"),
 )
-CONTRACTION_SHARP = statement(
-    "thm2-contraction-sharp",
+CONTRACTION_SHARP = CONTRACTION.variant(
+    "ifca.thm2-contraction-sharp",
     "Contraction of the correctly identified part, with the smallest factor",
     "(24), sharper",
-    kind="deterministic",
-    quantifiers=CONTRACTION.quantifiers,
-    observed=CONTRACTION.observed,
     terms=(Term(name="factor", expr=1 - p * lam / (4 * L)),),
     reading="With all clients identified correctly the factor is $1-p_1\\lambda/L$.",
     uses=("ifca.eq22-sharp",),
@@ -129,7 +120,7 @@ CLUSTERS = (
 )
 _EVERY = r"\forall\lambda\le L,\eta,v,\Delta,\alpha,m,n',k,p"
 EQ_30 = statement(
-    "eq30",
+    "ifca.eq30",
     "Contribution of the strangers",
     "(30), with $c_1=3$",
     kind="probability",
@@ -146,13 +137,11 @@ EQ_30 = statement(
     assumptions=CLUSTERS,
     uses=("ifca.eq27",),
 )
-EQ_32 = statement(
-    "eq32",
+EQ_32 = EQ_30.variant(
+    "ifca.eq32",
     "Contribution of the strangers, without their number",
     "(32)",
-    kind="probability",
     quantifiers=rf"\exists c_1,c_2\;{_EVERY},\ \gamma=1/L",
-    observed=r"\norm{T_2}",
     terms=(
         Term(name="pull", expr=c_1 * X / delta_2),
         Term(
@@ -166,7 +155,6 @@ EQ_32 = statement(
     ),
     failure=k * delta_1 + delta_2,
     constants=(prefactor(c_1, "pull"), prefactor(c_2, "fluctuation")),
-    assumptions=CLUSTERS,
     reading="(31) needs no factor $k$: a stranger is wrong about one given cluster.",
     uses=("ifca.eq30", "ifca.lemma3"),
 )
@@ -182,7 +170,7 @@ CROSS = (
     / (delta ** sp.Rational(3, 2) * alpha * lam * L * Delta**2 * sp.sqrt(m) * n)
 )
 THEOREM_2 = statement(
-    "thm2",
+    "ifca.thm2",
     "One step of IFCA with strongly convex losses",
     "Theorem 2",
     kind="probability",
@@ -208,7 +196,7 @@ THEOREM_2 = statement(
     uses=("ifca.thm2-contraction", "ifca.eq25", "ifca.eq32"),
 )
 THEOREM_2_SHARP = statement(
-    "thm2-sharp",
+    "ifca.thm2-sharp",
     "One step of IFCA with strongly convex losses, sharper",
     "Theorem 2, sharper",
     kind="probability",
@@ -235,7 +223,7 @@ THEOREM_2_SHARP = statement(
 
 _SQUARE = r"E\norm{\theta_j^+-\theta_j^*}^2"
 FLOOR_RATES_AS_PRINTED = statement(
-    "thm2-floor-rates-as-printed",
+    "ifca.thm2-floor-rates-as-printed",
     "Exponents of the first term of a step's error",
     "Theorem 2, first term, read as a rate",
     kind="rate",
@@ -246,20 +234,17 @@ FLOOR_RATES_AS_PRINTED = statement(
     reading="$\\delta$ is fixed.",
     uses=("ifca.thm2",),
 )
-FLOOR_RATES = statement(
-    "thm2-floor-rates",
+FLOOR_RATES = FLOOR_RATES_AS_PRINTED.variant(
+    "ifca.thm2-floor-rates",
     "True exponents of the first term of a step's error",
     "Theorem 2, first term, corrected",
-    kind="rate",
     quantifiers=r"\theta_j=\theta_j^*,\eta\to0,p_j=p",
-    observed=_SQUARE,
-    relation=r"\propto",
     terms=(Term(name="floor", expr=v**2 * p / (L**2 * m * n)),),
     reading="The exponent of $p$ is $+1/2$ and not $-1/2$ before squaring.",
     uses=("ifca.thm2-sharp",),
 )
 PULL_RATES = statement(
-    "thm2-term2-rates",
+    "ifca.thm2-term2-rates",
     "Exponents of the second term of a step's error",
     "Theorem 2, second term",
     kind="rate",
@@ -271,7 +256,7 @@ PULL_RATES = statement(
     uses=("ifca.lemma3-attained",),
 )
 CROSS_RATES_AS_PRINTED = statement(
-    "thm2-term3-rates-as-printed",
+    "ifca.thm2-term3-rates-as-printed",
     "Exponents of the third term of a step's error",
     "Theorem 2, third term, read as a rate",
     kind="rate",
@@ -287,14 +272,10 @@ CROSS_RATES_AS_PRINTED = statement(
     reading="The expectation is over the gradients' noise, given $S_1$. $\\delta$ is fixed.",
     uses=("ifca.thm2",),
 )
-CROSS_RATES = statement(
-    "thm2-term3-rates",
+CROSS_RATES = CROSS_RATES_AS_PRINTED.variant(
+    "ifca.thm2-term3-rates",
     "True exponents of the third term of a step's error",
     "Theorem 2, third term, corrected",
-    kind="rate",
-    quantifiers=CROSS_RATES_AS_PRINTED.quantifiers,
-    observed=CROSS_RATES_AS_PRINTED.observed,
-    relation=r"\propto",
     terms=(Term(name="cross", expr=(v * eta / (lam * L * Delta**2 * sp.sqrt(m) * n)) ** 2),),
     reading=(
         "The clients' gradients are independent, so their sum needs one Markov inequality and no "

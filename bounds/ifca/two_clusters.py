@@ -10,7 +10,7 @@ from bounds.ifca.whole_run import ACCURACY_TERMS, COROLLARY_CONSTANTS, ROUNDS
 from bounds.statement import Term
 
 TWO_CLUSTERS = statement(
-    "k2-slightly-better",
+    "ifca.k2-slightly-better",
     "Two clusters: any positive closeness suffices",
     "abstract and Section V-A, with Corollary 1",
     kind="probability",
@@ -27,7 +27,7 @@ TWO_CLUSTERS = statement(
 )
 
 TWO_CLUSTERS_RANDOM = statement(
-    "k2-random-as-printed",
+    "ifca.k2-random-as-printed",
     "Two clusters: Assumption 1 is only slightly more than a random start",
     "after Assumption 2",
     kind="probability",

@@ -32,7 +32,7 @@ COROLLARY_CONSTANTS = (
 )
 
 COROLLARY_1_AS_PRINTED = statement(
-    "cor1-as-printed",
+    "ifca.cor1-as-printed",
     "Corollary 1: the whole run, clusters of any sizes",
     "Corollary 1",
     kind="upper bound",
@@ -53,17 +53,10 @@ COROLLARY_1_AS_PRINTED = statement(
     ),
 )
 
-COROLLARY_1 = statement(
-    "cor1",
+COROLLARY_1 = COROLLARY_1_AS_PRINTED.variant(
+    "ifca.cor1",
     "Corollary 1: the whole run, clusters within a factor two of each other",
     "Corollary 1, corrected",
-    kind="upper bound",
-    quantifiers=COROLLARY_1_AS_PRINTED.quantifiers,
-    observed=COROLLARY_1_AS_PRINTED.observed,
-    terms=ACCURACY_TERMS,
-    failure=T / m,
-    definitions={T: ROUNDS},
-    constants=COROLLARY_CONSTANTS,
     assumptions=(*CLOSENESS, balanced(2), *ASSUMPTION_2),
     reading=(
         "The proof halves the error in each step. After $\\log(\\Delta/4\\varepsilon)$ steps "
@@ -78,18 +71,11 @@ COROLLARY_1 = statement(
     ),
 )
 
-COROLLARY_1_OWN_STEP = statement(
-    "cor1-own-step",
+COROLLARY_1_OWN_STEP = COROLLARY_1_AS_PRINTED.variant(
+    "ifca.cor1-own-step",
     "Corollary 1: the whole run, clusters of any sizes, own step sizes",
     "Corollary 1, corrected by step sizes $c_1/p_j$",
-    kind="upper bound",
-    quantifiers=COROLLARY_1_AS_PRINTED.quantifiers,
-    observed=COROLLARY_1_AS_PRINTED.observed,
-    terms=ACCURACY_TERMS,
-    failure=T / m,
-    definitions={T: ROUNDS},
     constants=(OWN_STEP_CONSTANT, *COROLLARY_CONSTANTS[1:]),
-    assumptions=(*CLOSENESS, *ASSUMPTION_2),
     reading=(
         "The reading is that of ifca.thm1-own-step. The smallest cluster goes down to $p=1/(50k)$."
     ),
