@@ -40,7 +40,7 @@ def _within_three(printed: Statement, id_: str, **fields: Any) -> Statement:
     """Corollary 1 with its printed number of steps, where one step has the printed factor 1/2."""
     place = printed.assumptions.index(next(a for a in printed.assumptions if a.constant))
     before, after = printed.assumptions[:place], printed.assumptions[place:]
-    return replace(printed, id=f"ifca.{id_}", assumptions=(*before, balanced(3), *after), **fields)
+    return replace(printed, id=id_, assumptions=(*before, balanced(3), *after), **fields)
 
 
 _EVERY_FACTOR = (
@@ -53,7 +53,7 @@ _EVERY_FACTOR = (
 
 COROLLARY_1_LOGARITHM_AS_PRINTED = _within_three(
     COROLLARY_1_AS_PRINTED,
-    "cor1-natural-log-as-printed",
+    "ifca.cor1-natural-log-as-printed",
     title="Corollary 1: the natural logarithm, clusters within a factor three of each other",
     reading=_EVERY_FACTOR,
     uses=("ifca.thm1-wider", "ifca.cor1-rounds-as-printed"),
@@ -61,7 +61,7 @@ COROLLARY_1_LOGARITHM_AS_PRINTED = _within_three(
 
 NEURIPS_LOGARITHM_AS_PRINTED = _within_three(
     neurips.COROLLARY_1_AS_PRINTED,
-    "neurips-cor1-natural-log-as-printed",
+    "ifca.neurips-cor1-natural-log-as-printed",
     title="Corollary 1 (conference): the natural logarithm, clusters within a factor three",
     reading=_EVERY_FACTOR,
     uses=("ifca.neurips-thm1", "ifca.cor1-rounds-as-printed"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from bounds.ifca.assumptions import prefactor, statement
-from bounds.ifca.strongly_convex import L, eta, lam, v
+from bounds.ifca.lemma_3 import L, eta, lam, v
 from bounds.ifca.strongly_convex_step import delta, delta_0
 from bounds.ifca.symbols import (
     CONFERENCE,

@@ -10,8 +10,9 @@ from __future__ import annotations
 import sympy as sp
 
 from bounds.ifca.assumptions import CLOSENESS, prefactor, statement
+from bounds.ifca.lemma_3 import L, X, eta, lam, v
 from bounds.ifca.strangers import STRANGERS
-from bounds.ifca.strongly_convex import SAMPLES, L, X, eta, lam, v
+from bounds.ifca.strongly_convex import SAMPLES
 from bounds.ifca.symbols import C_p, Delta, alpha, c_1, c_2, err, gamma, k, m, n, p, p_j, theta_max
 from bounds.statement import Assumption, Term
 

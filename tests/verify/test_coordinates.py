@@ -64,13 +64,5 @@ def test_a_meaning_of_one_claim_goes_before_that_of_the_paper(monkeypatch):
     assert coordinates.sentence("toy.two", ("n",)) == ""
 
 
-def test_a_claim_prints_the_meanings_behind_its_domain(monkeypatch):
-    found = next(p for p in SEARCHES if "n" in as_domain(p.procedure.domain).names())
-    paper = found.claim.id.partition(".")[0]
-    monkeypatch.setattr(coordinates, "table", lambda asked: {"n": "rows"} if asked == paper else {})
-    text = found.claim.document(found.procedure)["procedure"]
-    assert text == f"{found.procedure.describe()} Coordinates: n: rows."
-
-
 def test_a_paper_without_the_file_has_no_meanings():
     assert coordinates.table("nobody") == {}

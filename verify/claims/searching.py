@@ -35,6 +35,8 @@ from verify.proofs.terms import Term, enclose, from_sympy, rational
 Exact: TypeAlias = Mapping[str, float | int | str | Fraction]
 #: A left-hand side: an expression, or a number or its limits at a point.
 Observed: TypeAlias = sp.Expr | Callable[[Point], float | Limits]
+#: Values of constants, or how a statement gives them.
+Constants: TypeAlias = Mapping[str, float] | Callable[[Statement], Mapping[str, float]]
 #: The share below which two sides differ by rounding, where both have fifty digits.
 _ROUNDING = "1e-30"
 
@@ -46,8 +48,8 @@ class Proof:
     Attributes
     ----------
     argument : the setting, and why the left-hand side is what is given.
-    values : the symbols of both sides and of the assumptions, hidden constants among them.  Without
-        them the counterexample's own values are taken.
+    values : the symbols of both sides and of the assumptions, beside the search's constants.
+        Without them the counterexample's own values are taken.
     observed : the left-hand side there.  Without it the search's own expression is taken.
     says : the inequality in words.
     """
@@ -58,6 +60,11 @@ class Proof:
     says: str = "the left-hand side lies on the wrong side of the right-hand side"
 
 
+def generous(statement: Statement) -> dict[str, float]:
+    """Every constant of the statement at the end of its box where it is easiest to meet."""
+    return {c.name: c.most_generous for c in statement.constants}
+
+
 def search(
     statement: Statement,
     profile: Profile,
@@ -65,10 +72,10 @@ def search(
     domain: Domain | Ranges,
     *,
     at: Callable[[Point], Mapping[str, Any]] = dict,
-    constants: Mapping[str, float] | None = None,
+    constants: Constants | None = None,
     measure: Measure = SHARE,
     bound: Callable[[Point], float] | None = None,
-    exact: Callable[[Point], tuple[Any, Any]] | None = None,
+    exact: Callable[[Point], Any] | None = None,
     where: Callable[[Point], bool] | None = None,
     budget: int | None = None,
     proof: Proof | Callable[[Point], Certificate] | None = None,
@@ -85,16 +92,16 @@ def search(
     domain : the points.  A coordinate whose name is no letter of the paper gives its ``meaning``.
     at : point -> the statement's symbols there, constants excepted.  By default the coordinates.
     constants : values of the statement's constants and of the hidden constants of its assumptions,
-        from an argument or at their generous ends.
+        from an argument, or `generous`.
     measure : the unit of a violation, and the violations that are taken for rounding.
     bound : point -> the right-hand side, where it is not the statement's expression at ``at``.
-    exact : point -> both sides in mpmath, for a re-check.  Two expressions need none.
+    exact : point -> the left-hand side in mpmath, for a re-check.  An expression needs none.
     where : a condition on points that the statement does not name.
     budget : evaluations, by default all that the profile allows.
     proof : the proof that goes with a counterexample of a false statement.
     present : figures and sentences of the result.
     """
-    given = dict(constants or {})
+    given = dict((constants(statement) if callable(constants) else constants) or {})
 
     def symbols(point: Point) -> dict[str, Any]:
         return {**at(point), **given}
@@ -108,73 +115,45 @@ def search(
     def both(point: Point) -> tuple[Any, Any]:
         return left(point), right(point)
 
-    left = _left_side(observed, symbols)
-    right = bound or _right_side(statement, symbols, given, measure)
-    if exact is None and bound is None and isinstance(observed, sp.Expr) and not measure.logs:
-        exact = _exact_sides(statement, observed, symbols)
+    def recheck(point: Point) -> Any:
+        stated = evaluate_mp(expr, symbols(point)) if bound is None else bound(point)
+        again = evaluate_mp(observed, symbols(point)) if exact is None else exact(point)
+        violation = measure.violation(statement.relation, again, stated)
+        return mpmath.mpf(violation) - mpmath.mpf(_ROUNDING)
+
+    is_formula = isinstance(observed, sp.Expr)
+    left = (lambda point: float(evaluate(observed, symbols(point)))) if is_formula else observed
+    expr = _right_side(statement, given, measure)
+    right = bound or (lambda point: float(evaluate(expr, symbols(point))))
     return Search(
         name=statement.id,
         violation=lambda point: float(measure.violation(statement.relation, *both(point))),
         sides=lambda point: tuple(map(measure.shown, both(point))),  # type: ignore[arg-type,return-value]
-        recheck=None if exact is None else _recheck(statement, measure, exact),
+        recheck=recheck if is_formula or exact is not None else None,
         tolerance=measure.tolerance,
         domain=domain,
         constraints=inside if statement.assumptions or where else None,
         budget=profile.searches if budget is None else budget,
         unit=measure.unit,
         constants=given,
-        certify=_certify(statement, observed, symbols, proof),
+        certify=_certify(statement, observed, symbols, given, proof),
         present=present or _undecided,
     )
 
 
-def _left_side(
-    observed: Observed, symbols: Callable[[Point], Mapping[str, Any]]
-) -> Callable[[Point], float | Limits]:
-    if isinstance(observed, sp.Expr):
-        return lambda point: float(evaluate(observed, symbols(point)))
-    return observed
-
-
-def _right_side(
-    statement: Statement,
-    symbols: Callable[[Point], Mapping[str, Any]],
-    constants: Mapping[str, float],
-    measure: Measure,
-) -> Callable[[Point], float]:
+def _right_side(statement: Statement, constants: Mapping[str, float], measure: Measure) -> sp.Expr:
     """The statement's expression, or its logarithm without underflow of its exponentials."""
-    expr = statement.expr
-    if measure.logs:
-        numbers = {c.symbol: constants[c.name] for c in statement.constants if c.name in constants}
-        expr = sp.expand_log(sp.log(expr.subs(numbers).doit()), force=True)
-    return lambda point: float(evaluate(expr, symbols(point)))
-
-
-def _exact_sides(
-    statement: Statement, observed: sp.Expr, symbols: Callable[[Point], Mapping[str, Any]]
-) -> Callable[[Point], tuple[Any, Any]]:
-    """Both expressions in mpmath, at the symbols' very values in floating point."""
-
-    def sides(point: Point) -> tuple[Any, Any]:
-        values = symbols(point)
-        return evaluate_mp(observed, values), evaluate_mp(statement.expr, values)
-
-    return sides
-
-
-def _recheck(
-    statement: Statement, measure: Measure, exact: Callable[[Point], tuple[Any, Any]]
-) -> Callable[[Point], Any]:
-    """The violation with many digits, less what their rounding can make."""
-    return lambda point: (
-        mpmath.mpf(measure.violation(statement.relation, *exact(point))) - mpmath.mpf(_ROUNDING)
-    )
+    if not measure.logs:
+        return statement.expr
+    numbers = {c.symbol: constants[c.name] for c in statement.constants if c.name in constants}
+    return sp.expand_log(sp.log(statement.expr.subs(numbers).doit()), force=True)
 
 
 def _certify(
     statement: Statement,
     observed: Observed,
     symbols: Callable[[Point], Mapping[str, Any]],
+    constants: Mapping[str, float],
     proof: Proof | Callable[[Point], Certificate] | None,
 ) -> Callable[[Point], Certificate] | None:
     if not isinstance(proof, Proof):
@@ -184,8 +163,8 @@ def _certify(
         raise InvalidParameter(f"{statement.id}: a proof needs the left-hand side as an expression")
 
     def certify(point: Point) -> Certificate:
-        values = proof.values
-        if values is None:
+        values: Exact = {**constants, **(proof.values or {})}
+        if proof.values is None:
             values = {k: v for k, v in symbols(point).items() if not isinstance(v, str)}
         return proves(statement, proof.argument, proof.says, from_sympy(left, values), values)
 

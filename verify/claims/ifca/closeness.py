@@ -23,20 +23,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from bounds.ifca.closeness import (
-    CLOSENESS_INCREASES,
-    CLOSENESS_INCREASES_AS_PRINTED,
-    CLOSENESS_STAYS,
-    ERR_T,
-    FACTOR,
-    FAST_START,
-    FASTER_AS_PRINTED,
-)
+from bounds.ifca import closeness as bc
 from bounds.statement import Statement, evaluate
 from trials.experiments.ifca.step import N_STEPS, STEP, TRAJECTORY
 from trials.run.cell import Params
 from trials.run.store import Table
-from verify.claim import Finding, claim
+from verify.claim import Finding, claim, row
 from verify.claims.common import CannotTry, explicit, log_failure
 from verify.claims.ifca.cells import (
     C_1,
@@ -74,16 +66,16 @@ def _all_steps(params: Params) -> dict[str, float]:
     return {**values(params), "T": float(N_STEPS)}
 
 
-def monotone(statement: Statement, profile: Profile, above: float) -> Probability:
+def monotone(statement: Statement, profile: Profile, *, above: float) -> Probability:
     """Does the error of any cluster grow, counted while it exceeds ``above`` floors?
 
     A step at c1 = 1/3 leaves a third of an error, plus noise of 2/3 sqrt(p_j) floors.  So from
     twice the floor on the error shrinks with c2 = 1.
     """
-    if statement.expr != ERR_T:
+    if statement.expr != bc.ERR_T:
         raise CannotTry(
             f"{statement.id}: the experiment records whether an error grew, so the right-hand side "
-            f"must be {ERR_T}, not {statement.expr}"
+            f"must be {bc.ERR_T}, not {statement.expr}"
         )
 
     def bad(table: Table, params: Params) -> BoolArray:
@@ -132,13 +124,29 @@ MONOTONE = Finding(
 )
 
 
-@claim(CLOSENESS_INCREASES_AS_PRINTED, expected=Verdict.REFUTED, finding=MONOTONE, hidden=HIDDEN)
-def increases_as_printed(statement: Statement, profile: Profile) -> Probability:
-    """Every step of a run counts, the steps at the floor as well."""
-    return monotone(statement, profile, 0.0)
+INCREASES = (
+    # every step of a run counts, the steps at the floor as well
+    row(
+        "ifca.alpha-increases-as-printed",
+        bc.CLOSENESS_INCREASES_AS_PRINTED,
+        monotone,
+        above=0.0,
+        expected=Verdict.REFUTED,
+        finding=MONOTONE,
+        hidden=HIDDEN,
+    ),
+    row(
+        "ifca.alpha-increases",
+        bc.CLOSENESS_INCREASES,
+        monotone,
+        above=2.0,
+        finding=MONOTONE,
+        hidden=HIDDEN,
+    ),
+)
 
 
-@claim(CLOSENESS_STAYS, hidden=HIDDEN)
+@claim("ifca.alpha-stays", bc.CLOSENESS_STAYS, hidden=HIDDEN)
 def stays(statement: Statement, profile: Profile) -> Probability:
     """Is some cluster's error ever above its start, which is the same for every cluster?"""
     return Probability(
@@ -175,15 +183,15 @@ SLOW = Finding(
 )
 
 
-@claim(FAST_START, finding=SLOW, hidden=HIDDEN)
+@claim("ifca.fast-start", bc.FAST_START, finding=SLOW, hidden=HIDDEN)
 def fast_start(statement: Statement, profile: Profile) -> Probability:
     """First steps from alpha_0 = 0.01 to 0.05, with the least n' that Assumption 2 allows."""
 
     def first_factors(observed: Sequence[Observed]) -> Presentation:
-        lowest, highest = _extremes(_first_factors(observed))
+        mean = [float(np.mean(o.table["err_after_max"] / o.table["err_before"])) for o in observed]
         return Presentation(
             sharpness=(
-                f"Mean factor of the first step: {lowest:.4f} to {highest:.4f} over "
+                f"Mean factor of the first step: {min(mean):.4f} to {max(mean):.4f} over "
                 f"{len(observed)} cells.",
             )
         )
@@ -203,14 +211,20 @@ def fast_start(statement: Statement, profile: Profile) -> Probability:
     return replace(procedure, present=first_factors)
 
 
-@claim(FASTER_AS_PRINTED, expected=Verdict.REFUTED, finding=SLOW, hidden=HIDDEN)
+@claim(
+    "ifca.faster-as-printed",
+    bc.FASTER_AS_PRINTED,
+    expected=Verdict.REFUTED,
+    finding=SLOW,
+    hidden=HIDDEN,
+)
 def faster_as_printed(statement: Statement, profile: Profile) -> Probability:
     """The first two steps of runs that are still far from their floor."""
 
     def bad(table: Table, params: Params) -> BoolArray:
         errors = from_trajectory(table, params)
         first, second = errors[:, 1] / errors[:, 0], errors[:, 2] / errors[:, 1]
-        return np.asarray(second > evaluate(statement.expr, {FACTOR.name: first}))
+        return np.asarray(second > evaluate(statement.expr, {bc.FACTOR.name: first}))
 
     return Probability(
         name=statement.id,
@@ -221,18 +235,3 @@ def faster_as_printed(statement: Statement, profile: Profile) -> Probability:
         event="the second step's factor on the largest error exceeding the first step's",
         validate=lambda params: statement.require(values(params)),
     )
-
-
-def _first_factors(observed: Sequence[Observed]) -> list[float]:
-    """Mean factor of the first step on the largest error, cell by cell."""
-    return [float(np.mean(o.table["err_after_max"] / o.table["err_before"])) for o in observed]
-
-
-def _extremes(numbers: Sequence[float]) -> tuple[float, float]:
-    return min(numbers), max(numbers)
-
-
-@claim(CLOSENESS_INCREASES, finding=MONOTONE, hidden=HIDDEN)
-def increases(statement: Statement, profile: Profile) -> Probability:
-    """Only errors of at least two floors count."""
-    return monotone(statement, profile, 2.0)

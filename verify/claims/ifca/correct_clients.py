@@ -25,24 +25,16 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import sympy as sp
 
 from bounds import gaussian
-from bounds.ifca.correct_clients import (
-    EQ_2,
-    EQ_2_AS_PRINTED,
-    EQ_3,
-    EQ_4,
-    EQ_5,
-    EQ_5_AS_PRINTED,
-    EXPECTED_CORRECT,
-    HALF_CORRECT,
-)
-from bounds.statement import Statement, evaluate, evaluate_mp
+from bounds.ifca import correct_clients as bc
+from bounds.statement import Statement
 from trials.experiments.ifca.step import STEP
 from trials.laws.matrix_tail import log_gram_tail
 from trials.run.cell import Params
-from verify.claim import Finding, claim
-from verify.claims.common import LOWEST, RELATIVE_LOG, Point, explicit, log_bound, relative
+from verify.claim import Finding, claim, row
+from verify.claims.common import Point, explicit
 from verify.claims.ifca.cells import (
     AT_OPTIMUM,
     COLUMNS,
@@ -53,22 +45,16 @@ from verify.claims.ifca.cells import (
     values,
 )
 from verify.claims.ifca.columns import error_before
-from verify.claims.ifca.labels import (
-    REGIME_DOMAIN,
-    START_DOMAIN,
-    in_regime,
-    regime_search,
-    wrong_label,
-)
+from verify.claims.ifca.labels import START_DOMAIN, in_the_regime, wrong_label
 from verify.claims.ifca.matrices import matrix_sampling, matrix_symbols
 from verify.claims.ifca.tails import log_step_limit, start_of
+from verify.claims.searching import Proof, search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
+from verify.decisions.measures import LOG_PROBABILITY, LOWEST, SHARE
 from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
-from verify.proofs.certificate import Certificate, Inequality, certificate
-from verify.proofs.terms import from_sympy
 
 # --- The triangle inequality (2) ----------------------------------------------------------------
 
@@ -90,7 +76,7 @@ STEP_DOMAIN: Ranges = {
     "N": IntRange(1, 6),
     "d": IntRange(1, 6),
     "a": LogInterval(0.01, 100.0),
-    "err": LogInterval(0.01, 10.0),
+    "err": LogInterval(0.01, 10.0, meaning="distance of the model from its optimum"),
     "sigma": Choice((0.0, 0.1, 1.0)),
     "seed": IntRange(0, 1000),
 }
@@ -105,144 +91,120 @@ def _step_data(point: Point) -> tuple[np.ndarray[Any, Any], ...]:
     return x, noise, point["err"] * u / np.linalg.norm(u)
 
 
-def _triangle(statement: Statement, profile: Profile) -> Search:
-    """The norm of T1 on drawn data against the statement's right-hand side."""
+def _norms(point: Point) -> dict[str, float]:
+    """The symbols of (2): the norms of the Gram matrix's deviation and of the noise."""
+    x, noise, _ = _step_data(point)
+    n = x.shape[0]
+    gram = np.linalg.norm(x.T @ x - n * np.eye(x.shape[1]), 2) / n
+    return {**point, "gram": float(gram), "noise": float(np.linalg.norm(x.T @ noise) / n)}
 
-    def sides(point: Point) -> tuple[float, float]:
+
+def triangle(statement: Statement, profile: Profile) -> Search:
+    """The norm of T1 on drawn data, for steps of every length."""
+
+    def error(point: Point) -> float:
         x, noise, u = _step_data(point)
         n, a = x.shape[0], point["a"]
-        left = u - a / n * (x.T @ (x @ u)) + a / n * (x.T @ noise)
-        gram = np.linalg.norm(x.T @ x - n * np.eye(x.shape[1]), 2) / n
-        values = {
-            "a": a,
-            "err": point["err"],
-            "gram": gram,
-            "noise": np.linalg.norm(x.T @ noise) / n,
-        }
-        return float(np.linalg.norm(left)), float(evaluate(statement.expr, values))
+        return float(np.linalg.norm(u - a / n * (x.T @ (x @ u)) + a / n * (x.T @ noise)))
 
-    def recheck(point: Point) -> mpmath.mpf:
+    def exact(point: Point) -> mpmath.mpf:
         x, noise, u = (mpmath.matrix(v.tolist()) for v in _step_data(point))
         n, a = mpmath.mpf(x.rows), mpmath.mpf(point["a"])
-        left = u - (a / n) * (x.T * (x * u)) + (a / n) * (x.T * noise)
-        gram = max(abs(e) for e in mpmath.eigsy(x.T * x - n * mpmath.eye(x.cols))[0]) / n
-        values = {
-            "a": a,
-            "err": mpmath.norm(u),
-            "gram": gram,
-            "noise": mpmath.norm(x.T * noise) / n,
-        }
-        return mpmath.norm(left) - evaluate_mp(statement.expr, values)
+        return mpmath.norm(u - (a / n) * (x.T * (x * u)) + (a / n) * (x.T * noise))
 
-    return Search(
-        name=statement.id,
-        violation=lambda point: (
-            sides(point)[0] - sides(point)[1] - 1e-12 * point["a"] * (1.0 + point["err"])
+    return search(
+        statement,
+        profile,
+        error,
+        STEP_DOMAIN,
+        at=_norms,
+        exact=exact,
+        proof=Proof(
+            argument="Take $N=d=1$, $x=1$, no noise, an error of one and $a=2$. Then $X^\\top X=N$ "
+            "and the step takes the error from $1$ to $-1$.",
+            says="the norm of the new error, one, exceeds the right-hand side",
+            observed=sp.Integer(1),
+            values={"a": 2, "err": 1, "gram": 0, "noise": 0},
         ),
-        recheck=recheck,
-        certify=lambda _point: _one_sample(statement),
-        sides=sides,
-        domain=STEP_DOMAIN,
-        budget=profile.searches,
-        unit="left side minus right side",
     )
 
 
-def _one_sample(statement: Statement) -> Certificate:
-    """One sample x = 1 in one dimension, no noise, an error of one, the step a = 2."""
-    values = {"a": 2, "err": 1, "gram": 0, "noise": 0}
-    return certificate(
-        "Take $N=d=1$, $x=1$, no noise, an error of one and $a=2$. Then $X^\\top X=N$ and the step "
-        "takes the error from $1$ to $-1$.",
-        [
-            Inequality(
-                says="the norm of the new error, one, exceeds the right-hand side",
-                left="1",
-                relation=">",
-                right=from_sympy(statement.expr, values),
-            )
-        ],
-    )
-
-
-@claim(EQ_2_AS_PRINTED, expected=Verdict.REFUTED, finding=ABSOLUTE_VALUE)
-def eq_2_as_printed(statement: Statement, profile: Profile) -> Search:
-    """(2) as printed fails as soon as the step is longer than 1/(2 p_j)."""
-    return _triangle(statement, profile)
-
-
-@claim(EQ_2, finding=ABSOLUTE_VALUE)
-def eq_2(statement: Statement, profile: Profile) -> Search:
-    """(2) with the absolute value holds for every step."""
-    return _triangle(statement, profile)
-
+TRIANGLE = (
+    # fails as soon as the step is longer than 1/(2 p_j)
+    row(
+        "ifca.eq2-as-printed",
+        bc.EQ_2_AS_PRINTED,
+        triangle,
+        expected=Verdict.REFUTED,
+        finding=ABSOLUTE_VALUE,
+    ),
+    row("ifca.eq2", bc.EQ_2, triangle, finding=ABSOLUTE_VALUE),
+)
 
 # --- How many clients are correct: one half each, and (3) ---------------------------------------
 
 
-@claim(HALF_CORRECT)
-def half_correct(statement: Statement, profile: Profile) -> Search:
-    """A client errs with probability at most one half, for k <= m rivals.
-
-    C_n = 2 exceeds 2/c2, so that k/2 exp(-c2 C_n log m) is below one half.
-    """
-    return regime_search(statement, profile, wrong_label, {"C_n": HIDDEN["C_n"]}, START_DOMAIN)
+def expected_number(point: Point) -> float:
+    """A lower limit on the expected number of a cluster's clients with the right label."""
+    return float(-point["p"] * point["m"] * math.expm1(wrong_label(point).upper))
 
 
-@claim(EXPECTED_CORRECT)
-def expected_correct(statement: Statement, profile: Profile) -> Search:
-    """The expected number of a cluster's clients with the right label, by its limits."""
-    constants = {"C_n": HIDDEN["C_n"]}
-    inside = in_regime(statement, constants)
-
-    def count(point: Point) -> float:
-        """A lower limit on the expected number."""
-        size = point["p"] * point["m"]
-        return float(-size * math.expm1(wrong_label(inside(point)).upper))
-
-    def stated(point: Point) -> float:
-        return float(evaluate(statement.expr, point))
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: stated(point) / max(count(point), 1e-300) - 1.0,
-        sides=lambda point: (count(point), stated(point)),
-        domain={**START_DOMAIN, **REGIME_DOMAIN, "p": LogInterval(1e-3, 0.5)},
-        constraints=lambda point: point["k"] <= point["m"],
-        budget=profile.searches,
-        unit="stated number over the expected one, minus one",
-        constants=constants,
-    )
+HALF = (
+    # A client errs with probability at most one half, for k <= m rivals: C_n = 2 exceeds 2/c2, so
+    # that k/2 exp(-c2 C_n log m) is below one half.
+    row(
+        "ifca.half-correct",
+        bc.HALF_CORRECT,
+        in_the_regime,
+        observed=wrong_label,
+        constants={"C_n": HIDDEN["C_n"]},
+        domain=START_DOMAIN,
+    ),
+    row(
+        "ifca.expected-correct",
+        bc.EXPECTED_CORRECT,
+        in_the_regime,
+        observed=expected_number,
+        constants={"C_n": HIDDEN["C_n"]},
+        domain={**START_DOMAIN, "p": LogInterval(1e-3, 0.5)},
+        measure=SHARE,
+    ),
+)
 
 
-@claim(EQ_3)
-def eq_3(statement: Statement, profile: Profile, rate: float = 0.125) -> Search:
+def binomial(statement: Statement, profile: Profile, *, rate: float = 0.125) -> Search:
     """The exact binomial tail with c = 1/8, for every success probability from one half up."""
-    constants = {"c": rate}
-    bound = log_bound(statement, constants)
+    correct = "probability that a client of the cluster is identified correctly"
+    smaller = "smallest share $p$ of the clients over the own share of the cluster"
 
     def log_tail(point: Point) -> float:
         size = point["cluster"]
         return max(gaussian.binomial_log_cdf(size // 4, size, point["correct"]), LOWEST)
 
-    def with_p(point: Point) -> Point:
-        clients = point["cluster"] * point["others"]
-        return {"m": clients, "p": point["smaller"] / point["others"]}
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: relative(log_tail(point), bound(with_p(point))),
-        sides=lambda point: (math.exp(log_tail(point)), math.exp(bound(with_p(point)))),
-        domain={
-            "cluster": IntRange(1, 1_000_000, log=True),
-            "correct": Interval(0.5, 1.0),
-            "smaller": Interval(0.0, 1.0),
-            "others": LogInterval(1.0, 1e4),
+    return search(
+        statement,
+        profile,
+        log_tail,
+        {
+            "cluster": IntRange(
+                1, 1_000_000, log=True, meaning="number of clients in the cluster, $p_1m$"
+            ),
+            "correct": Interval(0.5, 1.0, meaning=correct),
+            "smaller": Interval(0.0, 1.0, meaning=smaller),
+            "others": LogInterval(
+                1.0, 1e4, meaning="number of all clients over that of the cluster, $1/p_1$"
+            ),
         },
-        budget=profile.searches,
-        unit=RELATIVE_LOG,
-        constants=constants,
+        at=lambda point: {
+            "m": point["cluster"] * point["others"],
+            "p": point["smaller"] / point["others"],
+        },
+        constants={"c": rate},
+        measure=LOG_PROBABILITY,
     )
+
+
+EQ_3 = (row("ifca.eq3", bc.EQ_3, binomial),)
 
 
 # --- The Gram matrix (4) ------------------------------------------------------------------------
@@ -250,7 +212,7 @@ def eq_3(statement: Statement, profile: Profile, rate: float = 0.125) -> Search:
 EQ_4_SAMPLES = 4.0  # N >= 4 d
 
 
-@claim(EQ_4, hidden={"C_N": EQ_4_SAMPLES})
+@claim("ifca.eq4", bc.EQ_4, hidden={"C_N": EQ_4_SAMPLES})
 def eq_4(statement: Statement, profile: Profile) -> Probability:
     """Shapes with N = 4 d up to N = 256 d, and three large ones."""
     shapes = [(ratio * d, d) for d in (1, 2, 4, 8, 12) for ratio in (4, 16, 256)]
@@ -270,7 +232,13 @@ def eq_4(statement: Statement, profile: Profile) -> Probability:
 # --- The contraction (5) ------------------------------------------------------------------------
 
 
-@claim(EQ_5_AS_PRINTED, expected=Verdict.REFUTED, finding=ABSOLUTE_VALUE, hidden=HIDDEN)
+@claim(
+    "ifca.eq5-as-printed",
+    bc.EQ_5_AS_PRINTED,
+    expected=Verdict.REFUTED,
+    finding=ABSOLUTE_VALUE,
+    hidden=HIDDEN,
+)
 def eq_5_as_printed(statement: Statement, profile: Profile) -> Probability:
     """Equal clusters, step sizes up to the proof's own 1/(2 c5 p), generous constants."""
     rows = ((10**6, 10**6, 64, 2, 100, 0.25), (10**7, 10**7, 1000, 16, 100, 0.4))
@@ -297,7 +265,7 @@ def eq_5_as_printed(statement: Statement, profile: Profile) -> Probability:
     )
 
 
-@claim(EQ_5, finding=ABSOLUTE_VALUE, hidden=HIDDEN)
+@claim("ifca.eq5", bc.EQ_5, finding=ABSOLUTE_VALUE, hidden=HIDDEN)
 def eq_5(statement: Statement, profile: Profile) -> Probability:
     """Steps up to 1/(2 p_max), clusters down to p = 1/(50 k)."""
     rows = (

@@ -32,7 +32,7 @@ from bounds.statement import Statement
 from trials.experiments.ifca.data_run import DATA_RUN, SUCCESS
 from trials.run.cell import Params
 from trials.run.store import Table
-from verify.claim import claim
+from verify.claim import claim, row
 from verify.claims.ifca.random_starts import UNSCALED
 from verify.claims.odcl.sides import power_law
 from verify.claims.restart_curves import restart_curve, restart_figure
@@ -86,12 +86,14 @@ def _success(table: Table, cell: Params) -> FloatArray:
     return table["success_nearest" if cell["scaling"] == "coordinate" else "success"]
 
 
-def _panel(statement: Statement, cell: Params) -> MeanBound:
+def panel(
+    statement: Statement, _profile: Profile, *, sizes: Params, reading: str, **more: object
+) -> MeanBound:
     """The share of successful trials, measured as the text or as the code measures it."""
     return MeanBound(
         statement=statement,
         sampling=_sampling(_TRIALS, 8),
-        cells=(cell,),
+        cells=(_full(sizes, reading, **more),),
         statistic=_success,
         knowledge=lambda _cell: SHARE,
         observable="successful trials",
@@ -102,67 +104,39 @@ def _panel(statement: Statement, cell: Params) -> MeanBound:
 _FULL: dict[str, Any] = {"smallest_profile": "full", "why_not_smaller": _FULL_SIZE}
 
 
+_FAILS: dict[str, Any] = {**_FULL, "expected": Verdict.REFUTED, "finding": UNSCALED}
+_SHOWS: dict[str, Any] = {**_FULL, "finding": UNSCALED}
 # At d = 1000 the printed starts are 22 times as far from the optima as these from each other.
 # About 55 % of the trials of panel (a) succeed all the same, and 40 trials do not decide.
-@claim(bf.A_TEXT, expected=Verdict.INCONCLUSIVE, finding=UNSCALED, **_FULL)
-def panel_a_text(statement: Statement, _profile: Profile) -> MeanBound:
-    """The optima as printed."""
-    return _panel(statement, _full(_A, "text", **_EASY))
-
-
-@claim(bf.A_CODE, finding=UNSCALED, **_FULL)
-def panel_a_code(statement: Statement, _profile: Profile) -> MeanBound:
-    """The optima of the published code."""
-    return _panel(statement, _full(_A, "code", **_EASY))
-
-
-@claim(bf.A_RESCALED, **_FULL)
-def panel_a_rescaled(statement: Statement, _profile: Profile) -> MeanBound:
-    """Optima and starts of norm R."""
-    return _panel(statement, _full(_A, "rescaled starts", **_EASY))
-
-
-@claim(bf.B_TEXT, expected=Verdict.REFUTED, finding=UNSCALED, **_FULL)
-def panel_b_text(statement: Statement, _profile: Profile) -> MeanBound:
-    """The optima as printed, four clusters."""
-    return _panel(statement, _full(_B, "text", **_EASY))
-
-
-@claim(bf.B_CODE, finding=UNSCALED, **_FULL)
-def panel_b_code(statement: Statement, _profile: Profile) -> MeanBound:
-    """The optima of the published code, four clusters."""
-    return _panel(statement, _full(_B, "code", **_EASY))
-
-
-@claim(bf.B_RESCALED, **_FULL)
-def panel_b_rescaled(statement: Statement, _profile: Profile) -> MeanBound:
-    """Optima and starts of norm R, four clusters."""
-    return _panel(statement, _full(_B, "rescaled starts", **_EASY))
-
-
-@claim(bf.C_TEXT, **_FULL)
-def panel_c_text(statement: Statement, _profile: Profile) -> MeanBound:
-    """The optima as printed, the most data."""
-    return _panel(statement, _full(_C, "text"))
-
-
-@claim(bf.C_CODE, **_FULL)
-def panel_c_code(statement: Statement, _profile: Profile) -> MeanBound:
-    """The optima of the published code, the most data."""
-    return _panel(statement, _full(_C, "code"))
-
-
-@claim(bf.D_TEXT, expected=Verdict.REFUTED, finding=UNSCALED, **_FULL)
-def panel_d_text(statement: Statement, _profile: Profile) -> MeanBound:
-    """The optima as printed, four clusters and the most data."""
-    return _panel(statement, _full(_D, "text"))
-
-
-@claim(bf.D_CODE, finding=UNSCALED, **_FULL)
-def panel_d_code(statement: Statement, _profile: Profile) -> MeanBound:
-    """The optima of the published code, four clusters and the most data."""
-    return _panel(statement, _full(_D, "code"))
-
+_OPEN: dict[str, Any] = {**_SHOWS, "expected": Verdict.INCONCLUSIVE}
+_A_AT: dict[str, Any] = {"sizes": _A, **_EASY}
+_B_AT: dict[str, Any] = {"sizes": _B, **_EASY}
+PANELS = (
+    row("ifca.fig3a-text", bf.A_TEXT, panel, reading="text", **_A_AT, **_OPEN),
+    row("ifca.fig3a-code", bf.A_CODE, panel, reading="code", **_A_AT, **_SHOWS),
+    row(
+        "ifca.fig3a-rescaled-starts",
+        bf.A_RESCALED,
+        panel,
+        reading="rescaled starts",
+        **_A_AT,
+        **_FULL,
+    ),
+    row("ifca.fig3b-text", bf.B_TEXT, panel, reading="text", **_B_AT, **_FAILS),
+    row("ifca.fig3b-code", bf.B_CODE, panel, reading="code", **_B_AT, **_SHOWS),
+    row(
+        "ifca.fig3b-rescaled-starts",
+        bf.B_RESCALED,
+        panel,
+        reading="rescaled starts",
+        **_B_AT,
+        **_FULL,
+    ),
+    row("ifca.fig3c-text", bf.C_TEXT, panel, sizes=_C, reading="text", **_FULL),
+    row("ifca.fig3c-code", bf.C_CODE, panel, sizes=_C, reading="code", **_FULL),
+    row("ifca.fig3d-text", bf.D_TEXT, panel, sizes=_D, reading="text", **_FAILS),
+    row("ifca.fig3d-code", bf.D_CODE, panel, sizes=_D, reading="code", **_SHOWS),
+)
 
 # --- the curves at full size --------------------------------------------------------------------
 
@@ -232,8 +206,13 @@ def _map(observed: Sequence[Observed]) -> Presentation:
     return replace(shown, figures=(drawn, *shown.figures))
 
 
-def _curve(
-    statement: Statement, cells: tuple[Params, ...], along: str, present: Present
+def curve(
+    statement: Statement,
+    _profile: Profile,
+    *,
+    cells: tuple[Params, ...],
+    along: str,
+    present: Present,
 ) -> Monotone:
     """The share of successful trials along a parameter, with as many trials as the figure."""
     return Monotone(
@@ -264,31 +243,27 @@ def _plane(panel: Params) -> tuple[Params, ...]:
 _CURVE: dict[str, Any] = {**_FULL, "expected": Verdict.INCONCLUSIVE}
 
 
-@claim(bf.A_RISES, finding=UNSCALED, **_CURVE)
-def panel_a_rises(statement: Statement, _profile: Profile) -> Monotone:
-    """The plane of panel (a)."""
-    return _curve(statement, _plane(_A), "norm", _map)
-
-
-@claim(bf.B_RISES, finding=UNSCALED, **_CURVE)
-def panel_b_rises(statement: Statement, _profile: Profile) -> Monotone:
-    """The plane of panel (b)."""
-    return _curve(statement, _plane(_B), "norm", _map)
-
-
-@claim(bf.C_RISES, **_CURVE)
-def panel_c_rises(statement: Statement, _profile: Profile) -> Monotone:
-    """A curve of panel (c)."""
-    cells = tuple(_full(_C, "code", m=m, n=100) for m in (50, 100, 200, 400))
-    return _curve(statement, cells, "m", _shares)
-
-
-@claim(bf.D_RISES, finding=UNSCALED, **_CURVE)
-def panel_d_rises(statement: Statement, _profile: Profile) -> Monotone:
-    """A curve of panel (d)."""
-    cells = tuple(_full(_D, "code", m=m, n=100) for m in (100, 200, 400))
-    return _curve(statement, cells, "m", _shares)
-
+_PLANE: dict[str, Any] = {"along": "norm", "present": _map, "finding": UNSCALED, **_CURVE}
+_LINE: dict[str, Any] = {"along": "m", "present": _shares, **_CURVE}
+CURVES = (
+    row("ifca.fig3a-rises-with-r", bf.A_RISES, curve, cells=_plane(_A), **_PLANE),
+    row("ifca.fig3b-rises-with-r", bf.B_RISES, curve, cells=_plane(_B), **_PLANE),
+    row(
+        "ifca.fig3c-rises-with-m",
+        bf.C_RISES,
+        curve,
+        cells=tuple(_full(_C, "code", m=m, n=100) for m in (50, 100, 200, 400)),
+        **_LINE,
+    ),
+    row(
+        "ifca.fig3d-rises-with-m",
+        bf.D_RISES,
+        curve,
+        cells=tuple(_full(_D, "code", m=m, n=100) for m in (100, 200, 400)),
+        finding=UNSCALED,
+        **_LINE,
+    ),
+)
 
 # --- the sentences about the curves, at a tenth of n and d -------------------------------------
 
@@ -297,10 +272,16 @@ def _small(**more: object) -> Params:
     return {"k": 2, "m": 100, "n": 10, "d": 100, "sigma": 0.1, "scaling": "coordinate", **more}
 
 
-_TENTH = "a trial runs 30 times 300 iterations"
+_TENTH: dict[str, Any] = {
+    "smallest_profile": "standard",
+    "why_not_smaller": "a trial runs 30 times 300 iterations",
+}
 
 
-def _trend(statement: Statement, cells: tuple[Params, ...], along: str) -> Monotone:
+def trend(
+    statement: Statement, _profile: Profile, *, cells: tuple[Params, ...], along: str
+) -> Monotone:
+    """The share of successes of some of ten starts along a parameter."""
     return Monotone(
         statement=statement,
         sampling=_sampling(64, 64),
@@ -313,19 +294,29 @@ def _trend(statement: Statement, cells: tuple[Params, ...], along: str) -> Monot
     )
 
 
-@claim(bf.MONOTONE_R, smallest_profile="standard", why_not_smaller=_TENTH)
-def monotone_r(statement: Statement, _profile: Profile) -> Monotone:
-    """The figure's smallest R and larger ones."""
-    return _trend(statement, tuple(_small(norm=norm) for norm in (0.1, 0.5, 2.0)), "norm")
+TRENDS = (
+    # the figure's smallest R and larger ones
+    row(
+        "ifca.fig3-monotone-r",
+        bf.MONOTONE_R,
+        trend,
+        cells=tuple(_small(norm=norm) for norm in (0.1, 0.5, 2.0)),
+        along="norm",
+        **_TENTH,
+    ),
+    # below, at and above the size from which the oracle succeeds
+    row(
+        "ifca.fig3-monotone-mn",
+        bf.MONOTONE_MN,
+        trend,
+        cells=tuple(_small(norm=1.0, m=m) for m in (40, 76, 160)),
+        along="m",
+        **_TENTH,
+    ),
+)
 
 
-@claim(bf.MONOTONE_MN, smallest_profile="standard", why_not_smaller=_TENTH)
-def monotone_mn(statement: Statement, _profile: Profile) -> Monotone:
-    """Below, at and above the size from which the oracle succeeds."""
-    return _trend(statement, tuple(_small(norm=1.0, m=m) for m in (40, 76, 160)), "m")
-
-
-@claim(bf.FLOOR, smallest_profile="standard", why_not_smaller=_TENTH)
+@claim("ifca.fig3-floor", bf.FLOOR, **_TENTH)
 def floor(statement: Statement, _profile: Profile) -> MeanBound:
     """Sizes below and about that from which the oracle succeeds."""
 
@@ -345,7 +336,7 @@ def floor(statement: Statement, _profile: Profile) -> MeanBound:
     )
 
 
-@claim(bf.SNR_FLOOR, smallest_profile="standard", why_not_smaller=_TENTH)
+@claim("ifca.fig3-snr-floor", bf.SNR_FLOOR, **_TENTH)
 def snr_floor(statement: Statement, _profile: Profile) -> Rate:
     """Noise over a decade, with optima that are found.
 

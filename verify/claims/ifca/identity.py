@@ -25,56 +25,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 
-import mpmath
 import numpy as np
 import sympy as sp
 
 from bounds import gaussian
-from bounds.ifca.identity import (
-    BETTER_IDENTITY,
-    BETTER_IDENTITY_AS_PRINTED,
-    BETTER_THAN_GUESSING,
-    EQ_16,
-    EQ_16_FINAL,
-    EQ_17,
-    EQ_17_FINAL,
-    LEMMA_1,
-    LEMMA_1_INIT,
-    LEMMA_1_SHARP,
-    LEMMA_1_UNION,
-    LOWER_DEVIATION,
-    PAIRWISE_LAW,
-    SECOND_LINES_AS_PRINTED,
-    TAIL_SIGNAL,
-    UPPER_DEVIATION,
-)
-from bounds.ifca.symbols import c_2
+from bounds.ifca import identity as bi
+from bounds.ifca.symbols import HALF, Delta, alpha, c_2
 from bounds.ifca.symbols import n as N_PRIME
 from bounds.statement import Statement, evaluate, evaluate_mp
 from trials.experiments.ifca.labels import LABELS
 from trials.run.cell import Params
-from verify.claim import Finding, claim
-from verify.claims.common import LOWEST, RELATIVE_LOG, Point, log_bound, relative
+from verify.claim import Finding, claim, row
+from verify.claims.common import Point, log_bound
 from verify.claims.ifca.labels import (
     CLUSTER_DOMAIN,
     LEMMA_1_RATE,
     PAIR_DOMAIN,
     SIGNAL_DOMAIN,
-    limits_search,
     pair_log_probability,
     pair_vectors,
-    pairwise_search,
+    pairwise,
     wrong_label,
 )
+from verify.claims.searching import Proof, search
 from verify.decisions.domain import Interval, LogInterval, Ranges
+from verify.decisions.measures import LOG_PROBABILITY, LOWEST
 from verify.evidence import Figure, Series, Verdict
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
-from verify.proofs.certificate import Certificate, Inequality, certificate
-from verify.proofs.terms import from_sympy, rational
 
 # --- Lemma 1 ------------------------------------------------------------------------------------
 
@@ -88,14 +68,6 @@ DEFINITION_OF_ERROR = Finding(
     corrected="$\\subseteq$.",
     severity="slip",
 )
-
-
-@claim(LEMMA_1, finding=DEFINITION_OF_ERROR)
-def lemma_1(statement: Statement, profile: Profile) -> Search:
-    """One wrong preference, with the constants c1 = 1/2 and c2 = 7/4."""
-    return pairwise_search(
-        statement, profile, LEMMA_1_CONSTANTS, present=lambda _result: _figures(statement)
-    )
 
 
 def _worst_exponent(alpha: float, rho: float) -> float:
@@ -135,7 +107,7 @@ def _figures(statement: Statement) -> Presentation:
     u_a, u_b = pair_vectors(directions["both models moved alike"])
     ratio = gaussian.pairwise_ratio(float(u_a @ u_a), float(u_a @ u_b), float(u_b @ u_b), 1 / rho)
     bound = log_bound(statement, LEMMA_1_CONSTANTS)
-    sharp = log_bound(LEMMA_1_SHARP, {})
+    sharp = log_bound(bi.LEMMA_1_SHARP, {})
     at = [{"alpha": alpha, "rho": rho, "n": size} for size in n]
     curves = [
         *(Series(label=name, x=n, y=y, style="line") for name, y in law.items()),
@@ -198,17 +170,33 @@ def _above(series: Series, least: float) -> Series:
     )
 
 
-@claim(LEMMA_1_UNION)
-def lemma_1_union(statement: Statement, profile: Profile) -> Search:
+def lemma_1(statement: Statement, profile: Profile) -> Search:
+    """One wrong preference, with the constants c1 = 1/2 and c2 = 7/4."""
+    return pairwise(
+        statement,
+        profile,
+        constants=LEMMA_1_CONSTANTS,
+        present=lambda _result: _figures(statement),
+    )
+
+
+def union(statement: Statement, profile: Profile) -> Search:
     """Limits on the probability of a wrong label, for up to 128 clusters."""
-    return limits_search(statement, profile, wrong_label, LEMMA_1_CONSTANTS, CLUSTER_DOMAIN)
+    return search(
+        statement,
+        profile,
+        wrong_label,
+        CLUSTER_DOMAIN,
+        constants=LEMMA_1_CONSTANTS,
+        measure=LOG_PROBABILITY,
+    )
 
 
-@claim(LEMMA_1_SHARP)
-def lemma_1_sharp(statement: Statement, profile: Profile) -> Search:
-    """The sharpened lemma, which has no constants left."""
-    return pairwise_search(statement, profile, {})
-
+LEMMA_1 = (
+    row("ifca.lemma1", bi.LEMMA_1, lemma_1, finding=DEFINITION_OF_ERROR),
+    row("ifca.lemma1-union", bi.LEMMA_1_UNION, union),
+    row("ifca.lemma1-sharp", bi.LEMMA_1_SHARP, pairwise),
+)
 
 # --- the exact law behind Lemma 1 ---------------------------------------------------------------
 
@@ -262,7 +250,7 @@ def stated_law(statement: Statement) -> Callable[[Params], float]:
     return law
 
 
-@claim(PAIRWISE_LAW)
+@claim("ifca.lemma1-law", bi.PAIRWISE_LAW)
 def pairwise_law(statement: Statement, _profile: Profile) -> Probability:
     """Real data of single clients, with probabilities that are resolved to two per cent."""
     settings = [  # probabilities from 0.42 to 0.49, which need the fewest trials
@@ -365,11 +353,16 @@ RANDOM_START = Finding(
 )
 
 
-@claim(BETTER_THAN_GUESSING, finding=RANDOM_START)
-def better_than_guessing(statement: Statement, profile: Profile) -> Search:
-    """A wrong preference at any positive closeness, from one sample on."""
-    return pairwise_search(statement, profile, {}, least_alpha=1e-6)
-
+GUESSING = (
+    # at any positive closeness, from one sample on
+    row(
+        "ifca.better-than-guessing",
+        bi.BETTER_THAN_GUESSING,
+        pairwise,
+        least_alpha=1e-6,
+        finding=RANDOM_START,
+    ),
+)
 
 # --- The proof of Lemma 1 -----------------------------------------------------------------------
 
@@ -384,89 +377,21 @@ QUARTER = Finding(
 )
 
 
-@claim(LEMMA_1_INIT, expected=Verdict.REFUTED, finding=QUARTER)
+@claim("ifca.lemma1-init-as-printed", bi.LEMMA_1_INIT, expected=Verdict.REFUTED, finding=QUARTER)
 def lemma_1_init(statement: Statement, profile: Profile) -> Search:
-    """The printed distance against the one that the initialisation condition gives (Delta = 1)."""
-    return Search(
-        name=statement.id,
-        violation=lambda point: (
-            float(0.5 - point["alpha"]) - float(evaluate(statement.expr, {**point, "Delta": 1.0}))
-        ),
-        recheck=lambda point: (
-            mpmath.mpf("0.5")
-            - mpmath.mpf(point["alpha"])
-            - evaluate_mp(statement.expr, {**point, "Delta": 1.0})
-        ),
-        sides=lambda point: (
-            0.5 - point["alpha"],
-            float(evaluate(statement.expr, {**point, "Delta": 1.0})),
-        ),
-        certify=lambda point: _beyond_a_quarter(statement, point),
-        domain={"alpha": Interval(0.01, 0.49)},
+    """The printed distance against the one that the initialisation condition gives."""
+    return search(
+        statement,
+        profile,
+        (HALF - alpha) * Delta,
+        {"alpha": Interval(0.01, 0.49)},
+        at=lambda point: {**point, "Delta": 1.0},
         budget=min(profile.searches, 500),
-        unit="distance beyond Delta/4, in units of Delta",
-    )
-
-
-def _beyond_a_quarter(statement: Statement, point: Point) -> Certificate:
-    alpha = Fraction(point["alpha"])
-    stated = from_sympy(statement.expr, {"Delta": 1, "alpha": alpha})
-    return certificate(
-        f"Take $\\Delta=1$, $\\alpha={float(alpha):g}$ and a model at distance "
-        "$(\\frac12-\\alpha)\\Delta$, which the initialisation condition allows.",
-        [
-            Inequality(
-                says="the allowed distance exceeds the printed one",
-                left=rational(Fraction(1, 2) - alpha),
-                relation=">",
-                right=stated,
-            )
-        ],
-    )
-
-
-def _chi_square_search(
-    statement: Statement,
-    profile: Profile,
-    deviation: Callable[[Point], float],
-    constants: Mapping[str, float],
-) -> Search:
-    """The exact tail of a chi-square over its degrees of freedom, against the statement."""
-    bound = log_bound(statement, constants)
-
-    def log_tail(point: Point) -> float:
-        return max(gaussian.chi_square_log_tail(point["n"], deviation(point)), LOWEST)
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: relative(log_tail(point), bound(point)),
-        sides=lambda point: (math.exp(log_tail(point)), math.exp(bound(point))),
-        domain=SIGNAL_DOMAIN,
-        budget=profile.searches,
-        unit=RELATIVE_LOG,
-        constants=constants,
-    )
-
-
-@claim(EQ_16)
-def eq_16(statement: Statement, profile: Profile, rate: float = 0.25) -> Search:
-    """The lower tail, with c1 = 1 and c2 = 1/4."""
-    return _chi_square_search(
-        statement,
-        profile,
-        lambda point: -float(evaluate(LOWER_DEVIATION, point)),
-        {"c_1": 1.0, "c_2": rate},
-    )
-
-
-@claim(EQ_17)
-def eq_17(statement: Statement, profile: Profile) -> Search:
-    """The upper tail, with c3 = 1 and c4 = 1/5."""
-    return _chi_square_search(
-        statement,
-        profile,
-        lambda point: float(evaluate(UPPER_DEVIATION, point)),
-        {"c_3": 1.0, "c_4": 0.2},
+        proof=Proof(
+            argument="Take $\\Delta=1$, the counterexample's $\\alpha$ and a model at distance "
+            "$(\\frac12-\\alpha)\\Delta$, which the initialisation condition allows.",
+            says="the allowed distance exceeds the printed one",
+        ),
     )
 
 
@@ -481,63 +406,80 @@ SECOND_LINE = Finding(
 )
 
 
-@claim(EQ_16_FINAL, finding=SECOND_LINE)
-def eq_16_final(statement: Statement, profile: Profile) -> Search:
-    """The lower tail, with c1 = 1 and c2 = 1/4: the deviation is at least alpha rho/(rho + 1)."""
-    return _chi_square_search(
+def _upper_tail(point: Point) -> float:
+    deviation = float(evaluate(bi.UPPER_DEVIATION, point))
+    return max(gaussian.chi_square_log_tail(point["n"], deviation), LOWEST)
+
+
+def _lower_tail(point: Point) -> float:
+    deviation = -float(evaluate(bi.LOWER_DEVIATION, point))
+    return max(gaussian.chi_square_log_tail(point["n"], deviation), LOWEST)
+
+
+def chi_square(
+    statement: Statement,
+    profile: Profile,
+    *,
+    tail: Callable[[Point], float],
+    constants: Mapping[str, float],
+) -> Search:
+    """The exact tail of a chi-square over its degrees of freedom, against the statement."""
+    return search(
         statement,
         profile,
-        lambda point: -float(evaluate(LOWER_DEVIATION, point)),
-        {"c_1": 1.0, "c_2": 0.25},
+        tail,
+        SIGNAL_DOMAIN,
+        constants=constants,
+        measure=LOG_PROBABILITY,
     )
 
 
-@claim(EQ_17_FINAL, finding=SECOND_LINE)
-def eq_17_final(statement: Statement, profile: Profile) -> Search:
-    """The upper tail, with c3 = 1 and c4 = 3/16.
+# In (17) the deviation is at least y = alpha rho/(rho + 1) <= 1/2, and (y - log(1 + y))/(2 y^2)
+# falls with y to 0.189 at 1/2.
+TAILS = (
+    row("ifca.eq16", bi.EQ_16, chi_square, tail=_lower_tail, constants={"c_1": 1.0, "c_2": 0.25}),
+    row("ifca.eq17", bi.EQ_17, chi_square, tail=_upper_tail, constants={"c_3": 1.0, "c_4": 0.2}),
+    row(
+        "ifca.eq16-final",
+        bi.EQ_16_FINAL,
+        chi_square,
+        tail=_lower_tail,
+        constants={"c_1": 1.0, "c_2": 0.25},
+        finding=SECOND_LINE,
+    ),
+    row(
+        "ifca.eq17-final",
+        bi.EQ_17_FINAL,
+        chi_square,
+        tail=_upper_tail,
+        constants={"c_3": 1.0, "c_4": 3 / 16},
+        finding=SECOND_LINE,
+    ),
+)
 
-    The deviation is at least y = alpha rho/(rho + 1) <= 1/2, and (y - log(1 + y))/(2 y^2) falls
-    with y to 0.189 at 1/2.
-    """
-    return _chi_square_search(
-        statement,
-        profile,
-        lambda point: float(evaluate(UPPER_DEVIATION, point)),
-        {"c_3": 1.0, "c_4": 3 / 16},
-    )
 
-
-@claim(SECOND_LINES_AS_PRINTED, expected=Verdict.REFUTED, finding=SECOND_LINE)
+@claim(
+    "ifca.eq16-step-as-printed",
+    bi.SECOND_LINES_AS_PRINTED,
+    expected=Verdict.REFUTED,
+    finding=SECOND_LINE,
+)
 def second_lines_as_printed(statement: Statement, profile: Profile) -> Search:
     """The logs of both lines, for every rate c2 of the box."""
-    log_second = log_bound(statement, {})
-
-    def log_first(point: Point) -> float:
-        return -float(point["c_2"]) * float(evaluate(TAIL_SIGNAL.doit(), point))
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: relative(log_first(point), log_second(point)),
-        sides=lambda point: (math.exp(log_first(point)), math.exp(log_second(point))),
-        certify=lambda point: _first_line_is_larger(statement, point),
-        domain={**SIGNAL_DOMAIN, "c_2": LogInterval(1e-3, 1e3)},
+    exponent = -c_2 * bi.TAIL_SIGNAL.doit()
+    return search(
+        statement,
+        profile,
+        lambda point: float(evaluate(exponent, point)),
+        {**SIGNAL_DOMAIN, "c_2": LogInterval(1e-3, 1e3)},
+        measure=LOG_PROBABILITY,
+        exact=lambda point: evaluate_mp(exponent, point),
         budget=min(profile.searches, 500),
-        unit=RELATIVE_LOG,
-    )
-
-
-def _first_line_is_larger(statement: Statement, point: Point) -> Certificate:
-    exact = {name: Fraction(point[name]) for name in ("alpha", "rho", "n", "c_2")}
-    return certificate(
-        "Take the values of the counterexample, as exact fractions.",
-        [
-            Inequality(
-                says="the first line exceeds the second",
-                left=from_sympy(sp.exp(-c_2 * TAIL_SIGNAL.doit()), exact),
-                relation=">",
-                right=from_sympy(statement.expr.doit(), exact),
-            )
-        ],
+        proof=Proof(
+            argument="Take the values of the counterexample, as exact fractions.",
+            says="the first line exceeds the second",
+            observed=sp.exp(exponent),
+        ),
     )
 
 
@@ -554,15 +496,29 @@ IDENTITY_ACCURACY = Finding(
 )
 
 
-def _improvement(
-    statement: Statement, profile: Profile, log_at: Callable[[Point], float], domain: Ranges
+def log_at_worst(point: Point) -> float:
+    """Log P at the worst start: the angle of the models that makes the exponent smallest."""
+    near, far = 0.5 - point["alpha"], 0.5 + point["alpha"]
+    noise = 1.0 / point["rho"]
+    cosine = max(-1.0, -noise / (near * far)) if near > 0 else 0.0
+    ratio = gaussian.pairwise_ratio(near**2, cosine * near * far, far**2, noise)
+    return max(gaussian.pairwise_log_probability(ratio, int(point["n"])), LOWEST)
+
+
+def improvement(
+    statement: Statement,
+    profile: Profile,
+    *,
+    log_at: Callable[[Point], float],
+    domain: Ranges,
 ) -> Search:
     """Log P at the closeness after the move against the statement's bound, P before it."""
     before = sp.Symbol("P_before")
     proportional = sp.simplify(statement.expr.subs(before, 0)) == 0
 
-    def after(point: Point) -> Point:
-        return {**point, "alpha": point["alpha"] + point["gain"] * (0.499 - point["alpha"])}
+    def log_after(point: Point) -> float:
+        alpha = point["alpha"] + point["gain"] * (0.499 - point["alpha"])
+        return log_at({**point, "alpha": alpha})
 
     def log_stated(point: Point) -> float:
         log_before = log_at(point)
@@ -572,31 +528,34 @@ def _improvement(
         # P before underflows, and the bound is a multiple of it.
         return log_before + math.log(float(evaluate(statement.expr, {**point, "P_before": 1.0})))
 
-    return Search(
-        name=statement.id,
-        violation=lambda point: relative(log_at(after(point)), log_stated(point)),
-        sides=lambda point: (math.exp(log_at(after(point))), math.exp(log_stated(point))),
-        domain={**domain, "gain": Interval(0.0, 1.0)},
-        budget=profile.searches,
-        unit=RELATIVE_LOG,
+    way = "share of the way from the closeness $\\alpha$ to 0.499 that the move makes"
+    return search(
+        statement,
+        profile,
+        log_after,
+        {**domain, "gain": Interval(0.0, 1.0, meaning=way)},
+        bound=log_stated,
+        measure=LOG_PROBABILITY,
     )
 
 
-@claim(BETTER_IDENTITY_AS_PRINTED, expected=Verdict.REFUTED, finding=IDENTITY_ACCURACY)
-def identity_improves_as_printed(statement: Statement, profile: Profile) -> Search:
-    """Every pair of directions, both models moving towards their optima."""
-    return _improvement(statement, profile, pair_log_probability, PAIR_DOMAIN)
-
-
-@claim(BETTER_IDENTITY, finding=IDENTITY_ACCURACY)
-def identity_improves(statement: Statement, profile: Profile) -> Search:
-    """The worst start: the angle of the models that makes the exponent smallest."""
-
-    def log_worst(point: Point) -> float:
-        near, far = 0.5 - point["alpha"], 0.5 + point["alpha"]
-        noise = 1.0 / point["rho"]
-        cosine = max(-1.0, -noise / (near * far)) if near > 0 else 0.0
-        ratio = gaussian.pairwise_ratio(near**2, cosine * near * far, far**2, noise)
-        return max(gaussian.pairwise_log_probability(ratio, int(point["n"])), LOWEST)
-
-    return _improvement(statement, profile, log_worst, SIGNAL_DOMAIN)
+IMPROVEMENT = (
+    # every pair of directions, both models moving towards their optima
+    row(
+        "ifca.identity-improves-as-printed",
+        bi.BETTER_IDENTITY_AS_PRINTED,
+        improvement,
+        log_at=pair_log_probability,
+        domain=PAIR_DOMAIN,
+        expected=Verdict.REFUTED,
+        finding=IDENTITY_ACCURACY,
+    ),
+    row(
+        "ifca.identity-improves",
+        bi.BETTER_IDENTITY,
+        improvement,
+        log_at=log_at_worst,
+        domain=SIGNAL_DOMAIN,
+        finding=IDENTITY_ACCURACY,
+    ),
+)

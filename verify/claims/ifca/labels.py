@@ -18,9 +18,11 @@ import sympy as sp
 from bounds import gaussian
 from bounds.ifca.symbols import n as N_PRIME
 from bounds.statement import Statement, evaluate
-from verify.claims.common import LOWEST, RELATIVE_LOG, CannotTry, Point, log_bound, relative
+from verify.claims.common import CannotTry, Point
 from verify.claims.ifca.cells import LEMMA_1_RATE as LEMMA_1_RATE
+from verify.claims.searching import search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
+from verify.decisions.measures import LOG_PROBABILITY, LOWEST, Limits, Measure
 from verify.decisions.search import SearchResult
 from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
@@ -32,6 +34,10 @@ SIGNAL_DOMAIN: Ranges = {
 }
 
 
+#: The face where Lemma 1 is nearest to an equality.
+_EDGE = {"s_a": 1.0, "s_b": 1.0, "psi": 0.0, "t": 1.0}
+
+
 def pair_vectors(point: Point) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """``u_a`` and ``u_b`` of two models in units of Delta, anywhere in their balls.
 
@@ -40,8 +46,8 @@ def pair_vectors(point: Point) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, An
     Three dimensions are enough for every configuration of two optima and two models up to rotation.
     """
     radius = 0.5 - point["alpha"]
-    if point.get("edge"):  # the face where the lemma is nearest to an equality
-        point = {**point, "s_a": 1.0, "s_b": 1.0, "psi": 0.0, "t": 1.0}
+    if point.get("edge"):
+        point = {**point, **_EDGE}
     u_a = point["s_a"] * radius * np.array([math.cos(point["phi_a"]), math.sin(point["phi_a"]), 0])
     across = math.sin(point["phi_b"])
     v_b = (
@@ -58,14 +64,15 @@ def pair_vectors(point: Point) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, An
     return u_a, np.array([point["t"], 0.0, 0.0]) + v_b
 
 
+#: Lengths are shares of what the closeness allows.  At the edge they are one and psi is zero.
 PLACES: Ranges = {
-    "s_a": Interval(0.0, 1.0),
-    "s_b": Interval(0.0, 1.0),
-    "phi_a": Interval(0.0, math.pi),
-    "phi_b": Interval(0.0, math.pi),
-    "psi": Interval(0.0, math.pi),
-    "t": LogInterval(1.0, 10.0),
-    "edge": Choice((True, False)),
+    "s_a": Interval(0.0, 1.0, meaning="length of the own model's displacement"),
+    "s_b": Interval(0.0, 1.0, meaning="length of the rival model's displacement"),
+    "phi_a": Interval(0.0, math.pi, meaning="angle of the own displacement with the segment"),
+    "phi_b": Interval(0.0, math.pi, meaning="angle of the rival displacement, 0 is outwards"),
+    "psi": Interval(0.0, math.pi, meaning="angle between the planes of the two displacements"),
+    "t": LogInterval(1.0, 10.0, meaning="distance between the two optima over $\\Delta$"),
+    "edge": Choice((True, False), meaning="whether all lengths and $t$ are one, and $\\psi=0$"),
 }
 PAIR_DOMAIN: Ranges = {**SIGNAL_DOMAIN, **PLACES}
 
@@ -81,7 +88,7 @@ def pair_log_probability(point: Point) -> float:
 
 def pair_log_probability_mp(point: Point) -> mpmath.mpf:
     if point.get("edge"):
-        point = {**point, "s_a": 1.0, "s_b": 1.0, "psi": 0.0, "t": 1.0}
+        point = {**point, **_EDGE}
     mp = mpmath.mpf
     radius = mp("0.5") - mp(point["alpha"])
     angle_a, angle_b, psi = mp(point["phi_a"]), mp(point["phi_b"]), mp(point["psi"])
@@ -107,30 +114,13 @@ TILTS = {"adversarial": 0.0, "orthogonal": math.pi / 2, "away": math.pi}
 START_DOMAIN: Ranges = {
     "k": IntRange(2, 128, log=True),
     "start": Choice(
-        ("translation", "away", "orthogonal", "adversarial", "optimum", "tilted", "random")
+        ("translation", "away", "orthogonal", "adversarial", "optimum", "tilted", "random"),
+        meaning="where the own model lies relative to the rivals, or random for all models",
     ),
-    "tilt": Interval(0.0, math.pi),
+    "tilt": Interval(0.0, math.pi, meaning="angle of the own model with the rivals, if tilted"),
     "seed": IntRange(0, 10_000),
 }
 CLUSTER_DOMAIN: Ranges = {**SIGNAL_DOMAIN, **START_DOMAIN}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """Logs of a lower and an upper limit on a probability."""
-
-    lower: float
-    upper: float
-
-    def against(self, log_of_bound: float) -> float:
-        """The violation of a bound: positive where the lower limit exceeds it.
-
-        It is negative where the upper limit keeps it, and NaN (undefined) between the two.
-        """
-        if (excess := relative(self.lower, log_of_bound)) > 0:
-            return excess
-        shortfall = relative(self.upper, log_of_bound)
-        return shortfall if shortfall <= 0 else math.nan
 
 
 def wrong_label(point: Point) -> Limits:
@@ -243,54 +233,12 @@ def stranger(point: Point) -> Limits:
     return Limits(lower=log, upper=log)
 
 
-def limits_search(
-    statement: Statement,
-    profile: Profile,
-    limits: Callable[[Point], Limits],
-    constants: Mapping[str, float],
-    domain: Ranges,
-    inside: Callable[[Point], Point] = lambda point: point,
-) -> Search:
-    """A bound on a probability, tried against limits that exact laws give."""
-    log_of_bound = log_bound(statement, constants)
-
-    def sides(point: Point) -> tuple[float, float]:
-        full = inside(point)
-        return math.exp(limits(full).lower), math.exp(log_of_bound(full))
-
-    def violation(point: Point) -> float:
-        full = inside(point)
-        return limits(full).against(log_of_bound(full))
-
-    def undecided(result: SearchResult) -> Presentation:
-        if not result.n_undefined:
-            return Presentation()
-        return Presentation(
-            notes=(
-                f"In {result.n_undefined} evaluations the bound lies between the limits on the "
-                "probability. They neither support nor refute.",
-            )
-        )
-
-    return Search(
-        name=statement.id,
-        violation=violation,
-        sides=sides,
-        present=undecided,
-        domain=domain,
-        constraints=lambda point: point.get("k", 2) <= point.get("m", math.inf),
-        budget=profile.searches,
-        unit=RELATIVE_LOG,
-        constants=constants,
-    )
-
-
 #: As many samples as Assumption 2 asks for, and up to ``beyond`` times as many.
 REGIME_DOMAIN: Ranges = {
     "alpha": Interval(0.01, 0.49),
     "rho": LogInterval(1e-3, 1e3),
     "m": IntRange(2, 10_000_000, log=True),
-    "beyond": LogInterval(1.0, 100.0),
+    "beyond": LogInterval(1.0, 100.0, meaning="samples over the least that are asked for"),
 }
 
 
@@ -306,44 +254,51 @@ def in_regime(statement: Statement, constants: Mapping[str, float]) -> Callable[
     need = sp.simplify(least / assumption.left.doit())
     if N_PRIME in need.free_symbols:
         raise CannotTry(f"{statement.id}: {assumption.name!r} must be proportional to n")
+    return lambda point: {
+        **point,
+        "n": math.ceil(point["beyond"] * float(evaluate(need, point))),
+    }
 
-    def full(point: Point) -> Point:
-        return {**point, "n": math.ceil(point["beyond"] * float(evaluate(need, point)))}
 
-    return full
-
-
-def regime_search(
+def in_the_regime(
     statement: Statement,
     profile: Profile,
-    limits: Callable[[Point], Limits],
+    *,
+    observed: Callable[[Point], float | Limits],
     constants: Mapping[str, float],
     domain: Ranges,
+    measure: Measure = LOG_PROBABILITY,
 ) -> Search:
-    """A search under Assumption 2: limits on the probability against the statement's bound."""
+    """A bound under Assumption 2, tried at the n' that it asks for, with up to m clusters."""
     full = in_regime(statement, constants)
-    return limits_search(
-        statement, profile, limits, constants, {**domain, **REGIME_DOMAIN}, inside=full
+    return search(
+        statement,
+        profile,
+        lambda point: observed(full(point)),
+        {**domain, **REGIME_DOMAIN},
+        at=full,
+        constants=constants,
+        measure=measure,
+        where=lambda point: point.get("k", 2) <= point["m"],
     )
 
 
-def pairwise_search(
+def pairwise(
     statement: Statement,
     profile: Profile,
-    constants: Mapping[str, float],
+    *,
+    constants: Mapping[str, float] | None = None,
     least_alpha: float = 0.01,
-    present: Callable[[SearchResult], Presentation] = lambda _result: Presentation(),
+    present: Callable[[SearchResult], Presentation] | None = None,
 ) -> Search:
     """A bound on the probability of one wrong preference, tried on every pair of models."""
-    log_of_bound = log_bound(statement, constants)
-    return Search(
-        name=statement.id,
-        violation=lambda point: relative(pair_log_probability(point), log_of_bound(point)),
-        recheck=lambda point: relative(pair_log_probability_mp(point), log_of_bound(point)),
-        sides=lambda point: (math.exp(pair_log_probability(point)), math.exp(log_of_bound(point))),
-        domain={**PAIR_DOMAIN, "alpha": Interval(least_alpha, 0.49)},
-        budget=profile.searches,
-        unit=RELATIVE_LOG,
+    return search(
+        statement,
+        profile,
+        pair_log_probability,
+        {**PAIR_DOMAIN, "alpha": Interval(least_alpha, 0.49)},
         constants=constants,
+        measure=LOG_PROBABILITY,
+        exact=pair_log_probability_mp,
         present=present,
     )

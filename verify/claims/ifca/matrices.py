@@ -20,19 +20,22 @@ Reference. TIT 2022, Lemma 2.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from bounds import gaussian
-from bounds.ifca.matrices import HANSON_WRIGHT, LEMMA_2_NOISE, LEMMA_2_OPNORM
+from bounds.ifca import matrices as bm
 from bounds.statement import Statement
 from trials.experiments.gaussian import OPNORM
 from trials.laws.matrix_tail import log_norm_tail
 from trials.laws.noise import noise_log_sf
 from trials.run.cell import Params
-from verify.claim import claim
-from verify.claims.common import LOWEST, RELATIVE_LOG, Point, explicit, log_bound, relative
-from verify.decisions.domain import IntRange, LogInterval
+from verify.claim import claim, row
+from verify.claims.common import Point, explicit
+from verify.claims.searching import search
+from verify.decisions.domain import IntRange, LogInterval, Ranges
+from verify.decisions.measures import LOG_PROBABILITY, LOWEST
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
@@ -48,7 +51,7 @@ def matrix_sampling(profile: Profile) -> Sampling:
     return Sampling(experiment=OPNORM, max_trials=min(profile.max_trials, 65_536))
 
 
-@claim(LEMMA_2_OPNORM)
+@claim("ifca.lemma2-opnorm", bm.LEMMA_2_OPNORM)
 def lemma_2_opnorm(statement: Statement, profile: Profile) -> Probability:
     """Small shapes, where the stated probability can be resolved, and large ones, where not."""
     shapes = [(1, 1), (2, 2), (1, 8), (8, 1), (4, 4), (8, 8), (3, 12), (12, 3), (12, 12)]
@@ -65,47 +68,64 @@ def lemma_2_opnorm(statement: Statement, profile: Profile) -> Probability:
     )
 
 
-@claim(LEMMA_2_NOISE)
-def lemma_2_noise(statement: Statement, profile: Profile) -> Search:
-    """The exact tail beyond c4 = 4 times the typical size sigma sqrt(d N)."""
-    constants = {"c_2": 2.0, "c_3": 0.8, "c_4": 4.0}
-    bound = log_bound(statement, constants)
+def log_noise_tail(point: Point) -> float:
+    """Log of P(noise > c4 = 4 times the typical size sigma sqrt(d N))."""
+    threshold = 4.0 * math.sqrt(point["d"] * point["N"])
+    return max(float(noise_log_sf(threshold, point["N"], point["d"], 1.0)), LOWEST)
 
-    def log_tail(point: Point) -> float:
-        threshold = constants["c_4"] * math.sqrt(point["d"] * point["N"])
-        return max(float(noise_log_sf(threshold, point["N"], point["d"], 1.0)), LOWEST)
 
-    return Search(
-        name=statement.id,
-        violation=lambda point: relative(log_tail(point), bound(point)),
-        sides=lambda point: (math.exp(log_tail(point)), math.exp(bound(point))),
+def log_chi_tails(point: Point) -> float:
+    """Log of both tails of a chi variable about the root of its mean square.
+
+    It is the norm of X times a Gaussian vector where all singular values of X are equal.
+    """
+    rank, root = point["r"], math.sqrt(point["r"])
+    above = gaussian.chi_square_log_tail(rank, (1 + point["tau"] / root) ** 2 - 1)
+    if point["tau"] >= root:
+        return max(above, LOWEST)
+    below = gaussian.chi_square_log_tail(rank, (1 - point["tau"] / root) ** 2 - 1)
+    return max(float(np.logaddexp(above, below)), LOWEST)
+
+
+def tails(
+    statement: Statement,
+    profile: Profile,
+    *,
+    observed: Callable[[Point], float],
+    constants: Mapping[str, float],
+    domain: Ranges,
+) -> Search:
+    """An exact tail against the statement's exponential."""
+    return search(
+        statement,
+        profile,
+        observed,
+        domain,
+        constants=constants,
+        measure=LOG_PROBABILITY,
+        budget=max(500, profile.searches // 4),
+    )
+
+
+_RANK = "rank of the matrix $X$, whose singular values are equal"
+TAILS = (
+    row(
+        "ifca.lemma2-noise",
+        bm.LEMMA_2_NOISE,
+        tails,
+        observed=log_noise_tail,
+        constants={"c_2": 2.0, "c_3": 0.8, "c_4": 4.0},
         domain={"N": IntRange(1, 100_000, log=True), "d": IntRange(1, 10_000, log=True)},
-        budget=max(500, profile.searches // 4),
-        unit=RELATIVE_LOG,
-        constants=constants,
-    )
-
-
-@claim(HANSON_WRIGHT)
-def hanson_wright(statement: Statement, profile: Profile) -> Search:
-    """Equal singular values: both tails of a chi variable about the root of its mean square."""
-    constants = {"c": 1 / 8}
-    bound = log_bound(statement, constants)
-
-    def log_tail(point: Point) -> float:
-        rank, root = point["r"], math.sqrt(point["r"])
-        above = gaussian.chi_square_log_tail(rank, (1 + point["tau"] / root) ** 2 - 1)
-        if point["tau"] >= root:
-            return max(above, LOWEST)
-        below = gaussian.chi_square_log_tail(rank, (1 - point["tau"] / root) ** 2 - 1)
-        return max(float(np.logaddexp(above, below)), LOWEST)
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: relative(log_tail(point), bound(point)),
-        sides=lambda point: (math.exp(log_tail(point)), math.exp(bound(point))),
-        domain={"r": IntRange(1, 1_000_000, log=True), "tau": LogInterval(0.01, 100.0)},
-        budget=max(500, profile.searches // 4),
-        unit=RELATIVE_LOG,
-        constants=constants,
-    )
+    ),
+    row(
+        "ifca.eq20",
+        bm.HANSON_WRIGHT,
+        tails,
+        observed=log_chi_tails,
+        constants={"c": 1 / 8},
+        domain={
+            "r": IntRange(1, 1_000_000, log=True, meaning=_RANK),
+            "tau": LogInterval(0.01, 100.0),
+        },
+    ),
+)

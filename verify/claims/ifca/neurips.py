@@ -12,16 +12,8 @@ from __future__ import annotations
 
 import math
 
-from bounds.ifca.neurips import (
-    COROLLARY_1,
-    COROLLARY_1_AS_PRINTED,
-    COROLLARY_1_BALANCED_AS_PRINTED,
-    COROLLARY_1_MORE_SAMPLES,
-    THEOREM_1,
-    THEOREM_1_AS_PRINTED,
-)
-from bounds.statement import Statement
-from verify.claim import claim
+from bounds.ifca import neurips as bn
+from verify.claim import row
 from verify.claims.ifca.cells import (
     CALIBRATION,
     COLUMNS,
@@ -50,65 +42,86 @@ from verify.claims.ifca.whole_run import (
     run_claim,
 )
 from verify.evidence import Verdict
-from verify.procedures.base import Profile
-from verify.procedures.constants import Constants
-from verify.procedures.probability import Probability
 
-
-@claim(THEOREM_1_AS_PRINTED, expected=Verdict.REFUTED, finding=STEP_SIZE, hidden=HIDDEN)
-def theorem_1_as_printed(statement: Statement, profile: Profile) -> Probability:
-    """Clusters up to 785 times as large as the smallest."""
-    return every_step_size(statement, profile, UNEQUAL_STEPS, PROVED_AT)
-
-
-@claim(THEOREM_1, hidden=HIDDEN)
-def theorem_1(statement: Statement, profile: Profile) -> Constants:
-    """Clusters within a factor two of each other."""
-    near = tuple(c for c in FAR_CELLS if c["alpha"] >= 0.25)
-    return three_parts(
-        statement,
-        profile,
-        with_shapes(grid(COLUMNS, CALIBRATION)),
-        with_shapes(within_a_quarter((*grid(COLUMNS, HELD_OUT), *FLOOR_CELLS))),
-        with_shapes(within_a_quarter((*grid(COLUMNS, ELSEWHERE), *near))),
-    )
-
-
-@claim(COROLLARY_1_AS_PRINTED, expected=Verdict.REFUTED, finding=STEP_SIZE, hidden=HIDDEN)
-def corollary_1_as_printed(statement: Statement, profile: Profile) -> Probability:
-    """Clusters 99 and 785 times as large as the smallest."""
-    return every_run(statement, profile, UNEQUAL_RUNS, at_stated_step=False)
-
+THEOREM_1 = (
+    row(
+        "ifca.neurips-thm1-as-printed",
+        bn.THEOREM_1_AS_PRINTED,
+        every_step_size,
+        cells=UNEQUAL_STEPS,
+        proved_at=PROVED_AT,
+        expected=Verdict.REFUTED,
+        finding=STEP_SIZE,
+        hidden=HIDDEN,
+    ),
+    # clusters within a factor two of each other
+    row(
+        "ifca.neurips-thm1",
+        bn.THEOREM_1,
+        three_parts,
+        calibration=with_shapes(grid(COLUMNS, CALIBRATION)),
+        held_out=with_shapes(within_a_quarter((*grid(COLUMNS, HELD_OUT), *FLOOR_CELLS))),
+        elsewhere=with_shapes(
+            within_a_quarter(
+                (*grid(COLUMNS, ELSEWHERE), *(c for c in FAR_CELLS if c["alpha"] >= 0.25))
+            )
+        ),
+        hidden=HIDDEN,
+    ),
+)
 
 #: The conference version names the constants of the accuracy c5, c6 and takes c4 from Theorem 1.
 ACCURACY = {"c_5": 2.0, "c_6": 1.0, "c_4": math.log(2) / 4}
 WITH_MORE_SAMPLES = {**ACCURACY, "c_5": 30.0}
-EDGE_CELLS = edge_cells(COROLLARY_1, ACCURACY, (3, 4, 6, 10))
-MORE_SAMPLES_CELLS = edge_cells(COROLLARY_1_MORE_SAMPLES, WITH_MORE_SAMPLES, (1, 2, 3, 6))
-
-
-@claim(COROLLARY_1, finding=LOGARITHM, hidden=HIDDEN)
-def corollary_1(statement: Statement, profile: Profile) -> Probability:
-    """Clusters within a factor two: the journal version's runs, started within Delta/4."""
-    return run_claim(statement, profile, (*within_a_quarter(RUN_CELLS), *EDGE_CELLS), ACCURACY)
-
-
-#: pmn' = 64 d, equal clusters and a ratio of two.
+EDGE_CELLS = edge_cells(bn.COROLLARY_1, ACCURACY, (3, 4, 6, 10))
+#: The printed number of steps, an integer before it is rounded in every cell.
+MORE_SAMPLES_CELLS = edge_cells(bn.COROLLARY_1_MORE_SAMPLES, WITH_MORE_SAMPLES, (1, 2, 3, 6))
+#: Runs of one and two stated steps: pmn' = 64 d, equal clusters and a ratio of two.
 FEW_SAMPLES_CELLS = edge_cells(
-    COROLLARY_1_BALANCED_AS_PRINTED,
+    bn.COROLLARY_1_BALANCED_AS_PRINTED,
     WITH_MORE_SAMPLES,
     (1, 2),
     ((30, 26, 2, 0.25, 1.0), (30, 17, 2, 0.25, 2.0)),
 )
-
-
-@claim(COROLLARY_1_BALANCED_AS_PRINTED, expected=Verdict.REFUTED, finding=LOGARITHM, hidden=HIDDEN)
-def corollary_1_balanced(statement: Statement, profile: Profile) -> Probability:
-    """Runs of one and two stated steps, with the constants that serve where samples are many."""
-    return run_claim(statement, profile, FEW_SAMPLES_CELLS, WITH_MORE_SAMPLES)
-
-
-@claim(COROLLARY_1_MORE_SAMPLES, finding=LOGARITHM, hidden=HIDDEN)
-def corollary_1_more_samples(statement: Statement, profile: Profile) -> Probability:
-    """The printed number of steps, an integer before it is rounded in every cell."""
-    return run_claim(statement, profile, MORE_SAMPLES_CELLS, WITH_MORE_SAMPLES)
+COROLLARY_1 = (
+    row(
+        "ifca.neurips-cor1-as-printed",
+        bn.COROLLARY_1_AS_PRINTED,
+        every_run,
+        cells=UNEQUAL_RUNS,
+        at_stated_step=False,
+        expected=Verdict.REFUTED,
+        finding=STEP_SIZE,
+        hidden=HIDDEN,
+    ),
+    # the journal version's runs, started within Delta/4
+    row(
+        "ifca.neurips-cor1",
+        bn.COROLLARY_1,
+        run_claim,
+        cells=(*within_a_quarter(RUN_CELLS), *EDGE_CELLS),
+        constants=ACCURACY,
+        finding=LOGARITHM,
+        hidden=HIDDEN,
+    ),
+    # with the constants that serve where samples are many
+    row(
+        "ifca.neurips-cor1-balanced-as-printed",
+        bn.COROLLARY_1_BALANCED_AS_PRINTED,
+        run_claim,
+        cells=FEW_SAMPLES_CELLS,
+        constants=WITH_MORE_SAMPLES,
+        expected=Verdict.REFUTED,
+        finding=LOGARITHM,
+        hidden=HIDDEN,
+    ),
+    row(
+        "ifca.neurips-cor1-more-samples",
+        bn.COROLLARY_1_MORE_SAMPLES,
+        run_claim,
+        cells=MORE_SAMPLES_CELLS,
+        constants=WITH_MORE_SAMPLES,
+        finding=LOGARITHM,
+        hidden=HIDDEN,
+    ),
+)

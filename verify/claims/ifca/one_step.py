@@ -29,15 +29,7 @@ from functools import partial
 import numpy as np
 import sympy as sp
 
-from bounds.ifca.one_step import (
-    CONTRACTION_RATE,
-    FLOOR_RATE,
-    THEOREM_1,
-    THEOREM_1_AS_PRINTED,
-    THEOREM_1_OWN_STEP,
-    THEOREM_1_THREE_AS_PRINTED,
-    THEOREM_1_WIDER,
-)
+from bounds.ifca import one_step as bo
 from bounds.ifca.symbols import NOTATION, d, err, m, n, p, sigma
 from bounds.render import latex
 from bounds.statement import Statement, exponent
@@ -45,7 +37,7 @@ from trials.experiments.ifca.geometry import sizes_of
 from trials.experiments.ifca.step import STEP, TRAJECTORY
 from trials.experiments.ifca.step_sizes import STEP_SIZES
 from trials.run.cell import Params
-from verify.claim import Finding, claim
+from verify.claim import Finding, claim, row
 from verify.claims.common import CannotTry, explicit
 from verify.claims.ifca.cells import (
     AT_OPTIMUM,
@@ -114,7 +106,11 @@ def contraction_factor(statement: Statement) -> float:
 
 
 def every_step_size(
-    statement: Statement, profile: Profile, given: Sequence[Params], proved_at: int | None = None
+    statement: Statement,
+    profile: Profile,
+    *,
+    cells: Sequence[Params],
+    proved_at: int | None = None,
 ) -> Probability:
     r"""Refutation for every c1 at once, at the generous corner of the box.
 
@@ -131,13 +127,13 @@ def every_step_size(
     factor = contraction_factor(statement)
     # A factor that is the experiment's default is left out of the cell, as every default is.
     stated = {} if factor == STEP_SIZES.check({})["factor"] else {"factor": factor}
-    cells = [{**params, "slack": slack(params), **stated} for params in given]
-    certify = None if proved_at is None else partial(_no_step_size, statement, cells[proved_at])
+    tried = [{**params, "slack": slack(params), **stated} for params in cells]
+    certify = None if proved_at is None else partial(_no_step_size, statement, tried[proved_at])
 
     return Probability(
         name=statement.id,
         sampling=Sampling(experiment=STEP_SIZES, max_trials=profile.max_trials, first=256),
-        cells=tuple(cells),
+        cells=tuple(tried),
         bad=lambda table, _params: table["none"] > 0,
         delta=lambda params: statement.failure_probability(values(params)),
         event="no step size constant $c_1>0$ serving all clusters, all other constants at "
@@ -244,24 +240,32 @@ def _ratios_served(observed: Sequence[Observed]) -> tuple[str, ...]:
     )
 
 
-@claim(THEOREM_1_AS_PRINTED, expected=Verdict.REFUTED, finding=STEP_SIZE, hidden=HIDDEN)
-def theorem_1_as_printed(statement: Statement, profile: Profile) -> Probability:
-    """Clusters up to 785 times as large as the smallest, from alpha = 1/4."""
-    return every_step_size(statement, profile, UNEQUAL_STEPS, PROVED_AT)
-
-
 #: One cluster three times as large as each other, almost no noise, n' at the edge of pmn' = 64 d.
 FACTOR_THREE = tuple(
     cell(m=m, n=n, d=d, k=k, rho=1e12, alpha=0.25, profile="one-large", ratio=3.0)
     for m, n, d, k in ((4000, 600_000, 9_300_000, 2), (61_200, 600_000, 31_000_000, 16))
 )
-
-
-@claim(THEOREM_1_THREE_AS_PRINTED, expected=Verdict.REFUTED, finding=STEP_SIZE, hidden=HIDDEN)
-def theorem_1_factor_three(statement: Statement, profile: Profile) -> Probability:
-    """Clusters exactly three times as large as the smallest, for every c1 at once."""
-    return every_step_size(statement, profile, FACTOR_THREE)
-
+AS_PRINTED = (
+    row(
+        "ifca.thm1-as-printed",
+        bo.THEOREM_1_AS_PRINTED,
+        every_step_size,  # clusters up to 785 times as large as the smallest
+        cells=UNEQUAL_STEPS,
+        proved_at=PROVED_AT,
+        expected=Verdict.REFUTED,
+        finding=STEP_SIZE,
+        hidden=HIDDEN,
+    ),
+    row(
+        "ifca.thm1-factor-three-as-printed",
+        bo.THEOREM_1_THREE_AS_PRINTED,
+        every_step_size,  # clusters exactly three times as large as the smallest
+        cells=FACTOR_THREE,
+        expected=Verdict.REFUTED,
+        finding=STEP_SIZE,
+        hidden=HIDDEN,
+    ),
+)
 
 # --- Theorem 1 corrected ------------------------------------------------------------------------
 
@@ -277,6 +281,7 @@ DRIFT: dict[str, Direction] = {
 def three_parts(
     statement: Statement,
     profile: Profile,
+    *,
     calibration: Sequence[Params],
     held_out: Sequence[Params],
     elsewhere: Sequence[Params],
@@ -343,16 +348,43 @@ FLOOR_CELLS = scattered(32, COLUMNS, (AT_OPTIMUM, AT_OPTIMUM))
 FAR_CELLS = scattered(16, COLUMNS, (1e-3, 0.49))
 
 
-@claim(THEOREM_1, finding=(STEP_SIZE, THIRD_TERM, ALPHA_OF_THE_STEP), hidden=HIDDEN)
-def theorem_1(statement: Statement, profile: Profile) -> Constants:
-    """Clusters within a factor two of each other, one step size c1/p."""
-    return three_parts(
-        statement,
-        profile,
-        with_shapes(grid(COLUMNS, CALIBRATION)),
-        with_shapes((*grid(COLUMNS, HELD_OUT), *FLOOR_CELLS)),
-        with_shapes((*grid(COLUMNS, (*ELSEWHERE, *EDGE)), *FAR_CELLS)),
-    )
+#: Clusters within a factor two of each other, one step size c1/p; then own step sizes c1/p_j.
+_OWN = {"profile": "one-small", "step_rule": "c/p_j"}
+CORRECTED = (
+    row(
+        "ifca.thm1",
+        bo.THEOREM_1,
+        three_parts,
+        calibration=with_shapes(grid(COLUMNS, CALIBRATION)),
+        held_out=with_shapes((*grid(COLUMNS, HELD_OUT), *FLOOR_CELLS)),
+        elsewhere=with_shapes((*grid(COLUMNS, (*ELSEWHERE, *EDGE)), *FAR_CELLS)),
+        finding=(STEP_SIZE, THIRD_TERM, ALPHA_OF_THE_STEP),
+        hidden=HIDDEN,
+    ),
+    row(
+        "ifca.thm1-own-step",
+        bo.THEOREM_1_OWN_STEP,
+        three_parts,
+        calibration=grid(OWN_COLUMNS, OWN_CALIBRATION, **_OWN),
+        held_out=(
+            *grid(OWN_COLUMNS, OWN_HELD_OUT, **_OWN),
+            *scattered(32, OWN_COLUMNS, (AT_OPTIMUM, AT_OPTIMUM)),
+        ),
+        elsewhere=in_every_direction(
+            (
+                *grid(
+                    OWN_COLUMNS,
+                    (*OWN_ELSEWHERE, *((*edge, 0.7 / edge[3]) for edge in EDGE)),
+                    **_OWN,
+                ),
+                *scattered(16, OWN_COLUMNS, (1e-3, 0.49)),
+            )
+        ),
+        drift={**DRIFT, "p": "down"},
+        finding=STEP_SIZE,
+        hidden=HIDDEN,
+    ),
+)
 
 
 #: Small and large sizes and n' at the edge of pmn' = 1000 d, then scattered cells.
@@ -367,7 +399,7 @@ WIDER_ROWS = (
 )
 
 
-@claim(THEOREM_1_WIDER, finding=STEP_SIZE, hidden=HIDDEN)
+@claim("ifca.thm1-wider", bo.THEOREM_1_WIDER, finding=STEP_SIZE, hidden=HIDDEN)
 def theorem_1_wider(statement: Statement, profile: Profile) -> Probability:
     """One cluster 5/2 times as large as each other, c1 = 2/7, the noise of a step below c2 = 1."""
     cells = grid(COLUMNS, WIDER_ROWS, profile="one-large", ratio=2.4)
@@ -385,29 +417,10 @@ def theorem_1_wider(statement: Statement, profile: Profile) -> Probability:
     )
 
 
-@claim(THEOREM_1_OWN_STEP, finding=STEP_SIZE, hidden=HIDDEN)
-def theorem_1_own_step(statement: Statement, profile: Profile) -> Constants:
-    """Clusters of any sizes, step size c1/p_j for cluster j."""
-    own = {"profile": "one-small", "step_rule": "c/p_j"}
-    edge = [(*row, 0.7 / row[3]) for row in EDGE]
-    far = (*grid(OWN_COLUMNS, (*OWN_ELSEWHERE, *edge), **own),)
-    return three_parts(
-        statement,
-        profile,
-        grid(OWN_COLUMNS, OWN_CALIBRATION, **own),
-        (
-            *grid(OWN_COLUMNS, OWN_HELD_OUT, **own),
-            *scattered(32, OWN_COLUMNS, (AT_OPTIMUM, AT_OPTIMUM)),
-        ),
-        in_every_direction((*far, *scattered(16, OWN_COLUMNS, (1e-3, 0.49)))),
-        {**DRIFT, "p": "down"},
-    )
-
-
 # --- The contraction factor and the exponents of the floor --------------------------------------
 
 
-@claim(CONTRACTION_RATE, hidden=HIDDEN)
+@claim("ifca.thm1-contraction", bo.CONTRACTION_RATE, hidden=HIDDEN)
 def contraction(statement: Statement, profile: Profile) -> Contraction:
     """The factor of every step between burn-in and floor, with c1 = 1/3."""
     rows = (
@@ -469,7 +482,7 @@ def own_step_cells(rows: Sequence[Row], gap: tuple[float, float]) -> tuple[Param
     return tuple({**c, "c1": C_1} for c in (*one_by_one, *scattered(24, OWN_COLUMNS, gap)))
 
 
-@claim(FLOOR_RATE, hidden=HIDDEN)
+@claim("ifca.thm1-floor", bo.FLOOR_RATE, hidden=HIDDEN)
 def floor_rate(statement: Statement, profile: Profile) -> Rate:
     """The smallest cluster's error after one step from its optimum, own step sizes."""
     rows = [*rate_rows(AT_OPTIMUM), (65_536, 160_000, 256, 3, 4, AT_OPTIMUM, 0.01)]

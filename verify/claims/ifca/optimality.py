@@ -56,7 +56,7 @@ LOWER_BOUND = Finding(
 )
 
 
-@claim(ORACLE_MSE, finding=(SAMPLE_COUNT, LOWER_BOUND))
+@claim("ifca.oracle-mse", ORACLE_MSE, finding=(SAMPLE_COUNT, LOWER_BOUND))
 def oracle_mse(statement: Statement, _profile: Profile) -> MeanBound:
     """The mean squared error of least squares on drawn data is the one in the rate."""
     return MeanBound(
@@ -92,7 +92,7 @@ def _squared_error(params: Params) -> Knowledge:
     return Knowledge(low=0.0, variance=second - mean**2)
 
 
-@claim(NEAR_OPTIMAL, hidden=HIDDEN)
+@claim("ifca.near-optimal", NEAR_OPTIMAL, hidden=HIDDEN)
 def near_optimal(statement: Statement, profile: Profile) -> Rate:
     """Final error of the smallest cluster over the minimax rate with all samples.
 

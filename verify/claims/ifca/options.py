@@ -28,12 +28,12 @@ from trials.ifca.options_records import OptionsResult
 from trials.models.clients import ClientData
 from verify.claim import claim
 from verify.claims.common import Point
-from verify.claims.ifca.strongly_convex import limit
-from verify.claims.searching import Sided
+from verify.claims.searching import search
 from verify.decisions.domain import IntRange, LogInterval, Ranges
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
 
+_UNIT = "common factor of the responses and of the models at the start"
 DATA: Ranges = {
     "m": IntRange(1, 8),
     "n": IntRange(1, 6),
@@ -41,7 +41,7 @@ DATA: Ranges = {
     "k": IntRange(1, 4),
     "participants": IntRange(1, 8),
     "gamma": LogInterval(1e-6, 1e3),
-    "unit": LogInterval(1e-3, 1e3),
+    "unit": LogInterval(1e-3, 1e3, meaning=_UNIT),
     "seed": IntRange(0, 1000),
 }
 
@@ -74,37 +74,44 @@ def _moved(point: Point, found: OptionsResult) -> FloatArray:
     return np.asarray(found.models[0] - _data(point)[1])
 
 
-@claim(OPTION_EQUALITY)
+@claim("ifca.alg2-option-equality", OPTION_EQUALITY)
 def option_equality(statement: Statement, profile: Profile) -> Search:
     """The most popular model, whole sets and random subsets of clients."""
-    bound = limit(statement, {})
 
-    def sides(point: Point) -> tuple[float, float]:
-        few = min(point["participants"], point["m"])
-        gradients = IfcaOptions(n_participants=few)
-        averages = IfcaOptions(n_participants=few, averaging="model")
-        first = _step(point, point["gamma"], gradients, 1)
-        labels = first.labels[0]
-        j = int(np.bincount(labels[labels >= 0]).argmax())
-        one = np.linalg.norm(_moved(point, first)[j])
+    def few(point: Point) -> int:
+        return int(min(point["participants"], point["m"]))
+
+    def popular(point: Point) -> tuple[OptionsResult, int]:
+        """A step with gradients, and the model that most participants take."""
+        found = _step(point, point["gamma"], IfcaOptions(n_participants=few(point)), 1)
+        labels = found.labels[0]
+        return found, int(np.bincount(labels[labels >= 0]).argmax())
+
+    def ratio(point: Point) -> float:
+        found, j = popular(point)
+        averages = IfcaOptions(n_participants=few(point), averaging="model")
         # a step of one is a multiple of every other step
-        unit_step = np.linalg.norm(_moved(point, _step(point, 1.0, averages, 1))[j])
-        labelled = int(np.sum(labels == j))
-        return float(one / unit_step), bound({**point, "labelled": labelled})
+        unit_step = _moved(point, _step(point, 1.0, averages, 1))[j]
+        return float(np.linalg.norm(_moved(point, found)[j]) / np.linalg.norm(unit_step))
 
-    return Sided(
-        sides=sides,
-        domain={**DATA, "gamma": LogInterval(1e-2, 1e2)},
-        budget=profile.searches // 16,
-    ).search(statement)
+    def symbols(point: Point) -> Point:
+        found, j = popular(point)
+        return {**point, "labelled": int(np.sum(found.labels[0] == j))}
+
+    cut = "number of clients that take part, $|M_t|$, cut to $m$ where it is larger"
+    domain = {
+        **DATA,
+        "participants": IntRange(1, 8, meaning=cut),
+        "gamma": LogInterval(1e-2, 1e2),
+    }
+    return search(statement, profile, ratio, domain, at=symbols, budget=profile.searches // 16)
 
 
-@claim(PARTICIPATION)
+@claim("ifca.alg2-participation", PARTICIPATION)
 def participation(statement: Statement, profile: Profile) -> Search:
     """The mean over all subsets of a size, along the step of all clients."""
-    bound = limit(statement, {})
 
-    def sides(point: Point) -> tuple[float, float]:
+    def along(point: Point) -> float:
         options = IfcaOptions(n_participants=point["participants"])
         moves: dict[tuple[int, ...], FloatArray] = {}
         seed = 0
@@ -114,16 +121,19 @@ def participation(statement: Statement, profile: Profile) -> Search:
             seed += 1
         full = _moved(point, _step(point, point["gamma"], IfcaOptions(), 0))
         mean = sum(moves.values()) / len(moves)
-        return float(np.sum(mean * full) / np.sum(full * full)), bound(point)
+        return float(np.sum(mean * full) / np.sum(full * full))
 
-    return Sided(
-        sides=sides,
-        domain={
-            **DATA,
-            "m": IntRange(1, 4),
-            "participants": IntRange(1, 4),
-            "gamma": LogInterval(1e-2, 1e2),
-        },
+    domain = {
+        **DATA,
+        "m": IntRange(1, 4),
+        "participants": IntRange(1, 4, meaning="number of clients that take part, $|M_t|$"),
+        "gamma": LogInterval(1e-2, 1e2),
+    }
+    return search(
+        statement,
+        profile,
+        along,
+        domain,
+        where=lambda point: point["participants"] <= point["m"],
         budget=profile.searches // 64,
-        constraints=lambda point: point["participants"] <= point["m"],
-    ).search(statement)
+    )

@@ -16,7 +16,7 @@ Reference. TIT 2022, Sections IV and V.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,14 +26,14 @@ from bounds.statement import Statement
 from trials.experiments.ifca.communication import CHECKPOINTS, COMMUNICATION
 from trials.experiments.ifca.paired import ECONOMIES, ONE_SHOT, RESAMPLING
 from trials.ifca.options import IfcaOptions, run_ifca_options
+from trials.ifca.options_records import OptionsResult
 from trials.models.clients import ClientData
 from trials.run.cell import Params
 from trials.run.experiment import Experiment
 from trials.run.store import Table
-from verify.claim import Finding, claim
+from verify.claim import Finding, claim, row
 from verify.claims.common import Point
-from verify.claims.ifca.strongly_convex import limit
-from verify.claims.searching import Sided
+from verify.claims.searching import search
 from verify.decisions.domain import IntRange, LogInterval, Ranges
 from verify.decisions.means import SHARE, Knowledge
 from verify.evidence import Figure, Panel, Verdict
@@ -43,9 +43,17 @@ from verify.procedures.mean_bound import MeanBound
 from verify.procedures.pages import spread
 from verify.procedures.search import Search
 
+#: For claims whose runs are long.
+_LONG = {
+    "smallest_profile": "standard",
+    "why_not_smaller": "its runs are long: 10 to 25 CPU seconds",
+}
 
-def _compared(
+
+def compared(
     statement: Statement,
+    _profile: Profile,
+    *,
     experiment: Experiment,
     cells: tuple[Params, ...],
     columns: dict[str, str],
@@ -63,44 +71,56 @@ def _compared(
     )
 
 
+#: One or two clients of each cluster in another one.
 _PLANTED: tuple[Params, ...] = tuple(
     {"k": k, "m": m, "n": n, "d": d, "Delta": 2.0, "sigma": 1.0, "planted": planted, "T": 40}
     for k, m, n, d, planted in ((2, 20, 40, 10, 2), (4, 40, 40, 10, 2), (3, 12, 200, 5, 1))
 )
-
-
-@claim(bp.ONE_SHOT)
-def one_shot(statement: Statement, _profile: Profile) -> Comparison:
-    """One or two clients of each cluster in another one."""
-    columns = {"OneShot": "one_shot", "IFCA": "ifca", "truth": "truth"}
-    return _compared(statement, ONE_SHOT, _PLANTED, columns)
-
-
-@claim(bp.ONE_SHOT_IDENTITIES)
-def one_shot_identities(statement: Statement, _profile: Profile) -> Comparison:
-    """The same runs."""
-    columns = {"OneShot": "one_shot_wrong", "IFCA": "ifca_wrong"}
-    unit = "share of clients in a wrong cluster"
-    return _compared(statement, ONE_SHOT, _PLANTED, columns, unit=unit)
-
-
-@claim(bp.RESAMPLING)
-def resampling(statement: Statement, _profile: Profile) -> Comparison:
-    """A start at a quarter of the separation, as in Theorem 1."""
-    cells: tuple[Params, ...] = tuple(
-        {"k": k, "m": m, "n": n, "d": d, "Delta": delta, "T": 20, "closeness": 0.25}
-        for k, m, n, d, delta in ((2, 8, 4, 4, 2.0), (2, 8, 16, 16, 2.0), (4, 16, 8, 4, 4.0))
-    )
-    columns = {"reused": "reused", "resampled": "split", "truth": "truth"}
-    return _compared(statement, RESAMPLING, cells, columns)
+#: A start at a quarter of the separation, as in Theorem 1.
+_RESAMPLED: tuple[Params, ...] = tuple(
+    {"k": k, "m": m, "n": n, "d": d, "Delta": delta, "T": 20, "closeness": 0.25}
+    for k, m, n, d, delta in ((2, 8, 4, 4, 2.0), (2, 8, 16, 16, 2.0), (4, 16, 8, 4, 4.0))
+)
+COMPARED = (
+    row(
+        "ifca.alg1-one-shot",
+        bp.ONE_SHOT,
+        compared,
+        experiment=ONE_SHOT,
+        cells=_PLANTED,
+        columns={"OneShot": "one_shot", "IFCA": "ifca", "truth": "truth"},
+    ),
+    row(
+        "ifca.alg1-one-shot-identities",
+        bp.ONE_SHOT_IDENTITIES,
+        compared,
+        experiment=ONE_SHOT,
+        cells=_PLANTED,
+        columns={"OneShot": "one_shot_wrong", "IFCA": "ifca_wrong"},
+        unit="share of clients in a wrong cluster",
+    ),
+    row(
+        "ifca.resampling-not-needed",
+        bp.RESAMPLING,
+        compared,
+        experiment=RESAMPLING,
+        cells=_RESAMPLED,
+        columns={"reused": "reused", "resampled": "split", "truth": "truth"},
+    ),
+)
 
 
 def _economy(k: int, m: int, gamma: float, rounds: int, **more: object) -> Params:
     return {"k": k, "m": m, "n": 20, "d": 10, "gamma": gamma, "T": rounds, "Delta": 2.0, **more}
 
 
-def _as_good(
-    statement: Statement, cells: tuple[Params, ...], column: str, factor: float
+def as_good(
+    statement: Statement,
+    _profile: Profile,
+    *,
+    cells: tuple[Params, ...],
+    column: str,
+    factor: float,
 ) -> MeanBound:
     """How often an error is at most ``factor`` times that of the plain run."""
 
@@ -115,21 +135,6 @@ def _as_good(
         knowledge=lambda _cell: SHARE,
         observable=f"runs with an error of at most {factor:g} times that of the plain run",
     )
-
-
-@claim(
-    bp.SUBSETS,
-    smallest_profile="standard",
-    why_not_smaller="its runs are long: 10 to 25 CPU seconds",
-)
-def subsets(statement: Statement, _profile: Profile) -> MeanBound:
-    """Steps of a tenth and of half of the way to the optimum."""
-    cells = (
-        _economy(2, 20, 0.5, 30, closeness=0.25),
-        _economy(2, 20, 0.1, 60, closeness=0.25),
-        _economy(4, 40, 0.5, 30, closeness=0.25),
-    )
-    return _as_good(statement, cells, "subset", 1.25)
 
 
 SLOW_IDENTITIES = Finding(
@@ -147,27 +152,46 @@ SLOW_IDENTITIES = Finding(
 )
 
 
-@claim(bp.STABLE, finding=SLOW_IDENTITIES)
-def stable(statement: Statement, _profile: Profile) -> MeanBound:
-    """Steps of half of the way and more, from a quarter and half of the separation."""
-    cells = (
-        _economy(2, 20, 0.5, 30, closeness=0.25),
-        _economy(2, 20, 0.8, 30, closeness=0.5),
-        _economy(4, 40, 0.5, 30, closeness=0.25),
-    )
-    return _as_good(statement, cells, "stable", 1.01)
-
-
-@claim(
-    bp.STABLE_SMALL_STEPS,
-    expected=Verdict.REFUTED,
-    finding=SLOW_IDENTITIES,
-    smallest_profile="standard",
-    why_not_smaller="its runs are long: 10 to 25 CPU seconds",
+ECONOMY = (
+    row(
+        "ifca.alg2-participation-runs",
+        bp.SUBSETS,
+        as_good,
+        cells=(
+            _economy(2, 20, 0.5, 30, closeness=0.25),
+            _economy(2, 20, 0.1, 60, closeness=0.25),
+            _economy(4, 40, 0.5, 30, closeness=0.25),
+        ),
+        column="subset",
+        factor=1.25,
+        **_LONG,
+    ),
+    row(
+        "ifca.comm-saving",
+        bp.STABLE,
+        as_good,
+        cells=(
+            _economy(2, 20, 0.5, 30, closeness=0.25),
+            _economy(2, 20, 0.8, 30, closeness=0.5),
+            _economy(4, 40, 0.5, 30, closeness=0.25),
+        ),
+        column="stable",
+        factor=1.01,
+        finding=SLOW_IDENTITIES,
+    ),
+    # steps of a fiftieth of the way, from a start that is not close
+    row(
+        "ifca.comm-saving-as-printed",
+        bp.STABLE_SMALL_STEPS,
+        as_good,
+        cells=(_economy(2, 20, 0.02, 200, closeness=0.8),),
+        column="stable",
+        factor=1.05,
+        expected=Verdict.REFUTED,
+        finding=SLOW_IDENTITIES,
+        **_LONG,
+    ),
 )
-def stable_small_steps(statement: Statement, _profile: Profile) -> MeanBound:
-    """Steps of a fiftieth of the way, from a start that is not close."""
-    return _as_good(statement, (_economy(2, 20, 0.02, 200, closeness=0.8),), "stable", 1.05)
 
 
 _RUNS = {
@@ -214,22 +238,24 @@ def _errors_by_floats(observed: Sequence[Observed]) -> Presentation:
 
 
 @claim(
+    "ifca.comm-saving-equal-floats",
     bp.COMMUNICATION,
     smallest_profile="standard",
     why_not_smaller="its runs are long: a trial repeats them at eight points",
 )
-def equal_floats(statement: Statement, _profile: Profile) -> Comparison:
+def equal_floats(statement: Statement, profile: Profile) -> Comparison:
     """Steps of a tenth of the way, little noise, and half of the coordinates shared."""
-    compared = _compared(
+    procedure = compared(
         statement,
-        COMMUNICATION,
-        (
+        profile,
+        experiment=COMMUNICATION,
+        cells=(
             _economy(2, 20, 0.1, 40, closeness=0.25, sigma=0.1, n_shared=5),
             _economy(4, 40, 0.1, 40, closeness=0.25, sigma=0.1, n_shared=5),
         ),
-        {"OneModel": "stable_4", "AllModels": "plain_4"},
+        columns={"OneModel": "stable_4", "AllModels": "plain_4"},
     )
-    return replace(compared, present=_errors_by_floats)
+    return replace(procedure, present=_errors_by_floats)
 
 
 SHARED_STEP = Finding(
@@ -244,15 +270,20 @@ SHARED_STEP = Finding(
 )
 
 
-@claim(bp.SHARING, finding=SHARED_STEP)
-def sharing(statement: Statement, _profile: Profile) -> Comparison:
-    """Half or most of the coordinates agree, with a step that is stable on them."""
-    cells = (
-        _economy(2, 20, 0.4, 40, closeness=0.25, n_shared=8),
-        _economy(4, 40, 0.2, 60, closeness=0.25, n_shared=5),
-    )
-    return _compared(statement, ECONOMIES, cells, {"shared": "shared", "separate": "plain"})
-
+SHARING = (
+    row(
+        "ifca.weight-sharing",
+        bp.SHARING,
+        compared,  # with a step that is stable on the shared coordinates
+        experiment=ECONOMIES,
+        cells=(
+            _economy(2, 20, 0.4, 40, closeness=0.25, n_shared=8),
+            _economy(4, 40, 0.2, 60, closeness=0.25, n_shared=5),
+        ),
+        columns={"shared": "shared", "separate": "plain"},
+        finding=SHARED_STEP,
+    ),
+)
 
 # --- floats and steps, exactly ------------------------------------------------------------------
 
@@ -273,28 +304,28 @@ def _data(point: Point) -> tuple[ClientData, np.random.Generator]:
     return ClientData.equal(features, rng.standard_normal(shape)), rng
 
 
-@claim(bp.STABLE_FLOATS)
+@claim("ifca.comm-saving-floats", bp.STABLE_FLOATS)
 def stable_floats(statement: Statement, profile: Profile) -> Search:
     """Counted along runs, whose identities become stable by themselves."""
-    bound = limit(statement, {})
 
-    def sides(point: Point) -> tuple[float, float]:
+    def run(point: Point) -> OptionsResult:
         data, rng = _data(point)
-        found = run_ifca_options(
+        return run_ifca_options(
             data=data,
             starts=rng.standard_normal((1, point["k"], point["d"])),
             step_sizes=np.array([point["gamma"]]),
             n_iterations=point["rounds"],
             options=IfcaOptions(stable_after=2),
         )
-        early = int(found.settled_at[0])
-        return float(found.down.sum()), bound({**point, "early": early})
 
-    return Sided(
-        sides=sides,
-        domain={**_SIZES, "rounds": IntRange(1, 12)},
+    return search(
+        statement,
+        profile,
+        lambda point: float(run(point).down.sum()),
+        {**_SIZES, "rounds": IntRange(1, 12, meaning="iterations of the run")},
+        at=lambda point: {**point, "early": int(run(point).settled_at[0])},
         budget=profile.searches // 16,
-    ).search(statement)
+    )
 
 
 def _shared(point: Point, n_shared: int) -> tuple[np.ndarray, float]:
@@ -312,37 +343,43 @@ def _shared(point: Point, n_shared: int) -> tuple[np.ndarray, float]:
     return found.models[0] - start, float(found.down.sum())
 
 
-_SHARED: Ranges = {**_SIZES, "shared": IntRange(1, 8)}
+def _floats_of_one_step(point: Point) -> float:
+    return _shared(point, point["shared"])[1]
 
 
-def _some_separate(point: Point) -> bool:
-    return bool(point["shared"] < point["d"])
+def _length_of_one_step(point: Point) -> float:
+    """The step of the shared coordinates along the mean step without sharing."""
+    n_shared = point["shared"]
+    together = _shared(point, n_shared)[0][0, :n_shared]
+    mean = _shared(point, 0)[0][:, :n_shared].mean(axis=0)
+    return float(together @ mean / (mean @ mean))
 
 
-@claim(bp.SHARING_FLOATS, finding=SHARED_STEP)
-def sharing_floats(statement: Statement, profile: Profile) -> Search:
-    """Counted in one iteration."""
-    bound = limit(statement, {})
+def shared(statement: Statement, profile: Profile, *, observed: Callable[[Point], float]) -> Search:
+    """One step with some shared and some separate coordinates."""
+    return search(
+        statement,
+        profile,
+        observed,
+        {**_SIZES, "shared": IntRange(1, 8, meaning="number of shared coordinates")},
+        where=lambda point: point["shared"] < point["d"],
+        budget=profile.searches // 16,
+    )
 
-    def sides(point: Point) -> tuple[float, float]:
-        return _shared(point, point["shared"])[1], bound(point)
 
-    return Sided(
-        sides=sides, domain=_SHARED, budget=profile.searches // 16, constraints=_some_separate
-    ).search(statement)
-
-
-@claim(bp.SHARING_STEP, finding=SHARED_STEP)
-def sharing_step(statement: Statement, profile: Profile) -> Search:
-    """One step with and without sharing, from models that are equal on the shared coordinates."""
-    bound = limit(statement, {})
-
-    def sides(point: Point) -> tuple[float, float]:
-        n_shared = point["shared"]
-        together = _shared(point, n_shared)[0][0, :n_shared]
-        mean = _shared(point, 0)[0][:, :n_shared].mean(axis=0)
-        return float(together @ mean / (mean @ mean)), bound(point)
-
-    return Sided(
-        sides=sides, domain=_SHARED, budget=profile.searches // 16, constraints=_some_separate
-    ).search(statement)
+SHARED = (
+    row(
+        "ifca.weight-sharing-floats",
+        bp.SHARING_FLOATS,
+        shared,
+        observed=_floats_of_one_step,
+        finding=SHARED_STEP,
+    ),
+    row(
+        "ifca.weight-sharing-step",
+        bp.SHARING_STEP,
+        shared,
+        observed=_length_of_one_step,
+        finding=SHARED_STEP,
+    ),
+)

@@ -15,6 +15,9 @@ Reference. TIT 2022, Section VI.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from bounds.ifca import practice as bp
@@ -22,7 +25,7 @@ from bounds.statement import Statement
 from trials.experiments.ifca.identities import IDENTITIES, SEPARATION
 from trials.run.cell import Params
 from trials.run.store import Table
-from verify.claim import Finding, claim
+from verify.claim import Finding, claim, row
 from verify.claims.odcl.sides import power_law
 from verify.decisions.means import SHARE, Knowledge
 from verify.evidence import Verdict
@@ -32,7 +35,12 @@ from verify.procedures.mean_bound import MeanBound
 from verify.procedures.rate import Rate
 
 _ROUNDS = 30
-_WHOLE_RUNS = "a trial runs ten starts to their end, and the claim takes 10 to 40 CPU seconds"
+#: For claims whose trials run ten starts to their end.
+_WHOLE_RUNS: dict[str, Any] = {
+    "smallest_profile": "standard",
+    "why_not_smaller": "a trial runs ten starts to their end, and the claim takes 10 to 40 CPU "
+    "seconds",
+}
 
 
 def cell(k: int, d: int, **more: object) -> Params:
@@ -40,31 +48,34 @@ def cell(k: int, d: int, **more: object) -> Params:
     return {"k": k, "m": 20 * k, "n": 40, "d": d, "norm": 1.0, "sigma": 0.1, "T": 60, **more}
 
 
-def _sampling(max_trials: int = 128) -> Sampling:
-    return Sampling(experiment=IDENTITIES, max_trials=max_trials, first=16)
+def identified(table: Table, _cell: Params) -> FloatArray:
+    """Whether the identities of some start are right after thirty rounds, (n_trials,)."""
+    right = (table["found"] > 0) & (table["rounds"] <= _ROUNDS)
+    return np.asarray(right, dtype=np.float64)
 
 
-def _share(statement: Statement, cells: tuple[Params, ...], event: str) -> MeanBound:
-    """How often the identities of some start are right after thirty rounds."""
+def exactly_used(table: Table, params: Params) -> FloatArray:
+    """Whether exactly k models have clients, (n_trials,)."""
+    return np.asarray(table["used"] == params["k"], dtype=np.float64)
 
-    def within(table: Table, _cell: Params) -> FloatArray:
-        right = (table["found"] > 0) & (table["rounds"] <= _ROUNDS)
-        return np.asarray(right, dtype=np.float64)
 
+def shares(
+    statement: Statement,
+    _profile: Profile,
+    *,
+    cells: tuple[Params, ...],
+    statistic: Callable[[Table, Params], FloatArray],
+    event: str,
+) -> MeanBound:
+    """How often an event happens in runs from random starts."""
     return MeanBound(
         statement=statement,
-        sampling=_sampling(),
+        sampling=Sampling(experiment=IDENTITIES, max_trials=128, first=16),
         cells=cells,
-        statistic=within,
+        statistic=statistic,
         knowledge=lambda _cell: SHARE,
         observable=event,
     )
-
-
-@claim(bp.ROUNDS_OF_IDENTITIES, smallest_profile="standard", why_not_smaller=_WHOLE_RUNS)
-def rounds_of_identities(statement: Statement, _profile: Profile) -> MeanBound:
-    """The numbers of clusters of the paper's two curves."""
-    return _share(statement, (cell(2, 20), cell(2, 60), cell(4, 100)), "right identities")
 
 
 TOO_MANY_CLUSTERS = Finding(
@@ -80,53 +91,53 @@ TOO_MANY_CLUSTERS = Finding(
 )
 
 
-@claim(
-    bp.EIGHT_CLUSTERS,
-    finding=TOO_MANY_CLUSTERS,
-    smallest_profile="standard",
-    why_not_smaller=_WHOLE_RUNS,
+_RIGHT = {"statistic": identified, "event": "right identities"}
+#: Some of ten starts ends within 0.6 sigma.
+_SUCCESS = {
+    "statistic": lambda table, _cell: table["success"],
+    "event": "success of some of ten starts",
+}
+STARTS = (
+    row(
+        "ifca.fig4-synthetic",
+        bp.ROUNDS_OF_IDENTITIES,
+        shares,  # the numbers of clusters of the paper's two curves
+        cells=(cell(2, 20), cell(2, 60), cell(4, 100)),
+        **_RIGHT,
+        **_WHOLE_RUNS,
+    ),
+    row(
+        "ifca.fig4-synthetic-eight",
+        bp.EIGHT_CLUSTERS,
+        shares,
+        cells=(cell(8, 60),),
+        finding=TOO_MANY_CLUSTERS,
+        **_RIGHT,
+        **_WHOLE_RUNS,
+    ),
+    row(
+        "ifca.restarts-two",
+        bp.RESTARTS_TWO,
+        shares,
+        cells=(cell(2, 20), cell(2, 60), cell(2, 200, m=80)),
+        finding=TOO_MANY_CLUSTERS,
+        **_SUCCESS,
+        **_WHOLE_RUNS,
+    ),
+    row(
+        "ifca.restarts-as-printed",
+        bp.RESTARTS,
+        shares,
+        cells=tuple(cell(k, 60) for k in (2, 4, 8)),
+        expected=Verdict.REFUTED,
+        finding=TOO_MANY_CLUSTERS,
+        **_SUCCESS,
+        **_WHOLE_RUNS,
+    ),
 )
-def eight_clusters(statement: Statement, _profile: Profile) -> MeanBound:
-    """Eight clusters, all else equal."""
-    return _share(statement, (cell(8, 60),), "right identities")
 
 
-def _success(statement: Statement, cells: tuple[Params, ...]) -> MeanBound:
-    """How often some of ten starts ends within 0.6 sigma."""
-    return MeanBound(
-        statement=statement,
-        sampling=_sampling(),
-        cells=cells,
-        statistic=lambda table, _cell: table["success"],
-        knowledge=lambda _cell: SHARE,
-        observable="success of some of ten starts",
-    )
-
-
-@claim(
-    bp.RESTARTS_TWO,
-    finding=TOO_MANY_CLUSTERS,
-    smallest_profile="standard",
-    why_not_smaller=_WHOLE_RUNS,
-)
-def restarts_two(statement: Statement, _profile: Profile) -> MeanBound:
-    """Two clusters in three dimensions d."""
-    return _success(statement, (cell(2, 20), cell(2, 60), cell(2, 200, m=80)))
-
-
-@claim(
-    bp.RESTARTS,
-    expected=Verdict.REFUTED,
-    finding=TOO_MANY_CLUSTERS,
-    smallest_profile="standard",
-    why_not_smaller=_WHOLE_RUNS,
-)
-def restarts(statement: Statement, _profile: Profile) -> MeanBound:
-    """Two, four and eight clusters."""
-    return _success(statement, tuple(cell(k, 60) for k in (2, 4, 8)))
-
-
-@claim(bp.RESTARTS_IN_K, finding=TOO_MANY_CLUSTERS)
+@claim("ifca.restarts-in-k", bp.RESTARTS_IN_K, finding=TOO_MANY_CLUSTERS)
 def restarts_in_k(statement: Statement, _profile: Profile) -> Monotone:
     """Two, four and eight clusters among the same clients."""
     cells = tuple(cell(k, 20, m=40, T=40) for k in (2, 4, 8))
@@ -158,32 +169,28 @@ EXTRA_MODELS = Finding(
 )
 
 
-@claim(
-    bp.K_ROBUST_AS_PRINTED,
-    expected=Verdict.REFUTED,
-    finding=EXTRA_MODELS,
-    smallest_profile="standard",
-    why_not_smaller=_WHOLE_RUNS,
-)
-def k_robust_as_printed(statement: Statement, _profile: Profile) -> MeanBound:
-    """Two models more than clusters, one random start."""
-    return MeanBound(
-        statement=statement,
-        sampling=_sampling(),
+EXTRA = (
+    row(
+        "ifca.k-robust-as-printed",
+        bp.K_ROBUST_AS_PRINTED,
+        shares,  # two models more than clusters, one random start
         cells=tuple(cell(k, d, extra=2) for k, d in ((2, 20), (4, 60))),
-        statistic=lambda table, at: np.asarray(table["used"] == at["k"], dtype=np.float64),
-        knowledge=lambda _cell: SHARE,
-        observable="runs in which exactly k models have clients",
-    )
+        statistic=exactly_used,
+        event="runs in which exactly k models have clients",
+        expected=Verdict.REFUTED,
+        finding=EXTRA_MODELS,
+        **_WHOLE_RUNS,
+    ),
+)
 
 
-@claim(bp.K_ROBUST, finding=EXTRA_MODELS, smallest_profile="standard", why_not_smaller=_WHOLE_RUNS)
+@claim("ifca.k-robust", bp.K_ROBUST, finding=EXTRA_MODELS, **_WHOLE_RUNS)
 def k_robust(statement: Statement, _profile: Profile) -> Comparison:
     """One to three models more than clusters, in few dimensions."""
     cells = tuple(cell(k, 20, extra=extra) for k, extra in ((2, 1), (3, 1), (3, 3), (4, 2)))
     return Comparison(
         statement=statement,
-        sampling=_sampling(256),
+        sampling=Sampling(experiment=IDENTITIES, max_trials=256, first=16),
         cells=cells,
         columns={"extra": "extra_error", "exact": "exact_error"},
         knowledge=lambda _cell: Knowledge(low=0.0),
@@ -195,9 +202,13 @@ def k_robust(statement: Statement, _profile: Profile) -> Comparison:
 # --- the separation of the random optima --------------------------------------------------------
 
 
-def _separation(statement: Statement, cells: tuple[Params, ...], profile: Profile) -> Rate:
+def separation(statement: Statement, profile: Profile, *, scaling: str) -> Rate:
     """Powers of R and d in the mean smallest distance."""
-
+    cells: tuple[Params, ...] = tuple(
+        {"k": 2, "d": d, "norm": norm, "scaling": scaling}
+        for d in (64, 1000, 8000)
+        for norm in (0.1, 1.0, 10.0)
+    )
     return power_law(
         statement,
         profile.sampling(SEPARATION, cells),
@@ -205,14 +216,6 @@ def _separation(statement: Statement, cells: tuple[Params, ...], profile: Profil
         "separation",
         lambda at: {"R": at["norm"], "d": float(at["d"])},
         "the smallest distance of the optima",
-    )
-
-
-def _optima(scaling: str) -> tuple[Params, ...]:
-    return tuple(
-        {"k": 2, "d": d, "norm": norm, "scaling": scaling}
-        for d in (64, 1000, 8000)
-        for norm in (0.1, 1.0, 10.0)
     )
 
 
@@ -230,13 +233,13 @@ UNSCALED = Finding(
 )
 
 
-@claim(bp.SEPARATION, finding=UNSCALED)
-def separation(statement: Statement, profile: Profile) -> Rate:
-    """The optima as printed."""
-    return _separation(statement, _optima("norm"), profile)
-
-
-@claim(bp.SEPARATION_CODE, finding=UNSCALED)
-def separation_code(statement: Statement, profile: Profile) -> Rate:
-    """The optima of the published code."""
-    return _separation(statement, _optima("coordinate"), profile)
+SEPARATIONS = (
+    row("ifca.separation-prop-r", bp.SEPARATION, separation, scaling="norm", finding=UNSCALED),
+    row(
+        "ifca.separation-code",
+        bp.SEPARATION_CODE,
+        separation,
+        scaling="coordinate",
+        finding=UNSCALED,
+    ),
+)

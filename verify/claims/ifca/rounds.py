@@ -20,35 +20,25 @@ Reference. TIT 2022, Corollary 1 and its proof in Appendix B.  NeurIPS 2020, Cor
 from __future__ import annotations
 
 import math
-from fractions import Fraction
+from typing import Any
 
-import mpmath
+import sympy as sp
 
-from bounds.ifca.rounds import (
-    COROLLARY_1_BURN_IN,
-    COROLLARY_1_LOGARITHM_AS_PRINTED,
-    COROLLARY_1_RECURSION,
-    COROLLARY_1_ROUNDS,
-    COROLLARY_1_ROUNDS_AS_PRINTED,
-    COROLLARY_1_SEPARATION,
-    EPSILON_0,
-    NEURIPS_LOGARITHM_AS_PRINTED,
-)
+from bounds.ifca import rounds as br
 from bounds.ifca.symbols import Delta, T, varepsilon
-from bounds.statement import Statement, evaluate, evaluate_mp
+from bounds.statement import Statement, evaluate
 from trials.run.cell import Params
-from verify.claim import Finding, claim
+from verify.claim import Finding, claim, row
 from verify.claims.common import Point
 from verify.claims.ifca.cells import HIDDEN, cell, one_large
 from verify.claims.ifca.whole_run import at_whole_rounds, every_run
+from verify.claims.searching import Proof, generous, search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval
+from verify.decisions.measures import DIFFERENCE, LOG_RATIO
 from verify.decisions.search import SearchResult
 from verify.evidence import EvidenceTable, Verdict
 from verify.procedures.base import Presentation, Profile
-from verify.procedures.probability import Probability
 from verify.procedures.search import Search
-from verify.proofs.certificate import Certificate, Inequality, certificate
-from verify.proofs.terms import Term, from_sympy, rational
 
 LOGARITHM = Finding(
     id="ifca-logarithm",
@@ -69,7 +59,7 @@ LOGARITHM = Finding(
 # --- The logarithm ------------------------------------------------------------------------------
 
 
-def _logarithm_cells(statement: Statement) -> tuple[Params, ...]:
+def logarithm_cells(statement: Statement) -> tuple[Params, ...]:
     """p_max = 2.9 p and runs of growing length, at the generous corner of the box."""
     corner = {c.name: c.most_generous for c in statement.constants if c.generous != "choose"}
     before = round(float(statement.definitions[T].subs({Delta: 4, varepsilon: 1})))
@@ -79,20 +69,29 @@ def _logarithm_cells(statement: Statement) -> tuple[Params, ...]:
     )
 
 
-JOURNAL_CELLS = _logarithm_cells(COROLLARY_1_LOGARITHM_AS_PRINTED)
-CONFERENCE_CELLS = _logarithm_cells(NEURIPS_LOGARITHM_AS_PRINTED)
-
-
-@claim(COROLLARY_1_LOGARITHM_AS_PRINTED, expected=Verdict.REFUTED, finding=LOGARITHM, hidden=HIDDEN)
-def natural_logarithm(statement: Statement, profile: Profile) -> Probability:
-    """Runs of 6, 10 and 14 steps: the error over epsilon grows."""
-    return every_run(statement, profile, JOURNAL_CELLS, at_stated_step=True)
-
-
-@claim(NEURIPS_LOGARITHM_AS_PRINTED, expected=Verdict.REFUTED, finding=LOGARITHM, hidden=HIDDEN)
-def natural_logarithm_conference(statement: Statement, profile: Profile) -> Probability:
-    """Runs of 4, 8 and 12 steps: the error over epsilon grows."""
-    return every_run(statement, profile, CONFERENCE_CELLS, at_stated_step=True)
+#: Runs of growing length: the error over epsilon grows.
+_NATURAL: dict[str, Any] = {
+    "at_stated_step": True,
+    "expected": Verdict.REFUTED,
+    "finding": LOGARITHM,
+    "hidden": HIDDEN,
+}
+NATURAL = (
+    row(
+        "ifca.cor1-natural-log-as-printed",
+        br.COROLLARY_1_LOGARITHM_AS_PRINTED,
+        every_run,
+        cells=logarithm_cells(br.COROLLARY_1_LOGARITHM_AS_PRINTED),
+        **_NATURAL,
+    ),
+    row(
+        "ifca.neurips-cor1-natural-log-as-printed",
+        br.NEURIPS_LOGARITHM_AS_PRINTED,
+        every_run,
+        cells=logarithm_cells(br.NEURIPS_LOGARITHM_AS_PRINTED),
+        **_NATURAL,
+    ),
+)
 
 
 def halving(statement: Statement, profile: Profile) -> Search:
@@ -100,27 +99,19 @@ def halving(statement: Statement, profile: Profile) -> Search:
 
     The factor to be gained is gain = Delta/(4 epsilon).  Constants are at their generous end.
     """
-    corner = {c.name: c.most_generous for c in statement.constants}
+    halvings, corner = statement.definitions[T], generous(statement)
+    gain = "factor $\\Delta/(4\\varepsilon)$ by which the error has to fall"
 
     def at(point: Point) -> dict[str, float]:
         epsilon = point["epsilon"]
-        return {"varepsilon": epsilon, "Delta": 4.0 * point["gain"] * epsilon, **corner}
-
-    def violation(point: Point) -> float:
-        halvings = float(evaluate(statement.definitions[T], at(point)))
-        left = math.log(point["gain"] * point["epsilon"]) - halvings * math.log(2)
-        return left - math.log(float(evaluate(statement.expr, at(point)))) - 1e-12
-
-    def recheck(point: Point) -> mpmath.mpf:
-        halvings = evaluate_mp(statement.definitions[T], at(point))
-        left = mpmath.log(point["gain"]) + mpmath.log(point["epsilon"]) - halvings * mpmath.log(2)
-        return left - mpmath.log(evaluate_mp(statement.expr, at(point))) - mpmath.mpf("1e-30")
+        return {"varepsilon": epsilon, "Delta": 4.0 * point["gain"] * epsilon}
 
     def growth(_result: SearchResult) -> Presentation:
         rows = []
         for gain in (1e3, 1e6, 1e9, 1e12):
-            halvings = float(evaluate(statement.definitions[T], at({"gain": gain, "epsilon": 1.0})))
-            rows.append((gain, halvings, gain * 0.5**halvings))
+            values = {**at({"gain": gain, "epsilon": 1.0}), **corner}
+            count = float(evaluate(halvings, values))
+            rows.append((gain, count, gain * 0.5**count))
         return Presentation(
             tables=(
                 EvidenceTable(
@@ -131,105 +122,78 @@ def halving(statement: Statement, profile: Profile) -> Search:
             )
         )
 
-    return Search(
-        name=statement.id,
-        violation=violation,
-        recheck=recheck,
-        sides=lambda point: (
-            math.exp(violation(point)) * float(evaluate(statement.expr, at(point))),
-            float(evaluate(statement.expr, at(point))),
-        ),
-        certify=lambda point: _too_few_halvings(statement, point, corner),
-        domain={"gain": LogInterval(1.0, 1e15), "epsilon": LogInterval(1e-6, 1.0)},
+    return search(
+        statement,
+        profile,
+        Delta / 4 * sp.exp(-halvings * sp.log(2)),
+        {
+            "gain": LogInterval(1.0, 1e15, meaning=gain),
+            "epsilon": LogInterval(1e-6, 1.0),
+        },
+        at=at,
+        constants=generous,
+        measure=LOG_RATIO,
         budget=min(profile.searches, 500),
-        unit="log of the remaining error over the stated accuracy, gain = Delta/(4 epsilon)",
-        constants=corner,
+        proof=Proof(
+            argument="Take the $\\varepsilon$ and $\\Delta$ of the counterexample and the stated "
+            "halvings, every constant at the generous end of its box.",
+            says="the error after these halvings exceeds the accuracy",
+        ),
         present=growth,
     )
 
 
-def _too_few_halvings(statement: Statement, point: Point, corner: dict[str, float]) -> Certificate:
-    """The stated number of halvings of gain epsilon leaves more than is stated."""
-    gain, epsilon = Fraction(point["gain"]), Fraction(point["epsilon"])
-    at: dict[str, float | Fraction] = {
-        "varepsilon": epsilon,
-        "Delta": 4 * gain * epsilon,
-        **corner,
-    }
-    halvings = from_sympy(statement.definitions[T], at)
-    halved: Term = ["exp", ["-", ["*", halvings, ["log", "2"]]]]
-    return certificate(
-        f"Take $\\varepsilon={float(epsilon):.4g}$, "
-        f"$\\Delta=4\\cdot{float(gain):.4g}\\,\\varepsilon$ and the stated halvings, every "
-        "constant at the generous end of its box.",
-        [
-            Inequality(
-                says="the error after these halvings exceeds the accuracy",
-                left=["*", rational(gain * epsilon), halved],
-                relation=">",
-                right=from_sympy(statement.expr, at),
-            )
-        ],
-    )
-
-
-@claim(COROLLARY_1_ROUNDS_AS_PRINTED, expected=Verdict.REFUTED, finding=LOGARITHM)
-def rounds_as_printed(statement: Statement, profile: Profile) -> Search:
-    """The natural logarithm, against the largest constant of the box."""
-    return halving(statement, profile)
-
-
-@claim(COROLLARY_1_ROUNDS, finding=LOGARITHM)
-def rounds(statement: Statement, profile: Profile) -> Search:
-    """The logarithm to base two."""
-    return halving(statement, profile)
-
+HALVING = (
+    row(
+        "ifca.cor1-rounds-as-printed",
+        br.COROLLARY_1_ROUNDS_AS_PRINTED,
+        halving,
+        expected=Verdict.REFUTED,
+        finding=LOGARITHM,
+    ),
+    row("ifca.cor1-rounds", br.COROLLARY_1_ROUNDS, halving, finding=LOGARITHM),
+)
 
 # --- The first steps ----------------------------------------------------------------------------
 
 
-@claim(COROLLARY_1_BURN_IN)
+@claim("ifca.cor1-burn-in", br.COROLLARY_1_BURN_IN)
 def burn_in(statement: Statement, profile: Profile) -> Search:
     """T' = log(8 (1 - 2 alpha_0)) halvings bring (1/2 - alpha_0) below 1/8, and so do two.
 
     ``whole`` puts the closeness where the logarithm is an integer.
     """
-    stated, constant = float(statement.expr), 8.0
-
-    def start_of(point: Point) -> float:
-        if point["whole"] == "no":
-            return 0.5 - float(point["alpha"])
-        return math.exp(point["whole"]) / (2 * constant)
+    constants = {"C_1": 8.0}
 
     def left(point: Point) -> float:
-        start = start_of(point)
-        at = {"alpha": 0.5 - start, "C_1": constant}
-        logarithm = float(evaluate(statement.definitions[T], at))
+        start = 0.5 - float(point["alpha"])
+        if point["whole"] != "no":
+            start = math.exp(point["whole"]) / (2 * constants["C_1"])
+        logarithm = float(evaluate(statement.definitions[T], {"alpha": 0.5 - start, **constants}))
         rounded = math.ceil(logarithm - 1e-9)
         halvings = {"printed": logarithm, "rounded up": rounded, "two": 2.0}[point["form"]]
         return float(start * 0.5**halvings)
 
-    return Search(
-        name=statement.id,
-        violation=lambda point: left(point) - stated - 1e-15,
-        sides=lambda point: (left(point), stated),
-        domain={
-            "alpha": Interval(1e-6, 0.499999),
-            "whole": Choice(("no", 0, 1, 2)),
-            "form": Choice(("printed", "rounded up", "two")),
+    whole = "integer value of $\\log(8(1-2\\alpha_0))$ that sets the start, or no"
+    form = "number of halvings: the printed logarithm, the same rounded up, or two"
+    return search(
+        statement,
+        profile,
+        left,
+        {
+            "alpha": Interval(1e-6, 0.499999, meaning="closeness $\\alpha_0$ where whole is no"),
+            "whole": Choice(("no", 0, 1, 2), meaning=whole),
+            "form": Choice(("printed", "rounded up", "two"), meaning=form),
         },
+        constants=constants,
+        measure=DIFFERENCE,
         budget=min(profile.searches, 1000),
-        unit="remaining distance beyond Delta/8, in units of Delta",
-        constants={"C_1": constant},
     )
 
 
-@claim(COROLLARY_1_RECURSION)
+@claim("ifca.cor1-recursion", br.COROLLARY_1_RECURSION)
 def recursion(statement: Statement, profile: Profile) -> Search:
     """Errors that follow the recursion with equality, in units of Delta."""
-
-    def at(point: Point) -> dict[str, float]:
-        return {**point, "Delta": 1.0, "epsilon_0": point["floor"]}
 
     def error(point: Point) -> float:
         e = 0.5 - float(point["alpha"])
@@ -237,24 +201,22 @@ def recursion(statement: Statement, profile: Profile) -> Search:
             e = e / 2 + point["floor"]
         return e
 
-    def bound(point: Point) -> float:
-        return float(evaluate(statement.expr, at(point)))
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: error(point) / bound(point) - 1.0,
-        sides=lambda point: (error(point), bound(point)),
-        domain={
+    floor = "floor $\\varepsilon_0$ of the recursion, in units of $\\Delta$"
+    return search(
+        statement,
+        profile,
+        error,
+        {
             "alpha": Interval(0.001, 0.499),
-            "floor": LogInterval(1e-6, 1.0),
+            "floor": LogInterval(1e-6, 1.0, meaning=floor),
             "T": IntRange(1, 40),
         },
+        at=lambda point: {**point, "Delta": 1.0, "epsilon_0": point["floor"]},
         budget=min(profile.searches, 1000),
-        unit="error over its bound, minus one",
     )
 
 
-@claim(COROLLARY_1_SEPARATION)
+@claim("ifca.cor1-condition-b", br.COROLLARY_1_SEPARATION)
 def separation(statement: Statement, profile: Profile) -> Search:
     """The initial floor against Delta/8, at the smallest Delta that the separation allows.
 
@@ -268,27 +230,24 @@ def separation(statement: Statement, profile: Profile) -> Search:
         rho = 1.0 / point["sigma"] ** 2
         n = point["signal"] * ((rho + 1) / (point["alpha"] * rho)) ** 2
         v = {**constants, **point, "c": HIDDEN["c"], "rho": rho, "n": n}
-        right = float(evaluate(least.right, v))
-        return {**v, "Delta": constants["C_Delta"] * right}
+        # just above the smallest, so that rounding leaves the point inside the condition
+        return {**v, "Delta": (1 + 1e-12) * constants["C_Delta"] * float(evaluate(least.right, v))}
 
-    def left(v: dict[str, float]) -> float:
-        return 2 * float(evaluate(statement.definitions[EPSILON_0], v))
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: (
-            left(full(point)) / float(evaluate(statement.expr, full(point))) - 1.0
-        ),
-        sides=lambda point: (left(full(point)), float(evaluate(statement.expr, full(point)))),
-        domain={
-            "alpha": Interval(0.01, 0.49),
-            "sigma": LogInterval(1e-2, 10.0),
+    noise = "noise standard deviation, with $\\rho=1/\\sigma^2$ whatever $\\Delta$ is"
+    signal = "value of $(\\alpha_0\\rho/(\\rho+1))^2n^\\prime$, which sets $n^\\prime$"
+    return search(
+        statement,
+        profile,
+        2 * statement.definitions[br.EPSILON_0],
+        {
+            "alpha": Interval(0.01, 0.49, meaning="closeness $\\alpha_0$ of the start"),
+            "sigma": LogInterval(1e-2, 10.0, meaning=noise),
             "m": LogInterval(10.0, 1e7),
             "d": LogInterval(1.0, 1e4),
             "p": LogInterval(1e-3, 0.5),
-            "signal": LogInterval(1e-2, 1e2),
+            "signal": LogInterval(1e-2, 1e2, meaning=signal),
         },
-        budget=min(profile.searches, 1000),
-        unit="twice the initial floor over Delta/8, minus one",
+        at=full,
         constants=constants,
+        budget=min(profile.searches, 1000),
     )

@@ -25,20 +25,20 @@ Reference. TIT 2022, proof of Theorem 1, (7) to (12).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from bounds.ifca.strangers import EQ_7, EQ_8, EQ_9, EQ_10, EQ_12, POLY_M, T2_FINAL
+from bounds.ifca import strangers as bs
 from bounds.statement import Statement
 from trials.experiments.ifca.geometry import sizes_of, step_sizes_of
 from trials.experiments.ifca.labels import GRADIENT
 from trials.experiments.ifca.strangers import STRANGERS
 from trials.laws.step_tail import log_gradient_tail, log_label_tail
 from trials.run.cell import Params
-from verify.claim import Finding, claim
+from verify.claim import Finding, claim, row
 from verify.claims.common import Point, explicit
 from verify.claims.ifca.cells import (
     C_1,
@@ -55,16 +55,16 @@ from verify.claims.ifca.labels import (
     PAIR_DOMAIN,
     PLACES,
     START_DOMAIN,
-    Limits,
-    limits_search,
+    in_the_regime,
     pair_log_probability,
-    regime_search,
     some_client,
     stranger,
     wrong_label,
 )
 from verify.claims.ifca.tails import setting_of, start_of
+from verify.claims.searching import search
 from verify.decisions.domain import IntRange
+from verify.decisions.measures import LOG_PROBABILITY, Limits
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
@@ -107,7 +107,7 @@ def allowance(statement: Statement, symbols: Mapping[str, float], others: int) -
     return float(np.min(np.broadcast_to(bounds, counts.shape) / counts))
 
 
-@claim(EQ_7)
+@claim("ifca.eq7", bs.EQ_7)
 def eq_7(statement: Statement, profile: Profile) -> Probability:
     """Every shape of (n', d) from 1 to 1000, at the adversarial and the orthogonal start."""
     shapes = [(n, d) for n in (1, 2, 4, 8, 16, 1000) for d in (1, 2, 4, 8, 16, 1000)]
@@ -163,10 +163,9 @@ def _with_step(params: Params) -> dict[str, float]:
     return {**v, "gamma": params["c1"] / v["p"]}
 
 
-def _contribution(
-    statement: Statement, profile: Profile, cells: Sequence[Params], size: float
-) -> Probability:
+def contribution(statement: Statement, profile: Profile, *, size: float) -> Probability:
     """The strangers' part of a step against a bound on it in terms of their number."""
+    met = [c for c in CROWDED if all(a.holds(values(c)) for a in statement.assumptions)]
 
     def log_limit(params: Params) -> float:
         sizes = sizes_of(params)
@@ -178,7 +177,7 @@ def _contribution(
         statement,
         {"c_5": size},
         Sampling(experiment=STRANGERS, max_trials=profile.max_trials),
-        cells,
+        met,
         _with_step,
         lambda table: table["t2_norm"],
         "the strangers' contribution exceeding its bound",
@@ -187,23 +186,28 @@ def _contribution(
     return replace(procedure, log_limit=log_limit)
 
 
-@claim(EQ_8, finding=THIRD_TERM, hidden=HIDDEN)
-def eq_8(statement: Statement, profile: Profile) -> Probability:
-    """Many strangers."""
-    return _contribution(statement, profile, CROWDED, 17.5)
+CONTRIBUTION = (
+    row(
+        "ifca.eq8",
+        bs.EQ_8,
+        contribution,
+        size=17.5,
+        finding=THIRD_TERM,
+        hidden=HIDDEN,
+    ),
+    # The smallest cluster is large enough.  The step size constant is 1/3, and 1/(pm) is at most
+    # 1/(2 log 2), so that (8) gives c5 = 17.5/(6 log 2).
+    row(
+        "ifca.eq9",
+        bs.EQ_9,
+        contribution,
+        size=17.5 / (6 * math.log(2)),
+        hidden=HIDDEN,
+    ),
+)
 
 
-@claim(EQ_9, hidden=HIDDEN)
-def eq_9(statement: Statement, profile: Profile) -> Probability:
-    """The same cells where the smallest cluster is large enough.
-
-    The step size constant is 1/3, and 1/(pm) <= 1/(2 log 2), so that (8) gives c5 = 17.5/(6 log 2).
-    """
-    met = [c for c in CROWDED if all(a.holds(values(c)) for a in statement.assumptions)]
-    return _contribution(statement, profile, met, 17.5 / (6 * math.log(2)))
-
-
-@claim(T2_FINAL, finding=THIRD_TERM, hidden=HIDDEN)
+@claim("ifca.t2", bs.T2_FINAL, finding=THIRD_TERM, hidden=HIDDEN)
 def t2_final(statement: Statement, profile: Profile) -> Probability:
     """Starts of small and large closeness under Assumption 2, where strangers are rare."""
     cells = (*TWO_CLUSTERS_CELLS, *in_every_direction(scattered(16, COLUMNS, (0.02, 0.49))))
@@ -222,18 +226,18 @@ def t2_final(statement: Statement, profile: Profile) -> Probability:
 # --- Number: (10), (12) and poly(m) -------------------------------------------------------------
 
 
-@claim(EQ_10)
+@claim("ifca.eq10", bs.EQ_10)
 def eq_10(statement: Statement, profile: Profile) -> Search:
     """The expected number of strangers.  All clients but the cluster's own may be mistaken."""
-    constants = {"c_6": 0.5, "c_7": LEMMA_1_RATE}
-
-    def count(point: Point) -> Limits:
-        """The worst sizes put all other clients into the cluster that is mistaken most often."""
-        log = pair_log_probability(point) + math.log(point["m"])
-        return Limits(lower=log, upper=log)
-
-    domain = {**PAIR_DOMAIN, "m": IntRange(10, 10_000_000, log=True)}
-    return limits_search(statement, profile, count, constants, domain)
+    return search(
+        statement,
+        profile,
+        # the worst sizes put all other clients into the cluster that is mistaken most often
+        lambda point: pair_log_probability(point) + math.log(point["m"]),
+        {**PAIR_DOMAIN, "m": IntRange(10, 10_000_000, log=True)},
+        constants={"c_6": 0.5, "c_7": LEMMA_1_RATE},
+        measure=LOG_PROBABILITY,
+    )
 
 
 POLY = Finding(
@@ -246,25 +250,32 @@ POLY = Finding(
 )
 
 
-@claim(EQ_12, finding=(POLY, THIRD_TERM))
-def eq_12(statement: Statement, profile: Profile) -> Search:
-    """No strangers, all clients being in the cluster that is mistaken most often."""
-    return regime_search(
-        statement,
-        profile,
-        lambda point: some_client(stranger(point), point["m"]),
-        {"c_8": 2.5, "C_n": HIDDEN["C_n"]},
-        PLACES,
-    )
+def _some_stranger(point: Point) -> Limits:
+    """All clients are in the cluster that is mistaken most often."""
+    return some_client(stranger(point), point["m"])
 
 
-@claim(POLY_M, finding=THIRD_TERM)
-def poly_m(statement: Statement, profile: Profile) -> Search:
-    """Some client errs with probability at most m^-q, for every degree q from 1 to 8."""
-    return regime_search(
-        statement,
-        profile,
-        lambda point: some_client(wrong_label(point), point["m"]),
-        {"C_n": HIDDEN["C_n"]},
-        {**START_DOMAIN, "q": IntRange(1, 8)},
-    )
+def _some_wrong_label(point: Point) -> Limits:
+    return some_client(wrong_label(point), point["m"])
+
+
+NUMBER = (
+    row(
+        "ifca.eq12",
+        bs.EQ_12,
+        in_the_regime,
+        observed=_some_stranger,
+        constants={"c_8": 2.5, "C_n": HIDDEN["C_n"]},
+        domain=PLACES,
+        finding=(POLY, THIRD_TERM),
+    ),
+    row(
+        "ifca.poly-m",
+        bs.POLY_M,
+        in_the_regime,
+        observed=_some_wrong_label,
+        constants={"C_n": HIDDEN["C_n"]},
+        domain={**START_DOMAIN, "q": IntRange(1, 8)},
+        finding=THIRD_TERM,
+    ),
+)

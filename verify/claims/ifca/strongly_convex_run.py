@@ -27,97 +27,74 @@ import sympy as sp
 
 from bounds.ifca import strongly_convex_run as sr
 from bounds.ifca import strongly_convex_step as ss
-from bounds.ifca.strongly_convex import lam, v
+from bounds.ifca.lemma_3 import lam, v
 from bounds.ifca.symbols import T, k, m, n, p
 from bounds.statement import Statement, evaluate
 from trials.experiments.ifca import strongly_convex as experiments
 from trials.experiments.ifca.strongly_convex import SC_RUN
 from trials.run.cell import Params
 from trials.run.store import Table
-from verify.claim import Finding, claim
+from verify.claim import Finding, claim, row
 from verify.claims.common import Point, explicit
-from verify.claims.ifca.strongly_convex import Exact, inside, limit
+from verify.claims.ifca.lemma_3 import CONDITION, LAM
 from verify.claims.ifca.strongly_convex_step import factorial, rates
-from verify.claims.searching import Sided, proves
+from verify.claims.searching import Proof, generous, search
 from verify.decisions.domain import Interval, LogInterval, Ranges
 from verify.evidence import Verdict
 from verify.procedures.base import FloatArray, Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.rate import Rate
 from verify.procedures.search import Search
-from verify.proofs.certificate import Certificate
-from verify.proofs.terms import from_sympy
 
 # --- The recursion ------------------------------------------------------------------------------
 
+_FLOOR = "floor $\\varepsilon_0$ over the largest that condition (b) allows"
 RUNS: Ranges = {
     "L": LogInterval(1e-3, 1e3),
-    "condition": LogInterval(1.0, 1e4),
+    "condition": LogInterval(1.0, 1e4, meaning=CONDITION),
     "p": LogInterval(1e-3, 1.0),
     "Delta": LogInterval(1e-6, 1e6),
     "alpha_0": Interval(1e-4, 0.4999),
-    "floor": LogInterval(1e-9, 1.0),  # over the largest that condition (b) allows
+    "floor": LogInterval(1e-9, 1.0, meaning=_FLOOR),
 }
 
 
 def _run(point: Point) -> dict[str, float]:
     """The symbols of the recursion at a point."""
-    at = {**point, "lam": point["L"] / point["condition"]}
-    at["epsilon_0"] = point["floor"] * float(
-        evaluate(sr.CONDITION_B.left * sr.A, {**at, "epsilon_0": 0.0})
-    )
+    at = {**point, "lam": point["L"] / point["condition"], "epsilon_0": 0.0}
+    # just below the largest floor that condition (b) allows, so that rounding leaves it inside
+    largest = float(evaluate(sr.CONDITION_B.left * sr.A, at))
+    at["epsilon_0"] = (1.0 - 1e-12) * point["floor"] * largest
     at["varepsilon"] = 2.0 * at["epsilon_0"] / float(evaluate(sr.A, at))
     return at
 
 
-def _recursion(statement: Statement, profile: Profile, *, quarter: bool = False) -> Search:
-    """The recursion after the stated number of steps, from the edge of the start."""
-    steps = statement.definitions[T]
-    bound = limit(statement, {})
+def recursion(statement: Statement, profile: Profile, *, start: float | None = None) -> Search:
+    """The recursion after the stated number of steps, from the edge of the start.
 
-    def sides(point: Point) -> tuple[float, float]:
+    ``start`` is the closeness of the start where it is not the coordinate alpha_0.
+    """
+    steps = statement.definitions[T]
+
+    def error(point: Point) -> float:
         at = _run(point)
-        if quarter:
-            at["alpha_0"] = 0.25
+        at["alpha_0"] = at["alpha_0"] if start is None else start
         shrink = -float(evaluate(sr.A, at))
         rounds = max(0, math.ceil(float(evaluate(steps, at))))
         kept = math.exp(rounds * math.log1p(shrink))
-        start = float(evaluate(sr.START, at))
-        return kept * start + (1.0 - kept) * at["epsilon_0"] / -shrink, bound(at)
+        first = float(evaluate(sr.START, at))
+        return float(kept * first + (1.0 - kept) * at["epsilon_0"] / -shrink)
 
-    return Sided(
-        sides=sides,
-        domain=RUNS,
-        budget=profile.searches // 8,
-        constraints=lambda point: inside(statement, {})(
-            {**_run(point), "epsilon_0": (1.0 - 1e-12) * _run(point)["epsilon_0"]}
-        ),
-    ).search(statement)
+    return search(statement, profile, error, RUNS, at=_run, budget=profile.searches // 8)
 
 
-@claim(sr.BURN_IN_ENOUGH)
-def burn_in(statement: Statement, profile: Profile) -> Search:
-    """The printed burn-in."""
-    return _recursion(statement, profile)
-
-
-@claim(sr.BURN_IN_SHORT)
-def burn_in_short(statement: Statement, profile: Profile) -> Search:
-    """A burn-in that does not grow with the condition number's logarithm."""
-    return _recursion(statement, profile)
-
-
-@claim(sr.ENOUGH)
-def enough(statement: Statement, profile: Profile) -> Search:
-    """The printed number of steps, journal version."""
-    return _recursion(statement, profile)
-
-
-@claim(sr.ENOUGH_NEURIPS)
-def enough_neurips(statement: Statement, profile: Profile) -> Search:
-    """The printed number of steps, conference version, from a quarter of the separation."""
-    return _recursion(statement, profile, quarter=True)
-
+ROUNDS = (
+    row("ifca.cor2-burn-in", sr.BURN_IN_ENOUGH, recursion),
+    # a burn-in that does not grow with the logarithm of the condition number
+    row("ifca.cor2-burn-in-short", sr.BURN_IN_SHORT, recursion),
+    row("ifca.cor2-rounds", sr.ENOUGH, recursion),
+    row("ifca.neurips-thm2-rounds", sr.ENOUGH_NEURIPS, recursion, start=0.25),
+)
 
 # --- The iterates do not leave the radius -------------------------------------------------------
 
@@ -137,52 +114,68 @@ MONOTONE = Finding(
     "\\Delta$, so $\\alpha_t\\ge\\alpha_0$ for all $t$. The proof needs no more.",
     severity="proof",
 )
-_NEAR: Ranges = {**RUNS, "share": Interval(0.0, 1.0)}
+_NEAR: Ranges = {
+    **RUNS,
+    "floor": LogInterval(
+        1e-9,
+        1.0,
+        meaning="floor $\\varepsilon_0$ over $p\\lambda/(8L)$ times the radius of the start",
+    ),
+    "share": Interval(
+        0.0, 1.0, meaning="distance of the model from its optimum over the radius of the start"
+    ),
+}
 
 
 def _near(point: Point) -> dict[str, float]:
     """A model at a share of the radius, the floor a share of what the condition allows."""
     at = {**point, "lam": point["L"] / point["condition"]}
     start = float(evaluate(sr.START, at))
-    at["epsilon_0"] = point["floor"] * start * float(evaluate(sr.A, at))
+    # just below the largest floor, so that rounding leaves the point inside the condition
+    at["epsilon_0"] = (1.0 - 1e-12) * point["floor"] * start * float(evaluate(sr.A, at))
     at["err"] = point["share"] * start
     return at
 
 
-@claim(sr.MONOTONE_AS_PRINTED, expected=Verdict.REFUTED, finding=MONOTONE)
+@claim(
+    "ifca.cor2-monotone-as-printed",
+    sr.MONOTONE_AS_PRINTED,
+    expected=Verdict.REFUTED,
+    finding=MONOTONE,
+)
 def monotone_as_printed(statement: Statement, profile: Profile) -> Search:
     """One curvature and no strangers: the root mean square after a step."""
-    bound = limit(statement, {})
-
-    def sides(point: Point) -> tuple[float, float]:
-        at = _near({**point, "condition": 1.0})
-        return math.hypot((1.0 - at["p"]) * at["err"], at["epsilon_0"]), bound(at)
-
-    def certify(_point: Point) -> Certificate:
-        return proves(
-            statement,
-            "Start at the optimum. With $p=\\lambda=L=1$, $\\Delta=2$, $\\alpha_0=1/4$ the "
-            "condition allows a noise of root mean square $1/100$. It is the error after the step.",
-            "the error after the step exceeds the error before it",
-            "1/100",
-            {"err": 0},
-        )
-
-    return Sided(sides=sides, domain=_NEAR, budget=profile.searches // 8, certify=certify).search(
-        statement
+    err, floor = sp.symbols("err epsilon_0")
+    same = "without effect: the condition number $L/\\lambda$ is set to one"
+    return search(
+        statement,
+        profile,
+        sp.sqrt(((1 - p) * err) ** 2 + floor**2),
+        {**_NEAR, "condition": LogInterval(1.0, 1e4, meaning=same)},
+        at=lambda point: _near({**point, "condition": 1.0}),
+        budget=profile.searches // 8,
+        proof=Proof(
+            argument="Start at the optimum. With $p=\\lambda=L=1$, $\\Delta=2$, $\\alpha_0=1/4$ "
+            "the condition allows a noise of root mean square $1/100$. It is the error after the "
+            "step.",
+            says="the error after the step exceeds the error before it",
+            values={"err": 0, "p": 1, "epsilon_0": Fraction(1, 100)},
+        ),
     )
 
 
-@claim(sr.STAYS, finding=MONOTONE)
+@claim("ifca.cor2-radius", sr.STAYS, finding=MONOTONE)
 def stays(statement: Statement, profile: Profile) -> Search:
     """Every error within the radius and every floor that the condition allows."""
-    bound = limit(statement, {})
-
-    def sides(point: Point) -> tuple[float, float]:
-        at = _near(point)
-        return (1.0 - float(evaluate(sr.A, at))) * at["err"] + at["epsilon_0"], bound(at)
-
-    return Sided(sides=sides, domain=_NEAR, budget=profile.searches // 8).search(statement)
+    err, floor = sp.symbols("err epsilon_0")
+    return search(
+        statement,
+        profile,
+        (1 - sr.A) * err + floor,
+        _NEAR,
+        at=_near,
+        budget=profile.searches // 8,
+    )
 
 
 # --- The failure probability (38) ---------------------------------------------------------------
@@ -204,67 +197,56 @@ UNION = Finding(
 )
 
 
-@claim(sr.FAILURE_AS_PRINTED, expected=Verdict.REFUTED, finding=UNION)
+@claim(
+    "ifca.cor2-failure-as-printed", sr.FAILURE_AS_PRINTED, expected=Verdict.REFUTED, finding=UNION
+)
 def failure_as_printed(statement: Statement, profile: Profile) -> Search:
     """Losses with little noise, at the largest c of the box."""
-    constants = {c.name: c.most_generous for c in statement.constants}
-    bound = limit(statement, constants)
     own = statement.definitions[ss.delta_0]
-    total = sr.TOTAL * k / ss.delta
-
-    def observed() -> sp.Expr:
-        floor = sr.FLOOR_36.subs(ss.delta_0, own)
-        return total.subs(sr.EPSILON_0, floor) * own
-
-    product = observed()
-
-    def symbols(point: Point) -> dict[str, float]:
-        return {
-            **point,
-            "lam": point["L"] / point["condition"],
-            "p": point["share"] / point["k"],
-            **constants,
-        }
-
-    def certify(_point: Point) -> Certificate:
-        tiny = Fraction(1, 10**900)
-        exact: Exact = {
-            **dict.fromkeys(("L", "lam", "Delta", "n"), 1),
-            "v": tiny,
-            "eta": tiny,
-            "m": 100,
-            "k": 2,
-            "p": Fraction(1, 2),
-            "delta": Fraction(1, 2),
-            **{name: int(value) for name, value in constants.items()},
-        }
-        return proves(
-            statement,
-            "Hundred clients in two clusters, $\\lambda=L=\\Delta=1$, $\\delta=1/2$ and "
-            "$v=\\eta=10^{-900}$, at the largest $c$ of the box.",
-            "the union bound exceeds the failure probability",
-            from_sympy(product, exact),
-            exact,
-        )
-
-    return Sided(
-        sides=lambda point: (float(evaluate(product, symbols(point))), bound(symbols(point))),
-        domain={
+    total = (sr.TOTAL * k / ss.delta).subs(sr.EPSILON_0, sr.FLOOR_36.subs(ss.delta_0, own))
+    tiny = Fraction(1, 10**900)
+    return search(
+        statement,
+        profile,
+        total * own,
+        {
             "v": LogInterval(1e-290, 1.0),
             "eta": LogInterval(1e-140, 1.0),
             "L": LogInterval(1.0, 10.0),
-            "condition": LogInterval(1.0, 1e3),
+            "condition": LogInterval(1.0, 1e3, meaning=CONDITION),
             "Delta": LogInterval(0.1, 2.0),
             "k": LogInterval(2.0, 10.0),
-            "share": Interval(0.5, 1.0),
+            "share": Interval(0.5, 1.0, meaning=_SHARE),
             "m": LogInterval(10.0, 1e6),
             "n": LogInterval(1.0, 1e6),
             "delta": LogInterval(1e-3, 0.9),
         },
+        at=_with_shares,
+        constants=generous,
         budget=profile.searches // 4,
-        constants=constants,
-        certify=certify,
-    ).search(statement)
+        proof=Proof(
+            argument="Hundred clients in two clusters, $\\lambda=L=\\Delta=1$, $\\delta=1/2$ and "
+            "$v=\\eta=10^{-900}$, at the largest $c$ of the box.",
+            says="the union bound exceeds the failure probability",
+            values={
+                **dict.fromkeys(("L", "lam", "Delta", "n"), 1),
+                "v": tiny,
+                "eta": tiny,
+                "m": 100,
+                "k": 2,
+                "p": Fraction(1, 2),
+                "delta": Fraction(1, 2),
+            },
+        ),
+    )
+
+
+_SHARE = "smallest share $p$ of the clients times the number of clusters $k$"
+
+
+def _with_shares(point: Point) -> dict[str, float]:
+    """The symbols at a point, with lambda and the smallest share p."""
+    return {**point, "lam": point["L"] / point["condition"], "p": point["share"] / point["k"]}
 
 
 # --- Assumption 6 -------------------------------------------------------------------------------
@@ -283,10 +265,6 @@ SMALL_SHARE = Finding(
     "grows; or (b) itself is assumed.",
     severity="proof",
 )
-_FIXED = {"lam": 1.0, "L": 1.0, "v": 1.0, "delta": 0.5}
-_CONDITION = ss.FLOOR / sr.A
-
-
 _SIZES: Ranges = {
     "m": LogInterval(10.0, 1e45),
     "n": LogInterval(1.0, 1e45),
@@ -294,82 +272,78 @@ _SIZES: Ranges = {
     "alpha_0": Interval(1e-2, 0.49),
     "Delta": LogInterval(1e-3, 2.0),
 }
+_SEPARATION = "separation $\\Delta$ over what the corrected condition asks for, which sets $v$"
+_CORRECTED_SIZES: Ranges = {
+    **{name: _SIZES[name] for name in ("alpha_0", "Delta")},
+    "m": LogInterval(10.0, 1e12),
+    "n": LogInterval(1.0, 1e30),
+    "p": LogInterval(1e-3, 0.5),
+    "lam": LogInterval(1e-2, 1e2, meaning=LAM.meaning),
+    "condition": LogInterval(1.0, 1e2, meaning=CONDITION),
+    "separation": LogInterval(1.0, 1e3, meaning=_SEPARATION),
+    "delta": LogInterval(1e-3, 0.9),
+}
 
 
-def _separation(
-    statement: Statement, profile: Profile, hidden: Mapping[str, float], domain: Ranges
+def separation(
+    statement: Statement, profile: Profile, *, constants: Mapping[str, float], domain: Ranges
 ) -> Search:
-    bound = limit(statement, {})
-    allowed = inside(statement, hidden)
+    """The first term of the floor against condition (b)."""
 
     def symbols(point: Point) -> dict[str, float]:
-        at = {**_FIXED, **point}
+        at = {"lam": 1.0, "L": 1.0, "v": 1.0, "delta": 0.5, **point}
         at["L"] = at["lam"] * point.get("condition", 1.0)
         if "separation" in point:  # the noise at which Delta is so many times what is asked for
             asked = float(evaluate(sr.A6.assumptions[0].right, {**at, "v": 1.0}))
             at["v"] = at["Delta"] / (at["separation"] * asked)
         return at
 
-    def certify(_point: Point) -> Certificate:
-        exact: Exact = {
-            **{name: Fraction(value) for name, value in hidden.items()},
-            **dict.fromkeys(("lam", "L", "v"), 1),
-            "m": 10**40,
-            "n": 10**30,
-            "p": Fraction(17, 10**35),
-            "Delta": 2,
-            "alpha_0": Fraction(1, 4),
-            "delta": Fraction(1, 2),
-        }
-        return proves(
-            statement,
-            "$m=10^{40}$, $n'=10^{30}$, $\\Delta=2$, $\\alpha_0=1/4$ and $p=1.7\\cdot10^{-34}$, "
-            "which is above $1000\\log(mn')/m$. The separation condition holds with a constant of "
-            "one thousand.",
-            "the first term alone exceeds what (b) allows",
-            from_sympy(_CONDITION, exact),
-            exact,
-        )
-
-    return Sided(
-        sides=lambda point: (
-            float(evaluate(_CONDITION, symbols(point))),
-            bound(symbols(point)),
+    return search(
+        statement,
+        profile,
+        ss.FLOOR / sr.A,
+        domain,
+        at=symbols,
+        constants=constants,
+        proof=Proof(
+            argument="$m=10^{40}$, $n'=10^{30}$, $\\Delta=2$, $\\alpha_0=1/4$ and "
+            "$p=1.7\\cdot10^{-34}$, which is above $1000\\log(mn')/m$. The separation condition "
+            "holds with a constant of one thousand.",
+            says="the first term alone exceeds what (b) allows",
+            values={
+                **dict.fromkeys(("lam", "L", "v"), 1),
+                "m": 10**40,
+                "n": 10**30,
+                "p": Fraction(17, 10**35),
+                "Delta": 2,
+                "alpha_0": Fraction(1, 4),
+                "delta": Fraction(1, 2),
+            },
         ),
-        domain=domain,
-        budget=profile.searches,
-        constraints=lambda point: allowed(symbols(point)),
-        constants=hidden,
-        certify=certify,
-    ).search(statement)
+    )
 
 
-@claim(
-    sr.A6_AS_PRINTED,
-    expected=Verdict.REFUTED,
-    finding=SMALL_SHARE,
-    hidden={"C_Delta": 1e3, "C_p": 1e3},
+SEPARATION = (
+    row(
+        "ifca.a6-separation-as-printed",
+        sr.A6_AS_PRINTED,
+        separation,
+        constants={"C_Delta": 1e3, "C_p": 1e3},
+        domain=_SIZES,
+        expected=Verdict.REFUTED,
+        finding=SMALL_SHARE,
+        hidden={"C_Delta": 1e3, "C_p": 1e3},
+    ),
+    row(
+        "ifca.a6-separation",
+        sr.A6,
+        separation,  # the hidden constant depends on the share
+        constants={"C_p": 1.0},
+        domain=_CORRECTED_SIZES,
+        finding=SMALL_SHARE,
+        hidden={"C_p": 1.0},
+    ),
 )
-def a6_as_printed(statement: Statement, profile: Profile) -> Search:
-    """Every share that Assumption 6 allows, with constants of one thousand."""
-    return _separation(statement, profile, {"C_Delta": 1e3, "C_p": 1e3}, _SIZES)
-
-
-@claim(sr.A6, finding=SMALL_SHARE, hidden={"C_p": 1.0})
-def a6(statement: Statement, profile: Profile) -> Search:
-    """The hidden constant depends on the share."""
-    domain: Ranges = {
-        **{name: _SIZES[name] for name in ("alpha_0", "Delta")},
-        "m": LogInterval(10.0, 1e12),
-        "n": LogInterval(1.0, 1e30),
-        "p": LogInterval(1e-3, 0.5),
-        "lam": LogInterval(1e-2, 1e2),
-        "condition": LogInterval(1.0, 1e2),
-        "separation": LogInterval(1.0, 1e3),
-        "delta": LogInterval(1e-3, 0.9),
-    }
-    return _separation(statement, profile, {"C_p": 1.0}, domain)
-
 
 # --- Corollary 2 --------------------------------------------------------------------------------
 
@@ -397,7 +371,7 @@ def run_symbols(params: Params) -> dict[str, float]:
     }
 
 
-def _corollary(statement: Statement, profile: Profile) -> Probability:
+def corollary(statement: Statement, profile: Profile) -> Probability:
     """The printed number of steps in every cell, from the edge of the start."""
 
     def accuracy(params: Params) -> float:
@@ -411,31 +385,25 @@ def _corollary(statement: Statement, profile: Profile) -> Probability:
     def observed(table: Table) -> FloatArray:
         return np.where(table["farthest"] > 1.0, np.inf, table["largest"])
 
-    cells = [with_steps(dict(zip(_NAMES, row, strict=True))) for row in _ROWS]
     return explicit(
         statement,
         CONSTANTS,
         Sampling(experiment=SC_RUN, max_trials=min(profile.max_trials, 2048), first=256),
-        cells,
+        [with_steps(dict(zip(_NAMES, values, strict=True))) for values in _ROWS],
         lambda params: {**run_symbols(params), "varepsilon": accuracy(params)},
         observed,
         "some final error above the accuracy, or a model outside its radius",
     )
 
 
-@claim(sr.COROLLARY_2)
-def corollary_2(statement: Statement, profile: Profile) -> Probability:
-    """The journal version."""
-    return _corollary(statement, profile)
+COROLLARY_2 = (
+    row("ifca.cor2", sr.COROLLARY_2, corollary),
+    # the conference version, whose start is within a quarter and whose T is smaller
+    row("ifca.neurips-thm2", sr.THEOREM_2_NEURIPS, corollary),
+)
 
 
-@claim(sr.THEOREM_2_NEURIPS)
-def theorem_2_neurips(statement: Statement, profile: Profile) -> Probability:
-    """The conference version, whose start is within a quarter and whose T is smaller."""
-    return _corollary(statement, profile)
-
-
-@claim(sr.STAYS_RUN, finding=MONOTONE)
+@claim("ifca.cor2-radius-run", sr.STAYS_RUN, finding=MONOTONE)
 def stays_run(statement: Statement, profile: Profile) -> Probability:
     """Runs with far fewer samples than Corollary 2 asks for: the condition nearly at its edge."""
     rows = (
@@ -483,7 +451,9 @@ LOOSE_RUN = Finding(
 )
 
 
-@claim(sr.RATES_AS_PRINTED, expected=Verdict.REFUTED, finding=LOOSE_RUN)
+@claim(
+    "ifca.cor2-rates-as-printed", sr.RATES_AS_PRINTED, expected=Verdict.REFUTED, finding=LOOSE_RUN
+)
 def rates_as_printed(statement: Statement, profile: Profile) -> Rate:
     """Runs from the optima without strangers, long enough for the smallest share."""
     ends = {
@@ -494,90 +464,83 @@ def rates_as_printed(statement: Statement, profile: Profile) -> Rate:
         "m": (10**4, 10**6),
         "n": (10**2, 10**4),
     }
-    cells = [
-        {**cell, "T": math.ceil(3.0 * cell["L"] / cell["lam"] * (1.0 + cell["ratio"]))}
-        for cell in factorial({"eta": 0.0, "start": "optimum", "d": 1}, ends)
-    ]
     return rates(
         statement,
         profile,
-        cells,
-        ("v", "lam", "L", "p", "m", "n"),
-        "smallest_squared",
-        "the squared final error of the smallest cluster's model",
-        SC_RUN,
-        run_symbols,
-        256,
+        cells=[
+            {**cell, "T": math.ceil(3.0 * cell["L"] / cell["lam"] * (1.0 + cell["ratio"]))}
+            for cell in factorial({"eta": 0.0, "start": "optimum", "d": 1}, ends)
+        ],
+        names=("v", "lam", "L", "p", "m", "n"),
+        column="smallest_squared",
+        observable="the squared final error of the smallest cluster's model",
+        experiment=SC_RUN,
+        symbols=run_symbols,
+        n_trials=256,
     )
 
 
-@claim(sr.FINAL_NOISE, finding=LOOSE_RUN)
+@claim("ifca.cor2-rates", sr.FINAL_NOISE, finding=LOOSE_RUN)
 def final_noise(statement: Statement, profile: Profile) -> Search:
     """The exact mean square after any number of steps."""
-    bound = limit(statement, {})
 
-    def sides(point: Point) -> tuple[float, float]:
-        at = {**point, "lam": point["L"] / point["condition"]}
+    def symbols(point: Point) -> dict[str, float]:
+        return {**point, "lam": point["L"] / point["condition"]}
+
+    def mean_square(point: Point) -> float:
+        at = symbols(point)
         step = point["p_j"] * at["lam"] / at["L"]
         one = point["p_j"] * point["v"] ** 2 / (at["L"] ** 2 * point["m"] * point["n"])
         kept = math.exp(2.0 * point["steps"] * math.log1p(-step)) if step < 1.0 else 0.0
-        return one * (1.0 - kept) / (step * (2.0 - step)), bound(at)
+        return float(one * (1.0 - kept) / (step * (2.0 - step)))
 
-    return Sided(
-        sides=sides,
-        domain={
+    return search(
+        statement,
+        profile,
+        mean_square,
+        {
             "v": LogInterval(1e-6, 1e6),
             "L": LogInterval(1e-6, 1e6),
-            "condition": LogInterval(1.0, 1e6),
+            "condition": LogInterval(1.0, 1e6, meaning=CONDITION),
             "p_j": LogInterval(1e-3, 1.0),
             "m": LogInterval(1.0, 1e9),
             "n": LogInterval(1.0, 1e9),
-            "steps": LogInterval(1.0, 1e9),
+            "steps": LogInterval(1.0, 1e9, meaning="number of steps of the run, not only integers"),
         },
+        at=symbols,
         budget=profile.searches // 8,
-    ).search(statement)
+    )
 
 
 # --- Near optimal -------------------------------------------------------------------------------
 
 
-@claim(sr.NEAR_OPTIMAL)
+@claim("ifca.sc-near-optimal", sr.NEAR_OPTIMAL)
 def near_optimal(statement: Statement, profile: Profile) -> Search:
     """The printed rate over the oracle's, m and n' alone."""
-    bound = limit(statement, {})
     ratio = (1 / sp.sqrt(m * n) + 1 / n) * sp.sqrt(m * n)
-    return Sided(
-        sides=lambda point: (float(evaluate(ratio, point)), bound(point)),
-        domain={"m": LogInterval(1.0, 1e9), "n": LogInterval(1.0, 1e9)},
-        budget=profile.searches // 8,
-        constraints=inside(statement, {}),
-    ).search(statement)
+    domain: Ranges = {"m": LogInterval(1.0, 1e9), "n": LogInterval(1.0, 1e9)}
+    return search(statement, profile, ratio, domain, budget=profile.searches // 8)
 
 
-@claim(sr.NEAR_OPTIMAL_CONSTANTS, finding=LOOSE_RUN)
+@claim("ifca.sc-near-optimal-constants", sr.NEAR_OPTIMAL_CONSTANTS, finding=LOOSE_RUN)
 def near_optimal_constants(statement: Statement, profile: Profile) -> Search:
     """The printed first term over the oracle's error, all quantities."""
-    bound = limit(statement, {})
-    oracle = v / (lam * sp.sqrt(p * m * n))
-    ratio = sr.ACCURACY_1 / oracle
-
-    def symbols(point: Point) -> dict[str, float]:
-        return {**point, "lam": point["L"] / point["condition"], "p": point["share"] / point["k"]}
-
-    return Sided(
-        sides=lambda point: (
-            float(evaluate(ratio, symbols(point))),
-            bound(symbols(point)),
-        ),
-        domain={
-            "v": LogInterval(1e-3, 1e3),
+    free = "standard deviation of the gradient on one sample, without effect on the ratio"
+    return search(
+        statement,
+        profile,
+        sr.ACCURACY_1 * lam * sp.sqrt(p * m * n) / v,
+        {
+            "v": LogInterval(1e-3, 1e3, meaning=free),
             "L": LogInterval(1e-3, 1e3),
-            "condition": LogInterval(1.0, 1e4),
+            "condition": LogInterval(1.0, 1e4, meaning=CONDITION),
             "k": LogInterval(1.0, 64.0),
-            "share": Interval(1e-3, 1.0),
+            "share": Interval(1e-3, 1.0, meaning=_SHARE),
             "delta": LogInterval(1e-6, 1.0),
             "m": LogInterval(2.0, 1e9),
             "n": LogInterval(1.0, 1e9),
         },
+        at=_with_shares,
         budget=profile.searches // 8,
-    ).search(statement)
+    )

@@ -22,7 +22,7 @@ import numpy as np
 from bounds.ifca.two_clusters import TWO_CLUSTERS, TWO_CLUSTERS_RANDOM
 from bounds.statement import Statement
 from trials.experiments.ifca import start
-from verify.claim import claim
+from verify.claim import claim, row
 from verify.claims.ifca.cells import HIDDEN, TWO_CLUSTERS_CELLS
 from verify.claims.ifca.identity import RANDOM_START
 from verify.claims.ifca.whole_run import run_claim
@@ -30,14 +30,25 @@ from verify.evidence import Figure, Series, Verdict
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
 from verify.procedures.probability import Probability
 
+#: Whole runs with k = 2 and closeness down to 0.01.
+SLIGHTLY_BETTER = (
+    row(
+        "ifca.k2-slightly-better",
+        TWO_CLUSTERS,
+        run_claim,
+        cells=TWO_CLUSTERS_CELLS,
+        finding=RANDOM_START,
+        hidden=HIDDEN,
+    ),
+)
 
-@claim(TWO_CLUSTERS, finding=RANDOM_START, hidden=HIDDEN)
-def slightly_better(statement: Statement, profile: Profile) -> Probability:
-    """Whole runs with k = 2 and closeness down to 0.01."""
-    return run_claim(statement, profile, TWO_CLUSTERS_CELLS)
 
-
-@claim(TWO_CLUSTERS_RANDOM, expected=Verdict.REFUTED, finding=RANDOM_START)
+@claim(
+    "ifca.k2-random-as-printed",
+    TWO_CLUSTERS_RANDOM,
+    expected=Verdict.REFUTED,
+    finding=RANDOM_START,
+)
 def random_start(statement: Statement, profile: Profile) -> Probability:
     """Random vectors as starts, optima random of equal norm: how close do they come?"""
     return Probability(

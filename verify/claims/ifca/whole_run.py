@@ -28,15 +28,15 @@ from itertools import product
 import numpy as np
 from scipy.optimize import brentq
 
+from bounds.ifca import whole_run as bw
 from bounds.ifca.symbols import T
 from bounds.ifca.symbols import n as N_PRIME
-from bounds.ifca.whole_run import COROLLARY_1, COROLLARY_1_AS_PRINTED, COROLLARY_1_OWN_STEP
 from bounds.statement import Statement, evaluate
 from trials.experiments.ifca.run_step_sizes import RUN_STEP_SIZES
 from trials.experiments.ifca.step import N_STEPS, TRAJECTORY
 from trials.run.cell import Params
 from trials.run.store import Table
-from verify.claim import claim
+from verify.claim import row
 from verify.claims.common import CannotTry, log_failure, spelled
 from verify.claims.ifca.cells import (
     C_1,
@@ -165,8 +165,8 @@ def edge_cells(
 ) -> tuple[Params, ...]:
     """Cells whose stated number of steps is an integer, each start direction in turn."""
     cells = []
-    for i, (whole, row) in enumerate(product(rounds, rows)):
-        m, d, k, alpha, ratio = row
+    for i, (whole, shape_of) in enumerate(product(rounds, rows)):
+        m, d, k, alpha, ratio = shape_of
         shape: Params = {"init": STARTS[(i + i // 4) % 4], **one_large(ratio)}
         params = cell(m=m, n=1, d=d, k=int(k), rho=1.0, alpha=alpha, **shape)
         least = math.ceil(HIDDEN["C_N"] * d / (m * values(params)["p"]))
@@ -177,6 +177,7 @@ def edge_cells(
 def run_claim(
     statement: Statement,
     profile: Profile,
+    *,
     cells: Sequence[Params],
     constants: Mapping[str, float] = ACCURACY,
 ) -> Probability:
@@ -277,7 +278,7 @@ def _run_figure(
 
 
 def every_run(
-    statement: Statement, profile: Profile, cells: Sequence[Params], at_stated_step: bool
+    statement: Statement, profile: Profile, *, cells: Sequence[Params], at_stated_step: bool
 ) -> Probability:
     """Refutation for every c1 of a grid at once, at the generous corner of the box.
 
@@ -346,38 +347,45 @@ def _size_ratio(params: Params) -> float:
 # --- Corollary 1 --------------------------------------------------------------------------------
 
 
-#: Two clusters: with more, the labels of models that diverge cost one draw a client.
+#: Clusters 99 and 785 times as large as the smallest, from alpha = 1/4.  Two clusters: with more,
+#: the labels of models that diverge cost one draw a client.  Between the grid's values of c1 this
+#: argument holds.  At ratio r a constant of 1/r or more multiplies the largest cluster's error by
+#: at least one.  A smaller one leaves at least (1 - 2/r)^24 of the smallest cluster's error, which
+#: is 0.61 at r = 99.
 UNEQUAL_RUNS = tuple(
     cell(m=10**7, n=10**7, d=2000, k=2, rho=100.0, alpha=0.25, **one_large(ratio))
     for ratio in (99.0, 785.0)
 )
-
-
-@claim(COROLLARY_1_AS_PRINTED, expected=Verdict.REFUTED, finding=STEP_SIZE, hidden=HIDDEN)
-def corollary_1_as_printed(statement: Statement, profile: Profile) -> Probability:
-    """Clusters 99 and 785 times as large as the smallest, from alpha = 1/4.
-
-    Between the grid's values of c1 this argument holds.  At ratio r a constant of 1/r or more
-    multiplies the largest cluster's error by at least one.  A smaller one leaves at least
-    (1 - 2/r)^24 of the smallest cluster's error, which is 0.61 at r = 99.
-    """
-    return every_run(statement, profile, UNEQUAL_RUNS, at_stated_step=False)
-
-
 #: T = 3 to 8 for the journal's T = 2 + log(Delta/(4 epsilon)).
-EDGE_CELLS = edge_cells(COROLLARY_1, ACCURACY, (3, 4, 5, 8))
-
-
-@claim(COROLLARY_1, hidden=HIDDEN)
-def corollary_1(statement: Statement, profile: Profile) -> Probability:
-    """Clusters within a factor two of each other."""
-    return run_claim(statement, profile, (*RUN_CELLS, *EDGE_CELLS))
-
-
-@claim(COROLLARY_1_OWN_STEP, hidden=HIDDEN)
-def corollary_1_own_step(statement: Statement, profile: Profile) -> Probability:
-    """Clusters of any sizes, own step sizes."""
-    edges = tuple({**c, "step_rule": "c/p_j"} for c in EDGE_CELLS)
-    return run_claim(
-        statement, profile, (*in_every_direction(scattered(16, OWN_COLUMNS, (0.02, 0.49))), *edges)
-    )
+EDGE_CELLS = edge_cells(bw.COROLLARY_1, ACCURACY, (3, 4, 5, 8))
+COROLLARY_1 = (
+    row(
+        "ifca.cor1-as-printed",
+        bw.COROLLARY_1_AS_PRINTED,
+        every_run,
+        cells=UNEQUAL_RUNS,
+        at_stated_step=False,
+        expected=Verdict.REFUTED,
+        finding=STEP_SIZE,
+        hidden=HIDDEN,
+    ),
+    # clusters within a factor two of each other
+    row(
+        "ifca.cor1",
+        bw.COROLLARY_1,
+        run_claim,
+        cells=(*RUN_CELLS, *EDGE_CELLS),
+        hidden=HIDDEN,
+    ),
+    # clusters of any sizes, own step sizes
+    row(
+        "ifca.cor1-own-step",
+        bw.COROLLARY_1_OWN_STEP,
+        run_claim,
+        cells=(
+            *in_every_direction(scattered(16, OWN_COLUMNS, (0.02, 0.49))),
+            *({**c, "step_rule": "c/p_j"} for c in EDGE_CELLS),
+        ),
+        hidden=HIDDEN,
+    ),
+)

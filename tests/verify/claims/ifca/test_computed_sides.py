@@ -11,7 +11,7 @@ from scipy import optimize, stats
 
 from bounds.ifca import strongly_convex_run as sr
 from bounds.ifca import strongly_convex_step as ss
-from bounds.ifca.correct_clients import HALF_CORRECT
+from bounds.ifca.correct_clients import EQ_2, HALF_CORRECT
 from bounds.ifca.identity import LEMMA_1
 from bounds.ifca.symbols import T
 from bounds.statement import evaluate
@@ -245,7 +245,7 @@ def test_both_sides_of_the_triangle_inequality_row_by_row() -> None:
     gram = [[sum(r[i] * r[j] for r in x) / 3 - (i == j) for j in range(2)] for i in range(2)]
     norm = max(abs(np.linalg.eigvalsh(np.array(gram))))
     right = abs(1 - 0.7) * 2.0 + 0.7 * norm * 2.0 + 0.7 * math.hypot(*pulled)
-    search = correct_clients.eq_2.build(QUICK)
+    search = correct_clients.triangle(EQ_2, QUICK)
     assert search.sides(point) == pytest.approx((math.hypot(*left), right), rel=1e-12)
 
 
@@ -266,20 +266,20 @@ def test_the_noise_that_is_left_is_a_sum_over_the_steps() -> None:
     )
 
 
-@pytest.mark.parametrize("quarter", [False, True])
-def test_the_recursion_step_by_step(quarter: bool) -> None:
+@pytest.mark.parametrize("start", [None, 0.25])
+def test_the_recursion_step_by_step(start: float | None) -> None:
     point = {"L": 2.0, "condition": 3.0, "p": 0.5, "Delta": 10.0, "alpha_0": 0.1, "floor": 0.01}
     at = strongly_convex_run._run(point)
     shrink = 0.5 / (8 * 3.0)  # p lambda / (8 L)
     assert float(evaluate(sr.A, at)) == pytest.approx(shrink, rel=1e-12)
     assert at["lam"] == pytest.approx(2.0 / 3.0)
     assert at["varepsilon"] == pytest.approx(2 * at["epsilon_0"] / shrink, rel=1e-12)
-    if quarter:
-        at["alpha_0"] = 0.25
+    if start is not None:
+        at["alpha_0"] = start
     error = float(evaluate(sr.START, at))
     for _ in range(math.ceil(float(evaluate(sr.ENOUGH.definitions[T], at)))):
         error = (1 - shrink) * error + at["epsilon_0"]
-    found, _ = strongly_convex_run._recursion(sr.ENOUGH, QUICK, quarter=quarter).sides(point)
+    found, _ = strongly_convex_run.recursion(sr.ENOUGH, QUICK, start=start).sides(point)
     assert found == pytest.approx(error, rel=1e-9)
 
 
@@ -305,7 +305,7 @@ def test_the_accuracy_of_a_run_is_the_floor_of_its_steps_over_the_contraction() 
 
 @pytest.mark.parametrize(
     ("claim", "gain"),
-    [(strongly_convex_run.corollary_2, 2.0), (strongly_convex_run.theorem_2_neurips, 0.5)],
+    list(zip(strongly_convex_run.COROLLARY_2, (2.0, 0.5), strict=True)),
     ids=["journal", "conference"],
 )
 def test_a_run_makes_the_stated_number_of_steps_rounded_up(claim: Any, gain: float) -> None:
@@ -332,7 +332,7 @@ def test_a_gradient_lies_on_the_sphere_of_the_curvatures(
     angle: float, along: float, across: float
 ) -> None:
     """lambda = 2, L = 6, gamma = 1/4, that is 1.5 times 1/L, and an error of 3."""
-    search = strongly_convex_step._step(ss.EQ_22, QUICK)
+    search = strongly_convex_step.step(ss.EQ_22, QUICK)
     point = {"lam": 2.0, "condition": 3.0, "err": 3.0, "angle": angle, "share": 1.5}
     assert search.sides(point)[0] == pytest.approx(3.0 * math.hypot(along, across), rel=1e-12)
 
@@ -366,7 +366,7 @@ def test_the_variance_of_least_squares_error_is_that_of_fishers_law() -> None:
 
 
 def test_the_table_of_halvings_says_what_they_leave() -> None:
-    for claim in (rounds.rounds_as_printed, rounds.rounds):
+    for claim in rounds.HALVING:
         built = claim.build(QUICK)
         (shown,) = built.present(None).tables
         assert [row[0] for row in shown.rows] == [1e3, 1e6, 1e9, 1e12]

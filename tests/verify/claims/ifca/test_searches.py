@@ -44,11 +44,13 @@ def test_a_search_finds_what_the_catalogue_expects(name):
 
 def lemma_1_with(term, rate):
     statement = replace(LEMMA_1, terms=(Term(name="tail", expr=term),))
-    return labels.pairwise_search(statement, PROFILE, {"c_1": 1.0, "c_2": rate})
+    return labels.pairwise(statement, PROFILE, constants={"c_1": 1.0, "c_2": rate})
 
 
 def lower_tail_with(rate):
-    return identity.eq_16.builder(EQ_16, PROFILE, rate)
+    return identity.chi_square(
+        EQ_16, PROFILE, tail=identity._lower_tail, constants={"c_1": 1.0, "c_2": rate}
+    )
 
 
 def eq_2_with(shrink):
@@ -57,7 +59,7 @@ def eq_2_with(shrink):
         Term(name=t.name, expr=t.expr * shrink if t.name == "fluctuation" else t.expr)
         for t in EQ_2.terms
     )
-    search = correct_clients.eq_2.builder(replace(EQ_2, terms=terms), PROFILE)
+    search = correct_clients.triangle(replace(EQ_2, terms=terms), PROFILE)
     return replace(search, recheck=None)
 
 
@@ -71,16 +73,16 @@ PLANTED = {
     "Lemma 1, alpha to the first power": lambda: lemma_1_with(ALPHA_ONCE, labels.LEMMA_1_RATE),
     "Lemma 1, no signal-to-noise ratio": lambda: lemma_1_with(WITHOUT_NOISE, labels.LEMMA_1_RATE),
     "(16), rate times 10": lambda: lower_tail_with(2.5),
-    "(3), c = 1": lambda: correct_clients.eq_3.builder(EQ_3, PROFILE, 1.0),
-    "(3), c = 0.15": lambda: correct_clients.eq_3.builder(
-        EQ_3, PROFILE, 0.15
+    "(3), c = 1": lambda: correct_clients.binomial(EQ_3, PROFILE, rate=1.0),
+    "(3), c = 0.15": lambda: correct_clients.binomial(
+        EQ_3, PROFILE, rate=0.15
     ),  # the exact exponent is log 2 - H(1/4) = 0.131
     "(2), fluctuation halved": lambda: eq_2_with(sp.Rational(1, 2)),
 }
 TRUE = {
     "Lemma 1": lambda: lemma_1_with(LEMMA_1.expr, labels.LEMMA_1_RATE),
     "(16)": lambda: lower_tail_with(0.25),
-    "(3), c = 0.13": lambda: correct_clients.eq_3.builder(EQ_3, PROFILE, 0.13),
+    "(3), c = 0.13": lambda: correct_clients.binomial(EQ_3, PROFILE, rate=0.13),
     "(2)": lambda: eq_2_with(1),
 }
 
@@ -189,13 +191,6 @@ def test_random_rivals_are_all_counted_and_more_samples_confuse_less():
     few, many = labels.wrong_label(point), labels.wrong_label({**point, "n": 300})
     assert few.lower < few.upper < few.lower + math.log(4)
     assert many.upper < few.lower
-
-
-def test_between_its_limits_a_bound_is_neither_kept_nor_violated():
-    limits = labels.Limits(lower=-3.0, upper=-2.0)
-    assert limits.against(-4.0) > 0
-    assert limits.against(-1.0) < 0
-    assert math.isnan(limits.against(-2.5))
 
 
 @pytest.mark.parametrize("log_each", [-200.0, -40.0, -3.0, -0.1])

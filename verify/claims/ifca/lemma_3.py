@@ -1,0 +1,162 @@
+r"""Lemma 3 of IFCA: the identity of a client when only the variance of its loss is known.
+
+Problem. Every model is within (1/2 - alpha) sqrt(lambda/L) Delta of its optimum.  How often does a
+client take a wrong one?
+
+Guarantee. `bounds.ifca.lemma_3`: with a probability of at most c1 eta^2/(alpha^2 lambda^2 Delta^4
+n'), and k times as much over all rivals.
+
+Algorithm. None is run.  Rare spikes (`trials.laws.spike`) are the worst laws for a given variance.
+Their label law is a closed form for every n' and k.  Gaussian noise is the friendly end.
+
+Computation. Constants exhibited by argument.  c1 = 4 by Cantelli, as two averages of variance
+eta^2/n' differ by a variance of at most 4 eta^2/n'.  The union: c1 = 2 by Minkowski and Markov.
+
+Reference. TIT 2022, Section V-B and the proof of Lemma 3.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from scipy import special
+
+from bounds.ifca import lemma_3 as bl
+from bounds.statement import Statement, evaluate
+from trials.laws.spike import wrong_label
+from verify.claim import row
+from verify.claims.common import Point
+from verify.claims.searching import Constants, search
+from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Range, Ranges
+from verify.procedures.base import Profile
+from verify.procedures.search import Search
+
+# --- The gap between two mean losses ------------------------------------------------------------
+
+CONDITION = "condition number $L/\\lambda$"
+LAM = LogInterval(1e-3, 1e3, meaning="strong convexity $\\lambda$ of the mean losses")
+SHAPE: Ranges = {
+    "lam": LAM,
+    "condition": LogInterval(1.0, 1e4, meaning=CONDITION),
+    "Delta": LogInterval(1e-2, 2.0),
+    "alpha": Interval(1e-4, 0.4999),
+}
+
+
+def shape(point: Point) -> dict[str, float]:
+    """The statements' symbols at a point, with L = lam times the condition number."""
+    return {**point, "L": point["lam"] * point["condition"]}
+
+
+_OWN = "distance of the own model from its optimum over the allowed radius"
+_RIVAL = "displacement of the rival model towards the own optimum over the allowed radius"
+_STEEP = "exponent $s$ in the curvature $\\lambda(L/\\lambda)^s$ along the error of the own model"
+
+
+def gap(statement: Statement, profile: Profile) -> Search:
+    """Quadratic losses: the own model errs where the curvature lies between lam and L.
+
+    The rival errs towards the own optimum, where the curvature is lam.
+    """
+
+    def difference(point: Point) -> float:
+        at = shape(point)
+        radius = float(evaluate(bl.RADIUS, at))
+        curvature = at["lam"] * point["condition"] ** point["steep"]
+        rival = at["Delta"] - point["rival"] * radius
+        own = point["own"] * radius
+        return float(0.5 * at["lam"] * rival**2 - 0.5 * curvature * own**2)
+
+    domain = {
+        **SHAPE,
+        "own": Interval(0.0, 1.0, meaning=_OWN),
+        "rival": Interval(-1.0, 1.0, meaning=_RIVAL),
+        "steep": Interval(0.0, 1.0, meaning=_STEEP),
+    }
+    return search(statement, profile, difference, domain, at=shape, budget=profile.searches // 8)
+
+
+GAPS = (
+    row("ifca.lemma3-gap", bl.LEMMA_3_GAP, gap),  # attained where lambda = L
+    row("ifca.lemma3-gap-sharp", bl.LEMMA_3_GAP_SHARP, gap),  # attained by two curvatures
+)
+
+# --- The probability of a wrong label -----------------------------------------------------------
+
+_LAW = "law of the noise of the losses: rare spikes, or Gaussian and independent"
+LABELS: Ranges = {
+    **SHAPE,
+    "X": LogInterval(
+        1e-9,
+        10.0,
+        meaning="value of $\\eta^2/(\\alpha^2\\lambda^2\\Delta^4n^\\prime)$, which sets $\\eta$",
+    ),
+    "n": IntRange(1, 10**9, log=True),
+    "k": IntRange(2, 1000, log=True),
+    "law": Choice(("spike", "gaussian"), meaning=_LAW),
+}
+
+
+def with_noise(point: Point) -> dict[str, float]:
+    """The symbols at a point, where eta has the size at which X takes the point's value."""
+    scale = point["alpha"] * point["lam"] * point["Delta"] ** 2
+    return {**shape(point), "eta": scale * math.sqrt(point["n"] * point["X"])}
+
+
+def mislabelled(point: Point, models: int) -> float:
+    """The probability of a wrong label at the smallest gap, from the exact law.
+
+    Gaussian noise is independent between models, and a union bound is then an upper limit for
+    more than two.
+    """
+    at = with_noise(point)
+    smallest = float(evaluate(bl.GAP, at))
+    if point["law"] == "spike":
+        return wrong_label(smallest, at["eta"], int(point["n"]), models)
+    pair = special.ndtr(-smallest * math.sqrt(point["n"] / 2.0) / at["eta"])
+    return float(min(1.0, (models - 1) * pair))
+
+
+def labels(
+    statement: Statement,
+    profile: Profile,
+    *,
+    models: int | None = None,
+    constants: Constants | None = None,
+    **ranges: Range,
+) -> Search:
+    """The exact probability of a wrong label among some models, by default k.
+
+    ``ranges`` take the place of those of `LABELS`.
+    """
+    return search(
+        statement,
+        profile,
+        lambda point: mislabelled(point, models or point["k"]),
+        {**LABELS, **ranges},
+        at=with_noise,
+        constants=constants,
+        budget=profile.searches // 8,
+    )
+
+
+_TWO: dict[str, Any] = {
+    "models": 2,
+    "k": IntRange(
+        2, 1000, True, meaning="number of clusters, without effect: the claim is about two models"
+    ),
+}
+#: Rare spikes where lambda = L.
+_WORST: dict[str, Any] = {
+    **_TWO,
+    "condition": Choice((1.0,), meaning=CONDITION),
+    "law": Choice(("spike",), meaning=_LAW),
+}
+LEMMA_3 = (
+    row("ifca.lemma3", bl.LEMMA_3, labels, constants={"c_1": 4.0}, **_TWO),
+    row("ifca.lemma3-attained", bl.LEMMA_3_ATTAINED, labels, n=Choice((1,)), **_WORST),
+    row("ifca.lemma3-union", bl.LEMMA_3_UNION, labels, constants={"c_1": 2.0}),
+    row("ifca.lemma3-union-sharp", bl.LEMMA_3_UNION_SHARP, labels),
+    row("ifca.lemma3-rate", bl.LEMMA_3_RATE, labels, **_WORST),
+)
