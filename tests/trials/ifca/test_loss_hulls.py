@@ -76,9 +76,9 @@ def test_the_radius_is_the_margin_over_the_norm_and_never_more(seed):
 
 
 def test_residuals_that_are_lost_in_the_rounding_of_their_terms_prove_nothing():
-    """Terms of 1e8 cancel to squares of 1e-12: the computed squares are rounding errors."""
+    """Terms of 1e8 cancel to squares below 1e-6.  The last places of the terms make up 3e-6."""
     X, y = [[1.0]], [1e4]
-    for near, far in ((1e-6, 5e-6), (0.0, 3e-6), (1e-5, 0.0)):
+    for near, far in ((1e-6, 5e-6), (0.0, 3e-6), (1e-5, 0.0), (1e-3, 5e-4), (1e-4, 3e-4)):
         proof, _ = proved(X, y, np.zeros((2, 1)), [[1e4 - near], [1e4 - far]])
         assert proof.n_open[0] == 2
         assert proof.candidates[0, 0].all()

@@ -634,14 +634,14 @@ def test_cells_reach_jointly_as_far_as_their_second_farthest_parameter() -> None
 
 
 def test_the_witness_of_an_extrapolation_is_a_held_out_cell_with_its_own_violations() -> None:
-    """Held-out cells come first, and some cells are outside: positions in the lists differ."""
+    """Other cells come first, and one is outside: positions in the two lists differ."""
 
     def no_dimension(values, cell):  # type: ignore[no-untyped-def]
         return values["c"] / math.sqrt(cell.params["m"])
 
     wide = ConstantBox(name="c", low=1e-2, high=1e4)
     cells = make_cells(sharp)
-    cells = [*reversed(cells[3:]), replace(cells[0], delta=1.0), *cells[:3]]
+    cells = [*cells[:3], replace(cells[0], delta=1.0), *reversed(cells[3:])]
     decision = decide(cells, no_dimension, (wide,))
     assert decision.verdict is Verdict.REFUTED
     assert decision.witness is not None
