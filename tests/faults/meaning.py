@@ -525,8 +525,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/run/engine.py",
-        "ready.extend(executor.finished())",
-        "ready.extend(())",
+        "for done in executor.finished():",
+        "for done in ():",
         "blocks that had finished are lost when a run is interrupted",
         "trials/run/test_engine trials/run/test_executors",
     ),
