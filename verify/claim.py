@@ -9,7 +9,7 @@ A claim is made by the decorator `claim` on the function that builds its procedu
 The builder gets the statement as an argument and takes every exponent, factor, limit and failure
 probability from it.  So the verdict depends on the statement: ``replace(claim, statement=other)``
 builds the procedure that tries the other statement.  Several statements that one function tries
-are the rows of a table (`row`).
+are the rows of a `table`.
 """
 
 from __future__ import annotations
@@ -247,25 +247,58 @@ _FIELDS = frozenset(
 )
 
 
-def row(id: str, statement: Statement, body: Callable[..., Procedure], **arguments: Any) -> Claim:
-    """One claim of a table: a statement that a function tries which serves several statements.
+@dataclass(frozen=True)
+class Row:
+    """A statement of a table, with the arguments that are its own."""
 
-    A table is a tuple of rows in a module of claims:
+    id: str
+    statement: Statement
+    arguments: Mapping[str, Any]
 
-        BALL = (
-            row("toy.ball", BALL_1, ball),
-            row("toy.ball-as-printed", BALL_2, ball, radius=2.0, expected=Verdict.REFUTED),
-        )
+
+def row(id: str, statement: Statement, body: Any = None, **arguments: Any) -> Any:
+    """One statement of a table: a `Row` of `table`, or a `Claim` where the function stands in it.
 
     Arguments of `claim` are the claim's.  All others are passed to ``body`` behind the statement
-    and the profile.
+    and the profile.  ``refuted=FINDING`` says that the statement is false and which finding it
+    shows.
     """
+    if body is None:
+        return Row(id, statement, arguments)
+    return _claim_of(Row(id, statement, arguments), body, sys._getframe(1).f_globals["__name__"])
+
+
+def table(body: Callable[..., Procedure], *rows: Row, **shared: Any) -> tuple[Claim, ...]:
+    """The claims of several statements that one function tries.
+
+    A table is a variable of a module of claims:
+
+        BALL = table(
+            ball,
+            row("toy.ball", BALL_1),
+            row("toy.ball-as-printed", BALL_2, radius=2.0, refuted=RADIUS),
+            finding=RADIUS,
+        )
+
+    ``shared`` holds arguments of every row that has none of its own.
+    """
+    module = sys._getframe(1).f_globals["__name__"]
+    return tuple(
+        _claim_of(Row(each.id, each.statement, {**shared, **each.arguments}), body, module)
+        for each in rows
+    )
+
+
+def _claim_of(given: Row, body: Callable[..., Procedure], module: str) -> Claim:
+    """The claim of a row.  It belongs to the module of its table, wherever the body is defined."""
+    arguments = dict(given.arguments)
+    if "refuted" in arguments:
+        arguments |= {"expected": Verdict.REFUTED, "finding": arguments.pop("refuted")}
     fields = {name: arguments.pop(name) for name in _FIELDS & {*arguments}}
 
     @wraps(body)
     def builder(stated: Statement, profile: Profile) -> Procedure:
         return body(stated, profile, **arguments)
 
-    # The claim belongs to the module of its table, wherever the body is defined.
-    builder.__module__ = sys._getframe(1).f_globals["__name__"]
-    return claim(id, statement, **fields)(builder)
+    builder.__module__ = module
+    return claim(given.id, given.statement, **fields)(builder)

@@ -9,7 +9,7 @@ import sympy as sp
 from bounds.ifca.symbols import JOURNAL
 from bounds.statement import Assumption, Statement, Term
 from trials.checks import InvalidParameter
-from verify.claim import claim, row
+from verify.claim import claim, row, table
 from verify.claims.searching import Proof, search
 from verify.decisions.domain import IntRange, LogInterval
 from verify.decisions.measures import DIFFERENCE, LOG_PROBABILITY
@@ -114,6 +114,23 @@ def test_a_row_passes_its_own_arguments_to_the_body():
     assert made.expected is Verdict.REFUTED
     assert made.builder.__name__ == "body"
     assert made.builder.__module__ == __name__
+
+
+def test_a_table_shares_arguments_that_a_row_may_replace():
+    def body(statement, profile, *, budget):
+        return search(statement, profile, x * (1 - x), DOMAIN, budget=budget)
+
+    other = STATEMENT.variant("toy.other", "Another", "nowhere")
+    first, second = table(
+        body,
+        row("toy.parabola", STATEMENT),
+        row("toy.other", other, budget=30, refuted=()),
+        budget=20,
+    )
+    assert [first.build(PROFILE).budget, second.build(PROFILE).budget] == [20, 30]
+    assert [first.expected, second.expected] == [Verdict.SUPPORTED, Verdict.REFUTED]
+    assert second.statement is other
+    assert {claim.builder.__module__ for claim in (first, second)} == {__name__}
 
 
 def test_a_claim_has_the_id_of_its_statement():

@@ -33,7 +33,7 @@ from bounds.statement import Statement
 from trials.experiments.ifca.step import STEP
 from trials.laws.matrix_tail import log_gram_tail
 from trials.run.cell import Params
-from verify.claim import Finding, claim, row
+from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point, explicit
 from verify.claims.ifca.cells import (
     AT_OPTIMUM,
@@ -129,16 +129,11 @@ def triangle(statement: Statement, profile: Profile) -> Search:
     )
 
 
-TRIANGLE = (
+TRIANGLE = table(
+    triangle,
     # fails as soon as the step is longer than 1/(2 p_j)
-    row(
-        "ifca.eq2-as-printed",
-        bc.EQ_2_AS_PRINTED,
-        triangle,
-        expected=Verdict.REFUTED,
-        finding=ABSOLUTE_VALUE,
-    ),
-    row("ifca.eq2", bc.EQ_2, triangle, finding=ABSOLUTE_VALUE),
+    row("ifca.eq2-as-printed", bc.EQ_2_AS_PRINTED, refuted=ABSOLUTE_VALUE),
+    row("ifca.eq2", bc.EQ_2, finding=ABSOLUTE_VALUE),
 )
 
 # --- How many clients are correct: one half each, and (3) ---------------------------------------
@@ -149,26 +144,19 @@ def expected_number(point: Point) -> float:
     return float(-point["p"] * point["m"] * math.expm1(wrong_label(point).upper))
 
 
-HALF = (
+HALF = table(
+    in_the_regime,
     # A client errs with probability at most one half, for k <= m rivals: C_n = 2 exceeds 2/c2, so
     # that k/2 exp(-c2 C_n log m) is below one half.
-    row(
-        "ifca.half-correct",
-        bc.HALF_CORRECT,
-        in_the_regime,
-        observed=wrong_label,
-        constants={"C_n": HIDDEN["C_n"]},
-        domain=START_DOMAIN,
-    ),
+    row("ifca.half-correct", bc.HALF_CORRECT, observed=wrong_label, domain=START_DOMAIN),
     row(
         "ifca.expected-correct",
         bc.EXPECTED_CORRECT,
-        in_the_regime,
         observed=expected_number,
-        constants={"C_n": HIDDEN["C_n"]},
         domain={**START_DOMAIN, "p": LogInterval(1e-3, 0.5)},
         measure=SHARE,
     ),
+    constants={"C_n": HIDDEN["C_n"]},
 )
 
 
@@ -204,7 +192,10 @@ def binomial(statement: Statement, profile: Profile, *, rate: float = 0.125) -> 
     )
 
 
-EQ_3 = (row("ifca.eq3", bc.EQ_3, binomial),)
+EQ_3 = table(
+    binomial,
+    row("ifca.eq3", bc.EQ_3),
+)
 
 
 # --- The Gram matrix (4) ------------------------------------------------------------------------

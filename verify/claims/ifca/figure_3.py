@@ -32,7 +32,7 @@ from bounds.statement import Statement
 from trials.experiments.ifca.data_run import DATA_RUN, SUCCESS
 from trials.run.cell import Params
 from trials.run.store import Table
-from verify.claim import claim, row
+from verify.claim import claim, row, table
 from verify.claims.ifca.random_starts import UNSCALED
 from verify.claims.odcl.sides import power_law
 from verify.claims.restart_curves import restart_curve, restart_figure
@@ -111,31 +111,18 @@ _SHOWS: dict[str, Any] = {**_FULL, "finding": UNSCALED}
 _OPEN: dict[str, Any] = {**_SHOWS, "expected": Verdict.INCONCLUSIVE}
 _A_AT: dict[str, Any] = {"sizes": _A, **_EASY}
 _B_AT: dict[str, Any] = {"sizes": _B, **_EASY}
-PANELS = (
-    row("ifca.fig3a-text", bf.A_TEXT, panel, reading="text", **_A_AT, **_OPEN),
-    row("ifca.fig3a-code", bf.A_CODE, panel, reading="code", **_A_AT, **_SHOWS),
-    row(
-        "ifca.fig3a-rescaled-starts",
-        bf.A_RESCALED,
-        panel,
-        reading="rescaled starts",
-        **_A_AT,
-        **_FULL,
-    ),
-    row("ifca.fig3b-text", bf.B_TEXT, panel, reading="text", **_B_AT, **_FAILS),
-    row("ifca.fig3b-code", bf.B_CODE, panel, reading="code", **_B_AT, **_SHOWS),
-    row(
-        "ifca.fig3b-rescaled-starts",
-        bf.B_RESCALED,
-        panel,
-        reading="rescaled starts",
-        **_B_AT,
-        **_FULL,
-    ),
-    row("ifca.fig3c-text", bf.C_TEXT, panel, sizes=_C, reading="text", **_FULL),
-    row("ifca.fig3c-code", bf.C_CODE, panel, sizes=_C, reading="code", **_FULL),
-    row("ifca.fig3d-text", bf.D_TEXT, panel, sizes=_D, reading="text", **_FAILS),
-    row("ifca.fig3d-code", bf.D_CODE, panel, sizes=_D, reading="code", **_SHOWS),
+PANELS = table(
+    panel,
+    row("ifca.fig3a-text", bf.A_TEXT, reading="text", **_A_AT, **_OPEN),
+    row("ifca.fig3a-code", bf.A_CODE, reading="code", **_A_AT, **_SHOWS),
+    row("ifca.fig3a-rescaled-starts", bf.A_RESCALED, reading="rescaled starts", **_A_AT, **_FULL),
+    row("ifca.fig3b-text", bf.B_TEXT, reading="text", **_B_AT, **_FAILS),
+    row("ifca.fig3b-code", bf.B_CODE, reading="code", **_B_AT, **_SHOWS),
+    row("ifca.fig3b-rescaled-starts", bf.B_RESCALED, reading="rescaled starts", **_B_AT, **_FULL),
+    row("ifca.fig3c-text", bf.C_TEXT, sizes=_C, reading="text", **_FULL),
+    row("ifca.fig3c-code", bf.C_CODE, sizes=_C, reading="code", **_FULL),
+    row("ifca.fig3d-text", bf.D_TEXT, sizes=_D, reading="text", **_FAILS),
+    row("ifca.fig3d-code", bf.D_CODE, sizes=_D, reading="code", **_SHOWS),
 )
 
 # --- the curves at full size --------------------------------------------------------------------
@@ -245,20 +232,19 @@ _CURVE: dict[str, Any] = {**_FULL, "expected": Verdict.INCONCLUSIVE}
 
 _PLANE: dict[str, Any] = {"along": "norm", "present": _map, "finding": UNSCALED, **_CURVE}
 _LINE: dict[str, Any] = {"along": "m", "present": _shares, **_CURVE}
-CURVES = (
-    row("ifca.fig3a-rises-with-r", bf.A_RISES, curve, cells=_plane(_A), **_PLANE),
-    row("ifca.fig3b-rises-with-r", bf.B_RISES, curve, cells=_plane(_B), **_PLANE),
+CURVES = table(
+    curve,
+    row("ifca.fig3a-rises-with-r", bf.A_RISES, cells=_plane(_A), **_PLANE),
+    row("ifca.fig3b-rises-with-r", bf.B_RISES, cells=_plane(_B), **_PLANE),
     row(
         "ifca.fig3c-rises-with-m",
         bf.C_RISES,
-        curve,
         cells=tuple(_full(_C, "code", m=m, n=100) for m in (50, 100, 200, 400)),
         **_LINE,
     ),
     row(
         "ifca.fig3d-rises-with-m",
         bf.D_RISES,
-        curve,
         cells=tuple(_full(_D, "code", m=m, n=100) for m in (100, 200, 400)),
         finding=UNSCALED,
         **_LINE,
@@ -294,25 +280,23 @@ def trend(
     )
 
 
-TRENDS = (
+TRENDS = table(
+    trend,
     # the figure's smallest R and larger ones
     row(
         "ifca.fig3-monotone-r",
         bf.MONOTONE_R,
-        trend,
         cells=tuple(_small(norm=norm) for norm in (0.1, 0.5, 2.0)),
         along="norm",
-        **_TENTH,
     ),
     # below, at and above the size from which the oracle succeeds
     row(
         "ifca.fig3-monotone-mn",
         bf.MONOTONE_MN,
-        trend,
         cells=tuple(_small(norm=1.0, m=m) for m in (40, 76, 160)),
         along="m",
-        **_TENTH,
     ),
+    **_TENTH,
 )
 
 

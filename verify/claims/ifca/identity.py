@@ -36,7 +36,7 @@ from bounds.ifca.symbols import n as N_PRIME
 from bounds.statement import Statement, evaluate, evaluate_mp
 from trials.experiments.ifca.labels import LABELS
 from trials.run.cell import Params
-from verify.claim import Finding, claim, row
+from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point, log_bound
 from verify.claims.ifca.labels import (
     CLUSTER_DOMAIN,
@@ -353,14 +353,11 @@ RANDOM_START = Finding(
 )
 
 
-GUESSING = (
+GUESSING = table(
+    pairwise,
     # at any positive closeness, from one sample on
     row(
-        "ifca.better-than-guessing",
-        bi.BETTER_THAN_GUESSING,
-        pairwise,
-        least_alpha=1e-6,
-        finding=RANDOM_START,
+        "ifca.better-than-guessing", bi.BETTER_THAN_GUESSING, least_alpha=1e-6, finding=RANDOM_START
     ),
 )
 
@@ -436,13 +433,13 @@ def chi_square(
 
 # In (17) the deviation is at least y = alpha rho/(rho + 1) <= 1/2, and (y - log(1 + y))/(2 y^2)
 # falls with y to 0.189 at 1/2.
-TAILS = (
-    row("ifca.eq16", bi.EQ_16, chi_square, tail=_lower_tail, constants={"c_1": 1.0, "c_2": 0.25}),
-    row("ifca.eq17", bi.EQ_17, chi_square, tail=_upper_tail, constants={"c_3": 1.0, "c_4": 0.2}),
+TAILS = table(
+    chi_square,
+    row("ifca.eq16", bi.EQ_16, tail=_lower_tail, constants={"c_1": 1.0, "c_2": 0.25}),
+    row("ifca.eq17", bi.EQ_17, tail=_upper_tail, constants={"c_3": 1.0, "c_4": 0.2}),
     row(
         "ifca.eq16-final",
         bi.EQ_16_FINAL,
-        chi_square,
         tail=_lower_tail,
         constants={"c_1": 1.0, "c_2": 0.25},
         finding=SECOND_LINE,
@@ -450,7 +447,6 @@ TAILS = (
     row(
         "ifca.eq17-final",
         bi.EQ_17_FINAL,
-        chi_square,
         tail=_upper_tail,
         constants={"c_3": 1.0, "c_4": 3 / 16},
         finding=SECOND_LINE,
@@ -539,21 +535,19 @@ def improvement(
     )
 
 
-IMPROVEMENT = (
+IMPROVEMENT = table(
+    improvement,
     # every pair of directions, both models moving towards their optima
     row(
         "ifca.identity-improves-as-printed",
         bi.BETTER_IDENTITY_AS_PRINTED,
-        improvement,
         log_at=pair_log_probability,
         domain=PAIR_DOMAIN,
-        expected=Verdict.REFUTED,
-        finding=IDENTITY_ACCURACY,
+        refuted=IDENTITY_ACCURACY,
     ),
     row(
         "ifca.identity-improves",
         bi.BETTER_IDENTITY,
-        improvement,
         log_at=log_at_worst,
         domain=SIGNAL_DOMAIN,
         finding=IDENTITY_ACCURACY,

@@ -25,7 +25,7 @@ from scipy import special
 from bounds.ifca import lemma_3 as bl
 from bounds.statement import Statement, evaluate
 from trials.laws.spike import wrong_label
-from verify.claim import row
+from verify.claim import row, table
 from verify.claims.common import Point
 from verify.claims.searching import Constants, search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Range, Ranges
@@ -77,9 +77,12 @@ def gap(statement: Statement, profile: Profile) -> Search:
     return search(statement, profile, difference, domain, at=shape, budget=profile.searches // 8)
 
 
-GAPS = (
-    row("ifca.lemma3-gap", bl.LEMMA_3_GAP, gap),  # attained where lambda = L
-    row("ifca.lemma3-gap-sharp", bl.LEMMA_3_GAP_SHARP, gap),  # attained by two curvatures
+GAPS = table(
+    gap,
+    # attained where lambda = L
+    row("ifca.lemma3-gap", bl.LEMMA_3_GAP),
+    # attained by two curvatures
+    row("ifca.lemma3-gap-sharp", bl.LEMMA_3_GAP_SHARP),
 )
 
 # --- The probability of a wrong label -----------------------------------------------------------
@@ -153,10 +156,11 @@ _WORST: dict[str, Any] = {
     "condition": Choice((1.0,), meaning=CONDITION),
     "law": Choice(("spike",), meaning=_LAW),
 }
-LEMMA_3 = (
-    row("ifca.lemma3", bl.LEMMA_3, labels, constants={"c_1": 4.0}, **_TWO),
-    row("ifca.lemma3-attained", bl.LEMMA_3_ATTAINED, labels, n=Choice((1,)), **_WORST),
-    row("ifca.lemma3-union", bl.LEMMA_3_UNION, labels, constants={"c_1": 2.0}),
-    row("ifca.lemma3-union-sharp", bl.LEMMA_3_UNION_SHARP, labels),
-    row("ifca.lemma3-rate", bl.LEMMA_3_RATE, labels, **_WORST),
+LEMMA_3 = table(
+    labels,
+    row("ifca.lemma3", bl.LEMMA_3, constants={"c_1": 4.0}, **_TWO),
+    row("ifca.lemma3-attained", bl.LEMMA_3_ATTAINED, n=Choice((1,)), **_WORST),
+    row("ifca.lemma3-union", bl.LEMMA_3_UNION, constants={"c_1": 2.0}),
+    row("ifca.lemma3-union-sharp", bl.LEMMA_3_UNION_SHARP),
+    row("ifca.lemma3-rate", bl.LEMMA_3_RATE, **_WORST),
 )

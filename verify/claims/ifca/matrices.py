@@ -31,7 +31,7 @@ from trials.experiments.gaussian import OPNORM
 from trials.laws.matrix_tail import log_norm_tail
 from trials.laws.noise import noise_log_sf
 from trials.run.cell import Params
-from verify.claim import claim, row
+from verify.claim import claim, row, table
 from verify.claims.common import Point, explicit
 from verify.claims.searching import search
 from verify.decisions.domain import IntRange, LogInterval, Ranges
@@ -108,11 +108,11 @@ def tails(
 
 
 _RANK = "rank of the matrix $X$, whose singular values are equal"
-TAILS = (
+TAILS = table(
+    tails,
     row(
         "ifca.lemma2-noise",
         bm.LEMMA_2_NOISE,
-        tails,
         observed=log_noise_tail,
         constants={"c_2": 2.0, "c_3": 0.8, "c_4": 4.0},
         domain={"N": IntRange(1, 100_000, log=True), "d": IntRange(1, 10_000, log=True)},
@@ -120,7 +120,6 @@ TAILS = (
     row(
         "ifca.eq20",
         bm.HANSON_WRIGHT,
-        tails,
         observed=log_chi_tails,
         constants={"c": 1 / 8},
         domain={

@@ -37,7 +37,7 @@ from trials.experiments.ifca.geometry import sizes_of
 from trials.experiments.ifca.step import STEP, TRAJECTORY
 from trials.experiments.ifca.step_sizes import STEP_SIZES
 from trials.run.cell import Params
-from verify.claim import Finding, claim, row
+from verify.claim import Finding, claim, row, table
 from verify.claims.common import CannotTry, explicit
 from verify.claims.ifca.cells import (
     AT_OPTIMUM,
@@ -70,7 +70,7 @@ from verify.claims.ifca.strangers import THIRD_TERM
 from verify.claims.ifca.tails import log_step_limit, start_of
 from verify.decisions.constants import Direction
 from verify.decisions.rates import Side
-from verify.evidence import Figure, Series, Verdict
+from verify.evidence import Figure, Series
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
 from verify.procedures.constants import Constants
 from verify.procedures.probability import Probability
@@ -245,26 +245,14 @@ FACTOR_THREE = tuple(
     cell(m=m, n=n, d=d, k=k, rho=1e12, alpha=0.25, profile="one-large", ratio=3.0)
     for m, n, d, k in ((4000, 600_000, 9_300_000, 2), (61_200, 600_000, 31_000_000, 16))
 )
-AS_PRINTED = (
-    row(
-        "ifca.thm1-as-printed",
-        bo.THEOREM_1_AS_PRINTED,
-        every_step_size,  # clusters up to 785 times as large as the smallest
-        cells=UNEQUAL_STEPS,
-        proved_at=PROVED_AT,
-        expected=Verdict.REFUTED,
-        finding=STEP_SIZE,
-        hidden=HIDDEN,
-    ),
-    row(
-        "ifca.thm1-factor-three-as-printed",
-        bo.THEOREM_1_THREE_AS_PRINTED,
-        every_step_size,  # clusters exactly three times as large as the smallest
-        cells=FACTOR_THREE,
-        expected=Verdict.REFUTED,
-        finding=STEP_SIZE,
-        hidden=HIDDEN,
-    ),
+AS_PRINTED = table(
+    every_step_size,
+    # clusters up to 785 times as large as the smallest
+    row("ifca.thm1-as-printed", bo.THEOREM_1_AS_PRINTED, cells=UNEQUAL_STEPS, proved_at=PROVED_AT),
+    # clusters exactly three times as large as the smallest
+    row("ifca.thm1-factor-three-as-printed", bo.THEOREM_1_THREE_AS_PRINTED, cells=FACTOR_THREE),
+    hidden=HIDDEN,
+    refuted=STEP_SIZE,
 )
 
 # --- Theorem 1 corrected ------------------------------------------------------------------------
@@ -350,21 +338,19 @@ FAR_CELLS = scattered(16, COLUMNS, (1e-3, 0.49))
 
 #: Clusters within a factor two of each other, one step size c1/p; then own step sizes c1/p_j.
 _OWN = {"profile": "one-small", "step_rule": "c/p_j"}
-CORRECTED = (
+CORRECTED = table(
+    three_parts,
     row(
         "ifca.thm1",
         bo.THEOREM_1,
-        three_parts,
         calibration=with_shapes(grid(COLUMNS, CALIBRATION)),
         held_out=with_shapes((*grid(COLUMNS, HELD_OUT), *FLOOR_CELLS)),
         elsewhere=with_shapes((*grid(COLUMNS, (*ELSEWHERE, *EDGE)), *FAR_CELLS)),
         finding=(STEP_SIZE, THIRD_TERM, ALPHA_OF_THE_STEP),
-        hidden=HIDDEN,
     ),
     row(
         "ifca.thm1-own-step",
         bo.THEOREM_1_OWN_STEP,
-        three_parts,
         calibration=grid(OWN_COLUMNS, OWN_CALIBRATION, **_OWN),
         held_out=(
             *grid(OWN_COLUMNS, OWN_HELD_OUT, **_OWN),
@@ -382,8 +368,8 @@ CORRECTED = (
         ),
         drift={**DRIFT, "p": "down"},
         finding=STEP_SIZE,
-        hidden=HIDDEN,
     ),
+    hidden=HIDDEN,
 )
 
 

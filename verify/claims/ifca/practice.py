@@ -31,12 +31,12 @@ from trials.models.clients import ClientData
 from trials.run.cell import Params
 from trials.run.experiment import Experiment
 from trials.run.store import Table
-from verify.claim import Finding, claim, row
+from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point
 from verify.claims.searching import search
 from verify.decisions.domain import IntRange, LogInterval, Ranges
 from verify.decisions.means import SHARE, Knowledge
-from verify.evidence import Figure, Panel, Verdict
+from verify.evidence import Figure, Panel
 from verify.procedures.base import FloatArray, Observed, Presentation, Profile, Sampling
 from verify.procedures.comparison import Comparison
 from verify.procedures.mean_bound import MeanBound
@@ -81,11 +81,11 @@ _RESAMPLED: tuple[Params, ...] = tuple(
     {"k": k, "m": m, "n": n, "d": d, "Delta": delta, "T": 20, "closeness": 0.25}
     for k, m, n, d, delta in ((2, 8, 4, 4, 2.0), (2, 8, 16, 16, 2.0), (4, 16, 8, 4, 4.0))
 )
-COMPARED = (
+COMPARED = table(
+    compared,
     row(
         "ifca.alg1-one-shot",
         bp.ONE_SHOT,
-        compared,
         experiment=ONE_SHOT,
         cells=_PLANTED,
         columns={"OneShot": "one_shot", "IFCA": "ifca", "truth": "truth"},
@@ -93,7 +93,6 @@ COMPARED = (
     row(
         "ifca.alg1-one-shot-identities",
         bp.ONE_SHOT_IDENTITIES,
-        compared,
         experiment=ONE_SHOT,
         cells=_PLANTED,
         columns={"OneShot": "one_shot_wrong", "IFCA": "ifca_wrong"},
@@ -102,7 +101,6 @@ COMPARED = (
     row(
         "ifca.resampling-not-needed",
         bp.RESAMPLING,
-        compared,
         experiment=RESAMPLING,
         cells=_RESAMPLED,
         columns={"reused": "reused", "resampled": "split", "truth": "truth"},
@@ -152,11 +150,11 @@ SLOW_IDENTITIES = Finding(
 )
 
 
-ECONOMY = (
+ECONOMY = table(
+    as_good,
     row(
         "ifca.alg2-participation-runs",
         bp.SUBSETS,
-        as_good,
         cells=(
             _economy(2, 20, 0.5, 30, closeness=0.25),
             _economy(2, 20, 0.1, 60, closeness=0.25),
@@ -169,7 +167,6 @@ ECONOMY = (
     row(
         "ifca.comm-saving",
         bp.STABLE,
-        as_good,
         cells=(
             _economy(2, 20, 0.5, 30, closeness=0.25),
             _economy(2, 20, 0.8, 30, closeness=0.5),
@@ -183,13 +180,11 @@ ECONOMY = (
     row(
         "ifca.comm-saving-as-printed",
         bp.STABLE_SMALL_STEPS,
-        as_good,
         cells=(_economy(2, 20, 0.02, 200, closeness=0.8),),
         column="stable",
         factor=1.05,
-        expected=Verdict.REFUTED,
-        finding=SLOW_IDENTITIES,
         **_LONG,
+        refuted=SLOW_IDENTITIES,
     ),
 )
 
@@ -270,11 +265,12 @@ SHARED_STEP = Finding(
 )
 
 
-SHARING = (
+SHARING = table(
+    compared,
+    # with a step that is stable on the shared coordinates
     row(
         "ifca.weight-sharing",
         bp.SHARING,
-        compared,  # with a step that is stable on the shared coordinates
         experiment=ECONOMIES,
         cells=(
             _economy(2, 20, 0.4, 40, closeness=0.25, n_shared=8),
@@ -367,19 +363,9 @@ def shared(statement: Statement, profile: Profile, *, observed: Callable[[Point]
     )
 
 
-SHARED = (
-    row(
-        "ifca.weight-sharing-floats",
-        bp.SHARING_FLOATS,
-        shared,
-        observed=_floats_of_one_step,
-        finding=SHARED_STEP,
-    ),
-    row(
-        "ifca.weight-sharing-step",
-        bp.SHARING_STEP,
-        shared,
-        observed=_length_of_one_step,
-        finding=SHARED_STEP,
-    ),
+SHARED = table(
+    shared,
+    row("ifca.weight-sharing-floats", bp.SHARING_FLOATS, observed=_floats_of_one_step),
+    row("ifca.weight-sharing-step", bp.SHARING_STEP, observed=_length_of_one_step),
+    finding=SHARED_STEP,
 )

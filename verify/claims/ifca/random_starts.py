@@ -25,10 +25,9 @@ from bounds.statement import Statement
 from trials.experiments.ifca.identities import IDENTITIES, SEPARATION
 from trials.run.cell import Params
 from trials.run.store import Table
-from verify.claim import Finding, claim, row
+from verify.claim import Finding, claim, row, table
 from verify.claims.odcl.sides import power_law
 from verify.decisions.means import SHARE, Knowledge
-from verify.evidence import Verdict
 from verify.procedures.base import FloatArray, Profile, Sampling
 from verify.procedures.comparison import Comparison, Monotone
 from verify.procedures.mean_bound import MeanBound
@@ -97,43 +96,37 @@ _SUCCESS = {
     "statistic": lambda table, _cell: table["success"],
     "event": "success of some of ten starts",
 }
-STARTS = (
+STARTS = table(
+    shares,
+    # the numbers of clusters of the paper's two curves
     row(
         "ifca.fig4-synthetic",
         bp.ROUNDS_OF_IDENTITIES,
-        shares,  # the numbers of clusters of the paper's two curves
         cells=(cell(2, 20), cell(2, 60), cell(4, 100)),
         **_RIGHT,
-        **_WHOLE_RUNS,
     ),
     row(
         "ifca.fig4-synthetic-eight",
         bp.EIGHT_CLUSTERS,
-        shares,
         cells=(cell(8, 60),),
         finding=TOO_MANY_CLUSTERS,
         **_RIGHT,
-        **_WHOLE_RUNS,
     ),
     row(
         "ifca.restarts-two",
         bp.RESTARTS_TWO,
-        shares,
         cells=(cell(2, 20), cell(2, 60), cell(2, 200, m=80)),
         finding=TOO_MANY_CLUSTERS,
         **_SUCCESS,
-        **_WHOLE_RUNS,
     ),
     row(
         "ifca.restarts-as-printed",
         bp.RESTARTS,
-        shares,
         cells=tuple(cell(k, 60) for k in (2, 4, 8)),
-        expected=Verdict.REFUTED,
-        finding=TOO_MANY_CLUSTERS,
         **_SUCCESS,
-        **_WHOLE_RUNS,
+        refuted=TOO_MANY_CLUSTERS,
     ),
+    **_WHOLE_RUNS,
 )
 
 
@@ -169,17 +162,17 @@ EXTRA_MODELS = Finding(
 )
 
 
-EXTRA = (
+EXTRA = table(
+    shares,
+    # two models more than clusters, one random start
     row(
         "ifca.k-robust-as-printed",
         bp.K_ROBUST_AS_PRINTED,
-        shares,  # two models more than clusters, one random start
         cells=tuple(cell(k, d, extra=2) for k, d in ((2, 20), (4, 60))),
         statistic=exactly_used,
         event="runs in which exactly k models have clients",
-        expected=Verdict.REFUTED,
-        finding=EXTRA_MODELS,
         **_WHOLE_RUNS,
+        refuted=EXTRA_MODELS,
     ),
 )
 
@@ -233,13 +226,9 @@ UNSCALED = Finding(
 )
 
 
-SEPARATIONS = (
-    row("ifca.separation-prop-r", bp.SEPARATION, separation, scaling="norm", finding=UNSCALED),
-    row(
-        "ifca.separation-code",
-        bp.SEPARATION_CODE,
-        separation,
-        scaling="coordinate",
-        finding=UNSCALED,
-    ),
+SEPARATIONS = table(
+    separation,
+    row("ifca.separation-prop-r", bp.SEPARATION, scaling="norm"),
+    row("ifca.separation-code", bp.SEPARATION_CODE, scaling="coordinate"),
+    finding=UNSCALED,
 )

@@ -28,7 +28,7 @@ from bounds.ifca import rounds as br
 from bounds.ifca.symbols import Delta, T, varepsilon
 from bounds.statement import Statement, evaluate
 from trials.run.cell import Params
-from verify.claim import Finding, claim, row
+from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point
 from verify.claims.ifca.cells import HIDDEN, cell, one_large
 from verify.claims.ifca.whole_run import at_whole_rounds, every_run
@@ -76,21 +76,19 @@ _NATURAL: dict[str, Any] = {
     "finding": LOGARITHM,
     "hidden": HIDDEN,
 }
-NATURAL = (
+NATURAL = table(
+    every_run,
     row(
         "ifca.cor1-natural-log-as-printed",
         br.COROLLARY_1_LOGARITHM_AS_PRINTED,
-        every_run,
         cells=logarithm_cells(br.COROLLARY_1_LOGARITHM_AS_PRINTED),
-        **_NATURAL,
     ),
     row(
         "ifca.neurips-cor1-natural-log-as-printed",
         br.NEURIPS_LOGARITHM_AS_PRINTED,
-        every_run,
         cells=logarithm_cells(br.NEURIPS_LOGARITHM_AS_PRINTED),
-        **_NATURAL,
     ),
+    **_NATURAL,
 )
 
 
@@ -143,15 +141,10 @@ def halving(statement: Statement, profile: Profile) -> Search:
     )
 
 
-HALVING = (
-    row(
-        "ifca.cor1-rounds-as-printed",
-        br.COROLLARY_1_ROUNDS_AS_PRINTED,
-        halving,
-        expected=Verdict.REFUTED,
-        finding=LOGARITHM,
-    ),
-    row("ifca.cor1-rounds", br.COROLLARY_1_ROUNDS, halving, finding=LOGARITHM),
+HALVING = table(
+    halving,
+    row("ifca.cor1-rounds-as-printed", br.COROLLARY_1_ROUNDS_AS_PRINTED, refuted=LOGARITHM),
+    row("ifca.cor1-rounds", br.COROLLARY_1_ROUNDS, finding=LOGARITHM),
 )
 
 # --- The first steps ----------------------------------------------------------------------------

@@ -38,7 +38,7 @@ from trials.experiments.ifca.labels import GRADIENT
 from trials.experiments.ifca.strangers import STRANGERS
 from trials.laws.step_tail import log_gradient_tail, log_label_tail
 from trials.run.cell import Params
-from verify.claim import Finding, claim, row
+from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point, explicit
 from verify.claims.ifca.cells import (
     C_1,
@@ -186,24 +186,13 @@ def contribution(statement: Statement, profile: Profile, *, size: float) -> Prob
     return replace(procedure, log_limit=log_limit)
 
 
-CONTRIBUTION = (
-    row(
-        "ifca.eq8",
-        bs.EQ_8,
-        contribution,
-        size=17.5,
-        finding=THIRD_TERM,
-        hidden=HIDDEN,
-    ),
+CONTRIBUTION = table(
+    contribution,
+    row("ifca.eq8", bs.EQ_8, size=17.5, finding=THIRD_TERM),
     # The smallest cluster is large enough.  The step size constant is 1/3, and 1/(pm) is at most
     # 1/(2 log 2), so that (8) gives c5 = 17.5/(6 log 2).
-    row(
-        "ifca.eq9",
-        bs.EQ_9,
-        contribution,
-        size=17.5 / (6 * math.log(2)),
-        hidden=HIDDEN,
-    ),
+    row("ifca.eq9", bs.EQ_9, size=17.5 / (6 * math.log(2))),
+    hidden=HIDDEN,
 )
 
 
@@ -259,11 +248,11 @@ def _some_wrong_label(point: Point) -> Limits:
     return some_client(wrong_label(point), point["m"])
 
 
-NUMBER = (
+NUMBER = table(
+    in_the_regime,
     row(
         "ifca.eq12",
         bs.EQ_12,
-        in_the_regime,
         observed=_some_stranger,
         constants={"c_8": 2.5, "C_n": HIDDEN["C_n"]},
         domain=PLACES,
@@ -272,7 +261,6 @@ NUMBER = (
     row(
         "ifca.poly-m",
         bs.POLY_M,
-        in_the_regime,
         observed=_some_wrong_label,
         constants={"C_n": HIDDEN["C_n"]},
         domain={**START_DOMAIN, "q": IntRange(1, 8)},

@@ -23,13 +23,12 @@ from bounds.ifca import strongly_convex as sc
 from bounds.ifca.lemma_3 import RADIUS, L
 from bounds.ifca.symbols import Delta, d, sigma
 from bounds.statement import Statement
-from verify.claim import Finding, row
+from verify.claim import Finding, row, table
 from verify.claims.common import Point
 from verify.claims.ifca.correct_clients import binomial
 from verify.claims.ifca.lemma_3 import LABELS, SHAPE, labels, shape
 from verify.claims.searching import Constants, Proof, generous, search
 from verify.decisions.domain import Interval, IntRange, LogInterval, Ranges
-from verify.evidence import Verdict
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
 
@@ -93,28 +92,21 @@ def variance(
 
 
 _NO_D = "dimension of a model, without effect on the variance of the loss"
-VARIANCES = (
+VARIANCES = table(
+    variance,
+    # on the whole space, at the largest eta of the box
     row(
         "ifca.more-general-as-printed",
         sc.MORE_GENERAL,
-        variance,  # on the whole space, at the largest eta of the box
         radius="radius of the ball around the optimum in which the model lies",
         dimension=_NO_D,
         constants=generous,
-        expected=Verdict.REFUTED,
-        finding=MORE_GENERAL,
+        refuted=MORE_GENERAL,
     ),
-    row(
-        "ifca.more-general",
-        sc.MORE_GENERAL_BALL,
-        variance,
-        dimension=_NO_D,
-        finding=MORE_GENERAL,
-    ),
+    row("ifca.more-general", sc.MORE_GENERAL_BALL, dimension=_NO_D, finding=MORE_GENERAL),
     row(
         "ifca.more-general-gradient",
         sc.MORE_GENERAL_GRADIENT,
-        variance,
         observed=GRADIENT_VARIANCE,
         finding=MORE_GENERAL,
     ),
@@ -185,8 +177,9 @@ def gradient(statement: Statement, profile: Profile, *, largest: float = 1e6) ->
     )
 
 
-GRADIENTS = (
-    row("ifca.eq27", sc.EQ_27, gradient, largest=1.0),
-    row("ifca.a6-wlog-as-printed", sc.WLOG, gradient, expected=Verdict.REFUTED, finding=UNITS),
-    row("ifca.eq27-units", sc.EQ_27_UNITS, gradient, finding=UNITS),
+GRADIENTS = table(
+    gradient,
+    row("ifca.eq27", sc.EQ_27, largest=1.0),
+    row("ifca.a6-wlog-as-printed", sc.WLOG, refuted=UNITS),
+    row("ifca.eq27-units", sc.EQ_27_UNITS, finding=UNITS),
 )

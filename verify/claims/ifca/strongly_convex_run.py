@@ -34,7 +34,7 @@ from trials.experiments.ifca import strongly_convex as experiments
 from trials.experiments.ifca.strongly_convex import SC_RUN
 from trials.run.cell import Params
 from trials.run.store import Table
-from verify.claim import Finding, claim, row
+from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point, explicit
 from verify.claims.ifca.lemma_3 import CONDITION, LAM
 from verify.claims.ifca.strongly_convex_step import factorial, rates
@@ -88,12 +88,13 @@ def recursion(statement: Statement, profile: Profile, *, start: float | None = N
     return search(statement, profile, error, RUNS, at=_run, budget=profile.searches // 8)
 
 
-ROUNDS = (
-    row("ifca.cor2-burn-in", sr.BURN_IN_ENOUGH, recursion),
+ROUNDS = table(
+    recursion,
+    row("ifca.cor2-burn-in", sr.BURN_IN_ENOUGH),
     # a burn-in that does not grow with the logarithm of the condition number
-    row("ifca.cor2-burn-in-short", sr.BURN_IN_SHORT, recursion),
-    row("ifca.cor2-rounds", sr.ENOUGH, recursion),
-    row("ifca.neurips-thm2-rounds", sr.ENOUGH_NEURIPS, recursion, start=0.25),
+    row("ifca.cor2-burn-in-short", sr.BURN_IN_SHORT),
+    row("ifca.cor2-rounds", sr.ENOUGH),
+    row("ifca.neurips-thm2-rounds", sr.ENOUGH_NEURIPS, start=0.25),
 )
 
 # --- The iterates do not leave the radius -------------------------------------------------------
@@ -323,21 +324,20 @@ def separation(
     )
 
 
-SEPARATION = (
+SEPARATION = table(
+    separation,
     row(
         "ifca.a6-separation-as-printed",
         sr.A6_AS_PRINTED,
-        separation,
         constants={"C_Delta": 1e3, "C_p": 1e3},
         domain=_SIZES,
-        expected=Verdict.REFUTED,
-        finding=SMALL_SHARE,
         hidden={"C_Delta": 1e3, "C_p": 1e3},
+        refuted=SMALL_SHARE,
     ),
+    # the hidden constant depends on the share
     row(
         "ifca.a6-separation",
         sr.A6,
-        separation,  # the hidden constant depends on the share
         constants={"C_p": 1.0},
         domain=_CORRECTED_SIZES,
         finding=SMALL_SHARE,
@@ -396,10 +396,11 @@ def corollary(statement: Statement, profile: Profile) -> Probability:
     )
 
 
-COROLLARY_2 = (
-    row("ifca.cor2", sr.COROLLARY_2, corollary),
+COROLLARY_2 = table(
+    corollary,
+    row("ifca.cor2", sr.COROLLARY_2),
     # the conference version, whose start is within a quarter and whose T is smaller
-    row("ifca.neurips-thm2", sr.THEOREM_2_NEURIPS, corollary),
+    row("ifca.neurips-thm2", sr.THEOREM_2_NEURIPS),
 )
 
 

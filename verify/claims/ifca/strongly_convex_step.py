@@ -36,7 +36,7 @@ from trials.experiments.ifca import strongly_convex as experiments
 from trials.experiments.ifca.strongly_convex import SC_STEP
 from trials.run.cell import Params
 from trials.run.experiment import Experiment
-from verify.claim import Finding, claim, row
+from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point, explicit
 from verify.claims.ifca.lemma_3 import CONDITION, LAM
 from verify.claims.searching import search
@@ -203,18 +203,18 @@ def one_step(
 
 _PULL = {"column": "pull", "event": "the strangers pulling further than stated", "hidden": HIDDEN}
 _AFTER = {"column": "after", "event": "an error above the bound"}
-STEP = (
-    row("ifca.eq30", ss.EQ_30, one_step, **_PULL),
-    row("ifca.eq32", ss.EQ_32, one_step, constants={"c_1": 12.0, "c_2": 2.0}, **_PULL),
+STEP = table(
+    one_step,
+    row("ifca.eq30", ss.EQ_30, **_PULL),
+    row("ifca.eq32", ss.EQ_32, constants={"c_1": 12.0, "c_2": 2.0}, **_PULL),
     row(
         "ifca.thm2",
         ss.THEOREM_2,
-        one_step,
         constants={"c_0": 8.0, "c_1": 48.0, "c_2": 16.0},
         hidden=HIDDEN,
         **_AFTER,
     ),
-    row("ifca.thm2-sharp", ss.THEOREM_2_SHARP, one_step, **_AFTER),
+    row("ifca.thm2-sharp", ss.THEOREM_2_SHARP, **_AFTER),
 )
 
 # --- Exponents ----------------------------------------------------------------------------------
@@ -297,15 +297,11 @@ _FLOOR: dict[str, Any] = {
     "observable": "the squared error of the smallest cluster's model one step after its optimum",
     "finding": LOOSE_FLOOR,
 }
-FLOOR_RATES = (
-    row(
-        "ifca.thm2-floor-rates-as-printed",
-        ss.FLOOR_RATES_AS_PRINTED,
-        rates,
-        expected=Verdict.REFUTED,
-        **_FLOOR,
-    ),
-    row("ifca.thm2-floor-rates", ss.FLOOR_RATES, rates, **_FLOOR),
+FLOOR_RATES = table(
+    rates,
+    row("ifca.thm2-floor-rates-as-printed", ss.FLOOR_RATES_AS_PRINTED, expected=Verdict.REFUTED),
+    row("ifca.thm2-floor-rates", ss.FLOOR_RATES),
+    **_FLOOR,
 )
 
 
@@ -371,14 +367,13 @@ def cross_rates(statement: Statement, profile: Profile, **more: tuple[float, flo
     )
 
 
-CROSS_RATES = (
+CROSS_RATES = table(
+    cross_rates,
     row(
         "ifca.thm2-term3-rates-as-printed",
         ss.CROSS_RATES_AS_PRINTED,
-        cross_rates,
         k=(2, 32),
-        expected=Verdict.REFUTED,
-        finding=LOOSE_CROSS,
+        refuted=LOOSE_CROSS,
     ),
-    row("ifca.thm2-term3-rates", ss.CROSS_RATES, cross_rates, finding=LOOSE_CROSS),
+    row("ifca.thm2-term3-rates", ss.CROSS_RATES, finding=LOOSE_CROSS),
 )
