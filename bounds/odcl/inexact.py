@@ -12,7 +12,7 @@ import sympy as sp
 
 from bounds.odcl.assumptions import statement
 from bounds.odcl.symbols import C, Delta, L, M, T, alpha, delta, n, varepsilon
-from bounds.statement import Assumption, Constant, Statement
+from bounds.statement import Assumption, Constant, Statement, Term
 
 Gamma, mu_f, t, ratio, slack = sp.symbols("Gamma mu_f t ratio slack")
 _ERROR = r"\norm{\theta_i^T-\hat\theta_i}^2"
@@ -27,26 +27,29 @@ _LOW_DELTA = (
 _FROM_8 = Assumption(name="iterates", left=t, right=sp.Integer(8))
 
 LEMMA_5 = statement(
-    "odcl.lemma5",
+    "lemma5",
     "Lemma 5: the mean squared error of SGD",
     "Lemma 5",
     kind="expectation",
     quantifiers=r"\forall T\ge1\;\forall i\in[m]",
     observed=rf"E{_ERROR}",
-    terms={"error": 4 * Gamma**2 / (mu_f**2 * T)},
+    terms=(Term(name="error", expr=4 * Gamma**2 / (mu_f**2 * T)),),
 )
 
 LEMMA_6_AS_PRINTED = statement(
-    "odcl.lemma6-as-printed",
+    "lemma6-as-printed",
     "Lemma 6: the squared error of SGD with high probability",
     "Lemma 6, as printed",
     kind="probability",
     quantifiers=r"\forall\delta\in(0,1/e)\;\forall t\ge8",
     observed=r"\norm{\theta_i^t-\hat\theta_i}^2",
-    terms={
-        "mean": 12 * Gamma**2 / (mu_f**2 * t),
-        "deviation": 8 * Gamma * (121 * Gamma + 1) * sp.log(sp.log(t) / delta) / t,
-    },
+    terms=(
+        Term(name="mean", expr=12 * Gamma**2 / (mu_f**2 * t)),
+        Term(
+            name="deviation",
+            expr=8 * Gamma * (121 * Gamma + 1) * sp.log(sp.log(t) / delta) / t,
+        ),
+    ),
     failure=delta,
     assumptions=(*_LOW_DELTA, _FROM_8),
     reading=(
@@ -56,13 +59,18 @@ LEMMA_6_AS_PRINTED = statement(
 )
 
 LEMMA_6 = statement(
-    "odcl.lemma6",
+    "lemma6",
     "The squared error of SGD with high probability, in units that agree",
     "Lemma 6, corrected",
     kind="probability",
     quantifiers=r"\forall\delta\in(0,1/e)\;\forall t\ge8",
     observed=r"\norm{\theta_i^t-\hat\theta_i}^2",
-    terms={"error": (624 * sp.log(sp.log(t) / delta) + 1) * Gamma**2 / (mu_f**2 * t)},
+    terms=(
+        Term(
+            name="error",
+            expr=(624 * sp.log(sp.log(t) / delta) + 1) * Gamma**2 / (mu_f**2 * t),
+        ),
+    ),
     failure=delta,
     assumptions=(*_LOW_DELTA, _FROM_8),
     reading=(
@@ -82,9 +90,10 @@ def _lemma_7(id_: str, title: str, source: str, smallest: int, reading: str) -> 
         id_,
         title,
         source,
+        kind="deterministic",
         quantifiers=rf"\forall T\ge{smallest},\delta\in(0,\frac13)",
         observed=r"\frac{12\Gamma^2}{\mu_f^2T}+8\Gamma(121\Gamma+1)\frac{\log(\log(T)/\delta)}T",
-        terms={"error": _BETA * sp.log(sp.log(T)) / T},
+        terms=(Term(name="error", expr=_BETA * sp.log(sp.log(T)) / T),),
         assumptions=(
             Assumption(name="iterates", left=T, right=sp.Integer(smallest)),
             Assumption(name="delta below 1/3", left=sp.Rational(1, 3), right=delta, strict=True),
@@ -95,14 +104,14 @@ def _lemma_7(id_: str, title: str, source: str, smallest: int, reading: str) -> 
 
 
 LEMMA_7_AS_PRINTED = _lemma_7(
-    "odcl.lemma7-as-printed",
+    "lemma7-as-printed",
     "Lemma 7: from Lemma 6 to one factor log log T",
     "proof of Lemma 7, as printed",
     15,
     "The proof replaces the right-hand side of Lemma 6 by $\\beta_\\delta\\log\\log(T)/T$.",
 )
 LEMMA_7 = _lemma_7(
-    "odcl.lemma7",
+    "lemma7",
     "From Lemma 6 to one factor log log T, from 16 iterations on",
     "proof of Lemma 7, corrected",
     16,
@@ -119,9 +128,10 @@ def _threshold(
         id_,
         title,
         source,
+        kind="deterministic",
         quantifiers=r"\forall M,\alpha,D,\varepsilon\xi_F",
         observed=r"2\alpha\sqrt{M\frac{\log n}n+2\varepsilon\xi_F}",
-        terms={"distance of the means": distance},
+        terms=(Term(name="distance of the means", expr=distance),),
         assumptions=(
             Assumption(name="samples per user", left=ratio, right=4 * M / room, strict=True),
             Assumption(
@@ -140,7 +150,7 @@ _ROUTE = (
 )
 _QUARTER = "The proof of Theorem 1 has $\\gamma=D/4$, so that the distance is $D/2$."
 THEOREM_2_THRESHOLD = _threshold(
-    "odcl.thm2-threshold",
+    "thm2-threshold",
     "Theorem 2: the sample requirement makes the clusters separable",
     "Theorem 2 and Remark 17",
     4,
@@ -151,7 +161,7 @@ THEOREM_2_THRESHOLD = _threshold(
     "$D^2/4+4\\alpha^2\\varepsilon\\xi_F<D^2/2$.",
 )
 THEOREM_2_ROOM = _threshold(
-    "odcl.thm2-threshold-room",
+    "thm2-threshold-room",
     "With those events the sample requirement needs twice the room for the precision",
     "Theorem 2 and Remark 17 with $\\gamma=D/4$, corrected",
     8,
@@ -161,16 +171,20 @@ THEOREM_2_ROOM = _threshold(
 )
 
 REMARK_18_ITERATIONS = statement(
-    "odcl.remark18-iterations-as-printed",
+    "remark18-iterations-as-printed",
     "Remark 18 asks for the iterations that Theorem 2 asks for",
     "Remark 18, as printed",
+    kind="deterministic",
     quantifiers=r"\forall L,\Gamma,\mu_f,n",
     observed=r"\text{Remark 18}",
     relation=r"\ge",
-    terms={
-        "Theorem 2": (12 * Gamma**2 / mu_f**2 + 8 * Gamma * (121 * Gamma + 1) * (1 + 3 * sp.log(n)))
-        / varepsilon**2
-    },
+    terms=(
+        Term(
+            name="Theorem 2",
+            expr=(12 * Gamma**2 / mu_f**2 + 8 * Gamma * (121 * Gamma + 1) * (1 + 3 * sp.log(n)))
+            / varepsilon**2,
+        ),
+    ),
     assumptions=(Assumption(name="smooth losses", left=L, right=mu_f),),
     reading="Both are lower limits of $T/\\log\\log T$.",
 )
@@ -179,14 +193,14 @@ REMARK_18 = (
 ) / varepsilon**2
 
 THEOREM_2_MSE = statement(
-    "odcl.thm2-mse",
+    "thm2-mse",
     "Theorem 2: the error that inexact fits add",
     "Theorem 2, term in epsilon",
     kind="rate",
     quantifiers=r"T=\lceil4\Gamma^2/(\mu_f^2\varepsilon)\rceil",
     observed=r"E\norm{\tilde\theta_k-\bar\theta_k}^2",
     relation=r"\le",
-    terms={"inexact": C * varepsilon},
+    terms=(Term(name="inexact", expr=C * varepsilon),),
     constants=(_MULTIPLE,),
     reading=(
         "Here $\\varepsilon$ is a squared distance. The term is not divided by the cluster's size, "
@@ -196,14 +210,14 @@ THEOREM_2_MSE = statement(
 )
 
 REMARK_16 = statement(
-    "odcl.remark16",
+    "remark16",
     "Remark 16: the weighted average of the iterates under sub-Gaussian noise",
     "Remark 16",
     kind="rate",
     quantifiers=r"\forall T",
     observed=r"E\norm{\theta_T-\hat\theta_i}^2",
     relation=r"\le",
-    terms={"error": C / T},
+    terms=(Term(name="error", expr=C / T),),
     constants=(_MULTIPLE,),
     reading="The noise is Gaussian. The order is the one that the remark carries over.",
 )

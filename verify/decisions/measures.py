@@ -59,19 +59,11 @@ class Measure:
 
         `Limits` on the observed side violate where both of them do, and the relation holds where
         both of them keep it.  Between the two it is undecided (NaN), and so it is where the side
-        that should be smaller overflows, or where a side is NaN.
+        that should be smaller overflows.
         """
         if isinstance(observed, Limits):
-            limits = observed.lower, observed.upper
-            if any(limit != limit for limit in limits):
-                return math.nan
-            ends = [self.violation(relation, limit, bound) for limit in limits]
-            known = [end for end in ends if end == end]  # an upper limit may overflow
-            if known and min(known) > 0:
-                return min(known)
-            return max(ends) if len(known) == 2 and max(ends) <= 0 else math.nan
-        if observed != observed or bound != bound:  # Python's max may pass over a NaN
-            return math.nan
+            ends = [self.violation(relation, x, bound) for x in (observed.lower, observed.upper)]
+            return min(ends) if min(ends) > 0 else max(ends) if max(ends) <= 0 else math.nan
         if math.inf == (bound if relation == r"\ge" else observed):
             return math.nan
         excess = self.excess(observed, bound)

@@ -43,13 +43,6 @@ def test_spectral_k_means_fails_at_its_distance_and_not_above(seed):
         )
         pairs = set(zip(fit.labels[0].tolist(), labels.tolist(), strict=True))
         assert len(pairs) == 3
-    # At its own rung it fails with the stream of the whole ladder, and on no rung above.
-    points = LADDER[:, None, None] * optima[labels] + noise
-    ladder = spectral_kmeans(points, 3, np.random.default_rng(0)).labels
-    sizes = [len(set(zip(one.tolist(), labels.tolist(), strict=True))) for one in ladder]
-    at = int(np.searchsorted(LADDER, found))
-    assert sizes[at] > 3
-    assert set(sizes[at + 1 :]) == {3}
 
 
 def test_columns_are_squares_of_rungs():

@@ -112,8 +112,9 @@ def clustering_pull(
 def filtered(phi: FloatArray, residual: FloatArray, eta: float, s: int) -> FloatArray:
     """P times a residual, for one client: s powers of FedAvg, or FedProx for s = 0."""
     n = len(residual)
-    if s == 0:
-        return np.asarray(np.linalg.solve(np.eye(n) + eta / n * (phi @ phi.T), residual))
+    if s == 0:  # (I + c X X')^-1 = I - c X (I + c X'X)^-1 X', with few features a row
+        inner = np.eye(phi.shape[1]) + eta / n * (phi.T @ phi)
+        return np.asarray(residual - eta / n * (phi @ np.linalg.solve(inner, phi.T @ residual)))
     total, power = residual.copy(), residual
     for _ in range(s - 1):
         power = power - eta / n * (phi @ (phi.T @ power))

@@ -54,6 +54,7 @@ from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import Finding, claim
 from verify.claims.common import Point, explicit
+from verify.claims.sxy.label_errors import rate_at
 from verify.claims.sxy.pages import beside_bound, with_figures
 from verify.decisions.domain import Choice, Interval, IntRange, Ranges
 from verify.decisions.means import Knowledge
@@ -212,11 +213,10 @@ def lemma_12(statement: Statement, profile: Profile) -> MeanBound:
             experiment=WEIGHTED_SUP, max_trials=min(profile.max_trials, 64), first=64
         ),
         cells=(
-            {"M": 20_000, "V": 2},
-            {"M": 50_000, "V": 10},
-            {"M": 20_000, "V": 2, "n_many": 500, "n_large": 2},
-            {"M": 100, "V": 2, "n_many": 1, "n_large": 1000},
-            {"M": 1000, "V": 1000},
+            {"M": 100_000, "V": 2},
+            {"M": 200_000, "V": 10},
+            {"M": 200_000, "V": 30},
+            {"M": 100_000, "V": 2, "n_many": 2500, "n_large": 4},
         ),
         statistic=lambda table, _params: table["sup"],
         knowledge=lambda params: Knowledge(low=0.0, high=most(params)),
@@ -378,9 +378,6 @@ def eq_32_rate(statement: Statement, profile: Profile) -> Rate:
 
 
 NEAR = 0.1
-#: Student's tail at the margin x = (1/2 - 1/10) min(1, Delta/sigma) is at most (1 + x^2)^(-n/2),
-#: and log(1 + x^2) is at least x^2 log 2 for x up to one.
-BALL_RATE = 0.5 * math.log(2) * (0.5 - NEAR) ** 2
 
 
 @claim(EQ_36)
@@ -389,16 +386,16 @@ def eq_36(statement: Statement, profile: Profile) -> Probability:
     cells: list[Params] = [
         {**cell, "n": n, "near": NEAR}
         for cell, n in (
-            ({"M": 1000}, 50),
-            ({"M": 10_000}, 60),
-            ({"M": 10_000, "n_many": 500, "n_large": 500}, 60),
-            ({"M": 10_000, "sigma": 2.0}, 1000),
-            ({"M": 4000, "sigma": 0.8}, 80),
+            ({"M": 1000}, 100),
+            ({"M": 10_000}, 120),
+            ({"M": 10_000, "n_many": 500, "n_large": 500}, 120),
+            ({"M": 10_000, "sigma": 2.0}, 2000),
+            ({"M": 4000, "sigma": 0.8}, 150),
         )
     ]
     return explicit(
         statement,
-        {"C": ONE_FEATURE["C"], "c": BALL_RATE},
+        {"C": ONE_FEATURE["C"], "c": rate_at(NEAR)},
         Sampling(experiment=UNIFORM, max_trials=min(profile.max_trials, 2048), first=128),
         cells,
         _deviation_symbols,

@@ -45,6 +45,23 @@ from verify.proofs.terms import from_sympy
 RATE = math.log(2) / 162
 
 
+def rate_at(near: float) -> float:
+    """A rate c of Lemma 10 for models within ``near`` Delta, features of covariance I, any sigma.
+
+    The proof's margin is ``t = (a^2 - near^2)/(a^2 + near^2 + 2 sigma^2)``, ``a = 1 - near``, in
+    units of Delta, and the exponent of a row is at least ``log(1 + t^2)/2``.  Over
+    ``min(1, 1/sigma^2)^2`` it is smallest at ``sigma = 1``, where it is returned: below, t falls as
+    sigma grows, and above, ``sigma^4 log(1 + t^2)`` rises.
+
+    Examples
+    --------
+    >>> round(rate_at(0.1), 4)
+    0.0387
+    """
+    a = 1.0 - near
+    return 0.5 * math.log1p(((a**2 - near**2) / (a**2 + near**2 + 2.0)) ** 2)
+
+
 @claim(EQ_35)
 def eq_35(statement: Statement, profile: Profile) -> Search:
     """The gap over every spectrum and distance.  It is tight at alpha = beta."""

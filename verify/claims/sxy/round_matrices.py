@@ -286,8 +286,8 @@ def oracle_floor(statement: Statement, profile: Profile) -> Rate:
         {"sigma": r"$\sigma$", "d": "$d$", "rho": r"$\rho$", "N": "$N$"},
         "the squared error of a smallest cluster after rounds with the true labels, its "
         "expectation over the noise",
-        trials=min(profile.max_trials, 16),
-        margin=0.05,
+        trials=min(profile.max_trials, 32),
+        margin=0.1,
     )
 
 
