@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -299,3 +301,12 @@ def test_a_condition_is_needless_only_where_the_run_resolves_its_statement(
     monkeypatch.setattr(Examination, "procedure", lambda *_: None)
     assert weaker
     assert judge.judge(weaker[0]).outcome == outcome
+
+
+def test_the_range_of_a_symbol_leaves_out_values_that_are_not_finite():
+    """An infinite value says nothing about where a symbol was tried, and hides nothing either."""
+    values = ({"a": 2.0, "b": np.inf}, {"a": np.inf, "b": 1.0}, {"a": -3.0, "b": np.nan, "c": True})
+    fake = SimpleNamespace(cells=values, values=lambda cell: cell)
+    assert ranges(fake, None) == {"a": (-3.0, 2.0), "b": (1.0, 1.0)}
+    arrays = SimpleNamespace(cells=({"a": np.array([1.0, np.nan])}, {"a": np.array([4.0, 5.0])}))
+    assert ranges(arrays, None) == {"a": (4.0, 5.0)}
