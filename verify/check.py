@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
+from trials.run.machine import ROUNDING, distance
 from trials.run.store import RunStore
 from trials.text import printable
+from verify.session import changed_environment
 
 
 def compare(run: RunStore, baseline: RunStore, *, common: bool = False) -> dict[str, list[str]]:
@@ -16,7 +19,8 @@ def compare(run: RunStore, baseline: RunStore, *, common: bool = False) -> dict[
 
     A difference is a missing claim or cell, another verdict, or a cell that disagrees.
 
-    With equal seeds an equal number of trials must give identical evidence.  Otherwise two cells
+    With equal seeds an equal number of trials must give identical evidence, or equal to rounding
+    where the two environments differ (`trials.run.machine`).  Otherwise two cells
     disagree when their confidence limits do not overlap (each valid at its run's level).  Which
     quantile a cell shows depends on the probability that budget and level resolve.  Two different
     quantiles of the same cell are not compared.
@@ -28,17 +32,39 @@ def compare(run: RunStore, baseline: RunStore, *, common: bool = False) -> dict[
     found: dict[str, list[str]] = {}
     mine, theirs = run.documents("claim"), baseline.documents("claim")
     same_seed = run.root_seed == baseline.root_seed
+    allowed = ROUNDING if _other_machine(run, baseline) else 0.0
     for name, other in theirs.items():
         if name in mine:
             new, old = mine[name]["evidence"], other["evidence"]
             changed = new["verdict"] != old["verdict"]
             verdicts = [f"{new['verdict']}, baseline {old['verdict']}"] if changed else []
-            found[name] = verdicts + _cells(new, old, same_seed)
+            found[name] = verdicts + _cells(new, old, same_seed, allowed)
         elif not common:
             found[name] = ["missing from the run"]
     if not common:
         found |= {name: ["not in the baseline"] for name in mine if name not in theirs}
     return found
+
+
+def rounding(run: RunStore, baseline: RunStore) -> float:
+    """The largest relative distance of observed values that agree to rounding."""
+    if run.root_seed != baseline.root_seed:
+        return 0.0
+    mine, theirs = run.documents("claim"), baseline.documents("claim")
+    apart = [
+        distance(new["observed"], old["observed"])
+        for name in mine.keys() & theirs.keys()
+        for new, old in _pairs(mine[name]["evidence"], theirs[name]["evidence"])
+        if _is_same_work(new, old)
+    ]
+    return max((one for one in apart if one <= ROUNDING), default=0.0)
+
+
+def _other_machine(run: RunStore, baseline: RunStore) -> bool:
+    here, there = (
+        (store.document("run", "summary") or {}).get("environment", {}) for store in (run, baseline)
+    )
+    return bool(changed_environment(there, here))
 
 
 def junit(found: Mapping[str, Sequence[str]], suite: str) -> bytes:
@@ -56,7 +82,25 @@ def junit(found: Mapping[str, Sequence[str]], suite: str) -> bytes:
     return text
 
 
-def _cells(new: dict[str, Any], old: dict[str, Any], same_seed: bool) -> list[str]:
+def _pairs(
+    new: Mapping[str, Any], old: Mapping[str, Any]
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """The cells that both evidences hold."""
+    known = {_key(cell): cell for cell in old["cells"]}
+    return ((cell, known[_key(cell)]) for cell in new["cells"] if _key(cell) in known)
+
+
+def _is_same_work(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """Whether equal seeds give these two cells equal values."""
+    same_quantile = new.get("quantile") == old.get("quantile")
+    return bool(
+        same_quantile
+        and new["n_trials"] == old["n_trials"]
+        and None not in (new["observed"], old["observed"])
+    )
+
+
+def _cells(new: dict[str, Any], old: dict[str, Any], same_seed: bool, allowed: float) -> list[str]:
     lines = []
     known = {_key(cell): cell for cell in old["cells"]}
     for cell in new["cells"]:
@@ -66,10 +110,16 @@ def _cells(new: dict[str, Any], old: dict[str, Any], same_seed: bool) -> list[st
         elif cell.get("quantile") != before.get("quantile"):
             continue
         elif same_seed and cell["n_trials"] == before["n_trials"]:
-            if cell["observed"] != before["observed"]:
+            if cell["observed"] == before["observed"]:
+                continue
+            apart = math.inf
+            if _is_same_work(cell, before):
+                apart = distance(cell["observed"], before["observed"])
+            if apart > allowed:
                 lines.append(
                     f"{_key(cell)}: observed {cell['observed']!r}, baseline "
-                    f"{before['observed']!r} from the same streams"
+                    f"{before['observed']!r} from the same streams, a relative difference of "
+                    f"{apart:.1e}"
                 )
         elif _disjoint(cell, before):
             lines.append(

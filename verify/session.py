@@ -22,6 +22,7 @@ from trials.checks import InvalidParameter
 from trials.run.directory import STORE_NAME
 from trials.run.engine import Demand, refuse_other_code
 from trials.run.executors import Executor
+from trials.run.machine import arithmetic
 from trials.run.provenance import run_code
 from trials.run.store import RunStore, StoreError
 from verify.commands import repeating
@@ -288,10 +289,25 @@ def environment() -> dict[str, str]:
     return {
         "python": platform.python_version(),
         **{name: metadata.version(name) for name in packages},
-        "platform": f"{platform.system()} {platform.machine()}",
+        **arithmetic(),
         "cpus": str(os.cpu_count()),
         "byteorder": sys.byteorder,
     }
+
+
+def other_environment(summary: Mapping[str, Any] | None) -> list[str]:
+    """What differs between the environment of a run and this one, in words."""
+    return changed_environment((summary or {}).get("environment", {}), environment())
+
+
+def changed_environment(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """What may change bits and differs between two environments, in words."""
+    named = [name for name in now if name != "cpus"]
+    return [
+        f"{name} {then.get(name, 'not recorded')} then, {now[name]} now"
+        for name in named
+        if then.get(name) != now[name]
+    ]
 
 
 def resumed(config: RunConfig, profile: str | None) -> RunConfig:

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from trials.run.store import RunStore
-from verify.check import compare, junit
+from verify.check import compare, junit, rounding
 
 CELL = {
     "params": {"m": 10},
@@ -118,3 +118,21 @@ def test_cells_without_a_partner_are_differences(compared):
         'a: {"m": 11}: a cell that the baseline lacks',
         'a: {"m": 10}: a cell of the baseline that is missing',
     ]
+
+
+def test_runs_of_two_machines_agree_to_rounding(tmp_path):
+    new, old = {"a": ("SUPPORTED", [changed(observed=0.5 + 1e-15)])}, {"a": ("SUPPORTED", [CELL])}
+    far = {"a": ("SUPPORTED", [changed(observed=0.5 + 1e-5)])}
+    with (
+        run_with(tmp_path / "new", new) as one,
+        run_with(tmp_path / "old", old) as two,
+        run_with(tmp_path / "far", far) as three,
+    ):
+        for store, kernels in ((one, "Haswell"), (two, "SkylakeX"), (three, "Haswell")):
+            store.put_document("run", "summary", {"environment": {"blas": kernels}})
+        assert compare(one, two) == {"a": []}
+        assert 1e-15 < rounding(one, two) < 3e-15
+        assert "a relative difference of 2.0e-05" in compare(three, two)["a"][0]
+        assert rounding(three, two) == 0.0
+        one.put_document("run", "summary", {"environment": {"blas": "SkylakeX"}})
+        assert "same streams" in compare(one, two)["a"][0]

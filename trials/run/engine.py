@@ -27,6 +27,7 @@ from trials.run.block import (
 from trials.run.cell import Params, canonical_json, cell_number
 from trials.run.executor import Done, Executor
 from trials.run.experiment import Experiment, experiment
+from trials.run.machine import ROUNDING, distance
 from trials.run.provenance import changed_since, code_of, listed
 from trials.run.store import RunStore, StoreError
 
@@ -272,11 +273,16 @@ class TrialId:
 
 
 class Replay(NamedTuple):
-    """One trial, simulated again: its row and ``ok`` or the reason of its failure."""
+    """One trial, simulated again: its row and ``ok`` or the reason of its failure.
+
+    ``distance`` is the largest relative distance to the stored values.  It is 0 where all bits are
+    equal, and where nothing is stored.
+    """
 
     columns: tuple[str, ...]
     values: FloatArray
     status: str
+    distance: float = 0.0
 
 
 def trial_id(experiment: Experiment, params: Params, index: int) -> str:
@@ -307,8 +313,8 @@ def replay(source: RunStore | int, trial: str, params: Params | None = None) -> 
 
     Parameters
     ----------
-    source : the run that holds the trial (the row is then compared with the stored one, bit for
-        bit), or a root seed (then ``params`` are needed: the id holds only their hash).
+    source : the run that holds the trial (the row is then compared with the stored one), or a root
+        seed (then ``params`` are needed: the id holds only their hash).
     trial : a trial id.
     params : parameters of the cell.  They are not needed with a store, which holds them.
 
@@ -317,7 +323,7 @@ def replay(source: RunStore | int, trial: str, params: Params | None = None) -> 
     InvalidParameter
         When the id is malformed, names no experiment, or is not of these parameters.
     StoreError
-        When the run does not hold the trial, or holds other values.
+        When the run does not hold the trial, or holds values that differ by more than rounding.
     """
     wanted = parse_trial_id(trial)
     owner = experiment(wanted.experiment)
@@ -338,7 +344,7 @@ def replay(source: RunStore | int, trial: str, params: Params | None = None) -> 
         result = simulate_block(Task(owner, params, root, block))
     found = Replay(owner.columns, result.values[row], dict(result.reasons).get(row, "ok"))
     if isinstance(source, RunStore) and stored is not None:
-        _compare(stored, found, source, trial)
+        return found._replace(distance=_compared(stored, found, source, trial))
     return found
 
 
@@ -351,10 +357,12 @@ def _stored_params(store: RunStore, owner: Experiment, wanted: TrialId, trial: s
     raise StoreError(f"{store.path}: holds no cell of trial {trial}")
 
 
-def _compare(stored: tuple[FloatArray, str], found: Replay, store: RunStore, trial: str) -> None:
+def _compared(stored: tuple[FloatArray, str], found: Replay, store: RunStore, trial: str) -> float:
+    """The distance of two rows that agree to rounding."""
     values, status = stored
-    if found.values.tobytes() == values.tobytes() and found.status == status:
-        return
+    apart = distance(values, found.values)
+    if found.status == status and apart <= ROUNDING:
+        return apart
     for column, then, now in zip(found.columns, values, found.values, strict=True):
         if then.tobytes() != now.tobytes():
             what = f"{column}={then!r} is stored, {column}={now!r} is replayed"
@@ -364,5 +372,6 @@ def _compare(stored: tuple[FloatArray, str], found: Replay, store: RunStore, tri
     changed = changed_since(store.code, code_of(experiment(parse_trial_id(trial).experiment)))
     why = f" ({listed(changed)}; then against now)" if changed else ""
     raise StoreError(
-        f"{store.path}: trial {trial}: {what}; the code or the environment has changed{why}"
+        f"{store.path}: trial {trial}: {what}; that is more than rounding, so the code or the "
+        f"environment has changed{why}"
     )

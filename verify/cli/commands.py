@@ -245,7 +245,11 @@ def status(**given: Any) -> None:
 @json_option
 @claims_option
 def replay(**given: Any) -> None:
-    """Simulate one trial again from its id and compare it with the store, bit for bit.
+    """Simulate one trial again from its id and compare it with the store.
+
+    On the same kind of processor and with the same versions all bits are equal.  On another
+    machine the command says how far the values are apart, or that they differ by more than
+    rounding.
 
     Without RUN the runs below ./runs are searched, the newest first.  `status RUN` prints trial
     ids of each experiment, and the report prints those of counterexamples.
@@ -276,6 +280,9 @@ def replay(**given: Any) -> None:
 @claims_option
 def check(**given: Any) -> int:
     """Compare a run with a baseline: verdicts, and observed values within their uncertainty.
+
+    Runs of one seed must agree bit for bit.  Runs from two kinds of processor, or from two sets of
+    versions, must agree to rounding, and the command prints the largest relative difference.
 
     \b
     Examples:

@@ -12,7 +12,7 @@ from trials.run.directory import STORE_NAME, find_run, known_runs
 from trials.run.engine import parse_trial_id, replay
 from trials.run.store import CellStatus, RunStore, StoreError
 from verify import session
-from verify.check import compare, junit
+from verify.check import compare, junit, rounding
 from verify.cli import exits
 from verify.cli.screen import print_json, say, table
 from verify.cli.signals import interruptible
@@ -106,15 +106,30 @@ def replay_trial(*, names: Sequence[str], as_json: bool, claims_files: Sequence[
     with RunStore.open(directory / STORE_NAME, readonly=True) as store:
         catalogue(recorded_files(store, claims_files))  # registers the experiments
         result = replay(store, trial)
+        changed = session.other_environment(store.document("run", "summary"))
+    if result.distance > 0.0 and not changed:
+        raise StoreError(
+            f"{directory}: trial {trial}: the values agree to rounding only, with a distance of "
+            f"{result.distance:.1e}; on the same processor and with the same versions all bits "
+            "must be equal"
+        )
     if as_json:
         values = dict(zip(result.columns, map(float, result.values), strict=True))
-        identical = {"run": str(directory), "trial": trial, "identical": True}
-        print_json({**identical, "status": result.status, "values": values})
+        identical = {"identical": result.distance == 0.0, "distance": result.distance}
+        where = {"run": str(directory), "trial": trial}
+        print_json({**where, **identical, "status": result.status, "values": values})
         return
     for name, value in zip(result.columns, result.values, strict=True):
         say(f"{name:>28}  {float(value)!r}")
     say(f"{'status':>28}  {result.status}")
-    say(f"identical to the stored trial of {directory}, bit for bit")
+    if result.distance == 0.0:
+        say(f"identical to the stored trial of {directory}, bit for bit")
+        return
+    say(
+        f"equal to the stored trial of {directory} to rounding: the largest relative difference is "
+        f"{result.distance:.1e}"
+    )
+    say(f"({'; '.join(changed)})")
 
 
 def _holder(directory: Path, trial: str) -> Path:
@@ -172,18 +187,23 @@ def check_run(
         second, _ = session.open_run(find_run(baseline), readonly=True)
         with second:
             found = compare(first, second, common=common)
+            apart = rounding(first, second)
     if not found:
         raise InvalidParameter(f"{run} and {baseline} have no claim in common")
     if junit_file is not None:
         Path(junit_file).write_bytes(junit(found, f"cfl-verify against {baseline}"))
     differences = [f"{name}: {text}" for name, lines in found.items() for text in lines]
     if as_json:
-        print_json({"run": run, "baseline": baseline, "differences": differences})
+        runs = {"run": run, "baseline": baseline}
+        print_json({**runs, "differences": differences, "distance": apart})
     else:
         for line in differences:
             say(line)
         n = len(differences)
-        say("no difference" if not n else f"{n} difference{'s' * (n != 1)}")
+        if n == 0 and apart > 0.0:
+            say(f"no difference beyond rounding: relative differences up to {apart:.1e}")
+        else:
+            say("no difference" if not n else f"{n} difference{'s' * (n != 1)}")
     return exits.UNEXPECTED if differences else exits.EXPECTED
 
 

@@ -395,7 +395,8 @@ def test_replay_gives_the_stored_row_bit_for_bit(tmp_path, mode):
         reasons = dict(table.reasons)
         for index in (0, 15, 16, 50, 95):
             name = trial_id(TOY, {"mode": mode}, index)
-            columns, values, status = replay(store, name)
+            columns, values, status, apart = replay(store, name)
+            assert apart == 0.0
             assert columns == TOY.columns
             assert values.tobytes() == table.values[index].tobytes()
             assert status == reasons.get(index, "ok")
@@ -407,6 +408,19 @@ def test_replay_reports_a_row_that_is_not_what_the_code_gives(tmp_path):
     with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
         store.put_block(TOY, {}, 0, np.zeros((16, 2)))
         with pytest.raises(StoreError, match=r"first=.*0\.0.* is stored, .* has changed"):
+            replay(store, trial_id(TOY, {}, 3))
+
+
+def test_replay_tells_how_far_a_row_is_from_the_stored_one(tmp_path):
+    whole = _run(tmp_path / "whole", [Demand(TOY, {}, 1)])
+    assert whole
+    values = _table(tmp_path / "whole", {}).values
+    with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
+        store.put_block(TOY, {}, 0, values * (1.0 + 1e-12))
+        assert 0.5e-12 < replay(store, trial_id(TOY, {}, 3)).distance < 2e-12
+    with RunStore.create(tmp_path / "far", root_seed=7, config={}) as store:
+        store.put_block(TOY, {}, 0, values * (1.0 + 1e-5))
+        with pytest.raises(StoreError, match="more than rounding"):
             replay(store, trial_id(TOY, {}, 3))
 
 
