@@ -12,18 +12,20 @@ import math
 import os
 import re
 import zlib
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
 import sympy as sp
 
 from bounds.readable import readable
-from bounds.statement import OutsideTheorem, Term
-from trials.checks import InvalidParameter
+from bounds.statement import Term
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
+from verify.claims.common import CannotTry
+from verify.decisions.search import NoPoint
 from verify.evidence import Verdict
 from verify.mutation.fingerprint import cells_of, fingerprint
 from verify.mutation.mutants import mutants, variables
@@ -38,30 +40,48 @@ from verify.proofs.certificate import proof
 
 CATALOGUE = catalogue([Path(__file__).parents[1] / "docs" / "example_paper.py"])
 QUICK = PROFILES["quick"]
-BUILT = {name: claim.build(QUICK) for name, claim in CATALOGUE.items()}
-SEARCHES = {name: procedure for name, procedure in BUILT.items() if isinstance(procedure, Search)}
-RECHECKED = [name for name, search in SEARCHES.items() if search.recheck is not None]
-CERTIFIED = [
-    name
-    for name, search in SEARCHES.items()
-    if search.certify is not None and CATALOGUE[name].expected is Verdict.REFUTED
-]
 every_claim = pytest.mark.parametrize("name", CATALOGUE)
+#: What holds of every claim.  One test of a claim asks all of it, because each takes milliseconds.
+CHECKS: list[Callable[[str], None]] = []
+
+
+def check(function):
+    """Note what `test_a_claim_is_complete` asks of every claim."""
+    CHECKS.append(function)
+    return function
+
+
+@cache
+def built(name):
+    """The procedure of a claim at the smallest profile, built when it is first asked for."""
+    return CATALOGUE[name].build(QUICK)
+
+
+def search_of(name):
+    """The procedure of a claim that is a search, nothing for another."""
+    return built(name) if isinstance(built(name), Search) else None
+
+
+@every_claim
+def test_a_claim_is_complete(name):
+    """Each check is a function below.  Its name says what holds."""
+    for check in CHECKS:
+        check(name)
 
 
 # -- what a claim says -----------------------------------------------------------------------------
 
 
-@every_claim
-def test_the_id_names_the_paper_and_the_statement(name):
+@check
+def the_id_names_the_paper_and_the_statement(name):
     claim = CATALOGUE[name]
     assert re.fullmatch(r"[a-z][a-z0-9]*\.[a-z0-9][a-z0-9.-]*", name)
     assert CATALOGUE.paper(name).id == claim.statement.paper
     assert claim.statement.publication in CATALOGUE.paper(name).publications
 
 
-@every_claim
-def test_the_statement_is_complete(name):
+@check
+def the_statement_is_complete(name):
     statement = CATALOGUE[name].statement
     for text in (statement.title, statement.source, statement.quantifiers, statement.observed):
         assert text.strip(), name
@@ -75,8 +95,8 @@ def test_the_statement_is_complete(name):
         assert statement.reading, "a corrected statement says what was corrected"
 
 
-@every_claim
-def test_formulas_print_as_latex_and_as_one_readable_line(name):
+@check
+def formulas_print_as_latex_and_as_one_readable_line(name):
     statement = CATALOGUE[name].statement
     notation = statement.publication.notation
     formulas = [statement.latex(), statement.failure_latex(), statement.quantifiers]
@@ -90,9 +110,9 @@ def test_formulas_print_as_latex_and_as_one_readable_line(name):
         assert bool(text) == bool(latex)
 
 
-@every_claim
-def test_the_procedure_describes_itself_in_sentences(name):
-    text = BUILT[name].describe()
+@check
+def the_procedure_describes_itself_in_sentences(name):
+    text = built(name).describe()
     assert len(text) > 40
     assert text[0].isupper() or text[0].isdigit() or text[0] == "$"
     assert text.rstrip().endswith(".")
@@ -100,8 +120,8 @@ def test_the_procedure_describes_itself_in_sentences(name):
     assert not re.search(r"<\w+ | object at |\bNone\b|\bnan\b", text)
 
 
-@every_claim
-def test_the_expected_verdict_is_recorded_and_a_refuted_statement_has_a_finding(name):
+@check
+def the_expected_verdict_is_recorded_and_a_refuted_statement_has_a_finding(name):
     claim = CATALOGUE[name]
     assert isinstance(claim.expected, Verdict)
     assert claim.weight > 0
@@ -109,10 +129,10 @@ def test_the_expected_verdict_is_recorded_and_a_refuted_statement_has_a_finding(
         assert claim.findings, "a statement known to be false says what was found"
 
 
-@every_claim
-def test_the_document_is_plain_data(name):
+@check
+def the_document_is_plain_data(name):
     claim = CATALOGUE[name]
-    document = claim.document(BUILT[name])
+    document = claim.document(built(name))
     assert json.loads(json.dumps(document)) == document
     assert document["id"] == name
     assert document["expected"] == str(claim.expected)
@@ -121,10 +141,10 @@ def test_the_document_is_plain_data(name):
 # -- what a claim tries ----------------------------------------------------------------------------
 
 
-@every_claim
-def test_every_cell_is_inside_the_assumptions(name):
-    BUILT[name].check()
-    spelled = [repr(sorted(cell.items())) for cell in cells_of(BUILT[name])]
+@check
+def every_cell_is_inside_the_assumptions(name):
+    built(name).check()
+    spelled = [repr(sorted(cell.items())) for cell in cells_of(built(name))]
     assert len(set(spelled)) == len(spelled)
 
 
@@ -138,9 +158,9 @@ FIXED = {
 SYMBOLS = ("m", "n", "d", "k", "Delta", "sigma", "alpha", "N", "rho", "t")
 
 
-@every_claim
-def test_parameters_that_the_statement_names_are_varied(name):
-    statement, cells = CATALOGUE[name].statement, cells_of(BUILT[name])
+@check
+def parameters_that_the_statement_names_are_varied(name):
+    statement, cells = CATALOGUE[name].statement, cells_of(built(name))
     if not cells or CATALOGUE[name].expected is Verdict.REFUTED:
         return  # a search varies its domain, and one cell refutes
     expressions = [t.expr for t in statement.terms]
@@ -150,23 +170,23 @@ def test_parameters_that_the_statement_names_are_varied(name):
         assert len({cell[symbol] for cell in cells}) > 1, f"{name} does not vary {symbol}"
 
 
-@every_claim
-def test_the_builder_is_deterministic_and_cells_do_not_depend_on_the_profile(name):
+@check
+def the_builder_is_deterministic_and_cells_do_not_depend_on_the_profile(name):
     claim = CATALOGUE[name]
     again, full = claim.build(QUICK), claim.build(PROFILES["full"])
-    assert again.describe() == BUILT[name].describe()
-    assert cells_of(again) == cells_of(BUILT[name]) == cells_of(full)
+    assert again.describe() == built(name).describe()
+    assert cells_of(again) == cells_of(built(name)) == cells_of(full)
 
 
-@every_claim
-def test_an_unknown_parameter_is_refused_with_the_list_of_names(name):
+@check
+def an_unknown_parameter_is_refused_with_the_list_of_names(name):
     with pytest.raises(UnknownParameter, match=r"no parameter 'zzz'; its parameters: \w+"):
-        BUILT[name].override({"zzz": 1})
+        built(name).override({"zzz": 1})
 
 
-@every_claim
-def test_hidden_constants_of_the_assumptions_are_declared(name):
-    claim, procedure = CATALOGUE[name], BUILT[name]
+@check
+def hidden_constants_of_the_assumptions_are_declared(name):
+    claim, procedure = CATALOGUE[name], built(name)
     declared = set(claim.hidden) | set(getattr(procedure, "constants", {}))
     for assumption in claim.statement.assumptions:
         if assumption.constant is not None and not isinstance(procedure, Search):
@@ -192,35 +212,32 @@ def samplings(part, depth=0):
             yield from samplings(getattr(part, field.name), depth + 1)
 
 
-@every_claim
-def test_a_claim_keeps_to_the_trials_and_the_evaluations_of_its_profile(name):
-    drawn = [sampling.max_trials for sampling in samplings(BUILT[name])]
+@check
+def a_claim_keeps_to_the_trials_and_the_evaluations_of_its_profile(name):
+    drawn = [sampling.max_trials for sampling in samplings(built(name))]
     if name in FIXED_NUMBER_OF_TRIALS:
         assert min(drawn) > QUICK.max_trials
     else:
         assert max(drawn, default=0) <= QUICK.max_trials
-    if isinstance(BUILT[name], Search):
-        assert 0 < BUILT[name].budget <= QUICK.searches
+    if isinstance(built(name), Search):
+        assert 0 < built(name).budget <= QUICK.searches
 
 
 #: Fewer trials and evaluations than any profile has.
 FEW = Profile(name="quick", max_trials=16, searches=24, seconds=2.0)
 
 
-@every_claim
-def test_a_small_profile_limits_a_claim_unless_its_numbers_are_fixed(name):
-    built = CATALOGUE[name].build(FEW)
-    small, quick = ([s.max_trials for s in samplings(each)] for each in (built, BUILT[name]))
+@check
+def a_small_profile_limits_a_claim_unless_its_numbers_are_fixed(name):
+    few = CATALOGUE[name].build(FEW)
+    small, quick = ([s.max_trials for s in samplings(each)] for each in (few, built(name)))
     for drawn, at_quick in zip(small, quick, strict=True):
         assert drawn <= FEW.max_trials or drawn == at_quick
-    if isinstance(built, Search):
-        assert built.budget <= FEW.searches or built.budget == BUILT[name].budget
+    if isinstance(few, Search):
+        assert few.budget <= FEW.searches or few.budget == built(name).budget
 
 
 # -- the verdict depends on the statement ----------------------------------------------------------
-
-#: Claims that are known to be decided without their right-hand side, and why.
-IGNORES_ITS_STATEMENT: dict[str, str] = {}
 
 
 def with_terms(statement, change):
@@ -275,11 +292,16 @@ def room(relation, observed, bound):
     return left / scale if 0 < scale < math.inf else left
 
 
-@pytest.mark.parametrize("name", SEARCHES)
-def test_the_violation_of_a_search_is_what_its_sides_show(name):
+@check
+def the_violation_of_a_search_is_what_its_sides_show(name):
     """Both are shown beside a counterexample.  A supported statement has none at a few points."""
-    statement, search = CATALOGUE[name].statement, replace(SEARCHES[name], budget=8)
-    points = search.visited(4)
+    if search_of(name) is None:
+        return
+    statement, search = CATALOGUE[name].statement, search_of(name)
+    try:
+        points = replace(search, budget=8).visited(4)
+    except NoPoint:  # a rare condition
+        points = replace(search, budget=200).visited(4)
     assert points
     for point in points:
         violation, sides = float(search.violation(point)), tuple(map(float, search.sides(point)))
@@ -291,10 +313,19 @@ def test_the_violation_of_a_search_is_what_its_sides_show(name):
             assert violation > 0
 
 
-@pytest.mark.parametrize("name", CERTIFIED)
-def test_a_refutation_with_a_certificate_is_proved(name):
+def has_a_certificate(name):
+    """Whether a claim is a search that proves a refutation."""
+    search = search_of(name)
+    refuted = CATALOGUE[name].expected is Verdict.REFUTED
+    return search is not None and search.certify is not None and refuted
+
+
+@check
+def a_refutation_with_a_certificate_is_proved(name):
     """At one of the points nearest to a counterexample: a faulty certificate proves none."""
-    search = replace(SEARCHES[name], budget=100)
+    if not has_a_certificate(name):
+        return
+    search = replace(search_of(name), budget=100)
     proofs = (proof(partial(search.certify, point)) for point in search.visited(24))
     found = next((made for made in proofs if made is not None), None)
     assert found is not None
@@ -302,10 +333,17 @@ def test_a_refutation_with_a_certificate_is_proved(name):
     assert len(set(said)) == len(said) > 0
 
 
-@pytest.mark.parametrize("name", RECHECKED)
-def test_the_recheck_of_a_search_is_its_violation_with_more_digits(name):
+def has_a_recheck(name):
+    """Whether a claim is a search that looks at its counterexamples with more digits."""
+    return search_of(name) is not None and search_of(name).recheck is not None
+
+
+@check
+def the_recheck_of_a_search_is_its_violation_with_more_digits(name):
     """Otherwise a counterexample could be taken back as rounding, or be told in another unit."""
-    search = replace(BUILT[name], budget=100)
+    if not has_a_recheck(name):
+        return
+    search = replace(search_of(name), budget=100)
     points = search.visited(20)
     assert len(points) >= 5
     for point in points:
@@ -315,19 +353,40 @@ def test_the_recheck_of_a_search_is_its_violation_with_more_digits(name):
         )
 
 
+def test_the_checks_of_searches_reach_many_claims():
+    """A check that asks nothing of a claim would pass on a catalogue of others."""
+    assert sum(search_of(name) is not None for name in CATALOGUE) >= 200
+    assert sum(has_a_certificate(name) for name in CATALOGUE) >= 40
+    assert sum(has_a_recheck(name) for name in CATALOGUE) >= 10
+    assert sum(claim.statement.failure is not None for claim in CATALOGUE.values()) >= 40
+
+
+#: Claims whose procedure cannot try the statement with another right-hand side, and why.
+CANNOT_TRY_ANOTHER = {
+    **dict.fromkeys(
+        ("ifca.alpha-increases-as-printed", "ifca.alpha-increases"),
+        "the experiment records whether an error grew",
+    ),
+    "ifca.near-optimal": "every cell is read after the same number of steps",
+    **dict.fromkeys(
+        ("sxy.lemma3-rate-m", "sxy.lemma3-rate-d", "sxy.prop1-rate-gap", "sxy.prop1-rate-no-gap"),
+        "the sampled error has the factor delta^2 + sigma^2",
+    ),
+}
+
+
 @every_claim
-def test_another_right_hand_side_changes_the_test_or_is_refused(name, request):
+def test_another_right_hand_side_changes_the_test_or_is_refused(name):
     claim = CATALOGUE[name]
-    if name in IGNORES_ITS_STATEMENT:
-        request.node.add_marker(pytest.mark.xfail(reason=IGNORES_ITS_STATEMENT[name], strict=True))
     other = nonsense(claim.statement)
-    if reads_exponents(BUILT[name]):
+    if reads_exponents(built(name)):
         other = tilted(claim.statement, 1)
-    try:
+    if name in CANNOT_TRY_ANOTHER:
+        with pytest.raises(CannotTry):
+            replace(claim, statement=other).build(QUICK)
+    else:
         changed = replace(claim, statement=other).build(QUICK)
-    except (InvalidParameter, OutsideTheorem, ValueError):
-        return  # the procedure says that it cannot try it
-    assert fingerprint(changed) != fingerprint(claim.build(QUICK))
+        assert fingerprint(changed) != fingerprint(claim.build(QUICK))
 
 
 #: The smallest budget with which nonsense is plainly refuted.
@@ -350,7 +409,7 @@ def nonsenses(claim):
     if claim.expected is Verdict.REFUTED:
         trivial = sp.Float("1e100") * (-1 if statement.relation == r"\ge" else 1)
         return [with_terms(statement, lambda expr: expr + trivial)]
-    if reads_exponents(BUILT[claim.id]):
+    if reads_exponents(built(claim.id)):
         return [tilted(statement, -1), tilted(statement, 1)]
     factors = (sp.Float("1e-100"), sp.Float("1e100"))
     return [with_terms(statement, lambda expr, f=f: f * expr) for f in factors]
@@ -365,13 +424,35 @@ def in_share(name):
     return WHOLE or (cheap and zlib.crc32(name.encode()) % 5 == 0)
 
 
+#: Claims whose procedure refuses a nonsense, and why.  All others must decide it.
+REFUSES_NONSENSE = {
+    **CANNOT_TRY_ANOTHER,
+    **dict.fromkeys(
+        ("ifca.thm1-as-printed", "ifca.thm1-factor-three-as-printed",
+         "ifca.neurips-thm1-as-printed"),
+        "the contraction must be a number times the error",
+    ),
+    **dict.fromkeys(
+        ("ifca.thm2-floor-rates-as-printed", "ifca.thm2-term3-rates-as-printed",
+         "ifca.cor2-rates-as-printed"),
+        "a term with a large number added has no exponent",
+    ),
+    **dict.fromkeys(
+        ("ifca.cor2", "ifca.neurips-thm2"), "the accuracy must lie below the radius of the starts"
+    ),
+    "ifca.cor1-own-step": "a tiny accuracy asks for more steps than a run has",
+    "ifca.identity-improves": "the logarithm of a share that underflows is not defined",
+    "sxy.eq15": "the interval proof of a refutation has no value for the sum over clusters",
+}  # fmt: skip
+
+
 @every_claim
 def test_nonsense_does_not_keep_the_verdict(name, tmp_path):
     """A bound that is plainly too strong is refuted, and one that is plainly true is not."""
     claim = CATALOGUE[name]
-    if not isinstance(BUILT[name], Search) and not in_share(name):
+    if not isinstance(built(name), Search) and not in_share(name):
         pytest.skip("decided by `tox -e mutation`")
-    verdicts = []
+    verdicts, refused = [], []
     with (
         RunStore.create(tmp_path / "store.sqlite", root_seed=0, config={}) as store,
         make_executor("serial") as executor,
@@ -387,33 +468,32 @@ def test_nonsense_does_not_keep_the_verdict(name, tmp_path):
         for other in nonsenses(claim):
             try:
                 verdicts.append(examination.decide(other, quickly=True).verdict)
-            except (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError):
-                return  # the procedure says that it cannot try it
+            except (ValueError, ArithmeticError) as error:
+                refused.append(str(error))
+    assert bool(refused) == (name in REFUSES_NONSENSE), refused
+    if refused:
+        return
     if claim.expected is Verdict.REFUTED:
         assert Verdict.REFUTED not in verdicts
     elif claim.expected is Verdict.VACUOUS:
         assert Verdict.SUPPORTED in verdicts, verdicts
-    elif isinstance(BUILT[name], Vacuity):  # it is lost where the bound says nothing
+    elif isinstance(built(name), Vacuity):  # it is lost where the bound says nothing
         assert Verdict.VACUOUS in verdicts, verdicts
     else:
         assert Verdict.REFUTED in verdicts, verdicts
 
 
-@every_claim
-def test_another_failure_probability_changes_the_test(name):
+@check
+def another_failure_probability_changes_the_test(name):
     claim = CATALOGUE[name]
-    if claim.statement.failure is None:
-        return
-    tiny = replace(claim.statement, failure=sp.Float("1e-300"))
-    try:
+    if claim.statement.failure is not None:
+        tiny = replace(claim.statement, failure=sp.Float("1e-300"))
         changed = replace(claim, statement=tiny).build(QUICK)
-    except (InvalidParameter, OutsideTheorem, ValueError):
-        return
-    assert fingerprint(changed) != fingerprint(claim.build(QUICK))
+        assert fingerprint(changed) != fingerprint(built(name))
 
 
-@every_claim
-def test_a_changed_statement_is_built_or_refused(name):
+@check
+def a_changed_statement_is_built_or_refused(name):
     """Dropped conditions, and every sixth other change.
 
     Another error than a refusal would end `mutate` in the middle.

@@ -37,12 +37,16 @@ def test_spectral_k_means_fails_at_its_distance_and_not_above(seed):
     optima, labels = unit_optima(3, 4), np.repeat(np.arange(3), 5)
     noise = rng.standard_normal((15, 4))
     found = kmeans_distance(optima, noise, labels, np.random.default_rng(0))
-    for distance in LADDER[found * 1.01 < LADDER][:20]:
-        fit = spectral_kmeans(
-            (distance * optima[labels] + noise)[None], 3, np.random.default_rng(seed)
-        )
-        pairs = set(zip(fit.labels[0].tolist(), labels.tolist(), strict=True))
-        assert len(pairs) == 3
+
+    def recovers(distance, stream):
+        data = (distance * optima[labels] + noise)[None]
+        fit = spectral_kmeans(data, 3, np.random.default_rng(stream))
+        return len(set(zip(fit.labels[0].tolist(), labels.tolist(), strict=True))) == 3
+
+    above = LADDER[found * 1.01 < LADDER][:20]
+    assert above.size
+    assert all(recovers(distance, seed) for distance in above)
+    assert not any(recovers(found, stream) for stream in range(8))
 
 
 def test_columns_are_squares_of_rungs():

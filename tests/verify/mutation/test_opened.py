@@ -115,7 +115,9 @@ def test_a_needless_condition_is_true_here_and_decides_the_smaller_moves(judged)
 
 def test_a_statement_that_is_undefined_outside_is_not_refuted(judged):
     found = judged(toy(observed=lambda point: (1 - point["x"]) ** 0.5 * point["x"]))[1]
-    assert "refuted" not in {j.outcome for j in found.values()}
+    assert len(found) == 3
+    assert {j.outcome for j in found.values()} == {"true here"}
+    assert "no counterexample" in found["limit: dropped"].why
 
 
 def test_new_cells_lie_outside_the_condition_and_inside_all_others():

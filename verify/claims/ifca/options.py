@@ -135,5 +135,5 @@ def participation(statement: Statement, profile: Profile) -> Search:
         along,
         domain,
         where=lambda point: point["participants"] <= point["m"],
-        budget=profile.searches // 64,
+        budget=max(profile.searches // 64, 8),
     )
