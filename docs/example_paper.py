@@ -43,7 +43,7 @@ MEAN = Experiment(
 register(MEAN)
 
 
-@claim(TAIL)
+@claim("hoeffding.tail", TAIL)
 def tail(statement, profile):
     """How often does the mean exceed 1/2 + t?  The limit is the statement's own right-hand side."""
     return Probability(

@@ -106,18 +106,12 @@ EQ_27 = statement(
     ),
     reading="The three is attained as $\\alpha\\to0$ with $\\lambda=L$ and two opposite optima.",
 )
-WLOG = EQ_27.variant(
-    "ifca.a6-wlog-as-printed",
-    "Bounded optima without loss of generality",
-    "Assumption 6, first sentence, in (27)",
-    quantifiers=r"\forall\lambda\le L,\Delta,\alpha",
-    assumptions=CLOSENESS,
-    reading="(27) in the models' own unit, without the bound on the optima.",
-)
-EQ_27_UNITS = WLOG.variant(
+EQ_27_UNITS = EQ_27.variant(
     "ifca.eq27-units",
     "Gradient of a stranger's mean loss, in any unit",
     "(27), corrected",
+    quantifiers=r"\forall\lambda\le L,\Delta,\alpha",
+    assumptions=CLOSENESS,
     terms=(Term(name="gradient", expr=3 * L * theta_max),),
     reading=(
         "The second term of $\\varepsilon_0$ then has the factor $\\max_j\\norm{\\theta_j^*}$, "

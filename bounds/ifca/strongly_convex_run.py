@@ -181,25 +181,14 @@ SEPARATION = Assumption(
 SMALLEST = Assumption(name="smallest cluster", left=p, right=sp.log(m * n) / m, constant=C_p)
 _B = (Term(name="eighth", expr=KAPPA * Delta / 8),)
 _FLOOR_OF_B = r"\frac{8L}{p\lambda}\frac v{\delta L\sqrt{pmn'}}"
-A6_AS_PRINTED = statement(
-    "ifca.a6-separation-as-printed",
-    "Assumption 6 gives the separation that the proof uses",
-    "proof of Corollary 2, condition (b)",
-    kind="deterministic",
-    quantifiers=r"\exists C_\Delta,C_p\;\forall m,n',p,\alpha_0,\Delta\le2",
-    observed=_FLOOR_OF_B,
-    terms=_B,
-    assumptions=(SEPARATION, SMALLEST),
-    reading=(
-        "The hidden constants may depend on all but $m$, $n'$ and $p$. Here the others are "
-        "$\\lambda=L=v=1$, $\\delta=1/2$, and only the first term of $\\varepsilon_0$ is counted."
-    ),
-)
-A6 = A6_AS_PRINTED.variant(
+A6 = statement(
     "ifca.a6-separation",
     "Assumption 6 gives the separation that the proof uses, for a fixed smallest share",
     "proof of Corollary 2, condition (b), corrected",
+    kind="deterministic",
     quantifiers=r"\forall\lambda\le L,v,\delta,m,n',\alpha_0,\Delta\le2,p",
+    observed=_FLOOR_OF_B,
+    terms=_B,
     assumptions=(
         Assumption(
             name="separation",
@@ -260,23 +249,6 @@ THEOREM_2_NEURIPS = COROLLARY_2.variant(
     uses=("ifca.neurips-thm2-rounds",),
 )
 _FINAL = r"E\norm{\theta_j^{(T)}-\theta_j^*}^2"
-RATES_AS_PRINTED = statement(
-    "ifca.cor2-rates-as-printed",
-    "Exponents of the statistical term of the accuracy",
-    "Corollary 2, first term, read as a rate",
-    kind="rate",
-    quantifiers=r"\eta\to0,k,\delta\ \text{fixed}",
-    observed=_FINAL,
-    relation=r"\propto",
-    terms=(
-        Term(
-            name="statistical",
-            expr=(v * L / (p ** sp.Rational(5, 2) * lam**2 * sp.sqrt(m * n))) ** 2,
-        ),
-    ),
-    reading="Without the logarithm.",
-    uses=("ifca.cor2",),
-)
 FINAL_NOISE = statement(
     "ifca.cor2-rates",
     "The noise that is left after a run",

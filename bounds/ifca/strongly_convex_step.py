@@ -222,26 +222,19 @@ THEOREM_2_SHARP = statement(
 
 # --- Exponents ----------------------------------------------------------------------------------
 
-_SQUARE = r"E\norm{\theta_j^+-\theta_j^*}^2"
-FLOOR_RATES_AS_PRINTED = statement(
-    "ifca.thm2-floor-rates-as-printed",
-    "Exponents of the first term of a step's error",
-    "Theorem 2, first term, read as a rate",
-    kind="rate",
-    quantifiers=r"\theta_j=\theta_j^*,\eta\to0",
-    observed=_SQUARE,
-    relation=r"\propto",
-    terms=(Term(name="floor", expr=(v / (L * sp.sqrt(p * m * n))) ** 2),),
-    reading="$\\delta$ is fixed.",
-    uses=("ifca.thm2",),
-)
-FLOOR_RATES = FLOOR_RATES_AS_PRINTED.variant(
+FLOOR_RATES = statement(
     "ifca.thm2-floor-rates",
-    "True exponents of the first term of a step's error",
-    "Theorem 2, first term, corrected",
+    "Exponents of the noise of a step without strangers",
+    "Theorem 2, first term, sharper",
+    kind="rate",
+    observed=r"E\norm{\theta_j^+-\theta_j^*}^2",
+    relation=r"\propto",
     quantifiers=r"\theta_j=\theta_j^*,\eta\to0,p_j=p",
     terms=(Term(name="floor", expr=v**2 * p / (L**2 * m * n)),),
-    reading="The exponent of $p$ is $+1/2$ and not $-1/2$ before squaring.",
+    reading=(
+        "Theorem 2 bounds it with the exponent $-1/2$ of $p$ before squaring. The bound is valid. "
+        "The noise has the exponent $+1/2$. $\\delta$ is fixed."
+    ),
     uses=("ifca.thm2-sharp",),
 )
 PULL_RATES = statement(
@@ -256,31 +249,19 @@ PULL_RATES = statement(
     reading="All printed exponents are those of the worst law with $\\lambda=L$.",
     uses=("ifca.lemma3-attained",),
 )
-CROSS_RATES_AS_PRINTED = statement(
-    "ifca.thm2-term3-rates-as-printed",
-    "Exponents of the third term of a step's error",
-    "Theorem 2, third term, read as a rate",
+CROSS_RATES = statement(
+    "ifca.thm2-term3-rates",
+    "Exponents of the noise of the strangers",
+    "Theorem 2, third term, sharper",
     kind="rate",
     quantifiers=r"\theta_j=\theta_j^*,\ \text{rare spikes}",
     observed=r"E\norm{T_2-ET_2}^2",
     relation=r"\propto",
-    terms=(
-        Term(
-            name="cross",
-            expr=(v * eta * k ** sp.Rational(3, 2) / (lam * L * Delta**2 * sp.sqrt(m) * n)) ** 2,
-        ),
-    ),
-    reading="The expectation is over the gradients' noise, given $S_1$. $\\delta$ is fixed.",
-    uses=("ifca.thm2",),
-)
-CROSS_RATES = CROSS_RATES_AS_PRINTED.variant(
-    "ifca.thm2-term3-rates",
-    "True exponents of the third term of a step's error",
-    "Theorem 2, third term, corrected",
     terms=(Term(name="cross", expr=(v * eta / (lam * L * Delta**2 * sp.sqrt(m) * n)) ** 2),),
     reading=(
         "The clients' gradients are independent, so their sum needs one Markov inequality and no "
-        "union over clusters. The factor $k^{3/2}$ is lost by the proof."
+        "union over clusters. The factor $k^{3/2}$ of the bound, which is valid, is not needed. "
+        "The expectation is over the gradients' noise, given $S_1$. $\\delta$ is fixed."
     ),
     uses=("ifca.thm2-sharp",),
 )

@@ -74,7 +74,6 @@ STRONGLY_CONVEX = {
     "ifca.half-correct-sc-client": (lambda v: 0.5, None),
     "ifca.half-correct-sc": (lambda v: 2 * exp(-v["c"] * v["p"] * v["m"]), None),
     "ifca.eq27": (lambda v: 3 * v["L"], None),
-    "ifca.a6-wlog-as-printed": (lambda v: 3 * v["L"], None),
     "ifca.eq27-units": (lambda v: 3 * v["L"] * v["theta_max"], None),
     "ifca.eq22": (
         lambda v: v["err"] * (1 - v["gamma"] / (1 / v["lam"] + 1 / v["L"])),
@@ -97,19 +96,11 @@ STRONGLY_CONVEX = {
     "ifca.eq32": (eq_32, lambda v: v["k"] * v["delta_1"] + v["delta_2"]),
     "ifca.thm2": (theorem_2, lambda v: v["delta"]),
     "ifca.thm2-sharp": (theorem_2_sharp, lambda v: v["delta"]),
-    "ifca.thm2-floor-rates-as-printed": (
-        lambda v: (v["v"] / v["L"]) ** 2 / (v["p"] * v["m"] * v["n"]),
-        None,
-    ),
     "ifca.thm2-floor-rates": (
         lambda v: v["p"] * (v["v"] / v["L"]) ** 2 / (v["m"] * v["n"]),
         None,
     ),
     "ifca.thm2-term2-rates": (shape, None),
-    "ifca.thm2-term3-rates-as-printed": (
-        lambda v: (cross(v) * v["alpha"] * v["k"] ** 1.5) ** 2,
-        None,
-    ),
     "ifca.thm2-term3-rates": (lambda v: (cross(v) * v["alpha"]) ** 2, None),
     "ifca.cor2-burn-in": (lambda v: kappa(v) * v["Delta"] / 4, None),
     "ifca.cor2-burn-in-short": (lambda v: kappa(v) * v["Delta"] / 4, None),
@@ -122,14 +113,9 @@ STRONGLY_CONVEX = {
         lambda v: v["delta"],
     ),
     "ifca.cor2-failure-as-printed": (lambda v: 1.0, None),
-    "ifca.a6-separation-as-printed": (lambda v: kappa(v) * v["Delta"] / 8, None),
     "ifca.a6-separation": (lambda v: kappa(v) * v["Delta"] / 8, None),
     "ifca.cor2": (corollary_2, lambda v: v["delta"]),
     "ifca.neurips-thm2": (corollary_2, lambda v: v["delta"]),
-    "ifca.cor2-rates-as-printed": (
-        lambda v: (v["v"] * v["L"] / v["lam"] ** 2) ** 2 / (v["p"] ** 5 * v["m"] * v["n"]),
-        None,
-    ),
     "ifca.cor2-rates": (
         lambda v: v["v"] ** 2 / (v["lam"] * v["L"] * v["m"] * v["n"]),
         None,

@@ -143,7 +143,6 @@ OWN: dict[tuple[str, str], Sides] = {
         quadratic(v),
         (v["q"] + 2) / 3 * log(v["m"]),
     ),
-    ("ifca.a6-separation-as-printed", "separation"): lambda v: (v["Delta"], log_mn(v) * a6(v)),
     ("ifca.a6-separation", "separation"): lambda v: (
         v["Delta"],
         64 / v["delta"] * v["v"] * sqrt(condition_number(v)) / v["lam"] / v["p"] ** 1.5 * a6(v),
@@ -179,7 +178,7 @@ def test_either_power_of_assumption_6_may_be_the_larger_one() -> None:
     """The second one is larger only for less than one client or sample."""
     few = {**V, "m": 0.5, "n": 0.7}
     assert a6(few) > few["alpha_0"] ** -0.4 * few["n"] ** -0.2
-    for name in ("ifca.a6-separation-as-printed", "ifca.a6-separation"):
+    for name in ("ifca.a6-separation",):
         (condition,) = (a for a in STATEMENTS[name].assumptions if a.name == "separation")
         right = sides(name, "separation")(few)[1]
         assert float(evaluate(condition.right, few)) == pytest.approx(right, rel=1e-12)

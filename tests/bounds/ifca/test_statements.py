@@ -164,7 +164,7 @@ ORACLES = {
         for name, share in {
             "alg2-participation-runs": 0.8,
             "comm-saving": 0.8,
-            "comm-saving-as-printed": 0.99,
+            "comm-saving-as-printed": 0.8,
             "fig3-floor": 0.9,
             **{f"fig3{panel}-code": 0.5 for panel in "abcd"},
             **{f"fig3{panel}-text": 0.5 for panel in "abcd"},
@@ -172,8 +172,6 @@ ORACLES = {
             "fig3b-rescaled-starts": 0.5,
             "fig4-synthetic": 0.8,
             "fig4-synthetic-eight": 0.5,
-            "k-robust-as-printed": 0.8,
-            "restarts-as-printed": 0.8,
             "restarts-two": 0.8,
         }.items()
     },

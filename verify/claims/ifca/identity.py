@@ -349,7 +349,7 @@ RANDOM_START = Finding(
     "both in high dimension and misses the ball of radius $\\Delta/2$ by a fixed fraction "
     "of $\\Delta$. The midpoint of the optima has $\\alpha=0$.",
     corrected="Slightly better than the midpoint of the two optima.",
-    severity="slip",
+    severity="strong",
 )
 
 
@@ -370,7 +370,7 @@ QUARTER = Finding(
     found="The journal's initialisation gives $(\\frac12-\\alpha)\\Delta$, which is larger for "
     "$\\alpha<1/4$; (15) itself uses the right one.",
     corrected="$\\norm{\\theta_1-\\theta_1^*}\\le(\\frac12-\\alpha)\\Delta$.",
-    severity="slip",
+    severity="edge",
 )
 
 
@@ -395,11 +395,13 @@ def lemma_1_init(statement: Statement, profile: Profile) -> Search:
 SECOND_LINE = Finding(
     id="ifca-second-line",
     where="TIT 2022, proof of Lemma 1, (16) and (17), second lines",
+    headline="The second lines of (16) and (17) go the wrong way: they need a quarter of the first "
+    "lines' constant.",
     printed="$\\exp(-c_2n'(\\frac{\\alpha\\rho}{(1+2\\alpha)\\rho+1})^2)\\le"
     "\\exp(-c_2n'(\\frac{\\alpha\\rho}{\\rho+1})^2)$.",
     found="The inequality goes the other way for every $c_2>0$.",
     corrected="$c_2/4$ in the second line: $(1+2\\alpha)\\rho+1\\le2(\\rho+1)$.",
-    severity="slip",
+    severity="proof",
 )
 
 
@@ -488,7 +490,7 @@ IDENTITY_ACCURACY = Finding(
     found="True of the worst start within $(\\frac12-\\alpha)\\Delta$. Start by start a client "
     "can err more often after both models came closer to their optima, because they moved apart.",
     corrected="The largest probability of an error, over all starts, falls with $\\alpha$.",
-    severity="slip",
+    severity="strong",
 )
 
 

@@ -182,7 +182,7 @@ ECONOMY = table(
         bp.STABLE_SMALL_STEPS,
         cells=(_economy(2, 20, 0.02, 200, closeness=0.8),),
         column="stable",
-        factor=1.05,
+        factor=1.01,
         **_LONG,
         refuted=SLOW_IDENTITIES,
     ),
