@@ -1,0 +1,121 @@
+"""The suite's numbers on other machines, as far as this one can play them.
+
+    python -m tests.machines                       all that follows
+    python -m tests.machines kernels               OpenBLAS's kernels and a generic processor
+    python -m tests.machines versions              the oldest packages, and each Python
+
+``kernels`` compares the recorded values, checks that every claim is complete, and tests the stores.
+``versions`` builds the wheel, installs it beside the packages of `requirements/oldest.txt` and of
+`requirements/verify.txt`, runs two claims and replays a trial.  A line says what is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+#: Each with the instructions that it needs.
+KERNELS = {"Prescott": "sse2", "Haswell": "avx2", "Zen": "avx2", "SkylakeX": "avx512f"}
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+#: What must agree everywhere.
+TESTS = ("tests/records", "tests/test_every_claim.py", "tests/trials/run")
+#: One search and one claim that samples, with their verdicts.
+VERDICTS = {"ifca.eq3": "SUPPORTED", "ifca.thm1-as-printed": "REFUTED"}
+
+
+def kernels() -> Iterator[tuple[str, bool]]:
+    """Each kernel of OpenBLAS with Numba's code for a generic processor, and whether it passes."""
+    flags = _flags()
+    for kernel, needed in KERNELS.items():
+        if needed not in flags:
+            print(f"{kernel}: left out, because this processor lacks {needed}", flush=True)
+            continue
+        variables = {"OPENBLAS_CORETYPE": kernel, "NUMBA_CPU_NAME": "generic"}
+        command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", *TESTS]
+        yield kernel, _call(command, variables) == 0
+
+
+def _flags() -> str:
+    """The instruction sets of this processor, where the system tells them."""
+    told = Path("/proc/cpuinfo")
+    return told.read_text() if told.exists() else ""
+
+
+def versions() -> Iterator[tuple[str, bool]]:
+    """Each Python with the locked packages, and the oldest one with the oldest packages."""
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = _wheel(Path(folder))
+        for version in PYTHONS:
+            python = _interpreter(version)
+            if python is None:
+                print(f"Python {version}: left out, because there is no such interpreter here")
+                continue
+            for lock in ("oldest", "verify") if version == PYTHONS[0] else ("verify",):
+                name = f"Python {version}, requirements/{lock}.txt"
+                yield name, _works(python, lock, wheel, Path(folder, f"{version}-{lock}"))
+
+
+def _wheel(folder: Path) -> Path:
+    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)]
+    subprocess.run(pip, check=True)
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def _interpreter(version: str) -> str | None:
+    """A Python of this version on the path or of pyenv, that starts."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    known = [shutil.which(f"python{version}"), *pyenv.glob(f"{version}.*/bin/python")]
+    for python in filter(None, map(str, filter(None, known))):
+        command = [python, "-c", "import ensurepip, venv, sys; print(sys.version_info[:2])"]
+        told = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        if told.strip() == str(tuple(map(int, version.split(".")))):
+            return python
+    return None
+
+
+def _works(python: str, lock: str, wheel: Path, folder: Path) -> bool:
+    """Whether the wheel installs, and two claims and a replay give what they must."""
+    subprocess.run([python, "-m", "venv", str(folder)], check=True)
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--only-binary", ":all:"]
+    if subprocess.call([*pip, "-r", str(ROOT / "requirements" / f"{lock}.txt")]):
+        return False
+    subprocess.run([*pip, "--no-deps", str(wheel)], check=True)
+    program, run = str(folder / "bin" / "cfl-verify"), str(folder / "run")
+    _call([program, "run", *VERDICTS, "--executor", "serial", "--output", run], cwd=folder)
+    told = subprocess.run(
+        [program, "status", run, "--json"], capture_output=True, text=True, check=False
+    ).stdout
+    found = json.loads(told or "{}")
+    if {k: str(v).split()[0] for k, v in found.get("claims", {}).items()} != VERDICTS:
+        return False
+    return _call([program, "replay", run, found["experiments"][0]["trial"]], cwd=folder) == 0
+
+
+def _call(command: list[str], variables: Mapping[str, str] | None = None, cwd: Path = ROOT) -> int:
+    return subprocess.call(command, cwd=cwd, env={**os.environ, **(variables or {})})
+
+
+def main() -> int:
+    """0 where every machine that could be tried passes."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("parts", nargs="*", default=["kernels", "versions"])
+    given = parser.parse_args()
+    failed = []
+    for part in given.parts:
+        for name, passes in kernels() if part == "kernels" else versions():
+            print(f"{name}: {'passes' if passes else 'FAILS'}", flush=True)
+            failed += [] if passes else [name]
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
