@@ -819,6 +819,7 @@ MEANINGS: tuple[Meaning, ...] = (
         '"wall_seconds": time.perf_counter() - begin',
         "a resumed run forgets the time that it has taken before",
         "verify/test_session",
+        missed=True,
     ),
     Meaning(
         "verify/session.py",
@@ -826,6 +827,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "level=config.level",
         "the command that repeats a claim alone has the level of the whole run",
         "verify/test_session",
+        missed=True,
     ),
     Meaning(
         "verify/plan.py",

@@ -19,13 +19,15 @@ from trials.run.store import RunStore, StoreError
 from verify import deciding, session
 from verify.cli import exits
 from verify.cli.app import application
-from verify.evidence import Verdict
+from verify.deciding import Decided
+from verify.evidence import Evidence, Verdict
 from verify.papers import Catalogue, catalogue
 from verify.procedures.base import PROFILES
 from verify.session import Listener, RunConfig
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example_paper.py"
 COIN = "ifca.k2-random-as-printed[d=10]"
+TWICE = "ifca.k2-random-as-printed[d=20]"
 CLAIMS = ("ifca.lemma1-init-as-printed", "ifca.cor1-rounds")
 
 
@@ -251,6 +253,23 @@ def test_a_claim_that_is_too_dear_for_a_profile_is_listed_as_not_run(tmp_path, m
         session.prepare(RunConfig(claims=(CLAIMS[1],)))
 
 
+@pytest.mark.parametrize(("named", "level"), [((COIN,), 0.04), ((COIN, TWICE), 0.02)])
+def test_the_command_that_repeats_a_claim_gives_it_alone_the_level_that_it_had(named, level):
+    """A claim that is named twice splits its level, so that alone it takes half of the run's."""
+    config = RunConfig(claims=named, level=0.04)
+    prepared = session.prepare(config)
+    allocation = session.allocate_levels(0.04, catalogue(), prepared, config.profile)
+    evidence = Evidence(verdict=Verdict.SUPPORTED, summary="", level=0.01, n_trials=0)
+    decided = Decided(evidence=evidence, seconds=0.0)
+    for planned in prepared.claims:
+        document = session._document(planned, decided, allocation, config, Path("run"), None)
+        assert document["replay"][0].endswith(f" --level {level}")
+        alone = session.prepare(RunConfig(claims=(str(planned.selection),), level=level))
+        again = session.allocate_levels(level, catalogue(), alone, config.profile)
+        name = str(planned.selection)
+        assert again.levels[name] == pytest.approx(allocation.levels[name], rel=1e-12)
+
+
 def test_a_run_is_only_ever_extended(tmp_path):
     config = RunConfig(claims=CLAIMS)
     assert session.resumed(config, None) is config
@@ -262,7 +281,14 @@ def test_a_run_is_only_ever_extended(tmp_path):
         session.resumed(config, "huge")
     with session.create(tmp_path / "run", config) as store:
         executed(store, config)
+        told = store.document("run", "summary")
+        begun = {"wall_seconds": 1e6, "started": "long ago"}
+        store.put_document("run", "summary", told | begun)
         executed(store, session.resumed(config, "standard"))
+        extended = store.document("run", "summary")
+        assert 1e6 < extended["wall_seconds"] < 2e6  # both parts of the work
+        assert extended["started"] == "long ago"
+        assert (told["profile"], extended["profile"]) == ("quick", "standard")
         assert {d["profile"] for d in store.documents("claim").values()} == {"standard"}
     store, again = session.open_run(tmp_path / "run", readonly=True)
     with store:
