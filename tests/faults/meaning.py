@@ -879,7 +879,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "for scope in (replace(call.scope, simple=True), call.scope):",
         "for scope in (replace(call.scope, simple=True),):",
         "implementations are tried on simple inputs only",
-        "verify/testing/test_runner verify/testing/test_planted",
+        "verify/testing/test_runner",
     ),
     Meaning(
         "verify/testing/arrays.py",
@@ -900,7 +900,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "if not np.isfinite(array).all():",
         "if np.isnan(array).any():",
         "an implementation may return infinite models",
-        "verify/testing/test_runner verify/testing/test_planted",
+        "verify/testing/test_check",
     ),
     Meaning(
         "verify/decisions/means.py",
