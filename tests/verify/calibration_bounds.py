@@ -24,7 +24,7 @@ from tests.verify.calibration_data import (
 from tests.verify.calibration_world import LEVEL, Batch, World
 from verify.decisions.constants import ConstantBox, decide_constants
 from verify.decisions.probability import decide_exact_probability, decide_probability
-from verify.decisions.rates import contraction_factor, decide_rate, fit_power_law
+from verify.decisions.rates import contraction_factor, decide_rate, fit_power_law, why_ruled
 from verify.decisions.sequences import quantile_upper
 from verify.evidence import Verdict
 
@@ -165,6 +165,43 @@ def _exponent(scatter: str, off: float, wrong: Verdict) -> Batch:
     return batch
 
 
+#: Trials a cell of the worlds of means, and their cells.
+TRIALS, SIZES = 1_024, np.geomspace(10, 10_000, 16)
+
+
+def _rare(share: float, rng: np.random.Generator, m: float) -> np.ndarray:
+    """Values near m^(-1/2), but for a share that is so large that the mean is near 10 m^(-1/5)."""
+    values = m**-0.5 * np.exp(0.1 * rng.standard_normal(TRIALS))
+    return np.where(rng.random(TRIALS) < share, 10 * m**-0.2 / share, values)
+
+
+def _skewed(rng: np.random.Generator, m: float) -> np.ndarray:
+    """Lognormal values with mean m^(-0.399): the logs' spread grows from 0.1 to 1.5."""
+    s = 0.1 + 1.4 * math.log10(m / 10) / 3
+    return np.asarray(m**-0.399 * np.exp(s * rng.standard_normal(TRIALS) - s**2 / 2))
+
+
+def _mean_rate(draw: Callable[[np.random.Generator, float], np.ndarray]) -> Batch:
+    """The exponent -1/2 is supported, by the steps of the procedure `Rate`."""
+
+    def batch(rng: np.random.Generator) -> int:
+        samples = [draw(rng, float(m)) for m in SIZES]
+        fit = fit_power_law([x.mean() for x in samples], {"m": SIZES}, level=LEVEL)
+        decision = decide_rate((fit.lower[0], fit.upper[0]), -0.5, margin=0.1)
+        known = not any(why_ruled(x) for x in samples)
+        return int(known and decision.verdict is Verdict.SUPPORTED)
+
+    return batch
+
+
+#: name -> values, and the share of batches in which nothing large is drawn at all.
+MEANS: dict[str, tuple[Callable[[np.random.Generator, float], np.ndarray], float]] = {
+    "failures of 1e-3 rule the mean": (partial(_rare, 1e-3), 0.0),
+    "failures of 1e-4 rule the mean": (partial(_rare, 1e-4), (1 - 1e-4) ** (16 * TRIALS)),
+    "lognormal, its spread grows with m": (_skewed, 0.0),
+}
+
+
 def _factor(side: str, rng: np.random.Generator) -> int:
     limits = contraction_factor(contracting_errors(rng), level=LEVEL).log_limits()
     decision = decide_rate(limits, math.log(1 / 3), side, margin=0.0)  # type: ignore[arg-type]
@@ -178,6 +215,10 @@ def rate_worlds() -> list[World]:
         cases = ((REFUTATION, 0.0, Verdict.REFUTED), (SUPPORT, 0.101, Verdict.SUPPORTED))
         for error, off, wrong in cases:
             worlds.append(World("rate", error, scatter, _exponent(scatter, off, wrong)))
+    worlds += [
+        World("rate of means", SUPPORT, name, _mean_rate(draw), full=600, limit=max(LEVEL, unseen))
+        for name, (draw, unseen) in MEANS.items()
+    ]
     return worlds + [
         World("contraction", REFUTATION, side, partial(_factor, side))
         for side in ("at most", "at least")

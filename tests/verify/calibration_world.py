@@ -14,7 +14,10 @@ Batch = Callable[[np.random.Generator], int]
 
 @dataclass(frozen=True)
 class World:
-    """One row of the table: ``wrong`` returns 1 for a batch that is decided wrongly, else 0."""
+    """One row of the table: ``wrong`` returns 1 for a batch that is decided wrongly, else 0.
+
+    ``limit`` is the highest rate that no procedure could avoid, by default the nominal level.
+    """
 
     procedure: str
     error: str
@@ -22,6 +25,7 @@ class World:
     wrong: Batch
     full: int = 2_000
     quick: int = 100
+    limit: float = LEVEL
 
     @property
     def name(self) -> str:

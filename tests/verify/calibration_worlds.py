@@ -404,6 +404,10 @@ Asymptotic limits keep their level under heavy tails because most such samples a
 sample can prove that a tail is light, and a value that is rarer than one in the number of trials is
 never seen.  That is why asymptotic limits have to be asked for and are labelled in the report.
 
+The mean of a rate's cell may be ruled by values that are rarer than one in all trials: with
+failures of 1e-4 in 16 cells of 1,024 trials none is drawn in one batch of five, and no procedure
+could see them.  Where one is drawn, it has most of its cell's sum, and the claim is inconclusive.
+
 The scaling of thresholds has 600 batches, since each one is six adaptive searches.
 """
 

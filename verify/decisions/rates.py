@@ -121,6 +121,27 @@ def fit_power_law(
     )
 
 
+#: The share of a sample's sum above which its largest value rules the mean.
+_MAX_SHARE = 0.1
+#: Trials below which one of them may have a tenth of the sum by chance.  With 128 exponential
+#: values the probability is 128 exp(-12.8), or 4e-4.
+_MIN_SHARED = 128
+
+
+def why_ruled(x: FloatArray) -> str:
+    """Says that one trial has more than a tenth of the sum, else empty.
+
+    The mean of a cell is then ruled by values that are about as rare as one in its trials.  A
+    cell like it may lack them, so that neither its mean nor its standard error says anything.
+    """
+    sizes = np.abs(x)
+    total = float(sizes.sum())
+    if x.size < _MIN_SHARED or not total > 0:
+        return ""
+    share = float(sizes.max()) / total
+    return f"one trial has {share:.0%} of the sum" if share > _MAX_SHARE else ""
+
+
 def along(
     x: Mapping[str, ArrayLike], direction: Mapping[str, float]
 ) -> tuple[str, dict[str, FloatArray]]:

@@ -21,6 +21,7 @@ from verify.decisions.rates import (
     decide_rate,
     fit_power_law,
     log_design,
+    why_ruled,
 )
 from verify.evidence import CellResult, Evidence, EvidenceTable, Figure, Series, Verdict, ratio_of
 from verify.procedures.base import (
@@ -56,6 +57,9 @@ class Rate(Sampled):
         logs of ``regressors``.  A failed trial makes its cell infinite, hence the claim
         inconclusive.
     stated : regressor -> stated exponent.  Regressors without one are nuisance parameters.
+    spread : ``cell -> `` standard deviation of the statistic over its mean, from an exact law or
+        the design.  It weights the cells, which are equal without it.  The sample's own errors are
+        no weights: a cell whose rare large values were not drawn would count as sure.
     """
 
     name: str
@@ -68,6 +72,7 @@ class Rate(Sampled):
     validate: Callable[[Params], None] = lambda _cell: None
     bound: Callable[[Params], float] | None = None
     margin: float = 0.05
+    spread: Callable[[Params], float] | None = None
     present: Present = nothing_to_show
 
     def check(self) -> None:
@@ -119,7 +124,9 @@ class Rate(Sampled):
         return (
             f"The mean of {self.observable} is estimated in {len(self.cells)} cells of experiment "
             f"{self.sampling.experiment.name}, {self.sampling.max_trials} trials each. The "
-            f"exponents are estimated by least squares in logs with simultaneous HC3 limits. The "
+            f"exponents are estimated by least squares in logs, "
+            + ("all cells alike" if self.spread is None else "cells weighted by their design")
+            + ", with simultaneous HC3 limits. The "
             f"stated exponents are {stated}. The margin is {self.margin:g}."
         )
 
@@ -134,13 +141,12 @@ class Rate(Sampled):
         if not all(map(math.isfinite, means)):
             return self._lost(observed, level)
         varied = self._varied([o.params for o in observed])
-        fit = fit_power_law(
-            means,
-            varied,
-            level=level,
-            se_log=np.asarray(errors) / np.asarray(means),
-        )
+        fit = fit_power_law(means, varied, level=level, se_log=self._spreads(observed))
         verdict, summary, rows = self._verdict(fit, level)
+        ruled = [why for o in observed if (why := why_ruled(self.statistic(o.table)))]
+        if ruled and verdict is Verdict.SUPPORTED:
+            verdict = Verdict.INCONCLUSIVE
+            summary = f"in {len(ruled)} of {len(observed)} cells the mean is not known: {ruled[0]}"
         shown = self.present(observed)
         return Evidence(
             verdict=verdict,
@@ -175,6 +181,12 @@ class Rate(Sampled):
             sharpness=(*self._sharpness(fit), *shown.sharpness),
             notes=shown.notes,
         )
+
+    def _spreads(self, observed: Sequence[Observed]) -> list[float] | None:
+        """The standard errors of the log means that the design gives, None for equal weights."""
+        if self.spread is None:
+            return None
+        return [self.spread(o.params) / math.sqrt(o.table.n_trials) for o in observed]
 
     def _lost(self, observed: Sequence[Observed], level: float) -> Evidence:
         """The evidence when trials failed, because such cells have no mean."""

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import t as student
 
 from trials.checks import InvalidParameter
-from verify.decisions.rates import contraction_factor, decide_rate, fit_power_law
+from verify.decisions.rates import contraction_factor, decide_rate, fit_power_law, why_ruled
 from verify.evidence import Verdict
 
 
@@ -172,3 +172,20 @@ def test_limits_that_touch_the_band_do_not_refute() -> None:
     assert decide_rate((0.5, 0.75), 0.25, margin=0.25).verdict is Verdict.INCONCLUSIVE
     assert decide_rate((-0.5, 0.0), 0.25, margin=0.25).verdict is Verdict.INCONCLUSIVE
     assert decide_rate((0.0, 0.5), 0.25, margin=0.25).verdict is Verdict.SUPPORTED
+
+
+def test_a_mean_is_ruled_by_a_trial_with_more_than_a_tenth_of_the_sum():
+    ones = np.ones(1_000)
+    assert why_ruled(ones) == ""
+    assert why_ruled(np.append(ones, 100.0)) == ""  # 100 of 1,100
+    assert why_ruled(np.append(ones, -200.0)) == "one trial has 17% of the sum"
+    assert why_ruled(np.zeros(1_000)) == ""
+    assert why_ruled(np.append(np.ones(9), 100.0)) == ""  # too few to tell
+
+
+@pytest.mark.statistical
+def test_exponential_values_rule_no_mean():
+    """The largest of 128 has a tenth of the sum in about 128 exp(-12.8) of the samples, or 4e-4."""
+    rng = np.random.default_rng(0)
+    ruled = sum(bool(why_ruled(rng.standard_exponential(128))) for _ in range(2_000))
+    assert ruled <= 10  # 0.7 are expected: a false alarm has probability 1e-9

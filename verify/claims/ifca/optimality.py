@@ -130,8 +130,7 @@ def near_optimal(statement: Statement, profile: Profile) -> Rate:
 #: Runs of 5 to 15 stated steps: the noise differs by factors of 4^4.
 NEAR_OPTIMAL_ROWS = (
     *rate_rows(0.25),
-    (16384, 16000, 64, 3, 4.0**6, 0.25, 0.05),
-    (16384, 16000, 64, 3, 4.0**10, 0.25, 0.05),
+    *((16384, 16000, 64, 3, 4.0**power, 0.25, 0.05) for power in (6, 7, 8, 9, 10)),
 )
 
 
