@@ -120,10 +120,10 @@ def test_a_claim_whose_statement_lacks_a_value_fails_alone(tmp_path, n_jobs):
     example = (Path(__file__).parents[2] / "docs" / "example_paper.py").read_text()
     broken = example.replace("claims=(tail,)", "claims=(unfilled, tail)")
     broken = broken.replace(
-        "PAPER = Paper",
-        "UNFILLED = replace(TAIL, id='hoeffding.unfilled', terms=(Term(name='tail', "
+        "PAPER = api.Paper",
+        "UNFILLED = replace(TAIL, id='hoeffding.unfilled', terms=(api.Term(name='tail', "
         "expr=sp.Symbol('who') * sp.exp(-2 * n * t**2)),))\n"
-        "unfilled = claim(UNFILLED)(tail.builder)\nPAPER = Paper",
+        "unfilled = api.claim('hoeffding.unfilled', UNFILLED)(tail.builder)\nPAPER = api.Paper",
     ).replace("import sympy", "from dataclasses import replace\n\nimport sympy")
     file = tmp_path / "mine.py"
     file.write_text(broken)
