@@ -40,11 +40,11 @@ class _Group(click.Group):
         except click.exceptions.Exit as leave:
             code = leave.exit_code
         except BaseException as error:
-            code = _failed(error, given)
+            code = _fail(error, given)
         sys.exit(code)
 
 
-def _failed(error: BaseException, given: Sequence[str]) -> int:
+def _fail(error: BaseException, given: Sequence[str]) -> int:
     """Print one line for a failure, and with ``--debug`` its traceback too."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)

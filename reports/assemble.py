@@ -169,12 +169,6 @@ def build(
             if fragments_of:
                 paths = write_fragments(store, folder, fragments_of)
                 return BuildResult(paths=paths, engine=None, opened=paths[-1:])
-            return write_report(
-                store,
-                folder,
-                formats=formats,
-                engine=engine,
-                progress=progress,
-            )
+            return write_report(store, folder, formats=formats, engine=engine, progress=progress)
     except StoreError as error:
         raise ReportError(str(error)) from None

@@ -280,17 +280,17 @@ def power_paragraph(power: Power | None) -> Latex:
             f"quantifiers, and {power.n_caught} of them lost their support"
         )
     if power.refuted:
-        lines.append(f"this evidence would have refuted: {_listed(power.refuted)}")
+        lines.append(f"this evidence would have refuted: {_list(power.refuted)}")
     if power.needed:
-        lines.append(f"it is false with a weaker condition: {_listed(power.needed)}")
+        lines.append(f"it is false with a weaker condition: {_list(power.needed)}")
     if unseen := [j.words for j in power.judged if j.outcome in _UNSEEN]:
-        lines.append(f"it would not have seen: {_listed(unseen)}")
+        lines.append(f"it would not have seen: {_list(unseen)}")
     if true := [j.words for j in power.judged if j.outcome == "true here"]:
-        lines.append(f"also true where it is tried: {_listed(true)}")
+        lines.append(f"also true where it is tried: {_list(true)}")
     if few := [j.words for j in power.judged if j.outcome == "few trials"]:
-        lines.append(f"too few trials to tell from the original: {_listed(few)}")
+        lines.append(f"too few trials to tell from the original: {_list(few)}")
     if kept:
-        lines.append(f"supported as well, and nobody asked whether it is true: {_listed(kept)}")
+        lines.append(f"supported as well, and nobody asked whether it is true: {_list(kept)}")
     if not whole:
         lines.append(
             f"this is a sample of {plural(len(power.judged), 'change')} out of {power.n_mutants}"
@@ -300,7 +300,7 @@ def power_paragraph(power: Power | None) -> Latex:
     return Latex("\n\n".join(sentence(capital(prose(line))) for line in written))
 
 
-def _listed(changes: Sequence[str]) -> str:
+def _list(changes: Sequence[str]) -> str:
     """Changes in one line, the first few of them."""
     text = "; ".join(changes[:_SHOWN])
     more = len(changes) - _SHOWN

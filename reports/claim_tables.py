@@ -43,7 +43,7 @@ MAX_ROWS = 16
 _LIMIT = re.compile(r": at most ([-+]?\d[.\d]*(?:e[-+]?\d{1,12})?)$")
 
 
-def _shared(cells: Sequence[Cell]) -> tuple[list[str], list[str]]:
+def _split_names(cells: Sequence[Cell]) -> tuple[list[str], list[str]]:
     """Parameter names that vary over the cells, and those that all cells share."""
     names = list(dict.fromkeys(name for cell in cells for name in cell.params))
     spellings = {
@@ -97,13 +97,13 @@ def cells_csv(cells: Sequence[Cell]) -> str:
     return tables.csv_text([*names, *_MEASURES], rows)
 
 
-def _derived(cells: Sequence[Cell], names: Sequence[str]) -> list[str]:
+def _find_derived(cells: Sequence[Cell], names: Sequence[str]) -> list[str]:
     """Names of parameters whose values follow from others that are shown (such as p from sizes)."""
     sizes = {"profile", "k"} <= {name for cell in cells for name in cell.params}
-    return [*(["p"] if sizes and "p" in names else []), *_derived_rho(cells, names)]
+    return [*(["p"] if sizes and "p" in names else []), *_find_derived_rho(cells, names)]
 
 
-def _derived_rho(cells: Sequence[Cell], names: Sequence[str]) -> list[str]:
+def _find_derived_rho(cells: Sequence[Cell], names: Sequence[str]) -> list[str]:
     """rho, where it is the square of Delta over sigma and both are shown."""
     if not {"rho", "Delta", "sigma"} <= set(names):
         return []
@@ -188,7 +188,7 @@ def _ratio(cells: Sequence[Cell]) -> str:
     return RATIOS.get(next(iter(found)), "ratio") if len(found) == 1 else "ratio"
 
 
-def _measured(
+def _measure(
     shown: Sequence[Cell], cells: Sequence[Cell]
 ) -> tuple[list[tuple[str, str, list[str]]], list[str]]:
     """The columns of measurements, and sentences about those that are constant."""
@@ -248,9 +248,9 @@ def cell_table(
     """
     ranked = sorted(cells, key=lambda c: (not c.void, severity(c)), reverse=True)
     shown = ranked if len(ranked) <= most + 2 else ranked[:most]
-    varying, constant = _shared(cells)
-    derived = _derived(cells, varying)
-    measures, common = _measured(shown, cells)
+    varying, constant = _split_names(cells)
+    derived = _find_derived(cells, varying)
+    measures, common = _measure(shown, cells)
     marks, legend = ([], Latex("")) if "note" in without else _notes(shown)
     if marks:
         wide = max(map(visible_length, marks)) > 3

@@ -94,7 +94,7 @@ def dependency_graph(verdicts: Mapping[str, str], uses: Mapping[str, Sequence[st
     for name, used in wanted.items():
         for other in used:
             users[other].append(name)
-    shaken = _shaken(order, wanted, verdicts)
+    shaken = _find_shaken(order, wanted, verdicts)
     linked = [name for name in wanted if wanted[name] or users[name]]
     columns = _columns([name for name in order if name in set(linked)], wanted, users)
     places: dict[str, tuple[int, float]] = {}
@@ -131,7 +131,7 @@ def dependency_graph(verdicts: Mapping[str, str], uses: Mapping[str, Sequence[st
     )
 
 
-def _shaken(
+def _find_shaken(
     order: Sequence[str], uses: Mapping[str, Sequence[str]], verdicts: Mapping[str, str]
 ) -> dict[str, tuple[str, ...]]:
     """The refuted statements below each one.  ``order`` has every statement after its uses."""
@@ -252,9 +252,7 @@ class _Drawing:
     def result(
         self,
     ) -> tuple[
-        float,
-        dict[str, tuple[int, float]],
-        dict[tuple[str, str], tuple[tuple[int, float], ...]],
+        float, dict[str, tuple[int, float]], dict[tuple[str, str], tuple[tuple[int, float], ...]]
     ]:
         """Height in rows, the place of every statement, and the places that each edge passes."""
         row = self._rows()

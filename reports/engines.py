@@ -190,11 +190,7 @@ def typst_source(tex: str, *, standalone: bool = True) -> str:
             *([f"--template={template}"] if standalone else []),
         ]  # fmt: skip
         done = subprocess.run(
-            command,
-            input=tex.encode(),
-            capture_output=True,
-            timeout=_TIMEOUT_SECONDS,
-            check=False,
+            command, input=tex.encode(), capture_output=True, timeout=_TIMEOUT_SECONDS, check=False
         )
     if done.returncode:
         text = done.stderr.decode(errors="replace").partition("stack traceback")[0]
@@ -229,11 +225,7 @@ def typst_pdf(source: str, root: Path, timestamp: int) -> bytes:
     import typst
 
     try:
-        with (
-            warnings.catch_warnings(),
-            tempfile.TemporaryDirectory() as empty,
-            _without_network(),
-        ):
+        with warnings.catch_warnings(), tempfile.TemporaryDirectory() as empty, _without_network():
             warnings.simplefilter("ignore")
             # The wheel's stub lists the types of its input in a way that excludes every one.
             pdf = typst.compile(  # type: ignore[type-var]

@@ -87,9 +87,4 @@ def fragment(tried: Tried) -> tuple[dict[str, Any], Files]:
     wanted = ("Refutation", "Sharpness", "Power")
     answer = [("Evidence", page["answer"])] if page["answer"] else []
     told = [*answer, *((h, t) for h, t in page["after"] if h in wanted)]
-    return {
-        **page,
-        "told": told,
-        "figures": drawn,
-        "table": table,
-    }, files
+    return {**page, "told": told, "figures": drawn, "table": table}, files

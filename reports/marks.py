@@ -121,7 +121,7 @@ def _draw_series(ax: Any, series: Series, colour: str, index: int, move: float) 
     return Line2D([], [], **line)
 
 
-def _dodged(series: Sequence[Series]) -> list[float]:
+def _dodge(series: Sequence[Series]) -> list[float]:
     """How far to move each point set sideways so that sets at the same abscissae stay apart."""
     sets = {
         i: set(map(float, item.x))
@@ -166,7 +166,7 @@ def draw_panel(ax: Any, panel: Panel, scale: ScalarMappable | None) -> Entries:
     counts: dict[str, int] = {}
     patterns: dict[tuple[str, str], int] = {}
     series = panel.series
-    moves = _dodged(series) if panel.xscale == "linear" else [0.0] * len(series)
+    moves = _dodge(series) if panel.xscale == "linear" else [0.0] * len(series)
     for item, colour, move in zip(series, _colours(series), moves, strict=True):
         style = item.style
         family = style if style in {"points", "dashed"} else "line"

@@ -350,9 +350,7 @@ def lesser(documents: Mapping[str, Finding]) -> str:
     )
 
 
-def _by_severity(
-    documents: Mapping[str, Finding],
-) -> list[tuple[Latex, list[tuple[str, Finding]]]]:
+def _by_severity(documents: Mapping[str, Finding]) -> list[tuple[Latex, list[tuple[str, Finding]]]]:
     """The findings by severity, the most serious first.  More claims show a graver finding."""
     groups: dict[str, list[tuple[str, Finding]]] = {name: [] for name in SEVERITIES}
     for key in sorted(documents, key=lambda key: (-len(documents[key].claims), key)):

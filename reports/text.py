@@ -115,7 +115,7 @@ def visible_length(source: str) -> float:
 # -- numbers and parameters ------------------------------------------------------------------------
 
 
-def _grouped(digits: str) -> str:
+def _group(digits: str) -> str:
     """Digits with a thin space every three, from five digits on (10 000 but 1000)."""
     sign, digits = ("-", digits[1:]) if digits.startswith("-") else ("", digits)
     if len(digits) < 5:
@@ -125,7 +125,7 @@ def _grouped(digits: str) -> str:
 
 def _decimal(value: float | Decimal, places: int) -> str:
     whole, _, fraction = f"{value:.{max(places, 0)}f}".partition(".")
-    return _grouped(whole) + (f".{fraction}" if fraction else "")
+    return _group(whole) + (f".{fraction}" if fraction else "")
 
 
 def _exponent(value: float | Decimal, digits: int = 7) -> int:
@@ -133,7 +133,7 @@ def _exponent(value: float | Decimal, digits: int = 7) -> int:
     return int(f"{value:.{digits - 1}e}".partition("e")[2])
 
 
-def _scaled(value: float, exponent: int) -> Decimal:
+def _scale(value: float, exponent: int) -> Decimal:
     """A value in units of a power of ten, which need not be a float (such as 1e-320)."""
     return Decimal(value).scaleb(-exponent)
 
@@ -160,7 +160,7 @@ def number(value: float | int | bool | None, digits: int = 3) -> Latex:
     if special:
         return Latex(special)
     if float(value).is_integer() and abs(value) < (1e12 if isinstance(value, int) else 1e6):
-        return Latex(f"${_grouped(str(int(value)))}$")
+        return Latex(f"${_group(str(int(value)))}$")
     mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
     exponent = int(power)
     if -3 <= exponent < 6:
@@ -192,7 +192,7 @@ def estimate(value: float | None, se: float | None) -> Latex:
         if places > 4 - exponent:  # an error far below the printed digits
             return number(value, 5)
         return Latex(rf"${_decimal(value, places)} \pm {_decimal(se, places)}$")
-    mean, error = _scaled(value, exponent), _scaled(se, exponent)
+    mean, error = _scale(value, exponent), _scale(se, exponent)
     places = max(1 - _exponent(error, 2), 0)
     if places > 4:
         return number(value, 5)
@@ -209,7 +209,7 @@ def interval(lower: float | None, upper: float | None) -> Latex:
         return Latex(f"{{[}}{number(low)}, {number(high)}{{]}}")
     scale = _exponent(max(abs(low), abs(high)))
     whole, power = (scale, "") if -3 <= scale < 6 else (0, rf" \times 10^{{{scale}}}")
-    left, right = (_scaled(end, scale - whole) for end in ends)
+    left, right = (_scale(end, scale - whole) for end in ends)
     digits = 3 if left == right else min(max(3, 1 + whole - _exponent(abs(right - left))), 7)
     places = max(digits - 1 - whole, 0)
     shown = [_decimal(end, places) if end else "0" for end in (left, right)]
@@ -325,7 +325,7 @@ def _token(match: re.Match[str]) -> str:
     if match["relation"]:
         return r"$\ge$" if match["relation"] == ">=" else r"$\le$"
     if match["name"]:
-        return _related(parameter(match["name"]), "=", shown(match["value"]))
+        return _relate(parameter(match["name"]), "=", shown(match["value"]))
     if match["ranged"]:
         ends = f"${shown(match['low'])}$ to ${shown(match['high'])}$"
         return f"{parameter(match['ranged'])} from {ends}"
@@ -334,14 +334,14 @@ def _token(match: re.Match[str]) -> str:
     return f"${shown(match['number'])}$"
 
 
-def _related(name: str, relation: str, right: str) -> str:
+def _relate(name: str, relation: str, right: str) -> str:
     """A relation whose left side may be a word."""
     if name.startswith("$"):
         return f"${name[1:-1]}{relation}{right}$"
     return f"{name} ${relation}{right}$"
 
 
-def _annotated(text: str) -> str:
+def _annotate(text: str) -> str:
     """Plain text in which numbers, symbols and assignments are set as math."""
     out, start = [], 0
     for match in _TOKEN.finditer(text):
@@ -355,7 +355,7 @@ def prose(text: str) -> Latex:
 
     Long decimals are rounded and long integers grouped.  The rest is as in `escape_text`.
     """
-    return escape_text(text, _annotated)
+    return escape_text(text, _annotate)
 
 
 def paragraphs(text: str) -> Latex:

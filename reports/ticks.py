@@ -79,13 +79,13 @@ def written(places: Sequence[float], scale: str) -> list[str]:
     """
     texts: list[str] = []
     for more in range(10):
-        texts = _written(places, scale, more)
+        texts = _write(places, scale, more)
         if len(set(texts)) == len(texts):
             break
     return texts
 
 
-def _written(places: Sequence[float], scale: str, more: int) -> list[str]:
+def _write(places: Sequence[float], scale: str, more: int) -> list[str]:
     """The same with ``more`` digits than usual."""
     if all(v == 0 or 1e-3 <= abs(v) < 1e4 for v in places) or not places:
         return [_decimal(v, 6 + more) for v in places]

@@ -197,7 +197,7 @@ def function_of(name: str, value: object) -> Callable[..., Any]:
 
 
 def real_array(name: str, value: ArrayLike) -> FloatArray:
-    """Return ``value`` as a C-contiguous float64 array if all its entries are real numbers.
+    """Return ``value`` (...,) as a C-contiguous float64 array if all entries are real numbers.
 
     NumPy would read the text "1.5" as a number and keep the real part of a complex one.
     """
@@ -224,8 +224,8 @@ def finite_batch(name: str, value: ArrayLike, axes: tuple[str, ...]) -> FloatArr
 
     Raises
     ------
-    InvalidParameter
-        Wrong number of axes, an empty axis, an entry that is NaN, infinite or above 1e150.
+    InvalidParameter : Wrong number of axes, an empty axis, an entry that is NaN, infinite or above
+        1e150.
     """
     array = real_array(name, value)
     wanted = f"({', '.join(axes)}{',' if len(axes) == 1 else ''})"
@@ -250,7 +250,7 @@ def bounded_entries(name: str, array: FloatArray, limit: float = LARGEST_ENTRY) 
 
 
 def require_finite(name: str, values: FloatArray) -> None:
-    """Refuse NaN and infinity.
+    """Refuse NaN and infinity in an array (...,).
 
     The sum is checked first, because it needs no temporary array.
     """
@@ -264,7 +264,7 @@ def require_finite(name: str, values: FloatArray) -> None:
 
 
 def whole_array(name: str, value: ArrayLike, low: int = 0, high: int = 2**53) -> IntArray:
-    """Return ``value`` as a C-contiguous int64 array of whole numbers in [low, high]."""
+    """Return ``value`` (...,) as a C-contiguous int64 array of whole numbers in [low, high]."""
     array = np.asarray(value) if isinstance(value, np.ndarray) else real_array(name, value)
     if array.dtype.kind not in "iu":
         array = real_array(name, array)

@@ -15,7 +15,7 @@ LONGEST_WORD = 400
 LONGEST_LINE = 4000
 
 
-def _shown(character: str) -> bool:
+def _show(character: str) -> bool:
     return character.isprintable() or unicodedata.category(character) == "Zs"
 
 
@@ -37,7 +37,7 @@ def printable(text: str, keep: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(
-        c if c in keep or _shown(c) else c.encode("unicode_escape").decode("ascii") for c in text
+        c if c in keep or _show(c) else c.encode("unicode_escape").decode("ascii") for c in text
     )
 
 

@@ -102,13 +102,13 @@ class _Parser:
                 if nested:
                     break
                 raise self._error("}")
-            out.append(self._converted(token))
+            out.append(self._convert(token))
         else:
             if nested:
                 raise self._error("{")
         return Markup("").join(out)
 
-    def _converted(self, token: re.Match[str]) -> Markup | str:
+    def _convert(self, token: re.Match[str]) -> Markup | str:
         if token["command"]:
             return self._command(token["command"])
         if token["symbol"]:

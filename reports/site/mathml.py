@@ -63,9 +63,9 @@ def mathml(source: str, *, display: bool = False) -> Markup:
     shown = " ".join(source.split())[:80]
     try:
         tree = Converter(display="block" if display else "inline").convert_to_element(
-            _expanded(source)
+            _expand(source)
         )
-        _checked(tree)
+        _check(tree)
     except (RecursionError, ReportError):
         raise ReportError(f"the formula {shown!r} is nested too deeply for a web page") from None
     except Exception as error:  # the library has no common error
@@ -85,7 +85,7 @@ def _plain(source: str) -> Markup | None:
     return Markup(_POWER.sub(r"<sup>\1</sup>", str(escape(text))).replace("-", "−"))
 
 
-def _expanded(source: str) -> str:
+def _expand(source: str) -> str:
     """The formula without the macros of `reports.characters.MACROS`."""
     for name, (left, right) in _FENCES.items():
         source = _with_argument(source, name, left, right)
@@ -113,7 +113,7 @@ def _with_argument(source: str, name: str, left: str, right: str) -> str:
     return source
 
 
-def _checked(element: Element, depth: int = 0) -> None:
+def _check(element: Element, depth: int = 0) -> None:
     """Resolve the library's character references, and refuse what is not MathML."""
     if depth > _DEEPEST:
         raise ReportError("too deep")
@@ -122,11 +122,11 @@ def _checked(element: Element, depth: int = 0) -> None:
     if element.tag not in _ELEMENTS or not set(element.attrib) <= _ATTRIBUTES or element.tail:
         raise ValueError(f"<{element.tag} {' '.join(element.attrib)}>")
     for child in element:
-        _checked(child, depth + 1)
-    _spaced(element)
+        _check(child, depth + 1)
+    _space(element)
 
 
-def _spaced(row: Element) -> None:
+def _space(row: Element) -> None:
     r"""Give ``/`` and names such as ``\log`` the blanks that TeX gives them."""
     for i, child in enumerate(row):
         if child.tag == "mo" and child.text == "/":

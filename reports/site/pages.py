@@ -110,7 +110,7 @@ def _sortable(item: float | None) -> str:
 def claims(run: Run, files: Files) -> list[Page]:
     """A page a claim.  The figures and the CSV files are added to ``files``."""
     places = {node.id: node for graph in run.graphs.values() for node in graph.nodes}
-    shown = _shown(run)
+    shown = _describe(run)
     pages: list[Page] = []
     for i, claim in enumerate(run.claims):
         made: Files = {}
@@ -144,11 +144,7 @@ def claims(run: Run, files: Files) -> list[Page]:
 
 def _findings_of(run: Run, key: str) -> list[dict[str, Any]]:
     return [
-        {
-            "anchor": slug(name),
-            "where": prose(capital(found.where)),
-            "told": overview.told(found),
-        }
+        {"anchor": slug(name), "where": prose(capital(found.where)), "told": overview.told(found)}
         for name, found in run.findings.items()
         if key in found.claims
     ]
@@ -174,7 +170,7 @@ def findings(run: Run) -> Page:
     return "findings.html", "findings.html.j2", {"groups": groups}
 
 
-def _shown(run: Run) -> Callable[[str], dict[str, Any]]:
+def _describe(run: Run) -> Callable[[str], dict[str, Any]]:
     """A statement as it is listed: id, verdict, and the address of its page."""
     known = {claim.claim.id: claim for claim in reversed(run.claims)}
 
@@ -193,7 +189,7 @@ def _shown(run: Run) -> Callable[[str], dict[str, Any]]:
 
 def proofs(run: Run) -> list[Page]:
     """A page a paper with the graph of its statements."""
-    item = _shown(run)
+    item = _describe(run)
     pages: list[Page] = []
     for key, graph in run.graphs.items():
         pages.append(

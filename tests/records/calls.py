@@ -179,9 +179,6 @@ def chosen() -> Calls:
         },
         "elbow": lambda: selection.elbow([[9.0, 4.0, 1.0, 0.9], [9.0, 8.0, 7.5, 7.0]], 0.2),
         "number": lambda: selection.choose_k(POINTS[None], 5, rng()),
-        "number by the elbow": lambda: selection.choose_k(
-            POINTS[None], 5, rng(), metric="elbow", threshold=0.3
-        ),
     }
 
 

@@ -2,29 +2,24 @@ r"""Gradient clustering (Armacki, Bajovic, Jakovetic & Kar, ICML 2022), batched 
 
 The third admissible clustering of ODCL (Section 3 of the 2024 paper, its reference [44]).
 
-Problem, for points a_i with weights p_i >= 0, sum p_i = 1:
+Problem, for points a_i:
 
-.. math:: \min_{x_1..x_k,\; C} J(x, C) = \sum_{j=1}^k \sum_{i \in C_j} p_i f(x_j, a_i),
-
-with f the squared cost |x - a|^2 / 2 (k-means) or the Huber cost h(|x - a|), h(r) = r^2/2 for
-r <= delta and delta r - delta^2/2 beyond.
+.. math:: \min_{x_1..x_k,\; C} J(x, C) = \frac1{2m} \sum_{j=1}^k \sum_{i \in C_j} |x_j - a_i|^2 .
 
 Algorithm: two steps alternate.  *(1)* Each point joins its nearest centre, which has the least cost
-because both costs grow with the distance.  *(2)* Every centre takes one gradient step,
+because the cost grows with the distance.  *(2)* Every centre takes one gradient step,
 
-.. math:: x_j \leftarrow x_j - \alpha \sum_{i \in C_j} p_i \nabla_x f(x_j, a_i).
+.. math:: x_j \leftarrow x_j - \frac\alpha m \sum_{i \in C_j} (x_j - a_i).
 
-Both costs are 1-smooth in x.  So on cluster j the objective is p(C_j)-smooth with p(C_j) <= 1.  A
-step of size alpha lowers J by at least alpha (1 - alpha p(C_j) / 2) |gradient|^2.  So J never
-increases for 0 < alpha < 2.  Fixed points of the squared cost are the centroidal Voronoi
-partitions, the fixed points of Lloyd's iteration.  With the squared cost and a fixed partition the
-centre of cluster j moves to its mean at the rate 1 - alpha p(C_j) an iteration.
+With p(C_j) the share of the points in cluster j, a step of size alpha lowers J by at least
+alpha (1 - alpha p(C_j) / 2) |gradient|^2.  So J never increases for 0 < alpha < 2.  The fixed
+points are the centroidal Voronoi partitions, those of Lloyd's iteration.  With a fixed partition
+the centre of cluster j moves to its mean at the rate 1 - alpha p(C_j) an iteration.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numba import njit
@@ -37,7 +32,6 @@ from trials.checks import (
     InvalidParameter,
     finite_batch,
     integer_between,
-    one_of,
     real_between,
     same_axis,
 )
@@ -69,51 +63,23 @@ class GradientFit:
 
 @njit(cache=True, nogil=True)
 def _gradients(
-    points: FloatArray,
-    weights: FloatArray,
-    labels: IntArray,
-    nearest_sq: FloatArray,
-    centers: FloatArray,
-    huber: float,
-    grads: FloatArray,
+    points: FloatArray, labels: IntArray, centers: FloatArray, grads: FloatArray
 ) -> None:
-    """Gradients ``grads`` (k, d) of J at the centres (k, d).
-
-    ``points`` is (m, d).  ``weights``, ``labels`` and ``nearest_sq`` are (m,), the last in squared
-    units of the points.  The Huber cost limits the gradient of a far point to ``huber``, a length.
-    """
+    """Gradients ``grads`` (k, d) of J at the centres (k, d), of points (m, d) with labels (m,)."""
     m, d = points.shape
+    share = 1.0 / m
     for k in range(grads.shape[0]):
         for j in range(d):
             grads[k, j] = 0.0
     for i in range(m):
         k = labels[i]
-        pull = weights[i]
-        distance = np.sqrt(nearest_sq[i])
-        if distance > huber:
-            pull *= huber / distance
         for j in range(d):
-            grads[k, j] += pull * (centers[k, j] - points[i, j])
-
-
-@njit(cache=True, nogil=True)
-def _cost(weights: FloatArray, nearest_sq: FloatArray, huber: float) -> float:
-    """The objective J from the squared distances ``nearest_sq`` (m,) to the own centres."""
-    total = 0.0
-    for i in range(nearest_sq.shape[0]):
-        distance = np.sqrt(nearest_sq[i])
-        if distance > huber:
-            total += weights[i] * huber * (distance - 0.5 * huber)
-        else:
-            total += weights[i] * 0.5 * nearest_sq[i]
-    return total
+            grads[k, j] += share * (centers[k, j] - points[i, j])
 
 
 @njit(cache=True, nogil=True)
 def _descend_batch(
     points: FloatArray,
-    weights: FloatArray,
-    huber: FloatArray,
     step: float,
     max_iter: int,
     grad_tol: FloatArray,
@@ -126,10 +92,9 @@ def _descend_batch(
 ) -> None:
     """Gradient clustering of one data set after another.
 
-    ``points`` is (B, m, d) and ``weights`` (B, m) with sum 1.  ``huber`` (B,) holds thresholds,
-    infinite for the squared cost.  ``huber`` and ``grad_tol`` (B,) are in the units of the points.
-    ``step`` has no unit.  ``centers`` (B, k, d) is read and changed.  ``labels`` (B, m), ``cost``,
-    ``gradient``, ``n_iter`` and ``ok`` (B,) are outputs.
+    ``points`` is (B, m, d).  ``grad_tol`` (B,) is in the unit of the points, and ``step`` has none.
+    ``centers`` (B, k, d) is read and changed.  ``labels`` (B, m), ``cost``, ``gradient``,
+    ``n_iter`` and ``ok`` (B,) are outputs.
     """
     n_sets, m, d = points.shape
     n_clusters = centers.shape[1]
@@ -137,12 +102,13 @@ def _descend_batch(
     work = np.empty(m)
     nearest_sq = np.empty(m)
     grads = np.empty((n_clusters, d))
+    share = 1.0 / m
     for b in range(n_sets):
         transpose(points[b], points_t)
         n_iter[b] = 0
         while True:
             assign(points_t, centers[b], work, nearest_sq, labels[b])
-            _gradients(points[b], weights[b], labels[b], nearest_sq, centers[b], huber[b], grads)
+            _gradients(points[b], labels[b], centers[b], grads)
             largest_sq = 0.0
             for k in range(n_clusters):
                 norm_sq = 0.0
@@ -157,17 +123,16 @@ def _descend_batch(
                 for j in range(d):
                     centers[b, k, j] -= step * grads[k, j]
             n_iter[b] += 1
-        cost[b] = _cost(weights[b], nearest_sq, huber[b])
+        cost[b] = 0.0
+        for i in range(m):
+            cost[b] += share * 0.5 * nearest_sq[i]
 
 
 def gradient_clustering(
     points: ArrayLike,
     centers: ArrayLike,
     *,
-    loss: Literal["squared", "huber"] = "squared",
-    huber: float = 1.0,
     step: float = 1.0,
-    weights: ArrayLike | None = None,
     max_iter: int = 10_000,
     tol: float = 1e-10,
 ) -> GradientFit:
@@ -178,11 +143,7 @@ def gradient_clustering(
     points : (B, m, d) finite, entries at most 1e150.
     centers : (B, k, d) initial centres, 1 <= k <= m, in the unit of the points.
         `trials.clustering.kmeans.seed_kmeans_pp` makes some.
-    loss : ``"squared"`` (k-means) or ``"huber"``.
-    huber : the Huber threshold delta > 0, units of points.  The squared loss ignores it.
     step : the step size alpha in (0, 2), in units of 1/L with L = 1.
-    weights : (B, m) non-negative with a positive sum for each data set, normalised to sum 1.  The
-        default is 1/m.
     max_iter : steps allowed, >= 1.
     tol : stop when every centre's gradient is at most ``tol`` times the root mean square distance
         of the points from their mean (dimensionless).
@@ -194,9 +155,8 @@ def gradient_clustering(
 
     Raises
     ------
-    trials.checks.InvalidParameter
-        Shapes that do not match, k > m, entries that are not finite or above 1e150, step outside
-        (0, 2), huber <= 0, weights that are negative or all zero, max_iter < 1, tol < 0.
+    InvalidParameter : Shapes that do not match, k > m, entries that are not finite or above 1e150,
+        step outside (0, 2), max_iter < 1, tol < 0.
 
     Notes
     -----
@@ -215,28 +175,11 @@ def gradient_clustering(
     same_axis("centers.shape[0]", start.shape[0], "points.shape[0]", n_sets)
     same_axis("centers.shape[2]", start.shape[2], "points.shape[2]", d)
     integer_between("k", start.shape[1], 1, m, "at most the number of points m")
-    threshold = real_between("huber", huber, 0.0, open_low=True)
-    if one_of("loss", loss, ("squared", "huber")) == "squared":
-        threshold = np.inf
     alpha = real_between("step", step, 0.0, open_low=True)
     if alpha >= 2:
         raise InvalidParameter(f"step={alpha:g} must be below 2 (in units of 1/L)")
-    if weights is None:
-        shares = np.full((n_sets, m), 1.0 / m)
-    else:
-        shares = finite_batch("weights", weights, ("B", "m"))
-        if shares.shape != (n_sets, m):
-            raise InvalidParameter(f"weights.shape={shares.shape} must be (B, m)={(n_sets, m)}")
-        totals = shares.sum(axis=1, keepdims=True)
-        if shares.min() < 0 or totals.min() <= 0:
-            raise InvalidParameter(
-                f"weights.min()={shares.min():g} must be >= 0, with a positive sum in each data set"
-            )
-        shares = shares / totals
     units = own_units(data, start)
     data, start = measured(data, units), measured(start, units)
-    with np.errstate(over="ignore"):  # a threshold far beyond tiny points: no pull is clipped
-        thresholds = threshold / units
     spread = np.sqrt(((data - data.mean(axis=1, keepdims=True)) ** 2).sum(axis=2).mean(axis=1))
     fit = GradientFit(
         labels=np.empty((n_sets, m), np.int64),
@@ -248,8 +191,6 @@ def gradient_clustering(
     )
     _descend_batch(
         data,
-        shares,
-        thresholds,
         alpha,
         integer_between("max_iter", max_iter, 1),
         real_between("tol", tol, 0.0) * spread,

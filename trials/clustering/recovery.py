@@ -68,8 +68,8 @@ def recovery_window(points: ArrayLike, labels: ArrayLike) -> RecoveryWindow:
 
     Raises
     ------
-    trials.checks.InvalidParameter
-        Labels of another length or with empty clusters, or points as in `convex_clustering_path`.
+    InvalidParameter : Labels of another length or with empty clusters, or points as in
+        `convex_clustering_path`.
 
     Notes
     -----
@@ -96,7 +96,7 @@ def recovery_window(points: ArrayLike, labels: ArrayLike) -> RecoveryWindow:
 
 
 def fusion(points: FloatArray) -> Bracket:
-    """The penalty from which on all points are one, 0 where they coincide."""
+    """The penalty from which on all points (m, d) are one, 0 where they coincide."""
     if (points == points[0]).all():
         return Bracket(low=0.0, high=0.0)
     last = convex_clustering_path(points).merges[-1]

@@ -58,7 +58,7 @@ _MAX_BRACKET_STEPS = 2_000
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveryInterval:
-    """The interval (13) of B partitions: ``lower <= lam < upper``, units of points.
+    """The interval (13) of B partitions: ``lower <= lam < upper`` (B,), units of points.
 
     ``upper`` is infinite for a partition with one cluster (a minimum over no pairs).
     """
@@ -67,7 +67,7 @@ class RecoveryInterval:
     upper: FloatArray
 
     def holds(self, lam: float | FloatArray) -> BoolArray:
-        """Whether ``lam`` meets (13), elementwise."""
+        """Whether ``lam`` meets (13), (B,)."""
         return (self.lower <= lam) & (lam < self.upper)
 
 
@@ -100,8 +100,7 @@ class KChoice:
     k : (B,) int64.
     labels : (B, m) the clustering at the chosen k.
     inertia : (B, N) k-means cost at k = 1..N.
-    score : (B, N) silhouette at k = 1..N, NaN at k = 1 and where it is undefined.  For the elbow,
-        which needs no score, it is all NaN.
+    score : (B, N) silhouette at k = 1..N, NaN at k = 1 and where it is undefined.
     """
 
     k: IntArray
@@ -236,8 +235,8 @@ def recovery_interval(points: ArrayLike, labels: ArrayLike) -> RecoveryInterval:
 
     Raises
     ------
-    trials.checks.InvalidParameter
-        Shapes, entries that are not finite or above 1e150, labels that are no integers in 0..m-1.
+    InvalidParameter : Shapes, entries that are not finite or above 1e150, labels that are no
+        integers in 0..m-1.
 
     Notes
     -----
@@ -279,8 +278,7 @@ def interval_lambda(
 
     Raises
     ------
-    trials.checks.InvalidParameter
-        A partition with one cluster: its interval has no upper end to draw below.
+    InvalidParameter : A partition with one cluster: its interval has no upper end to draw below.
 
     Examples
     --------
@@ -323,7 +321,7 @@ def convex_partition(points: ArrayLike, lam: float) -> IntArray:
 
 
 def _count(labels: IntArray) -> int:
-    """Number of different labels."""
+    """Number of different labels (m,)."""
     return int(np.unique(labels).size)
 
 
@@ -356,9 +354,8 @@ def clusterpath_grid(
 
     Raises
     ------
-    trials.checks.InvalidParameter
-        A bad argument, or no bracket within 2,000 factors: ``partition`` never fuses or never
-        separates.
+    InvalidParameter : A bad argument, or no bracket within 2,000 factors: ``partition`` never fuses
+        or never separates.
 
     Examples
     --------
@@ -417,14 +414,10 @@ def clusterpath(
     partition : convex clustering at one penalty, see `Partition`.
     reading : see above.
 
-    Returns
-    -------
-    ClusterpathChoice
-
     Raises
     ------
-    trials.checks.InvalidParameter
-        Shapes, points that are not finite, penalties that are negative or do not increase.
+    InvalidParameter : Shapes, points that are not finite, penalties that are negative or do not
+        increase.
 
     Notes
     -----
@@ -476,8 +469,7 @@ def elbow(costs: ArrayLike, threshold: float) -> IntArray:
 
     Raises
     ------
-    trials.checks.InvalidParameter
-        Shapes, costs that are not finite or above 1e150, threshold < 0.
+    InvalidParameter : Shapes, costs that are not finite or above 1e150, threshold < 0.
 
     Examples
     --------
@@ -508,8 +500,7 @@ def silhouette(points: ArrayLike, labels: ArrayLike) -> FloatArray:
 
     Raises
     ------
-    trials.checks.InvalidParameter
-        Shapes, or a clustering with fewer than two clusters.
+    InvalidParameter : Shapes, or a clustering with fewer than two clusters.
 
     Notes
     -----
@@ -536,34 +527,25 @@ def choose_k(
     k_max: int,
     rng: np.random.Generator,
     *,
-    metric: Literal["silhouette", "elbow"] = "silhouette",
-    threshold: float | None = None,
     n_init: int = 1,
 ) -> KChoice:
-    """The number of clusters of k-means by elbow or silhouette (Appendix C, ODCL-KM).
+    """The number of clusters of k-means by silhouette (Appendix C, ODCL-KM).
 
     Runs `trials.clustering.kmeans.kmeans_pp` for k = 1..k_max on all B data sets, one jitted call
-    a k.
+    a k, and takes the k of largest score.  Ties go to the smaller k.  k = 1 has no score and is
+    never chosen.  `elbow` reads another choice from the costs.
 
     Parameters
     ----------
     points : (B, m, d) finite.
     k_max : N, at least 2 and at most m.
     rng : the stream of the k-means++ seeds.
-    metric : ``"silhouette"`` takes the k of largest score.  Ties go to the smaller k.  k = 1 has no
-        score and is never chosen.  ``"elbow"`` takes the first k at which one more cluster saves
-        less than ``threshold``.
-    threshold : of the elbow, in units of points^2.  The elbow requires it.
     n_init : k-means++ starts for each k.
-
-    Returns
-    -------
-    KChoice
 
     Raises
     ------
-    trials.checks.InvalidParameter
-        Arguments out of range, or a data set whose points all coincide (no silhouette at any k).
+    InvalidParameter : Arguments out of range, or a data set whose points all coincide (no
+        silhouette at any k).
 
     Examples
     --------
@@ -574,23 +556,17 @@ def choose_k(
     data = finite_batch("points", points, ("B", "m", "d"))
     n_sets, m, _ = data.shape
     k_max = integer_between("k_max", k_max, 2, m, "at most the number of points m")
-    by_silhouette = one_of("metric", metric, ("silhouette", "elbow")) == "silhouette"
-    if not by_silhouette and threshold is None:
-        raise InvalidParameter("threshold=None must be a number with metric='elbow'")
     in_units = measured(data, own_units(data))
     fits: list[KMeansFit] = []
     score = np.full((n_sets, k_max), np.nan)
     for k in range(1, k_max + 1):
         fits.append(kmeans_pp(data, k, rng, n_init=n_init))
-        if by_silhouette and k > 1:
+        if k > 1:
             _silhouette_batch(in_units, fits[-1].labels, k, score[:, k - 1])
     inertia = np.stack([fit.inertia for fit in fits], axis=1)
-    if threshold is not None and not by_silhouette:
-        chosen = elbow(inertia, threshold)
-    else:
-        undefined = np.isnan(score).all(axis=1)
-        if undefined.any():
-            raise InvalidParameter(f"points[{int(np.argmax(undefined))}] must not all coincide")
-        chosen = np.nanargmax(score, axis=1) + 1
+    undefined = np.isnan(score).all(axis=1)
+    if undefined.any():
+        raise InvalidParameter(f"points[{int(np.argmax(undefined))}] must not all coincide")
+    chosen = np.nanargmax(score, axis=1) + 1
     labels = np.stack([fits[k - 1].labels[b] for b, k in enumerate(chosen)])
     return KChoice(k=chosen.astype(np.int64), labels=labels, inertia=inertia, score=score)

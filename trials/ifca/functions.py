@@ -108,7 +108,7 @@ def _leaves(tree: Tree) -> Iterator[Any]:
         yield tree
 
 
-def _bounded(tree: Tree) -> bool:
+def _is_bounded(tree: Tree) -> bool:
     """Whether the parameters are finite and of norm at most 1e12."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(sum(np.sum(np.square(x)) for x in _leaves(tree)) <= DIVERGENCE_BOUND**2)
@@ -123,7 +123,7 @@ def _checked_starts(starts: Sequence[Tree]) -> list[Tree]:
     return list(starts)
 
 
-def _called(what: str, function: Callable[[Tree, Any], Any], theta: Tree, data: Any) -> Any:
+def _call(what: str, function: Callable[[Tree, Any], Any], theta: Tree, data: Any) -> Any:
     """The value of a function of the model.  Its error says which function failed."""
     try:
         return function(theta, data)
@@ -134,11 +134,11 @@ def _called(what: str, function: Callable[[Tree, Any], Any], theta: Tree, data: 
         ) from error
 
 
-def _descended(model: Model, start: Tree, data: Any, step_size: float, n_steps: int) -> Tree:
+def _descend(model: Model, start: Tree, data: Any, step_size: float, n_steps: int) -> Tree:
     """The parameters after gradient steps on one client's data."""
     for _ in range(n_steps):
         start = tree_map(lambda x, g: x - step_size * g, start,
-                         _called("gradient", model.gradient, start, data))  # fmt: skip
+                         _call("gradient", model.gradient, start, data))  # fmt: skip
     return start
 
 
@@ -182,10 +182,6 @@ def run_ifca_functions(
     n_participants : size of the random subset of each iteration, None for all clients.
     known_labels : (m,) identities in [0, k), with which nothing is estimated.
     watch : called with t, the models and the labels before each step.
-
-    Returns
-    -------
-    FunctionsResult
 
     Raises
     ------
@@ -236,7 +232,7 @@ def run_ifca_functions(
         subset = np.arange(m) if p == m else np.sort(rng.choice(m, p, replace=False))
         for i in subset:
             asked = range(k) if known_labels is None else labels[i : i + 1]
-            found = [_called("loss", model.loss, models[j], clients[i]) for j in asked]
+            found = [_call("loss", model.loss, models[j], clients[i]) for j in asked]
             best = int(np.argmin(found))
             losses[t] += found[best] / p
             if known_labels is None:
@@ -250,7 +246,7 @@ def run_ifca_functions(
                          local_steps)
             for j, own in enumerate(chosen)
         ]  # fmt: skip
-        if not (np.isfinite(losses[t]) and all(map(_bounded, stepped))):
+        if not (np.isfinite(losses[t]) and all(map(_is_bounded, stepped))):
             status, losses[t:] = RunStatus.DIVERGED, np.inf
             break
         models = stepped
@@ -272,7 +268,7 @@ def _server_step(
     if not own:
         return start
     if averaging == "gradient":
-        sums = [_called("gradient", model.gradient, start, data) for data in own]
+        sums = [_call("gradient", model.gradient, start, data) for data in own]
         return tree_map(lambda x, *g: x - step_size / m * sum(g), start, *sums)
-    ended = [_descended(model, start, data, step_size, local_steps) for data in own]
+    ended = [_descend(model, start, data, step_size, local_steps) for data in own]
     return tree_map(lambda *x: sum(x) / len(x), *ended)

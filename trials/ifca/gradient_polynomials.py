@@ -49,7 +49,7 @@ def step_polynomial(
     low, high = step_size * interval[0], step_size * interval[1]
 
     def phi(x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Values at points of [-1, 1], and the rounding errors that the power leaves in them.
+        """Values at points (p,) of [-1, 1], and the rounding errors that the power leaves in them.
 
         Both are over the step size, so that they are of the order of n in any units.
         """

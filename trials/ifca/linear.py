@@ -124,10 +124,6 @@ def run_ifca(
     divergence_bound : a step that gives a model of larger Euclidean norm, or one that is not
         finite, is not taken and stops its run with `RunStatus.DIVERGED`.
 
-    Returns
-    -------
-    IfcaResult
-
     Raises
     ------
     InvalidParameter : before any work, naming the argument.
@@ -162,11 +158,7 @@ def run_ifca(
     scratch = _Scratch(data, starts)
 
     def add(
-        _iteration: int,
-        _going: IntArray,
-        models: FloatArray,
-        labels: IntArray,
-        descent: FloatArray,
+        _iteration: int, _going: IntArray, models: FloatArray, labels: IntArray, descent: FloatArray
     ) -> None:
         scratch.label_and_add(models, labels, descent)
 
@@ -192,10 +184,6 @@ def run_resampled_ifca(
     draw : called once per iteration t = 0, 1, ….  It returns two batches of the same m clients, the
         first to estimate identities with, the second for the gradients.  Sizes may differ.
     starts, step_sizes, n_iterations, reference, divergence_bound : as for `run_ifca`.
-
-    Returns
-    -------
-    IfcaResult
 
     Raises
     ------
@@ -226,11 +214,7 @@ def run_resampled_ifca(
     n_clients = first[0][0].n_clients
 
     def add(
-        iteration: int,
-        _going: IntArray,
-        models: FloatArray,
-        labels: IntArray,
-        descent: FloatArray,
+        iteration: int, _going: IntArray, models: FloatArray, labels: IntArray, descent: FloatArray
     ) -> None:
         to_identify, to_descend = first.pop() if first else drawn_pair(draw, iteration)
         for batch in (to_identify, to_descend):
@@ -404,7 +388,7 @@ def drawn_pair(draw: Callable[[int], Any], iteration: int) -> tuple[ClientData, 
 
 
 def _require_dimension(data: ClientData, starts: FloatArray) -> None:
-    """Refuse starts whose models do not fit the features."""
+    """Refuse starts (R, k, d) whose models do not fit the features."""
     if data.dimension != starts.shape[2]:
         raise InvalidParameter(
             f"starts.shape={starts.shape} must end in d={data.dimension}, as the features do"

@@ -49,7 +49,7 @@ def label_client(
 
 @njit(cache=True, nogil=True)
 def fetch(features: FloatArray, scratch: FloatArray) -> None:
-    """Read one value of each cache line, so that the GEMMs find the features in the cache.
+    """Read one value of each cache line, so that the GEMMs find the features (n, d) in the cache.
 
     BLAS reads many rows at once, too many for the hardware's prefetcher.  This reading in order
     takes 3 ms for 80 MB and saves twice that.  The sum is stored so that no compiler removes it.
@@ -62,11 +62,7 @@ def fetch(features: FloatArray, scratch: FloatArray) -> None:
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
 def _scatter(
-    product: FloatArray,
-    client: int,
-    k: int,
-    labels: IntArray,
-    descent: FloatArray,
+    product: FloatArray, client: int, k: int, labels: IntArray, descent: FloatArray
 ) -> None:
     """Add row r of `product` (R, d) to the chosen model of run r."""
     for run in range(labels.shape[0]):
@@ -189,10 +185,7 @@ def label_and_add_gradients(
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
 def take_steps(
-    models: FloatArray,
-    scales: FloatArray,
-    descent: FloatArray,
-    sizes: FloatArray,
+    models: FloatArray, scales: FloatArray, descent: FloatArray, sizes: FloatArray
 ) -> None:
     """Replace `descent` (R k, d) by the models after the step.
 

@@ -242,12 +242,7 @@ def prove(
 
 @njit(cache=True, nogil=True)
 def retire(
-    hull: int,
-    q: int,
-    along: float,
-    offsets: IntArray,
-    known: KnownProducts,
-    forms: LossForms,
+    hull: int, q: int, along: float, offsets: IntArray, known: KnownProducts, forms: LossForms
 ) -> None:
     """Move the base of a hull by `along` times its direction `q`, which can then be replaced.
 

@@ -148,7 +148,7 @@ class NormalMatrices:
         return np.asarray((self.spreads <= most[:, None]).all(axis=2))
 
     def note_gradients(self, members: BoolArray, rest: NDArray[np.int8], n_left: int) -> None:
-        """Note one more gradient of each set, and make the matrices that will save time.
+        """Note one more gradient of each set (s, m), and make the matrices that will save time.
 
         `n_left` is the number of gradients of each set that are still to come.  `plan` returned
         `rest`, the part that was summed over the data.  Every set is a candidate for a matrix.  Its
@@ -199,7 +199,7 @@ class NormalMatrices:
         return np.asarray(np.maximum(rows[:, None] - apart - self.price, 0.0))
 
     def make(self, member: BoolArray) -> bool:
-        """Compute the matrix of one set from the known ones and from the rows that they lack.
+        """The matrix (d, d) of one set from the known ones and from the rows that they lack.
 
         Returns false if it is known.
         """
@@ -214,7 +214,7 @@ class NormalMatrices:
             matrix += terms[0, b] * self.matrices[b].T
             vector += terms[0, b] * self.vectors[b]
         for times in np.unique(rest[0][rest[0] != 0]):
-            for features, responses in self._scaled(np.flatnonzero(rest[0] == times)):
+            for features, responses in self._scale_rows(np.flatnonzero(rest[0] == times)):
                 matrix = dsyrk(times, features.T, beta=1.0, c=matrix, lower=True, overwrite_c=True)
                 vector += times * (responses @ features)
         for top in range(0, d, _MIRROR):  # only the lower triangle is right as yet
@@ -257,7 +257,7 @@ class NormalMatrices:
         high += float(self.largest[rest > 0] @ rest[rest > 0])
         return max(low, 0.0), high
 
-    def _scaled(self, clients: IntArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+    def _scale_rows(self, clients: IntArray) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Rows of the clients times the root of 2 / n_i, some at a time in the same memory."""
         offsets, features, responses = self.data.offsets, self.data.features, self.data.responses
         parts = [
@@ -286,7 +286,7 @@ class NormalMatrices:
         spread: FloatArray,
         interval: tuple[float, float] | None,
     ) -> None:
-        """Store a matrix, in the place of the one that was used longest ago when all are taken."""
+        """Store a matrix (d, d), in the place of the one used longest ago when all are taken."""
         self.version += 1
         self.clock += 1
         if len(self.matrices) < self.capacity:
@@ -306,5 +306,5 @@ class NormalMatrices:
 
 
 def _gain(rest: NDArray[np.int8]) -> FloatArray:
-    """|rest| - |rest - 1|, entry by entry: the saving on each client when a set is subtracted."""
+    """|rest| - |rest - 1|, (m,): the saving on each client when a set is subtracted."""
     return np.where(rest > 0, 1.0, -1.0)

@@ -115,10 +115,6 @@ def run_one_shot(
         which the centre has.  The paper does not state the start.
     n_init : restarts of k-means++.
 
-    Returns
-    -------
-    OneShotResult
-
     Raises
     ------
     InvalidParameter : from the steps, naming the argument, or for a client without a minimiser

@@ -49,27 +49,12 @@ from trials.checks import (
     whole_array,
 )
 from trials.ifca.communication import floats_down, floats_up
-from trials.ifca.linear import (
-    RUN_DOMAINS,
-    _checked_runs,
-    _require_dimension,
-    drawn_pair,
-)
-from trials.ifca.options_kernels import (
-    LocalSteps,
-    UpdateScratch,
-    add_local_updates,
-    label_subset,
-)
+from trials.ifca.linear import RUN_DOMAINS, _checked_runs, _require_dimension, drawn_pair
+from trials.ifca.options_kernels import LocalSteps, UpdateScratch, add_local_updates, label_subset
 from trials.ifca.options_records import IfcaOptions as IfcaOptions
 from trials.ifca.options_records import OptionsResult as OptionsResult
 from trials.models.clients import ClientData
-from trials.models.losses import (
-    LogisticLoss,
-    Loss,
-    SquaredLoss,
-    kernel_arguments,
-)
+from trials.models.losses import LogisticLoss, Loss, SquaredLoss, kernel_arguments
 from trials.models.run_status import DIVERGENCE_BOUND, RunStatus
 from trials.parameters import Domain, Function, Integer, Maybe, Record, Stream, validated
 
@@ -113,10 +98,6 @@ def run_ifca_options(
     rng : draws subsets and mini-batches, needed only where options ask for them.
     divergence_bound : as for `trials.ifca.linear.run_ifca`, for the models that the centre forms.
         A client may send a longer model where the mean is not longer.
-
-    Returns
-    -------
-    OptionsResult
 
     Raises
     ------
@@ -180,10 +161,6 @@ def run_resampled_ifca_options(
         updates.  Sizes may differ.
     starts, step_sizes, n_iterations, options, loss, known_labels, rng, divergence_bound : as for
         `run_ifca_options`, with n_iterations >= 1.
-
-    Returns
-    -------
-    OptionsResult
 
     Raises
     ------
@@ -452,7 +429,7 @@ def _server_step(
 
 
 def shared_coordinates(shared: BoolArray, d: int) -> BoolArray:
-    """`IfcaOptions.shared`, refused where it does not fit d coordinates."""
+    """`IfcaOptions.shared` (d,), refused where it does not fit d coordinates."""
     mask = np.asarray(shared)
     if mask.shape != (d,) or mask.dtype != np.bool_:
         raise InvalidParameter(

@@ -118,7 +118,7 @@ def label_subset(
 
 @njit(cache=True, nogil=True)
 def _draw_rows(rng: np.random.Generator, n: int, batch: int, order: IntArray) -> None:
-    """A uniform subset of `batch` of the rows 0..n-1 in the first entries of `order`."""
+    """A uniform subset of `batch` of the rows 0..n-1 in the first entries of `order` (n,)."""
     for s in range(n):
         order[s] = s
     for s in range(batch):

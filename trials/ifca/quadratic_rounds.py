@@ -124,8 +124,8 @@ def quadratic_rounds(
 
     Raises
     ------
-    InvalidParameter
-        Shapes that do not fit, entries that are not finite, an optimum of length zero.
+    InvalidParameter : Shapes that do not fit, entries that are not finite, an optimum of length
+        zero.
 
     Notes
     -----

@@ -107,7 +107,7 @@ class SettledRuns:
         for pos in np.flatnonzero(two_largest(moved + next_step) < radius):
             part = slice(pos * k, (pos + 1) * k)
             run, here = int(going[pos]), sets.rows(part)
-            intervals = self._proved(
+            intervals = self._prove(
                 run, models[part], here, moved[pos], lengths[pos], radius[pos], n_left
             )
             settled[pos] = intervals is not None and self._set_aside(
@@ -115,7 +115,7 @@ class SettledRuns:
             )
         return settled
 
-    def _proved(
+    def _prove(
         self,
         run: int,
         models: FloatArray,
@@ -125,7 +125,7 @@ class SettledRuns:
         radius: float,
         n_left: int,
     ) -> dict[int, tuple[float, float]] | None:
-        """Eigenvalue bounds of a run's clusters that move, if they prove its labels to the end."""
+        """Eigenvalue bounds by cluster of those that move, if they prove a run's labels (m,)."""
         ways, intervals = moved.copy(), {}
         for j in np.flatnonzero(lengths):
             most = 2.0 / self.scales[run, j]
@@ -135,7 +135,7 @@ class SettledRuns:
             ways[j] += lengths[j] * largest_move((low, high), self.scales[run, j], n_left)
             if not (np.linalg.norm(models[j]) + ways[j]) * _MARGIN <= self.divergence_bound:
                 return None
-        if not two_largest(ways) * _MARGIN < radius or not self._known(sets, intervals):
+        if not two_largest(ways) * _MARGIN < radius or not self._knows(sets, intervals):
             return None
         return intervals
 
@@ -151,7 +151,7 @@ class SettledRuns:
             return max(low, 0.0), max(high, 2.0 * low, _TINY)
         return low, high
 
-    def _known(self, sets: ClusterSets, clusters: Collection[int]) -> bool:
+    def _knows(self, sets: ClusterSets, clusters: Collection[int]) -> bool:
         """Whether the normal matrices of all sets are sums of known matrices.
 
         A matrix that is missing is made, for the next iteration.
@@ -228,5 +228,5 @@ class SettledRuns:
 
 
 def two_largest(lengths: FloatArray) -> FloatArray:
-    """Sum of the two largest of the last axis, or the only one."""
+    """Sum of the two largest of the last axis (r, k), or the only one, (r,)."""
     return np.asarray(np.sort(lengths, axis=-1)[..., -2:].sum(axis=-1))

@@ -72,13 +72,7 @@ from trials.ifca.loss_hulls import (
 )
 from trials.ifca.normal_matrices import NormalMatrices
 from trials.ifca.settled import ClusterSets, SettledRuns, two_largest
-from trials.ifca.skipping_kernels import (
-    GoingRuns,
-    Remainders,
-    Scratch,
-    certify,
-    visit_clients,
-)
+from trials.ifca.skipping_kernels import GoingRuns, Remainders, Scratch, certify, visit_clients
 from trials.models.clients import ClientData, client_groups
 from trials.models.run_status import DIVERGENCE_BOUND
 from trials.norms import length, row_lengths
@@ -187,7 +181,7 @@ def operator_norms(data: ClientData) -> FloatArray:
 
 
 def _operator_norm(x: FloatArray) -> float:
-    """Upper bound of the operator norm of X.
+    """Upper bound of the operator norm of X (n, d).
 
     With K the smaller Gram matrix, :math:`\\lVert X \\rVert^{32} \\le \\operatorname{tr} K^{16} =
     \\lVert K^8 \\rVert_F^2`: three squarings.  The factor is at most the 32nd root of the rank.
@@ -305,7 +299,7 @@ class Skipper:
     def _prove(
         self, runs: GoingRuns, listed: IntArray, proof: Proof
     ) -> tuple[NewDirections, IntArray]:
-        """Prove the labels of the listed runs as far as their hulls allow.
+        """Prove the labels of the listed runs (r,) as far as their hulls allow.
 
         Returns the new directions of the hulls that are worth extending, and the runs that have
         them.  The labels of these runs are proved once the directions are evaluated.
@@ -334,7 +328,7 @@ class Skipper:
         return new, extended
 
     def _worth_extending(self, going: IntArray, runs: IntArray) -> IntArray:
-        """Those runs whose clients cost more to evaluate one by one than all at once.
+        """Those runs (r,) whose clients cost more to evaluate one by one than all at once.
 
         The unit is the evaluation of one client in one run.  New directions for r runs cost about
         (1 + `_PRODUCTS` r) m of them.
@@ -346,7 +340,7 @@ class Skipper:
         return runs[np.sort(order[: np.flatnonzero(worth)[-1] + 1])] if worth.any() else runs[:0]
 
     def _extend(self, runs: GoingRuns, listed: IntArray, rests: FloatArray) -> NewDirections:
-        """Let the hulls of the listed runs contain their current models.
+        """Let the hulls of the listed runs (r,) contain their current models (r k, d).
 
         `rests` are the models less their projections.  Returns the directions to evaluate.
         """
@@ -404,12 +398,12 @@ class Skipper:
         The plan is made for the labels that are known or guessed before the pass.  The pass itself
         corrects the remainder.  Returns the clusters, as a plan for the final labels writes them.
         """
-        plan, none = self._planned(proof.labels), new.none()
+        plan, none = self._make_plan(proof.labels), new.none()
         (_, terms, rest), summed = plan.sets, np.zeros_like(descent)
         if extended.size or proof.n_open.any() or rest.any():
             self._visit(new, extended, runs, proof, Remainders(plan.labels, rest), summed)
         if not np.array_equal(plan.labels, proof.labels):
-            plan = self._planned(proof.labels)  # for the next iteration
+            plan = self._make_plan(proof.labels)  # for the next iteration
             members, next_terms, next_rest = plan.sets
             imprecise = ~self.matrices.precise(members, terms)
             if imprecise.any():
@@ -440,7 +434,7 @@ class Skipper:
             self.known, self.forms, proof, remainders, self.scratch, summed,
         )  # fmt: skip
 
-    def _planned(self, labels: IntArray) -> Plan:
+    def _make_plan(self, labels: IntArray) -> Plan:
         """The plan of the last iteration where it still holds, and a new one elsewhere."""
         plan, version = self.plan, self.matrices.version
         if plan is None or plan.version != version or not np.array_equal(plan.labels, labels):

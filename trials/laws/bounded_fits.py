@@ -34,10 +34,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from trials.checks import FloatArray, check_drawn
+from trials.checks import FloatArray, IntArray, check_drawn
 from trials.parameters import Integer, Options, Real, Stream, validated
 
 Design = Literal["coordinates", "two-point", "cosh"]
@@ -84,7 +83,7 @@ class Moments:
         return self.mean_square / m + (1.0 - 1.0 / m) * self.squared_bias
 
 
-def binomial_law(n: int, p: float) -> tuple[NDArray[np.int64], FloatArray]:
+def binomial_law(n: int, p: float) -> tuple[IntArray, FloatArray]:
     """The outcomes of a binomial law that are not negligible, and their probabilities, scaled to
     sum 1.
     """
@@ -163,8 +162,7 @@ def _coordinate_moments(n: int, d: int, optimum: float, sigma: float) -> Moments
     inverse = float(np.sum(weights[seen] / k[seen]))
     unseen = (1.0 - 1.0 / d) ** n
     return Moments(
-        mean_square=sigma**2 * inverse + optimum**2 * unseen,
-        squared_bias=(optimum * unseen) ** 2,
+        mean_square=sigma**2 * inverse + optimum**2 * unseen, squared_bias=(optimum * unseen) ** 2
     )
 
 
@@ -232,12 +230,7 @@ def line_law(n: int, design: Design, scale: float, noise: float, skew: float) ->
 
 
 @validated(
-    n=_SAMPLES,
-    design=Options(DESIGNS),
-    d=_DIMENSION,
-    scale=_POSITIVE,
-    noise=_POSITIVE,
-    skew=_SHARE,
+    n=_SAMPLES, design=Options(DESIGNS), d=_DIMENSION, scale=_POSITIVE, noise=_POSITIVE, skew=_SHARE
 )
 def moments(n: int, design: Design, d: int, scale: float, noise: float, skew: float) -> Moments:
     """The exact moments of a local fit's error, up to 1e-8 of their size.

@@ -16,10 +16,10 @@ multivariate Student vector:
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
-from trials.checks import LARGEST_ENTRY, WHOLE_IN_FLOAT, InvalidParameter
+from trials.checks import LARGEST_ENTRY, WHOLE_IN_FLOAT, FloatArray, InvalidParameter
 from trials.parameters import Array, Integer, Real, Stream, validated
 
 _COUNT = Integer(1, WHOLE_IN_FLOAT, why="whole in float64")
@@ -32,9 +32,7 @@ def _require_rows(n: int, d: int) -> None:
 
 
 @validated(n=_COUNT, d=_COUNT, sigma=_SIGMA, rng=Stream(), n_trials=Integer(0))
-def errors(
-    n: int, d: int, sigma: float, rng: np.random.Generator, n_trials: int
-) -> NDArray[np.float64]:
+def errors(n: int, d: int, sigma: float, rng: np.random.Generator, n_trials: int) -> FloatArray:
     """Draw ``theta_hat - theta*``, (n_trials, d), at cost O(d) a draw."""
     _require_rows(n, d)
     scale = sigma / np.sqrt(rng.chisquare(n - d + 1, n_trials))
@@ -42,8 +40,8 @@ def errors(
 
 
 @validated(t=Array((...,)), n=_COUNT, d=_COUNT, sigma=_SIGMA)
-def squared_error_cdf(t: ArrayLike, n: int, d: int, sigma: float) -> NDArray[np.float64]:
-    """P(|theta_hat - theta*|^2 <= t), for sigma > 0."""
+def squared_error_cdf(t: ArrayLike, n: int, d: int, sigma: float) -> FloatArray:
+    """P(|theta_hat - theta*|^2 <= t) at ``t`` (...,), for sigma > 0."""
     _require_rows(n, d)
     if sigma == 0:
         raise InvalidParameter("sigma=0 must be > 0: the error is zero with certainty")

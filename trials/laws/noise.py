@@ -21,10 +21,10 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
-from trials.checks import LARGEST_ENTRY, WHOLE_IN_FLOAT, InvalidParameter, check_drawn
+from trials.checks import LARGEST_ENTRY, WHOLE_IN_FLOAT, FloatArray, InvalidParameter, check_drawn
 from trials.parameters import Array, Integer, Real, Stream, validated
 
 _DROP = 42.0  # e^-42 < 1e-18 bounds the part outside of the quadrature
@@ -40,8 +40,8 @@ _LARGEST_SQUARE = 1e200  # beyond, the integrand leaves the range of floats
 # -- |X^T eps| -----------------------------------------------------------------------------------
 
 
-def _log_kernel(a: float, w: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log of x^a e^-x / Gamma(a) at x = a e^w, without the cancellation of its large terms.
+def _log_kernel(a: float, w: FloatArray) -> FloatArray:
+    """log of x^a e^-x / Gamma(a) at x = a e^w, w (p,), without the cancellation of large terms.
 
     The plain form has an error of a * 1e-16 in the logarithm, which is useless at a = 1e15.
     """
@@ -54,8 +54,8 @@ def _log_kernel(a: float, w: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(a * (w - np.expm1(w)) + constant)
 
 
-def _log_gamma_upper(a: float, w: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log Q(a, a e^w), below the underflow of Q too (continued fraction DLMF 8.9.2)."""
+def _log_gamma_upper(a: float, w: FloatArray) -> FloatArray:
+    """log Q(a, a e^w), w (p,), below the underflow of Q too (continued fraction DLMF 8.9.2)."""
     x = a * np.exp(w)
     value = special.gammaincc(a, x)
     with np.errstate(divide="ignore"):
@@ -89,7 +89,7 @@ def _log_product(t: float, N: int, d: int) -> float:
     """
     shift = math.log(t) - math.log(d) - math.log(N)
 
-    def log_integrand(u: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_integrand(u: FloatArray) -> FloatArray:
         return np.asarray(_log_kernel(0.5 * N, u) + _log_gamma_upper(0.5 * d, shift - u))
 
     # below the smaller of A = t / d and A = N, the integrand falls at least like sqrt(A)
@@ -107,7 +107,7 @@ def _log_product(t: float, N: int, d: int) -> float:
 
 
 @validated(t=Array((...,)), N=_COUNT, d=_COUNT, sigma=_SIGMA)
-def noise_log_sf(t: ArrayLike, N: int, d: int, sigma: float) -> NDArray[np.float64]:
+def noise_log_sf(t: ArrayLike, N: int, d: int, sigma: float) -> FloatArray:
     """log P(|X^T eps| > t), accurate far below the smallest float (relative error 1e-10 in P).
 
     The result has the shape of t, a length in the unit of sigma > 0.
@@ -129,8 +129,8 @@ def noise_log_sf(t: ArrayLike, N: int, d: int, sigma: float) -> NDArray[np.float
 @validated(N=_COUNT, d=_COUNT, sigma=_SIGMA, rng=Stream(), n_trials=Integer(0))
 def noise_norms(
     N: int, d: int, sigma: float, rng: np.random.Generator, n_trials: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Draw ``(|X^T eps|, |X|_F)`` jointly, three chi-squares a draw.
+) -> tuple[FloatArray, FloatArray]:
+    """Draw ``(|X^T eps|, |X|_F)`` jointly, (n_trials,) each, by three chi-squares.
 
     Examples
     --------
@@ -149,8 +149,8 @@ def noise_norms(
 
 
 @njit(cache=True, nogil=True)
-def _count_below(off_sq: NDArray[np.float64], x: float) -> int:
-    """Eigenvalues below ``x`` of the tridiagonal matrix with zero diagonal."""
+def _count_below(off_sq: FloatArray, x: float) -> int:
+    """Eigenvalues below ``x`` of the tridiagonal matrix of ``off_sq`` (n - 1,), zero diagonal."""
     count = 0
     q = -x
     for i in range(off_sq.size + 1):
@@ -164,9 +164,7 @@ def _count_below(off_sq: NDArray[np.float64], x: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def extreme_singular_values(
-    diagonal: NDArray[np.float64], above: NDArray[np.float64], out: NDArray[np.float64]
-) -> None:
+def extreme_singular_values(diagonal: FloatArray, above: FloatArray, out: FloatArray) -> None:
     """Largest and smallest singular value of upper bidiagonal matrices, by bisection.
 
     Parameters
@@ -195,7 +193,7 @@ def extreme_singular_values(
 @validated(N=_COUNT, d=_COUNT, rng=Stream(), n_trials=Integer(0))
 def gaussian_singular_values(
     N: int, d: int, rng: np.random.Generator, n_trials: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[FloatArray, FloatArray]:
     """Draw ``(s_max, s_min)`` of N x d Gaussian matrices, s_min the min(N, d)-th singular value.
 
     Cost O(min(N, d)) a draw in time (about 100 passes) and memory.

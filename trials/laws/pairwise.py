@@ -45,9 +45,9 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from trials.checks import InvalidParameter, real_array, require_finite, shown
+from trials.checks import FloatArray, IntArray, InvalidParameter, real_array, require_finite, shown
 from trials.parameters import Array, Real, validated
 
 _LOG_2 = math.log(2.0)
@@ -121,12 +121,9 @@ def log_tail(x: float, n: float) -> float:
 
 @njit(cache=True, nogil=True)
 def margin(
-    theta_a: NDArray[np.float64],
-    theta_b: NDArray[np.float64],
-    theta_star: NDArray[np.float64],
-    sigma: float,
+    theta_a: FloatArray, theta_b: FloatArray, theta_star: FloatArray, sigma: float
 ) -> tuple[float, float]:
-    """The margin ``x`` of the Student law and ``sqrt(A B - c^2)``, from the vectors.
+    """The margin ``x`` of the Student law and ``sqrt(A B - c^2)``, from the vectors (d,).
 
     NaN margin: a certain tie (see the module) or coordinates that are not finite.
     """
@@ -154,9 +151,7 @@ def margin(
 
 
 @njit(cache=True, nogil=True)
-def _fill_log_tail(
-    x: NDArray[np.float64], n: NDArray[np.float64], out: NDArray[np.float64]
-) -> None:
+def _fill_log_tail(x: FloatArray, n: FloatArray, out: FloatArray) -> None:
     for i in range(x.size):
         out[i] = log_tail(x[i], n[i])
 
@@ -183,10 +178,10 @@ def tail_draw(x0: float, n: float, rng: np.random.Generator) -> float:
             return math.sqrt(math.expm1(s0 + extra))
 
 
-def _difference_of_products(a: ArrayLike, b: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
-    """``a b - c^2`` to full precision of the inputs (Dekker's exact products)."""
+def _difference_of_products(a: ArrayLike, b: ArrayLike, c: ArrayLike) -> FloatArray:
+    """``a b - c^2`` (n,) to full precision of the inputs (Dekker's exact products)."""
 
-    def product(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+    def product(x: FloatArray, y: FloatArray) -> tuple[FloatArray, ...]:
         split = 134217729.0  # 2^27 + 1
         xh = split * x - (split * x - x)
         yh = split * y - (split * y - y)
@@ -199,9 +194,9 @@ def _difference_of_products(a: ArrayLike, b: ArrayLike, c: ArrayLike) -> NDArray
     return np.asarray((p - q) + (p_low - q_low))
 
 
-def _checked(
+def _check_products(
     u1_sq: ArrayLike, u12: ArrayLike, u2_sq: ArrayLike, s_sq: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+) -> tuple[FloatArray, FloatArray, IntArray]:
     """``B - A`` and ``A B - c^2`` in units in which the largest product is at least 1/2.
 
     The third array holds the exponents e of these units, 2^e.  Powers of two change no digit, so
@@ -224,10 +219,8 @@ def _checked(
     return two - one, np.maximum(gram, 0.0) + noise * gap, exponents
 
 
-def _same_shape(
-    names: tuple[str, ...], values: list[NDArray[np.float64]]
-) -> tuple[NDArray[np.float64], ...]:
-    """The arrays, broadcast against each other."""
+def _same_shape(names: tuple[str, ...], values: list[FloatArray]) -> tuple[FloatArray, ...]:
+    """The arrays, broadcast against each other to one shape (...,)."""
     try:
         return tuple(np.broadcast_arrays(*values))
     except ValueError:
@@ -237,7 +230,7 @@ def _same_shape(
 
 def eigenvalues(
     u1_sq: ArrayLike, u12: ArrayLike, u2_sq: ArrayLike, s_sq: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[FloatArray, FloatArray]:
     r"""The eigenvalues :math:`l_+` and :math:`-l_-` of :math:`S\,\mathrm{diag}(1,-1)`.
 
     Parameters
@@ -251,7 +244,7 @@ def eigenvalues(
     (l_plus, l_minus), both >= 0.  The larger is a sum of positive terms, the smaller is
     :math:`(AB-c^2)` over the larger, so neither suffers cancellation.
     """
-    difference, determinant, exponents = _checked(u1_sq, u12, u2_sq, s_sq)
+    difference, determinant, exponents = _check_products(u1_sq, u12, u2_sq, s_sq)
     larger = 0.5 * (np.abs(difference) + np.hypot(difference, 2.0 * np.sqrt(determinant)))
     smaller = np.divide(
         determinant, larger, out=np.zeros(np.broadcast(determinant, larger).shape), where=larger > 0
@@ -264,12 +257,12 @@ def eigenvalues(
 
 def margin_from_products(
     u1_sq: ArrayLike, u12: ArrayLike, u2_sq: ArrayLike, s_sq: ArrayLike
-) -> NDArray[np.float64]:
-    """The margin ``x`` from inner products.
+) -> FloatArray:
+    """The margin ``x`` (...,) from inner products.
 
     It is infinite where the preference is certain, and NaN on a certain tie.
     """
-    difference, determinant, _ = _checked(u1_sq, u12, u2_sq, s_sq)
+    difference, determinant, _ = _check_products(u1_sq, u12, u2_sq, s_sq)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(difference / (2.0 * np.sqrt(determinant)))
 
@@ -282,7 +275,7 @@ def log_misidentification_probability(
     s_sq: ArrayLike,
     n: ArrayLike,
     ties: float = 0.0,
-) -> NDArray[np.float64]:
+) -> FloatArray:
     r"""log P(a client of cluster a prefers model b) :math:`=\log P(F_{n,n}\ge l_-/l_+)`.
 
     Parameters
@@ -315,10 +308,8 @@ def log_misidentification_probability(
 
 
 @validated(n=_SAMPLES, ties=Real(0.0, 1.0))
-def log_tail_probability(
-    margins: ArrayLike, n: ArrayLike, ties: float = 0.0
-) -> NDArray[np.float64]:
-    """log P(t_n >= sqrt(n) x) for an array of margins.
+def log_tail_probability(margins: ArrayLike, n: ArrayLike, ties: float = 0.0) -> FloatArray:
+    """log P(t_n >= sqrt(n) x) for an array (...,) of margins.
 
     NaN margins give ``log(ties)``.
     """
@@ -334,7 +325,7 @@ def log_tail_probability(
 @validated(n=_SAMPLES)
 def chernoff_exponent(
     u1_sq: ArrayLike, u12: ArrayLike, u2_sq: ArrayLike, s_sq: ArrayLike, n: ArrayLike
-) -> NDArray[np.float64]:
+) -> FloatArray:
     r"""The exponent of :math:`P\le e^{-E}`, valid for margins >= 0.
 
     .. math:: E=\frac n2\log\frac{(1+r)^2}{4r}=\frac n2\log\Bigl(1+\frac{(B-A)^2}{4(AB-c^2)}\Bigr),

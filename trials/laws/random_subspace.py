@@ -74,9 +74,7 @@ def smallest_cosines(tangents: FloatArray) -> FloatArray:
 
 
 @validated(
-    tangents=Array(("n", "k", "r")),
-    values=Array(("k",), low=1.0),
-    rounds=Array(("n",), low=0.0),
+    tangents=Array(("n", "k", "r")), values=Array(("k",), low=1.0), rounds=Array(("n",), low=0.0)
 )
 def lost_shares(tangents: FloatArray, values: FloatArray, rounds: FloatArray) -> FloatArray:
     r"""The part of each singular vector that orthogonal iteration on :math:`MM^\top` has not found.

@@ -37,9 +37,16 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from trials.checks import WHOLE_IN_FLOAT, InvalidParameter, real_array, require_finite
+from trials.checks import (
+    WHOLE_IN_FLOAT,
+    FloatArray,
+    IntArray,
+    InvalidParameter,
+    real_array,
+    require_finite,
+)
 from trials.laws.wishart import _bartlett_row, label_counts
 from trials.parameters import Array, Integer, Maybe, Real, Stream, validated
 
@@ -51,17 +58,17 @@ _OK, _TOO_MANY = 0, 1
 
 @njit(cache=True, nogil=True)
 def gradient_step(
-    theta: NDArray[np.float64],
-    theta_star: NDArray[np.float64],
-    counts: NDArray[np.int64],
+    theta: FloatArray,
+    theta_star: FloatArray,
+    counts: IntArray,
     sigma: float,
     n: int,
     m: int,
-    gamma: NDArray[np.float64],
+    gamma: FloatArray,
     d_extra: int,
     rng: np.random.Generator,
-    theta_new: NDArray[np.float64],
-    outside: NDArray[np.float64],
+    theta_new: FloatArray,
+    outside: FloatArray,
 ) -> None:
     """One gradient step given the label counts.
 
@@ -109,7 +116,7 @@ def gradient_step(
 
 
 @njit(cache=True, nogil=True)
-def _dot(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+def _dot(x: FloatArray, y: FloatArray) -> float:
     total = 0.0
     for i in range(x.size):  # a loop: an array expression costs a second of compilation
         total += x[i] * y[i]
@@ -117,8 +124,8 @@ def _dot(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _bounded(theta: NDArray[np.float64]) -> bool:
-    """Whether the squared lengths, which enter the margins, stay finite.  False on NaN."""
+def _bounded(theta: FloatArray) -> bool:
+    """Whether the squared lengths of models (k, D) stay finite, as margins need.  False on NaN."""
     for i in range(theta.shape[0]):
         for c in range(theta.shape[1]):
             if not abs(theta[i, c]) < 1e150:
@@ -127,7 +134,7 @@ def _bounded(theta: NDArray[np.float64]) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _reembed(theta: NDArray[np.float64], outside: NDArray[np.float64], n_fixed: int) -> None:
+def _reembed(theta: FloatArray, outside: FloatArray, n_fixed: int) -> None:
     """Rotate ``[theta[:, n_fixed:], outside]`` (k, 2k) back into the k coordinates of ``theta``.
 
     Modified Gram-Schmidt on the rows: the triangular factor is backward stable.
@@ -155,10 +162,7 @@ def _reembed(theta: NDArray[np.float64], outside: NDArray[np.float64], n_fixed: 
 
 @njit(cache=True, nogil=True)
 def _write_errors(
-    theta: NDArray[np.float64],
-    theta_star: NDArray[np.float64],
-    outside: NDArray[np.float64],
-    out: NDArray[np.float64],
+    theta: FloatArray, theta_star: FloatArray, outside: FloatArray, out: FloatArray
 ) -> None:
     for j in range(out.size):
         total = _dot(outside[j], outside[j])
@@ -169,18 +173,18 @@ def _write_errors(
 
 @njit(cache=True, nogil=True)
 def trajectories(
-    theta: NDArray[np.float64],
-    theta_star: NDArray[np.float64],
+    theta: FloatArray,
+    theta_star: FloatArray,
     n_fixed: int,
     d: int,
-    sizes: NDArray[np.int64],
+    sizes: IntArray,
     sigma: float,
     n: int,
-    gamma: NDArray[np.float64],
+    gamma: FloatArray,
     max_candidates: float,
     rng: np.random.Generator,
-    errors: NDArray[np.float64],
-    moved: NDArray[np.float64],
+    errors: FloatArray,
+    moved: FloatArray,
 ) -> int:
     """Resampled IFCA from each start: labels, gradient step, again.
 
@@ -259,7 +263,7 @@ def trajectories(
 )
 def gradient_norms(
     distance: ArrayLike, d: int, n_samples: int, sigma: float, rng: np.random.Generator
-) -> NDArray[np.float64]:
+) -> FloatArray:
     r"""Draw :math:`|\nabla F_i(\theta)|` of one client, :math:`|\theta-\theta_a^*|` = ``distance``.
 
     .. math:: |\nabla F_i|=\tfrac2n\bigl((K|u|+\sqrt K\sigma\zeta)^2+\tau^2K\chi^2_{d-1}\bigr)^{1/2}
@@ -287,17 +291,17 @@ def gradient_norms(
 )
 def simulate_trajectories(
     *,
-    theta: NDArray[np.float64],
-    theta_star: NDArray[np.float64],
+    theta: FloatArray,
+    theta_star: FloatArray,
     d: int,
-    cluster_sizes: NDArray[np.int64],
+    cluster_sizes: IntArray,
     sigma: float,
     n_samples: int,
-    gamma: float | NDArray[np.float64],
+    gamma: float | FloatArray,
     n_steps: int,
     rng: np.random.Generator,
     n_fixed: int | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[FloatArray, FloatArray]:
     """Draw resampled IFCA trajectories from their exact law.
 
     Parameters
@@ -313,9 +317,8 @@ def simulate_trajectories(
 
     Raises
     ------
-    InvalidParameter
-        On shapes that do not fit, or (k > 2) when one round would need more than `MAX_CANDIDATES`
-        explicit client draws: many clients and frequent errors at once.
+    InvalidParameter : On shapes that do not fit, or (k > 2) when one round would need more than
+        `MAX_CANDIDATES` explicit client draws: many clients and frequent errors at once.
 
     Examples
     --------

@@ -196,7 +196,7 @@ def _norm_tail(
     dimension: int,
     bound: float,
 ) -> float:
-    """Log of a limit on the norm of a step or a gradient, summed over the intervals of K.
+    """Log of a limit on the norm of a step or a gradient, summed over the intervals (i,) of K.
 
     ``farthest`` is the largest factor on the distance in each interval.
     """
@@ -338,13 +338,13 @@ def log_run_tail(
         return -math.inf if radius <= bound else 0.0
     found = 0.0
     for log_total in candidates:
-        if _reached(setting, radius, n_steps, log_total) > bound:
+        if _reach(setting, radius, n_steps, log_total) > bound:
             break
         found = log_total
     return found
 
 
-def _reached(setting: StepSetting, radius: float, n_steps: int, log_total: float) -> float:
+def _reach(setting: StepSetting, radius: float, n_steps: int, log_total: float) -> float:
     """The largest radius after a run that fails with probability at most ``exp(log_total)``.
 
     Infinite where the labels alone use the probability up.
@@ -468,13 +468,13 @@ def _intervals(n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _log_upper(n: int, x: FloatArray) -> FloatArray:
-    """Log of Chernoff's limit on P(chi2_n >= x)."""
+    """Log of Chernoff's limit on P(chi2_n >= x), x (i,)."""
     ratio = np.maximum(x / n, 1.0)
     return np.asarray(-0.5 * n * (ratio - 1.0 - np.log(ratio)) * (1 - _ROUNDING))
 
 
 def _log_lower(n: int, x: FloatArray) -> FloatArray:
-    """Log of Chernoff's limit on P(chi2_n <= x)."""
+    """Log of Chernoff's limit on P(chi2_n <= x), x (i,)."""
     ratio = np.minimum(x / n, 1.0)
     with np.errstate(divide="ignore"):
         return np.asarray(-0.5 * n * (ratio - 1.0 - np.log(ratio)) * (1 - _ROUNDING))
@@ -524,7 +524,7 @@ def _log_moment(
 
 
 def _finer(shares: FloatArray, best: IntArray, shape: tuple[int, ...]) -> FloatArray:
-    """A finer grid of exponents between the neighbours of the best ones."""
+    """A finer grid (i, 17) of exponents between the neighbours of the best ones."""
     rows = np.arange(shape[0])
     shares = np.broadcast_to(shares, shape)
     left = shares[rows, np.maximum(best - 1, 0)]

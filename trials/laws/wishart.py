@@ -36,8 +36,8 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from trials.checks import FloatArray, IntArray
 from trials.laws.pairwise import log_tail, margin, tail_draw
 
 _DRAW_ALL = 0.5
@@ -45,8 +45,8 @@ _SURE = 800.0  # exp(-746) is the smallest float above zero; the rest pays for r
 
 
 @njit(cache=True, nogil=True)
-def _bartlett_row(i: int, n: int, rng: np.random.Generator, row: NDArray[np.float64]) -> None:
-    """Row ``i`` (from 0) of the triangular factor of a standard Wishart with ``n`` degrees."""
+def _bartlett_row(i: int, n: int, rng: np.random.Generator, row: FloatArray) -> None:
+    """Row ``i`` of the triangular factor (k, k) of a standard Wishart with ``n`` degrees."""
     for c in range(min(i, n)):
         row[c] = rng.standard_normal()
     for c in range(min(i, n), row.size):
@@ -56,8 +56,8 @@ def _bartlett_row(i: int, n: int, rng: np.random.Generator, row: NDArray[np.floa
 
 
 @njit(cache=True, nogil=True)
-def _cholesky_from(factor: NDArray[np.float64], start: int) -> None:
-    """Factorise the trailing block in place: its lower Cholesky factor.
+def _cholesky_from(factor: FloatArray, start: int) -> None:
+    """Factorise the trailing block of a matrix (k, k) in place: its lower Cholesky factor.
 
     A pivot that was rounded below zero counts as zero.
     """
@@ -77,10 +77,8 @@ def _cholesky_from(factor: NDArray[np.float64], start: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _losses(
-    factor: NDArray[np.float64], bartlett: NDArray[np.float64], out: NDArray[np.float64]
-) -> None:
-    """The diagonal of ``factor @ bartlett @ bartlett.T @ factor.T``."""
+def _losses(factor: FloatArray, bartlett: FloatArray, out: FloatArray) -> None:
+    """The diagonal (k,) of ``factor @ bartlett @ bartlett.T @ factor.T``."""
     k = factor.shape[0]
     for i in range(k):
         total = 0.0
@@ -94,11 +92,7 @@ def _losses(
 
 @njit(cache=True, nogil=True)
 def _conditional_factor(
-    cov: NDArray[np.float64],
-    order: NDArray[np.int64],
-    x: float,
-    root: float,
-    factor: NDArray[np.float64],
+    cov: FloatArray, order: IntArray, x: float, root: float, factor: FloatArray
 ) -> None:
     """A factor of ``cov[order, order]`` whose first two columns diagonalise the first two losses.
 
@@ -131,10 +125,8 @@ def _conditional_factor(
 
 
 @njit(cache=True, nogil=True)
-def _conditional_bartlett(
-    x: float, n: int, rng: np.random.Generator, bartlett: NDArray[np.float64]
-) -> None:
-    """The standard factor given that the own loss exceeds the rival's (margin ``x``)."""
+def _conditional_bartlett(x: float, n: int, rng: np.random.Generator, bartlett: FloatArray) -> None:
+    """The standard factor (k, k) given that the own loss exceeds the rival's (margin ``x``)."""
     t = tail_draw(x, float(n), rng)
     grown = math.sqrt(1.0 + t * t) + abs(t)
     ratio = grown if t > 0 else 1.0 / grown  # |z1| / |z2|
@@ -156,14 +148,9 @@ def _conditional_bartlett(
 
 @njit(cache=True, nogil=True)
 def _draw_every_client(
-    cov: NDArray[np.float64],
-    alive: NDArray[np.int64],
-    size: int,
-    n: int,
-    rng: np.random.Generator,
-    counts: NDArray[np.int64],
+    cov: FloatArray, alive: IntArray, size: int, n: int, rng: np.random.Generator, counts: IntArray
 ) -> None:
-    """Label each of ``size`` clients by its own Wishart losses."""
+    """Label each of ``size`` clients by its own Wishart losses, of covariance ``cov`` (k, k)."""
     k = alive.size
     factor = np.zeros((k, k))
     for i in range(k):
@@ -185,8 +172,8 @@ def _draw_every_client(
 
 @njit(cache=True, nogil=True)
 def _draw_candidates(
-    cov: NDArray[np.float64],
-    alive: NDArray[np.int64],
+    cov: FloatArray,
+    alive: IntArray,
     own: int,
     rival: int,
     x: float,
@@ -194,7 +181,7 @@ def _draw_candidates(
     n_candidates: int,
     n: int,
     rng: np.random.Generator,
-    counts: NDArray[np.int64],
+    counts: IntArray,
 ) -> None:
     """Draw the candidates that picked ``rival``, and move the accepted ones from ``own``."""
     k = alive.size
@@ -224,7 +211,7 @@ def _draw_candidates(
 
 
 @njit(cache=True, nogil=True)
-def _equal(x: NDArray[np.float64], y: NDArray[np.float64]) -> bool:
+def _equal(x: FloatArray, y: FloatArray) -> bool:
     same = True
     for i in range(x.size):  # a loop: an array expression costs a second of compilation
         same = same and x[i] == y[i]
@@ -232,9 +219,7 @@ def _equal(x: NDArray[np.float64], y: NDArray[np.float64]) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _distinct_models(
-    theta: NDArray[np.float64], representative: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _distinct_models(theta: FloatArray, representative: IntArray) -> IntArray:
     """The first of each group of identical models, ascending.
 
     ``representative`` (k,) receives the index of the first model that is equal to each.
@@ -256,13 +241,9 @@ def _distinct_models(
 
 @njit(cache=True, nogil=True)
 def _loss_covariance(
-    theta: NDArray[np.float64],
-    centre: NDArray[np.float64],
-    sigma: float,
-    alive: NDArray[np.int64],
-    cov: NDArray[np.float64],
+    theta: FloatArray, centre: FloatArray, sigma: float, alive: IntArray, cov: FloatArray
 ) -> None:
-    """The matrix C of the module's text, for the models ``alive`` and a client of one centre."""
+    """The matrix C (k, k) of the module's text, for models ``alive`` and a centre's client."""
     for i in alive:
         for j in alive:
             product = sigma * sigma
@@ -272,9 +253,7 @@ def _loss_covariance(
 
 
 @njit(cache=True, nogil=True)
-def _squared_distances(
-    columns: NDArray[np.float64], centre: NDArray[np.float64], out: NDArray[np.float64]
-) -> None:
+def _squared_distances(columns: FloatArray, centre: FloatArray, out: FloatArray) -> None:
     """Squared distances of the models, the columns of a (d, k) array, from one centre."""
     for j in range(out.size):
         out[j] = 0.0
@@ -305,14 +284,14 @@ def _surely_not_preferred(
 
 @njit(cache=True, nogil=True)
 def label_counts(
-    theta: NDArray[np.float64],
-    theta_star: NDArray[np.float64],
-    sizes: NDArray[np.int64],
+    theta: FloatArray,
+    theta_star: FloatArray,
+    sizes: IntArray,
     sigma: float,
     n: int,
     max_candidates: float,
     rng: np.random.Generator,
-    counts: NDArray[np.int64],
+    counts: IntArray,
 ) -> bool:
     """Draw the counts ``N[a, j]`` of one round of label estimation.
 

@@ -110,15 +110,10 @@ def projected_sgd(
     n_steps : T >= 1.
     l2 : the penalty c >= 0.
 
-    Returns
-    -------
-    SgdFit
-
     Raises
     ------
-    InvalidParameter
-        Shapes, entries that are not finite, labels, mu <= 0, radius <= 0, a step beyond the range
-        of floats.
+    InvalidParameter : Shapes, entries that are not finite, labels, mu <= 0, radius <= 0, a step
+        beyond the range of floats.
 
     Notes
     -----

@@ -235,8 +235,7 @@ def logistic(
 
     Raises
     ------
-    InvalidParameter
-        Shapes, entries that are not finite, labels other than -1 and +1, l2 < 0.
+    InvalidParameter : Shapes, entries that are not finite, labels other than -1 and +1, l2 < 0.
 
     Notes
     -----

@@ -161,7 +161,7 @@ def _refine(
 
 @njit(cache=True, nogil=True)
 def _all_above(values: FloatArray, limit: float) -> bool:
-    """Whether every entry exceeds the limit."""
+    """Whether every entry of an array (n,) exceeds the limit."""
     above = True
     for i in range(values.shape[0]):
         above = above and values[i] > limit
@@ -253,8 +253,7 @@ def least_squares(X: ArrayLike, y: ArrayLike, *, l2: float = 0.0) -> LeastSquare
 
     Raises
     ------
-    InvalidParameter
-        Shapes that do not fit, entries that are not finite, l2 < 0.
+    InvalidParameter : Shapes that do not fit, entries that are not finite, l2 < 0.
 
     Notes
     -----
@@ -279,8 +278,8 @@ def least_squares(X: ArrayLike, y: ArrayLike, *, l2: float = 0.0) -> LeastSquare
     _least_squares_batch(features, targets, False, theta, rss, method)
     far = np.flatnonzero(method == _RESCALE)
     if far.size:
-        x, x_unit = _scaled(features[far])
-        y, y_unit = _scaled(targets[far])
+        x, x_unit = _scale(features[far])
+        y, y_unit = _scale(targets[far])
         found, kinds = np.empty((far.size, d)), np.empty(far.size, np.int64)
         _least_squares_batch(x, y, True, found, np.empty(far.size), kinds)
         theta[far], method[far] = np.ldexp(found, (y_unit - x_unit)[:, None]), kinds
@@ -291,7 +290,7 @@ def least_squares(X: ArrayLike, y: ArrayLike, *, l2: float = 0.0) -> LeastSquare
     return LeastSquaresFit(theta=theta, rss=rss, method=method)
 
 
-def _scaled(batch: FloatArray) -> tuple[FloatArray, IntArray]:
+def _scale(batch: FloatArray) -> tuple[FloatArray, IntArray]:
     """A batch (B, ...) with entries of at most 1, and the powers of two (B,) taken out."""
     inner = tuple(range(1, batch.ndim))
     powers = np.frexp(np.abs(batch).max(axis=inner))[1].astype(np.int64)
@@ -299,7 +298,7 @@ def _scaled(batch: FloatArray) -> tuple[FloatArray, IntArray]:
 
 
 def _ridge(features: FloatArray, targets: FloatArray, l2: float) -> LeastSquaresFit:
-    """Least squares of the features with the rows sqrt(n l2) I below them."""
+    """Least squares of the features (B, n, d) with the rows sqrt(n l2) I below them."""
     n_users, n, _ = features.shape
     design, basis = row_coordinates(features)
     r = design.shape[2]

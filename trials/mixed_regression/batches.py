@@ -40,7 +40,7 @@ class MomentBatch:
 def choose_anchors(
     data: ClientData, n_anchors: int, n_rows: int, rng: np.random.Generator
 ) -> IntArray:
-    """``n_anchors`` clients at random, in ascending order, of those with at least ``n_rows`` rows.
+    """Random clients (n_anchors,), ascending, of those with at least ``n_rows`` rows.
 
     A run of T rounds with l pairs needs ``n_rows = 2 l T``.
     """

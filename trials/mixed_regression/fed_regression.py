@@ -28,13 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trials.checks import (
-    WHOLE_IN_FLOAT,
-    FloatArray,
-    IntArray,
-    InvalidParameter,
-    real_array,
-)
+from trials.checks import WHOLE_IN_FLOAT, FloatArray, IntArray, InvalidParameter, real_array
 from trials.mixed_regression.fed_regression_kernels import (
     RoundScratch,
     SpectraArrays,
@@ -210,10 +204,6 @@ def run_fed_regression(
     spectra : `local_spectra` of the same data, to share them between calls.
     reference : (k, d) true models, to record the distances (6) to.
     divergence_bound : models of larger norm, or not finite, are not taken and end the run.
-
-    Returns
-    -------
-    FedRegressionResult
 
     Raises
     ------

@@ -66,7 +66,7 @@ def filter_value(x: float, s: int) -> float:
 
 @njit(cache=True, nogil=True)
 def filter_values(values: FloatArray, weight: float, s: int, out: FloatArray) -> None:
-    """out[a] = P's eigenvalue for eta lambda = `weight` and G's eigenvalue values[a]."""
+    """out[a], (q,): P's eigenvalue for eta lambda = `weight` and G's eigenvalue values[a]."""
     for a in range(out.shape[0]):
         out[a] = filter_value(weight * values[a], s)
 
@@ -131,7 +131,7 @@ def apply_filter(
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
 def _combine(features: FloatArray, coefficients: FloatArray, out: FloatArray) -> None:
-    """Write X^T coefficients to `out`.
+    """Write X^T coefficients (n,) to `out` (d,).
 
     It is used for a client of many rows, for whom the cost of a slice is small.
     """
@@ -144,12 +144,7 @@ def _combine(features: FloatArray, coefficients: FloatArray, out: FloatArray) ->
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
 def _half_mean_square(
-    predicted: FloatArray,
-    j: int,
-    top: int,
-    responses: FloatArray,
-    a: int,
-    z: int,
+    predicted: FloatArray, j: int, top: int, responses: FloatArray, a: int, z: int
 ) -> float:
     """The loss |y_i - X_i theta_j|^2 / (2 n_i) of the rows a to z.
 

@@ -201,10 +201,6 @@ def run_moment_descent(
     rng : for the random start of each round's iterations, which all anchors share.
     targets : (H, d) to record distances to, the anchors' true parameters.
 
-    Returns
-    -------
-    MomentDescentResult
-
     Raises
     ------
     InvalidParameter : before any work, or naming a batch that does not fit.
@@ -299,7 +295,7 @@ def run_moment_descent(
 def _subspaces(
     batch: MomentBatch, weights: FloatArray, start: FloatArray, options: DescentOptions
 ) -> SubspaceResult:
-    """The bases of a round's distinct estimates, by Algorithm 3 or in the Krylov space."""
+    """Bases (H, d, k) of a round's distinct estimates, by Algorithm 3 or Krylov."""
     vectors = {"first": batch.first, "second": batch.second, "weights": weights, "start": start}
     if options.krylov_blocks:
         return krylov_bases(**vectors, n_blocks=options.krylov_blocks, tol=options.tol)

@@ -30,7 +30,7 @@ def _descend(
     stretch: float,
     error: FloatArray,
 ) -> tuple[int, float]:
-    """Overwrite ``error`` with the last one. Return the steps and the largest estimate's norm."""
+    """Overwrite ``error`` (d,) with the last one.  Returns the steps and the largest norm."""
     d = error.size
     largest = np.sqrt(np.sum((target - error) ** 2))
     along = np.sqrt(1.0 - lean * lean)

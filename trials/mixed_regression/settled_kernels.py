@@ -53,7 +53,7 @@ class Proofs(NamedTuple):
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
 def way(models: FloatArray, before: FloatArray) -> float:
-    """How far the two models that moved most have moved together."""
+    """How far the two models of (k, d) that moved most have moved together."""
     first, second = 0.0, 0.0
     for j in range(models.shape[0]):
         moved = length(models[j] - before[j])
@@ -142,15 +142,9 @@ def evaluate(sums: ClusterSums, models: FloatArray, descent: FloatArray) -> None
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
 def _turned_row(
-    features: FloatArray,
-    vectors: FloatArray,
-    first: int,
-    a: int,
-    top: int,
-    n: int,
-    out: FloatArray,
+    features: FloatArray, vectors: FloatArray, first: int, a: int, top: int, n: int, out: FloatArray
 ) -> None:
-    """Write the row ``a`` of V X_i to ``out``, where the vectors are those of X_i X_i^T."""
+    """Write the row ``a`` of V X_i to ``out`` (d,), where the vectors are those of X_i X_i^T."""
     out[:] = 0.0
     for row in range(n):
         share = vectors[first + a * n + row]
@@ -160,14 +154,9 @@ def _turned_row(
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
 def _half(
-    data: ClientArrays,
-    spectra: SpectraArrays,
-    factors: FloatArray,
-    i: int,
-    a: int,
-    out: FloatArray,
+    data: ClientArrays, spectra: SpectraArrays, factors: FloatArray, i: int, a: int, out: FloatArray
 ) -> float:
-    """A vector v and the weight w of w v v^T, the term ``a`` of X_i^T P_i X_i."""
+    """A vector v (d,) and the weight w of w v v^T, the term ``a`` of X_i^T P_i X_i."""
     features, _, offsets = data
     values, vectors, starts = spectra
     d, n = features.shape[1], offsets[i + 1] - offsets[i]
@@ -188,7 +177,7 @@ def add_all(
     labels: IntArray,
     matrices: FloatArray,
 ) -> None:
-    """Add X_i^T P_i X_i of every client to the matrix of its label."""
+    """Add X_i^T P_i X_i of every client to the matrix of its label, (k, d, d)."""
     offsets = data.offsets
     k, d = matrices.shape[:2]
     capacity = max(1, _BUFFER // d)
@@ -255,7 +244,7 @@ def add_client(
     sign: float,
     sums: ClusterSums,
 ) -> None:
-    """Add ``sign`` times the terms of client i to the sums of cluster j."""
+    """Add ``sign`` times the terms of client i to the sums of cluster j: (d, d) and (d,)."""
     d = sums.pulls.shape[1]
     half = np.empty(d)
     for a in range(min(d, data.offsets[i + 1] - data.offsets[i])):

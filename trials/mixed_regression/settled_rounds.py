@@ -87,7 +87,7 @@ class SettledRounds:
         self.before: IntArray = np.empty(len(self.sizes), dtype=np.int64)
 
     def descent(self, models: FloatArray, labels: IntArray) -> FloatArray | None:
-        """The sums of (11) with the labels (8), or None where they are not ready.
+        """The sums (k, d) of (11) with the labels (8), or None where they are not ready.
 
         `labels` holds those of the round before and is updated.
         """
@@ -148,7 +148,7 @@ class SettledRounds:
         return int(n_changed)
 
     def _move(self, changed: IntArray, before: IntArray, labels: IntArray) -> None:
-        """Move clients from their old sums to their new ones."""
+        """Move clients (c,) from their old sums to their new ones."""
         for i, old in zip(changed, before, strict=True):
             for j, sign in ((old, -1.0), (labels[i], 1.0)):
                 self.net[j] += sign * self.weights[i]

@@ -71,7 +71,7 @@ def _sweep(matrices: FloatArray, vectors: FloatArray, cosine: FloatArray, sine: 
 
 @njit(cache=True, nogil=True)
 def _largest_off(matrices: FloatArray) -> float:
-    """The largest entry above the diagonal, in size."""
+    """The largest entry above the diagonal of (q, q), in size."""
     largest = 0.0
     for a in range(matrices.shape[0]):
         for b in range(a + 1, matrices.shape[0]):
@@ -82,11 +82,7 @@ def _largest_off(matrices: FloatArray) -> float:
 
 @njit(cache=True, nogil=True)
 def small_spectra(
-    grams: FloatArray,
-    clients: IntArray,
-    starts: IntArray,
-    values: FloatArray,
-    vectors: FloatArray,
+    grams: FloatArray, clients: IntArray, starts: IntArray, values: FloatArray, vectors: FloatArray
 ) -> None:
     """Decompose positive semidefinite matrices of one order.
 

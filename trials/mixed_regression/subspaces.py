@@ -144,10 +144,6 @@ def orthogonal_iteration(
     tol : 0 takes all T1 steps, as printed.  Else matrix h leaves once a step raises its energy
         |Y^T Q|_F^2, which never falls, by at most the fraction ``tol``.
 
-    Returns
-    -------
-    SubspaceResult
-
     Raises
     ------
     InvalidParameter : shapes, entries that are not finite, odd n_iterations, k > d, tol < 0.
@@ -312,7 +308,7 @@ def _checked_pairs(
 
 
 def _in_units(energy: FloatArray, scale: FloatArray) -> FloatArray:
-    """Energies of Y from those of the scaled matrix.  Infinite beyond the range of floats."""
+    """Energies (H,) of Y from those of the scaled matrix.  Infinite beyond the range of floats."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(energy > 0.0, energy * scale * scale, 0.0)
 

@@ -174,7 +174,7 @@ class Law:
         return 3.0 * (self.shape - 2.0) / (self.shape - 4.0) if self.shape > 4.0 else math.inf
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
-        """Independent values."""
+        """Independent values of the given shape, such as (n, d)."""
         if self.name == "gaussian":
             return rng.standard_normal(shape)
         if self.name == "uniform":
@@ -203,13 +203,7 @@ class Law:
     rotated=Flag(),
 )
 def covariance_roots(
-    k: int,
-    d: int,
-    alpha: float,
-    beta: float,
-    rng: np.random.Generator,
-    *,
-    rotated: bool = True,
+    k: int, d: int, alpha: float, beta: float, rng: np.random.Generator, *, rotated: bool = True
 ) -> FloatArray:
     """Symmetric roots of k covariances with spectrum in [alpha, beta], both attained if d >= 2.
 

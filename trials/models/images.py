@@ -68,9 +68,8 @@ def read_idx(path: str | os.PathLike[str]) -> Bytes:
 
     Raises
     ------
-    InvalidParameter
-        In one line with the path: no such file, another format, entries that are no unsigned bytes,
-        too few bytes or too many.
+    InvalidParameter : In one line with the path: no such file, another format, entries that are no
+        unsigned bytes, too few bytes or too many.
     """
     file = _file("path", path)
     content = _content(file)
@@ -109,8 +108,8 @@ def read_mnist(folder: str | os.PathLike[str]) -> ImageSets:
 
     Raises
     ------
-    InvalidParameter
-        From `read_idx`, for a missing file, for shapes that do not fit, and for labels above 9.
+    InvalidParameter : From `read_idx`, for a missing file, for shapes that do not fit, and for
+        labels above 9.
     """
     place = _folder("folder", folder)
     train, test = (_idx_pair(place, name) for name in ("train", "t10k"))
@@ -135,9 +134,8 @@ def read_cifar10(folder: str | os.PathLike[str]) -> ImageSets:
 
     Raises
     ------
-    InvalidParameter
-        For a missing file, also where only the pickled version is there, for a size that is no
-        multiple of 3,073 bytes, and for labels above 9.
+    InvalidParameter : For a missing file, also where only the pickled version is there, for a size
+        that is no multiple of 3,073 bytes, and for labels above 9.
     """
     place = _folder("folder", folder)
     parts = [_batch(place, name) for name in _TRAINING_BATCHES]

@@ -352,11 +352,11 @@ class LogisticLoss:
         return np.asarray(vectors @ model(float(brentq(excess, low, high, xtol=1e-16))))
 
     def value_variance(self, population: Population, theta: FloatArray) -> float:
-        """Var f(theta) for Gaussian features, by a sum over two normal variables."""
+        """Var f(theta), theta (d,), for Gaussian features, by a sum over two normal variables."""
         return self._moments(population, theta)[0]
 
     def gradient_variance(self, population: Population, theta: FloatArray) -> float:
-        """E|grad f - grad F|^2 at theta for Gaussian features, likewise."""
+        """E|grad f - grad F|^2 at theta (d,) for Gaussian features, likewise."""
         return self._moments(population, theta)[1]
 
     def _moments(self, population: Population, theta: FloatArray) -> tuple[float, float]:
@@ -480,7 +480,7 @@ def descent_weight(kind: int, prediction: float, response: float) -> float:
 
 
 def _labels(responses: FloatArray) -> FloatArray:
-    """Return the labels as floats if they are -1 or +1.
+    """Return the labels (n,) as floats if they are -1 or +1.
 
     Labels 0 and 1 would give a wrong loss without an error.
     """
@@ -507,7 +507,7 @@ def _require_gaussian(population: Population) -> None:
 
 
 def _slope(margin: FloatArray) -> FloatArray:
-    """s'(t) = s(t) s(-t)."""
+    """s'(t) = s(t) s(-t), t (p,)."""
     return np.asarray(expit(margin) * expit(-margin))
 
 

@@ -108,8 +108,7 @@ def overlaps(found: ArrayLike, labels: ArrayLike, k: int) -> IntArray:
 
     Raises
     ------
-    InvalidParameter
-        Labels of different lengths or outside 0..k-1.
+    InvalidParameter : Labels of different lengths or outside 0..k-1.
 
     Examples
     --------

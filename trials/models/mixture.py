@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trials.checks import (
     LARGEST_ENTRY,
     MAX_DRAWN,
     WHOLE_IN_FLOAT,
     FloatArray,
+    IntArray,
     InvalidParameter,
     check_drawn,
     finite_batch,
@@ -60,7 +61,7 @@ class Mixture:
     """
 
     theta_star: FloatArray
-    cluster_sizes: NDArray[np.int64]
+    cluster_sizes: IntArray
     sigma: float
     n_samples: int
 
@@ -123,7 +124,7 @@ _CENTRES = Array((..., "k", "d"))
 
 @validated(k=_K, p_min=Maybe(Real(0.0, 1.0, open_low=True)), profile=Options(get_args(Profile)))
 def fractions(k: int, p_min: float | None = None, profile: str = "equal") -> FloatArray:
-    """Cluster fractions in ascending order with smallest fraction ``p_min`` (<= 1/k).
+    """Cluster fractions (k,) in ascending order with smallest fraction ``p_min`` <= 1/k.
 
     With ``equal`` all are 1/k, and ``p_min`` is omitted or 1/k.  With ``one-small`` one cluster has
     ``p_min`` and the others are equal.  With ``one-large`` one cluster is large and all others have
@@ -153,7 +154,7 @@ def fractions(k: int, p_min: float | None = None, profile: str = "equal") -> Flo
 
 @validated(k=_K, ratio=Real(1.0, 1e300), profile=Options(get_args(Profile)))
 def fractions_with_ratio(k: int, ratio: float, profile: str = "geometric") -> FloatArray:
-    """Cluster fractions, ascending, with ``p_max / p_min = ratio`` exactly (see `fractions`)."""
+    """Cluster fractions (k,), ascending, ``p_max / p_min = ratio`` exactly (see `fractions`)."""
     if (profile == "equal" or k == 1) and ratio != 1.0:
         raise InvalidParameter(f"ratio={ratio:g} must be 1 for equal clusters")
     weights = np.ones(k)
@@ -170,15 +171,15 @@ def fractions_with_ratio(k: int, ratio: float, profile: str = "geometric") -> Fl
     m=Integer(1, WHOLE_IN_FLOAT, why="whole in float64"),
     fractions=Array(("k",), low=0.0, high=1.0 + 1e-9, open_low=True),
 )
-def cluster_sizes(m: int, fractions: ArrayLike) -> NDArray[np.int64]:
-    """Whole cluster sizes that sum to ``m`` by largest remainders, each at least one client."""
+def cluster_sizes(m: int, fractions: ArrayLike) -> IntArray:
+    """Whole cluster sizes (k,) that sum to ``m`` by largest remainders, each at least one."""
     weights = np.asarray(fractions)
     if abs(weights.sum() - 1.0) > 1e-9:
         raise InvalidParameter(f"fractions sum to {weights.sum():.12g}: they must sum to 1")
     if weights.size > m:
         raise InvalidParameter(f"k={weights.size} must be <= m={m}")
     ideal = weights / weights.sum() * m
-    sizes: NDArray[np.int64] = np.maximum(np.floor(ideal + 1e-9), 1).astype(np.int64)
+    sizes: IntArray = np.maximum(np.floor(ideal + 1e-9), 1).astype(np.int64)
     while sizes.sum() < m:
         sizes[np.argmax(ideal - sizes)] += 1
     while sizes.sum() > m:
@@ -191,7 +192,7 @@ def cluster_sizes(m: int, fractions: ArrayLike) -> NDArray[np.int64]:
 
 @validated(theta_star=_CENTRES)
 def separation(theta_star: ArrayLike) -> FloatArray:
-    """Smallest pairwise distance of the centres, over leading axes.  Infinite for one centre."""
+    """Smallest pairwise distance of the centres (..., k, d), (...,).  Infinite for one centre."""
     centres = np.asarray(theta_star)
     k = centres.shape[-2]
     smallest = np.full(centres.shape[:-2], math.inf)
@@ -203,7 +204,7 @@ def separation(theta_star: ArrayLike) -> FloatArray:
 
 @validated(k=_K, d=_D, Delta=_DELTA, centered=Flag())
 def simplex(k: int, d: int, Delta: float, *, centered: bool = True) -> FloatArray:
-    """``k`` equidistant centres at distance exactly ``Delta``.
+    """``k`` equidistant centres (k, d) at distance exactly ``Delta``.
 
     With ``centered`` their mean is zero, which needs d >= k - 1.  Otherwise they are
     ``Delta/sqrt(2)`` times the first ``k`` unit vectors, which needs d >= k.
@@ -224,7 +225,7 @@ def simplex(k: int, d: int, Delta: float, *, centered: bool = True) -> FloatArra
 
 @validated(k=_K, d=_D, Delta=_DELTA)
 def line(k: int, d: int, Delta: float) -> FloatArray:
-    """``k`` centres on a line through the origin, neighbours at distance ``Delta``, mean zero."""
+    """Centres (k, d) on a line through the origin, neighbours at distance ``Delta``, mean zero."""
     check_drawn("coordinates k d", k * d)
     theta_star = np.zeros((k, d))
     theta_star[:, 0] = Delta * (np.arange(k) - 0.5 * (k - 1))
@@ -262,7 +263,7 @@ def gaussian_frame(rng: np.random.Generator, shape: tuple[int, ...], d: int) -> 
 
 @validated(vectors=Array((..., "d")))
 def normalised(vectors: FloatArray) -> FloatArray:
-    """Unit vectors along the last axis.
+    """Unit vectors along the last axis of (..., d).
 
     A zero vector has no direction and is refused.
     """
@@ -281,12 +282,9 @@ _separation, _normalised = unchecked(separation), unchecked(normalised)
 
 @validated(vectors=_CENTRES, Delta=Maybe(_DELTA), norm=_DELTA)
 def random_centres(
-    vectors: FloatArray,
-    *,
-    Delta: float | None = None,
-    norm: float = 1.0,
+    vectors: FloatArray, *, Delta: float | None = None, norm: float = 1.0
 ) -> FloatArray:
-    """Centres in the directions of ``vectors``, of equal norm.
+    """Centres in the directions of ``vectors`` (..., k, d), of equal norm.
 
     The common norm is ``norm``.  With ``Delta`` it is the norm that makes the separation exactly
     ``Delta``.
@@ -325,7 +323,7 @@ def bernoulli_vectors(rng: np.random.Generator, k: int, d: int) -> FloatArray:
 
 
 @validated(theta_star=_CENTRES)
-def nearest_other(theta_star: FloatArray) -> NDArray[np.int64]:
+def nearest_other(theta_star: FloatArray) -> IntArray:
     """Index of each centre's nearest other centre (first on ties), (..., k)."""
     gaps = np.linalg.norm(theta_star[..., :, None, :] - theta_star[..., None, :, :], axis=-1)
     k = theta_star.shape[-2]
@@ -396,7 +394,7 @@ def init_directions(
 
 @validated(theta_star=_CENTRES, alpha=Real(0.0, 0.5), directions=_CENTRES)
 def displaced(theta_star: FloatArray, alpha: float, directions: FloatArray) -> FloatArray:
-    """Models at distance exactly ``(1/2 - alpha) Delta`` from their own centres (Assumption 1)."""
+    """Models (..., k, d) exactly ``(1/2 - alpha) Delta`` from their own centres (Assumption 1)."""
     radius = (0.5 - alpha) * _separation(theta_star)[..., None, None]
     return np.asarray(theta_star + radius * _normalised(directions))
 

@@ -7,6 +7,7 @@ number.  It is computed under one BLAS thread and one floating-point error state
 from __future__ import annotations
 
 import contextlib
+import inspect
 import math
 import os
 import time
@@ -110,18 +111,18 @@ def simulate_block(task: Task) -> BlockResult:
             f"{owner.name}.simulate must return float64 of shape {shape}, "
             f"not {kind} of shape {np.shape(values)}"
         )
-    return BlockResult(values, _diverged(owner.columns, values), seconds)
+    return BlockResult(values, _find_diverged(owner.columns, values), seconds)
 
 
 def _place(error: BaseException, owner: Experiment) -> str:
     """`` (FILE.py, line 12)``: the innermost frame in the experiment's file, else of all."""
     frames = traceback.extract_tb(error.__traceback__)
-    home = getattr(getattr(owner.simulate, "__code__", None), "co_filename", None)
+    home = getattr(getattr(inspect.unwrap(owner.simulate), "__code__", None), "co_filename", None)
     inside = [frame for frame in frames if frame.filename == home] or frames
     return f" ({Path(inside[-1].filename).name}, line {inside[-1].lineno})"
 
 
-def _diverged(columns: tuple[str, ...], values: FloatArray) -> tuple[tuple[int, str], ...]:
+def _find_diverged(columns: tuple[str, ...], values: FloatArray) -> tuple[tuple[int, str], ...]:
     finite = np.isfinite(values)
     if finite.all():
         return ()

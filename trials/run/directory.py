@@ -53,14 +53,14 @@ def known_runs() -> Iterator[Path]:
     found = []
     for store in RUNS.glob(f"*/{STORE_NAME}"):
         try:
-            found.append((_written(store), store.parent))
+            found.append((_find_time(store), store.parent))
         except OSError:  # it went away meanwhile, or may not be read
             continue
     for _, directory in sorted(found, reverse=True):
         yield directory
 
 
-def _written(store: Path) -> int:
+def _find_time(store: Path) -> int:
     """Time of a store's last write, in nanoseconds.
 
     The log counts too, because a run under way writes to it first.

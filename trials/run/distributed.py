@@ -93,8 +93,7 @@ class DistributedExecutor(Executor):
 
     Raises
     ------
-    InvalidParameter
-        When the package is missing, or nothing usable answers at the address.
+    InvalidParameter : When the package is missing, or nothing usable answers at the address.
     """
 
     def __init__(self, address: str, n_jobs: int | None = None) -> None:
@@ -245,7 +244,7 @@ class DistributedExecutor(Executor):
         if job is None:  # a second answer to what was answered, or one that was cancelled
             return
         if error is not None:
-            failure = self._translated(error)
+            failure = self._translate(error)
             if isinstance(job, Call):
                 job.fail(failure)
                 return
@@ -263,7 +262,7 @@ class DistributedExecutor(Executor):
                 self.traffic.n_blocks += 1
                 self._costs.measured(task, result.seconds)
 
-    def _translated(self, error: BaseException) -> Exception:
+    def _translate(self, error: BaseException) -> Exception:
         kind = type(error).__name__
         if kind == "KilledWorker":
             return ExecutorError(

@@ -48,7 +48,7 @@ class Demand:
 OnBlock = Callable[[int, int, Demand, int], None]
 
 
-def _checked(demand: Demand) -> Demand:
+def _check(demand: Demand) -> Demand:
     """Return the demand with complete parameters.
 
     Everything that can be refused is refused here.
@@ -61,10 +61,10 @@ def _checked(demand: Demand) -> Demand:
     return replace(demand, params=params, n_blocks=n_blocks)
 
 
-def _merged(demands: Sequence[Demand]) -> list[Demand]:
+def _merge(demands: Sequence[Demand]) -> list[Demand]:
     """One demand a cell, the largest, in order of first appearance."""
     cells: dict[tuple[str, str], Demand] = {}
-    for demand in map(_checked, demands):
+    for demand in map(_check, demands):
         key = demand.experiment.name, canonical_json(demand.params)
         if key not in cells or cells[key].n_blocks < demand.n_blocks:
             cells[key] = demand
@@ -72,10 +72,7 @@ def _merged(demands: Sequence[Demand]) -> list[Demand]:
 
 
 def ensure(
-    store: RunStore,
-    demands: Sequence[Demand],
-    executor: Executor,
-    on_block: OnBlock | None = None,
+    store: RunStore, demands: Sequence[Demand], executor: Executor, on_block: OnBlock | None = None
 ) -> int:
     """Compute and commit the demanded blocks that the store lacks, and return their number.
 
@@ -90,8 +87,8 @@ def ensure(
 
     Raises
     ------
-    InvalidParameter
-        When a demand's parameters are outside its experiment's domain, before any work starts.
+    InvalidParameter : When a demand's parameters are outside its experiment's domain, before any
+        work starts.
     StoreError
         When the store cannot be used, or its design or its code has changed, before any work
         starts.
@@ -106,7 +103,7 @@ def ensure(
     -----
     The blocks that had finished are stored after any exception, also after `KeyboardInterrupt`.
     """
-    merged = _merged(demands)
+    merged = _merge(demands)
     for demand in merged:
         codes = store.codes(demand.experiment, demand.params)
         _refuse_other_code(store, demand.experiment, codes)
@@ -296,8 +293,7 @@ def parse_trial_id(text: str) -> TrialId:
 
     Raises
     ------
-    InvalidParameter
-        When the text is not of the form that `trial_id` writes.
+    InvalidParameter : When the text is not of the form that `trial_id` writes.
     """
     match = _TRIAL_ID.fullmatch(text) if isinstance(text, str) else None
     if match is None or int(match["index"]) > MAX_INDEX:
@@ -320,8 +316,7 @@ def replay(source: RunStore | int, trial: str, params: Params | None = None) -> 
 
     Raises
     ------
-    InvalidParameter
-        When the id is malformed, names no experiment, or is not of these parameters.
+    InvalidParameter : When the id is malformed, names no experiment, or is not of these parameters.
     StoreError
         When the run does not hold the trial, or holds values that differ by more than rounding.
     """

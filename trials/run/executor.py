@@ -123,8 +123,8 @@ class Executor:
 
         Raises
         ------
-        InvalidParameter
-            When a worker could not find the function, or an argument cannot be pickled.
+        InvalidParameter : When a worker could not find the function, or an argument cannot be
+            pickled.
         ExecutorError
             When the executor is closed.  A lost worker is raised by `Call.result`.
 

@@ -6,13 +6,7 @@ import os
 from typing import Literal, get_args
 
 from trials.checks import InvalidParameter
-from trials.run.block import (
-    BlockResult,
-    ExecutorError,
-    Task,
-    simulate_block,
-    single_threaded_blas,
-)
+from trials.run.block import BlockResult, ExecutorError, Task, simulate_block, single_threaded_blas
 from trials.run.distributed import DistributedExecutor
 from trials.run.executor import Call, Done, Executor, Traffic
 from trials.run.local import ProcessExecutor, ThreadExecutor
@@ -59,9 +53,8 @@ def make_executor(
 
     Raises
     ------
-    InvalidParameter
-        For an unknown kind, a count outside its range, a missing or superfluous address, a missing
-        optional package, or an address where no scheduler answers.
+    InvalidParameter : For an unknown kind, a count outside its range, a missing or superfluous
+        address, a missing optional package, or an address where no scheduler answers.
     """
     if kind not in get_args(Kind):
         raise InvalidParameter(f"executor={kind!r:.120} must be one of {', '.join(get_args(Kind))}")

@@ -7,6 +7,7 @@ one random stream.  It is the unit of work, of storage and of checksums.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import sys
@@ -38,7 +39,12 @@ def each_trial(
 
     ``one(params, rng)`` returns the values of one trial, in the order of the columns.
     """
-    return lambda params, rng, n_trials: np.array([one(params, rng) for _ in range(n_trials)])
+
+    @functools.wraps(one)  # errors and workers name the module of the experiment
+    def simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+        return np.array([one(params, rng) for _ in range(n_trials)])
+
+    return simulate
 
 
 def _no_check(params: Params) -> dict[str, Any]:
@@ -72,8 +78,7 @@ class Experiment:
 
     Raises
     ------
-    InvalidParameter
-        When a value is outside its range.
+    InvalidParameter : When a value is outside its range.
     """
 
     name: str
@@ -140,9 +145,8 @@ def register(experiment: Experiment, *, module: str | None = None) -> Experiment
 
     Raises
     ------
-    InvalidParameter
-        When the name or the design number is taken, or when an experiment of another package has
-        a design number below 2**31.
+    InvalidParameter : When the name or the design number is taken, or when an experiment of another
+        package has a design number below 2**31.
     """
     if module is None:
         module = str(sys._getframe(1).f_globals.get("__name__", "__main__"))

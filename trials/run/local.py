@@ -15,13 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from trials.run.block import (
-    BlockResult,
-    ExecutorError,
-    Task,
-    simulate_block,
-    single_threaded_blas,
-)
+from trials.run.block import BlockResult, ExecutorError, Task, simulate_block, single_threaded_blas
 from trials.run.executor import Call, Done, Executor
 from trials.run.wire import answer, pack_blocks, pack_call, unpack_blocks
 

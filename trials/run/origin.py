@@ -57,9 +57,9 @@ def load_file(path: str | os.PathLike[str]) -> ModuleType:
 
     Raises
     ------
-    InvalidParameter
-        When the file is missing, is no Python source, raises while it is loaded (the message gives
-        the line), or registers a name or design number that is taken.  Nothing stays registered.
+    InvalidParameter : When the file is missing, is no Python source, raises while it is loaded (the
+        message gives the line), or registers a name or design number that is taken. Nothing stays
+        registered.
     """
     try:
         path = Path(path)
@@ -127,8 +127,8 @@ def origin_of(module: str) -> Origin:
 
     Raises
     ------
-    InvalidParameter
-        When the module is a prompt or a notebook: it has neither an importable name nor a file.
+    InvalidParameter : When the module is a prompt or a notebook: it has neither an importable name
+        nor a file.
     """
     if module.partition(".")[0] in sources.PACKAGES:
         return Origin(module)

@@ -18,8 +18,7 @@ def check_seed(seed: int) -> int:
 
     Raises
     ------
-    InvalidParameter
-        When the seed is not an integer from 0 to 2**128 - 1.
+    InvalidParameter : When the seed is not an integer from 0 to 2**128 - 1.
 
     Examples
     --------
@@ -46,8 +45,7 @@ def block_stream(root: int, design: int, cell: int, block: int) -> np.random.Gen
 
     Raises
     ------
-    InvalidParameter
-        When a number is not an integer of its range.
+    InvalidParameter : When a number is not an integer of its range.
 
     Notes
     -----

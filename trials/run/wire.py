@@ -21,13 +21,7 @@ from trials.run.block import BlockResult, ExecutorError, Task, checked_result, s
 from trials.run.cell import cell_number
 from trials.run.experiment import Experiment, experiment, is_registered, module_of
 from trials.run.origin import Origin, load, origin_of
-from trials.run.provenance import (
-    CodeMismatch,
-    code_of,
-    code_of_modules,
-    differences,
-    listed,
-)
+from trials.run.provenance import CodeMismatch, code_of, code_of_modules, differences, listed
 
 PROTOCOL = 1
 
@@ -73,8 +67,8 @@ def pack_blocks(tasks: Sequence[Task]) -> bytes:
 
     Raises
     ------
-    InvalidParameter
-        When the experiment is not registered, or is defined where no worker finds it.
+    InvalidParameter : When the experiment is not registered, or is defined where no worker finds
+        it.
     ExecutorError
         When a source file changed on disk before this process imported it.
     """
@@ -100,8 +94,8 @@ def pack_call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes
 
     Raises
     ------
-    InvalidParameter
-        When the function is not at the top level of a module, or an argument cannot be pickled.
+    InvalidParameter : When the function is not at the top level of a module, or an argument cannot
+        be pickled.
     """
     module = str(getattr(function, "__module__", "?"))
     name = str(getattr(function, "__qualname__", "<a callable object>"))
@@ -125,7 +119,7 @@ def unpack_blocks(tasks: Sequence[Task], answer: bytes) -> list[BlockResult | Ex
 
     A block that was not computed is the error that stopped the worker.
     """
-    reply = _opened(answer)
+    reply = _open(answer)
     if reply.other_code is not None:
         owner = tasks[0].experiment
         return [_mismatch(f"experiment {owner.name}", reply, dict(code_of(owner).parts))]
@@ -151,7 +145,7 @@ def unpack_blocks(tasks: Sequence[Task], answer: bytes) -> list[BlockResult | Ex
 
 def unpack_value(function: Callable[..., Any], answer: bytes) -> Any:
     """Return the value of a function call, or raise its exception."""
-    reply = _opened(answer)
+    reply = _open(answer)
     if reply.other_code is not None:
         module = str(function.__module__)
         parts = dict(code_of_modules((module,)).parts)
@@ -161,7 +155,7 @@ def unpack_value(function: Callable[..., Any], answer: bytes) -> Any:
     return reply.value
 
 
-def _opened(answer: bytes) -> _Reply:
+def _open(answer: bytes) -> _Reply:
     try:
         reply = pickle.loads(answer)
     except Exception as error:
@@ -200,7 +194,7 @@ def answer(message: bytes) -> bytes:
             )
         reply = _run_blocks(wanted, here) if isinstance(wanted, _Blocks) else _call(wanted, here)
     except Exception as error:
-        reply = _failed(here, error)
+        reply = _report_failure(here, error)
     try:
         return pickle.dumps(reply)
     except Exception as error:  # a value or an exception that cannot be pickled
@@ -209,7 +203,7 @@ def answer(message: bytes) -> bytes:
         return pickle.dumps(_Reply(here, error=lost))
 
 
-def _failed(here: str, error: Exception) -> _Reply:
+def _report_failure(here: str, error: Exception) -> _Reply:
     error.add_note(f"in {here}:\n" + traceback.format_exc())
     return _Reply(here, error=error)
 
@@ -236,7 +230,7 @@ def _run_blocks(wanted: _Blocks, here: str) -> _Reply:
         try:
             done.append((cell_number(params), block, simulate_block(task)))
         except Exception as error:
-            failed = _failed(here, error)
+            failed = _report_failure(here, error)
             return _Reply(here, blocks=tuple(done), error=failed.error)
     return _Reply(here, blocks=tuple(done))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reports.errors import ReportError
 from reports.mathematics import COMMANDS, ENVIRONMENTS, display_source, math_source, refused
-from reports.site.mathml import _checked, _expanded, _plain, mathml
+from reports.site.mathml import _check, _expand, _plain, mathml
 from tests.reports.test_catalogue_formulas import formulas
 
 TWO_ARGUMENTS = {"frac", "dfrac", "tfrac", "binom", "overset", "underset", "stackrel"}
@@ -158,7 +158,7 @@ def test_names_and_strokes_have_the_blanks_of_tex(
     ],
 )
 def test_a_macro_takes_its_argument(source: str, inside: str) -> None:
-    assert _expanded(source) == inside
+    assert _expand(source) == inside
 
 
 @pytest.mark.parametrize(
@@ -167,4 +167,4 @@ def test_a_macro_takes_its_argument(source: str, inside: str) -> None:
 def test_one_thing_that_is_no_mathml_is_enough_for_a_refusal(element: str) -> None:
     """An element, an attribute, and text between elements."""
     with pytest.raises(ValueError, match="<"):
-        _checked(fromstring(element))
+        _check(fromstring(element))

@@ -15,7 +15,7 @@ from trials.clustering.sparse.preconditioner import (
     precondition,
     width_of_inverse,
 )
-from trials.clustering.sparse.product import product
+from trials.clustering.sparse.product import Hessian, product
 from trials.clustering.sparse.rows import lanes_of, load, padded, store, total
 
 
@@ -32,6 +32,9 @@ class Problem:
         self.lam = 0.7
         length = np.linalg.norm(self.u[self.graph.rows()] - self.u[self.graph.indices], axis=1)
         self.delta = float(np.median(length))  # half of the edges are inside the smoothing
+
+    def smoothed(self):
+        return newton.Smoothed(self.graph, self.b, self.mass, self.lam, self.delta)
 
     def hessian(self):
         """(n, d, n, d), edge by edge."""
@@ -68,18 +71,13 @@ class Problem:
         n, g = len(self.u), self.graph
         first, second = np.empty(g.w.size), np.empty(g.w.size)
         inverse = np.empty((n, width_of_inverse(self.u.shape[1])))
-        newton.curvature(
-            self.lanes, g.indptr, g.indices, g.w, self.mass, self.lam, self.delta, self.u,
-            np.zeros_like(self.u), first, second, inverse,
-        )  # fmt: skip
+        step = np.zeros_like(self.u)
+        newton.curvature(self.lanes, self.smoothed(), self.u, step, first, second, inverse)
         return first, second, inverse
 
     def minimise(self, u, tolerance, steps, stop, step):
-        g, out = self.graph, np.zeros(5)
-        stopped = newton.minimise(
-            self.lanes, g.indptr, g.indices, g.w, self.b, self.mass, self.lam, self.delta, u,
-            tolerance, steps, 200, stop, step, out,
-        )  # fmt: skip
+        out, limits = np.zeros(5), newton.Limits(tolerance, steps, 200, stop)
+        stopped = newton.minimise(self.lanes, self.smoothed(), u, limits, step, out)
         return stopped, out
 
 
@@ -112,16 +110,14 @@ def test_gradient_curvature_product_and_diagonal_are_those_of_the_dense_problem(
     p = Problem(d)
     n, g = len(p.u), p.graph
     out = np.empty_like(p.u)
-    value = newton.gradient(
-        p.lanes, g.indptr, g.indices, g.w, p.b, p.mass, p.lam, p.delta, p.u, out
-    )
+    value = newton.gradient(p.lanes, p.smoothed(), p.u, out)
     expected_value, expected = p.gradient(p.u)
     assert value == pytest.approx(expected_value, rel=1e-12)
     assert out == pytest.approx(expected, rel=1e-12, abs=1e-12)
     first, second, inverse = p.curvature()
     dense = p.hessian()
     at = np.random.default_rng(1).standard_normal(p.u.shape)
-    bend = product(p.lanes, g.indptr, g.indices, p.mass, first, second, p.u, at, out)
+    bend = product(p.lanes, Hessian(g.indptr, g.indices, p.mass, first, second, p.u), at, out)
     expected = np.einsum("icjd,jd->ic", dense, at)
     assert out == pytest.approx(expected, rel=1e-12, abs=1e-12)
     assert bend == pytest.approx((at * expected).sum(), rel=1e-12)
@@ -150,7 +146,7 @@ class Cycle:
 
     def __init__(self, p, first, second):
         g = p.graph
-        self.levels = coarsen(p.lanes, g.indptr, g.indices, p.mass, first, second, p.u)
+        self.levels = coarsen(p.lanes, Hessian(g.indptr, g.indices, p.mass, first, second, p.u))
         lv = self.levels
         self.matrices, self.diagonals, self.up = [], [], []
         before, at = len(p.u), 0
@@ -227,8 +223,8 @@ def products(p, rest, goal, coarse):
     """Products of conjugate gradients until the residual is at most ``goal`` of the first one."""
     g = p.graph
     first, second, inverse = p.curvature()
-    graph = (g.indptr, g.indices, p.mass, first, second, p.u)
-    levels = coarsen(p.lanes, *graph)
+    hessian = Hessian(g.indptr, g.indices, p.mass, first, second, p.u)
+    levels = coarsen(p.lanes, hessian)
     work = np.empty((3, levels.mass.size, p.u.shape[1]))
 
     def solved(right):
@@ -240,7 +236,7 @@ def products(p, rest, goal, coarse):
     z, inner = solved(rest)
     q, out = z, np.empty_like(z)
     for count in range(1, 1000):
-        alpha = inner / product(p.lanes, *graph, q, out)
+        alpha = inner / product(p.lanes, hessian, q, out)
         rest = rest - alpha * out
         if np.linalg.norm(rest) <= end:
             return count

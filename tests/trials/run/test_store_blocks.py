@@ -340,7 +340,7 @@ def test_the_digest_reads_the_file_again(store, verified):
 
 def test_the_cache_of_tables_is_bounded(verified):
     cache = reading.TableCache(limit=1000)
-    tables = [reading._appended(None, CELL, []) for _ in range(3)]
+    tables = [reading._append(None, CELL, []) for _ in range(3)]
     big = [replace(table, values=np.zeros((31, 2))) for table in tables]  # 496 bytes each
     for cell, table in enumerate(big):
         cache.put(cell, table)

@@ -43,9 +43,8 @@ def convex_clustering(
 
     Raises
     ------
-    trials.checks.InvalidParameter
-        NaN or infinite points, a penalty that is negative or not finite, weights that are not
-        symmetric and >= 0.
+    InvalidParameter : NaN or infinite points, a penalty that is negative or not finite, weights
+        that are not symmetric and >= 0.
 
     Notes
     -----

@@ -138,7 +138,7 @@ def _differences(y: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
 
 
 def psi_blocks(y: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """psi(y_k - y_l), likewise."""
+    """psi(y_k - y_l), likewise: rows and (b, d, s)."""
     for rows, x in _differences(y):
         x /= np.sqrt(1.0 + squares(x))[:, None, :]
         yield rows, x
@@ -167,7 +167,7 @@ def largest_flow(b: FloatArray, mass: FloatArray, y: FloatArray, strength: float
 def _separation(
     v: FloatArray, b: FloatArray, mass: FloatArray, lam: float, allowance: float
 ) -> tuple[float, bool]:
-    """Radius E of the true centres about ``v``, and whether it proves them distinct."""
+    """Radius E of the true centres about ``v`` (d, k), and whether it proves them distinct."""
     k, d = v.shape
     reach = float(max(np.abs(b).max(), np.abs(v).max()) * math.sqrt(d))
     smallest = np.full(k, np.inf)
@@ -246,7 +246,7 @@ def read_reals(name: str, value: Any, shape: tuple[int, ...], limit: float) -> F
 
 
 def read_integers(name: str, value: Any, limit: int) -> IntArray:
-    """A vector of integers in 0..limit-1."""
+    """A vector (n,) of integers in 0..limit-1."""
     array = _as_numbers(name, value, "iu")
     if array.ndim != 1 or (array.size and not (array.min() >= 0 and array.max() < limit)):
         raise Refusal(f"{name} must be a list of integers in 0..{limit - 1}")
@@ -339,7 +339,7 @@ def _field(record: Any, name: str) -> Any:
 
 
 def starts_of(sizes: FloatArray) -> IntArray:
-    """Where consecutive runs of the given sizes begin."""
+    """Where consecutive runs of the given sizes (k,) begin, (k,)."""
     return np.concatenate(([0], np.cumsum(sizes[:-1]))).astype(np.int64)
 
 
@@ -463,7 +463,7 @@ def _check(problem: Problem, labels: ArrayLike, certificate: Certificate) -> flo
 def _check_fusion(
     problem: Problem, own: IntArray, mass: FloatArray, fusion: Fusion, allowance: float, t: int
 ) -> None:
-    """Refuse a fusion of the points ``own``, runs of sizes ``mass``, whose flows do not fit."""
+    """Refuse a fusion of points ``own`` (n,), runs of sizes ``mass``, whose flows do not fit."""
     points = problem.a[own]
     # About one of its own points, a small set far from the others loses no digit.
     x = (points - points[0]) / problem.scale

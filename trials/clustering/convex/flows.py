@@ -59,7 +59,7 @@ def largest_flow(b: FloatArray, mass: FloatArray, y: FloatArray, strength: float
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def fusion_ratio(x: FloatArray, mass: FloatArray, u: FloatArray, out: FloatArray) -> None:
-    """Lower bound ``<x, u> / Omega(u)`` on the penalty at which all nodes fuse.
+    """Lower bound ``<x, u> / Omega(u)``, u (d, K), on the penalty at which all nodes fuse.
 
     ``Omega(u) = sum_{k<l} n_k n_l |u_k - u_l|``.  ``u`` must have mass-weighted mean zero.  ``out``
     (3,) receives the ratio (0 where Omega is 0), Omega(u) and ``sum_k n_k |u_k|^2``.

@@ -106,7 +106,7 @@ class Nodes:
         return Nodes(ids=np.arange(self.size), x=self.x, mass=self.mass)
 
     def take(self, index: IntArray) -> Nodes:
-        """The nodes of an index set."""
+        """The nodes of an index set (s,)."""
         x = np.ascontiguousarray(self.x[:, index])
         return Nodes(ids=self.ids[index], x=x, mass=self.mass[index])
 

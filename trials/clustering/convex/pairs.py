@@ -88,7 +88,7 @@ def _complete_linkage(
     children: IntArray,
     fused: IntArray,
 ) -> None:
-    """The complete-linkage tree by the nearest-neighbour chain, O(K^2).
+    """The complete-linkage tree of squared distances (K, K) by nearest-neighbour chains, O(K^2).
 
     ``squares`` is destroyed.  ``children`` (2K - 1, 2) receives the two children of each inner node
     K..2K-2.  ``fused`` (2K - 1,) receives 1 where the diameter is at most ``lam`` (units of length)

@@ -136,7 +136,7 @@ class ClusterPath:
 
 
 def _roots(points: FloatArray, steps: list[Step]) -> IntArray:
-    """Nodes that are no child of the steps."""
+    """Nodes (k,) that are no child of the steps."""
     used = {int(c) for step in steps for c in step.children}
     nodes = [*range(points.shape[0]), *(step.node for step in steps)]
     return np.array([n for n in nodes if n not in used], dtype=np.int64)
@@ -160,8 +160,8 @@ def convex_clustering_path(points: ArrayLike, *, tolerance: float = 1e-8) -> Clu
 
     Raises
     ------
-    trials.checks.InvalidParameter
-        Points that are not finite or not a matrix, or a tolerance outside [1e-12, 1e-2].
+    InvalidParameter : Points that are not finite or not a matrix, or a tolerance outside [1e-12,
+        1e-2].
 
     Notes
     -----

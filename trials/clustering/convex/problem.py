@@ -6,13 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from trials.checks import InvalidParameter, real_array, real_between
+from trials.checks import FloatArray, IntArray, InvalidParameter, real_array, real_between
 from trials.clustering.convex.certificate import Certificate
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +73,8 @@ def scaled(points: ArrayLike) -> Scaled:
 
     Raises
     ------
-    InvalidParameter
-        Not a (m, d) array of finite numbers with m, d >= 1, or a spread beyond 1e307.
+    InvalidParameter : Not a (m, d) array of finite numbers with m, d >= 1, or a spread beyond
+        1e307.
     """
     a = real_array("points", points)
     if a.ndim != 2 or a.shape[0] < 1 or a.shape[1] < 1:
@@ -101,7 +98,7 @@ def checked_penalty(penalty: float) -> float:
 
 
 def canonical(labels: IntArray) -> IntArray:
-    """The same partition, numbered in the order of first appearance."""
+    """The same partition (m,), numbered in the order of first appearance."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(first.size, dtype=np.int64)
     rank[np.argsort(first)] = np.arange(first.size)

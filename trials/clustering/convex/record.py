@@ -7,19 +7,9 @@ import math
 import numpy as np
 
 from trials.checks import FloatArray
-from trials.clustering.convex.certificate import (
-    Certificate,
-    Fusion,
-    check_record,
-    problem_of,
-)
+from trials.clustering.convex.certificate import Certificate, Fusion, check_record, problem_of
 from trials.clustering.convex.nodes import Nodes, components, squared_distances
-from trials.clustering.convex.problem import (
-    ConvexClustering,
-    Scaled,
-    canonical,
-    scaled_penalty,
-)
+from trials.clustering.convex.problem import ConvexClustering, Scaled, canonical, scaled_penalty
 from trials.clustering.convex.solver import Outcome, Step, partition
 
 
@@ -92,7 +82,7 @@ def finish(data: Scaled, penalty: float, outcome: Outcome) -> ConvexClustering:
 
 
 def _smoothed_gap(nodes: Nodes, v: FloatArray, lam: float, eps: float, smooth: FloatArray) -> float:
-    """Gap of v against the dual point ``z = psi(smooth / eps)``, which is always feasible.
+    """Gap of v (d, K) against the dual point ``z = psi(smooth / eps)``, always feasible.
 
     ``P(v) - D(z) = |v - u|^2 / 2 + lam sum_{k<l} n_k n_l (|v_kl| - <z_kl, v_kl>)`` with
     ``u = x - lam sum_l n_l z_kl`` and masses in the norm: no cancellation.

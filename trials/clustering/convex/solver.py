@@ -225,7 +225,7 @@ class Solver:
                 return False
         return False
 
-    def _restarted(self, u: FloatArray, eps: float) -> FloatArray:
+    def _restart(self, u: FloatArray, eps: float) -> FloatArray:
         """``u`` with the sets below the resolution of ``eps`` spread as their own problems say."""
         u = u.copy()
         for key, spread in self.refuted.items():
@@ -253,7 +253,7 @@ class Solver:
         return True
 
     def _exact(self, u: FloatArray, patience: int = 0) -> tuple[FloatArray, float, bool]:
-        """Newton's method without smoothing: values, radius, whether these are distinct."""
+        """Newton's method without smoothing: values (d, K), radius, whether these are distinct."""
         nodes = self.nodes
         v = u.copy()
         rounding_error = self.allowance * math.sqrt(nodes.total) * (self.lam * nodes.total + 1.0)
@@ -306,7 +306,7 @@ class Solver:
                 or squares.min() > (3.0 * eps) ** 2
                 or self._refutes_all(u, squares, widest)
             ):
-                v, radius, separated = self._exact(self._restarted(u, eps))
+                v, radius, separated = self._exact(self._restart(u, eps))
                 if separated:
                     return self._outcome(v, radius, True, 0.0)
             eps *= _EPS_FACTOR

@@ -142,7 +142,7 @@ class Tree:
         return node
 
     def _parts(self, ids: IntArray) -> list[IntArray]:
-        """The points of each node, which may be a point itself."""
+        """The points (s,) of each node, which may be a point itself."""
         if int(ids.max()) < self.points.shape[0]:
             return list(ids[:, None])
         alone = ids[:, None]

@@ -13,12 +13,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trials.checks import (
-    FloatArray,
-    IntArray,
-    InvalidParameter,
-    real_array,
-)
+from trials.checks import FloatArray, IntArray, InvalidParameter, real_array
 from trials.clustering.convex.certificate import Certificate, Fusion, rounding
 from trials.clustering.convex.nodes import Nodes, components, squared_distances
 from trials.clustering.convex.problem import (
@@ -64,7 +59,7 @@ class _Weighted:
             )
 
     def equal_points(self) -> IntArray:
-        """Labels of the sets of equal points that linked pairs connect."""
+        """Labels (m,) of the sets of equal points that linked pairs connect."""
         # Adding zero turns -0.0 into 0.0, which are one point.
         _, row = np.unique(self.data.points + 0.0, axis=0, return_inverse=True)
         row = row.reshape(-1)
@@ -78,7 +73,7 @@ class _Weighted:
         return squares
 
     def smooth(self, eps: float, u: FloatArray) -> None:
-        """Minimise the smoothed problem from ``u``, in place."""
+        """Minimise the smoothed problem from ``u`` (d, m), in place.  ``eps`` is a length."""
         tol = 0.01 * eps * math.sqrt(self.m)
         self.points.minimise(
             u, self.lam, eps=eps, tol=tol, max_steps=40, patience=40, weights=self.weights

@@ -140,7 +140,7 @@ def _check(
     v = scaled_centres(read_centres(certificate, (mass.size, x.shape[1])), problem.scale)
     if problem.lam == 0.0:
         return _radius_of_points(problem, clusters, every, mass, v, weights)
-    ties = _separated(problem, clusters, every, mass, v, weights)
+    ties = _prove_separation(problem, clusters, every, mass, v, weights)
     for row, (own, potentials) in enumerate(groups):
         if own.size > 1:
             _check_cluster(problem, row, own, potentials, v[row], weights, ties)
@@ -164,7 +164,7 @@ def _radius_of_points(
     if (same & (owner[:, None] != owner)).any():
         raise Refusal("equal points that are linked must be one cluster at penalty 0")
     for row, own in enumerate(clusters):
-        if not _connected(same[np.ix_(own, own)]):
+        if not _is_connected(same[np.ix_(own, own)]):
             raise Refusal(f"cluster {row} is not a set of equal linked points, at penalty 0")
     spread = v - run_means(problem.x[every], mass)
     radius = math.sqrt(float((mass[:, None] * spread**2).sum()))
@@ -192,7 +192,7 @@ class _Ties:
     radius: float
 
 
-def _separated(
+def _prove_separation(
     problem: Problem,
     clusters: list[IntArray],
     every: IntArray,
@@ -200,7 +200,7 @@ def _separated(
     v: FloatArray,
     weights: FloatArray,
 ) -> _Ties:
-    """Prove the linked centres distinct, or refuse."""
+    """Prove the linked centres (d, k) distinct, or refuse."""
     k, lam = mass.size, problem.lam
     towards = np.stack([weights[:, p].sum(axis=1) for p in clusters], axis=1)
     between = np.stack([towards[p].sum(axis=0) for p in clusters], axis=0)
@@ -251,12 +251,12 @@ def _check_cluster(
     total += own.size * ties.radius / math.sqrt(ties.mass[row])
     total += allowance * float((lam * weights[own].sum(axis=1) + problem.reach).sum())
     good = (w > 0.0) & (size + total / (lam * w) + allowance <= 1.0)
-    if not _connected(good):
+    if not _is_connected(good):
         raise Refusal(f"the flows of cluster {row} do not fit", ties.radius)
 
 
-def _connected(edges: BoolArray) -> bool:
-    """Whether a symmetric graph is connected."""
+def _is_connected(edges: BoolArray) -> bool:
+    """Whether a symmetric graph (n, n) is connected."""
     reached = np.zeros(edges.shape[0], dtype=bool)
     reached[0] = True
     while True:

@@ -377,8 +377,8 @@ def approximate_kmeans(
 
     Raises
     ------
-    trials.checks.InvalidParameter
-        Shapes, k outside 1..m, entries that are not finite or above 1e150, target < 1.
+    InvalidParameter : Shapes, k outside 1..m, entries that are not finite or above 1e150, target <
+        1.
 
     Notes
     -----

@@ -309,15 +309,10 @@ def lloyd(
         except that a point alone in its cluster is never taken.  ``"keep"`` leaves the centre of an
         empty cluster where it was.
 
-    Returns
-    -------
-    KMeansFit
-
     Raises
     ------
-    trials.checks.InvalidParameter
-        Shapes that do not match, k > m, entries that are not finite or above 1e150, max_iter < 1,
-        tol < 0.
+    InvalidParameter : Shapes that do not match, k > m, entries that are not finite or above 1e150,
+        max_iter < 1, tol < 0.
 
     Notes
     -----

@@ -158,8 +158,8 @@ def seed_kmeans_pp(points: ArrayLike, k: int, rng: np.random.Generator) -> IntAr
 
     Raises
     ------
-    trials.checks.InvalidParameter
-        Shapes, k outside 1..m, entries that are not finite or above 1e150, no generator.
+    InvalidParameter : Shapes, k outside 1..m, entries that are not finite or above 1e150, no
+        generator.
 
     Notes
     -----
@@ -198,8 +198,7 @@ def kmeans_pp(
 
     Raises
     ------
-    trials.checks.InvalidParameter
-        As in `lloyd`, and for n_init < 1 or a wrong generator.
+    InvalidParameter : As in `lloyd`, and for n_init < 1 or a wrong generator.
 
     Notes
     -----

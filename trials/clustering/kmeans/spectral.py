@@ -10,12 +10,7 @@ from numpy.typing import ArrayLike
 
 from trials.checks import BoolArray, FloatArray, IntArray
 from trials.clustering.kmeans.approximation import Approximation, approximate_kmeans
-from trials.clustering.kmeans.iteration import (
-    EmptyPolicy,
-    checked,
-    in_units_of_points,
-    lloyd,
-)
+from trials.clustering.kmeans.iteration import EmptyPolicy, checked, in_units_of_points, lloyd
 from trials.clustering.units import give_back, measured, own_units
 
 # The Gram matrix is used where the last singular value kept has at least this share of the largest,
@@ -99,7 +94,7 @@ def _core_means(
 
 
 def _svd_basis(data: FloatArray, rank: int) -> FloatArray:
-    """Top ``rank`` right singular vectors of each data set as columns, by LAPACK's SVD."""
+    """Top ``rank`` right singular vectors (B, d, rank) of each data set, by LAPACK's SVD."""
     _, _, right = np.linalg.svd(data, full_matrices=False)
     return np.ascontiguousarray(right[:, :rank].transpose(0, 2, 1))
 
@@ -143,8 +138,7 @@ def spectral_projection(points: ArrayLike, k: int) -> tuple[FloatArray, FloatArr
 
     Raises
     ------
-    trials.checks.InvalidParameter
-        Shapes, k outside 1..m, entries that are not finite or above 1e150.
+    InvalidParameter : Shapes, k outside 1..m, entries that are not finite or above 1e150.
 
     Notes
     -----
@@ -160,13 +154,13 @@ def spectral_projection(points: ArrayLike, k: int) -> tuple[FloatArray, FloatArr
     """
     data, k = checked(points, k)
     units = own_units(data)
-    coords, basis = _projected(measured(data, units), k)
+    coords, basis = _project(measured(data, units), k)
     give_back(coords, units)
     return coords, basis
 
 
-def _projected(data: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
-    """`spectral_projection` of checked data of moderate size."""
+def _project(data: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
+    """`spectral_projection` of checked data (B, m, d) of moderate size."""
     n_sets, m, d = data.shape
     rank = min(k, m, d)
     if rank == d:  # The span is the whole space: rounding must not break the ties of the data.
@@ -196,8 +190,7 @@ def spectral_part_one(
 
     Raises
     ------
-    trials.checks.InvalidParameter
-        As in `approximate_kmeans`.
+    InvalidParameter : As in `approximate_kmeans`.
 
     Examples
     --------
@@ -242,8 +235,8 @@ def spectral_kmeans(
 
     Raises
     ------
-    trials.checks.InvalidParameter
-        Shapes, k outside 1..m, entries that are not finite or above 1e150, and as in `lloyd`.
+    InvalidParameter : Shapes, k outside 1..m, entries that are not finite or above 1e150, and as in
+        `lloyd`.
 
     Notes
     -----
@@ -259,7 +252,7 @@ def spectral_kmeans(
     given, k = checked(points, k)
     units = own_units(given)
     data = measured(given, units)
-    coords, basis = _projected(data, k)
+    coords, basis = _project(data, k)
     part_one = approximate_kmeans(coords, k, rng, target=target)
     lifted = part_one.centers @ basis.transpose(0, 2, 1)
     starts = np.empty_like(lifted)

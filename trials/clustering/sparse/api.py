@@ -76,10 +76,6 @@ def sparse_convex_clustering(
         ``certified`` means that `check_sparse_certificate` accepted the partition.  Otherwise
         ``uncertified`` lists the clusters without proof, and the gap is still valid.
 
-    Raises
-    ------
-    trials.checks.InvalidParameter
-
     Notes
     -----
     Memory O(E + n d) for E edges.  For many penalties use `sparse_convex_clustering_path`.
@@ -171,10 +167,6 @@ def sparse_convex_clustering_path(
     keep_centres : whether to keep all centres, O(t n d) numbers at most.
     progress : is called as ``progress(done, all)`` after each penalty.
 
-    Raises
-    ------
-    trials.checks.InvalidParameter
-
     Examples
     --------
     >>> from trials.clustering.sparse import neighbour_weights
@@ -224,10 +216,6 @@ def fusing_penalty(points: ArrayLike, weights: Any) -> float:
     """A penalty from which each component of the graph is one cluster (not the smallest one).
 
     The points' distances from their mean flow along a spanning tree of the heaviest edges.
-
-    Raises
-    ------
-    trials.checks.InvalidParameter
 
     Examples
     --------

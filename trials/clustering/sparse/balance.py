@@ -7,22 +7,55 @@ balanced by the flows of the last penalty takes none.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from trials.checks import FloatArray, IntArray
 from trials.clustering.sparse.contraction import unbalanced
-from trials.clustering.sparse.graph import IndexArray
-from trials.clustering.sparse.newton import minimise
+from trials.clustering.sparse.graph import Graph
+from trials.clustering.sparse.newton import Limits, Smoothed, minimise
 
 #: Decreases of the smoothing width of one cluster.
 _LEVELS = 12
 
 
+class Clusters(NamedTuple):
+    """The clusters of the points: ``labels`` (n,), and what `members` writes.
+
+    Attributes
+    ----------
+    labels : (n,) cluster of each point.
+    start : (k + 1,) where each cluster starts in ``order``.
+    order : (n,) the points, cluster by cluster.
+    """
+
+    labels: IntArray
+    start: IntArray
+    order: IntArray
+
+
+class Flows(NamedTuple):
+    """The flows inside the clusters, in place.
+
+    Attributes
+    ----------
+    potentials : (n, d), those of the last penalty at first.
+    x : (n, d) local values.
+    delta : (k,) the last smoothing width of each cluster, a length.
+    left : (k,) the sum of squares that stays unbalanced in each cluster.
+    """
+
+    potentials: FloatArray
+    x: FloatArray
+    delta: FloatArray
+    left: FloatArray
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def members(labels: IntArray, start: IntArray, order: IntArray) -> None:
-    """Write the points of the clusters, cluster by cluster, and where each cluster starts."""
+    """Write the points cluster by cluster, ``order`` (n,), and their ``start`` (k + 1,)."""
     start[:] = 0
     for i in range(labels.size):
         start[labels[i] + 1] += 1
@@ -37,30 +70,23 @@ def members(labels: IntArray, start: IntArray, order: IntArray) -> None:
 @njit(cache=True, nogil=True, error_model="numpy")
 def balance(
     lanes: tuple[int, ...],
-    indptr: IntArray,
-    indices: IndexArray,
-    w: FloatArray,
-    labels: IntArray,
-    start: IntArray,
-    order: IntArray,
+    graph: Graph,
+    clusters: Clusters,
     q: FloatArray,
     lam: float,
     width: float,
-    goal: float,
-    max_steps: int,
-    max_products: int,
-    potentials: FloatArray,
-    x: FloatArray,
-    delta: FloatArray,
-    left: FloatArray,
+    limits: Limits,
+    found: Flows,
     out: FloatArray,
 ) -> None:
-    """Find potentials (n, d) whose flows carry ``q`` (n, d) away, up to ``goal`` a point, squared.
+    """Find potentials whose flows carry ``q`` (n, d) away, up to the tolerance a point, squared.
 
-    The graph has each edge in both directions.  For each cluster ``x`` (n, d) receives the local
-    values, ``delta`` (k,) the last smoothing width and ``left`` (k,) the sum of squares that stays
-    unbalanced.
+    The graph has each edge in both directions.  ``width`` is the first smoothing width, and ``out``
+    (5,) is as in `trials.clustering.sparse.newton.minimise`.
     """
+    labels, start, order = clusters
+    potentials, x, delta, left = found
+    indptr, indices, w = graph
     n, d = q.shape
     place = np.empty(n, dtype=np.int64)
     for k in range(start.size - 1):
@@ -100,10 +126,10 @@ def balance(
             for c in range(d):
                 own_q[m, c] = q[i, c]
                 y[m, c] = potentials[i, c]
+        own = Limits(limits.tolerance * size, limits.steps, limits.products, False)
         _balance_one(
-            lanes, own_indptr, own_indices, own_w, own_q, lam, goal * size, max_steps, max_products,
-            y, k, delta, left, out,
-        )  # fmt: skip
+            lanes, Graph(own_indptr, own_indices, own_w), own_q, lam, own, y, k, delta, left, out
+        )
         for m in range(size):
             i = order[start[k] + m]
             for c in range(d):
@@ -114,21 +140,19 @@ def balance(
 @njit(cache=True, nogil=True, error_model="numpy")
 def _balance_one(
     lanes: tuple[int, ...],
-    indptr: IntArray,
-    indices: IndexArray,
-    w: FloatArray,
+    graph: Graph,
     q: FloatArray,
     lam: float,
-    goal: float,
-    max_steps: int,
-    max_products: int,
+    limits: Limits,
     y: FloatArray,
     k: int,
     delta: FloatArray,
     left: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Balance cluster ``k`` from the potentials ``y`` (s, d), in place."""
+    """Balance ``q`` (s, d) in the cluster ``k`` from the potentials ``y`` (s, d), in place."""
+    goal = limits.tolerance
+    few = Limits(0.1 * goal, limits.steps, limits.products, False)
     size, d = q.shape
     rest = np.empty((size, d))
     x = np.empty((size, d))
@@ -148,7 +172,7 @@ def _balance_one(
         for m in range(size):
             for c in range(d):
                 y[m, c] *= size / largest
-    left[k] = unbalanced(indptr, indices, w, lam, 1.0, q, y, rest)
+    left[k] = unbalanced(graph, lam, 1.0, q, y, rest)
     if left[k] <= goal:
         return
     square = 0.0
@@ -161,24 +185,8 @@ def _balance_one(
             for c in range(d):
                 x[m, c] = now * y[m, c]
         rest[:] = 0.0
-        minimise(
-            lanes,
-            indptr,
-            indices,
-            w,
-            q,
-            ones,
-            lam,
-            now,
-            x,
-            0.1 * goal,
-            max_steps,
-            max_products,
-            False,
-            rest,
-            out,
-        )
-        total = unbalanced(indptr, indices, w, lam, now, q, x, rest)
+        minimise(lanes, Smoothed(graph, q, ones, lam, now), x, few, rest, out)
+        total = unbalanced(graph, lam, now, q, x, rest)
         moved = 0.0
         for m in range(size):
             for c in range(d):

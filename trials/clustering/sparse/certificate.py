@@ -138,8 +138,7 @@ def check_sparse_certificate(
 
     Raises
     ------
-    trials.checks.InvalidParameter
-        Arguments of a wrong shape or kind.  A false proof is no error but a result.
+    InvalidParameter : Arguments of a wrong shape or kind. A false proof is no error but a result.
 
     Notes
     -----
@@ -238,7 +237,7 @@ def _check(
     else:
         room = room * (1.0 - np.sqrt((z * z).sum(axis=1)) - allowance) if not unlimited else room
         needs = np.bincount(owner, risk + slip, k) + near * np.sqrt(mass)
-    fits = _routed(low[own], high[own], room, owner, left if lam > 0.0 else 0.0 * left, needs)
+    fits = _route(low[own], high[own], room, owner, left if lam > 0.0 else 0.0 * left, needs)
     proved = fits & np.isfinite(needs)
     gap = 0.5 * float(((np.sqrt((left * left).sum(axis=1)) + slip) ** 2).sum())
     if not separated:
@@ -258,7 +257,7 @@ def _check(
     )
 
 
-def _routed(
+def _route(
     low: IntArray,
     high: IntArray,
     room: FloatArray,

@@ -13,7 +13,7 @@ from numba import njit
 
 from trials.checks import FloatArray, IntArray
 from trials.clustering.convex.pairs import FAST
-from trials.clustering.sparse.graph import IndexArray
+from trials.clustering.sparse.graph import Graph, IndexArray
 
 #: Distance from zero at which an edge that turns over is said to vanish, over its length.
 _PASS = 0.2
@@ -21,7 +21,7 @@ _PASS = 0.2
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _root(parent: IntArray, i: int) -> int:
-    """The representative of a set, with the paths to it halved."""
+    """The representative of a set of the forest ``parent`` (n,), with the paths to it halved."""
     while parent[i] != i:
         parent[i] = parent[parent[i]]
         i = parent[i]
@@ -30,7 +30,7 @@ def _root(parent: IntArray, i: int) -> int:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _numbered(parent: IntArray, labels: IntArray) -> int:
-    """Number the sets in the order of their first, smallest members.  Returns how many."""
+    """Number the sets (n,) in the order of their first, smallest members.  Returns how many."""
     count = 0
     for i in range(parent.size):
         a = _root(parent, i)
@@ -220,20 +220,14 @@ def scatter(x: FloatArray, mass: FloatArray, labels: IntArray, centres: FloatArr
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def pulls(
-    indptr: IntArray,
-    indices: IndexArray,
-    w: FloatArray,
-    x: FloatArray,
-    lam: float,
-    labels: IntArray,
-    v: FloatArray,
-    out: FloatArray,
+    graph: Graph, x: FloatArray, lam: float, labels: IntArray, v: FloatArray, out: FloatArray
 ) -> float:
     """Write what the flows inside clusters must carry away from each point, (n, d).
 
     ``out_i = x_i - v_k - lam sum_j w_ij (v_k - v_l) / |v_k - v_l|`` over the neighbours j in other
     clusters l.  Returns the objective at the centres ``v`` (k, d).
     """
+    indptr, indices, w = graph
     n, d = x.shape
     value = 0.0
     for i in range(n):
@@ -262,16 +256,10 @@ def pulls(
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def unbalanced(
-    indptr: IntArray,
-    indices: IndexArray,
-    w: FloatArray,
-    lam: float,
-    delta: float,
-    q: FloatArray,
-    x: FloatArray,
-    out: FloatArray,
+    graph: Graph, lam: float, delta: float, q: FloatArray, x: FloatArray, out: FloatArray
 ) -> float:
-    """Write ``q_i - lam sum_j w_ij clip((x_i - x_j)/delta)`` and return its square."""
+    """Write ``q_i - lam sum_j w_ij clip((x_i - x_j)/delta)`` (n, d) and return its square."""
+    indptr, indices, w = graph
     n, d = x.shape
     out[:] = q
     total = 0.0

@@ -40,7 +40,7 @@ class _Base(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(validate_data(self, X, dtype=np.float64))
 
     def _weights(self, points: FloatArray) -> Any:
-        """The given weights, or those of the neighbours."""
+        """The given weights (n, n), or those of the neighbours."""
         if self.weights is not None:
             return self.weights
         n = points.shape[0]
@@ -48,11 +48,7 @@ class _Base(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if n == 1:
             return sp.csr_array((1, 1))
         return neighbour_weights(
-            points,
-            min(neighbours, n - 1),
-            decay=self.decay,
-            relative=True,
-            connect=self.connect,
+            points, min(neighbours, n - 1), decay=self.decay, relative=True, connect=self.connect
         )
 
 

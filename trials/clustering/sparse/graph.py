@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,9 +27,8 @@ _NEIGHBOURS = 16
 CONNECTIONS = ("none", "tree", "circulant")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Graph:
-    """A symmetric graph in CSR form without loops.
+class Graph(NamedTuple):
+    """A symmetric graph in CSR form without loops, which kernels take as one argument.
 
     Attributes
     ----------
@@ -67,12 +65,7 @@ class Graph:
 
 
 def checked_graph(weights: Any, n_points: int) -> Graph:
-    """Validate sparse pair weights: (n, n), finite, symmetric, >= 0.  The diagonal is ignored.
-
-    Raises
-    ------
-    trials.checks.InvalidParameter
-    """
+    """Validate sparse pair weights: (n, n), finite, symmetric, >= 0.  The diagonal is ignored."""
     try:
         if not sp.issparse(weights):
             weights = np.asarray(weights)
@@ -129,10 +122,6 @@ def neighbour_weights(
     scipy.sparse.csr_array (n, n) with zero diagonal.  Weights that underflow to 0 are kept at the
     smallest normal number, so that the graph stays as connected as it was made.
 
-    Raises
-    ------
-    trials.checks.InvalidParameter
-
     Notes
     -----
     O(n k log n) by a k-d tree in few dimensions, memory O(n k).
@@ -167,7 +156,7 @@ def neighbour_weights(
         rows = np.concatenate([rows, np.arange(n)])
         cols = np.concatenate([cols, (np.arange(n) + 1) % n])
     if connect == "tree":
-        rows, cols = _joined(x, tree, rows, cols)
+        rows, cols = _join(x, tree, rows, cols)
     low, high = np.minimum(rows, cols), np.maximum(rows, cols)
     edges = np.unique(low * n + high)
     low, high = edges // n, edges % n
@@ -184,8 +173,8 @@ def neighbour_weights(
     return sp.csr_array(half + half.T)
 
 
-def _joined(x: FloatArray, tree: Any, rows: IntArray, cols: IntArray) -> tuple[IntArray, IntArray]:
-    """The edges with those of a spanning tree of components added (Boruvka's rounds)."""
+def _join(x: FloatArray, tree: Any, rows: IntArray, cols: IntArray) -> tuple[IntArray, IntArray]:
+    """The edges (E,) with those of a spanning tree of components added (Boruvka's rounds)."""
     n = x.shape[0]
     while True:
         graph = sp.coo_array((np.ones(rows.size), (rows, cols)), shape=(n, n))
@@ -241,7 +230,7 @@ def _closest(x: FloatArray, tree: Any, own: IntArray, label: IntArray) -> tuple[
 
 
 def reordered(graph: Graph, order: IntArray) -> Graph:
-    """The graph whose node i is the node ``order[i]`` of the given one."""
+    """The graph whose node i is the node ``order[i]``, order (n,), of the given one."""
     matrix = sp.csr_array(graph.matrix()[order][:, order])
     matrix.sort_indices()
     return Graph(

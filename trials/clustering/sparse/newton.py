@@ -11,24 +11,24 @@ The objective of K nodes with positions ``b`` (K, d), masses ``n`` (K,) and edge
 Huber's function h has exactly the gradient of the norm beyond ``delta``.  So a minimiser whose
 linked nodes are all further apart than ``delta`` solves the problem without smoothing.
 
-Arguments that the kernels share: ``indptr`` (K + 1,), ``indices`` (E,) int32 and ``w`` (E,)
-are the upper triangle of a matrix in CSR form without its diagonal: each edge stands once, in the
-row of its smaller node.  So the sums of a node are complete when its row is done.  ``u``, ``b``,
-``g``, ``p`` are (K, d), C-contiguous float64, in units of length, as are ``lam`` (times weight) and
-``delta``.  Memory O(E + K d): no kernel stores E d numbers.  All sums run in the order of the rows,
-on one thread.
+Arguments that the kernels share: a graph is the upper triangle of a matrix in CSR form without its
+diagonal.  Each edge stands once, in the row of its smaller node.  So the sums of a node are
+complete when its row is done.  ``u``, ``b``, ``g``, ``p`` are (K, d), C-contiguous float64, in
+units of length, as are ``lam`` (times weight) and ``delta``.  Memory O(E + K d): no kernel stores
+E d numbers.  All sums run in the order of the rows, on one thread.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from trials.checks import FloatArray, IntArray
+from trials.checks import FloatArray
 from trials.clustering.convex.pairs import FAST
-from trials.clustering.sparse.graph import IndexArray
+from trials.clustering.sparse.graph import Graph
 from trials.clustering.sparse.preconditioner import (
     Levels,
     coarsen,
@@ -36,7 +36,7 @@ from trials.clustering.sparse.preconditioner import (
     precondition,
     width_of_inverse,
 )
-from trials.clustering.sparse.product import product
+from trials.clustering.sparse.product import Hessian, product
 from trials.clustering.sparse.rows import load, store, total
 
 #: Smallest decrease of a step, as a share of the decrease that its slope promises.
@@ -50,20 +50,43 @@ _MANY_IN_THE_PLANE, _MANY = 14, 6
 _LARGEST_FORCING, _SMALLEST_FORCING = 0.5, 0.03
 
 
+class Smoothed(NamedTuple):
+    """The smoothed objective F of K nodes.
+
+    Attributes
+    ----------
+    graph : the edges, each once.
+    b, mass : (K, d) positions and (K,) masses of the nodes.
+    lam, delta : the penalty, and the width of the smoothing, a length.
+    """
+
+    graph: Graph
+    b: FloatArray
+    mass: FloatArray
+    lam: float
+    delta: float
+
+
+class Limits(NamedTuple):
+    """Where `minimise` ends.
+
+    Attributes
+    ----------
+    tolerance : of the weighted square of the gradient.
+    steps, products : the most Newton steps, and the most products of one linear system.
+    stop : end where a full step decreases F too little.
+    """
+
+    tolerance: float
+    steps: int
+    products: int
+    stop: bool
+
+
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def gradient(
-    lanes: tuple[int, ...],
-    indptr: IntArray,
-    indices: IndexArray,
-    w: FloatArray,
-    b: FloatArray,
-    mass: FloatArray,
-    lam: float,
-    delta: float,
-    u: FloatArray,
-    g: FloatArray,
-) -> float:
-    """Return F(u) and write its gradient to ``g``."""
+def gradient(lanes: tuple[int, ...], f: Smoothed, u: FloatArray, g: FloatArray) -> float:
+    """Return F(u) and write its gradient to ``g`` (K, d)."""
+    (indptr, indices, w), b, mass, lam, delta = f
     n, d = u.shape
     width = len(lanes)
     value = 0.0
@@ -116,19 +139,15 @@ def _huber(square: float, weight: float, delta: float) -> tuple[float, float]:
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def _curvature_in_the_plane(
-    indptr: IntArray,
-    indices: IndexArray,
-    w: FloatArray,
-    mass: FloatArray,
-    lam: float,
-    delta: float,
+    f: Smoothed,
     u: FloatArray,
     step: FloatArray,
     first: FloatArray,
     second: FloatArray,
     inverse: FloatArray,
 ) -> None:
-    """`curvature` for d = 2, whose sums stay in registers: a quarter of the time."""
+    """`curvature` for u (K, 2), whose sums stay in registers: a quarter of the time."""
+    (indptr, indices, w), _, mass, lam, delta = f
     near = delta * delta
     for i in range(u.shape[0]):
         inverse[i, 0], inverse[i, 1], inverse[i, 2] = mass[i], 0.0, mass[i]
@@ -163,30 +182,24 @@ def _curvature_in_the_plane(
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def curvature(
     lanes: tuple[int, ...],
-    indptr: IntArray,
-    indices: IndexArray,
-    w: FloatArray,
-    mass: FloatArray,
-    lam: float,
-    delta: float,
+    f: Smoothed,
     u: FloatArray,
     step: FloatArray,
     first: FloatArray,
     second: FloatArray,
     inverse: FloatArray,
 ) -> None:
-    """Write the Hessian, ``first I - second x x^T`` on an edge x, and its inverse diagonal.
+    """Write the Hessian, ``first I - second x x^T`` (E,) on an edge x, and its inverse diagonal.
 
     A norm has no curvature along x.  A Newton step of linked nodes that are about to meet would
     pass through the other node.  So an edge that the last step moved by the share s of its length
     keeps the share s^2 of the curvature of its quadratic majoriser.  The share vanishes as the
     steps do.  ``inverse`` is as in `trials.clustering.sparse.preconditioner`.
     """
+    (indptr, indices, w), _, mass, lam, delta = f
     n, d = u.shape
     if d == 2:
-        _curvature_in_the_plane(
-            indptr, indices, w, mass, lam, delta, u, step, first, second, inverse
-        )
+        _curvature_in_the_plane(f, u, step, first, second, inverse)
         return
     width = len(lanes)
     sizes = mass.copy()
@@ -229,18 +242,9 @@ def _bent(square: float, moved: float, weight: float, delta: float) -> tuple[flo
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def minimise(
     lanes: tuple[int, ...],
-    indptr: IntArray,
-    indices: IndexArray,
-    w: FloatArray,
-    b: FloatArray,
-    mass: FloatArray,
-    lam: float,
-    delta: float,
+    f: Smoothed,
     u: FloatArray,
-    tolerance: float,
-    max_steps: int,
-    max_products: int,
-    stop: bool,
+    limits: Limits,
     step: FloatArray,
     out: FloatArray,
 ) -> bool:
@@ -257,26 +261,25 @@ def minimise(
     ``stop`` the search ends where a full step decreases F too little.  It returns True then, and
     ``u`` is as before that step.
     """
+    (indptr, indices, w), _, mass, _, _ = f
+    tolerance, max_steps, max_products, stop = limits
     n, d = u.shape
     size = n * d
     g, p, q = np.empty((n, d)), np.empty((n, d)), np.empty((n, d))
     z, trial, rest = np.empty((n, d)), np.empty((n, d)), np.empty((n, d))
     inverse = np.empty((n, width_of_inverse(d)))
     first, second = np.empty(indices.size), np.empty(indices.size)
+    hessian = Hessian(indptr, indices, mass, first, second, u)
     per_mass = np.empty((n, d))
     for i in range(n):
         for c in range(d):
             per_mass[i, c] = 1.0 / mass[i]
     # One loop over all numbers is vectorised, two nested ones are not.
-    flat_u, flat_g, flat_p, flat_q = (
-        u.reshape(size),
-        g.reshape(size),
-        p.reshape(size),
-        q.reshape(size),
-    )
-    flat_step, flat_rest, flat_z = step.reshape(size), rest.reshape(size), z.reshape(size)
+    flat_u, flat_g, flat_p = u.reshape(size), g.reshape(size), p.reshape(size)
+    flat_q, flat_rest, flat_z = q.reshape(size), rest.reshape(size), z.reshape(size)
+    flat_step = step.reshape(size)
     share, flat_trial = per_mass.reshape(size), trial.reshape(size)
-    value = gradient(lanes, indptr, indices, w, b, mass, lam, delta, u, g)
+    value = gradient(lanes, f, u, g)
     out[2] += 1
     many = _MANY_IN_THE_PLANE if d == 2 else _MANY
     # Placeholders: nothing is allocated before a linear system asks for it.
@@ -292,7 +295,7 @@ def minimise(
         if count > 0:
             forcing = min(_LARGEST_FORCING, max(_SMALLEST_FORCING, 0.9 * error / last))
         out[0] += 1
-        curvature(lanes, indptr, indices, w, mass, lam, delta, u, step, first, second, inverse)
+        curvature(lanes, f, u, step, first, second, inverse)
         for i in range(size):
             flat_step[i] = 0.0
             flat_rest[i] = -flat_g[i]
@@ -301,7 +304,7 @@ def minimise(
         coarse = False
         for count_products in range(1, max_products + 1):
             out[1] += 1
-            bend = product(lanes, indptr, indices, mass, first, second, u, p, q)
+            bend = product(lanes, hessian, p, q)
             if not bend > 0.0:
                 break
             left = _advance(inner / bend, flat_p, flat_q, share, flat_step, flat_rest)
@@ -310,7 +313,7 @@ def minimise(
             last_inner = inner
             inner = precondition(inverse, rest, z)
             if count_products == many:
-                levels = coarsen(lanes, indptr, indices, mass, first, second, u)
+                levels = coarsen(lanes, hessian)
                 work = np.empty((3, levels.mass.size, d))
                 coarse = levels.mass.size > 0
                 out[4] += 1
@@ -332,7 +335,7 @@ def minimise(
             for i in range(size):
                 flat_trial[i] = flat_u[i] + t * flat_step[i]
             out[2] += 1
-            now = gradient(lanes, indptr, indices, w, b, mass, lam, delta, trial, q)
+            now = gradient(lanes, f, trial, q)
             if now <= value + _ARMIJO * t * slope + _ROUNDING * abs(value):
                 found = True
                 break
@@ -352,7 +355,7 @@ def minimise(
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def _weighted_square(x: FloatArray, weight: FloatArray) -> float:
-    """Sum of ``weight x^2``."""
+    """Sum of ``weight x^2``, both (n,)."""
     total = 0.0
     for i in range(x.size):
         total += weight[i] * x[i] * x[i]
@@ -368,7 +371,7 @@ def _advance(
     step: FloatArray,
     rest: FloatArray,
 ) -> float:
-    """A step of conjugate gradients.  Returns the weighted square of what is left."""
+    """A step (n,) of conjugate gradients.  Returns the weighted square of what is left."""
     left = 0.0
     for i in range(p.size):
         step[i] += alpha * p[i]

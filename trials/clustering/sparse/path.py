@@ -61,7 +61,7 @@ _BALANCE_PRODUCTS = 200
 
 @dataclass(kw_only=True)
 class Work:
-    """Counts of Newton steps, Hessian products, gradients, splits and fusions."""
+    """Counts (5,) of `newton.minimise`, for the clusters and inside them, and of splits."""
 
     newton: FloatArray = field(default_factory=lambda: np.zeros(5))
     balance: FloatArray = field(default_factory=lambda: np.zeros(5))
@@ -157,7 +157,7 @@ class Tracer:
 
     def _solve(self, lam: float, tolerance: float, flows: bool, gaps: bool) -> None:
         """`solve` in one step."""
-        u = self._predicted(lam)
+        u = self._predict(lam)
         known = self.potentials
         self.potentials = potentials = (
             self._extrapolated_potentials(lam) if flows or gaps else known.copy()
@@ -190,7 +190,7 @@ class Tracer:
             width *= _SHRINK
             u = self.u.copy()
         if self.speed is not None:
-            self.trusted = self._missed() <= _NEAR * self.width
+            self.trusted = self._measure_miss() <= _NEAR * self.width
         self.speed = (self.u - self.last) / (lam - self.lam) if lam != self.lam > 0.0 else None
         self.lam_before, self.lam = self.lam, lam
         self.potentials_before = known + (self.potentials - potentials)
@@ -226,9 +226,7 @@ class Tracer:
         """What the flows inside clusters must carry away (n, d).  Sets the objective."""
         f = self.full
         q: FloatArray = np.empty(self.x.shape)
-        self.primal = contraction.pulls(
-            f.indptr, f.indices, f.w, self.x, lam, self.labels, self.u, q
-        )
+        self.primal = contraction.pulls(f, self.x, lam, self.labels, self.u, q)
         return q
 
     def _reach(self) -> float:
@@ -240,20 +238,18 @@ class Tracer:
 
     def _objective(self, lam: float) -> float:
         """The objective on the clusters' graph, with the scatter inside the clusters."""
-        return self._smoothed(self.u, lam, 0.0) + self.scatter
+        return self._evaluate(self.u, lam, 0.0) + self.scatter
 
-    def _smoothed(self, u: FloatArray, lam: float, width: float) -> float:
-        """The smoothed objective on the clusters' graph."""
-        g, rest = self.graph, np.empty_like(u)
+    def _evaluate(self, u: FloatArray, lam: float, width: float) -> float:
+        """The smoothed objective at the values ``u`` (k, d) on the clusters' graph."""
         self.work.newton[2] += 1
-        return float(
-            newton.gradient(
-                self.lanes, g.indptr, g.indices, g.w, self.b, self.mass, lam, width, u, rest
-            )
-        )
+        return float(newton.gradient(self.lanes, self._problem(lam, width), u, np.empty_like(u)))
 
-    def _predicted(self, lam: float) -> FloatArray:
-        """The values at ``lam`` if they go on as between the last two penalties.
+    def _problem(self, lam: float, width: float) -> newton.Smoothed:
+        return newton.Smoothed(self.graph, self.b, self.mass, float(lam), float(width))
+
+    def _predict(self, lam: float) -> FloatArray:
+        """The values (k, d) at ``lam`` if they go on as between the last two penalties.
 
         Linked clusters that meet on the way are fused: most fusions are found here.  Where the last
         prediction missed by more than the distance of fusions, it would fuse clusters that never
@@ -269,13 +265,13 @@ class Tracer:
         labels, count = self._meeting(self.u, u, self.width, math.inf)
         return u if count == self.n_clusters else self._merge(labels, count, u)[0]
 
-    def _missed(self) -> float:
+    def _measure_miss(self) -> float:
         """Root mean square, over the points, of the error of the predicted values."""
         square = float(self.mass @ ((self.u - self.guess) ** 2).sum(axis=1))
         return math.sqrt(square / self.labels.size)
 
     def _extrapolated_potentials(self, lam: float) -> FloatArray:
-        """The potentials at ``lam`` if the flows went on as between the last two penalties."""
+        """The potentials (n, d) at ``lam`` if flows go on as between the last two penalties."""
         if self.lam == 0.0 or lam == 0.0:
             return self.potentials.copy()
         now = (self.lam / lam) * self.potentials
@@ -285,10 +281,10 @@ class Tracer:
         return now + share * (now - (self.lam_before / lam) * self.potentials_before)
 
     def _descend(self, u: FloatArray, lam: float, width: float, tolerance: float) -> None:
-        """Solve on the clusters' graph and fuse, until no fusion is left."""
+        """Solve on the clusters' graph from ``u`` (k, d) and fuse, until no fusion is left."""
         while True:
-            u = self._minimised_from_above(u, lam, width, tolerance)
-            v = self._fused(u, width)
+            u = self._minimise_from_above(u, lam, width, tolerance)
+            v = self._fuse(u, width)
             if v is u:
                 self.u = u
                 return
@@ -302,20 +298,20 @@ class Tracer:
         """
         rough = _ROUGH * tolerance
         for _ in range(_PASSES):
-            u = self._minimised(u, lam, width, rough, _FEW_STEPS)
+            u = self._minimise_and_fuse(u, lam, width, rough, _FEW_STEPS)
             done = self.work.newton[3] <= rough
-            v = self._fused(u, width)
+            v = self._fuse(u, width)
             if done:
                 break
             u = v
         if v is not u or self.work.newton[3] > tolerance:
-            v = self._fused(self._minimised(v, lam, width, tolerance, _STEPS), width)
+            v = self._fuse(self._minimise_and_fuse(v, lam, width, tolerance, _STEPS), width)
         self.u = v
 
-    def _minimised(
+    def _minimise_and_fuse(
         self, u: FloatArray, lam: float, width: float, tolerance: float, steps: int
     ) -> FloatArray:
-        """The minimiser of the smoothed problem, from ``u``, by at most so many steps.
+        """The minimiser (k, d) of the smoothed problem, from ``u``, by at most so many steps.
 
         Clusters that a step would carry through each other are fused, if they are close.  The step
         goes on without them, as far as the objective decreases.
@@ -336,20 +332,20 @@ class Tracer:
     def _along(
         self, u: FloatArray, step: FloatArray, share: float, lam: float, width: float
     ) -> FloatArray:
-        """The first of u + share step, u + share/2 step, ... with a smaller objective, else u."""
-        value = self._smoothed(u, lam, width)
+        """The first of u + share step, u + share/2 step, ... (k, d) that lowers the objective."""
+        value = self._evaluate(u, lam, width)
         for _ in range(_HALVINGS):
             v: FloatArray = u + share * step
-            if self._smoothed(v, lam, width) < value:
+            if self._evaluate(v, lam, width) < value:
                 return v
             share *= 0.5
         return u
 
-    def _minimised_from_above(
+    def _minimise_from_above(
         self, u: FloatArray, lam: float, width: float, tolerance: float
     ) -> FloatArray:
-        """`_minimised`, and if it fails, through larger widths: this one is far below lengths."""
-        u = self._minimised(u, lam, width, tolerance, _STEPS)
+        """`_minimise_and_fuse`, and if it fails, through larger widths than this small one."""
+        u = self._minimise_and_fuse(u, lam, width, tolerance, _STEPS)
         if self.work.newton[3] > tolerance:
             g = self.graph
             step = u[g.rows()] - u[g.indices]
@@ -375,15 +371,11 @@ class Tracer:
 
         With ``stop`` it stops before a full step that goes too far, and returns True.
         """
-        g = self.graph
-        return bool(
-            newton.minimise(
-                self.lanes, g.indptr, g.indices, g.w, self.b, self.mass, lam, width, u, tolerance,
-                steps, _PRODUCTS, stop, step, self.work.newton,
-            )
-        )  # fmt: skip
+        f = self._problem(lam, width)
+        limits = newton.Limits(float(tolerance), steps, _PRODUCTS, stop)
+        return bool(newton.minimise(self.lanes, f, u, limits, step, self.work.newton))
 
-    def _fused(self, u: FloatArray, width: float) -> FloatArray:
+    def _fuse(self, u: FloatArray, width: float) -> FloatArray:
         """The values after linked clusters within ``width`` are fused: ``u`` if there are none."""
         g = self.graph
         labels = np.empty(self.n_clusters, dtype=np.int64)
@@ -400,7 +392,7 @@ class Tracer:
     def _meeting(
         self, old: FloatArray, new: FloatArray, width: float, reach: float
     ) -> tuple[IntArray, int]:
-        """Labels that join the linked clusters which meet between old and new values."""
+        """Labels (k,) that join the linked clusters that meet between values (k, d)."""
         g = self.graph
         labels = np.empty(self.n_clusters, dtype=np.int64)
         count = contraction.meeting_components(g.indptr, g.indices, old, new, width, reach, labels)
@@ -432,15 +424,16 @@ class Tracer:
         The local values solve convex clustering of ``q`` inside each cluster.  They vanish exactly
         where the cluster is fused.
         """
-        n, f = self.x.shape[0], self.full
-        start = np.empty(self.n_clusters + 1, dtype=np.int64)
-        order = np.empty(n, dtype=np.int64)
-        balance.members(self.labels, start, order)
+        n = self.x.shape[0]
+        clusters = balance.Clusters(
+            self.labels, np.empty(self.n_clusters + 1, dtype=np.int64), np.empty(n, dtype=np.int64)
+        )
+        balance.members(*clusters)
         x, delta, left = np.empty_like(q), np.empty(self.n_clusters), np.empty(self.n_clusters)
         balance.balance(
-            self.lanes, f.indptr, f.indices, f.w, self.labels, start, order, q,
-            (1.0 - margin) * lam, self.width, goal / n,
-            _STEPS, _BALANCE_PRODUCTS, self.potentials, x, delta, left, self.work.balance,
+            self.lanes, self.full, clusters, q, (1.0 - margin) * lam, self.width,
+            newton.Limits(goal / n, _STEPS, _BALANCE_PRODUCTS, False),
+            balance.Flows(self.potentials, x, delta, left), self.work.balance,
         )  # fmt: skip
         return x, delta, left
 

@@ -31,10 +31,6 @@ def plot_path(path: SparsePath, *, coordinates: tuple[int, int] = (0, 1), ax: An
     Returns
     -------
     The axes.  The lines are the points' ways, the dots their last centres.
-
-    Raises
-    ------
-    trials.checks.InvalidParameter
     """
     record_of("path", path, SparsePath)
     if not path.centres:
@@ -63,10 +59,6 @@ def plot_dendrogram(path: SparsePath, *, ax: Any = None, **options: Any) -> Any:
     Returns
     -------
     The axes.
-
-    Raises
-    ------
-    trials.checks.InvalidParameter
     """
     from scipy.cluster.hierarchy import dendrogram
 

@@ -33,7 +33,7 @@ from trials.checks import FloatArray, IntArray
 from trials.clustering.convex.pairs import FAST
 from trials.clustering.sparse.contraction import coarse_edges
 from trials.clustering.sparse.graph import IndexArray
-from trials.clustering.sparse.product import product
+from trials.clustering.sparse.product import Hessian, product
 from trials.clustering.sparse.rows import load, store, total
 
 #: An edge is strong from this share on of the strongest edge at one of its ends.
@@ -96,7 +96,7 @@ def precondition(inverse: FloatArray, rest: FloatArray, out: FloatArray) -> floa
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def aggregate(indptr: IntArray, indices: IndexArray, first: FloatArray, labels: IntArray) -> int:
-    """Label the aggregates of strong neighbours, and return their number.
+    """Label the aggregates of strong neighbours, (n,), and return their number.
 
     A node whose strong neighbours are all free makes an aggregate with them.  Then each node that
     is left joins its strongest neighbour among those.  O(E) time.
@@ -166,17 +166,10 @@ def aggregate(indptr: IntArray, indices: IndexArray, first: FloatArray, labels: 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def _coarser(
-    lanes: tuple[int, ...],
-    indptr: IntArray,
-    indices: IndexArray,
-    mass: FloatArray,
-    first: FloatArray,
-    second: FloatArray,
-    u: FloatArray,
-    labels: IntArray,
-    count: int,
-) -> tuple[IntArray, IndexArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """The graph of the aggregates: its rows, edges, first, second, places, masses and shares."""
+    lanes: tuple[int, ...], hessian: Hessian, labels: IntArray, count: int
+) -> tuple[Hessian, FloatArray]:
+    """The Hessian on the graph of the aggregates, and the nodes' shares (count,)."""
+    indptr, indices, mass, first, second, u = hessian
     n, d = u.shape
     width = len(lanes)
     places, masses, share = np.zeros((count, d)), np.zeros(count), np.empty(count)
@@ -222,43 +215,34 @@ def _coarser(
             share[ends[e]] += size[e]
     for k in range(count):
         share[k] = _DAMPING / share[k]
-    return starts, ends[:used].copy(), size, along, places, masses, share
+    return Hessian(starts, ends[:used].copy(), masses, size, along, places), share
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def coarsen(
-    lanes: tuple[int, ...],
-    indptr: IntArray,
-    indices: IndexArray,
-    mass: FloatArray,
-    first: FloatArray,
-    second: FloatArray,
-    u: FloatArray,
-) -> Levels:
+def coarsen(lanes: tuple[int, ...], hessian: Hessian) -> Levels:
     """The coarser graphs, until few nodes are left or no edge is strong against the masses."""
     one, none, numbers = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
     edges = np.zeros(0, dtype=np.int32)
-    levels = Levels(one, one, none, edges, numbers, numbers, u[:0], numbers, numbers, none)
+    fine = hessian
+    levels = Levels(one, one, none, edges, numbers, numbers, fine.u[:0], numbers, numbers, none)
     for _ in range(_LEVELS):
-        n = mass.size
+        n = fine.mass.size
         if n < _FEWEST:
             break
         labels = np.empty(n, dtype=np.int64)
-        count = aggregate(indptr, indices, first, labels)
+        count = aggregate(fine.indptr, fine.indices, fine.first, labels)
         if count > _SHRINK * n:
             break
-        indptr, indices, first, second, u, mass, share = _coarser(
-            lanes, indptr, indices, mass, first, second, u, labels, count
-        )
+        fine, share = _coarser(lanes, fine, labels, count)
         levels = Levels(
             np.append(levels.nodes, levels.nodes[-1] + count),
-            np.append(levels.edges, levels.edges[-1] + indices.size),
-            np.concatenate((levels.indptr, indptr)),
-            np.concatenate((levels.indices, indices)),
-            np.concatenate((levels.first, first)),
-            np.concatenate((levels.second, second)),
-            np.concatenate((levels.u, u)),
-            np.concatenate((levels.mass, mass)),
+            np.append(levels.edges, levels.edges[-1] + fine.indices.size),
+            np.concatenate((levels.indptr, fine.indptr)),
+            np.concatenate((levels.indices, fine.indices)),
+            np.concatenate((levels.first, fine.first)),
+            np.concatenate((levels.second, fine.second)),
+            np.concatenate((levels.u, fine.u)),
+            np.concatenate((levels.mass, fine.mass)),
             np.concatenate((levels.share, share)),
             np.concatenate((levels.up, labels)),
         )
@@ -299,17 +283,12 @@ def correct(
                 for c in range(0, d, width):
                     store(z, k, c, load(lanes, z, k, c) + load(lanes, z, above, c))
         begin, end = edges[level], edges[level + 1]
-        product(
-            lanes,
-            levels.indptr[low + level : high + level + 1],
-            levels.indices[begin:end],
-            levels.mass[low:high],
-            levels.first[begin:end],
-            levels.second[begin:end],
+        here = Hessian(
+            levels.indptr[low + level : high + level + 1], levels.indices[begin:end],
+            levels.mass[low:high], levels.first[begin:end], levels.second[begin:end],
             levels.u[low:high],
-            z[low:high],
-            q[low:high],
-        )
+        )  # fmt: skip
+        product(lanes, here, z[low:high], q[low:high])
         for k in range(low, high):
             for c in range(0, d, width):
                 left = load(lanes, right, k, c) - load(lanes, q, k, c)

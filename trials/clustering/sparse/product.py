@@ -1,6 +1,8 @@
-"""The jitted product of a Hessian with a vector."""
+"""A Hessian on a graph, and its jitted product with a vector."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from numba import njit
 
@@ -10,23 +12,29 @@ from trials.clustering.sparse.graph import IndexArray
 from trials.clustering.sparse.rows import load, store, total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def product(
-    lanes: tuple[int, ...],
-    indptr: IntArray,
-    indices: IndexArray,
-    mass: FloatArray,
-    first: FloatArray,
-    second: FloatArray,
-    u: FloatArray,
-    p: FloatArray,
-    out: FloatArray,
-) -> float:
-    """Write the Hessian at ``u`` times ``p`` to ``out`` and return <p, H p>.
+class Hessian(NamedTuple):
+    """A Hessian on a graph: an edge x has the matrix ``first I - second x x^T``.
 
-    An edge x has the matrix ``first I - second x x^T``.  Arguments are as in
-    `trials.clustering.sparse.newton`.
+    Attributes
+    ----------
+    indptr, indices : (n + 1,) and (E,), the edges as in `trials.clustering.sparse.newton`.
+    mass : (n,) masses of the nodes.
+    first, second : (E,) over lengths, and over cubes of lengths.
+    u : (n, d) places of the nodes.
     """
+
+    indptr: IntArray
+    indices: IndexArray
+    mass: FloatArray
+    first: FloatArray
+    second: FloatArray
+    u: FloatArray
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def product(lanes: tuple[int, ...], hessian: Hessian, p: FloatArray, out: FloatArray) -> float:
+    """Write the Hessian times ``p`` (n, d) to ``out`` (n, d) and return <p, H p>."""
+    indptr, indices, mass, first, second, u = hessian
     n, d = u.shape
     width = len(lanes)
     for i in range(n):

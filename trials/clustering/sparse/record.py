@@ -54,7 +54,7 @@ class SparseClustering:
 
     @property
     def uncertified(self) -> IntArray:
-        """The clusters whose fusion is not proved."""
+        """The clusters (c,) whose fusion is not proved."""
         return np.flatnonzero(~self.proved)
 
 
@@ -119,7 +119,7 @@ class SparsePath:
 
 
 def _root(parent: IntArray, i: int) -> int:
-    """The representative of a set."""
+    """The representative of a set of the forest (n,)."""
     while parent[i] != i:
         parent[i] = parent[parent[i]]
         i = int(parent[i])

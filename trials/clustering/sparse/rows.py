@@ -63,7 +63,7 @@ def padded(x: FloatArray) -> FloatArray:
 
 
 def load(lanes: tuple[int, ...], x: FloatArray, i: int, k: int) -> Any:
-    """The coordinates from ``k`` on of row ``i``."""
+    """The coordinates from ``k`` on of row ``i`` of an array (n, d)."""
     return x[i, k : k + len(lanes)].copy()
 
 

@@ -31,8 +31,8 @@ CHECKPOINTS = 8
 RUNS = ("plain", "stable", "subset", "shared")
 
 
-def _sent(found: OptionsResult) -> FloatArray:
-    """Floats after each iteration, in both directions."""
+def _count_floats(found: OptionsResult) -> FloatArray:
+    """Floats after each iteration, (T,), in both directions."""
     return np.asarray(np.cumsum(found.down[:, 0] + found.up[:, 0]), dtype=np.float64)
 
 
@@ -55,19 +55,16 @@ def _communication(params: Params, rng: np.random.Generator) -> list[float]:
 
     def after(name: str, n_iterations: int) -> OptionsResult:
         return run_ifca_options(
-            **run,
-            n_iterations=n_iterations,
-            options=options[name],
-            rng=np.random.default_rng(seed),
+            **run, n_iterations=n_iterations, options=options[name], rng=np.random.default_rng(seed)
         )
 
     ends = np.array([math.ceil(n_rounds * i / CHECKPOINTS) for i in range(1, CHECKPOINTS + 1)])
-    counts = {name: _sent(after(name, n_rounds)) for name in RUNS}
+    counts = {name: _count_floats(after(name, n_rounds)) for name in RUNS}
     budgets = counts["plain"][ends - 1]
     errors: list[float] = []
     for name, sent in counts.items():
         while sent[-1] < budgets[-1]:
-            sent = _sent(after(name, 2 * len(sent)))
+            sent = _count_floats(after(name, 2 * len(sent)))
         affordable = np.searchsorted(sent, budgets, side="right").tolist()
         errors += [paired.error(after(name, n), theta_star) for n in affordable]
     return [*errors, *(budgets / budgets[-1]).tolist()]

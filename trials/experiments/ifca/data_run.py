@@ -132,7 +132,7 @@ def _clusters(data: ClientData, sizes: IntArray, theta_star: FloatArray) -> tupl
 
 
 def _least_squares(x: FloatArray, y: FloatArray, gram: FloatArray) -> FloatArray:
-    """Least squares by LAPACK, refined once, and by `least_squares` where it is ill-conditioned.
+    """Least squares (d,) by LAPACK, refined once, or by `least_squares` if it is ill-conditioned.
 
     For hundreds of columns LAPACK takes a tenth of the time of `least_squares`.
     """

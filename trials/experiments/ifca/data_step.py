@@ -13,12 +13,7 @@ import numpy as np
 
 from trials.checks import FloatArray
 from trials.experiments.ifca.drawn_clients import clients_fit, draw_clients
-from trials.experiments.ifca.geometry import (
-    STEP_PARAMETERS,
-    draw_geometry,
-    sizes_of,
-    step_sizes_of,
-)
+from trials.experiments.ifca.geometry import STEP_PARAMETERS, draw_geometry, sizes_of, step_sizes_of
 from trials.experiments.ifca.step import STEP
 from trials.ifca.linear import run_resampled_ifca
 from trials.models.run_status import RunStatus

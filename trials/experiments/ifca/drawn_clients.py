@@ -18,7 +18,7 @@ def draw_clients(
     sigma: float,
     rng: np.random.Generator,
 ) -> ClientData:
-    """A fresh batch of `n_samples` rows of every client, those of cluster 0 first."""
+    """A fresh batch of `n_samples` rows (m n, d) of every client, those of cluster 0 first."""
     k, d = theta_star.shape
     m = int(cluster_sizes.sum())
     features = rng.standard_normal((m * n_samples, d))
@@ -28,9 +28,7 @@ def draw_clients(
         rows = slice(ends[j] - cluster_sizes[j] * n_samples, ends[j])
         responses[rows] += features[rows] @ theta_star[j]
     return ClientData(
-        features=features,
-        responses=responses,
-        offsets=np.arange(m + 1, dtype=np.int64) * n_samples,
+        features=features, responses=responses, offsets=np.arange(m + 1, dtype=np.int64) * n_samples
     )
 
 

@@ -13,9 +13,8 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from trials.checks import FloatArray, InvalidParameter, check_drawn
+from trials.checks import FloatArray, IntArray, InvalidParameter, check_drawn
 from trials.models import mixture as mx
 from trials.parameters import Integer, Options, Parameters, Real, unchecked
 from trials.run.cell import Params
@@ -110,7 +109,7 @@ STEP_PARAMETERS = GEOMETRY.extended(
 )
 
 
-def sizes_of(params: Params) -> NDArray[np.int64]:
+def sizes_of(params: Params) -> IntArray:
     """Clients of each cluster of a cell, (k,), ascending."""
     return _sizes_of(*(params.get(name) for name in ("m", "k", "profile", "ratio", "p_min"))).copy()
 
@@ -118,7 +117,7 @@ def sizes_of(params: Params) -> NDArray[np.int64]:
 @lru_cache(maxsize=4096, typed=True)  # bounds and statistics of a cell ask thousands of times
 def _sizes_of(
     m: int, k: int, profile: mx.Profile, ratio: float | None, p_min: float | None
-) -> NDArray[np.int64]:
+) -> IntArray:
     if ratio is not None:
         weights = mx.fractions_with_ratio(k, ratio, profile)
     else:
@@ -126,8 +125,8 @@ def _sizes_of(
     return mx.cluster_sizes(m, weights)
 
 
-def checked_sizes_of(params: Params) -> NDArray[np.int64]:
-    """`sizes_of` of a cell that went through its table, without further checks."""
+def checked_sizes_of(params: Params) -> IntArray:
+    """`sizes_of` (k,) of a cell that went through its table, without further checks."""
     if "ratio" in params:
         weights = _fractions_with_ratio(params["k"], params["ratio"], params["profile"])
     else:
@@ -135,7 +134,7 @@ def checked_sizes_of(params: Params) -> NDArray[np.int64]:
     return _cluster_sizes(params["m"], weights)
 
 
-def step_sizes_of(params: Params, sizes: NDArray[np.int64]) -> FloatArray:
+def step_sizes_of(params: Params, sizes: IntArray) -> FloatArray:
     """Step size of each model by the cell's rule, (k,)."""
     shares = sizes / sizes.sum()
     base = {"c/p": shares.min(), "c/p_j": shares, "c/p_max": shares.max()}[params["step_rule"]]

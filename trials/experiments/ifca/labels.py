@@ -43,7 +43,7 @@ CLIENT = GEOMETRY.extended(
 
 
 def _simulate_labels(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    """Draw all data of one client of cluster 0 in each trial."""
+    """Draw all data (n, d) of one client of cluster 0 in each trial."""
     n, d, sigma = params["n"], params["d"], params["sigma"]
     theta, theta_star, _ = draw_geometry(params, rng, n_trials, victim=0)
     width = theta.shape[-1]

@@ -98,7 +98,7 @@ def _start(params: Params, theta_star: FloatArray, rng: np.random.Generator) -> 
 
 
 def step_size(params: Params) -> FloatArray:
-    """gamma / (2 p): a step of this size moves a mean model by the share gamma to its optimum."""
+    """gamma / (2 p), (1,): such a step moves a mean model by the share gamma to its optimum."""
     return np.array([params["gamma"] * params["k"] / 2.0])
 
 
@@ -115,7 +115,7 @@ def error(found: OptionsResult, theta_star: FloatArray) -> float:
 
 
 def wrong_share(labels: IntArray, owner: IntArray, k: int) -> float:
-    """Share of the clients outside their own cluster, clusters named at best."""
+    """Share of the clients (m,) outside their own cluster, clusters named at best."""
     return float(1.0 - np.trace(overlaps(labels, owner, k)) / owner.size)
 
 

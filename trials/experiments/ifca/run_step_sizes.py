@@ -33,7 +33,7 @@ _trajectories = unchecked(simulate_trajectories)  # of cells that went through t
 
 
 def step_constants(ratio: float) -> FloatArray:
-    """The grid of c1 for sizes that differ by a factor ``ratio``, ascending.
+    """The grid (c,) of c1 for sizes that differ by a factor ``ratio``, ascending.
 
     Examples
     --------

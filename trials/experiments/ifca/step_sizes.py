@@ -69,13 +69,7 @@ def _simulate_step_sizes(params: Params, rng: np.random.Generator, n_trials: int
     low = np.where(possible, np.maximum((u_g - root) / g_sq, 0.0), _NO_STEP_SIZE)
     high = np.where(possible, np.maximum((u_g + root) / g_sq, 0.0), 0.0)
     return np.column_stack(
-        [
-            low.max(axis=1) > high.min(axis=1),
-            low[:, 0],
-            high[:, 0],
-            low[:, -1],
-            high[:, -1],
-        ]
+        [low.max(axis=1) > high.min(axis=1), low[:, 0], high[:, 0], low[:, -1], high[:, -1]]
     )
 
 

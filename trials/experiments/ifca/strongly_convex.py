@@ -30,11 +30,10 @@ close every gap that occurs:
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from trials.checks import FloatArray, InvalidParameter
+from trials.checks import FloatArray, IntArray, InvalidParameter
 from trials.laws.spike import wrong_label
 from trials.models import mixture as mx
 from trials.parameters import Integer, Options, Parameters, Real
@@ -80,8 +79,8 @@ def radius(cell: Params) -> float:
     return float((0.5 - cell["alpha"]) * math.sqrt(cell["lam"] / cell["L"]) * cell["Delta"])
 
 
-def sizes(cell: Params) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Whole cluster sizes, the smallest first."""
+def sizes(cell: Params) -> IntArray:
+    """Whole cluster sizes (k,), the smallest first."""
     profile = "one-small" if cell["ratio"] > 1.0 else "equal"
     return mx.cluster_sizes(cell["m"], mx.fractions_with_ratio(cell["k"], cell["ratio"], profile))
 
@@ -208,11 +207,7 @@ SC_RUN = register(
         columns=("largest", "smallest_squared", "farthest_error", "farthest", "rises"),
         simulate=_simulate_run,
         parameters=Parameters(
-            {
-                **_COMMON,
-                "T": Integer(1, 100_000, default=100, meaning="steps"),
-                "delta": DELTA,
-            },
+            {**_COMMON, "T": Integer(1, 100_000, default=100, meaning="steps"), "delta": DELTA},
             (geometry_fits,),
         ),
         cost=lambda cell: 1e-7 * cell["T"] * cell["k"] * (cell["k"] + cell["d"]),

@@ -49,11 +49,7 @@ from trials.run.cell import Params
 from trials.run.experiment import Experiment, each_trial, register
 
 #: The intervals of the optima's components: Section 5, Appendix D.2, and one cluster.
-DESIGNS = {
-    "ten": (1, 4, 7, 10, 13, -2, -5, -8, -11, -14),
-    "four": (0, 1, -1, -2),
-    "one": (1,),
-}
+DESIGNS = {"ten": (1, 4, 7, 10, 13, -2, -5, -8, -11, -14), "four": (0, 1, -1, -2), "one": (1,)}
 _LISTED = 120  # rounds after which an error is listed
 
 
@@ -202,7 +198,7 @@ LINEAR = register(
 
 
 def near_start(params: Params, optima: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Models at a distance of ``nearest`` to ``farthest`` separations from the optima, or zero."""
+    """Models (K, d) ``nearest`` to ``farthest`` separations away from the optima, or zero."""
     if params["optima"] == "one":
         return np.zeros_like(optima)
     gaps = np.linalg.norm(optima[:, None] - optima[None], axis=-1)

@@ -17,14 +17,7 @@ import numpy as np
 
 from trials.checks import FloatArray
 from trials.clustering.kmeans import kmeans_pp
-from trials.experiments.odcl.linear import (
-    IFCA,
-    draw,
-    group_means,
-    losses,
-    near_start,
-    normalised,
-)
+from trials.experiments.odcl.linear import IFCA, draw, group_means, losses, near_start, normalised
 from trials.ifca.quadratic_rounds import quadratic_rounds
 from trials.local_erm import least_squares
 from trials.parameters import Integer

@@ -148,12 +148,7 @@ def simulate_trial(params: Params, rng: np.random.Generator) -> tuple[float, ...
     n_rounds, n_pairs = params["rounds_1"], params["pairs"]
     anchors = choose_anchors(data, params["anchors"], 2 * n_pairs * n_rounds, rng)
     draw = fresh_batches(
-        data,
-        anchors,
-        n_clients=fresh_clients(params),
-        n_pairs=n_pairs,
-        n_rounds=n_rounds,
-        rng=rng,
+        data, anchors, n_clients=fresh_clients(params), n_pairs=n_pairs, n_rounds=n_rounds, rng=rng
     )
     own = theta_star[sample.labels[anchors]]
     options = DescentOptions(

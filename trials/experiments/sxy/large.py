@@ -20,12 +20,7 @@ import math
 import numpy as np
 
 from trials.checks import InvalidParameter
-from trials.experiments.sxy.clients import (
-    CLIENTS,
-    draw_clients,
-    enough_clients,
-    spectrum_ordered,
-)
+from trials.experiments.sxy.clients import CLIENTS, draw_clients, enough_clients, spectrum_ordered
 from trials.experiments.sxy.refinement import STARTS, start_models
 from trials.experiments.sxy.spectrum import cluster_matrices
 from trials.mixed_regression.fed_regression import local_spectra, run_fed_regression

@@ -30,19 +30,9 @@ import numpy as np
 from scipy import optimize
 
 from trials.checks import FloatArray, IntArray
-from trials.experiments.sxy.clients import (
-    LOCAL,
-    Clients,
-    draw_clients,
-    stability_of,
-    step_size,
-)
+from trials.experiments.sxy.clients import LOCAL, Clients, draw_clients, stability_of, step_size
 from trials.experiments.sxy.spectrum import cluster_matrices
-from trials.mixed_regression.fed_regression import (
-    LocalSpectra,
-    local_spectra,
-    run_fed_regression,
-)
+from trials.mixed_regression.fed_regression import LocalSpectra, local_spectra, run_fed_regression
 from trials.models import mixture as mx
 from trials.parameters import Integer, Options, Real
 from trials.run.cell import Params
@@ -110,7 +100,7 @@ def clustering_pull(
 
 
 def filtered(phi: FloatArray, residual: FloatArray, eta: float, s: int) -> FloatArray:
-    """P times a residual, for one client: s powers of FedAvg, or FedProx for s = 0."""
+    """P times a residual (n,), for one client: s powers of FedAvg, or FedProx for s = 0."""
     n = len(residual)
     if s == 0:  # (I + c X X')^-1 = I - c X (I + c X'X)^-1 X', with few features a row
         inner = np.eye(phi.shape[1]) + eta / n * (phi.T @ phi)

@@ -28,7 +28,7 @@ def rows_fit(cell: Params) -> None:
 
 
 def best_share(squares: FloatArray, sizes: FloatArray, budget: float) -> float:
-    """The largest sum of squares of clients of at most ``budget`` rows, the last one in part."""
+    """The largest sum of squares (M,) of clients of at most ``budget`` rows, the last in part."""
     order = np.argsort(-squares / sizes)
     rows = np.cumsum(sizes[order])
     whole = int(np.searchsorted(rows, budget * (1 + 1e-12), side="right"))
@@ -40,7 +40,7 @@ def best_share(squares: FloatArray, sizes: FloatArray, budget: float) -> float:
     return total
 
 
-def _chosen(squares: FloatArray, sizes: FloatArray, budget: float) -> FloatArray:
+def _choose(squares: FloatArray, sizes: FloatArray, budget: float) -> FloatArray:
     """Clients (M,) as 0 or 1: the best whole ones."""
     order = np.argsort(-squares / sizes)
     whole = np.cumsum(sizes[order]) <= budget * (1 + 1e-12)
@@ -60,7 +60,7 @@ def _largest_features(params: Params, sizes: FloatArray, rng: np.random.Generato
     best = 0.0
     for _ in range(_TURNS):
         squares = np.bincount(owners, (x @ direction) ** 2, sizes.size).astype(np.float64)
-        kept = x[_chosen(squares, sizes, budget)[owners] > 0]
+        kept = x[_choose(squares, sizes, budget)[owners] > 0]
         if not len(kept):
             return best
         values, vectors = np.linalg.eigh(kept.T @ kept)

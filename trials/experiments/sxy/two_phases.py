@@ -23,11 +23,7 @@ from trials.checks import FloatArray, IntArray
 from trials.experiments.sxy.clients import CLIENTS, Clients, draw_clients
 from trials.mixed_regression.anchor_groups import group_anchors
 from trials.mixed_regression.batches import MomentBatch
-from trials.mixed_regression.fed_regression import (
-    LocalSpectra,
-    local_spectra,
-    run_fed_regression,
-)
+from trials.mixed_regression.fed_regression import LocalSpectra, local_spectra, run_fed_regression
 from trials.mixed_regression.moment_descent import DescentOptions, run_moment_descent
 from trials.models.matching import bottleneck_distance
 from trials.parameters import Integer, Options
@@ -101,7 +97,7 @@ def phase_one(params: Params, theta_star: FloatArray, rng: np.random.Generator) 
 def refined(
     params: Params, clients: Clients, spectra: LocalSpectra, start: FloatArray, s: int
 ) -> float:
-    """The distance (6) over Delta after FedAvg with clustering."""
+    """The distance (6) over Delta after FedAvg with clustering from ``start`` (k, d)."""
     found = run_fed_regression(
         data=clients.data,
         start=start,
@@ -141,15 +137,7 @@ PHASES = register(
     Experiment(
         name="sxy.two-phases",
         design=247,
-        columns=(
-            "phases",
-            "coarse",
-            "once",
-            "best",
-            "fail_phases",
-            "fail_once",
-            "fail_best",
-        ),
+        columns=("phases", "coarse", "once", "best", "fail_phases", "fail_once", "fail_best"),
         simulate=each_trial(_one_trial),
         parameters=TWO_PHASES,
         block_size=4,

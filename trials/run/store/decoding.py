@@ -18,7 +18,7 @@ class Undecodable(ValueError):
     """A stored text is not of the expected form.  The message says where and why."""
 
 
-def _cleaned(value: Any, depth: int = 0) -> Any:
+def _clean(value: Any, depth: int = 0) -> Any:
     """Return the value with its texts made printable.  Line breaks and tabulators stay."""
     if isinstance(value, str):
         return printable(value, keep="\n\t")
@@ -27,8 +27,8 @@ def _cleaned(value: Any, depth: int = 0) -> Any:
     if depth == MAX_DEPTH:
         raise Undecodable(f"is nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, list):
-        return [_cleaned(one, depth + 1) for one in value]
-    return {printable(key): _cleaned(one, depth + 1) for key, one in value.items()}
+        return [_clean(one, depth + 1) for one in value]
+    return {printable(key): _clean(one, depth + 1) for key, one in value.items()}
 
 
 def _fields(type_: Any) -> set[str] | None:
@@ -66,7 +66,7 @@ def decode(text: object, type_: type[T], limit: int = MAX_DOCUMENT) -> T:
     if len(text) > limit:
         raise Undecodable(f"has {len(text)} characters, at most {limit} are allowed")
     try:
-        value = _cleaned(json.loads(text))
+        value = _clean(json.loads(text))
     except RecursionError:
         raise Undecodable(f"is nested more than {MAX_DEPTH} levels deep") from None
     except Undecodable:

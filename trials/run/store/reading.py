@@ -28,7 +28,7 @@ from trials.run.store.verification import (
 CACHE_BYTES = 1 << 28  # of tables that were read and verified; the least recently used go
 
 
-def _appended(table: Table | None, cell: CellRow, blocks: list[Block]) -> Table:
+def _append(table: Table | None, cell: CellRow, blocks: list[Block]) -> Table:
     """The table with more blocks at its end."""
     if table is not None and not blocks:
         return table
@@ -168,7 +168,7 @@ class BlockReader:
         if len(added) != max(0, n_blocks - n_known):
             # the rows disagree with the index of blocks
             raise StoreError(f"{self._database.path}: is damaged (the index of blocks)")
-        table = _appended(known, cell, added)
+        table = _append(known, cell, added)
         self._cache.put(cell.id, table)
         return _first(table, n_blocks * cell.block_size)
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from trials.checks import FloatArray
+from trials.checks import BoolArray, FloatArray
 from trials.run.cell import Params
 
 
@@ -50,7 +47,7 @@ class Table:
 
     columns: tuple[str, ...]
     values: FloatArray
-    failed: NDArray[np.bool_]
+    failed: BoolArray
     reasons: tuple[tuple[int, str], ...]
 
     @property

@@ -75,7 +75,7 @@ class BlockRow(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A verified block.
+    """A verified block of trials: values (n, c).
 
     ``content`` is the checksum of the values, their meaning and the reasons.  It leaves out the
     code, so that equal trials of two versions have equal digests.

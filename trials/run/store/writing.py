@@ -31,7 +31,7 @@ def check_block(
     seconds: float,
     shape: tuple[int, int],
 ) -> None:
-    """Refuse values that could not be read back, and rows that would hide a failed trial."""
+    """Refuse values (n, c) that could not be read back, and rows that would hide a failed trial."""
     if not is_integer(block, 0, MAX_BLOCK):
         raise ValueError(f"block={block!r} must be an integer from 0 to {MAX_BLOCK - 1}")
     if not is_label(code):
@@ -55,7 +55,7 @@ def commit_block(
     code: str,
     seconds: float,
 ) -> None:
-    """Store a checked block and its timing together.  The same block again changes nothing."""
+    """Store a checked block (n, c) and its timing together.  The same again changes nothing."""
     data = values.astype("<f8", order="C", copy=False).tobytes()
     packed = pack_reasons([(row, printable(reason)) for row, reason in reasons])
     n_rows, n_columns = values.shape
