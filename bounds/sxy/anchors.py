@@ -44,7 +44,7 @@ FAILURE = C_f * N**-9
 FAILURE_CONSTANT = prefactor(C_f, "multiple of $N^{-9}$")
 
 THEOREM_1_4_AS_PRINTED = statement(
-    "thm1-4-as-printed",
+    "sxy.thm1-4-as-printed",
     "Theorem 1: the anchors arrive when the sign of a singular vector is arbitrary",
     "Theorem 1, (4)",
     kind="probability",
@@ -63,7 +63,7 @@ THEOREM_1_4_AS_PRINTED = statement(
 )
 
 THEOREM_1_4 = statement(
-    "thm1-4",
+    "sxy.thm1-4",
     "Theorem 1: the anchors arrive within the accuracy of A.3",
     "Theorem 1, (4), corrected by the accuracy of A.3",
     kind="deterministic",
@@ -83,7 +83,7 @@ THEOREM_1_4 = statement(
 )
 
 ROUNDS_FORMULA_AS_PRINTED = statement(
-    "thm1-rounds-as-printed",
+    "sxy.thm1-rounds-as-printed",
     "Theorem 1: the number of rounds of A.3",
     "Appendix A.3, case $t^*=T$",
     kind="deterministic",
@@ -102,7 +102,7 @@ ROUNDS_FORMULA_AS_PRINTED = statement(
 )
 
 ROUNDS_FORMULA = statement(
-    "thm1-rounds",
+    "sxy.thm1-rounds",
     "Theorem 1: the number of rounds of A.3, for any start in the ball",
     "Appendix A.3, case $t^*=T$, corrected by the factor 2 in the logarithm",
     kind="deterministic",
@@ -119,7 +119,7 @@ ROUNDS_FORMULA = statement(
 )
 
 NORM_24 = statement(
-    "norm-24",
+    "sxy.norm-24",
     "Theorem 1: the estimates stay in a ball",
     "Appendix A.3, (24)",
     kind="deterministic",
@@ -135,7 +135,7 @@ NORM_24 = statement(
 )
 
 COUPON_AS_PRINTED = statement(
-    "coupon-as-printed",
+    "sxy.coupon-as-printed",
     "Theorem 1: enough anchors to meet every cluster, as printed",
     "Theorem 1, before (5)",
     kind="probability",
@@ -155,7 +155,7 @@ COUPON_AS_PRINTED = statement(
 )
 
 COUPON = statement(
-    "coupon",
+    "sxy.coupon",
     "Theorem 1: the coupon collector's step",
     "Appendix A.3, before the last display",
     kind="probability",
@@ -170,7 +170,7 @@ COUPON = statement(
 )
 
 GROUPING = statement(
-    "grouping",
+    "sxy.grouping",
     "Theorem 1: the server recovers the clusters of the anchors",
     "Appendix A.3, last display",
     kind="deterministic",
@@ -192,7 +192,7 @@ SIZES = (
 )
 
 THEOREM_1_4_DATA = statement(
-    "thm1-4-data",
+    "sxy.thm1-4-data",
     "Theorem 1: the anchors arrive, on data",
     "Theorem 1, (4), corrected by the direction's sign and the accuracy of A.3",
     kind="probability",
@@ -210,7 +210,7 @@ THEOREM_1_4_DATA = statement(
 )
 
 THEOREM_1_5 = statement(
-    "thm1-5",
+    "sxy.thm1-5",
     "Theorem 1: the server's estimates of all models, on data",
     "Theorem 1, (5), corrected by the number of anchors",
     kind="probability",

@@ -55,5 +55,5 @@ STABLE_STEP = Assumption(name="stable step", left=sp.Integer(1), right=gamma, st
 
 
 def statement(id_: str, title: str, source: str, **fields: Any) -> Statement:
-    """A statement of Su, Xu & Yang.  Its id gets the paper's prefix."""
-    return Statement(id=f"sxy.{id_}", title=title, source=source, publication=PAPER, **fields)
+    """A statement of Su, Xu & Yang."""
+    return Statement(id=id_, title=title, source=source, publication=PAPER, **fields)

@@ -50,7 +50,7 @@ SIGN = (
 )
 
 STEP_ALGEBRA_AS_PRINTED = statement(
-    "step-algebra-as-printed",
+    "sxy.step-algebra-as-printed",
     "Proposition 2: (27) and (28) imply (21), for either sign of the direction",
     "Appendix A.5, (27) and (28) to (21)",
     kind="deterministic",
@@ -64,7 +64,7 @@ STEP_ALGEBRA_AS_PRINTED = statement(
 )
 
 STEP_ALGEBRA = statement(
-    "step-algebra",
+    "sxy.step-algebra",
     "Proposition 2: (27), (28) and an oriented direction imply (21)",
     "Appendix A.5, (27) and (28) to (21), corrected by the direction's sign",
     kind="deterministic",
@@ -78,7 +78,7 @@ STEP_ALGEBRA = statement(
 )
 
 PROP_2_21_AS_PRINTED = statement(
-    "prop2-21-as-printed",
+    "sxy.prop2-21-as-printed",
     "Proposition 2: the printed condition (20) implies the decay (21)",
     "Proposition 2, (20) and (21)",
     kind="probability",
@@ -102,7 +102,7 @@ PROP_2_21_AS_PRINTED = statement(
 )
 
 PROP_2_21 = statement(
-    "prop2-21",
+    "sxy.prop2-21",
     "Proposition 2: a residual above the two deviations decays as in (21)",
     "Proposition 2, (20) and (21), corrected by the unit",
     kind="deterministic",
@@ -131,7 +131,7 @@ PROP_2_21 = statement(
 )
 
 PROP_2_FACTOR = statement(
-    "prop2-factor",
+    "sxy.prop2-factor",
     "Proposition 2: the decay of the residual without any deviation",
     "Proposition 2, (21)",
     kind="deterministic",

@@ -9,7 +9,7 @@ from bounds.sxy.assumptions import prefactor, rate, statement
 from bounds.sxy.symbols import C, Delta, M, N, V, c, d, k, m, n, sigma, skew, weights, x
 
 CHI2_IDENTITY = statement(
-    "chi2-identity",
+    "sxy.chi2-identity",
     "The squares of the clients' sizes and their skewness",
     "(32), the equality",
     kind="deterministic",
@@ -21,7 +21,7 @@ CHI2_IDENTITY = statement(
 
 
 LEMMA_9_COUNT = statement(
-    "lemma9-count",
+    "sxy.lemma9-count",
     "Proof of Lemma 9: the number of sign patterns of enough polynomials",
     "proof of Lemma 9, the bound by the Milnor-Thom theorem, corrected",
     assumptions=(Assumption(name="enough polynomials", left=m * (k - 1), right=d * k),),
@@ -36,7 +36,7 @@ LEMMA_9_COUNT = statement(
 )
 
 LEMMA_9 = statement(
-    "lemma9-vc",
+    "sxy.lemma9-vc",
     "Lemma 9: the VC dimension of the wrong labels",
     "Lemma 9",
     kind="deterministic",
@@ -48,7 +48,7 @@ LEMMA_9 = statement(
 )
 
 LEMMA_9_BELOW = statement(
-    "lemma9-below",
+    "sxy.lemma9-below",
     "Lemma 9 from below: clients with any subset of wrong labels",
     "Lemma 9, from below (not in the paper)",
     kind="deterministic",
@@ -65,7 +65,7 @@ LEMMA_9_BELOW = statement(
 )
 
 LEMMA_12 = statement(
-    "lemma12",
+    "sxy.lemma12",
     "Lemma 12: the expected supremum of a weighted empirical process",
     "Lemma 12",
     kind="expectation",
@@ -81,7 +81,7 @@ LEMMA_12 = statement(
 )
 
 EQ_31 = statement(
-    "mcdiarmid-31",
+    "sxy.mcdiarmid-31",
     "The tail of the supremum",
     "(31)",
     kind="probability",
@@ -94,7 +94,7 @@ EQ_31 = statement(
 DEVIATION = sp.sqrt(d * k * sp.log(k) / M * skew)
 
 EQ_32 = statement(
-    "uniform-32",
+    "sxy.uniform-32",
     "The wrong labels deviate little, uniformly over all models",
     "(32)",
     kind="probability",
@@ -108,7 +108,7 @@ EQ_32 = statement(
 )
 
 EQ_32_SEARCHED = statement(
-    "uniform-32-searched",
+    "sxy.uniform-32-searched",
     "The wrong labels deviate little in many dimensions",
     "(32)",
     kind="supremum",
@@ -122,7 +122,7 @@ EQ_32_SEARCHED = statement(
 )
 
 EQ_32_RATE = statement(
-    "uniform-32-rate",
+    "sxy.uniform-32-rate",
     "The deviation of the wrong labels grows with the dimension and the skewness",
     "(32)",
     kind="rate",
@@ -139,7 +139,7 @@ EQ_32_RATE = statement(
 P_E = 4 * k * sp.exp(-c * n * sp.Min(1, Delta**2 / sigma**2) ** 2)
 
 EQ_36 = statement(
-    "eq36",
+    "sxy.eq36",
     "The share of the wrongly labelled rows",
     "(36), with nu from (10)",
     kind="probability",

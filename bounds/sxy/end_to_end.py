@@ -30,7 +30,7 @@ _FIELDS = {
 }
 
 END_TO_END = statement(
-    "end-to-end",
+    "sxy.end-to-end",
     "Both phases over one population of clients with two rows",
     _SOURCE,
     reading=_READING,
@@ -38,7 +38,7 @@ END_TO_END = statement(
 )
 
 END_TO_END_WORST = statement(
-    "end-to-end-worst",
+    "sxy.end-to-end-worst",
     "Both phases from the worst of several starts, chosen after the data",
     _SOURCE,
     reading=_READING
@@ -47,7 +47,7 @@ END_TO_END_WORST = statement(
 )
 
 END_TO_END_AGAINST_RANDOM = statement(
-    "end-to-end-against-random",
+    "sxy.end-to-end-against-random",
     "Both phases against Phase 2 from one random start",
     "Introduction, and the abstract",
     kind="comparison",
@@ -61,7 +61,7 @@ END_TO_END_AGAINST_RANDOM = statement(
 )
 
 END_TO_END_GROWS = statement(
-    "end-to-end-grows",
+    "sxy.end-to-end-grows",
     "More clients with two rows make both phases succeed",
     "Theorem 1, the number of clients that (3) asks for",
     kind="comparison",

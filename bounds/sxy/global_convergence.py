@@ -26,7 +26,7 @@ _ROUNDS = {
 T_PRIME = sp.Symbol("T_prime")
 
 ROUNDS_AS_PRINTED = statement(
-    "thm3-rounds-as-printed",
+    "sxy.thm3-rounds-as-printed",
     "Theorem 3: the rounds of Phase 2",
     "Theorem 3",
     definitions={T_PRIME: C_1 / DECREASE * sp.log(Delta / nu)},
@@ -38,7 +38,7 @@ ROUNDS_AS_PRINTED = statement(
 )
 
 ROUNDS = statement(
-    "thm3-rounds",
+    "sxy.thm3-rounds",
     "Theorem 3 with rounds that depend on the noise",
     "Theorem 3, corrected",
     definitions={T_PRIME: C_1 / DECREASE * sp.log(1 + Delta / RHO_FLOOR)},
@@ -50,7 +50,7 @@ ROUNDS = statement(
 )
 
 GLOBAL = statement(
-    "thm3-global",
+    "sxy.thm3-global",
     "Theorem 3: both phases from any start",
     "Theorem 3, (18)",
     kind="probability",
@@ -67,7 +67,7 @@ GLOBAL = statement(
 )
 
 BALL_LAW = statement(
-    "ifca-restarts-ball",
+    "sxy.ifca-restarts-ball",
     "Random starts inside the ball around the optima",
     'Introduction, "the necessary number of random initializations scales exponentially"',
     kind="deterministic",
@@ -83,7 +83,7 @@ BALL_LAW = statement(
 )
 
 RESTARTS = statement(
-    "ifca-restarts",
+    "sxy.ifca-restarts",
     "Both phases against restarts of IFCA",
     "Introduction, and the abstract",
     kind="comparison",
@@ -94,10 +94,10 @@ RESTARTS = statement(
 )
 
 
-def _success_of_a_start(name: str, title: str, at: str) -> Statement:
+def _success_of_a_start(id_: str, title: str, at: str) -> Statement:
     """How often one random start leads IFCA to the optima, along the number of clusters."""
     return statement(
-        f"ifca-restarts-{name}",
+        id_,
         title,
         'Introduction, "the necessary number of random initializations scales exponentially"',
         kind="comparison",
@@ -113,7 +113,7 @@ def _success_of_a_start(name: str, title: str, at: str) -> Statement:
 
 
 RESTARTS_IN_D = statement(
-    "ifca-restarts-in-d",
+    "sxy.ifca-restarts-in-d",
     "A random start finds two clusters in at least half of the cases, up to 500 dimensions",
     "Introduction, the contrary for two clusters",
     kind="expectation",
@@ -127,17 +127,17 @@ RESTARTS_IN_D = statement(
     ),
 )
 RESTARTS_IN_K = _success_of_a_start(
-    "in-k",
+    "sxy.ifca-restarts-in-k",
     "A random start finds more clusters less often",
     r"2\le k\le6,\ d\in\{5,50\}",
 )
 RESTARTS_IN_K_LARGE = _success_of_a_start(
-    "in-k-large",
+    "sxy.ifca-restarts-in-k-large",
     "A random start finds more clusters less often, in 500 dimensions",
     r"2\le k\le6,\ d=500",
 )
 RESTARTS_MANY = statement(
-    "ifca-restarts-many",
+    "sxy.ifca-restarts-many",
     "Sixteen random starts of IFCA are enough where both phases are",
     "Introduction, and the abstract, the contrary for few clusters",
     kind="expectation",

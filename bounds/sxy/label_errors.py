@@ -12,7 +12,7 @@ from bounds.sxy.symbols import Delta, alpha, beta, c, epsilon, k, n, sigma
 NEAR = Assumption(name="near the optima", left=sp.sqrt(alpha / beta) / 3 * Delta, right=epsilon)
 
 EQ_35 = statement(
-    "eq35",
+    "sxy.eq35",
     "Proof of Lemma 10: the gap of the two losses",
     "(35), second inequality",
     kind="deterministic",
@@ -27,7 +27,7 @@ EQ_35 = statement(
 SIGNAL = (alpha / beta) ** 2 * sp.Min(1, beta * Delta**2 / sigma**2) ** 2
 
 LEMMA_10 = statement(
-    "lemma10",
+    "sxy.lemma10",
     "Lemma 10 in units that agree: a client with a wrong label",
     "Lemma 10, with the dependence on alpha and beta",
     kind="deterministic",
@@ -49,7 +49,7 @@ LEMMA_10 = statement(
 )
 
 PE_SNR_AS_PRINTED = statement(
-    "pe-snr-as-printed",
+    "sxy.pe-snr-as-printed",
     "Wrong labels are exponentially rare in the signal-to-noise ratio",
     'after Theorem 2, "diminishes exponentially in the local data size and the signal-to-noise '
     'ratio"',
@@ -65,7 +65,7 @@ PE_SNR_AS_PRINTED = statement(
 )
 
 PE_SNR = statement(
-    "pe-snr",
+    "sxy.pe-snr",
     "Wrong labels are polynomially rare in the signal-to-noise ratio",
     "after Theorem 2, corrected",
     kind="deterministic",

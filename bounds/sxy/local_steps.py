@@ -39,7 +39,7 @@ _RECURSION = {
 }
 
 LEMMA_1 = statement(
-    "lemma1",
+    "sxy.lemma1",
     "Lemma 1: a round is one linear step",
     "Lemma 1, (11)",
     quantifiers=r"\forall\phi(x),y,\theta_{t-1},\eta,s,n_i,\text{ hard labels}",
@@ -48,7 +48,7 @@ LEMMA_1 = statement(
 )
 
 LEMMA_1_SOFT = statement(
-    "lemma1-soft",
+    "sxy.lemma1-soft",
     "Lemma 1 with labels of any weights, the weight inside P",
     "Lemma 1, (11), with the generic likelihoods of Phase 2",
     quantifiers=r"\forall\phi(x),y,\theta_{t-1},\eta,s,n_i,\ \lambda_{i,t}\in\Delta^{k-1}",
@@ -69,7 +69,7 @@ _TELESCOPE = {
 }
 
 TELESCOPE_AS_PRINTED = statement(
-    "telescope-as-printed",
+    "sxy.telescope-as-printed",
     "Proof of Lemma 1: the telescoping sum",
     "proof of Lemma 1, (a) of FedAvg",
     terms=(Term(name="sum", expr=sp.Sum((1 - x) ** STEP_INDEX * x, (STEP_INDEX, 0, s))),),
@@ -77,7 +77,7 @@ TELESCOPE_AS_PRINTED = statement(
 )
 
 TELESCOPE = statement(
-    "telescope",
+    "sxy.telescope",
     "Proof of Lemma 1: the telescoping sum with s terms",
     "proof of Lemma 1, (a) of FedAvg, corrected",
     terms=(Term(name="sum", expr=sp.Sum((1 - x) ** STEP_INDEX * x, (STEP_INDEX, 0, s - 1))),),
@@ -88,7 +88,7 @@ TELESCOPE = statement(
 _KAPPA = {kappa: KAPPA_FEDAVG, kappa_prox: KAPPA_FEDPROX}
 
 P_SPECTRUM_LOWER = statement(
-    "p-spectrum-lower",
+    "sxy.p-spectrum-lower",
     "The smallest eigenvalue of P",
     "proof of Lemma 7, from [SXY21, Lemma 3]",
     kind="deterministic",
@@ -101,7 +101,7 @@ P_SPECTRUM_LOWER = statement(
 )
 
 P_SPECTRUM_UPPER = statement(
-    "p-spectrum-upper",
+    "sxy.p-spectrum-upper",
     "The largest eigenvalue of P",
     "proof of Lemma 7, from [SXY21, Lemma 3]",
     kind="deterministic",
@@ -112,7 +112,7 @@ P_SPECTRUM_UPPER = statement(
 )
 
 KAPPA_AT_LEAST_ONE = statement(
-    "kappa-at-least-one",
+    "sxy.kappa-at-least-one",
     "kappa is at least one",
     "Section 4.2, after the definition of kappa",
     kind="deterministic",
@@ -125,7 +125,7 @@ KAPPA_AT_LEAST_ONE = statement(
 )
 
 VERTEX = statement(
-    "vertex",
+    "sxy.vertex",
     "The best likelihoods are a vertex of the simplex",
     "(7) and (8)",
     kind="deterministic",
@@ -140,7 +140,7 @@ VERTEX = statement(
 ROUNDS = KAPPA_FEDAVG / (s * gamma)
 
 NO_SAVING = statement(
-    "no-saving",
+    "sxy.no-saving",
     "No number of local steps needs fewer rounds than the best single step",
     "after Theorem 3, corrected",
     kind="deterministic",
@@ -157,7 +157,7 @@ NO_SAVING = statement(
 )
 
 SAVING_SAME_STEP = statement(
-    "saving-same-step",
+    "sxy.saving-same-step",
     "At one step size, more local steps need fewer rounds",
     "after Theorem 3, at a fixed step size",
     kind="deterministic",

@@ -46,7 +46,7 @@ def _rates(dimension: sp.Expr, sample: sp.Expr, share: sp.Expr) -> tuple[Term, T
 
 
 LEMMA_3 = statement(
-    "lemma3",
+    "sxy.lemma3",
     "Lemma 3: the moment matrix of the clients",
     "Lemma 3",
     kind="upper bound",
@@ -68,7 +68,7 @@ LEMMA_3 = statement(
 )
 
 LEMMA_3_RATE_M = statement(
-    "lemma3-rate-m",
+    "sxy.lemma3-rate-m",
     "Lemma 3: how the deviation falls with the clients",
     "Lemma 3, first term",
     kind="rate",
@@ -82,7 +82,7 @@ LEMMA_3_RATE_M = statement(
 )
 
 LEMMA_3_RATE_D = statement(
-    "lemma3-rate-d",
+    "sxy.lemma3-rate-d",
     "Lemma 3: how the deviation grows with the dimension",
     "Lemma 3, first term",
     kind="rate",
@@ -95,7 +95,7 @@ LEMMA_3_RATE_D = statement(
 )
 
 LEMMA_6 = statement(
-    "lemma6",
+    "sxy.lemma6",
     "Lemma 6: the moment matrix of an anchor in its subspace",
     "Lemma 6",
     kind="upper bound",
@@ -110,7 +110,7 @@ LEMMA_6 = statement(
 )
 
 PROP_1 = statement(
-    "prop1",
+    "sxy.prop1",
     "Proposition 1: the projection errors of all clusters",
     "Proposition 1",
     kind="upper bound",
@@ -125,7 +125,7 @@ PROP_1 = statement(
 )
 
 PROP_1_RATE_GAP = statement(
-    "prop1-rate-gap",
+    "sxy.prop1-rate-gap",
     "Proposition 1: how the squared projection error falls with the clients, with a gap",
     "Proposition 1",
     kind="rate",
@@ -139,7 +139,7 @@ PROP_1_RATE_GAP = statement(
 )
 
 PROP_1_RATE_NO_GAP = statement(
-    "prop1-rate-no-gap",
+    "sxy.prop1-rate-no-gap",
     "Proposition 1: how the squared projection error falls with the clients, without a gap",
     "Proposition 1",
     kind="rate",
@@ -157,7 +157,7 @@ PROP_1_RATE_NO_GAP = statement(
 )
 
 PROP_2_19 = statement(
-    "prop2-19",
+    "sxy.prop2-19",
     "Proposition 2: the anchor's estimate of its residual",
     "Proposition 2, (19)",
     kind="upper bound",
@@ -182,7 +182,7 @@ PROP_2_19 = statement(
 )
 
 THRESHOLD_M = statement(
-    "thm1-threshold-m",
+    "sxy.thm1-threshold-m",
     "Theorem 1: the clients that a round needs",
     "Theorem 1, (3)",
     kind="threshold",
@@ -201,7 +201,7 @@ THRESHOLD_M = statement(
 )
 
 THRESHOLD_L = statement(
-    "thm1-threshold-l",
+    "sxy.thm1-threshold-l",
     "Theorem 1: the points that an anchor needs",
     "Theorem 1, (3)",
     kind="threshold",
@@ -220,7 +220,7 @@ THRESHOLD_L = statement(
 )
 
 MEAN_OF_Y = statement(
-    "mean-of-y",
+    "sxy.mean-of-y",
     "The expectation of the clients' moment matrix",
     "Appendix A.4, first display",
     kind="deterministic",
@@ -237,7 +237,7 @@ MEAN_OF_Y = statement(
 )
 
 SPAN = statement(
-    "span",
+    "sxy.span",
     "The rank of the expected moment matrix, and its span",
     "Remark 1 and Appendix A.1",
     kind="deterministic",
@@ -254,7 +254,7 @@ SPAN = statement(
     uses=("sxy.mean-of-y",),
 )
 ONE_POINT = statement(
-    "one-point",
+    "sxy.one-point",
     "One data point a client shows the residual only where the features' spread is small",
     'Remark 1, "crucially utilizes the fact that each client has at least two data points"',
     kind="deterministic",

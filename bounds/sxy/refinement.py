@@ -62,7 +62,7 @@ _SHARE_OF_NU = (
 )
 
 LEMMA_2 = statement(
-    "lemma2",
+    "sxy.lemma2",
     "Lemma 2: the clustering error of one round",
     "Lemma 2, (13)",
     kind="probability",
@@ -82,7 +82,7 @@ _ROUND = (
 )
 
 THM_2 = statement(
-    "thm2-contraction",
+    "sxy.thm2-contraction",
     "Theorem 2: every round contracts up to the wrong labels",
     "Theorem 2, (9), corrected",
     kind="probability",
@@ -97,7 +97,7 @@ THM_2 = statement(
 )
 
 UNBALANCED = statement(
-    "unbalanced",
+    "sxy.unbalanced",
     "Theorem 2 with clients of any sizes",
     'Theorem 2, (9), and the abstract, "works even when local data volume is highly unbalanced"',
     kind="probability",
@@ -115,7 +115,7 @@ UNBALANCED = statement(
 )
 
 FLOOR = statement(
-    "thm2-floor",
+    "sxy.thm2-floor",
     "Theorem 2 over many rounds: the floor",
     "Theorem 2, (9), over t rounds, corrected",
     kind="probability",
@@ -139,7 +139,7 @@ _PER_CLIENT = {
 }
 
 PER_CLIENT_AS_PRINTED = statement(
-    "per-client-as-printed",
+    "sxy.per-client-as-printed",
     "Theorem 2 for a client's own local model",
     "Theorem 2, last display, with the definition after the theorem",
     kind="probability",
@@ -157,7 +157,7 @@ PER_CLIENT_AS_PRINTED = statement(
 )
 
 PER_CLIENT = statement(
-    "per-client",
+    "sxy.per-client",
     "Theorem 2 for the global model that a client chooses",
     "Theorem 2, last display, with the definition in its proof",
     kind="probability",
@@ -173,7 +173,7 @@ PER_CLIENT = statement(
 )
 
 DOMINATED_BOUND = statement(
-    "dominated-bound",
+    "sxy.dominated-bound",
     "The floor of the bound exceeds the error of known labels",
     'after Theorem 2, "this estimation error is dominated by our uniform deviation bound"',
     kind="deterministic",
@@ -185,7 +185,7 @@ DOMINATED_BOUND = statement(
 )
 
 DOMINATED = statement(
-    "dominated",
+    "sxy.dominated",
     "The final error is at most a tenth above that of known labels",
     "after Theorem 3, corrected",
     kind="probability",
@@ -200,7 +200,7 @@ DOMINATED = statement(
 )
 
 DOMINATED_LARGE = statement(
-    "dominated-large",
+    "sxy.dominated-large",
     "The final error of many clients with few rows and hundreds of features",
     "after Theorem 3, corrected",
     kind="probability",
@@ -216,7 +216,7 @@ DOMINATED_LARGE = statement(
 )
 
 SAVING_RUNS = statement(
-    "saving-runs",
+    "sxy.saving-runs",
     "Runs: many local steps against one",
     "after Theorem 3, last sentence of Section 4",
     kind="comparison",
@@ -238,7 +238,7 @@ SAVING_RUNS = statement(
 LIKELY = Assumption(name="a probability", left=sp.Integer(1), right=C * k * sp.exp(-d), strict=True)
 
 VACUITY = statement(
-    "vacuity",
+    "sxy.vacuity",
     "Where Theorem 2 says something",
     "Theorem 2",
     quantifiers=r"\exists M,n,d,k",
@@ -251,7 +251,7 @@ VACUITY = statement(
 )
 
 FEW_POINTS = statement(
-    "few-points",
+    "sxy.few-points",
     "The share of wrong labels where all clients have few rows",
     "(36), with nu from (10) and $n_i=O(1)$",
     kind="vacuity",

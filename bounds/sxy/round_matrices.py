@@ -31,7 +31,7 @@ UNIT = Assumption(name="unit of the features", left=sp.Integer(1), right=beta)
 TWO_CLUSTERS = Assumption(name="two clusters", left=k, right=sp.Integer(2))
 
 LEMMA_7_LOWER = statement(
-    "lemma7-lower",
+    "sxy.lemma7-lower",
     "Lemma 7: the smallest eigenvalue of a cluster's matrix",
     "Lemma 7",
     kind="probability",
@@ -46,7 +46,7 @@ LEMMA_7_LOWER = statement(
 )
 
 LEMMA_7_UPPER = statement(
-    "lemma7-upper",
+    "sxy.lemma7-upper",
     "Lemma 7: the largest eigenvalue of a cluster's matrix",
     "Lemma 7",
     kind="probability",
@@ -60,7 +60,7 @@ LEMMA_7_UPPER = statement(
 )
 
 LEMMA_8 = statement(
-    "lemma8",
+    "sxy.lemma8",
     "Lemma 8: the noise of one round",
     "Lemma 8",
     kind="probability",
@@ -77,7 +77,7 @@ LEMMA_8 = statement(
 )
 
 NOISE_FLOOR = statement(
-    "noise-floor",
+    "sxy.noise-floor",
     "Proof of Theorem 2: the noise of one round",
     "proof of Theorem 2, second display",
     kind="probability",
@@ -92,7 +92,7 @@ NOISE_FLOOR = statement(
 )
 
 ORACLE_FLOOR = statement(
-    "noise-floor-rate",
+    "sxy.noise-floor-rate",
     "With known labels the squared error is sigma^2 d/N_j",
     'after Theorem 2, "we would get an model estimation error of ... scaling as"',
     kind="rate",
@@ -104,7 +104,7 @@ ORACLE_FLOOR = statement(
 )
 
 DECREASE = statement(
-    "thm2-decrease",
+    "sxy.thm2-decrease",
     "Proof of Theorem 2: the main term's decrease",
     "proof of Theorem 2, first display",
     kind="probability",
@@ -119,7 +119,7 @@ DECREASE = statement(
 )
 
 DECREASE_RATE = statement(
-    "thm2-rate",
+    "sxy.thm2-rate",
     "The decrease of a round is proportional to s eta rho / kappa",
     "Theorem 2, (9), first factor",
     kind="rate",

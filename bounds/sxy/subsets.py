@@ -22,7 +22,7 @@ _PHI = {
 }
 
 LEMMA_11_PHI = statement(
-    "lemma11-phi",
+    "sxy.lemma11-phi",
     "Lemma 11: the features of any few clients",
     "Lemma 11, (37)",
     kind="probability",
@@ -35,7 +35,7 @@ LEMMA_11_PHI = statement(
 )
 
 LEMMA_11_PHI_SEARCHED = statement(
-    "lemma11-phi-searched",
+    "sxy.lemma11-phi-searched",
     "Lemma 11: the features of any few clients, with a small constant",
     "Lemma 11, (37)",
     kind="supremum",
@@ -46,7 +46,7 @@ LEMMA_11_PHI_SEARCHED = statement(
 
 
 LEMMA_11_ZETA = statement(
-    "lemma11-zeta",
+    "sxy.lemma11-zeta",
     "Lemma 11: the noise of any few clients",
     "Lemma 11, (37)",
     kind="probability",

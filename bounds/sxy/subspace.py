@@ -31,7 +31,7 @@ ANGLE = (
 DISTANCE = r"\norm{Q_tQ_t^\top-U_1U_1^\top}"
 
 LEMMA_4_AS_PRINTED = statement(
-    "lemma4-as-printed",
+    "sxy.lemma4-as-printed",
     "Lemma 4: convergence of orthogonal iteration, as printed",
     "Lemma 4",
     kind="deterministic",
@@ -47,7 +47,7 @@ LEMMA_4_AS_PRINTED = statement(
 )
 
 LEMMA_4 = statement(
-    "lemma4",
+    "sxy.lemma4",
     "Lemma 4: convergence of orthogonal iteration",
     "Lemma 4, corrected to the tangent",
     kind="deterministic",
@@ -68,7 +68,7 @@ THREE_ROOTS = (Term(name="projection", expr=3 * sp.sqrt(epsilon)),)
 START_FAILURE = C_f * N**-10
 
 LEMMA_5_AS_PRINTED = statement(
-    "lemma5-as-printed",
+    "sxy.lemma5-as-printed",
     "Lemma 5: the gap-free bound, for any accuracy",
     "Lemma 5",
     kind="probability",
@@ -92,7 +92,7 @@ LEMMA_5_AS_PRINTED = statement(
 )
 
 LEMMA_5 = statement(
-    "lemma5",
+    "sxy.lemma5",
     "Lemma 5: the gap-free bound, for any accuracy and in any unit",
     "Lemma 5, corrected by the unit",
     kind="probability",
@@ -111,7 +111,7 @@ LEMMA_5 = statement(
 )
 
 LEMMA_5_SHARP = statement(
-    "lemma5-sharp",
+    "sxy.lemma5-sharp",
     "Lemma 5: the gap-free bound without the factor k",
     "Lemma 5, corrected and sharpened",
     kind="deterministic",
@@ -134,7 +134,7 @@ LEMMA_5_SHARP = statement(
 )
 
 ROUNDS_IN_K = statement(
-    "rounds-in-k",
+    "sxy.rounds-in-k",
     "Theorem 1: how the half steps grow with the number of clusters",
     "Theorem 1, (3), and Proposition 1",
     kind="rate",
@@ -151,7 +151,7 @@ ROUNDS_IN_K = statement(
 )
 
 LEMMA_15 = statement(
-    "lemma15",
+    "sxy.lemma15",
     "Lemma 15: the angle between a subspace and a random one",
     "Lemma 15",
     kind="probability",
@@ -180,7 +180,7 @@ LEMMA_15 = statement(
 )
 
 LEMMA_15_LINE = statement(
-    "lemma15-line",
+    "sxy.lemma15-line",
     "Lemma 15: the angle between two lines",
     "Lemma 15, $\\ell=1$",
     kind="probability",

@@ -26,7 +26,7 @@ _EQ_14 = {
 }
 
 EQ_14_AS_PRINTED = statement(
-    "eq14-as-printed",
+    "sxy.eq14-as-printed",
     "The clustering error is a sum over the wrongly labelled clients",
     "Section 4.2.1, (14)",
     definitions={sign: sp.Integer(1)},
@@ -34,7 +34,7 @@ EQ_14_AS_PRINTED = statement(
 )
 
 EQ_14 = statement(
-    "eq14",
+    "sxy.eq14",
     "The clustering error is a signed sum over the wrongly labelled clients",
     "Section 4.2.1, (14), corrected",
     definitions={sign: label_change},
@@ -52,7 +52,7 @@ _EQ_15 = {
 }
 
 EQ_15_AS_PRINTED = statement(
-    "eq15-as-printed",
+    "sxy.eq15-as-printed",
     "Residuals of the wrongly labelled clients",
     "Section 4.2.1, (15), last line",
     terms=(Term(name="residuals", expr=2 * (dist * phi_S + zeta_S) ** 2),),
@@ -60,7 +60,7 @@ EQ_15_AS_PRINTED = statement(
 )
 
 EQ_15 = statement(
-    "eq15",
+    "sxy.eq15",
     "Residuals of the wrongly labelled clients, cluster by cluster",
     "Section 4.2.1, (15), corrected",
     terms=(Term(name="residuals", expr=2 * (dist * clusters_phi + zeta_S) ** 2),),
@@ -74,7 +74,7 @@ EQ_15 = statement(
 
 
 EQ_16 = statement(
-    "eq16",
+    "sxy.eq16",
     "The wrong labels are among those that the binary functions mark",
     "(16), and the displays before Lemma 9, corrected",
     reading=(

@@ -101,7 +101,7 @@ def _coin(statement: Statement, point: Point) -> tuple[Fraction, dict[str, float
     return not_arrived(rounds_of(statement, at), float(start), target), at
 
 
-@claim(THEOREM_1_4_AS_PRINTED, expected=Verdict.REFUTED, finding=SIGN)
+@claim("sxy.thm1-4-as-printed", THEOREM_1_4_AS_PRINTED, expected=Verdict.REFUTED, finding=SIGN)
 def theorem_1_4_as_printed(statement: Statement, profile: Profile) -> Search:
     """One dimension, two clusters, features +-1, no noise: all moments are exact."""
     failure = statement.failure
@@ -262,7 +262,7 @@ def _threshold(point: Point) -> float:
     return at["epsilon"] * at["Delta"]
 
 
-@claim(THEOREM_1_4, finding=(ACCURACY, ROUNDS))
+@claim("sxy.thm1-4", THEOREM_1_4, finding=(ACCURACY, ROUNDS))
 def theorem_1_4(statement: Statement, profile: Profile) -> Search:
     """Directions and lengths that are as wrong in each round as (27) and (28) allow."""
     return _ball_search(
@@ -273,7 +273,12 @@ def theorem_1_4(statement: Statement, profile: Profile) -> Search:
     )
 
 
-@claim(ROUNDS_FORMULA_AS_PRINTED, expected=Verdict.REFUTED, finding=ROUNDS)
+@claim(
+    "sxy.thm1-rounds-as-printed",
+    ROUNDS_FORMULA_AS_PRINTED,
+    expected=Verdict.REFUTED,
+    finding=ROUNDS,
+)
 def rounds_formula_as_printed(statement: Statement, profile: Profile) -> Search:
     """Exact moments, T rounds without an early stop."""
     return _ball_search(
@@ -309,7 +314,7 @@ def _no_round(statement: Statement) -> Certificate:
     )
 
 
-@claim(ROUNDS_FORMULA, finding=ROUNDS)
+@claim("sxy.thm1-rounds", ROUNDS_FORMULA, finding=ROUNDS)
 def rounds_formula(statement: Statement, profile: Profile) -> Search:
     """T rounds without an early stop, directions and lengths as wrong as (27) and (28) allow."""
     return _ball_search(
@@ -317,7 +322,7 @@ def rounds_formula(statement: Statement, profile: Profile) -> Search:
     )
 
 
-@claim(NORM_24)
+@claim("sxy.norm-24", NORM_24)
 def norm_24(statement: Statement, profile: Profile) -> Search:
     """The largest estimate along T rounds."""
     return _ball_search(
@@ -369,7 +374,7 @@ def _shares(point: Point) -> tuple[int, float]:
     return point["k"], point["rarity"] / point["k"]
 
 
-@claim(COUPON_AS_PRINTED, expected=Verdict.REFUTED, finding=ANCHORS)
+@claim("sxy.coupon-as-printed", COUPON_AS_PRINTED, expected=Verdict.REFUTED, finding=ANCHORS)
 def coupon_as_printed(statement: Statement, profile: Profile) -> Search:
     """The exact law of the clusters that are missed."""
 
@@ -424,7 +429,7 @@ def coupon_as_printed(statement: Statement, profile: Profile) -> Search:
     )
 
 
-@claim(COUPON, finding=ANCHORS)
+@claim("sxy.coupon", COUPON, finding=ANCHORS)
 def coupon(statement: Statement, profile: Profile) -> Search:
     """The same law at the number of anchors that A.3 derives."""
 
@@ -495,7 +500,7 @@ def _grouped(point: Point) -> float:
     return float(max(errors))
 
 
-@claim(GROUPING)
+@claim("sxy.grouping", GROUPING)
 def grouping(statement: Statement, profile: Profile) -> Search:
     """Anchors at the limit of their accuracy, moved at random or towards the nearest model."""
 

@@ -154,20 +154,22 @@ def _wrong_way(statement: Statement) -> Certificate:
     )
 
 
-@claim(STEP_ALGEBRA_AS_PRINTED, expected=Verdict.REFUTED, finding=SIGN)
+@claim(
+    "sxy.step-algebra-as-printed", STEP_ALGEBRA_AS_PRINTED, expected=Verdict.REFUTED, finding=SIGN
+)
 def step_algebra_as_printed(statement: Statement, profile: Profile) -> Search:
     """Both signs of the direction."""
     return _step_search(statement, profile, (-1, 1))
 
 
-@claim(STEP_ALGEBRA, finding=SIGN)
+@claim("sxy.step-algebra", STEP_ALGEBRA, finding=SIGN)
 def step_algebra(statement: Statement, profile: Profile) -> Search:
     """Directions on the residual's side.  Without that assumption both signs are tried."""
     oriented = ORIENTED in statement.assumptions
     return _step_search(statement, profile, (1,) if oriented else (-1, 1))
 
 
-@claim(PROP_2_FACTOR)
+@claim("sxy.prop2-factor", PROP_2_FACTOR)
 def prop_2_factor(statement: Statement, profile: Profile) -> Search:
     """Exact moments: residuals with weight on three eigenvalues, which range over the spectrum."""
 
@@ -244,7 +246,9 @@ def _no_decay(pairs: int, noise: float, factor: float) -> float:
     return total
 
 
-@claim(PROP_2_21_AS_PRINTED, expected=Verdict.REFUTED, finding=UNITS_OF_20)
+@claim(
+    "sxy.prop2-21-as-printed", PROP_2_21_AS_PRINTED, expected=Verdict.REFUTED, finding=UNITS_OF_20
+)
 def prop_2_21_as_printed(statement: Statement, profile: Profile) -> Search:
     """The exact law in one dimension, in units up to 1e9 of the noise's own."""
     (condition,) = (a for a in statement.assumptions if a.constant is not None)
@@ -371,7 +375,7 @@ def _step_after(statement: Statement, point: Point) -> tuple[float, float]:
     return float(np.sum(after**2)), float(evaluate(statement.expr, at))
 
 
-@claim(PROP_2_21, finding=(UNITS_OF_20, SIGN))
+@claim("sxy.prop2-21", PROP_2_21, finding=(UNITS_OF_20, SIGN))
 def prop_2_21(statement: Statement, profile: Profile) -> Search:
     """Random and adversarial deviations, as large as the corrected (20) allows."""
 

@@ -97,6 +97,7 @@ def symbols_of_5(cell: Params) -> dict[str, float]:
 
 
 @claim(
+    "sxy.thm1-4-data",
     THEOREM_1_4_DATA,
     finding=SIGN,
     hidden=HIDDEN,
@@ -132,7 +133,7 @@ def theorem_1_4_data(statement: Statement, profile: Profile) -> Probability:
     )
 
 
-@claim(THEOREM_1_5, finding=ANCHORS, hidden=HIDDEN_OF_5)
+@claim("sxy.thm1-5", THEOREM_1_5, finding=ANCHORS, hidden=HIDDEN_OF_5)
 def theorem_1_5(statement: Statement, profile: Profile) -> Probability:
     """The number of anchors that A.3 asks for, accuracy 1/10."""
     (condition,) = (a for a in statement.assumptions if a.left == n_H)

@@ -25,6 +25,7 @@ Reference. B.2.1, B.2.2.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ from bounds.sxy.deviation import (
     LEMMA_9_COUNT,
     LEMMA_12,
 )
-from trials.checks import FloatArray
+from trials.checks import FloatArray, IntArray
 from trials.experiments.sxy.deviation import (
     DIRECTION,
     UNIFORM,
@@ -54,10 +55,12 @@ from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import Finding, claim
 from verify.claims.common import Point, explicit
+from verify.claims.searching import search
 from verify.claims.sxy.label_errors import rate_at
 from verify.claims.sxy.pages import beside_bound, with_figures
 from verify.decisions.domain import Choice, Interval, IntRange, Ranges
 from verify.decisions.means import Knowledge
+from verify.decisions.measures import DIFFERENCE
 from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.mean_bound import MeanBound
@@ -69,31 +72,40 @@ from verify.procedures.sup_lower_bound import SupLB
 # --- Sizes --------------------------------------------------------------------------------------
 
 
-@claim(CHI2_IDENTITY)
+def _sizes(point: Point) -> IntArray:
+    rng = np.random.default_rng(int(point["seed"]))
+    return client_sizes(point["profile"], point["M"], point["mean"], rng, spread=point["spread"])
+
+
+def _size_symbols(point: Point) -> dict[str, float]:
+    sizes = _sizes(point)
+    return {"N": float(sizes.sum()), "M": float(sizes.size), "skew": imbalance(sizes) + 1.0}
+
+
+@claim("sxy.chi2-identity", CHI2_IDENTITY)
 def chi2_identity(statement: Statement, profile: Profile) -> Search:
     """Sizes of every profile, with the skewness by its definition as a divergence."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        rng = np.random.default_rng(int(point["seed"]))
-        sizes = client_sizes(
-            point["profile"], int(point["M"]), point["mean"], rng, spread=point["spread"]
-        )
-        at = {"N": float(sizes.sum()), "M": float(sizes.size), "skew": imbalance(sizes) + 1.0}
-        return float(np.sum(sizes.astype(float) ** 2)), float(evaluate(statement.expr, at))
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: abs(sides(point)[0] / sides(point)[1] - 1.0) - 1e-10,
-        sides=sides,
-        domain={
-            "profile": Choice(("balanced", "zipf", "lognormal")),
+    return search(
+        statement,
+        profile,
+        lambda point: float(np.sum(_sizes(point).astype(float) ** 2)),
+        {
+            "profile": Choice(
+                ("balanced", "zipf", "lognormal"),
+                meaning="profile of the client sizes: balanced, zipf or lognormal",
+            ),
             "M": IntRange(1, 1000, log=True),
-            "mean": Interval(1.0, 100.0),
-            "spread": Interval(0.0, 5.0),
+            "mean": Interval(
+                1.0, 100.0, meaning="mean number of rows of a client, up to rounding of the total"
+            ),
+            "spread": Interval(
+                0.0,
+                5.0,
+                meaning="exponent of zipf sizes, or deviation of the logarithm of lognormal ones",
+            ),
             "seed": IntRange(0, 1000),
         },
-        budget=profile.searches,
-        unit="relative difference",
+        at=_size_symbols,
     )
 
 
@@ -109,6 +121,9 @@ FEW_POLYNOMIALS = Finding(
     corrected="For $m(k-1)\\ge dk$. The lemma does not change.",
     severity="slip",
 )
+
+#: Numbers of patterns, which may be as large as e^1000.
+LOG_COUNT = replace(DIFFERENCE, unit="log of the number over the stated number", logs=True)
 
 COUNT_DOMAIN: Ranges = {
     "m": IntRange(1, 12),
@@ -131,25 +146,16 @@ def _patterns(point: Point, n_models: int = 64) -> int:
     return len(np.unique(signs, axis=0))
 
 
-@claim(LEMMA_9_COUNT, finding=FEW_POLYNOMIALS)
+@claim("sxy.lemma9-count", LEMMA_9_COUNT, finding=FEW_POLYNOMIALS)
 def lemma_9_count(statement: Statement, profile: Profile) -> Search:
     """At least as many polynomials as variables. Models at random show a part of the patterns."""
-    log_expr = sp.expand_log(sp.log(statement.expr), force=True)
-
-    def symbols(point: Point) -> dict[str, int]:
-        return {name: int(point[name]) for name in ("m", "k", "d")}
-
-    def logs(point: Point) -> tuple[float, float]:
-        return math.log(_patterns(point)), float(evaluate(log_expr, symbols(point)))
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: logs(point)[0] - logs(point)[1],
-        constraints=lambda point: all(a.holds(symbols(point)) for a in statement.assumptions),
-        sides=lambda point: (logs(point)[0], logs(point)[1]),
-        domain=COUNT_DOMAIN,
-        budget=profile.searches,
-        unit="log of the number of patterns over the stated number",
+    return search(
+        statement,
+        profile,
+        lambda point: math.log(_patterns(point)),
+        COUNT_DOMAIN,
+        at=lambda point: {name: point[name] for name in ("m", "k", "d")},
+        measure=LOG_COUNT,
     )
 
 
@@ -169,31 +175,26 @@ def _largest_shattered(d: int, k: int) -> int:
     return low
 
 
-@claim(LEMMA_9, identity="both sides are the largest m with 2^m at most (100 m (k-1)/(dk))^(dk)")
+@claim(
+    "sxy.lemma9-vc",
+    LEMMA_9,
+    identity="both sides are the largest m with 2^m at most (100 m (k-1)/(dk))^(dk)",
+)
 def lemma_9(statement: Statement, profile: Profile) -> Search:
     """The number that the count allows against C d k log k, C = 15."""
-    constants = {"C": 15.0}
-
-    def sides(point: Point) -> tuple[float, float]:
-        at = {"d": int(point["d"]), "k": int(point["k"])}
-        bound = float(evaluate(statement.expr, {**at, **constants}))
-        return float(_largest_shattered(**at)), bound
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: sides(point)[0] / sides(point)[1] - 1.0,
-        sides=sides,
-        domain={"d": IntRange(1, 10**6, log=True), "k": IntRange(2, 10**4, log=True)},
-        budget=profile.searches,
-        unit="excess over the stated dimension, relative",
-        constants=constants,
+    return search(
+        statement,
+        profile,
+        lambda point: float(_largest_shattered(int(point["d"]), int(point["k"]))),
+        {"d": IntRange(1, 10**6, log=True), "k": IntRange(2, 10**4, log=True)},
+        constants={"C": 15.0},
     )
 
 
 # --- The supremum of a weighted process ---------------------------------------------------------
 
 
-@claim(LEMMA_12)
+@claim("sxy.lemma12", LEMMA_12)
 def lemma_12(statement: Statement, profile: Profile) -> MeanBound:
     """The class of all subsets of V points, C = 60, equal and unequal weights."""
 
@@ -229,7 +230,7 @@ def lemma_12(statement: Statement, profile: Profile) -> MeanBound:
 TRIED = {2: 0.25, 3: 0.5, 5: 0.75, 20: 1.0}
 
 
-@claim(EQ_31)
+@claim("sxy.mcdiarmid-31", EQ_31)
 def eq_31(statement: Statement, profile: Profile) -> Probability:
     """The exact supremum less its exact expectation, equal and unequal weights."""
     cells: list[Params] = [{"M": m, "V": points} for m in (10, 100) for points in TRIED]
@@ -272,7 +273,7 @@ def _deviation_symbols(params: Params) -> dict[str, float]:
     }
 
 
-@claim(EQ_32)
+@claim("sxy.uniform-32", EQ_32)
 def eq_32(statement: Statement, profile: Profile) -> Probability:
     """The exact supremum with one feature and two clusters, C = 6."""
     kept = explicit(
@@ -313,7 +314,7 @@ def _skew_of(params: Params) -> float:
     return skewness(DIRECTION.check(params))
 
 
-@claim(EQ_32_SEARCHED, expected=Verdict.INCONCLUSIVE)
+@claim("sxy.uniform-32-searched", EQ_32_SEARCHED, expected=Verdict.INCONCLUSIVE)
 def eq_32_searched(statement: Statement, profile: Profile) -> SupLB:
     """A direction that the data choose, 2 to 101 dimensions, against the statement with C = 1."""
 
@@ -338,7 +339,7 @@ def eq_32_searched(statement: Statement, profile: Profile) -> SupLB:
     )
 
 
-@claim(EQ_32_RATE)
+@claim("sxy.uniform-32-rate", EQ_32_RATE)
 def eq_32_rate(statement: Statement, profile: Profile) -> Rate:
     """Dimensions 2 to 20, 500 to 8000 clients, skewness up to 3.5."""
     many: tuple[dict[str, Any], ...] = (
@@ -380,7 +381,7 @@ def eq_32_rate(statement: Statement, profile: Profile) -> Rate:
 NEAR = 0.1
 
 
-@claim(EQ_36)
+@claim("sxy.eq36", EQ_36)
 def eq_36(statement: Statement, profile: Profile) -> Probability:
     """The largest share of wrongly labelled rows over the ball of radius Delta/10, exactly."""
     cells: list[Params] = [

@@ -119,7 +119,7 @@ DOMAIN: Ranges = {
 }
 
 
-@claim(MEAN_OF_Y)
+@claim("sxy.mean-of-y", MEAN_OF_Y)
 def mean_of_y(statement: Statement, profile: Profile) -> Search:
     """Every entry of the matrix, relative to the largest.  NaN where an entry is no real number."""
 
@@ -180,7 +180,7 @@ def rank_of(columns: list[Vector]) -> int:
     return rank
 
 
-@claim(SPAN)
+@claim("sxy.span", SPAN)
 def span(statement: Statement, profile: Profile) -> Search:
     """The rank of the residuals, of the matrix, and of both together."""
 
@@ -220,7 +220,7 @@ def one_point_moment(alpha: float, beta: float, delta: float, sigma: float) -> F
     return np.asarray(np.einsum("abc,abc,iabc,jabc->ij", weights, r**2, x, x))
 
 
-@claim(ONE_POINT)
+@claim("sxy.one-point", ONE_POINT)
 def one_point(statement: Statement, profile: Profile) -> Search:
     """The covariance at which the leading direction changes, by the exact moments."""
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -43,12 +44,14 @@ from trials.experiments.sxy.restarts import RESTARTS as RESTARTS_EXPERIMENT
 from trials.experiments.sxy.two_phases import PHASES, SUCCESS
 from trials.run.cell import Params
 from trials.run.store import Table
-from verify.claim import Finding, claim
+from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point, explicit
 from verify.claims.restart_curves import restart_curve, restart_figure
+from verify.claims.searching import Constants, generous, search
 from verify.decisions.domain import IntRange, LogInterval
 from verify.decisions.means import SHARE
-from verify.evidence import EvidenceTable, Verdict
+from verify.decisions.measures import DIFFERENCE
+from verify.evidence import EvidenceTable
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
 from verify.procedures.comparison import Comparison, Monotone
 from verify.procedures.mean_bound import MeanBound
@@ -72,20 +75,24 @@ ROUND_UNITS = Finding(
     "$\\log\\frac\\Delta\\nu$.",
     severity="statement",
 )
+#: Distances after any number of rounds, which underflow.
+LOG_DISTANCE = replace(DIFFERENCE, unit="log of the distance over its limit", logs=True)
 _START = 1 / 3  # of Delta: the largest radius of Lemma 10
 
 
-def _after_rounds(statement: Statement, profile: Profile, constants: dict[str, float]) -> Search:
+def after_rounds(statement: Statement, profile: Profile, *, constants: Constants) -> Search:
     """The error of right labels and features of one after the stated rounds.
 
     A client's s local steps shrink its error by ``(1 - eta)^s``.  The server moves the model of a
     cluster by the share rho of that, which is ``s eta rho/kappa`` with FedAvg's kappa.
     """
 
+    given = constants(statement) if callable(constants) else constants
+
     def values(point: Point) -> dict[str, float]:
         moved = -math.expm1(point["s"] * math.log1p(-point["eta"]))
         return {
-            **constants,
+            **given,
             "Delta": point["Delta"],
             "sigma": point["noise"] * point["Delta"],
             "nu": point["nu"],
@@ -95,16 +102,12 @@ def _after_rounds(statement: Statement, profile: Profile, constants: dict[str, f
             "kappa": point["s"] * point["eta"] / moved,
         }
 
-    def logs(point: Point) -> tuple[float, float]:
+    def left(point: Point) -> float:
+        """Log of the distance after the stated rounds."""
         at = values(point)
         rounds = max(math.ceil(float(evaluate(statement.definitions[T_PRIME], at))), 0)
         shrink = math.log1p(-at["s"] * at["eta"] * at["rho"] / at["kappa"])
-        left = math.log(_START * at["Delta"]) + rounds * shrink
-        return left, math.log(float(evaluate(statement.expr, at)))
-
-    def sides(point: Point) -> tuple[float, float]:
-        left, right = logs(point)
-        return math.exp(max(left, -700.0)), math.exp(right)
+        return math.log(_START * at["Delta"]) + rounds * shrink
 
     def small_unit(_point: Point) -> Certificate:
         at = {"Delta": "1/1000", "nu": "1/2", "sigma": "0", "rho": "1/2", "eta": "1/2"}
@@ -129,36 +132,29 @@ def _after_rounds(statement: Statement, profile: Profile, constants: dict[str, f
             ],
         )
 
-    return Search(
-        name=statement.id,
-        violation=lambda point: logs(point)[0] - logs(point)[1] - 1e-9,
-        certify=small_unit,
-        sides=sides,
-        domain={
+    return search(
+        statement,
+        profile,
+        left,
+        {
             "Delta": LogInterval(1e-6, 1e6),
-            "noise": LogInterval(1e-12, 1.0),
+            "noise": LogInterval(1e-12, 1.0, meaning="noise level $\\sigma$ in units of $\\Delta$"),
             "nu": LogInterval(1e-6, 1.0),
             "rho": LogInterval(0.01, 0.5),
             "eta": LogInterval(0.001, 0.99),
             "s": IntRange(1, 100, log=True),
         },
-        budget=profile.searches,
-        unit="log of the distance over its limit",
-        constants=constants,
+        at=values,
+        measure=LOG_DISTANCE,
+        proof=small_unit,
     )
 
 
-@claim(ROUNDS_AS_PRINTED, expected=Verdict.REFUTED, finding=ROUND_UNITS)
-def rounds_as_printed(statement: Statement, profile: Profile) -> Search:
-    """The most generous constants of the box."""
-    generous = {constant.name: constant.most_generous for constant in statement.constants}
-    return _after_rounds(statement, profile, generous)
-
-
-@claim(ROUNDS, finding=ROUND_UNITS)
-def rounds(statement: Statement, profile: Profile) -> Search:
-    """The logarithm of Delta over the floor, both constants one."""
-    return _after_rounds(statement, profile, {"C_1": 1.0, "C_2": 1.0})
+ROUNDS_FORMS = table(
+    after_rounds,
+    row("sxy.thm3-rounds-as-printed", ROUNDS_AS_PRINTED, constants=generous, refuted=ROUND_UNITS),
+    row("sxy.thm3-rounds", ROUNDS, constants={"C_1": 1.0, "C_2": 1.0}, finding=ROUND_UNITS),
+)
 
 
 # --- Both phases ----------------------------------------------------------------------------------
@@ -177,7 +173,7 @@ SMALL: Params = {
 }
 
 
-@claim(GLOBAL)
+@claim("sxy.thm3-global", GLOBAL)
 def both_phases(statement: Statement, profile: Profile) -> Probability:
     """All anchors at zero, at an optimum, at the optima's mean and at the edge of the ball.
 
@@ -228,6 +224,7 @@ RESTARTS_FINDING = Finding(
 
 
 @claim(
+    "sxy.ifca-restarts-ball",
     BALL_LAW,
     finding=RESTARTS_FINDING,
     identity="both sides are the volume of k! balls of radius Delta/4, one of them simplified",
@@ -251,7 +248,7 @@ def ball_law(statement: Statement, profile: Profile) -> Search:
     )
 
 
-@claim(RESTARTS, finding=RESTARTS_FINDING)
+@claim("sxy.ifca-restarts", RESTARTS, finding=RESTARTS_FINDING)
 def restarts(statement: Statement, profile: Profile) -> Comparison:
     """Four and five clusters, where single starts of IFCA fail."""
     return Comparison(
@@ -330,7 +327,13 @@ def _problem(d: int, k: int, M: int, rounds: int) -> Params:
 _LONG = "a trial runs eight starts, on up to six million numbers"
 
 
-@claim(RESTARTS_IN_D, finding=RESTARTS_FINDING, smallest_profile="standard", why_not_smaller=_LONG)
+@claim(
+    "sxy.ifca-restarts-in-d",
+    RESTARTS_IN_D,
+    finding=RESTARTS_FINDING,
+    smallest_profile="standard",
+    why_not_smaller=_LONG,
+)
 def restarts_in_d(statement: Statement, _profile: Profile) -> MeanBound:
     """Two clusters of 20 clients in 5, 50 and 500 dimensions."""
     cells = tuple(_problem(d, 2, 40, 160) for d in (5, 50, 500))
@@ -345,7 +348,13 @@ def restarts_in_d(statement: Statement, _profile: Profile) -> MeanBound:
     )
 
 
-@claim(RESTARTS_IN_K, finding=RESTARTS_FINDING, smallest_profile="standard", why_not_smaller=_LONG)
+@claim(
+    "sxy.ifca-restarts-in-k",
+    RESTARTS_IN_K,
+    finding=RESTARTS_FINDING,
+    smallest_profile="standard",
+    why_not_smaller=_LONG,
+)
 def restarts_in_k(statement: Statement, _profile: Profile) -> Monotone:
     """Two to six clusters in 5 and in 50 dimensions, 120 clients."""
     cells = tuple(_problem(d, k, 120, 60) for d, k in product((5, 50), (2, 3, 4, 5, 6)))
@@ -353,7 +362,11 @@ def restarts_in_k(statement: Statement, _profile: Profile) -> Monotone:
 
 
 @claim(
-    RESTARTS_IN_K_LARGE, finding=RESTARTS_FINDING, smallest_profile="full", why_not_smaller=_LONG
+    "sxy.ifca-restarts-in-k-large",
+    RESTARTS_IN_K_LARGE,
+    finding=RESTARTS_FINDING,
+    smallest_profile="full",
+    why_not_smaller=_LONG,
 )
 def restarts_in_k_large(statement: Statement, _profile: Profile) -> Monotone:
     """Two, four and six clusters in 500 dimensions, 120 clients."""
@@ -362,6 +375,7 @@ def restarts_in_k_large(statement: Statement, _profile: Profile) -> Monotone:
 
 
 @claim(
+    "sxy.ifca-restarts-many",
     RESTARTS_MANY,
     finding=RESTARTS_FINDING,
     smallest_profile="standard",

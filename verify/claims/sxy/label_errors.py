@@ -20,23 +20,23 @@ Reference. Lemma 10, (35), and the text after Theorem 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
-from bounds.statement import Statement, evaluate
+from bounds.statement import Statement
 from bounds.sxy.label_errors import (
     EQ_35,
     LEMMA_10,
     PE_SNR,
     PE_SNR_AS_PRINTED,
 )
+from bounds.sxy.symbols import Delta, alpha, beta, epsilon
 from trials.laws.pairwise import log_tail, margin
-from verify.claim import Finding, claim
-from verify.claims.common import LOWEST, RELATIVE_LOG, Point, log_bound, relative
+from verify.claim import Finding, claim, row, table
+from verify.claims.common import Point
+from verify.claims.searching import search
 from verify.decisions.domain import Interval, IntRange, LogInterval, Ranges
-from verify.evidence import Verdict
+from verify.decisions.measures import LOG_PROBABILITY, LOWEST
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
@@ -62,23 +62,12 @@ def rate_at(near: float) -> float:
     return 0.5 * math.log1p(((a**2 - near**2) / (a**2 + near**2 + 2.0)) ** 2)
 
 
-@claim(EQ_35)
+@claim("sxy.eq35", EQ_35)
 def eq_35(statement: Statement, profile: Profile) -> Search:
     """The gap over every spectrum and distance.  It is tight at alpha = beta."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        at = _setting(point)
-        left = at["alpha"] * (at["Delta"] - at["epsilon"]) ** 2 - at["beta"] * at["epsilon"] ** 2
-        return left, float(evaluate(statement.expr, at))
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: 1.0 - sides(point)[0] / sides(point)[1] - 1e-12,
-        sides=sides,
-        domain={name: PAIR_DOMAIN[name] for name in ("alpha", "condition", "near", "Delta")},
-        budget=profile.searches,
-        unit="share of the bound that is missing",
-    )
+    gap = alpha * (Delta - epsilon) ** 2 - beta * epsilon**2
+    domain = {name: PAIR_DOMAIN[name] for name in ("alpha", "condition", "near", "Delta")}
+    return search(statement, profile, gap, domain, at=_setting)
 
 
 # --- One client, Gaussian features --------------------------------------------------------------
@@ -115,13 +104,34 @@ PAIR_DOMAIN: Ranges = {
     "n": IntRange(1, 100_000, log=True),
     "k": IntRange(2, 50),
     "alpha": LogInterval(1e-12, 1e12),
-    "condition": LogInterval(1.0, 1e4),
+    "condition": LogInterval(
+        1.0, 1e4, meaning="condition number $\\beta/\\alpha$ of the limits of the spectrum"
+    ),
     "Delta": LogInterval(1e-6, 1e6),
-    "snr": LogInterval(1e-6, 1e6),
-    "near": Interval(0.0, 1.0),
-    "turn_a": Interval(0.0, 2 * math.pi),
-    "turn_b": Interval(0.0, 2 * math.pi),
-    "axis": Interval(0.0, math.pi / 2),
+    "snr": LogInterval(1e-6, 1e6, meaning="signal-to-noise ratio $\\beta\\Delta^2/\\sigma^2$"),
+    "near": Interval(
+        0.0,
+        1.0,
+        meaning="value of $\\epsilon$ as a share of its limit "
+        "$\\frac{\\Delta}{3}\\sqrt{\\alpha/\\beta}$",
+    ),
+    "turn_a": Interval(
+        0.0,
+        2 * math.pi,
+        meaning="angle of the error of the own model with the direction to the rival optimum",
+    ),
+    "turn_b": Interval(
+        0.0,
+        2 * math.pi,
+        meaning="angle of the error of the rival model with the direction from own to rival "
+        "optimum",
+    ),
+    "axis": Interval(
+        0.0,
+        math.pi / 2,
+        meaning="angle of the $\\alpha$ axis of the covariance with the line through the two "
+        "optima",
+    ),
 }
 
 
@@ -140,8 +150,9 @@ def _setting(point: Point) -> dict[str, float]:
     return found
 
 
-def _log_error(point: Point, at: Mapping[str, float]) -> float:
+def _log_error(point: Point) -> float:
     """Log of k - 1 times the exact probability of preferring one rival, at most zero."""
+    at = _setting(point)
     roots = np.sqrt([1.0, point["condition"]])  # in units of sqrt(alpha)
     frame = np.array(
         [
@@ -160,24 +171,17 @@ def _log_error(point: Point, at: Mapping[str, float]) -> float:
     return min(math.log(point["k"] - 1) + max(log_tail(x, float(point["n"])), LOWEST), 0.0)
 
 
-@claim(LEMMA_10, finding=(UNITS, NORMS))
+@claim("sxy.lemma10", LEMMA_10, finding=(UNITS, NORMS))
 def lemma_10(statement: Statement, profile: Profile) -> Search:
     """The rate (log 2)/162, every unit and spectrum: the exact probability, both sides as logs."""
-    bound = log_bound(statement, {"c": RATE})
-
-    def logs(point: Point) -> tuple[float, float]:
-        at = _setting(point)
-        stated = bound({**at, "n": point["n"], "k": point["k"]})
-        return _log_error(point, at), min(stated, 0.0)
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: relative(*logs(point)),
-        sides=lambda point: (math.exp(logs(point)[0]), math.exp(logs(point)[1])),
-        domain=PAIR_DOMAIN,
-        budget=profile.searches,
-        unit=RELATIVE_LOG,
+    return search(
+        statement,
+        profile,
+        _log_error,
+        PAIR_DOMAIN,
+        at=lambda point: {**_setting(point), "n": point["n"], "k": point["k"]},
         constants={"c": RATE},
+        measure=LOG_PROBABILITY,
     )
 
 
@@ -199,39 +203,13 @@ POLYNOMIAL = Finding(
 
 SNR_DOMAIN: Ranges = {
     "n": IntRange(1, 1000, log=True),
-    "snr": LogInterval(1e-4, 1e8),
+    "snr": LogInterval(1e-4, 1e8, meaning="signal-to-noise ratio $\\Delta/\\sigma$"),
     "sigma": LogInterval(1e-6, 1e6),
 }
 
 
-def _at_the_optima(
-    statement: Statement, profile: Profile, constants: Mapping[str, float], **extra: Any
-) -> Search:
-    """Two clusters, models at their optima: the exact probability against the statement's."""
-    bound = log_bound(statement, constants)
-
-    def logs(point: Point) -> tuple[float, float]:
-        exact = max(log_tail(0.5 * point["snr"], float(point["n"])), LOWEST)
-        at = {"Delta": point["snr"] * point["sigma"], "sigma": point["sigma"]}
-        stated = bound({"n": int(point["n"]), "k": 2, **at})
-        return exact, min(stated, 0.0)
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: relative(*logs(point)),
-        sides=lambda point: (math.exp(logs(point)[0]), math.exp(logs(point)[1])),
-        domain=SNR_DOMAIN,
-        budget=profile.searches,
-        unit=RELATIVE_LOG,
-        constants=constants,
-        **extra,
-    )
-
-
-@claim(PE_SNR_AS_PRINTED, expected=Verdict.REFUTED, finding=POLYNOMIAL)
-def pe_snr_as_printed(statement: Statement, profile: Profile) -> Search:
-    """An exponential in the ratio, with the smallest rate of the box."""
-    smallest = {c.name: c.most_generous for c in statement.constants}
+def at_the_optima(statement: Statement, profile: Profile) -> Search:
+    """Two clusters, models at their optima: the exact probability, in favour of the statement."""
 
     def strong_signal(_point: Point) -> Certificate:
         at = {"n": "2", "k": "2", "Delta": "20000", "sigma": "1", "c": "1/1000"}
@@ -249,10 +227,25 @@ def pe_snr_as_printed(statement: Statement, profile: Profile) -> Search:
             ],
         )
 
-    return _at_the_optima(statement, profile, smallest, certify=strong_signal)
+    return search(
+        statement,
+        profile,
+        lambda point: max(log_tail(0.5 * point["snr"], float(point["n"])), LOWEST),
+        SNR_DOMAIN,
+        at=lambda point: {
+            "n": point["n"],
+            "k": 2,
+            "Delta": point["snr"] * point["sigma"],
+            "sigma": point["sigma"],
+        },
+        constants={c.name: c.most_generous for c in statement.constants},
+        measure=LOG_PROBABILITY,
+        proof=strong_signal if statement.constants else None,
+    )
 
 
-@claim(PE_SNR, finding=POLYNOMIAL)
-def pe_snr(statement: Statement, profile: Profile) -> Search:
-    """The power n of the ratio."""
-    return _at_the_optima(statement, profile, {})
+SIGNAL_FORMS = table(
+    at_the_optima,
+    row("sxy.pe-snr-as-printed", PE_SNR_AS_PRINTED, refuted=POLYNOMIAL),
+    row("sxy.pe-snr", PE_SNR, finding=POLYNOMIAL),
+)

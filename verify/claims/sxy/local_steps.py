@@ -17,8 +17,7 @@ Reference. Lemma 1 and its proof (B.1), section 4.2, the sentences after Theorem
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,14 +37,22 @@ from bounds.sxy.local_steps import (
 )
 from bounds.sxy.symbols import P_avg, P_prox, kappa, kappa_prox, lambda_ij
 from trials.checks import FloatArray
-from verify.claim import Finding, claim
+from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point
+from verify.claims.searching import search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
-from verify.evidence import Verdict
+from verify.decisions.measures import DIFFERENCE, SHARE
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
 from verify.proofs.terms import from_sympy
+
+#: Rounding of eigenvalues, and of two sides that are equal.
+SPECTRAL = replace(SHARE, tolerance=1e-8)
+EQUAL = replace(DIFFERENCE, tolerance=1e-10)
+
+_STEPS = "number of local steps with FedAvg (FedProx makes one)"
+_RULE = "rule of the local update: FedAvg or FedProx"
 
 # --- One round ----------------------------------------------------------------------------------
 
@@ -62,14 +69,16 @@ SOFT_LABELS = Finding(
 )
 
 ROUND_DOMAIN: Ranges = {
-    "rule": Choice(("fedavg", "fedprox")),
+    "rule": Choice(("fedavg", "fedprox"), meaning=_RULE),
     "M": IntRange(1, 4),
-    "n": IntRange(1, 5),
+    "n": IntRange(1, 5, meaning="most rows of a client (the number is drawn from 1 to it)"),
     "d": IntRange(1, 4),
     "k": IntRange(1, 3),
-    "s": IntRange(1, 20, log=True),
+    "s": IntRange(1, 20, log=True, meaning=_STEPS),
     "gamma": LogInterval(1e-6, 10.0),
-    "unit": Choice((1.0, 1e-6, 1e6)),
+    "unit": Choice(
+        (1.0, 1e-6, 1e6), meaning="factor that multiplies the features and divides the models"
+    ),
     "seed": IntRange(0, 1000),
 }
 
@@ -140,39 +149,28 @@ def _recursion(r: _Round, statement: Statement) -> FloatArray:
     return sums / sum(len(y) for y in r.responses)
 
 
-def _one_round(statement: Statement, profile: Profile, *, soft: bool) -> Search:
-    """The new models of the printed local steps against (11)."""
+def one_round(statement: Statement, profile: Profile, *, soft: bool) -> Search:
+    """The new models of the printed local steps against (11): any step, sizes and units."""
 
-    def sides(point: Point) -> tuple[float, float]:
-        """The relative difference, and zero."""
+    def difference(point: Point) -> float:
         r = _drawn(point, soft=soft)
         moved = _local_models(r) - r.models
         stated = evaluate(statement.expr, {"eta": r.eta, "pull": 1.0}) * _recursion(r, statement)
         # Rounding of the local models is relative to them and to their largest intermediate.
         growth = max(1.0, abs(1.0 - point["gamma"])) ** (r.s if r.rule == "fedavg" else 0)
         scale = growth * (np.abs(r.models).max() + np.abs(moved).max())
-        return float(np.abs(moved - stated).max() / scale), 0.0
+        return float(np.abs(moved - stated).max() / scale)
 
-    return Search(
-        name=statement.id,
-        violation=lambda point: sides(point)[0] - 1e-10,
-        sides=sides,
-        domain=ROUND_DOMAIN,
-        budget=profile.searches,
-        unit="largest difference of a coordinate, relative to the models",
+    return search(
+        statement, profile, difference, ROUND_DOMAIN, bound=lambda _point: 0.0, measure=EQUAL
     )
 
 
-@claim(LEMMA_1)
-def lemma_1(statement: Statement, profile: Profile) -> Search:
-    """Hard labels: any step, number of local steps, sizes and units."""
-    return _one_round(statement, profile, soft=False)
-
-
-@claim(LEMMA_1_SOFT, finding=SOFT_LABELS)
-def lemma_1_soft(statement: Statement, profile: Profile) -> Search:
-    """Soft labels with the weight inside P."""
-    return _one_round(statement, profile, soft=True)
+LEMMA_1_FORMS = table(
+    one_round,
+    row("sxy.lemma1", LEMMA_1, soft=False),
+    row("sxy.lemma1-soft", LEMMA_1_SOFT, soft=True, finding=SOFT_LABELS),
+)
 
 
 TELESCOPING = Finding(
@@ -185,12 +183,8 @@ TELESCOPING = Finding(
 )
 
 
-def _telescoping(statement: Statement, profile: Profile) -> Search:
+def telescoping(statement: Statement, profile: Profile) -> Search:
     """Both sides at an eigenvalue."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        at = {"x": point["x"], "s": int(point["s"])}
-        return 1.0 - (1.0 - at["x"]) ** at["s"], float(evaluate(statement.expr, at))
 
     def one_step(_point: Point) -> Certificate:
         return certificate(
@@ -205,38 +199,32 @@ def _telescoping(statement: Statement, profile: Profile) -> Search:
             ],
         )
 
-    return Search(
-        name=statement.id,
-        violation=lambda point: abs(sides(point)[0] - sides(point)[1]) - 1e-12,
-        certify=one_step,
-        sides=sides,
-        domain={"s": IntRange(1, 100, log=True), "x": Interval(0.0, 1.0)},
-        budget=profile.searches,
-        unit="difference of the two sides",
+    return search(
+        statement,
+        profile,
+        lambda point: 1.0 - (1.0 - point["x"]) ** point["s"],
+        {"s": IntRange(1, 100, log=True), "x": Interval(0.0, 1.0)},
+        measure=EQUAL,
+        proof=one_step,
     )
 
 
-@claim(TELESCOPE_AS_PRINTED, expected=Verdict.REFUTED, finding=TELESCOPING)
-def telescope_as_printed(statement: Statement, profile: Profile) -> Search:
-    """One term too many."""
-    return _telescoping(statement, profile)
-
-
-@claim(TELESCOPE, finding=TELESCOPING)
-def telescope(statement: Statement, profile: Profile) -> Search:
-    """The sum with s terms."""
-    return _telescoping(statement, profile)
+TELESCOPING_FORMS = table(
+    telescoping,
+    row("sxy.telescope-as-printed", TELESCOPE_AS_PRINTED, refuted=TELESCOPING),
+    row("sxy.telescope", TELESCOPE, finding=TELESCOPING),
+)
 
 
 # --- P and kappa --------------------------------------------------------------------------------
 
 STABLE_DOMAIN: Ranges = {
-    "rule": Choice(("fedavg", "fedprox")),
+    "rule": Choice(("fedavg", "fedprox"), meaning=_RULE),
     "n": IntRange(1, 5),
     "d": IntRange(1, 5),
-    "s": IntRange(1, 1000, log=True),
+    "s": IntRange(1, 1000, log=True, meaning=_STEPS),
     "gamma": LogInterval(1e-6, 0.999),
-    "unit": Choice((1.0, 1e-6, 1e6)),
+    "unit": Choice((1.0, 1e-6, 1e6), meaning="factor that multiplies the features"),
     "seed": IntRange(0, 1000),
 }
 
@@ -272,89 +260,70 @@ def _kappa(statement: Statement, point: Point) -> float:
     return float(evaluate(statement.definitions[symbol], at))
 
 
-@claim(P_SPECTRUM_LOWER)
+@claim("sxy.p-spectrum-lower", P_SPECTRUM_LOWER)
 def p_spectrum_lower(statement: Statement, profile: Profile) -> Search:
     """The smallest eigenvalue, dense P of data of any shape, dependent rows included."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        at = {"s": _steps(point), "kappa": _kappa(statement, point)}
-        return float(_spectrum_of_p(point)[0]), float(evaluate(statement.expr, at))
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: 1.0 - sides(point)[0] / sides(point)[1] - 1e-8,
-        sides=sides,
-        domain=STABLE_DOMAIN,
-        budget=profile.searches,
-        unit="share of the bound that is missing",
+    return search(
+        statement,
+        profile,
+        lambda point: float(_spectrum_of_p(point)[0]),
+        STABLE_DOMAIN,
+        at=lambda p: {"s": _steps(p), "gamma": p["gamma"], "kappa": _kappa(statement, p)},
+        measure=SPECTRAL,
     )
 
 
-@claim(P_SPECTRUM_UPPER)
+@claim("sxy.p-spectrum-upper", P_SPECTRUM_UPPER)
 def p_spectrum_upper(statement: Statement, profile: Profile) -> Search:
     """The largest eigenvalue."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        bound = evaluate(statement.expr, {"s": _steps(point)})
-        return float(_spectrum_of_p(point)[-1]), float(bound)
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: sides(point)[0] / sides(point)[1] - 1.0 - 1e-8,
-        sides=sides,
-        domain=STABLE_DOMAIN,
-        budget=profile.searches,
-        unit="excess over the bound, relative",
+    return search(
+        statement,
+        profile,
+        lambda point: float(_spectrum_of_p(point)[-1]),
+        STABLE_DOMAIN,
+        at=lambda point: {"s": _steps(point), "gamma": point["gamma"]},
+        measure=SPECTRAL,
     )
 
 
-@claim(KAPPA_AT_LEAST_ONE)
+@claim("sxy.kappa-at-least-one", KAPPA_AT_LEAST_ONE)
 def kappa_at_least_one(statement: Statement, profile: Profile) -> Search:
     """Kappa over steps and stable step sizes, both rules."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        return _kappa(statement, point), float(evaluate(statement.expr, {}))
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: sides(point)[1] - sides(point)[0] - 1e-9,
-        sides=sides,
-        domain={name: STABLE_DOMAIN[name] for name in ("rule", "s", "gamma")},
-        budget=profile.searches,
-        unit="one minus kappa",
-    )
+    domain = {name: STABLE_DOMAIN[name] for name in ("rule", "s", "gamma")}
+    return search(statement, profile, lambda point: _kappa(statement, point), domain)
 
 
-@claim(VERTEX)
+def _losses(point: Point) -> tuple[float, float]:
+    """The loss at random likelihoods, and that of the best vertex."""
+    rng = np.random.default_rng(int(point["seed"]))
+    shape = (int(point["n"]), int(point["d"]))
+    phi, y = rng.standard_normal(shape), rng.standard_normal(shape[0])
+    models = rng.standard_normal((int(point["k"]), shape[1]))
+    if point["tie"]:
+        models[-1] = models[0]
+    losses = 0.5 * np.mean((y - models @ phi.T) ** 2, axis=1)
+    weights = rng.dirichlet(np.full(len(models), point["spread"]))
+    return float(weights @ losses), float(losses.min())
+
+
+@claim("sxy.vertex", VERTEX)
 def vertex(statement: Statement, profile: Profile) -> Search:
     """The loss at random likelihoods, equal losses included, against the best vertex."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        rng = np.random.default_rng(int(point["seed"]))
-        shape = (int(point["n"]), int(point["d"]))
-        phi, y = rng.standard_normal(shape), rng.standard_normal(shape[0])
-        models = rng.standard_normal((int(point["k"]), shape[1]))
-        if point["tie"]:
-            models[-1] = models[0]
-        losses = 0.5 * np.mean((y - models @ phi.T) ** 2, axis=1)
-        weights = rng.dirichlet(np.full(len(models), point["spread"]))
-        least = float(evaluate(statement.expr, {"least": losses.min()}))
-        return float(weights @ losses), least
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: sides(point)[1] - sides(point)[0] - 1e-12,
-        sides=sides,
-        domain={
+    return search(
+        statement,
+        profile,
+        lambda point: _losses(point)[0],
+        {
             "n": IntRange(1, 5),
             "d": IntRange(1, 5),
             "k": IntRange(1, 16),
-            "spread": LogInterval(0.01, 100.0),
-            "tie": Choice((0, 1)),
+            "spread": LogInterval(
+                0.01, 100.0, meaning="parameter of the symmetric Dirichlet law of the likelihoods"
+            ),
+            "tie": Choice((0, 1), meaning="whether the last model equals the first (1) or not (0)"),
             "seed": IntRange(0, 1000),
         },
-        budget=profile.searches,
-        unit="loss at the vertex minus loss",
+        at=lambda point: {"least": _losses(point)[1]},
     )
 
 
@@ -375,7 +344,7 @@ NO_SAVING_FINDING = Finding(
     severity="slip",
 )
 
-SAVING_DOMAIN: Ranges = {"s": IntRange(2, 1000, log=True), "gamma": LogInterval(1e-6, 0.999)}
+SAVING_DOMAIN: Ranges = {"s": IntRange(1, 1000, log=True), "gamma": LogInterval(1e-6, 0.999)}
 
 
 def _rounds_at(s: int, gamma: float) -> float:
@@ -383,43 +352,13 @@ def _rounds_at(s: int, gamma: float) -> float:
     return float(evaluate(ROUNDS, {"s": s, "gamma": gamma}))
 
 
-def _inside(statement: Statement, point: Point) -> bool:
-    at: dict[str, Any] = {"s": int(point["s"]), "gamma": point["gamma"]}
-    return all(a.holds(at) for a in statement.assumptions)
-
-
-@claim(NO_SAVING, finding=NO_SAVING_FINDING)
+@claim("sxy.no-saving", NO_SAVING, finding=NO_SAVING_FINDING)
 def no_saving(statement: Statement, profile: Profile) -> Search:
     """Every number of local steps against single steps of the largest size."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        return _rounds_at(int(point["s"]), point["gamma"]), float(evaluate(statement.expr, {}))
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: 1.0 - sides(point)[0] / sides(point)[1] - 1e-9,
-        constraints=lambda point: _inside(statement, point),
-        sides=sides,
-        domain={**SAVING_DOMAIN, "s": IntRange(1, 1000, log=True)},
-        budget=profile.searches,
-        unit="share of the rounds of single steps that is saved",
-    )
+    return search(statement, profile, lambda p: _rounds_at(p["s"], p["gamma"]), SAVING_DOMAIN)
 
 
-@claim(SAVING_SAME_STEP, finding=NO_SAVING_FINDING)
+@claim("sxy.saving-same-step", SAVING_SAME_STEP, finding=NO_SAVING_FINDING)
 def saving_same_step(statement: Statement, profile: Profile) -> Search:
     """Twice as many local steps at the same step size."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        s, gamma = int(point["s"]), point["gamma"]
-        return _rounds_at(2 * s, gamma), float(evaluate(statement.expr, {"s": s, "gamma": gamma}))
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: sides(point)[0] / sides(point)[1] - 1.0 - 1e-9,
-        constraints=lambda point: _inside(statement, point),
-        sides=sides,
-        domain={**SAVING_DOMAIN, "s": IntRange(1, 1000, log=True)},
-        budget=profile.searches,
-        unit="rounds with twice the local steps over rounds, minus one",
-    )
+    return search(statement, profile, lambda p: _rounds_at(2 * p["s"], p["gamma"]), SAVING_DOMAIN)

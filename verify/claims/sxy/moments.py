@@ -164,26 +164,26 @@ LEMMA_3_CONSTANTS = {"C_1": 52.0, "C_2": 21_000.0}
 PROP_1_CONSTANTS = {"C_1": 500.0, "C_2": 210_000.0}
 
 
-@claim(LEMMA_3, expected=Verdict.VACUOUS)
+@claim("sxy.lemma3", LEMMA_3, expected=Verdict.VACUOUS)
 def lemma_3(statement: Statement, profile: Profile) -> Probability:
     """One client to 4,000, one dimension to 64, one cluster to 16."""
     return _bound(statement, profile, ROUND, "deviation", ROUNDS, LEMMA_3_CONSTANTS, _of_clients)
 
 
-@claim(PROP_1, expected=Verdict.VACUOUS)
+@claim("sxy.prop1", PROP_1, expected=Verdict.VACUOUS)
 def prop_1(statement: Statement, profile: Profile) -> Probability:
     """The same rounds with the largest error of a cluster, weighted with its share."""
     return _bound(statement, profile, ROUND, "lost", ROUNDS, PROP_1_CONSTANTS, _of_projection)
 
 
-@claim(PROP_2_19, expected=Verdict.VACUOUS)
+@claim("sxy.prop2-19", PROP_2_19, expected=Verdict.VACUOUS)
 def prop_2_19(statement: Statement, profile: Profile) -> Probability:
     """The same rounds with the anchor of the smallest cluster."""
     constants = {**PROP_1_CONSTANTS, "C": LEMMA_3_CONSTANTS["C_2"]}
     return _bound(statement, profile, ROUND, "length_error", ROUNDS, constants, _of_length)
 
 
-@claim(LEMMA_6, expected=Verdict.VACUOUS)
+@claim("sxy.lemma6", LEMMA_6, expected=Verdict.VACUOUS)
 def lemma_6(statement: Statement, profile: Profile) -> Probability:
     """Subspaces of 1 to 64 dimensions, 1 to 2,000 pairs, residuals outside of the subspace."""
     cells: list[dict[str, Any]] = [
@@ -256,25 +256,30 @@ RATE_CELLS = tuple(
 NOT_QUICK = "the limits of this exponent need several hundred rounds in a cell"
 
 
-@claim(LEMMA_3_RATE_M)
+@claim("sxy.lemma3-rate-m", LEMMA_3_RATE_M)
 def lemma_3_rate_m(statement: Statement, profile: Profile) -> Rate:
     """Six sizes in each of four dimensions."""
     return _rate(statement, profile, "deviation", RATE_CELLS, ("m",), 0.1)
 
 
-@claim(LEMMA_3_RATE_D, smallest_profile="standard", why_not_smaller=NOT_QUICK)
+@claim("sxy.lemma3-rate-d", LEMMA_3_RATE_D, smallest_profile="standard", why_not_smaller=NOT_QUICK)
 def lemma_3_rate_d(statement: Statement, profile: Profile) -> Rate:
     """The same cells: the exponent in the dimension at a fixed number of clients for each."""
     return _rate(statement, profile, "deviation", RATE_CELLS, ("d",), 0.1)
 
 
-@claim(PROP_1_RATE_GAP)
+@claim("sxy.prop1-rate-gap", PROP_1_RATE_GAP)
 def prop_1_rate_gap(statement: Statement, profile: Profile) -> Rate:
     """Two residuals of equal length."""
     return _rate(statement, profile, "lost", RATE_CELLS, ("m",), 0.05)
 
 
-@claim(PROP_1_RATE_NO_GAP, smallest_profile="standard", why_not_smaller=NOT_QUICK)
+@claim(
+    "sxy.prop1-rate-no-gap",
+    PROP_1_RATE_NO_GAP,
+    smallest_profile="standard",
+    why_not_smaller=NOT_QUICK,
+)
 def prop_1_rate_no_gap(statement: Statement, profile: Profile) -> Rate:
     """One residual with p v^2 equal to half of sqrt(d/m), many sizes for narrow limits."""
     cells = tuple(
@@ -308,6 +313,7 @@ def _works(column: str, share: float) -> Callable[[Any, Params], Any]:
 
 
 @claim(
+    "sxy.thm1-threshold-m",
     THRESHOLD_M,
     smallest_profile="standard",
     why_not_smaller="a threshold in 56 dimensions takes 6,000 clients, and 26 thresholds a minute",
@@ -352,6 +358,7 @@ def threshold_m(statement: Statement, profile: Profile) -> Threshold:
 
 
 @claim(
+    "sxy.thm1-threshold-l",
     THRESHOLD_L,
     smallest_profile="standard",
     why_not_smaller="the limits of the exponent need many anchors in each of fifteen subspaces",

@@ -61,6 +61,7 @@ from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import Finding, claim
 from verify.claims.common import Point, explicit
+from verify.claims.searching import search
 from verify.claims.sxy.label_errors import RATE as LABEL_RATE
 from verify.claims.sxy.label_errors import rate_at
 from verify.claims.sxy.local_steps import NO_SAVING_FINDING
@@ -207,7 +208,7 @@ def _is_share(at: Mapping[str, Any]) -> BoolArray:
 # --- A round, and many ---------------------------------------------------------------------------
 
 
-@claim(LEMMA_2, expected=Verdict.VACUOUS)
+@claim("sxy.lemma2", LEMMA_2, expected=Verdict.VACUOUS)
 def lemma_2(statement: Statement, profile: Profile) -> Probability:
     """The start's wrong labels, noise as large as Delta, C2 = 100."""
     constants = {**CONSTANTS, "C_2": 100.0}
@@ -231,13 +232,13 @@ def lemma_2(statement: Statement, profile: Profile) -> Probability:
     )
 
 
-@claim(THM_2, finding=SMALL_NU, hidden=HIDDEN)
+@claim("sxy.thm2-contraction", THM_2, finding=SMALL_NU, hidden=HIDDEN)
 def thm_2(statement: Statement, profile: Profile) -> Probability:
     """Every round of runs from adversarial starts, both rules, down to hardly any noise."""
     return _every_round(statement, profile, RUN_CELLS, _values, _step)
 
 
-@claim(FLOOR, finding=SMALL_NU, hidden=HIDDEN)
+@claim("sxy.thm2-floor", FLOOR, finding=SMALL_NU, hidden=HIDDEN)
 def floor(statement: Statement, profile: Profile) -> Probability:
     """The distance after forty rounds."""
     kept = explicit(
@@ -292,7 +293,7 @@ def floor(statement: Statement, profile: Profile) -> Probability:
     return with_figures(kept, figures)
 
 
-@claim(UNBALANCED)
+@claim("sxy.unbalanced", UNBALANCED)
 def unbalanced(statement: Statement, profile: Profile) -> Probability:
     """Zipf and lognormal sizes: most clients have few rows and hold few of all rows."""
     cells: list[Params] = [
@@ -334,7 +335,9 @@ OWN_MODEL = Finding(
 )
 
 
-@claim(PER_CLIENT_AS_PRINTED, expected=Verdict.REFUTED, finding=OWN_MODEL)
+@claim(
+    "sxy.per-client-as-printed", PER_CLIENT_AS_PRINTED, expected=Verdict.REFUTED, finding=OWN_MODEL
+)
 def per_client_as_printed(statement: Statement, profile: Profile) -> Probability:
     """One local step from the optimum, 10^30 clients, the most generous constants."""
     generous = {constant.name: constant.most_generous for constant in statement.constants}
@@ -378,7 +381,7 @@ def per_client_as_printed(statement: Statement, profile: Profile) -> Probability
     )
 
 
-@claim(PER_CLIENT, finding=OWN_MODEL, hidden=HIDDEN)
+@claim("sxy.per-client", PER_CLIENT, finding=OWN_MODEL, hidden=HIDDEN)
 def per_client(statement: Statement, profile: Profile) -> Probability:
     """The server's model that one client chooses after forty rounds."""
     return explicit(
@@ -406,45 +409,38 @@ NOT_DOMINATED = Finding(
 )
 
 
-@claim(DOMINATED_BOUND, finding=NOT_DOMINATED)
+@claim("sxy.dominated-bound", DOMINATED_BOUND, finding=NOT_DOMINATED)
 def dominated_bound(statement: Statement, profile: Profile) -> Search:
     """The deviation term of the floor, C = 1, against the error of known labels."""
-    constants = {"C": 1.0}
 
     def values(point: Point) -> dict[str, float]:
-        share = point["balance"] / point["k"]
-        return {
-            **{name: float(point[name]) for name in ("M", "n", "d", "k", "kappa", "skew")},
-            **constants,
-            "rho": share,
-        }
+        return {**{k: float(v) for k, v in point.items()}, "rho": point["balance"] / point["k"]}
 
-    def sides(point: Point) -> tuple[float, float]:
+    def known(point: Point) -> float:
         at = values(point)
-        left = math.sqrt(at["d"] / (at["rho"] * at["M"] * at["n"]))
-        return left, float(evaluate(statement.expr, at))
+        return math.sqrt(at["d"] / (at["rho"] * at["M"] * at["n"]))
 
-    def inside(point: Point) -> bool:
-        at = values(point)
-        return at["d"] * at["k"] * math.log(at["k"]) * at["skew"] <= at["M"]
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: sides(point)[0] / sides(point)[1] - 1.0,
-        constraints=inside,
-        sides=sides,
-        domain={
+    return search(
+        statement,
+        profile,
+        known,
+        {
             "M": IntRange(2, 10**12, log=True),
             "n": IntRange(1, 1000, log=True),
             "d": IntRange(1, 10**4, log=True),
             "k": IntRange(2, 50),
             "kappa": LogInterval(1.0, 100.0),
-            "skew": LogInterval(1.0, 100.0),
-            "balance": LogInterval(0.01, 1.0),
+            "skew": LogInterval(
+                1.0, 100.0, meaning="skewness $\\chi^2(n)+1$ of the clients' sizes"
+            ),
+            "balance": LogInterval(
+                0.01, 1.0, meaning="share $\\rho$ of the smallest cluster, in units of $1/k$"
+            ),
         },
-        budget=profile.searches,
-        unit="excess over the floor, relative",
-        constants=constants,
+        at=values,
+        constants={"C": 1.0},
+        # nu is at most one
+        where=lambda p: p["d"] * p["k"] * math.log(p["k"]) * p["skew"] <= p["M"],
     )
 
 
@@ -456,7 +452,7 @@ SETTLED: tuple[Params, ...] = (
 )
 
 
-@claim(DOMINATED, finding=NOT_DOMINATED)
+@claim("sxy.dominated", DOMINATED, finding=NOT_DOMINATED)
 def dominated(statement: Statement, profile: Profile) -> Probability:
     """Learnt labels against known ones."""
     return explicit(
@@ -472,6 +468,7 @@ def dominated(statement: Statement, profile: Profile) -> Probability:
 
 
 @claim(
+    "sxy.dominated-large",
     DOMINATED_LARGE,
     finding=NOT_DOMINATED,
     smallest_profile="full",
@@ -496,7 +493,7 @@ def dominated_large(statement: Statement, profile: Profile) -> Probability:
     )
 
 
-@claim(SAVING_RUNS, finding=NO_SAVING_FINDING)
+@claim("sxy.saving-runs", SAVING_RUNS, finding=NO_SAVING_FINDING)
 def saving_runs(statement: Statement, profile: Profile) -> Comparison:
     """Ten rounds of one local step and of many."""
     return Comparison(
@@ -554,7 +551,7 @@ def _setting(
     }
 
 
-@claim(VACUITY, hidden={"C_nu": 1.0})
+@claim("sxy.vacuity", VACUITY, hidden={"C_nu": 1.0})
 def vacuity(statement: Statement, _profile: Profile) -> Vacuity:
     """Ten to ten thousand rows a client, along the number of clients.
 
@@ -584,7 +581,7 @@ def vacuity(statement: Statement, _profile: Profile) -> Vacuity:
 LARGEST_RATE = 0.5 * math.log(1.25)
 
 
-@claim(FEW_POINTS, expected=Verdict.VACUOUS)
+@claim("sxy.few-points", FEW_POINTS, expected=Verdict.VACUOUS)
 def few_points(statement: Statement, _profile: Profile) -> Vacuity:
     """One to eighteen rows a client, with the largest rate that Lemma 10 allows."""
     return Vacuity(

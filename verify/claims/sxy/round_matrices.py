@@ -156,7 +156,7 @@ def at_least(
     )
 
 
-@claim(LEMMA_7_LOWER, hidden={"C_N": ROWS})
+@claim("sxy.lemma7-lower", LEMMA_7_LOWER, hidden={"C_N": ROWS})
 def lemma_7_lower(statement: Statement, profile: Profile) -> Probability:
     """The smallest eigenvalue, c = 2/5."""
     return at_least(
@@ -213,7 +213,7 @@ def _at_most(
     )
 
 
-@claim(LEMMA_7_UPPER, hidden={"C_N": ROWS})
+@claim("sxy.lemma7-upper", LEMMA_7_UPPER, hidden={"C_N": ROWS})
 def lemma_7_upper(statement: Statement, profile: Profile) -> Probability:
     """The largest eigenvalue, C = 8/5."""
     return _at_most(
@@ -226,7 +226,7 @@ def lemma_7_upper(statement: Statement, profile: Profile) -> Probability:
     )
 
 
-@claim(LEMMA_8)
+@claim("sxy.lemma8", LEMMA_8)
 def lemma_8(statement: Statement, profile: Profile) -> Probability:
     """The noise of a round, C = 5, every shape. The chi-square law limits the probability."""
 
@@ -245,7 +245,7 @@ def lemma_8(statement: Statement, profile: Profile) -> Probability:
     )
 
 
-@claim(NOISE_FLOOR, hidden={"C_N": ROWS})
+@claim("sxy.noise-floor", NOISE_FLOOR, hidden={"C_N": ROWS})
 def noise_floor(statement: Statement, profile: Profile) -> Probability:
     """The noise of a round in its own unit, C = 3 > sqrt(5 * 8/5)."""
 
@@ -268,7 +268,7 @@ def noise_floor(statement: Statement, profile: Profile) -> Probability:
     )
 
 
-@claim(ORACLE_FLOOR)
+@claim("sxy.noise-floor-rate", ORACLE_FLOOR)
 def oracle_floor(statement: Statement, profile: Profile) -> Rate:
     """Rounds with the true labels, over a decade and more in every parameter."""
     shapes = ((100, 4, 1), (1000, 4, 8), (4000, 2, 1), (1000, 8, 8), (40, 20, 2), (500, 20, 2))
@@ -322,7 +322,7 @@ def _rate(
     )
 
 
-@claim(DECREASE, hidden={"C_N": ROWS})
+@claim("sxy.thm2-decrease", DECREASE, hidden={"C_N": ROWS})
 def decrease(statement: Statement, profile: Profile) -> Probability:
     """The decrease over s, eta, rho and kappa for both rules, C = 2/5."""
 
@@ -353,7 +353,7 @@ def _where_decreasing(statement: Statement) -> Callable[[Params], float | None]:
     return log_limit
 
 
-@claim(DECREASE_RATE)
+@claim("sxy.thm2-rate", DECREASE_RATE)
 def decrease_rate(statement: Statement, profile: Profile) -> Rate:
     """Clients of 4000 rows, s gamma from 1/100 to 6, rho from 1/12 to 1/2 and several d."""
     slow = ((1, 0.01), (1, 0.1), (4, 0.02), (16, 0.001), (16, 0.01), (64, 0.001))

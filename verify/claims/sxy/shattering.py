@@ -23,13 +23,13 @@ import itertools
 
 import numpy as np
 
-from bounds.statement import Statement, evaluate
+from bounds.statement import Statement
 from bounds.sxy.deviation import LEMMA_9_BELOW
 from trials.checks import FloatArray
 from verify.claim import claim
 from verify.claims.common import Point
-from verify.claims.searching import Sided
-from verify.decisions.domain import IntRange
+from verify.claims.searching import search
+from verify.decisions.domain import IntRange, Ranges
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
 
@@ -78,25 +78,18 @@ def shattered(d: int, k: int, rng: np.random.Generator) -> int:
     return d * sum(whole)
 
 
-@claim(LEMMA_9_BELOW)
+def _largest(point: Point) -> float:
+    """The most clients that some draw shatters."""
+    rng, wanted = np.random.default_rng(point["seed"]), point["d"] * (point["k"] - 1)
+    found, drawn = 0, 0
+    while found < wanted and drawn < _DRAWS:
+        found, drawn = max(found, shattered(point["d"], point["k"], rng)), drawn + 1
+    return float(found)
+
+
+@claim("sxy.lemma9-below", LEMMA_9_BELOW)
 def lemma_9_below(statement: Statement, profile: Profile) -> Search:
     """Random rows of up to six features, two to eight clusters."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        at = {"d": int(point["d"]), "k": int(point["k"])}
-        rng = np.random.default_rng(int(point["seed"]))
-        found, drawn = 0, 0
-        while found < at["d"] * (at["k"] - 1) and drawn < _DRAWS:
-            found, drawn = max(found, shattered(**at, rng=rng)), drawn + 1
-        return float(found), float(evaluate(statement.expr, at))
-
-    return Sided(
-        sides=sides,
-        domain={
-            "d": IntRange(2, 6),
-            "k": IntRange(2, 8),
-            "seed": IntRange(0, 10_000),
-        },
-        constraints=lambda point: all(a.holds(point) for a in statement.assumptions),
-        budget=min(max(profile.searches // 20, 24), 200),
-    ).search(statement)
+    domain: Ranges = {"d": IntRange(2, 6), "k": IntRange(2, 8), "seed": IntRange(0, 10_000)}
+    budget = min(max(profile.searches // 20, 24), 200)
+    return search(statement, profile, _largest, domain, budget=budget)

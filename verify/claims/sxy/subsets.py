@@ -81,7 +81,7 @@ def _sampling(profile: Profile) -> Sampling:
     return Sampling(experiment=SUBSETS, max_trials=min(profile.max_trials, 2048), first=64)
 
 
-@claim(LEMMA_11_ZETA, finding=NORMS)
+@claim("sxy.lemma11-zeta", LEMMA_11_ZETA, finding=NORMS)
 def lemma_11_zeta(statement: Statement, profile: Profile) -> Probability:
     """The exact supremum of the noise, C = 15."""
     return explicit(
@@ -96,7 +96,7 @@ def lemma_11_zeta(statement: Statement, profile: Profile) -> Probability:
     )
 
 
-@claim(LEMMA_11_PHI)
+@claim("sxy.lemma11-phi", LEMMA_11_PHI)
 def lemma_11_phi(statement: Statement, profile: Profile) -> Probability:
     """The features, C = 24: clients found by search, and the union bound for all of them."""
     return explicit(
@@ -111,7 +111,7 @@ def lemma_11_phi(statement: Statement, profile: Profile) -> Probability:
     )
 
 
-@claim(LEMMA_11_PHI_SEARCHED, expected=Verdict.INCONCLUSIVE)
+@claim("sxy.lemma11-phi-searched", LEMMA_11_PHI_SEARCHED, expected=Verdict.INCONCLUSIVE)
 def lemma_11_phi_searched(statement: Statement, profile: Profile) -> SupLB:
     """Clients and direction chosen in turn, up to 20 features, against the statement with C = 3."""
 

@@ -89,7 +89,7 @@ def _plane(statement: Statement, point: Point, number: ModuleType, value: Any) -
     return found, value(statement.expr, {"q": q, "gamma_0": angle, "t": rounds})
 
 
-@claim(LEMMA_4_AS_PRINTED, expected=Verdict.REFUTED, finding=TANGENT)
+@claim("sxy.lemma4-as-printed", LEMMA_4_AS_PRINTED, expected=Verdict.REFUTED, finding=TANGENT)
 def lemma_4_as_printed(statement: Statement, profile: Profile) -> Search:
     """d = 2 and k = 1, at least one iteration."""
 
@@ -154,7 +154,7 @@ def _iterated(point: Point) -> tuple[float, float, float]:
     return distance, point["q"], point["gamma_0"]
 
 
-@claim(LEMMA_4, finding=TANGENT)
+@claim("sxy.lemma4", LEMMA_4, finding=TANGENT)
 def lemma_4(statement: Statement, profile: Profile) -> Search:
     """Random symmetric matrices with eigenvalues of both signs, in any unit, from any angle."""
 
@@ -238,7 +238,9 @@ def _line_misses(statement: Statement, at: Mapping[str, float]) -> float:
     return float(special.betainc(0.5, (at["d"] - 1) / 2, 1 - share**2))
 
 
-@claim(LEMMA_5_AS_PRINTED, expected=Verdict.REFUTED, finding=UNITS_OF_LEMMA_5)
+@claim(
+    "sxy.lemma5-as-printed", LEMMA_5_AS_PRINTED, expected=Verdict.REFUTED, finding=UNITS_OF_LEMMA_5
+)
 def lemma_5_as_printed(statement: Statement, profile: Profile) -> Search:
     """One vector, M = x x^T, in units in which the condition asks for no iteration."""
     failure = statement.failure
@@ -324,7 +326,7 @@ def _iteration_cells() -> tuple[dict[str, Any], ...]:
     )
 
 
-@claim(LEMMA_5, finding=UNITS_OF_LEMMA_5)
+@claim("sxy.lemma5", LEMMA_5, finding=UNITS_OF_LEMMA_5)
 def lemma_5(statement: Statement, profile: Profile) -> Probability:
     """The stated number of iterations, from the exact law of the start."""
 
@@ -411,7 +413,7 @@ def _arrived(statement: Statement, point: Point) -> tuple[float, float]:
     )
 
 
-@claim(LEMMA_5_SHARP, finding=FACTOR_K)
+@claim("sxy.lemma5-sharp", LEMMA_5_SHARP, finding=FACTOR_K)
 def lemma_5_sharp(statement: Statement, profile: Profile) -> Search:
     """Random, skew and adversarial errors, ladders, and starts close to a right angle."""
 
@@ -440,7 +442,7 @@ def lemma_5_sharp(statement: Statement, profile: Profile) -> Search:
     )
 
 
-@claim(ROUNDS_IN_K, finding=FACTOR_K)
+@claim("sxy.rounds-in-k", ROUNDS_IN_K, finding=FACTOR_K)
 def rounds_in_k(statement: Statement, profile: Profile) -> Rate:
     """Ladders of shortest steps that matter: squared lengths from 1e4 or 20 to 10 epsilon."""
     cells = tuple(
@@ -495,7 +497,7 @@ def log_small_cosine_limit(log_cosine: float, d: int, k: int) -> float:
 LEMMA_15_CONSTANTS = {"c": 0.5, "C_f": 3.35}
 
 
-@claim(LEMMA_15)
+@claim("sxy.lemma15", LEMMA_15)
 def lemma_15(statement: Statement, profile: Profile) -> Probability:
     """From a line to a subspace of the space's own dimension, with the constants of the reading."""
     shapes = [(1, 1), (2, 2), (3, 2), (10, 3), (10, 9), (100, 16), (10_000, 5), (10**9, 32)]
@@ -527,7 +529,7 @@ def lemma_15(statement: Statement, profile: Profile) -> Probability:
     )
 
 
-@claim(LEMMA_15_LINE)
+@claim("sxy.lemma15-line", LEMMA_15_LINE)
 def lemma_15_line(statement: Statement, profile: Profile) -> Search:
     """The Beta law of a line's angle, d to 1e9 and probabilities to 1e-100."""
     constants = {"c": 1.0, "C_f": 1.0}

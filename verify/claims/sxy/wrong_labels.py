@@ -17,7 +17,7 @@ Reference. Section 4.2.1 and B.2.1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,22 +31,31 @@ from bounds.sxy.wrong_labels import (
     EQ_16,
 )
 from trials.checks import FloatArray, IntArray
-from verify.claim import Finding, claim
+from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point
+from verify.claims.searching import search
 from verify.decisions.domain import Choice, Interval, IntRange, Ranges
-from verify.evidence import Verdict
+from verify.decisions.measures import DIFFERENCE
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
 from verify.proofs.terms import from_sympy
 
 CLIENT_DOMAIN: Ranges = {
-    "build": Choice(("axes", "random")),
+    "build": Choice(
+        ("axes", "random"), meaning="how the clients are made: at random, or on axes against (15)"
+    ),
     "k": IntRange(2, 6),
     "n": IntRange(1, 3),
-    "tau": Interval(0.01, 0.5),
+    "tau": Interval(
+        0.01,
+        0.5,
+        meaning="share by which a rival model errs less than the own one, in clients built on axes",
+    ),
     "sigma": Choice((0.0, 0.1, 1.0)),
-    "unit": Choice((1.0, 1e-6, 1e6)),
+    "unit": Choice(
+        (1.0, 1e-6, 1e6), meaning="factor that multiplies the features and divides the models"
+    ),
     "seed": IntRange(0, 1000),
 }
 _APART = 10.0  # between two optima, in coordinates that no client of the build sees
@@ -127,10 +136,11 @@ LOST_CLIENTS = Finding(
 )
 
 
-def _signed_sum(statement: Statement, profile: Profile) -> Search:
+def signed_sum(statement: Statement, profile: Profile) -> Search:
     """Both sides of (14) with one local step, where P is the identity."""
 
-    def sides(point: Point) -> tuple[float, float]:
+    def difference(point: Point) -> float:
+        """The largest difference of the sides, relative to the largest pull of a client."""
         clients = _drawn(point)
         pulls = np.einsum("ind,in->id", clients.features, clients.residuals(0))
         gained = (clients.labels == 0).astype(float) - (clients.truth == 0)
@@ -141,7 +151,7 @@ def _signed_sum(statement: Statement, profile: Profile) -> Search:
             stated = stated + float(evaluate(statement.definitions[sign], at)) * pulls[i]
         stated = stated * float(evaluate(statement.expr, {"pull_S": 1.0}))
         scale = float(np.abs(pulls).max()) or 1.0
-        return float(np.abs(total - stated).max()) / scale, 0.0
+        return float(np.abs(total - stated).max()) / scale
 
     def lost_client(_point: Point) -> Certificate:
         signed = statement.definitions[sign]
@@ -158,27 +168,22 @@ def _signed_sum(statement: Statement, profile: Profile) -> Search:
             ],
         )
 
-    return Search(
-        name=statement.id,
-        violation=lambda point: sides(point)[0] - 1e-10,
-        certify=lost_client,
-        sides=sides,
-        domain=CLIENT_DOMAIN,
-        budget=profile.searches,
-        unit="difference of the two sides, relative to the largest pull",
+    return search(
+        statement,
+        profile,
+        difference,
+        CLIENT_DOMAIN,
+        bound=lambda _point: 0.0,
+        measure=replace(DIFFERENCE, tolerance=1e-10),
+        proof=lost_client,
     )
 
 
-@claim(EQ_14_AS_PRINTED, expected=Verdict.REFUTED, finding=LOST_CLIENTS)
-def eq_14_as_printed(statement: Statement, profile: Profile) -> Search:
-    """All signs positive."""
-    return _signed_sum(statement, profile)
-
-
-@claim(EQ_14, finding=LOST_CLIENTS)
-def eq_14(statement: Statement, profile: Profile) -> Search:
-    """The sign of each client."""
-    return _signed_sum(statement, profile)
+SIGNED_SUMS = table(
+    signed_sum,
+    row("sxy.eq14-as-printed", EQ_14_AS_PRINTED, refuted=LOST_CLIENTS),
+    row("sxy.eq14", EQ_14, finding=LOST_CLIENTS),
+)
 
 
 # --- The residuals of the wrong labels (15) -----------------------------------------------------
@@ -200,26 +205,26 @@ OWN_ERRORS = Finding(
 )
 
 
-def _residuals(statement: Statement, profile: Profile) -> Search:
+def _norms(point: Point) -> dict[str, float]:
+    """The norms of (15), over the clients of S_1."""
+    clients = _drawn(point)
+    wrong, own = clients.wrong, clients.truth[clients.wrong]
+    rows = clients.features[wrong]
+    squares = [_norm_of(rows[own == cluster]) ** 2 for cluster in range(int(point["k"]))]
+    return {
+        "dist": float(np.linalg.norm(clients.models - clients.optima, axis=1).max()),
+        "phi_S": _norm_of(rows),
+        "zeta_S": float(np.linalg.norm(clients.noise[wrong])),
+        "clusters_phi": float(np.sqrt(sum(squares))),
+    }
+
+
+def residuals(statement: Statement, profile: Profile) -> Search:
     """The residuals of S_1 under model 1 against the statement's limit."""
 
-    def sides(point: Point) -> tuple[float, float]:
+    def squares(point: Point) -> float:
         clients = _drawn(point)
-        wrong, own = clients.wrong, clients.truth[clients.wrong]
-        rows = clients.features[wrong]
-        squares = [_norm_of(rows[own == cluster]) ** 2 for cluster in range(int(point["k"]))]
-        values = {
-            "dist": float(np.linalg.norm(clients.models - clients.optima, axis=1).max()),
-            "phi_S": _norm_of(rows),
-            "zeta_S": float(np.linalg.norm(clients.noise[wrong])),
-            "clusters_phi": float(np.sqrt(sum(squares))),
-        }
-        left = float(np.sum(clients.residuals(0)[wrong] ** 2))
-        return left, float(evaluate(statement.expr, values))
-
-    def relative_excess(point: Point) -> float:
-        left, right = sides(point)
-        return left / right - 1.0 - 1e-9 if right > 0 else left - 1e-9
+        return float(np.sum(clients.residuals(0)[clients.wrong] ** 2))
 
     def three_clusters(_point: Point) -> Certificate:
         values = {"dist": 1, "phi_S": 1, "zeta_S": 0}
@@ -239,27 +244,14 @@ def _residuals(statement: Statement, profile: Profile) -> Search:
             ],
         )
 
-    return Search(
-        name=statement.id,
-        violation=relative_excess,
-        certify=three_clusters,
-        sides=sides,
-        domain=CLIENT_DOMAIN,
-        budget=profile.searches,
-        unit="excess over the limit, relative",
-    )
+    return search(statement, profile, squares, CLIENT_DOMAIN, at=_norms, proof=three_clusters)
 
 
-@claim(EQ_15_AS_PRINTED, expected=Verdict.REFUTED, finding=OWN_ERRORS)
-def eq_15_as_printed(statement: Statement, profile: Profile) -> Search:
-    """One norm for the features of all wrongly labelled clients."""
-    return _residuals(statement, profile)
-
-
-@claim(EQ_15, finding=OWN_ERRORS)
-def eq_15(statement: Statement, profile: Profile) -> Search:
-    """A norm for each cluster."""
-    return _residuals(statement, profile)
+RESIDUALS = table(
+    residuals,
+    row("sxy.eq15-as-printed", EQ_15_AS_PRINTED, refuted=OWN_ERRORS),
+    row("sxy.eq15", EQ_15, finding=OWN_ERRORS),
+)
 
 
 # --- The set of wrong labels as a function of the data (16) -------------------------------------
@@ -276,7 +268,7 @@ TIES = Finding(
 )
 
 
-@claim(EQ_16, finding=TIES)
+@claim("sxy.eq16", EQ_16, finding=TIES)
 def eq_16(statement: Statement, profile: Profile) -> Search:
     """The indicator of a wrong label against the functions of (16)."""
 
@@ -292,15 +284,17 @@ def eq_16(statement: Statement, profile: Profile) -> Search:
         wrong = ((clients.truth == 0) != (labels == 0)).astype(float)
         rival = losses[:, 1:].min(axis=1)
         marked = np.where(clients.truth == 0, losses[:, 0] >= rival, losses[:, 0] <= rival)
-        stated = [float(evaluate(statement.expr, {"classes": float(m)})) for m in marked]
-        i = int(np.argmax(wrong - np.array(stated)))
-        return float(wrong[i]), stated[i]
+        i = int(np.argmax(wrong - marked))
+        return float(wrong[i]), float(marked[i])
 
-    return Search(
-        name=statement.id,
-        violation=lambda point: sides(point)[0] - sides(point)[1] - 1e-9,
-        sides=sides,
-        domain={**CLIENT_DOMAIN, "tie": Choice((0, 1))},
-        budget=profile.searches,
-        unit="difference of the two sides",
+    tie = Choice(
+        (0, 1), meaning="whether the second model is set equal to the first (1) or not (0)"
+    )
+    return search(
+        statement,
+        profile,
+        lambda point: sides(point)[0],
+        {**CLIENT_DOMAIN, "tie": tie},
+        at=lambda point: {"classes": sides(point)[1]},
+        measure=DIFFERENCE,
     )

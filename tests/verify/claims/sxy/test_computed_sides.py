@@ -302,7 +302,7 @@ def test_a_drawn_client_has_the_nearest_label_and_its_own_response() -> None:
 def test_the_residuals_of_wrong_labels_and_their_limit_client_by_client() -> None:
     point = {"build": "axes", "k": 3, "n": 2, "tau": 0.1, "sigma": 1.0, "unit": 10.0, "seed": 3}
     drawn = wrong_labels._drawn(point)
-    left, right = wrong_labels.eq_15.build(QUICK).sides(point)
+    left, right = wrong_labels.RESIDUALS[1].build(QUICK).sides(point)
     total = noise = 0.0
     squares = dict.fromkeys(range(3), 0.0)
     for i in drawn.wrong:
@@ -351,15 +351,15 @@ def test_the_rank_of_exact_vectors() -> None:
 def test_a_rival_is_preferred_by_the_law_of_two_normals() -> None:
     """alpha = beta: the frame does not matter.  Errors of 0.2 at 0.3 and of 0.2 at 2 rad."""
     point = {"condition": 1.0, "axis": 0.7, "turn_a": 0.3, "turn_b": 2.0, "k": 2, "n": 5}
-    at = {"Delta": 2.0, "epsilon": 0.4, "sigma": 3.0, "alpha": 4.0}
+    point |= {"Delta": 2.0, "near": 0.6, "snr": 16 / 9, "alpha": 4.0}  # epsilon 0.4, sigma 3
     own = 0.2 * np.array([math.cos(0.3), math.sin(0.3)])
     rival = np.array([1 + 0.2 * math.cos(2.0), 0.2 * math.sin(2.0)])
     noise = (3.0 / (2.0 * 2.0)) ** 2
     covariance = np.array([[own @ own, own @ rival], [own @ rival, rival @ rival]]) + noise
     weights = np.linalg.eigvals(covariance @ np.diag([1.0, -1.0])).real
     right = float(stats.f.logsf(-weights.min() / weights.max(), 5, 5))
-    assert label_errors._log_error(point, at) == pytest.approx(right, rel=1e-8)
-    many = label_errors._log_error({**point, "k": 4, "axis": 0.1}, at)
+    assert label_errors._log_error(point) == pytest.approx(right, rel=1e-8)
+    many = label_errors._log_error({**point, "k": 4, "axis": 0.1})
     assert many == pytest.approx(min(right + math.log(3), 0.0), rel=1e-8)
 
 
