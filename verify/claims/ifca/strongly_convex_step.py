@@ -150,15 +150,25 @@ _ROWS = (
     (1_000, 100, 2, 1, 1.0, 1.0, 1.0, 1.0, 1e-6, 1_000.0, 0.25, 0.5),
     (1_000, 100, 2, 1, 4.0, 0.1, 10.0, 1_000.0, 1e-6, 10.0, 0.25, 0.5),
 )
+#: So little noise that the contraction rules: there a step that is not made breaks Theorem 2.
+_QUIET_ROWS = (
+    (10**6, 10**4, 2, 1, 1.0, 1.0, 1.0, 1.0, 1e-4, 1e-3, 0.25, 0.1),
+    (10**7, 10**6, 4, 3, 9.0, 1.0, 1.0, 4.0, 1e-4, 1e-3, 0.25, 0.2),
+    (10**6, 10**5, 2, 2, 1.0, 0.5, 2.0, 2.0, 1e-5, 1e-4, 0.4, 0.3),
+)
 
 
 def step_cells() -> list[Params]:
     """Shapes at the edge of closeness and at the optima, for the smallest and largest cluster."""
     rows: list[Params] = [dict(zip(_NAMES, row, strict=True)) for row in _ROWS]
+    quiet: list[Params] = [
+        {**dict(zip(_NAMES, row, strict=True)), "start": "edge", "cluster": "smallest"}
+        for row in _QUIET_ROWS
+    ]
     edge: list[Params] = [{**row, "start": "edge", "cluster": "smallest"} for row in rows]
     largest: list[Params] = [{**row, "cluster": "largest"} for row in edge if row["ratio"] > 1.0]
     still: list[Params] = [{**row, "start": "optimum"} for row in (*edge[::3], edge[-2])]
-    return [*edge, *largest, *still]
+    return [*edge, *largest, *still, *quiet]
 
 
 def step_symbols(params: Params) -> dict[str, float]:
