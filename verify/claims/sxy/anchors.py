@@ -214,10 +214,10 @@ def _run(statement: Statement, point: Point, threshold: float) -> tuple[float, f
     # The directions below are uniform, so the axes of the covariance may be those of the space.
     # With them the products are exact, and a residual at the threshold rests on every machine.
     covariance = np.diag(np.array([at["alpha"], at["beta"]])[rng.integers(0, 2, d)])
-    target = at["R"] * normalised(rng.standard_normal((d,)))
+    target = at["R"] * normalised(np.asarray(rng.standard_normal(d)))
     start = -target
     if not point["opposite"]:
-        start = at["R"] * normalised(rng.standard_normal((d,)))
+        start = at["R"] * normalised(np.asarray(rng.standard_normal(d)))
         target *= rng.random()
     lean, stretch = estimates({**dict.fromkeys(ESTIMATES, 0.0), **point}, math, evaluate)
     error, _, largest = _descend(
@@ -388,7 +388,7 @@ def coupon_as_printed(statement: Statement, profile: Profile) -> Search:
     def violation(point: Point) -> float:
         found = observed(point)
         bound = log_of(statement.expr, values(point))
-        return relative(math.log(found) if found > 0 else LOWEST, bound)
+        return float(relative(math.log(found) if found > 0 else LOWEST, bound))
 
     def certify(point: Point) -> Certificate:
         k, p_min = _shares(point)
