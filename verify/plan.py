@@ -134,19 +134,10 @@ def _planned(selection: Selection, claim: Claim, profile: Profile) -> Planned:
     return Planned(selection=selection, claim=claim, procedure=changed, own_values=own)
 
 
-#: Fields that hold cells, and the meaning of an empty field in a changed procedure.
-_CELL_FIELDS = ("cells", "calibration", "held_out", "elsewhere")
-
-
-def n_cells(procedure: Any) -> int:
-    """Number of cells that a procedure draws trials in (0 for a search)."""
-    return sum(len(getattr(procedure, name, ())) for name in _CELL_FIELDS)
-
-
 def weaker(before: Any, after: Any) -> tuple[str, ...]:
     """The parts that a procedure at the user's values no longer tries, in short phrases."""
     lost = []
-    cells_before, cells_after = n_cells(before), n_cells(after)
+    cells_before, cells_after = len(before.every_cell()), len(after.every_cell())
     if cells_after < cells_before:
         lost.append(f"{cells_after} of {cells_before} cells")
     if getattr(before, "drift", None) and not getattr(after, "drift", None):

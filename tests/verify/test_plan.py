@@ -2,14 +2,14 @@
 skip.
 """
 
-from types import SimpleNamespace
+from dataclasses import replace
 
 import pytest
 
 from bounds.statement import OutsideTheorem
 from trials.checks import InvalidParameter
 from verify.papers import catalogue
-from verify.plan import n_cells, plan, weaker
+from verify.plan import plan, weaker
 from verify.procedures.base import PROFILES
 from verify.procedures.constants import Constants
 from verify.selection import parse_selection
@@ -94,11 +94,11 @@ def test_values_that_a_procedure_cannot_describe_are_refused_before_the_run(monk
 
 def test_cells_of_every_role_are_counted():
     """Also those where another term of a bound rules: fewer of them are a weaker test."""
-    roles = {"cells": 1, "calibration": 2, "held_out": 4, "elsewhere": 8}
-    whole = SimpleNamespace(**{role: ({},) * n for role, n in roles.items()})
-    assert n_cells(whole) == 15
-    for role in roles:
-        fewer = SimpleNamespace(**{**vars(whole), role: ()})
-        assert n_cells(fewer) == 15 - roles[role]
-        assert weaker(whole, fewer) == (f"{15 - roles[role]} of 15 cells",)
+    roles = {"calibration": 1, "held_out": 2, "elsewhere": 4}
+    of_role = {role: ({},) * n for role, n in roles.items()}
+    whole = replace(planned("ifca.thm1").claims[0].procedure, drift={}, **of_role)
+    assert len(whole.every_cell()) == 7
+    for role, n in roles.items():
+        fewer = replace(whole, **{role: ()})
+        assert weaker(whole, fewer) == (f"{7 - n} of 7 cells",)
         assert weaker(fewer, whole) == ()

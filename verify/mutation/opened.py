@@ -28,11 +28,7 @@ from verify.decisions.domain import (
 )
 from verify.mutation.fingerprint import cells_of, fingerprint
 from verify.mutation.mutants import Mutant, assumption_named
-from verify.procedures.constants import Constants
 from verify.procedures.interface import Procedure
-from verify.procedures.mean_bound import MeanBound
-from verify.procedures.probability import Probability
-from verify.procedures.rate import Contraction
 from verify.procedures.search import Point, Search
 
 MAX_CELLS = 8
@@ -65,23 +61,14 @@ def opened(
         return _search(original, weaker, before, after)
     if cells_of(weaker) != cells_of(original):  # its cells lie where its assumptions say
         return weaker
-    if not isinstance(weaker, Probability | Constants | MeanBound | Contraction):
-        raise InvalidParameter("its procedure compares cells, so that no single one can be added")
+    weaker.moved_to(weaker.cells_alone())  # refused where no single cell can be added
     cells = _cells(original, weaker, _edge(before, after))
     if not cells:
         raise InvalidParameter("no cell outside the condition meets everything else")
-    return _at(weaker, cells)
+    return weaker.moved_to(cells)
 
 
 # -- cells -----------------------------------------------------------------------------------------
-
-
-def _at(procedure: Procedure, cells: tuple[Params, ...]) -> Procedure:
-    """The procedure in other cells.  Constants stay calibrated on the original ones."""
-    if isinstance(procedure, Constants):
-        return replace(procedure, held_out=cells, elsewhere=(), drift={})
-    assert isinstance(procedure, Probability | MeanBound | Contraction)
-    return replace(procedure, cells=cells)
 
 
 def _cells(original: Procedure, weaker: Procedure, edge: Mapping[str, float]) -> tuple[Params, ...]:
@@ -138,10 +125,7 @@ def _scaled(cell: Params, name: str, octaves: float) -> Params:
 def _takes(procedure: Procedure, cell: Params) -> bool:
     """Whether the cell is possible and inside the procedure's statement."""
     try:
-        alone = _at(procedure, (cell,))
-        if isinstance(alone, Constants):
-            alone = replace(alone, calibration=())
-        alone.check()
+        procedure.check_cell(cell)
     except _REFUSED:
         return False
     return True

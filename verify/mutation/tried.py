@@ -10,11 +10,8 @@ import numpy as np
 
 from trials.run.store import RunStore
 from verify.decisions.domain import Interval, IntRange, LogInterval
-from verify.mutation.fingerprint import cells_of
 from verify.mutation.mutants import Mutant, asks_less
-from verify.procedures.constants import Constants
 from verify.procedures.interface import Procedure
-from verify.procedures.probability import Probability
 from verify.procedures.rate import Rate
 
 SymbolRanges = dict[str, tuple[float, float]]
@@ -44,17 +41,8 @@ def _values(procedure: Procedure, store: RunStore) -> Iterator[Mapping[str, Any]
         ends = {n: r for n, r in box.items() if isinstance(r, Interval | LogInterval | IntRange)}
         yield {name: r.low for name, r in ends.items()}
         yield {name: r.high for name, r in ends.items()}
-    yield from cells_of(procedure)
-    if isinstance(procedure, Probability):
-        for o in procedure.sampling.observed(store, procedure.cells):
-            yield procedure.symbols(o.table, o.params)
-    elif isinstance(procedure, Constants):
-        cells = [{**c, procedure.choice_param: procedure.choices[0]} for c in cells_of(procedure)]
-        for o in procedure.sampling.observed(store, cells):
-            yield {**procedure.values(o.params), **procedure.covariates(o.table, o.params)}
-    elif values := getattr(procedure, "values", getattr(procedure, "regressors", None)):
-        for cell in cells_of(procedure):
-            yield values(cell)
+    if domain is None:
+        yield from procedure.tried_at(store)
 
 
 def follows(mutant: Mutant, procedure: Procedure, known: SymbolRanges) -> bool:

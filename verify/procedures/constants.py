@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Self
@@ -154,6 +154,33 @@ class Constants(Procedure):
     def without_laws(self) -> Self:
         """The same constants without the exact law of the statistic's tail."""
         return replace(self, log_tail=None)
+
+    def fingerprint(self) -> Any:
+        """The bound at a corner of the box and the failure probability, in every cell."""
+        corner = {c.name: c.high for c in self.statement.constants}
+        at = {"err": 0.37, **corner}
+        values = [{**self.values({**cell, "c1": 1.0}), **at} for cell in self.every_cell()]
+        return [
+            [self.statement.bound(v, unchecked=True) for v in values],
+            [self.statement.failure_probability(v) for v in values],
+        ]
+
+    def tried_at(self, store: Trials) -> Iterator[Mapping[str, Any]]:
+        """Each cell at the first choice, with the covariates of its stored trials."""
+        cells = [{**c, self.choice_param: self.choices[0]} for c in self.every_cell()]
+        found = {id(o.params): o for o in self.sampling.observed(store, cells)}
+        for cell in cells:
+            o = found.get(id(cell))
+            trials = {} if o is None else self.covariates(o.table, o.params)
+            yield {**cell, **self.values(cell), **trials}
+
+    def moved_to(self, cells: tuple[Params, ...]) -> Self:
+        """The same constants, calibrated as always, held out in other cells."""
+        return replace(self, held_out=cells, elsewhere=(), drift={})
+
+    def check_cell(self, cell: Params) -> None:
+        """The cell meets the assumptions with the declared hidden constants."""
+        self._check_cell(cell)
 
     def demands(self, store: Trials, level: float) -> list[Demand]:
         """First a pilot in every cell.  The whole budget follows unless the pilot refutes."""

@@ -8,10 +8,11 @@ base of those that draw them, and `CellByCell` of those that decide every cell a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
+from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.engine import Demand
 from trials.run.experiment import Experiment
@@ -70,6 +71,37 @@ class Procedure(ABC):
         """The same procedure in some of the cells of `cells_alone`."""
         raise NotImplementedError(f"{type(self).__name__} decides no cell alone")
 
+    # -- what it looks at --------------------------------------------------------------------------
+
+    def fingerprint(self) -> Any:
+        """Everything that depends on the statement, on invented trials or at random points.
+
+        Two statements with one fingerprint cannot be told apart by the procedure.
+        """
+        return self.describe()
+
+    def tried_at(self, store: Trials) -> Iterator[Mapping[str, Any]]:
+        """The values of the statement's symbols where it is tried, symbols of one place together.
+
+        Symbols that differ between the trials of a cell are arrays, (n_trials,).
+        """
+        values = getattr(self, "values", getattr(self, "regressors", None))
+        for cell in self.every_cell():
+            yield {**cell, **(values(cell) if values is not None else {})}
+
+    def moved_to(self, cells: tuple[Params, ...]) -> Self:
+        """The same procedure in other cells, where its verdict needs no others beside them.
+
+        Raises
+        ------
+        InvalidParameter : when it compares cells with each other.
+        """
+        raise InvalidParameter("its procedure compares cells, so that no single one can be added")
+
+    def check_cell(self, cell: Params) -> None:
+        """Refuse a cell that is impossible or outside the theorem."""
+        self.moved_to((cell,)).check()
+
     def without_laws(self) -> Self:
         """The same procedure from its trials alone: exact laws of the algorithm are left out."""
         return self
@@ -96,6 +128,10 @@ class CellByCell(Sampled):
     def cells_alone(self) -> tuple[Params, ...]:
         """The cells with a verdict each."""
         return self.cells
+
+    def moved_to(self, cells: tuple[Params, ...]) -> Self:
+        """The same procedure in other cells."""
+        return self.in_cells(cells)
 
     def in_cells(self, cells: Sequence[Params]) -> Self:
         """The same procedure in some of the cells."""

@@ -158,18 +158,22 @@ class MeanBound(CellByCell):
             side=self.side,
             knowledge=self.knowledge(cell),
             horizon=self.sampling.max_trials,
-            refute_level=level / self._n_live(),
+            refute_level=level / self._n_cells(),
             support_level=level,
             margin=self.margin,
         )
 
-    def _n_live(self) -> int:
-        """Cells whose bound is not trivial.  The refuting level is split over them."""
+    def _n_cells(self) -> int:
+        """The cells over which the refuting level is split, those with a trivial bound included."""
         return max(len(self.cells), 1)
 
     def without_laws(self) -> Self:
         """The same test without the range and the variance that are known of the algorithm."""
         return replace(self, knowledge=lambda _cell: Knowledge(asymptotic=True))
+
+    def fingerprint(self) -> Any:
+        """The side and the bound of every cell."""
+        return [self.side, [self.bound(cell) for cell in self.cells]]
 
     def demands(self, store: Trials, level: float) -> list[Demand]:
         """The first round for every cell, then doublings of the undecided ones."""

@@ -3,7 +3,7 @@ r"""P(bad) <= delta in every cell, by a beta-binomial confidence sequence in dou
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -29,6 +29,7 @@ from verify.procedures.base import (
     override_cells,
 )
 from verify.procedures.interface import CellByCell
+from verify.procedures.invented import invented
 from verify.procedures.rounds import play_rounds
 from verify.proofs.certificate import Certificate, proof
 
@@ -99,6 +100,19 @@ class Probability(CellByCell):
     def without_laws(self) -> Self:
         """The same test without the exact law of the event."""
         return replace(self, log_limit=lambda _cell: None)
+
+    def fingerprint(self) -> Any:
+        """The violations among invented trials, the stated probabilities, and the cells."""
+        table = invented(self.sampling.experiment)
+        bad = [self.bad(table, cell).tolist() for cell in self.cells]
+        return [bad, [self.delta(cell) for cell in self.cells], list(map(repr, self.cells))]
+
+    def tried_at(self, store: Trials) -> Iterator[Mapping[str, Any]]:
+        """Each cell, with the symbols of its stored trials where it has any."""
+        found = {id(o.params): o for o in self.sampling.observed(store, self.cells)}
+        for cell in self.cells:
+            o = found.get(id(cell))
+            yield {**cell, **({} if o is None else self.symbols(o.table, o.params))}
 
     def demands(self, store: Trials, level: float) -> list[Demand]:
         """The first round for every cell, then doublings of the undecided ones."""

@@ -130,6 +130,10 @@ class Rate(Sampled):
             f"stated exponents are {stated}. The margin is {self.margin:g}."
         )
 
+    def fingerprint(self) -> Any:
+        """The stated exponents."""
+        return {name: rate.exponent for name, rate in self.stated.items()}
+
     def demands(self, store: Trials, _level: float) -> list[Demand]:
         """The whole budget of every cell."""
         return self.sampling.missing(store, self.cells)
@@ -291,6 +295,10 @@ class Contraction(CellByCell):
             f"are widened by the remaining influence of the floor. The factor is stated at most "
             f"{self.stated:g}, with margin {self.margin:g} in log."
         )
+
+    def fingerprint(self) -> Any:
+        """The stated factor."""
+        return self.stated
 
     def demands(self, store: Trials, _level: float) -> list[Demand]:
         """The whole budget of every cell."""

@@ -157,6 +157,10 @@ class Reproduction(Procedure):
             lambda observed: unresolved(self._decided(reading, observed, level, limits=False)),
         )
 
+    def fingerprint(self) -> Any:
+        """The printed numbers with their tolerances."""
+        return [(dict(p.at), p.value, p.tolerance) for p in self.printed]
+
     def demands(self, store: Trials, level: float) -> list[Demand]:
         """The rounds of all readings, so that the report can show them side by side."""
         return [d for r in self.readings.values() for d in self._rounds(r, store, level)[0]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -27,6 +27,8 @@ Point = Mapping[str, Any]
 RECHECKED = f"re-checked with {DIGITS} digits"
 #: A search that stays this factor away from the bound says so: the statement was hardly tried.
 FAR = 10.0
+_POINTS = 20  # of a fingerprint
+_VISITED = 100  # points at which a search shows where it was
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +84,16 @@ class Search(Procedure):
             + ("evaluated in double precision only" if self.recheck is None else RECHECKED)
             + " and simplified."
         )
+
+    def fingerprint(self) -> Any:
+        """The violation at random points inside the constraints."""
+        points = as_domain(self.domain).sample(np.random.default_rng(0), 8 * _POINTS)
+        inside = [p for p in points if self.constraints is None or self.constraints(p)]
+        return [self.violation(point) for point in inside[:_POINTS]]
+
+    def tried_at(self, _store: Trials) -> Iterator[Mapping[str, Any]]:
+        """Points that a search visited: the closest to a counterexample, and of every rank."""
+        yield from self.visited(_VISITED)
 
     def demands(self, _store: Trials, _level: float) -> list[Demand]:
         """A search draws no trials."""

@@ -102,6 +102,14 @@ class SupLB(CellByCell):
             "nothing."
         )
 
+    def fingerprint(self) -> Any:
+        """The limit and the failure probability of every cell."""
+        return [[self.limit(cell), self.delta(cell)] for cell in self.cells]
+
+    def moved_to(self, cells: tuple[Params, ...]) -> Self:
+        """An optimiser never supports, so that no cell outside is tried."""
+        raise InvalidParameter("its procedure refutes only, so that no cell is added")
+
     def demands(self, store: Trials, level: float) -> list[Demand]:
         """Doubling rounds of all cells until one refutes or the budget ends."""
         return self._rounds(store, level)[0]

@@ -222,6 +222,10 @@ class Threshold(Sampled):
             precision=self.precision,
         )
 
+    def fingerprint(self) -> Any:
+        """The side and the stated size of every cell."""
+        return [self.side, [self.statement.bound(self.values(cell)) for cell in self.cells]]
+
     def demands(self, store: Trials, level: float) -> list[Demand]:
         """The next batch of every cell whose sampling has not ended."""
         steps = (self._play(store, cell, level) for cell in self.cells)

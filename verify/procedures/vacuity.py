@@ -120,6 +120,10 @@ class Vacuity(Procedure):
     def _letter(self) -> str:
         return latex(sp.Symbol(self.along), self.statement.publication.notation)
 
+    def fingerprint(self) -> Any:
+        """The size from which the conditions hold, at every setting."""
+        return [setting.begins.log_size for setting in self.examined()]
+
     def demands(self, _store: Trials, _level: float) -> list[Demand]:
         """Nothing is drawn."""
         return []

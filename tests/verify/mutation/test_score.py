@@ -306,7 +306,8 @@ def test_a_condition_is_needless_only_where_the_run_resolves_its_statement(
 def test_the_range_of_a_symbol_leaves_out_values_that_are_not_finite():
     """An infinite value says nothing about where a symbol was tried, and hides nothing either."""
     values = ({"a": 2.0, "b": np.inf}, {"a": np.inf, "b": 1.0}, {"a": -3.0, "b": np.nan, "c": True})
-    fake = SimpleNamespace(cells=values, values=lambda cell: cell)
+    fake = SimpleNamespace(tried_at=lambda _store: values)
     assert ranges(fake, None) == {"a": (-3.0, 2.0), "b": (1.0, 1.0)}
-    arrays = SimpleNamespace(cells=({"a": np.array([1.0, np.nan])}, {"a": np.array([4.0, 5.0])}))
+    found = ({"a": np.array([1.0, np.nan])}, {"a": np.array([4.0, 5.0])})
+    arrays = SimpleNamespace(tried_at=lambda _store: found)
     assert ranges(arrays, None) == {"a": (4.0, 5.0)}

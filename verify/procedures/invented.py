@@ -1,0 +1,21 @@
+"""Trials that no experiment gave, on which a procedure shows what it looks at."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trials.run.experiment import Experiment
+from trials.run.store import Table
+
+
+def invented(experiment: Experiment, n_trials: int = 1024) -> Table:
+    """Trials that no experiment gave: positive numbers over many orders of magnitude."""
+    rng = np.random.default_rng(1)
+    sizes = np.geomspace(1e-12, 1e12, n_trials)[:, None]  # some of them near any bound
+    values = sizes * np.exp(rng.standard_normal((n_trials, len(experiment.columns))))
+    return Table(
+        columns=experiment.columns,
+        values=values,
+        failed=np.zeros(n_trials, dtype=bool),
+        reasons=(),
+    )
