@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import sympy as sp
 
 from bounds.odcl.symbols import ARXIV, Delta, H, L, N, R, k, m, mu, rho_k
-from bounds.statement import Assumption, Statement
+from bounds.statement import Assumption, Statement, Term
 
 theta_max = sp.Symbol("theta_max")
 
@@ -53,6 +54,13 @@ ASSUMPTIONS_1_TO_6 = (
 )
 
 
-def statement(id_: str, title: str, source: str, **fields: Any) -> Statement:
-    """A statement of ODCL.  Its id gets the paper's prefix."""
-    return Statement(id=f"odcl.{id_}", title=title, source=source, publication=ARXIV, **fields)
+def statement(
+    id: str, title: str, source: str, *, terms: Mapping[str, Any] | None = None, **fields: Any
+) -> Statement:
+    """A statement of ODCL, deterministic where no other kind is given.
+
+    ``terms`` : name -> expression, of the summands of the right-hand side.
+    """
+    summands = tuple(Term(name=name, expr=sp.sympify(x)) for name, x in (terms or {}).items())
+    fields = {"kind": "deterministic", "terms": summands, **fields}
+    return Statement(id=id, title=title, source=source, publication=ARXIV, **fields)

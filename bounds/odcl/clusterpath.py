@@ -15,17 +15,15 @@ from bounds.odcl.symbols import (
     size_min,
     size_second,
 )
-from bounds.statement import Term
 
 COARSENING_INTERVAL = statement(
-    "coarsening-interval",
+    "odcl.coarsening-interval",
     "The coarsening interval reaches at least as far as the recovery interval",
     "Appendix D.2",
-    kind="deterministic",
     quantifiers=rf"{ALL}\;\exists k\ne l",
     observed=r"\max_k\frac{\norm{\mu_k-\bar\mu}}{m-|C_k|}",
     relation=r"\ge",
-    terms=(Term(name="upper end of (13)", expr=PAIR_END),),
+    terms={"upper end of (13)": PAIR_END},
     reading=(
         "The coarsening interval of Sun, Toh & Yuan (2021) has the lower end of (13) and this "
         "upper end. With two clusters both are equal, so it is not larger in the strict sense. The "
@@ -35,35 +33,32 @@ COARSENING_INTERVAL = statement(
     ),
 )
 COARSENING = statement(
-    "coarsening",
+    "odcl.coarsening",
     "Inside the coarsening interval there is more than one cluster",
     "Appendix D.2, the guarantee that it refers to",
-    kind="deterministic",
     quantifiers=rf"{ALL}\;\forall k",
     observed=r"\lambda_{fused}(\{a_1,\dots,a_m\})",
     relation=r"\ge",
-    terms=(Term(name="offset over others", expr=offset_k / (m - size_k)),),
+    terms={"offset over others": offset_k / (m - size_k)},
 )
 
 MONOTONE_PATH = statement(
-    "monotone-path",
+    "odcl.monotone-path",
     "Clusters only merge as the penalty grows",
     "Appendix C, clusterpath with equal weights",
-    kind="deterministic",
     quantifiers=r"\forall\{a_i\}\;\forall\lambda\le\lambda'",
     observed=r"K_{\lambda'}",
-    terms=(Term(name="clusters before", expr=clusters_before),),
+    terms={"clusters before": clusters_before},
     reading="Every cluster at the larger penalty must also be a union of clusters at the smaller.",
 )
 NEEDS_SIZES = statement(
-    "needs-sizes",
+    "odcl.needs-sizes",
     "The two smallest sizes and the smallest distance give a lower limit of the upper end of (13)",
     "Appendix C, the upper end and the two smallest clusters",
-    kind="deterministic",
     quantifiers=ALL,
     observed=r"\min_{k\ne l}\frac{\norm{\mu_k-\mu_l}}{2m-|C_k|-|C_l|}",
     relation=r"\ge",
-    terms=(Term(name="two smallest", expr=gap / (2 * m - size_min - size_second)),),
+    terms={"two smallest": gap / (2 * m - size_min - size_second)},
     reading=(
         "The paper says that the upper end requires the knowledge of these two sizes. With the "
         "smallest distance of two means they give a lower limit, and not the end itself: for the "
@@ -71,14 +66,13 @@ NEEDS_SIZES = statement(
     ),
 )
 A_POSTERIORI = statement(
-    "a-posteriori",
+    "odcl.a-posteriori",
     "At least two clusterings of the path verify (13)",
     "Appendix C, step 2 (a) (not in the paper)",
-    kind="deterministic",
     quantifiers=r"\forall\{a_i\}\ \text{distinct}",
     observed=r"\#\{\text{clusterings of the path with (13)}\}",
     relation=r"\ge",
-    terms=(Term(name="single points and one cluster", expr=sp.Integer(2)),),
+    terms={"single points and one cluster": sp.Integer(2)},
     reading=(
         "The paper says that (13), verified after the fact, makes the true clustering likelier. "
         "It gives no law of the clusterings. What can be said is that (13) holds for the single "
@@ -87,14 +81,13 @@ A_POSTERIORI = statement(
     ),
 )
 WEIGHTS = statement(
-    "weights-remark23",
+    "odcl.weights-remark23",
     "Smaller weights between the clusters only help",
     "Remark 23 (not in the paper)",
-    kind="deterministic",
     quantifiers=rf"{ALL}\;\forall w_{{kl}}\in[0,1]",
     observed=r"w_{kl}\lambda_{merged}(w_{kl})",
     relation=r"\ge",
-    terms=(Term(name="distance over all", expr=gap / m),),
+    terms={"distance over all": gap / m},
     reading=(
         "Remark 23 says that recovery guarantees require weights across clusters to be non-zero. "
         "Recovery itself does not: this is the sharpened upper end divided by the weight, and at "

@@ -39,57 +39,49 @@ from bounds.odcl.symbols import (
     size_min,
     t,
 )
-from bounds.statement import Term
 
 ALL = r"\forall\{a_i\},\{C_k\}"
 FUSED = r"\lambda_{fused}"
 MERGED = r"\lambda_{merged}"
 
 EQ_13_LOWER = statement(
-    "eq13-lower",
+    "odcl.eq13-lower",
     "Lower end of (13): from there on a cluster is one",
     "(13), lower end",
-    kind="deterministic",
     quantifiers=rf"{ALL}\;\forall k",
     observed=r"\lambda_{fused}(C_k)",
-    terms=(Term(name="diameter over size", expr=diameter_k / size_k),),
+    terms={"diameter over size": diameter_k / size_k},
 )
 PAIR_END = distance_kl / (2 * m - size_k - size_l)
 EQ_13_UPPER = statement(
-    "eq13-upper",
+    "odcl.eq13-upper",
     "Upper end of (13): below it no two clusters are one",
     "(13), upper end",
-    kind="deterministic",
     quantifiers=rf"{ALL}\;\exists k\ne l",
     observed=MERGED,
     relation=r"\ge",
-    terms=(Term(name="distance over sizes", expr=PAIR_END),),
+    terms={"distance over sizes": PAIR_END},
     reading="The smallest value over the pairs is the end of the interval.",
 )
 EQ_13 = statement(
-    "eq13",
+    "odcl.eq13",
     "Every penalty of (13) recovers the clusters",
     "(13)",
-    kind="deterministic",
     quantifiers=rf"{ALL}\;\forall t\in[0,1)",
     observed=r"\text{recovered at}\ \lambda",
     relation="=",
-    terms=(
-        Term(name="lower end", expr=(1 - t) * diameter_k / size_k),
-        Term(name="upper end", expr=t * PAIR_END),
-    ),
+    terms={"lower end": (1 - t) * diameter_k / size_k, "upper end": t * PAIR_END},
     reading="$k$ in the lower end gives the largest value, $k,l$ in the upper end the smallest.",
     uses=("odcl.eq13-lower", "odcl.eq13-upper"),
 )
 EQ_13_SHARP = statement(
-    "eq13-sharp",
+    "odcl.eq13-sharp",
     "A larger upper end than that of (13)",
     "(13), sharpened",
-    kind="deterministic",
     quantifiers=ALL,
     observed=MERGED,
     relation=r"\ge",
-    terms=(Term(name="distance over all", expr=gap / m),),
+    terms={"distance over all": gap / m},
     reading=(
         "At most $m$ points take part in a fusion, and a fusion of $N$ points needs a penalty of "
         "at least the smallest distance of its means over $N$. With two clusters this is (13), "
@@ -98,13 +90,12 @@ EQ_13_SHARP = statement(
 )
 
 LEMMA_1 = statement(
-    "lemma1",
+    "odcl.lemma1",
     "Convex clustering recovers what is separated",
     "Lemma 1",
-    kind="deterministic",
     quantifiers=ALL,
     observed=r"\alpha^*",
-    terms=(Term(name="separation", expr=ALPHA_CC),),
+    terms={"separation": ALPHA_CC},
     reading=(
         "$\\alpha^*$ is the separation from which on some penalty recovers the clusters of this "
         "shape. Condition (4) is strict, so $\\alpha^*=\\alpha_{cc}$ is allowed."
@@ -113,13 +104,12 @@ LEMMA_1 = statement(
 )
 ALPHA_SHARP = 2 * m / size_min
 LEMMA_1_SHARP = statement(
-    "lemma1-sharp",
+    "odcl.lemma1-sharp",
     "A smaller separation than that of Lemma 1",
     "Lemma 1, sharpened",
-    kind="deterministic",
     quantifiers=ALL,
     observed=r"\alpha^*",
-    terms=(Term(name="separation", expr=ALPHA_SHARP),),
+    terms={"separation": ALPHA_SHARP},
     reading=(
         "The diameter of a cluster is at most twice its radius, and the clusters meet at "
         "$\\min\\norm{\\mu_k-\\mu_l}/m$ or later. The sample requirement of ODCL-CC falls by the "
@@ -128,14 +118,13 @@ LEMMA_1_SHARP = statement(
     uses=("odcl.eq13-lower", "odcl.eq13-sharp"),
 )
 LEMMA_1_ATTAINED = statement(
-    "lemma1-attained",
+    "odcl.lemma1-attained",
     "No smaller separation serves all data sets",
     "Lemma 1, the sharpened value is attained",
-    kind="deterministic",
     quantifiers=r"\forall K\ge2,\ |C_{(K)}|\ \text{even},\ m\;\exists\{a_i\}",
     observed=r"\alpha^*",
     relation=r"\ge",
-    terms=(Term(name="separation", expr=ALPHA_SHARP),),
+    terms={"separation": ALPHA_SHARP},
     reading=(
         "The means are the corners of a regular simplex. One half of the smallest cluster lies at "
         "$+r$ and one half at $-r$ from its mean, the other clusters are points."
@@ -144,12 +133,11 @@ LEMMA_1_ATTAINED = statement(
 )
 
 UNIQUE = statement(
-    "unique",
+    "odcl.unique",
     "The objective (12) is strongly convex with modulus one",
     "Appendix B.2.1, after (12)",
-    kind="deterministic",
     quantifiers=r"\forall\{a_i\},\lambda\ge0,U,V,\ t\in[0,1]",
     observed=r"P((1-t)U+tV)-(1-t)P(U)-tP(V)",
-    terms=(Term(name="curvature", expr=-t * (1 - t) * distance_sq / 2),),
+    terms={"curvature": -t * (1 - t) * distance_sq / 2},
     reading="Strong convexity makes the solution unique.",
 )

@@ -12,7 +12,7 @@ import sympy as sp
 
 from bounds.odcl.assumptions import statement
 from bounds.odcl.symbols import n
-from bounds.statement import Contrast, Statement, Term
+from bounds.statement import Contrast, Statement
 
 shrinkage, ridge, variance_1, variance_2, pool, curvature, length = sp.symbols(
     "shrinkage ridge variance_1 variance_2 pool curvature length"
@@ -42,13 +42,13 @@ def _share(id_: str, title: str, source: str, observed: str, **fields: Any) -> S
 
 _ALL_OF_TEN: dict[str, Any] = {
     "relation": r"\ge",
-    "terms": (Term(name="all of ten runs", expr=ALL_OF_TEN),),
+    "terms": {"all of ten runs": ALL_OF_TEN},
 }
 _NONE_OF_TEN: dict[str, Any] = {
     "relation": r"\le",
-    "terms": (Term(name="none of ten runs", expr=NONE_OF_TEN),),
+    "terms": {"none of ten runs": NONE_OF_TEN},
 }
-_LIKELY: dict[str, Any] = {"relation": r"\ge", "terms": (Term(name="likely", expr=LIKELY),)}
+_LIKELY: dict[str, Any] = {"relation": r"\ge", "terms": {"likely": LIKELY}}
 TEN_SHOW_IT = (
     "The paper averages ten runs. The sentence is consistent with the experiment when all ten runs "
     "show it with a probability of at least one in twenty, so one run with at least "
@@ -58,18 +58,18 @@ TEN_SHOW_IT = (
 # --- Figure 2 -----------------------------------------------------------------------------------
 
 FIG_2_CC = statement(
-    "fig2-cc",
+    "odcl.fig2-cc",
     "Fig. 2: the samples at which ODCL-CC matches the oracles",
     "Fig. 2, Section 5",
     kind="threshold",
     quantifiers=r"K=10,d=20,m=100",
     observed=r"n_{1/2}",
     relation="=",
-    terms=(Term(name="printed", expr=sp.Integer(400)),),
+    terms={"printed": sp.Integer(400)},
     reading=_PENALTY,
 )
 FIG_2_KM = _share(
-    "fig2-km",
+    "odcl.fig2-km",
     "Fig. 2: ODCL-KM++ finds the clusters for any number of samples",
     "Fig. 2, Section 5",
     r"P(\text{exact recovery})",
@@ -83,7 +83,7 @@ FIG_2_KM = _share(
     **_ALL_OF_TEN,
 )
 FIG_2_ORDER = statement(
-    "fig2-order",
+    "odcl.fig2-order",
     "Fig. 2: the order of the curves",
     "Fig. 2",
     kind="comparison",
@@ -105,20 +105,20 @@ _TEN_RUNS = (
 )
 _ONE_IN_TWENTY: dict[str, Any] = {
     "relation": r"\ge",
-    "terms": (Term(name="one in twenty", expr=sp.Rational(1, 20)),),
+    "terms": {"one in twenty": sp.Rational(1, 20)},
     "reading": _TEN_RUNS,
 }
 #: Printed communication rounds of IFCA.
 PRINTED_ROUNDS = {"one": 440, "four": 655}
 TABLE_3_HOMOGENEOUS = _share(
-    "table3-homogeneous",
+    "odcl.table3-homogeneous",
     "Table 3: 440 rounds of IFCA in the homogeneous setting",
     "Table 3",
     r"P(\text{rounds}\ge440)",
     **_ONE_IN_TWENTY,
 )
 TABLE_3_HETEROGENEOUS = _share(
-    "table3-heterogeneous-as-printed",
+    "odcl.table3-heterogeneous-as-printed",
     "Table 3: 655 rounds of IFCA in the heterogeneous setting",
     "Table 3, as printed",
     r"P(\text{rounds}\ge655)",
@@ -145,19 +145,19 @@ def _fig_5_left(id_: str, title: str, source: str, contrast: Contrast) -> Statem
 
 
 FIG_5_LEFT_LARGE = _fig_5_left(
-    "fig5-left",
+    "odcl.fig5-left",
     "Fig. 5, left: 20 rounds match ODCL-CC at steps 0.1 and 0.05",
     "Fig. 5, left; Appendix D.3",
     Contrast(left="IFCA20", relation="<", right="ODCL"),
 )
 FIG_5_LEFT_SMALL = _fig_5_left(
-    "fig5-left-small-step",
+    "odcl.fig5-left-small-step",
     "Fig. 5, left: 70 rounds match ODCL-CC at step 0.01",
     "Fig. 5, left; Appendix D.3",
     Contrast(left="IFCA70", relation="<", right="ODCL"),
 )
 FIG_5_LEFT_TENFOLD = _fig_5_left(
-    "fig5-left-tenfold-as-printed",
+    "odcl.fig5-left-tenfold-as-printed",
     "Fig. 5, left: 120 rounds at step 0.01 improve on ODCL-CC by an order of magnitude",
     "Fig. 5, left; Appendix D.3, as printed",
     Contrast(left="IFCA120", relation="<", right="tenth"),
@@ -184,19 +184,19 @@ def _rounds(id_: str, title: str, setting: str) -> Statement:
 
 
 FIG_5_LEFT_ROUNDS = _rounds(
-    "fig5-left-rounds",
+    "odcl.fig5-left-rounds",
     "Fig. 5, left: IFCA needs around 20, 20 and 70 rounds",
     "IFCA descends half of the mean squared residual, as elsewhere. The medians are near 15, 28 "
     "and 130 rounds.",
 )
 FIG_5_LEFT_ROUNDS_TWICE = _rounds(
-    "fig5-left-rounds-twice-the-loss",
+    "odcl.fig5-left-rounds-twice-the-loss",
     "Fig. 5, left: around 20, 20 and 70 rounds, if the whole squared residual is descended",
     "IFCA descends the mean squared residual, twice the loss used elsewhere. The medians are near "
     "8, 14 and 65 rounds, so that 20 is more than twice the first.",
 )
 FIG_5_LEFT_FLAT = _share(
-    "fig5-left-flat",
+    "odcl.fig5-left-flat",
     "Fig. 5, left: at steps 0.1 and 0.05 further rounds improve little",
     "Fig. 5, left; Appendix D.3",
     r"P(\text{error}_{120}\ge\tfrac12\text{error}_{20})",
@@ -206,20 +206,20 @@ FIG_5_LEFT_FLAT = _share(
     **_LIKELY,
 )
 FIG_5_TRANSITION = _share(
-    "fig5-transition",
+    "odcl.fig5-transition",
     "Fig. 5, left: with 400 samples ODCL-CC is not yet order-optimal",
     "Appendix D.3, after Fig. 5",
     r"P(K'\ne4)",
     quantifiers=r"n=400",
     relation=r"\ge",
-    terms=(Term(name="one of ten runs", expr=ONE_OF_TEN),),
+    terms={"one of ten runs": ONE_OF_TEN},
     reading="Where the four clusters are found the error is that of Oracle Averaging. The mean of "
     "ten runs is not when one of them misses the clusters. The sentence is consistent with the "
     "experiment when that has a probability of at least one in twenty, so one run misses them with "
     "at least $1-(19/20)^{1/10}=0.0051$. " + _PENALTY,
 )
 FIG_5_OPTIMAL = _share(
-    "fig5-optimal",
+    "odcl.fig5-optimal",
     "Fig. 5, right: with 600 samples ODCL-CC is order-optimal",
     "Appendix D.3, after Fig. 5",
     r"P(K'=4)",
@@ -230,7 +230,7 @@ FIG_5_OPTIMAL = _share(
     **_ALL_OF_TEN,
 )
 FIG_5_RIGHT = _share(
-    "fig5-right-as-printed",
+    "odcl.fig5-right-as-printed",
     "Fig. 5, right: with 600 samples IFCA never matches ODCL-CC",
     "Fig. 5, right; Appendix D.3, as printed",
     r"P(\text{IFCA matches})",
@@ -246,18 +246,18 @@ FIG_5_RIGHT = _share(
 # --- Figure 4 -----------------------------------------------------------------------------------
 
 FIG_4_EXACT = statement(
-    "fig4-exact",
+    "odcl.fig4-exact",
     "Fig. 4: few samples leave every user alone with the penalty of D.1",
     "Fig. 4, right",
     kind="expectation",
     quantifiers=r"n\le200",
     observed=r"E K'",
     relation=r"\ge",
-    terms=(Term(name="roughly all users", expr=ROUGHLY_ALL),),
+    terms={"roughly all users": ROUGHLY_ALL},
     reading="'Roughly $m$' is read as nearer to the 100 users than to the 4 clusters.",
 )
 FIG_4_BELOW = _share(
-    "fig4-below-as-printed",
+    "odcl.fig4-below-as-printed",
     "Fig. 4: below 600 samples clusterpath finds fewer than four clusters",
     "Fig. 4, right, as printed",
     r"P(K'<4)",
@@ -268,7 +268,7 @@ FIG_4_BELOW = _share(
     **_LIKELY,
 )
 FIG_4_ABOVE = _share(
-    "fig4-above",
+    "odcl.fig4-above",
     "Fig. 4: from 600 samples on clusterpath finds the four clusters",
     "Fig. 4, right",
     r"P(K'=4)",
@@ -277,7 +277,7 @@ FIG_4_ABOVE = _share(
 )
 
 FIG_4_LEFT_BELOW = statement(
-    "fig4-left-below-as-printed",
+    "odcl.fig4-left-below-as-printed",
     "Fig. 4, left: below 600 samples clusterpath has the larger error",
     "Fig. 4, left; Appendix D.2, as printed",
     kind="comparison",
@@ -287,7 +287,7 @@ FIG_4_LEFT_BELOW = statement(
     reading="'Exact' is ODCL-CC with the penalty of D.1. " + _PENALTY,
 )
 FIG_4_LEFT_ABOVE = _share(
-    "fig4-left-above",
+    "odcl.fig4-left-above",
     "Fig. 4, left: from 600 samples on clusterpath matches the exact method",
     "Fig. 4, left; Appendix D.2",
     r"P(\text{both errors within a twentieth})",
@@ -298,14 +298,14 @@ FIG_4_LEFT_ABOVE = _share(
 # --- Figure 3 -----------------------------------------------------------------------------------
 
 FIG_3_THRESHOLD = statement(
-    "fig3-threshold",
+    "odcl.fig3-threshold",
     "Fig. 3: the samples at which ODCL-CC finds the four clusters",
     "Fig. 3, right; Appendix D.1",
     kind="threshold",
     quantifiers=r"K=4,m=100",
     observed=r"n_{1/2}",
     relation="=",
-    terms=(Term(name="printed", expr=sp.Integer(3000)),),
+    terms={"printed": sp.Integer(3000)},
     reading=(
         "The design is the nearest one that can be drawn: the absolute value of $\\Sigma_3$, and "
         "independent samples. 'Four clusters on average, with some variations' is read as half of "
@@ -313,7 +313,7 @@ FIG_3_THRESHOLD = statement(
     ),
 )
 FIG_3_MATCH = _share(
-    "fig3-match",
+    "odcl.fig3-match",
     "Fig. 3: from 4600 samples on ODCL-CC finds the four clusters",
     "Fig. 3; Appendix D.1",
     r"P(K'=4)",
@@ -321,55 +321,51 @@ FIG_3_MATCH = _share(
     **_ALL_OF_TEN,
 )
 FIG_3_SINGLETONS = statement(
-    "fig3-singletons",
+    "odcl.fig3-singletons",
     "Fig. 3: below 500 samples every user is a cluster of its own",
     "Fig. 3; Appendix D.1",
     kind="expectation",
     quantifiers=r"n<500",
     observed=r"E K'",
     relation=r"\ge",
-    terms=(Term(name="roughly all users", expr=ROUGHLY_ALL),),
+    terms={"roughly all users": ROUGHLY_ALL},
     reading=FIG_4_EXACT.reading,
 )
 FIG_3_COVARIANCE = statement(
-    "fig3-covariance-as-printed",
+    "odcl.fig3-covariance-as-printed",
     "The covariances of Appendix D.1 are covariances",
     "Appendix D.1, as printed",
-    kind="deterministic",
     quantifiers=r"\forall k\in\{1,\ldots,4\}",
     observed=r"|\Sigma_{12}|",
-    terms=(Term(name="Cauchy-Schwarz", expr=sp.sqrt(variance_1 * variance_2)),),
+    terms={"Cauchy-Schwarz": sp.sqrt(variance_1 * variance_2)},
 )
 FIG_3_POOL = statement(
-    "fig3-pool-as-printed",
+    "odcl.fig3-pool-as-printed",
     "Every user of a cluster gets its own samples of the 100,000",
     "Appendix D.1, as printed",
-    kind="deterministic",
     quantifiers=r"n\le5000",
     observed=r"25n",
-    terms=(Term(name="pool", expr=pool),),
+    terms={"pool": pool},
     reading="Each cluster has 25 users and 100,000 points; the figure goes to $n=5000$.",
 )
 DRAWN = 25 * n
 FIG_3_OPTIMUM_AS_PRINTED = statement(
-    "fig3-optimum-as-printed",
+    "odcl.fig3-optimum-as-printed",
     "The models of D.1 minimise the regularised population loss",
     "Appendix D.1, as printed",
-    kind="deterministic",
     quantifiers=r"\forall k,\ C=10^{-5}",
     observed=r"s_k:\ \arg\min_sF_k(s\theta_k^\star)",
     relation="=",
-    terms=(Term(name="the optimum itself", expr=sp.Integer(1)),),
+    terms={"the optimum itself": sp.Integer(1)},
     reading="The minimiser on the ray through $\\theta_k^\\star$ is $s_k\\theta_k^\\star$.",
 )
 FIG_3_OPTIMUM = statement(
-    "fig3-optimum",
+    "odcl.fig3-optimum",
     "The penalty shrinks the optima of D.1",
     "Appendix D.1, corrected",
-    kind="deterministic",
     quantifiers=r"\forall k,C>0",
     observed=r"1-s_k",
-    terms=(Term(name="shrinkage", expr=ridge * length**2 / curvature),),
+    terms={"shrinkage": ridge * length**2 / curvature},
     reading=(
         "The derivative of the logistic part vanishes at $s=1$, and its second derivative is "
         "smallest there, $E\\langle x,\\theta_k^\\star\\rangle^2\\sigma'(\\langle x,"

@@ -14,104 +14,94 @@ from bounds.odcl.symbols import (
     radius,
     size_min,
 )
-from bounds.statement import Term
 
 FOOTNOTE_3_AS_PRINTED = statement(
-    "footnote3-as-printed",
+    "odcl.footnote3-as-printed",
     "The lower end of the interval of footnote 3",
     "footnote 3, as printed",
-    kind="deterministic",
     quantifiers=ALL,
     observed=FUSED,
-    terms=(Term(name="radius over size", expr=radius / size_min),),
+    terms={"radius over size": radius / size_min},
 )
 FOOTNOTE_3 = statement(
-    "footnote3",
+    "odcl.footnote3",
     "The lower end of footnote 3 with the diameter's bound",
     "footnote 3, corrected",
-    kind="deterministic",
     quantifiers=ALL,
     observed=FUSED,
-    terms=(Term(name="radius over size", expr=2 * radius / size_min),),
+    terms={"radius over size": 2 * radius / size_min},
     reading="(14) bounds the diameter by twice the radius. The footnote drops the factor.",
     uses=("odcl.eq13-lower",),
 )
 _FOOTNOTE_UPPER = gap / (2 * (m - size_min))
 FOOTNOTE_3_UPPER = statement(
-    "footnote3-upper",
+    "odcl.footnote3-upper",
     "Below the upper end of footnote 3 no two clusters are one",
     "footnote 3, upper end",
-    kind="deterministic",
     quantifiers=ALL,
     observed=MERGED,
     relation=r"\ge",
-    terms=(Term(name="gap over others", expr=_FOOTNOTE_UPPER),),
+    terms={"gap over others": _FOOTNOTE_UPPER},
     uses=("odcl.eq13-upper",),
 )
 FOOTNOTE_3_CLOSED = statement(
-    "footnote3-closed",
+    "odcl.footnote3-closed",
     "The upper end of footnote 3 itself recovers",
     "footnote 3, as printed (a closed interval)",
-    kind="deterministic",
     quantifiers=r"\forall D>0,\ |C_1|=|C_2|",
     observed=r"\text{two clusters at}\ \lambda",
     relation="=",
-    terms=(Term(name="gap over others", expr=_FOOTNOTE_UPPER),),
+    terms={"gap over others": _FOOTNOTE_UPPER},
     reading="The interval is printed with a closing bracket at both ends.",
 )
 
 FOOTNOTE_7_UI = statement(
-    "footnote7-ui",
+    "odcl.footnote7-ui",
     "For a small penalty the solution is the data",
     "footnote 7, first sentence",
-    kind="deterministic",
     quantifiers=r"\forall\{a_i\}\;\forall\eta>0,\ \lambda\ \text{small}",
     observed=r"\max_i\norm{u_i^\star-a_i}",
-    terms=(Term(name="any share of the penalty", expr=eta * lam),),
+    terms={"any share of the penalty": eta * lam},
     reading="Equality $u_i^\\star=a_i$ would give this bound for every $\\eta>0$.",
 )
 FOOTNOTE_7_DISTANCE = statement(
-    "footnote7-distance",
+    "odcl.footnote7-distance",
     "The solution leaves the data at most in proportion to the penalty",
     "footnote 7, corrected",
-    kind="deterministic",
     quantifiers=r"\forall\{a_i\},\lambda\ge0",
     observed=r"\max_i\norm{u_i^\star-a_i}",
-    terms=(Term(name="pull of the others", expr=(m - 1) * lam),),
+    terms={"pull of the others": (m - 1) * lam},
     reading=(
         "$a_i-u_i^\\star$ is $\\lambda$ times a sum of $m-1$ vectors of length at most one. On a "
         "line the outermost point moves by exactly this."
     ),
 )
 FOOTNOTE_7_K_AS_PRINTED = statement(
-    "footnote7-k-as-printed",
+    "odcl.footnote7-k-as-printed",
     "A penalty that leaves all points apart always exists",
     "footnote 7, last sentence, as printed",
-    kind="deterministic",
     quantifiers=r"\forall\{a_i\},\ \lambda\ \text{small}",
     observed=r"K_\lambda",
     relation=r"\ge",
-    terms=(Term(name="all points", expr=m),),
+    terms={"all points": m},
 )
 FOOTNOTE_7_SINGLETONS = statement(
-    "footnote7-singletons",
+    "odcl.footnote7-singletons",
     "Below this penalty distinct points stay apart",
     "footnote 7, with its threshold (corrected: for distinct points)",
-    kind="deterministic",
     quantifiers=r"\forall\{a_i\}\ \text{distinct}",
     observed=r"\lambda_{merged}(\{a_1\},\dots,\{a_m\})",
     relation=r"\ge",
-    terms=(Term(name="closest pair", expr=closest / m),),
+    terms={"closest pair": closest / m},
     reading="The sharpened upper end for clusters of one point each. Duplicates fuse at zero.",
     uses=("odcl.eq13-sharp",),
 )
 FOOTNOTE_7_ONE = statement(
-    "footnote7-one",
+    "odcl.footnote7-one",
     "From this penalty on there is one cluster",
     "footnote 7, with its threshold",
-    kind="deterministic",
     quantifiers=r"\forall\{a_i\}",
     observed=r"\lambda_{fused}(\{a_1,\dots,a_m\})",
-    terms=(Term(name="diameter", expr=diameter / m),),
+    terms={"diameter": diameter / m},
     uses=("odcl.eq13-lower",),
 )

@@ -12,7 +12,7 @@ import sympy as sp
 
 from bounds.odcl.assumptions import statement
 from bounds.odcl.symbols import C, Delta, L, M, T, alpha, delta, n, varepsilon
-from bounds.statement import Assumption, Constant, Statement, Term
+from bounds.statement import Assumption, Constant, Statement
 
 Gamma, mu_f, t, ratio, slack = sp.symbols("Gamma mu_f t ratio slack")
 _ERROR = r"\norm{\theta_i^T-\hat\theta_i}^2"
@@ -27,29 +27,26 @@ _LOW_DELTA = (
 _FROM_8 = Assumption(name="iterates", left=t, right=sp.Integer(8))
 
 LEMMA_5 = statement(
-    "lemma5",
+    "odcl.lemma5",
     "Lemma 5: the mean squared error of SGD",
     "Lemma 5",
     kind="expectation",
     quantifiers=r"\forall T\ge1\;\forall i\in[m]",
     observed=rf"E{_ERROR}",
-    terms=(Term(name="error", expr=4 * Gamma**2 / (mu_f**2 * T)),),
+    terms={"error": 4 * Gamma**2 / (mu_f**2 * T)},
 )
 
 LEMMA_6_AS_PRINTED = statement(
-    "lemma6-as-printed",
+    "odcl.lemma6-as-printed",
     "Lemma 6: the squared error of SGD with high probability",
     "Lemma 6, as printed",
     kind="probability",
     quantifiers=r"\forall\delta\in(0,1/e)\;\forall t\ge8",
     observed=r"\norm{\theta_i^t-\hat\theta_i}^2",
-    terms=(
-        Term(name="mean", expr=12 * Gamma**2 / (mu_f**2 * t)),
-        Term(
-            name="deviation",
-            expr=8 * Gamma * (121 * Gamma + 1) * sp.log(sp.log(t) / delta) / t,
-        ),
-    ),
+    terms={
+        "mean": 12 * Gamma**2 / (mu_f**2 * t),
+        "deviation": 8 * Gamma * (121 * Gamma + 1) * sp.log(sp.log(t) / delta) / t,
+    },
     failure=delta,
     assumptions=(*_LOW_DELTA, _FROM_8),
     reading=(
@@ -59,18 +56,13 @@ LEMMA_6_AS_PRINTED = statement(
 )
 
 LEMMA_6 = statement(
-    "lemma6",
+    "odcl.lemma6",
     "The squared error of SGD with high probability, in units that agree",
     "Lemma 6, corrected",
     kind="probability",
     quantifiers=r"\forall\delta\in(0,1/e)\;\forall t\ge8",
     observed=r"\norm{\theta_i^t-\hat\theta_i}^2",
-    terms=(
-        Term(
-            name="error",
-            expr=(624 * sp.log(sp.log(t) / delta) + 1) * Gamma**2 / (mu_f**2 * t),
-        ),
-    ),
+    terms={"error": (624 * sp.log(sp.log(t) / delta) + 1) * Gamma**2 / (mu_f**2 * t)},
     failure=delta,
     assumptions=(*_LOW_DELTA, _FROM_8),
     reading=(
@@ -90,10 +82,9 @@ def _lemma_7(id_: str, title: str, source: str, smallest: int, reading: str) -> 
         id_,
         title,
         source,
-        kind="deterministic",
         quantifiers=rf"\forall T\ge{smallest},\delta\in(0,\frac13)",
         observed=r"\frac{12\Gamma^2}{\mu_f^2T}+8\Gamma(121\Gamma+1)\frac{\log(\log(T)/\delta)}T",
-        terms=(Term(name="error", expr=_BETA * sp.log(sp.log(T)) / T),),
+        terms={"error": _BETA * sp.log(sp.log(T)) / T},
         assumptions=(
             Assumption(name="iterates", left=T, right=sp.Integer(smallest)),
             Assumption(name="delta below 1/3", left=sp.Rational(1, 3), right=delta, strict=True),
@@ -104,14 +95,14 @@ def _lemma_7(id_: str, title: str, source: str, smallest: int, reading: str) -> 
 
 
 LEMMA_7_AS_PRINTED = _lemma_7(
-    "lemma7-as-printed",
+    "odcl.lemma7-as-printed",
     "Lemma 7: from Lemma 6 to one factor log log T",
     "proof of Lemma 7, as printed",
     15,
     "The proof replaces the right-hand side of Lemma 6 by $\\beta_\\delta\\log\\log(T)/T$.",
 )
 LEMMA_7 = _lemma_7(
-    "lemma7",
+    "odcl.lemma7",
     "From Lemma 6 to one factor log log T, from 16 iterations on",
     "proof of Lemma 7, corrected",
     16,
@@ -128,10 +119,9 @@ def _threshold(
         id_,
         title,
         source,
-        kind="deterministic",
         quantifiers=r"\forall M,\alpha,D,\varepsilon\xi_F",
         observed=r"2\alpha\sqrt{M\frac{\log n}n+2\varepsilon\xi_F}",
-        terms=(Term(name="distance of the means", expr=distance),),
+        terms={"distance of the means": distance},
         assumptions=(
             Assumption(name="samples per user", left=ratio, right=4 * M / room, strict=True),
             Assumption(
@@ -150,7 +140,7 @@ _ROUTE = (
 )
 _QUARTER = "The proof of Theorem 1 has $\\gamma=D/4$, so that the distance is $D/2$."
 THEOREM_2_THRESHOLD = _threshold(
-    "thm2-threshold",
+    "odcl.thm2-threshold",
     "Theorem 2: the sample requirement makes the clusters separable",
     "Theorem 2 and Remark 17",
     4,
@@ -161,7 +151,7 @@ THEOREM_2_THRESHOLD = _threshold(
     "$D^2/4+4\\alpha^2\\varepsilon\\xi_F<D^2/2$.",
 )
 THEOREM_2_ROOM = _threshold(
-    "thm2-threshold-room",
+    "odcl.thm2-threshold-room",
     "With those events the sample requirement needs twice the room for the precision",
     "Theorem 2 and Remark 17 with $\\gamma=D/4$, corrected",
     8,
@@ -171,20 +161,16 @@ THEOREM_2_ROOM = _threshold(
 )
 
 REMARK_18_ITERATIONS = statement(
-    "remark18-iterations-as-printed",
+    "odcl.remark18-iterations-as-printed",
     "Remark 18 asks for the iterations that Theorem 2 asks for",
     "Remark 18, as printed",
-    kind="deterministic",
     quantifiers=r"\forall L,\Gamma,\mu_f,n",
     observed=r"\text{Remark 18}",
     relation=r"\ge",
-    terms=(
-        Term(
-            name="Theorem 2",
-            expr=(12 * Gamma**2 / mu_f**2 + 8 * Gamma * (121 * Gamma + 1) * (1 + 3 * sp.log(n)))
-            / varepsilon**2,
-        ),
-    ),
+    terms={
+        "Theorem 2": (12 * Gamma**2 / mu_f**2 + 8 * Gamma * (121 * Gamma + 1) * (1 + 3 * sp.log(n)))
+        / varepsilon**2
+    },
     assumptions=(Assumption(name="smooth losses", left=L, right=mu_f),),
     reading="Both are lower limits of $T/\\log\\log T$.",
 )
@@ -193,14 +179,14 @@ REMARK_18 = (
 ) / varepsilon**2
 
 THEOREM_2_MSE = statement(
-    "thm2-mse",
+    "odcl.thm2-mse",
     "Theorem 2: the error that inexact fits add",
     "Theorem 2, term in epsilon",
     kind="rate",
     quantifiers=r"T=\lceil4\Gamma^2/(\mu_f^2\varepsilon)\rceil",
     observed=r"E\norm{\tilde\theta_k-\bar\theta_k}^2",
     relation=r"\le",
-    terms=(Term(name="inexact", expr=C * varepsilon),),
+    terms={"inexact": C * varepsilon},
     constants=(_MULTIPLE,),
     reading=(
         "Here $\\varepsilon$ is a squared distance. The term is not divided by the cluster's size, "
@@ -210,14 +196,14 @@ THEOREM_2_MSE = statement(
 )
 
 REMARK_16 = statement(
-    "remark16",
+    "odcl.remark16",
     "Remark 16: the weighted average of the iterates under sub-Gaussian noise",
     "Remark 16",
     kind="rate",
     quantifiers=r"\forall T",
     observed=r"E\norm{\theta_T-\hat\theta_i}^2",
     relation=r"\le",
-    terms=(Term(name="error", expr=C / T),),
+    terms={"error": C / T},
     constants=(_MULTIPLE,),
     reading="The noise is Gaussian. The order is the one that the remark carries over.",
 )

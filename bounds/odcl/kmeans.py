@@ -16,10 +16,10 @@ import sympy as sp
 
 from bounds.odcl.assumptions import statement
 from bounds.odcl.symbols import ALPHA_KM, c, cost_before, m, radius, size_min
-from bounds.statement import Assumption, Term
+from bounds.statement import Assumption
 
 _ALL = r"\forall\{a_i\},\{C_k\}"
-_ONE = (Term(name="any separation above one", expr=sp.Integer(1)),)
+_ONE = {"any separation above one": sp.Integer(1)}
 _ANY = (
     "Definition 2 asks for recovery of every data set that is separable with some $\\alpha>1$, "
     "so no data set may need more than one. Remark 15 lets $\\alpha$ depend on the algorithm. With "
@@ -27,20 +27,18 @@ _ANY = (
 )
 
 DEF_2_CC = statement(
-    "def2-cc",
+    "odcl.def2-cc",
     "Convex clustering is admissible",
     "Definition 2 and Section 3",
-    kind="deterministic",
     quantifiers=_ALL,
     observed=r"\alpha^*\ \text{of convex clustering}",
     terms=_ONE,
     reading=_ANY,
 )
 DEF_2_KM = statement(
-    "def2-km",
+    "odcl.def2-km",
     "K-means is admissible",
     "Definition 2 and Section 3",
-    kind="deterministic",
     quantifiers=_ALL,
     observed=r"\alpha\ \text{at which}\ \{C_k\}\ \text{is a fixed point}",
     terms=_ONE,
@@ -49,24 +47,22 @@ DEF_2_KM = statement(
     "third example of Section 3, has the same fixed points.",
 )
 DEF_2_FIXED_POINT = statement(
-    "def2-fixed-point",
+    "odcl.def2-fixed-point",
     "Separation two makes the clustering a fixed point",
     "Definition 2, corrected for K-means and gradient clustering",
-    kind="deterministic",
     quantifiers=_ALL,
     observed=r"\alpha\ \text{at which}\ \{C_k\}\ \text{is a fixed point}",
-    terms=(Term(name="two", expr=sp.Integer(2)),),
+    terms={"two": sp.Integer(2)},
     reading="Necessary for recovery, and sharp. It is not sufficient: see Lemma 2.",
 )
 
 LEMMA_2_16 = statement(
-    "lemma2-16",
+    "odcl.lemma2-16",
     "Condition (4) gives the center separation (16)",
     "proof of Lemma 2",
-    kind="deterministic",
     quantifiers=rf"{_ALL}\;\forall c>0",
     observed=r"c(\Delta_k+\Delta_l)",
-    terms=(Term(name="separation", expr=ALPHA_KM * radius),),
+    terms={"separation": ALPHA_KM * radius},
     reading="The right-hand side is $\\alpha_{km}$ times the largest radius, as (4) allows.",
     uses=("odcl.def1-def3",),
 )
@@ -74,13 +70,12 @@ _PROXIMITY = (
     r"2\norm{P_{kl}^i-\mu_k}+c\left(\frac1{\sqrt{|C_k|}}+\frac1{\sqrt{|C_l|}}\right)\norm{A-C}"
 )
 LEMMA_2_17 = statement(
-    "lemma2-17",
+    "odcl.lemma2-17",
     "Condition (4) gives the proximity condition (17)",
     "proof of Lemma 2",
-    kind="deterministic",
     quantifiers=rf"{_ALL}\;\forall c>0,\ i\in C_k,\ l\ne k",
     observed=_PROXIMITY,
-    terms=(Term(name="separation", expr=ALPHA_KM * radius),),
+    terms={"separation": ALPHA_KM * radius},
     reading=(
         "For a projection between the two means, (17) says that their distance is at least the "
         "left-hand side. Projections beyond $\\mu_k$ need no first term."
@@ -88,13 +83,12 @@ LEMMA_2_17 = statement(
 )
 
 LEMMA_2 = statement(
-    "lemma2",
+    "odcl.lemma2",
     "Spectral K-means recovers what is separated",
     "Lemma 2 with $c=100$, footnote 4",
-    kind="deterministic",
     quantifiers=_ALL,
     observed=r"\alpha\ \text{at which spectral}\ K\text{-means fails}",
-    terms=(Term(name="separation", expr=ALPHA_KM.subs(c, 100)),),
+    terms={"separation": ALPHA_KM.subs(c, 100)},
     reading=(
         "Part I runs an approximation algorithm whose factor is proved after the run. Separations "
         "below the stated one are tried as well, down to $4^{-5}$ of it."
@@ -102,24 +96,22 @@ LEMMA_2 = statement(
     uses=("odcl.lemma2-16", "odcl.lemma2-17"),
 )
 LEMMA_2_ONE = statement(
-    "lemma2-one",
+    "odcl.lemma2-one",
     "Spectral K-means needs no large constant",
     "Lemma 2 with $c=1$ (not in the paper)",
-    kind="deterministic",
     quantifiers=_ALL,
     observed=r"\alpha\ \text{at which spectral}\ K\text{-means fails}",
-    terms=(Term(name="separation", expr=ALPHA_KM.subs(c, 1)),),
+    terms={"separation": ALPHA_KM.subs(c, 1)},
     reading="Footnote 4 says that $c\\ge100$ suffices. This is how much smaller $c$ may be.",
 )
 LEMMA_2_ORDER = statement(
-    "lemma2-order",
+    "odcl.lemma2-order",
     "K-means needs a separation of the order that Lemma 2 states",
     "Lemma 2, its order is necessary (not in the paper)",
-    kind="deterministic",
     quantifiers=r"\forall |C_{(K)}|,m\;\exists\{a_i\}",
     observed=r"\alpha\ \text{at which spectral}\ K\text{-means fails}",
     relation=r"\ge",
-    terms=(Term(name="separation", expr=sp.sqrt(m / size_min)),),
+    terms={"separation": sp.sqrt(m / size_min)},
     reading=(
         "A large cluster of N points at $\\pm r$ from its mean and two of s points D apart: to "
         "split the large one and join the others saves $Nr^2-sD^2/2$, positive for "
@@ -129,37 +121,34 @@ LEMMA_2_ORDER = statement(
 
 _FRACTION = 128 / c**2
 LEMMA_10_OWN = statement(
-    "lemma10-own",
+    "odcl.lemma10-own",
     "Part I puts at least this share of a cluster right",
     "Lemma 10, part 1, corrected",
-    kind="deterministic",
     quantifiers=rf"{_ALL}\ \text{{with Definition 3}}\;\forall k",
     observed=r"\frac{|C_k'\cap C_k|}{|C_k|}",
     relation=r"\ge",
-    terms=(Term(name="share", expr=1 - _FRACTION),),
+    terms={"share": 1 - _FRACTION},
     reading=(
         "The lemma prints an equation. Theorem 3, which takes the share from it, and the result "
         "that it cites have inequalities."
     ),
 )
 LEMMA_10_FOREIGN = statement(
-    "lemma10-foreign",
+    "odcl.lemma10-foreign",
     "Part I adds at most this share of foreign points",
     "Lemma 10, part 2, corrected",
-    kind="deterministic",
     quantifiers=rf"{_ALL}\ \text{{with Definition 3}}\;\forall k",
     observed=r"\frac{\sum_{l\ne k}|C_k'\cap C_l|}{|C_k|}",
-    terms=(Term(name="share", expr=_FRACTION),),
+    terms={"share": _FRACTION},
     reading="The lemma prints an equation.",
 )
 LEMMA_10_ANY_CENTERS = statement(
-    "lemma10-any-centers",
+    "odcl.lemma10-any-centers",
     "Part I with the worst centers of ten times the smallest cost",
     "Lemma 10, for every 10-approximation",
-    kind="deterministic",
     quantifiers=rf"{_ALL}\ \text{{with Definition 3}}\;\forall\text{{ centers}}",
     observed=r"\max_k\frac{\max\{|C_k\setminus C_k'|,|C_k'\setminus C_k|\}}{|C_k|}",
-    terms=(Term(name="share", expr=_FRACTION),),
+    terms={"share": _FRACTION},
     reading=(
         "Algorithm 2 runs a 10-approximation algorithm, and the lemma does not say which. Centers "
         "are chosen against the statement among all whose cost is at most ten times the smallest, "
@@ -167,13 +156,12 @@ LEMMA_10_ANY_CENTERS = statement(
     ),
 )
 LEMMA_10_ON_A_LINE = statement(
-    "lemma10-on-a-line",
+    "odcl.lemma10-on-a-line",
     "Part I with the worst centers gets a sixteenth of the stated share wrong on a line",
     "Lemma 10, for two clusters on a line (not in the paper)",
-    kind="deterministic",
     quantifiers=LEMMA_10_ANY_CENTERS.quantifiers + r",\ c\ge8\sqrt2",
     observed=LEMMA_10_ANY_CENTERS.observed,
-    terms=(Term(name="share", expr=8 / c**2),),
+    terms={"share": 8 / c**2},
     assumptions=(Assumption(name="a share", left=c, right=8 * sp.sqrt(2), strict=True),),
     reading=(
         "Tried, not proved. With a large second cluster the share comes close to "
@@ -182,36 +170,33 @@ LEMMA_10_ON_A_LINE = statement(
 )
 
 APPROXIMATION = statement(
-    "approximation",
+    "odcl.approximation",
     "Part I finds a 10-approximation",
     "Algorithm 2 and footnote 6",
-    kind="deterministic",
     quantifiers=r"\forall\{a_i\},K",
     observed=r"\frac{\text{cost of Part I}}{\min\text{cost}}",
-    terms=(Term(name="factor", expr=sp.Integer(10)),),
+    terms={"factor": sp.Integer(10)},
     reading=(
         "Footnote 6 would allow a factor of 11: it calls $f\\le(1+\\epsilon)\\min f$ an "
         "$\\epsilon$-approximation. The usual meaning, a factor of 10, is tried."
     ),
 )
 LLOYD_FINITE = statement(
-    "lloyd-finite",
+    "odcl.lloyd-finite",
     "Lloyd's iteration lowers the cost and stops",
     "Appendix B.2.2",
-    kind="deterministic",
     quantifiers=r"\forall\{a_i\},K\;\forall t",
     observed=r"J_{t+1}",
-    terms=(Term(name="cost before", expr=cost_before),),
+    terms={"cost before": cost_before},
     reading="A run that has not stopped after 300 iterations counts as a violation.",
 )
 GRADIENT_CLUSTERING = statement(
-    "gradient-clustering",
+    "odcl.gradient-clustering",
     "Gradient clustering recovers from one start in each cluster",
     "Section 3, item 3, corrected",
-    kind="deterministic",
     quantifiers=rf"{_ALL}\;\forall\text{{ starts, one of each cluster}}",
     observed=r"\alpha\ \text{at which gradient clustering fails}",
-    terms=(Term(name="four", expr=sp.Integer(4)),),
+    terms={"four": sp.Integer(4)},
     reading=(
         "A point is at most two radii from the start in its own cluster and at least $D$ minus two "
         "radii from any other, so every first label is right from $\\alpha=4$ on."

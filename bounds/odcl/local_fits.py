@@ -28,7 +28,7 @@ from bounds.odcl.symbols import (
     rho,
     rho_k,
 )
-from bounds.statement import Assumption, Constant, Term
+from bounds.statement import Assumption, Constant
 
 HALF = sp.Rational(1, 2)
 C_0, c_1, c_2 = sp.symbols("C_0 c_1 c_2")
@@ -60,14 +60,14 @@ PROPER_SHARE = (
 # --- one local fit ------------------------------------------------------------------------------
 
 ERM_RATE = statement(
-    "erm-rate",
+    "odcl.erm-rate",
     "The squared error of a local fit",
     "Section 2, after (3)",
     kind="rate",
     quantifiers=r"\forall i\in C_k",
     observed=r"E\norm{\hat\theta_i-\theta_k^\star}^2",
     relation=r"\propto",
-    terms=(Term(name="error", expr=d / n),),
+    terms={"error": d / n},
     reading=(
         "The paper says $\\mathcal{O}(1/n)$ with high probability. The mean is tried, on a design "
         "that meets all assumptions. The exponent of $d$ is that of least squares."
@@ -76,12 +76,12 @@ ERM_RATE = statement(
 
 #: :math:`C(\epsilon,\delta)` of Lemma 3: the log of the size of a net of the parameter space.
 NET = 2 * (sp.log(2 / delta) + d * sp.log(6 * R / epsilon))
-_EXCESS_TERMS = (
-    Term(name="net", expr=16 * R**2 * L * NET / n),
-    Term(name="gradient", expr=8 * R * N * sp.log(2 / delta) / n),
-    Term(name="smallest loss", expr=8 * L * F_star * sp.log(2 / delta) / (mu * n)),
-    Term(name="mesh", expr=(8 * R * L + G_F + 4 * R * L * NET / n) * epsilon),
-)
+_EXCESS_TERMS = {
+    "net": 16 * R**2 * L * NET / n,
+    "gradient": 8 * R * N * sp.log(2 / delta) / n,
+    "smallest loss": 8 * L * F_star * sp.log(2 / delta) / (mu * n),
+    "mesh": (8 * R * L + G_F + 4 * R * L * NET / n) * epsilon,
+}
 _DELTA = (
     Assumption(name="delta below 1/2", left=HALF, right=delta, strict=True),
     Assumption(name="delta above 0", left=delta, right=sp.Integer(0), strict=True),
@@ -90,10 +90,9 @@ _MESH = Assumption(name="mesh above 0", left=epsilon, right=sp.Integer(0), stric
 _EXCESS = r"F_k(\hat\theta_i)-F_k(\theta_k^\star)"
 
 LEMMA_3_AS_PRINTED = statement(
-    "lemma3-as-printed",
+    "odcl.lemma3-as-printed",
     "Lemma 3 for every mesh",
     "Lemma 3, as printed",
-    kind="deterministic",
     quantifiers=r"\forall k\;\forall i\in C_k\;\forall\delta\in(0,\frac12),\epsilon>0",
     observed=_EXCESS,
     terms=_EXCESS_TERMS,
@@ -105,7 +104,7 @@ LEMMA_3_AS_PRINTED = statement(
 )
 
 LEMMA_3 = statement(
-    "lemma3",
+    "odcl.lemma3",
     "Lemma 3 for every mesh that is not wider than the parameter space",
     "Lemma 3, corrected",
     kind="probability",
@@ -130,13 +129,12 @@ LEMMA_3 = statement(
 DELTA_RHO = sp.Min(rho_k, rho * mu / (2 * H))
 
 LEMMA_11 = statement(
-    "lemma11",
+    "odcl.lemma11",
     "Lemma 11: on E the fit is near the optimum",
     "Lemma 11",
-    kind="deterministic",
     quantifiers=r"\forall\rho\in(0,1)\;\text{on}\;E",
     observed=r"\norm{\theta_1-\theta^\star}",
-    terms=(Term(name="gradient", expr=2 * grad / ((1 - rho) * mu)),),
+    terms={"gradient": 2 * grad / ((1 - rho) * mu)},
     assumptions=PROPER_SHARE,
     reading=(
         "The statement is proved with the share $\\rho<1$. Its proof's last step is wrong "
@@ -151,13 +149,12 @@ _ALPHA = sp.Min(
 )
 
 P_TAIL = statement(
-    "p-tail",
+    "odcl.p-tail",
     "The probability that E fails",
     "Appendix E, after Lemma 11, corrected",
-    kind="deterministic",
     quantifiers=r"\forall\rho\in(0,1),\rho_k>0",
     observed=r"P(E^c)",
-    terms=(Term(name="tail", expr=_TAIL.subs(alpha, _ALPHA)),),
+    terms={"tail": _TAIL.subs(alpha, _ALPHA)},
     constants=TAIL_RATES,
     assumptions=PROPER_SHARE,
     reading=(
@@ -179,31 +176,26 @@ _MOMENTS = (
 _SUM = r"(E\norm{\sum_iX_i}^{k})^{1/k}"
 
 LEMMA_13_AS_PRINTED = statement(
-    "lemma13-as-printed",
+    "odcl.lemma13-as-printed",
     "Lemma 13: moments of a sum of random matrices",
     "Lemma 13, as printed",
-    kind="deterministic",
     quantifiers=r"\forall k\ge2,d\ge1",
     observed=_SUM,
-    terms=(
-        Term(name="spread", expr=sp.sqrt(2 * sp.E * sp.log(d)) * spread),
-        Term(name="largest", expr=2 * sp.E * sp.log(d) * largest),
-    ),
+    terms={
+        "spread": sp.sqrt(2 * sp.E * sp.log(d)) * spread,
+        "largest": 2 * sp.E * sp.log(d) * largest,
+    },
     assumptions=_MOMENTS,
 )
 
 _ORDER = sp.Max(q, 2 * sp.log(d))
 LEMMA_13 = statement(
-    "lemma13",
+    "odcl.lemma13",
     "Moments of a sum of random matrices with the order of the moment",
     "Lemma 13, corrected",
-    kind="deterministic",
     quantifiers=r"\forall k\ge2,d\ge1",
     observed=_SUM,
-    terms=(
-        Term(name="spread", expr=sp.sqrt(sp.E * _ORDER) * spread),
-        Term(name="largest", expr=2 * sp.E * _ORDER * largest),
-    ),
+    terms={"spread": sp.sqrt(sp.E * _ORDER) * spread, "largest": 2 * sp.E * _ORDER * largest},
     assumptions=_MOMENTS,
     reading=(
         "The source (Chen, Gittens and Tropp 2012, Theorem A.1) has $\\max\\{k,2\\log d\\}$ where "
@@ -214,36 +206,28 @@ LEMMA_13 = statement(
 # --- the mean of m fits: Lemma 4 ----------------------------------------------------------------
 
 EQ_25 = statement(
-    "eq25",
+    "odcl.eq25",
     "(25): variance and bias of the mean of m fits",
     "(25)",
-    kind="deterministic",
     quantifiers=r"\forall m\ge1",
     observed=r"E\norm{\bar\theta-\theta^\star}^2",
     relation="=",
-    terms=(
-        Term(name="variance", expr=mean_square / m),
-        Term(name="bias", expr=(m - 1) / m * squared_bias),
-    ),
+    terms={"variance": mean_square / m, "bias": (m - 1) / m * squared_bias},
 )
 
 _MEAN = r"E\norm{\bar\theta_k-\theta_k^\star}^2"
 _RADIUS = Assumption(name="radius above 0", left=rho_k, right=sp.Integer(0), strict=True)
 
 LEMMA_4_D1_AS_PRINTED = statement(
-    "lemma4-d1-as-printed",
+    "odcl.lemma4-d1-as-printed",
     "Lemma 4 with the constants of Appendix E in one dimension",
     "Lemma 4 with Appendix E, d = 1 and H = 0, as printed",
-    kind="deterministic",
     quantifiers=r"\exists C_0,c_1,c_2\;\forall n,m,\ d=1,H=0",
     observed=_MEAN,
-    terms=(
-        Term(name="variance", expr=C_0 * N**2 / (n * m * mu**2)),
-        Term(
-            name="tail",
-            expr=C_0 * (R**2 + N**2 / (mu**2 * n)) * sp.exp(-_ALPHA * n),
-        ),
-    ),
+    terms={
+        "variance": C_0 * N**2 / (n * m * mu**2),
+        "tail": C_0 * (R**2 + N**2 / (mu**2 * n)) * sp.exp(-_ALPHA * n),
+    },
     constants=(prefactor("of the bound"), *TAIL_RATES),
     assumptions=(*PROPER_SHARE, _RADIUS),
     reading=(
@@ -268,21 +252,17 @@ _ALPHA_EXPLICIT = sp.Min(
 )
 
 LEMMA_4 = statement(
-    "lemma4",
+    "odcl.lemma4",
     "Lemma 4 with log(2ed) and explicit constants",
     "Lemma 4 with Appendix E, corrected",
-    kind="deterministic",
     quantifiers=r"\forall n,m,d,\ \rho\in(0,1)",
     observed=_MEAN,
-    terms=(
-        Term(name="variance", expr=2 * N**2 / (n * m * mu**2)),
-        Term(name="bias", expr=_LAMBDA / n**2),
-        Term(name="curvature", expr=_UPSILON / (m * n**2)),
-        Term(
-            name="tail",
-            expr=(16 * R**2 + 12 * (2 * R + N / mu) ** 2) * d * sp.exp(-_ALPHA_EXPLICIT * n),
-        ),
-    ),
+    terms={
+        "variance": 2 * N**2 / (n * m * mu**2),
+        "bias": _LAMBDA / n**2,
+        "curvature": _UPSILON / (m * n**2),
+        "tail": (16 * R**2 + 12 * (2 * R + N / mu) ** 2) * d * sp.exp(-_ALPHA_EXPLICIT * n),
+    },
     assumptions=(*PROPER_SHARE, _RADIUS),
     uses=("odcl.eq25", "odcl.lemma11", "odcl.p-tail"),
     reading=(
@@ -297,25 +277,25 @@ LEMMA_4 = statement(
 )
 
 LEMMA_4_FEW_USERS = statement(
-    "lemma4-rate",
+    "odcl.lemma4-rate",
     "The mean of few fits: the variance rules",
     "Lemma 4, leading term",
     kind="rate",
     quantifiers=r"m\le n/100",
     observed=_MEAN,
     relation=r"\propto",
-    terms=(Term(name="variance", expr=1 / (n * m)),),
+    terms={"variance": 1 / (n * m)},
 )
 
 LEMMA_4_FLOOR = statement(
-    "lemma4-floor",
+    "odcl.lemma4-floor",
     "The mean of very many fits: the bias stays",
     "Lemma 4, term of order 1/n^2 that no cluster size divides",
     kind="rate",
     quantifiers=r"m\ge n^2",
     observed=_MEAN,
     relation=r"\propto",
-    terms=(Term(name="bias", expr=m**0 / n**2),),
+    terms={"bias": m**0 / n**2},
     reading=(
         "The term $\\lambda_k/n^2$ does not fall with the cluster. On a design whose fits are "
         "biased the mean squared error stays at that order however many users there are."
@@ -329,13 +309,12 @@ _BETA_ASSUMPTIONS = (
     Assumption(name="alpha above 0", left=alpha, right=sp.Integer(0), strict=True),
 )
 LEMMA_4_BETA = statement(
-    "lemma4-beta",
+    "odcl.lemma4-beta",
     "Appendix E: the rare event inside beta, for all n with one constant",
     "Appendix E, definition of beta (not in the paper: the constant)",
-    kind="deterministic",
     quantifiers=r"\forall n,\alpha>0",
     observed=_BETA_TAIL,
-    terms=(Term(name="beta", expr=256 * sp.exp(-2) * d * R**4 / (alpha**2 * n**2)),),
+    terms={"beta": 256 * sp.exp(-2) * d * R**4 / (alpha**2 * n**2)},
     assumptions=_BETA_ASSUMPTIONS,
     reading=(
         "The paper has $dR^4/\\alpha$ in $\\beta$, which holds as an order in $n$ for a given "

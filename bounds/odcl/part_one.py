@@ -29,27 +29,25 @@ from bounds.odcl.symbols import (
     variance,
 )
 from bounds.render import latex
-from bounds.statement import Assumption, Constant, Term
+from bounds.statement import Assumption, Constant
 
 _FITS = r"\forall\{\hat\theta_i\}"
 _SPREAD = r"\sum_{i\in C_k}\norm{\hat\theta_i-\bar\theta_k}^2"
 EQ_24 = statement(
-    "eq24",
+    "odcl.eq24",
     "Spread of the local fits about their mean",
     "(24)",
-    kind="deterministic",
     quantifiers=_FITS,
     observed=_SPREAD,
-    terms=(Term(name="spread about the optimum", expr=4 * total_sq),),
+    terms={"spread about the optimum": 4 * total_sq},
 )
 EQ_24_ONE = statement(
-    "eq24-one",
+    "odcl.eq24-one",
     "Spread of the local fits about their mean, without the factor",
     "(24), sharpened",
-    kind="deterministic",
     quantifiers=_FITS,
     observed=_SPREAD,
-    terms=(Term(name="spread about the optimum", expr=total_sq),),
+    terms={"spread about the optimum": total_sq},
     reading="The mean minimises the sum of squared distances.",
 )
 
@@ -57,24 +55,22 @@ EQ_24_ONE = statement(
 REQUIREMENT_PART_ONE = 64 * c**2 * m * M_bar / (Delta**2 * size_min)
 _NEEDED = r"\frac n{\log n}\ \text{at which Definition 3 holds}"
 THRESHOLD = statement(
-    "thm3-threshold",
+    "odcl.thm3-threshold",
     "Enough samples give the center separation",
     "Theorem 3 and its proof, (22) to (24)",
-    kind="deterministic",
     quantifiers=r"\forall\norm{\hat\theta_i-\theta_k^\star}^2\le M_{ik}\tfrac{\log n}n",
     observed=_NEEDED,
-    terms=(Term(name="requirement", expr=REQUIREMENT_PART_ONE),),
+    terms={"requirement": REQUIREMENT_PART_ONE},
     reading="The means are taken to lie $D/2$ apart, as on the event of the proof.",
     uses=("odcl.eq24",),
 )
 THRESHOLD_SHARP = statement(
-    "thm3-threshold-sharp",
+    "odcl.thm3-threshold-sharp",
     "A quarter of the samples gives the center separation",
     "Theorem 3, sharpened",
-    kind="deterministic",
     quantifiers=THRESHOLD.quantifiers,
     observed=_NEEDED,
-    terms=(Term(name="requirement", expr=REQUIREMENT_PART_ONE / 4),),
+    terms={"requirement": REQUIREMENT_PART_ONE / 4},
     reading="(24) holds without its factor 4.",
     uses=("odcl.eq24-one",),
 )
@@ -97,27 +93,27 @@ _LITTLE_POWER = (
     "the claim shows that the statement holds and not how far it could be sharpened."
 )
 THEOREM_3_1 = statement(
-    "thm3-1",
+    "odcl.thm3-1",
     "Part I keeps most of each cluster together",
     "Theorem 3, part 1",
     kind="probability",
     quantifiers=r"\forall m,K,d,c,n\;\forall k",
     observed=r"\frac{|C_k'\cap C_k|}{|C_k|}",
     relation=r"\ge",
-    terms=(Term(name="share", expr=LEMMA_10_OWN.expr),),
+    terms={"share": LEMMA_10_OWN.expr},
     failure=_UNION,
     assumptions=_AT_THRESHOLD,
     reading=_EVENT + " " + _LITTLE_POWER,
     uses=("odcl.lemma10-own", "odcl.thm3-threshold"),
 )
 THEOREM_3_2 = statement(
-    "thm3-2",
+    "odcl.thm3-2",
     "Part I adds few foreign users",
     "Theorem 3, part 2",
     kind="probability",
     quantifiers=r"\forall m,K,d,c,n\;\forall k",
     observed=r"\frac{\sum_{l\ne k}|C_k'\cap C_l|}{|C_k|}",
-    terms=(Term(name="share", expr=LEMMA_10_FOREIGN.expr),),
+    terms={"share": LEMMA_10_FOREIGN.expr},
     failure=_UNION,
     assumptions=_AT_THRESHOLD,
     reading=_EVENT + " " + _LITTLE_POWER,
@@ -125,14 +121,14 @@ THEOREM_3_2 = statement(
 )
 
 THEOREM_3_EXACT = statement(
-    "thm3-exact",
+    "odcl.thm3-exact",
     "Part I alone recovers the clusters at the requirement of Theorem 3",
     "Theorem 3, sharpened",
     kind="probability",
     quantifiers=r"\forall m,K,d,n,\ c\ge3\;\forall k",
     observed=r"\frac{|C_k'\cap C_k|}{|C_k|}",
     relation=r"\ge",
-    terms=(Term(name="all of the cluster", expr=sp.Integer(1)),),
+    terms={"all of the cluster": sp.Integer(1)},
     failure=_UNION,
     assumptions=(
         *_AT_THRESHOLD[:2],
@@ -154,23 +150,21 @@ _EPSILON = r"\epsilon_k=\sum_{l\ne k}\frac{|C_k'\cap C_l|}{|C_k'|}"
 _SHARES = r"\forall C_k'\ \text{with 1), 2)}"
 FRACTION = 128 / (c**2 - 128)
 EPSILON = statement(
-    "thm3-epsilon",
+    "odcl.thm3-epsilon",
     "Share of foreign users in a found cluster",
     "Theorem 3, after 3)",
-    kind="deterministic",
     quantifiers=_SHARES,
     observed=_EPSILON,
-    terms=(Term(name="share", expr=FRACTION),),
+    terms={"share": FRACTION},
     uses=("odcl.lemma10-own", "odcl.lemma10-foreign"),
 )
 EPSILON_SHARP = statement(
-    "thm3-epsilon-sharp",
+    "odcl.thm3-epsilon-sharp",
     "Share of foreign users in a found cluster, sharpened",
     "Theorem 3, after 3), sharpened",
-    kind="deterministic",
     quantifiers=_SHARES,
     observed=_EPSILON,
-    terms=(Term(name="share", expr=128 / c**2),),
+    terms={"share": 128 / c**2},
     reading=(
         "With at least $(1-x)|C_k|$ own and at most $x|C_k|$ foreign users the share is at most "
         "$x/((1-x)+x)$, attained."
@@ -178,29 +172,25 @@ EPSILON_SHARP = statement(
     uses=("odcl.lemma10-own", "odcl.lemma10-foreign"),
 )
 EPSILON_PROOF = statement(
-    "thm3-epsilon-proof",
+    "odcl.thm3-epsilon-proof",
     "The two shares in the proof of Theorem 3",
     "proof of Theorem 3, last sentence",
-    kind="deterministic",
     quantifiers=r"\forall c\ge8\sqrt6",
     observed=r"\frac{128}{c^2-128}",
-    terms=(Term(name="share", expr=256 / (c**2 + 128)),),
+    terms={"share": 256 / (c**2 + 128)},
     assumptions=(Assumption(name="large constant", left=c, right=8 * sp.sqrt(6)),),
 )
 
 _FLOOR = r"\norm{\sum_{l\ne k}\epsilon_{kl}(\theta_l^\star-\theta_k^\star)}^2"
 _OPTIMA = r"\forall\{\theta_l^\star\},\{\epsilon_{kl}\}"
 LEMMA_9 = statement(
-    "lemma9",
+    "odcl.lemma9",
     "Mean squared error of a cluster with foreign users",
     "Lemma 9, with the constants of its proof",
     kind="expectation",
     quantifiers=r"\forall n,v,\{\theta_l^\star\},\{\epsilon_{kl}\}",
     observed=r"E[\norm{\tilde\theta_k-\theta_k^\star}^2\mid S]",
-    terms=(
-        Term(name="variance", expr=4 * (k - 1) * variance / (n * size_k)),
-        Term(name="floor", expr=4 * (k - 1) * floor_sq),
-    ),
+    terms={"variance": 4 * (k - 1) * variance / (n * size_k), "floor": 4 * (k - 1) * floor_sq},
     reading=(
         "For fits with mean $\\theta_k^\\star$ and variance $v/n$ and a clustering $S$ that does "
         "not depend on them, both sides are exact. The $1/n^2$ term of the lemma is the bias, "
@@ -208,13 +198,12 @@ LEMMA_9 = statement(
     ),
 )
 THEOREM_3_3_AS_PRINTED = statement(
-    "thm3-3-as-printed",
+    "odcl.thm3-3-as-printed",
     "The floor of Theorem 3 without the number of clusters",
     "Theorem 3, part 3, from Lemma 9",
-    kind="deterministic",
     quantifiers=rf"\exists C\;{_OPTIMA}",
     observed=_FLOOR,
-    terms=(Term(name="floor", expr=C * floor_sq),),
+    terms={"floor": C * floor_sq},
     constants=(
         Constant(symbol=C, low=0.0, high=1e3, generous="high", meaning="the constant of the order"),
     ),
@@ -226,26 +215,24 @@ THEOREM_3_3_AS_PRINTED = statement(
     ),
 )
 LEMMA_9_FLOOR = statement(
-    "lemma9-floor",
+    "odcl.lemma9-floor",
     "A floor without the number of clusters",
     "Theorem 3, part 3, corrected",
-    kind="deterministic",
     quantifiers=_OPTIMA,
     observed=_FLOOR,
-    terms=(Term(name="floor", expr=eps_k * reach_sq),),
+    terms={"floor": eps_k * reach_sq},
     reading=(
         "Jensen's inequality for the weights $\\epsilon_{kl}/\\epsilon_k$. At most "
         "$\\epsilon_k^2D_{\\max}$, as Remark 19 uses it."
     ),
 )
 CONDITIONING = statement(
-    "lemma9-conditioning",
+    "odcl.lemma9-conditioning",
     "Users in a wrong cluster have errors of the usual size",
     "proof of Lemma 9, where Lemma 4 is applied to $A_3$",
-    kind="deterministic",
     quantifiers=r"\exists C\;\forall n,D,\sigma",
     observed=r"E[(\hat\theta_j-\theta_l^\star)^2\mid j\in C_k']",
-    terms=(Term(name="variance", expr=C * variance / n),),
+    terms={"variance": C * variance / n},
     constants=(
         Constant(symbol=C, low=0.0, high=1e3, generous="high", meaning="the constant of the order"),
     ),
@@ -258,34 +245,31 @@ CONDITIONING = statement(
 _CONSTANT = r"\forall c\ge100"
 _AT_100 = (Assumption(name="footnote 4", left=c, right=sp.Integer(100)),)
 REMARK_19_OWN = statement(
-    "remark19-own",
+    "odcl.remark19-own",
     "98.7 per cent of each cluster is right",
     "Remark 19",
-    kind="deterministic",
     quantifiers=_CONSTANT,
     observed=latex(LEMMA_10_OWN.expr),
     relation=r"\ge",
-    terms=(Term(name="printed", expr=sp.Rational(987, 1000)),),
+    terms={"printed": sp.Rational(987, 1000)},
     assumptions=_AT_100,
 )
 REMARK_19_FOREIGN = statement(
-    "remark19-foreign",
+    "odcl.remark19-foreign",
     "1.3 per cent of each cluster is foreign",
     "Remark 19",
-    kind="deterministic",
     quantifiers=_CONSTANT,
     observed=latex(LEMMA_10_FOREIGN.expr),
-    terms=(Term(name="printed", expr=sp.Rational(13, 1000)),),
+    terms={"printed": sp.Rational(13, 1000)},
     assumptions=_AT_100,
 )
 REMARK_19_FLOOR = statement(
-    "remark19-floor",
+    "odcl.remark19-floor",
     "The floor is 1.69e-4 of the largest squared distance",
     "Remark 19",
-    kind="deterministic",
     quantifiers=_CONSTANT,
     observed=r"\left(\frac{128}{c^2-128}\right)^2",
-    terms=(Term(name="printed", expr=sp.Rational(169, 1_000_000)),),
+    terms={"printed": sp.Rational(169, 1_000_000)},
     assumptions=_AT_100,
     uses=("odcl.thm3-epsilon", "odcl.lemma9-floor"),
 )
@@ -294,14 +278,13 @@ _CONDITIONS = r"\forall m\ge2|C_{(K)}|,\ c,M,D"
 #: Both requirements with one M, so that only their form is compared.
 PART_ONE_SAME_M = REQUIREMENT_PART_ONE.subs(M_bar, M)
 REMARK_20 = statement(
-    "remark20",
+    "odcl.remark20",
     "Part I lowers the requirement by the order of c^2 M / D^2",
     "Remark 20, with $c=100$ (footnote 4)",
-    kind="deterministic",
     quantifiers=r"\forall m\ge2|C_{(K)}|,M,D",
     observed=r"\text{requirement of ODCL-KM}-\text{requirement of Theorem 3}",
     relation=r"\ge",
-    terms=(Term(name="reduction", expr=sp.Rational(9, 5) * 100**2 * M / Delta**2),),
+    terms={"reduction": sp.Rational(9, 5) * 100**2 * M / Delta**2},
     reading=(
         "$c$ is one global constant, so that the order's constant may depend on it: $9/5$ at "
         "$c=100$. The difference is $\\frac{64M}{D^2}(1+2c\\sqrt{m/|C_{(K)}|})$."
@@ -309,23 +292,21 @@ REMARK_20 = statement(
     uses=("odcl.requirement-km",),
 )
 REMARK_20_RELATIVE = statement(
-    "remark20-relative",
+    "odcl.remark20-relative",
     "Part I lowers the requirement by a small share only",
     "Remark 20, the share (not in the paper)",
-    kind="deterministic",
     quantifiers=_CONDITIONS,
     observed=r"1-\frac{\text{requirement of Theorem 3}}{\text{requirement of ODCL-KM}}",
-    terms=(Term(name="share", expr=2 / (c * sp.sqrt(m / size_min))),),
+    terms={"share": 2 / (c * sp.sqrt(m / size_min))},
     reading="At most $\\sqrt2/c$, which is 1.42 per cent at $c=100$.",
     uses=("odcl.requirement-km",),
 )
 REMARK_21 = statement(
-    "remark21-band",
+    "odcl.remark21-band",
     "The two regimes of Remark 21 differ by a factor",
     "Remark 21, the width of the band between its two orders (not in the paper)",
-    kind="deterministic",
     quantifiers=_CONDITIONS,
     observed=r"\frac{c^2Mm/(D^2|C_{(K)}|)+c^2M/D^2}{c^2Mm/(D^2|C_{(K)}|)}",
-    terms=(Term(name="width", expr=1 + size_min / m),),
+    terms={"width": 1 + size_min / m},
     reading="At most $3/2$, so both orders are the same order.",
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bounds.odcl.assumptions import statement
 from bounds.odcl.experiments import ALL_OF_TEN, TEN_SHOW_IT
-from bounds.statement import Contrast, Statement, Term
+from bounds.statement import Contrast, Statement
 
 _ERROR = r"\text{normalised MSE}"
 _HOMOGENEOUS = (
@@ -31,7 +31,7 @@ def _k_shot(id_: str, title: str, source: str, contrast: Contrast, says: str) ->
 
 
 K_SHOT = _k_shot(
-    "kshot",
+    "odcl.kshot",
     "Local steps from zero that stop after a few rounds have a larger error than one-shot means",
     "",
     Contrast(left="ODCL", relation="<", right="zero"),
@@ -39,7 +39,7 @@ K_SHOT = _k_shot(
     "the three steps of Fig. 5, and after 50 rounds with the step .01 of Table 3.",
 )
 K_SHOT_FIFTY = _k_shot(
-    "kshot-fifty",
+    "odcl.kshot-fifty",
     "Fifty rounds of larger local steps from zero have a smaller error than one-shot averaging",
     ", its limit (not in the paper)",
     Contrast(left="zero", relation="<", right="ODCL"),
@@ -47,7 +47,7 @@ K_SHOT_FIFTY = _k_shot(
     "stops before it has converged.",
 )
 K_SHOT_WARM = _k_shot(
-    "kshot-warm",
+    "odcl.kshot-warm",
     "Rounds of local steps after one-shot averaging lower its error",
     ", extension (not in the paper)",
     Contrast(left="warm", relation="<", right="ODCL"),
@@ -56,7 +56,7 @@ K_SHOT_WARM = _k_shot(
 )
 
 INIT_SENSITIVITY = statement(
-    "init-sensitivity",
+    "odcl.init-sensitivity",
     "IFCA from a random start has a larger error than from a start near the optima",
     "Appendix D.3; Section 5",
     kind="comparison",
@@ -79,20 +79,20 @@ def _number(id_: str, title: str, observed: str, reading: str) -> Statement:
         quantifiers=r"n\ge100",
         observed=observed,
         relation=r"\ge",
-        terms=(Term(name="all of ten runs", expr=ALL_OF_TEN),),
+        terms={"all of ten runs": ALL_OF_TEN},
         reading=reading + TEN_SHOW_IT,
     )
 
 
 SILHOUETTE = _number(
-    "selection-silhouette",
+    "odcl.selection-silhouette",
     "The number of clusters of largest silhouette score is the true one",
     r"P(\hat K_{\text{silhouette}}=K)",
     "The experiments are those of Section 5 and Appendix D.2 with at least 100 samples a user. "
     "With 50 samples the score takes two clusters for the four of Appendix D.2. ",
 )
 ELBOW = _number(
-    "selection-elbow",
+    "odcl.selection-elbow",
     "The elbow method with a threshold fixed in advance finds the true number of clusters",
     r"P(\hat K_{\text{elbow}}=K)",
     "The paper leaves the threshold open. It is $4md/n$ here, the expected cost of the true "
@@ -121,7 +121,7 @@ _SQUARED_ERROR = r"\text{users' mean squared error}"
 _REMARK_23 = "Remark 23"
 
 NEIGHBOURS = statement(
-    "neighbours",
+    "odcl.neighbours",
     "With weights between nearest neighbours ODCL's error is at most a tenth above the best other",
     _REMARK_23,
     kind="comparison",
@@ -131,7 +131,7 @@ NEIGHBOURS = statement(
     reading=_USERS + _SENT,
 )
 NEIGHBOURS_MANY = statement(
-    "neighbours-many-users",
+    "odcl.neighbours-many-users",
     "Weights between nearest neighbours with 100,000 users",
     _REMARK_23,
     kind="comparison",
@@ -141,7 +141,7 @@ NEIGHBOURS_MANY = statement(
     reading=_USERS + _SENT,
 )
 NEIGHBOURS_OVERLAP = statement(
-    "neighbours-overlap",
+    "odcl.neighbours-overlap",
     "Where local fits are useless and clusters are equal, K-means++ has the smaller error",
     _REMARK_23,
     kind="comparison",

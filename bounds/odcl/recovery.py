@@ -26,7 +26,7 @@ from bounds.odcl.symbols import (
     size_k,
     size_min,
 )
-from bounds.statement import Assumption, Term
+from bounds.statement import Assumption
 
 ratio, gamma, largest = sp.symbols("ratio gamma largest")
 C_0 = sp.Symbol("C_0")
@@ -65,18 +65,17 @@ M_PRINTED = constant_m(R, sp.Integer(1))
 M_CORRECTED = constant_m(sp.Integer(1), R)
 
 
-def _radius(constant: sp.Expr) -> tuple[Term, ...]:
-    return (Term(name="radius", expr=constant * sp.log(n) / n),)
+def _radius(constant: sp.Expr) -> dict[str, sp.Expr]:
+    return {"radius": constant * sp.log(n) / n}
 
 
 EQ_7 = statement(
-    "eq7",
+    "odcl.eq7",
     "(7): a fit's distance from the mean fit of its cluster",
     "(7)",
-    kind="deterministic",
     quantifiers=r"\forall i\in C_k",
     observed=r"\norm{\hat\theta_i-\bar\theta_k}",
-    terms=(Term(name="largest", expr=2 * largest),),
+    terms={"largest": 2 * largest},
     reading="Exactly $2(1-1/|C_k|)$ times the largest distance is attained.",
 )
 
@@ -86,20 +85,18 @@ _MESH = (
 )
 _EIGHT = r"\text{right-hand side of (8)}"
 EQ_8_AS_PRINTED = statement(
-    "eq8-as-printed",
+    "odcl.eq8-as-printed",
     "The right-hand side of (8) is at most M log n / n",
     "after (8), as printed",
-    kind="deterministic",
     quantifiers=r"\forall n\ge3",
     observed=_EIGHT,
     terms=_radius(M_PRINTED),
     assumptions=(THREE,),
 )
 EQ_8 = statement(
-    "eq8",
+    "odcl.eq8",
     "The right-hand side of (8) is at most M log n / n, with a mesh of R/n^3",
     "after (8), corrected",
-    kind="deterministic",
     quantifiers=r"\forall n\ge3",
     observed=_EIGHT,
     terms=_radius(M_CORRECTED),
@@ -109,7 +106,7 @@ EQ_8 = statement(
 
 _SQUARED = r"\norm{\hat\theta_i-\theta_k^\star}^2"
 EQ_9_AS_PRINTED = statement(
-    "eq9-as-printed",
+    "odcl.eq9-as-printed",
     "(9): the squared error of a local fit",
     "(9), as printed",
     kind="probability",
@@ -120,7 +117,7 @@ EQ_9_AS_PRINTED = statement(
     assumptions=(THREE,),
 )
 EQ_9 = statement(
-    "eq9",
+    "odcl.eq9",
     "(9): the squared error of a local fit, in any unit",
     "(9), corrected",
     kind="probability",
@@ -134,13 +131,12 @@ EQ_9 = statement(
 )
 
 EQ_11 = statement(
-    "eq11",
+    "odcl.eq11",
     "(11): the sample requirement makes the clusters separable",
     "(11)",
-    kind="deterministic",
     quantifiers=r"\forall M,\alpha,D,\ \gamma<D/2",
     observed=r"\alpha\sqrt{4M\log n/n}",
-    terms=(Term(name="separation", expr=Delta - 2 * gamma),),
+    terms={"separation": Delta - 2 * gamma},
     assumptions=(
         Assumption(name="narrow events", left=Delta, right=2 * gamma, strict=True),
         Assumption(
@@ -159,13 +155,12 @@ _REQUIREMENT = Assumption(
 )
 _ALPHA_ABOVE_1 = Assumption(name="separable", left=alpha, right=sp.Integer(1), strict=True)
 PSI_EVENT = statement(
-    "psi-event",
+    "odcl.psi-event",
     "Where every fit is near its optimum, the mean of every cluster is within D/4 of it",
     "proof of Theorem 1 (not in the paper: without Chebyshev's inequality)",
-    kind="deterministic",
     quantifiers=r"\forall\norm{\hat\theta_i-\theta_k^\star}^2\le M\frac{\log n}n",
     observed=r"\max_k\norm{\bar\theta_k-\theta_k^\star}",
-    terms=(Term(name="quarter of the separation", expr=Delta / 4),),
+    terms={"quarter of the separation": Delta / 4},
     assumptions=(_ALPHA_ABOVE_1, _REQUIREMENT),
     reading=(
         "A mean is no further from the optimum than the furthest fit, and Theorem 1's requirement "
@@ -174,13 +169,12 @@ PSI_EVENT = statement(
     ),
 )
 PSI = statement(
-    "psi-prob",
+    "odcl.psi-prob",
     "Recovery fails with a probability of at most 2m/n^3, for every loss",
     "outline and proof of Theorem 1, corrected",
-    kind="deterministic",
     quantifiers=r"\forall n\ge3,M,\alpha,D\ \text{with (9)}",
     observed=r"P(\Psi^c)",
-    terms=(Term(name="local fits", expr=2 * m / n**3),),
+    terms={"local fits": 2 * m / n**3},
     assumptions=(THREE, _ALPHA_ABOVE_1, _REQUIREMENT),
     reading=(
         "$\\Psi$ contains the intersection of the $\\Upsilon_i$ (odcl.psi-event), and each of "
@@ -193,16 +187,13 @@ PSI = statement(
 )
 
 THEOREM_1_MSE = statement(
-    "thm1-mse",
+    "odcl.thm1-mse",
     "Theorem 1's error with explicit constants, without the smallest cluster's size",
     "Theorem 1, corrected",
     kind="expectation",
     quantifiers=r"\forall n\ge3,\ d\ge2",
     observed=r"E\norm{\tilde\theta_k-\theta_k^\star}^2",
-    terms=(
-        Term(name="variance", expr=2 * N**2 / (n * size_k * mu**2)),
-        Term(name="rare events", expr=8 * R**2 * m / n**3),
-    ),
+    terms={"variance": 2 * N**2 / (n * size_k * mu**2), "rare events": 8 * R**2 * m / n**3},
     assumptions=(
         THREE,
         Assumption(
@@ -221,14 +212,14 @@ THEOREM_1_MSE = statement(
 )
 
 THEOREM_1_RATE = statement(
-    "thm1-rate",
+    "odcl.thm1-rate",
     "The error beyond the requirement: the own cluster's size rules",
     "Theorem 1, first term",
     kind="rate",
     quantifiers=r"\forall k",
     observed=r"E\norm{\tilde\theta_k-\theta_k^\star}^2",
     relation=r"\propto",
-    terms=(Term(name="variance", expr=size_min**0 / (n * size_k)),),
+    terms={"variance": size_min**0 / (n * size_k)},
     reading=(
         "Theorem 1 adds $R^2N^2/(n|C_{(K)}|\\mu_F^2D^2)$, and Remark 18 has the order "
         "$1/(n|C_{(K)}|)$ for every cluster. Both sizes are varied: only the own one matters."
@@ -238,14 +229,14 @@ THEOREM_1_RATE = statement(
 
 _SEPARATE = (Assumption(name="different optima", left=Delta, right=sp.Integer(0), strict=True),)
 THRESHOLD_KM = statement(
-    "thm1-threshold-km",
+    "odcl.thm1-threshold-km",
     "The samples at which K-means++ recovers the clusters",
     "Theorem 1 with Lemma 2",
     kind="threshold",
     quantifiers=r"\forall D,m,|C_{(K)}|",
     observed=r"n_{1/2}",
     relation=r"\le",
-    terms=(Term(name="samples", expr=m * sp.log(m) / (size_min * Delta**2)),),
+    terms={"samples": m * sp.log(m) / (size_min * Delta**2)},
     assumptions=_SEPARATE,
     reading=(
         "The order of $\\alpha_{km}^2/D^2$. The theorem bounds $n/\\log n$, and its failure "
@@ -253,14 +244,14 @@ THRESHOLD_KM = statement(
     ),
 )
 THRESHOLD_CC = statement(
-    "thm1-threshold-cc",
+    "odcl.thm1-threshold-cc",
     "The samples at which the interval (13) is not empty",
     "Theorem 1 with Lemma 1",
     kind="threshold",
     quantifiers=r"\forall D,m,|C_{(K)}|",
     observed=r"n_{1/2}",
     relation=r"\le",
-    terms=(Term(name="samples", expr=m**2 * sp.log(m) / (size_min**2 * Delta**2)),),
+    terms={"samples": m**2 * sp.log(m) / (size_min**2 * Delta**2)},
     assumptions=_SEPARATE,
     reading=(
         "The order of $\\alpha_{cc}^2/D^2$. The theorem bounds $n/\\log n$, and its failure "
@@ -268,12 +259,12 @@ THRESHOLD_CC = statement(
     ),
 )
 
-_PRINTED_REQUIREMENT = (Term(name="requirement", expr=16 * M_PRINTED * alpha**2 / Delta**2),)
+_PRINTED_REQUIREMENT = {"requirement": 16 * M_PRINTED * alpha**2 / Delta**2}
 #: The left-hand side of the sample requirement.
 SAMPLES = n / sp.log(n)
 
 THEOREM_1_VACUITY = statement(
-    "thm1-vacuity",
+    "odcl.thm1-vacuity",
     "Theorem 1's sample requirement at the paper's experiments",
     "Theorem 1, Section 5, Appendix D",
     kind="vacuity",
@@ -289,7 +280,7 @@ THEOREM_1_VACUITY = statement(
     ),
 )
 FIG_5_PHASE = statement(
-    "fig5-phase-as-printed",
+    "odcl.fig5-phase-as-printed",
     "n = 600 is above the threshold of Theorem 1",
     "Appendix D.3, last paragraph, as printed",
     kind="vacuity",
@@ -301,16 +292,11 @@ FIG_5_PHASE = statement(
 )
 
 REMARK_14 = statement(
-    "remark14",
+    "odcl.remark14",
     "Remark 14: a gradient's distance from the population's",
     "Remark 14",
-    kind="deterministic",
     quantifiers=r"\forall\theta\in\Theta,x\in\mathcal{X}",
     observed=r"\norm{\nabla\ell(\theta;x)-\nabla F_k(\theta)}",
-    terms=(
-        Term(name="smoothness", expr=2 * L * R),
-        Term(name="optimum", expr=N),
-        Term(name="population", expr=G_F),
-    ),
+    terms={"smoothness": 2 * L * R, "optimum": N, "population": G_F},
     reading="The display lacks gradient signs in its third expression.",
 )

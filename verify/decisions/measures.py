@@ -59,11 +59,19 @@ class Measure:
 
         `Limits` on the observed side violate where both of them do, and the relation holds where
         both of them keep it.  Between the two it is undecided (NaN), and so it is where the side
-        that should be smaller overflows.
+        that should be smaller overflows, or where a side is NaN.
         """
         if isinstance(observed, Limits):
-            ends = [self.violation(relation, x, bound) for x in (observed.lower, observed.upper)]
-            return min(ends) if min(ends) > 0 else max(ends) if max(ends) <= 0 else math.nan
+            limits = observed.lower, observed.upper
+            if any(limit != limit for limit in limits):
+                return math.nan
+            ends = [self.violation(relation, limit, bound) for limit in limits]
+            known = [end for end in ends if end == end]  # an upper limit may overflow
+            if known and min(known) > 0:
+                return min(known)
+            return max(ends) if len(known) == 2 and max(ends) <= 0 else math.nan
+        if observed != observed or bound != bound:  # Python's max may pass over a NaN
+            return math.nan
         if math.inf == (bound if relation == r"\ge" else observed):
             return math.nan
         excess = self.excess(observed, bound)

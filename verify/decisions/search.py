@@ -70,7 +70,7 @@ _Start = tuple[float, Point]
 
 
 class NoPoint(InvalidParameter):
-    """No point of a search meets its constraints."""
+    """No point of a search meets its constraints, or the statement has a value at none of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +195,7 @@ def search_counterexample(
     Raises
     ------
     InvalidParameter : a range is empty or unordered.
-    NoPoint : no point of the search meets the constraints.
+    NoPoint : no point of the search meets the constraints, or the violation is NaN at all of them.
     """
     if budget < 8:
         raise InvalidParameter(f"budget={budget} must be an integer >= 8")
@@ -217,6 +217,11 @@ def search_counterexample(
     if not state.by_method:
         raise NoPoint(
             f"no point of the domain ({space.describe()}) in {budget} met the constraints"
+        )
+    if state.n_undefined == sum(state.by_method.values()):
+        raise NoPoint(
+            f"no point of the domain ({space.describe()}) in {state.n_undefined} that met the "
+            "constraints gives the violation a value, so that nothing was tried"
         )
 
     witness = value = exact = None

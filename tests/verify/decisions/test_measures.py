@@ -73,3 +73,28 @@ def test_limits_decide_only_where_both_agree(lower, upper, expected):
 def test_sides_are_shown_as_numbers():
     assert LOG_PROBABILITY.shown(math.log(0.25)) == pytest.approx(0.25)
     assert SHARE.shown(Limits(lower=2.0, upper=3.0)) == 2.0
+
+
+@pytest.mark.parametrize("relation", FAILS)
+@pytest.mark.parametrize("measure", [SHARE, DIFFERENCE, LOG_RATIO, LOG_PROBABILITY])
+@pytest.mark.parametrize("other", [0.0, 1.0, -2.0, math.nan, math.inf])
+def test_a_side_that_is_no_number_neither_violates_a_relation_nor_keeps_it(
+    measure, relation, other
+):
+    """It was an equality for the share, and of two limits the one that is a number decided."""
+    for number in (float, mpmath.mpf):
+        for sides in ((math.nan, other), (other, math.nan)):
+            found = measure.violation(relation, *map(number, sides))
+            assert found != found, (sides, found)
+    for ends in ((other, math.nan), (math.nan, other), (-1e9, math.nan), (math.nan, -1e9)):
+        limits = Limits(lower=ends[0], upper=ends[1])
+        assert math.isnan(measure.violation(relation, limits, -0.5))
+
+
+@pytest.mark.parametrize("measure", [SHARE, DIFFERENCE, LOG_RATIO])
+def test_an_upper_limit_that_overflows_keeps_no_relation_and_spoils_no_violation(measure):
+    """The lower limit alone shows that an upper bound fails.  It never shows that it holds."""
+    assert measure.violation(r"\le", Limits(lower=3.0, upper=math.inf), 2.0) > 0
+    assert math.isnan(measure.violation(r"\le", Limits(lower=1.0, upper=math.inf), 2.0))
+    assert math.isnan(measure.violation(r"\ge", Limits(lower=1.0, upper=math.inf), 2.0))
+    assert measure.violation(r"\ge", Limits(lower=3.0, upper=4.0), 2.0) < 0

@@ -14,6 +14,7 @@ from verify.decisions.search import (
     Interval,
     IntRange,
     LogInterval,
+    NoPoint,
     search_counterexample,
 )
 
@@ -313,3 +314,14 @@ def test_rounding_refutes_only_where_high_precision_agrees() -> None:
     assert search_counterexample(lambda _: 5e-10, box, 60, 0, recheck=lambda _: 5e-10).found
     assert not search_counterexample(lambda _: 5e-9, box, 60, 0, recheck=lambda _: -1e-30).found
     assert not search_counterexample(lambda _: 5e-9, box, 60, 0, tolerance=1e-8).found
+
+
+def test_a_search_without_a_value_anywhere_is_refused_instead_of_supporting() -> None:
+    box = {"x": Interval(-1.0, 1.0)}
+    with pytest.raises(NoPoint, match="nothing was tried"):
+        search_counterexample(lambda _: math.nan, box, 60, 0)
+    # One point with a value is a search, and an infinite distance from a violation is a value.
+    assert not search_counterexample(lambda p: -1.0 if p["x"] > 0 else math.nan, box, 60, 0).found
+    result = search_counterexample(lambda _: -math.inf, box, 60, 0)
+    assert not result.found
+    assert result.n_undefined == 0

@@ -22,16 +22,17 @@ Reference. Armacki et al. 2024, Lemma 10 and Algorithm 2, after Awasthi & Sheffe
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from bounds.odcl.kmeans import LEMMA_10_ANY_CENTERS, LEMMA_10_ON_A_LINE
-from bounds.statement import Statement, evaluate
+from bounds.statement import Statement
 from trials.checks import FloatArray
-from verify.claim import claim
+from verify.claim import row
 from verify.claims.common import Point
-from verify.claims.searching import Sided
+from verify.claims.searching import search
 from verify.decisions.domain import Interval, IntRange, LogInterval
 from verify.decisions.search import SearchResult
 from verify.procedures.base import Presentation, Profile
@@ -116,37 +117,42 @@ def line_of(point: Point) -> Line:
         size = math.ceil(size * min(max(0.9 * more, 1.002), 2.0))
 
 
-def _worst_centers(statement: Statement, profile: Profile) -> Search:
+def worst_centers(
+    statement: Statement,
+    profile: Profile,
+    *,
+    present: Callable[[SearchResult], Presentation] | None = None,
+) -> Search:
     """Outliers anywhere between two clusters of any sizes, c from where the share is below one."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        return worst_share(line_of(point)), float(evaluate(statement.expr, {"c": point["c"]}))
-
-    return Sided(
-        sides=sides,
-        domain={
+    return search(
+        statement,
+        profile,
+        lambda point: worst_share(line_of(point)),
+        {
             "c": LogInterval(11.4, 1e3),
-            "outliers": IntRange(1, 20, log=True),
-            "others": IntRange(0, 20),
-            "beyond": LogInterval(1e-4, 0.5),
-            "reach_back": Interval(0.05, 0.95),
-            "ratio": LogInterval(1e-3, 1e6),
+            "outliers": IntRange(
+                1, 20, log=True, meaning="points of the first cluster away from its place"
+            ),
+            "others": IntRange(0, 20, meaning="points of the second cluster away from its place"),
+            "beyond": LogInterval(
+                1e-4,
+                0.5,
+                meaning="place of the first cluster's outliers beyond $(1-\\sqrt{10}/c)/2$",
+            ),
+            "reach_back": Interval(
+                0.05,
+                0.95,
+                meaning="distance of the second cluster's outliers from its place (distance of the "
+                "clusters: 1)",
+            ),
+            "ratio": LogInterval(
+                1e-3, 1e6, meaning="size of the second cluster over that of the first"
+            ),
         },
         budget=min(max(profile.searches // 8, 24), 2000),
-        constraints=lambda point: line_of(point).separation() >= point["c"],
-    ).search(statement)
-
-
-@claim(LEMMA_10_ANY_CENTERS)
-def lemma_10_any_centers(statement: Statement, profile: Profile) -> Search:
-    """The printed share."""
-    return replace(_worst_centers(statement, profile), present=_looseness)
-
-
-@claim(LEMMA_10_ON_A_LINE)
-def lemma_10_on_a_line(statement: Statement, profile: Profile) -> Search:
-    """A sixteenth of the printed share."""
-    return _worst_centers(statement, profile)
+        where=lambda point: line_of(point).separation() >= point["c"],
+        present=present,
+    )
 
 
 def _looseness(result: SearchResult) -> Presentation:
@@ -157,3 +163,9 @@ def _looseness(result: SearchResult) -> Presentation:
             "cluster wrong, and the statement allows 128/c^2.",
         )
     )
+
+
+WORST_CENTERS = (
+    row("odcl.lemma10-any-centers", LEMMA_10_ANY_CENTERS, worst_centers, present=_looseness),
+    row("odcl.lemma10-on-a-line", LEMMA_10_ON_A_LINE, worst_centers),
+)

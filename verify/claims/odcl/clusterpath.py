@@ -24,7 +24,7 @@ from bounds.odcl import clusterpath as stated
 from bounds.odcl.convex import EQ_13_LOWER, EQ_13_UPPER
 from bounds.statement import Statement, evaluate
 from trials.checks import FloatArray
-from trials.clustering.convex import convex_clustering, convex_clustering_path
+from trials.clustering.convex import ConvexClustering, convex_clustering, convex_clustering_path
 from trials.clustering.recovery import fusion
 from verify.claim import Finding, claim
 from verify.claims.common import Point
@@ -34,13 +34,14 @@ from verify.claims.odcl.windows import (
     cluster_ends,
     offsets,
     on_data_sets,
+    over,
     pair_ends,
     same_clustering,
+    symbols_of,
     window,
 )
-from verify.claims.searching import Sided
-from verify.decisions.domain import Box, LogInterval
-from verify.decisions.structured import Product
+from verify.claims.searching import search
+from verify.decisions.domain import LogInterval
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
 
@@ -57,56 +58,63 @@ COARSER = Finding(
 )
 
 
-@claim(stated.COARSENING_INTERVAL, finding=COARSER)
+@claim("odcl.coarsening-interval", stated.COARSENING_INTERVAL, finding=COARSER)
 def coarsening_interval(statement: Statement, profile: Profile) -> Search:
     """Both upper ends on data sets."""
+    return on_data_sets(
+        statement,
+        profile,
+        lambda data: float((offsets(data) / (data.m - data.sizes)).max()),
+        bound=lambda data: float(pair_ends(statement.expr, data).min()),
+    )
 
-    def sides(data: Clustered) -> tuple[float, float]:
-        reach = offsets(data) / (data.m - data.sizes)
-        return float(reach.max()), float(pair_ends(statement.expr, data).min())
 
-    return on_data_sets(statement, profile, sides)
-
-
-@claim(stated.COARSENING, finding=COARSER)
+@claim("odcl.coarsening", stated.COARSENING, finding=COARSER)
 def coarsening(statement: Statement, profile: Profile) -> Search:
     """The last fusion of all points against the coarsening interval's upper end."""
-
-    def sides(data: Clustered) -> tuple[float, float]:
-        end = float(cluster_ends(statement.expr, data).max())
-        return fusion(data.centres[data.labels]).high, end
-
-    return on_data_sets(statement, profile, sides)
+    return on_data_sets(
+        statement,
+        profile,
+        lambda data: fusion(data.centres[data.labels]).high,
+        bound=lambda data: float(cluster_ends(statement.expr, data).max()),
+    )
 
 
 # --- The path ------------------------------------------------------------------------------------
 
 
-@claim(stated.MONOTONE_PATH)
+@claim("odcl.monotone-path", stated.MONOTONE_PATH)
 def monotone_path(statement: Statement, profile: Profile) -> Search:
     """Two penalties, solved one by one and proved.  A split counts as a violation."""
 
-    def sides(point: Point) -> tuple[float, float]:
-        points = np.asarray(point["points"], dtype=np.float64)
+    def solved(point: Point) -> tuple[ConvexClustering, ConvexClustering]:
+        points = Clustered.of(point).points
         reach = max(float(pdist(points).max()), 1e-9) / points.shape[0]
         low, high = sorted((point["first"] * reach, point["second"] * reach))
-        before, after = (convex_clustering(points, penalty) for penalty in (low, high))
-        n_before, n_after = (int(fit.labels.max()) + 1 for fit in (before, after))
-        joined = len(set(zip(before.labels.tolist(), after.labels.tolist(), strict=True)))
-        split = before.certified and after.certified and joined > n_before
-        bound = float(evaluate(statement.expr, {"clusters_before": float(n_before)}))
-        return float(joined if split else n_after), bound
+        return convex_clustering(points, low), convex_clustering(points, high)
 
-    return Sided(
-        sides=sides,
-        domain=Product(
-            (
-                data_sets(points=(2, 12), clusters=(1, 4)),
-                Box({"first": LogInterval(1e-3, 2.0), "second": LogInterval(1e-3, 2.0)}),
-            )
+    def n_clusters(fit: ConvexClustering) -> int:
+        return int(fit.labels.max()) + 1
+
+    def after(point: Point) -> float:
+        before, after = solved(point)
+        joined = len(set(zip(before.labels.tolist(), after.labels.tolist(), strict=True)))
+        split = before.certified and after.certified and joined > n_clusters(before)
+        return float(joined if split else n_clusters(after))
+
+    other = "of two penalties, in units of the largest distance over the number of points"
+    return search(
+        statement,
+        profile,
+        after,
+        over(
+            data_sets(points=(2, 12), clusters=(1, 4)),
+            first=LogInterval(1e-3, 2.0, meaning=f"one {other}"),
+            second=LogInterval(1e-3, 2.0, meaning=f"other {other}"),
         ),
+        at=lambda point: {"clusters_before": float(n_clusters(solved(point)[0]))},
         budget=budget(profile),
-    ).search(statement)
+    )
 
 
 # --- What Appendix C and Remark 23 say -----------------------------------------------------------
@@ -124,17 +132,11 @@ PAIR_OF_13 = Finding(
 )
 
 
-@claim(stated.NEEDS_SIZES, finding=PAIR_OF_13)
+@claim("odcl.needs-sizes", stated.NEEDS_SIZES, finding=PAIR_OF_13)
 def needs_sizes(statement: Statement, profile: Profile) -> Search:
     """The upper end of (13) against its value for the two smallest sizes."""
     return on_data_sets(
-        statement,
-        profile,
-        lambda data: (
-            float(pair_ends(EQ_13_UPPER.expr, data).min()),
-            float(evaluate(statement.expr, data.symbols)),
-        ),
-        clusters=(2, 4),
+        statement, profile, lambda data: float(pair_ends(EQ_13_UPPER.expr, data).min())
     )
 
 
@@ -161,24 +163,23 @@ def verified(points: FloatArray, labels: FloatArray) -> bool:
     return bool(ends.size == 0 or low < ends.min())
 
 
-@claim(stated.A_POSTERIORI, finding=TRIVIAL)
+@claim("odcl.a-posteriori", stated.A_POSTERIORI, finding=TRIVIAL)
 def a_posteriori(statement: Statement, profile: Profile) -> Search:
     """The clusterings of the path that verify (13)."""
 
-    def sides(point: Point) -> tuple[float, float]:
-        points = np.asarray(point["points"], dtype=np.float64)
-        path = convex_clustering_path(points)
+    def n_verified(data: Clustered) -> float:
+        path = convex_clustering_path(data.points)
         penalties = [0.0, *path.breakpoints.tolist()]
         shown = {tuple(path.labels(penalty).tolist()) for penalty in penalties}
-        count = sum(verified(points, np.array(labels)) for labels in shown)
-        return float(count), float(evaluate(statement.expr, {}))
+        return float(sum(verified(data.points, np.array(labels)) for labels in shown))
 
-    return Sided(
-        sides=sides,
+    return on_data_sets(
+        statement,
+        profile,
+        n_verified,
         domain=data_sets(points=(3, 10), clusters=(1, 3)),
-        constraints=lambda point: float(pdist(np.asarray(point["points"])).min()) > 0.0,
-        budget=budget(profile),
-    ).search(statement)
+        where=lambda point: float(pdist(np.asarray(point["points"])).min()) > 0.0,
+    )
 
 
 CROSS_WEIGHTS = Finding(
@@ -201,7 +202,7 @@ def cross_weights(data: Clustered, weight: float) -> FloatArray:
     return np.where(same, 1.0, weight)
 
 
-@claim(stated.WEIGHTS, finding=CROSS_WEIGHTS)
+@claim("odcl.weights-remark23", stated.WEIGHTS, finding=CROSS_WEIGHTS)
 def weights(statement: Statement, profile: Profile) -> Search:
     """The first meeting of the clusters with a weight between them, against the statement.
 
@@ -210,21 +211,30 @@ def weights(statement: Statement, profile: Profile) -> Search:
     just below the end is solved and proved as well.
     """
 
-    def sides(point: Point) -> tuple[float, float]:
-        data = Clustered.of(point)
+    def meet_at(point: Point) -> float:
+        data, weight = Clustered.of(point), point["weight"]
         bound = float(evaluate(statement.expr, data.symbols))
         means = Clustered(data.centres[data.labels], data.labels)
         if bound > 0.0:
-            penalty = (1.0 - 1e-3) * bound / point["weight"]
-            solved = convex_clustering(
-                means.points, penalty, weights=cross_weights(means, point["weight"])
-            )
+            penalty = (1.0 - 1e-3) * bound / weight
+            solved = convex_clustering(means.points, penalty, weights=cross_weights(means, weight))
             if solved.certified and not same_clustering(solved.labels, data.labels):
-                return point["weight"] * penalty, bound
-        return window(means).merged.high, bound
+                return float(weight * penalty)
+        return window(means).merged.high
 
-    return Sided(
-        sides=sides,
-        domain=Product((data_sets(points=(3, 8)), Box({"weight": LogInterval(1e-3, 1.0)}))),
+    return search(
+        statement,
+        profile,
+        meet_at,
+        over(
+            data_sets(points=(3, 8)),
+            weight=LogInterval(
+                1e-3,
+                1.0,
+                meaning="weight between points of different clusters, where it is 1 inside a "
+                "cluster",
+            ),
+        ),
+        at=symbols_of,
         budget=max(profile.searches // 40, 24),
-    ).search(statement)
+    )

@@ -17,7 +17,7 @@ Reference. Armacki et al. 2024, Section 4.2 and Appendix B.2.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import sympy as sp
@@ -32,19 +32,20 @@ from verify.claim import Finding, claim
 from verify.claims.common import Point
 from verify.claims.odcl.data_sets import Clustered, data_sets, simplex, two_valued
 from verify.claims.odcl.pages import tree
+from verify.claims.odcl.sides import CLUSTERS
 from verify.claims.odcl.windows import (
     budget,
     cluster_ends,
     diameters,
     on_data_sets,
+    over,
     pair_ends,
     same_clustering,
     window,
 )
-from verify.claims.searching import Sided
-from verify.decisions.domain import Box, Choice, Interval, IntRange, LogInterval
-from verify.decisions.search import SearchResult
-from verify.decisions.structured import Product
+from verify.claims.searching import search
+from verify.decisions.domain import Choice, Interval, IntRange, LogInterval
+from verify.decisions.measures import SHARE
 from verify.evidence import EvidenceTable
 from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
@@ -58,31 +59,36 @@ _ROUNDING = 1e-13
 # --- The interval (13) ---------------------------------------------------------------------------
 
 
-@claim(stated.EQ_13_LOWER)
+def _fused(data: Clustered, expr: sp.Expr) -> tuple[float, float]:
+    """A cluster's fusion penalty and its end, of the cluster that comes closest to its end."""
+    pairs = zip([b.low for b in window(data).clusters], cluster_ends(expr, data), strict=True)
+    found, end = max(pairs, key=lambda pair: pair[0] / pair[1] if pair[1] else 0.0)
+    return float(found), float(end)
+
+
+@claim("odcl.eq13-lower", stated.EQ_13_LOWER)
 def eq_13_lower(statement: Statement, profile: Profile) -> Search:
     """Every cluster's own fusion penalty against its diameter over its size."""
-
-    def sides(data: Clustered) -> tuple[float, float]:
-        ends = cluster_ends(statement.expr, data).tolist()
-        fused = [bracket.low for bracket in window(data).clusters]
-        return max(
-            zip(fused, ends, strict=True), key=lambda side: side[0] / side[1] if side[1] else 0.0
-        )
-
-    return on_data_sets(statement, profile, sides)
+    return on_data_sets(
+        statement,
+        profile,
+        lambda data: _fused(data, statement.expr)[0],
+        bound=lambda data: _fused(data, statement.expr)[1],
+    )
 
 
-@claim(stated.EQ_13_UPPER)
+@claim("odcl.eq13-upper", stated.EQ_13_UPPER)
 def eq_13_upper(statement: Statement, profile: Profile) -> Search:
     """The first meeting of two clusters against the smallest end over the pairs."""
     return on_data_sets(
         statement,
         profile,
-        lambda data: (window(data).merged.high, float(pair_ends(statement.expr, data).min())),
+        lambda data: window(data).merged.high,
+        bound=lambda data: float(pair_ends(statement.expr, data).min()),
     )
 
 
-@claim(stated.EQ_13)
+@claim("odcl.eq13", stated.EQ_13)
 def eq_13(statement: Statement, profile: Profile) -> Search:
     """Data sets shrunk until (13) is not empty, solved at a penalty inside and proved."""
     lower, upper = (statement.term(name).expr for name in ("lower end", "upper end"))
@@ -92,41 +98,50 @@ def eq_13(statement: Statement, profile: Profile) -> Search:
         low = cluster_ends(lower.subs(at), data).max()
         return float(low), float(pair_ends(upper.subs(at), data).min())
 
-    def sides(point: Point) -> tuple[float, float]:
+    def shrunk(point: Point) -> Clustered:
         data = Clustered.of(point)
         low, high = ends(data, 0.0)[0], ends(data, 1.0)[1]
-        data = data.shrunk(min(1.0, point["tightness"] * high / low) if low > 0.0 else 1.0)
-        penalty = sum(ends(data, point["t"]))
+        return data.shrunk(min(1.0, point["tightness"] * high / low) if low > 0.0 else 1.0)
+
+    def penalty(point: Point) -> float:
+        return sum(ends(shrunk(point), point["t"]))
+
+    def recovers_at(point: Point) -> float:
+        data, tried = shrunk(point), penalty(point)
         found = window(data)
-        solved = convex_clustering(data.points, penalty)
+        solved = convex_clustering(data.points, tried)
         if solved.certified and not same_clustering(solved.labels, data.labels):
-            outside = max(found.fused.low / penalty, penalty / found.merged.high) - 1.0
-            return penalty * (1.0 + max(outside, _INSIDE)), penalty
-        return min(max(penalty, found.fused.low), found.merged.high), penalty
+            outside = max(found.fused.low / tried, tried / found.merged.high) - 1.0
+            return tried * (1.0 + max(outside, _INSIDE))
+        return min(max(tried, found.fused.low), found.merged.high)
 
-    return Sided(
-        sides=sides,
-        domain=Product(
-            (
-                data_sets(),
-                Box({"t": Interval(0.0, 1.0 - _INSIDE), "tightness": LogInterval(1e-3, 1.0)}),
-            )
-        ),
-        budget=budget(profile),
-        constraints=lambda point: Clustered.of(point).gap > 0.0,
-        present=lambda _result: clusterpath_page(),
-    ).search(statement)
-
-
-@claim(stated.EQ_13_SHARP)
-def eq_13_sharp(statement: Statement, profile: Profile) -> Search:
-    """The first meeting of two clusters against the smallest distance over all points."""
-    return on_data_sets(
+    return search(
         statement,
         profile,
-        lambda data: (window(data).merged.high, float(evaluate(statement.expr, data.symbols))),
-        clusters=(2, 6),
+        recovers_at,
+        over(
+            data_sets(),
+            t=Interval(
+                0.0, 1.0 - _INSIDE, meaning="place of the penalty between the ends of (13), 0 and 1"
+            ),
+            tightness=LogInterval(
+                1e-3,
+                1.0,
+                meaning="limit on the lower over the upper end of (13), met by shrinking the "
+                "clusters",
+            ),
+        ),
+        bound=penalty,
+        budget=budget(profile),
+        where=lambda point: Clustered.of(point).gap > 0.0,
+        present=lambda _result: clusterpath_page(),
     )
+
+
+@claim("odcl.eq13-sharp", stated.EQ_13_SHARP)
+def eq_13_sharp(statement: Statement, profile: Profile) -> Search:
+    """The first meeting of two clusters against the smallest distance over all points."""
+    return on_data_sets(statement, profile, lambda data: window(data).merged.high, clusters=(2, 6))
 
 
 # --- Lemma 1 -------------------------------------------------------------------------------------
@@ -145,19 +160,6 @@ def needed_separation(data: Clustered, *, generous: bool = True) -> float:
     return data.gap / data.radius * fused / merged
 
 
-def _separation(
-    statement: Statement,
-    profile: Profile,
-    present: Callable[[SearchResult], Presentation] = lambda _result: Presentation(),
-) -> Search:
-    return on_data_sets(
-        statement,
-        profile,
-        lambda data: (needed_separation(data), float(evaluate(statement.expr, data.symbols))),
-        present=present,
-    )
-
-
 LOOSE = Finding(
     id="odcl-alpha-cc",
     where="Lemma 1, (13), footnote 3 and the sample requirement 1) of Section 4.2",
@@ -170,35 +172,43 @@ LOOSE = Finding(
 )
 
 
-@claim(stated.LEMMA_1, finding=LOOSE)
+@claim("odcl.lemma1", stated.LEMMA_1, finding=LOOSE)
 def lemma_1(statement: Statement, profile: Profile) -> Search:
     """The separation that each shape needs against alpha_cc."""
-    return _separation(statement, profile, lambda _result: separation_page())
+    page = separation_page
+    return on_data_sets(statement, profile, needed_separation, present=lambda _result: page())
 
 
-@claim(stated.LEMMA_1_SHARP, finding=LOOSE)
+@claim("odcl.lemma1-sharp", stated.LEMMA_1_SHARP, finding=LOOSE)
 def lemma_1_sharp(statement: Statement, profile: Profile) -> Search:
     """The separation that each shape needs against the sharpened value."""
-    return _separation(statement, profile)
+    return on_data_sets(statement, profile, needed_separation)
 
 
-@claim(stated.LEMMA_1_ATTAINED, finding=LOOSE)
+@claim("odcl.lemma1-attained", stated.LEMMA_1_ATTAINED, finding=LOOSE)
 def lemma_1_attained(statement: Statement, profile: Profile) -> Search:
     """Regular simplices with one cluster of two values."""
 
-    def sides(point: Point) -> tuple[float, float]:
+    def data(point: Point) -> Clustered:
         smallest = 2 * point["half"]
-        data = simplex((smallest, *[smallest + point["extra"]] * (point["k"] - 1)), wide=1)
-        needed = needed_separation(data, generous=False) * (
-            1.0 + 1e-6
-        )  # the window's limits are 1e-8 apart
-        return needed, float(evaluate(statement.expr, data.symbols))
+        return simplex((smallest, *[smallest + point["extra"]] * (point["k"] - 1)), wide=1)
 
-    return Sided(
-        sides=sides,
-        domain={"k": IntRange(2, 6), "half": IntRange(1, 5), "extra": IntRange(0, 8)},
+    return search(
+        statement,
+        profile,
+        lambda point: needed_separation(data(point), generous=False),
+        {
+            "k": IntRange(2, 6, meaning=CLUSTERS),
+            "half": IntRange(1, 5, meaning="half the number of points of the smallest cluster"),
+            "extra": IntRange(
+                0, 8, meaning="points by which every other cluster exceeds the smallest"
+            ),
+        },
+        at=lambda point: data(point).symbols,
+        # the window's limits are 1e-8 apart
+        measure=replace(SHARE, tolerance=1e-6),
         budget=budget(profile) // 2,
-    ).search(statement)
+    )
 
 
 # --- The objective (12) --------------------------------------------------------------------------
@@ -209,34 +219,48 @@ def objective(points: FloatArray, penalty: float, u: FloatArray) -> float:
     return float(0.5 * ((points - u) ** 2).sum() + penalty * pdist(u).sum())
 
 
-@claim(stated.UNIQUE)
+@claim("odcl.unique", stated.UNIQUE)
 def unique(statement: Statement, profile: Profile) -> Search:
     """Random candidates, and candidates that are moved as a whole, where the bound is attained."""
 
-    def sides(point: Point) -> tuple[float, float]:
+    def drawn(point: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
         rng = np.random.default_rng(point["seed"])
         shape = (point["m"], point["d"])
         points, u = rng.standard_normal(shape), rng.standard_normal(shape)
-        moved = rng.standard_normal((1, point["d"])) if point["shift"] else rng.normal(size=shape)
-        v, t, penalty = u + point["scale"] * moved, point["t"], point["penalty"]
+        step = rng.standard_normal((1, point["d"])) if point["shift"] else rng.normal(size=shape)
+        return points, u, u + point["scale"] * step
+
+    def above_the_chord(point: Point) -> float:
+        (points, u, v), t, penalty = drawn(point), point["t"], point["penalty"]
         between = objective(points, penalty, (1 - t) * u + t * v)
         chord = (1 - t) * objective(points, penalty, u) + t * objective(points, penalty, v)
-        bound = evaluate(statement.expr, {"t": t, "distance_sq": float(((u - v) ** 2).sum())})
-        return between - chord - _ROUNDING * chord, float(bound)
+        return float(between - chord - _ROUNDING * chord)
 
-    return Sided(
-        sides=sides,
-        domain={
-            "m": IntRange(2, 12),
+    def squared_distance(point: Point) -> float:
+        _, u, v = drawn(point)
+        return float(((u - v) ** 2).sum())
+
+    return search(
+        statement,
+        profile,
+        above_the_chord,
+        {
+            "m": IntRange(2, 12, meaning="number of points"),
             "d": IntRange(1, 6),
             "t": Interval(0.01, 0.99),
-            "scale": LogInterval(1e-2, 1e2),
-            "penalty": LogInterval(1e-3, 1e3),
-            "shift": Choice((False, True)),
+            "scale": LogInterval(
+                1e-2, 1e2, meaning="factor of the normal draw that separates the two candidates"
+            ),
+            "penalty": LogInterval(1e-3, 1e3, meaning="penalty $\\lambda$ of the objective (12)"),
+            "shift": Choice(
+                (False, True),
+                meaning="whether the second candidate is the first one moved as a whole",
+            ),
             "seed": IntRange(0, 10_000),
         },
+        at=lambda point: {"t": point["t"], "distance_sq": squared_distance(point)},
         budget=profile.searches // 2,
-    ).search(statement)
+    )
 
 
 # --- The pages -----------------------------------------------------------------------------------

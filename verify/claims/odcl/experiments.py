@@ -17,9 +17,10 @@ Reference. Armacki et al. 2024, Section 5, Appendix D.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-import sympy as sp
 from scipy.optimize import brentq
 
 from bounds.odcl import experiments as be
@@ -28,20 +29,28 @@ from trials.experiments.odcl.linear import LINEAR, ROUNDS
 from trials.experiments.odcl.logistic import COVARIANCES, LOGISTIC, OPTIMA
 from trials.run.cell import Params
 from trials.run.store import Table
-from verify.claim import Finding, claim
+from verify.claim import Finding, claim, row
 from verify.claims.common import Point
 from verify.claims.odcl.pages import cluster_counts, error_curves, floats_sent
-from verify.claims.odcl.sides import exact_search, formula_search, log_ratio, wrong_side
-from verify.decisions.domain import Choice, IntRange, LogInterval
+from verify.claims.odcl.sides import log_search
+from verify.claims.searching import Proof, proves
+from verify.decisions.domain import Choice, IntRange, LogInterval, Ranges
 from verify.decisions.means import SHARE, Knowledge
 from verify.decisions.thresholds import log_grid
 from verify.evidence import Verdict
-from verify.procedures.base import FloatArray, Present, Profile, Sampling, nothing_to_show
+from verify.procedures.base import (
+    BoolArray,
+    FloatArray,
+    Present,
+    Profile,
+    Sampling,
+    nothing_to_show,
+)
 from verify.procedures.comparison import Comparison
 from verify.procedures.mean_bound import MeanBound
 from verify.procedures.search import Search
 from verify.procedures.threshold import Threshold
-from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.certificate import Inequality, certificate
 from verify.proofs.terms import rational
 
 
@@ -49,22 +58,97 @@ def _linear(max_trials: int) -> Sampling:
     return Sampling(experiment=LINEAR, max_trials=max_trials, first=16)
 
 
-def _share(
+def share(
     statement: Statement,
+    _profile: Profile,
+    *,
     sampling: Sampling,
-    cells: tuple[Params, ...],
+    cells: Sequence[Params],
     event: str,
-    column: str,
+    happens: str | Callable[[Table, Params], BoolArray],
     present: Present = nothing_to_show,
 ) -> MeanBound:
-    """How often a column that is 0 or 1 is 1."""
+    """How often an event happens: a column that is 0 or 1, or a function of the trials."""
+
+    def statistic(table: Table, cell: Params) -> FloatArray:
+        found = table[happens] if isinstance(happens, str) else happens(table, cell)
+        return np.asarray(found, dtype=np.float64)
+
     return MeanBound(
         statement=statement,
         sampling=sampling,
-        cells=cells,
-        statistic=lambda table, _cell: table[column],
+        cells=tuple(cells),
+        statistic=statistic,
         knowledge=lambda _cell: SHARE,
         observable=event,
+        present=present,
+    )
+
+
+def n_clusters(
+    statement: Statement,
+    _profile: Profile,
+    *,
+    sampling: Sampling,
+    cells: Sequence[Params],
+    column: str,
+) -> MeanBound:
+    """The mean number of clusters of ODCL-CC."""
+    return MeanBound(
+        statement=statement,
+        sampling=sampling,
+        cells=tuple(cells),
+        statistic=lambda table, _cell: table[column],
+        knowledge=lambda _cell: Knowledge(low=1.0, high=100.0),
+        observable="the number of clusters of ODCL-CC",
+    )
+
+
+def found_from(
+    statement: Statement,
+    _profile: Profile,
+    *,
+    sampling: Sampling,
+    cell: Params,
+    sizes: tuple[int, int],
+    column: str,
+    clusters: int,
+) -> Threshold:
+    """The samples at which convex clustering with the penalty of D.1 finds the clusters."""
+    return Threshold(
+        statement=statement,
+        sampling=sampling,
+        cells=(cell,),
+        size="n",
+        grid=lambda _cell: log_grid(*sizes, per_octave=4),
+        success=lambda table, _cell: np.asarray(table[column] == clusters),
+        event="exact recovery by ODCL-CC",
+        margin=0.25,
+    )
+
+
+def smaller_error(
+    statement: Statement,
+    _profile: Profile,
+    *,
+    sampling: Sampling,
+    cells: Sequence[Params],
+    columns: Mapping[str, str],
+    present: Present = nothing_to_show,
+) -> Comparison:
+    """The signs of the differences of errors on the same data.
+
+    ODCL's error is large in few runs only, so that its mean over all runs would need thousands of
+    them, and says little about a figure of ten.
+    """
+    return Comparison(
+        statement=statement,
+        sampling=sampling,
+        cells=tuple(cells),
+        columns=columns,
+        knowledge=lambda _cell: Knowledge(low=0.0),
+        unit="normalised squared error",
+        scale="sign",
         present=present,
     )
 
@@ -73,54 +157,59 @@ def _four(n: int, path: str = "yes") -> Params:
     return {"optima": "four", "m": 100, "d": 20, "n": n, "clusterpath": path}
 
 
-_PATHS = "its trials solve many convex clustering problems"
+def _ten(n: int) -> Params:
+    return {"optima": "ten", "m": 100, "d": 20, "n": n}
+
+
+def _rounds(max_trials: int, first: int = 16) -> Sampling:
+    return Sampling(experiment=ROUNDS, max_trials=max_trials, first=first)
+
+
+#: Claims whose trials take long.
+_PATHS: dict[str, Any] = {
+    "smallest_profile": "standard",
+    "why_not_smaller": "its trials solve many convex clustering problems",
+}
+_DEAR: dict[str, Any] = {
+    "smallest_profile": "standard",
+    "why_not_smaller": "its trials run IFCA many times",
+}
 
 # --- Figure 2 -----------------------------------------------------------------------------------
 
 
-@claim(be.FIG_2_CC)
-def fig_2_cc(statement: Statement, _profile: Profile) -> Threshold:
-    """The samples at which convex clustering with the penalty of D.1 finds ten clusters."""
-    return Threshold(
-        statement=statement,
+FIGURE_2 = (
+    row(
+        "odcl.fig2-cc",
+        be.FIG_2_CC,
+        found_from,
         sampling=_linear(256),
-        cells=({"optima": "ten", "m": 100, "d": 20},),
-        size="n",
-        grid=lambda _cell: log_grid(50, 1600, per_octave=4),
-        success=lambda table, _cell: np.asarray(table["cc_clusters"] == 10),
-        event="exact recovery by ODCL-CC",
-        margin=0.25,
-    )
-
-
-@claim(be.FIG_2_KM)
-def fig_2_km(statement: Statement, _profile: Profile) -> MeanBound:
-    """Ten starts, from 50 samples on."""
-    cells = tuple({"optima": "ten", "m": 100, "d": 20, "n": n} for n in (50, 400))
-    return _share(
-        statement, _linear(256), cells, "exact recovery by K-means++ with ten starts", "km_ten_same"
-    )
-
-
-@claim(be.FIG_2_ORDER)
-def fig_2_order(statement: Statement, _profile: Profile) -> Comparison:
-    """Oracles, local fits and the overall mean, by the share of trials with the smaller error."""
-    return Comparison(
-        statement=statement,
+        cell={"optima": "ten", "m": 100, "d": 20},
+        sizes=(50, 1600),
+        column="cc_clusters",
+        clusters=10,
+    ),
+    row(
+        "odcl.fig2-km",
+        be.FIG_2_KM,
+        share,
+        sampling=_linear(256),
+        cells=(_ten(50), _ten(400)),
+        event="exact recovery by K-means++ with ten starts",
+        happens="km_ten_same",
+    ),
+    row(
+        "odcl.fig2-order",
+        be.FIG_2_ORDER,
+        smaller_error,
         sampling=_linear(128),
-        cells=tuple({"optima": "ten", "m": 100, "d": 20, "n": n} for n in (50, 100, 200, 400, 800)),
+        cells=[_ten(n) for n in (50, 100, 200, 400, 800)],
         columns={name: name for name in ("pooled", "averaging", "local", "naive")},
-        knowledge=lambda _cell: Knowledge(low=0.0),
-        unit="normalised squared error",
-        scale="sign",
         present=error_curves,
-    )
-
+    ),
+)
 
 # --- Table 3 and Figure 5 -----------------------------------------------------------------------
-
-
-_DEAR = "its trials run IFCA many times"
 
 
 NEVER = Finding(
@@ -136,98 +225,56 @@ NEVER = Finding(
 )
 
 
-def _ten_runs(statement: Statement, optima: str) -> MeanBound:
+def ten_runs(statement: Statement, profile: Profile, *, optima: str) -> MeanBound:
     """The share of ten-run means of IFCA's rounds that are at least the printed one."""
     printed = be.PRINTED_ROUNDS[optima]
-    return MeanBound(
-        statement=statement,
-        sampling=Sampling(experiment=ROUNDS, max_trials=512, first=16),
+    return share(
+        statement,
+        profile,
+        sampling=_rounds(512),
         cells=({"optima": optima, "n": 400, "T": 1000, "method": "km", "runs": 10},),
-        statistic=lambda table, _cell: np.asarray(table["rounds"] >= printed, dtype=np.float64),
-        knowledge=lambda _cell: SHARE,
-        observable=f"ten-run means of at least {printed} rounds",
+        event=f"ten-run means of at least {printed} rounds",
+        happens=lambda table, _cell: table["rounds"] >= printed,
     )
 
 
-@claim(be.TABLE_3_HOMOGENEOUS, smallest_profile="standard", why_not_smaller=_DEAR)
-def table_3_homogeneous(statement: Statement, _profile: Profile) -> MeanBound:
-    """One cluster, IFCA from the zero vector."""
-    return _ten_runs(statement, "one")
-
-
-@claim(
-    be.TABLE_3_HETEROGENEOUS,
-    expected=Verdict.REFUTED,
-    finding=NEVER,
-    smallest_profile="standard",
-    why_not_smaller=_DEAR,
+TABLE_3 = (
+    row("odcl.table3-homogeneous", be.TABLE_3_HOMOGENEOUS, ten_runs, optima="one", **_DEAR),
+    row(
+        "odcl.table3-heterogeneous-as-printed",
+        be.TABLE_3_HETEROGENEOUS,
+        ten_runs,
+        optima="four",
+        expected=Verdict.REFUTED,
+        finding=NEVER,
+        **_DEAR,
+    ),
 )
-def table_3_heterogeneous(statement: Statement, _profile: Profile) -> MeanBound:
-    """Four clusters, IFCA from a sixth to a quarter of the separation."""
-    return _ten_runs(statement, "four")
 
 
-def _left_cells(steps: tuple[float, ...], gradient: float = 2.0) -> tuple[Params, ...]:
-    """IFCA and ODCL-CC with 400 samples, in means of ten runs.
-
-    ``gradient`` is 1 for half of the squared residual and 2 for all of it.
-    """
-    return tuple(
-        {
-            "optima": "four",
-            "n": 400,
-            "T": 121,
-            "runs": 10,
-            "method": "cc",
-            "gradient": gradient,
-            "nearest": 0.2,
-            "farthest": 1 / 3,
-            "step": step,
-        }
-        for step in steps
-    )
+def _near(n: int, rounds: int, step: float, **more: float) -> Params:
+    """IFCA from the printed start and ODCL-CC; ``gradient`` is 2 for the whole squared residual."""
+    start = {"nearest": 0.2, "farthest": 1 / 3, "step": step}
+    return {"optima": "four", "n": n, "T": rounds, "method": "cc", **start, **more}
 
 
-def _left(statement: Statement, steps: tuple[float, ...], rounds: int) -> Comparison:
-    """IFCA's error after some rounds against ODCL-CC's, in means of ten runs with 400 samples.
+def _left(steps: tuple[float, ...]) -> tuple[Params, ...]:
+    """The left figure, in means of ten runs."""
+    return tuple(_near(400, 121, step, runs=10, gradient=2.0) for step in steps)
 
-    The sign is compared: ODCL's error is large in few runs only, so that its mean over all runs
-    would need thousands of them, and says little about a figure of ten.
-    """
-    return Comparison(
-        statement=statement,
-        sampling=Sampling(experiment=ROUNDS, max_trials=128, first=16),
-        cells=_left_cells(steps),
+
+def after(
+    statement: Statement, profile: Profile, *, steps: tuple[float, ...], rounds: int
+) -> Comparison:
+    """IFCA's error after some rounds against ODCL-CC's, in means of ten runs with 400 samples."""
+    return smaller_error(
+        statement,
+        profile,
+        sampling=_rounds(128),
+        cells=_left(steps),
         columns={f"IFCA{rounds}": f"round_{rounds}", "ODCL": "one_shot", "tenth": "tenth"},
-        knowledge=lambda _cell: Knowledge(low=0.0),
-        unit="normalised squared error",
-        scale="sign",
         present=floats_sent,
     )
-
-
-@claim(be.FIG_5_LEFT_LARGE, smallest_profile="standard", why_not_smaller=_DEAR)
-def fig_5_left(statement: Statement, _profile: Profile) -> Comparison:
-    """Steps 0.1 and 0.05 after 20 rounds."""
-    return _left(statement, (0.1, 0.05), 20)
-
-
-@claim(be.FIG_5_LEFT_SMALL, smallest_profile="standard", why_not_smaller=_DEAR)
-def fig_5_left_small(statement: Statement, _profile: Profile) -> Comparison:
-    """Step 0.01 after 70 rounds."""
-    return _left(statement, (0.01,), 70)
-
-
-@claim(
-    be.FIG_5_LEFT_TENFOLD,
-    expected=Verdict.REFUTED,
-    finding=NEVER,
-    smallest_profile="standard",
-    why_not_smaller=_DEAR,
-)
-def fig_5_left_tenfold(statement: Statement, _profile: Profile) -> Comparison:
-    """Step 0.01 after 120 rounds, against a tenth of ODCL's error."""
-    return _left(statement, (0.01,), 120)
 
 
 EARLIER = Finding(
@@ -242,108 +289,99 @@ EARLIER = Finding(
 )
 
 
-def _needed_rounds(statement: Statement, gradient: float) -> MeanBound:
+def needed_rounds(statement: Statement, profile: Profile, *, gradient: float) -> MeanBound:
     """The three step sizes, run by run."""
-    cells = tuple(
-        {**cell, "runs": 1}
-        for step in be.PRINTED_MATCHES
-        for cell in _left_cells((step,), gradient)
-    )
-    return MeanBound(
-        statement=statement,
-        sampling=Sampling(experiment=ROUNDS, max_trials=256, first=32),
-        cells=cells,
-        statistic=lambda table, cell: np.asarray(
-            table["rounds"] >= be.PRINTED_MATCHES[cell["step"]] / 2, dtype=np.float64
-        ),
-        knowledge=lambda _cell: SHARE,
-        observable="runs that need at least half of the printed rounds",
-    )
-
-
-@claim(be.FIG_5_LEFT_ROUNDS, smallest_profile="standard", why_not_smaller=_DEAR)
-def fig_5_left_rounds(statement: Statement, _profile: Profile) -> MeanBound:
-    """Local steps on half of the mean squared residual."""
-    return _needed_rounds(statement, 1.0)
-
-
-@claim(
-    be.FIG_5_LEFT_ROUNDS_TWICE,
-    expected=Verdict.REFUTED,
-    finding=EARLIER,
-    smallest_profile="standard",
-    why_not_smaller=_DEAR,
-)
-def fig_5_left_rounds_twice(statement: Statement, _profile: Profile) -> MeanBound:
-    """Local steps on the mean squared residual."""
-    return _needed_rounds(statement, 2.0)
-
-
-@claim(be.FIG_5_LEFT_FLAT, smallest_profile="standard", why_not_smaller=_DEAR)
-def fig_5_left_flat(statement: Statement, _profile: Profile) -> MeanBound:
-    """The error after 120 rounds against half of that after 20."""
-    return MeanBound(
-        statement=statement,
-        sampling=Sampling(experiment=ROUNDS, max_trials=128, first=16),
-        cells=_left_cells((0.1, 0.05)),
-        statistic=lambda table, _cell: np.asarray(
-            table["round_120"] >= table["round_20"] / 2, dtype=np.float64
-        ),
-        knowledge=lambda _cell: SHARE,
-        observable="means of ten runs whose error a hundred further rounds do not halve",
-    )
-
-
-def _regime(statement: Statement, n: int, found: bool) -> MeanBound:
-    """The share of runs in which ODCL-CC finds the four clusters, or misses them."""
-    return MeanBound(
-        statement=statement,
-        sampling=_linear(256),
-        cells=(_four(n, "no"),),
-        statistic=lambda table, _cell: np.asarray(
-            (table["cc_clusters"] == 4) == found, dtype=np.float64
-        ),
-        knowledge=lambda _cell: SHARE,
-        observable=f"ODCL-CC {'finding' if found else 'missing'} the four clusters",
-    )
-
-
-@claim(be.FIG_5_TRANSITION, smallest_profile="standard", why_not_smaller=_PATHS)
-def fig_5_transition(statement: Statement, _profile: Profile) -> MeanBound:
-    """ODCL-CC with 400 samples a user."""
-    return _regime(statement, 400, found=False)
-
-
-@claim(be.FIG_5_OPTIMAL, smallest_profile="standard", why_not_smaller=_PATHS)
-def fig_5_optimal(statement: Statement, _profile: Profile) -> MeanBound:
-    """ODCL-CC with 600 samples a user."""
-    return _regime(statement, 600, found=True)
-
-
-@claim(be.FIG_5_RIGHT, expected=Verdict.REFUTED, finding=NEVER)
-def fig_5_right(statement: Statement, _profile: Profile) -> MeanBound:
-    """Three step sizes where ODCL-CC has found the clusters."""
-    cells = tuple(
-        {
-            "optima": "four",
-            "n": 600,
-            "T": 300,
-            "method": "cc",
-            "nearest": 0.2,
-            "farthest": 1 / 3,
-            "step": step,
-        }
-        for step in (0.1, 0.05, 0.01)
-    )
-    return _share(
+    return share(
         statement,
-        Sampling(experiment=ROUNDS, max_trials=64, first=16),
-        cells,
-        "IFCA matching ODCL-CC within 300 rounds",
-        "matched",
-        floats_sent,
+        profile,
+        sampling=_rounds(256, first=32),
+        cells=[_near(400, 121, step, runs=1, gradient=gradient) for step in be.PRINTED_MATCHES],
+        event="runs that need at least half of the printed rounds",
+        happens=lambda table, cell: table["rounds"] >= be.PRINTED_MATCHES[cell["step"]] / 2,
     )
 
+
+FIGURE_5_LEFT = (
+    row("odcl.fig5-left", be.FIG_5_LEFT_LARGE, after, steps=(0.1, 0.05), rounds=20, **_DEAR),
+    row(
+        "odcl.fig5-left-small-step",
+        be.FIG_5_LEFT_SMALL,
+        after,
+        steps=(0.01,),
+        rounds=70,
+        **_DEAR,
+    ),
+    row(
+        "odcl.fig5-left-tenfold-as-printed",
+        be.FIG_5_LEFT_TENFOLD,
+        after,
+        steps=(0.01,),
+        rounds=120,
+        expected=Verdict.REFUTED,
+        finding=NEVER,
+        **_DEAR,
+    ),
+    row(
+        "odcl.fig5-left-rounds",
+        be.FIG_5_LEFT_ROUNDS,
+        needed_rounds,
+        gradient=1.0,
+        **_DEAR,
+    ),
+    row(
+        "odcl.fig5-left-rounds-twice-the-loss",
+        be.FIG_5_LEFT_ROUNDS_TWICE,
+        needed_rounds,
+        gradient=2.0,
+        expected=Verdict.REFUTED,
+        finding=EARLIER,
+        **_DEAR,
+    ),
+    row(
+        "odcl.fig5-left-flat",
+        be.FIG_5_LEFT_FLAT,
+        share,
+        sampling=_rounds(128),
+        cells=_left((0.1, 0.05)),
+        event="means of ten runs whose error a hundred further rounds do not halve",
+        happens=lambda table, _cell: table["round_120"] >= table["round_20"] / 2,
+        **_DEAR,
+    ),
+)
+FIGURE_5_RIGHT = (
+    row(
+        "odcl.fig5-transition",
+        be.FIG_5_TRANSITION,
+        share,
+        sampling=_linear(256),
+        cells=(_four(400, "no"),),
+        event="ODCL-CC missing the four clusters",
+        happens=lambda table, _cell: table["cc_clusters"] != 4,
+        **_PATHS,
+    ),
+    row(
+        "odcl.fig5-optimal",
+        be.FIG_5_OPTIMAL,
+        share,
+        sampling=_linear(256),
+        cells=(_four(600, "no"),),
+        event="ODCL-CC finding the four clusters",
+        happens=lambda table, _cell: table["cc_clusters"] == 4,
+        **_PATHS,
+    ),
+    row(
+        "odcl.fig5-right-as-printed",
+        be.FIG_5_RIGHT,
+        share,
+        sampling=_rounds(64),
+        cells=[_near(600, 300, step) for step in (0.1, 0.05, 0.01)],
+        event="IFCA matching ODCL-CC within 300 rounds",
+        happens="matched",
+        present=floats_sent,
+        expected=Verdict.REFUTED,
+        finding=NEVER,
+    ),
+)
 
 # --- Figure 4 -----------------------------------------------------------------------------------
 
@@ -370,95 +408,64 @@ PATH_FINDS_FOUR = Finding(
 )
 
 
-@claim(
-    be.FIG_4_EXACT,
-    finding=USERS_OF_A_CLUSTER,
-    smallest_profile="standard",
-    why_not_smaller=_PATHS,
-)
-def fig_4_exact(statement: Statement, _profile: Profile) -> MeanBound:
-    """The number of clusters with the penalty of D.1."""
-    return MeanBound(
-        statement=statement,
+FIGURE_4 = (
+    row(
+        "odcl.fig4-exact",
+        be.FIG_4_EXACT,
+        n_clusters,
         sampling=_linear(128),
-        cells=tuple(_four(n, "no") for n in (50, 200)),
-        statistic=lambda table, _cell: table["cc_clusters"],
-        knowledge=lambda _cell: Knowledge(low=1.0, high=100.0),
-        observable="the number of clusters of ODCL-CC",
-    )
-
-
-def _clusters(statement: Statement, sizes: tuple[int, ...], fewer: bool) -> MeanBound:
-    """The share of runs in which the clusterpath rule as printed finds fewer than four, or four."""
-
-    def event(table: Table, _cell: Params) -> FloatArray:
-        found = table["printed_clusters"]
-        return np.asarray(found < 4 if fewer else found == 4, dtype=np.float64)
-
-    return MeanBound(
-        statement=statement,
+        cells=[_four(n, "no") for n in (50, 200)],
+        column="cc_clusters",
+        finding=USERS_OF_A_CLUSTER,
+        **_PATHS,
+    ),
+    row(
+        "odcl.fig4-below-as-printed",
+        be.FIG_4_BELOW,
+        share,
         sampling=_linear(64),
-        cells=tuple(_four(n) for n in sizes),
-        statistic=event,
-        knowledge=lambda _cell: SHARE,
-        observable="the clusterpath rule finding "
-        + ("fewer than four clusters" if fewer else "the four clusters"),
+        cells=[_four(n) for n in (100, 200, 400)],
+        event="the clusterpath rule finding fewer than four clusters",
+        happens=lambda table, _cell: table["printed_clusters"] < 4,
         present=cluster_counts,
-    )
-
-
-@claim(
-    be.FIG_4_BELOW,
-    expected=Verdict.REFUTED,
-    finding=(PATH_FINDS_FOUR, USERS_OF_A_CLUSTER),
-    smallest_profile="standard",
-    why_not_smaller=_PATHS,
-)
-def fig_4_below(statement: Statement, _profile: Profile) -> MeanBound:
-    """Sizes below 600."""
-    return _clusters(statement, (100, 200, 400), fewer=True)
-
-
-@claim(be.FIG_4_ABOVE, smallest_profile="standard", why_not_smaller=_PATHS)
-def fig_4_above(statement: Statement, _profile: Profile) -> MeanBound:
-    """Sizes of at least 600."""
-    return _clusters(statement, (600, 1000), fewer=False)
-
-
-@claim(
-    be.FIG_4_LEFT_BELOW,
-    expected=Verdict.REFUTED,
-    finding=PATH_FINDS_FOUR,
-    smallest_profile="standard",
-    why_not_smaller=_PATHS,
-)
-def fig_4_left_below(statement: Statement, _profile: Profile) -> Comparison:
-    """Errors of both methods on the same data.  From 400 samples on they are mostly equal."""
-    return Comparison(
-        statement=statement,
+        expected=Verdict.REFUTED,
+        finding=(PATH_FINDS_FOUR, USERS_OF_A_CLUSTER),
+        **_PATHS,
+    ),
+    row(
+        "odcl.fig4-above",
+        be.FIG_4_ABOVE,
+        share,
         sampling=_linear(64),
-        cells=tuple(_four(n) for n in (100, 200)),
+        cells=[_four(n) for n in (600, 1000)],
+        event="the clusterpath rule finding the four clusters",
+        happens=lambda table, _cell: table["printed_clusters"] == 4,
+        present=cluster_counts,
+        **_PATHS,
+    ),
+    row(
+        "odcl.fig4-left-below-as-printed",
+        be.FIG_4_LEFT_BELOW,
+        smaller_error,
+        sampling=_linear(64),
+        # from 400 samples on the errors are mostly equal
+        cells=[_four(n) for n in (100, 200)],
         columns={"exact": "cc", "path": "path"},
-        knowledge=lambda _cell: Knowledge(low=0.0),
-        unit="normalised squared error",
-        scale="sign",
-    )
-
-
-@claim(be.FIG_4_LEFT_ABOVE, smallest_profile="standard", why_not_smaller=_PATHS)
-def fig_4_left_above(statement: Statement, _profile: Profile) -> MeanBound:
-    """Sizes of at least 600."""
-    return MeanBound(
-        statement=statement,
+        expected=Verdict.REFUTED,
+        finding=PATH_FINDS_FOUR,
+        **_PATHS,
+    ),
+    row(
+        "odcl.fig4-left-above",
+        be.FIG_4_LEFT_ABOVE,
+        share,
         sampling=_linear(64),
-        cells=tuple(_four(n) for n in (600, 1000)),
-        statistic=lambda table, _cell: np.asarray(
-            abs(table["path"] / table["cc"] - 1.0) <= 0.05, dtype=np.float64
-        ),
-        knowledge=lambda _cell: SHARE,
-        observable="errors of the two methods within a twentieth of each other",
-    )
-
+        cells=[_four(n) for n in (600, 1000)],
+        event="errors of the two methods within a twentieth of each other",
+        happens=lambda table, _cell: abs(table["path"] / table["cc"] - 1.0) <= 0.05,
+        **_PATHS,
+    ),
+)
 
 # --- Figure 3 -----------------------------------------------------------------------------------
 
@@ -477,88 +484,92 @@ D_1 = Finding(
 )
 
 
-@claim(be.FIG_3_COVARIANCE, expected=Verdict.REFUTED, finding=D_1)
+@claim(
+    "odcl.fig3-covariance-as-printed", be.FIG_3_COVARIANCE, expected=Verdict.REFUTED, finding=D_1
+)
 def fig_3_covariance(statement: Statement, profile: Profile) -> Search:
     """The printed entries against the inequality of Cauchy and Schwarz."""
 
-    def values(point: Point) -> dict[str, float]:
+    def at(point: Point) -> dict[str, float]:
         covariance = COVARIANCES[point["cluster"] - 1]
         return {"variance_1": covariance[0, 0], "variance_2": covariance[1, 1]}
 
     def cross(point: Point) -> float:
         return abs(float(COVARIANCES[point["cluster"] - 1][0, 1]))
 
-    return exact_search(
+    return log_search(
         statement,
         profile,
         cross,
-        values,
-        {"cluster": Choice((1, 2, 3, 4))},
+        {"cluster": Choice((1, 2, 3, 4), meaning="number of the cluster in Appendix D.1")},
+        at=at,
         budget=min(profile.searches, 64),
-        certify=lambda point: wrong_side(
+        proof=lambda point: proves(
             statement,
             "The entries are those that the paper prints for this cluster.",
-            sp.Rational(cross(point)),
-            values(point),
+            "the left-hand side lies on the wrong side of the right-hand side",
+            rational(cross(point)),
+            at(point),
         ),
     )
 
 
-@claim(be.FIG_3_POOL, expected=Verdict.REFUTED, finding=D_1)
-def fig_3_pool(statement: Statement, profile: Profile) -> Search:
-    """The points that a cluster's users need, up to the largest size of the figure."""
-    return formula_search(
-        statement,
-        profile,
-        be.DRAWN,
-        {"n": IntRange(1, 5000), "pool": Choice((100_000,))},
-        argument="A cluster has 25 users and 100,000 points.",
-        budget=min(profile.searches, 200),
-    )
+_LOGISTIC: dict[str, Any] = {
+    "smallest_profile": "standard",
+    "why_not_smaller": "a trial fits a hundred logistic models to thousands of samples",
+}
 
 
-_LOCAL_FITS = "a trial fits a hundred logistic models to thousands of samples"
+def _fits(*sizes: int) -> tuple[Params, ...]:
+    return tuple({"n": n, "ridge": 1e-5} for n in sizes)
 
 
-@claim(be.FIG_3_THRESHOLD, smallest_profile="standard", why_not_smaller=_LOCAL_FITS)
-def fig_3_threshold(statement: Statement, _profile: Profile) -> Threshold:
-    """The samples at which convex clustering with the penalty of D.1 finds four clusters."""
-    return Threshold(
-        statement=statement,
+FIGURE_3 = (
+    row(
+        "odcl.fig3-pool-as-printed",
+        be.FIG_3_POOL,
+        log_search,
+        observed=be.DRAWN,
+        domain={
+            "n": IntRange(1, 5000),
+            "pool": Choice((100_000,), meaning="points that a cluster has"),
+        },
+        proof=Proof(argument="A cluster has 25 users and 100,000 points."),
+        budget=200,
+        expected=Verdict.REFUTED,
+        finding=D_1,
+    ),
+    row(
+        "odcl.fig3-threshold",
+        be.FIG_3_THRESHOLD,
+        found_from,
         sampling=Sampling(experiment=LOGISTIC, max_trials=256, first=16),
-        cells=({"ridge": 1e-5},),
-        size="n",
-        grid=lambda _cell: log_grid(500, 8000, per_octave=4),
-        success=lambda table, _cell: np.asarray(table["clusters"] == 4),
+        cell={"ridge": 1e-5},
+        sizes=(500, 8000),
+        column="clusters",
+        clusters=4,
+        **_LOGISTIC,
+    ),
+    row(
+        "odcl.fig3-match",
+        be.FIG_3_MATCH,
+        share,
+        sampling=Sampling(experiment=LOGISTIC, max_trials=512, first=16),
+        cells=_fits(4600, 5000),
         event="exact recovery by ODCL-CC",
-        margin=0.25,
-    )
-
-
-@claim(be.FIG_3_MATCH, smallest_profile="standard", why_not_smaller=_LOCAL_FITS)
-def fig_3_match(statement: Statement, _profile: Profile) -> MeanBound:
-    """Exact recovery at 4600 samples and at the end of the figure."""
-    return _share(
-        statement,
-        Sampling(experiment=LOGISTIC, max_trials=512, first=16),
-        ({"n": 4600, "ridge": 1e-5}, {"n": 5000, "ridge": 1e-5}),
-        "exact recovery by ODCL-CC",
-        "same",
-    )
-
-
-@claim(be.FIG_3_SINGLETONS, smallest_profile="standard", why_not_smaller=_LOCAL_FITS)
-def fig_3_singletons(statement: Statement, _profile: Profile) -> MeanBound:
-    """The number of clusters below 500 samples."""
-    return MeanBound(
-        statement=statement,
+        happens="same",
+        **_LOGISTIC,
+    ),
+    row(
+        "odcl.fig3-singletons",
+        be.FIG_3_SINGLETONS,
+        n_clusters,
         sampling=Sampling(experiment=LOGISTIC, max_trials=128, first=16),
-        cells=({"n": 100, "ridge": 1e-5}, {"n": 450, "ridge": 1e-5}),
-        statistic=lambda table, _cell: table["clusters"],
-        knowledge=lambda _cell: Knowledge(low=1.0, high=100.0),
-        observable="the number of clusters of ODCL-CC",
-    )
-
+        cells=_fits(100, 450),
+        column="clusters",
+        **_LOGISTIC,
+    ),
+)
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(80)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
@@ -584,57 +595,56 @@ def _shrinkage(point: Point) -> float:
 
 
 #: The clusters of D.1 whose covariance is one.
-_POSSIBLE = Choice((1, 2, 4))
+_POSSIBLE = Choice((1, 2, 4), meaning="number of the cluster in Appendix D.1")
 
 
-@claim(be.FIG_3_OPTIMUM_AS_PRINTED, expected=Verdict.REFUTED, finding=D_1)
+@claim(
+    "odcl.fig3-optimum-as-printed",
+    be.FIG_3_OPTIMUM_AS_PRINTED,
+    expected=Verdict.REFUTED,
+    finding=D_1,
+)
 def fig_3_optimum_as_printed(statement: Statement, profile: Profile) -> Search:
     """The minimiser on the ray through the printed optimum, by quadrature."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        return 1.0 - _shrinkage(point), float(statement.bound({}))
-
-    def certify(_point: Point) -> Certificate:
-        return certificate(
-            "Take cluster 1 and the ray $s\\theta_1^\\star$. Labels have the model's "
-            "probabilities, so the derivative of the logistic part is zero at $s=1$. That of the "
-            "penalty is $C\\norm{\\theta_1^\\star}^2=2\\cdot10^{-5}$. At a minimiser their sum is "
-            "zero.",
-            [
-                Inequality(
-                    says="the derivative of the penalised loss at the printed optimum exceeds zero",
-                    left=["*", "1/100000", rational(float(OPTIMA[0] @ OPTIMA[0]))],
-                    relation=">",
-                    right="0",
-                )
-            ],
-        )
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: abs(log_ratio(*sides(point))) - 1e-9,
-        sides=sides,
-        certify=certify,
-        domain={"cluster": _POSSIBLE, "ridge": Choice((1e-5,))},
+    moved = Inequality(
+        says="the derivative of the penalised loss at the printed optimum exceeds zero",
+        left=["*", "1/100000", rational(float(OPTIMA[0] @ OPTIMA[0]))],
+        relation=">",
+        right="0",
+    )
+    proof = certificate(
+        "Take cluster 1 and the ray $s\\theta_1^\\star$. Labels have the model's probabilities, so "
+        "the derivative of the logistic part is zero at $s=1$. That of the penalty is "
+        "$C\\norm{\\theta_1^\\star}^2=2\\cdot10^{-5}$. At a minimiser their sum is zero.",
+        [moved],
+    )
+    return log_search(
+        statement,
+        profile,
+        lambda point: 1.0 - _shrinkage(point),
+        {
+            "cluster": _POSSIBLE,
+            "ridge": Choice((1e-5,), meaning="factor of $\\|\\theta\\|^2/2$ in the penalised loss"),
+        },
         budget=min(profile.searches, 64),
-        unit="log of the ratio, in size",
+        proof=lambda _point: proof,
     )
 
 
-@claim(be.FIG_3_OPTIMUM, finding=D_1)
+@claim("odcl.fig3-optimum", be.FIG_3_OPTIMUM, finding=D_1)
 def fig_3_optimum(statement: Statement, profile: Profile) -> Search:
     """The same minimiser for penalties of any size."""
 
-    def values(point: Point) -> dict[str, float]:
+    def at(point: Point) -> dict[str, float]:
         z, squared = _slopes(point["cluster"])
         density = 1.0 / (1.0 + np.exp(-z))
         curvature = float(np.sum(_WEIGHTS * z * z * density * (1.0 - density)))
         return {"ridge": point["ridge"], "length": math.sqrt(squared), "curvature": curvature}
 
-    return exact_search(
-        statement,
-        profile,
-        _shrinkage,
-        values,
-        {"cluster": _POSSIBLE, "ridge": LogInterval(1e-7, 10.0)},
-    )
+    domain: Ranges = {
+        "cluster": _POSSIBLE,
+        "ridge": LogInterval(
+            1e-7, 10.0, meaning="factor of $\\|\\theta\\|^2/2$ in the penalised loss"
+        ),
+    }
+    return log_search(statement, profile, _shrinkage, domain, at=at)

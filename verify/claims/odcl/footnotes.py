@@ -21,25 +21,21 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
+import sympy as sp
 from scipy.spatial.distance import pdist
 
 from bounds.odcl import footnotes as stated
-from bounds.statement import Statement, evaluate
-from trials.checks import FloatArray
+from bounds.statement import Statement
 from trials.clustering.convex import convex_clustering, convex_clustering_path
 from trials.clustering.recovery import fusion, recovery_window
-from verify.claim import Finding, claim
+from verify.claim import Finding, claim, row
 from verify.claims.common import Point
 from verify.claims.odcl.convex import LOOSE
 from verify.claims.odcl.data_sets import Clustered, data_sets
-from verify.claims.odcl.windows import (
-    budget,
-    on_data_sets,
-    window,
-)
-from verify.claims.searching import Sided, proves
-from verify.decisions.domain import Box, IntRange, LogInterval
-from verify.decisions.structured import Product
+from verify.claims.odcl.windows import budget, on_data_sets, over, window
+from verify.claims.searching import Proof, search
+from verify.decisions.domain import IntRange, LogInterval, Range
+from verify.decisions.measures import DIFFERENCE
 from verify.evidence import Verdict
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
@@ -61,57 +57,51 @@ FOOTNOTE_3_ENDS = Finding(
 )
 
 
-def _fused_by_radius(
-    statement: Statement, profile: Profile, certify: Callable[[Point], Certificate] | None = None
-) -> Search:
-    return on_data_sets(
-        statement,
-        profile,
-        lambda data: (window(data).fused.low, float(evaluate(statement.expr, data.symbols))),
-        certify=certify,
-    )
-
-
-@claim(stated.FOOTNOTE_3_AS_PRINTED, expected=Verdict.REFUTED, finding=FOOTNOTE_3_ENDS)
-def footnote_3_as_printed(statement: Statement, profile: Profile) -> Search:
-    """The penalty from which on all clusters are one, against the printed lower end."""
-
-    def certify(_point: Point) -> Certificate:
-        return proves(
-            statement,
-            "Two clusters of two points, at distance $r=1$ from their mean. The minimiser of "
-            "$\\frac12\\sum\\norm{a_i-u_i}^2+\\lambda\\norm{u_1-u_2}$ for two points $\\pm1$ is "
+WINDOWS = (
+    row(
+        "odcl.footnote3-as-printed",
+        stated.FOOTNOTE_3_AS_PRINTED,
+        on_data_sets,
+        observed=lambda data: window(data).fused.low,
+        proof=Proof(
+            argument="Two clusters of two points, at distance $r=1$ from their mean. The minimiser "
+            "of $\\frac12\\sum\\norm{a_i-u_i}^2+\\lambda\\norm{u_1-u_2}$ for two points $\\pm1$ is "
             "$\\pm(1-\\lambda)$ until $\\lambda=1$, whatever the other cluster is.",
-            "the two points fuse above the printed end",
-            "1",
-            {"radius": 1, "size_min": 2, "m": 4},
-        )
+            says="the two points fuse above the printed end",
+            observed=sp.Integer(1),
+            values={"radius": 1, "size_min": 2, "m": 4},
+        ),
+        expected=Verdict.REFUTED,
+        finding=FOOTNOTE_3_ENDS,
+    ),
+    row(
+        "odcl.footnote3",
+        stated.FOOTNOTE_3,
+        on_data_sets,
+        observed=lambda data: window(data).fused.low,
+        finding=FOOTNOTE_3_ENDS,
+    ),
+    row(
+        "odcl.footnote3-upper",
+        stated.FOOTNOTE_3_UPPER,
+        on_data_sets,
+        observed=lambda data: window(data).merged.high,
+        finding=LOOSE,
+    ),
+)
 
-    return _fused_by_radius(statement, profile, certify)
 
-
-@claim(stated.FOOTNOTE_3, finding=FOOTNOTE_3_ENDS)
-def footnote_3(statement: Statement, profile: Profile) -> Search:
-    """The penalty from which on all clusters are one, against twice the printed lower end."""
-    return _fused_by_radius(statement, profile)
-
-
-@claim(stated.FOOTNOTE_3_UPPER, finding=LOOSE)
-def footnote_3_upper(statement: Statement, profile: Profile) -> Search:
-    """The first meeting of two clusters against the footnote's upper end."""
-    return on_data_sets(
-        statement,
-        profile,
-        lambda data: (window(data).merged.high, float(evaluate(statement.expr, data.symbols))),
-    )
-
-
-@claim(stated.FOOTNOTE_3_CLOSED, expected=Verdict.REFUTED, finding=FOOTNOTE_3_ENDS)
+@claim(
+    "odcl.footnote3-closed",
+    stated.FOOTNOTE_3_CLOSED,
+    expected=Verdict.REFUTED,
+    finding=FOOTNOTE_3_ENDS,
+)
 def footnote_3_closed(statement: Statement, profile: Profile) -> Search:
     """Two clusters of equal size in one dimension, in rational arithmetic.
 
     Two fused clusters of c points each, D apart, are two points of mass c.  They meet at exactly
-    D/(2c).  The sides are the number of clusters that the solution should have and has.
+    D/(2c).  The sides are the number of clusters that the solution has and should have.
     """
 
     def clusters_at_the_end(point: Point) -> int:
@@ -121,29 +111,32 @@ def footnote_3_closed(statement: Statement, profile: Profile) -> Search:
         penalty = Fraction(int(exact.p), int(exact.q))
         return 1 if penalty * 2 * size >= distance else 2
 
-    def certify(point: Point) -> Certificate:
+    def proof(point: Point) -> Certificate:
+        fewer = Inequality(
+            says="fewer than two clusters are left there",
+            left=str(clusters_at_the_end(point)),
+            relation="<",
+            right="2",
+        )
         return certificate(
             f"Two clusters of {point['size']} equal points each, their means {point['distance']} "
             "apart. Two points of mass c meet at D/(2c), which is the printed end exactly.",
-            [
-                Inequality(
-                    says="fewer than two clusters are left there",
-                    left=str(clusters_at_the_end(point)),
-                    relation="<",
-                    right="2",
-                )
-            ],
+            [fewer],
         )
 
-    return Search(
-        name=statement.id,
-        violation=lambda point: 2.0 - clusters_at_the_end(point),
-        recheck=lambda point: 2 - clusters_at_the_end(point),
-        certify=certify,
-        sides=lambda point: (2.0, float(clusters_at_the_end(point))),
-        domain={"size": IntRange(1, 10), "distance": IntRange(1, 100)},
+    return search(
+        statement,
+        profile,
+        lambda point: float(clusters_at_the_end(point)),
+        {
+            "size": IntRange(1, 10, meaning="points of each of the two clusters"),
+            "distance": IntRange(1, 100, meaning="distance of the two cluster means"),
+        },
+        bound=lambda _point: 2.0,
+        exact=clusters_at_the_end,
+        measure=DIFFERENCE,
         budget=min(profile.searches, 100),
-        unit="clusters lost at the upper end",
+        proof=proof,
     )
 
 
@@ -163,109 +156,124 @@ FOOTNOTE_7 = Finding(
 )
 
 
-def _moved(statement: Statement, profile: Profile, domain: Box) -> Sided:
+_SHARE = "penalty in units of the largest distance over the number of points"
+
+
+def moved(
+    statement: Statement,
+    profile: Profile,
+    *,
+    proof: Proof | None = None,
+    **more: Range,
+) -> Search:
     """The largest distance of the solution from the data against the statement."""
 
-    def sides(point: Point) -> tuple[float, float]:
+    def penalty(point: Point) -> float:
         data = Clustered.of(point)
-        penalty = point["share"] * max(float(pdist(data.points).max()), 1e-3) / data.m
-        solved = convex_clustering(data.points, penalty)
-        far = np.linalg.norm(data.points - solved.centres[solved.labels], axis=1)
-        moved = max(float(far.max()) - solved.radius, 0.0)  # what is proved to be moved
-        values = {"m": float(data.m), "lam": penalty, "eta": point.get("eta", 1.0)}
-        return moved, float(evaluate(statement.expr, values))
+        return float(point["share"] * max(float(pdist(data.points).max()), 1e-3) / data.m)
 
-    return Sided(
-        sides=sides,
-        domain=Product((data_sets(points=(2, 10), clusters=(1, 1)), domain)),
+    def distance(point: Point) -> float:
+        data = Clustered.of(point)
+        solved = convex_clustering(data.points, penalty(point))
+        far = np.linalg.norm(data.points - solved.centres[solved.labels], axis=1)
+        return max(float(far.max()) - solved.radius, 0.0)  # what is proved to be moved
+
+    return search(
+        statement,
+        profile,
+        distance,
+        over(data_sets(points=(2, 10), clusters=(1, 1)), **more),
+        at=lambda point: {
+            "m": float(Clustered.of(point).m),
+            "lam": penalty(point),
+            "eta": point.get("eta", 1.0),
+        },
         budget=budget(profile),
+        proof=proof,
     )
 
 
-@claim(stated.FOOTNOTE_7_UI, expected=Verdict.REFUTED, finding=FOOTNOTE_7)
-def footnote_7_ui(statement: Statement, profile: Profile) -> Search:
-    """How far the solution lies from the data at small penalties, in units of the penalty."""
-
-    def certify(point: Point) -> Certificate:
-        return proves(
-            statement,
-            "Two points 1 apart and $0<\\lambda<1/2$: the minimiser moves both by exactly "
-            "$\\lambda$ towards each other. Take $\\lambda=1/4$.",
-            "the move exceeds the share of the penalty",
-            "1/4",
-            {"lam": Fraction(1, 4), "eta": Fraction(point["eta"])},
-        )
-
-    domain = Box({"share": LogInterval(1e-3, 1.0), "eta": LogInterval(1e-6, 0.5)})
-    sided = _moved(statement, profile, domain)
-    return Sided(
-        sides=sided.sides, domain=sided.domain, budget=sided.budget, certify=certify
-    ).search(statement)
-
-
-@claim(stated.FOOTNOTE_7_DISTANCE, finding=FOOTNOTE_7)
-def footnote_7_distance(statement: Statement, profile: Profile) -> Search:
-    """How far the solution lies from the data at any penalty."""
-    return _moved(statement, profile, Box({"share": LogInterval(1e-3, 10.0)})).search(statement)
-
-
-def _of_all_points(
+def of_all_points(
     statement: Statement,
     profile: Profile,
-    sides: Callable[[FloatArray], tuple[float, float]],
+    *,
+    observed: Callable[[Clustered], float],
     distinct: bool = False,
-    certify: Callable[[Point], Certificate] | None = None,
+    proof: Proof | None = None,
 ) -> Search:
-    def points(point: Point) -> FloatArray:
-        return np.asarray(point["points"], dtype=np.float64)
+    """A search over data sets without a clustering."""
 
-    return Sided(
-        sides=lambda point: sides(points(point)),
+    def at(point: Point) -> dict[str, float]:
+        distances = pdist(Clustered.of(point).points)
+        ends = {"closest": float(distances.min()), "diameter": float(distances.max())}
+        return {"m": float(Clustered.of(point).m), **ends}
+
+    return on_data_sets(
+        statement,
+        profile,
+        observed,
         domain=data_sets(points=(2, 12), clusters=(1, 1)),
-        budget=budget(profile),
-        constraints=(lambda point: float(pdist(points(point)).min()) > 0.0) if distinct else None,
-        certify=certify,
-    ).search(statement)
+        at=at,
+        where=(lambda point: at(point)["closest"] > 0.0) if distinct else None,
+        proof=proof,
+    )
 
 
-@claim(stated.FOOTNOTE_7_K_AS_PRINTED, expected=Verdict.REFUTED, finding=FOOTNOTE_7)
-def footnote_7_k_as_printed(statement: Statement, profile: Profile) -> Search:
-    """The number of clusters at penalty zero, where it is largest."""
-
-    def sides(points: FloatArray) -> tuple[float, float]:
-        found = convex_clustering_path(points).n_clusters(0.0)
-        return float(found), float(evaluate(statement.expr, {"m": float(points.shape[0])}))
-
-    def certify(_point: Point) -> Certificate:
-        return proves(
-            statement,
-            "Two points that coincide have one value in the minimiser, at every penalty.",
-            "there is one cluster",
-            "1",
-            {"m": 2},
-        )
-
-    return _of_all_points(statement, profile, sides, certify=certify)
+def _first_fusion(data: Clustered) -> float:
+    return recovery_window(data.points, np.arange(data.m)).merged.high
 
 
-@claim(stated.FOOTNOTE_7_SINGLETONS, finding=FOOTNOTE_7)
-def footnote_7_singletons(statement: Statement, profile: Profile) -> Search:
-    """The first fusion of distinct points against the closest pair."""
-
-    def sides(points: FloatArray) -> tuple[float, float]:
-        merged = recovery_window(points, np.arange(points.shape[0])).merged.high
-        values = {"m": float(points.shape[0]), "closest": float(pdist(points).min())}
-        return merged, float(evaluate(statement.expr, values))
-
-    return _of_all_points(statement, profile, sides, distinct=True)
-
-
-@claim(stated.FOOTNOTE_7_ONE, finding=FOOTNOTE_7)
-def footnote_7_one(statement: Statement, profile: Profile) -> Search:
-    """The last fusion against the diameter."""
-
-    def sides(points: FloatArray) -> tuple[float, float]:
-        values = {"m": float(points.shape[0]), "diameter": float(pdist(points).max())}
-        return fusion(points).low, float(evaluate(statement.expr, values))
-
-    return _of_all_points(statement, profile, sides)
+ENDS_OF_THE_PATH = (
+    row(
+        "odcl.footnote7-ui",
+        stated.FOOTNOTE_7_UI,
+        moved,
+        share=LogInterval(1e-3, 1.0, meaning=_SHARE),
+        eta=LogInterval(1e-6, 0.5, meaning="share of the penalty by which a point may move"),
+        proof=Proof(
+            argument="Two points 1 apart and $0<\\lambda<1/2$: the minimiser moves both by exactly "
+            "$\\lambda$ towards each other. Take $\\lambda=1/4$.",
+            says="the move exceeds half of the penalty",
+            observed=sp.Rational(1, 4),
+            values={"lam": Fraction(1, 4), "eta": Fraction(1, 2)},
+        ),
+        expected=Verdict.REFUTED,
+        finding=FOOTNOTE_7,
+    ),
+    row(
+        "odcl.footnote7-distance",
+        stated.FOOTNOTE_7_DISTANCE,
+        moved,
+        share=LogInterval(1e-3, 10.0, meaning=_SHARE),
+        finding=FOOTNOTE_7,
+    ),
+    row(
+        "odcl.footnote7-k-as-printed",
+        stated.FOOTNOTE_7_K_AS_PRINTED,
+        of_all_points,
+        observed=lambda data: float(convex_clustering_path(data.points).n_clusters(0.0)),
+        proof=Proof(
+            argument="Two points that coincide have one value in the minimiser, at every penalty.",
+            says="there is one cluster",
+            observed=sp.Integer(1),
+            values={"m": 2},
+        ),
+        expected=Verdict.REFUTED,
+        finding=FOOTNOTE_7,
+    ),
+    row(
+        "odcl.footnote7-singletons",
+        stated.FOOTNOTE_7_SINGLETONS,
+        of_all_points,
+        observed=_first_fusion,
+        distinct=True,
+        finding=FOOTNOTE_7,
+    ),
+    row(
+        "odcl.footnote7-one",
+        stated.FOOTNOTE_7_ONE,
+        of_all_points,
+        observed=lambda data: fusion(data.points).low,
+        finding=FOOTNOTE_7,
+    ),
+)

@@ -30,15 +30,10 @@ from trials.checks import InvalidParameter
 from trials.experiments.odcl.inexact import SGD
 from trials.laws.sgd_line import positions
 from trials.run.cell import Params
-from verify.claim import Finding, claim
+from verify.claim import Finding, claim, row
 from verify.claims.common import CannotTry, Point
-from verify.claims.odcl.sides import (
-    exact_search,
-    formula_search,
-    power_law,
-    upper_quantile,
-)
-from verify.claims.searching import proves
+from verify.claims.odcl.sides import SEPARATION, log_search, power_law, upper_quantile
+from verify.claims.searching import Proof, proves
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
 from verify.decisions.means import Knowledge
 from verify.evidence import Verdict
@@ -56,11 +51,16 @@ _UNITS = LogInterval(1e-6, 1e6)
 # --- Lemmas 5 and 6 -----------------------------------------------------------------------------
 
 LINE: Ranges = {
-    "q": Choice((1, 2, 5, 10, 20)),
+    "q": Choice(
+        (1, 2, 5, 10, 20),
+        meaning="ratio $\\sigma/(\\mu_fR)$ of noise to curvature times radius",
+    ),
     "t": Choice(TIMES),
     "mu_f": _UNITS,
-    "sigma": _UNITS,
-    "share": LogInterval(1e-6, 1.0),
+    "sigma": LogInterval(1e-6, 1e6, meaning="size of the sign noise of a stochastic gradient"),
+    "share": LogInterval(
+        1e-6, 1.0, meaning="excess of $\\Gamma$ over $\\sigma+2\\mu_fR$, in units of $\\sigma$"
+    ),
     "delta": LogInterval(1e-6, 0.36),
 }
 
@@ -86,18 +86,29 @@ def squared_errors(point: Point) -> tuple[FloatArray, FloatArray]:
     return (radius * values) ** 2, weights
 
 
-def _quantile_search(
-    statement: Statement, profile: Profile, certify: Callable[[Point], Certificate] | None = None
+def quantile(
+    statement: Statement,
+    profile: Profile,
+    *,
+    proof: Callable[[Statement], Certificate] | None = None,
 ) -> Search:
-    def quantile(point: Point) -> float:
-        return upper_quantile(
-            *squared_errors(point), statement.failure_probability({"delta": point["delta"]})
-        )
+    """The exact quantile of one iterate, delta down to 1e-6, in all units."""
 
-    return exact_search(statement, profile, quantile, symbols, LINE, certify=certify)
+    def observed(point: Point) -> float:
+        share = statement.failure_probability({"delta": point["delta"]})
+        return upper_quantile(*squared_errors(point), share)
+
+    return log_search(
+        statement,
+        profile,
+        observed,
+        LINE,
+        at=symbols,
+        proof=None if proof is None else lambda _point: proof(statement),
+    )
 
 
-@claim(bi.LEMMA_5)
+@claim("odcl.lemma5", bi.LEMMA_5)
 def lemma_5(statement: Statement, _profile: Profile) -> MeanBound:
     """Iterates from the edge of the space, also at three times the assumed curvature."""
     cells = [
@@ -144,12 +155,6 @@ UNITS_OF_LEMMA_6 = Finding(
 )
 
 
-@claim(bi.LEMMA_6_AS_PRINTED, expected=Verdict.REFUTED, finding=UNITS_OF_LEMMA_6)
-def lemma_6_as_printed(statement: Statement, profile: Profile) -> Search:
-    """The exact quantile of one iterate, delta down to 1e-6, in all units."""
-    return _quantile_search(statement, profile, lambda _point: _equal_signs(statement))
-
-
 def _equal_signs(statement: Statement) -> Certificate:
     """All signs alike: the iterate is at the edge of the space, at a probability above delta."""
     failure = statement.failure
@@ -180,11 +185,17 @@ def _equal_signs(statement: Statement) -> Certificate:
     return certificate(shown.argument, [*shown.inequalities, likelier])
 
 
-@claim(bi.LEMMA_6, finding=UNITS_OF_LEMMA_6)
-def lemma_6(statement: Statement, profile: Profile) -> Search:
-    """The same quantiles against the source's bound."""
-    return _quantile_search(statement, profile)
-
+LEMMA_6 = (
+    row(
+        "odcl.lemma6-as-printed",
+        bi.LEMMA_6_AS_PRINTED,
+        quantile,
+        proof=_equal_signs,
+        expected=Verdict.REFUTED,
+        finding=UNITS_OF_LEMMA_6,
+    ),
+    row("odcl.lemma6", bi.LEMMA_6, quantile, finding=UNITS_OF_LEMMA_6),
+)
 
 # --- Lemma 7 ------------------------------------------------------------------------------------
 
@@ -205,27 +216,22 @@ _LEMMA_7_DOMAIN: Ranges = {
 }
 
 
-def _lemma_7_search(statement: Statement, profile: Profile) -> Search:
-    return formula_search(
-        statement,
-        profile,
-        bi.LEMMA_7_LEFT,
-        _LEMMA_7_DOMAIN,
-        argument="Both sides are the displays of the proof.",
+LEMMA_7 = tuple(
+    row(
+        id,
+        stated,
+        log_search,
+        observed=bi.LEMMA_7_LEFT,
+        domain=_LEMMA_7_DOMAIN,
+        proof=Proof(argument="Both sides are the displays of the proof."),
+        expected=expected,
+        finding=FIFTEEN,
     )
-
-
-@claim(bi.LEMMA_7_AS_PRINTED, expected=Verdict.REFUTED, finding=FIFTEEN)
-def lemma_7_as_printed(statement: Statement, profile: Profile) -> Search:
-    """From fifteen iterations on."""
-    return _lemma_7_search(statement, profile)
-
-
-@claim(bi.LEMMA_7, finding=FIFTEEN)
-def lemma_7(statement: Statement, profile: Profile) -> Search:
-    """From sixteen iterations on."""
-    return _lemma_7_search(statement, profile)
-
+    for id, stated, expected in (
+        ("odcl.lemma7-as-printed", bi.LEMMA_7_AS_PRINTED, Verdict.REFUTED),
+        ("odcl.lemma7", bi.LEMMA_7, Verdict.SUPPORTED),
+    )
+)
 
 # --- Theorem 2 ----------------------------------------------------------------------------------
 
@@ -249,44 +255,40 @@ ROOM = Finding(
 _RADIUS = 2 * alpha * sp.sqrt(M / bi.ratio + 2 * bi.slack)
 
 
-def _threshold_search(statement: Statement, profile: Profile) -> Search:
+def threshold(statement: Statement, profile: Profile) -> Search:
     """Sample sizes just above the requirement, at any share of the room that precision may take."""
     requirement, precision = statement.assumptions
     if not (limits := sp.solve(precision.left - precision.right, bi.slack)):
         raise InvalidParameter("the precision must have a limit, of which the search takes shares")
-    largest = limits[0]
 
-    def values(point: Point) -> dict[str, float]:
-        at = {name: point[name] for name in ("M", "alpha", "Delta")}
-        at["slack"] = point["share"] * float(evaluate(largest, at))
-        at["ratio"] = (1 + point["above"]) * float(evaluate(requirement.right, at))
-        return at
+    def at(point: Point) -> dict[str, float]:
+        own = {name: point[name] for name in ("M", "alpha", "Delta")}
+        own["slack"] = point["share"] * float(evaluate(limits[0], own))
+        return {**own, "ratio": (1 + point["above"]) * float(evaluate(requirement.right, own))}
 
-    return exact_search(
+    return log_search(
         statement,
         profile,
-        lambda point: float(evaluate(_RADIUS, values(point))),
-        values,
+        _RADIUS,
         {
             "M": _UNITS,
             "alpha": LogInterval(1.0, 1e4),
-            "Delta": _UNITS,
-            "share": Interval(1e-3, 0.999),
-            "above": LogInterval(1e-6, 1e3),
+            "Delta": LogInterval(1e-6, 1e6, meaning=SEPARATION),
+            "share": Interval(
+                1e-3, 0.999, meaning="precision $\\varepsilon\\xi_F$ as a share of its limit"
+            ),
+            "above": LogInterval(
+                1e-6, 1e3, meaning="share by which $n/\\log n$ exceeds the requirement"
+            ),
         },
+        at=at,
     )
 
 
-@claim(bi.THEOREM_2_THRESHOLD, finding=ROOM)
-def theorem_2_threshold(statement: Statement, profile: Profile) -> Search:
-    """The printed room for the precision, with narrow events."""
-    return _threshold_search(statement, profile)
-
-
-@claim(bi.THEOREM_2_ROOM, finding=ROOM)
-def theorem_2_room(statement: Statement, profile: Profile) -> Search:
-    """Twice the room, with the events of Theorem 1's proof."""
-    return _threshold_search(statement, profile)
+THRESHOLDS = (
+    row("odcl.thm2-threshold", bi.THEOREM_2_THRESHOLD, threshold, finding=ROOM),
+    row("odcl.thm2-threshold-room", bi.THEOREM_2_ROOM, threshold, finding=ROOM),
+)
 
 
 REMARK_18_SLIPS = Finding(
@@ -301,22 +303,24 @@ REMARK_18_SLIPS = Finding(
 )
 
 
-@claim(bi.REMARK_18_ITERATIONS, expected=Verdict.REFUTED, finding=REMARK_18_SLIPS)
-def remark_18_iterations(statement: Statement, profile: Profile) -> Search:
-    """Both requirements, in all units."""
-    return formula_search(
-        statement,
-        profile,
-        bi.REMARK_18,
-        {
+REMARK_18 = (
+    row(
+        "odcl.remark18-iterations-as-printed",
+        bi.REMARK_18_ITERATIONS,
+        log_search,
+        observed=bi.REMARK_18,
+        domain={
             "L": _UNITS,
             "Gamma": _UNITS,
             "mu_f": _UNITS,
             "n": IntRange(3, 10**6, log=True),
             "varepsilon": LogInterval(1e-6, 1.0),
         },
-        argument="Both sides are the printed lower limits of $T/\\log\\log T$.",
-    )
+        proof=Proof(argument="Both sides are the printed lower limits of $T/\\log\\log T$."),
+        expected=Verdict.REFUTED,
+        finding=REMARK_18_SLIPS,
+    ),
+)
 
 
 INSIDE_THE_O = Finding(
@@ -329,7 +333,7 @@ INSIDE_THE_O = Finding(
 )
 
 
-@claim(bi.THEOREM_2_MSE, finding=INSIDE_THE_O)
+@claim("odcl.thm2-mse", bi.THEOREM_2_MSE, finding=INSIDE_THE_O)
 def theorem_2_mse(statement: Statement, _profile: Profile) -> Rate:
     """The users' mean iterate around the mean fit, over precisions and cluster sizes."""
     cells = tuple(
@@ -353,7 +357,7 @@ def theorem_2_mse(statement: Statement, _profile: Profile) -> Rate:
     )
 
 
-@claim(bi.REMARK_16)
+@claim("odcl.remark16", bi.REMARK_16)
 def remark_16(statement: Statement, _profile: Profile) -> Rate:
     """The weighted average under Gaussian noise, over T."""
     cells = tuple(

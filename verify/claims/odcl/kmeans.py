@@ -21,8 +21,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 from scipy.spatial.distance import pdist
@@ -31,17 +29,18 @@ from bounds.odcl import kmeans as stated
 from bounds.statement import Statement, evaluate
 from trials.checks import FloatArray, IntArray
 from trials.clustering.gradient import gradient_clustering
-from trials.clustering.kmeans import lloyd, spectral_kmeans, spectral_part_one
+from trials.clustering.kmeans import KMeansFit, lloyd, spectral_kmeans, spectral_part_one
 from trials.models.matching import overlaps
-from verify.claim import Finding, claim
+from verify.claim import Finding, claim, row
 from verify.claims.common import Point
 from verify.claims.odcl.convex import needed_separation
 from verify.claims.odcl.data_sets import Clustered, data_sets, two_valued
 from verify.claims.odcl.separability import center_separation
-from verify.claims.searching import Sided
-from verify.decisions.domain import Box, Choice, Interval, IntRange, LogInterval
+from verify.claims.odcl.sides import CLUSTERS
+from verify.claims.odcl.windows import budget, on_data_sets, over, symbols_of
+from verify.claims.searching import search
+from verify.decisions.domain import Choice, Domain, Interval, IntRange, LogInterval
 from verify.decisions.search import SearchResult
-from verify.decisions.structured import Product
 from verify.evidence import Figure, Series, Verdict
 from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
@@ -50,6 +49,8 @@ from verify.proofs.terms import from_sympy
 
 #: Separations that are tried, in units of the stated one, largest first.
 LADDER = tuple(4.0**-j for j in range(6))
+#: (4) is strict.  The excess is a thousand times what a search takes for rounding.
+_JUST_ABOVE = 1.0 + 1e-6
 
 # --- Definition 2 --------------------------------------------------------------------------------
 
@@ -67,44 +68,6 @@ ADMISSIBLE = Finding(
     "$m/|C_{(K)}|$: Lemmas 1 and 2. $\\alpha\\ge2$ makes the clusters a fixed point of K-means.",
     severity="strong",
 )
-
-
-@claim(stated.DEF_2_CC, expected=Verdict.REFUTED, finding=ADMISSIBLE)
-def def_2_cc(statement: Statement, profile: Profile) -> Search:
-    """The separation that convex clustering needs, by its exact window."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        data = Clustered.of(point)
-        return needed_separation(data), float(evaluate(statement.expr, data.symbols))
-
-    def certify(_point: Point) -> Certificate:
-        return certificate(
-            "Clusters $\\{-1,1\\}$ and $\\{11/5\\}$: radius 1, distance of the means $11/5$, so "
-            "separable with $\\alpha=2$. Two points a distance g apart fuse at $g/2$ whatever the "
-            "others are. So 1 and $11/5$ are one before 1 and $-1$ are.",
-            [
-                Inequality(
-                    says="the distance of the means exceeds the stated separation times the radius",
-                    left="11/5",
-                    relation=">",
-                    right=from_sympy(statement.expr, {}),
-                ),
-                Inequality(
-                    says="the wrong pair fuses at a smaller penalty than the cluster",
-                    left="3/5",
-                    relation="<",
-                    right="1",
-                ),
-            ],
-        )
-
-    return Sided(
-        sides=sides,
-        domain=data_sets(points=(3, 8), clusters=(2, 3), separation=1.5),
-        budget=max(profile.searches // 12, 24),
-        constraints=is_lost(needed_separation),
-        certify=certify,
-    ).search(statement)
 
 
 def is_lost(needed: Callable[[Clustered], float]) -> Callable[[Point], bool]:
@@ -140,53 +103,93 @@ def fixed_point_separation(data: Clustered) -> float:
     return needed
 
 
-def _fixed_point(
-    statement: Statement, profile: Profile, certify: Callable[[Point], Certificate] | None = None
+def shape_separation(
+    statement: Statement,
+    profile: Profile,
+    *,
+    observed: Callable[[Clustered], float],
+    domain: Domain,
+    budget: Callable[[Profile], int],
+    proof: Callable[[Statement], Certificate] | None = None,
 ) -> Search:
-    def sides(point: Point) -> tuple[float, float]:
-        data = Clustered.of(point)
-        return fixed_point_separation(data), float(evaluate(statement.expr, data.symbols))
-
-    return Sided(
-        sides=sides, domain=data_sets(), budget=profile.searches // 2, certify=certify
-    ).search(statement)
-
-
-@claim(stated.DEF_2_KM, expected=Verdict.REFUTED, finding=ADMISSIBLE)
-def def_2_km(statement: Statement, profile: Profile) -> Search:
-    """The separation at which a clustering becomes a fixed point, against any above one."""
-
-    def certify(_point: Point) -> Certificate:
-        return certificate(
-            "Clusters $\\{-1,1\\}$ and $\\{3/2\\}$: radius 1, distance of the means $3/2$. The "
-            "point 1 is at distance 1 from its own mean and $1/2$ from the other.",
-            [
-                Inequality(
-                    says="the distance of the means exceeds the stated separation times the radius",
-                    left="3/2",
-                    relation=">",
-                    right=from_sympy(statement.expr, {}),
-                ),
-                Inequality(
-                    says="the other mean is nearer",
-                    left=str(Fraction(1, 2)),
-                    relation="<",
-                    right="1",
-                ),
-            ],
-        )
-
-    search = _fixed_point(statement, profile, certify)
-    return replace(
-        search, domain=data_sets(separation=1.5), constraints=is_lost(fixed_point_separation)
+    """The separation that a shape needs; where a proof goes with it, on data sets that fail."""
+    return on_data_sets(
+        statement,
+        profile,
+        observed,
+        domain=domain,
+        budget=budget(profile),
+        where=is_lost(observed) if proof else None,
+        proof=(lambda _point: proof(statement)) if proof else None,
     )
 
 
-@claim(stated.DEF_2_FIXED_POINT, finding=ADMISSIBLE)
-def def_2_fixed_point(statement: Statement, profile: Profile) -> Search:
-    """The separation at which a clustering becomes a fixed point, against two."""
-    return _fixed_point(statement, profile)
+def _separable(
+    argument: str, distance: str, wrong: Inequality
+) -> Callable[[Statement], Certificate]:
+    """The proof from two clusters, the first of radius one, whose means lie ``distance`` apart."""
 
+    def prove(statement: Statement) -> Certificate:
+        separable = Inequality(
+            says="the distance of the means exceeds the stated separation times the radius",
+            left=distance,
+            relation=">",
+            right=from_sympy(statement.expr, {}),
+        )
+        return certificate(argument, [separable, wrong])
+
+    return prove
+
+
+DEFINITION_2 = (
+    row(
+        "odcl.def2-cc",
+        stated.DEF_2_CC,
+        shape_separation,
+        observed=needed_separation,
+        domain=data_sets(points=(3, 8), clusters=(2, 3), separation=1.5),
+        budget=budget,
+        proof=_separable(
+            "Clusters $\\{-1,1\\}$ and $\\{11/5\\}$: radius 1, distance of the means $11/5$, so "
+            "separable with $\\alpha=2$. Two points a distance g apart fuse at $g/2$ whatever the "
+            "others are. So 1 and $11/5$ are one before 1 and $-1$ are.",
+            "11/5",
+            Inequality(
+                says="the wrong pair fuses at a smaller penalty than the cluster",
+                left="3/5",
+                relation="<",
+                right="1",
+            ),
+        ),
+        expected=Verdict.REFUTED,
+        finding=ADMISSIBLE,
+    ),
+    row(
+        "odcl.def2-km",
+        stated.DEF_2_KM,
+        shape_separation,
+        observed=fixed_point_separation,
+        domain=data_sets(separation=1.5),
+        budget=lambda profile: profile.searches // 2,
+        proof=_separable(
+            "Clusters $\\{-1,1\\}$ and $\\{3/2\\}$: radius 1, distance of the means $3/2$. The "
+            "point 1 is at distance 1 from its own mean and $1/2$ from the other.",
+            "3/2",
+            Inequality(says="the other mean is nearer", left="1/2", relation="<", right="1"),
+        ),
+        expected=Verdict.REFUTED,
+        finding=ADMISSIBLE,
+    ),
+    row(
+        "odcl.def2-fixed-point",
+        stated.DEF_2_FIXED_POINT,
+        shape_separation,
+        observed=fixed_point_separation,
+        domain=data_sets(),
+        budget=lambda profile: profile.searches // 2,
+        finding=ADMISSIBLE,
+    ),
+)
 
 # --- Lemma 2 -------------------------------------------------------------------------------------
 
@@ -198,26 +201,6 @@ PROXIMITY = Finding(
     corrected="$c\\left(\\frac1{\\sqrt{|C_k|}}+\\frac1{\\sqrt{|C_l|}}\\right)\\norm{A-C}$.",
     severity="slip",
 )
-
-
-def _with_constant(
-    statement: Statement, profile: Profile, observed: Callable[[Clustered, float], float]
-) -> Search:
-    def sides(point: Point) -> tuple[float, float]:
-        data, c = Clustered.of(point), point["c"]
-        return observed(data, c), float(evaluate(statement.expr, {**data.symbols, "c": c}))
-
-    return Sided(
-        sides=sides,
-        domain=Product((data_sets(), Box({"c": LogInterval(1e-2, 1e3)}))),
-        budget=profile.searches // 4,
-    ).search(statement)
-
-
-@claim(stated.LEMMA_2_16)
-def lemma_2_16(statement: Statement, profile: Profile) -> Search:
-    """The center separation against alpha_km times the radius."""
-    return _with_constant(statement, profile, center_separation)
 
 
 def proximity(data: Clustered, c: float) -> float:
@@ -235,10 +218,24 @@ def proximity(data: Clustered, c: float) -> float:
     return largest
 
 
-@claim(stated.LEMMA_2_17, finding=PROXIMITY)
-def lemma_2_17(statement: Statement, profile: Profile) -> Search:
-    """The proximity condition against alpha_km times the radius."""
-    return _with_constant(statement, profile, proximity)
+def with_constant(
+    statement: Statement, profile: Profile, *, observed: Callable[[Clustered, float], float]
+) -> Search:
+    """A condition with the constant c against alpha_km times the radius."""
+    return search(
+        statement,
+        profile,
+        lambda point: observed(Clustered.of(point), point["c"]),
+        over(data_sets(), c=LogInterval(1e-2, 1e3)),
+        at=symbols_of,
+        budget=profile.searches // 4,
+    )
+
+
+CONDITIONS = (
+    row("odcl.lemma2-16", stated.LEMMA_2_16, with_constant, observed=center_separation),
+    row("odcl.lemma2-17", stated.LEMMA_2_17, with_constant, observed=proximity, finding=PROXIMITY),
+)
 
 
 def at_separations(data: Clustered, separations: FloatArray) -> FloatArray:
@@ -265,40 +262,36 @@ def failing_separation(
     return max(wrong, default=0.0)
 
 
-#: Seeds of Part I's search, which starts at drawn points.
-_SEEDS = Box({"seed": IntRange(0, 1000)})
+_SEED = IntRange(0, 1000)
 
 
 def _spectral(data: Clustered, seed: int = 0) -> Callable[[FloatArray], IntArray]:
     return lambda points: spectral_kmeans(points, data.k, np.random.default_rng(seed)).labels
 
 
-def _recovers(statement: Statement, profile: Profile) -> Search:
-    def sides(point: Point) -> tuple[float, float]:
+def recovers(statement: Statement, profile: Profile) -> Search:
+    """Spectral K-means at the stated separation and below it."""
+
+    def fails_at(point: Point) -> float:
         data = Clustered.of(point)
-        bound = float(evaluate(statement.expr, data.symbols))
-        # Just above the stated separation: (4) is strict.
-        tried = bound * (1.0 + 1e-9) * np.array(LADDER)
-        return failing_separation(data, tried, _spectral(data, point["seed"])), bound
+        tried = float(evaluate(statement.expr, data.symbols)) * _JUST_ABOVE * np.array(LADDER)
+        return failing_separation(data, tried, _spectral(data, point["seed"]))
 
-    return Sided(
-        sides=sides,
-        domain=Product((data_sets(points=(4, 24), clusters=(2, 4)), _SEEDS)),
+    return search(
+        statement,
+        profile,
+        fails_at,
+        over(data_sets(points=(4, 24), clusters=(2, 4)), seed=_SEED),
+        at=symbols_of,
         budget=max(profile.searches // 4, 24),
-        constraints=lambda point: Clustered.of(point).gap > 0.0,
-    ).search(statement)
+        where=lambda point: Clustered.of(point).gap > 0.0,
+    )
 
 
-@claim(stated.LEMMA_2)
-def lemma_2(statement: Statement, profile: Profile) -> Search:
-    """Spectral K-means at the stated separation with c = 100, and below it."""
-    return _recovers(statement, profile)
-
-
-@claim(stated.LEMMA_2_ONE)
-def lemma_2_one(statement: Statement, profile: Profile) -> Search:
-    """Spectral K-means at the stated separation with c = 1, and below it."""
-    return _recovers(statement, profile)
+RECOVERY = (
+    row("odcl.lemma2", stated.LEMMA_2, recovers),
+    row("odcl.lemma2-one", stated.LEMMA_2_ONE, recovers),
+)
 
 
 def unbalanced(size: int, small: int) -> Clustered:
@@ -310,21 +303,27 @@ def unbalanced(size: int, small: int) -> Clustered:
     return two_valued(means, (2 * size, small, small), np.array([0.0, 0.0, 1.0]), 1)
 
 
-@claim(stated.LEMMA_2_ORDER)
+@claim("odcl.lemma2-order", stated.LEMMA_2_ORDER)
 def lemma_2_order(statement: Statement, profile: Profile) -> Search:
     """A large cluster of two values beside two small ones."""
 
-    def sides(point: Point) -> tuple[float, float]:
+    def fails_at(point: Point) -> float:
         data = unbalanced(point["size"], point["small"])
         bound = float(evaluate(statement.expr, data.symbols))
-        return failing_separation(data, np.array([bound]), _spectral(data)), bound
+        return failing_separation(data, np.array([bound]), _spectral(data))
 
-    return Sided(
-        sides=sides,
-        domain={"size": IntRange(20, 60), "small": IntRange(1, 4)},
+    return search(
+        statement,
+        profile,
+        fails_at,
+        {
+            "size": IntRange(20, 60, meaning="half the number of points of the large cluster"),
+            "small": IntRange(1, 4, meaning="points of each of the two small clusters"),
+        },
+        at=lambda point: unbalanced(point["size"], point["small"]).symbols,
         budget=max(profile.searches // 50, 16),
         present=lambda _result: separation_page(),
-    ).search(statement)
+    )
 
 
 def separation_page() -> Presentation:
@@ -410,14 +409,19 @@ def with_outliers(point: Point) -> Clustered:
     return Clustered(points, labels)
 
 
-def _part_one(statement: Statement, profile: Profile, share: Callable[[IntArray], float]) -> Search:
+def part_one(
+    statement: Statement,
+    profile: Profile,
+    *,
+    share: Callable[[IntArray], float],
+    present: Callable[[SearchResult], Presentation] | None = None,
+) -> Search:
     """The share of right or foreign points after Part I, on clusters with outliers."""
 
-    def sides(point: Point) -> tuple[float, float]:
+    def found(point: Point) -> float:
         data, rng = with_outliers(point), np.random.default_rng(point["seed"])
         fit, _ = spectral_part_one(data.points[None], data.k, rng)
-        table = overlaps(fit.labels[0], data.labels, data.k)
-        return share(table), float(evaluate(statement.expr, {"c": point["c"]}))
+        return share(overlaps(fit.labels[0], data.labels, data.k))
 
     def separated(point: Point) -> bool:
         if cluster_size(point) * point["k"] > _POINTS_TRIED:
@@ -425,19 +429,32 @@ def _part_one(statement: Statement, profile: Profile, share: Callable[[IntArray]
         data = with_outliers(point)
         return data.gap >= center_separation(data, point["c"])
 
-    return Sided(
-        sides=sides,
-        domain={
-            "k": IntRange(2, 3),
-            "outliers": IntRange(0, 1),
-            "reach": Interval(0.1, 0.6),
-            "all": IntRange(0, 1),
+    return search(
+        statement,
+        profile,
+        found,
+        {
+            "k": IntRange(2, 3, meaning=CLUSTERS),
+            "outliers": IntRange(
+                0, 1, meaning="number of outliers in the first cluster, or in every cluster"
+            ),
+            "reach": Interval(
+                0.1,
+                0.6,
+                meaning="share of the way to the next cluster mean at which the outliers lie",
+            ),
+            "all": IntRange(
+                0,
+                1,
+                meaning="place of the outliers, the first cluster only (0) or every cluster (1)",
+            ),
             "c": Choice((12.0, 12.5, 13.0, 14.0, 100.0)),
-            "seed": IntRange(0, 1000),
+            "seed": _SEED,
         },
         budget=max(profile.searches // 80, 16),
-        constraints=separated,
-    ).search(statement)
+        where=separated,
+        present=present,
+    )
 
 
 def own_share(table: IntArray) -> float:
@@ -450,19 +467,6 @@ def foreign_share(table: IntArray) -> float:
     return float(((table.sum(axis=0) - np.diag(table)) / table.sum(axis=1)).max())
 
 
-@claim(stated.LEMMA_10_OWN, finding=EQUATIONS)
-def lemma_10_own(statement: Statement, profile: Profile) -> Search:
-    """The share of each cluster that Part I keeps together."""
-    return _part_one(statement, profile, own_share)
-
-
-@claim(stated.LEMMA_10_FOREIGN, finding=EQUATIONS)
-def lemma_10_foreign(statement: Statement, profile: Profile) -> Search:
-    """The share of foreign points that Part I adds."""
-    search = _part_one(statement, profile, foreign_share)
-    return replace(search, present=_looseness)
-
-
 def _looseness(result: SearchResult) -> Presentation:
     """How far the largest share that was found stays below the stated one."""
     return Presentation(
@@ -473,6 +477,24 @@ def _looseness(result: SearchResult) -> Presentation:
         )
     )
 
+
+LEMMA_10 = (
+    row(
+        "odcl.lemma10-own",
+        stated.LEMMA_10_OWN,
+        part_one,
+        share=own_share,
+        finding=EQUATIONS,
+    ),
+    row(
+        "odcl.lemma10-foreign",
+        stated.LEMMA_10_FOREIGN,
+        part_one,
+        share=foreign_share,
+        present=_looseness,
+        finding=EQUATIONS,
+    ),
+)
 
 # --- Algorithm 2 ---------------------------------------------------------------------------------
 
@@ -487,57 +509,68 @@ FACTOR = Finding(
 )
 
 
-@claim(stated.APPROXIMATION, finding=FACTOR)
+@claim("odcl.approximation", stated.APPROXIMATION, finding=FACTOR)
 def approximation(statement: Statement, profile: Profile) -> Search:
     """The factor that is proved after each run of Part I."""
 
-    def sides(point: Point) -> tuple[float, float]:
+    def factor(point: Point) -> float:
         data, rng = Clustered.of(point), np.random.default_rng(point["seed"])
         fit, _ = spectral_part_one(data.points[None], data.k, rng)
-        return float(fit.factor[0]), float(evaluate(statement.expr, {}))
+        return float(fit.factor[0])
 
-    return Sided(
-        sides=sides,
-        domain=Product((data_sets(points=(4, 16), clusters=(2, 4)), _SEEDS)),
+    return search(
+        statement,
+        profile,
+        factor,
+        over(data_sets(points=(4, 16), clusters=(2, 4)), seed=_SEED),
         budget=max(profile.searches // 20, 24),
-    ).search(statement)
+    )
 
 
-@claim(stated.LLOYD_FINITE)
+#: The cost of a run that does not stop.
+_ENDLESS = 1e300
+
+
+@claim("odcl.lloyd-finite", stated.LLOYD_FINITE)
 def lloyd_finite(statement: Statement, profile: Profile) -> Search:
     """One iteration more against one less, from random starts."""
 
-    def sides(point: Point) -> tuple[float, float]:
-        data = np.asarray(point["points"], dtype=np.float64)
+    def run(point: Point, steps: int) -> KMeansFit:
+        data = Clustered.of(point).points
         starts = np.random.default_rng(point["seed"]).permutation(data)[None, : point["k"]]
-        points = data[None]
-        costs = [
-            float(lloyd(points, starts, max_iter=steps, empty="keep").inertia[0])
-            for steps in (point["steps"], point["steps"] + 1)
-        ]
-        stopped = bool(lloyd(points, starts, max_iter=300, empty="keep").converged[0])
-        bound = float(evaluate(statement.expr, {"cost_before": costs[0]}))
+        return lloyd(data[None], starts, max_iter=steps, empty="keep")
+
+    def after(point: Point) -> float:
+        cost = float(run(point, point["steps"] + 1).inertia[0])
+        if not run(point, 300).converged[0]:
+            return _ENDLESS
         # A mean is off by some ulps of the points, so a cost of zero is not always met exactly.
-        rounding = 1e-12 * costs[1] + points.size * (1e-15 * float(np.abs(points).max())) ** 2
-        return (max(costs[1] - rounding, 0.0) if stopped else math.inf), bound
+        points = Clustered.of(point).points
+        rounding = 1e-12 * cost + points.size * (1e-15 * float(np.abs(points).max())) ** 2
+        return max(cost - rounding, 0.0)
 
-    return Sided(
-        sides=sides,
-        domain=Product(
-            (
-                data_sets(points=(3, 24), clusters=(1, 4)),
-                Box({"k": IntRange(1, 6), "steps": IntRange(1, 6), "seed": IntRange(0, 1000)}),
-            )
+    return search(
+        statement,
+        profile,
+        after,
+        over(
+            data_sets(points=(3, 24), clusters=(1, 4)),
+            k=IntRange(
+                1, 6, meaning="number of starting centres, all points where there are fewer"
+            ),
+            steps=IntRange(1, 6, meaning="number of iterations before the one that is tried"),
+            seed=_SEED,
         ),
+        at=lambda point: {"cost_before": float(run(point, point["steps"]).inertia[0])},
         budget=profile.searches // 8,
-    ).search(statement)
+    )
 
 
-@claim(stated.GRADIENT_CLUSTERING, finding=ADMISSIBLE)
+@claim("odcl.gradient-clustering", stated.GRADIENT_CLUSTERING, finding=ADMISSIBLE)
 def gradient_clusters(statement: Statement, profile: Profile) -> Search:
     """Gradient clustering from one point of each cluster, at separations from the stated one."""
 
-    def sides(point: Point) -> tuple[float, float]:
+    def fails_at(point: Point) -> float:
         data = Clustered.of(point)
         rng = np.random.default_rng(point["seed"])
         starts = [int(rng.choice(np.flatnonzero(data.labels == j))) for j in range(data.k)]
@@ -545,18 +578,21 @@ def gradient_clusters(statement: Statement, profile: Profile) -> Search:
         def fit(points: FloatArray) -> IntArray:
             return gradient_clustering(points, points[:, starts], step=point["step"]).labels
 
-        bound = float(evaluate(statement.expr, data.symbols))
-        tried = bound * (1.0 + 1e-9) * np.array(LADDER[:3])
-        return failing_separation(data, tried, fit), bound
+        tried = float(evaluate(statement.expr, data.symbols)) * _JUST_ABOVE * np.array(LADDER[:3])
+        return failing_separation(data, tried, fit)
 
-    return Sided(
-        sides=sides,
-        domain=Product(
-            (
-                data_sets(points=(3, 12)),
-                Box({"step": LogInterval(0.1, 1.9), "seed": IntRange(0, 1000)}),
-            )
+    return search(
+        statement,
+        profile,
+        fails_at,
+        over(
+            data_sets(points=(3, 12)),
+            step=LogInterval(
+                0.1, 1.9, meaning="step size of gradient clustering, in units of $1/L$"
+            ),
+            seed=_SEED,
         ),
+        at=symbols_of,
         budget=max(profile.searches // 20, 24),
-        constraints=lambda point: Clustered.of(point).gap > 0.0,
-    ).search(statement)
+        where=lambda point: Clustered.of(point).gap > 0.0,
+    )

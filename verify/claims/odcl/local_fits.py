@@ -20,7 +20,7 @@ Reference. Armacki et al. 2024, Section 2, Appendix B.1 and Appendix E.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -29,21 +29,18 @@ from scipy import stats
 
 from bounds.gaussian import binomial_log_cdf
 from bounds.odcl import local_fits as bf
-from bounds.odcl.symbols import L, N, R, mu, n
+from bounds.odcl.symbols import d as D
+from bounds.odcl.symbols import n
 from bounds.statement import Statement
 from trials.experiments.odcl.fits import COORDINATE_FIT, MEAN_FIT
 from trials.laws.bounded_fits import LineLaw, binomial_law, bounds, line_law, moments
 from trials.run.cell import Params
-from verify.claim import Finding, claim
+from verify.claim import Finding, claim, row
 from verify.claims.common import LOWEST, Point
-from verify.claims.odcl.sides import (
-    exact_search,
-    formula_search,
-    power_law,
-    upper_quantile,
-    wrong_side,
-)
+from verify.claims.odcl.sides import at_values, log_search, power_law, upper_quantile
+from verify.claims.searching import Proof, proves
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
+from verify.decisions.measures import LOG_RATIO, Measure
 from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.rate import Rate
@@ -53,13 +50,37 @@ from verify.proofs.certificate import Certificate, NotProved
 #: Stands for a Hessian's Lipschitz constant of zero, which is in a denominator.
 _NO_H = 1e-200
 _UNITS = LogInterval(1e-6, 1e6)
+#: The distance of a minimiser that no ball holds.
+_NOWHERE = 1e300
+#: Logs of probabilities down to exp(-1e9).
+LOG_DIFFERENCE = Measure(
+    unit=LOG_RATIO.unit, excess=lambda log_left, log_right: log_left - log_right, logs=True
+)
 #: The designs of one dimension: the curvature's spread, or the share of one of two points.
 LINE: Ranges = {
-    "design": Choice(("two-point", "cosh", "coordinates")),
+    "design": Choice(
+        ("two-point", "cosh", "coordinates"),
+        meaning="design of bounded samples with an exact law of the fit",
+    ),
     "n": IntRange(1, 100_000, log=True),
-    "scale": _UNITS,
-    "noise": _UNITS,
-    "skew": LogInterval(1e-3, 0.999),
+    "scale": LogInterval(
+        1e-6,
+        1e6,
+        meaning="length of the optimum (coordinates), smoothness $L$ (two-point) or width $w$ "
+        "(cosh)",
+    ),
+    "noise": LogInterval(
+        1e-6,
+        1e6,
+        meaning="noise $\\sigma$ (coordinates) or gradient $N$ at the optimum (two-point), unused "
+        "by cosh",
+    ),
+    "skew": LogInterval(
+        1e-3,
+        0.999,
+        meaning="ratio $\\kappa$ of curvatures (two-point) or chance $p$ of $x=w$ (cosh), else "
+        "unused",
+    ),
 }
 
 
@@ -88,7 +109,7 @@ def line_of(point: Point) -> LineLaw:
 # --- one fit ------------------------------------------------------------------------------------
 
 
-@claim(bf.ERM_RATE)
+@claim("odcl.erm-rate", bf.ERM_RATE)
 def erm_rate(statement: Statement, _profile: Profile) -> Rate:
     """The mean squared error of least squares on a bounded design, over n and d."""
     return _rate(
@@ -130,14 +151,20 @@ WIDE_MESH = Finding(
 )
 
 
-@claim(bf.LEMMA_3_AS_PRINTED, expected=Verdict.REFUTED, finding=WIDE_MESH)
+#: One of d coordinates a sample with noise of size one, and an optimum of norm one.
+_UNIT_PROBLEM = {"R": 2, "L": D, "N": sp.sqrt(D), "F_star": bf.HALF, "mu": 1, "G_F": 3}
+
+
+@claim(
+    "odcl.lemma3-as-printed",
+    bf.LEMMA_3_AS_PRINTED,
+    expected=Verdict.REFUTED,
+    finding=WIDE_MESH,
+)
 def lemma_3_as_printed(statement: Statement, profile: Profile) -> Search:
     """The sign of the right-hand side on the design ``coordinates`` with unit optimum and noise."""
-    problem = {"R": 2, "L": sp.Symbol("d"), "N": sp.sqrt(sp.Symbol("d")), "F_star": bf.HALF}
-    given = {sp.Symbol(name): value for name, value in {**problem, "mu": 1, "G_F": 3}.items()}
-    terms = tuple(replace(t, expr=t.expr.subs(given)) for t in statement.terms)
-    return formula_search(
-        replace(statement, terms=terms),
+    return log_search(
+        at_values(statement, _UNIT_PROBLEM),
         profile,
         sp.Integer(0),
         {
@@ -146,31 +173,38 @@ def lemma_3_as_printed(statement: Statement, profile: Profile) -> Search:
             "epsilon": LogInterval(1e-9, 1e9),
             "delta": LogInterval(1e-9, 0.49),
         },
-        argument="A sample shows one of $d$ coordinates with noise $\\pm1$; the optimum has norm "
-        "one, so that $R=2$. The excess risk is at least zero.",
+        proof=Proof(
+            argument="A sample shows one of $d$ coordinates with noise $\\pm1$; the optimum has "
+            "norm one, so that $R=2$. The excess risk is at least zero."
+        ),
     )
 
 
-@claim(bf.LEMMA_3, finding=WIDE_MESH)
+@claim("odcl.lemma3", bf.LEMMA_3, finding=WIDE_MESH)
 def lemma_3(statement: Statement, profile: Profile) -> Search:
     """The exact quantile of the excess risk at the stated probability, in one dimension."""
 
-    def values(point: Point) -> dict[str, float]:
+    def at(point: Point) -> dict[str, float]:
         own = constants_of(point)
         return {**own, "delta": point["delta"], "epsilon": point["mesh"] * own["R"]}
 
     def quantile(point: Point) -> float:
         law = line_of(point)
-        return upper_quantile(
-            law.excess, law.weights, statement.failure_probability({"delta": point["delta"]})
-        )
+        share = statement.failure_probability({"delta": point["delta"]})
+        return upper_quantile(law.excess, law.weights, share)
 
-    return exact_search(
+    return log_search(
         statement,
         profile,
         quantile,
-        values,
-        {**LINE, "delta": LogInterval(1e-9, 0.49), "mesh": LogInterval(1e-9, 6.0)},
+        {
+            **LINE,
+            "delta": LogInterval(1e-9, 0.49),
+            "mesh": LogInterval(
+                1e-9, 6.0, meaning="free parameter $\\epsilon$ of Lemma 3, in units of $R$"
+            ),
+        },
+        at=at,
         budget=profile.searches,
     )
 
@@ -194,7 +228,7 @@ LEMMA_11_PROOF = Finding(
 )
 
 
-@claim(bf.LEMMA_11, finding=LEMMA_11_PROOF)
+@claim("odcl.lemma11", bf.LEMMA_11, finding=LEMMA_11_PROOF)
 def lemma_11(statement: Statement, profile: Profile) -> Search:
     """The flattest empirical loss that E allows: its curvature falls as fast as H allows.
 
@@ -203,33 +237,41 @@ def lemma_11(statement: Statement, profile: Profile) -> Search:
     worst case is that it is linear.  The minimiser solves a quadratic equation.
     """
 
+    def limit(point: Point) -> tuple[float, float]:
+        """The radius of the ball, and the gradient at the optimum."""
+        ball = min(point["rho_k"], point["rho"] * point["mu"] / (2 * point["H"]))
+        return ball, point["share"] * (1 - point["rho"]) * point["mu"] * ball / 2
+
     def distance(point: Point) -> float:
-        mu, H, rho = point["mu"], point["H"], point["rho"]
-        ball = min(point["rho_k"], rho * mu / (2 * H))
-        grad = point["share"] * (1 - rho) * mu * ball / 2
-        start = mu * (1 - rho / 2)
+        grad, H = limit(point)[1], point["H"]
+        start = point["mu"] * (1 - point["rho"] / 2)
         # grad = start s - H s^2 / 2; the smaller root, written without cancellation
         inside = start**2 - 2 * H * grad
-        root = 2 * grad / (start + math.sqrt(inside)) if inside >= 0 else math.inf
-        return root if root <= point["rho_k"] else math.inf
+        root = 2 * grad / (start + math.sqrt(inside)) if inside >= 0 else _NOWHERE
+        return root if root <= point["rho_k"] else _NOWHERE
 
-    def values(point: Point) -> Mapping[str, float]:
-        mu, rho = point["mu"], point["rho"]
-        ball = min(point["rho_k"], rho * mu / (2 * point["H"]))
-        return {"mu": mu, "rho": rho, "grad": point["share"] * (1 - rho) * mu * ball / 2}
-
-    return exact_search(
+    return log_search(
         statement,
         profile,
         distance,
-        values,
         {
             "rho": Interval(1e-3, 0.999),
-            "rho_k": _UNITS,
-            "mu": _UNITS,
+            "rho_k": LogInterval(
+                1e-6,
+                1e6,
+                meaning="radius of the ball around the optimum in which the Hessian is Lipschitz",
+            ),
+            "mu": LogInterval(
+                1e-6,
+                1e6,
+                meaning="strong convexity of the population losses, $\\mu_F$ in the paper",
+            ),
             "H": _UNITS,
-            "share": Interval(1e-6, 1.0),
+            "share": Interval(
+                1e-6, 1.0, meaning="gradient at the optimum as a share of the limit of $E_1$"
+            ),
         },
+        at=lambda point: {**point, "grad": limit(point)[1]},
     )
 
 
@@ -271,29 +313,35 @@ def _log_outside_e(point: Point, share: float, radius: float) -> float:
     return max(min(math.log(2) + tail, 0.0), LOWEST)
 
 
-_E_DOMAIN: Ranges = {
-    "n": IntRange(1, 10**9, log=True),
-    "scale": _UNITS,
-    "noise": _UNITS,
-    "skew": LogInterval(1e-3, 1.0),
-}
-
-
-def _tail_symbols(point: Point) -> dict[str, float]:
-    return constants_of({**point, "design": "two-point"})
-
-
-@claim(bf.P_TAIL, finding=RADIUS_IS_NO_SHARE)
+@claim("odcl.p-tail", bf.P_TAIL, finding=RADIUS_IS_NO_SHARE)
 def p_tail(statement: Statement, profile: Profile) -> Search:
-    """Share and radius apart, with c1 = 1 and c2 = 4."""
-    return exact_search(
+    """Exact tails of least squares on two points, with c1 = 1 and c2 = 4."""
+
+    def at(point: Point) -> dict[str, float]:
+        own = constants_of({**point, "design": "two-point"})
+        return {**own, "rho": point["rho"], "rho_k": point["rho_k"]}
+
+    return log_search(
         statement,
         profile,
         lambda point: _log_outside_e(point, point["rho"], point["rho_k"]),
-        lambda point: {**_tail_symbols(point), "rho": point["rho"], "rho_k": point["rho_k"]},
-        {**_E_DOMAIN, "rho": Interval(1e-3, 0.999), "rho_k": LogInterval(1e-9, 1e9)},
+        {
+            "n": IntRange(1, 10**9, log=True),
+            "scale": LogInterval(
+                1e-6, 1e6, meaning="smoothness $L$ of the loss, the larger curvature of a sample"
+            ),
+            "noise": LogInterval(
+                1e-6, 1e6, meaning="length $N$ of the gradient of a sample at the optimum"
+            ),
+            "skew": LogInterval(
+                1e-3, 1.0, meaning="ratio of the smaller to the larger curvature of a sample"
+            ),
+            "rho": Interval(1e-3, 0.999),
+            "rho_k": LogInterval(1e-9, 1e9),
+        },
+        at=at,
         constants={"c_1": 1.0, "c_2": 4.0},
-        log_observed=True,
+        measure=LOG_DIFFERENCE,
     )
 
 
@@ -312,14 +360,6 @@ MOMENT_ORDER = Finding(
     "2012, Theorem A.1).",
     severity="statement",
 )
-
-_SUMS: Ranges = {
-    "family": Choice(("scalar", "diagonal")),
-    "n": IntRange(1, 300, log=True),
-    "d": IntRange(1, 1_000_000, log=True),
-    "q": LogInterval(2.0, 200.0),
-    "unit": _UNITS,
-}
 
 
 def _sum_moment(point: Point) -> float:
@@ -340,20 +380,36 @@ def _sum_moment(point: Point) -> float:
     return float(point["unit"] * largest * power_mean)
 
 
-def _sum_search(statement: Statement, profile: Profile) -> Search:
-    return exact_search(
+def moment_of_sum(
+    statement: Statement,
+    profile: Profile,
+    *,
+    proof: Callable[[Statement, Point], Certificate] | None = None,
+) -> Search:
+    """Exact moments of sums of sign matrices, d from 1."""
+    return log_search(
         statement,
         profile,
         _sum_moment,
-        lambda point: {
+        {
+            "family": Choice(
+                ("scalar", "diagonal"),
+                meaning="summed matrices, a fair sign times the unit matrix or fair signs on the "
+                "diagonal",
+            ),
+            "n": IntRange(1, 300, log=True, meaning="number of summed matrices"),
+            "d": IntRange(1, 1_000_000, log=True),
+            "q": LogInterval(2.0, 200.0, meaning="order of the moment"),
+            "unit": LogInterval(1e-6, 1e6, meaning="factor of all summed matrices"),
+        },
+        at=lambda point: {
             "d": float(point["d"]),
             "q": point["q"],
             "spread": point["unit"] * math.sqrt(point["n"]),
             "largest": point["unit"],
         },
-        _SUMS,
         budget=profile.searches,
-        certify=lambda point: _one_sign(statement, point),
+        proof=None if proof is None else lambda point: proof(statement, point),
     )
 
 
@@ -361,27 +417,31 @@ def _one_sign(statement: Statement, point: Point) -> Certificate:
     """The proof for a single fair sign times the unit matrix, whose norm is one."""
     if point["n"] != 1:
         raise NotProved("the moment is exact for a single matrix only")
-    at = {"d": point["d"], "q": point["q"], "spread": 1, "largest": 1}
-    argument = "The sum is one fair sign times the unit matrix, so all moments of its norm are one."
-    return wrong_side(statement, argument, sp.Integer(1), at)
+    return proves(
+        statement,
+        "The sum is one fair sign times the unit matrix, so all moments of its norm are one.",
+        "the left-hand side lies on the wrong side of the right-hand side",
+        "1",
+        {"d": point["d"], "q": point["q"], "spread": 1, "largest": 1},
+    )
 
 
-@claim(bf.LEMMA_13_AS_PRINTED, expected=Verdict.REFUTED, finding=MOMENT_ORDER)
-def lemma_13_as_printed(statement: Statement, profile: Profile) -> Search:
-    """Exact moments of sums of sign matrices, d from 1."""
-    return _sum_search(statement, profile)
-
-
-@claim(bf.LEMMA_13, finding=MOMENT_ORDER)
-def lemma_13(statement: Statement, profile: Profile) -> Search:
-    """The same sums against the factors of the source."""
-    return _sum_search(statement, profile)
-
+LEMMA_13 = (
+    row(
+        "odcl.lemma13-as-printed",
+        bf.LEMMA_13_AS_PRINTED,
+        moment_of_sum,
+        proof=_one_sign,
+        expected=Verdict.REFUTED,
+        finding=MOMENT_ORDER,
+    ),
+    row("odcl.lemma13", bf.LEMMA_13, moment_of_sum, finding=MOMENT_ORDER),
+)
 
 # --- the mean of m fits -------------------------------------------------------------------------
 
 
-@claim(bf.EQ_25)
+@claim("odcl.eq25", bf.EQ_25)
 def eq_25(statement: Statement, profile: Profile) -> Search:
     """The law of the mean of m fits, by convolution, against variance and bias of one fit."""
 
@@ -393,7 +453,7 @@ def eq_25(statement: Statement, profile: Profile) -> Search:
             weights = (weights[:, None] * law.weights[None, :]).ravel()
         return float(np.sum(weights * (values / point["m"]) ** 2))
 
-    def values(point: Point) -> dict[str, float]:
+    def at(point: Point) -> dict[str, float]:
         own = moments(point["n"], point["design"], 1, *(point[k] for k in _SHAPE))
         return {
             "m": float(point["m"]),
@@ -401,24 +461,28 @@ def eq_25(statement: Statement, profile: Profile) -> Search:
             "squared_bias": own.squared_bias,
         }
 
-    search = exact_search(
+    return log_search(
         statement,
         profile,
         convolved,
-        values,
-        {**LINE, "n": IntRange(1, 12), "m": IntRange(1, 4)},
+        {
+            **LINE,
+            "n": IntRange(
+                1,
+                12,
+            ),
+            "m": IntRange(
+                1,
+                4,
+            ),
+        },
+        at=at,
+        measure=replace(LOG_RATIO, tolerance=1e-6),
         budget=profile.searches // 5,
     )
-    return _both_sides(search)
 
 
 _SHAPE = ("scale", "noise", "skew")
-
-
-def _both_sides(search: Search) -> Search:
-    """The search of an identity: both directions count, up to rounding."""
-    one_side = search.violation
-    return replace(search, violation=lambda point: abs(one_side(point)) - 1e-6)
 
 
 NO_BIAS_TERM = Finding(
@@ -448,56 +512,70 @@ _KAPPA, _MEAN_CURVATURE = sp.Symbol("kappa"), (1 + sp.Symbol("kappa")) / 2
 _BIAS_FLOOR = ((1 - _KAPPA) / 2 / (_MEAN_CURVATURE**2 * n)) ** 2
 
 
-@claim(bf.LEMMA_4_D1_AS_PRINTED, expected=Verdict.REFUTED, finding=NO_BIAS_TERM)
+@claim(
+    "odcl.lemma4-d1-as-printed",
+    bf.LEMMA_4_D1_AS_PRINTED,
+    expected=Verdict.REFUTED,
+    finding=NO_BIAS_TERM,
+)
 def lemma_4_d1_as_printed(statement: Statement, profile: Profile) -> Search:
     """The bias of least squares on two points, against the printed terms in one dimension."""
-    given = {c.symbol: sp.Rational(c.most_generous) for c in statement.constants}
-    given |= {L: 1, N: 1, mu: _MEAN_CURVATURE, R: 1 / _KAPPA}
-    terms = tuple(replace(t, expr=t.expr.subs(given)) for t in statement.terms)
-    return formula_search(
-        replace(statement, terms=terms),
+    given = {c.name: sp.Rational(c.most_generous) for c in statement.constants}
+    given |= {"L": 1, "N": 1, "mu": _MEAN_CURVATURE, "R": 1 / _KAPPA}
+    return log_search(
+        at_values(statement, given),
         profile,
         _BIAS_FLOOR,
         {
             "n": IntRange(1, 10**9, log=True),
             "m": IntRange(1, 10**12, log=True),
-            "kappa": LogInterval(1e-3, 0.999),
+            "kappa": LogInterval(
+                1e-3,
+                0.999,
+                meaning="smaller of the two curvatures of a sample, of which the larger is 1",
+            ),
             "rho": Interval(0.01, 0.99),
             "rho_k": LogInterval(1e-3, 1e3),
         },
-        argument="Least squares on two values of $(x,y)$, each with probability one half: the "
-        "curvatures are $1$ and $\\kappa$, the gradients at the optimum $\\pm1$. The left-hand "
-        "side is a lower bound of the squared bias, which does not depend on $m$.",
+        proof=Proof(
+            argument="Least squares on two values of $(x,y)$, each with probability one half: the "
+            "curvatures are $1$ and $\\kappa$, the gradients at the optimum $\\pm1$. The left-hand "
+            "side is a lower bound of the squared bias, which does not depend on $m$."
+        ),
     )
 
 
-@claim(bf.LEMMA_4, finding=NO_BIAS_TERM)
+@claim("odcl.lemma4", bf.LEMMA_4, finding=NO_BIAS_TERM)
 def lemma_4(statement: Statement, profile: Profile) -> Search:
     """The exact mean squared error of an average on three designs, d from 1 and m up to 1e12."""
 
-    def values(point: Point) -> dict[str, float]:
-        radius = point["rho_k"] * constants_of(point)["R"]
-        extra = {"m": float(point["m"]), "rho": point["rho"], "rho_k": radius}
-        return {**constants_of(point), **extra}
+    def at(point: Point) -> dict[str, float]:
+        own = constants_of(point)
+        extra = {"m": float(point["m"]), "rho": point["rho"]}
+        return {**own, **extra, "rho_k": point["rho_k"] * own["R"]}
 
-    return exact_search(
+    return log_search(
         statement,
         profile,
         _average_error,
-        values,
         {
             **LINE,
             "d": IntRange(1, 1000, log=True),
             "n": IntRange(1, 100_000, log=True),
             "m": IntRange(1, 10**12, log=True),
             "rho": Interval(0.01, 0.99),
-            "rho_k": LogInterval(1e-3, 1.0),
+            "rho_k": LogInterval(
+                1e-3,
+                1.0,
+                meaning="radius of the ball in which the Hessian is Lipschitz, in units of $R$",
+            ),
         },
+        at=at,
         budget=profile.searches,
     )
 
 
-@claim(bf.LEMMA_4_FEW_USERS)
+@claim("odcl.lemma4-rate", bf.LEMMA_4_FEW_USERS)
 def lemma_4_few_users(statement: Statement, _profile: Profile) -> Rate:
     """Exponents of n and m where the variance rules."""
     cells = tuple((n, m) for n in (2000, 4000, 8000, 16_000, 32_000) for m in (1, 2, 4, 8, 16))
@@ -506,7 +584,7 @@ def lemma_4_few_users(statement: Statement, _profile: Profile) -> Rate:
     )
 
 
-@claim(bf.LEMMA_4_FLOOR)
+@claim("odcl.lemma4-floor", bf.LEMMA_4_FLOOR)
 def lemma_4_floor(statement: Statement, _profile: Profile) -> Rate:
     """Exponents of n and m where the bias rules: none of m."""
     # the relative error of a mean is that of sqrt(n / m), which varies by a factor of four only
@@ -522,16 +600,17 @@ def _mean_cells(cells: tuple[tuple[int, int], ...]) -> tuple[Params, ...]:
 
 # --- beta ---------------------------------------------------------------------------------------
 
-
-_BETA_DOMAIN: Ranges = {
-    "n": IntRange(1, 10**9, log=True),
-    "d": IntRange(1, 1000, log=True),
-    "R": LogInterval(1e-3, 1e3),
-    "alpha": LogInterval(1e-9, 10.0),
-}
-
-
-@claim(bf.LEMMA_4_BETA)
-def lemma_4_beta(statement: Statement, profile: Profile) -> Search:
-    """The bound of the rare event's share against its largest value over n."""
-    return formula_search(statement, profile, bf.BETA_TAIL, _BETA_DOMAIN)
+BETA = (
+    row(
+        "odcl.lemma4-beta",
+        bf.LEMMA_4_BETA,
+        log_search,
+        observed=bf.BETA_TAIL,
+        domain={
+            "n": IntRange(1, 10**9, log=True),
+            "d": IntRange(1, 1000, log=True),
+            "R": LogInterval(1e-3, 1e3),
+            "alpha": LogInterval(1e-9, 10.0),
+        },
+    ),
+)

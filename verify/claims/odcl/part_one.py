@@ -19,7 +19,7 @@ Reference. Armacki et al. 2024, Section 4.5 and Appendix B.4.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -37,16 +37,16 @@ from trials.checks import BoolArray, FloatArray
 from trials.experiments.odcl.part_one import PART_ONE
 from trials.run.cell import Params
 from trials.run.store import Table
-from verify.claim import Finding, claim
+from verify.claim import Finding, claim, row
 from verify.claims.common import CannotTry, Point
-from verify.claims.odcl.requirements import ORDER, WITH_M_AND_C, formulas
-from verify.claims.searching import Sided, proves
+from verify.claims.odcl.requirements import ORDER, WITH_M_AND_C, formula
+from verify.claims.odcl.sides import CLUSTERS, SEPARATION
+from verify.claims.searching import Proof, search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
 from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
-from verify.proofs.certificate import Certificate
 
 # --- The sample requirement ----------------------------------------------------------------------
 
@@ -62,100 +62,109 @@ FACTOR_FOUR = Finding(
 )
 
 
-def _spread(statement: Statement, profile: Profile) -> Search:
+_SEED = IntRange(0, 10_000)
+
+
+def spread(statement: Statement, profile: Profile) -> Search:
     """The spread of drawn fits about their mean, with a common error of any size."""
 
-    def sides(point: Point) -> tuple[float, float]:
-        rng = np.random.default_rng(point["seed"])
-        errors = rng.standard_normal((point["size"], point["d"]))
+    def errors(point: Point) -> FloatArray:
+        drawn = np.random.default_rng(point["seed"]).standard_normal((point["size"], point["d"]))
         if point["centred"]:
-            errors -= errors.mean(axis=0)
-        errors += point["common"]
-        errors *= point["unit"]
-        total = float((errors**2).sum())
-        spread = float(((errors - errors.mean(axis=0)) ** 2).sum())
-        return spread * (1.0 - 1e-12), float(evaluate(statement.expr, {"total_sq": total}))
+            drawn -= drawn.mean(axis=0)
+        return np.asarray((drawn + point["common"]) * point["unit"])
 
-    return Sided(
-        sides=sides,
-        domain={
-            "size": IntRange(1, 50, log=True),
+    return search(
+        statement,
+        profile,
+        lambda point: float(((errors(point) - errors(point).mean(axis=0)) ** 2).sum()),
+        {
+            "size": IntRange(1, 50, log=True, meaning="number of fits"),
             "d": IntRange(1, 20, log=True),
-            "centred": Choice((False, True)),
-            "common": Interval(-3.0, 3.0),
-            "unit": LogInterval(1e-6, 1e6),
-            "seed": IntRange(0, 10_000),
+            "centred": Choice(
+                (False, True), meaning="whether the drawn errors are first shifted to mean zero"
+            ),
+            "common": Interval(
+                -3.0,
+                3.0,
+                meaning="number added to every coordinate of every error, before the change of "
+                "unit",
+            ),
+            "unit": LogInterval(1e-6, 1e6, meaning="factor of all errors"),
+            "seed": _SEED,
         },
+        at=lambda point: {"total_sq": float((errors(point) ** 2).sum())},
         budget=profile.searches // 2,
-    ).search(statement)
+    )
 
 
-@claim(stated.EQ_24, finding=FACTOR_FOUR)
-def eq_24(statement: Statement, profile: Profile) -> Search:
-    """The spread of the fits against four times that about the optimum."""
-    return _spread(statement, profile)
-
-
-@claim(stated.EQ_24_ONE, finding=FACTOR_FOUR)
-def eq_24_one(statement: Statement, profile: Profile) -> Search:
-    """The spread of the fits against that about the optimum."""
-    return _spread(statement, profile)
-
-
-def _threshold(statement: Statement, profile: Profile) -> Search:
+def threshold(statement: Statement, profile: Profile) -> Search:
     """n / log n at which fits with the largest errors that (9) allows meet Definition 3."""
 
-    def sides(point: Point) -> tuple[float, float]:
+    def sizes(point: Point) -> list[int]:
+        return [point["size"]] + [point["size"] + point["more"]] * (point["k"] - 1)
+
+    def constants(point: Point, rng: np.random.Generator) -> FloatArray:
+        return np.asarray(np.exp(point["unequal"] * rng.standard_normal(point["k"])))
+
+    def needed(point: Point) -> float:
         rng = np.random.default_rng(point["seed"])
-        sizes = sorted((point["size"], point["size"] + point["more"]))
-        sizes += [sizes[1]] * (point["k"] - 2)
-        constants = np.exp(point["unequal"] * rng.standard_normal(len(sizes)))
         spread = 0.0
-        for size, constant in zip(sizes, constants, strict=True):
+        for size, constant in zip(sizes(point), constants(point, rng), strict=True):
             errors = rng.standard_normal((size, point["d"]))
             if point["paired"]:
                 errors[1::2] = -errors[: size - size % 2 : 2]
             errors *= math.sqrt(constant) / np.linalg.norm(errors, axis=1, keepdims=True)
             spread += float(((errors - errors.mean(axis=0)) ** 2).sum())
-        roots = 1 / math.sqrt(sizes[0]) + 1 / math.sqrt(sizes[1])
-        needed = 4.0 * (point["c"] * roots / point["Delta"]) ** 2 * spread
-        values = {
-            "m": float(sum(sizes)),
-            "size_min": float(sizes[0]),
-            "M_bar": float(np.dot(constants, sizes) / sum(sizes)),
+        roots = sum(1 / math.sqrt(size) for size in sizes(point)[:2])
+        return float(4.0 * (point["c"] * roots / point["Delta"]) ** 2 * spread)
+
+    def at(point: Point) -> dict[str, float]:
+        weights = np.array(sizes(point), dtype=np.float64)
+        own = constants(point, np.random.default_rng(point["seed"]))
+        return {
+            "m": float(weights.sum()),
+            "size_min": float(weights[0]),
+            "M_bar": float(own @ weights / weights.sum()),
             "c": point["c"],
             "Delta": point["Delta"],
         }
-        return needed * (1.0 - 1e-12), float(evaluate(statement.expr, values))
 
-    return Sided(
-        sides=sides,
-        domain={
-            "size": IntRange(1, 30, log=True),
-            "more": IntRange(0, 60),
-            "k": IntRange(2, 6),
+    return search(
+        statement,
+        profile,
+        needed,
+        {
+            "size": IntRange(1, 30, log=True, meaning="users of the smallest cluster"),
+            "more": IntRange(
+                0, 60, meaning="users by which every other cluster exceeds the smallest"
+            ),
+            "k": IntRange(2, 6, meaning=CLUSTERS),
             "d": IntRange(1, 10, log=True),
-            "paired": Choice((False, True)),
-            "unequal": Interval(0.0, 3.0),
+            "paired": Choice(
+                (False, True), meaning="whether the errors of a cluster come in opposite pairs"
+            ),
+            "unequal": Interval(
+                0.0,
+                3.0,
+                meaning="standard deviation of the logarithms of the constants $M_{ik}$ of the "
+                "clusters",
+            ),
             "c": LogInterval(1.0, 1e3),
-            "Delta": LogInterval(1e-3, 1e3),
-            "seed": IntRange(0, 10_000),
+            "Delta": LogInterval(1e-3, 1e3, meaning=SEPARATION),
+            "seed": _SEED,
         },
+        at=at,
         budget=profile.searches // 4,
-    ).search(statement)
+    )
 
 
-@claim(stated.THRESHOLD, finding=FACTOR_FOUR)
-def threshold(statement: Statement, profile: Profile) -> Search:
-    """The printed requirement."""
-    return _threshold(statement, profile)
-
-
-@claim(stated.THRESHOLD_SHARP, finding=FACTOR_FOUR)
-def threshold_sharp(statement: Statement, profile: Profile) -> Search:
-    """A quarter of the printed requirement."""
-    return _threshold(statement, profile)
-
+REQUIREMENT = (
+    row("odcl.eq24", stated.EQ_24, spread, finding=FACTOR_FOUR),
+    row("odcl.eq24-one", stated.EQ_24_ONE, spread, finding=FACTOR_FOUR),
+    row("odcl.thm3-threshold", stated.THRESHOLD, threshold, finding=FACTOR_FOUR),
+    row("odcl.thm3-threshold-sharp", stated.THRESHOLD_SHARP, threshold, finding=FACTOR_FOUR),
+)
 
 # --- Part I at the sample requirement ------------------------------------------------------------
 
@@ -205,9 +214,10 @@ def cell_of(setting: Mapping[str, Any]) -> dict[str, Any]:
     return {**drawn, "distance": symbols["Delta"] * math.sqrt(setting["n"])}
 
 
-def _at_requirement(
+def at_requirement(
     statement: Statement,
     profile: Profile,
+    *,
     column: str,
     event: str,
     cells: Sequence[Mapping[str, Any]] = PART_ONE_CELLS,
@@ -237,22 +247,6 @@ def _at_requirement(
     )
 
 
-@claim(stated.THEOREM_3_1)
-def theorem_3_1(statement: Statement, profile: Profile) -> Probability:
-    """The smallest share of a cluster that Part I keeps together."""
-    return _at_requirement(
-        statement, profile, "own_share", "a cluster that keeps less than the stated share"
-    )
-
-
-@claim(stated.THEOREM_3_2)
-def theorem_3_2(statement: Statement, profile: Profile) -> Probability:
-    """The largest share of foreign users that Part I adds."""
-    return _at_requirement(
-        statement, profile, "foreign_share", "a found cluster with more than the stated share"
-    )
-
-
 NO_FLOOR = Finding(
     id="odcl-thm3-exact",
     where="Theorem 3, Section 4.5, Remarks 19 to 21",
@@ -268,13 +262,31 @@ NO_FLOOR = Finding(
 EXACT_CELLS = tuple({**setting, "c": 3.0} for setting in PART_ONE_CELLS)
 
 
-@claim(stated.THEOREM_3_EXACT, finding=NO_FLOOR)
-def theorem_3_exact(statement: Statement, profile: Profile) -> Probability:
-    """The smallest share of a cluster that Part I keeps together, at c = 3."""
-    return _at_requirement(
-        statement, profile, "own_share", "a cluster that Part I does not keep whole", EXACT_CELLS
-    )
-
+PART_ONE_ALONE = (
+    row(
+        "odcl.thm3-1",
+        stated.THEOREM_3_1,
+        at_requirement,
+        column="own_share",
+        event="a cluster that keeps less than the stated share",
+    ),
+    row(
+        "odcl.thm3-2",
+        stated.THEOREM_3_2,
+        at_requirement,
+        column="foreign_share",
+        event="a found cluster with more than the stated share",
+    ),
+    row(
+        "odcl.thm3-exact",
+        stated.THEOREM_3_EXACT,
+        at_requirement,
+        column="own_share",
+        event="a cluster that Part I does not keep whole",
+        cells=EXACT_CELLS,
+        finding=NO_FLOOR,
+    ),
+)
 
 # --- The shares ----------------------------------------------------------------------------------
 
@@ -289,91 +301,66 @@ SHARE = Finding(
 )
 
 
-def _shares(statement: Statement, profile: Profile) -> Search:
+def shares(statement: Statement, profile: Profile) -> Search:
     """The share of foreign users over all clusterings that meet 1) and 2)."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        values = {"c": point["c"]}
-        least, most = (float(evaluate(s.expr, values)) for s in (LEMMA_10_OWN, LEMMA_10_FOREIGN))
-        own, foreign = least + point["own"] * (1.0 - least), point["foreign"] * most
-        return foreign / (own + foreign), float(evaluate(statement.expr, values))
-
-    return Sided(
-        sides=sides,
-        domain={
-            "c": LogInterval(12.0, 1e3),
-            "own": Interval(0.0, 1.0),
-            "foreign": Interval(0.0, 1.0),
-        },
-        budget=profile.searches // 4,
-    ).search(statement)
-
-
-@claim(stated.EPSILON, finding=SHARE)
-def epsilon(statement: Statement, profile: Profile) -> Search:
-    """The printed share."""
-    return _shares(statement, profile)
-
-
-@claim(stated.EPSILON_SHARP, finding=SHARE)
-def epsilon_sharp(statement: Statement, profile: Profile) -> Search:
-    """The share that 1) and 2) give."""
-    return _shares(statement, profile)
-
-
-def _of_constant(
-    statement: Statement, profile: Profile, observed: Callable[[float], float], low: float
-) -> Search:
-    """A function of c against the statement, from the smallest c that the statement allows."""
-    return Sided(
-        sides=lambda point: (
-            observed(point["c"]),
-            float(evaluate(statement.expr, {"c": point["c"]})),
-        ),
-        domain={"c": LogInterval(low, 1e6)},
-        budget=min(profile.searches, 120),
-        constraints=lambda point: all(a.holds(point) for a in statement.assumptions),
-    ).search(statement)
-
-
-@claim(stated.EPSILON_PROOF)
-def epsilon_proof(statement: Statement, profile: Profile) -> Search:
-    """The two shares of the proof from c = 8 sqrt(6) on."""
-    lowest = float(statement.assumptions[0].right)
-    return _of_constant(
-        statement, profile, lambda value: float(evaluate(stated.FRACTION, {"c": value})), lowest
-    )
-
-
-@claim(stated.REMARK_19_OWN)
-def remark_19_own(statement: Statement, profile: Profile) -> Search:
-    """Theorem 3's first share at c = 100 and above."""
-    own = LEMMA_10_OWN.expr
-    return _of_constant(statement, profile, lambda value: float(evaluate(own, {"c": value})), 100.0)
-
-
-@claim(stated.REMARK_19_FOREIGN)
-def remark_19_foreign(statement: Statement, profile: Profile) -> Search:
-    """Theorem 3's second share at c = 100 and above."""
-    share = LEMMA_10_FOREIGN.expr
-    return _of_constant(
-        statement, profile, lambda value: float(evaluate(share, {"c": value})), 100.0
-    )
-
-
-@claim(
-    stated.REMARK_19_FLOOR,
-    identity="the printed number is the square of the printed $128/(c^2-128)$ at $c=100$",
-)
-def remark_19_floor(statement: Statement, profile: Profile) -> Search:
-    """The square of the printed share of foreign users at c = 100 and above."""
-    return _of_constant(
+    least, most = LEMMA_10_OWN.expr, LEMMA_10_FOREIGN.expr
+    own, foreign = least + sp.Symbol("own") * (1 - least), sp.Symbol("foreign") * most
+    return search(
         statement,
         profile,
-        lambda value: float(evaluate(stated.FRACTION, {"c": value})) ** 2,
-        100.0,
+        foreign / (own + foreign),
+        {
+            "c": LogInterval(12.0, 1e3),
+            "own": Interval(
+                0.0,
+                1.0,
+                meaning="place of the share of own users between the least of 1) of Theorem 3 (0) "
+                "and all (1)",
+            ),
+            "foreign": Interval(
+                0.0,
+                1.0,
+                meaning="number of foreign users as a share of the most that 2) of Theorem 3 "
+                "allows",
+            ),
+        },
+        budget=profile.searches // 4,
     )
 
+
+def of_constant(
+    statement: Statement, profile: Profile, *, observed: sp.Expr, low: float = 100.0
+) -> Search:
+    """A function of c against the statement, from the smallest c that the statement allows."""
+    budget = min(profile.searches, 120)
+    return search(statement, profile, observed, {"c": LogInterval(low, 1e6)}, budget=budget)
+
+
+SHARES = (
+    row("odcl.thm3-epsilon", stated.EPSILON, shares, finding=SHARE),
+    row("odcl.thm3-epsilon-sharp", stated.EPSILON_SHARP, shares, finding=SHARE),
+    row(
+        "odcl.thm3-epsilon-proof",
+        stated.EPSILON_PROOF,
+        of_constant,
+        observed=stated.FRACTION,
+        low=float(stated.EPSILON_PROOF.assumptions[0].right),
+    ),
+    row("odcl.remark19-own", stated.REMARK_19_OWN, of_constant, observed=LEMMA_10_OWN.expr),
+    row(
+        "odcl.remark19-foreign",
+        stated.REMARK_19_FOREIGN,
+        of_constant,
+        observed=LEMMA_10_FOREIGN.expr,
+    ),
+    row(
+        "odcl.remark19-floor",
+        stated.REMARK_19_FLOOR,
+        of_constant,
+        observed=stated.FRACTION**2,
+        identity="the printed number is the square of the printed $128/(c^2-128)$ at $c=100$",
+    ),
+)
 
 # --- The mean squared error ----------------------------------------------------------------------
 
@@ -393,10 +380,21 @@ CLUSTERS_IN_FLOOR = Finding(
     severity="proof",
 )
 FLOOR_DOMAIN: Ranges = {
-    "k": IntRange(2, 100_000, log=True),
-    "scatter": LogInterval(1e-6, 1.0),
-    "uneven": Interval(0.0, 2.0),
-    "share": LogInterval(1e-4, 0.5),
+    "k": IntRange(2, 1000, log=True, meaning=CLUSTERS),
+    "scatter": LogInterval(
+        1e-6,
+        1.0,
+        meaning="standard deviation per axis of the other optima around a point 1 away from the "
+        "own one",
+    ),
+    "uneven": Interval(
+        0.0,
+        2.0,
+        meaning="standard deviation of the logarithms of the shares before they are normalised",
+    ),
+    "share": LogInterval(
+        1e-4, 0.5, meaning="share $\\epsilon_k$ of foreign users in the found cluster"
+    ),
     "seed": IntRange(0, 1000),
 }
 
@@ -415,81 +413,81 @@ def floor(shares: FloatArray, differences: FloatArray) -> float:
     return float(((shares @ differences) ** 2).sum())
 
 
-@claim(stated.LEMMA_9, finding=CLUSTERS_IN_FLOOR)
+def _sums(point: Point) -> dict[str, float]:
+    """The sums over the other clusters in the statements' letters, and the other coordinates."""
+    shares, differences = foreigners(point)
+    squares = (differences**2).sum(axis=1)
+    return {
+        **point,
+        "eps_k": float(shares.sum()),
+        "reach_sq": float(shares @ squares),
+        "floor_sq": float(shares**2 @ squares),
+    }
+
+
+@claim("odcl.lemma9", stated.LEMMA_9, finding=CLUSTERS_IN_FLOOR)
 def lemma_9(statement: Statement, profile: Profile) -> Search:
     """The exact mean squared error of a cluster with foreign users, with unbiased fits."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        shares, differences = foreigners(point)
-        noise = point["variance"] / (point["n"] * point["size_k"])
-        values = {name: float(point[name]) for name in ("n", "size_k", "k", "variance")}
-        values["floor_sq"] = float(shares**2 @ (differences**2).sum(axis=1))
-        return noise + floor(shares, differences), float(evaluate(statement.expr, values))
-
-    return Sided(
-        sides=sides,
-        domain={
+    return search(
+        statement,
+        profile,
+        lambda p: p["variance"] / (p["n"] * p["size_k"]) + floor(*foreigners(p)),
+        {
             **FLOOR_DOMAIN,
-            "k": IntRange(2, 1000, log=True),
             "n": IntRange(1, 1_000_000, log=True),
-            "size_k": IntRange(1, 1_000_000, log=True),
-            "variance": LogInterval(1e-6, 1e6),
+            "size_k": IntRange(1, 1_000_000, log=True, meaning="users of the found cluster"),
+            "variance": LogInterval(1e-6, 1e6, meaning="variance of a fit on one sample"),
         },
+        at=_sums,
         budget=profile.searches // 4,
-    ).search(statement)
+    )
 
 
-@claim(stated.THEOREM_3_3_AS_PRINTED, expected=Verdict.REFUTED, finding=CLUSTERS_IN_FLOOR)
+@claim(
+    "odcl.thm3-3-as-printed",
+    stated.THEOREM_3_3_AS_PRINTED,
+    expected=Verdict.REFUTED,
+    finding=CLUSTERS_IN_FLOOR,
+)
 def theorem_3_3_as_printed(statement: Statement, profile: Profile) -> Search:
     """The floor against a thousand times the printed sum."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        shares, differences = foreigners(point)
-        total = float(shares**2 @ (differences**2).sum(axis=1))
-        return floor(shares, differences), float(
-            evaluate(statement.expr, {**ORDER, "floor_sq": total})
-        )
-
-    def certify(_point: Point) -> Certificate:
-        share, others = Fraction(1, 1_000_000), 1999
-        return proves(
-            statement,
-            "2000 clusters, equal shares $10^{-6}$ of 1999 others, whose optima lie between "
-            "$99/100$ and $101/100$ from $\\theta_k^\\star$ along one axis. Together they are less "
-            "than the $128/9872$ that $c=100$ allows. The floor is at least "
+    share, others = Fraction(1, 1_000_000), 1999
+    return search(
+        statement,
+        profile,
+        lambda point: floor(*foreigners(point)),
+        {
+            **FLOOR_DOMAIN,
+            "k": IntRange(2, 100_000, log=True, meaning=CLUSTERS),
+            "share": LogInterval(1e-4, 128 / 9872, meaning=FLOOR_DOMAIN["share"].meaning),
+        },
+        at=_sums,
+        constants=ORDER,
+        budget=profile.searches // 8,
+        proof=Proof(
+            argument="2000 clusters, equal shares $10^{-6}$ of 1999 others, whose optima lie "
+            "between $99/100$ and $101/100$ from $\\theta_k^\\star$ along one axis. Together they "
+            "are less than the $128/9872$ that $c=100$ allows. The floor is at least "
             "$(1999\\cdot\\frac{99}{100}10^{-6})^2$, the sum at most "
             "$1999(\\frac{101}{100}10^{-6})^2$. With more clusters the ratio exceeds any constant.",
-            "the floor exceeds a thousand times the sum",
-            str((others * share * Fraction(99, 100)) ** 2),
-            {"C": 1000, "floor_sq": others * (share * Fraction(101, 100)) ** 2},
-        )
-
-    return Sided(
-        sides=sides,
-        domain={**FLOOR_DOMAIN, "share": LogInterval(1e-4, 128 / 9872)},
-        budget=profile.searches // 8,
-        certify=certify,
-        constants=ORDER,
-    ).search(statement)
+            says="the floor exceeds a thousand times the sum",
+            observed=sp.Rational((others * share * Fraction(99, 100)) ** 2),
+            values={"C": 1000, "floor_sq": others * (share * Fraction(101, 100)) ** 2},
+        ),
+    )
 
 
-@claim(stated.LEMMA_9_FLOOR, finding=CLUSTERS_IN_FLOOR)
+@claim("odcl.lemma9-floor", stated.LEMMA_9_FLOOR, finding=CLUSTERS_IN_FLOOR)
 def lemma_9_floor(statement: Statement, profile: Profile) -> Search:
     """The floor against Jensen's bound."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        shares, differences = foreigners(point)
-        values = {
-            "eps_k": float(shares.sum()),
-            "reach_sq": float(shares @ (differences**2).sum(axis=1)),
-        }
-        return floor(shares, differences) * (1.0 - 1e-12), float(evaluate(statement.expr, values))
-
-    return Sided(
-        sides=sides,
-        domain={**FLOOR_DOMAIN, "k": IntRange(2, 1000, log=True)},
+    return search(
+        statement,
+        profile,
+        lambda point: floor(*foreigners(point)),
+        FLOOR_DOMAIN,
+        at=_sums,
         budget=profile.searches // 4,
-    ).search(statement)
+    )
 
 
 CONDITIONED = Finding(
@@ -506,40 +504,43 @@ CONDITIONED = Finding(
 )
 
 
-@claim(stated.CONDITIONING, expected=Verdict.REFUTED, finding=CONDITIONED)
+@claim(
+    "odcl.lemma9-conditioning",
+    stated.CONDITIONING,
+    expected=Verdict.REFUTED,
+    finding=CONDITIONED,
+)
 def conditioning(statement: Statement, profile: Profile) -> Search:
     """The exact second moment of a normal error beyond half the distance of the optima.
 
     With t = D sqrt(n) / (2 sigma) it is (sigma^2/n) (1 + t phi(t)/Q(t)).
     """
 
-    def sides(point: Point) -> tuple[float, float]:
+    def moment(point: Point) -> float:
         noise = point["variance"] / point["n"]
         t = point["Delta"] / (2.0 * math.sqrt(noise))
         hazard = math.exp(-0.5 * t * t - 0.5 * math.log(2 * math.pi) - float(log_ndtr(-t)))
-        values = {**ORDER, "variance": point["variance"], "n": float(point["n"])}
-        return noise * (1.0 + t * hazard), float(evaluate(statement.expr, values))
+        return float(noise * (1.0 + t * hazard))
 
-    def certify(_point: Point) -> Certificate:
-        return proves(
-            statement,
-            "An error beyond $D/2$ has a square above $D^2/4$. Take $D=1$, $\\sigma=1$, $n=10^4$.",
-            "the square exceeds a thousand times the variance of a fit",
-            "1/4",
-            {"C": 1000, "variance": 1, "n": 10_000},
-        )
-
-    return Sided(
-        sides=sides,
-        domain={
+    return search(
+        statement,
+        profile,
+        moment,
+        {
             "n": IntRange(1, 10**9, log=True),
-            "Delta": LogInterval(1e-3, 1e3),
-            "variance": LogInterval(1e-3, 1e3),
+            "Delta": LogInterval(1e-3, 1e3, meaning=SEPARATION),
+            "variance": LogInterval(1e-3, 1e3, meaning="variance of a fit on one sample"),
         },
-        budget=profile.searches // 8,
-        certify=certify,
         constants=ORDER,
-    ).search(statement)
+        budget=profile.searches // 8,
+        proof=Proof(
+            argument="An error beyond $D/2$ has a square above $D^2/4$. Take $D=1$, $\\sigma=1$, "
+            "$n=10^4$.",
+            says="the square exceeds a thousand times the variance of a fit",
+            observed=sp.Rational(1, 4),
+            values={"C": 1000, "variance": 1, "n": 10_000},
+        ),
+    )
 
 
 # --- Remarks 20 and 21 ---------------------------------------------------------------------------
@@ -563,21 +564,31 @@ _ONE_FORMULA = "both sides are $y=c\\sqrt{m/|C_{(K)}|}$ in the two printed requi
 RELATIVE_REDUCTION = (1 + 2 * _Y) / (1 + _Y) ** 2
 
 
-@claim(stated.REMARK_20, finding=REDUCTION)
-def remark_20(statement: Statement, profile: Profile) -> Search:
-    """The difference of the two requirements at c = 100."""
-    observed = sp.expand(REQUIREMENT_KM - stated.PART_ONE_SAME_M).subs(c, 100)
-    return formulas(statement, profile, observed, {"M": LogInterval(1e-3, 1e6)})
-
-
-@claim(stated.REMARK_20_RELATIVE, finding=REDUCTION, identity=_ONE_FORMULA)
-def remark_20_relative(statement: Statement, profile: Profile) -> Search:
-    """The share by which the requirement falls."""
-    return formulas(statement, profile, RELATIVE_REDUCTION, WITH_M_AND_C)
-
-
-@claim(stated.REMARK_21, finding=REDUCTION)
-def remark_21_band(statement: Statement, profile: Profile) -> Search:
-    """The ratio of the two orders of Remark 21."""
-    low = c**2 * M * m / size_min
-    return formulas(statement, profile, (low + c**2 * M) / low, WITH_M_AND_C)
+_LOW = c**2 * M * m / size_min
+REMARKS = (
+    row(
+        "odcl.remark20",
+        stated.REMARK_20,
+        formula,
+        observed=sp.expand(REQUIREMENT_KM - stated.PART_ONE_SAME_M).subs(c, 100),
+        more={"M": WITH_M_AND_C["M"]},
+        finding=REDUCTION,
+    ),
+    row(
+        "odcl.remark20-relative",
+        stated.REMARK_20_RELATIVE,
+        formula,
+        observed=RELATIVE_REDUCTION,
+        more=WITH_M_AND_C,
+        finding=REDUCTION,
+        identity=_ONE_FORMULA,
+    ),
+    row(
+        "odcl.remark21-band",
+        stated.REMARK_21,
+        formula,
+        observed=(_LOW + c**2 * M) / _LOW,
+        more=WITH_M_AND_C,
+        finding=REDUCTION,
+    ),
+)

@@ -16,18 +16,21 @@ Reference. Armacki et al. 2024, Remarks 13 and 23, Appendices C and D.3.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from bounds.odcl import practice as bp
 from bounds.statement import Statement
 from trials.experiments.odcl.neighbours import NEIGHBOURS
 from trials.experiments.odcl.number import NUMBER
 from trials.experiments.odcl.starts import STARTS
 from trials.run.cell import Params
-from verify.claim import Finding, claim
+from verify.claim import Finding, row
+from verify.claims.odcl.experiments import share, smaller_error
 from verify.claims.odcl.pages import many_users
-from verify.decisions.means import SHARE, Knowledge
+from verify.decisions.means import Knowledge
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.comparison import Comparison
-from verify.procedures.mean_bound import MeanBound
 
 ANY_ALGORITHM = Finding(
     id="odcl-remark13",
@@ -43,109 +46,117 @@ ANY_ALGORITHM = Finding(
 )
 
 
-def _signs(
-    statement: Statement, cells: tuple[Params, ...], columns: dict[str, str], max_trials: int
+def signs(
+    statement: Statement,
+    profile: Profile,
+    *,
+    cells: Sequence[Params],
+    columns: dict[str, str],
+    max_trials: int,
 ) -> Comparison:
-    """Which error is smaller in most trials."""
-    return Comparison(
-        statement=statement,
-        sampling=Sampling(experiment=STARTS, max_trials=max_trials, first=16),
-        cells=cells,
-        columns=columns,
-        knowledge=lambda _cell: Knowledge(low=0.0),
-        unit="normalised squared error",
-        scale="sign",
-    )
+    """Which error is smaller in most trials, of IFCA from several starts and of ODCL-KM++."""
+    sampling = Sampling(experiment=STARTS, max_trials=max_trials, first=16)
+    return smaller_error(statement, profile, sampling=sampling, cells=cells, columns=columns)
 
 
-def _rounds(rounds: tuple[int, ...], steps: tuple[float, ...], n: int) -> tuple[Params, ...]:
+def _one(rounds: tuple[int, ...], steps: tuple[float, ...], n: int) -> tuple[Params, ...]:
     """One cluster, local steps on half of the mean squared residual."""
     return tuple({"optima": "one", "n": n, "T": T, "step": step} for T in rounds for step in steps)
 
 
-@claim(bp.K_SHOT, finding=ANY_ALGORITHM)
-def k_shot(statement: Statement, _profile: Profile) -> Comparison:
-    """One-shot averaging, and rounds of ten local steps from zero."""
-    cells = tuple(
-        cell
-        for n in (100, 400)
-        for cell in _rounds((2, 10), (0.01, 0.05, 0.1), n) + _rounds((50,), (0.01,), n)
-    )
-    return _signs(statement, cells, {"ODCL": "one_shot", "zero": "near"}, 128)
-
-
-@claim(bp.K_SHOT_FIFTY, finding=ANY_ALGORITHM)
-def k_shot_fifty(statement: Statement, _profile: Profile) -> Comparison:
-    """The same after fifty rounds of the two larger steps."""
-    cells = _rounds((50,), (0.05, 0.1), 100)
-    return _signs(statement, cells, {"ODCL": "one_shot", "zero": "near"}, 256)
-
-
-@claim(bp.K_SHOT_WARM, finding=ANY_ALGORITHM)
-def k_shot_warm(statement: Statement, _profile: Profile) -> Comparison:
-    """One-shot averaging, and the same average after further rounds of ten local steps."""
-    cells = tuple(cell for n in (100, 400) for cell in _rounds((1, 9, 49), (0.01,), n))
-    return _signs(statement, cells, {"ODCL": "one_shot", "warm": "warm"}, 256)
-
-
-@claim(
-    bp.INIT_SENSITIVITY,
-    smallest_profile="standard",
-    why_not_smaller="its trials run IFCA many times",
+ROUNDS = (
+    row(
+        "odcl.kshot",
+        bp.K_SHOT,
+        signs,
+        cells=[
+            cell
+            for n in (100, 400)
+            for cell in _one((2, 10), (0.01, 0.05, 0.1), n) + _one((50,), (0.01,), n)
+        ],
+        columns={"ODCL": "one_shot", "zero": "near"},
+        max_trials=128,
+        finding=ANY_ALGORITHM,
+    ),
+    row(
+        "odcl.kshot-fifty",
+        bp.K_SHOT_FIFTY,
+        signs,
+        cells=_one((50,), (0.05, 0.1), 100),
+        columns={"ODCL": "one_shot", "zero": "near"},
+        max_trials=256,
+        finding=ANY_ALGORITHM,
+    ),
+    row(
+        "odcl.kshot-warm",
+        bp.K_SHOT_WARM,
+        signs,
+        cells=[cell for n in (100, 400) for cell in _one((1, 9, 49), (0.01,), n)],
+        columns={"ODCL": "one_shot", "warm": "warm"},
+        max_trials=256,
+        finding=ANY_ALGORITHM,
+    ),
+    row(
+        "odcl.init-sensitivity",
+        bp.INIT_SENSITIVITY,
+        signs,
+        # the largest step of the figure, until both starts have settled
+        cells=[
+            {
+                "optima": "four",
+                "n": n,
+                "T": 60,
+                "runs": 10,
+                "step": 0.1,
+                "gradient": 2.0,
+                "nearest": 0.2,
+                "farthest": 1 / 3,
+            }
+            for n in (400, 600)
+        ],
+        columns={"near": "near", "random": "random"},
+        max_trials=64,
+        smallest_profile="standard",
+        why_not_smaller="its trials run IFCA many times",
+    ),
 )
-def init_sensitivity(statement: Statement, _profile: Profile) -> Comparison:
-    """Four clusters, the largest step of the figure, until both starts have settled."""
-    cells = tuple(
-        {
-            "optima": "four",
-            "n": n,
-            "T": 60,
-            "runs": 10,
-            "step": 0.1,
-            "gradient": 2.0,
-            "nearest": 0.2,
-            "farthest": 1 / 3,
-        }
-        for n in (400, 600)
-    )
-    return _signs(statement, cells, {"near": "near", "random": "random"}, 64)
-
-
-def _right(statement: Statement, column: str, rule: str) -> MeanBound:
-    """How often a rule finds the number of clusters."""
-    cells = tuple(
+#: Ten clusters of Section 5 and four of Appendix D.2, up to fifteen tried.
+_NUMBERS: dict[str, Any] = {
+    "sampling": Sampling(experiment=NUMBER, max_trials=256, first=32),
+    "cells": [
         {"optima": optima, "m": 100, "d": 20, "n": n}
         for optima in ("ten", "four")
         for n in (100, 400)
-    )
-    return MeanBound(
-        statement=statement,
-        sampling=Sampling(experiment=NUMBER, max_trials=256, first=32),
-        cells=cells,
-        statistic=lambda table, _cell: table[column],
-        knowledge=lambda _cell: SHARE,
-        observable=f"{rule} finding the number of clusters",
-    )
+    ],
+}
+NUMBER_OF_CLUSTERS = (
+    row(
+        "odcl.selection-silhouette",
+        bp.SILHOUETTE,
+        share,
+        happens="silhouette_right",
+        event="the silhouette score finding the number of clusters",
+        **_NUMBERS,
+    ),
+    row(
+        "odcl.selection-elbow",
+        bp.ELBOW,
+        share,
+        happens="elbow_right",
+        event="the elbow method finding the number of clusters",
+        **_NUMBERS,
+    ),
+)
 
 
-@claim(bp.SILHOUETTE)
-def silhouette(statement: Statement, _profile: Profile) -> MeanBound:
-    """Ten clusters of Section 5 and four of Appendix D.2, up to fifteen tried."""
-    return _right(statement, "silhouette_right", "the silhouette score")
-
-
-@claim(bp.ELBOW)
-def elbow(statement: Statement, _profile: Profile) -> MeanBound:
-    """The same data and clusterings."""
-    return _right(statement, "elbow_right", "the elbow method")
-
-
-def _neighbours(statement: Statement, cells: tuple[Params, ...], max_trials: int) -> Comparison:
+def with_neighbours(
+    statement: Statement, _profile: Profile, *, cells: Sequence[Params], max_trials: int
+) -> Comparison:
     """Which of the one-shot methods has the smaller error in most trials."""
     return Comparison(
         statement=statement,
         sampling=Sampling(experiment=NEIGHBOURS, max_trials=max_trials, first=16),
-        cells=cells,
+        cells=tuple(cells),
         columns={
             "neighbours": "neighbours",
             "uniform": "uniform",
@@ -159,37 +170,37 @@ def _neighbours(statement: Statement, cells: tuple[Params, ...], max_trials: int
     )
 
 
-@claim(bp.NEIGHBOURS)
-def neighbours(statement: Statement, _profile: Profile) -> Comparison:
-    """Five clusters, equal ones or a small one, and a subsample of a tenth.
-
-    With 25 samples the fits of different clusters overlap.
-    """
-    cells = tuple(
-        {"m": 500, "sample": 50, "n": n, "size_min": least}
-        for n in (25, 100, 800)
-        for least in (100, 20)
-    )
-    return _neighbours(statement, cells, 64)
-
-
-@claim(
-    bp.NEIGHBOURS_MANY,
-    smallest_profile="full",
-    why_not_smaller="a trial clusters 100,000 users, which takes half a minute",
+#: Five clusters, equal ones or a small one, and a subsample.  With 25 samples the fits overlap.
+MANY_USERS = (
+    row(
+        "odcl.neighbours",
+        bp.NEIGHBOURS,
+        with_neighbours,
+        cells=[
+            {"m": 500, "sample": 50, "n": n, "size_min": least}
+            for n in (25, 100, 800)
+            for least in (100, 20)
+        ],
+        max_trials=64,
+    ),
+    row(
+        "odcl.neighbours-many-users",
+        bp.NEIGHBOURS_MANY,
+        with_neighbours,
+        cells=[
+            {"m": 10**5, "sample": 400, "n": n, "size_min": least}
+            for n in (200, 800)
+            for least in (20_000, 100)
+        ],
+        max_trials=16,
+        smallest_profile="full",
+        why_not_smaller="a trial clusters 100,000 users, which takes half a minute",
+    ),
+    row(
+        "odcl.neighbours-overlap",
+        bp.NEIGHBOURS_OVERLAP,
+        with_neighbours,
+        cells=({"m": 500, "sample": 50, "n": 12, "size_min": 100},),
+        max_trials=64,
+    ),
 )
-def neighbours_many(statement: Statement, _profile: Profile) -> Comparison:
-    """The same clusters and 400 users in the subsample, as many as equal weights allow in time."""
-    cells = tuple(
-        {"m": 10**5, "sample": 400, "n": n, "size_min": least}
-        for n in (200, 800)
-        for least in (20_000, 100)
-    )
-    return _neighbours(statement, cells, 16)
-
-
-@claim(bp.NEIGHBOURS_OVERLAP)
-def neighbours_overlap(statement: Statement, _profile: Profile) -> Comparison:
-    """Five equal clusters with few samples."""
-    cells = ({"m": 500, "sample": 50, "n": 12, "size_min": 100},)
-    return _neighbours(statement, cells, 64)

@@ -20,7 +20,7 @@ Reference. Armacki et al. 2024, Section 4.1, Section 4.2, Section 5, Appendices 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -28,29 +28,30 @@ import numpy as np
 import sympy as sp
 
 from bounds.odcl import recovery as br
-from bounds.odcl.symbols import G_F, F_star, L, N, R, mu
+from bounds.odcl.symbols import R
 from bounds.statement import Assumption, Statement, evaluate
 from trials.checks import FloatArray
 from trials.experiments.odcl.coordinates import COORDINATES
 from trials.experiments.odcl.one_shot import ONE_SHOT, users
 from trials.run.cell import Params
 from trials.run.store import Table
-from verify.claim import Finding, claim
+from verify.claim import Finding, claim, row
 from verify.claims.common import Point
 from verify.claims.odcl.data_sets import Clustered, data_sets
 from verify.claims.odcl.local_fits import LINE, constants_of, line_of
 from verify.claims.odcl.pages import recovery_phases
 from verify.claims.odcl.sides import (
-    exact_search,
-    formula_search,
-    log_ratio,
+    CLUSTERS,
+    SEPARATION,
+    at_values,
+    log_search,
     power_law,
     upper_quantile,
 )
-from verify.claims.searching import Sided, proves
-from verify.decisions.domain import Box, Choice, Interval, IntRange, LogInterval, Ranges
+from verify.claims.odcl.windows import over
+from verify.claims.searching import Proof, search
+from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
 from verify.decisions.means import Knowledge
-from verify.decisions.structured import Product
 from verify.decisions.thresholds import log_grid
 from verify.evidence import Verdict
 from verify.procedures.base import BoolArray, Profile, Sampling
@@ -59,33 +60,32 @@ from verify.procedures.rate import Rate
 from verify.procedures.search import Search
 from verify.procedures.threshold import Threshold
 from verify.procedures.vacuity import Vacuity
-from verify.proofs.certificate import Certificate
 
 _UNITS = LogInterval(1e-6, 1e6)
 
 # --- (7) to (11) --------------------------------------------------------------------------------
 
 
-@claim(br.EQ_7)
+@claim("odcl.eq7", br.EQ_7)
 def eq_7(statement: Statement, profile: Profile) -> Search:
     """Data sets of fits around the common optimum zero, clusters of any sizes."""
 
-    def sides(point: Point) -> tuple[float, float]:
-        data = Clustered.of(point)
+    def worst(data: Clustered) -> tuple[float, float]:
+        """The distance of a fit from its mean and its bound, of the fit that comes closest."""
         lengths = np.linalg.norm(data.points, axis=1)
-        largest = np.array([lengths[data.labels == j].max() for j in range(data.k)])
+        largest = [lengths[data.labels == j].max() for j in range(data.k)]
         bounds = np.array([float(evaluate(statement.expr, {"largest": float(x)})) for x in largest])
         distances = np.linalg.norm(data.deviations, axis=1)
-        worst = int(np.argmax(distances - bounds[data.labels]))
-        return float(distances[worst]), float(bounds[data.labels[worst]])
+        i = int(np.argmax(distances - bounds[data.labels]))
+        return float(distances[i]), float(bounds[data.labels[i]])
 
-    return Search(
-        name=statement.id,
-        violation=lambda point: log_ratio(*sides(point)),
-        sides=sides,
-        domain=data_sets(clusters=(1, 3)),
+    return log_search(
+        statement,
+        profile,
+        lambda point: worst(Clustered.of(point))[0],
+        data_sets(clusters=(1, 3)),
+        bound=lambda point: worst(Clustered.of(point))[1],
         budget=profile.searches // 5,
-        unit="log of the distance over the bound",
     )
 
 
@@ -104,108 +104,112 @@ UNIT_OF_M = Finding(
 #: The constants of least squares on the design ``coordinates``: optimum of norm a, noise s.
 _A, _S, _D = sp.symbols("a s d")
 _COORDINATES = {
-    L: _D,
-    mu: sp.Integer(1),
-    N: sp.sqrt(_D) * _S,
-    F_star: _S**2 / 2,
-    R: _A + _S,
-    G_F: 2 * _A + _S,
-}
-_EIGHT: Ranges = {
-    "n": IntRange(3, 10**9, log=True),
-    "d": IntRange(1, 1000, log=True),
-    "a": LogInterval(1e-9, 1e6),
-    "s": LogInterval(1e-9, 1e6),
+    "L": _D,
+    "mu": sp.Integer(1),
+    "N": sp.sqrt(_D) * _S,
+    "F_star": _S**2 / 2,
+    "R": _A + _S,
+    "G_F": 2 * _A + _S,
 }
 
 
-def _eq_8(statement: Statement, profile: Profile, left: sp.Expr) -> Search:
-    terms = tuple(replace(t, expr=t.expr.subs(_COORDINATES)) for t in statement.terms)
-    return formula_search(
-        replace(statement, terms=terms),
+def display(statement: Statement, profile: Profile, *, radius: sp.Expr, length: sp.Expr) -> Search:
+    """Both expressions around (8) with the constants of a bounded design."""
+    given = {sp.Symbol(name): value for name, value in _COORDINATES.items()}
+    return log_search(
+        at_values(statement, _COORDINATES),
         profile,
-        left.subs(_COORDINATES),
-        _EIGHT,
-        argument="The constants are those of a design that shows one of $d$ coordinates a sample, "
-        "with an optimum of norm $a$ and noise $\\pm s$.",
+        br.eq_8(radius, length).subs(given),
+        {
+            "n": IntRange(3, 10**9, log=True),
+            "d": IntRange(1, 1000, log=True),
+            "a": LogInterval(
+                1e-9, 1e6, meaning="norm of the optimum in the design that gives the constants"
+            ),
+            "s": LogInterval(
+                1e-9,
+                1e6,
+                meaning="size of the noise $\\pm s$ in the design that gives the constants",
+            ),
+        },
+        proof=Proof(
+            argument="The constants are those of a design that shows one of $d$ coordinates a "
+            "sample, with an optimum of norm $a$ and noise $\\pm s$."
+        ),
     )
 
 
-@claim(br.EQ_8_AS_PRINTED, expected=Verdict.REFUTED, finding=UNIT_OF_M)
-def eq_8_as_printed(statement: Statement, profile: Profile) -> Search:
-    """Both printed expressions with the constants of a bounded design."""
-    return _eq_8(statement, profile, br.eq_8(R, sp.Integer(1)))
+def squared_error(statement: Statement, profile: Profile, *, proof: Proof | None = None) -> Search:
+    """Exact quantiles on three designs of one dimension, in all units."""
 
-
-@claim(br.EQ_8, finding=UNIT_OF_M)
-def eq_8(statement: Statement, profile: Profile) -> Search:
-    """Both corrected expressions."""
-    return _eq_8(statement, profile, br.eq_8(sp.Integer(1), R))
-
-
-_NINE: Ranges = {**LINE, "n": IntRange(3, 100_000, log=True)}
-
-
-def _eq_9(
-    statement: Statement, profile: Profile, certify: Callable[[Point], Certificate] | None = None
-) -> Search:
     def quantile(point: Point) -> float:
         law = line_of(point)
         share = statement.failure_probability({"n": float(point["n"])})
         return upper_quantile(law.errors**2, law.weights, share)
 
-    return exact_search(statement, profile, quantile, constants_of, _NINE, certify=certify)
+    domain = {**LINE, "n": IntRange(3, 100_000, log=True)}
+    return log_search(statement, profile, quantile, domain, at=constants_of, proof=proof)
 
 
-@claim(br.EQ_9_AS_PRINTED, expected=Verdict.REFUTED, finding=UNIT_OF_M)
-def eq_9_as_printed(statement: Statement, profile: Profile) -> Search:
-    """Exact quantiles on three designs of one dimension, in all units."""
+_TINY = {_A: Fraction(1, 10**6), _S: Fraction(1, 10**6), _D: 1}
+CONSTANT_M = (
+    row(
+        "odcl.eq8-as-printed",
+        br.EQ_8_AS_PRINTED,
+        display,
+        radius=R,
+        length=sp.Integer(1),
+        expected=Verdict.REFUTED,
+        finding=UNIT_OF_M,
+    ),
+    row("odcl.eq8", br.EQ_8, display, radius=sp.Integer(1), length=R, finding=UNIT_OF_M),
+    row(
+        "odcl.eq9-as-printed",
+        br.EQ_9_AS_PRINTED,
+        squared_error,
+        proof=Proof(
+            argument="Take least squares on one feature of size one, the optimum $a=10^{-6}$, "
+            "noise $\\pm s$ with $s=10^{-6}$, $R=a+s$ and $n=3$. A squared distance is never below "
+            "zero, so it exceeds the bound with probability one, not $2/27$.",
+            says="zero exceeds the bound",
+            observed=sp.Integer(0),
+            values={
+                **{name: str(sp.Rational(x.subs(_TINY))) for name, x in _COORDINATES.items()},
+                "n": 3,
+                "d": 1,
+            },
+        ),
+        expected=Verdict.REFUTED,
+        finding=UNIT_OF_M,
+    ),
+    row("odcl.eq9", br.EQ_9, squared_error, finding=UNIT_OF_M),
+)
 
-    def certify(_point: Point) -> Certificate:
-        at = {_A: Fraction(1, 10**6), _S: Fraction(1, 10**6), _D: 1}
-        shown = {symbol.name: sp.Rational(value.subs(at)) for symbol, value in _COORDINATES.items()}
-        return proves(
-            statement,
-            "Take least squares on one feature of size one, the optimum $a=10^{-6}$, noise "
-            "$\\pm s$ with $s=10^{-6}$, $R=a+s$ and $n=3$. A squared distance is never below zero, "
-            "so it exceeds the bound with probability one, not $2/27$.",
-            "zero exceeds the bound",
-            "0",
-            {**{name: str(value) for name, value in shown.items()}, "n": 3, "d": 1},
-        )
 
-    return _eq_9(statement, profile, certify)
-
-
-@claim(br.EQ_9, finding=UNIT_OF_M)
-def eq_9(statement: Statement, profile: Profile) -> Search:
-    """The same quantiles against the corrected M."""
-    return _eq_9(statement, profile)
-
-
-@claim(br.EQ_11)
+@claim("odcl.eq11", br.EQ_11)
 def eq_11(statement: Statement, profile: Profile) -> Search:
     """Sample sizes just above the requirement, for every width of the events below D/2."""
-    requirement = statement.assumptions[-1].right
 
-    def values(point: Point) -> dict[str, float]:
-        at = {name: point[name] for name in ("M", "alpha", "Delta")}
-        at["gamma"] = point["share"] * at["Delta"] / 2
-        at["ratio"] = (1 + point["above"]) * float(evaluate(requirement, at))
-        return at
+    def at(point: Point) -> dict[str, float]:
+        own = {name: point[name] for name in ("M", "alpha", "Delta")}
+        own["gamma"] = point["share"] * own["Delta"] / 2
+        needed = float(evaluate(statement.assumptions[-1].right, own))
+        return {**own, "ratio": (1 + point["above"]) * needed}
 
-    return exact_search(
+    return log_search(
         statement,
         profile,
-        lambda point: float(evaluate(br.SIGMA_RADIUS, values(point))),
-        values,
+        br.SIGMA_RADIUS,
         {
             "M": _UNITS,
             "alpha": LogInterval(1.0, 1e4),
-            "Delta": _UNITS,
-            "share": Interval(0.0, 0.999),
-            "above": LogInterval(1e-6, 1e3),
+            "Delta": LogInterval(1e-6, 1e6, meaning=SEPARATION),
+            "share": Interval(
+                0.0, 0.999, meaning="width $\\gamma$ of the events in units of $D/2$"
+            ),
+            "above": LogInterval(1e-6, 1e3, meaning=_ABOVE.meaning),
         },
+        at=at,
     )
 
 
@@ -227,38 +231,35 @@ CHEBYSHEV = Finding(
 )
 
 
-def _just_enough(statement: Statement, point: Point, constant: float) -> dict[str, float]:
-    """Symbols at a sample size just above the requirement, for M = ``constant`` and D = 1."""
-    at = {"M": constant, "alpha": point["alpha"], "Delta": 1.0}
-    return {**at, "ratio": (1 + point["above"]) * float(evaluate(_requirement(statement), at))}
+_ABOVE = LogInterval(1e-9, 1e3, meaning="share by which $n/\\log n$ exceeds the requirement")
+_JUST_ENOUGH: Ranges = {"alpha": LogInterval(1.0 + 1e-9, 1e3), "above": _ABOVE}
 
 
-def _requirement(statement: Statement) -> sp.Expr:
-    return statement.assumptions[-1].right
+def _just_enough(statement: Statement, point: Point) -> dict[str, float]:
+    """Symbols at a sample size just above the requirement, for M = D = 1."""
+    at = {"M": 1.0, "alpha": point["alpha"], "Delta": 1.0}
+    needed = float(evaluate(statement.assumptions[-1].right, at))
+    return {**at, "ratio": (1 + point["above"]) * needed}
 
 
-_ABOVE: Ranges = {"alpha": LogInterval(1.0 + 1e-9, 1e3), "above": LogInterval(1e-9, 1e3)}
-
-
-@claim(br.PSI_EVENT, finding=CHEBYSHEV)
+@claim("odcl.psi-event", br.PSI_EVENT, finding=CHEBYSHEV)
 def psi_event(statement: Statement, profile: Profile) -> Search:
     """Data sets of errors, scaled until the largest is as large as the event allows."""
 
-    def sides(point: Point) -> tuple[float, float]:
-        data, at = Clustered.of(point), _just_enough(statement, point, 1.0)
+    def furthest_mean(point: Point) -> float:
+        data, at = Clustered.of(point), _just_enough(statement, point)
         largest = max(float(np.linalg.norm(data.points, axis=1).max()), 1e-300)
-        means = np.linalg.norm(data.centres, axis=1) / largest * math.sqrt(at["M"] / at["ratio"])
-        return float(means.max()), float(evaluate(statement.expr, at))
+        means = np.linalg.norm(data.centres, axis=1) / largest
+        return float(means.max()) * math.sqrt(at["M"] / at["ratio"])
 
-    return Sided(
-        sides=sides,
-        domain=Product((data_sets(clusters=(1, 3)), Box(_ABOVE))),
+    return search(
+        statement,
+        profile,
+        furthest_mean,
+        over(data_sets(clusters=(1, 3)), **_JUST_ENOUGH),
+        at=lambda point: _just_enough(statement, point),
         budget=profile.searches // 5,
-    ).search(statement)
-
-
-#: Errors of a fit: the three designs of one dimension, and the law that (9) allows at its worst.
-_LAWS = Choice(("two-point", "cosh", "coordinates", "outlier"))
+    )
 
 
 def _errors(point: Point, share: float) -> tuple[FloatArray, FloatArray, float]:
@@ -272,7 +273,7 @@ def _errors(point: Point, share: float) -> tuple[FloatArray, FloatArray, float]:
 def _outside_psi(statement: Statement, point: Point) -> float:
     """P(Psi^c) of K equal clusters, by enumeration of the errors of one cluster's users."""
     errors, weights, radius = _errors(point, 2.0 / point["n"] ** 3)
-    at = _just_enough(statement, point, 1.0)  # D = 1 has the radius sqrt(M / ratio)
+    at = _just_enough(statement, point)  # D = 1 has the radius sqrt(M / ratio)
     reach = radius * math.sqrt(at["ratio"] / at["M"]) / 4  # D / 4 in the errors' unit
     joint = np.stack(np.meshgrid(*[errors] * point["size"], indexing="ij"), axis=-1)
     mean = joint.mean(axis=-1)
@@ -283,28 +284,33 @@ def _outside_psi(statement: Statement, point: Point) -> float:
     return -math.expm1(point["k"] * math.log1p(-min(outside, 1.0 - 1e-16)))
 
 
-@claim(br.PSI, finding=CHEBYSHEV)
+@claim("odcl.psi-prob", br.PSI, finding=CHEBYSHEV)
 def psi(statement: Statement, profile: Profile) -> Search:
     """The exact probability of Psi^c with few samples and users, on laws that meet (9)."""
-    return exact_search(
+    shape = {name: LINE[name] for name in ("scale", "noise", "skew")}
+    return log_search(
         statement,
         profile,
         lambda point: _outside_psi(statement, point),
-        lambda point: {
-            **_just_enough(statement, point, 1.0),
+        {
+            "law": Choice(
+                ("two-point", "cosh", "coordinates", "outlier"),
+                meaning="law of the error of a fit: of one of three designs, or that of one "
+                "outlier",
+            ),
+            "n": IntRange(3, 12),
+            "size": IntRange(1, 3, meaning="users of each cluster"),
+            "k": IntRange(2, 100, log=True, meaning=CLUSTERS),
+            **shape,
+            "far": LogInterval(
+                1.0, 1e3, meaning="distance of the outlier from the optimum, in radii of (9)"
+            ),
+            **_JUST_ENOUGH,
+        },
+        at=lambda point: {
+            **_just_enough(statement, point),
             "n": float(point["n"]),
             "m": float(point["k"] * point["size"]),
-        },
-        {
-            "law": _LAWS,
-            "n": IntRange(3, 12),
-            "size": IntRange(1, 3),
-            "k": IntRange(2, 100, log=True),
-            "scale": _UNITS,
-            "noise": _UNITS,
-            "skew": LogInterval(1e-3, 0.999),
-            "far": LogInterval(1.0, 1e3),
-            **_ABOVE,
         },
     )
 
@@ -335,7 +341,7 @@ def _several(cell: Params) -> dict[str, float]:
     """The symbols of Theorem 1 on the design ``coordinates``, with Lemma 1's alpha."""
     optimum = cell["Delta"] / math.sqrt(2)
     at = {"a": optimum, "s": cell["sigma"], "d": float(cell["d"])}
-    constants = {symbol.name: float(evaluate(expr, at)) for symbol, expr in _COORDINATES.items()}
+    constants = {name: float(evaluate(expr, at)) for name, expr in _COORDINATES.items()}
     m = float(users(cell))
     smallest = float(min(cell["size_k"], cell["size_min"]))
     return {
@@ -360,7 +366,7 @@ def _spread(cell: Params) -> Knowledge:
     return Knowledge(low=0.0, variance=2.0 * (1.1 * v) ** 2 / cell["d"])
 
 
-@claim(br.THEOREM_1_MSE, finding=(CHEBYSHEV, UNIT_OF_M))
+@claim("odcl.thm1-mse", br.THEOREM_1_MSE, finding=(CHEBYSHEV, UNIT_OF_M))
 def theorem_1_mse(statement: Statement, profile: Profile) -> MeanBound:
     """Simulated errors on the design ``coordinates``, at sizes just above the requirement."""
     cells = _several_cells(statement)
@@ -375,7 +381,7 @@ def theorem_1_mse(statement: Statement, profile: Profile) -> MeanBound:
     )
 
 
-@claim(br.THEOREM_1_RATE, finding=CHEBYSHEV)
+@claim("odcl.thm1-rate", br.THEOREM_1_RATE, finding=CHEBYSHEV)
 def theorem_1_rate(statement: Statement, _profile: Profile) -> Rate:
     """ODCL-KM++ on well separated clusters: exponents of n and of both cluster sizes."""
     cells = tuple(
@@ -398,7 +404,7 @@ def theorem_1_rate(statement: Statement, _profile: Profile) -> Rate:
 # --- thresholds ---------------------------------------------------------------------------------
 
 
-def _threshold(statement: Statement, column: str, event: str) -> Threshold:
+def threshold(statement: Statement, _profile: Profile, *, column: str, event: str) -> Threshold:
     """The threshold in n over separations and cluster sizes of two clusters."""
     cells = tuple(
         {"k": 2, "d": 4, "size_k": own, "size_min": least, "Delta": delta, "sigma": 1.0}
@@ -429,16 +435,22 @@ def _threshold(statement: Statement, column: str, event: str) -> Threshold:
     )
 
 
-@claim(br.THRESHOLD_KM)
-def threshold_km(statement: Statement, _profile: Profile) -> Threshold:
-    """Exact recovery by K-means++, the best of four starts."""
-    return _threshold(statement, "km", "exact recovery by K-means++")
-
-
-@claim(br.THRESHOLD_CC)
-def threshold_cc(statement: Statement, _profile: Profile) -> Threshold:
-    """A certified penalty for convex clustering."""
-    return _threshold(statement, "interval", "a penalty that (13) certifies")
+THRESHOLDS = (
+    row(
+        "odcl.thm1-threshold-km",
+        br.THRESHOLD_KM,
+        threshold,
+        column="km",
+        event="exact recovery by K-means++",
+    ),
+    row(
+        "odcl.thm1-threshold-cc",
+        br.THRESHOLD_CC,
+        threshold,
+        column="interval",
+        event="a penalty that (13) certifies",
+    ),
+)
 
 
 # --- the requirement at the paper's experiments -------------------------------------------------
@@ -464,7 +476,7 @@ SETTINGS = {
 _SEPARATIONS = tuple(float(x) for x in np.geomspace(0.1, 1e8, 10))
 
 
-@claim(br.THEOREM_1_VACUITY, expected=Verdict.VACUOUS)
+@claim("odcl.thm1-vacuity", br.THEOREM_1_VACUITY, expected=Verdict.VACUOUS)
 def theorem_1_vacuity(statement: Statement, _profile: Profile) -> Vacuity:
     """Every synthetic experiment of the paper, at the sizes where it reports recovery."""
     return Vacuity(
@@ -495,7 +507,9 @@ BELOW_THRESHOLD = Finding(
 )
 
 
-@claim(br.FIG_5_PHASE, expected=Verdict.REFUTED, finding=BELOW_THRESHOLD)
+@claim(
+    "odcl.fig5-phase-as-printed", br.FIG_5_PHASE, expected=Verdict.REFUTED, finding=BELOW_THRESHOLD
+)
 def fig_5_phase(statement: Statement, _profile: Profile) -> Vacuity:
     """The experiment of Appendix D.3 with 600 samples a user."""
     return Vacuity(
@@ -510,7 +524,7 @@ def fig_5_phase(statement: Statement, _profile: Profile) -> Vacuity:
 # --- Remark 14 ----------------------------------------------------------------------------------
 
 
-@claim(br.REMARK_14)
+@claim("odcl.remark14", br.REMARK_14)
 def remark_14(statement: Statement, profile: Profile) -> Search:
     """Single samples of the designs in one dimension, over the whole parameter space."""
 
@@ -524,15 +538,17 @@ def remark_14(statement: Statement, profile: Profile) -> Search:
         right, left = math.tanh(theta / width - 1), math.tanh(theta / width + 1)
         return float(abs((right if point["sample"] else left) - p * right - (1 - p) * left))
 
-    return exact_search(
+    return log_search(
         statement,
         profile,
         distance,
-        constants_of,
         {
             **LINE,
-            "design": Choice(("two-point", "cosh")),
-            "place": Interval(-1.0, 1.0),
-            "sample": Choice((0, 1)),
+            "design": Choice(("two-point", "cosh"), meaning=LINE["design"].meaning),
+            "place": Interval(-1.0, 1.0, meaning="parameter $\\theta$ in units of $R$"),
+            "sample": Choice(
+                (0, 1), meaning="number of the drawn sample, of the two that the design has"
+            ),
         },
+        at=constants_of,
     )

@@ -17,8 +17,9 @@ Reference. Armacki et al. 2024, Table 1, Sections 4.2 and 4.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -27,59 +28,64 @@ from bounds.odcl import requirements as stated
 from bounds.odcl.symbols import ALPHA_CC, Delta, c, k, m, n, size_min
 from bounds.statement import Statement, evaluate
 from trials.experiments.odcl.needed_distance import NEEDED_DISTANCE
-from verify.claim import Finding, claim
+from verify.claim import Finding, row
 from verify.claims.common import Point
-from verify.claims.odcl.sides import wrong_side
-from verify.claims.searching import Sided, proves
+from verify.claims.odcl.sides import CLUSTERS, SEPARATION
+from verify.claims.searching import Proof, search
 from verify.decisions.domain import IntRange, LogInterval, Ranges
 from verify.decisions.means import Knowledge
 from verify.evidence import EvidenceTable, Verdict
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
 from verify.procedures.comparison import Comparison
 from verify.procedures.search import Search
-from verify.proofs.certificate import Certificate
 
 #: The constant of an order, as generous as its box allows.
 ORDER = {"C": 1000.0}
 SIZES: Ranges = {
-    "size_min": IntRange(1, 1_000_000, log=True),
-    "others": LogInterval(1.0, 1e6),
-    "Delta": LogInterval(1e-3, 1e3),
+    "size_min": IntRange(
+        1, 1_000_000, log=True, meaning="users of the smallest cluster, $|C_{(K)}|$ in the paper"
+    ),
+    "others": LogInterval(
+        1.0,
+        1e6,
+        meaning="users outside the smallest cluster over users of the smallest cluster",
+    ),
+    "Delta": LogInterval(1e-3, 1e3, meaning=SEPARATION),
 }
 
 
-def symbols(point: Point) -> dict[str, float]:
+def symbols(point: Point) -> dict[str, Any]:
     """A point in the statements' symbols: m users, of whom the smallest cluster has a share."""
+    if "others" not in point:
+        return dict(point)
     smallest = float(point["size_min"])
-    return {
-        **{name: float(value) for name, value in point.items()},
-        "m": smallest * (1.0 + float(point["others"])),
-        "size_max": smallest * float(point["others"]),
-    }
+    sizes = {"m": smallest * (1.0 + point["others"]), "size_max": smallest * point["others"]}
+    if "L" in point:
+        sizes["kappa"] = point["L"] / point["mu"]
+    return {**{name: float(value) for name, value in point.items()}, **sizes}
 
 
-def formulas(
+def formula(
     statement: Statement,
     profile: Profile,
     observed: sp.Expr,
+    *,
     more: Ranges | None = None,
+    domain: Ranges | None = None,
     constants: Mapping[str, float] | None = None,
-    certify: Callable[[Point], Certificate] | None = None,
+    proof: Proof | None = None,
 ) -> Search:
     """A formula of the paper against the one that it should follow from, over all sizes."""
-    values = dict(constants or {})
-
-    def sides(point: Point) -> tuple[float, float]:
-        at = {**symbols(point), **values}
-        return float(evaluate(observed, at)), float(evaluate(statement.expr, at))
-
-    return Sided(
-        sides=sides,
-        domain={**SIZES, **(more or {})},
+    return search(
+        statement,
+        profile,
+        observed,
+        domain or {**SIZES, **(more or {})},
+        at=symbols,
         budget=profile.searches // 4,
-        certify=certify,
-        constants=values if statement.constants else {},
-    ).search(statement)
+        constants=constants,
+        proof=proof,
+    )
 
 
 # --- Section 4.2 ---------------------------------------------------------------------------------
@@ -97,33 +103,37 @@ SQUARED_SIZE = Finding(
 )
 
 
-@claim(stated.REQ_CC, identity="both are $16M\\alpha_{cc}^2/D^2$, once expanded")
-def requirement_cc(statement: Statement, profile: Profile) -> Search:
-    """Theorem 1 with the separation of Lemma 1."""
-    return formulas(statement, profile, stated.THEOREM_1_CC, WITH_M_AND_C)
-
-
-@claim(stated.REQ_KM, identity="both are $16M\\alpha_{km}^2/D^2$, once expanded")
-def requirement_km(statement: Statement, profile: Profile) -> Search:
-    """Theorem 1 with the separation of Lemma 2."""
-    return formulas(statement, profile, stated.THEOREM_1_KM, WITH_M_AND_C)
-
-
-@claim(stated.REQ_KM_DISPLAY, expected=Verdict.REFUTED, finding=SQUARED_SIZE)
-def requirement_km_display(statement: Statement, profile: Profile) -> Search:
-    """Requirement 2) without 64 M / D^2 against the printed term."""
-    observed = (sp.sqrt(size_min) + sp.sqrt(m)) ** 2 / size_min
-
-    def certify(_point: Point) -> Certificate:
-        return wrong_side(
-            statement,
-            "The two terms differ by the factor $|C_{(K)}|$, which no constant bounds.",
-            observed,
-            {"size_min": 10_000, "m": 20_000, **ORDER},
-        )
-
-    return formulas(statement, profile, observed, constants=ORDER, certify=certify)
-
+REQUIREMENTS = (
+    row(
+        "odcl.requirement-cc",
+        stated.REQ_CC,
+        formula,
+        observed=stated.THEOREM_1_CC,
+        more=WITH_M_AND_C,
+        identity="both are $16M\\alpha_{cc}^2/D^2$, once expanded",
+    ),
+    row(
+        "odcl.requirement-km",
+        stated.REQ_KM,
+        formula,
+        observed=stated.THEOREM_1_KM,
+        more=WITH_M_AND_C,
+        identity="both are $16M\\alpha_{km}^2/D^2$, once expanded",
+    ),
+    row(
+        "odcl.requirement-km-display",
+        stated.REQ_KM_DISPLAY,
+        formula,
+        observed=(sp.sqrt(size_min) + sp.sqrt(m)) ** 2 / size_min,
+        constants=ORDER,
+        proof=Proof(
+            argument="The two terms differ by the factor $|C_{(K)}|$, which no constant bounds.",
+            values={"size_min": 10_000, "m": 20_000, **ORDER},
+        ),
+        expected=Verdict.REFUTED,
+        finding=SQUARED_SIZE,
+    ),
+)
 
 LARGER = Finding(
     id="odcl-cc-vs-km",
@@ -138,32 +148,31 @@ LARGER = Finding(
 )
 
 
-@claim(stated.CC_VS_KM, expected=Verdict.REFUTED, finding=LARGER)
-def cc_vs_km_as_printed(statement: Statement, profile: Profile) -> Search:
-    """The ratio of the requirements at c = 100."""
-    observed = stated.RATIO.subs(c, 100)
-
-    def certify(_point: Point) -> Certificate:
-        simple = sp.simplify(observed)
-        return wrong_side(
-            statement,
-            "Two clusters of one user each, $c=100$.",
-            simple,
-            {"size_min": 1, "m": 2, **ORDER},
-        )
-
-    return formulas(statement, profile, observed, {"M": LogInterval(1.0, 1e3)}, certify=certify)
-
-
-@claim(
-    stated.CC_VS_KM_FACTOR,
-    finding=LARGER,
-    identity="the ratio of the printed requirements against its own leading factor",
+_RATIO_AT_100 = sp.simplify(stated.RATIO.subs(c, 100))
+RATIOS = (
+    row(
+        "odcl.cc-vs-km-as-printed",
+        stated.CC_VS_KM,
+        formula,
+        observed=_RATIO_AT_100,
+        more={"M": LogInterval(1.0, 1e3)},
+        proof=Proof(
+            argument="Two clusters of one user each, $c=100$.",
+            values={"size_min": 1, "m": 2, **ORDER},
+        ),
+        expected=Verdict.REFUTED,
+        finding=LARGER,
+    ),
+    row(
+        "odcl.cc-vs-km",
+        stated.CC_VS_KM_FACTOR,
+        formula,
+        observed=stated.RATIO,
+        more=WITH_M_AND_C,
+        finding=LARGER,
+        identity="the ratio of the printed requirements against its own leading factor",
+    ),
 )
-def cc_vs_km(statement: Statement, profile: Profile) -> Search:
-    """The ratio of the requirements against its order with the constant."""
-    return formulas(statement, profile, stated.RATIO, WITH_M_AND_C)
-
 
 IN_RUNS = Finding(
     id="odcl-cc-vs-km-runs",
@@ -180,13 +189,13 @@ NEEDED_CELLS = tuple(
     {"k": k, "size": size, "ratio": ratio, "d": d}
     for k, size, ratio, d in (
         *((2, 3, 1, 1), (2, 10, 1, 10), (4, 5, 1, 2), (4, 10, 1, 20), (8, 5, 1, 8)),
-        *((3, 2, 100, 2), (3, 5, 4, 4), (3, 5, 10, 2), (4, 10, 5, 4)),
+        *((3, 2, 20, 2), (3, 5, 4, 4), (3, 5, 10, 2), (4, 10, 5, 4)),
     )
 )
 
 
-def _in_runs(
-    statement: Statement, profile: Profile, cells: tuple[dict[str, int], ...]
+def in_runs(
+    statement: Statement, profile: Profile, *, cells: tuple[dict[str, int], ...]
 ) -> Comparison:
     """The distances at which the two algorithms begin to recover, on the same noise."""
     return Comparison(
@@ -203,19 +212,25 @@ def _in_runs(
     )
 
 
-@claim(stated.CC_VS_KM_RUNS, finding=(LARGER, IN_RUNS))
-def cc_vs_km_runs(statement: Statement, profile: Profile) -> Comparison:
-    """Equal clusters, and one large cluster beside clusters of two to ten users."""
-    return _in_runs(statement, profile, NEEDED_CELLS)
-
-
-@claim(stated.CC_VS_KM_SINGLE, finding=IN_RUNS)
-def cc_vs_km_single_users(statement: Statement, profile: Profile) -> Comparison:
-    """One large cluster and single users."""
-    cells = ((2, 100, 2), (3, 30, 2), (3, 100, 2), (3, 100, 4))
-    return _in_runs(
-        statement, profile, tuple({"k": k, "size": 1, "ratio": r, "d": d} for k, r, d in cells)
-    )
+IN_RUNS_CLAIMS = (
+    row(
+        "odcl.cc-vs-km-runs",
+        stated.CC_VS_KM_RUNS,
+        in_runs,
+        cells=NEEDED_CELLS,
+        finding=(LARGER, IN_RUNS),
+    ),
+    row(
+        "odcl.cc-vs-km-single-users",
+        stated.CC_VS_KM_SINGLE,
+        in_runs,
+        cells=tuple(
+            {"k": k, "size": 1, "ratio": ratio, "d": d}
+            for k, ratio, d in ((2, 100, 2), (3, 30, 2), (3, 100, 2), (3, 100, 4))
+        ),
+        finding=IN_RUNS,
+    ),
+)
 
 
 def _needed_ratios(observed: Sequence[Observed]) -> Presentation:
@@ -226,7 +241,7 @@ def _needed_ratios(observed: Sequence[Observed]) -> Presentation:
         m = cell["size"] * (cell["k"] - 1 + cell["ratio"])
         users = {"m": m, "size_min": cell["size"]}
         ratio = float(np.median(one.table["cc_squared"] / one.table["km_squared"]))
-        stated_ratio = float(evaluate(sp.simplify(stated.RATIO.subs(c, 100)), users))
+        stated_ratio = float(evaluate(_RATIO_AT_100, users))
         printed = m / cell["size"]
         rows.append(
             (cell["k"], cell["size"], cell["ratio"], cell["d"], ratio, printed, stated_ratio)
@@ -247,16 +262,10 @@ def _needed_ratios(observed: Sequence[Observed]) -> Presentation:
 
 # --- Table 1 ------------------------------------------------------------------------------------
 
-WITH_N_AND_K: Ranges = {"n": LogInterval(1.0, 1e9), "k": IntRange(2, 1000, log=True)}
-
-
-@claim(stated.TABLE_1_IFCA_CR, identity="both are $D^2/\\varepsilon^2$ with IFCA's accuracy")
-def table_1_ifca_cr(statement: Statement, profile: Profile) -> Search:
-    """The logarithm's argument from IFCA's own accuracy."""
-    observed = (Delta / stated.IFCA_STATISTICAL) ** 2
-    return formulas(statement, profile, observed, WITH_N_AND_K)
-
-
+WITH_N_AND_K: Ranges = {
+    "n": LogInterval(1.0, 1e9),
+    "k": IntRange(2, 1000, log=True, meaning=CLUSTERS),
+}
 IFCA_SAMPLES = Finding(
     id="odcl-table1-ifca-sr",
     where="Table 1, IFCA, sample requirement; Section 4.3, $n\\ge|C_{(1)}|$",
@@ -269,25 +278,6 @@ IFCA_SAMPLES = Finding(
     corrected="$\\Omega(\\max\\{|C_{(K)}|/D^8,K/D^4\\})$.",
     severity="statement",
 )
-
-
-@claim(stated.TABLE_1_IFCA_SR, expected=Verdict.REFUTED, finding=IFCA_SAMPLES)
-def table_1_ifca_sr(statement: Statement, profile: Profile) -> Search:
-    """The size at which the two terms of IFCA's accuracy are equal."""
-    # Both terms are powers of n: they are equal at n times the squared ratio of their values at n.
-    observed = sp.powdenest(n * (stated.IFCA_OTHER / stated.IFCA_STATISTICAL) ** 2, force=True)
-
-    def certify(_point: Point) -> Certificate:
-        return proves(
-            statement,
-            "Two clusters of 100 users, $D=1/10$: the terms are equal at "
-            "$n=|C_{(K)}|/D^8=10^{10}$.",
-            "the size at which the terms are equal exceeds the printed requirement",
-            str(100 * 10**8),
-            {"C": 1000, "size_max": 100, "k": 2, "Delta": Fraction(1, 10)},
-        )
-
-    return formulas(statement, profile, observed, WITH_N_AND_K, constants=ORDER, certify=certify)
 
 
 AFA_ROUNDS = Finding(
@@ -303,41 +293,6 @@ AFA_ROUNDS = Finding(
 )
 
 
-@claim(stated.TABLE_1_AFA, expected=Verdict.REFUTED, finding=AFA_ROUNDS)
-def table_1_afa(statement: Statement, profile: Profile) -> Search:
-    """The entry against the rounds of Section 4.3."""
-    observed = n * m / k * sp.log(n * m / k)
-
-    def certify(_point: Point) -> Certificate:
-        return wrong_side(
-            statement,
-            "The two differ by the factor $m/K$, which no constant bounds.",
-            observed,
-            {"n": 10, "m": 4000, "k": 2, **ORDER},
-        )
-
-    return Sided(
-        sides=lambda point: (
-            float(evaluate(observed, dict(point))),
-            float(evaluate(statement.expr, {**point, **ORDER})),
-        ),
-        domain={
-            "m": IntRange(2000, 1_000_000, log=True),
-            "k": IntRange(2, 1000, log=True),
-            "n": IntRange(2, 1_000_000, log=True),
-        },
-        budget=profile.searches // 4,
-        certify=certify,
-        constants=ORDER,
-    ).search(statement)
-
-
-@claim(stated.TABLE_1_CC, identity="both are requirement 1) without its constant")
-def table_1_cc(statement: Statement, profile: Profile) -> Search:
-    """The entry against the requirement, without 256 M."""
-    return formulas(statement, profile, ALPHA_CC**2 / (16 * Delta**2))
-
-
 KM_ENTRY = Finding(
     id="odcl-table1-km",
     where="Table 1, ODCL-KM (as in the copy at hand)",
@@ -346,23 +301,6 @@ KM_ENTRY = Finding(
     corrected="$\\frac{(\\sqrt{|C_{(K)}|}+\\sqrt m)^2}{|C_{(K)}|D^2}$.",
     severity="strong",
 )
-
-
-@claim(stated.TABLE_1_KM, expected=Verdict.REFUTED, finding=KM_ENTRY)
-def table_1_km(statement: Statement, profile: Profile) -> Search:
-    """The entry against the requirement with c = 1."""
-    observed = (size_min + sp.sqrt(m)) ** 2 / (size_min * Delta**2)
-
-    def certify(_point: Point) -> Certificate:
-        return wrong_side(
-            statement,
-            "The entry grows with $|C_{(K)}|$ at a fixed share of the users; the requirement does "
-            "not.",
-            observed,
-            {"size_min": 10**8, "m": 2 * 10**8, "Delta": 1, **ORDER},
-        )
-
-    return formulas(statement, profile, observed, constants=ORDER, certify=certify)
 
 
 IKM_ENTRY = Finding(
@@ -378,42 +316,105 @@ IKM_ENTRY = Finding(
 )
 
 
-@claim(stated.TABLE_1_IKM, expected=Verdict.REFUTED, finding=IKM_ENTRY)
-def table_1_ikm(statement: Statement, profile: Profile) -> Search:
-    """The entry's coefficient against that of Theorem 2 with c = 1."""
-    observed = size_min**2 * Delta**2 / (sp.sqrt(size_min) + sp.sqrt(m)) ** 2
-
-    def certify(_point: Point) -> Certificate:
-        return wrong_side(
-            statement,
-            "The entry's coefficient is $4|C_{(K)}|$ times that of the theorem.",
-            observed,
-            {"size_min": 10_000, "m": 20_000, "Delta": 1, **ORDER},
-        )
-
-    return formulas(statement, profile, observed, constants=ORDER, certify=certify)
-
-
-@claim(stated.TABLE_1_ICC, identity="both are $16D^2/\\alpha_{cc}^2$")
-def table_1_icc(statement: Statement, profile: Profile) -> Search:
-    """The entry's coefficient against that of Theorem 2."""
-    return formulas(statement, profile, 16 * Delta**2 / ALPHA_CC**2)
-
+#: Both terms are powers of n: they are equal at n times the squared ratio of their values at n.
+_EQUAL_TERMS = sp.powdenest(n * (stated.IFCA_OTHER / stated.IFCA_STATISTICAL) ** 2, force=True)
+TABLE_1 = (
+    row(
+        "odcl.table1-ifca-cr",
+        stated.TABLE_1_IFCA_CR,
+        formula,
+        observed=(Delta / stated.IFCA_STATISTICAL) ** 2,
+        more=WITH_N_AND_K,
+        identity="both are $D^2/\\varepsilon^2$ with IFCA's accuracy",
+    ),
+    row(
+        "odcl.table1-ifca-sr",
+        stated.TABLE_1_IFCA_SR,
+        formula,
+        observed=_EQUAL_TERMS,
+        more=WITH_N_AND_K,
+        constants=ORDER,
+        proof=Proof(
+            argument="Two clusters of 100 users, $D=1/10$: the terms are equal at "
+            "$n=|C_{(K)}|/D^8=10^{10}$.",
+            says="the size at which the terms are equal exceeds the printed requirement",
+            observed=sp.Integer(10**10),
+            values={"C": 1000, "size_max": 100, "k": 2, "Delta": Fraction(1, 10)},
+        ),
+        expected=Verdict.REFUTED,
+        finding=IFCA_SAMPLES,
+    ),
+    row(
+        "odcl.table1-afa",
+        stated.TABLE_1_AFA,
+        formula,
+        observed=n * m / k * sp.log(n * m / k),
+        domain={
+            "m": IntRange(2000, 1_000_000, log=True),
+            "k": IntRange(2, 1000, log=True, meaning=CLUSTERS),
+            "n": IntRange(2, 1_000_000, log=True),
+        },
+        constants=ORDER,
+        proof=Proof(
+            argument="The two differ by the factor $m/K$, which no constant bounds.",
+            values={"n": 10, "m": 4000, "k": 2, **ORDER},
+        ),
+        expected=Verdict.REFUTED,
+        finding=AFA_ROUNDS,
+    ),
+    row(
+        "odcl.table1-cc",
+        stated.TABLE_1_CC,
+        formula,
+        observed=ALPHA_CC**2 / (16 * Delta**2),
+        identity="both are requirement 1) without its constant",
+    ),
+    row(
+        "odcl.table1-km",
+        stated.TABLE_1_KM,
+        formula,
+        observed=(size_min + sp.sqrt(m)) ** 2 / (size_min * Delta**2),
+        constants=ORDER,
+        proof=Proof(
+            argument="The entry grows with $|C_{(K)}|$ at a fixed share of the users; the "
+            "requirement does not.",
+            values={"size_min": 10**8, "m": 2 * 10**8, "Delta": 1, **ORDER},
+        ),
+        expected=Verdict.REFUTED,
+        finding=KM_ENTRY,
+    ),
+    row(
+        "odcl.table1-ikm",
+        stated.TABLE_1_IKM,
+        formula,
+        observed=size_min**2 * Delta**2 / (sp.sqrt(size_min) + sp.sqrt(m)) ** 2,
+        constants=ORDER,
+        proof=Proof(
+            argument="The entry's coefficient is $4|C_{(K)}|$ times that of the theorem.",
+            values={"size_min": 10_000, "m": 20_000, "Delta": 1, **ORDER},
+        ),
+        expected=Verdict.REFUTED,
+        finding=IKM_ENTRY,
+    ),
+    row(
+        "odcl.table1-icc",
+        stated.TABLE_1_ICC,
+        formula,
+        observed=16 * Delta**2 / ALPHA_CC**2,
+        identity="both are $16D^2/\\alpha_{cc}^2$",
+    ),
+)
 
 # --- Communication -------------------------------------------------------------------------------
 
 WITH_CONDITION: Ranges = {
     "L": LogInterval(1.0, 1e6),
-    "mu": LogInterval(1e-3, 1.0),
+    "mu": LogInterval(
+        1e-3, 1.0, meaning="strong convexity of the population losses, $\\mu_F$ in the paper"
+    ),
     "varepsilon": LogInterval(1e-9, 1e-3),
-    "k": IntRange(1, 1000, log=True),
+    "k": IntRange(1, 1000, log=True, meaning=CLUSTERS),
 }
-
-
-@claim(stated.COMM_ROUNDS, identity="both are IFCA's rounds, in the letters of two papers")
-def comm_rounds(statement: Statement, profile: Profile) -> Search:
-    """IFCA's rounds with its own letters."""
-    return _with_condition(statement, profile, stated.IFCA_ROUNDS)
 
 
 ROUNDS_ONLY = Finding(
@@ -428,21 +429,22 @@ ROUNDS_ONLY = Finding(
 )
 
 
-@claim(
-    stated.COMM_FACTOR,
-    finding=ROUNDS_ONLY,
-    identity="both are IFCA's rounds, on the left times $(K+1)/2$",
+COMMUNICATION = (
+    row(
+        "odcl.comm-rounds",
+        stated.COMM_ROUNDS,
+        formula,
+        observed=stated.IFCA_ROUNDS,
+        more=WITH_CONDITION,
+        identity="both are IFCA's rounds, in the letters of two papers",
+    ),
+    row(
+        "odcl.comm-factor",
+        stated.COMM_FACTOR,
+        formula,
+        observed=stated.IFCA_ROUNDS * (k + 1) / 2,
+        more=WITH_CONDITION,
+        finding=ROUNDS_ONLY,
+        identity="both are IFCA's rounds, on the left times $(K+1)/2$",
+    ),
 )
-def comm_factor(statement: Statement, profile: Profile) -> Search:
-    """Floats of IFCA over floats of ODCL against the printed factor."""
-    return _with_condition(statement, profile, stated.IFCA_ROUNDS * (k + 1) / 2)
-
-
-def _with_condition(statement: Statement, profile: Profile, observed: sp.Expr) -> Search:
-    def sides(point: Point) -> tuple[float, float]:
-        at = {**symbols(point), "kappa": point["L"] / point["mu"]}
-        return float(evaluate(observed, at)), float(evaluate(statement.expr, at))
-
-    return Sided(
-        sides=sides, domain={**SIZES, **WITH_CONDITION}, budget=profile.searches // 4
-    ).search(statement)

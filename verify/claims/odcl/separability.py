@@ -15,22 +15,20 @@ Reference. Armacki et al. 2024, Section 3 and the text after Definition 3.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
+import sympy as sp
 
 from bounds.odcl.separability import DEF_1_DEF_3, DEF_1_DEF_3_AS_PRINTED
-from bounds.statement import Statement, evaluate
-from verify.claim import Finding, claim
-from verify.claims.common import Point
+from bounds.statement import Statement
+from verify.claim import Finding, row
 from verify.claims.odcl.data_sets import Clustered, data_sets
-from verify.claims.searching import Sided, proves
-from verify.decisions.domain import Box, LogInterval
-from verify.decisions.structured import Product
+from verify.claims.odcl.windows import over, symbols_of
+from verify.claims.searching import Proof, search
+from verify.decisions.domain import LogInterval
 from verify.evidence import Verdict
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
-from verify.proofs.certificate import Certificate
 
 
 def center_separation(data: Clustered, c: float) -> float:
@@ -43,22 +41,17 @@ def center_separation(data: Clustered, c: float) -> float:
     return c * smaller * (1 / math.sqrt(size) + 1 / math.sqrt(second))
 
 
-def _implication(
-    statement: Statement, profile: Profile, certify: Callable[[Point], Certificate] | None = None
-) -> Search:
+def implication(statement: Statement, profile: Profile, *, proof: Proof | None = None) -> Search:
     """Definition 3's requirement against alpha times the radius, on data sets."""
-
-    def sides(point: Point) -> tuple[float, float]:
-        data = Clustered.of(point)
-        bound = float(evaluate(statement.expr, {**data.symbols, "c": point["c"]}))
-        return center_separation(data, point["c"]), bound
-
-    return Sided(
-        sides=sides,
-        domain=Product((data_sets(), Box({"c": LogInterval(1.0, 1000.0)}))),
+    return search(
+        statement,
+        profile,
+        lambda point: center_separation(Clustered.of(point), point["c"]),
+        over(data_sets(), c=LogInterval(1.0, 1000.0)),
+        at=symbols_of,
         budget=profile.searches // 4,
-        certify=certify,
-    ).search(statement)
+        proof=proof,
+    )
 
 
 ROOT = Finding(
@@ -72,26 +65,20 @@ ROOT = Finding(
     corrected="$\\alpha=2c\\sqrt m/\\sqrt{|C_{(K)}|}$.",
     severity="strong",
 )
-
-
-@claim(DEF_1_DEF_3_AS_PRINTED, expected=Verdict.REFUTED, finding=ROOT)
-def def_1_def_3_as_printed(statement: Statement, profile: Profile) -> Search:
-    """The printed separation, which the smallest cluster's size makes too small."""
-
-    def certify(_point: Point) -> Certificate:
-        return proves(
-            statement,
-            "Two clusters of two points at distance 1 from their mean, $c=1$: $A-C$ has rank one "
-            "and norm 2, so $\\Delta_1+\\Delta_2=2\\cdot2/\\sqrt2$.",
-            "Definition 3's distance exceeds the printed one",
-            ["sqrt", "8"],
-            {"c": 1, "m": 4, "size_min": 2, "radius": 1},
-        )
-
-    return _implication(statement, profile, certify)
-
-
-@claim(DEF_1_DEF_3, finding=ROOT)
-def def_1_def_3(statement: Statement, profile: Profile) -> Search:
-    """The separation with the root of the smallest cluster's size."""
-    return _implication(statement, profile)
+IMPLICATION = (
+    row(
+        "odcl.def1-def3-as-printed",
+        DEF_1_DEF_3_AS_PRINTED,
+        implication,
+        proof=Proof(
+            argument="Two clusters of two points at distance 1 from their mean, $c=1$: $A-C$ has "
+            "rank one and norm 2, so $\\Delta_1+\\Delta_2=2\\cdot2/\\sqrt2$.",
+            says="Definition 3's distance exceeds the printed one",
+            observed=sp.sqrt(8),
+            values={"c": 1, "m": 4, "size_min": 2, "radius": 1},
+        ),
+        expected=Verdict.REFUTED,
+        finding=ROOT,
+    ),
+    row("odcl.def1-def3", DEF_1_DEF_3, implication, finding=ROOT),
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -13,11 +14,11 @@ from trials.checks import FloatArray, IntArray
 from trials.clustering.recovery import RecoveryWindow, recovery_window
 from verify.claims.common import Point
 from verify.claims.odcl.data_sets import Clustered, data_sets
-from verify.claims.searching import Sided
-from verify.decisions.search import SearchResult
-from verify.procedures.base import Presentation, Profile
+from verify.claims.searching import search
+from verify.decisions.domain import Box, Domain, Ranges
+from verify.decisions.structured import Product
+from verify.procedures.base import Profile
 from verify.procedures.search import Search
-from verify.proofs.certificate import Certificate
 
 
 def window(data: Clustered) -> RecoveryWindow:
@@ -30,43 +31,68 @@ def budget(profile: Profile) -> int:
     return max(profile.searches // 12, 24)
 
 
+def symbols_of(point: Point) -> dict[str, Any]:
+    """The statements' symbols of a data set, and the other coordinates of its point."""
+    rest = {name: value for name, value in point.items() if name not in ("points", "labels")}
+    return {**Clustered.of(point).symbols, **rest}
+
+
+def over(domain: Domain, **more: Any) -> Product:
+    """Data sets with further coordinates."""
+    ranges: Ranges = more
+    return Product((domain, Box(ranges)))
+
+
 def on_data_sets(
     statement: Statement,
     profile: Profile,
-    sides: Callable[[Clustered], tuple[float, float]],
+    observed: Callable[[Clustered], float],
+    *,
     clusters: tuple[int, int] = (2, 4),
-    certify: Callable[[Point], Certificate] | None = None,
-    present: Callable[[SearchResult], Presentation] = lambda _result: Presentation(),
+    bound: Callable[[Clustered], float] | None = None,
+    **fields: Any,
 ) -> Search:
-    """A search over clustered data sets."""
-    return Sided(
-        sides=lambda point: sides(Clustered.of(point)),
-        domain=data_sets(clusters=clusters),
-        budget=budget(profile),
-        certify=certify,
-        present=present,
-    ).search(statement)
+    """A search over clustered data sets, both sides functions of the data set.
+
+    By default the right-hand side is the statement's, at the data set's symbols.
+    """
+    right = None if bound is None else lambda point: bound(Clustered.of(point))
+    return search(
+        statement,
+        profile,
+        lambda point: observed(Clustered.of(point)),
+        **{
+            "domain": data_sets(clusters=clusters),
+            "at": symbols_of,
+            "bound": right,
+            "budget": budget(profile),
+            **fields,
+        },
+    )
 
 
 def pair_ends(expr: sp.Expr, data: Clustered) -> FloatArray:
     """An expression's value for every pair of clusters."""
-    values = data.symbols
-    return np.array(
-        [
-            float(
-                evaluate(
-                    expr,
-                    {
-                        **values,
-                        "distance_kl": distance,
-                        "size_k": float(data.sizes[one]),
-                        "size_l": float(data.sizes[other]),
-                    },
-                )
-            )
-            for one, other, distance in data.pairs()
-        ]
+    pairs = (
+        {"distance_kl": distance, "size_k": data.sizes[one], "size_l": data.sizes[other]}
+        for one, other, distance in data.pairs()
     )
+    return _values(expr, data, pairs)
+
+
+def cluster_ends(expr: sp.Expr, data: Clustered) -> FloatArray:
+    """An expression's value for every cluster, (K,)."""
+    rows = zip(diameters(data), offsets(data), data.sizes, strict=True)
+    clusters = (
+        {"diameter_k": width, "offset_k": offset, "size_k": size} for width, offset, size in rows
+    )
+    return _values(expr, data, clusters)
+
+
+def _values(expr: sp.Expr, data: Clustered, symbols: Any) -> FloatArray:
+    """An expression's values at a data set's symbols and others, (N,)."""
+    given = ({name: float(x) for name, x in more.items()} for more in symbols)
+    return np.array([float(evaluate(expr, {**data.symbols, **more})) for more in given])
 
 
 def diameters(data: Clustered) -> FloatArray:
@@ -78,27 +104,6 @@ def diameters(data: Clustered) -> FloatArray:
 def offsets(data: Clustered) -> FloatArray:
     """(K,) distance of each cluster's mean from the mean of all points."""
     return np.asarray(np.linalg.norm(data.centres - data.points.mean(axis=0), axis=1))
-
-
-def cluster_ends(expr: sp.Expr, data: Clustered) -> FloatArray:
-    """An expression's value for every cluster, (K,)."""
-    rows = zip(diameters(data), offsets(data), data.sizes, strict=True)
-    return np.array(
-        [
-            float(
-                evaluate(
-                    expr,
-                    {
-                        **data.symbols,
-                        "diameter_k": float(width),
-                        "offset_k": float(offset),
-                        "size_k": float(size),
-                    },
-                )
-            )
-            for width, offset, size in rows
-        ]
-    )
 
 
 def same_clustering(found: IntArray, labels: IntArray) -> bool:

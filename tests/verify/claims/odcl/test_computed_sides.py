@@ -22,9 +22,13 @@ from verify.claims.odcl import (
     requirements,
     sides,
 )
+from verify.decisions import measures
+from verify.papers import catalogue
 from verify.procedures.base import PROFILES, Observed
 
 QUICK = PROFILES["quick"]
+CATALOGUE = catalogue()
+THRESHOLD = CATALOGUE["odcl.thm3-threshold"].statement
 
 
 # -- two sides -----------------------------------------------------------------------------------
@@ -34,16 +38,16 @@ LADDER = [-1e9, -3.0, -1e-9, 0.0, 1e-9, 2.0, 5.0, 1e9]
 
 def test_the_log_of_a_ratio_has_the_sign_of_the_difference_and_its_order() -> None:
     for left, right in itertools.product(LADDER, LADDER):
-        found = sides.log_ratio(left, right)
+        found = measures.log_ratio(left, right)
         assert (found > 0, found < 0) == (left > right, left < right)
-        assert found == -sides.log_ratio(right, left)
+        assert found == -measures.log_ratio(right, left)
         if left > 0 and right > 0:
             assert found == pytest.approx(math.log(left / right), rel=1e-12)
         if left < 0 and right < 0:
             assert found == pytest.approx(math.log(right / left), rel=1e-12)
         if left != right and min(left, right) <= 0 <= max(left, right):
             assert abs(found) == pytest.approx(1000.0 + math.log(abs(left - right)), rel=1e-12)
-    assert sides.log_ratio(1e300, 1e-300) == 1000.0 == -sides.log_ratio(1e-300, 1e300)
+    assert measures.log_ratio(1e300, 1e-300) == 1000.0 == -measures.log_ratio(1e-300, 1e300)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.25, 0.5, 0.9, 1.0])
@@ -87,7 +91,7 @@ def test_paired_errors_need_their_whole_squares(k: int, more: int) -> None:
     point |= {"c": 5.0, "Delta": 0.3}
     users = 2 + (k - 1) * (2 + more)
     roots = 1 / math.sqrt(2) + 1 / math.sqrt(2 + more)
-    left, right = part_one.threshold.build(QUICK).sides(point)
+    left, right = part_one.threshold(THRESHOLD, QUICK).sides(point)
     assert left == pytest.approx(4 * (5.0 * roots / 0.3) ** 2 * users, rel=1e-11)
     assert right == pytest.approx(64 * 5.0**2 * users / (0.3**2 * 2), rel=1e-12)
 
@@ -96,7 +100,7 @@ def test_unequal_clusters_weigh_their_constants_by_their_users() -> None:
     point = {"seed": 7, "size": 2, "more": 4, "k": 2, "d": 3, "paired": True, "unequal": 1.5}
     point |= {"c": 2.0, "Delta": 1.0}
     small, large = np.exp(1.5 * np.random.default_rng(7).standard_normal(2))
-    left, right = part_one.threshold.build(QUICK).sides(point)
+    left, right = part_one.threshold(THRESHOLD, QUICK).sides(point)
     spread = 2 * small + 6 * large
     assert left == pytest.approx(
         16 * (1 / math.sqrt(2) + 1 / math.sqrt(6)) ** 2 * spread, rel=1e-11
@@ -106,7 +110,7 @@ def test_unequal_clusters_weigh_their_constants_by_their_users() -> None:
 
 def test_alone_a_single_error_has_no_spread() -> None:
     point = {"seed": 1, "size": 1, "more": 0, "k": 2, "d": 3, "paired": False, "unequal": 0.0}
-    assert part_one.threshold.build(QUICK).sides({**point, "c": 5.0, "Delta": 0.3})[0] < 1e-20
+    assert part_one.threshold(THRESHOLD, QUICK).sides({**point, "c": 5.0, "Delta": 0.3})[0] < 1e-20
 
 
 def test_settings_of_part_one_stand_just_above_the_requirement() -> None:
@@ -159,7 +163,7 @@ def test_the_moment_of_a_sum_of_random_matrices_is_counted(
 
 def test_sample_sizes_stand_above_the_requirement_by_the_stated_share() -> None:
     """The room that the precision may take is Delta^2 / (4 alpha^2) over the factor of slack."""
-    for claim in (inexact.theorem_2_threshold, inexact.theorem_2_room):
+    for claim in inexact.THRESHOLDS:
         search = claim.build(QUICK)
         statement = claim.statement
         requirement, precision = statement.assumptions
@@ -180,7 +184,7 @@ def test_a_cluster_outweighs_its_outliers(everywhere: bool, outliers: int) -> No
 
 
 def test_the_entry_of_table_1_is_compared_with_the_requirement() -> None:
-    search = requirements.table_1_km.build(QUICK)
+    search = CATALOGUE["odcl.table1-km"].build(QUICK)
     names = set(search.domain)
     point = dict.fromkeys(names, 3.0)
     point |= {"Delta": 0.5}
