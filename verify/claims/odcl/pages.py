@@ -150,14 +150,15 @@ def recovery_phases(
     def success(table: Table, _cell: Params) -> BoolArray:
         return np.asarray(table[column] > 0.5)
 
-    rest = {name: float(value) for name, value in observed[0].params.items()}
-    ratios = sorted({share(o.params) for o in observed})
+    def stated(cell: Params) -> float:
+        at = {**cell, "m": float(users(cell)), "Delta": 1.0}
+        return float(evaluate(statement.expr, at))
+
+    shapes = {share(o.params): o.params for o in observed}  # one cell a share
+    ratios = sorted(shapes)
     order = Series(
         label="stated order, constant one",
-        x=[
-            float(evaluate(statement.expr, {**rest, "m": ratio, "size_min": 1.0, "Delta": 1.0}))
-            for ratio in ratios
-        ],
+        x=[stated(shapes[ratio]) for ratio in ratios],
         y=ratios,
         style="line",
     )
