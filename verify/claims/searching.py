@@ -136,6 +136,7 @@ def search(
         budget=profile.searches if budget is None else budget,
         unit=measure.unit,
         constants=given,
+        symbols=symbols,
         certify=_certify(statement, observed, symbols, given, proof),
         present=present or _undecided,
     )

@@ -304,6 +304,11 @@ def check(**given: Any) -> int:
     help="At most N mutants a claim, drawn by the claim's name.  [default: all]",
 )
 @click.option("--jobs", type=int, metavar="N", help="Workers of a sample.  [default: all cores]")
+@click.option(
+    "--meaning",
+    is_flag=True,
+    help="Change the meaning instead: another symbol, a lost factor, the largest term for a sum.",
+)
 @json_option
 @claims_option
 def mutate(**given: Any) -> int:
@@ -317,6 +322,7 @@ def mutate(**given: Any) -> int:
     Examples:
       cfl-verify mutate latest ifca.cor1-burn-in
       cfl-verify mutate latest --sample 2     a few seconds for the whole catalogue
+      cfl-verify mutate latest --meaning      k for d, 1/k for a share: what would pass as well
     """
     from verify.cli.mutating import mutate_run
 

@@ -15,6 +15,7 @@ from trials.run.store import RunStore
 from verify import session
 from verify.cli import exits
 from verify.cli.screen import print_json, say, table
+from verify.evidence import Verdict
 from verify.mutation.score import Examination, Score, Standing, total
 from verify.papers import ClaimsFile, catalogue, from_files, recorded_files
 from verify.plan import Planned, plan
@@ -27,15 +28,19 @@ def mutate_run(
     claims: Sequence[str],
     sample: int | None,
     jobs: int | None,
+    meaning: bool,
     as_json: bool,
     claims_files: Sequence[str],
 ) -> int:
     """Score the claims of a run and store the scores in it, for its report.
 
-    The exit code is 1 where fewer than 95 per cent of the false mutants are caught.
+    The exit code is 1 where fewer than 95 per cent of the false mutants are caught.  Scores of
+    changes of meaning are printed by procedure, and are not stored.
     """
     if sample is not None and sample < 1:
         raise InvalidParameter(f"--sample={sample} must be at least 1")
+    if meaning and sample is not None:
+        raise InvalidParameter("--meaning tries every change: leave out --sample")
     directory = find_run(run)
     store, config = session.open_run(directory, readonly=True)
     with store:
@@ -48,17 +53,22 @@ def mutate_run(
                 f"{directory}: has decided none of these claims; `status` lists its claims"
             )
         standings = [_standing(decided[str(p.selection)]["evidence"]) for p in chosen]
-        if sample is None:
+        if meaning:
+            found = _meanings(store, chosen, standings, config.profile)
+        elif sample is None:
             found = _whole(store, chosen, standings, config.profile)
         else:
             found = _sampled(store, chosen, standings, config.profile, sample, jobs, papers.files)
         scores = []
         for planned, score in zip(chosen, found, strict=True):
             scores.append(score)
-            is_sample = sample is not None
-            _keep(directory, config.profile, str(planned.selection), score, is_sample=is_sample)
+            if not meaning:
+                is_sample = sample is not None
+                _keep(directory, config.profile, str(planned.selection), score, is_sample=is_sample)
             if not as_json:
                 _print(score)
+    if meaning and not as_json:
+        _print_by_procedure(scores)
     return _close(scores, as_json)
 
 
@@ -82,6 +92,26 @@ def _whole(
         with RunStore.open(copy) as scratch, make_executor("serial") as executor:
             for planned, standing in zip(chosen, standings, strict=True):
                 yield _examination(planned, profile, standing, scratch, executor).score()
+
+
+def _meanings(
+    store: RunStore, chosen: Sequence[Planned], standings: Sequence[Standing], profile: str
+) -> Iterator[Score]:
+    """Every change of meaning, on the stored trials alone."""
+    for planned, standing in zip(chosen, standings, strict=True):
+        yield _examination(planned, profile, standing, store).tell_apart()
+
+
+def _print_by_procedure(scores: Sequence[Score]) -> None:
+    """Caught changes of all that ask for more, procedure by procedure."""
+    names = dict.fromkeys(score.procedure for score in scores if score.n_false)
+    rows = []
+    for name in names:
+        caught, tried = total([score for score in scores if score.procedure == name])
+        rows.append((name, str(caught), str(tried), f"{caught / tried:.0%}"))
+    if rows:
+        for line in table(("procedure", "caught", "ask for more", "share"), rows, right={1, 2, 3}):
+            say(line)
 
 
 def _examination(
@@ -177,7 +207,9 @@ def _close(scores: Sequence[Score], as_json: bool) -> int:
 def _print(found: Score) -> None:
     """One claim's score, then every mutant that was not caught, with the reason."""
     if not found.judged:
-        say(f"{found.claim}: {found.original}, so there is no support to lose")
+        supported = found.original == Verdict.SUPPORTED
+        why = "but its formula has nothing to change" if supported else "so there is no support to lose"
+        say(f"{found.claim}: {found.original}, {why}")
         return
     say(f"{found.claim}: {found.original}; caught {found.n_caught} of {found.n_false}")
     rows = [

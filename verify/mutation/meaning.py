@@ -11,7 +11,8 @@ largest term for the sum, a square root for a logarithm, a formula that holds fo
 * *maximum*: a sum becomes the largest of its terms.
 * *logarithm*: a logarithm becomes 1 or a square root, and a square root becomes a logarithm.
 
-The conclusion, the failure probability and the conditions are all changed so.
+The conclusion and the failure probability are changed so.  Conditions are not: what a changed
+condition covers is another set of cells.
 
 `compare` compares two right-hand sides at the points where a claim is tried.  It reads formulas
 alone, so that no verdict of the claim enters it.
@@ -27,7 +28,7 @@ from typing import Any, Literal
 import numpy as np
 import sympy as sp
 
-from bounds.statement import Assumption, Statement, Term, evaluate
+from bounds.statement import Statement, Term, evaluate
 from verify.mutation.mutants import Mutant, variables, with_term
 
 Role = Literal["count", "share", "size"]
@@ -105,8 +106,6 @@ def change_meaning(statement: Statement, points: Sequence[Point]) -> list[Mutant
             )
             for name, changed in changes_of(statement, statement.failure, roles)
         ]
-    for assumption in statement.assumptions:
-        made += list(_conditions(statement, assumption, roles))
     return made
 
 
@@ -186,32 +185,6 @@ def _largest_term(statement: Statement) -> Iterator[Mutant]:
         statement=replace(statement, terms=(largest,)),
         multiplier=sp.Integer(1),
     )
-
-
-def _conditions(
-    statement: Statement, assumption: Assumption, roles: Mapping[str, Role]
-) -> Iterator[Mutant]:
-    """The statement with another symbol in one condition.  What it then covers is another set."""
-    sides: tuple[Literal["left", "right"], ...] = ("left", "right")
-    for side in sides:
-        for name, changed in changes_of(statement, getattr(assumption, side), roles):
-            other = (
-                replace(assumption, left=changed)
-                if side == "left"
-                else replace(assumption, right=changed)
-            )
-            yield Mutant(
-                name=f"condition {assumption.name}, {side} side: {name}",
-                kind="meaning of a condition",
-                statement=replace(
-                    statement,
-                    assumptions=tuple(
-                        other if a is assumption else a for a in statement.assumptions
-                    ),
-                ),
-                multiplier=sp.Integer(1),
-                term=assumption.name,
-            )
 
 
 # -- formulas compared -----------------------------------------------------------------------------

@@ -40,10 +40,9 @@ Kind = Literal[
     "assumption",
     "boundary",
     "meaning",
-    "meaning of a condition",
 ]
 #: Kinds that change the condition and not the conclusion.
-CONDITIONS: tuple[Kind, ...] = ("assumption", "boundary", "meaning of a condition")
+CONDITIONS: tuple[Kind, ...] = ("assumption", "boundary")
 EXPONENTS = (sp.Rational(-1, 2), sp.Rational(-1, 4), sp.Rational(1, 4), sp.Rational(1, 2))
 FACTORS = (sp.Rational(3, 4), sp.Rational(1, 4))
 LIMITS = (sp.Rational(9, 10), sp.Rational(1, 2))

@@ -33,6 +33,7 @@ from verify.decisions.search import NoPoint
 from verify.evidence import Evidence, Verdict
 from verify.mutation.boundary import Boundary, boundaries
 from verify.mutation.fingerprint import fingerprint
+from verify.mutation.meaning import change_meaning, compare
 from verify.mutation.mutants import (
     CONDITIONS,
     Mutant,
@@ -302,6 +303,28 @@ class Examination:
         )
         return replace(score, judged=judged, boundaries=near)
 
+    def tell_apart(self) -> Score:
+        """Decide every change of meaning of a supported statement's conclusion.
+
+        A change that asks for more at some place where the claim is tried, and is supported as
+        well, counts as survived.  Nobody asks whether it is true: the evidence cannot tell it from
+        the original.
+        """
+        procedure = self.procedure(self.claim.statement)
+        points = list(procedure.tried_at(self.store))
+        everything = change_meaning(self.claim.statement, points)
+        score = Score(
+            claim=self.claim.id,
+            procedure=type(procedure).__name__,
+            original=self.standing.mark,
+            n_mutants=len(everything),
+        )
+        if self.standing.verdict != Verdict.SUPPORTED:
+            return score
+        judge = _Judge(self, procedure, {})
+        judged = tuple(judge.judge_meaning(mutant, points) for mutant in everything)
+        return replace(score, judged=judged)
+
 
 def _distance(mutant: Mutant) -> float:
     """How far a mutant lies from the original, among those of its family."""
@@ -357,6 +380,26 @@ class _Judge:
         """
         with np.errstate(all="ignore"):  # a changed power of zero is infinite
             return self._outcome(mutant, label, quickly)
+
+    def judge_meaning(self, mutant: Mutant, points: Sequence[Mapping[str, Any]]) -> Judged:
+        """The outcome of a change of meaning: its formula first, then the claim's own evidence."""
+        with np.errstate(all="ignore"):
+            found = compare(self._examination.claim.statement, mutant.statement, points)
+            if found == "weaker":
+                return self._judged(mutant, "asks less", why="nowhere below the original's bound")
+            if found == "same":
+                return self._judged(mutant, "unseen", why="equal at every place that is tried")
+            if self._fails_where_the_original_was_tried(mutant):
+                return replace(self._judged(mutant, "refuted"), verdict=str(Verdict.REFUTED))
+            try:
+                evidence = self._decided(mutant, quickly=False)
+            except REFUSALS as error:
+                return self._judged(mutant, "not tried", why=_line(error))
+        if evidence.verdict is Verdict.REFUTED:
+            return self._judged(mutant, "refuted", evidence)
+        if evidence.verdict is not Verdict.SUPPORTED or evidence.resolution is not None:
+            return self._judged(mutant, "unsupported", evidence)
+        return self._judged(mutant, "survived", evidence, "supported as well")
 
     def _larger_that_is_true(self, mutant: Mutant) -> str | None:
         """The name of a larger change of the same family that is true, if there is one."""

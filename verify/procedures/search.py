@@ -45,6 +45,7 @@ class Search(Procedure):
         without it.
     certify : ``counterexample -> `` a certificate that the statement fails, or `NotProved`.
     sides : ``point -> (observed, bound)`` for the witness.
+    symbols : ``point -> `` the statement's symbols there, where they are not the coordinates.
     """
 
     statistical: ClassVar[bool] = False
@@ -59,6 +60,7 @@ class Search(Procedure):
     tolerance: float | None = None
     certify: Callable[[Point], Certificate] | None = None
     constraints: Callable[[Point], bool] | None = None
+    symbols: Callable[[Point], Mapping[str, Any]] = lambda point: point
     seed: int = 0
     constants: Mapping[str, float] = field(default_factory=dict)
     present: Callable[[SearchResult], Presentation] = lambda _result: Presentation()
@@ -93,7 +95,8 @@ class Search(Procedure):
 
     def tried_at(self, _store: Trials) -> Iterator[Mapping[str, Any]]:
         """Points that a search visited: the closest to a counterexample, and of every rank."""
-        yield from self.visited(_VISITED)
+        for point in self.visited(_VISITED):
+            yield {**point, **self.symbols(point)}
 
     def demands(self, _store: Trials, _level: float) -> list[Demand]:
         """A search draws no trials."""

@@ -9,6 +9,8 @@ from click.testing import CliRunner
 
 from trials.run.store import RunStore
 from verify.cli.app import application
+from verify.cli.mutating import _print_by_procedure
+from verify.mutation.score import Judged, Score
 
 CLAIM = "ifca.cor1-burn-in"
 
@@ -73,3 +75,38 @@ def test_claims_that_the_run_has_not_decided_are_refused(finished):
     result = CliRunner().invoke(application, ["mutate", str(finished), "ifca.eq3"])
     assert result.exit_code == 3
     assert "has decided none of these claims" in result.stderr
+
+
+def test_changes_of_meaning_are_printed_by_procedure_and_not_stored(finished):
+    before = power_of(finished)
+    result = CliRunner().invoke(application, ["mutate", str(finished), "--meaning"])
+    assert result.exit_code == 0
+    assert f"{CLAIM}: SUPPORTED, but its formula has nothing to change" in result.stdout
+    assert power_of(finished) == before
+
+
+def test_the_share_of_each_procedure_is_printed(capsys):
+    def score(procedure, *outcomes):
+        judged = tuple(
+            Judged(mutant=str(i), kind="meaning", words="", outcome=outcome)
+            for i, outcome in enumerate(outcomes)
+        )
+        return Score(claim="a.b", procedure=procedure, original="SUPPORTED", judged=judged)
+
+    _print_by_procedure(
+        [
+            score("Search", "refuted", "asks less"),
+            score("Probability", "refuted", "survived", "not tried"),
+            score("Probability", "unsupported", "unseen"),
+            score("Rate", "asks less"),
+        ]
+    )
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert rows == [["Search", "1", "1", "100%"], ["Probability", "2", "4", "50%"]]
+
+
+def test_changes_of_meaning_are_not_sampled(finished):
+    asked = ["mutate", str(finished), "--meaning", "--sample", "1"]
+    result = CliRunner().invoke(application, asked)
+    assert result.exit_code == 3
+    assert "--meaning tries every change: leave out --sample" in result.stderr

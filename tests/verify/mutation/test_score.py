@@ -311,3 +311,28 @@ def test_the_range_of_a_symbol_leaves_out_values_that_are_not_finite():
     found = ({"a": np.array([1.0, np.nan])}, {"a": np.array([4.0, 5.0])})
     arrays = SimpleNamespace(tried_at=lambda _store: found)
     assert ranges(arrays, None) == {"a": (4.0, 5.0)}
+
+
+def test_a_law_tells_every_change_of_meaning_apart(examine):
+    score = examine("ifca.eq2").tell_apart()
+    assert score.n_mutants == len(score.judged) > 3
+    assert score.share == 1.0
+
+
+def test_a_bound_that_nothing_comes_near_tells_no_change_of_meaning_apart(examine):
+    """Every change of a bound that is a million times too large keeps its support."""
+    examination = examine("ifca.eq4", replace(SMALL, searches=200))
+    statement = examination.claim.statement
+    (term,) = statement.terms
+    generous = with_term(statement, term.name, 10**6 * term.expr)
+    claim = replace(examination.claim, statement=generous)
+    loose = replace(examination, claim=claim, standing=replace(examination.standing)).tell_apart()
+    assert loose.n_false > 0
+    assert loose.n_caught < loose.n_false
+    assert {j.why for j in loose.judged if j.outcome == "survived"} == {"supported as well"}
+
+
+def test_a_claim_that_is_not_supported_has_no_changes_to_tell_apart(examine):
+    examination = examine("ifca.eq2")
+    refuted = replace(examination.standing, verdict="REFUTED")
+    assert replace(examination, standing=refuted).tell_apart().judged == ()
