@@ -207,8 +207,9 @@ def _close(scores: Sequence[Score], as_json: bool) -> int:
 def _print(found: Score) -> None:
     """One claim's score, then every mutant that was not caught, with the reason."""
     if not found.judged:
-        supported = found.original == Verdict.SUPPORTED
-        why = "but its formula has nothing to change" if supported else "so there is no support to lose"
+        why = "so there is no support to lose"
+        if found.original == Verdict.SUPPORTED:
+            why = "but its formula has nothing to change"
         say(f"{found.claim}: {found.original}, {why}")
         return
     say(f"{found.claim}: {found.original}; caught {found.n_caught} of {found.n_false}")
