@@ -77,6 +77,7 @@ def search(
     bound: Callable[[Point], float] | None = None,
     exact: Callable[[Point], Any] | None = None,
     where: Callable[[Point], bool] | None = None,
+    at_the_edge: bool = False,
     budget: int | None = None,
     proof: Proof | Callable[[Point], Certificate] | None = None,
     present: Callable[[SearchResult], Presentation] | None = None,
@@ -97,6 +98,8 @@ def search(
     bound : point -> the right-hand side, where it is not the statement's expression at ``at``.
     exact : point -> the left-hand side in mpmath, for a re-check.  An expression needs none.
     where : a condition on points that the statement does not name.
+    at_the_edge : the points meet the assumptions by construction, some with equality, so that
+        rounding would leave them out.  The assumptions are not evaluated.
     budget : evaluations, by default all that the profile allows.
     proof : the proof that goes with a counterexample of a false statement.
     present : figures and sentences of the result.
@@ -109,8 +112,8 @@ def search(
     def inside(point: Point) -> bool:
         if where is not None and not where(point):
             return False
-        values = symbols(point) if statement.assumptions else {}
-        return all(assumption.holds(values) for assumption in statement.assumptions)
+        values = symbols(point) if assumptions else {}
+        return all(assumption.holds(values) for assumption in assumptions)
 
     def both(point: Point) -> tuple[Any, Any]:
         return left(point), right(point)
@@ -121,6 +124,7 @@ def search(
         violation = measure.violation(statement.relation, again, stated)
         return mpmath.mpf(violation) - mpmath.mpf(_ROUNDING)
 
+    assumptions = () if at_the_edge else statement.assumptions
     is_formula = isinstance(observed, sp.Expr)
     left = (lambda point: float(evaluate(observed, symbols(point)))) if is_formula else observed
     expr = _right_side(statement, given, measure)
@@ -132,7 +136,7 @@ def search(
         recheck=recheck if is_formula or exact is not None else None,
         tolerance=measure.tolerance,
         domain=domain,
-        constraints=inside if statement.assumptions or where else None,
+        constraints=inside if assumptions or where else None,
         budget=profile.searches if budget is None else budget,
         unit=measure.unit,
         constants=given,

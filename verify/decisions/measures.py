@@ -1,7 +1,7 @@
 r"""How far a relation between two sides fails, in one unit for every point of a search.
 
 A search maximises a `Measure` of ``observed relation bound``.  It is positive where the relation
-fails and negative where it holds with room.  Four units are enough:
+fails and negative where it holds with room.  Five units are enough:
 
 ================= ================================================ ===========================
 measure           of the sides :math:`a` and :math:`b`             for
@@ -9,6 +9,7 @@ measure           of the sides :math:`a` and :math:`b`             for
 `SHARE`           :math:`(a-b)/\max(|a|,|b|)`                      numbers of any size
 `DIFFERENCE`      :math:`a-b`                                      sides that have a scale
 `LOG_RATIO`       :math:`\log(a/b)`                                sides apart by many decades
+`LOG_DIFFERENCE`  :math:`\log a-\log b`                           probabilities given as logs
 `LOG_PROBABILITY` :math:`(\log a-\log b)/\max(1,-\log b)`          logs of probabilities
 ================= ================================================ ===========================
 
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mpmath
@@ -123,6 +124,11 @@ def relative(log_probability: Any, log_of_bound: Any) -> Any:
     return (log_probability - log_of_bound) / max(1.0, -log_of_bound)
 
 
+def log_or_lowest(probability: Any) -> float:
+    """Log of a probability, `LOWEST` where it is zero."""
+    return math.log(probability) if probability > 0 else LOWEST
+
+
 def _log(x: Any) -> Any:
     return mpmath.log(x) if isinstance(x, mpmath.mpf) else math.log(x)
 
@@ -130,6 +136,7 @@ def _log(x: Any) -> Any:
 SHARE = Measure(unit="share by which the relation fails", excess=share)
 DIFFERENCE = Measure(unit="difference of the two sides", excess=lambda a, b: a - b)
 LOG_RATIO = Measure(unit="log of the left-hand side over the right-hand side", excess=log_ratio)
+LOG_DIFFERENCE = replace(DIFFERENCE, unit="log of the probability over the stated one", logs=True)
 LOG_PROBABILITY = Measure(
     unit="log of the probability over the bound, relative to the bound's log",
     excess=relative,

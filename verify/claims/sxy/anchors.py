@@ -21,7 +21,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -41,10 +43,17 @@ from trials.mixed_regression.anchor_groups import group_anchors
 from trials.mixed_regression.population import population_descent
 from trials.models.mixture import normalised
 from trials.parameters import unchecked
-from verify.claim import Finding, claim
-from verify.claims.common import LOWEST, CannotTry, Point, log_of, relative
-from verify.claims.sxy.descent import ESTIMATES, SIGN, estimates
+from verify.claim import Finding, claim, row, table
+from verify.claims.common import CannotTry, Point, log_of
+from verify.claims.searching import proves, search
+from verify.claims.sxy.descent import ESTIMATES, RATIO, SIGN, estimates
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
+from verify.decisions.measures import (
+    DIFFERENCE,
+    LOG_DIFFERENCE,
+    LOG_PROBABILITY,
+    log_or_lowest,
+)
 from verify.evidence import Verdict
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
@@ -85,39 +94,23 @@ def not_arrived(n_rounds: int, start: float, target: float) -> Fraction:
     return Fraction(sum(paths.values()), 2**n_rounds)
 
 
-def _coin(statement: Statement, point: Point) -> tuple[Fraction, dict[str, float]]:
-    """The probability of the violation for the farther of two clusters at +-Delta/2."""
-    at = {
-        "alpha": 1.0,
-        "beta": 1.0,
-        "Delta": 1.0,
-        "R": point["R"],
-        "epsilon": point["epsilon"],
-        "N": float(point["N"]),
-        **GENEROUS,
-    }
-    start = Fraction(1, 2) + Fraction(point["R"])  # theta* = 1/2 and theta_0 = -R
-    target = float(evaluate(statement.expr, at))
-    return not_arrived(rounds_of(statement, at), float(start), target), at
-
-
 @claim("sxy.thm1-4-as-printed", THEOREM_1_4_AS_PRINTED, expected=Verdict.REFUTED, finding=SIGN)
 def theorem_1_4_as_printed(statement: Statement, profile: Profile) -> Search:
-    """One dimension, two clusters, features +-1, no noise: all moments are exact."""
+    """One dimension, two clusters at +-Delta/2, features +-1, no noise: all moments are exact."""
     failure = statement.failure
     if failure is None:
         raise CannotTry(f"{statement.id}: a statement without a failure probability")
 
-    def violation(point: Point) -> float:
-        found, at = _coin(statement, point)
-        return (math.log(found) if found else LOWEST) - log_of(failure, at)
+    def at(point: Point) -> dict[str, float]:
+        own = {"R": point["R"], "epsilon": point["epsilon"], "N": float(point["N"])}
+        return {"alpha": 1.0, "beta": 1.0, "Delta": 1.0, **own, **GENEROUS}
 
-    def sides(point: Point) -> tuple[float, float]:
-        found, at = _coin(statement, point)
-        return float(found), math.exp(log_of(failure, at))
+    def probability(point: Point) -> Fraction:
+        """That the farther cluster's anchor, theta* = 1/2 from theta_0 = -R, has not arrived."""
+        rounds = rounds_of(statement, at(point))
+        return not_arrived(rounds, 0.5 + point["R"], float(evaluate(statement.expr, at(point))))
 
     def certify(point: Point) -> Certificate:
-        found, at = _coin(statement, point)
         return certificate(
             "Take $d=1$, $k=2$, $\\theta_j^*=\\pm1/2$, features $\\pm1$ and no noise. Then "
             "$\\Sigma_j=1$, and every moment is exact. A step halves the error or makes it 3/2 as "
@@ -126,26 +119,28 @@ def theorem_1_4_as_printed(statement: Statement, profile: Profile) -> Search:
                 Inequality(
                     says="an anchor of the cluster at 1/2 is too far away after T rounds with a "
                     "larger probability than stated",
-                    left=rational(found),
+                    left=rational(probability(point)),
                     relation=">",
-                    right=from_sympy(failure, at),
+                    right=from_sympy(failure, at(point)),
                 )
             ],
         )
 
-    return Search(
-        name=statement.id,
-        violation=violation,
-        sides=sides,
-        certify=certify,
-        domain={
+    return search(
+        statement,
+        profile,
+        lambda point: log_or_lowest(probability(point)),
+        {
             "epsilon": Choice((0.2, 0.1, 0.05, 0.02)),
             "R": Choice((1.0, 0.5, 2.0, 4.0)),
             "N": IntRange(10, 100_000, log=True),
         },
-        budget=min(profile.searches, 60),
-        unit="log of the probability over the stated one",
+        at=at,
         constants=GENEROUS,
+        measure=LOG_DIFFERENCE,
+        bound=lambda point: log_of(failure, at(point)),
+        budget=min(profile.searches, 60),
+        proof=certify,
     )
 
 
@@ -184,13 +179,18 @@ ROUNDS = Finding(
 )
 
 BALL: Ranges = {
-    "ratio": LogInterval(0.2, 1.0),
+    "ratio": LogInterval(0.2, 1.0, meaning=RATIO),
     "beta": LogInterval(1e-3, 1e3),
-    "unit": LogInterval(1e-6, 1e6),
-    "radius": LogInterval(0.5, 10.0),
+    "unit": LogInterval(
+        1e-6, 1e6, meaning="value of $\\Delta$, which scales the radius of the ball"
+    ),
+    "radius": LogInterval(0.5, 10.0, meaning="radius $R$ of the ball in units of $\\Delta$"),
     "epsilon": LogInterval(0.01, 0.2499),
     "d": IntRange(1, 4),
-    "opposite": Choice((True, False)),
+    "opposite": Choice(
+        (True, False),
+        meaning="whether optimum and start are opposite points on the edge of the ball",
+    ),
     "seed": IntRange(0, 10_000),
 }
 
@@ -234,59 +234,33 @@ def _run(statement: Statement, point: Point, threshold: float) -> tuple[float, f
     return float(np.linalg.norm(error)), float(np.linalg.norm(covariance @ error)), largest
 
 
-def _ball_search(
+def ball(
     statement: Statement,
     profile: Profile,
-    observed: Callable[[Point], float],
     *,
-    adversary: bool,
-    certify: Callable[[Point], Certificate] | None = None,
+    which: int,
+    adversary: bool = True,
+    rests: bool = False,
+    proof: Callable[[Statement], Certificate] | None = None,
 ) -> Search:
-    def stated(point: Point) -> float:
-        return float(evaluate(statement.expr, _values(point)))
+    """T rounds from anywhere in the ball: the value ``which`` of `_run`.
 
-    return Search(
-        name=statement.id,
-        violation=lambda point: observed(point) / stated(point) - 1.0,
-        sides=lambda point: (observed(point), stated(point)),
-        certify=certify,
-        domain={**BALL, **(ESTIMATES if adversary else {})},
+    Directions and lengths are exact, or as wrong in each round as (27) and (28) allow.  An anchor
+    ``rests`` at the residual at which Phase 1 stops, or never.
+    """
+
+    def observed(point: Point) -> float:
+        threshold = point["epsilon"] * point["unit"] if rests else -math.inf
+        return _run(statement, point, threshold)[which]
+
+    return search(
+        statement,
+        profile,
+        observed,
+        {**BALL, **(ESTIMATES if adversary else {})},
+        at=_values,
         budget=min(profile.searches, 1000),
-        unit="excess over the stated value, relative",
-    )
-
-
-def _threshold(point: Point) -> float:
-    """The residual at which Phase 1 lets an anchor rest."""
-    at = _values(point)
-    return at["epsilon"] * at["Delta"]
-
-
-@claim("sxy.thm1-4", THEOREM_1_4, finding=(ACCURACY, ROUNDS))
-def theorem_1_4(statement: Statement, profile: Profile) -> Search:
-    """Directions and lengths that are as wrong in each round as (27) and (28) allow."""
-    return _ball_search(
-        statement,
-        profile,
-        lambda point: _run(statement, point, _threshold(point))[0],
-        adversary=True,
-    )
-
-
-@claim(
-    "sxy.thm1-rounds-as-printed",
-    ROUNDS_FORMULA_AS_PRINTED,
-    expected=Verdict.REFUTED,
-    finding=ROUNDS,
-)
-def rounds_formula_as_printed(statement: Statement, profile: Profile) -> Search:
-    """Exact moments, T rounds without an early stop."""
-    return _ball_search(
-        statement,
-        profile,
-        lambda point: _run(statement, point, -math.inf)[1],
-        adversary=False,
-        certify=lambda _point: _no_round(statement),
+        proof=proof and (lambda _point: proof(statement)),
     )
 
 
@@ -314,20 +288,21 @@ def _no_round(statement: Statement) -> Certificate:
     )
 
 
-@claim("sxy.thm1-rounds", ROUNDS_FORMULA, finding=ROUNDS)
-def rounds_formula(statement: Statement, profile: Profile) -> Search:
-    """T rounds without an early stop, directions and lengths as wrong as (27) and (28) allow."""
-    return _ball_search(
-        statement, profile, lambda point: _run(statement, point, -math.inf)[1], adversary=True
-    )
-
-
-@claim("sxy.norm-24", NORM_24)
-def norm_24(statement: Statement, profile: Profile) -> Search:
-    """The largest estimate along T rounds."""
-    return _ball_search(
-        statement, profile, lambda point: _run(statement, point, -math.inf)[2], adversary=True
-    )
+_ERROR, _RESIDUAL, _LARGEST = range(3)
+IN_THE_BALL = table(
+    ball,
+    row("sxy.thm1-4", THEOREM_1_4, which=_ERROR, rests=True, finding=(ACCURACY, ROUNDS)),
+    row(
+        "sxy.thm1-rounds-as-printed",
+        ROUNDS_FORMULA_AS_PRINTED,
+        which=_RESIDUAL,
+        adversary=False,
+        proof=_no_round,
+        refuted=ROUNDS,
+    ),
+    row("sxy.thm1-rounds", ROUNDS_FORMULA, which=_RESIDUAL, finding=ROUNDS),
+    row("sxy.norm-24", NORM_24, which=_LARGEST),
+)
 
 
 # -- enough anchors --------------------------------------------------------------------------------
@@ -366,93 +341,75 @@ def _anchors(statement: Statement, at: Mapping[str, float]) -> int:
     return max(1, math.ceil(float(evaluate(condition.right, at))))
 
 
-CLUSTERS: Ranges = {"k": IntRange(2, 50, log=True), "rarity": LogInterval(0.02, 1.0)}
+CLUSTERS: Ranges = {
+    "k": IntRange(2, 50, log=True),
+    "rarity": LogInterval(
+        0.02, 1.0, meaning="share $p_{\\min}$ of the smallest cluster, in units of $1/k$"
+    ),
+}
 
 
-def _shares(point: Point) -> tuple[int, float]:
-    """k and p_min, which is at most 1/k."""
-    return point["k"], point["rarity"] / point["k"]
+def missed_cluster(
+    statement: Statement, profile: Profile, *, domain: Ranges, budget: int, **options: Any
+) -> Search:
+    """The exact law of the clusters that are missed, at the smallest number of anchors."""
+
+    def at(point: Point) -> dict[str, float]:
+        own = {name: float(point[name]) for name in domain}
+        own |= {"k": float(point["k"]), "p": point["rarity"] / point["k"]}
+        return {**own, "n_H": float(_anchors(statement, own))}
+
+    def observed(point: Point) -> float:
+        values = at(point)
+        return log_or_lowest(missed(int(values["n_H"]), point["k"], values["p"]))
+
+    return search(
+        statement,
+        profile,
+        observed,
+        {**CLUSTERS, **domain},
+        at=at,
+        budget=min(profile.searches, budget),
+        **options,
+    )
 
 
 @claim("sxy.coupon-as-printed", COUPON_AS_PRINTED, expected=Verdict.REFUTED, finding=ANCHORS)
 def coupon_as_printed(statement: Statement, profile: Profile) -> Search:
-    """The exact law of the clusters that are missed."""
-
-    def values(point: Point) -> dict[str, float]:
-        k, p_min = _shares(point)
-        return {"k": float(k), "p": p_min, "N": float(point["N"]), **GENEROUS}
-
-    def observed(point: Point) -> float:
-        return missed(_anchors(statement, values(point)), *_shares(point))
-
-    def violation(point: Point) -> float:
-        found = observed(point)
-        bound = log_of(statement.expr, values(point))
-        return float(relative(math.log(found) if found > 0 else LOWEST, bound))
+    """The number of anchors that the theorem asks for."""
 
     def certify(point: Point) -> Certificate:
-        k, p_min = _shares(point)
-        share, n_anchors = Fraction(p_min), _anchors(statement, values(point))
-        exact = {"k": k, "p": share, "N": point["N"], "C_f": 1000}
-        (condition,) = (a for a in statement.assumptions if a.left == n_H)
-        return certificate(
+        k, p_min = point["k"], point["rarity"] / point["k"]
+        exact = {"k": k, "p": Fraction(p_min), "N": point["N"], "C_f": 1000}
+        n_anchors = _anchors(statement, {"k": k, "p": p_min, "N": float(point["N"])})
+        return proves(
+            statement,
             f"Take {k} clusters, $p_{{\\min}}={p_min:.4g}$ and {n_anchors} anchors.",
-            [
-                Inequality(
-                    says="the number of anchors is as large as the theorem asks",
-                    left=rational(n_anchors),
-                    relation=">",
-                    right=from_sympy(condition.right, exact),
-                ),
-                Inequality(
-                    says="the smallest cluster alone is missed with a larger probability than "
-                    "stated",
-                    left=["^", rational(1 - share), rational(n_anchors)],
-                    relation=">",
-                    right=from_sympy(statement.expr, exact),
-                ),
-            ],
+            "the smallest cluster alone is missed with a larger probability than stated",
+            ["^", rational(1 - exact["p"]), rational(n_anchors)],
+            {**exact, "n_H": n_anchors},
         )
 
-    return Search(
-        name=statement.id,
-        violation=violation,
-        sides=lambda point: (
-            observed(point),
-            math.exp(log_of(statement.expr, values(point))),
-        ),
-        certify=certify,
-        domain={**CLUSTERS, "N": IntRange(10, 1_000_000, log=True)},
-        budget=min(profile.searches, 300),
-        unit="log of the probability over the bound, relative to the bound's log",
+    return missed_cluster(
+        statement,
+        profile,
+        domain={"N": IntRange(10, 1_000_000, log=True)},
+        budget=300,
         constants=GENEROUS,
+        measure=LOG_PROBABILITY,
+        proof=certify,
     )
 
 
-@claim("sxy.coupon", COUPON, finding=ANCHORS)
-def coupon(statement: Statement, profile: Profile) -> Search:
-    """The same law at the number of anchors that A.3 derives."""
-
-    def values(point: Point) -> dict[str, float]:
-        k, p_min = _shares(point)
-        return {"k": float(k), "p": p_min, "delta_f": point["delta_f"]}
-
-    def observed(point: Point) -> float:
-        return missed(_anchors(statement, values(point)), *_shares(point))
-
-    def violation(point: Point) -> float:
-        found = observed(point)
-        bound = log_of(statement.expr, values(point))
-        return (math.log(found) if found > 0 else LOWEST) - bound
-
-    return Search(
-        name=statement.id,
-        violation=violation,
-        sides=lambda point: (observed(point), float(evaluate(statement.expr, values(point)))),
-        domain={**CLUSTERS, "delta_f": LogInterval(1e-60, 0.5)},
-        budget=min(profile.searches, 1000),
-        unit="log of the probability over the bound",
-    )
+COUPON_OF_A3 = row(
+    "sxy.coupon",
+    COUPON,
+    missed_cluster,
+    domain={"delta_f": LogInterval(1e-60, 0.5)},
+    budget=1000,
+    measure=LOG_DIFFERENCE,
+    finding=ANCHORS,
+)
 
 
 # -- grouping --------------------------------------------------------------------------------------
@@ -503,26 +460,33 @@ def _grouped(point: Point) -> float:
 @claim("sxy.grouping", GROUPING)
 def grouping(statement: Statement, profile: Profile) -> Search:
     """Anchors at the limit of their accuracy, moved at random or towards the nearest model."""
-
-    def stated(point: Point) -> float:
-        return float(evaluate(statement.expr, {"epsilon": point["epsilon"], "Delta": 1.0}))
-
-    (accuracy,) = statement.assumptions
-    return Search(
-        name=statement.id,
-        violation=lambda point: min(_grouped(point), 1e9) - stated(point),
-        sides=lambda point: (_grouped(point), stated(point)),
-        constraints=accuracy.holds,
-        domain={
+    return search(
+        statement,
+        profile,
+        lambda point: min(_grouped(point), 1e9),
+        {
             "k": IntRange(1, 16),
             "d": IntRange(1, 20, log=True),
-            "more": IntRange(0, 60),
+            "more": IntRange(0, 60, meaning="number of anchors beyond one for each cluster"),
             "epsilon": Interval(0.0, 0.2499),
-            "unit": LogInterval(1e-6, 1e6),
-            "place": Choice(_PLACES),
-            "together": Choice((True, False)),
+            "unit": LogInterval(
+                1e-6, 1e6, meaning="value of $\\Delta$, which scales the models and the anchors"
+            ),
+            "place": Choice(
+                _PLACES,
+                meaning="placement of the models (always a line for $d=1$, a simplex only for "
+                "$d\\ge k$)",
+            ),
+            "together": Choice(
+                (True, False),
+                meaning="whether anchors err along the line to the nearest other model, not at "
+                "random",
+            ),
             "seed": IntRange(0, 10_000),
         },
+        at=lambda point: {"epsilon": point["epsilon"], "Delta": 1.0},
+        measure=replace(
+            DIFFERENCE, unit="error of a centre beyond the stated one, in units of Delta"
+        ),
         budget=min(profile.searches, 500),
-        unit="error of a centre beyond the stated one, in units of Delta",
     )

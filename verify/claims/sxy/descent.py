@@ -41,19 +41,37 @@ from bounds.sxy.descent import (
     STEP_ALGEBRA_AS_PRINTED,
 )
 from bounds.sxy.symbols import eta
-from verify.claim import Finding, claim
-from verify.claims.common import LOWEST, CannotTry, Point, log_of
+from verify.claim import Finding, claim, row, table
+from verify.claims.common import CannotTry, Point, log_of
+from verify.claims.searching import Proof, search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
+from verify.decisions.measures import LOG_DIFFERENCE, log_or_lowest
 from verify.evidence import Verdict
 from verify.procedures.base import FloatArray, Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
 from verify.proofs.terms import Term, from_sympy, rational
 
+RATIO = "ratio $\\alpha/\\beta$ of the limits of the spectrum"
 #: Limits of the spectrum: the ratio over three decades, the unit over twelve.
-SPECTRA: Ranges = {"ratio": LogInterval(1e-3, 1.0), "beta": LogInterval(1e-6, 1e6)}
+SPECTRA: Ranges = {
+    "ratio": LogInterval(1e-3, 1.0, meaning=RATIO),
+    "beta": LogInterval(1e-6, 1e6),
+}
 #: The direction and its length, as shares of the errors that (27) and (28) allow.
-ESTIMATES: Ranges = {"lean": Interval(-1.0, 1.0), "stretch": Interval(-1.0, 1.0)}
+ESTIMATES: Ranges = {
+    "lean": Interval(
+        -1.0,
+        1.0,
+        meaning="signed sine of the angle from residual to direction, as a share of what (27) "
+        "allows",
+    ),
+    "stretch": Interval(
+        -1.0,
+        1.0,
+        meaning="error of the squared length of the estimate, as a share of what (28) allows",
+    ),
+}
 
 
 def spectrum_of(point: Point) -> dict[str, float]:
@@ -90,8 +108,8 @@ SIGN = Finding(
 )
 
 
-def _excess(statement: Statement, point: Point, number: ModuleType, value: Any) -> Any:
-    """The next residual's square minus the statement's right side, in units of v^2."""
+def _after(statement: Statement, point: Point, number: ModuleType, value: Any) -> Any:
+    """The next residual's square."""
     x = {name: _number(point[name], number) for name in point}
     limits = {"alpha": x["ratio"] * x["beta"], "beta": x["beta"]}
     sine, length = estimates(point, number, value)
@@ -103,77 +121,68 @@ def _excess(statement: Statement, point: Point, number: ModuleType, value: Any) 
     estimated = {**limits, "sigma_hat": length * x["v"]}
     step = value(statement.definitions[eta], estimated) / x["v"]  # its length in units of v
     after = 1 - 2 * step * (cosine * along + sine * across) + step**2 * (along**2 + across**2)
-    return after - value(statement.expr, {**estimated, "v": x["v"]}) / x["v"] ** 2
+    return after * x["v"] ** 2
 
 
 def _number(value: Any, number: ModuleType) -> Any:
     return mpmath.mpf(value) if number is mpmath else float(value)
 
 
-def _step_search(statement: Statement, profile: Profile, signs: tuple[int, ...]) -> Search:
-    def sides(point: Point) -> tuple[float, float]:
-        at = {**spectrum_of(point), "v": point["v"]}
-        right = float(evaluate(statement.expr, at)) / point["v"] ** 2
-        return float(_excess(statement, point, math, evaluate)) + right, right
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: float(_excess(statement, point, math, evaluate)),
-        recheck=lambda point: _excess(statement, point, mpmath, evaluate_mp),
-        sides=sides,
-        certify=lambda _point: _wrong_way(statement),
-        domain={
+def step(statement: Statement, profile: Profile) -> Search:
+    """Directions on the residual's side, and on both sides where the statement allows them."""
+    oriented = ORIENTED in statement.assumptions
+    wrong_way = Proof(
+        argument="Take $d=1$, $\\Sigma_j=\\alpha=\\beta=1$ and a residual of 1. The direction "
+        "$r_t=-1$ meets (27), and $\\hat\\sigma_t=1$ meets (28). The step is $\\eta_t=1/2$.",
+        values={"alpha": 1, "beta": 1, "v": 1, "sigma_hat": 1, "a": -1},
+        observed=(1 + statement.definitions[eta]) ** 2,
+        says="the next squared residual exceeds the stated one",
+    )
+    return search(
+        statement,
+        profile,
+        lambda point: float(_after(statement, point, math, evaluate)),
+        {
             **SPECTRA,
             "v": LogInterval(1e-6, 1e6),
-            "sign": Choice(signs),
+            "sign": Choice(
+                (1,) if oriented else (-1, 1),
+                meaning="side of the direction: 1 along the residual, -1 against it",
+            ),
             **ESTIMATES,
-            "reach": Interval(0.0, 1.0),
-            "turn": Interval(0.0, 3.14159),
+            "reach": Interval(
+                0.0,
+                1.0,
+                meaning="distance of $\\Sigma r$ from the centre of its ball, as a share of the "
+                "radius",
+            ),
+            "turn": Interval(
+                0.0,
+                3.14159,
+                meaning="angle that places $\\Sigma r$ about the centre of its ball (0: towards "
+                "$\\alpha r$)",
+            ),
         },
+        at=lambda point: {**spectrum_of(point), "v": point["v"]},
+        exact=lambda point: _after(statement, point, mpmath, evaluate_mp),
+        at_the_edge=True,
         budget=min(profile.searches, 1500),
-        unit="share of the squared residual",
+        proof=None if oriented else wrong_way,
     )
 
 
-def _wrong_way(statement: Statement) -> Certificate:
-    """d = 1 and Sigma = 1: a step against the residual makes it 3/2 as long."""
-    step = from_sympy(statement.definitions[eta], {"alpha": 1, "beta": 1, "sigma_hat": 1})
-    longer: Term = ["+", "1", step]
-    return certificate(
-        "Take $d=1$, $\\Sigma_j=\\alpha=\\beta=1$ and a residual of 1. The direction $r_t=-1$ "
-        "meets "
-        "(27), and $\\hat\\sigma_t=1$ meets (28). The step is $\\eta_t=1/2$.",
-        [
-            Inequality(
-                says="the next squared residual exceeds the stated one",
-                left=["*", longer, longer],
-                relation=">",
-                right=from_sympy(statement.expr, {"alpha": 1, "beta": 1, "v": 1}),
-            )
-        ],
-    )
-
-
-@claim(
-    "sxy.step-algebra-as-printed", STEP_ALGEBRA_AS_PRINTED, expected=Verdict.REFUTED, finding=SIGN
+STEPS = table(
+    step,
+    row("sxy.step-algebra-as-printed", STEP_ALGEBRA_AS_PRINTED, refuted=SIGN),
+    row("sxy.step-algebra", STEP_ALGEBRA, finding=SIGN),
 )
-def step_algebra_as_printed(statement: Statement, profile: Profile) -> Search:
-    """Both signs of the direction."""
-    return _step_search(statement, profile, (-1, 1))
-
-
-@claim("sxy.step-algebra", STEP_ALGEBRA, finding=SIGN)
-def step_algebra(statement: Statement, profile: Profile) -> Search:
-    """Directions on the residual's side.  Without that assumption both signs are tried."""
-    oriented = ORIENTED in statement.assumptions
-    return _step_search(statement, profile, (1,) if oriented else (-1, 1))
 
 
 @claim("sxy.prop2-factor", PROP_2_FACTOR)
 def prop_2_factor(statement: Statement, profile: Profile) -> Search:
     """Exact moments: residuals with weight on three eigenvalues, which range over the spectrum."""
 
-    def ratio(point: Point) -> float:
+    def after(point: Point) -> float:
         limits = spectrum_of(point)
         values = np.array([limits["alpha"], limits["beta"], 0.0])
         values[2] = limits["alpha"] + point["middle"] * (limits["beta"] - limits["alpha"])
@@ -181,25 +190,35 @@ def prop_2_factor(statement: Statement, profile: Profile) -> Search:
         weights = np.maximum(weights, 1e-12) / np.maximum(weights, 1e-12).sum()
         length = {**limits, "sigma_hat": point["v"]}  # that of the residual
         step = float(evaluate(statement.definitions[eta], length)) / point["v"]
-        return float(weights @ (1.0 - step * values) ** 2)
+        return float(weights @ (1.0 - step * values) ** 2) * float(point["v"]) ** 2
 
-    def stated(point: Point) -> float:
-        at = {**spectrum_of(point), "v": point["v"]}
-        return float(evaluate(statement.expr, at) / point["v"] ** 2)
-
-    return Search(
-        name=statement.id,
-        violation=lambda point: ratio(point) - stated(point),
-        sides=lambda point: (ratio(point), stated(point)),
-        domain={
+    return search(
+        statement,
+        profile,
+        after,
+        {
             **SPECTRA,
             "v": LogInterval(1e-6, 1e6),
-            "middle": Interval(0.0, 1.0),
-            "low": Interval(0.0, 1.0),
-            "high": Interval(0.0, 1.0),
+            "middle": Interval(
+                0.0,
+                1.0,
+                meaning="place of the third eigenvalue between $\\alpha$ (0) and $\\beta$ (1)",
+            ),
+            "low": Interval(
+                0.0,
+                1.0,
+                meaning="weight on the eigenvalue $\\alpha$, before normalisation (1 minus it is "
+                "on the third)",
+            ),
+            "high": Interval(
+                0.0,
+                1.0,
+                meaning="weight of the squared residual on the eigenvalue $\\beta$, before "
+                "normalisation",
+            ),
         },
+        at=lambda point: {**spectrum_of(point), "v": point["v"]},
         budget=min(profile.searches, 1000),
-        unit="share of the squared residual",
     )
 
 
@@ -257,33 +276,33 @@ def prop_2_21_as_printed(statement: Statement, profile: Profile) -> Search:
         raise CannotTry(f"{statement.id}: a statement without a failure probability")
 
     def at(point: Point) -> dict[str, float]:
-        own = {"d": 1.0, "k": 1.0, "p": 1.0, "m": float(point["m"]), "l": float(point["l"])}
-        return {**own, "N": float(point["N"]), "v": point["unit"], **GENEROUS_20}
+        own = {**dict.fromkeys(("alpha", "beta", "d", "k", "p"), 1.0), "v": point["unit"]}
+        return {**own, **{name: float(point[name]) for name in ("m", "l", "N")}, **GENEROUS_20}
 
     def probability(point: Point) -> float:
-        values = {"alpha": 1.0, "beta": 1.0, "v": 1.0}
-        return _no_decay(point["l"], point["noise"], float(evaluate(statement.expr, values)))
+        factor = evaluate(statement.expr, {"alpha": 1.0, "beta": 1.0, "v": 1.0})
+        return _no_decay(point["l"], point["noise"], float(factor))
 
-    def violation(point: Point) -> float:
-        found = probability(point)
-        return (math.log(found) if found > 0 else LOWEST) - log_of(failure, at(point))
-
-    return Search(
-        name=statement.id,
-        violation=violation,
-        sides=lambda point: (probability(point), math.exp(log_of(failure, at(point)))),
-        constraints=lambda point: condition.holds(at(point)) and point["N"] >= 2 * point["m"] + 2,
-        certify=lambda point: _unit_certificate(statement, condition, point, at(point)),
-        domain={
+    return search(
+        statement,
+        profile,
+        lambda point: log_or_lowest(probability(point)),
+        {
             "m": IntRange(1, 1000, log=True),
             "l": IntRange(1, 8),
             "N": IntRange(10, 10_000, log=True),
-            "noise": Choice((1.0, 0.5, 0.0)),
-            "unit": LogInterval(1e-3, 1e9),
+            "noise": Choice((1.0, 0.5, 0.0), meaning="size of the noise in units of the residual"),
+            "unit": LogInterval(
+                1e-3, 1e9, meaning="norm of the residual, as the condition (20) sees it"
+            ),
         },
-        budget=min(profile.searches, 600),
-        unit="log of the probability over the stated one",
+        at=at,
         constants=GENEROUS_20,
+        measure=LOG_DIFFERENCE,
+        bound=lambda point: log_of(failure, at(point)),
+        where=lambda point: point["N"] >= 2 * point["m"] + 2,
+        budget=min(profile.searches, 600),
+        proof=lambda point: _unit_certificate(statement, condition, point, at(point)),
     )
 
 
@@ -336,8 +355,8 @@ def _deviation(style: str, v: FloatArray, rng: np.random.Generator) -> FloatArra
     return np.asarray(made / max(float(np.linalg.norm(made, 2)), 1e-300))
 
 
-def _step_after(statement: Statement, point: Point) -> tuple[float, float]:
-    """The squared residual after a step with the largest deviations of (20), and its limit.
+def _step_after(statement: Statement, point: Point) -> float:
+    """The squared residual after a step with the largest deviations of (20).
 
     Cluster 1 is the anchor's.  The others' residuals are random, of any size.
     """
@@ -372,33 +391,45 @@ def _step_after(statement: Statement, point: Point) -> tuple[float, float]:
     direction *= 1.0 if direction @ v >= 0 else -1.0
     step = float(evaluate(statement.definitions[eta], {**limits, "sigma_hat": math.sqrt(sizes[0])}))
     after = v - step * covariance @ direction
-    return float(np.sum(after**2)), float(evaluate(statement.expr, at))
+    return float(np.sum(after**2))
 
 
 @claim("sxy.prop2-21", PROP_2_21, finding=(UNITS_OF_20, SIGN))
 def prop_2_21(statement: Statement, profile: Profile) -> Search:
     """Random and adversarial deviations, as large as the corrected (20) allows."""
-
-    def violation(point: Point) -> float:
-        after, stated = _step_after(statement, point)
-        return (after - stated) / float(point["unit"]) ** 2
-
-    return Search(
-        name=statement.id,
-        violation=violation,
-        sides=partial(_step_after, statement),
-        domain={
+    return search(
+        statement,
+        profile,
+        partial(_step_after, statement),
+        {
             "d": IntRange(1, 8),
-            "k": IntRange(1, 5),
-            "ratio": LogInterval(0.05, 1.0),
+            "k": IntRange(1, 5, meaning="number of clusters before it is limited to $d$"),
+            "ratio": LogInterval(0.05, 1.0, meaning=RATIO),
             "beta": LogInterval(1e-3, 1e3),
-            "unit": LogInterval(1e-6, 1e6),
-            "p": Interval(0.02, 0.98),
-            "share": Interval(0.0, 1.0),
-            "style_1": Choice(_STYLES),
-            "style_2": Choice(_STYLES),
+            "unit": LogInterval(1e-6, 1e6, meaning="norm of the residual of the anchor"),
+            "p": Interval(
+                0.02,
+                0.98,
+                meaning="share of the cluster of the anchor (1 where there is one cluster)",
+            ),
+            "share": Interval(
+                0.0,
+                1.0,
+                meaning="share of the room in (20) that the error of $Y$ takes; the other error "
+                "takes the rest",
+            ),
+            "style_1": Choice(
+                _STYLES,
+                meaning="kind of error of $Y$: random, or made to hide the residual of the anchor",
+            ),
+            "style_2": Choice(
+                _STYLES,
+                meaning="kind of error of the moments in the subspace: random, or made to hide the "
+                "residual",
+            ),
             "seed": IntRange(0, 10_000),
         },
+        at=lambda point: {**spectrum_of(point), "v": point["unit"]},
+        at_the_edge=True,
         budget=min(profile.searches, 1000),
-        unit="share of the squared residual",
     )

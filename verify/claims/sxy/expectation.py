@@ -27,13 +27,14 @@ import numpy as np
 import sympy as sp
 from scipy.optimize import brentq
 
-from bounds.statement import Statement, evaluate
+from bounds.statement import Statement
 from bounds.sxy.moments import MEAN_OF_Y, ONE_POINT, SPAN
 from trials.checks import FloatArray
 from verify.claim import claim
 from verify.claims.common import Point
-from verify.claims.searching import Sided
+from verify.claims.searching import search
 from verify.decisions.domain import Choice, IntRange, LogInterval, Ranges
+from verify.decisions.measures import DIFFERENCE, LOG_RATIO
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
 
@@ -112,9 +113,15 @@ def expected_moment(found: Mixture) -> list[Vector]:
 DOMAIN: Ranges = {
     "d": IntRange(1, 4),
     "k": IntRange(1, 5),
-    "atoms": IntRange(1, 4),
-    "models": Choice(("apart", "at one", "on a line")),
-    "unit": Choice((0, -6, 6)),
+    "atoms": IntRange(1, 4, meaning="number of atoms in the law of the features of a cluster"),
+    "models": Choice(
+        ("apart", "at one", "on a line"),
+        meaning="where the optima lie: drawn apart, the first at $\\theta$, or on a line through "
+        "$\\theta$",
+    ),
+    "unit": Choice(
+        (0, -6, 6), meaning="exponent of ten of the factor that scales the models and the noise"
+    ),
     "seed": IntRange(0, 10_000),
 }
 
@@ -123,7 +130,7 @@ DOMAIN: Ranges = {
 def mean_of_y(statement: Statement, profile: Profile) -> Search:
     """Every entry of the matrix, relative to the largest.  NaN where an entry is no real number."""
 
-    def largest(point: Point) -> tuple[float, float]:
+    def largest(point: Point) -> float:
         found = mixture(point)
         observed = expected_moment(found)
         d = len(observed)
@@ -134,19 +141,22 @@ def mean_of_y(statement: Statement, profile: Profile) -> Search:
                 for share, v in zip(found.shares, found.residuals, strict=True):
                     term = _real(statement.expr, {"p_j": share, "v_a": v[a], "v_b": v[b]})
                     if term is None:
-                        return math.nan, 0.0
+                        return math.nan
                     stated += term
                 worst = max(worst, abs(observed[a][b] - stated))
                 scale = max(scale, abs(observed[a][b]))
-        return float(worst / scale), 0.0
+        return float(worst / scale)
 
-    return Search(
-        name=statement.id,
-        violation=lambda point: largest(point)[0],
-        sides=largest,
-        domain=DOMAIN,
+    return search(
+        statement,
+        profile,
+        largest,
+        DOMAIN,
+        bound=lambda _point: 0.0,
+        measure=replace(
+            DIFFERENCE, unit="largest difference of an entry, relative to the largest entry"
+        ),
         budget=min(profile.searches, 150),
-        unit="largest difference of an entry, relative to the largest entry",
     )
 
 
@@ -184,25 +194,22 @@ def rank_of(columns: list[Vector]) -> int:
 def span(statement: Statement, profile: Profile) -> Search:
     """The rank of the residuals, of the matrix, and of both together."""
 
-    def ranks(point: Point) -> tuple[float, float]:
+    def farthest(point: Point) -> float:
+        """The rank of the matrix, alone or with the residuals, that is farthest from theirs."""
         found = mixture(point)
         matrix = expected_moment(found)
         own = rank_of(found.residuals)
-        stated = float(evaluate(statement.expr, {"r": float(own)}))
         both = [rank_of(matrix), rank_of([*matrix, *found.residuals])]
-        return float(max(both, key=lambda r: abs(r - stated))), stated
+        return float(max(both, key=lambda r: abs(r - own)))
 
-    def violation(point: Point) -> float:
-        observed, stated = ranks(point)
-        return abs(observed - stated) + max(stated - float(point["k"]), 0.0)
-
-    return Search(
-        name=statement.id,
-        violation=violation,
-        sides=ranks,
-        domain=DOMAIN,
+    return search(
+        statement,
+        profile,
+        farthest,
+        DOMAIN,
+        at=lambda point: {"r": float(rank_of(mixture(point).residuals))},
+        measure=replace(DIFFERENCE, unit="difference of the ranks"),
         budget=min(profile.searches, 200),
-        unit="difference of the ranks",
     )
 
 
@@ -224,28 +231,34 @@ def one_point_moment(alpha: float, beta: float, delta: float, sigma: float) -> F
 def one_point(statement: Statement, profile: Profile) -> Search:
     """The covariance at which the leading direction changes, by the exact moments."""
 
-    def sides(point: Point) -> tuple[float, float]:
+    def at(point: Point) -> dict[str, float]:
         alpha, delta = point["alpha"], point["delta"]
         sigma = point["noise"] * delta * math.sqrt(alpha)
+        return {"alpha": alpha, "delta": delta, "sigma": sigma}
+
+    def change(point: Point) -> float:
+        alpha, delta, sigma = at(point).values()
 
         def lead(ratio: float) -> float:
             moment = one_point_moment(alpha, ratio * alpha, delta, sigma) / (alpha * delta) ** 2
             return float(moment[0, 0] - moment[1, 1])
 
-        at = {"alpha": alpha, "delta": delta, "sigma": sigma}
-        change = float(brentq(lead, 0.5, 4.0, xtol=1e-15, rtol=1e-14))
-        return alpha * change, float(evaluate(statement.expr, at))
+        return alpha * float(brentq(lead, 0.5, 4.0, xtol=1e-15, rtol=1e-14))
 
-    return replace(
-        Sided(
-            sides=sides,
-            domain={
-                "alpha": LogInterval(1e-6, 1e6),
-                "delta": LogInterval(1e-6, 1e6),
-                "noise": LogInterval(1e-3, 1e3),
-            },
-            budget=min(profile.searches // 4, 500),
-        ).search(statement),
-        violation=lambda point: abs(math.log(sides(point)[0] / sides(point)[1])) - 1e-9,
-        unit="log of the ratio, in size",
+    return search(
+        statement,
+        profile,
+        change,
+        {
+            "alpha": LogInterval(1e-6, 1e6),
+            "delta": LogInterval(1e-6, 1e6),
+            "noise": LogInterval(
+                1e-3,
+                1e3,
+                meaning="noise level $\\sigma$ in units of the residual $\\sqrt\\alpha\\,\\delta$",
+            ),
+        },
+        at=at,
+        measure=LOG_RATIO,
+        budget=min(profile.searches // 4, 500),
     )

@@ -232,19 +232,16 @@ RESTARTS_FINDING = Finding(
 def ball_law(statement: Statement, profile: Profile) -> Search:
     """The union bound over assignments, by volumes."""
 
-    def sides(point: Point) -> tuple[float, float]:
-        d, k = int(point["d"]), int(point["k"])
-        least = d * k * math.log(4) - math.lgamma(k + 1)
-        return least, float(evaluate(statement.expr, {"d": d, "k": k}))
+    def least(point: Point) -> float:
+        """Log of the starts for one within Delta/4 of k optima, in any order."""
+        return float(point["d"] * point["k"] * math.log(4) - math.lgamma(point["k"] + 1))
 
-    return Search(
-        name=statement.id,
-        violation=lambda point: 1.0 - sides(point)[0] / sides(point)[1],
-        constraints=lambda point: math.log(point["k"]) <= point["d"] * math.log(3),
-        sides=sides,
-        domain={"d": IntRange(1, 1000, log=True), "k": IntRange(2, 10_000, log=True)},
-        budget=profile.searches,
-        unit="share of the exponent that is missing",
+    return search(
+        statement,
+        profile,
+        least,
+        {"d": IntRange(1, 1000, log=True), "k": IntRange(2, 10_000, log=True)},
+        where=lambda point: math.log(point["k"]) <= point["d"] * math.log(3),
     )
 
 

@@ -23,17 +23,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from types import ModuleType
 from typing import Any
 
-import mpmath
 import numpy as np
 import sympy as sp
 from scipy import special
 
-from bounds.statement import Statement, evaluate, evaluate_mp
+from bounds.statement import Statement, evaluate
 from bounds.sxy.subspace import (
     LEMMA_4,
     LEMMA_4_AS_PRINTED,
@@ -44,12 +43,14 @@ from bounds.sxy.subspace import (
     LEMMA_15_LINE,
     ROUNDS_IN_K,
 )
-from bounds.sxy.symbols import cosine, t
+from bounds.sxy.symbols import cosine, gamma_0, q, t
 from trials.experiments.sxy.iteration import CROSSING, PROJECTION, lengths
 from trials.run.cell import Params
 from verify.claim import Finding, claim
-from verify.claims.common import LOWEST, CannotTry, Point, explicit, log_of
+from verify.claims.common import CannotTry, Point, explicit, log_of
+from verify.claims.searching import search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval
+from verify.decisions.measures import DIFFERENCE, LOG_DIFFERENCE, LOWEST, log_or_lowest
 from verify.decisions.sequences import FloatArray
 from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
@@ -63,6 +64,11 @@ from verify.proofs.terms import from_sympy, rational
 def sampling(profile: Profile) -> Sampling:
     """Trials of ``sxy.projection``."""
     return Sampling(experiment=PROJECTION, max_trials=min(profile.max_trials, 65_536))
+
+
+#: Meanings of coordinates.
+START = "largest principal angle between the start and the leading subspace"
+BEYOND = "number of dimensions beyond the leading subspace, $d-k$"
 
 
 # -- Lemma 4 ---------------------------------------------------------------------------------------
@@ -79,62 +85,48 @@ TANGENT = Finding(
 )
 
 
-def _plane(statement: Statement, point: Point, number: ModuleType, value: Any) -> tuple[Any, Any]:
-    """The distance after t iterations in the plane, where it is a formula, and the bound."""
-    q, angle, rounds = point["q"], point["gamma_0"], point["t"]
-    if number is mpmath:
-        q, angle = mpmath.mpf(q), mpmath.mpf(angle)
-    tangent = number.tan(angle) * q**rounds
-    found = tangent / number.sqrt(1 + tangent**2)
-    return found, value(statement.expr, {"q": q, "gamma_0": angle, "t": rounds})
-
-
 @claim("sxy.lemma4-as-printed", LEMMA_4_AS_PRINTED, expected=Verdict.REFUTED, finding=TANGENT)
 def lemma_4_as_printed(statement: Statement, profile: Profile) -> Search:
     """d = 2 and k = 1, at least one iteration."""
 
-    def difference(number: ModuleType, value: Any, point: Point) -> Any:
-        found, bound = _plane(statement, point, number, value)
-        return found - bound
+    tangent = sp.tan(gamma_0) * q**t
 
     def certify(point: Point) -> Certificate:
         exact = {name: Fraction(point[name]) for name in ("q", "gamma_0", "t")}
         angle = rational(exact["gamma_0"])
-        tangent = ["*", ["sin", angle], ["^", rational(exact["q"]), rational(exact["t"])]]
+        turned = ["*", ["sin", angle], ["^", rational(exact["q"]), rational(exact["t"])]]
         # sin of the angle after t iterations, by tan gamma_t = q^t tan gamma
-        length = ["sqrt", ["+", ["*", tangent, tangent], ["*", ["cos", angle], ["cos", angle]]]]
+        length = ["sqrt", ["+", ["*", turned, turned], ["*", ["cos", angle], ["cos", angle]]]]
         return certificate(
             "Take $d=2$, $k=1$, $Y=\\mathrm{diag}(1,q)$ and $Q_0=(\\cos\\gamma,\\sin\\gamma)$. The "
             "distance of the two lines is the sine of the angle after $t$ iterations.",
             [
                 Inequality(
                     says="the distance exceeds the printed bound",
-                    left=tangent,
+                    left=turned,
                     relation=">",
                     right=["*", length, from_sympy(statement.expr.rewrite(sp.exp), exact)],
                 )
             ],
         )
 
-    return Search(
-        name=statement.id,
-        violation=lambda point: float(difference(math, evaluate, point)),  # type: ignore[arg-type]
-        recheck=partial(difference, mpmath, evaluate_mp),
-        sides=lambda point: tuple(map(float, _plane(statement, point, math, evaluate))),  # type: ignore[arg-type, return-value]
-        certify=certify,
-        domain={
+    return search(
+        statement,
+        profile,
+        tangent / sp.sqrt(1 + tangent**2),
+        {
             "q": Interval(0.01, 0.99),
-            "gamma_0": Interval(0.01, 1.57),
+            "gamma_0": Interval(0.01, 1.57, meaning=START),
             "t": IntRange(1, 20),
         },
+        measure=replace(DIFFERENCE, unit="distance beyond the bound"),
         budget=min(profile.searches, 400),
-        unit="distance beyond the bound",
+        proof=certify,
     )
 
 
-def _iterated(point: Point) -> tuple[float, float, float]:
-    """Distance after t iterations of a random symmetric matrix, its ratio, and the start's "
-    "angle."""
+def _iterated(point: Point) -> float:
+    """Distance after t iterations of a random symmetric matrix."""
     rng = np.random.default_rng(point["seed"])
     k = point["k"]
     d = k + point["more"]
@@ -150,37 +142,32 @@ def _iterated(point: Point) -> tuple[float, float, float]:
     for _ in range(point["t"]):
         basis = np.linalg.qr(point["unit"] * values[:, None] * basis)[0]
     # sin of the largest angle; the block outside loses no digits where the angle is small
-    distance = float(np.linalg.norm(basis[k:], 2))
-    return distance, point["q"], point["gamma_0"]
+    return float(np.linalg.norm(basis[k:], 2))
 
 
 @claim("sxy.lemma4", LEMMA_4, finding=TANGENT)
 def lemma_4(statement: Statement, profile: Profile) -> Search:
     """Random symmetric matrices with eigenvalues of both signs, in any unit, from any angle."""
 
-    def sides(point: Point) -> tuple[float, float]:
-        found, q, angle = _iterated(point)
-        return found, float(evaluate(statement.expr, {"q": q, "gamma_0": angle, "t": point["t"]}))
+    def bound(point: Point) -> float:
+        at = {name: point[name] for name in ("q", "gamma_0", "t")}
+        return max(float(evaluate(statement.expr, at)), 1e-12)  # below it is rounding
 
-    def violation(point: Point) -> float:
-        found, bound = sides(point)
-        return found / max(bound, 1e-12) - 1.0
-
-    return Search(
-        name=statement.id,
-        violation=violation,
-        sides=sides,
-        domain={
+    return search(
+        statement,
+        profile,
+        _iterated,
+        {
             "k": IntRange(1, 6),
-            "more": IntRange(1, 10),
+            "more": IntRange(1, 10, meaning=BEYOND),
             "q": Interval(0.0, 0.999),
-            "gamma_0": Choice((0.01, 0.1, 0.5, 1.0, 1.4, 1.5, 1.56, 1.5707)),
+            "gamma_0": Choice((0.01, 0.1, 0.5, 1.0, 1.4, 1.5, 1.56, 1.5707), meaning=START),
             "t": IntRange(0, 20),
-            "unit": LogInterval(1e-6, 1e6),
+            "unit": LogInterval(1e-6, 1e6, meaning="factor that multiplies the matrix"),
             "seed": IntRange(0, 10_000),
         },
+        bound=bound,
         budget=min(profile.searches, 800),
-        unit="excess over the bound, relative",
     )
 
 
@@ -247,12 +234,6 @@ def lemma_5_as_printed(statement: Statement, profile: Profile) -> Search:
     if failure is None:
         raise CannotTry(f"{statement.id}: a statement without a failure probability")
 
-    def violation(point: Point) -> float:
-        found = _line_misses(statement, _line_at(point))
-        return (math.log(found) if found > 0 else LOWEST) - log_of(
-            failure, {**_line_at(point), **GENEROUS}
-        )
-
     def certify(point: Point) -> Certificate:
         exact = {
             name: Fraction(value)
@@ -286,23 +267,22 @@ def lemma_5_as_printed(statement: Statement, profile: Profile) -> Search:
             ],
         )
 
-    return Search(
-        name=statement.id,
-        violation=violation,
-        sides=lambda point: (
-            _line_misses(statement, _line_at(point)),
-            math.exp(log_of(failure, {**_line_at(point), **GENEROUS})),
-        ),
-        certify=certify,
-        domain={
+    return search(
+        statement,
+        profile,
+        lambda point: log_or_lowest(_line_misses(statement, _line_at(point))),
+        {
             "d": IntRange(2, 1000, log=True),
             "N": IntRange(10, 100_000, log=True),
-            "height": LogInterval(1e-3, 1e6),
-            "share": LogInterval(1e-3, 10.0),
+            "height": LogInterval(1e-3, 1e6, meaning="value of $H$ in units of $dN$"),
+            "share": LogInterval(1e-3, 10.0, meaning="value of $\\epsilon$ in units of $dNH$"),
         },
-        budget=min(profile.searches, 400),
-        unit="log of the probability over the stated one",
+        at=_line_at,
         constants=GENEROUS,
+        measure=LOG_DIFFERENCE,
+        bound=lambda point: log_of(failure, {**_line_at(point), **GENEROUS}),
+        budget=min(profile.searches, 400),
+        proof=certify,
     )
 
 
@@ -378,8 +358,8 @@ def _basis(columns: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.qr(columns)[0])
 
 
-def _arrived(statement: Statement, point: Point) -> tuple[float, float]:
-    """The largest projection error of Algorithm 3 after the stated iterations, and its bound."""
+def _arrived(statement: Statement, point: Point) -> float:
+    """The largest projection error of Algorithm 3 after the stated iterations."""
     rng = np.random.default_rng(point["seed"])
     k = point["k"]
     d = k + point["more"]
@@ -408,37 +388,45 @@ def _arrived(statement: Statement, point: Point) -> tuple[float, float]:
     for half_step in (matrix.T, matrix) * max(rounds, 0):
         basis = _basis(half_step @ basis)  # M M^T at once would lose twice the digits
     lost = x - basis @ (basis.T @ x)
-    return float(np.linalg.norm(lost, axis=0).max()), float(
-        evaluate(statement.expr, {"epsilon": point["epsilon"]})
-    )
+    return float(np.linalg.norm(lost, axis=0).max())
 
 
 @claim("sxy.lemma5-sharp", LEMMA_5_SHARP, finding=FACTOR_K)
 def lemma_5_sharp(statement: Statement, profile: Profile) -> Search:
     """Random, skew and adversarial errors, ladders, and starts close to a right angle."""
 
-    def violation(point: Point) -> float:
-        found, bound = _arrived(statement, point)
-        return found / bound - 1.0
-
-    return Search(
-        name=statement.id,
-        violation=violation,
-        sides=partial(_arrived, statement),
-        constraints=_is_measurable,
-        domain={
+    return search(
+        statement,
+        profile,
+        partial(_arrived, statement),
+        {
             "k": IntRange(1, 16, log=True),
-            "more": IntRange(1, 24, log=True),
-            "top": LogInterval(1.0, 1e8),
-            "low": LogInterval(0.1, 100.0),
-            "orthogonal": Choice((True, False)),
-            "style": Choice(("against", "turn", "random")),
-            "gamma_0": Choice((0.1, 1.0, 1.5, 1.57, 1.5707, 1.5707963, 1.570796326)),
+            "more": IntRange(1, 24, log=True, meaning=BEYOND),
+            "top": LogInterval(
+                1.0,
+                1e8,
+                meaning="squared length of the first $x_i$ over $\\epsilon$ (its mean if random)",
+            ),
+            "low": LogInterval(
+                0.1,
+                100.0,
+                meaning="squared length of the last $x_i$ over $\\epsilon$ (mean if random; unused "
+                "for $k=1$)",
+            ),
+            "orthogonal": Choice(
+                (True, False), meaning="whether the vectors $x_i$ are orthogonal to each other"
+            ),
+            "style": Choice(
+                ("against", "turn", "random"),
+                meaning="kind of error of $M$: random, skew-symmetric (turn) or against the "
+                "vectors $x_i$",
+            ),
+            "gamma_0": Choice((0.1, 1.0, 1.5, 1.57, 1.5707, 1.5707963, 1.570796326), meaning=START),
             "epsilon": LogInterval(1e-6, 1e6),
             "seed": IntRange(0, 10_000),
         },
+        where=_is_measurable,
         budget=min(profile.searches, 800),
-        unit="excess over the bound, relative",
     )
 
 
@@ -534,23 +522,18 @@ def lemma_15_line(statement: Statement, profile: Profile) -> Search:
     """The Beta law of a line's angle, d to 1e9 and probabilities to 1e-100."""
     constants = {"c": 1.0, "C_f": 1.0}
 
-    def values(point: Point) -> dict[str, float]:
-        return {"d": float(point["d"]), "delta_f": point["delta_f"], **constants}
-
     def log_tail(point: Point) -> float:
-        angle = float(evaluate(statement.definitions[cosine], values(point)))
-        found = float(special.betainc(0.5, (point["d"] - 1) / 2, min(angle, 1.0) ** 2))
-        return math.log(found) if found > 0 else LOWEST
+        angle = float(evaluate(statement.definitions[cosine], {**point, **constants}))
+        return log_or_lowest(
+            float(special.betainc(0.5, (point["d"] - 1) / 2, min(angle, 1.0) ** 2))
+        )
 
-    return Search(
-        name=statement.id,
-        violation=lambda point: log_tail(point) - log_of(statement.expr, values(point)),
-        sides=lambda point: (
-            math.exp(log_tail(point)),
-            math.exp(log_of(statement.expr, values(point))),
-        ),
-        domain={"d": IntRange(2, 10**9, log=True), "delta_f": LogInterval(1e-100, 0.3)},
-        budget=min(profile.searches, 600),
-        unit="log of the probability over the stated one",
+    return search(
+        statement,
+        profile,
+        log_tail,
+        {"d": IntRange(2, 10**9, log=True), "delta_f": LogInterval(1e-100, 0.3)},
         constants=constants,
+        measure=LOG_DIFFERENCE,
+        budget=min(profile.searches, 600),
     )

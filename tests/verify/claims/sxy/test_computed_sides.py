@@ -45,7 +45,7 @@ def test_no_decay_is_counted_over_all_signs(pairs: int, factor: float) -> None:
     assert found == pytest.approx(bad / 4**pairs, rel=1e-12)
 
 
-def test_the_excess_is_the_next_square_less_the_stated_one() -> None:
+def test_the_next_square_is_that_of_the_vectors() -> None:
     """v = c r + s r' and Sigma r = a r + b r', in the coordinates r and r'."""
     point = {"ratio": 0.25, "beta": 3.0, "sign": -1.0, "reach": 0.6, "turn": 0.8, "v": 2.0}
     point |= {name: share.high for name, share in descent.ESTIMATES.items()}
@@ -54,9 +54,8 @@ def test_the_excess_is_the_next_square_less_the_stated_one() -> None:
     moved = np.array([(3.0 + 0.75) / 2 - reach * math.cos(0.8), reach * math.sin(0.8)])
     step = 0.75 * (length * 2.0) / (2 * 3.0**2) / 2.0
     after = np.array([-math.sqrt(1 - sine**2), sine]) - step * moved
-    at = {"alpha": 0.75, "beta": 3.0, "v": 2.0, "sigma_hat": length * 2.0}
-    right = float(after @ after) - float(evaluate(PROP_2_21.expr, at)) / 4.0
-    assert descent._excess(PROP_2_21, point, math, evaluate) == pytest.approx(right, rel=1e-12)
+    right = 4.0 * float(after @ after)
+    assert descent._after(PROP_2_21, point, math, evaluate) == pytest.approx(right, rel=1e-12)
 
 
 def test_exact_moments_on_three_eigenvalues() -> None:
@@ -66,10 +65,10 @@ def test_exact_moments_on_three_eigenvalues() -> None:
     step = 0.5 / (2 * 4.0)
     values, weights = (0.5, 2.0, 0.8), (0.2, 0.3, 0.8)
     right = sum(w * (1 - step * x) ** 2 for w, x in zip(weights, values, strict=True)) / 1.3
-    assert search.sides(point)[0] == pytest.approx(right, rel=1e-12)
-    assert search.sides({**point, "v": 1e-3})[0] == pytest.approx(right, rel=1e-12)
+    assert search.sides(point)[0] == pytest.approx(49 * right, rel=1e-12)
+    assert search.sides({**point, "v": 1e-3})[0] == pytest.approx(1e-6 * right, rel=1e-12)
     assert search.sides({**point, "low": 1.0, "high": 0.0})[0] == pytest.approx(
-        (1 - step * 0.5) ** 2, rel=1e-9
+        49 * (1 - step * 0.5) ** 2, rel=1e-9
     )
 
 
@@ -105,15 +104,14 @@ def test_in_one_dimension_a_deviation_can_only_erase(style: str) -> None:
 def test_an_iterated_line_in_the_plane_has_the_known_tangent() -> None:
     point = {"seed": 5, "k": 1, "more": 1, "q": 0.7, "gamma_0": 1.2, "t": 3, "unit": 1e3}
     tangent = 0.7**3 * math.tan(1.2)
-    distance, q, angle = subspace._iterated(point)
-    assert distance == pytest.approx(tangent / math.hypot(1.0, tangent), rel=1e-12)
-    assert (q, angle) == (0.7, 1.2)
+    right = tangent / math.hypot(1.0, tangent)
+    assert subspace._iterated(point) == pytest.approx(right, rel=1e-12)
 
 
 @pytest.mark.parametrize(("k", "more"), [(2, 3), (3, 2), (4, 1)])
 def test_an_iterated_subspace_starts_at_its_angle_and_keeps_to_the_ratio(k: int, more: int) -> None:
     point = {"seed": 5, "k": k, "more": more, "q": 0.7, "gamma_0": 1.2, "unit": 1.0}
-    distances = [subspace._iterated({**point, "t": t})[0] for t in range(7)]
+    distances = [subspace._iterated({**point, "t": t}) for t in range(7)]
     assert distances[0] == pytest.approx(math.sin(1.2), rel=1e-12)
     for t, distance in enumerate(distances):
         assert distance <= math.sin(math.atan(0.7**t * math.tan(1.2))) * (1 + 1e-12)
