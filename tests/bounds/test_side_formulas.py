@@ -72,9 +72,6 @@ FORMULAS: dict[str, Callable[[Values], float]] = {
         (8 * v["c"] / v["Delta"]) ** 2 * v["M"] * v["m"] / v["size_min"]
     ),
     "odcl.SIGMA_RADIUS": lambda v: 2 * v["alpha"] * sqrt(v["M"] / v["ratio"]),
-    "odcl.CHEBYSHEV": lambda v: (
-        (4 * v["N"] / (v["mu"] * v["Delta"])) ** 2 / (v["n"] * v["size_min"])
-    ),
     "odcl.THEOREM_1_CC": lambda v: theorem_1(v, clusterpath(v)),
     "odcl.THEOREM_1_KM": lambda v: theorem_1(v, kmeans(v)),
     "odcl.RATIO": lambda v: (clusterpath(v) / kmeans(v)) ** 2,

@@ -73,8 +73,7 @@ def _kinds(procedures: Sequence[Procedure]) -> Iterator[tuple[Experiment, dict[s
 
 
 def _cells(procedure: Any) -> list[dict[str, Any]]:
-    fields = ("cells", "calibration", "held_out", "elsewhere")
-    cells = [dict(cell) for name in fields for cell in getattr(procedure, name, ())]
+    cells = [dict(cell) for cell in procedure.every_cell()]
     name, choices = getattr(procedure, "choice_param", None), getattr(procedure, "choices", ())
     return [{**cell, name: choices[0]} for cell in cells] if name and choices else cells
 

@@ -395,11 +395,10 @@ class _Judge:
                 evidence = self._decided(mutant, quickly=False)
             except REFUSALS as error:
                 return self._judged(mutant, "not tried", why=_line(error))
-        if evidence.verdict is Verdict.REFUTED:
-            return self._judged(mutant, "refuted", evidence)
-        if evidence.verdict is not Verdict.SUPPORTED or evidence.resolution is not None:
-            return self._judged(mutant, "unsupported", evidence)
-        return self._judged(mutant, "survived", evidence, "supported as well")
+        if evidence.verdict is Verdict.SUPPORTED and evidence.resolution is None:
+            return self._judged(mutant, "survived", evidence, "supported as well")
+        refuted = evidence.verdict is Verdict.REFUTED
+        return self._judged(mutant, "refuted" if refuted else "unsupported", evidence)
 
     def _larger_that_is_true(self, mutant: Mutant) -> str | None:
         """The name of a larger change of the same family that is true, if there is one."""

@@ -193,8 +193,9 @@ BOUNDS = {
     "psi-prob": not_recovered,
     "thm1-mse": theorem_1_mse,
     "thm1-rate": lambda v: 1 / v["n"] / v["size_k"],
-    "thm1-threshold-km": lambda v: v["m"] / v["size_min"] / v["Delta"] ** 2,
-    "thm1-threshold-cc": lambda v: (v["m"] / v["size_min"] / v["Delta"]) ** 2,
+    # with log m, without which the failure probability of the theorem says nothing
+    "thm1-threshold-km": lambda v: v["m"] / v["size_min"] / v["Delta"] ** 2 * np.log(v["m"]),
+    "thm1-threshold-cc": lambda v: (v["m"] / v["size_min"] / v["Delta"]) ** 2 * np.log(v["m"]),
     "thm1-vacuity": lambda v: theorem_1_requirement(v, printed_m(v)),
     "fig5-phase-as-printed": lambda v: theorem_1_requirement(v, printed_m(v)),
     "remark14": lambda v: v["G_F"] + 2 * v["R"] * v["L"] + v["N"],

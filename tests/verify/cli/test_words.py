@@ -207,8 +207,8 @@ def test_the_totals_of_an_experiment_are_sums_over_its_cells() -> None:
 VIEW: dict[str, Any] = {
     "kind": "upper bound", "expected": "SUPPORTED", "quantifiers": "for all m",
     "statement": "e <= 1/m", "fails_with": "1/m",
-    "assumptions": [{"name": "size", "text": "m > 1", "note": "added"},
-                    {"name": "d", "text": "d > 0", "note": ""}],
+    "assumptions": [{"name": "size", "text": "m > 1", "note": "added", "added": False},
+                    {"name": "d", "text": "d > 0", "note": "", "added": False}],
     "constants": [{"name": "c", "low": 1e-3, "high": 10.0, "meaning": "factor"}],
     "reading": "", "parameters": [{"name": "m", "domain": "1, 2"}],
     "cells": {"cells": [{"m": 1, "s": 0.25}], "cells elsewhere": [{"m": 2}, {"m": 3}]},
