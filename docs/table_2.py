@@ -351,7 +351,7 @@ def compared(id_, title, column, pairs, averaging=None, ridge=PENALTY, **fields)
 
     expected = Verdict.REFUTED if id_ in FALSE else Verdict.SUPPORTED
 
-    @claim(known, expected=expected, **fields)
+    @claim(known.id, known, expected=expected, **fields)
     def built(statement, _profile):
         return comparison(statement, column, averaging or "gradient", ridge)
 
@@ -370,7 +370,12 @@ HAS_MINIMISER = Statement(
 )
 
 
-@claim(HAS_MINIMISER, expected=Verdict.REFUTED, finding=NO_MINIMISER)
+@claim(
+    "table2.local-erm-exists-as-printed",
+    HAS_MINIMISER,
+    expected=Verdict.REFUTED,
+    finding=NO_MINIMISER,
+)
 def local_erm_exists(statement, _profile):
     """A user whose penalised fit separates its labels has no minimiser without a penalty."""
     cells = tuple({"data": "digits", **COLUMNS[c], "T": 0} for c in ("MNIST", "CIFAR10"))

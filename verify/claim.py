@@ -23,7 +23,6 @@ from typing import Any, Literal
 from bounds.render import latex
 from bounds.statement import Assumption, Statement
 from trials.checks import InvalidParameter
-from verify.coordinates import meaning
 from verify.decisions.domain import as_domain
 from verify.evidence import Verdict
 from verify.procedures.base import PROFILES, Profile, tex_number
@@ -183,10 +182,7 @@ class Claim:
         domain = getattr(procedure, "domain", None)
         if domain is None:
             return procedure.describe()
-        space = as_domain(domain)
-        meanings = {name: meaning(self.id, name) for name in space.names()}
-        meanings |= space.meanings()
-        told = "; ".join(f"{name}: {text}" for name, text in meanings.items() if text)
+        told = "; ".join(f"{name}: {text}" for name, text in as_domain(domain).meanings().items())
         return f"{procedure.describe()} Coordinates: {told}." if told else procedure.describe()
 
     def _note(self, assumption: Assumption) -> str:
@@ -203,8 +199,8 @@ class Claim:
 
 
 def claim(
-    id: str | Statement,
-    statement: Statement | None = None,
+    id: str,
+    statement: Statement,
     *,
     expected: Verdict = Verdict.SUPPORTED,
     finding: Finding | Sequence[Finding] = (),
@@ -220,14 +216,14 @@ def claim(
     ``finding`` takes one finding or several.  The decorated name is the `Claim`, and the function
     is its ``builder``.
     """
-    stated = id if isinstance(id, Statement) else statement  # the old form has no id
-    if stated is None or id not in (stated.id, stated):
-        known = "missing" if stated is None else repr(stated.id)
-        raise InvalidParameter(f"claim {id!r} must have the id of its statement, which is {known}")
+    if id != statement.id:
+        raise InvalidParameter(
+            f"claim {id!r} must have the id of its statement, which is {statement.id!r}"
+        )
 
     def decorate(builder: Builder) -> Claim:
         return Claim(
-            statement=stated,
+            statement=statement,
             builder=builder,
             expected=expected,
             findings=(finding,) if isinstance(finding, Finding) else tuple(finding),

@@ -1,12 +1,9 @@
-"""Every word among a search's coordinates is explained, and every explanation is used."""
+"""Every word among a search's coordinates is explained."""
 
 from __future__ import annotations
 
 import re
 
-import pytest
-
-from verify import coordinates
 from verify.decisions.domain import as_domain
 from verify.papers import catalogue
 from verify.plan import plan
@@ -29,10 +26,9 @@ def test_words_have_a_meaning():
         f"{claim}: {name}"
         for claim, names in NAMES.items()
         for name in names
-        if not (LETTER.fullmatch(name) or name == "seed")
-        and not (MEANINGS[claim].get(name) or coordinates.meaning(claim, name))
+        if not (LETTER.fullmatch(name) or name == "seed") and not MEANINGS[claim].get(name)
     ]
-    assert not unknown, "a domain gives the meaning, or coordinates.toml of the paper"
+    assert not unknown, "the range of a coordinate gives its meaning"
 
 
 def test_meanings_of_ranges_are_short_phrases():
@@ -41,28 +37,3 @@ def test_meanings_of_ranges_are_short_phrases():
             assert 0 < len(text) <= 100, (claim, name)
             assert not text.endswith("."), (claim, name)
             assert not text[0].isupper() or text[1:2] == " ", (claim, name)
-
-
-@pytest.mark.parametrize("paper", ["ifca", "odcl", "sxy"])
-def test_meanings_are_used_and_short(paper):
-    used = {n for claim, names in NAMES.items() if claim.startswith(f"{paper}.") for n in names}
-    for key, text in coordinates.table(paper).items():
-        claim, _, name = key.rpartition(".")
-        assert name in (NAMES[claim] if claim else used), key
-        assert 0 < len(text) <= 100, key
-        assert not text.endswith("."), key
-        assert not text[0].isupper() or text[1:2] == " ", key
-
-
-def test_a_meaning_of_one_claim_goes_before_that_of_the_paper(monkeypatch):
-    table = {"tilt": "share of the lean", "toy.one.tilt": "angle"}
-    monkeypatch.setattr(coordinates, "table", lambda paper: table if paper == "toy" else {})
-    assert coordinates.meaning("toy.one", "tilt") == "angle"
-    assert coordinates.meaning("toy.two", "tilt") == "share of the lean"
-    assert coordinates.meaning("toy.two", "edge") == coordinates.meaning("own.one", "tilt") == ""
-    assert coordinates.sentence("toy.two", ("n", "tilt")) == "Coordinates: tilt: share of the lean."
-    assert coordinates.sentence("toy.two", ("n",)) == ""
-
-
-def test_a_paper_without_the_file_has_no_meanings():
-    assert coordinates.table("nobody") == {}

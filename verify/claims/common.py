@@ -13,14 +13,10 @@ from bounds.statement import Statement, evaluate
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.store import Table
-from verify.decisions.measures import LOG_PROBABILITY
-from verify.decisions.measures import LOWEST as LOWEST
-from verify.decisions.measures import relative as relative
 from verify.procedures.base import BoolArray, FloatArray, Observed, Presentation, Sampling
 from verify.procedures.probability import Probability
 
 Point = Mapping[str, Any]
-RELATIVE_LOG = LOG_PROBABILITY.unit
 
 
 class CannotTry(InvalidParameter):

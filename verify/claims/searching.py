@@ -13,7 +13,7 @@ and the direction of a violation are not typed again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
@@ -221,42 +221,3 @@ def _met(statement: Statement, values: Exact) -> Iterator[Inequality]:
                 relation=">",
                 right=right,
             )
-
-
-# --- Old names, until every claim is one `search` -----------------------------------------------
-
-Sides = Callable[[Point], tuple[float, float]]
-EXCESS = SHARE.unit
-
-
-def excess(statement: Statement, observed: float, bound: float) -> float:
-    """The share by which the statement's relation fails, negative where it holds with room."""
-    return float(SHARE.violation(statement.relation, observed, bound))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sided:
-    """The old form of `search`."""
-
-    sides: Sides
-    domain: Domain | Ranges
-    budget: int
-    constraints: Callable[[Point], bool] | None = None
-    certify: Callable[[Point], Certificate] | None = None
-    present: Callable[[SearchResult], Presentation] = lambda _result: Presentation()
-    constants: Mapping[str, float] = field(default_factory=dict)
-
-    def search(self, statement: Statement) -> Search:
-        """The search for a point at which the relation fails."""
-        return Search(
-            name=statement.id,
-            violation=lambda point: excess(statement, *self.sides(point)),
-            sides=self.sides,
-            domain=self.domain,
-            budget=self.budget,
-            unit=EXCESS,
-            constraints=self.constraints,
-            certify=self.certify,
-            present=self.present,
-            constants=self.constants,
-        )

@@ -12,7 +12,7 @@ from bounds.statement import Assumption, Term
 from trials.checks import InvalidParameter
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
-from verify.claims.searching import Sided
+from verify.claims.searching import search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval
 from verify.mutation.mutants import mutants
 from verify.mutation.opened import _moved, _wider, opened
@@ -42,12 +42,8 @@ def toy(limit=1, *, strict=False, observed=lambda point: point["x"] ** 2):
         assumptions=(Assumption(name="limit", left=sp.Integer(limit), right=x, strict=strict),),
     )
 
-    def build(wanted, _profile):
-        return Sided(
-            sides=lambda point: (observed(point), float(wanted.expr.subs(x, point["x"]))),
-            domain={"x": Interval(0.1, 0.9)},
-            budget=200,
-        ).search(wanted)
+    def build(wanted, profile):
+        return search(wanted, profile, observed, {"x": Interval(0.1, 0.9)}, budget=200)
 
     return replace(base, statement=statement, builder=build)
 
@@ -102,10 +98,10 @@ def test_equality_is_tried_at_the_edge_alone(judged):
     procedures = [
         replace(strict, statement=s).build(QUICK) for s in (strict.statement, mutant.statement)
     ]
-    search = opened(mutant, strict.statement, *procedures)
-    assert next(iter(search.domain.sample(np.random.default_rng(0), 2))) == {"x": 1.0}
-    assert search.constraints({"x": 1.0})
-    assert not search.constraints({"x": 0.9})
+    moved = opened(mutant, strict.statement, *procedures)
+    assert next(iter(moved.domain.sample(np.random.default_rng(0), 2))) == {"x": 1.0}
+    assert moved.constraints({"x": 1.0})
+    assert not moved.constraints({"x": 0.9})
 
 
 def test_a_needless_condition_is_true_here_and_decides_the_smaller_moves(judged):
@@ -153,6 +149,9 @@ def test_a_condition_that_no_cell_can_leave_is_refused():
 
 
 def test_a_whole_range_is_moved_between_the_old_limit_and_the_new_one():
+    def at(point):
+        return {"n": point["n"], "x": float(point["n"])}
+
     claim = toy(limit=3)
     whole = replace(
         claim,
@@ -160,15 +159,15 @@ def test_a_whole_range_is_moved_between_the_old_limit_and_the_new_one():
             claim.statement,
             assumptions=(Assumption(name="limit", left=n, right=sp.Integer(8)),),
         ),
-        builder=lambda wanted, _profile: Sided(
-            sides=lambda point: (1.0, float(point["n"])), domain={"n": IntRange(8, 20)}, budget=64
-        ).search(wanted),
+        builder=lambda wanted, profile: search(
+            wanted, profile, lambda _point: 1.0, {"n": IntRange(8, 20)}, at=at, budget=64
+        ),
     )
     mutant = conditions(whole.statement)["condition limit: right side 0.5 times as large"]
     built = [replace(whole, statement=s).build(QUICK) for s in (whole.statement, mutant.statement)]
-    search = opened(mutant, whole.statement, *built)
-    assert search.domain.ranges["n"] == IntRange(4, 8)
-    assert [v for v in range(4, 9) if search.constraints({"n": v})] == [4, 5, 6, 7]
+    moved = opened(mutant, whole.statement, *built)
+    assert moved.domain.ranges["n"] == IntRange(4, 8)
+    assert [v for v in range(4, 9) if moved.constraints({"n": v})] == [4, 5, 6, 7]
 
 
 @pytest.mark.parametrize(

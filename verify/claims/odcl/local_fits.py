@@ -36,11 +36,11 @@ from trials.experiments.odcl.fits import COORDINATE_FIT, MEAN_FIT
 from trials.laws.bounded_fits import LineLaw, binomial_law, bounds, line_law, moments
 from trials.run.cell import Params
 from verify.claim import Finding, claim, row
-from verify.claims.common import LOWEST, Point
+from verify.claims.common import Point
 from verify.claims.odcl.sides import at_values, log_search, power_law, upper_quantile
 from verify.claims.searching import Proof, proves
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
-from verify.decisions.measures import LOG_RATIO, Measure
+from verify.decisions.measures import LOG_RATIO, LOWEST, Measure
 from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.rate import Rate

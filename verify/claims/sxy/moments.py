@@ -48,8 +48,9 @@ from trials.experiments.sxy.moments import ANCHOR, ROUND
 from trials.run.cell import Params
 from trials.run.experiment import Experiment
 from verify.claim import claim
-from verify.claims.common import LOWEST, CannotTry, explicit
+from verify.claims.common import CannotTry, explicit
 from verify.claims.sxy.moment_tails import log_deviation_limit
+from verify.decisions.measures import LOWEST
 from verify.decisions.rates import Side
 from verify.decisions.thresholds import log_grid
 from verify.evidence import Verdict

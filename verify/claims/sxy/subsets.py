@@ -33,8 +33,9 @@ from trials.experiments.sxy.subsets import SUBSETS
 from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import claim
-from verify.claims.common import LOWEST, explicit
+from verify.claims.common import explicit
 from verify.claims.sxy.label_errors import NORMS
+from verify.decisions.measures import LOWEST
 from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.probability import Probability
