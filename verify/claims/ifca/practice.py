@@ -36,7 +36,7 @@ from verify.claims.common import Point
 from verify.claims.searching import search
 from verify.decisions.domain import IntRange, LogInterval, Ranges
 from verify.decisions.means import SHARE, Knowledge
-from verify.evidence import Figure, Panel
+from verify.evidence import Figure, Panel, Verdict
 from verify.procedures.base import FloatArray, Observed, Presentation, Profile, Sampling
 from verify.procedures.comparison import Comparison
 from verify.procedures.mean_bound import MeanBound
@@ -164,6 +164,8 @@ ECONOMY = table(
         factor=1.25,
         **_LONG,
     ),
+    # With steps of half the way no label changes late in these trials, so that the run that sends
+    # one model is the plain run.
     row(
         "ifca.comm-saving",
         bp.STABLE,
@@ -174,6 +176,7 @@ ECONOMY = table(
         ),
         column="stable",
         factor=1.01,
+        expected=Verdict.VACUOUS,
         finding=SLOW_IDENTITIES,
     ),
     # steps of a fiftieth of the way, from a start that is not close

@@ -65,6 +65,7 @@ from verify.claims.ifca.tails import setting_of, start_of
 from verify.claims.searching import search
 from verify.decisions.domain import IntRange
 from verify.decisions.measures import LOG_PROBABILITY, Limits
+from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
@@ -196,7 +197,15 @@ CONTRIBUTION = table(
 )
 
 
-@claim("ifca.t2", bs.T2_FINAL, finding=THIRD_TERM, hidden=HIDDEN)
+# Under Assumption 2 a stranger is so rare that no trial has one.  Trials cannot show the bound at
+# work: ifca.eq12 and ifca.poly-m bound the probability of a stranger by its exact law.
+@claim(
+    "ifca.t2",
+    bs.T2_FINAL,
+    expected=Verdict.VACUOUS,
+    finding=THIRD_TERM,
+    hidden=HIDDEN,
+)
 def t2_final(statement: Statement, profile: Profile) -> Probability:
     """Starts of small and large closeness under Assumption 2, where strangers are rare."""
     cells = (*TWO_CLUSTERS_CELLS, *in_every_direction(scattered(16, COLUMNS, (0.02, 0.49))))
