@@ -125,8 +125,9 @@ def relative(log_probability: Any, log_of_bound: Any) -> Any:
 
 
 def log_or_lowest(probability: Any) -> float:
-    """Log of a probability, `LOWEST` where it is zero."""
-    return math.log(probability) if probability > 0 else LOWEST
+    """Log of a probability, `LOWEST` where it is zero or underflows."""
+    value = float(probability)
+    return math.log(value) if value > 0 else LOWEST
 
 
 def _log(x: Any) -> Any:

@@ -60,6 +60,17 @@ def test_points_that_miss_an_assumption_are_left_out():
     assert not found.constraints({"x": 0.5, "y": 0.6})
 
 
+def test_points_at_the_edge_are_those_of_the_domain_and_of_where():
+    """The last number below 1/2 stands for an edge that rounding has moved."""
+    found = search(STATEMENT, PROFILE, x * (1 - x), DOMAIN, at_the_edge=True)
+    assert found.constraints is None
+    narrow = search(
+        STATEMENT, PROFILE, x * (1 - x), DOMAIN, at_the_edge=True, where=lambda p: p["y"] < 0.5
+    )
+    assert narrow.constraints({"x": math.nextafter(0.5, 0), "y": 0.1})
+    assert not narrow.constraints({"x": 0.5, "y": 0.6})
+
+
 @pytest.mark.parametrize(
     ("relation", "expected"), [(r"\le", 0.125), (r"\ge", -0.125), ("=", 0.125)]
 )

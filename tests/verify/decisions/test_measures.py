@@ -1,6 +1,7 @@
 """A measure of a relation is positive exactly where it fails, for every relation and both ends."""
 
 import math
+from fractions import Fraction
 
 import mpmath
 import pytest
@@ -9,10 +10,13 @@ from hypothesis import strategies as st
 
 from verify.decisions.measures import (
     DIFFERENCE,
+    LOG_DIFFERENCE,
     LOG_PROBABILITY,
     LOG_RATIO,
+    LOWEST,
     SHARE,
     Limits,
+    log_or_lowest,
 )
 
 NUMBERS = st.floats(1e-6, 1e6)
@@ -23,8 +27,11 @@ FAILS = {
 }
 
 
+MEASURES = [SHARE, DIFFERENCE, LOG_RATIO, LOG_DIFFERENCE, LOG_PROBABILITY]
+
+
 @pytest.mark.parametrize("relation", FAILS)
-@pytest.mark.parametrize("measure", [SHARE, DIFFERENCE, LOG_RATIO, LOG_PROBABILITY])
+@pytest.mark.parametrize("measure", MEASURES)
 @given(a=NUMBERS, b=NUMBERS)
 def test_a_violation_is_positive_exactly_where_the_relation_fails(measure, relation, a, b):
     if measure.logs:
@@ -41,6 +48,7 @@ def test_a_violation_is_positive_exactly_where_the_relation_fails(measure, relat
         (SHARE, 0.0, 0.0, 0.0),
         (DIFFERENCE, 3.0, 4.0, -1.0),
         (LOG_RATIO, 1.0, math.e, -1.0),
+        (LOG_DIFFERENCE, -4.0, -2.5, -1.5),
         (LOG_PROBABILITY, -4.0, -2.0, -1.0),  # below the bound by its own log
         (LOG_PROBABILITY, -0.5, -0.25, -0.25),  # a bound near one has the unit one
     ],
@@ -76,7 +84,7 @@ def test_sides_are_shown_as_numbers():
 
 
 @pytest.mark.parametrize("relation", FAILS)
-@pytest.mark.parametrize("measure", [SHARE, DIFFERENCE, LOG_RATIO, LOG_PROBABILITY])
+@pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("other", [0.0, 1.0, -2.0, math.nan, math.inf])
 def test_a_side_that_is_no_number_neither_violates_a_relation_nor_keeps_it(
     measure, relation, other
@@ -98,3 +106,9 @@ def test_an_upper_limit_that_overflows_keeps_no_relation_and_spoils_no_violation
     assert math.isnan(measure.violation(r"\le", Limits(lower=1.0, upper=math.inf), 2.0))
     assert math.isnan(measure.violation(r"\ge", Limits(lower=1.0, upper=math.inf), 2.0))
     assert measure.violation(r"\ge", Limits(lower=3.0, upper=4.0), 2.0) < 0
+
+
+def test_the_log_of_no_probability_is_the_lowest() -> None:
+    assert log_or_lowest(0.25) == math.log(0.25)
+    assert log_or_lowest(Fraction(1, 10**400)) == LOWEST
+    assert log_or_lowest(0.0) == LOWEST
