@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -22,6 +23,11 @@ from verify.procedures.placebos import Control, Entry, Occurs, Placebo, Source
 def _start(table: Table, params: Params) -> FloatArray:
     """The distance of every model from its optimum at the start of a run, (n_trials,)."""
     return np.full(table.n_trials, (0.5 - params["alpha"]) * params["Delta"])
+
+
+def _lengthened(table: Table, params: Params, *, factor: float) -> FloatArray:
+    """So many times the distance at the start, (n_trials,)."""
+    return _start(table, params) * factor
 
 
 def _radius(table: Table, params: Params) -> FloatArray:
@@ -53,7 +59,7 @@ def _one_model(_table: Table, cell: Params) -> FloatArray:
 
 def _without_mean(table: Table, cell: Params) -> FloatArray:
     """The strangers' pull with gradients of one sample each, (n_trials,)."""
-    return np.sqrt(table["pull"] ** 2 + (cell["n"] - 1.0) * table["cross_squared"])
+    return np.asarray(np.sqrt(table["pull"] ** 2 + (cell["n"] - 1.0) * table["cross_squared"]))
 
 
 def _pull_of_random_labels(_table: Table, cell: Params) -> FloatArray:
@@ -118,10 +124,7 @@ RANDOM_RUN = Control(
 TOO_LONG = Control(
     name="a run with steps that are too long",
     columns={
-        **{
-            f"err_{t}": (lambda table, cell, t=t: _start(table, cell) * 1.04**t)
-            for t in range(1, N_STEPS + 1)
-        },
+        **{f"err_{t}": partial(_lengthened, factor=1.04**t) for t in range(1, N_STEPS + 1)},
         "grew_from": _start,
     },
 )
