@@ -1,0 +1,322 @@
+"""The methods of other papers against literal loops, and their symmetries."""
+
+import numpy as np
+import pytest
+
+from trials.checks import InvalidParameter
+from trials.methods.cfl import _bipartition, run_cfl
+from trials.methods.fesem import run_fesem
+from trials.methods.grouped_mixture import run_grouped_mixture, spectral_start
+from trials.methods.kfed import local_kmeans, run_kfed
+from trials.methods.pacfl import pacfl_clusters, proximity
+from trials.models.clients import ClientData
+
+TRUTH = np.array([[2.0, -1.0, 0.5], [-2.0, 1.0, 1.0], [0.5, 2.5, -2.0]])
+
+
+def ragged(seed=0, m=15, noise=0.1, sizes=None):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(8, 30, m) if sizes is None else np.asarray(sizes)
+    of = np.repeat(np.arange(len(sizes)), sizes)
+    x = rng.standard_normal((len(of), 3))
+    y = (x * TRUTH[of % 3]).sum(axis=1) + noise * rng.standard_normal(len(of))
+    return ClientData(features=x, responses=y, offsets=np.concatenate([[0], np.cumsum(sizes)]))
+
+
+def rows(data):
+    for i in range(data.n_clients):
+        own = slice(data.offsets[i], data.offsets[i + 1])
+        yield data.features[own], data.responses[own]
+
+
+def descended(data, starts, step, n_steps):
+    out = starts.copy()
+    for i, (a, b) in enumerate(rows(data)):
+        for _ in range(n_steps):
+            out[i] = out[i] - step * a.T @ (a @ out[i] - b) / len(b)
+    return out
+
+
+def same_partition(one, two):
+    return np.array_equal(one[:, None] == one, two[:, None] == two)
+
+
+# -- CFL -----------------------------------------------------------------------------------------
+
+
+def best_split(updates):
+    """The bipartition with the least largest cosine across, by trying all of them."""
+    unit = updates / np.linalg.norm(updates, axis=1, keepdims=True)
+    cosines, m = unit @ unit.T, len(updates)
+    found = (np.inf, None)
+    for code in range(1, 2 ** (m - 1)):
+        side = np.array([False, *((code >> i) & 1 == 1 for i in range(m - 1))])
+        found = min(found, (cosines[np.ix_(~side, side)].max(), tuple(side)))
+    return np.array(found[1])
+
+
+def literal_cfl(data, step, n_rounds, local_steps, eps_1, eps_2):
+    m, d = data.n_clients, data.dimension
+    clusters, models, unit = [np.arange(m)], {0: np.zeros(d)}, None
+    for _ in range(n_rounds):
+        parts, after = [], {}
+        starts = np.zeros((m, d))
+        for j, own in enumerate(clusters):
+            starts[own] = models[j]
+        updates = descended(data, starts, step, local_steps) - starts
+        norms = np.linalg.norm(updates, axis=1)
+        unit = norms.mean() if unit is None else unit
+        for j, own in enumerate(clusters):
+            pieces = [own]
+            if (
+                len(own) > 2
+                and np.linalg.norm(updates[own].mean(axis=0)) < eps_1 * unit
+                and norms[own].max() > eps_2 * unit
+            ):
+                side = best_split(updates[own])
+                pieces = [own[~side], own[side]]
+            for piece in pieces:
+                after[len(parts)] = models[j] + updates[piece].mean(axis=0)
+                parts.append(piece)
+        clusters, models = parts, after
+    labels = np.empty(m, dtype=int)
+    for j, own in enumerate(clusters):
+        labels[own] = j
+    return labels, np.stack([models[labels[i]] for i in range(m)])
+
+
+@pytest.mark.parametrize("local_steps", [1, 4])
+def test_cfl_is_the_recursive_bipartition_that_is_best_of_all(local_steps):
+    data = ragged(m=9)
+    given = {"step": 0.15, "n_rounds": 40, "local_steps": local_steps, "eps_1": 0.1, "eps_2": 0.4}
+    labels, models = literal_cfl(data, **given)
+    found = run_cfl(data=data, step_size=0.15, n_rounds=40, local_steps=local_steps)
+    assert same_partition(found.labels, labels)
+    np.testing.assert_allclose(found.models[found.labels], models, rtol=1e-8)
+    assert found.n_clusters[-1] == len(found.models) == 3
+    assert same_partition(found.labels, np.arange(9) % 3)
+    assert len(found.splits) == 2
+
+
+def test_complete_linkage_is_the_split_of_fl_bench():
+    """Its server calls scikit-learn's agglomerative clustering with the negative similarities."""
+    cluster = pytest.importorskip("sklearn.cluster")
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        updates = rng.standard_normal((9, 3))
+        unit = updates / np.linalg.norm(updates, axis=1, keepdims=True)
+        made = cluster.AgglomerativeClustering(metric="precomputed", linkage="complete")
+        theirs = made.fit(-unit @ unit.T).labels_
+        ours = _bipartition(np.arange(9), updates, "complete", None)
+        assert same_partition(np.isin(np.arange(9), ours[1]), theirs == 1)
+
+
+def test_options_of_cfl():
+    data = ragged(m=12)
+    late = run_cfl(data=data, step_size=0.15, n_rounds=40, first_split=39)
+    assert late.n_clusters.tolist() == [1] * 39 + [2]
+    never = run_cfl(data=data, step_size=0.15, n_rounds=40, gamma_max=1.0)
+    assert set(never.n_clusters.tolist()) <= {1, 2, 3}  # only splits at a right angle or more
+    for _, one, two in never.splits:
+        assert set(one.tolist()).isdisjoint(two.tolist())
+    weighted = run_cfl(data=data, step_size=0.15, n_rounds=200, weights="rows", epsilon_2=1e9)
+    pooled = np.linalg.lstsq(data.features, data.responses, rcond=None)[0]
+    np.testing.assert_allclose(weighted.models[0], pooled, rtol=1e-6)
+    assert run_cfl(data=data, step_size=0.15, n_rounds=40, linkage="complete").labels.max() >= 1
+    with pytest.raises(InvalidParameter, match="a local update diverged"):
+        run_cfl(data=data, step_size=1e9, n_rounds=4)
+
+
+# -- FeSEM ---------------------------------------------------------------------------------------
+
+
+def test_fesem_is_its_algorithm_line_by_line():
+    data, seeds = ragged(), TRUTH + 0.8
+    for weights in ("clients", "rows"):
+        share = np.diff(data.offsets) if weights == "rows" else np.ones(15)
+        centres = seeds.copy()
+        local = descended(data, np.zeros((15, 3)), 0.1, 5)
+        for _ in range(8):
+            labels = np.array([np.argmin([np.sum((w - c) ** 2) for c in centres]) for w in local])
+            for j in range(3):
+                if (labels == j).any():
+                    centres[j] = np.average(local[labels == j], axis=0, weights=share[labels == j])
+            local = descended(data, centres[labels], 0.1, 5)
+        found = run_fesem(
+            data=data, k=3, step_size=0.1, n_rounds=8, local_steps=5, seeds=seeds, weights=weights,
+            rng=np.random.default_rng(0),
+        )  # fmt: skip
+        np.testing.assert_allclose(found.local, local, rtol=1e-9)
+        assert np.array_equal(found.labels, labels)
+        end = [np.average(local[labels == j], axis=0, weights=share[labels == j]) for j in range(3)]
+        np.testing.assert_allclose(found.models, end, rtol=1e-9)
+
+
+def test_fesem_from_its_own_seeds_finds_the_clusters():
+    found = run_fesem(data=ragged(), k=3, step_size=0.1, n_rounds=30, rng=np.random.default_rng(0))
+    assert same_partition(found.labels, np.arange(15) % 3)
+    assert found.label_changes[0] == 15
+    assert found.label_changes[-1] == 0
+
+
+# -- k-FED ---------------------------------------------------------------------------------------
+
+
+def test_kfed_is_its_algorithm_line_by_line():
+    rng = np.random.default_rng(4)
+    sent = [rng.standard_normal((rng.integers(1, 4), 2)) for _ in range(9)]
+    all_of_them = [c for table in sent for c in table]
+    for k in (1, 3, 5):
+        begin = int(np.argmax([len(t) for t in sent]))
+        seeds = [c for z, t in enumerate(sent) for c in t if z == begin][:k]
+        while len(seeds) < k:
+            far = [min(np.sum((c - s) ** 2) for s in seeds) for c in all_of_them]
+            seeds.append(all_of_them[int(np.argmax(far))])
+        labels = [int(np.argmin([np.sum((c - s) ** 2) for s in seeds])) for c in all_of_them]
+        found = run_kfed(sent, k)
+        assert np.concatenate(found.labels).tolist() == labels
+        for j in range(k):
+            own = [c for c, label in zip(all_of_them, labels, strict=True) if label == j]
+            np.testing.assert_allclose(found.centers[j], np.mean(own, axis=0), rtol=1e-12)
+
+
+def test_kfed_finds_well_separated_clusters_of_which_a_device_has_some():
+    rng = np.random.default_rng(1)
+    truth = 20.0 * np.eye(5)
+    sent, owned = [], []
+    for z in range(12):
+        here = [z % 5, (z + 2) % 5]
+        points = np.concatenate([truth[j] + rng.standard_normal((30, 5)) for j in here])
+        centres, _ = local_kmeans(points, 2, rng)
+        sent.append(centres)
+        owned += [int(np.argmin(((truth - c) ** 2).sum(axis=1))) for c in centres]
+    found = run_kfed(sent, 5, weights=[np.full(2, 30.0)] * 12)
+    assert same_partition(np.concatenate(found.labels), np.array(owned))
+
+
+def test_kfed_refuses_in_one_line():
+    with pytest.raises(InvalidParameter, match="k=3 must be an integer in"):
+        run_kfed([[[0.0]], [[1.0]]], 3)
+    with pytest.raises(InvalidParameter, match="arrays \\(k_z, d\\) of one dimension"):
+        run_kfed([[[0.0]], [[1.0, 2.0]]], 1)
+    with pytest.raises(InvalidParameter, match="must hold one number > 0"):
+        run_kfed([[[0.0]], [[1.0]]], 1, weights=[[1.0], [0.0]])
+
+
+# -- grouped mixture -----------------------------------------------------------------------------
+
+
+def test_alternating_minimisation_and_em_line_by_line():
+    data, start = ragged(), TRUTH + 0.9
+    n = len(data.responses)
+    for algorithm in ("am", "em"):
+        models, shares = start.copy(), np.full(3, 1 / 3)
+        residuals = [[np.sum((b - a @ t) ** 2) for t in models] for a, b in rows(data)]
+        sigma_sq = np.min(residuals, axis=1).sum() / n
+        values = []
+        for _ in range(5):
+            if algorithm == "am":
+                w = np.eye(3)[np.argmin(residuals, axis=1)]
+            else:
+                joint = [
+                    [
+                        np.log(p) - 0.5 * r / sigma_sq - 0.5 * len(b) * np.log(2 * np.pi * sigma_sq)
+                        for p, r in zip(shares, own, strict=True)
+                    ]
+                    for own, (_, b) in zip(residuals, rows(data), strict=True)
+                ]
+                top = np.max(joint, axis=1, keepdims=True)
+                likely = np.exp(joint - top)
+                values.append(float((top[:, 0] + np.log(likely.sum(axis=1))).sum()))
+                w = likely / likely.sum(axis=1, keepdims=True)
+            shares = w.mean(axis=0)
+            for j in range(3):
+                a = np.concatenate([np.sqrt(w[i, j]) * a for i, (a, _) in enumerate(rows(data))])
+                b = np.concatenate([np.sqrt(w[i, j]) * b for i, (_, b) in enumerate(rows(data))])
+                models[j] = np.linalg.lstsq(a, b, rcond=None)[0]
+            residuals = [[np.sum((b - a @ t) ** 2) for t in models] for a, b in rows(data)]
+            sigma_sq = (w * residuals).sum() / n
+        found = run_grouped_mixture(
+            data=data, start=start, n_rounds=5, algorithm=algorithm, stop=False
+        )
+        np.testing.assert_allclose(found.models, models, rtol=1e-8)
+        assert found.sigma == pytest.approx(np.sqrt(sigma_sq), rel=1e-6)
+        np.testing.assert_allclose(found.weights, w, atol=1e-9)
+        if algorithm == "em":
+            np.testing.assert_allclose(found.log_likelihoods, values, rtol=1e-9)
+            assert (np.diff(found.log_likelihoods) >= -1e-9).all()
+        assert (np.diff(found.losses) <= 1e-12).all() or algorithm == "em"
+
+
+def test_the_spectral_start_is_the_moment_of_pairs_by_loops():
+    data = ragged(seed=2, sizes=[1, 2, 5, 9, 30, 7, 12, 3, 40])
+    x = data.features
+    values, vectors = np.linalg.eigh(x.T @ x / len(x))
+    root = (vectors / np.sqrt(values)) @ vectors.T
+    matrix = np.zeros((3, 3))
+    own = []
+    for a, b in rows(data):
+        z = [root @ u * v for u, v in zip(a, b, strict=True)]
+        own.append(np.mean(z, axis=0))
+        if len(z) > 1:
+            pairs = [np.outer(s, t) for i, s in enumerate(z) for j, t in enumerate(z) if i != j]
+            matrix += np.mean(pairs, axis=0)
+    basis = np.linalg.eigh(matrix)[1][:, ::-1][:, :2]
+    # with as many clusters as clients, k-means leaves each projection alone
+    found = spectral_start(data, 2, np.random.default_rng(0))
+    projector = basis @ basis.T
+    whitened = found @ np.linalg.inv(root)
+    np.testing.assert_allclose(whitened @ projector, whitened, atol=1e-9)
+    labels = ((np.array(own) @ projector)[:, None] - whitened) ** 2
+    chosen = labels.sum(axis=2).argmin(axis=1)
+    means = [np.mean(np.array(own)[chosen == j] @ projector, axis=0) for j in range(2)]
+    np.testing.assert_allclose(whitened, means, rtol=1e-8)
+
+
+def test_two_rows_a_client_suffice_where_clients_are_many():
+    rng = np.random.default_rng(5)
+    data = ragged(seed=5, m=6000, sizes=np.full(6000, 6))
+    start = spectral_start(data, 3, rng)
+    found = run_grouped_mixture(data=data, start=start, n_rounds=50)
+    error = np.abs(found.models[:, None] - TRUTH).sum(axis=2).min(axis=1).max()
+    assert error < 0.05
+    assert (found.labels.max(), len(found.log_likelihoods)) == (2, 0)
+
+
+# -- PACFL ---------------------------------------------------------------------------------------
+
+
+def test_principal_angles_are_those_of_scipy_and_trace_ignores_signs():
+    from scipy.linalg import subspace_angles
+
+    rng = np.random.default_rng(0)
+    sizes = [9, 2, 14, 30]
+    x = rng.standard_normal((sum(sizes), 6))
+    data = ClientData(
+        features=x, responses=np.zeros(len(x)), offsets=np.concatenate([[0], np.cumsum(sizes)])
+    )
+    bases = [np.linalg.svd(a, full_matrices=False)[2][:3].T for a, _ in rows(data)]
+    for measure in ("sum", "smallest", "trace"):
+        found = proximity(data, 3, measure)
+        for i in range(4):
+            for j in range(i):
+                r = min(bases[i].shape[1], bases[j].shape[1])
+                if measure == "trace":
+                    cosines = [abs(bases[i][:, c] @ bases[j][:, c]) for c in range(r)]
+                    value = np.arccos(cosines).sum()
+                else:
+                    angles = subspace_angles(bases[i], bases[j])
+                    value = angles.sum() if measure == "sum" else angles.min()
+                assert found[i, j] == pytest.approx(value, abs=1e-7)
+                assert found[j, i] == found[i, j]
+
+
+def test_pacfl_finds_covariances_and_says_nothing_of_models():
+    rng = np.random.default_rng(3)
+    spread = np.array([[5.0, 5.0, 0.1, 0.1], [0.1, 0.1, 5.0, 5.0]])
+    x = rng.standard_normal((12, 40, 4)) * spread[np.arange(12) % 2][:, None]
+    data = ClientData.equal(x, rng.standard_normal((12, 40)))
+    for given in ({"k": 2}, {"beta": 1.0}):
+        assert pacfl_clusters(data, p=2, **given).tolist() == [0, 1] * 6
+    with pytest.raises(InvalidParameter, match="give one of them"):
+        pacfl_clusters(data)

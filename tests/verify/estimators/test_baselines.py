@@ -1,0 +1,391 @@
+"""Baselines against exact laws, closed forms and literal loops; symmetries of every estimator."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("sklearn")
+
+from scipy.optimize import linear_sum_assignment
+
+from verify import estimators
+from verify.estimators import (
+    CFL,
+    IFCA,
+    PACFL,
+    ClusterOracle,
+    FederatedRegression,
+    FeSEM,
+    GlobalModel,
+    GroupedMixture,
+    KFed,
+    LocalModels,
+    OneShotClustering,
+    OracleAverage,
+)
+
+TRUTH = np.array([[2.0, -1.0, 0.5], [-2.0, 1.0, 1.0]])
+
+
+def ragged(seed=0, m=14, noise=0.1):
+    rng = np.random.default_rng(seed)
+    of = np.repeat(np.arange(m), rng.integers(4, 30, m))
+    x = rng.standard_normal((len(of), 3))
+    return x, (x * TRUTH[of % 2]).sum(axis=1) + noise * rng.standard_normal(len(of)), of
+
+
+def all_of_them(m=14):
+    return [
+        LocalModels(),
+        GlobalModel(),
+        GlobalModel(algorithm="fedavg", n_rounds=20, local_steps=3),
+        GlobalModel(algorithm="fedprox", n_rounds=20),
+        ClusterOracle(dict(enumerate(np.arange(m) % 2))),
+        OracleAverage(dict(enumerate(np.arange(m) % 2))),
+        IFCA(random_state=0, n_rounds=60),
+        *(
+            OneShotClustering(clusterer=name, random_state=0)
+            for name in ("k-means++", "spectral", "sparse-convex", "gradient", "convex")
+        ),
+        FederatedRegression(random_state=0, n_rounds=40, n_init=3),
+        CFL(n_rounds=60),
+        FeSEM(random_state=0),
+        KFed(),
+        GroupedMixture(random_state=0),
+        GroupedMixture(algorithm="em", random_state=0),
+        PACFL(p=1),
+    ]
+
+
+IDS = [f"{type(e).__name__}-{getattr(e, 'clusterer', getattr(e, 'algorithm', ''))}" for e in
+       all_of_them()]  # fmt: skip
+
+
+def test_baselines_are_least_squares_of_the_rows_that_they_own():
+    x, y, of = ragged()
+    local = LocalModels().fit(x, y, clients=of)
+    one = GlobalModel().fit(x, y, clients=of)
+    oracle = ClusterOracle(np.arange(14) % 2).fit(x, y, clients=of)
+    average = OracleAverage(np.arange(14) % 2).fit(x, y, clients=of)
+    for i in range(14):
+        own = np.linalg.lstsq(x[of == i], y[of == i], rcond=None)[0]
+        np.testing.assert_allclose(local.models_[local.labels_[i]], own, rtol=1e-9)
+    np.testing.assert_allclose(one.models_[0], np.linalg.lstsq(x, y, rcond=None)[0], rtol=1e-9)
+    for j in range(2):
+        rows = of % 2 == j
+        pooled = np.linalg.lstsq(x[rows], y[rows], rcond=None)[0]
+        np.testing.assert_allclose(oracle.models_[j], pooled, rtol=1e-9)
+        np.testing.assert_allclose(average.models_[j], local.models_[j::2].mean(axis=0), rtol=1e-9)
+
+
+def test_fedavg_and_fedprox_are_the_loop_over_clients():
+    x, y, of = ragged()
+    for algorithm, steps in (("fedavg", 3), ("fedprox", 1)):
+        fit = GlobalModel(algorithm=algorithm, n_rounds=7, step_size=0.2, local_steps=steps)
+        theta = np.zeros(3)
+        for _ in range(7):
+            total = np.zeros(3)
+            for i in range(14):
+                a, b = x[of == i], y[of == i]
+                n = len(b)
+                if algorithm == "fedprox":
+                    own = np.linalg.solve(a.T @ a / n + np.eye(3) / 0.2, a.T @ b / n + theta / 0.2)
+                else:
+                    own = theta
+                    for _ in range(steps):
+                        own = own - 0.2 * a.T @ (a @ own - b) / n
+                total += n * own
+            theta = total / len(y)
+        np.testing.assert_allclose(fit.fit(x, y, clients=of).models_[0], theta, rtol=1e-9)
+
+
+@pytest.mark.statistical
+def test_the_error_of_the_cluster_oracle_has_its_exact_law():
+    """E |theta - theta*|^2 = sigma^2 d / (N - d - 1), N rows a cluster.
+
+    400 fits of two clusters; six standard errors, false alarms below 1e-8.
+    """
+    rng = np.random.default_rng(7)
+    m, n, d, sigma = 4, 10, 4, 0.5
+    of = np.repeat(np.arange(m), n)
+    errors = []
+    for _ in range(400):
+        x = rng.standard_normal((m * n, d))
+        truth = rng.standard_normal((2, d))
+        y = (x * truth[of % 2]).sum(axis=1) + sigma * rng.standard_normal(m * n)
+        fit = ClusterOracle(np.arange(m) % 2).fit(x, y, clients=of)
+        errors.append(((fit.models_ - truth) ** 2).sum(axis=1).mean())
+    law = sigma**2 * d / (2 * n - d - 1)
+    assert abs(np.mean(errors) - law) < 6 * np.std(errors) / np.sqrt(len(errors))
+    # the naive sigma^2 d / N would be noticed
+    assert abs(np.mean(errors) - sigma**2 * d / (2 * n)) > 6 * np.std(errors) / np.sqrt(400)
+
+
+@pytest.mark.parametrize("estimator", all_of_them(), ids=IDS)
+def test_order_of_rows_and_names_of_clients_change_nothing(estimator):
+    x, y, of = ragged()
+    before = estimator.fit(x, y, clients=of)
+    models, labels = before.models_.copy(), before.labels_.copy()
+    rng = np.random.default_rng(1)
+    order = np.argsort(of + 0.9 * rng.random(len(of)), kind="stable")  # within the clients
+    order = order[np.argsort(rng.random(14)[of[order]], kind="stable")]  # and the clients
+    after = estimator.fit(x[order], y[order], clients=of[order])
+    np.testing.assert_allclose(after.models_, models, rtol=1e-6, atol=1e-8)
+    assert np.array_equal(after.labels_, labels)
+    names = [("site", int(i)) for i in of]
+    if "Oracle" in type(estimator).__name__:
+        estimator = type(estimator)(labels={("site", i): i % 2 for i in range(14)})
+    named = estimator.fit(x, y, clients=names)
+    np.testing.assert_allclose(named.models_, models, rtol=1e-12)
+    assert named.clients_.tolist() == [("site", i) for i in range(14)]
+
+
+@pytest.mark.parametrize("estimator", all_of_them(), ids=IDS)
+def test_units_of_rows_and_targets_scale_the_models(estimator):
+    x, y, of = ragged()
+    models, labels = estimator.fit(x, y, clients=of).models_.copy(), estimator.labels_.copy()
+    scaled = estimator.fit(4.0 * x, 0.125 * y, clients=of)
+    np.testing.assert_allclose(32.0 * scaled.models_, models, rtol=1e-6, atol=1e-8)
+    assert np.array_equal(scaled.labels_, labels)
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 2**16))
+def test_every_client_twice_changes_no_model_that_has_no_random_part(seed):
+    x, y, of = ragged(seed, m=6)
+    start = TRUTH + 0.3
+    for one, two in (
+        (ClusterOracle(np.arange(6) % 2), ClusterOracle(np.arange(12) % 2)),
+        (OracleAverage(np.arange(6) % 2), OracleAverage(np.arange(12) % 2)),
+        (GlobalModel(), GlobalModel()),
+        (IFCA(init=start, n_rounds=20), IFCA(init=start, n_rounds=20)),
+        (GlobalModel(algorithm="fedprox"), GlobalModel(algorithm="fedprox")),
+    ):
+        single = one.fit(x, y, clients=of)
+        twice = two.fit(np.tile(x, (2, 1)), np.tile(y, 2), clients=np.concatenate([of, of + 6]))
+        np.testing.assert_allclose(twice.models_, single.models_, rtol=1e-7, atol=1e-9)
+        assert np.array_equal(twice.labels_, np.tile(single.labels_, 2))
+
+
+def test_ifca_is_algorithm_2_line_by_line():
+    x, y, of = ragged()
+    start = TRUTH[::-1] + 0.4
+    for averaging in ("gradient", "model"):
+        fit = IFCA(init=start, n_rounds=9, step_size=0.3, averaging=averaging)
+        fit.fit(x, y, clients=of)
+        models, losses = start.copy(), []
+        for _ in range(9):
+            labels, steps = np.empty(14, dtype=int), np.zeros((14, 3))
+            for i in range(14):
+                a, b = x[of == i], y[of == i]
+                labels[i] = np.argmin([np.mean((b - a @ t) ** 2) for t in models])
+                steps[i] = a.T @ (a @ models[labels[i]] - b) / len(b)
+            for j in range(2):
+                own = steps[labels == j]
+                if len(own):
+                    share = len(own) / 14 if averaging == "gradient" else 1.0
+                    models[j] = models[j] - 0.3 * share * own.mean(axis=0)
+            losses.append(0.5 * np.mean((y - (x * models[labels[of]]).sum(axis=1)) ** 2))
+        np.testing.assert_allclose(fit.models_, models, rtol=1e-9)
+        np.testing.assert_allclose(fit.history_["loss"], losses, rtol=1e-9)
+        assert np.array_equal(fit.labels_, labels)
+        assert (fit.floats_up_, fit.floats_down_) == (9 * 14 * (3 + 2), 9 * 14 * 2 * 3)
+
+
+def test_automatic_steps_never_raise_the_loss():
+    x, y, of = ragged()
+    for seed in range(4):
+        fit = IFCA(3, random_state=seed, n_rounds=40, averaging="model").fit(x, y, clients=of)
+        sizes = np.bincount(of)
+        if len(set(sizes)) == 1:  # the mean over clients is the mean over rows
+            assert (np.diff(fit.history_["loss"]) <= 1e-12).all()
+    x, y, of = x[:160], y[:160], np.repeat(np.arange(16), 10)
+    for seed in range(4):
+        fit = IFCA(3, random_state=seed, n_rounds=40).fit(x, y, clients=of)
+        assert (np.diff(fit.history_["loss"]) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("clusterer", ["k-means++", "spectral", "sparse-convex", "gradient"])
+def test_one_shot_clustering_finds_the_clusters_and_means(clusterer):
+    x, y, of = ragged()
+    fit = OneShotClustering(clusterer=clusterer, random_state=1).fit(x, y, clients=of)
+    local = LocalModels().fit(x, y, clients=of).models_
+    means = np.stack([local[fit.labels_ == j].mean(axis=0) for j in range(2)])
+    np.testing.assert_allclose(fit.models_, means, rtol=1e-12)
+    cost = np.abs(fit.models_[:, None] - TRUTH).sum(axis=2)
+    order = linear_sum_assignment(cost)[1]
+    assert np.array_equal(order[fit.labels_], np.arange(14) % 2)
+
+
+def test_rounds_within_the_clusters_go_on_from_the_means():
+    x, y, of = ragged()
+    shot = OneShotClustering(random_state=1).fit(x, y, clients=of)
+    fit = OneShotClustering(random_state=1, n_rounds=300).fit(x, y, clients=of)
+    weights = 1.0 / np.bincount(of)[of]  # clients count equally
+    for j in range(2):
+        rows = shot.labels_[of] == j
+        w = weights[rows, None]
+        exact = np.linalg.solve(x[rows].T @ (w * x[rows]), x[rows].T @ (w[:, 0] * y[rows]))
+        np.testing.assert_allclose(fit.models_[j], exact, rtol=1e-6)
+    assert fit.floats_up_ == 301 * shot.floats_up_
+    assert len(fit.history_["loss"]) == fit.n_rounds_ == 301
+
+
+class Huber:
+    """A loss of one's own."""
+
+    def values(self, features, responses, theta):
+        r = np.abs(features @ theta - responses)
+        return np.where(r < 1.0, 0.5 * r * r, r - 0.5)
+
+    def gradients(self, features, responses, theta):
+        return np.clip(features @ theta - responses, -1.0, 1.0)[:, None] * features
+
+
+class HalfSquare:
+    """The squared loss in the form of one's own."""
+
+    def values(self, features, responses, theta):
+        return 0.5 * (features @ theta - responses) ** 2
+
+    def gradients(self, features, responses, theta):
+        return (features @ theta - responses)[:, None] * features
+
+
+def test_a_loss_of_ones_own_runs_everywhere_and_the_squared_one_agrees():
+    x, y, of = ragged()
+    start = TRUTH + 0.5
+    for estimator in (
+        LocalModels(),
+        GlobalModel(),
+        ClusterOracle(np.arange(14) % 2),
+        OracleAverage(np.arange(14) % 2),
+        OneShotClustering(random_state=0),
+        IFCA(init=start, n_rounds=15, step_size=0.2),
+        IFCA(init=start, n_rounds=15, step_size=0.2, local_steps=2, n_participants=6,
+             random_state=1),
+    ):  # fmt: skip
+        compiled = estimator.fit(x, y, clients=of)
+        models, curve = compiled.models_.copy(), compiled.history_["loss"]
+        sent = (compiled.floats_up_, compiled.floats_down_)
+        own = estimator.set_params(loss=HalfSquare()).fit(x, y, clients=of)
+        np.testing.assert_allclose(own.models_, models, rtol=1e-5, atol=1e-6)
+        if isinstance(estimator, IFCA):
+            assert (own.floats_up_, own.floats_down_) == sent
+        assert own.history_["loss"][-1] == pytest.approx(curve[-1], rel=1e-5)
+        assert np.isfinite(estimator.set_params(loss=Huber()).fit(x, y, clients=of).models_).all()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        CFL(n_rounds=80),
+        FeSEM(random_state=0),
+        KFed(),
+        GroupedMixture(random_state=0),
+        GroupedMixture(algorithm="em", random_state=0),
+        GroupedMixture(algorithm="em", init="random", random_state=0),
+        FederatedRegression(random_state=0, n_init=5),
+    ],
+)
+def test_the_other_methods_find_the_clusters_and_come_near_the_oracle(estimator):
+    x, y, of = ragged()
+    fit = estimator.fit(x, y, clients=of)
+    oracle = ClusterOracle(np.arange(14) % 2).fit(x, y, clients=of)
+    assert len(fit.models_) == 2
+    own = fit.models_[fit.labels_] - oracle.models_[oracle.labels_]
+    assert np.linalg.norm(own, axis=1).max() < 0.2
+    assert fit.floats_up_ > 0
+
+
+def test_kfed_of_rows_and_pacfl_cluster_by_the_law_of_the_rows():
+    rng = np.random.default_rng(2)
+    of = np.repeat(np.arange(10), 30)
+    x = rng.standard_normal((300, 3)) + 8.0 * np.eye(3)[of % 2]
+    x[:, 2] *= 0.01
+    y = (x * TRUTH[of % 2]).sum(axis=1)
+    for estimator in (KFed(of="rows", random_state=0), PACFL(p=1)):
+        fit = estimator.fit(x, y, clients=of)
+        assert fit.labels_.tolist() == [0, 1] * 5
+        np.testing.assert_allclose(fit.models_, TRUTH, atol=1e-6)
+
+
+def test_clients_never_seen_are_assigned_by_their_loss():
+    x, y, of = ragged()
+    fit = IFCA(random_state=0).fit(x, y, clients=of)
+    new_x, new_y, new_of = ragged(seed=5)
+    found = fit.assign(new_x, new_y, clients=new_of)
+    assert np.array_equal(found, fit.labels_)
+    np.testing.assert_allclose(fit.predict_as(new_x, found[new_of]), new_y, atol=1.0)
+    assert fit.score(new_x, new_y, clients=[f"new {i}" for i in new_of]) > 0.98
+    with pytest.raises(ValueError, match="clients=None must hold the client of each row"):
+        fit.score(new_x, new_y)
+    with pytest.raises(ValueError, match="client 'new 0' was not fitted"):
+        fit.predict(new_x, clients=[f"new {i}" for i in new_of])
+
+
+BAD = [
+    ({"X": [[1.0], [np.nan]]}, "row 1, client 'b', column 0"),
+    ({"y": [1.0, np.inf]}, "Input y contains infinity .* Row 1, client 'b'"),
+    ({"y": ["good", "bad"]}, "could not convert string to float"),
+    ({"clients": ["a"]}, r"clients has shape \(1,\) and X has 2 rows"),
+    ({"clients": ["a", None]}, r"clients\[1\]=None names no client"),
+    ({"clients": [1.0, np.nan]}, r"clients\[1\]=nan names no client"),
+    ({"clients": [["a"], ["b"]]}, r"clients\[0\]=\['a'\] names no client"),
+    ({"X": [[1.0, 1.0], [1.0, 1.0]]}, "column 1 is constant beside column 0"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD, ids=[why for _, why in BAD])
+def test_bad_data_get_one_line_that_names_the_client_or_the_column(change, message):
+    table = {"X": [[1.0], [2.0]], "y": [1.0, 2.0], "clients": ["a", "b"], **change}
+    with pytest.raises(ValueError, match=message) as caught:
+        LocalModels().fit(**table)
+    assert "\n" not in str(caught.value)
+
+
+def test_bad_parameters_get_one_line():
+    x, y, of = ragged()
+    for estimator, message in (
+        (IFCA(0), r"n_clusters=0 must be an integer in \[1, 14\]"),
+        (IFCA(15), r"n_clusters=15 must be"),
+        (IFCA(init=np.zeros((3, 3))), r"init.shape=\(3, 3\) must be \(2, 3\)"),
+        (IFCA(step_size=1e9), "must be smaller: every start diverged"),
+        (IFCA(step_size="big"), "step_size='big' must be a finite number"),
+        (IFCA(random_state="x"), "random_state='x' must be"),
+        (IFCA(loss="hinge"), "loss='hinge' must be squared, logistic"),
+        (IFCA(loss=Huber()), "step_size='auto' must be a number"),
+        (ClusterOracle(), "labels=None must hold the true cluster"),
+        (ClusterOracle({0: 1}), "labels has no cluster for client 1"),
+        (ClusterOracle([0, 1]), "labels must hold 14 clusters"),
+        (OneShotClustering(clusterer="magic"), "clusterer='magic' must be one of"),
+        (GlobalModel(algorithm="sgd"), "algorithm='sgd' must be one of"),
+        (GlobalModel(algorithm="fedavg", step_size=1e9), "must be smaller: the rounds diverged"),
+    ):
+        with pytest.raises(ValueError, match=message) as caught:
+            estimator.fit(x, y, clients=of)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(ValueError, match="all rows belong to client 'one'"):
+        IFCA(2).fit(x, y, clients=["one"] * len(y))
+    labels = np.where(x[:, 0] > 0, 1.0, -1.0)
+    with pytest.raises(ValueError, match="on every client, but the fit of client 'c7'"):
+        LocalModels(loss="logistic", l2=0.0).fit(x, labels, clients=[f"c{i:x}" for i in of])
+
+
+def test_an_outlier_of_the_oracle_is_fitted_alone():
+    x, y, of = ragged()
+    labels = np.arange(14) % 2
+    labels[3] = -1
+    fit = ClusterOracle(labels).fit(x, y, clients=of)
+    assert fit.labels_.tolist() == [0, 1, 0, 2, *(np.arange(4, 14) % 2)]
+    own = LocalModels().fit(x, y, clients=of)
+    np.testing.assert_allclose(fit.models_[2], own.models_[3], rtol=1e-9)
+
+
+def test_every_public_name_is_loaded_when_asked_for():
+    assert dir(estimators) == sorted(estimators.__all__)
+    for name in estimators.__all__:
+        assert getattr(estimators, name).__name__ == name
+    with pytest.raises(AttributeError, match="has no attribute 'Ifca'"):
+        _ = estimators.Ifca

@@ -1,0 +1,86 @@
+"""Phase 1, Phase 2 and their composition as estimators."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from verify.estimators import FederatedRegression, GlobalRound, MomentDescent
+from verify.estimators.mixed_regression import k_groups
+
+TRUTH = np.array([[2.0, -1.0, 0.5], [-2.0, 1.0, 1.0]])
+
+
+def many(seed=0, m=1500, anchors=12):
+    """Many clients with two to five rows, and a few with many."""
+    rng = np.random.default_rng(seed)
+    sizes = np.where(np.arange(m) < anchors, 800, rng.integers(2, 6, m))
+    of = np.repeat(np.arange(m), sizes)
+    x = rng.standard_normal((len(of), 3))
+    return x, (x * TRUTH[of % 2]).sum(axis=1) + 0.05 * rng.standard_normal(len(of)), of
+
+
+def nearest(models):
+    return np.abs(models[:, None] - TRUTH).sum(axis=2).min(axis=1).max()
+
+
+def test_moment_descent_comes_near_and_the_global_round_arrives():
+    x, y, of = many()
+    first = MomentDescent(n_anchors=8, random_state=0, n_rounds=12).fit(x, y, clients=of)
+    assert first.models_.shape == (2, 3)
+    assert nearest(first.models_) < 1.0
+    both = GlobalRound(phase_1=MomentDescent(n_anchors=8, n_rounds=12), random_state=0)
+    both.fit(x, y, clients=of)
+    assert nearest(both.models_) < 0.05
+    assert both.history_["loss"][0] == pytest.approx(first.history_["loss"][0])
+    assert both.n_rounds_ == 12 + 200
+    assert both.floats_up_ > first.floats_up_
+
+
+def test_federated_regression_is_the_recursion_of_its_paper_on_ragged_clients():
+    rng = np.random.default_rng(3)
+    of = np.repeat(np.arange(9), rng.integers(1, 12, 9))
+    x = rng.standard_normal((len(of), 3))
+    y = (x * TRUTH[of % 2]).sum(axis=1)
+    start, eta = TRUTH[::-1] + 0.7, 0.1
+    for update, steps in (("fedavg", 4), ("fedprox", 1)):
+        models = start.copy()
+        for _ in range(6):
+            total = np.zeros_like(models)
+            for i in range(9):
+                a, b = x[of == i], y[of == i]
+                j = np.argmin([np.sum((b - a @ t) ** 2) for t in models])
+                gram = a @ a.T / len(b)
+                if update == "fedprox":
+                    p = np.linalg.inv(np.eye(len(b)) + eta * gram)
+                else:
+                    p = sum(
+                        np.linalg.matrix_power(np.eye(len(b)) - eta * gram, power)
+                        for power in range(steps)
+                    )
+                total[j] += a.T @ p @ (a @ models[j] - b)
+            models = models - eta / len(y) * total
+        for record in (False, True):
+            fit = FederatedRegression(
+                init=start, update=update, n_rounds=6, step_size=eta, local_steps=steps,
+                record_loss=record,
+            ).fit(x, y, clients=of)  # fmt: skip
+            np.testing.assert_allclose(fit.models_, models, rtol=1e-8)
+            assert len(fit.history_["loss"]) == (6 if record else 1)
+
+
+def test_k_groups_of_one_and_of_all():
+    theta = np.array([[0.0], [1.0], [9.0]])
+    assert k_groups(theta, 1) > 2 * 8.0
+    assert k_groups(theta, 3) > 0.0
+
+
+def test_one_line_for_too_few_rows_or_clients():
+    x, y, of = many(m=30, anchors=0)
+    with pytest.raises(ValueError, match=r"n_rounds=10 must be <= 2: each of \d+ anchors needs"):
+        MomentDescent().fit(x, y, clients=of)
+    x, y, of = many(m=14, anchors=14)
+    with pytest.raises(ValueError, match="n_rounds=10 must be <= 6, the clients with two rows"):
+        MomentDescent(n_anchors=8).fit(x, y, clients=of)
+    with pytest.raises(ValueError, match="must be smaller: the rounds diverged"):
+        FederatedRegression(step_size=1e9).fit(x, y, clients=of)
