@@ -1,0 +1,141 @@
+"""``cfl-verify benchmark`` as a person uses it."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from trials.run.store import RunStore
+from verify.benchmark.fits import FIT
+from verify.benchmark.running import n_stored
+from verify.cli.app import application
+
+OWN = Path(__file__).with_name("own_methods.py").read_text()
+SMALL = ["--clients", "6", "--samples", "8", "--features", "2", "--executor", "serial"]
+TWO = ["--methods", "my.py:Mean,my.py:local", *SMALL]
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.py").write_text(OWN)
+
+    def run(*arguments):
+        found = CliRunner().invoke(application, ["benchmark", *arguments])
+        return found.exit_code, found.stdout, found.stderr
+
+    return run
+
+
+def seconds_of(method):
+    """The CPU seconds of a method's stored fits in the run ``run``."""
+    with RunStore.open("run/store.sqlite", readonly=True) as store:
+        cell = next(c.params for c in store.cells() if c.params["method"] == method)
+        return store.table(FIT, cell, n_stored(store, cell))["cpu"].copy()
+
+
+def test_a_table_is_exported_continued_and_extended_by_a_method(call, tmp_path):
+    code, out, _ = call(*TWO, "--output", "run", "--export", "t.csv", "--export", "t.tex")
+    assert code == 0
+    assert "my.py:local" in out
+    assert "every contrast is decided" in out
+    rows = list(csv.DictReader((tmp_path / "t.csv").open()))
+    assert [r["method"] for r in rows] == ["my.py:local", "my.py:Mean"]
+    assert float(rows[0]["lower"]) <= float(rows[0]["median"]) <= float(rows[0]["upper"])
+    text = (tmp_path / "t.tex").read_text()
+    assert r"\textbf{my.py:local}" in text
+    assert r"\textbf{my.py:Mean}" not in text
+    code, out, _ = call("--run", "run", "--json")
+    again = json.loads(out)
+    assert code == 0
+    assert [m["method"] for m in again["federations"][0]["methods"]] == [
+        "my.py:local",
+        "my.py:Mean",
+    ]
+    before = seconds_of("my.py:Mean")
+    _, out, _ = call("--run", "run", "--json", "--methods", TWO[1] + ",my.py:Diverges")
+    wider = {m["method"]: m for m in json.loads(out)["federations"][0]["methods"]}
+    assert wider["my.py:Diverges"]["n_failed"] >= 12
+    assert seconds_of("my.py:Mean")[: before.size].tolist() == before.tolist()  # not repeated
+
+
+def test_a_method_that_fails_stays_in_the_table(call):
+    code, out, err = call(
+        *("--methods", "my.py:Mean,my.py:RaisesOnMany", "--clients", "20", "--executor", "serial")
+    )
+    assert code == 0, err
+    assert "12/12" in out
+    assert "the first: ValueError: too many" in out
+
+
+def test_several_values_give_several_tables(call):
+    code, out, _ = call(*TWO, "--vary", "noise=0.1,0.5", "--trials", "12")
+    assert code == 0
+    assert "sigma = 0.1" in out
+    assert "sigma = 0.5" in out
+
+
+def test_a_budget_of_trials_ends_a_run_with_an_open_contrast(call):
+    code, out, _ = call(*TWO, "--trials", "4")
+    assert code == 0
+    assert "the 4 trials are used up" in out
+    assert "0 of 1 contrasts decided" in out
+
+
+def test_own_rows_are_compared_by_held_out_loss(call, tmp_path):
+    lines = [f"{'abc'[i % 3]},{i},{(i * 7) % 5},{i + (i * i) % 4}" for i in range(60)]
+    (tmp_path / "rows.csv").write_text("\n".join(["site,age,dose,result", *lines]) + "\n")
+    code, out, _ = call(
+        *("--data", "rows.csv", "--client", "site", "--target", "result", "--trials", "8"),
+        *("--methods", "my.py:Mean,my.py:local", "--executor", "serial"),
+    )
+    assert code == 0
+    assert "median held-out" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing"], "unknown benchmark 'nothing'; known: few-samples"),
+        (["--methods", "local"], "must name at least two"),
+        (["--methods", "local,nobody"], "unknown method 'nobody'"),
+        ([*TWO, "--set", "colour"], "must read NAME=VALUE"),
+        ([*TWO, "--set", "colour=1"], "unknown parameter 'colour'"),
+        ([*TWO, "--vary", "noise="], "must read NAME=VALUE,VALUE"),
+        ([*TWO, "--metric", "beauty"], "metric='beauty' must be one of"),
+        ([*TWO, "--export", "t.doc"], "must end in .csv, .parquet or .tex"),
+        ([*TWO, "--level", "2"], "level=2.0 must lie strictly between 0 and 1"),
+        (["--methods", "my.py:Mean,my.py:Scalar", *SMALL], "one number a row"),
+        (["--data", "none.csv", "--client", "a", "--target", "b"], "none.csv: cannot be read"),
+        (["--run", "nowhere"], "no run here"),
+    ],
+)
+def test_a_wrong_call_is_one_line_and_nothing_is_written(call, tmp_path, arguments, message):
+    code, out, err = call(*arguments)
+    assert code == 3
+    assert message in err
+    assert err.count("\n") == 1
+    assert out == ""
+    assert not list(tmp_path.glob("runs/*"))
+
+
+def test_the_list_names_benchmarks_and_methods(call):
+    code, out, _ = call()
+    assert code == 0
+    assert "few-samples" in out
+    assert "ifca" in out
+    listed = json.loads(call("--json")[1])
+    assert {"digits", "ragged"} <= set(listed["benchmarks"])
+
+
+def test_the_ten_lines_of_the_documentation_are_a_method(call, tmp_path):
+    page = Path(__file__).parents[3] / "docs" / "which-method.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), flags=re.DOTALL)
+    (tmp_path / "my.py").write_text(code + OWN.partition('"""')[2].partition('"""')[2])
+    asked = ["--methods", "my.py:MyMethod,my.py:Mean", "--metric", "held-out", "--trials", "4"]
+    code, out, err = call(*asked, *SMALL)
+    assert code == 0, err
+    assert "my.py:MyMethod" in out

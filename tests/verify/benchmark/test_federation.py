@@ -1,0 +1,99 @@
+"""Federations: every cell of the table gives what it declares."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trials.checks import InvalidParameter
+from verify.benchmark.federation import FEATURES, FEDERATION, NOISES, centres, draw
+
+cells = st.fixed_dictionaries(
+    {
+        "m": st.integers(6, 12),
+        "n": st.integers(1, 6),
+        "d": st.integers(1, 4),
+        "k": st.integers(1, 3),
+        "response": st.sampled_from(["linear", "logistic"]),
+        "sizes": st.sampled_from(["balanced", "zipf", "lognormal"]),
+        "features": st.sampled_from(FEATURES),
+        "noise_law": st.sampled_from(NOISES),
+        "condition": st.sampled_from([1.0, 9.0]),
+        "label_skew": st.sampled_from([0.0, 0.8]),
+        "outliers": st.sampled_from([0.0, 0.3]),
+        "drift": st.sampled_from([0.0, 0.5]),
+        "separation": st.floats(0.1, 10.0),
+    }
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(cells, st.integers(0, 2**31))
+def test_a_federation_has_the_declared_shapes(params, seed):
+    cell = FEDERATION.check({"held_out": 3, "layout": "random", **params})
+    found = draw(cell, np.random.default_rng(seed))
+    m, d = cell["m"], cell["d"]
+    assert FEDERATION.check(cell) == cell
+    assert found.features.shape == (m * cell["n"], d)
+    assert found.n_clients == m
+    assert (np.diff(found.clients) >= 0).all()
+    assert np.bincount(found.clients, minlength=m).min() >= 1
+    assert np.bincount(found.test_clients).tolist() == [3] * m
+    assert int(np.sum(found.labels < 0)) == round(cell["outliers"] * m)
+    assert set(found.labels[found.labels >= 0]) == set(range(cell["k"]))
+    assert np.isfinite(found.responses).all()
+    if cell["response"] == "logistic":
+        assert set(np.unique(found.responses)) <= {-1.0, 1.0}
+
+
+@pytest.mark.parametrize("layout", ["simplex", "random", "close-pair"])
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_the_closest_models_have_the_declared_distance(layout, k):
+    cell = FEDERATION.check({"k": k, "d": 6, "separation": 0.7, "layout": layout})
+    theta = centres(cell, np.random.default_rng(k))
+    gaps = np.linalg.norm(theta[:, None] - theta[None], axis=2)[np.triu_indices(k, 1)]
+    assert gaps.min() == pytest.approx(0.7)
+    if layout == "close-pair" and k > 2:
+        assert np.sort(gaps)[1] > 2.0
+
+
+def test_noiseless_rows_follow_the_clients_model_and_drifting_ones_another():
+    cell = FEDERATION.check({"m": 10, "n": 8, "d": 3, "k": 2, "sigma": 0.0, "drift": 0.3})
+    found = draw(cell, np.random.default_rng(5))
+    now = np.einsum("nd,nd->n", found.test_features, found.models[found.test_clients])
+    np.testing.assert_allclose(found.test_responses, now, atol=1e-12)
+    expected = np.einsum("nd,nd->n", found.features, found.models[found.clients])
+    wrong = ~np.isclose(found.responses, expected)
+    assert sorted(set(np.bincount(found.clients[wrong], minlength=10))) == [0, 4]
+    assert len(set(found.clients[wrong])) == 3
+
+
+def test_noise_levels_and_label_skew_have_their_effect():
+    cell = FEDERATION.check({"m": 40, "n": 50, "k": 2, "noises": [0.0, 2.0]})
+    found = draw(cell, np.random.default_rng(1))
+    rest = found.responses - np.einsum("nd,nd->n", found.features, found.models[found.clients])
+    quiet = found.labels[found.clients] == 0
+    assert np.abs(rest[quiet]).max() < 1e-12
+    assert np.std(rest[~quiet]) == pytest.approx(2.0, rel=0.1)
+    skewed = FEDERATION.check({"response": "logistic", "label_skew": 0.95, "m": 20, "n": 60})
+    found = draw(skewed, np.random.default_rng(2))
+    shares = np.array([found.responses[found.clients == i].mean() for i in range(20)])
+    assert np.abs(shares).min() > 0.6
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"k": 9, "m": 8}, "k=9 clusters need"),
+        ({"k": 5, "d": 2, "layout": "simplex"}, "layout=random"),
+        ({"shares": [0.5, 0.2, 0.3]}, "shares has 3 numbers"),
+        ({"row_counts": [3, 4]}, "row_counts has 2 numbers"),
+        ({"sigma": -1.0}, "sigma"),
+        ({"colour": 1}, "unknown parameter"),
+        ({"m": 10**6, "n": 10**6}, "2 GiB"),
+    ],
+)
+def test_impossible_federations_are_refused_in_one_line(params, message):
+    with pytest.raises(InvalidParameter, match=message) as found:
+        FEDERATION.check(params)
+    assert "\n" not in str(found.value)

@@ -1,0 +1,136 @@
+"""The experiment of one fit: paired data, failures that stay, replay, tuning."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trials.checks import InvalidParameter
+from trials.run.engine import Demand, ensure, replay, trial_id
+from trials.run.executors import make_executor
+from trials.run.provenance import code_of
+from trials.run.store import RunStore
+from verify.benchmark import fits
+from verify.benchmark.checking import check_own
+from verify.benchmark.fits import FIT
+from verify.benchmark.methods import parse_method, parse_methods
+from verify.benchmark.metrics import METRICS, rand_index, recovered
+
+OWN = str(Path(__file__).with_name("own_methods.py"))
+SMALL = {"m": 6, "n": 8, "d": 2, "k": 2}
+
+
+def cell(name, **more):
+    return FIT.check({**SMALL, "method": f"{OWN}:{name}", **more})
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Run one block of each of some methods and return the store."""
+    found = []
+
+    def run(*cells):
+        store = RunStore.create(tmp_path / "store.sqlite", root_seed=3, config={}, code={})
+        found.append(store)
+        with make_executor("serial") as executor:
+            ensure(store, [Demand(FIT, c, 1) for c in cells], executor)
+        return store
+
+    yield run
+    for store in found:
+        store.close()
+
+
+def test_every_method_sees_the_same_data_whatever_it_is_told(stored):
+    seen = [
+        [fits.make(c, s).responses for s in fits.federations(c, 3, 0, 2)]
+        for c in (fits.federation_of({**SMALL, "k_told": k}) for k in (2, 5))
+    ]
+    np.testing.assert_array_equal(seen[0], seen[1])
+    assert not np.array_equal(seen[0][0], seen[0][1])
+    store = stored(cell("Mean"), cell("Ridge(penalty=0)"))
+    one, other = (store.table(FIT, cell(n), 1) for n in ("Mean", "Ridge(penalty=0)"))
+    np.testing.assert_allclose(one["error"], other["error"], rtol=1e-8)
+
+
+def test_a_trial_replays_and_its_time_is_not_compared(stored):
+    store = stored(cell("Mean"))
+    trial = trial_id(FIT, cell("Mean"), 2)
+    found = replay(store, trial)
+    assert found.distance == 0.0
+    table = store.table(FIT, cell("Mean"), 1)
+    assert found.values[list(METRICS).index("error")] == table["error"][2]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "why"),
+    [
+        ("Raises", 1.0, "ValueError: no luck"),
+        ("Ends", 1.0, "the process of the fit ended"),
+        ("Scalar", 1.0, "one number a row"),
+        ("Diverges", 2.0, "not finite"),
+        ("Slow", 3.0, "no result after 0.3 s"),
+    ],
+)
+def test_a_fit_that_fails_is_a_row_with_its_reason(name, code, why):
+    method = parse_method(f"{OWN}:{name}")
+    federation = fits.make(fits.federation_of(SMALL), np.random.default_rng(0))
+    values, reason = fits.one_fit(method, federation, 0, 0.3)
+    assert values["failed"] == code
+    assert np.isnan(values["error"])
+    assert why in reason
+
+
+def test_the_check_before_a_run_says_what_is_missing(tmp_path):
+    def refused(text, match):
+        with pytest.raises(InvalidParameter, match=match) as found:
+            check_own(parse_method(text), SMALL, 60.0)
+        assert "\n" not in str(found.value)
+
+    refused(f"{OWN}:NoPredict", r"must have a method predict\(X, clients\)")
+    refused(f"{OWN}:Nothing", "has no 'Nothing'; it has")
+    refused(f"{OWN}:Raises", "ValueError: no luck")
+    refused(f"{OWN}:Mean(depth=3)", "cannot be made")
+    with pytest.raises(InvalidParameter, match="cannot be read"):
+        parse_method(f"{tmp_path}/none.py:A").digest()
+
+
+def test_candidates_are_tuned_on_training_rows_and_all_fits_are_counted():
+    method = parse_method(f"{OWN}:Ridge(penalty=1e-6|1e6)")
+    federation = fits.make(fits.federation_of({**SMALL, "k": 1}), np.random.default_rng(0))
+    tuned, _ = fits.one_fit(method, federation, 0, 600.0)
+    best, _ = fits.one_fit(parse_method(f"{OWN}:Ridge(penalty=1e-6)"), federation, 0, 600.0)
+    assert tuned["rounds"] == 3
+    assert tuned["error"] == pytest.approx(best["error"])
+
+
+def test_names_are_taken_apart():
+    spelled = [m.text for m in parse_methods("a.py:F(x=1, y=b|c) , local,ifca")]
+    assert spelled == ["a.py:F(x=1, y=b|c)", "local", "ifca"]
+    for text, match in (
+        ("nobody", "unknown method 'nobody'; known: "),
+        ("local(3)", "must read option=value"),
+        ("local, local", "named twice"),
+        ("local)(", "must read name"),
+    ):
+        with pytest.raises(InvalidParameter, match=match):
+            parse_methods(text)
+
+
+def test_the_rand_index_is_that_of_scikit_learn():
+    sklearn = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(0)
+    for k in (1, 2, 5, 30):
+        a, b = rng.integers(0, k, 30), rng.integers(0, 3, 30)
+        assert rand_index(a, b) == pytest.approx(sklearn.adjusted_rand_score(a, b))
+    assert recovered(np.array([2, 2, 0]), np.array([0, 0, 1])) == 1.0
+    assert recovered(np.array([2, 1, 0]), np.array([0, 0, 1])) == 0.0
+
+
+def test_stored_fits_do_not_depend_on_claims_and_reports():
+    """A change of a claim must not make the fits of a benchmark those of other code."""
+    parts = code_of(FIT).parts
+    assert "verify.estimators.ifca" in parts
+    assert not [
+        name for name in parts if name.startswith(("verify.claims", "verify.cli", "bounds"))
+    ]

@@ -1,0 +1,98 @@
+"""One's own data: read from three kinds of file, and refused in one line that names the fault."""
+
+import numpy as np
+import pytest
+
+from trials.checks import InvalidParameter
+from verify.benchmark import tables
+
+GOOD = "site,age,dose,result\n" + "".join(
+    f"{'abc'[i % 3]},{i},{(i * 7) % 5},{i + (i * i) % 4}\n" for i in range(30)
+)
+
+
+def cell_of(path, text=GOOD, **more):
+    path.write_text(text)
+    return tables.check({"data": str(path), "client": "site", "target": "result", **more})
+
+
+def test_a_split_keeps_every_client_on_both_sides(tmp_path):
+    cell = cell_of(tmp_path / "rows.csv", held_share=0.3)
+    found = tables.split(cell, np.random.default_rng(0))
+    assert tables.check(cell) == cell
+    assert np.bincount(found.clients).tolist() == [7, 7, 7]
+    assert np.bincount(found.test_clients).tolist() == [3, 3, 3]
+    np.testing.assert_allclose(found.features[:, :2].mean(0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(found.features[:, -1], 1.0)
+    again = tables.split(cell, np.random.default_rng(1))
+    assert not np.array_equal(found.responses, again.responses)
+
+
+def test_three_kinds_of_file_hold_the_same_rows(tmp_path):
+    csv = tables.split(cell_of(tmp_path / "rows.csv"), np.random.default_rng(0))
+    rows = [line.split(",") for line in GOOD.strip().split("\n")[1:]]
+    who, age, dose, result = (np.array(column) for column in zip(*rows, strict=True))
+    numbers = {"age": age.astype(float), "dose": dose.astype(float), "result": result.astype(float)}
+    np.savez(tmp_path / "rows.npz", site=who, **numbers)
+    asked = {"client": "site", "target": "result"}
+    npz = tables.check({"data": str(tmp_path / "rows.npz"), **asked})
+    found = tables.split(npz, np.random.default_rng(0))
+    np.testing.assert_array_equal(found.features, csv.features)
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"site": who, **numbers}), tmp_path / "rows.parquet")
+    cell = tables.check({"data": str(tmp_path / "rows.parquet"), **asked})
+    np.testing.assert_array_equal(
+        tables.split(cell, np.random.default_rng(0)).features, csv.features
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.replace("b,1,", "b,,"), "column age, row 2 is empty"),
+        (lambda t: t.replace("b,1,", "b,nan,"), "column age, row 2 is nan"),
+        (lambda t: t.replace("b,1,", "b,old,"), "column age, row 2 is no number: 'old'"),
+        (lambda t: t.replace("a,0,", "lonely,0,"), "client lonely has one row"),
+        (lambda t: t.replace("b,", "a,").replace("c,", "a,"), "one client only"),
+        (lambda t: t.replace("site", "place"), "no column 'site'; it has place, age"),
+        (lambda t: t + "a,1,2\n", "line 32 has 3 columns"),
+        (lambda t: "", "is empty"),
+    ],
+)
+def test_bad_data_are_refused_in_one_line(tmp_path, change, message):
+    with pytest.raises(InvalidParameter, match=message) as found:
+        cell_of(tmp_path / "rows.csv", change(GOOD))
+    assert "\n" not in str(found.value)
+
+
+def test_constant_columns_targets_and_wrong_classes_are_named(tmp_path):
+    constant = "".join(f"{'ab'[i % 2]},1,{i}\n" for i in range(8))
+    with pytest.raises(InvalidParameter, match="column age is constant"):
+        cell_of(tmp_path / "a.csv", "site,age,result\n" + constant)
+    flat = "".join(f"{'ab'[i % 2]},{i},1\n" for i in range(8))
+    with pytest.raises(InvalidParameter, match="target result is constant"):
+        cell_of(tmp_path / "b.csv", "site,age,result\n" + flat)
+    with pytest.raises(InvalidParameter, match="logistic needs two"):
+        cell_of(tmp_path / "c.csv", response="logistic")
+    with pytest.raises(InvalidParameter, match="needs --target"):
+        tables.check({"data": str(tmp_path / "c.csv"), "client": "site"})
+    with pytest.raises(InvalidParameter, match=r"must end in \.csv"):
+        cell_of(tmp_path / "rows.txt")
+
+
+def test_a_file_that_changes_is_another_table(tmp_path):
+    cell = cell_of(tmp_path / "rows.csv")
+    (tmp_path / "rows.csv").write_text(GOOD + "a,90,1,1\n")
+    with pytest.raises(InvalidParameter, match="has changed"):
+        tables.check(cell)
+
+
+@pytest.mark.parametrize(("name", "m"), [("digits", 8), ("diabetes", 8)])
+def test_tables_of_scikit_learn_are_federations(name, m):
+    pytest.importorskip("sklearn")
+    given = {"m": 8, "n": 20, "k": 3} if name == "digits" else {}
+    cell = tables.check({"data": name, **given})
+    found = tables.split(cell, np.random.default_rng(0))
+    assert found.n_clients == m
+    assert (found.labels is None) == (name == "diabetes")

@@ -1,0 +1,45 @@
+"""The check of one's own method before a run: one fit on a small federation, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from trials.checks import InvalidParameter
+from verify.benchmark.federation import FEDERATION, draw
+from verify.benchmark.isolated import FitFailed, TooLong, fit_isolated
+from verify.benchmark.methods import Method
+
+
+def check_own(method: Method, federation: Mapping[str, Any], limit: float) -> None:
+    """Fit one's own method once on six clients with the federation's features and responses.
+
+    Raises
+    ------
+    InvalidParameter : what is missing or wrong, in one line.
+    """
+    cell = FEDERATION.check(
+        {
+            "m": 6,
+            "n": 12,
+            "d": min(int(federation.get("d", 4)), 50),
+            "k": 2,
+            "response": federation.get("response", "linear"),
+            "layout": "random",
+        }
+    )
+    small = draw(cell, np.random.default_rng(0))
+    for options in method.candidates():
+        try:
+            fit_isolated(method.name, [options], small, 0, limit)
+        except TooLong:
+            raise InvalidParameter(
+                f"{method.text}: a fit of 6 clients takes longer than {limit:g} s: "
+                "give a larger --time-limit"
+            ) from None
+        except FitFailed as error:
+            raise InvalidParameter(
+                f"{method.text} fails on 6 clients with 12 rows: {error}"
+            ) from None

@@ -1,0 +1,178 @@
+"""What a benchmark is: methods, federations, the metric that decides and the precision asked for.
+
+`NAMED` holds those that ship.  Each asks one question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from trials.checks import InvalidParameter, integer_between, real_between
+from verify.benchmark.contrasts import Comparing, n_limits
+from verify.benchmark.fits import FIT, federation_of
+from verify.benchmark.methods import parse_methods
+from verify.benchmark.metrics import metric
+
+#: Trials of the first look; a later one has half as many again.
+FIRST_LOOK = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Benchmark:
+    """A benchmark's declaration, fixed before the first trial and stored with it.
+
+    Attributes
+    ----------
+    methods : as `verify.benchmark.methods.parse_methods` reads them.
+    federations : cells of `verify.benchmark.federation` or of `verify.benchmark.tables`.
+    vary : the parameter in which the federations differ, empty where there is one.
+    metric : the metric whose contrasts decide when to stop.
+    level : error probability of all limits of the table together.
+    width : a contrast is narrow within this factor less one (ratios) or range (differences).
+    max_trials : trials of each federation at most.
+    cpu_seconds : the run ends when its fits have used so much.
+    limit : seconds of one fit.
+    """
+
+    name: str
+    question: str
+    methods: str
+    federations: tuple[Mapping[str, Any], ...]
+    vary: str = ""
+    metric: str = "error"
+    level: float = 0.05
+    width: float = 0.1
+    max_trials: int = 128
+    cpu_seconds: float = 30.0
+    limit: float = 60.0
+    notes: tuple[str, ...] = field(default=())
+
+    def checked(self) -> Benchmark:
+        """The benchmark with complete cells.  Everything that can be refused is refused here."""
+        metric(self.metric)
+        integer_between("trials", self.max_trials, 1, 10**7)
+        real_between("cpu-seconds", self.cpu_seconds, 0.0, 1e9, open_low=True)
+        methods = parse_methods(self.methods)
+        if len(methods) < 2:
+            raise InvalidParameter(
+                f"methods={self.methods!r:.80} must name at least two, such as ifca,odcl-km,local"
+            )
+        found = tuple(federation_of(f) for f in self.federations)
+        self.comparing()
+        for method in methods:
+            for cell in found:
+                FIT.check({**cell, "method": method.text, "limit": self.limit})
+        return replace(self, federations=found, methods=", ".join(m.text for m in methods))
+
+    @property
+    def method_names(self) -> list[str]:
+        """The methods, each in its one spelling."""
+        return [m.text for m in parse_methods(self.methods)]
+
+    def comparing(self) -> Comparing:
+        """The rule by which methods are compared."""
+        decided = metric(self.metric)
+        return Comparing(
+            scale=decided.scale,
+            level=self.level,
+            n_limits=n_limits(len(self.method_names), len(self.federations)),
+            width=self.width,
+            low=decided.low,
+            high=decided.high,
+            horizon=self.max_trials,
+        )
+
+    def cell(self, federation: Mapping[str, Any], method: str) -> dict[str, Any]:
+        """The cell of `verify.benchmark.fits.FIT` for a method on a federation."""
+        return dict(FIT.check({**federation, "method": method, "limit": self.limit}))
+
+    def document(self) -> dict[str, Any]:
+        """The declaration as a JSON document."""
+        return {**asdict(self), "federations": [dict(f) for f in self.federations]}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Benchmark:
+        """The declaration that `document` wrote."""
+        given = dict(document)
+        given["federations"] = tuple(given["federations"])
+        given["notes"] = tuple(given.get("notes", ()))
+        return cls(**given)
+
+
+_COMMON = "local, global, oracle, ifca, odcl-km"
+
+
+def _over(vary: str, values: tuple[Any, ...], **fixed: Any) -> dict[str, Any]:
+    return {"vary": vary, "federations": tuple({**fixed, vary: v} for v in values)}
+
+
+NAMED: dict[str, Benchmark] = {
+    b.name: b
+    for b in (
+        Benchmark(
+            name="few-samples",
+            question="How many rows must a client have before clustering pays?",
+            methods=_COMMON,
+            **_over("n", (8, 16, 32, 64), m=40, d=5, k=4, separation=1.0, sigma=0.5),
+        ),
+        Benchmark(
+            name="many-clusters",
+            question="What does the number of clusters cost?",
+            methods=_COMMON,
+            **_over("k", (2, 4, 8, 16), m=96, n=40, d=16, separation=1.0, sigma=0.3),
+        ),
+        Benchmark(
+            name="ragged",
+            question="Who copes with clients of very different sizes?",
+            methods=_COMMON,
+            **_over(
+                "size_spread", (0.0, 0.6, 1.0), sizes="zipf", m=60, n=40, d=6, k=3, sigma=0.3
+            ),
+        ),
+        Benchmark(
+            name="heavy-tails",
+            question="What do heavy tails of features and noise cost?",
+            methods=_COMMON,
+            **_over(
+                "degrees", (2.5, 4.0, 30.0), features="heavy", noise_law="heavy",
+                m=40, n=40, d=6, k=3, sigma=0.5,
+            ),
+        ),
+        Benchmark(
+            name="close-clusters",
+            question="What happens when two clusters have nearly the same model?",
+            methods=_COMMON,
+            **_over(
+                "separation", (0.05, 0.2, 0.8), layout="close-pair", m=40, n=40, d=6, k=3, sigma=0.3
+            ),
+        ),
+        Benchmark(
+            name="wrong-k",
+            question="What does a wrong number of clusters cost?",
+            methods=_COMMON,
+            **_over("k_told", (2, 4, 8), m=48, n=40, d=6, k=4, separation=1.0, sigma=0.3),
+        ),
+        Benchmark(
+            name="outliers",
+            question="How many clients without a cluster can a method bear?",
+            methods=_COMMON,
+            **_over("outliers", (0.0, 0.1, 0.3), m=50, n=40, d=6, k=3, sigma=0.3),
+        ),
+        Benchmark(
+            name="digits",
+            question="Who separates clients that ask different questions about the same images?",
+            methods="local, global, ifca, odcl-km",
+            metric="held-out",
+            **_over("n", (20, 60), data="digits", m=24, k=3),
+        ),
+    )
+}  # fmt: skip
+
+
+def named(name: str) -> Benchmark:
+    """The shipped benchmark of that name.  The error for an unknown one lists the known ones."""
+    if name not in NAMED:
+        raise InvalidParameter(f"unknown benchmark {name!r:.60}; known: {', '.join(NAMED)}")
+    return NAMED[name]

@@ -1,0 +1,128 @@
+"""A benchmark's figures as data: error against the varied parameter, floats and CPU seconds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from verify.benchmark.running import FederationResult, MethodResult, Result
+from verify.evidence import Figure, Panel, Series
+
+_UNITS = {
+    "n": "rows of a client",
+    "m": "clients",
+    "k": "clusters",
+    "k_told": "clusters told",
+    "d": "features",
+    "sigma": "noise level",
+    "separation": "separation",
+    "outliers": "share of outliers",
+    "degrees": "degrees of freedom",
+    "size_spread": "Zipf's exponent",
+}
+
+
+def figures(result: Result) -> list[Figure]:
+    """The figures that the table has data for."""
+    found = [_cost(result)]
+    if result.benchmark.vary and all(
+        isinstance(f.params[result.benchmark.vary], int | float) for f in result.federations
+    ):
+        found.insert(0, _along(result))
+    return found
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _rows(result: Result, method: str) -> list[tuple[FederationResult, MethodResult]]:
+    return [(f, r) for f in result.federations for r in f.methods if r.method == method]
+
+
+def _log(values: Sequence[float | None]) -> bool:
+    shown = [v for v in values if v is not None]
+    return bool(shown) and min(shown) > 0
+
+
+def _along(result: Result) -> Figure:
+    """Error against the varied parameter, with simultaneous bands and the exact laws."""
+    vary, metric = result.benchmark.vary, result.benchmark.metric
+    series, values = [], []
+    for method in result.benchmark.method_names:
+        rows = _rows(result, method)
+        x = [float(f.params[vary]) for f, _ in rows]
+        y = [_finite(r.median.value) for _, r in rows]
+        if all(v is None for v in y):
+            continue
+        lower = [
+            v if v is None else _finite(r.median.lower) for v, (_, r) in zip(y, rows, strict=True)
+        ]
+        upper = [
+            v if v is None else _finite(r.median.upper) for v, (_, r) in zip(y, rows, strict=True)
+        ]
+        values += [*y, *lower, *x]
+        series.append(
+            Series(label=method, x=x, y=y, lower=lower, upper=upper, style="line", group=method)
+        )
+        law = [r.guarantee.bound if metric == "error" else None for _, r in rows]
+        if any(b is not None for b in law):
+            series.append(
+                Series(label=f"{method}: exact mean", x=x, y=law, style="dashed", group=method)
+            )
+    return Figure(
+        name=f"benchmark-{result.benchmark.name}-{vary}",
+        title=f"{metric} against {_UNITS.get(vary, vary)}",
+        xlabel=f"{_UNITS.get(vary, vary)} (dimensionless)",
+        ylabel=f"median {metric} (dimensionless)",
+        xscale="log" if _log([float(f.params[vary]) for f in result.federations]) else "linear",
+        yscale="log" if _log(values) else "linear",
+        series=series,
+        caption=(
+            "Medians over trials. The bands hold together with probability "
+            f"{1 - result.benchmark.level:g} at any stopping time."
+        ),
+    )
+
+
+def _cost(result: Result) -> Figure:
+    """Error against floats, and error against CPU seconds, a point a method and federation."""
+    panels = []
+    for name, label, of in (
+        ("floats", "floats sent and received", _floats),
+        ("cpu", "CPU seconds of a fit", lambda r: r.means["cpu"]),
+    ):
+        series = []
+        for method in result.benchmark.method_names:
+            points = [
+                (of(r), r.median.value)
+                for _, r in _rows(result, method)
+                if math.isfinite(r.median.value)
+            ]
+            shown = [(x, y) for x, y in points if x is not None and x > 0]
+            if shown:
+                x, y = zip(*shown, strict=True)
+                series.append(Series(label=method, x=x, y=y, style="points", group=method))
+        every = [v for s in series for v in s.y if v is not None]
+        if series:
+            panels.append(
+                Panel(
+                    title=f"Error against {name}",
+                    xlabel=label,
+                    ylabel=f"median {result.benchmark.metric} (dimensionless)",
+                    xscale="log",
+                    yscale="log" if _log(every) else "linear",
+                    series=series,
+                )
+            )
+    return Figure(
+        name=f"benchmark-{result.benchmark.name}-cost",
+        title="What an error costs",
+        panels=panels,
+        caption="A point is a method on a federation. Local fits send nothing.",
+    )
+
+
+def _floats(row: MethodResult) -> float | None:
+    up, down = row.means["floats-up"], row.means["floats-down"]
+    return None if up is None or down is None else up + down

@@ -1,0 +1,124 @@
+"""The experiment ``benchmark.fit``: one method on one federation, a trial a row.
+
+The engine stores, resumes, extends and replays its blocks like those of any claim.  A cell holds
+the federation, the method and the time limit of a fit.  **The data of a trial depend on the
+federation alone**: their stream has the root seed, the number of the federation and the block, and
+not the method.  So every method sees the same data in the same trial, a method that is added later
+is compared with stored fits of the others, and a trial replays by its id.
+
+A fit that raises, diverges or takes too long is a row of NaN with the reason in ``failed``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from trials.checks import FloatArray, InvalidParameter, real_between
+from trials.run.cell import Params, cell_number
+from trials.run.experiment import Experiment, register, user_design
+from trials.run.streams import block_stream
+from verify.benchmark import tables
+from verify.benchmark.federation import FEDERATION, Federation, draw
+from verify.benchmark.fitting import RAISED, TOO_LONG, failure, fit, measure
+from verify.benchmark.isolated import FitFailed, TooLong, fit_isolated
+from verify.benchmark.methods import Method, parse_method
+from verify.benchmark.metrics import METRICS
+
+#: The first word of the streams of all data.  No experiment has it.
+DATA_DESIGN = user_design("benchmark.data")
+BLOCK = 4
+#: Parameters of a fit; all others belong to the federation.
+OF_THE_FIT = ("method", "own", "limit")
+#: Told to the methods only: federations that differ in it have the same data.
+NOT_DRAWN = ("k_told",)
+
+
+def check(params: Params) -> dict[str, Any]:
+    """The complete cell: federation, method and time limit, in their one spelling."""
+    given = dict(params)
+    method = parse_method(str(given.pop("method", "")))
+    limit = real_between("limit", given.pop("limit", 60.0), 0.0, 1e6, open_low=True)
+    own = str(given.pop("own", "") or method.digest())
+    return {**federation_of(given), "method": method.text, "own": own, "limit": limit}
+
+
+def federation_of(params: Params) -> dict[str, Any]:
+    """The complete federation of a cell: drawn (`federation`), or of a table (`tables`)."""
+    rest = {name: value for name, value in params.items() if name not in OF_THE_FIT}
+    return tables.check(rest) if "data" in rest else FEDERATION.check(rest)
+
+
+def make(cell: Params, rng: np.random.Generator) -> Federation:
+    """Draw a federation, or split the rows of a table."""
+    return tables.split(cell, rng) if "data" in cell else draw(cell, rng)
+
+
+def federations(cell: Params, root: int, block: int, n: int) -> list[np.random.Generator]:
+    """The streams of the data of a block's trials, whatever the method."""
+    drawn = {name: value for name, value in cell.items() if name not in NOT_DRAWN}
+    return block_stream(root, DATA_DESIGN, cell_number(drawn), block).spawn(n)
+
+
+def simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    """(n_trials, metrics).  ``rng`` names the run and the block, and seeds the method."""
+    key: Any = rng.bit_generator.seed_seq  # type: ignore[attr-defined]
+    cell = federation_of(params)
+    method = parse_method(params["method"])
+    if method.own and method.digest() != params["own"]:
+        raise InvalidParameter(f"{method.file} has changed since this run was made")
+    rows = []
+    for stream in federations(cell, int(key.entropy), int(key.spawn_key[-1]), n_trials):
+        federation = make(cell, stream)
+        seed = int(rng.integers(2**31))
+        values, _ = one_fit(method, federation, seed, params["limit"])
+        rows.append([values[name] for name in METRICS])
+    return np.array(rows)
+
+
+def one_fit(
+    method: Method, federation: Federation, seed: int, limit: float
+) -> tuple[Mapping[str, float], str]:
+    """The metrics of one fit, and in words why it failed, empty where it did not."""
+    candidates = method.candidates()
+    try:
+        if method.own:
+            fitted = fit_isolated(method.name, candidates, federation, seed, limit)
+        else:
+            fitted = fit(method.name, candidates, federation, seed)
+    except (MemoryError, OSError):
+        raise
+    except TooLong as error:
+        return failure(TOO_LONG, limit), str(error)
+    except FitFailed as error:
+        return failure(RAISED), str(error)
+    except Exception as error:
+        return failure(RAISED), f"{type(error).__name__}: {error}"
+    values = measure(fitted, federation, limit)
+    why = {0.0: "", 2.0: "a value is not finite", 3.0: f"took longer than {limit:g} s"}
+    return values, why[values["failed"]]
+
+
+def why_failed(params: Params, root: int, trial: int) -> str:
+    """Fit one trial again and tell in words why it failed."""
+    cell, method = federation_of(params), parse_method(params["method"])
+    block, row = divmod(trial, BLOCK)
+    rng = block_stream(root, FIT.design, cell_number(params), block)
+    seeds = [int(rng.integers(2**31)) for _ in range(row + 1)]
+    stream = federations(cell, root, block, BLOCK)[row]
+    return one_fit(method, make(cell, stream), seeds[row], params["limit"])[1]
+
+
+FIT = register(
+    Experiment(
+        name="benchmark.fit",
+        design=user_design("benchmark.fit"),
+        columns=tuple(METRICS),
+        simulate=simulate,
+        check=check,
+        block_size=BLOCK,
+        measured=tuple(m.name for m in METRICS.values() if m.measured),
+    )
+)

@@ -1,0 +1,214 @@
+r"""Where a federation stands to what is known of a method: its paper's theorem, or an exact law.
+
+* *local*, *oracle*, *oracle-average*: the exact law of least squares with Gaussian features
+  (`trials.laws.least_squares`) gives the expected error.
+* *ifca*: Theorem 1 of Ghosh et al., corrected (claim ``ifca.thm1``), with the hidden constants of
+  its claim.  It is about one step with fresh rows from a start within :math:`\alpha\Delta` of the
+  optima.  A run from a random start is outside.  The reason says whether the start is all.
+* *odcl*: Theorem 1 of Armacki et al., corrected (claim ``odcl.psi-prob``).  Its requirement on
+  n / log n is evaluated without its noise terms and with the smallest verified constant of
+  Lemma 2 (``odcl.lemma2-one``).  So where even that is not met, the guarantee is vacuous.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from trials.checks import FloatArray
+from trials.models.mixture import cluster_sizes
+from verify.benchmark.methods import Method
+
+Place = Literal["inside", "outside", "vacuous", "none"]
+#: The source at the end of a refusal, which the claim's name already says.
+_SOURCE = re.compile(r" \([A-Z][^()]*&.*\Z")
+#: Closeness of the start for which IFCA's other assumptions are tried.
+ALPHA = 0.25
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """What is known of a method on a federation.
+
+    Attributes
+    ----------
+    place : ``inside`` the assumptions, ``outside`` them, ``vacuous``, or ``none`` where nothing of
+        the suite is about the method.
+    claim : the claim or the law.
+    reason : the assumption that fails, or what is promised.
+    bound : the promised mean of the metric ``error``, or None.
+    """
+
+    place: Place
+    claim: str = ""
+    reason: str = ""
+    bound: float | None = None
+
+
+NONE = Guarantee(place="none")
+
+
+def guarantee(method: Method, federation: Mapping[str, Any]) -> Guarantee:
+    """The place of a federation under what is known of the method."""
+    if method.own or method.options:
+        return NONE
+    known = {
+        "local": _least_squares,
+        "oracle": _least_squares,
+        "oracle-average": _least_squares,
+        "ifca": _ifca,
+        "odcl-km": _odcl,
+    }.get(method.name)
+    if known is None or "data" in federation:
+        return NONE
+    return known(method.name, federation)
+
+
+def not_the_model(cell: Mapping[str, Any]) -> str:
+    """Which part of a federation is not the Gaussian mixture of regressions, or an empty text."""
+    wanted = {
+        "response": "linear",
+        "features": "gaussian",
+        "noise_law": "gaussian",
+        "condition": 1.0,
+        "outliers": 0.0,
+        "drift": 0.0,
+        "sizes": "balanced",
+        "k_told": cell["k"],
+    }
+    wrong = [f"{name}={cell[name]}" for name, value in wanted.items() if cell[name] != value]
+    wrong += [f"{name} are given" for name in ("noises", "row_counts") if name in cell]
+    return ", ".join(wrong)
+
+
+def _clients(cell: Mapping[str, Any]) -> FloatArray:
+    """(k,) clients of each cluster."""
+    shares = np.array(cell["shares"]) if "shares" in cell else np.ones(cell["k"])
+    return np.asarray(cluster_sizes(cell["m"], shares / shares.sum()), dtype=np.float64)
+
+
+def _norms(cell: Mapping[str, Any]) -> float | None:
+    """The squared norm of every true model, where the layout fixes it and all have the same."""
+    k, separation = cell["k"], cell["separation"]
+    if k == 1:
+        return float(separation**2)
+    if cell["layout"] == "simplex":
+        return float(separation**2 * (k - 1) / (2 * k))
+    return None
+
+
+def _least_squares(name: str, cell: Mapping[str, Any]) -> Guarantee:
+    law = "exact law of least squares"
+    # a number of clusters that is told wrongly changes neither a local fit nor an oracle's
+    wrong = not_the_model({**cell, "k_told": cell["k"]})
+    if wrong:
+        return Guarantee(place="outside", claim=law, reason=wrong)
+    n, d, clients = cell["n"], cell["d"], _clients(cell)
+    rows = n * clients if name == "oracle" else np.full(clients.size, float(n))
+    if rows.min() <= d + 1:
+        return Guarantee(
+            place="vacuous", claim=law, reason=f"{rows.min():g} rows of a fit and d={d}: no mean"
+        )
+    each = cell["sigma"] ** 2 * d / (rows - d - 1)
+    if name == "oracle-average":
+        each = each / clients
+    mean = float(np.sum(each * clients) / clients.sum())
+    norms = _norms(cell)
+    bound = None if norms is None else mean / norms
+    place: Place = "vacuous" if bound is not None and bound >= 1.0 else "inside"
+    return Guarantee(place=place, claim=law, reason=f"mean squared error {mean:.3g}", bound=bound)
+
+
+def _ifca(_name: str, cell: Mapping[str, Any]) -> Guarantee:
+    from bounds.ifca.one_step import THEOREM_1
+    from bounds.ifca.symbols import FLOOR
+    from bounds.statement import OutsideTheorem, evaluate
+    from verify.claims.ifca.cells import HIDDEN
+
+    claim = "ifca.thm1"
+    wrong = not_the_model(cell)
+    if wrong:
+        return Guarantee(place="outside", claim=claim, reason=wrong)
+    if cell["sigma"] == 0 or cell["k"] < 2:
+        return Guarantee(place="outside", claim=claim, reason="it needs sigma > 0 and k >= 2")
+    norms = _norms(cell)
+    shares = _clients(cell) / cell["m"]
+    values = {
+        **{name: float(cell[name]) for name in ("m", "n", "d", "k", "sigma")},
+        "Delta": cell["separation"],
+        "alpha": ALPHA,
+        "p": float(shares.min()),
+        "p_max": float(shares.max()),
+        "rho": (cell["separation"] / cell["sigma"]) ** 2,
+        "theta_max": 2 * cell["separation"] if norms is None else math.sqrt(norms),
+        **HIDDEN,
+    }
+    try:
+        THEOREM_1.require(values)
+    except OutsideTheorem as error:
+        return Guarantee(
+            place="outside",
+            claim=claim,
+            reason=f"even from a start within Delta/4: {_SOURCE.sub('', str(error))}",
+        )
+    order = float(evaluate(FLOOR, values))
+    return Guarantee(
+        place="outside",
+        claim=claim,
+        reason="only because the start is random and rows are used again: a step with fresh rows "
+        f"from within Delta/4 halves the error down to the order of {order:.3g}",
+    )
+
+
+def requirement(cell: Mapping[str, Any]) -> float:
+    """A lower bound of what Theorem 1 of ODCL-KM asks of n / log n, without its noise terms."""
+    from bounds.odcl.recovery import THEOREM_1_MSE
+    from bounds.odcl.symbols import ALPHA_KM
+    from bounds.statement import evaluate
+
+    norms = _norms(cell)
+    radius = cell["separation"] / 2 if norms is None else math.sqrt(norms)
+    at = {"m": float(cell["m"]), "size_min": float(_clients(cell).min()), "c": 1.0}
+    wanted = THEOREM_1_MSE.assumptions[-1].right
+    values = {str(s): 0.0 for s in wanted.free_symbols}
+    values |= {
+        "alpha": float(evaluate(ALPHA_KM, at)),
+        "Delta": float(cell["separation"]),
+        "d": float(cell["d"]),
+        "R": radius,
+        "L": 1.0,
+        "mu": 1.0,
+    }
+    return float(evaluate(wanted, values))
+
+
+def _odcl(_name: str, cell: Mapping[str, Any]) -> Guarantee:
+    claim = "odcl.psi-prob"
+    if cell["response"] != "linear" or cell["condition"] != 1.0:
+        return Guarantee(place="outside", claim=claim, reason="evaluated for linear responses only")
+    if cell["outliers"] > 0 or cell["drift"] > 0:
+        return Guarantee(place="outside", claim=claim, reason="clients outside their clusters")
+    if cell["k"] < 2 or cell["k_told"] != cell["k"]:
+        return Guarantee(place="outside", claim=claim, reason="it needs the right k >= 2")
+    if cell["features"] not in ("uniform", "rademacher", "sparse"):
+        outside = f"features={cell['features']} have no bound"
+    else:
+        outside = ""
+    asked, has = requirement(cell), cell["n"] / math.log(max(cell["n"], 2))
+    if has <= asked:
+        also = f"; {outside}" if outside else ""
+        return Guarantee(
+            place="vacuous",
+            claim=claim,
+            reason=f"it asks for n/log n > {asked:.3g} at least, and n/log n = {has:.3g}{also}",
+        )
+    if outside:
+        return Guarantee(place="outside", claim=claim, reason=outside)
+    return Guarantee(
+        place="outside", claim=claim, reason="its requirement is met but for its noise terms"
+    )

@@ -1,0 +1,275 @@
+"""A benchmark's table as text, CSV, Parquet and LaTeX.
+
+The best group, bold in LaTeX and starred in text, holds the methods that no other one is shown to
+beat, oracles left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from trials.checks import InvalidParameter
+from verify.benchmark.figures import figures
+from verify.benchmark.metrics import METRICS
+from verify.benchmark.running import FederationResult, MethodResult, Result
+
+#: Columns of the text, beside those that name the method and its rank.
+SHOWN = ("held-out", "ari", "recovered", "rounds", "floats-up", "floats-down", "cpu")
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number for people: three digits, thousands with commas, a dash where there is none.
+
+    >>> number(0.012345), number(123456.0), number(None), number(float("inf"))
+    ('0.0123', '123,456', '-', 'inf')
+    """
+    if value is None or math.isnan(value):
+        return "-"
+    if abs(value) >= 10**digits and math.isfinite(value):
+        return f"{value:,.0f}" if abs(value) < 1e9 else f"{value:.2e}"
+    return f"{value:.{digits}g}"
+
+
+def limits(row: MethodResult) -> str:
+    """The median's limits."""
+    return f"[{number(row.median.lower)}, {number(row.median.upper)}]"
+
+
+def rank(row: MethodResult) -> str:
+    """The ranks that the limits allow."""
+    if row.best_rank == row.worst_rank:
+        return str(row.best_rank)
+    return f"{row.best_rank}-{row.worst_rank}"
+
+
+def against_best(found: FederationResult, row: MethodResult) -> str:
+    """The contrast with the first method of the table: how many times worse."""
+    first = found.methods[0].method
+    if row.method == first:
+        return "1"
+    for c in found.contrasts:
+        e = c.estimate
+        if (c.first, c.second) == (row.method, first):
+            return f"{number(e.value)} [{number(e.lower)}, {number(e.upper)}]"
+        if (c.second, c.first) == (row.method, first):
+            low, middle, high = _inverse(e.upper), _inverse(e.value), _inverse(e.lower)
+            return f"{number(middle)} [{number(low)}, {number(high)}]"
+    return "-"
+
+
+def _inverse(x: float) -> float:
+    return math.inf if x == 0 else 1.0 / x
+
+
+def headings(result: Result) -> list[str]:
+    """The columns of the table."""
+    name = result.benchmark.metric
+    return ["", "method", "rank", f"median {name}", "limits", "/ first", *SHOWN, "failed", "theory"]
+
+
+def rows(result: Result, found: FederationResult) -> list[list[str]]:
+    """The table's lines, the best group marked with a star."""
+    ratio = METRICS[result.benchmark.metric].scale == "ratio"
+    return [
+        [
+            "*" if row.best else "",
+            row.method,
+            rank(row),
+            number(row.median.value),
+            limits(row),
+            against_best(found, row) if ratio else "-",
+            *(number(row.means[name]) for name in SHOWN),
+            f"{row.n_failed}/{row.n_trials}",
+            row.guarantee.place if row.guarantee.place != "none" else "-",
+        ]
+        for row in found.methods
+    ]
+
+
+def answer(result: Result) -> str:
+    """The answer to the benchmark's question in one sentence, for each federation."""
+    parts = []
+    vary = result.benchmark.vary
+    for found in result.federations:
+        best = [r.method for r in found.methods if r.best]
+        where = f"{vary}={found.params[vary]}: " if vary else ""
+        parts.append(where + " and ".join(best))
+    return "Best, as far as the trials separate: " + "; ".join(parts) + "."
+
+
+def notes(result: Result) -> list[str]:
+    """What a reader must know to read the table."""
+    b, found = result.benchmark, result.federations
+    trials = sorted({f.n_trials for f in found})
+    n_open = sum(f.open for f in found)
+    total = sum(len(f.contrasts) for f in found)
+    said = [
+        f"Stopped: {result.stopped}; {result.cpu_seconds:.3g} CPU seconds of fits, "
+        f"{'-'.join(map(str, dict.fromkeys((trials[0], trials[-1]))))} trials, "
+        f"{total - n_open} of {total} contrasts decided or narrow.",
+        f"Every method sees the same data in a trial. All limits hold together with probability "
+        f"{1 - b.level:g}, at any stopping time. Methods with * are beaten by no other, "
+        "oracles left out.",
+        "Failed fits count as infinitely bad in ranks and limits; means are over the others.",
+    ]
+    said += [
+        f"{row.method}: {row.n_failed} of {row.n_trials} fits failed"
+        + (f" at {b.vary}={f.params[b.vary]}" if b.vary else "")
+        + f", the first: {row.failure}"
+        for f in found
+        for row in f.methods
+        if row.n_failed
+    ]
+    return [*said, *theory(result), *b.notes]
+
+
+def theory(result: Result) -> list[str]:
+    """One sentence a method and place: where its guarantee holds, fails or says nothing."""
+    vary = result.benchmark.vary
+    seen: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for f in result.federations:
+        for row in f.methods:
+            g = row.guarantee
+            if g.place != "none":
+                where = f"{vary}={f.params[vary]}" if vary else ""
+                said = f"{g.claim}: {g.reason}" if g.claim else g.reason
+                seen.setdefault((row.method, g.place), []).append((where, said))
+    words = {
+        "inside": "inside the guarantee",
+        "outside": "outside the guarantee",
+        "vacuous": "the guarantee is vacuous",
+    }
+    return [
+        f"{method}: {words[place]}"
+        + (f" at {', '.join(where for where, _ in found)}" if vary else "")
+        + f" ({'the first, ' if len(found) > 1 else ''}{found[0][1]})"
+        for (method, place), found in seen.items()
+    ]
+
+
+def records(result: Result) -> list[dict[str, Any]]:
+    """One flat record a method and federation, for CSV and Parquet."""
+    out = []
+    for found in result.federations:
+        for row in found.methods:
+            record: dict[str, Any] = {"benchmark": result.benchmark.name}
+            record |= {k: v for k, v in found.params.items() if not isinstance(v, list)}
+            record |= {
+                "method": row.method,
+                "trials": row.n_trials,
+                "failed_fits": row.n_failed,
+                "oracle": row.oracle,
+                "best": row.best,
+                "best_rank": row.best_rank,
+                "worst_rank": row.worst_rank,
+                "metric": result.benchmark.metric,
+                "median": row.median.value,
+                "lower": row.median.lower,
+                "upper": row.median.upper,
+                "guarantee": row.guarantee.place,
+                **{f"mean_{name.replace('-', '_')}": v for name, v in row.means.items()},
+            }
+            out.append(record)
+    return out
+
+
+def as_csv(result: Result) -> str:
+    """The records as CSV."""
+    found = records(result)
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, fieldnames=list(found[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(found)
+    return buffer.getvalue()
+
+
+def document(result: Result) -> dict[str, Any]:
+    """The result as a JSON document, with its answer and its notes as they are printed."""
+    return {
+        **result.document(),
+        "answer": answer(result),
+        "notes": notes(result),
+        "tables": [
+            {
+                "title": f"{result.benchmark.vary} = {f.params[result.benchmark.vary]}"
+                if result.benchmark.vary
+                else "",
+                "columns": headings(result),
+                "rows": rows(result, f),
+                "groups": [list(g) for g in f.groups],
+            }
+            for f in result.federations
+        ],
+        "figures": [asdict(f) for f in figures(result)],
+    }
+
+
+_TEX = {"_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#", "|": r"\textbar{}", "$": r"\$"}
+
+
+def tex(text: str) -> str:
+    """Text for LaTeX."""
+    return "".join(_TEX.get(c, c) for c in text)
+
+
+def as_latex(result: Result) -> str:
+    """A booktabs table for a paper: best group bold, limits, notes."""
+    shown = ("held-out", "ari", "floats-up", "cpu")
+    columns = ["method", "rank", f"median {result.benchmark.metric}", "limits", *shown, "failed"]
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{tex(result.benchmark.question)}}}",
+        rf"\begin{{tabular}}{{ll{'r' * (len(columns) - 2)}}}",
+        r"\toprule",
+        " & ".join(map(tex, columns)) + r" \\",
+    ]
+    for found in result.federations:
+        lines.append(r"\midrule")
+        if result.benchmark.vary:
+            value = found.params[result.benchmark.vary]
+            where = tex(f"{result.benchmark.vary} = {value}")
+            lines.append(rf"\multicolumn{{{len(columns)}}}{{l}}{{{where}}} \\")
+        for row in found.methods:
+            name = tex(row.method)
+            cells = [
+                rf"\textbf{{{name}}}" if row.best else name,
+                rank(row).replace("-", "--"),
+                number(row.median.value),
+                limits(row),
+                *(number(row.means[c]) for c in shown),
+                f"{row.n_failed}/{row.n_trials}",
+            ]
+            lines.append(" & ".join(cells) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}", r"\par\footnotesize"]
+    lines += [tex(note) + r"\par" for note in notes(result)]
+    return "\n".join([*lines, r"\end{table}", ""])
+
+
+def write(result: Result, path: Path) -> Path:
+    """Write the table in the form that the file's name asks for: .csv, .parquet or .tex."""
+    kind = path.suffix.lower()
+    if kind == ".csv":
+        path.write_text(as_csv(result), encoding="utf-8")
+    elif kind == ".tex":
+        path.write_text(as_latex(result), encoding="utf-8")
+    elif kind == ".parquet":
+        _parquet(records(result), path)
+    else:
+        raise InvalidParameter(f"export={str(path)!r:.80} must end in .csv, .parquet or .tex")
+    return path
+
+
+def _parquet(found: Sequence[dict[str, Any]], path: Path) -> None:
+    try:
+        import pyarrow  # type: ignore[import-untyped]
+        import pyarrow.parquet  # type: ignore[import-untyped]
+    except ImportError:
+        raise InvalidParameter(f"{path} needs pyarrow: pip install 'cfl-verify[parquet]'") from None
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(found)), path)

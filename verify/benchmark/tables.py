@@ -1,0 +1,301 @@
+"""Real data as federations: scikit-learn's tables, and one's own CSV, Parquet or NPZ file.
+
+There is no true model.  A trial splits the rows of every client at random into rows to fit and
+held-out rows, so the metrics are those of held-out rows.  Features are centred and scaled by the
+rows to fit.  Those that are constant there are left out, and a column of ones is added.  Linear
+targets are centred and scaled too: a held-out loss of 1 is that of the constant model.
+
+``digits`` has a truth for the clusters.  A client's rows are random images.  Clusters differ in the
+question that is asked of an image: is it at least 5, is it odd, is it prime, is it 0, 6, 8 or 9
+(a digit with a loop)?  ``diabetes`` has the patients of one sex and one quarter of the body mass
+index as a client.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trials.checks import FloatArray, IntArray, InvalidParameter
+from trials.models.mixture import cluster_sizes
+from trials.parameters import Integer, Options, Parameter, Parameters, Real
+from verify.benchmark.federation import RESPONSES, Federation
+
+QUESTIONS = ((5, 6, 7, 8, 9), (1, 3, 5, 7, 9), (2, 3, 5, 7), (0, 6, 8, 9))
+MAX_BYTES = 1 << 31
+
+_SHARED: dict[str, Parameter] = {
+    "held_share": Real(0.01, 0.9, default=0.2, meaning="share of each client's rows to judge by"),
+    "k": Integer(1, 1000, default=2, meaning="clusters that the methods are told"),
+}
+DIGITS = Parameters(
+    {
+        "m": Integer(4, 300, default=24, meaning="clients"),
+        "n": Integer(4, 400, default=60, meaning="images of a client"),
+        "k": Integer(1, len(QUESTIONS), default=2, meaning="clusters: questions"),
+        "held_share": _SHARED["held_share"],
+    }
+)
+DIABETES = Parameters(_SHARED)
+OWN = Parameters(
+    {**_SHARED, "response": Options(RESPONSES, default="linear", meaning="kind of the target")}
+)
+_TEXTS = ("data", "client", "target", "digest")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Table:
+    """Rows sorted by client: (N, d) features, (N,) targets, (N,) client numbers, their names."""
+
+    features: FloatArray
+    target: FloatArray
+    clients: IntArray
+    names: tuple[str, ...]
+
+
+def check(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The complete cell of a table.  One's own file is read here, and refused in one line."""
+    texts = {name: str(params[name]) for name in _TEXTS if name in params}
+    rest = {name: value for name, value in params.items() if name not in _TEXTS}
+    shipped = {"digits": DIGITS, "diabetes": DIABETES}
+    if texts["data"] in shipped:
+        return {"data": texts["data"], **shipped[texts["data"]].check(rest)}
+    for name in ("client", "target"):
+        if not texts.get(name):
+            raise InvalidParameter(
+                f"--data {texts['data']} needs --{name} COLUMN, the column of the "
+                f"{'clients' if name == 'client' else 'target'}"
+            )
+    cell = OWN.check(rest)
+    digest = _digest(texts["data"])
+    if texts.get("digest", digest) != digest:
+        raise InvalidParameter(f"{texts['data']} has changed since this run was made")
+    table = read(texts["data"], texts["client"], texts["target"], cell["response"], digest)
+    if cell["k"] > len(table.names):
+        raise InvalidParameter(f"k={cell['k']} must be <= {len(table.names)}, the clients")
+    return {**{n: texts[n] for n in ("data", "client", "target")}, "digest": digest, **cell}
+
+
+def _digest(path: str) -> str:
+    try:
+        if Path(path).stat().st_size > MAX_BYTES:
+            raise InvalidParameter(f"{path}: is larger than {MAX_BYTES >> 30} GiB")
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    except OSError as error:
+        raise InvalidParameter(f"{path}: cannot be read ({error.strerror})") from None
+
+
+# -- reading -------------------------------------------------------------------------------------
+
+
+def _columns(path: str) -> dict[str, np.ndarray[Any, Any]]:
+    """Column name -> its values, as the file has them."""
+    kind = Path(path).suffix.lower()
+    try:
+        if kind == ".csv":
+            with open(path, newline="", encoding="utf-8-sig") as file:
+                rows = [row for row in csv.reader(file) if row]
+            if not rows:
+                raise InvalidParameter(f"{path}: is empty")
+            uneven = next((i for i, r in enumerate(rows, 1) if len(r) != len(rows[0])), None)
+            if uneven is not None:
+                raise InvalidParameter(
+                    f"{path}: line {uneven} has {len(rows[uneven - 1])} columns, and the first "
+                    f"line {len(rows[0])}"
+                )
+            body = np.array(rows[1:], dtype=object).reshape(len(rows) - 1, len(rows[0]))
+            return {name.strip(): body[:, j] for j, name in enumerate(rows[0])}
+        if kind == ".npz":
+            return _npz(path)
+        if kind in (".parquet", ".pq"):
+            try:
+                import pyarrow.parquet  # type: ignore[import-untyped]
+            except ImportError:
+                raise InvalidParameter(
+                    f"{path} needs pyarrow: pip install 'cfl-verify[parquet]'"
+                ) from None
+            table = pyarrow.parquet.read_table(path)
+            return {
+                name: np.array(table.column(name).to_pylist(), dtype=object)
+                for name in table.column_names
+            }
+    except (OSError, ValueError) as error:
+        if isinstance(error, InvalidParameter):
+            raise
+        raise InvalidParameter(f"{path}: cannot be read: {error!s:.120}") from None
+    raise InvalidParameter(f"{path}: must end in .csv, .parquet or .npz")
+
+
+def _npz(path: str) -> dict[str, np.ndarray[Any, Any]]:
+    found: dict[str, np.ndarray[Any, Any]] = {}
+    with np.load(path, allow_pickle=False) as stored:
+        for name in stored.files:
+            array = stored[name]
+            if array.ndim == 2:
+                found.update({f"{name}{j}": array[:, j] for j in range(array.shape[1])})
+            elif array.ndim == 1:
+                found[name] = array
+            else:
+                raise InvalidParameter(f"{path}: array {name} has {array.ndim} axes; 1 or 2 work")
+    lengths = {len(a) for a in found.values()}
+    if len(lengths) > 1:
+        raise InvalidParameter(f"{path}: its arrays have different numbers of rows")
+    return found
+
+
+def _numbers(path: str, name: str, values: np.ndarray[Any, Any]) -> FloatArray:
+    found = np.empty(len(values))
+    for i, value in enumerate(values):
+        try:
+            found[i] = float(value)
+        except (TypeError, ValueError):
+            what = "is empty" if value in ("", None) else f"is no number: {str(value)!r:.40}"
+            raise InvalidParameter(f"{path}: column {name}, row {i + 1} {what}") from None
+    bad = np.flatnonzero(~np.isfinite(found))
+    if bad.size:
+        raise InvalidParameter(
+            f"{path}: column {name}, row {bad[0] + 1} is {found[bad[0]]}: {bad.size} such values; "
+            "fill or drop them first"
+        )
+    return found
+
+
+@lru_cache(maxsize=4)
+def read(path: str, client: str, target: str, response: str, digest: str) -> Table:
+    """Read and check a table of one's own.  ``digest`` is that of the file's content.
+
+    Raises
+    ------
+    InvalidParameter : in one line that names the column or the client.
+    """
+    if _digest(path) != digest:
+        raise InvalidParameter(f"{path} has changed since this run was made")
+    columns = _columns(path)
+    for name in (client, target):
+        if name not in columns:
+            raise InvalidParameter(
+                f"{path}: has no column {name!r:.60}; it has {', '.join(columns):.300}"
+            )
+    if len(columns) < 3:
+        raise InvalidParameter(f"{path}: has no column besides {client} and {target}")
+    who = np.array([str(v) for v in columns.pop(client)])
+    y = _numbers(path, target, columns.pop(target))
+    names, numbers, counts = np.unique(who, return_inverse=True, return_counts=True)
+    if names.size < 2:
+        raise InvalidParameter(f"{path}: column {client} has one client only")
+    if counts.min() < 2:
+        lonely = names[int(np.argmin(counts))]
+        raise InvalidParameter(
+            f"{path}: client {lonely} has one row: at least two are needed, one to judge by"
+        )
+    x = np.column_stack([_numbers(path, name, values) for name, values in columns.items()])
+    for j, name in enumerate(columns):
+        if x[:, j].min() == x[:, j].max():
+            raise InvalidParameter(f"{path}: column {name} is constant: drop it")
+    if y.min() == y.max():
+        raise InvalidParameter(f"{path}: the target {target} is constant")
+    if response == "logistic":
+        classes = np.unique(y)
+        if classes.size != 2:
+            raise InvalidParameter(
+                f"{path}: the target {target} has {classes.size} values: logistic needs two"
+            )
+        y = np.where(y == classes[1], 1.0, -1.0)
+    order = np.argsort(numbers, kind="stable")
+    return Table(
+        features=x[order],
+        target=y[order],
+        clients=numbers[order].astype(np.int64),
+        names=tuple(map(str, names)),
+    )
+
+
+@lru_cache(maxsize=2)
+def _sklearn(name: str) -> tuple[FloatArray, FloatArray]:
+    try:
+        from sklearn import datasets  # type: ignore[import-untyped]
+    except ImportError:
+        raise InvalidParameter(
+            f"data={name} needs scikit-learn: pip install 'cfl-verify[sklearn]'"
+        ) from None
+    found = getattr(datasets, f"load_{name}")()
+    return np.asarray(found.data, dtype=np.float64), np.asarray(found.target, dtype=np.float64)
+
+
+# -- splitting -----------------------------------------------------------------------------------
+
+
+def split(cell: Mapping[str, Any], rng: np.random.Generator) -> Federation:
+    """The federation of one trial: a random split of each client's rows."""
+    labels: IntArray | None = None
+    response = cell.get("response", "linear")
+    if cell["data"] == "digits":
+        table, labels = _digits(cell, rng)
+        response = "logistic"
+    elif cell["data"] == "diabetes":
+        table = _diabetes()
+    else:
+        table = read(cell["data"], cell["client"], cell["target"], response, cell["digest"])
+    judged = _held_out(table.clients, cell["held_share"], rng)
+    x, y, c = table.features, table.target, table.clients
+    centre, spread = x[~judged].mean(0), x[~judged].std(0)
+    kept = spread > 0  # a column that is constant in the rows to fit says nothing there
+    x = np.column_stack([(x[:, kept] - centre[kept]) / spread[kept], np.ones(len(x))])
+    if response == "linear":
+        y = (y - y[~judged].mean()) / (y[~judged].std() or 1.0)
+    return Federation(
+        features=x[~judged],
+        responses=y[~judged],
+        clients=c[~judged],
+        test_features=x[judged],
+        test_responses=y[judged],
+        test_clients=c[judged],
+        response=response,
+        k=cell["k"],
+        labels=labels,
+    )
+
+
+def _held_out(clients: IntArray, share: float, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    """(N,) True for the rows to judge by: of each client the share, at least one, never all."""
+    sizes = np.bincount(clients)
+    wanted = np.clip(np.round(share * sizes), 1, sizes - 1).astype(np.int64)
+    shuffled = np.lexsort((rng.random(clients.size), clients))
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    place = np.empty(clients.size, dtype=np.int64)
+    place[shuffled] = np.arange(clients.size) - starts[clients[shuffled]]
+    return np.asarray(place < wanted[clients])
+
+
+def _digits(cell: Mapping[str, Any], rng: np.random.Generator) -> tuple[Table, IntArray]:
+    images, digits = _sklearn("digits")
+    m, n, k = cell["m"], cell["n"], cell["k"]
+    labels = rng.permutation(np.repeat(np.arange(k), cluster_sizes(m, np.full(k, 1.0 / k))))
+    rows = np.concatenate([rng.choice(len(images), n, replace=False) for _ in range(m)])
+    clients = np.repeat(np.arange(m), n)
+    answers = np.array([np.isin(np.arange(10), q) for q in QUESTIONS])
+    y = np.where(answers[labels[clients], digits[rows].astype(int)], 1.0, -1.0)
+    names = tuple(map(str, range(m)))
+    return Table(features=images[rows], target=y, clients=clients, names=names), labels
+
+
+@lru_cache(maxsize=1)
+def _diabetes() -> Table:
+    x, y = _sklearn("diabetes")
+    quarter = np.searchsorted(np.quantile(x[:, 2], [0.25, 0.5, 0.75]), x[:, 2])
+    names, numbers = np.unique((x[:, 1] > 0) * 4 + quarter, return_inverse=True)
+    order = np.argsort(numbers, kind="stable")
+    return Table(
+        features=x[order],
+        target=y[order],
+        clients=numbers[order].astype(np.int64),
+        names=tuple(map(str, names)),
+    )

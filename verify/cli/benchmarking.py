@@ -1,0 +1,326 @@
+"""``benchmark``: list the benchmarks that ship, run one, or run one of your own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from trials.checks import InvalidParameter, integer_between
+from trials.run.directory import RUNS, STORE_NAME, find_run
+from trials.run.executors import Executor, ExecutorError
+from trials.run.store import RunStore
+from verify import session
+from verify.benchmark import pages
+from verify.benchmark.catalogue import SHIPPED
+from verify.benchmark.checking import check_own
+from verify.benchmark.design import NAMED, Benchmark, named
+from verify.benchmark.methods import parse_methods
+from verify.benchmark.phase import Grid, axis, diagrams, drawn, phase_figure
+from verify.benchmark.running import Result, run
+from verify.cli import exits, screen
+from verify.cli.config import workers
+from verify.cli.screen import definition, paragraph, print_json, say, table
+from verify.cli.signals import interruptible
+from verify.session import RunConfig
+
+#: Flags that are parameters of a federation under a plainer name.
+_FLAGS = {
+    "clients": "m",
+    "samples": "n",
+    "features": "d",
+    "clusters": "k",
+    "separation": "separation",
+    "noise": "sigma",
+    "response": "response",
+}
+_DEFAULT_METHODS = "local, global, ifca, odcl-km"
+
+
+def benchmark(
+    *,
+    name: str | None,
+    methods: str | None,
+    settings: Sequence[str],
+    vary: str | None,
+    data: str | None,
+    client: str | None,
+    target: str | None,
+    run_name: str | None,
+    output: str | None,
+    seed: int,
+    exports: Sequence[str],
+    grid: tuple[str, str] | None,
+    grid_size: int,
+    jobs: int | None,
+    executor: str | None,
+    scheduler: str | None,
+    as_json: bool,
+    **flags: Any,
+) -> int:
+    """Run a benchmark to its table, or list those that ship.
+
+    The exit status is 0 also where a contrast stays open: the table says so.
+    """
+    given = {_FLAGS[f]: v for f, v in flags.items() if f in _FLAGS and v is not None}
+    given |= dict(_setting(text) for text in settings)
+    rules = {
+        key: flags[key]
+        for key in ("metric", "level", "width", "max_trials", "cpu_seconds", "limit")
+        if flags[key] is not None
+    }
+    if name is None and not (methods or given or vary or data or run_name or grid):
+        _list(as_json)
+        return exits.EXPECTED
+    known = _stored(run_name, name) if run_name is not None and data is None else None
+    if known is not None:
+        wanted = _changed(known, given, vary)
+    elif data is not None or name is None:
+        wanted = _declared(name, given, vary, data, client, target)
+    else:
+        wanted = _changed(named(name), given, vary)
+    if methods is not None:
+        rules["methods"] = methods
+    if grid:
+        diagram = _grid(wanted, grid, grid_size, rules)
+        with (
+            workers(executor, jobs, scheduler) as found,
+            _open(run_name, output, wanted, seed) as store,
+        ):
+            _phase(store, diagram, found, as_json)
+        return exits.EXPECTED
+    wanted = replace(wanted, **rules).checked()
+    for path in exports:
+        if Path(path).suffix.lower() not in (".csv", ".tex", ".parquet"):
+            raise InvalidParameter(f"--export {path!r:.80} must end in .csv, .parquet or .tex")
+    for method in parse_methods(wanted.methods):
+        if method.own:
+            check_own(method, wanted.federations[0], wanted.limit)
+    interruptible()
+    with (
+        workers(executor, jobs, scheduler) as found,
+        _open(run_name, output, wanted, seed) as store,
+    ):
+        result = _run(store, wanted, found, as_json)
+        for path in exports:
+            pages.write(result, Path(path))
+        _print(result, store.path.parent, exports, as_json)
+    return exits.EXPECTED
+
+
+# -- what is asked for -----------------------------------------------------------------------------
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise InvalidParameter(f"--set {text!r:.80} must read NAME=VALUE")
+    return key.strip(), _value(value.strip())
+
+
+def _value(text: str) -> Any:
+    if text.startswith("[") and text.endswith("]"):
+        return [_value(part.strip()) for part in text[1:-1].split(",") if part.strip()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _varied(vary: str | None) -> tuple[str, list[Any]]:
+    if vary is None:
+        return "", []
+    key, equals, values = vary.partition("=")
+    found = [_value(v.strip()) for v in values.split(",") if v.strip()]
+    if not equals or not found:
+        raise InvalidParameter(f"--vary {vary!r:.80} must read NAME=VALUE,VALUE,...")
+    name = key.strip()
+    return _FLAGS.get(name, name), found
+
+
+def _declared(
+    name: str | None,
+    given: Mapping[str, Any],
+    vary: str | None,
+    data: str | None,
+    client: str | None,
+    target: str | None,
+) -> Benchmark:
+    """A benchmark of the user's own federation."""
+    key, values = _varied(vary)
+    base = dict(given)
+    if data is not None:
+        base |= {"data": data}
+        base |= {k: v for k, v in (("client", client), ("target", target)) if v is not None}
+    federations = tuple({**base, key: v} for v in values) or (base,)
+    what = f"on {Path(data).name}" if data is not None else "here"
+    return Benchmark(
+        name=name or (Path(data).stem if data is not None else "own"),
+        question=f"Which method has the smallest error {what}?",
+        methods=_DEFAULT_METHODS,
+        federations=federations,
+        vary=key,
+        metric="held-out" if data is not None else "error",
+    )
+
+
+def _changed(shipped: Benchmark, given: Mapping[str, Any], vary: str | None) -> Benchmark:
+    """A benchmark that ships, with some of its parameters changed."""
+    key, values = _varied(vary)
+    if key:
+        base = {k: v for k, v in shipped.federations[0].items() if k != shipped.vary}
+        federations = tuple({**base, **given, key: v} for v in values)
+        return replace(shipped, vary=key, federations=federations)
+    if shipped.vary in given:
+        only = ({**shipped.federations[0], **given},)
+        return replace(shipped, vary="", federations=only)
+    return replace(shipped, federations=tuple({**f, **given} for f in shipped.federations))
+
+
+def _stored(run_name: str, name: str | None) -> Benchmark | None:
+    """The benchmark of that name that a run holds, or its only one.  None where it holds none."""
+    with RunStore.open(find_run(run_name) / STORE_NAME, readonly=True) as store:
+        documents = store.documents("benchmark")
+    if name is None and len(documents) > 1:
+        raise InvalidParameter(f"{run_name} holds the benchmarks {', '.join(documents)}: name one")
+    found = documents.get(name) if name is not None else next(iter(documents.values()), None)
+    return None if found is None else Benchmark.from_document(found["benchmark"])
+
+
+# -- the run ---------------------------------------------------------------------------------------
+
+
+def _open(run_name: str | None, output: str | None, wanted: Benchmark, seed: int) -> RunStore:
+    """The run to add to, or a new one."""
+    if run_name is not None:
+        return RunStore.open(find_run(run_name) / STORE_NAME)
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    base = f"benchmark-{wanted.name}-{seed}-{stamp}"
+    taken = (RUNS / (base + (f"-{i}" if i > 1 else "")) for i in range(1, 1000))
+    directory = Path(output) if output is not None else next(p for p in taken if not p.exists())
+    store = session.create(directory, RunConfig(seed=seed, level=wanted.level))
+    store.put_document("run", "plan", {"claims": []})
+    store.put_document("run", "kind", {"benchmark": wanted.name})
+    return store
+
+
+def _run(store: RunStore, wanted: Benchmark, executor: Executor, as_json: bool) -> Result:
+    to = screen.errors
+
+    def told(trials: int, still_open: int, total: int, spent: float) -> None:
+        if not as_json:
+            say(
+                f"{trials} trials: {total - still_open} of {total} contrasts decided or narrow, "
+                f"{spent:.3g} CPU seconds",
+                to=to,
+            )
+
+    directory = store.path.parent
+    go_on = f"finished blocks are kept; the same command with --run {directory} continues"
+    store.put_document("benchmark", wanted.name, {"benchmark": wanted.document()})
+    try:
+        result = run(store, wanted, executor, told)
+    except KeyboardInterrupt:
+        raise exits.Stopped(exits.INTERRUPTED, f"interrupted: {go_on}") from None
+    except ExecutorError as error:
+        raise exits.Stopped(exits.USAGE, f"{error}; {go_on}") from error
+    store.put_document("benchmark", wanted.name, pages.document(result))
+    return result
+
+
+def _grid(wanted: Benchmark, axes: tuple[str, str], size: int, rules: Mapping[str, Any]) -> Grid:
+    """The declaration of a phase diagram around the benchmark's federation."""
+    across, up = (axis(text, integer_between("--grid-size", size, 2, 200)) for text in axes)
+    fixed = {k: v for k, v in wanted.federations[0].items() if k not in (across.name, up.name)}
+    if "data" in fixed:
+        raise InvalidParameter("--grid needs a drawn federation: its clusters must be known")
+    grid = Grid(
+        methods=str(rules.get("methods", wanted.methods)),
+        fixed=fixed,
+        across=across,
+        up=up,
+        level=float(rules.get("level", wanted.level)),
+        max_trials=int(rules.get("max_trials", 32)),
+        limit=float(rules.get("limit", wanted.limit)),
+    )
+    for method in parse_methods(grid.methods):
+        for place in ((0, 0), (len(across.values) - 1, len(up.values) - 1)):
+            grid.cell(method.text, place)
+    return grid
+
+
+def _phase(store: RunStore, grid: Grid, executor: Executor, as_json: bool) -> None:
+    """Draw the diagrams of all methods."""
+    found = diagrams(store, grid, executor)
+    figure = phase_figure(found)
+    document = {"diagrams": [asdict(d) for d in found], "figures": [asdict(figure)]}
+    store.put_document("phase", f"{grid.across.name}-{grid.up.name}", document)
+    if as_json:
+        print_json({**document, "run": str(store.path.parent)})
+        return
+    for diagram in found:
+        for line in drawn(diagram):
+            say(line)
+        cells = len(grid.across.values) * len(grid.up.values)
+        say(f"{diagram.tried} of {cells} cells tried, {sum(map(sum, diagram.trials))} trials")
+        for name, places in diagram.theory.items():
+            say(f"{name}: {sum(map(sum, places))} cells")
+        say()
+    paragraph(
+        "# more than half of the trials recover all clusters, . fewer, ? not decided; + and - are "
+        "inferred from the corners around them. The limits of all tried cells hold together with "
+        f"probability {1 - grid.level:g}."
+    )
+    say(f"run directory: {store.path.parent}")
+
+
+# -- the output ------------------------------------------------------------------------------------
+
+
+def _print(result: Result, directory: Path, exports: Sequence[str], as_json: bool) -> None:
+    if as_json:
+        print_json({**pages.document(result), "run": str(directory)})
+        return
+    wanted = result.benchmark
+    say(wanted.question)
+    for found in result.federations:
+        say()
+        if wanted.vary:
+            say(f"{wanted.vary} = {found.params[wanted.vary]}")
+        for line in table(pages.headings(result), pages.rows(result, found)):
+            say(line)
+    say()
+    paragraph(pages.answer(result))
+    for note in pages.notes(result):
+        paragraph(note)
+    say(f"run directory: {directory}")
+    for path in exports:
+        say(f"written: {path}")
+    say(f"more trials: {exits.program()} benchmark --run {directory} --trials N --cpu-seconds S")
+
+
+def _list(as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "benchmarks": {b.name: {**b.document()} for b in NAMED.values()},
+                "methods": {name: entry.title for name, entry in SHIPPED.items()},
+            }
+        )
+        return
+    for each in NAMED.values():
+        for line in definition(each.name, each.question):
+            say(line)
+    say()
+    for name, entry in SHIPPED.items():
+        for line in definition(name, entry.title):
+            say(line)
+    say()
+    paragraph(
+        "`cfl-verify benchmark NAME` runs one; `cfl-verify benchmark --methods A,B --clients 100 "
+        "--samples 50` one of your own; FILE.py:NAME is a method of your own."
+    )
