@@ -1,0 +1,71 @@
+"""The page on networks: its claims are possible, and a run of a few clients gives every column."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.trials.networks.image_files import write_mnist
+from trials.checks import InvalidParameter
+from verify.procedures.base import PROFILES
+
+pytest.importorskip("torch", reason="PyTorch is not installed: extra networks")
+
+PATH = Path(__file__).parents[1] / "docs" / "networks.py"
+
+
+@pytest.fixture(scope="module")
+def page():
+    """The page as a module of its own."""
+    spec = importlib.util.spec_from_file_location("networks_page", PATH)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["networks_page"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["networks_page"]
+
+
+def row(page, **given):
+    cell = page.ROTATED.check({"m": 8, "n": 10, "rounds": 2, **given})
+    values = page.ROTATED.simulate(cell, np.random.default_rng(0), 1)[0]
+    return cell, dict(zip(page.ROTATED.columns, values, strict=True))
+
+
+def test_every_claim_is_possible_and_its_contrasts_are_known(page):
+    for claim in page.PAPER.claims:
+        procedure = claim.build(PROFILES["quick"])
+        procedure.check()
+        assert procedure.describe()
+
+
+def test_files_by_path_are_a_reproduction_only_with_the_published_checksums(
+    page, monkeypatch, tmp_path
+):
+    with pytest.raises(InvalidParameter, match="CFL_MNIST must name"):
+        page.ROTATED.check({"data": "mnist", "m": 8, "n": 10, "rounds": 2})
+    rng = np.random.default_rng(1)
+    pixels, labels = rng.integers(0, 256, (20, 28, 28)), np.arange(20) % 10
+    write_mnist(tmp_path, pixels, labels, pixels[:10], labels[:10])
+    monkeypatch.setenv("CFL_MNIST", str(tmp_path))
+    page.files.cache_clear()
+    cell, found = row(page, data="mnist")
+    page.files.cache_clear()
+    assert found["original"] == 0.0
+    assert all(0.0 <= found[name] <= 1.0 for name in page.METHODS)
+    assert 0.25 <= found["identities"] <= 1.0
+    d = 784 * 200 + 200 + 200 * 10 + 10
+    assert found["ifca_floats"] == 2 * 8 * (4 * d + d + 4)
+    assert found["global_floats"] == 2 * 8 * 2 * d
+    table = {name: np.repeat(value, 2) for name, value in found.items()}
+    shown = page.beside("Table I", page.TABLE_1, cell, table)
+    assert shown.title.endswith("mnist: comparison")
+    assert shown.rows[0][:2] == ("ifca", "94.20 ± 0.03")
+    shown = page.beside("Table I", page.TABLE_1, cell, {**table, "original": np.ones(2)})
+    assert shown.title.endswith("mnist: reproduction")
+
+
+def test_the_worst_decile_is_the_mean_of_the_worst_tenth(page):
+    assert page.worst_decile(np.arange(20.0)) == 0.5
+    assert page.worst_decile(np.array([0.3, 0.2])) == 0.2

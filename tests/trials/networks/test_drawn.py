@@ -1,0 +1,93 @@
+"""Drawn images: what they are made of, and that fifty of them do not suffice."""
+
+import numpy as np
+import pytest
+
+from trials.checks import InvalidParameter
+from trials.networks.drawn import CHARACTERS, glyphs, textures
+from trials.networks.federations import by_writer, rotated
+
+pytest.importorskip("PIL")
+
+
+def linear_accuracy(one, two, n):
+    """The share of right classes by the nearest centre of n training images."""
+    x = one.pixels[:n].reshape(n, -1) / 255.0
+    present = np.unique(one.labels[:n])
+    centres = np.stack([x[one.labels[:n] == c].mean(axis=0) for c in present])
+    far = ((two.pixels.reshape(len(two.labels), 1, -1) / 255.0 - centres) ** 2).sum(axis=2)
+    return float((present[far.argmin(axis=1)] == two.labels).mean())
+
+
+def test_glyphs_have_their_shape_and_depend_on_the_stream_alone():
+    one, again = (glyphs(n=62, classes=62, writers=4, rng=np.random.default_rng(1)) for _ in "ab")
+    assert one.pixels.shape == (62, 1, 28, 28)
+    assert one.pixels.dtype == np.uint8
+    np.testing.assert_array_equal(one.pixels, again.pixels)
+    assert np.bincount(one.writers).tolist() == [16, 15, 16, 15]
+    assert one.labels.max() > 9
+    assert len(CHARACTERS) == 62
+    assert (one.pixels.max(axis=(1, 2, 3)) > 150).all(), "every glyph has ink"
+    with pytest.raises(InvalidParameter, match="writers=3 must be at most n=2"):
+        glyphs(n=2, writers=3, rng=np.random.default_rng(0))
+    with pytest.raises(InvalidParameter, match="classes"):
+        glyphs(n=2, classes=26, rng=np.random.default_rng(0))
+
+
+def test_more_glyphs_are_learned_better_and_fifty_do_not_suffice():
+    """The nearest centre is right for a third of the images after 50, and for more after 1,500."""
+    one = glyphs(n=1500, rng=np.random.default_rng(2))
+    two = glyphs(n=500, rng=np.random.default_rng(3))
+    few, many = (linear_accuracy(one, two, n) for n in (50, 1500))
+    assert 0.15 < few < 0.6
+    assert many > few + 0.1
+
+
+def test_textures_are_lighter_above_and_waves_of_opposite_classes_rise_against_each_other():
+    drawn = textures(n=400, rng=np.random.default_rng(4))
+    assert drawn.pixels.shape == (400, 3, 32, 32)
+    assert set(drawn.labels.tolist()) == set(range(10))
+    grey = drawn.pixels.astype(float).mean(axis=1)
+    assert grey[:, :10].mean() > 1.1 * grey[:, -10:].mean(), "light falls from above"
+    for label, sign in ((0, 1.0), (5, -1.0)):  # class 0 rises to the right: slow up, fast down
+        slopes = np.diff(grey[drawn.labels == label], axis=2)
+        assert sign * np.mean(slopes**3) < 0.0
+
+
+def test_a_rotated_federation_holds_every_image_once_in_each_rotation():
+    rng = np.random.default_rng(5)
+    pixels = rng.integers(0, 256, (12, 1, 3, 3), dtype=np.uint8)
+    found = rotated(pixels=pixels, labels=np.arange(12), k=4, m=16, n=3, rng=rng)
+    assert found.clusters.tolist() == sorted([0, 1, 2, 3] * 4)
+    for j in range(4):
+        assert sorted(found.rows[found.clusters == j].ravel()) == list(range(12))
+    x, y = found.batch(np.array([0, 5, 15]))
+    for i, (client, turn) in enumerate(((0, 0), (5, 1), (15, 3))):
+        for a, row in enumerate(found.rows[client]):
+            assert y[i, a] == row
+            np.testing.assert_array_equal(
+                x[i, a, 0], np.float32(np.rot90(pixels[row, 0], turn)) / np.float32(255)
+            )
+    chosen, labels = found.batch(np.array([5]), np.array([[2, 2]]))
+    assert labels.tolist() == [[found.rows[5, 2]] * 2]
+    np.testing.assert_array_equal(chosen[0, 0], x[1, 2])
+    two = rotated(pixels=pixels, labels=np.arange(12), k=2, m=4, n=2, rng=rng)
+    assert two.turns.tolist() == [0, 0, 2, 2]
+    for bad in ({"k": 3, "m": 3}, {"k": 4, "m": 6}, {"k": 2, "m": 20}):
+        with pytest.raises(InvalidParameter, match="must"):
+            rotated(pixels=pixels, labels=np.arange(12), n=3, rng=rng, **bad)
+
+
+def test_writers_keep_their_own_images_and_small_ones_are_left_out():
+    rng = np.random.default_rng(6)
+    owner = np.array([0] * 5 + [1] * 2 + [2] * 6)[rng.permutation(13)]
+    pixels = np.zeros((13, 1, 4, 4), dtype=np.uint8)
+    one, two = by_writer(pixels=pixels, labels=np.arange(13), writers=owner, n=3, n_test=2, rng=rng)
+    assert one.rows.shape == (2, 3)
+    assert two.rows.shape == (2, 2)
+    for i, writer in enumerate((0, 2)):
+        rows = [*one.rows[i], *two.rows[i]]
+        assert len(set(rows)) == 5
+        assert (owner[rows] == writer).all()
+    with pytest.raises(InvalidParameter, match=r"no writer has n \+ n_test = 9 images"):
+        by_writer(pixels=pixels, labels=np.arange(13), writers=owner, n=7, n_test=2, rng=rng)

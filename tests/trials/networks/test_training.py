@@ -1,0 +1,209 @@
+"""Networks in PyTorch: batched rounds against the algorithm one client at a time, and options."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: extra networks")
+
+from tests.trials.networks.small import drawn_federation  # noqa: E402
+from trials.checks import InvalidParameter  # noqa: E402
+from trials.ifca.functions import Model, run_ifca_functions  # noqa: E402
+from trials.models.network import network_gradient, network_loss  # noqa: E402
+from trials.networks.architectures import convolutional_network, dense_network  # noqa: E402
+from trials.networks.local_steps import batched, in_span  # noqa: E402
+from trials.networks.training import (  # noqa: E402
+    Options,
+    identity_accuracy,
+    load_state,
+    local_accuracies,
+    one_thread,
+    served,
+    train,
+)
+
+DENSE = dense_network(side=8, hidden=6)
+OPTIONS = Options(k=2, rounds=4, step_size=0.2, local_steps=3, chunk=3)
+
+
+@pytest.fixture
+def federation():
+    return drawn_federation(m=8, n=5)
+
+
+def tree(weights):
+    """The parameters of the network by hand, for those of PyTorch."""
+    w1, b1, w2, b2 = (weights[name].double().numpy() for name in DENSE.names)
+    return {"W1": w1.T, "b1": b1, "W2": w2.T, "b2": b2}
+
+
+def run(federation, options, **given):
+    return train(network=DENSE, federation=federation, options=options, seed=1, **given)
+
+
+def close(one, two, **tolerance):
+    for left, right in zip(one.models, two.models, strict=True):
+        for name in left:
+            torch.testing.assert_close(left[name], right[name], **tolerance)
+
+
+@pytest.mark.parametrize(
+    ("averaging", "steps", "known"),
+    [("model", 3, False), ("gradient", 1, False), ("model", 2, True)],
+)
+def test_rounds_are_those_of_the_algorithm_one_client_at_a_time(
+    federation, averaging, steps, known
+):
+    """The other side has its own gradients, by hand, and its own loop, in double precision."""
+    options = replace(OPTIONS, averaging=averaging, local_steps=steps)
+    labels = federation.clusters % 2 if known else None
+    start = run(federation, options, until=0)
+    found = run(federation, options, known_labels=labels)
+    x, y = federation.batch(np.arange(federation.m))
+    clients = [(a.reshape(5, -1).astype(float), b) for a, b in zip(x, y, strict=True)]
+    model = Model(init=lambda _rng: None, loss=network_loss, gradient=network_gradient)
+    other = run_ifca_functions(
+        model=model, clients=clients, k=2, step_size=0.2, n_iterations=4, averaging=averaging,
+        local_steps=steps, starts=[tree(each) for each in start.models], known_labels=labels,
+        rng=np.random.default_rng(0),
+    )  # fmt: skip
+    np.testing.assert_array_equal(found.labels, other.labels)
+    np.testing.assert_allclose(found.losses, other.losses, rtol=1e-5)
+    for mine, theirs in zip(found.models, other.models, strict=True):
+        for name, leaf in tree(mine).items():
+            np.testing.assert_allclose(leaf, theirs[name], atol=2e-6)
+
+
+def test_steps_in_the_span_of_the_images_are_the_batched_steps(federation):
+    x, y = (torch.from_numpy(each) for each in federation.batch(np.arange(8)))
+    start = DENSE.init(0)
+    one, many = in_span(DENSE, start, x, y, 0.3, 7), batched(DENSE, start, [x] * 7, [y] * 7, 0.3)
+    for name in start:
+        torch.testing.assert_close(one[name], many[name].sum(dim=0), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("convolutional", [False, True])
+def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(federation, tmp_path, convolutional):
+    network = DENSE
+    if convolutional:
+        network = convolutional_network(channels=1, side=8, first=2, second=3, hidden=4)
+    options = replace(OPTIONS, batch_size=3, participants=5, step_decay=0.9, crop=1, flip=True,
+                      local_steps=2, shared=network.all_but_last)  # fmt: skip
+    given = {"network": network, "federation": federation, "options": options, "seed": 3}
+    whole = train(**given)
+    train(**given, until=2).save(tmp_path / "state.npz")
+    state = load_state(tmp_path / "state.npz", network)
+    assert state.round == 2
+    again = train(**given, state=state)
+    close(whole, again, rtol=0.0, atol=0.0)
+    assert whole.losses == again.losses
+    assert (whole.labels == again.labels).all()
+    assert len(whole.floats) == 4
+    for path in ("nothing.npz", "text.npz"):
+        (tmp_path / "text.npz").write_text("no state")
+        with pytest.raises(InvalidParameter, match="holds no state of this network"):
+            load_state(tmp_path / path, network)
+
+
+def test_numbers_do_not_depend_on_how_many_clients_are_in_memory(federation):
+    close(
+        run(federation, OPTIONS), run(federation, replace(OPTIONS, chunk=8)), rtol=1e-4, atol=1e-6
+    )
+
+
+def test_shared_layers_are_equal_and_their_floats_are_sent_down_once(federation):
+    shared = DENSE.all_but_last
+    found = run(federation, replace(OPTIONS, shared=shared))
+    one, two = found.models
+    assert all(torch.equal(one[name], two[name]) for name in shared)
+    assert not torch.equal(one[DENSE.names[-1]], two[DENSE.names[-1]])
+    private, common = 6 * 10 + 10, 64 * 6 + 6
+    assert found.floats == [8 * (2 * private + common) + 8 * (private + common + 2)] * 4
+    pooled = run(federation, replace(OPTIONS, k=1), known_labels=np.zeros(8, int))
+    assert pooled.floats == [2 * 8 * (private + common)] * 4
+
+
+def test_a_model_without_clients_stays_and_absent_clients_are_not_asked(federation):
+    alone = run(federation, OPTIONS, known_labels=np.zeros(8, int))
+    start = run(federation, OPTIONS, until=0)
+    assert all(torch.equal(alone.models[1][name], start.models[1][name]) for name in DENSE.names)
+    few = run(federation, replace(OPTIONS, participants=2, rounds=1))
+    assert (few.labels >= 0).sum() == 2
+
+
+def test_step_sizes_decay_by_round(federation):
+    """With a decay so strong that nothing moves after the first round."""
+    first = run(federation, replace(OPTIONS, rounds=1))
+    close(first, run(federation, replace(OPTIONS, step_decay=1e-30)), rtol=1e-6, atol=1e-7)
+
+
+def test_identities_are_matched_up_to_names():
+    truth = np.array([0, 0, 1, 1, 2, 2])
+    assert identity_accuracy((truth + 1) % 3, truth, 3) == 1.0
+    assert identity_accuracy(np.zeros(6, int), truth, 3) == pytest.approx(1 / 3)
+    assert identity_accuracy(np.array([3, 3, 1, 1, -1, 2]), truth, 4) == pytest.approx(5 / 6)
+    assert np.isnan(identity_accuracy(truth, np.full(6, -1), 3))
+
+
+def test_known_rotations_are_better_than_one_model_and_than_models_alone():
+    """Whether IFCA finds the rotations depends on its start.  That they help does not."""
+    pytest.importorskip("PIL")
+    from trials.networks.drawn import glyphs
+    from trials.networks.federations import rotated
+
+    rng = np.random.default_rng(7)
+    one, two = glyphs(n=400, rng=rng), glyphs(n=80, rng=rng)
+    clients, test = (
+        rotated(pixels=each.pixels, labels=each.labels, k=2, m=m, n=40, rng=rng)
+        for each, m in ((one, 20), (two, 4))
+    )
+    network = dense_network(hidden=30)
+    options = Options(k=2, rounds=15, step_size=0.2, local_steps=10)
+    found = [
+        served(
+            network,
+            train(network=network, federation=clients, options=each, seed=2,
+                  known_labels=labels).models,
+            test, each,
+        ).mean()
+        for each, labels in (
+            (options, clients.clusters), (replace(options, k=1), np.zeros(20, int)),
+        )
+    ]  # fmt: skip
+    alone = local_accuracies(network, clients, test, np.array([0, 19]), options, seed=2).mean()
+    assert found[0] > found[1] + 0.03
+    assert found[0] > alone + 0.03
+
+
+def test_the_number_of_threads_is_that_of_before():
+    before = torch.get_num_threads()
+    with one_thread():
+        assert torch.get_num_threads() == 1
+        assert torch.are_deterministic_algorithms_enabled()
+    assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"k": 0}, "k=0"),
+        ({"step_size": 0.0}, "step_size"),
+        ({"averaging": "mean"}, "averaging='mean'"),
+        ({"averaging": "gradient"}, "local_steps=3 must be 1"),
+        ({"participants": 9}, "participants=9 must be at most 8"),
+        ({"shared": ("W1",)}, "shared must name parameters"),
+        ({"step_decay": 1.5}, "step_decay"),
+        ({"step_size": 1e30}, "the run diverged in round"),
+    ],
+)
+def test_impossible_options_are_refused_in_one_line(federation, change, message):
+    with pytest.raises(InvalidParameter, match=message) as refused:
+        run(federation, replace(OPTIONS, **change))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_state_of_other_clients_is_refused(federation):
+    state = run(federation, OPTIONS, until=1)
+    with pytest.raises(InvalidParameter, match="state must have k=2 models and 4 identities"):
+        run(drawn_federation(m=4, n=5), OPTIONS, state=state)

@@ -1,0 +1,427 @@
+"""Algorithm 2 of IFCA on networks, with the clients of a round in a few calls.
+
+`trials.ifca.functions` runs the same algorithm on any model, a client at a time, and is the oracle
+of this module's tests.  Here the clients of a round are batched.  At no time are there more than
+``chunk`` clients' images or parameters in memory, however many clients there are.
+
+Round t draws from a stream of its own, made of the seed and t.  So a run that is stopped after a
+round and started again from its `State` gives the same numbers as one without the stop.  Numbers
+are equal on one machine with one number of threads.  Between machines they differ by rounding.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from trials.checks import FloatArray, IntArray, InvalidParameter, one_of
+from trials.ifca.communication import floats_down, floats_up
+from trials.networks.architectures import Network, Tensor, Weights, load_torch
+from trials.networks.federations import Federation
+from trials.networks.local_steps import batched, in_span
+from trials.parameters import Integer, Maybe, Real, validated
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of Algorithm 2.
+
+    Attributes
+    ----------
+    k : models.
+    rounds : T.
+    step_size, step_decay : the step of round t is ``step_size * step_decay**t``.
+    averaging : ``"gradient"`` (option I, one step, divided by m) or ``"model"`` (option II).
+    local_steps : tau.
+    batch_size : images of a local step, drawn with replacement, None for all.
+    participants : clients of a round, None for all.
+    shared : parameters that all models have in common (Section IV-C): they are averaged over all
+        participants.
+    crop, flip : a local step sees images moved by up to ``crop`` pixels, and mirrored at random.
+    chunk : clients in memory at a time.
+    device : of PyTorch.
+    """
+
+    k: int
+    rounds: int
+    step_size: float = 0.1
+    step_decay: float = 1.0
+    averaging: Literal["gradient", "model"] = "model"
+    local_steps: int = 10
+    batch_size: int | None = None
+    participants: int | None = None
+    shared: tuple[str, ...] = ()
+    crop: int = 0
+    flip: bool = False
+    chunk: int = 32
+    device: str = "cpu"
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """A run after some rounds.
+
+    Attributes
+    ----------
+    models : k dicts of parameters.
+    labels : (m,) each client's last identity, -1 where it was never asked.
+    losses : mean loss of the participants under the models that they chose, one a round.
+    identities : share of all clients whose identity is right, up to the names of the models.
+    floats : sent in a round, both ways.
+    """
+
+    models: list[Weights]
+    labels: IntArray
+    losses: list[float] = field(default_factory=list)
+    identities: list[float] = field(default_factory=list)
+    floats: list[int] = field(default_factory=list)
+
+    @property
+    def round(self) -> int:
+        """Rounds that are done."""
+        return len(self.losses)
+
+    def save(self, path: Path) -> None:
+        """Write the state: models, identities and the records of the rounds."""
+        leaves = {
+            f"model {j} {name}": value.cpu().numpy()
+            for j, model in enumerate(self.models)
+            for name, value in model.items()
+        }
+        np.savez(path, labels=self.labels, losses=self.losses, identities=self.identities,
+                 floats=self.floats, **leaves)  # fmt: skip
+
+
+def load_state(path: Path, network: Network) -> State:
+    """Read what `State.save` wrote.
+
+    Raises
+    ------
+    InvalidParameter : no such file, or the file of another network.
+    """
+    torch = load_torch()
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            k = sum(name.endswith(network.names[-1]) for name in stored.files)
+            models = [
+                {name: torch.from_numpy(stored[f"model {j} {name}"]) for name in network.names}
+                for j in range(k)
+            ]
+            lists = {name: stored[name].tolist() for name in ("losses", "identities", "floats")}
+            return State(models=models, labels=stored["labels"], **lists)
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        raise InvalidParameter(f"{path}: holds no state of this network: {error}") from None
+
+
+@contextlib.contextmanager
+def one_thread(threads: int = 1) -> Iterator[None]:
+    """Deterministic algorithms on so many threads, inside the context."""
+    torch = load_torch()
+    before, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+        torch.use_deterministic_algorithms(strict)
+
+
+@validated(seed=Integer(0), until=Maybe(Integer(0)))
+def train(
+    *,
+    network: Network,
+    federation: Federation,
+    options: Options,
+    seed: int,
+    known_labels: IntArray | None = None,
+    state: State | None = None,
+    until: int | None = None,
+) -> State:
+    """Run Algorithm 2 of IFCA, or a baseline that knows the identities.
+
+    Parameters
+    ----------
+    network, federation, options : what is trained, on whom and how.
+    seed : of the starts, the participants and the batches.
+    known_labels : (m,) identities with which nothing is estimated: all zero for the global model,
+        the clusters for the oracle.
+    state : where to go on, None for k random models.
+    until : the round after which to stop, None for ``options.rounds``.
+
+    Returns
+    -------
+    The state after the rounds.
+
+    Raises
+    ------
+    InvalidParameter : impossible options, or a loss that is not finite: the run diverged.
+    """
+    check_options(options, network, federation)
+    m = federation.m
+    if state is None:
+        models = _starts(network, options, seed)
+        labels = np.full(m, -1) if known_labels is None else np.array(known_labels, dtype=np.int64)
+        state = State(models=models, labels=labels)
+    if len(state.models) != options.k or len(state.labels) != m:
+        raise InvalidParameter(f"state must have k={options.k} models and {m} identities")
+    last = options.rounds if until is None else min(until, options.rounds)
+    with one_thread():
+        for t in range(state.round, last):
+            state = _round(network, federation, options, seed, t, state, known_labels is None)
+            if not np.isfinite(state.losses[-1]):
+                raise InvalidParameter(f"the run diverged in round {t}: take a smaller step_size")
+    return state
+
+
+@validated(k=Integer(1), rounds=Integer(0), step_size=Real(0.0, open_low=True),
+           step_decay=Real(0.0, 1.0, open_low=True), local_steps=Integer(1),
+           batch_size=Maybe(Integer(1)), participants=Maybe(Integer(1)), crop=Integer(0),
+           chunk=Integer(1))  # fmt: skip
+def _numbers(
+    *, k: int, rounds: int, step_size: float, step_decay: float, local_steps: int,
+    batch_size: int | None, participants: int | None, crop: int, chunk: int,
+) -> None:  # fmt: skip
+    """The numbers among the options lie in their domains."""
+
+
+def check_options(options: Options, network: Network, federation: Federation) -> None:
+    """Raise `InvalidParameter` for options that are impossible with a network and clients."""
+    names = ("k", "rounds", "step_size", "step_decay", "local_steps", "batch_size",
+             "participants", "crop", "chunk")  # fmt: skip
+    _numbers(**{name: getattr(options, name) for name in names})
+    one_of("averaging", options.averaging, ("gradient", "model"))
+    if options.averaging == "gradient" and options.local_steps != 1:
+        raise InvalidParameter(f"local_steps={options.local_steps} must be 1: option I has one")
+    if (options.participants or 1) > federation.m:
+        raise InvalidParameter(
+            f"participants={options.participants} must be at most {federation.m}"
+        )
+    unknown = sorted(set(options.shared) - set(network.names))
+    if unknown:
+        raise InvalidParameter(f"shared must name parameters of {network.names}, not {unknown}")
+
+
+def _starts(network: Network, options: Options, seed: int) -> list[Weights]:
+    """k random models with the shared parameters of the first."""
+    seeds = np.random.SeedSequence([seed, 1]).generate_state(options.k)
+    models = [network.init(int(each)) for each in seeds]
+    for model in models[1:]:
+        model.update({name: models[0][name] for name in options.shared})
+    return [{name: leaf.to(options.device) for name, leaf in model.items()} for model in models]
+
+
+def _round(
+    network: Network, federation: Federation, options: Options, seed: int, t: int, state: State,
+    estimates: bool,
+) -> State:  # fmt: skip
+    """One round: identities of the participants, then their steps and the mean."""
+    rng = np.random.default_rng([seed, 2, t])
+    m, p = federation.m, options.participants or federation.m
+    subset = np.arange(m) if p == m else np.sort(rng.choice(m, p, replace=False))
+    labels = state.labels.copy()
+    losses = client_losses(network, federation, state.models, subset, options)
+    if estimates:
+        labels[subset] = losses.argmin(axis=1)
+    chosen = float(losses[np.arange(p), labels[subset]].mean())
+    models = _averaged(network, federation, options, t, state.models, subset, labels, rng)
+    d = sum(leaf.numel() for leaf in models[0].values())
+    n_shared = sum(models[0][name].numel() for name in options.shared)
+    k = options.k if estimates else 1
+    sent = floats_down(p, k, d, n_shared, not estimates) + floats_up(p, k, d, not estimates)
+    return replace(
+        state,
+        models=models,
+        labels=labels,
+        losses=[*state.losses, chosen],
+        identities=[*state.identities, identity_accuracy(labels, federation.clusters, options.k)],
+        floats=[*state.floats, sent],
+    )
+
+
+def client_losses(
+    network: Network, federation: Federation, models: list[Weights], clients: IntArray,
+    options: Options,
+) -> FloatArray:  # fmt: skip
+    """Every client's mean loss under every model, (c, k)."""
+    return client_scores(network, federation, models, clients, options)[0]
+
+
+def client_scores(
+    network: Network, federation: Federation, models: list[Weights], clients: IntArray,
+    options: Options,
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """Every client's mean loss and accuracy under every model, (c, k) each."""
+    torch = load_torch()
+    losses, right = np.empty((len(clients), len(models))), np.empty((len(clients), len(models)))
+    with torch.no_grad():
+        for first in range(0, len(clients), options.chunk):
+            part = slice(first, first + options.chunk)
+            x, y = _on_device(*federation.batch(clients[part]), options.device)
+            images, labels = x.flatten(0, 1), y.flatten()
+            for j, model in enumerate(models):
+                scores = network.scores(model, images)
+                loss = torch.nn.functional.cross_entropy(scores, labels, reduction="none")
+                losses[part, j] = loss.reshape(y.shape).mean(dim=1).cpu().numpy()
+                hits = (scores.argmax(dim=1) == labels).float().reshape(y.shape)
+                right[part, j] = hits.mean(dim=1).cpu().numpy()
+    return losses, right
+
+
+def _averaged(
+    network: Network, federation: Federation, options: Options, t: int, models: list[Weights],
+    subset: IntArray, labels: IntArray, rng: np.random.Generator,
+) -> list[Weights]:  # fmt: skip
+    """Lines 14 and 15 of Algorithm 2.  A model that nobody chose keeps its own parameters."""
+    torch = load_torch()
+    step = options.step_size * options.step_decay**t
+    sums: list[Weights] = []
+    counts = [int((labels[subset] == j).sum()) for j in range(options.k)]
+    for j, start in enumerate(models):
+        total = {name: torch.zeros_like(leaf) for name, leaf in start.items()}
+        own = subset[labels[subset] == j]
+        for first in range(0, len(own), options.chunk):
+            part = own[first : first + options.chunk]
+            ended = _stepped(network, federation, options, start, part, step, rng)
+            total = {name: total[name] + ended[name] for name in total}
+        sums.append(total)
+    p = len(subset)
+    found = []
+    for j, start in enumerate(models):
+        mean = {}
+        for name, leaf in start.items():
+            pooled = name in options.shared
+            number = p if pooled else counts[j]
+            total = sum(each[name] for each in sums) if pooled else sums[j][name]
+            if options.averaging == "gradient":  # the ends are one step away: sum of the gradients
+                mean[name] = leaf + (total - number * leaf) / federation.m
+            else:
+                mean[name] = total / number if number else leaf
+        found.append(mean)
+    return found
+
+
+def _stepped(
+    network: Network, federation: Federation, options: Options, start: Weights, clients: IntArray,
+    step: float, rng: np.random.Generator,
+) -> Weights:  # fmt: skip
+    """The sum over some clients of the parameters after their local steps."""
+    torch = load_torch()
+    whole = options.batch_size is None and not options.crop and not options.flip
+    if whole:
+        x, y = _on_device(*federation.batch(clients), options.device)
+        if network.one_hidden:
+            return in_span(network, start, x, y, step, options.local_steps)
+        batches = [x] * options.local_steps, [y] * options.local_steps
+    else:
+        drawn = [
+            _drawn_batch(federation, options, clients, rng) for _ in range(options.local_steps)
+        ]
+        batches = [x for x, _ in drawn], [y for _, y in drawn]
+    # One at a time on a processor: convolutions with weights of their own are slower in a batch.
+    width = 1 if options.device == "cpu" else len(clients)
+    total = {name: torch.zeros_like(leaf) for name, leaf in start.items()}
+    for first in range(0, len(clients), width):
+        x, y = ([each[first : first + width] for each in part] for part in batches)
+        ended = batched(network, start, x, y, step)
+        total = {name: total[name] + leaf.sum(dim=0) for name, leaf in ended.items()}
+    return total
+
+
+def _drawn_batch(
+    federation: Federation, options: Options, clients: IntArray, rng: np.random.Generator
+) -> tuple[Tensor, Tensor]:
+    """A batch of each client, with its images moved and mirrored where the options say so."""
+    n = federation.rows.shape[1]
+    columns = rng.integers(0, n, (len(clients), options.batch_size or n))
+    x, y = federation.batch(clients, columns)
+    c, b, _, side, _ = x.shape
+    flat = x.reshape(c * b, *x.shape[2:])
+    if options.flip:
+        mirrored = rng.random(c * b) < 0.5
+        flat[mirrored] = flat[mirrored, :, :, ::-1]
+    if options.crop:
+        pad = options.crop
+        wide = np.pad(flat, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+        top, left = rng.integers(0, 2 * pad + 1, (2, c * b))
+        rows = top[:, None, None] + np.arange(side)[None, :, None]
+        places = left[:, None, None] + np.arange(side)[None, None, :]
+        flat = np.ascontiguousarray(
+            wide[np.arange(c * b)[:, None, None], :, rows, places].transpose(0, 3, 1, 2)
+        )
+    return _on_device(flat.reshape(x.shape), y, options.device)
+
+
+def _on_device(x: np.ndarray[Any, Any], y: IntArray, device: str) -> tuple[Tensor, Tensor]:
+    torch = load_torch()
+    return torch.from_numpy(np.ascontiguousarray(x)).to(device), torch.from_numpy(y).to(device)
+
+
+def identity_accuracy(labels: IntArray, clusters: IntArray, k: int) -> float:
+    """The share of clients in the right cluster, up to the names of the models, NaN without truth.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> identity_accuracy(np.array([1, 1, 0, 0]), np.array([0, 0, 1, 0]), 2)
+    0.75
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    if (clusters < 0).any():
+        return float("nan")
+    both = max(k, int(clusters.max()) + 1)
+    asked = labels >= 0
+    table = np.zeros((both, both), dtype=np.int64)
+    np.add.at(table, (labels[asked], clusters[asked]), 1)
+    rows, columns = linear_sum_assignment(table, maximize=True)
+    return float(table[rows, columns].sum() / len(labels))
+
+
+def served(
+    network: Network, models: list[Weights], test: Federation, options: Options
+) -> FloatArray:
+    """(m,) accuracy of every test client, with the model of the smallest loss on its data."""
+    with one_thread():
+        losses, right = client_scores(network, test, models, np.arange(test.m), options)
+    return np.asarray(right[np.arange(test.m), losses.argmin(axis=1)])
+
+
+def local_accuracies(
+    network: Network, train_on: Federation, test: Federation, clients: IntArray, options: Options,
+    seed: int,
+) -> FloatArray:  # fmt: skip
+    """(c,) accuracy of models that some clients train alone, on test images of their cluster.
+
+    A client without a cluster is tested on its own test images.  As many steps are taken as
+    ``options.rounds`` rounds have.
+    """
+    torch = load_torch()
+    found = np.empty(len(clients))
+    start = network.init(int(np.random.SeedSequence([seed, 3]).generate_state(1)[0]))
+    rng = np.random.default_rng([seed, 4])
+    with one_thread():
+        for first in range(0, len(clients), options.chunk):
+            part = clients[first : first + options.chunk]
+            own: Weights = {name: leaf.to(options.device) for name, leaf in start.items()}
+            for t in range(options.rounds):
+                step = options.step_size * options.step_decay**t
+                for _ in range(options.local_steps):
+                    if options.batch_size is None:
+                        x, y = _on_device(*train_on.batch(part), options.device)
+                    else:
+                        x, y = _drawn_batch(train_on, options, part, rng)
+                    own = batched(network, own, [x], [y], step)
+            for i, client in enumerate(part):
+                model = {name: leaf[i] for name, leaf in own.items()}
+                cluster = train_on.clusters[client]
+                tests = np.flatnonzero(test.clusters == cluster) if cluster >= 0 else [client]
+                with torch.no_grad():
+                    right = client_scores(network, test, [model], np.asarray(tests), options)[1]
+                found[first + i] = right.mean()
+    return found
