@@ -89,15 +89,43 @@ def from_sympy(expr: sp.Expr, values: Mapping[str, float | int | str | Fraction]
     return _converted(expr, values)
 
 
-def _converted(expr: sp.Expr, values: Mapping[str, Any]) -> Term:
-    if expr.is_Symbol:
+def neutral(expr: sp.Expr) -> Term:
+    """A sympy expression as a term whose symbols stay names.  A float is read as a decimal.
+
+    Examples
+    --------
+    >>> x = sp.Symbol("x")
+    >>> neutral(sp.sqrt(x) / 2)
+    ['*', '1/2', ['^', 'x', '1/2']]
+    """
+    term = _converted(sp.sympify(expr).doit(), None)
+    return _checkers(term)
+
+
+def _checkers(term: Term) -> Term:
+    """The term in the operations of the checker: two sides of an extremum, roots as powers."""
+    if isinstance(term, str):
+        return term
+    op = term[0]
+    parts = [_checkers(part) for part in term[1:]]
+    if op == "sqrt":
+        return ["^", *parts, "1/2"]
+    if op in ("max", "min"):
+        return reduce(lambda a, b: [op, a, b], parts)
+    return [op, *parts]
+
+
+def _converted(expr: sp.Expr, values: Mapping[str, Any] | None) -> Term:
+    if expr.is_Symbol and values is None:
+        return str(expr.name)
+    if values is not None and expr.is_Symbol:
         if expr.name not in values:
             raise InvalidParameter(f"symbol {expr.name} must have a value")
         return rational(values[expr.name])
     if expr.is_Rational:
         return f"{expr.p}/{expr.q}" if expr.q != 1 else str(expr.p)
     if expr.is_Float:
-        return rational(float(expr))
+        return rational(float(expr)) if values is not None else rational(repr(float(expr)))
     if expr is sp.E:
         return ["exp", "1"]
     parts = [_converted(argument, values) for argument in expr.args]

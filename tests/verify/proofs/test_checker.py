@@ -1,0 +1,282 @@
+"""The checker accepts proofs of true statements, and no proof of a false one."""
+
+import ast
+import io
+import sys
+import tokenize
+from pathlib import Path
+
+import pytest
+
+from verify.proofs import checker
+from verify.proofs.checker import Rejected, check, digest
+
+SUM = {"step": "sum"}
+X = [">", "x", "0"]
+Y = [">=", "y", "0"]
+
+
+def stated(claim, *given):
+    """A statement about the variables x and y."""
+    return {"variables": ["x", "y"], "given": list(given), "claim": claim}
+
+
+def lemma(says, of):
+    return {"step": "lemma", "says": says, "of": of, "then": [SUM]}
+
+
+def let(kind, by, new="z", x="x", then=SUM):
+    return {"step": "let", "x": x, "new": new, "kind": kind, "by": by, "then": [then]}
+
+
+def boxes(splits, order=("x",)):
+    return {"step": "boxes", "splits": splits, "order": list(order)}
+
+
+def inverse(term):
+    return ["^", term, "-1"]
+
+
+def less(term):
+    return ["*", "-1", term]
+
+
+INNER = ([">=", "x", "1/4"], [">=", "3/4", "x"])
+UNIT = ([">=", "x", "0"], [">=", "1", "x"])
+TRUE = {
+    "a square": (stated([">=", ["^", "x", "2"], "0"]), SUM),
+    "a square by a sum": (
+        stated([">=", ["+", ["^", "x", "2"], "1"], ["*", "2", "x"]]),
+        {**SUM, "parts": ["^", ["+", "x", "-1"], "2"]},
+    ),
+    "a multiple": (
+        stated([">=", ["+", "x", inverse("x")], "2"], X),
+        {**SUM, "factor": "x", "parts": ["^", ["+", "x", "-1"], "2"]},
+    ),
+    "a quotient by what is above zero": (stated(["=", ["*", "x", inverse("x")], "1"], X), SUM),
+    "the root of a square": (stated(["=", ["^", ["^", "x", "2"], "1/2"], "x"], X), SUM),
+    "the root of a product": (
+        stated(
+            ["=", ["^", ["*", "x", "y"], "1/2"], ["*", ["^", "x", "1/2"], ["^", "y", "1/2"]]], X, Y
+        ),
+        SUM,
+    ),
+    "the logarithm of a product": (
+        stated(["=", ["log", ["*", "6", "x"]], ["+", ["log", "2"], ["log", "3"], ["log", "x"]]], X),
+        SUM,
+    ),
+    "the power of a logarithm": (stated(["=", ["exp", ["log", "x"]], "x"], X), SUM),
+    "a sign without positive factors": (
+        stated([">=", "y", "0"], X, [">=", ["*", "x", "y"], "0"]),
+        SUM,
+    ),
+    "a sign without a square that is not zero": (
+        stated([">", "y", "0"], [">", ["*", ["^", ["+", "x", "-1"], "2"], "y"], "0"]),
+        SUM,
+    ),
+    "the larger one": (stated(["=", ["max", "x", "y"], "x"], [">=", "x", "y"]), SUM),
+    "a shift": (stated([">=", ["^", "x", "3"], "1"], [">=", "x", "1"]), let("shift", "1")),
+    "an exponential": (stated([">=", ["exp", "x"], ["+", "1", "x"]]), lemma("exp", "x")),
+    "a logarithm": (stated([">=", ["+", "x", "-1"], ["log", "x"]], X), lemma("log", "x")),
+    "growth": (
+        stated([">=", ["log", ["+", "1", "x"]], ["*", "x", inverse(["+", "1", "x"])]], UNIT[0]),
+        {"step": "monotone", "x": "x", "start": "0", "then": [SUM, SUM]},
+    ),
+    "a cover with roots": (
+        stated([">=", "2", ["+", ["^", "x", "1/2"], ["^", ["+", "1", less("x")], "1/3"]]], *INNER),
+        boxes("."),
+    ),
+    "a cover": (stated([">=", "11/10", ["*", "x", ["exp", less("x")]]], *UNIT), boxes("0..")),
+}
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_a_proof_is_accepted(name):
+    check(*TRUE[name])
+
+
+#: Statements that are false somewhere, or undefined, with the best that a cheat could write.
+FALSE = {
+    "a sum that is another": (
+        stated([">=", "x", "0"]),
+        {**SUM, "parts": ["^", "y", "2"]},
+    ),
+    "a factor below zero": (
+        stated([">=", "x", "1"], X),
+        {**SUM, "factor": "-1", "parts": ["+", "1", less("x")]},
+    ),
+    "a factor zero": (stated([">=", "x", "1"], X), {**SUM, "factor": "0", "parts": "0"}),
+    "a strict claim of a square": (stated([">", ["^", "x", "2"], "0"]), SUM),
+    "an odd power": (stated([">=", ["^", "x", "3"], "0"]), SUM),
+    "a product of unknown signs": (stated([">=", ["*", "x", "y"], "0"], X), SUM),
+    "a difference": (stated([">=", "x", "y"], X, Y), SUM),
+    "an equation": (stated(["=", "x", "y"], [">=", "x", "y"]), SUM),
+    "a quotient by zero": (stated(["=", ["*", "x", inverse("x")], "1"]), SUM),
+    "a quotient by what may be zero": (
+        stated(["=", ["*", "x", inverse("x")], "1"], [">=", "x", "0"]),
+        SUM,
+    ),
+    "nothing times what is undefined": (stated(["=", ["*", "0", inverse("x")], "0"]), SUM),
+    "a logarithm of nothing": (stated(["=", ["+", ["log", "x"], less(["log", "x"])], "0"]), SUM),
+    "the root of a square below zero": (stated(["=", ["^", ["^", "x", "2"], "1/2"], "x"]), SUM),
+    "a root below zero": (stated([">=", ["^", "x", "1/2"], "0"]), SUM),
+    "the root of a product of negatives": (
+        stated(
+            ["=", ["^", ["*", "x", "y"], "1/2"], ["*", ["^", "x", "1/2"], ["^", "y", "1/2"]]],
+            [">=", ["*", "x", "y"], "0"],
+        ),
+        SUM,
+    ),
+    "the power of the logarithm of a negative": (stated(["=", ["exp", ["log", "x"]], "x"]), SUM),
+    "a power of a negative": (stated(["=", ["^", "x", "y"], ["^", "x", "y"]]), SUM),
+    "the sign of a quotient": (
+        stated([">=", "y", "0"], [">=", ["*", "y", inverse("x")], "0"]),
+        SUM,
+    ),
+    "a sign without a square that may be zero": (
+        stated([">=", "y", "0"], [">=", ["*", ["^", ["+", "x", "-1"], "2"], "y"], "0"]),
+        SUM,
+    ),
+    "a strict sign from a weak one": (stated([">", "x", "0"], [">=", "x", "0"]), SUM),
+    "the smaller one": (stated(["=", ["min", "x", "y"], "x"], [">=", "x", "y"]), SUM),
+    "an extremum without order": (stated(["=", ["max", "x", "y"], "x"]), SUM),
+    "a shift without a limit": (stated([">=", "x", "1"]), let("shift", "1")),
+    "a shift by itself": (stated([">=", "x", "1"], X), let("shift", "x")),
+    "a shift onto another variable": (stated([">=", "x", "y"], Y), let("shift", "0", new="y")),
+    "a scale that may be zero": (
+        stated([">=", "x", "0"], [">=", "y", "0"], [">=", ["*", "x", "y"], "0"]),
+        let("scale", "y"),
+    ),
+    "a scale below zero": (stated([">=", "1", "x"], [">=", "1", less("x")]), let("scale", "-1")),
+    "a power of what may be below zero": (stated([">=", "x", "0"]), let("power", "2")),
+    "a power below one": (stated([">=", "x", "1"], X), let("power", "0")),
+    "a power of e that is not": (stated([">", "x", "0"], [">=", "x", "0"]), let("exp", "0")),
+    "a substitution of no variable": (stated([">=", "x", "0"]), let("shift", "0", x="w")),
+    "a substitution of no kind": (stated([">=", "x", "0"]), let("square", "2")),
+    "a name that is taken": (
+        stated([">=", "x", "y"], Y),
+        {"step": "name", "term": ["+", "x", "1"], "new": "y", "then": [SUM]},
+    ),
+    "a name of a number": (
+        stated([">=", "x", "2"], [">=", ["^", "x", "2"], "4"]),
+        {"step": "name", "term": "2", "new": "z", "then": [SUM]},
+    ),
+    "a name of what is undefined": (
+        stated([">=", ["+", ["log", "x"], "1", less(["log", "x"])], "0"]),
+        {"step": "name", "term": ["log", "x"], "new": "z", "then": [SUM]},
+    ),
+    "one case of two": (
+        stated([">=", "x", "0"]),
+        {"step": "cases", "on": "x", "then": [SUM]},
+    ),
+    "a case that fails": (
+        stated([">=", "x", "0"]),
+        {"step": "cases", "on": "x", "then": [SUM, SUM]},
+    ),
+    "a cut without proof": (
+        stated([">=", "x", "0"]),
+        {"step": "cut", "relation": ">=", "term": "x", "then": [SUM, SUM]},
+    ),
+    "a cut of no relation": (
+        stated([">=", "x", "0"]),
+        {"step": "cut", "relation": "true", "term": "x", "then": [SUM, SUM]},
+    ),
+    "a lemma of a negative": (
+        stated([">=", ["+", "x", "-1"], ["log", "x"]]),
+        lemma("log", "x"),
+    ),
+    "a lemma turned": (stated([">=", ["+", "1", "x"], ["exp", "x"]]), lemma("exp", "x")),
+    "a lemma of no name": (stated([">=", "x", "0"]), lemma("sin", "x")),
+    "growth from above": (
+        stated([">=", "x", "1"]),
+        {"step": "monotone", "x": "x", "start": "1", "then": [SUM, SUM]},
+    ),
+    "growth without a rise": (
+        stated([">=", ["*", "x", ["+", "1", less("x")]], "0"], UNIT[0]),
+        {"step": "monotone", "x": "x", "start": "0", "then": [SUM, SUM]},
+    ),
+    "growth where only the end is known": (
+        # 4 <= x there, and (x - 2)(x - 3) at x = 0 is 6, but the derivative changes its sign
+        stated([">=", ["+", ["^", "x", "2"], ["*", "-5", "x"]], "0"], [">=", "x", "4"]),
+        {"step": "monotone", "x": "x", "start": "0", "then": [SUM, SUM]},
+    ),
+    "growth from itself": (
+        stated([">=", "x", "1"], X),
+        {"step": "monotone", "x": "x", "start": "x", "then": [SUM, SUM]},
+    ),
+    "growth of an equation": (
+        stated(["=", "x", "0"], UNIT[0]),
+        {"step": "monotone", "x": "x", "start": "0", "then": [SUM, SUM]},
+    ),
+    "a cover that ends early": (stated([">=", "1/4", "x"], *UNIT), boxes("0.")),
+    "a cover of half": (stated([">=", "1/2", "x"], *UNIT), boxes("0.")),
+    "a cover that goes on": (stated([">=", "2", "x"], *UNIT), boxes("..")),
+    "a cover without limits": (stated([">=", "2", "x"], X), boxes(".")),
+    "a cover of what is given elsewhere": (stated([">=", "2", "y"], *UNIT), boxes(".", ["y"])),
+    "a cover without the variable": (stated([">=", "2", "y"], *UNIT), boxes(".", ["x"])),
+    "a cover of what is undefined": (stated([">=", "9", ["^", "x", "-1"]], *UNIT), boxes(".")),
+    "a cover with a touching end": (stated([">", "1", "x"], *UNIT), boxes("0..")),
+    "a cover of an equation": (stated(["=", "x", "x"], *UNIT), boxes(".")),
+    "a cover where the power zero hides what is undefined": (
+        stated([">=", ["^", ["log", "x"], "0"], "1"], [">=", "x", "-1"], [">=", "1", "x"]),
+        boxes("."),
+    ),
+    "a substitution that takes the name of no variable": (
+        stated([">=", "w", "0"], X),
+        let("shift", "0", new="w"),
+    ),
+    "a name that is of no variable yet": (
+        stated([">=", "w", "0"], [">=", ["^", "x", "2"], "0"]),
+        {"step": "name", "term": ["^", "x", "2"], "new": "w", "then": [SUM]},
+    ),
+    "a step of no name": (stated([">=", "x", "0"]), {"step": "trust me"}),
+    "no step": (stated([">=", "x", "0"]), {}),
+    "a step too many": (stated([">=", ["^", "x", "2"], "0"]), {**SUM, "then": [SUM]}),
+    "an argument too many": (stated([">=", ["^", "x", "2"], "0"]), {**SUM, "sign": ">="}),
+    "a text": (stated([">=", "x", "0"]), "proved"),
+    "a relation that is none": (stated(["<>", "x", "0"]), SUM),
+    "a variable of no statement": (stated([">=", ["^", "w", "2"], "0"]), SUM),
+    "an operation of no name": (stated([">=", ["abs2", "x"], "0"]), SUM),
+    "an operation of two terms": (stated([">=", ["exp", "x", "y"], "0"]), SUM),
+    "a number that is none": (stated([">=", "1e9", "0"]), SUM),
+    "a power too large": (stated([">=", ["^", ["+", "x", "y"], "1000"], "0"]), SUM),
+}
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_no_false_statement_is_proved(name):
+    with pytest.raises(Rejected):
+        check(*FALSE[name])
+
+
+def test_a_variable_is_named_once():
+    with pytest.raises(Rejected):
+        check({"variables": ["x", "x"], "given": [], "claim": [">=", "1", "0"]}, SUM)
+
+
+def test_the_hash_changes_with_the_statement():
+    statement = stated([">=", "x", "0"], X)
+    assert digest(statement) == digest({**statement})
+    assert digest(statement) != digest({**statement, "given": []})
+
+
+def test_the_checker_is_small_and_needs_no_other_module():
+    source = Path(checker.__file__).read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    modules = {
+        name.name if isinstance(node, ast.Import) else node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in node.names
+    }
+    assert {name.split(".")[0] for name in modules} <= {*sys.stdlib_module_names, "flint"}
+    silent = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    code = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in (*silent, tokenize.ENDMARKER):
+            code.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(tree):
+        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        if documented and ast.get_docstring(node):
+            code -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    assert len(code) <= 400

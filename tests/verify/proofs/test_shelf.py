@@ -1,0 +1,228 @@
+"""The certificates of the package prove the claims' own statements, and no changed ones."""
+
+import json
+import random
+from dataclasses import replace
+from functools import cache
+
+import flint
+import numpy as np
+import pytest
+import sympy as sp
+
+from trials.checks import InvalidParameter
+from verify.decisions.domain import LogInterval, as_domain
+from verify.evidence import proof_mark
+from verify.papers import catalogue
+from verify.procedures import search
+from verify.procedures.base import PROFILES
+from verify.proofs.checker import Rejected, check, enclose, goal_of, minus
+from verify.proofs.propositions import Proposition
+from verify.proofs.prover import find, is_false
+from verify.proofs.shelf import SHELF, path_of, prove, stored
+
+FILES = sorted(SHELF.glob("*.json"))
+
+
+@cache
+def document(path):
+    """The claim, the statement and the certificate of a file."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def false_forms(statement):
+    """The statement with a side changed, where that is false at some point."""
+    relation, left, right = statement["claim"]
+    for factor in ("1/100", "1/2", "9/10", "11/10", "2", "100"):
+        for claim in (
+            [relation, left, ["*", factor, right]],
+            [relation, ["+", left, factor], right],
+        ):
+            changed = {**statement, "claim": claim}
+            if is_false(goal_of(changed)):
+                yield changed
+    if relation == ">=" and is_false(goal_of({**statement, "claim": [relation, right, left]})):
+        yield {**statement, "claim": [relation, right, left]}
+
+
+def tampered(certificate, draw):
+    """The certificate with one of its texts replaced by another, or one of its steps left out."""
+    copy = json.loads(json.dumps(certificate))
+    places = []
+
+    def collect(part):
+        for key, value in part.items() if isinstance(part, dict) else enumerate(part):
+            places.append((part, key, value))
+            if isinstance(value, dict | list):
+                collect(value)
+
+    collect(copy)
+    part, key, value = draw.choice(places)
+    texts = [v for _, _, v in places if isinstance(v, str)] + ["0", "1", "2", "-1", ">=", ">"]
+    if isinstance(value, list) and value and draw.random() < 0.3:
+        value.pop(draw.randrange(len(value)))
+    else:
+        part[key] = draw.choice(texts)
+    return copy
+
+
+def accepted(statement, certificate):
+    """Whether the checker accepts a certificate."""
+    try:
+        check(statement, certificate)
+    except Rejected:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: document(path)["claim"])
+def test_a_certificate_proves_the_statement_of_its_claim(path):
+    found = document(path)
+    proposition = catalogue()[found["claim"]].build(PROFILES["quick"]).proposition
+    assert path == path_of(proposition.statement())
+    proved = stored(proposition)
+    assert proved["statement"] == found["statement"]
+    assert proved["certificate"] == found["certificate"]
+    declared = proposition.statement()["given"]
+    assert all(each in declared for each in found["statement"]["given"])
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: document(path)["claim"])
+def test_the_domain_of_a_proof_holds_the_points_of_the_search(path):
+    """At these points the two sides are those of the search."""
+    statement = document(path)["statement"]
+    built = catalogue()[document(path)["claim"]].build(PROFILES["quick"])
+    points = as_domain(built.domain).sample(np.random.default_rng(1), 256)
+    inside = [p for p in points if built.constraints is None or built.constraints(p)]
+    assert len(inside) >= 16
+    for point in inside[:64]:
+        values = {**point, **built.symbols(point)}
+        balls = {name: flint.arb(float(values[name])) for name in statement["variables"]}
+        for _, left, right in statement["given"]:
+            size = abs(float(enclose(left, balls))) + abs(float(enclose(right, balls)))
+            assert float(enclose(minus(left, right), balls)) >= -1e-9 * size
+        sides = [float(enclose(side, balls)) for side in statement["claim"][1:]]
+        own = built.proposition.sides(values)
+        assert built.proposition.covers(own, built.sides(point))
+        if not built.proposition.logs:
+            assert sorted(sides) == pytest.approx(sorted(own), rel=1e-9)
+
+
+def n_refused(n_forms, n_tampered):
+    """How many certificates of false forms of proved statements are refused, all that are tried."""
+    draw, n_tried = random.Random(0), 0
+    for path in FILES:
+        certificate = document(path)["certificate"]
+        for changed in list(false_forms(document(path)["statement"]))[:n_forms]:
+            for attempt in (certificate, *(tampered(certificate, draw) for _ in range(n_tampered))):
+                n_tried += 1
+                assert not accepted(changed, attempt), (path, changed["claim"], attempt)
+    return n_tried
+
+
+def test_no_false_form_of_a_proved_statement_is_proved():
+    """Neither by the certificate nor by one that was tampered with."""
+    assert n_refused(n_forms=2, n_tampered=4) >= 200
+
+
+@pytest.mark.slow
+def test_no_false_form_is_proved_by_thousands_of_certificates():
+    assert n_refused(n_forms=4, n_tampered=24) >= 2_000
+
+
+def test_the_search_for_proofs_finds_none_of_a_false_statement():
+    for path in FILES[::6]:
+        for changed in list(false_forms(document(path)["statement"]))[:1]:
+            assert find(changed, effort=2, steps=20, unchecked=True) is None
+
+
+def test_a_proof_is_found_stored_and_found_again(tmp_path):
+    proposition = catalogue()["odcl.remark19-own"].build(PROFILES["quick"]).proposition
+    assert stored(proposition, [tmp_path]) is None
+    path = prove("odcl.remark19-own", proposition, tmp_path)
+    assert path.parent == tmp_path
+    assert stored(proposition, [tmp_path])["certificate"]["step"]
+
+
+def test_a_certificate_that_proves_nothing_is_refused(tmp_path):
+    proposition = catalogue()["odcl.remark19-own"].build(PROFILES["quick"]).proposition
+    path = prove("odcl.remark19-own", proposition, tmp_path)
+    broken = json.loads(path.read_text()) | {"certificate": {"step": "sum"}}
+    path.write_text(json.dumps(broken))
+    with pytest.raises(Rejected):
+        stored(proposition, [tmp_path])
+
+
+def test_a_certificate_of_another_statement_is_refused(tmp_path):
+    """Neither one that gives more, nor one of another claim, stands for a statement."""
+    proposition = catalogue()["odcl.remark19-own"].build(PROFILES["quick"]).proposition
+    path = prove("odcl.remark19-own", proposition, tmp_path)
+    own = json.loads(path.read_text())
+    trivial = {**own["statement"], "claim": [">=", "1", "0"]}
+    narrow = {**own["statement"], "given": [*own["statement"]["given"], [">=", "-1", "0"]]}
+    for statement in (trivial, narrow):
+        path.write_text(json.dumps({**own, "statement": statement, "certificate": {"step": "sum"}}))
+        with pytest.raises(Rejected, match="another statement"):
+            stored(proposition, [tmp_path])
+
+
+def proposed(low, high, by="", left=None):
+    """x + 1/x >= 2 with a range of x."""
+    x = sp.Symbol("x")
+    ranges = {"x": LogInterval(low, high)}
+    return Proposition(
+        ranges=ranges,
+        assumptions=(),
+        left=x + 1 / x if left is None else left,
+        relation=r"\ge",
+        right=sp.Integer(2),
+        by=by,
+    )
+
+
+def test_an_end_that_the_proof_can_spare_is_left_out(tmp_path):
+    proposition = proposed(1e-3, 1e6)
+    prove("toy.sum", proposition, tmp_path)
+    proved = stored(proposition, [tmp_path])
+    assert proved["statement"]["given"] == [[">", "x", "0"]]
+    assert not proved["narrowed"]
+    assert proof_mark(proved) == "PROVED"
+
+
+def test_an_end_that_the_proof_needs_is_told_and_the_other_is_not(tmp_path):
+    proposition = proposed(3.0, 1000.0, left=sp.Symbol("x"))
+    prove("toy.end", proposition, tmp_path)
+    proved = stored(proposition, [tmp_path])
+    assert proved["narrowed"] == [[">=", "x", "3"]]
+    assert proof_mark(proved) == "PROVED ON PART"
+
+
+def test_an_argument_outside_the_proof_is_in_the_mark(tmp_path):
+    proposition = proposed(1e-3, 1e6, by="Markov's inequality.")
+    prove("toy.lemma", proposition, tmp_path)
+    assert proof_mark(stored(proposition, [tmp_path])) == "PROVED UP TO A LEMMA"
+
+
+def test_a_quick_run_checks_a_certificate_instead_of_searching(monkeypatch):
+    claim = catalogue()["odcl.remark19-own"]
+    quick = claim.build(PROFILES["quick"])
+    monkeypatch.setattr(search, "search_counterexample", None)  # a search would raise an error
+    evidence = quick.decide(None, 1e-3)
+    assert evidence.mark == "PROVED"
+    assert evidence.n_trials == 0
+    with pytest.raises(TypeError):
+        replace(quick, proof_is_enough=False).decide(None, 1e-3)
+
+
+def test_a_changed_statement_falls_back_to_the_search():
+    quick = catalogue()["odcl.remark19-own"].build(PROFILES["quick"])
+    changed = replace(quick.proposition, right=sp.Rational(1, 2))
+    evidence = replace(quick, proposition=changed, budget=50).decide(None, 1e-3)
+    assert evidence.mark == "SUPPORTED"
+    assert evidence.n_trials > 0
+
+
+def test_formulas_that_are_not_those_of_the_search_are_refused():
+    quick = catalogue()["odcl.remark19-own"].build(PROFILES["quick"])
+    with pytest.raises(InvalidParameter, match="make them agree"):
+        replace(quick, sides=lambda _point: (0.5, 0.25)).decide(None, 1e-3)

@@ -1,0 +1,103 @@
+"""``prove`` and ``check-proof``: certificates of statements that hold over their whole domain."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from trials.checks import InvalidParameter
+from trials.run.directory import find_run
+from verify import session
+from verify.cli import exits
+from verify.cli.screen import print_json, say
+from verify.evidence import proof_mark
+from verify.papers import catalogue
+from verify.plan import plan
+from verify.procedures.base import PROFILES
+from verify.proofs.certificate import NotProved
+from verify.proofs.certificate import check as check_refutation
+from verify.proofs.checker import Rejected, check
+from verify.proofs.export import smt2
+from verify.proofs.shelf import CERTIFICATES, SHELF, prove, stored
+from verify.stored import claim_documents
+
+
+def prove_claims(
+    *,
+    claims: Sequence[str],
+    output: str | None,
+    form: str,
+    as_json: bool,
+    claims_files: Sequence[str],
+) -> None:
+    """Search certificates of the claims and write those that are found."""
+    if form == "smt2":
+        _write_scripts(claims, claims_files)
+        return
+    shelf = SHELF if not claims_files else Path(claims_files[-1]).resolve().parent / CERTIFICATES
+    shelf = shelf if output is None else Path(output)
+    found = []
+    for planned in plan(catalogue(claims_files), claims, PROFILES["quick"]).claims:
+        name, start = str(planned.selection), time.perf_counter()
+        proposition = getattr(planned.procedure, "proposition", None)
+        path = None if proposition is None else prove(name, proposition, shelf)
+        why = "its two sides are not formulas" if proposition is None else "no tactic proves it"
+        found.append({"claim": name, "certificate": None if path is None else str(path)})
+        if not as_json:
+            size = 0 if path is None else path.stat().st_size
+            told = f"not proved: {why}"
+            if path is not None and proposition is not None:
+                told = f"{proof_mark(stored(proposition, [shelf]) or {})}  {size:,} bytes"
+            say(f"{name}  {told}  {time.perf_counter() - start:.1f} s")
+    if as_json:
+        print_json(found)
+
+
+def _write_scripts(claims: Sequence[str], claims_files: Sequence[str]) -> None:
+    """Print the statements, over the domain of their certificates where they have one."""
+    for planned in plan(catalogue(claims_files), claims, PROFILES["quick"]).claims:
+        name = str(planned.selection)
+        proposition = getattr(planned.procedure, "proposition", None)
+        if proposition is None:
+            raise InvalidParameter(f"{name}: its two sides are not formulas; choose another claim")
+        proved = stored(proposition)
+        say(smt2(proposition.statement() if proved is None else proved["statement"], name))
+
+
+def check_proofs(
+    *, run: str, claims: Sequence[str], as_json: bool, claims_files: Sequence[str]
+) -> int:
+    """Check the certificates that a run stores.  The exit code is 1 where one proves nothing."""
+    del claims_files  # the checker reads the run only
+    store, _ = session.open_run(find_run(run), readonly=True)
+    with store:
+        documents = claim_documents(store)
+    if unknown := sorted(set(claims) - set(documents)):
+        raise InvalidParameter(f"{unknown[0]}: the run has not decided this claim")
+    found: list[dict[str, Any]] = []
+    for name in claims or documents:
+        evidence = documents[name]["evidence"]
+        proved, refuted = evidence.get("proved"), evidence.get("proof")
+        if proved is None and refuted is None:
+            if claims:
+                found.append({"claim": name, "result": "the run stores no certificate"})
+            continue
+        try:
+            if proved is not None:
+                check(proved["statement"], proved["certificate"])
+            else:
+                check_refutation(refuted)
+            found.append(
+                {"claim": name, "result": proof_mark(proved) if proved else "REFUTED, proved"}
+            )
+        except (Rejected, NotProved) as error:
+            found.append({"claim": name, "result": f"rejected: {error}"})
+    if as_json:
+        print_json(found)
+    else:
+        for each in found:
+            say(f"{each['claim']}  {each['result']}")
+    good = all("PROVED" in each["result"] or "proved" in each["result"] for each in found)
+    return exits.EXPECTED if good else exits.UNEXPECTED

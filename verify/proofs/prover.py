@@ -1,0 +1,556 @@
+r"""Finds certificates for `verify.proofs.checker`.
+
+The search works on goals.  A tactic reduces a goal to others by a step of the checker, and gives up
+by `Rejected`.  Nothing here is trusted: the checker reads the statement and the certificate only.
+
+1. A variable with an upper limit becomes a share of it in [0, 1], one under a root becomes a power,
+   one with a lower limit is counted from there.
+2. The expanded claim then often has coefficients >= 0: as it is, in Bernstein's form in the
+   variables in [0, 1] (Farouki 2012), or after a few case distinctions.
+3. Logarithms and exponentials are bounded by their tangents, or removed by the sign of a
+   derivative.  What depends on few variables with limits is covered by boxes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import flint
+
+from verify.proofs.checker import (
+    Algebra,
+    Goal,
+    Poly,
+    Rejected,
+    Term,
+    enclose,
+    goal_of,
+    holds,
+    left_by,
+    minus,
+    names,
+    parts_of,
+    put,
+    slope,
+    smooth,
+)
+
+Step = dict[str, Any]
+_BOXES = 400  # at most, of a cover
+_DEGREE = 14  # of a claim in Bernstein's form, at most
+
+
+#: The steps that a search may still try.
+_LEFT: ContextVar[int] = ContextVar("_LEFT")
+
+
+class Stopped(Exception):
+    """A search has tried as many steps as it may."""
+
+
+def find(
+    statement: Mapping[str, Any], effort: int = 4, steps: int = 300, *, unchecked: bool = False
+) -> Step | None:
+    """A certificate of the statement, None where no tactic proves it.
+
+    Parameters
+    ----------
+    effort : nested case distinctions and derivatives, twice their number.
+    steps : steps of the checker that are tried.
+    unchecked : whether the tactics are tried although some points show that the statement is false.
+    """
+    _LEFT.set(steps)
+    try:
+        goal = goal_of(statement)
+        return None if not unchecked and is_false(goal) else attempt(goal, effort)
+    except (Rejected, Stopped):
+        return None
+
+
+class Terms(Algebra):
+    """An algebra that can write its polynomials as terms."""
+
+    def __init__(self, goal: Goal) -> None:
+        self.made: dict[int, Term] = {}
+        super().__init__(goal)
+
+    def atom(self, op: str, *parts: Poly, sign: str = "") -> Poly:
+        """The generator, whose term is kept."""
+        gen = super().atom(op, *parts, sign=sign)
+        first = ratio(self.term(parts[0]), self.term(parts[1]) if len(parts) > 1 else "1")
+        root = op.removeprefix("root ")
+        if op in ("log", "exp"):
+            self.made[self.gens.index(gen)] = [op, first]
+        elif root != op:
+            self.made[self.gens.index(gen)] = ["^", first, f"1/{root}"]
+        else:
+            self.made[self.gens.index(gen)] = [op, first, ratio(*map(self.term, parts[2:]))]
+        return gen
+
+    def term(self, poly: Poly) -> Term:
+        """The polynomial as a term."""
+        monomials = []
+        by_index = [
+            *self.variables,
+            *(self.made.get(i) for i in range(len(self.variables), len(self.gens))),
+        ]
+        for exponents, coefficient in poly.terms():
+            powers = [by_index[i] if e == 1 else ["^", by_index[i], str(e)]
+                      for i, e in enumerate(exponents) if e]  # fmt: skip
+            unit = [] if coefficient == 1 and powers else [str(coefficient)]
+            monomials.append(product([*unit, *powers]))
+        return total(monomials)
+
+    def limits(self, x: str) -> tuple[list[Term], list[Term]]:
+        """Lower and upper limits of a variable, as terms in the others."""
+        low: list[Term] = []
+        high: list[Term] = []
+        i = self.gens.index(self.variables[x])
+        inside = {j for j, term in self.made.items() if x in names(term)}
+        for sign, poly in list(self.signs.values()):
+            if sign == "!=" or poly.degrees()[i] != 1 or any(poly.degrees()[j] for j in inside):
+                continue
+            unit = poly.derivative(i)
+            rest = poly - unit * self.variables[x]
+            for s, limits in ((1, low), (-1, high)):
+                limit = self.over(-rest, unit) if self.sign(s * unit) == ">" else None
+                term = ratio(*map(self.term, limit)) if limit else None
+                if term is not None and term not in limits:
+                    limits.append(term)
+        return low, high
+
+
+def product(factors: list[Term]) -> Term:
+    """A product of terms."""
+    return factors[0] if len(factors) == 1 else ["*", *factors] if factors else "1"
+
+
+def total(parts: list[Term]) -> Term:
+    """A sum of terms."""
+    return parts[0] if len(parts) == 1 else ["+", *parts] if parts else "0"
+
+
+def ratio(top: Term, bottom: Term) -> Term:
+    """A quotient of terms."""
+    return top if bottom == "1" else ["*", top, ["^", bottom, "-1"]]
+
+
+ERRORS = (LookupError, TypeError, ValueError, ArithmeticError, RuntimeError, AttributeError)
+
+
+def reduce_by(goal: Goal, step: Step, *tactics: Callable[[Goal], Step]) -> Step:
+    """The step, with what the tactics find for the goals that it leaves."""
+    if _LEFT.get() <= 0:
+        raise Stopped("too many steps")
+    _LEFT.set(_LEFT.get() - 1)
+    below = left_by(goal, step)
+    if len(below) > 1 and len(tactics) == 1:
+        tactics = tactics * len(below)
+    found = [tactic(each) for tactic, each in zip(tactics, below, strict=True)]
+    return {**step, "then": found} if found else step
+
+
+def first(goal: Goal, *tactics: Callable[[Goal], Step]) -> Step:
+    """What the first tactic finds that proves the goal."""
+    for tactic in tactics:
+        try:
+            return tactic(goal)
+        except ERRORS:
+            continue
+    raise Rejected("no tactic proves the goal")
+
+
+def let(goal: Goal, x: str, kind: str, by: Term, then: Callable[[Goal], Step]) -> Step:
+    """A substitution, and what proves the goal after it."""
+    stem = x.rstrip("0123456789").rstrip("_")
+    new = next(y for i in itertools.count(1) if (y := f"{stem}_{i}") not in goal.variables)
+    step = {"step": "let", "x": x, "new": new, "kind": kind, "by": by}
+    if kind != "shift":
+        return reduce_by(goal, step, then)
+    # The limit is given in plain form, so that the new variable's sign is.
+    above = {"step": "cut", "relation": ">=", "term": minus(x, by)}
+    return reduce_by(goal, above, by_signs, lambda g: reduce_by(g, step, then))
+
+
+def by_signs(goal: Goal) -> Step:
+    """The claim as it is, or expanded."""
+    return reduce_by(goal, {"step": "sum"})
+
+
+# -- Algebraic claims ------------------------------------------------------------------------------
+
+
+def is_false(goal: Goal, n_points: int = 300) -> bool:
+    """Whether the claim fails at one of some points, drawn evenly in the logarithm."""
+    draw = random.Random(0)
+    relation, term = goal.claim
+    for _ in range(n_points):
+        decades = draw.choice((0.5, 2.0, 6.0))
+        values = {x: flint.arb(10 ** draw.uniform(-decades, decades)) for x in goal.variables}
+        if all(enclose(each, values) > 0 for _, each in goal.given):
+            value = enclose(term, values)
+            if value < 0 or (relation == "=" and value > 0):
+                return True
+    return False
+
+
+def attempt(goal: Goal, effort: int) -> Step:
+    """What proves a goal, by all tactics."""
+    return first(
+        goal,
+        by_signs,
+        lambda g: with_signs(g, lambda h: simplified(h, effort)),
+        lambda g: with_roots(g, lambda h: by_squares(h, effort)),
+        lambda g: by_concave_log(g, effort),
+        lambda g: with_signs(g, lambda h: by_tangents(h, effort)),
+        lambda g: with_signs(g, lambda h: by_boxes(h)),
+        lambda g: with_signs(g, lambda h: by_growth(h, effort)),
+    )
+
+
+def with_signs(goal: Goal, then: Callable[[Goal], Step]) -> Step:
+    """The signs of variables that follow from limits by others, such as b > 0 from b >= a > 0."""
+    algebra = Terms(goal)
+    for x, gen in algebra.variables.items():
+        if algebra.sign(gen) == ">":
+            continue
+        for sign, poly in list(algebra.signs.values()):
+            i = algebra.gens.index(gen)
+            if sign == "!=" or poly.degrees()[i] != 1:
+                continue
+            unit = poly.derivative(i)
+            rest = unit * gen - poly  # unit x - rest >= 0
+            if algebra.sign(unit) != ">" or not algebra.sign(rest):
+                continue
+            strict = ">" if ">" in (algebra.sign(rest), sign) else ">="
+            if strict == algebra.sign(gen):
+                continue
+            u, r = algebra.term(unit), algebra.term(rest)
+            cut = {"step": "cut", "relation": strict, "term": x}
+            parts = ["+", minus(["*", u, x], r), r]
+            by_sum = partial(reduce_by, step={"step": "sum", "factor": u, "parts": parts})
+            try:
+                return reduce_by(goal, cut, by_sum, lambda g: with_signs(g, then))
+            except Rejected as error:
+                if "no tactic" in str(error):
+                    raise
+    return then(goal)
+
+
+def simplified(goal: Goal, effort: int) -> Step:
+    """Variables as shares of their limits, as powers, and counted from their lower limits."""
+    try:
+        return by_signs(goal)
+    except ERRORS:
+        pass
+    algebra = Terms(goal)
+    algebra.quotient(goal.claim[1])
+    moves = sorted(_moves(algebra), key=lambda move: -move[0])
+    for _, x, kind, by in moves[:2]:
+        try:
+            return let(goal, x, kind, by, lambda g: with_signs(g, lambda h: simplified(h, effort)))
+        except ERRORS:
+            continue
+    if moves:
+        raise Rejected("no tactic proves the goal")
+    return finished(goal, effort)
+
+
+def _moves(algebra: Terms) -> Iterator[tuple[int, str, str, Term]]:
+    """Substitutions with their urgency."""
+    for q, factor in algebra.powers.values():
+        for x, gen in algebra.variables.items():
+            if factor == gen:
+                yield 20, x, "power", str(q)
+    for x, gen in algebra.variables.items():
+        low, high = algebra.limits(x)
+        starts = [limit for limit in low if limit != "0"]
+        if algebra.sign(gen):  # a lower limit below zero says nothing more
+            starts = [limit for limit in starts if not algebra.sign_of(["*", "-1", limit])]
+        for limit in high if algebra.sign(gen) and not starts else ():
+            if limit != "1" and algebra.sign_of(limit) == ">":
+                yield 40 + len(names(limit)), x, "scale", limit
+        for limit in starts:
+            if len(starts) == 1 or not names(limit):
+                yield (30 if high else 10) + len(names(limit)), x, "shift", limit
+
+
+def finished(goal: Goal, effort: int) -> Step:
+    """A claim in variables >= 0, of which some are at most 1."""
+    return first(goal, by_signs, bernstein, lambda g: by_cases(g, effort))
+
+
+def bernstein(goal: Goal) -> Step:
+    """The claim times its denominator as a sum of products of x, 1 - x and other variables."""
+    algebra = Terms(goal)
+    top, bottom = algebra.quotient(goal.claim[1])
+    if algebra.sign(bottom) != ">":
+        if algebra.sign(-bottom) != ">":
+            raise Rejected("the denominator has no sign")
+        top, bottom = -top, -bottom
+    factors = [(p, t) for p, t in top.factor()[1] if algebra.sign(p) != ">"]
+    unit = algebra.one * 1
+    for p, t in factors:
+        unit = unit * p**t
+    done = top / unit
+    if algebra.sign(done) != ">":
+        unit, done = -unit, -done
+    shares = [
+        i for i, gen in enumerate(algebra.gens) if algebra.sign(1 - gen) and algebra.sign(gen)
+    ]
+    degrees = unit.degrees()
+    shares = [i for i in shares if degrees[i]]
+    if sum(degrees) > 60:
+        raise Rejected("the degree is too high")
+    for more in (0, 2, 5):
+        size = {i: degrees[i] + more for i in shares}
+        table = _bernstein(algebra, unit, size)
+        if all(c >= 0 for _, c in table.terms()):
+            parts = []
+            for e, c in table.terms():
+                pieces = []
+                for i, k in enumerate(e):
+                    name = algebra.term(algebra.gens[i]) if k or i in size else ""
+                    if i in size:
+                        rest = size[i] - k
+                        pieces += [["^", ["+", "1", ["*", "-1", name]], str(rest)]] if rest else []
+                    pieces += [["^", name, str(k)]] if k else []
+                parts.append(product([str(c), *pieces]))
+            factor = ratio(algebra.term(bottom), algebra.term(done))
+            return reduce_by(goal, {"step": "sum", "factor": factor, "parts": total(parts)})
+        if not shares:
+            break
+    raise Rejected("a coefficient is negative")
+
+
+def _bernstein(algebra: Terms, poly: Poly, size: Mapping[int, int]) -> Poly:
+    """p(x/(1+x)) (1+x)^n in each of some variables: its coefficients are those of Bernstein."""
+    for i, n in size.items():
+        gen, made = algebra.gens[i], algebra.context.constant(0)
+        by_power: dict[int, dict[Any, Any]] = {}
+        for e, c in poly.terms():
+            by_power.setdefault(e[i], {})[(*e[:i], 0, *e[i + 1 :])] = c
+        for k, rest in by_power.items():
+            made = made + algebra.context.from_dict(rest) * gen**k * (1 + gen) ** (n - k)
+        poly = made
+    return poly
+
+
+def by_cases(goal: Goal, effort: int) -> Step:
+    """Two ranges of a variable."""
+    if effort <= 0:
+        raise Rejected("no tactic proves the goal")
+    algebra = Terms(goal)
+    top, _ = algebra.quotient(goal.claim[1])
+    for x, gen in algebra.variables.items():
+        if not top.degrees()[algebra.gens.index(gen)]:
+            continue
+        share = algebra.sign(1 - gen)
+        on = minus(x, "1/2" if share else "1")
+        try:
+            return reduce_by(goal, {"step": "cases", "on": on}, lambda g: simplified(g, effort - 2))
+        except ERRORS:
+            continue
+    raise Rejected("no tactic proves the goal")
+
+
+# -- Logarithms and exponentials -------------------------------------------------------------------
+
+
+def by_tangents(goal: Goal, effort: int) -> Step:
+    """A logarithm or exponential as a variable between its limits and tangents."""
+    algebra = Terms(goal)
+    algebra.quotient(goal.claim[1])
+    term = next((t for t in algebra.made.values() if t[0] in ("log", "exp")), None)
+    if term is None:
+        raise Rejected("no logarithm")
+    lemmas = _lemmas(algebra, term)
+    return _known(goal, lemmas, lambda g: _named(g, term, lambda h: attempt_named(h, effort)))
+
+
+def attempt_named(goal: Goal, effort: int) -> Step:
+    """What proves a goal after a logarithm or exponential became a variable."""
+    return first(
+        goal,
+        by_signs,
+        lambda g: with_signs(g, lambda h: by_tangents(h, effort)),
+        lambda g: with_signs(g, lambda h: simplified(h, effort)),
+    )
+
+
+def _lemmas(algebra: Terms, term: Term) -> list[Step]:
+    """Steps that give limits of a logarithm or an exponential."""
+    op, (of,) = parts_of(term)
+    if op == "exp":
+        return [{"step": "lemma", "says": "exp", "of": of}]
+    if not names(of):  # a constant
+        value = flint.arb(flint.fmpq(*Fraction(of).as_integer_ratio())).log()
+        low = Fraction(int(float(value) * 1000) - 1, 1000)
+        return [
+            {"step": "cut", "relation": ">", "term": minus(term, str(low))},
+            {"step": "cut", "relation": ">", "term": minus(str(low + Fraction(1, 250)), term)},
+        ]
+    return [{"step": "lemma", "says": "log", "of": each} for each in (of, ["^", of, "-1"])]
+
+
+def _known(goal: Goal, lemmas: list[Step], then: Callable[[Goal], Step]) -> Step:
+    """The lemmas, and what follows."""
+    if not lemmas:
+        return then(goal)
+    head, *rest = lemmas
+    after = lambda g: _known(g, rest, then)  # noqa: E731
+    if head["step"] == "cut":
+        boxes = {"step": "boxes", "splits": ".", "order": []}
+        return reduce_by(goal, head, lambda g: reduce_by(g, boxes), after)
+    return reduce_by(goal, head, after)
+
+
+def _named(goal: Goal, term: Term, then: Callable[[Goal], Step]) -> Step:
+    stem = term[0][0]
+    new = next(y for i in itertools.count(1) if (y := f"{stem}_{i}") not in goal.variables)
+    return reduce_by(goal, {"step": "name", "term": term, "new": new}, then)
+
+
+def parts_with(term: Term, op: str) -> Iterator[Term]:
+    """The parts of a term that are an operation, outermost first."""
+    if isinstance(term, list):
+        if term[0] == op:
+            yield term
+        for part in term[1:]:
+            yield from parts_with(part, op)
+
+
+def easily(goal: Goal) -> Step:
+    """What proves a goal by signs, without case distinctions."""
+    return first(goal, by_signs, lambda g: with_signs(g, lambda h: simplified(h, 0)))
+
+
+def by_concave_log(goal: Goal, effort: int) -> Step:
+    """log(1 + y) >= 2y/(2 + y) for y >= 0, where log(1 + y) >= y/(1 + y) is too low."""
+    logs = [t for t in parts_with(goal.claim[1], "log") if t[1][0] == "+" and "1" in t[1]]
+    if not logs or effort <= 0:
+        raise Rejected("no logarithm of 1 + y")
+    log, of = logs[0], logs[0][1]
+    others = list(of[1:])
+    others.remove("1")
+    y = total(others)
+    new = next(z for i in itertools.count(1) if (z := f"y_{i}") not in goal.variables)
+    inner = put(of, y, new) if len(others) == 1 else None
+    if inner is None or isinstance(y, str):
+        raise Rejected("no logarithm of 1 + y")
+    bound = ["+", ["*", log, ["+", "2", y]], ["*", "-2", y]]
+
+    def grown(below: Goal) -> Step:
+        slow = {"step": "lemma", "says": "log", "of": ["^", inner, "-1"]}
+        growth = {"step": "monotone", "x": new, "start": "0"}
+        named = {"step": "name", "term": y, "new": new}
+        slope_of = lambda g: reduce_by(g, slow, lambda h: by_tangents(h, 0))  # noqa: E731
+        return reduce_by(below, named, lambda g: reduce_by(g, growth, by_signs, slope_of))
+
+    def used(below: Goal) -> Step:
+        return _named(below, log, lambda g: attempt_named(g, effort - 2))
+
+    known = {"step": "cut", "relation": ">=", "term": bound}
+    sign = {"step": "cut", "relation": ">=", "term": y}
+    return reduce_by(goal, sign, easily, lambda g: reduce_by(g, known, grown, used))
+
+
+# -- Roots -----------------------------------------------------------------------------------------
+
+
+def with_roots(goal: Goal, then: Callable[[Goal], Step]) -> Step:
+    """The sign of what stands under a square root, where its parts show it."""
+    algebra = Terms(goal)
+    for _, of, power in parts_with(goal.claim[1], "^"):
+        if power in ("1/2", "-1/2") and isinstance(of, list) and algebra.sign_of(of):
+            top, bottom = algebra.quotient(of)
+            if not algebra.sign(top * bottom):
+                cut = {"step": "cut", "relation": ">=", "term": of}
+                return reduce_by(goal, cut, by_signs, lambda g: with_roots(g, then))
+    return with_signs(goal, then)
+
+
+def by_squares(goal: Goal, effort: int) -> Step:
+    """A claim a >= b of two sides that are not negative, by a^2 >= b^2."""
+    algebra = Terms(goal)
+    top, bottom = algebra.quotient(goal.claim[1])
+    if algebra.sign(bottom) != ">" or effort <= 0:
+        raise Rejected("the denominator has no sign")
+    for plus, less in _sides(algebra, top):
+        squares = algebra.reduced(plus**2 - less**2)
+        large = {"step": "cut", "relation": ">", "term": algebra.term(plus)}
+        parts = algebra.term(squares)
+        cut = {"step": "cut", "relation": ">=", "term": parts}
+        factor = product([algebra.term(bottom), ["+", algebra.term(plus), algebra.term(less)]])
+        last = {"step": "sum", "factor": factor, "parts": parts}
+        squared = lambda g, cut=cut, last=last: reduce_by(  # noqa: E731
+            g, cut, lambda h: attempt(h, effort - 2), lambda h: reduce_by(h, last)
+        )
+        try:
+            return reduce_by(goal, large, easily, squared)
+        except ERRORS:
+            continue
+    raise Rejected("no squares")
+
+
+def _sides(algebra: Terms, top: Poly) -> Iterator[tuple[Poly, Poly]]:
+    """Two polynomials whose difference is the claim's numerator, of which the second is >= 0."""
+    for i in algebra.powers:
+        if top.degrees()[i] == 1:
+            root = top.derivative(i) * algebra.gens[i]
+            if algebra.sign(-root):
+                yield top - root, -root
+    plus = algebra.context.from_dict({e: c for e, c in top.terms() if c > 0})
+    if algebra.sign(plus - top) and not top.is_zero():
+        yield plus, plus - top
+
+
+# -- Growth and boxes ------------------------------------------------------------------------------
+
+
+def by_growth(goal: Goal, effort: int) -> Step:
+    """The claim at the smallest value of a variable, and its derivative."""
+    if effort <= 0:
+        raise Rejected("no tactic proves the goal")
+    algebra = Terms(goal)
+    for x in sorted(names(goal.claim[1])):
+        low, _ = algebra.limits(x)
+        for start in low:
+            step = {"step": "monotone", "x": x, "start": start}
+            try:
+                return reduce_by(goal, step, lambda g: attempt(g, effort - 2))
+            except ERRORS:
+                continue
+    raise Rejected("no tactic proves the goal")
+
+
+def by_boxes(goal: Goal) -> Step:
+    """A cover by boxes of a claim in at most three variables with limits."""
+    algebra = Algebra(goal)
+    order = sorted(names(goal.claim[1]))
+    box = {x: algebra.range(x) for x in order}
+    if len(order) > 3 or any(None in ends for ends in box.values()):
+        raise Rejected("a variable has no limits")
+    slopes = {x: slope(goal.claim[1], x) for x in order} if smooth(goal.claim[1]) else {}
+    splits: list[str] = []
+
+    def cover(box: dict[str, Any], depth: int) -> None:
+        if holds(goal, box, slopes):
+            splits.append(".")
+            return
+        if depth > 40 or len(splits) > _BOXES or not order:
+            raise Rejected("too many boxes")
+        x = max(order, key=lambda y: box[y][1] - box[y][0])
+        low, high = box[x]
+        splits.append(str(order.index(x)))
+        cover({**box, x: (low, (low + high) / 2)}, depth + 1)
+        cover({**box, x: ((low + high) / 2, high)}, depth + 1)
+
+    cover(box, 0)
+    return reduce_by(goal, {"step": "boxes", "splits": "".join(splits), "order": order})

@@ -1,0 +1,160 @@
+"""The certificates that come with the package, one file for each statement, named by its hash."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from verify.proofs.checker import Rejected, check, digest, number
+from verify.proofs.propositions import Proposition, widens
+from verify.proofs.prover import find
+
+SHELF = Path(__file__).parent / "certificates"
+#: The folder beside a claims file in which `cfl-verify prove` writes and later runs look.
+CERTIFICATES = "certificates"
+#: Folders with certificates of papers in files of one's own.
+_OWN: dict[Path, None] = {}
+
+
+def known_shelves() -> tuple[Path, ...]:
+    """The folders with certificates beside the package's own, in the order of their mention."""
+    return tuple(_OWN)
+
+
+def add_shelf(folder: Path) -> None:
+    """Look for certificates in a folder as well."""
+    _OWN[folder.resolve()] = None
+
+
+def path_of(statement: Mapping[str, Any], shelf: Path = SHELF) -> Path:
+    """The file that holds the certificate of a statement."""
+    return shelf / f"{digest(statement)[:20]}.json"
+
+
+def stored(
+    proposition: Proposition, shelves: Sequence[Path] | None = None
+) -> dict[str, Any] | None:
+    """The proved form of a proposition with its certificate, or None where no shelf has one.
+
+    The file is found by the hash of the proposition's own statement.  A proposition that was
+    changed has another one, and finds nothing.
+
+    Returns
+    -------
+    ``statement`` and ``certificate``, the given relations ``narrowed`` that only bound a search and
+    that the proof needs, and the argument ``by`` outside the proof.
+
+    Raises
+    ------
+    Rejected
+        When the certificate does not prove the statement, or the statement is not this one.
+    """
+    own = proposition.statement()
+    for shelf in (SHELF, *known_shelves()) if shelves is None else shelves:
+        path = path_of(own, shelf)
+        if not path.is_file():
+            continue
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            statement, certificate = document["statement"], document["certificate"]
+            same = widens(statement, own)
+        except (ValueError, LookupError, TypeError) as error:
+            raise Rejected(f"{path.name} holds no certificate: {str(error)[:80]}") from None
+        if not same:
+            raise Rejected(f"{path.name} proves another statement")
+        check(statement, certificate)
+        return {
+            "statement": statement,
+            "certificate": certificate,
+            "narrowed": proposition.optional(statement),
+            "by": proposition.by,
+        }
+    return None
+
+
+def prove(name: str, proposition: Proposition, shelf: Path = SHELF) -> Path | None:
+    """Find a certificate and store it.  None where no tactic proves the proposition.
+
+    The ends of ranges that only bound a search are left out one by one, where a proof is found
+    without them.
+    """
+    own = proposition.statement()
+    statement, certificate = widest(own, proposition.optional(own))
+    if certificate is None:
+        return None
+    check(statement, certificate)
+    document = {"claim": name, "statement": statement, "certificate": certificate}
+    path = path_of(own, shelf)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_compact(document) + "\n", encoding="utf-8")
+    return path
+
+
+def widest(
+    own: Mapping[str, Any], optional: Sequence[Any]
+) -> tuple[Mapping[str, Any], dict[str, Any] | None]:
+    """A form of a statement without the optional relations that its proof can spare."""
+
+    def without(ends: Sequence[Any]) -> dict[str, Any]:
+        return {**own, "given": [each for each in own["given"] if each not in ends]}
+
+    # All of them spared, then all but one, then as many as a search from the narrowest form spares.
+    for kept in ((), *((end,) for end in optional)):
+        wide = without([end for end in optional if end not in kept])
+        if (certificate := find(wide)) is not None:
+            return wide, certificate
+    # What is given may lead the search astray: without a limit it proves more, and finds it.
+    for limit in [each for each in own["given"] if each not in optional and is_limit(each)]:
+        wide = without([*optional, limit])
+        if (certificate := find(wide)) is not None:
+            return wide, certificate
+    if not optional:
+        return own, None
+    spared = list[Any]()
+    statement, certificate = dict(own), find(own)
+    for end in optional if certificate is not None else ():
+        again = find(without([*spared, end]))
+        if again is not None:
+            spared.append(end)
+            statement, certificate = without(spared), again
+    return statement, certificate
+
+
+def is_limit(relation: Sequence[Any]) -> bool:
+    """Whether a relation is a limit of a variable by a number other than zero."""
+    return any(number(side) not in (None, 0) for side in relation[1:])
+
+
+def _compact(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, separators=(",", ":"), sort_keys=True)
+
+
+def steps(certificate: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """All steps of a certificate."""
+    yield certificate
+    for below in certificate.get("then", ()):
+        yield from steps(below)
+
+
+def domain_of(statement: Mapping[str, Any]) -> str:
+    """The given relations of a statement as inline LaTeX, each in brackets of code."""
+    return ", ".join(map(relation_of, statement["given"]))
+
+
+def relation_of(relation: Sequence[Any]) -> str:
+    """A relation as plain text."""
+    sign, a, b = relation
+    return f"{_text(a)} {sign} {_text(b)}"
+
+
+def _text(term: Any, inside: bool = False) -> str:
+    """A term as plain text."""
+    if isinstance(term, str):
+        return term
+    op, *parts = term
+    if op in ("+", "*", "^"):
+        shown = {"+": " + ", "*": "*", "^": "^"}[op].join(_text(part, True) for part in parts)
+        return f"({shown})" if inside else shown
+    return f"{op}({', '.join(map(_text, parts))})"
