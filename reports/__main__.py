@@ -103,6 +103,9 @@ def main() -> None:
     metavar="DIR",
     help="Where to write.  [default: RUN/report]",
 )
+@click.option("--title", "heading", default="", metavar="TEXT", help="The title to print.")
+@click.option("--author", default="", metavar="TEXT", help="The author to print.")
+@click.option("--catalogue", is_flag=True, help="Make catalogue.pdf, with all claims, too.")
 @click.option(
     "--fragments",
     "fragments_of",
@@ -111,9 +114,16 @@ def main() -> None:
     help="Write no report but one .tex file for each claim that matches, to \\input in a paper.",
 )
 def build_command(
-    run: str, formats: str, engine: str, output: str | None, fragments_of: tuple[str, ...]
+    run: str,
+    formats: str,
+    engine: str,
+    output: str | None,
+    heading: str,
+    author: str,
+    catalogue: bool,
+    fragments_of: tuple[str, ...],
 ) -> None:
-    """Build the report of RUN.
+    """Build the report of RUN: the paper of the run, at most 20 pages.
 
     RUN is a run directory, the name of one below ./runs, or `latest`: the run below ./runs that was
     written last.
@@ -124,6 +134,7 @@ def build_command(
       python -m reports build runs/2026-01-31-ifca --engine embedded
       python -m reports build latest --format tex --output paper/appendix
       python -m reports build latest --format html
+      python -m reports build latest --catalogue --title "My theorem, tried"
       python -m reports build latest --fragments 'ifca.thm1*' --output paper
 
     The path of the report is printed, one line a format. Exit status 3 when it cannot be built.
@@ -139,6 +150,9 @@ def build_command(
         engine=engine,
         out_dir=None if output is None else Path(output),
         fragments_of=fragments_of,
+        catalogue=catalogue,
+        heading=heading,
+        author=author,
         progress=lambda message: click.echo(printable(message), err=True),
     )
     for path in result.opened:

@@ -1,12 +1,18 @@
-"""Building a report: documents in, ``report.tex``, figures, tables and ``report.pdf`` out."""
+"""Building a report: documents in, ``report.pdf``, ``catalogue.pdf`` and the site out.
+
+``report.pdf`` is the paper of the run (`reports.paper`).  ``catalogue.pdf`` holds all claims
+(`reports.collect`) and is made on request.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+
+import msgspec
 
 from reports import fragments
 from reports.claim_tables import Files
@@ -14,6 +20,7 @@ from reports.collect import Run, collect, load
 from reports.engines import Engine, choose, compile_pdf, describe
 from reports.errors import ReportError
 from reports.latex_template import render_tex
+from reports.paper import links_to_site, paper, title
 from reports.schema import Reader
 from reports.site import FOLDER, site
 
@@ -60,6 +67,9 @@ def write_report(
     *,
     formats: Sequence[str] = DEFAULT,
     engine: str = "auto",
+    catalogue: bool = False,
+    heading: str = "",
+    author: str = "",
     progress: Callable[[str], None] | None = None,
 ) -> BuildResult:
     """Build a report from any reader of documents.  See `build` for the arguments."""
@@ -71,11 +81,15 @@ def write_report(
         )
     chosen = choose(engine) if "pdf" in formats else None
     run = load(reader)
+    run = replace(run, summary=msgspec.structs.replace(run.summary, title=heading or title(run)))
     paths: list[Path] = []
     opened: list[Path] = []
     try:
         if {"pdf", "tex"} & set(formats):
-            paths += _write_latex(run, out_dir, chosen, say)
+            if catalogue:
+                paths += _write_catalogue(run, out_dir, chosen, say)
+                opened.append(paths[-1])
+            paths += _write_paper(run, out_dir, chosen, author, say)
             opened.append(paths[-1])
         if "html" in formats:
             say("making the web pages")
@@ -89,21 +103,47 @@ def write_report(
     return BuildResult(paths=tuple(paths), engine=chosen, opened=tuple(opened))
 
 
-def _write_latex(
+def _write_paper(
+    run: Run, out_dir: Path, engine: Engine | None, author: str, say: Callable[[str], None]
+) -> list[Path]:
+    """Write the paper of the run."""
+    say("drawing figures and tables")
+    made = paper(run, engine=_named(engine), author=author)
+    source = links_to_site(render_tex(made, "paper.tex.j2"))
+    return _typeset("report", source, made["files"], run, out_dir, engine, say)
+
+
+def _write_catalogue(
     run: Run, out_dir: Path, engine: Engine | None, say: Callable[[str], None]
 ) -> list[Path]:
-    """Write figures, tables and LaTeX source, and the PDF last where there is an engine."""
-    say("drawing figures and tables")
-    (out_dir / "report.pdf").unlink(missing_ok=True)  # it would be taken for this build's
-    engine_name = describe(engine) if engine else "no engine; LaTeX source only"
-    report = collect(run, engine=engine_name)
-    paths = [_write(out_dir / name, content) for name, content in report.files.items()]
-    source = _write(out_dir / "report.tex", render_tex(report.context))
-    paths.append(source)
+    """Write the catalogue of all claims."""
+    say("drawing the figures and tables of all claims")
+    made = collect(run, engine=_named(engine))
+    source = render_tex(made.context, "catalogue.tex.j2")
+    return _typeset("catalogue", source, made.files, run, out_dir, engine, say)
+
+
+def _named(engine: Engine | None) -> str:
+    return describe(engine) if engine else "no engine; LaTeX source only"
+
+
+def _typeset(
+    name: str,
+    source: str,
+    files: Files,
+    run: Run,
+    out_dir: Path,
+    engine: Engine | None,
+    say: Callable[[str], None],
+) -> list[Path]:
+    """Write files and LaTeX source, and the PDF last where there is an engine."""
+    (out_dir / f"{name}.pdf").unlink(missing_ok=True)  # it would be taken for this build's
+    paths = [_write(out_dir / file, content) for file, content in files.items()]
+    paths.append(_write(out_dir / f"{name}.tex", source))
     if engine:
-        say(f"typesetting with the {engine} engine")
-        pdf = compile_pdf(source, engine, timestamp=_timestamp(run))
-        paths.append(_write(out_dir / "report.pdf", pdf))
+        say(f"typesetting {name}.pdf with the {engine} engine")
+        pdf = compile_pdf(paths[-1], engine, timestamp=_timestamp(run))
+        paths.append(_write(out_dir / f"{name}.pdf", pdf))
     return paths
 
 
@@ -136,6 +176,9 @@ def build(
     engine: str = "auto",
     out_dir: Path | str | None = None,
     fragments_of: Sequence[str] = (),
+    catalogue: bool = False,
+    heading: str = "",
+    author: str = "",
     progress: Callable[[str], None] | None = None,
 ) -> BuildResult:
     """Build the report of a run directory.
@@ -149,6 +192,9 @@ def build(
     out_dir : the folder for the files, ``report/`` in the run directory by default.
     fragments_of : ids of claims, with wildcards.  Fragments of these claims are written and no
         report.  See `reports.fragments`.
+    catalogue : whether ``catalogue.pdf``, with all claims, is made beside ``report.pdf``.
+    heading, author : the title and the author that are printed.  The title is that of the run's
+        paper by default, or that of the run where it holds several papers.
     progress : called with a line of text as each stage begins.
 
     Raises
@@ -169,6 +215,9 @@ def build(
             if fragments_of:
                 paths = write_fragments(store, folder, fragments_of)
                 return BuildResult(paths=paths, engine=None, opened=paths[-1:])
-            return write_report(store, folder, formats=formats, engine=engine, progress=progress)
+            return write_report(
+                store, folder, formats=formats, engine=engine, catalogue=catalogue,
+                heading=heading, author=author, progress=progress,
+            )  # fmt: skip
     except StoreError as error:
         raise ReportError(str(error)) from None

@@ -80,7 +80,7 @@ def _page(tried: Tried, files: Files, place: Place, form: figures.Form) -> dict[
         *tallies,
         ("Refutation", _refutation(evidence)),
         ("Witness", _witness(evidence.witness) if evidence.witness else Latex("")),
-        ("Sharpness", joined(*map(prose, evidence.sharpness))),
+        ("Sharpness", joined(*map(prose, evidence.sharpness), _slack(evidence))),
         ("Power", power_paragraph(tried.power)),
         ("Notes", joined(*map(prose, evidence.notes))),
         ("Proofs", _in_proofs(place.node, place.names) if place.node else Latex("")),
@@ -200,6 +200,21 @@ def _in_proofs(node: Node, names: Mapping[str, str]) -> Latex:
 # -- evidence ------------------------------------------------------------------------------------
 
 
+def _slack(evidence: Evidence) -> Latex:
+    """The required constants, and the slack of the bound, where the evidence has them."""
+    needed = [
+        f"${formula(name)[1:-1]}={number(value)[1:-1]}$"
+        for name, value in evidence.required.items()
+    ]
+    lines = [f"The trials require {listed(needed)}"] if needed else []
+    lines += [
+        f"With {prose(s.constants)} the bound is {number(s.median)} times the observed quantile "
+        f"(median over the cells, from {number(s.least)} to {number(s.most)})"
+        for s in evidence.slack
+    ]
+    return joined(*lines)
+
+
 #: Panels from which a figure takes half a page.  It may move to the next page, and no other may.
 _MANY_PANELS = 6
 
@@ -290,7 +305,10 @@ def power_paragraph(power: Power | None) -> Latex:
     if few := [j.words for j in power.judged if j.outcome == "few trials"]:
         lines.append(f"too few trials to tell from the original: {_list(few)}")
     if kept:
-        lines.append(f"supported as well, and nobody asked whether it is true: {_list(kept)}")
+        lines.append(
+            "the evidence supports these changed statements too, and the run did not ask whether "
+            f"they are true: {_list(kept)}"
+        )
     if not whole:
         lines.append(
             f"this is a sample of {plural(len(power.judged), 'change')} out of {power.n_mutants}"

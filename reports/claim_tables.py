@@ -177,8 +177,8 @@ _MERGED = "cell"
 
 #: How a cell's ratio compares observed value and bound, as the head of its column.
 RATIOS = {
-    "at most": "obs./bound", "at least": "bound/obs.", "equals": "larger/smaller",
-    "order": "obs./order",
+    "at most": "obs./bound", "below": "obs./bound", "at least": "bound/obs.",
+    "equals": "larger/smaller", "order": "obs./order",
 }  # fmt: skip
 
 

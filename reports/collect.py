@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reports import bibliography, overview, proof_figure
+from reports.benchmark_page import Benchmark, benchmarks
 from reports.characters import Latex
 from reports.claim_page import Place, claim_page
 from reports.claim_tables import Files
@@ -37,6 +38,7 @@ class Run:
     papers: dict[str, Paper]
     findings: dict[str, Finding]
     symbols: dict[str, Symbols]
+    benchmarks: Mapping[str, Benchmark] = field(default_factory=dict)
 
     @property
     def names(self) -> dict[str, str]:
@@ -93,6 +95,7 @@ def load(reader: Reader) -> Run:
         papers=read(reader, "paper", Paper),
         findings=read(reader, "finding", Finding),
         symbols=read(reader, "symbol", Symbols),
+        benchmarks=benchmarks(reader),
     )
 
 

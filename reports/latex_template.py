@@ -11,8 +11,11 @@ from reports.reading import COLOURS
 from reports.text import escape_text
 
 
-def render_tex(context: dict[str, Any], template: str = "report.tex.j2") -> str:
-    """LaTeX source, the report's by default.  Values that are not of type `Latex` are escaped."""
+def render_tex(context: dict[str, Any], template: str = "catalogue.tex.j2") -> str:
+    """LaTeX source, the catalogue's by default.
+
+    Values that are not of type `Latex` are escaped.
+    """
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("reports"),
         block_start_string="<%",

@@ -88,7 +88,7 @@ def tally(claims: Sequence[Tried]) -> list[tuple[tuple[str, str], int]]:
     ``SUPPORTED TO r`` is a word of its own.  Identities of formulas are not counted.
     """
     counts = Counter(
-        (claim.verdict, re.sub(r" TO .+", " TO r", claim.mark))
+        (claim.verdict, re.sub(r"^SUPPORTED TO .+", "SUPPORTED TO r", claim.mark))
         for claim in claims
         if not claim.claim.identity
     )
@@ -275,11 +275,11 @@ def _shown_by(finding: Finding, claims: Mapping[str, Tried]) -> Latex:
     observed, stated, _ = at_worst(refuted)
     seen = ""
     if observed is not None and stated is not None:
-        seen = ": observed {}, stated {}".format(*_apart(observed, stated))
+        seen = ": observed {}, stated {}".format(*apart(observed, stated))
     return Latex(f"{verdict_word('REFUTED')}{grade}{seen}.")
 
 
-def _apart(first: float, second: float) -> tuple[Latex, Latex]:
+def apart(first: float, second: float) -> tuple[Latex, Latex]:
     """Two numbers with two digits, or with as many as tell them apart."""
     shown = number(first, 2), number(second, 2)
     for digits in range(3, 9):

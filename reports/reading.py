@@ -117,8 +117,12 @@ def ratio(cell: Cell) -> float:
 
 
 def severity(cell: Cell) -> tuple[float, float]:
-    """The sorting key of cells: the ratio, then the ratio at the confidence limit for ties."""
-    allowed = -math.inf
-    if cell.upper is not None and cell.bound:
-        allowed = cell.upper / cell.bound
-    return ratio(cell), allowed
+    """The sorting key of cells: the ratio, then the ratio at the confidence limit for ties.
+
+    The limit is the one on the side of a violation: the lower one where the statement says
+    "at least".
+    """
+    limit, bound = cell.upper, cell.bound
+    if cell.relation == "at least":
+        limit, bound = bound, cell.lower
+    return ratio(cell), -math.inf if limit is None or not bound else limit / bound

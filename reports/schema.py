@@ -134,6 +134,15 @@ class Proof(Record, frozen=True, kw_only=True):
     inequalities: Annotated[list[Inequality], Meta(max_length=1_000)] = []
 
 
+class Slack(Record, frozen=True, kw_only=True):
+    """A bound over the observed quantile, over the cells: least, median and most."""
+
+    constants: Text = ""
+    least: Number = None
+    median: Number = None
+    most: Number = None
+
+
 class Evidence(Record, frozen=True, kw_only=True):
     """The outcome of a claim's procedure.
 
@@ -153,6 +162,8 @@ class Evidence(Record, frozen=True, kw_only=True):
     tables: Annotated[list[Table], Meta(max_length=1_000)] = []
     figures: Annotated[list[Figure], Meta(max_length=1_000)] = []
     sharpness: Annotated[list[Text], Meta(max_length=1_000)] = []
+    required: Annotated[dict[Short, Number], Meta(max_length=64)] = {}
+    slack: Annotated[list[Slack], Meta(max_length=64)] = []
     witness: Witness | None = None
     notes: Annotated[list[Text], Meta(max_length=1_000)] = []
 
@@ -240,6 +251,7 @@ class Summary(Record, frozen=True, kw_only=True):
     wall_seconds: Number = None
     familywise_level: Number = None
     allocation: Annotated[list[tuple[Short, float]], Meta(max_length=100_000)] = []
+    not_run: Annotated[list[tuple[Short, Text]], Meta(max_length=100_000)] = []
     environment: dict[Short, Short] = {}
     commands: Annotated[list[Text], Meta(max_length=1_000)] = []
     content_digest: Short | None = None

@@ -16,6 +16,7 @@ from typing import Any
 
 from reports.characters import Latex
 from reports.text import number, prose, visible_length
+from trials.text import spreadsheet_text
 
 LINE = 104.0  # average characters of \footnotesize on a line of the text width
 TURNED = 160.0  # the same on a page on its side, whose line has 247 mm in the place of 160 mm
@@ -194,9 +195,9 @@ def alignment(rows: Sequence[Sequence[Any]], n_columns: int) -> str:
 
 
 def csv_text(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Rows as CSV at full precision.  None is an empty field."""
+    """Rows as CSV at full precision.  None is an empty field.  No cell is run by a spreadsheet."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(["" if v is None else v for v in row] for row in rows)
+    writer.writerow(map(spreadsheet_text, head))
+    writer.writerows(["" if v is None else spreadsheet_text(v) for v in row] for row in rows)
     return buffer.getvalue()

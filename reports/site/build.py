@@ -36,8 +36,10 @@ def site(run: Run) -> Files:
     shared = pages.navigation(run)
     told = render_tex(methods(run), "methods.tex.j2")
     made = [
-        pages.index(run),
+        pages.index(run, files),
         *pages.claims(run, files),
+        *pages.theorems(run, files),
+        *pages.compared(run, files),
         pages.findings(run),
         *pages.proofs(run),
         *pages.texts(run, told),

@@ -7,11 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reports import overview
+from reports.benchmark_page import page_name, page_variables
 from reports.characters import Latex
 from reports.claim_page import claim_page
 from reports.claim_tables import Files
 from reports.collect import Run
+from reports.paper import drawing, paper
+from reports.picture import LEGEND, SHADES
 from reports.reading import VERDICTS, Tried, colour, slug
+from reports.results import Result, holds, onset, proof, results, sharpness
 from reports.site.drawing import SIGNS, drawn
 from reports.site.markup import Link
 from reports.tables import PrintedTable
@@ -33,8 +37,9 @@ def link_to(run: Run, root: str) -> Link:
 def navigation(run: Run) -> dict[str, Any]:
     """The variables that all pages share."""
     graphs = [(key, _short(run, key)) for key in run.graphs]
-    pages = [("index.html", "Verdicts"), ("findings.html", "Findings")]
+    pages = [("index.html", "The run"), ("findings.html", "Findings")]
     pages += [(f"proofs-{slug(key)}.html", f"Proofs: {name}") for key, name in graphs]
+    pages += [(page_name(name), f"Benchmark: {name}") for name in run.benchmarks]
     pages += [
         ("reading.html", "How to read"), ("notation.html", "Notation"), ("run.html", "This run"),
     ]  # fmt: skip
@@ -54,22 +59,30 @@ def _short(run: Run, key: str) -> str:
 # -- the first page ------------------------------------------------------------------------------
 
 
-def index(run: Run) -> Page:
-    """Tally, findings and the table of claims."""
-    headlines = overview.headlines(run.findings, run.names, run.papers, run.by_key, pages=False)
+def index(run: Run, files: Files) -> Page:
+    """The paper of the run, and the table of claims.  Its figures are added to ``files``."""
+    told = paper(run, engine="", form="svg")
+    files |= told["files"]
     papers = {text: str(i) for i, text in enumerate(run.by_paper)}
     counts = overview.tally(run.claims)
     return "index.html", "index.html.j2", {
-        "abstract": overview.abstract(run.claims, run.summary),
+        "told": told,
+        "theorems": [printed(table) for table in told["theorems"]],
+        "picture": drawing(run) if run.claims else None,
+        "shades": SHADES,
+        "legend": LEGEND,
         "tally": [
             {"verdict": verdict, "mark": mark, "count": count, "colour": colour(verdict)}
             for (verdict, mark), count in counts
         ],
         "verdicts": sorted({claim.verdict for claim in run.claims}, key=_rank),
-        "headlines": headlines,
         "papers": [{"id": i, "text": text} for text, i in papers.items()],
         "kinds": sorted({claim.claim.kind for claim in run.claims if claim.claim.kind}),
         "rows": [_row(claim, papers) for claim in run.claims],
+        "results": [
+            {"href": _result_page(run, one), "paper": one.paper, "name": one.name}
+            for one in results(run.claims)
+        ],
     }  # fmt: skip
 
 
@@ -140,6 +153,61 @@ def claims(run: Run, files: Files) -> list[Page]:
             )
         )
     return pages
+
+
+def _result_page(run: Run, one: Result) -> str:
+    """The page of a result below the site's folder."""
+    papers = list(run.by_paper)
+    return f"results/{papers.index(one.paper) + 1}-{slug(one.name)}.html"
+
+
+def theorems(run: Run, files: Files) -> list[Page]:
+    """A page a theorem: what it says, its claims, the steps of its proof, and a figure."""
+    nodes = {node.id: node for graph in run.graphs.values() for node in graph.nodes}
+    item = _describe(run)
+    pages: list[Page] = []
+    for one in results(run.claims):
+        figures = [
+            name
+            for claim in one.claims
+            for name in files
+            if name.startswith(f"figures/{claim.name}-") and name.endswith(".svg")
+        ]
+        pages.append(
+            (
+                _result_page(run, one),
+                "result.html.j2",
+                {
+                    "name": one.name,
+                    "paper": one.paper,
+                    "facts": [
+                        ("Does it hold?", holds(one)),
+                        ("Bound over truth", sharpness(one)),
+                        ("Says something from", onset(one)),
+                        ("Printed proof", proof(one, nodes)),
+                    ],
+                    "groups": [
+                        (heading, [item(claim.claim.id) for claim in members])
+                        for heading, members in (
+                            ("The statement", one.statement),
+                            ("Steps of the proof", one.proof),
+                            ("Remarks about it", one.aside),
+                        )
+                        if members
+                    ],
+                    "figure": figures[0] if figures else "",
+                },
+            )
+        )
+    return pages
+
+
+def compared(run: Run, files: Files) -> list[Page]:
+    """A page a benchmark.  The figures are added to ``files``."""
+    return [
+        (page_name(name), "benchmark.html.j2", page_variables(name, one, files))
+        for name, one in run.benchmarks.items()
+    ]
 
 
 def _findings_of(run: Run, key: str) -> list[dict[str, Any]]:

@@ -108,9 +108,31 @@ local function content(row)
   }))
 end
 
+-- At the start of a cell pandoc leaves the marks of Typst's lists, terms and headings as they are:
+-- "/ oracle" would be half a term, "- x" a list.
+local function as_text(row)
+  for _, cell in ipairs(row.cells) do
+    local inlines = cell.contents[1] and cell.contents[1].content or {}
+    for i, each in ipairs(inlines) do
+      if each.t == "Str" then
+        local text = each.text
+        if text:match("^[/+-]$") or text:match("^=+$") then inlines[i] = typst("\\" .. text) end
+        if text:match("^%d+%.$") then inlines[i] = typst((text:gsub("%.", "\\."))) end
+      end
+      -- white space before a mark does not hide it
+      local blank = each.t == "RawInline" and not each.text:match("%S")
+      if not (blank or each.t == "Space" or each.t == "SoftBreak") then break end
+    end
+  end
+end
+
 -- longtable: the head that is repeated on later pages arrives as a first row of the body (Typst
 -- repeats heads by itself); the rules of page ends arrive as rows without content.
 function Table(el)
+  for _, row in ipairs(el.head.rows) do as_text(row) end
+  for _, body in ipairs(el.bodies) do
+    for _, row in ipairs(body.body) do as_text(row) end
+  end
   local head = el.head.rows[1] and content(el.head.rows[1])
   for _, body in ipairs(el.bodies) do
     body.body = pandoc.List(body.body):filter(function(row)

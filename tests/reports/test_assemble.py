@@ -34,22 +34,22 @@ def digest(path: Path) -> str:
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report built by the embedded engine."""
     folder = tmp_path_factory.mktemp("report")
-    write_report(run(), folder, engine="embedded")
+    write_report(run(), folder, engine="embedded", catalogue=True)
     return folder
 
 
 def test_everything_that_the_source_includes_is_there(embedded: Path) -> None:
-    tex = (embedded / "report.tex").read_text(encoding="utf-8")
+    tex = (embedded / "catalogue.tex").read_text(encoding="utf-8")
     included = re.findall(r"\\includegraphics\[[^]]*\]\{([^}]*)\}", tex)
     assert included
     assert all((embedded / name).is_file() for name in included)
-    assert (embedded / "report.pdf").read_bytes().startswith(b"%PDF-")
+    assert (embedded / "catalogue.pdf").read_bytes().startswith(b"%PDF-")
     assert "embedded engine (pandoc" in tex
     assert not list(embedded.rglob("*.part"))
 
 
 def test_the_embedded_pdf_tells_its_title_and_author(embedded: Path) -> None:
-    about = (embedded / "report.pdf").read_bytes()
+    about = (embedded / "catalogue.pdf").read_bytes()
     title = re.search(rb"<dc:title>.*?<rdf:li[^>]*>(.*?)</rdf:li>", about, re.DOTALL)
     assert title
     assert title[1] == b"A run &amp; its report"
@@ -57,7 +57,7 @@ def test_the_embedded_pdf_tells_its_title_and_author(embedded: Path) -> None:
 
 
 def test_every_reference_has_one_label(embedded: Path) -> None:
-    tex = (embedded / "report.tex").read_text(encoding="utf-8")
+    tex = (embedded / "catalogue.tex").read_text(encoding="utf-8")
     labels = re.findall(r"\\label\{([^}]*)\}", tex)
     references = re.findall(r"\\(?:page)?ref\{([^}]*)\}|\\hyperref\[([^]]*)\]", tex)
     assert len(labels) == len(set(labels))
@@ -67,7 +67,7 @@ def test_every_reference_has_one_label(embedded: Path) -> None:
 def test_a_claims_page_has_its_verdict_statement_figure_and_cells_before_its_details(
     embedded: Path,
 ) -> None:
-    tex = (embedded / "report.tex").read_text(encoding="utf-8")
+    tex = (embedded / "catalogue.tex").read_text(encoding="utf-8")
     page = tex.partition(r"\label{sec:p.thm1}")[2].partition(r"\subsection")[0]
     parts = [
         r"\begin{stripsupported}", "All cells below their bound.", r"\end{stripsupported}",
@@ -82,12 +82,12 @@ def test_a_claims_page_has_its_verdict_statement_figure_and_cells_before_its_det
 
 
 def test_no_number_has_seventeen_digits(embedded: Path) -> None:
-    tex = (embedded / "report.tex").read_text(encoding="utf-8")
+    tex = (embedded / "catalogue.tex").read_text(encoding="utf-8")
     assert not re.search(r"\d\.\d{9,}", tex)
 
 
 def test_two_embedded_builds_are_byte_identical(embedded: Path, tmp_path: Path) -> None:
-    again = write_report(run(), tmp_path, engine="embedded")
+    again = write_report(run(), tmp_path, engine="embedded", catalogue=True)
     for path in again.paths:
         assert digest(path) == digest(embedded / path.relative_to(tmp_path)), path.name
 
@@ -164,7 +164,7 @@ def test_a_formula_with_an_unknown_command_names_the_claim_and_the_command(tmp_p
     documents: Any = broken.documents("claim")
     documents["p.thm1"]["bound_latex"] = r"\nosuchcommand{x}"
     with pytest.raises(ReportError, match=r"claim 'p\.thm1': .*it uses \\nosuchcommand"):
-        write_report(broken, tmp_path, engine="embedded")
+        write_report(broken, tmp_path, engine="embedded", catalogue=True)
 
 
 def test_raw_tex_without_a_translation_is_an_error() -> None:

@@ -12,7 +12,7 @@ from reports import figures
 from reports.claim_tables import MAX_ROWS
 from reports.collect import Report, load
 from reports.collect import collect as collect_run
-from reports.overview import _apart
+from reports.overview import apart
 from reports.reading import slug
 from reports.schema import Reader
 from tests.reports.fakes import FakeRun, cell, claim, figure, refuted, run
@@ -360,7 +360,7 @@ def test_a_headline_is_printed_in_the_place_of_the_first_sentence() -> None:
 def test_observed_and_stated_values_are_told_apart(
     pair: tuple[float, float], shown: tuple[str, str]
 ) -> None:
-    assert _apart(*pair) == shown
+    assert apart(*pair) == shown
 
 
 def test_conditions_of_an_earlier_claim_are_named_and_not_printed_again() -> None:

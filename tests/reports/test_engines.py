@@ -15,6 +15,7 @@ from reports.engines import (
     choose,
     compile_pdf,
     describe,
+    embedded_missing,
     latex_missing,
     typst_pdf,
     typst_source,
@@ -161,3 +162,20 @@ def test_latex_gets_the_date_of_the_run_and_may_open_no_file_elsewhere(
     pdf = compile_pdf(tmp_path / "report.tex", "latex", timestamp=86_400)
     assert pdf.decode() == "['86400', '1', 'p', 'p', True]"
     assert (tmp_path / "passes").read_text() == "ddp"
+
+
+@pytest.mark.skipif(bool(embedded_missing()), reason="the embedded engine is not installed")
+@pytest.mark.parametrize("text", ["/ oracle", "- x", "+ x", "= x", "== x", "1. x", "/", "a / b"])
+def test_a_cell_that_begins_like_a_list_or_a_heading_stays_text(text: str) -> None:
+    """A column named "/ oracle" began a term of Typst, and the report of a benchmark failed."""
+    head, body = (rf"{first} & {text} \\" for first in "ab")
+    tex = rf"\begin{{tabular}}{{ll}}\toprule {head} \midrule {body} \bottomrule\end{{tabular}}"
+    source = typst_source(tex, standalone=False)
+    cell = {"1. x": r"1\. x", "a / b": "a / b"}.get(text, rf"\{text}")
+    assert source.count(f"[{cell}]") == 2
+    assert typst_pdf(source, Path(), 0).startswith(b"%PDF-")
+    # A column that wraps begins with a skip of no length.
+    spec = r"l>{\raggedright\arraybackslash\hskip0pt}p{0.1\linewidth}"
+    wrapped = typst_source(tex.replace("{ll}", f"{{{spec}}}"), standalone=False)
+    assert wrapped.count(cell.partition(" ")[0]) >= 2
+    assert typst_pdf(wrapped, Path(), 0).startswith(b"%PDF-")

@@ -84,9 +84,9 @@ def hostile_run() -> FakeRun:
 
 
 def test_a_hostile_run_is_typeset_as_text(tmp_path: Path) -> None:
-    result = write_report(hostile_run(), tmp_path, engine="embedded")
+    result = write_report(hostile_run(), tmp_path, engine="embedded", catalogue=True)
     assert result.paths[-1].read_bytes().startswith(b"%PDF-")
-    tex = (tmp_path / "report.tex").read_text()
+    tex = (tmp_path / "catalogue.tex").read_text()
     body = tex.partition(r"\begin{document}")[2]
     assert r"\input" not in body
     assert r"\write" not in body
@@ -95,7 +95,7 @@ def test_a_hostile_run_is_typeset_as_text(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(bool(latex_missing()), reason="LaTeX is incomplete here")
 def test_a_hostile_run_is_typeset_as_text_by_latex(tmp_path: Path) -> None:
-    result = write_report(hostile_run(), tmp_path, engine="latex")
+    result = write_report(hostile_run(), tmp_path, engine="latex", catalogue=True)
     assert result.paths[-1].read_bytes().startswith(b"%PDF-")
 
 

@@ -47,7 +47,7 @@ def test_a_sample_says_that_it_is_one_and_claims_no_score():
 def test_a_kept_change_is_called_neither_true_nor_false():
     kept = [{"words": "tail: dropped", "outcome": "kept"}]
     text = power_paragraph(power(judged=kept, refuted=[], n_mutants=1, n_false=0))
-    assert "nobody asked whether it is true: tail: dropped." in text
+    assert "the run did not ask whether they are true: tail: dropped." in text
     assert "false statement" not in text
 
 

@@ -66,6 +66,10 @@ def test_cells_of_one_ratio_are_told_apart_by_their_limits() -> None:
     assert severity(record(ratio=0.5, upper=3.0, bound=2.0)) == (0.5, 1.5)
     assert severity(record(ratio=0.5, upper=3.0, bound=0.0)) == (0.5, -math.inf)
     assert severity(record(upper=None, bound=2.0)) == (-math.inf, -math.inf)
+    at_least = {"ratio": 0.5, "bound": 2.0, "upper": 9.0, "relation": "at least"}
+    assert severity(record(lower=4.0, **at_least)) == (0.5, 0.5)
+    assert severity(record(lower=3.0, **at_least)) > severity(record(lower=4.0, **at_least))
+    assert severity(record(lower=0.0, **at_least)) == (0.5, -math.inf)
 
 
 # -- words -----------------------------------------------------------------------------------------

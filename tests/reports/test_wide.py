@@ -225,9 +225,9 @@ def wide_run() -> FakeRun:
 
 @needs_latex
 def test_no_line_of_a_latex_page_is_wider_than_the_page(tmp_path: Path) -> None:
-    write_report(wide_run(), tmp_path, formats=("tex",))
+    write_report(wide_run(), tmp_path, formats=("tex",), catalogue=True)
     done = subprocess.run(
-        ["pdflatex", "-draftmode", "-interaction=nonstopmode", "report.tex"],
+        ["pdflatex", "-draftmode", "-interaction=nonstopmode", "catalogue.tex"],
         cwd=tmp_path, capture_output=True, check=False,
     )  # fmt: skip
     log = done.stdout.decode(errors="replace")
@@ -237,8 +237,8 @@ def test_no_line_of_a_latex_page_is_wider_than_the_page(tmp_path: Path) -> None:
 
 
 def test_the_embedded_engine_turns_the_same_page(tmp_path: Path) -> None:
-    write_report(wide_run(), tmp_path, engine="embedded")
-    typst = typst_source((tmp_path / "report.tex").read_text(encoding="utf-8"))
+    write_report(wide_run(), tmp_path, engine="embedded", catalogue=True)
+    typst = typst_source((tmp_path / "catalogue.tex").read_text(encoding="utf-8"))
     before, found, after = typst.partition("#page(flipped: true)[")
     assert found
     assert "<tab:p.wide-wide-cells>" in after
@@ -261,8 +261,8 @@ def test_a_figure_stands_where_the_text_has_it_unless_it_takes_half_a_page(
 
 
 def test_a_graph_of_a_page_floats_so_that_text_follows_the_text_before_it(tmp_path: Path) -> None:
-    write_report(linked_run(), tmp_path, formats=("tex",))
-    tex = (tmp_path / "report.tex").read_text(encoding="utf-8")
+    write_report(linked_run(), tmp_path, formats=("tex",), catalogue=True)
+    tex = (tmp_path / "catalogue.tex").read_text(encoding="utf-8")
     graph, _, claims = tex[tex.index(r"\label{sec:proofs}") :].partition(r"\section")
     assert r"\begin{figure}[p]" in graph
     assert r"\clearpage" not in graph

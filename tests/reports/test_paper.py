@@ -1,0 +1,179 @@
+"""The paper of the run: its findings, its table of theorems, its picture, what was not run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.assemble import write_report
+from reports.collect import Run, load
+from reports.latex_template import render_tex
+from reports.paper import MOST, drawing, findings, links_to_site, paper, shown, title
+from reports.picture import picture, render
+from reports.results import factor, onset, place, results, row_of, strength
+from tests.reports.fakes import FakeRun, cell, claim, refuted, undrawn
+
+
+def named(name: str, source: str, **changes: Any) -> dict[str, Any]:
+    return undrawn(claim(name, source=source, **changes))
+
+
+def failed(name: str, source: str, kind: str = "probability") -> dict[str, Any]:
+    return undrawn(refuted(name) | {"source": source, "kind": kind})
+
+
+def vacuous(name: str) -> dict[str, Any]:
+    """A claim of kind vacuity: 400 samples are used and 9e7 are needed."""
+    document = named(name, "Theorem 1, Section 5", kind="vacuity")
+    cells = [
+        cell(0, params={"setting": "Fig. 2"}, observed=400, bound=5.4e14, ratio=1e12),
+        cell(1, params={"setting": "Fig. 3"}, observed=5000, bound=8.97e7, ratio=1e4),
+    ]
+    document["evidence"] |= {"verdict": "VACUOUS", "cells": cells, "witness": None}
+    return document
+
+
+def made(claims: dict[str, Any], found: dict[str, Any], **summary: Any) -> Run:
+    told = {"title": "A run", "allocation": [[name, 0.01] for name in claims], **summary}
+    papers = {"p": {"title": "On things"}, "q": {"title": "On others"}}
+    return load(
+        FakeRun({"claim": claims, "finding": found, "run": {"summary": told}, "paper": papers})
+    )
+
+
+def finding(
+    *evidence: str, severity: str = "statement", where: str = "Theorem 1"
+) -> dict[str, Any]:
+    return {
+        "where": where, "printed": "$a$", "found": f"It fails: {evidence}.", "corrected": "$b$",
+        "severity": severity, "evidence": list(evidence),
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    claims = {
+        "p.thm1-as-printed": failed("p.thm1-as-printed", "Theorem 1, (1)"),
+        "p.thm1": named("p.thm1", "Theorem 1, corrected"),
+        "p.step": failed("p.step", "proof of Theorem 1, (3)", "deterministic"),
+        "p.vacuity": vacuous("p.vacuity"),
+        "p.eq": named("p.eq", "(7)"),
+        "p.lemma1": named("p.lemma1", "after Lemma 1"),
+    }
+    found = {
+        "p-proof": finding("p.step", severity="proof"),
+        "p-thm1": finding("p.thm1-as-printed", "p.thm1"),
+        "q-never": finding("q.not-here"),
+        "p-fine": finding("p.thm1", severity="statement"),
+    }
+    return made(claims, found, not_run=[["p.long", "not run below standard: it is long"]])
+
+
+def test_a_claim_belongs_to_the_result_that_its_source_names_first(run: Run) -> None:
+    places = [place(c) for c in run.claims]
+    assert places == [
+        ("Theorem 1", "statement"), ("Theorem 1", "statement"), ("Theorem 1", "proof"),
+        ("Theorem 1", "statement"), ("", "aside"), ("Lemma 1", "aside"),
+    ]  # fmt: skip
+    assert row_of(run.by_key["p.eq"]) == "Displays"
+
+
+def test_findings_without_evidence_of_this_run_are_not_shown(run: Run) -> None:
+    assert [item.key for item in shown(run)] == ["p-thm1", "p-proof"]
+
+
+def test_the_paper_says_what_is_not_practical_with_both_sizes(run: Run) -> None:
+    entries, _ = findings(run, {}, "pdf")
+    void = next(entry for entry in entries if entry["anchor"] == "p.vacuity")
+    assert "400" in void["heading"]
+    assert r"9 \times 10^{7}" in void["heading"]
+    assert [entry["anchor"] for entry in entries] == ["p-thm1", "p.vacuity", "p-proof"]
+
+
+def test_a_counterexample_names_its_numbers(run: Run) -> None:
+    entry = findings(run, {}, "pdf")[0][0]
+    assert "Observed failure rate $0.25$, stated at most $0.12$" in entry["counterexample"]
+    assert "p.thm1" in entry["consequence"]
+    assert entry["paper"] == "On things"
+
+
+def test_at_most_a_dozen_findings_are_printed_and_the_others_are_listed() -> None:
+    names = [f"p.c{i}-as-printed" for i in range(15)]
+    many = made(
+        {name: failed(name, "Theorem 1") for name in names},
+        {f"p-{i}": finding(name) for i, name in enumerate(names)},
+    )
+    entries, more = findings(many, {}, "pdf")
+    assert len(entries) == MOST
+    assert len(more) == 15 - MOST
+
+
+def test_a_theorems_row_has_its_factor_and_the_size_where_it_says_something(run: Run) -> None:
+    (theorem,) = [one for one in results(run.claims) if one.name == "Theorem 1"]
+    assert [c.key for c in theorem.refuted] == ["p.thm1-as-printed"]
+    # the cells' ratios are 0.01, 0.02 and 0.03
+    assert theorem.factor == pytest.approx((100 / 3, 50.0, 100.0))
+    assert theorem.onset == (5000, 8.97e7)
+    assert "5000" in onset(theorem)
+
+
+def test_a_void_cell_measures_no_factor() -> None:
+    document = named("p.a", "Lemma 1")
+    for each in document["evidence"]["cells"]:
+        each["void"] = "a placebo passes too"
+    (one,) = made({"p.a": document}, {}).claims
+    assert factor(one) is None
+    assert strength(one) == "void"
+    assert one.worst is None
+
+
+def test_every_claim_has_a_tile_and_a_claim_that_was_not_run_an_empty_one(run: Run) -> None:
+    drawn = drawing(run)
+    assert [tile.key for tile in drawn.tiles if tile.name] == [
+        "p.thm1-as-printed", "p.thm1", "p.step", "p.vacuity", "p.lemma1", "p.eq",
+    ]  # fmt: skip
+    (blank,) = [tile for tile in drawn.tiles if not tile.name]
+    assert (blank.key, blank.strength) == ("p.long", "notrun")
+    corners = {(tile.x, tile.y) for tile in drawn.tiles}
+    assert len(corners) == len(drawn.tiles)
+    assert render(drawn) == render(drawn)
+
+
+def test_tiles_stay_inside_the_picture() -> None:
+    claims = {f"p.c{i}": named(f"p.c{i}", "Theorem 1") for i in range(61)}
+    drawn = picture(made(claims, {}).claims, {})
+    assert max(tile.y + drawn.tile for tile in drawn.tiles) <= drawn.bottom
+    assert max(tile.x + drawn.tile for tile in drawn.tiles) < drawn.axis
+
+
+def test_the_abstract_counts_what_was_not_run_and_names_the_profile(run: Run) -> None:
+    told = paper(run, engine="none")
+    assert r"$1$ claim was not run (1 with \texttt{--profile standard})" in told[
+        "abstract"
+    ].replace("-{}-", "--")
+    assert "p.long" in told["not_run"][0]
+
+
+def test_the_title_is_that_of_the_only_paper(run: Run) -> None:
+    assert title(run) == "A run"
+    alone = load(FakeRun({"paper": {"p": {"title": "On things"}}}))
+    assert title(alone) == "On things"
+
+
+def test_links_lead_to_the_site_and_places_in_the_paper_stay() -> None:
+    source = r"\hyperref[sec:p.a]{\texttt{p.a}} \hyperref[found:p]{x}"
+    expected = r"\href{site/claims/p.a.html}{\texttt{p.a}} \hyperref[found:p]{x}"
+    assert links_to_site(source) == expected
+
+
+def test_the_source_of_the_paper_is_typeset_with_the_given_title(run: Run, tmp_path: Path) -> None:
+    source = links_to_site(render_tex(paper(run, engine="none"), "paper.tex.j2"))
+    assert source.count(r"\subsection{") == 3
+    reader = FakeRun({"claim": {"p.a": named("p.a", "Section 2")}})
+    write_report(reader, tmp_path, formats=("tex",), heading="Mine & yours", author="A. Person")
+    text = (tmp_path / "report.tex").read_text(encoding="utf-8")
+    assert r"\title{Mine \& yours}" in text
+    assert r"\author{A. Person." in text
+    assert not (tmp_path / "catalogue.tex").exists()
