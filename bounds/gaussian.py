@@ -18,9 +18,10 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import scipy
 import sympy as sp
 from numpy.typing import NDArray
-from scipy import optimize, special, stats
+from scipy import special
 
 from bounds.statement import OutsideTheorem
 
@@ -318,46 +319,4 @@ def binomial_log_cdf(count: int, n_trials: int, success: float) -> float:
         term *= i / (n_trials - i + 1) * (1.0 - success) / success
         total += term
         i -= 1
-    return float(stats.binom.logpmf(count, n_trials, success) + np.log(total))
-
-
-def least_squares_mse(noise: float, dimension: int, n_samples: int) -> float:
-    """Mean squared error of least squares with ``n_samples > dimension + 1`` Gaussian rows."""
-    noise, dimension = _real("noise", noise, 0.0, 1e150), _whole("dimension", dimension, 1)
-    n_samples = _whole("n_samples", n_samples, 1)
-    if n_samples <= dimension + 1:
-        raise OutsideTheorem(f"n_samples={n_samples} must exceed dimension + 1 = {dimension + 1}")
-    return noise**2 * dimension / (n_samples - dimension - 1)
-
-
-def least_squares_error_quantile(
-    level: float, noise: float, dimension: int, n_samples: int
-) -> float:
-    r"""Quantile of :math:`\|\hat\theta-\theta^*\|^2 = \sigma^2\chi^2_d/\chi^2_{N-d+1}`."""
-    level, noise = _real("level", level, 0.0, 1.0), _real("noise", noise, 0.0, 1e150)
-    dimension = _whole("dimension", dimension, 1)
-    n_samples = _whole("n_samples", n_samples, dimension)
-    free = n_samples - dimension + 1
-    ratio = dimension / free * float(stats.f.ppf(level, dimension, free))
-    if math.isnan(ratio):
-        ratio = _small_ratio(level, dimension / 2, free / 2)
-    if noise == 0.0 or ratio == math.inf:
-        return 0.0 if noise == 0.0 else math.inf
-    return noise**2 * ratio
-
-
-def _small_ratio(level: float, a: float, b: float) -> float:
-    """A quantile of chi^2_2a / chi^2_2b at a small level, where SciPy's (at 1e-200, too) is NaN.
-
-    The beta law's distribution function is x^a / (a B(a, b)) times a factor near one for small x.
-    """
-
-    def excess(log_x: float) -> float:
-        with mpmath.workdps(30):
-            tail = mpmath.betainc(a, b, 0, mpmath.exp(log_x), regularized=True)
-            return float(mpmath.log(tail) - mpmath.log(level))
-
-    first = (math.log(level) + math.log(a) + float(special.betaln(a, b))) / a
-    log_x = float(optimize.brentq(excess, first - 1.0, math.log(a / (a + b)), xtol=1e-14))
-    x = math.exp(log_x)
-    return x / (1.0 - x)
+    return float(scipy.stats.binom.logpmf(count, n_trials, success) + np.log(total))

@@ -440,7 +440,8 @@ def evaluate(expr: sp.Expr, values: Values) -> Any:
         if _is_nan(value):
             raise ValueError(f"{name}=nan must be a number")
     found = function(*arguments)
-    if np.iscomplexobj(found):  # a root of a negative number
+    # A root of a negative number is complex or NaN, by the type of the argument.
+    if np.iscomplexobj(found) or _is_nan(found):
         given = ", ".join(f"{name}={values[name]}" for name in names)
         raise ValueError(f"{plain(expr)} must be a real number; it is not at {given[:200]}")
     return found

@@ -34,6 +34,7 @@ class InvalidParameter(ValueError):
     """
 
 
+MAX_LOCAL_STEPS = 10**6  # of one client in one iteration: more are hours without an answer
 MAX_DRAWN = 10**7  # doubles of one trial, where data or vectors are drawn in full
 LARGEST_INTEGER = 2**63 - 1  # of a kernel
 WHOLE_IN_FLOAT = 2**53  # beyond, doubles skip whole numbers
@@ -54,11 +55,23 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
+def hides_entries(value: object) -> bool:
+    """Whether entries of an array, or of a list of arrays, are masked.
+
+    NumPy forgets a mask without a word wherever it makes a plain array.
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        return bool(np.ma.getmaskarray(value).any())
+    return isinstance(value, list | tuple) and any(map(hides_entries, value))
+
+
 # -- numbers -------------------------------------------------------------------------------------
 
 
 def _number(value: object) -> int | float | None:
     """Return ``value`` as a Python number, or None if it is not a real number."""
+    if hides_entries(value):
+        return None
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -196,13 +209,29 @@ def function_of(name: str, value: object) -> Callable[..., Any]:
 # -- arrays --------------------------------------------------------------------------------------
 
 
+def plain_array(name: str, value: ArrayLike) -> NDArray[Any]:
+    """Return ``value`` (...,) as an array of any type: the gate that every array goes through.
+
+    Raises
+    ------
+    InvalidParameter : Masked entries, rows of different lengths, an object that cannot be read.
+    """
+    if hides_entries(value):
+        raise InvalidParameter(f"{name} must have no masked entries: fill them or leave them out")
+    try:
+        return np.asarray(value)
+    except Exception as error:  # a broken object may raise anything when it is read
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidParameter(f"{name} must be an array: {reason[:200]}") from None
+
+
 def real_array(name: str, value: ArrayLike) -> FloatArray:
     """Return ``value`` (...,) as a C-contiguous float64 array if all entries are real numbers.
 
     NumPy would read the text "1.5" as a number and keep the real part of a complex one.
     """
+    array = plain_array(name, value)
     try:
-        array = np.asarray(value)
         if array.dtype.kind not in "iufO":
             raise TypeError(f"its type is {array.dtype}")
         if array.dtype.kind == "O" and any(_number(v) is None for v in array.ravel()):
@@ -265,7 +294,7 @@ def require_finite(name: str, values: FloatArray) -> None:
 
 def whole_array(name: str, value: ArrayLike, low: int = 0, high: int = 2**53) -> IntArray:
     """Return ``value`` (...,) as a C-contiguous int64 array of whole numbers in [low, high]."""
-    array = np.asarray(value) if isinstance(value, np.ndarray) else real_array(name, value)
+    array = plain_array(name, value)
     if array.dtype.kind not in "iu":
         array = real_array(name, array)
         require_finite(name, array)
@@ -276,6 +305,52 @@ def whole_array(name: str, value: ArrayLike, low: int = 0, high: int = 2**53) ->
     ):
         raise InvalidParameter(f"{name}={shown(value)} must hold integers {interval(low, high)}")
     return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def sparse_matrix(name: str, value: Any, size: int) -> Any:
+    """Return a sparse or dense (size, size) matrix of real numbers as a CSR array of float64.
+
+    It is a copy, without duplicates and with sorted rows.  SciPy and compiled kernels trust the
+    index arrays of a sparse matrix, which its owner may have changed.  So these are checked first:
+    an index out of range would read or write memory of others.
+
+    Raises
+    ------
+    InvalidParameter : Another shape or type, indices out of range or rows that do not follow each
+        other, entries that are NaN or infinite.
+    """
+    import scipy.sparse as sp
+
+    wrong = f"{name} must be a sparse or dense matrix of real numbers"
+    if not sp.issparse(value):
+        value = plain_array(name, value)
+    if value.dtype.kind not in "biuf":
+        raise InvalidParameter(wrong)
+    if value.shape != (size, size):
+        raise InvalidParameter(f"{name}.shape={value.shape} must be ({size}, {size})")
+    try:
+        if getattr(value, "format", "") in ("csr", "csc", "bsr"):
+            value = value.copy()
+            value.check_format(full_check=True)
+        elif sp.issparse(value):
+            value = _checked_coordinates(value.tocoo(copy=True))
+        matrix = sp.csr_array(value, dtype=np.float64, copy=True)
+        matrix.check_format(full_check=True)
+    except Exception as error:  # arrays of any length, type or order in the place of its own
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidParameter(f"{wrong}: {reason[:200]}") from None
+    matrix.sum_duplicates()
+    require_finite(f"{name}.data", matrix.data)
+    return matrix
+
+
+def _checked_coordinates(matrix: Any) -> Any:
+    """A COO matrix whose coordinates lie inside it.  ValueError otherwise."""
+    for axis, index in zip(matrix.shape, (matrix.row, matrix.col), strict=True):
+        inside = index.shape == matrix.data.shape and index.dtype.kind in "iu"
+        if not inside or (index.size and not 0 <= index.min() <= index.max() < axis):
+            raise ValueError("an index is out of range")
+    return matrix
 
 
 def same_axis(name: str, got: int, other: str, wanted: int) -> None:

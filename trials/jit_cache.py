@@ -8,8 +8,10 @@ Numba, llvmlite and NumPy, and the options that change generated code.  So stale
 found, and an edit recompiles only the kernels that depend on it.
 
 Numba's index files are pickles: a person who writes them runs code here.  So the folder must belong
-to this user, and no one else may write it.  Where no such folder is available, a private temporary
-one is used until the program ends, and one line says so.
+to this user, and no one else may write it.  The folders above belong to this user or to root, and
+nobody else may write them, unless they are sticky.  Both are looked at before every load.  Where no
+such folder is available, a private temporary one is used until the program ends, and one line says
+so.
 
 Numba has a list of *locators* that give the folder of a function.  This module puts its own first
 in that list as soon as Numba is imported.  Its locator applies to modules of this program only.
@@ -20,6 +22,8 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
+import hashlib
 import importlib.abc
 import importlib.util
 import os
@@ -51,6 +55,8 @@ _OPTIONS = (
     *("LLVM_REFPRUNE_FLAGS", "EXTEND_VARIABLE_LIFETIMES", "DISABLE_JIT"),
 )
 _lock = threading.RLock()
+#: Folders that `place` has given to Numba.
+_folders: set[Path] = set()
 
 
 # -- a folder that only this user can write ------------------------------------------------------
@@ -59,32 +65,90 @@ _lock = threading.RLock()
 def objection(folder: Path) -> str | None:
     """Make a folder of mode 0700, and return the reason why it must not be used.
 
-    Returns None when it can be used.  It must be a folder and no link.  It must belong to this
-    user and be writable by this user alone.  No folder above it may let others replace it.
+    Returns None when it can be used.  It must be a folder and no link, belong to this user and be
+    writable by this user alone.  Every folder above it must belong to this user or to root, and
+    nobody else may write it, unless it is sticky, as ``/tmp`` is.  So nobody else can put another
+    folder in its place.
     """
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        parent = folder.parent.resolve()
-        for above in (parent, *parent.parents):
-            mode = above.stat().st_mode
-            if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-                return f"others may write {above}"
+        _make_above(folder.parent)
+        reason = _foreign(folder.parent)
+        if reason is not None:
+            return reason
         with contextlib.suppress(FileExistsError):
             folder.mkdir(mode=0o700)
+        reason = _unfit(folder)
+        if reason is None:
+            tempfile.TemporaryFile(dir=folder).close()
+    except (OSError, ValueError) as error:
+        return f"{folder}: {getattr(error, 'strerror', None) or error}"
+    return reason
+
+
+def _make_above(folder: Path) -> None:
+    """Make the folders that are missing, writable by this user alone whatever the umask is."""
+    if not folder.is_dir():
+        _make_above(folder.parent)
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+
+
+def _foreign(folder: Path) -> str | None:
+    """The reason why somebody else could exchange a folder or one above it, links followed too."""
+    named = Path(os.path.abspath(folder))
+    resolved = folder.resolve()
+    links = [path for path in (named, *named.parents) if path.is_symlink()]
+    for above in dict.fromkeys((resolved, *resolved.parents, *(link.parent for link in links))):
+        found = above.stat()
+        if hasattr(os, "geteuid") and found.st_uid not in (0, os.geteuid()):
+            return f"{above} belongs to another user"
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX:
+            return f"others may write {above}"
+    for link in links:  # in a sticky folder anybody may have made it
+        if hasattr(os, "geteuid") and link.lstat().st_uid not in (0, os.geteuid()):
+            return f"{link} belongs to another user"
+    return None
+
+
+def _unfit(folder: Path) -> str | None:
+    """The reason why a folder itself must not be used.  Rights of others to read are taken away.
+
+    The folder is opened first and looked at by its descriptor, so that what is looked at is what
+    was opened.
+    """
+    if not hasattr(os, "O_DIRECTORY"):  # Windows: rights are no bits of a mode
         found = folder.lstat()
         if not stat.S_ISDIR(found.st_mode):
             return f"{folder} is no folder"
-        if hasattr(os, "geteuid"):
-            if found.st_uid != os.geteuid():
-                return f"{folder} belongs to another user"
-            if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                return f"others may write {folder}"
-            if found.st_mode & 0o077:
-                folder.chmod(0o700)
-        tempfile.TemporaryFile(dir=folder).close()
-    except (OSError, ValueError) as error:
-        return f"{folder}: {getattr(error, 'strerror', None) or error}"
+        return f"others may write {folder}" if found.st_mode & stat.S_IWOTH else None
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP):
+            return f"{folder} is no folder"
+        raise
+    try:
+        found = os.fstat(descriptor)
+        if found.st_uid != os.geteuid():
+            return f"{folder} belongs to another user"
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return f"others may write {folder}"
+        if found.st_mode & 0o077:
+            os.fchmod(descriptor, 0o700)
+    finally:
+        os.close(descriptor)
     return None
+
+
+def still_ours(folder: Path) -> bool:
+    """Whether a folder of kernels, its parent and all above are still as `objection` wants them.
+
+    It is asked before every load and every store of a kernel.
+    """
+    try:
+        return _unfit(folder) is None and _unfit(folder.parent) is None and not _foreign(folder)
+    except OSError:  # it has gone: nothing is loaded from it, and it is made again
+        return False
 
 
 def _wanted() -> tuple[Path | None, str]:
@@ -160,12 +224,40 @@ def place(module: str) -> tuple[Path, str] | None:
         found = _closure(module)
         if found is None:
             return None
-        stamp = sources.combined(found, *_settings())
+        stamp = sources.combined(found, *_settings(), *data_digests(found))
         if sources.changed(found):
             return _unkept(), stamp
         folder = base_folder() / f"{module}-{stamp[:20]}"
         _touch(folder, module)
+        _folders.add(folder)
         return folder, stamp
+
+
+#: Strings of a source that look like the name of a file of data.
+_DATA_NAME = re.compile(
+    rb"""["']([\w./ -]{1,120}\.(?:json|toml|ya?ml|csv|tsv|txt|npy|npz|dat|ini))["']"""
+)
+_MOST_DATA = 1 << 28  # bytes of one file
+
+
+def data_digests(found: Sequence[sources.Source]) -> tuple[str, ...]:
+    """Digests of the files of data that the sources name, so that a constant read from one is new.
+
+    A name in quotes is looked for beside the module and in the working folder.  A name that is put
+    together at run time is not seen.
+    """
+    digests = []
+    for known in found:
+        beside = [] if known.path is None else [known.path.parent]
+        for name in sorted(set(_DATA_NAME.findall(known.text))):
+            for folder in (*beside, Path.cwd()):
+                path = folder / os.fsdecode(name)
+                with contextlib.suppress(OSError):
+                    if path.is_file() and path.stat().st_size <= _MOST_DATA:
+                        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+                        digests.append(f"{known.name} {os.fsdecode(name)} {digest}")
+                        break
+    return tuple(digests)
 
 
 @cache
@@ -203,7 +295,7 @@ def _touch(folder: Path, module: str) -> None:
         if folder.is_dir():
             os.utime(folder)
             return
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         prune(folder.parent, module)
 
 
@@ -257,11 +349,36 @@ def _locator_class(base: Any) -> Any:
     return Locator
 
 
+def _look_before_loading(caching: ModuleType) -> None:
+    """Have Numba ask `still_ours` before it reads or writes the index of one of our folders.
+
+    Where somebody else could have put a file there, the kernel is compiled as if nothing were kept.
+    Numba's own folders and those of other programs are not looked at.
+    """
+    kept: Any = getattr(caching, "IndexDataCacheFile", None)
+    if kept is None or hasattr(kept, "_looks_first"):
+        return
+    load, save = kept.load, kept.save
+
+    def is_open(self: Any) -> bool:
+        folder = Path(self._cache_path)
+        return folder in _folders and folder.is_dir() and not still_ours(folder)
+
+    def checked_load(self: Any, key: Any) -> Any:
+        return None if is_open(self) else load(self, key)
+
+    def checked_save(self: Any, key: Any, data: Any) -> Any:
+        return None if is_open(self) else save(self, key, data)
+
+    kept.load, kept.save, kept._looks_first = checked_load, checked_save, True
+
+
 def _install(caching: ModuleType) -> None:
     """Put the locator first in Numba's list.
 
     If Numba has no such list, the whole cache folder is keyed by the sources.
     """
+    _look_before_loading(caching)
     owner = getattr(caching, "CacheImpl", None) or getattr(caching, "_CacheImpl", None)
     located: Any = getattr(owner, "_locator_classes", None)
     base: Any = getattr(caching, "_CacheLocator", None)

@@ -32,6 +32,7 @@ from trials.checks import (
     WHOLE_IN_FLOAT,
     InvalidParameter,
     bounded_entries,
+    check_drawn,
     checked_rng,
     flag,
     function_of,
@@ -259,6 +260,35 @@ class Parameters:
     def requirements(self) -> tuple[str, ...]:
         """What the rules require, a sentence each."""
         return tuple((inspect.getdoc(rule) or rule.__name__).split("\n")[0] for rule in self.rules)
+
+
+def fits_in_memory(what: str, *names: str) -> Rule:
+    """The rule that so many numbers, the product of some parameters, are few enough to be drawn.
+
+    >>> fits_in_memory("features", "n", "d").__doc__
+    'n d features fit into memory.'
+    """
+    letters = " ".join(names)
+
+    def rule(cell: Mapping[str, Any]) -> None:
+        check_drawn(f"{what} {letters}", math.prod(cell[name] for name in names))
+
+    rule.__doc__ = f"{letters} {what} fit into memory."
+    return rule
+
+
+def at_least(name: str, other: str, says: str) -> Rule:
+    """The rule that one parameter is not below another.  ``says`` is its sentence."""
+
+    def rule(cell: Mapping[str, Any]) -> None:
+        if cell[name] < cell[other]:
+            value, least = (
+                f"{v:g}" if isinstance(v, float) else v for v in (cell[name], cell[other])
+            )
+            raise InvalidParameter(f"{name}={value} must be >= {other}={least}")
+
+    rule.__doc__ = says
+    return rule
 
 
 def _default_text(default: Any) -> str:

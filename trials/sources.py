@@ -15,13 +15,14 @@ dotted name only passes through are left out: their ``__init__`` must not alter 
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import importlib.util
 import re
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -33,6 +34,13 @@ LIBRARIES = frozenset({"numpy", "numba", "llvmlite", "scipy"})
 #: Modules that were loaded from a file of no package are named by this and the file's SHA-256.
 USER_PREFIX = "cfl_verify_user_"
 _DYNAMIC = frozenset({"import_module", "__import__", "exec", "eval", "run_path", "run_module"})
+#: An import statement where one can begin.  Matches overlap, so that no string hides a statement.
+_IMPORT = re.compile(
+    rb"(?:^|[;:])(?=[ \t\f]*("
+    rb"(?:from\b(?:[^;\n#(\\]|\\\r?\n)*?\bimport\b|import\b)"
+    rb"(?:[ \t\f]*\((?:[^()#]|#[^\n]*)*\)|(?:[^;\n#\\]|\\\r?\n)*)))",
+    re.MULTILINE,
+)
 _DYNAMIC_WORDS = re.compile(rb"\b(" + "|".join(sorted(_DYNAMIC)).encode() + rb")\b")
 
 
@@ -171,14 +179,17 @@ def _is_installed(path: Path) -> bool:
     return any(resolved.is_relative_to(folder) for folder in _installed_folders())
 
 
-def _statements(tree: ast.Module) -> Iterator[ast.AST]:
-    """Every statement, also below others.  No expression is visited: most nodes are in those."""
-    todo: list[ast.AST] = [tree]
-    while todo:
-        node = todo.pop()
-        yield node
-        for block in ("body", "orelse", "finalbody", "handlers", "cases"):
-            todo.extend(getattr(node, block, ()))
+def _statements(text: bytes) -> list[ast.stmt]:
+    """The import statements of a text.
+
+    Each is parsed alone, which takes a tenth of the time of the whole.  A line of a string that
+    reads like an import statement is taken for one.
+    """
+    found: list[ast.stmt] = []
+    for match in _IMPORT.finditer(text):
+        with contextlib.suppress(SyntaxError, ValueError):  # a sentence of a docstring
+            found.extend(ast.parse(match[1]).body)
+    return found
 
 
 def _imported_names(text: bytes, name: str, is_package: bool) -> frozenset[str]:
@@ -186,14 +197,15 @@ def _imported_names(text: bytes, name: str, is_package: bool) -> frozenset[str]:
 
     A computed name is listed as "*".
     """
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return frozenset({"*"})
+    nodes: Iterable[ast.AST] = _statements(text)
+    if _DYNAMIC_WORDS.search(text) is not None:
+        try:
+            nodes = ast.walk(ast.parse(text))
+        except (SyntaxError, ValueError):
+            return frozenset({"*"})
     package = name if is_package else name.rpartition(".")[0]
     found: set[str] = set()
-    computed = _DYNAMIC_WORDS.search(text) is not None
-    for node in ast.walk(tree) if computed else _statements(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             # "import a.b" also gives access to all that lies below a.b
             found.update(f"{alias.name}.*" for alias in node.names)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from typing import Any
 
 LONGEST_INPUT = 80
 LONGEST_WORD = 400
@@ -17,6 +18,23 @@ LONGEST_LINE = 4000
 
 def _show(character: str) -> bool:
     return character.isprintable() or unicodedata.category(character) == "Zs"
+
+
+def spreadsheet_text(value: Any) -> Any:
+    """A cell of a table that a spreadsheet shows and does not run: such a text gets a quote.
+
+    Examples
+    --------
+    >>> [spreadsheet_text(cell) for cell in ("=1+2", "-1e-3", "a=b", 2)]
+    ["'=1+2", '-1e-3', 'a=b', 2]
+    """
+    if not isinstance(value, str) or value[:1] not in set("=+-@\t\r\n"):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
 
 
 def printable(text: str, keep: str = "") -> str:

@@ -58,7 +58,11 @@ LEMMA_9_BELOW = statement(
     terms=(Term(name="dimension", expr=d * (k - 1)),),
     assumptions=(Assumption(name="two features", left=d, right=sp.Integer(2)),),
     reading=(
-        "At least $dk/2$, so that Lemma 9 is sharp up to its $\\log k$. With one feature the "
+        "At least $dk/2$, so that Lemma 9 is sharp up to its $\\log k$. From four features on the "
+        "logarithm is needed too: clients with $d$ orthonormal rows are labelled by the cell of "
+        "$\\theta_j$, which is any intersection of $k-1$ half-spaces around it, and their VC "
+        "dimension is of order $dk\\log k$ (Csikós, Mustafa & Kupavskii 2019). With one "
+        "feature the "
         "dimension is two for every $k$: a label $j$ is right where the client's least squares fit "
         "lies in an interval around $\\theta_j$."
     ),
@@ -75,6 +79,7 @@ LEMMA_12 = statement(
     constants=(prefactor(C, "prefactor"),),
     assumptions=(Assumption(name="two functions at least", left=V, right=sp.Integer(1)),),
     reading=(
+        "Tried on the class of all subsets of $V$ points. "
         "The paper's letter for the dimension is $d$. A class of one function has dimension zero "
         "and a supremum that is not zero."
     ),
@@ -99,12 +104,44 @@ EQ_32 = statement(
     "(32)",
     kind="probability",
     quantifiers=r"\exists C\;\forall M,n,d,k,\ j",
-    observed=r"\frac1N\sup_\theta|G_j(\theta)-EG_j(\theta)|",
-    terms=(Term(name="deviation", expr=C * DEVIATION),),
+    observed=r"\sup_\theta|G_j(\theta)-EG_j(\theta)|",
+    terms=(Term(name="deviation", expr=C * N * DEVIATION),),
     failure=k ** (-d * k),
     constants=(prefactor(C, "prefactor"),),
-    reading="One feature and two clusters, where the supremum is found exactly.",
-    uses=("sxy.lemma9-vc", "sxy.lemma12", "sxy.mcdiarmid-31", "sxy.chi2-identity"),
+    assumptions=(Assumption(name="two features", left=d, right=sp.Integer(2)),),
+    reading=(
+        "Clients of one cluster whose rows are all alike: one of the $d(k-1)$ points that the "
+        "models shatter, at random, and noise $\\pm\\frac12$. That makes $2d(k-1)$ kinds of "
+        "clients. The left side is the supremum over all subsets of the kinds: at least the one "
+        "over the models, which pick every subset of the kinds with positive noise."
+    ),
+    uses=(
+        "sxy.lemma9-vc",
+        "sxy.lemma9-below",
+        "sxy.lemma12",
+        "sxy.mcdiarmid-31",
+        "sxy.chi2-identity",
+    ),
+)
+
+#: (32) with one feature and two clusters, the constant sqrt(2 log 2) put into C.
+DEVIATION_ON_A_LINE = sp.sqrt(skew / M)
+
+EQ_32_LINE = statement(
+    "sxy.uniform-32-line",
+    "The wrong labels deviate little, uniformly over all models of one feature and two clusters",
+    "(32) for $d=1$, $k=2$",
+    kind="probability",
+    quantifiers=r"\exists C\;\forall M,n,\ j",
+    observed=r"\frac1N\sup_\theta|G_j(\theta)-EG_j(\theta)|",
+    terms=(Term(name="deviation", expr=C * DEVIATION_ON_A_LINE),),
+    failure=sp.Rational(1, 4),
+    constants=(prefactor(C, "prefactor"),),
+    reading=(
+        "The supremum is found exactly. $d$ and $k$ are one and two throughout, so that their "
+        "powers are tried by the claim for many features and clusters."
+    ),
+    uses=EQ_32.uses,
 )
 
 EQ_32_SEARCHED = statement(
@@ -136,24 +173,46 @@ EQ_32_RATE = statement(
     ),
 )
 
+EQ_32_IN_K = statement(
+    "sxy.uniform-32-in-k",
+    "The deviation of the wrong labels grows with the clusters",
+    "(32), the exponents of k and d, for a law of the features that attains them",
+    kind="rate",
+    quantifiers=r"\exists\text{ law of }(x,\zeta)\;\forall M,k\ge2,d\ge2",
+    observed=r"E\sup_\theta|G_j(\theta)-EG_j(\theta)|",
+    relation=r"\propto",
+    terms=(Term(name="deviation", expr=sp.sqrt(V * M)),),
+    definitions={V: d * (k - 1)},
+    reading=(
+        "One row each, uniform on the $d(k-1)$ points that the models shatter, and noise "
+        "$\\pm\\frac12$. A rival that wins at the points of a subset has the "
+        "others outside its slab, and wins at no client with the noise "
+        "$-\\frac12$. So the supremum is at least that over all subsets of the points, for the "
+        "$M$ clients of positive noise. Its exponents are those of (32) without the logarithm. "
+        "With one feature the deviation is the same for every $k\\ge3$, because a label $j$ is "
+        "right in an interval."
+    ),
+    uses=("sxy.lemma9-below", "sxy.lemma12"),
+)
+
 P_E = 4 * k * sp.exp(-c * n * sp.Min(1, Delta**2 / sigma**2) ** 2)
 
 EQ_36 = statement(
     "sxy.eq36",
-    "The share of the wrongly labelled rows",
-    "(36), with nu from (10)",
+    "The share of the wrongly labelled rows with one feature and two clusters",
+    "(36) for $d=1$, $k=2$, with nu from (10)",
     kind="probability",
-    quantifiers=r"\exists C,c\;\forall M,n,d,k,\ d(\theta,\theta^*)\le\epsilon",
+    quantifiers=r"\exists C,c\;\forall M,n,\ d(\theta,\theta^*)\le\epsilon",
     observed=r"\max_j\frac1N\sup_\theta N_{S_j(\theta)}",
     terms=(
-        Term(name="expectation", expr=P_E),
-        Term(name="deviation", expr=C * DEVIATION),
+        Term(name="expectation", expr=P_E.subs(k, 2)),
+        Term(name="deviation", expr=C * DEVIATION_ON_A_LINE),
     ),
-    failure=k ** (-d * k),
+    failure=sp.Rational(1, 4),
     constants=(prefactor(C, "prefactor"), rate(c, "rate")),
     reading=(
-        "$n$ is the smallest size, so that the first term is at least that of (10). One feature "
-        "and two clusters, where the supremum over the ball is found exactly."
+        "$n$ is the smallest size, so that the first term is at least that of (10). The supremum "
+        "over the ball is found exactly. For all $d$ and $k$ (36) is Lemma 10 added to (32)."
     ),
-    uses=("sxy.uniform-32", "sxy.lemma10"),
+    uses=("sxy.uniform-32-line", "sxy.uniform-32", "sxy.lemma10"),
 )

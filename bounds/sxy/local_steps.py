@@ -11,12 +11,14 @@ from bounds.sxy.symbols import (
     KAPPA_FEDPROX,
     P_avg,
     P_prox,
+    d,
     eta,
     gamma,
     kappa,
     kappa_prox,
     lambda_ij,
     least,
+    least_G,
     pull,
     s,
     x,
@@ -170,4 +172,47 @@ SAVING_SAME_STEP = statement(
         "The sentence does not say with which step size single steps are compared. With the same "
         "one it is true."
     ),
+)
+
+KAPPA_OF_MOST = statement(
+    "sxy.kappa-of-most",
+    "The decrease is that of the clients that hold most rows",
+    "Lemma 7, with the stability of some of the clients (not in the paper)",
+    kind="deterministic",
+    quantifiers=r"\forall\phi(x),s,\ G\subseteq I_j,\ \gamma<1",
+    observed=r"\lambda_{\min}(K_j)",
+    relation=r"\ge",
+    terms=(Term(name="decrease", expr=s * least_G / kappa),),
+    definitions=_KAPPA,
+    assumptions=(STABLE_STEP,),
+    reading=(
+        "Here $\\gamma$ and $\\kappa$ are those of the clients in $G$, any part of the cluster, "
+        "and "
+        "$\\lambda_G=\\lambda_{\\min}(\\frac1N\\sum_{i\\in G}\\phi(x_i)^\\top\\phi(x_i))$. The "
+        "other "
+        "clients add positive semidefinite matrices to $K_j$. So Theorem 2 holds with the "
+        "$\\kappa$ of clients that hold most rows of each cluster."
+    ),
+    uses=("sxy.p-spectrum-lower",),
+)
+
+KAPPA_ONE_ROW = statement(
+    "sxy.kappa-one-row",
+    "One client with a single row makes the stated decrease many times too small",
+    "Theorem 2, (9), where one client has one row (not in the paper)",
+    kind="deterministic",
+    quantifiers=r"\forall d,s,\ \gamma<1",
+    observed=r"\frac{\kappa N}{sN_j}\lambda_{\min}(K_j)",
+    relation=r"\ge",
+    terms=(Term(name="factor", expr=(1 - sp.exp(-1)) * sp.Min(d, s * gamma)),),
+    definitions={kappa: KAPPA_FEDAVG},
+    assumptions=(STABLE_STEP,),
+    reading=(
+        "All clients but one have many rows, with the Gram matrix $n_iI$. One client has a single "
+        "row of length $\\sqrt d$. It is the $\\gamma$ and the $\\kappa$ of all, but no part of "
+        "the "
+        "data: $N_j$ counts the rows of the others. The abstract's clients of $O(1)$ rows are such "
+        "clients, and more local steps than $d$ save nothing by the bound. In fact they do."
+    ),
+    uses=("sxy.kappa-of-most",),
 )

@@ -21,28 +21,62 @@ from bounds.sxy.symbols import (
     p_j,
     rank,
     sigma,
+    u_1,
+    u_2,
     v_a,
     v_b,
 )
 
 SCALE = delta**2 + sigma**2
 HIDDEN = (
-    "The $O$ hides a constant for each of the two terms. The cells have strictly sub-Gaussian "
-    "features and noise, $\\Sigma_j\\preceq I$ and $2d\\le N^2$. "
+    "The $O$ hides a constant for each of the two terms, and the larger of the two serves both. "
+    "The cells have strictly sub-Gaussian features and noise, $\\Sigma_j\\preceq I$ and "
+    "$2d\\le N^2$. "
 )
+#: Probabilities of failure that a few trials resolve.  A projection error is never far above its
+#: median, and 32 trials without a failure resolve a third.
+HALF, THIRD = sp.Rational(1, 2), sp.Rational(1, 3)
+SHARP = (
+    "Not in the paper: with a fixed probability of failure the first term needs no logarithm, and "
+    "the second one instead of three. "
+)
+C_3, C_4 = sp.symbols("C_3 C_4")
 TWO_CONSTANTS = (
     prefactor(C_1, "first term", high=1e4),
     prefactor(C_2, "second term", high=1e6),
 )
+ANCHOR_CONSTANTS = (
+    prefactor(C_3, "first term of the anchor", high=1e4),
+    prefactor(C_4, "second term of the anchor", high=1e6),
+)
 
 
-def _rates(dimension: sp.Expr, sample: sp.Expr, share: sp.Expr) -> tuple[Term, Term]:
+_WHOLE = sp.Integer(1)
+
+
+def _rates(
+    dimension: sp.Expr,
+    sample: sp.Expr,
+    share: sp.Expr = _WHOLE,
+    constants: tuple[sp.Symbol, sp.Symbol] = (C_1, C_2),
+    names: tuple[str, str] = ("first", "second"),
+    *,
+    sharp: bool = False,
+) -> tuple[Term, Term]:
     """The two terms of the rate of a moment matrix in ``dimension`` from ``sample`` pairs."""
     ratio = dimension / sample
+    first = ratio if sharp else ratio * sp.log(N)
+    second = ratio * (sp.log(N) if sharp else sp.log(N) ** 3)
     return (
-        Term(name="first", expr=C_1 * SCALE * sp.sqrt(ratio * sp.log(N)) / share),
-        Term(name="second", expr=C_2 * SCALE * ratio * sp.log(N) ** 3 / share),
+        Term(name=names[0], expr=constants[0] * SCALE * sp.sqrt(first) / share),
+        Term(name=names[1], expr=constants[1] * SCALE * second / share),
     )
+
+
+def _anchor_rates(*, sharp: bool = False) -> tuple[Term, Term]:
+    """The terms of Lemma 6 beside those of Proposition 1."""
+    names = ("anchor, first", "anchor, second")
+    return _rates(k, l, constants=(C_3, C_4), names=names, sharp=sharp)
 
 
 LEMMA_3 = statement(
@@ -52,7 +86,7 @@ LEMMA_3 = statement(
     kind="upper bound",
     quantifiers=r"\exists C_1,C_2\;\forall m,d,k,N,p,\theta_t,\theta_j^*,\sigma",
     observed=r"\norm{Y_t-EY_t}",
-    terms=_rates(d, m, sp.Integer(1)),
+    terms=_rates(d, m),
     failure=3 * N**-10,
     constants=TWO_CONSTANTS,
     reading=HIDDEN
@@ -67,31 +101,62 @@ LEMMA_3 = statement(
     ),
 )
 
-LEMMA_3_RATE_M = statement(
-    "sxy.lemma3-rate-m",
-    "Lemma 3: how the deviation falls with the clients",
-    "Lemma 3, first term",
-    kind="rate",
-    quantifiers=r"\forall m\gg d",
-    observed=r"E\norm{Y_t-EY_t}",
-    terms=(Term(name="first", expr=C_1 * SCALE / sp.sqrt(m)),),
-    constants=TWO_CONSTANTS[:1],
-    reading="$C_1$ stands for the factor $\\sqrt{d\\log N}$: the dimension is the same in each "
-    "comparison, and the logarithm hardly varies.",
-    uses=("sxy.lemma3",),
+#: E|b|^2 and |E aa'| of a client with the error u_1: standard Gaussian features, no sub-Gaussian
+#: constant.
+SQUARE_OF_B, NORM_OF_A = (d + 2) * u_1**2 + d * sigma**2, 3 * u_1**2 + sigma**2
+
+INDEPENDENCE_AS_PRINTED = statement(
+    "sxy.lemma14-independence-as-printed",
+    "Lemma 14 in Lemma 3: the two residuals of a client as independent vectors",
+    "Lemma 14, its first condition, and the proof of Lemma 3",
+    kind="deterministic",
+    quantifiers=r"\forall d,p,\theta_t,\theta_j^*,\sigma",
+    observed=r"\norm{E\,\norm{b_i}^2a_ia_i^\top}",
+    terms=(
+        Term(
+            name="product",
+            expr=sp.Mul(
+                *(p * x + (1 - p) * x.subs(u_1, u_2) for x in (SQUARE_OF_B, NORM_OF_A)),
+                evaluate=False,
+            ),
+        ),
+    ),
+    reading=(
+        "Lemma 14 asks for two independent sequences and multiplies $E\\norm b^2$ by "
+        "$\\norm{Eaa^\\top}$. "
+        "The residuals $a_i$ and $b_i$ of a client share its label $z_i$, over which Lemma 3 takes "
+        "the expectation. Two clusters have the shares $p$ and $1-p$ and errors along one line, of "
+        "the lengths $u_1$ and $u_2$. Features are standard Gaussian."
+    ),
 )
 
-LEMMA_3_RATE_D = statement(
-    "sxy.lemma3-rate-d",
-    "Lemma 3: how the deviation grows with the dimension",
-    "Lemma 3, first term",
-    kind="rate",
-    quantifiers=LEMMA_3_RATE_M.quantifiers,
-    observed=LEMMA_3_RATE_M.observed,
-    terms=(Term(name="first", expr=C_1 * SCALE * sp.sqrt(d / m)),),
-    constants=TWO_CONSTANTS[:1],
-    reading="The logarithm does not vary between the cells.",
-    uses=("sxy.lemma3",),
+GIVEN_LABEL = statement(
+    "sxy.lemma14-given-label",
+    "Lemma 14 in Lemma 3: the two residuals are independent given the label",
+    "Lemma 14 and the proof of Lemma 3, corrected",
+    kind="deterministic",
+    quantifiers=INDEPENDENCE_AS_PRINTED.quantifiers,
+    observed=INDEPENDENCE_AS_PRINTED.observed,
+    terms=(Term(name="largest", expr=3 * (d + 2) * SCALE**2),),
+    reading=(
+        "Given the label the two are independent, so the product is that of one cluster, and the "
+        "mean over the labels is at most the largest. $\\delta$ is the larger error. So Lemma 3 "
+        "keeps its rate, and Lemma 14 needs $E[\\norm{b_i}^2\\mid z_i]=O(d)$ and "
+        "$\\norm{E[a_ia_i^\\top\\mid z_i]}=O(1)$, which hold in the unit $\\delta_t^2+\\sigma^2$."
+    ),
+    uses=("sxy.lemma14-independence-as-printed",),
+)
+
+LEMMA_3_SHARP = LEMMA_3.variant(
+    "sxy.lemma3-sharp",
+    "Lemma 3 with one logarithm",
+    "Lemma 3, sharpened",
+    quantifiers=r"\exists C_1,C_2\;\forall m,d,k,N\ge2m,p,\theta_t,\theta_j^*,\sigma",
+    terms=_rates(d, m, sharp=True),
+    failure=HALF,
+    reading=SHARP + "For $d\\gg m$ the rows are nearly orthogonal. Then "
+    "$\\norm{Y_t}\\approx\\frac dm\\max_i|r_i\\tilde r_i|$ for the residuals $r_i,\\tilde r_i$ of "
+    "the $m$ clients, and the largest of these products grows like $\\log m$.",
 )
 
 LEMMA_6 = statement(
@@ -101,12 +166,22 @@ LEMMA_6 = statement(
     kind="upper bound",
     quantifiers=r"\exists C_1,C_2\;\forall\ell,k,N,\theta_t,\theta_j^*,\sigma,\hat U_t",
     observed=r"\norm{A_t-EA_t}",
-    terms=_rates(k, l, sp.Integer(1)),
+    terms=_rates(k, l),
     failure=3 * N**-10,
     constants=TWO_CONSTANTS,
-    reading=f"{HIDDEN}The constants are those of Lemma 3. $\\delta$ stands for "
+    reading=f"{HIDDEN}The proof's constants are those of Lemma 3. $\\delta$ stands for "
     "$\\norm{\\theta_j^*-\\theta_t}$ of the anchor's own cluster.",
     uses=("sxy.lemma3",),
+)
+
+LEMMA_6_SHARP = LEMMA_6.variant(
+    "sxy.lemma6-sharp",
+    "Lemma 6 with one logarithm",
+    "Lemma 6, sharpened",
+    terms=_rates(k, l, sharp=True),
+    failure=HALF,
+    reading=SHARP,
+    uses=("sxy.lemma3-sharp",),
 )
 
 PROP_1 = statement(
@@ -115,14 +190,65 @@ PROP_1 = statement(
     "Proposition 1",
     kind="upper bound",
     quantifiers=r"\exists C_1,C_2\;\forall m,d,k,N,p,\theta_t,\theta_j^*,\sigma",
-    observed=r"\max_jp_j\norm{(\hat U_t\hat U_t^\top-I)\Sigma_j(\theta_j^*-\theta_t)}^2",
-    terms=_rates(d, m, sp.Integer(1)),
+    observed=r"\max_j\frac{p_j}{p_{\min}}"
+    r"\norm{(\hat U_t\hat U_t^\top-I)\Sigma_j(\theta_j^*-\theta_t)}^2",
+    terms=_rates(d, m, p),
     failure=N**-10,
     constants=TWO_CONSTANTS,
-    reading=f"{HIDDEN}The bound of each cluster is multiplied by its $p_j$. Lemma 5 multiplies the "
-    "constants of Lemma 3 by 9: $C_1=500$ and $C_2=210000$. Twelve half steps are made.",
+    reading=f"{HIDDEN}Each cluster's error is multiplied by $p_j/p_{{\\min}}$, so that one bound "
+    "serves all. Lemma 5 multiplies the proof's "
+    "constants of Lemma 3 by 9: $C_1=500$ and $C_2=210000$. Twelve half steps are made. The last "
+    "cluster's residual is as short as the deviation allows it to be lost.",
     uses=("sxy.lemma3", "sxy.lemma5-sharp"),
 )
+
+PROP_1_SHARP = PROP_1.variant(
+    "sxy.prop1-sharp",
+    "Proposition 1 with its first term and no logarithm",
+    "Proposition 1, sharpened",
+    quantifiers=r"\exists C_1\;\forall m,d,k,p,\theta_t,\theta_j^*,\sigma",
+    terms=(Term(name="first", expr=C_1 * SCALE * sp.sqrt(d / m) / p),),
+    failure=THIRD,
+    constants=TWO_CONSTANTS[:1],
+    reading="Not in the paper: where $m\\le d$ the term exceeds what any subspace can lose. So "
+    "the second term is not needed.",
+    uses=("sxy.lemma3-sharp",),
+)
+
+PROP_2_19 = statement(
+    "sxy.prop2-19",
+    "Proposition 2: the anchor's estimate of its residual",
+    "Proposition 2, (19)",
+    kind="upper bound",
+    quantifiers=r"\exists C_1,\dots,C_4\;\forall m,\ell,d,k,N,p,\theta_t,\theta_j^*,\sigma",
+    observed=r"|\norm{\Sigma_j(\theta_j^*-\theta_t)}^2-\hat\sigma_t^2|",
+    terms=(*_rates(d, m, p), *_anchor_rates()),
+    failure=N**-10,
+    constants=(*TWO_CONSTANTS, *ANCHOR_CONSTANTS),
+    reading=(
+        f"{HIDDEN}$\\hat\\sigma_t^2$ is the leading singular value of $A_t$. It differs by at most "
+        "$\\norm{A_t-EA_t}$ from what the subspace keeps, so the proof's constants are those of "
+        "Proposition 1 "
+        "and of Lemma 6. The anchor belongs to the smallest cluster."
+    ),
+    uses=("sxy.prop1", "sxy.lemma6"),
+)
+
+PROP_2_19_SHARP = PROP_2_19.variant(
+    "sxy.prop2-19-sharp",
+    "Proposition 2: the anchor's estimate, with one logarithm",
+    "Proposition 2, (19), sharpened",
+    quantifiers=r"\exists C_1,C_3,C_4\;\forall m,\ell,d,k,N,p,\theta_t,\theta_j^*,\sigma",
+    terms=(*PROP_1_SHARP.terms, *_anchor_rates(sharp=True)),
+    failure=THIRD,
+    constants=(*TWO_CONSTANTS[:1], *ANCHOR_CONSTANTS),
+    reading=SHARP,
+    uses=("sxy.prop1-sharp", "sxy.lemma6-sharp"),
+)
+
+LOST = r"\max_jp_j\norm{(\hat U_t\hat U_t^\top-I)\Sigma_j(\theta_j^*-\theta_t)}^2"
+#: How the first term falls with the clients where the dimension is the same.
+_IN_CLIENTS = (Term(name="first", expr=C_1 * SCALE / sp.sqrt(m)),)
 
 PROP_1_RATE_GAP = statement(
     "sxy.prop1-rate-gap",
@@ -130,11 +256,11 @@ PROP_1_RATE_GAP = statement(
     "Proposition 1",
     kind="rate",
     quantifiers=r"\forall m\gg d/p^2",
-    observed=PROP_1.observed,
-    terms=LEMMA_3_RATE_M.terms,
+    observed=LOST,
+    terms=_IN_CLIENTS,
     constants=TWO_CONSTANTS[:1],
     reading="All residuals are equally long and orthogonal, so the eigengap of $EY_t$ is fixed. "
-    "$C_1$ stands for the factor $\\sqrt{d\\log N}$, as in the rate of Lemma 3.",
+    "$C_1$ stands for the factor $\\sqrt{d\\log N}$, which hardly varies.",
     uses=("sxy.prop1",),
 )
 
@@ -144,9 +270,9 @@ PROP_1_RATE_NO_GAP = statement(
     "Proposition 1",
     kind="rate",
     quantifiers=r"\forall m\gg d/p^2",
-    observed=PROP_1.observed,
+    observed=LOST,
     relation="=",
-    terms=LEMMA_3_RATE_M.terms,
+    terms=_IN_CLIENTS,
     constants=TWO_CONSTANTS[:1],
     reading=(
         "One residual is as short as the deviation allows it to be lost, "
@@ -154,31 +280,6 @@ PROP_1_RATE_NO_GAP = statement(
         "stands for the factor $\\sqrt{d\\log N}$."
     ),
     uses=("sxy.prop1",),
-)
-
-PROP_2_19 = statement(
-    "sxy.prop2-19",
-    "Proposition 2: the anchor's estimate of its residual",
-    "Proposition 2, (19)",
-    kind="upper bound",
-    quantifiers=r"\exists C_1,C_2,C\;\forall m,\ell,d,k,N,p,\theta_t,\theta_j^*,\sigma",
-    observed=r"|\norm{\Sigma_j(\theta_j^*-\theta_t)}^2-\hat\sigma_t^2|",
-    terms=(
-        *_rates(d, m, p),
-        Term(
-            name="anchor",
-            expr=C * SCALE * (sp.sqrt(k / l * sp.log(N)) + k / l * sp.log(N) ** 3),
-        ),
-    ),
-    failure=N**-10,
-    constants=(*TWO_CONSTANTS, prefactor(C, "anchor", high=1e6)),
-    reading=(
-        f"{HIDDEN}$\\hat\\sigma_t^2$ is the leading singular value of $A_t$. It differs by at most "
-        "$\\norm{A_t-EA_t}$ from what the subspace keeps, so the constants are those of "
-        "Proposition 1 "
-        "and $C=21000$. The anchor belongs to the smallest cluster."
-    ),
-    uses=("sxy.prop1", "sxy.lemma6"),
 )
 
 THRESHOLD_M = statement(

@@ -103,6 +103,25 @@ ORACLE_FLOOR = statement(
     reading="Cluster 1 is a smallest one, with $\\rho N$ rows.",
 )
 
+FLOOR_IN_KAPPA = statement(
+    "sxy.floor-in-kappa",
+    "The error does not grow with kappa",
+    'after Theorem 3, "scales linearly in kappa" (for the error: not in the paper)',
+    kind="rate",
+    quantifiers=r"\forall s,\kappa,\sigma,N,\ n_i\ge40d",
+    observed=ORACLE_FLOOR.observed,
+    relation=r"\propto",
+    terms=(Term(name="floor", expr=sigma**2 * d / (rho * N)),),
+    definitions={kappa: KAPPA_FEDAVG},
+    reading=(
+        "The sentence is about the bound (18), which is linear in $\\kappa$, so its square has the "
+        "exponent two. The squared error with the true labels has the exponent zero. As $s$ grows "
+        "the rounds end at the mean of the clients' own least squares, whose squared error is "
+        "$n/(n-d-1)$ times that of one step."
+    ),
+    uses=("sxy.noise-floor-rate",),
+)
+
 DECREASE = statement(
     "sxy.thm2-decrease",
     "Proof of Theorem 2: the main term's decrease",

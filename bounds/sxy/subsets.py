@@ -6,7 +6,7 @@ import sympy as sp
 
 from bounds.statement import Assumption, Term
 from bounds.sxy.assumptions import prefactor, statement
-from bounds.sxy.symbols import C, N, d, nu, sigma
+from bounds.sxy.symbols import C, N, d, n, nu, sigma
 
 SHARE = nu * sp.log(sp.E / nu)
 #: (10) makes nu at least of this order; the proof uses it.
@@ -57,4 +57,32 @@ LEMMA_11_ZETA = statement(
     failure=4 * sp.exp(-d),
     constants=(prefactor(C, "prefactor"),),
     assumptions=(ENOUGH, AT_MOST_ALL),
+)
+
+LEMMA_11_EQUAL_SIZES = statement(
+    "sxy.lemma11-equal-sizes",
+    "Lemma 11 without its logarithm, for clients of equal sizes",
+    "Lemma 11, (37), where every client has log(e/nu) rows (not in the paper)",
+    kind="probability",
+    quantifiers=LEMMA_11_ZETA.quantifiers,
+    observed=LEMMA_11_ZETA.observed,
+    terms=(Term(name="share", expr=C * sigma**2 * nu),),
+    failure=LEMMA_11_ZETA.failure,
+    constants=(prefactor(C, "prefactor"),),
+    assumptions=(
+        ENOUGH,
+        AT_MOST_ALL,
+        Assumption(name="rows of a client", left=n, right=sp.log(sp.E / nu)),
+    ),
+    reading=(
+        "The proof counts sets of rows, $\\binom N{\\nu N}$ of them. Only whole clients can be "
+        "chosen: $\\binom M{\\nu M}\\le\\exp(\\frac Nn\\nu\\log\\frac e\\nu)\\le e^{\\nu N}$ "
+        "sets. So "
+        "$\\norm{\\zeta_I}\\le\\sigma(\\sqrt{\\nu N}+\\sqrt{2(\\nu N+d)})$ for all of them with "
+        "probability $1-e^{-d}$, and $C=9$ for $\\nu N\\ge d$. The features lose their logarithm "
+        "by "
+        "the same count, and with them (13), (9) and (18): $\\nu$ takes the place of "
+        "$\\nu\\log\\frac e\\nu$."
+    ),
+    uses=("sxy.lemma11-zeta",),
 )

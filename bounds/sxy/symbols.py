@@ -66,6 +66,7 @@ NOTATION = Notation(
         "kappa_prox": r"\kappa^{\mathrm{FedProx}}",
         "lambda_ij": r"\lambda_{ij,t}",
         "pull": r"B\Lambda_{j,t}(y-\phi(x)\theta_{j,t-1})",
+        "least_G": r"\lambda_G",
         "least": r"\min_jL(\theta_{t-1},e_j;D_i)",
         "a": r"\langle r_t,\Sigma_j(\theta_j^*-\theta_t)\rangle",
         "e_1": r"\norm{Y_t-EY_t}",
@@ -123,6 +124,7 @@ alpha, beta, R, Delta, sigma, delta = sp.symbols("alpha beta R Delta sigma delta
 epsilon, eta, s, gamma, kappa, rho, nu, chi2 = sp.symbols("epsilon eta s gamma kappa rho nu chi2")
 u, v, v_0, v_star, sigma_hat = sp.symbols("u v v_0 v_star sigma_hat")
 a, e_1, e_2, delta_f = sp.symbols("a e_1 e_2 delta_f")
+u_1, u_2 = sp.symbols("u_1 u_2")  # the lengths of the errors of two clusters
 p_j, v_a, v_b, rank = sp.symbols("p_j v_a v_b r")
 H, K, gamma_0, cosine, q = sp.symbols("H K gamma_0 cosine q")
 C, c, C_f, C_1, C_2 = sp.symbols("C c C_f C_1 C_2")
@@ -137,7 +139,7 @@ XI_2 = sp.sqrt(k / l * sp.log(N)) + k / l * sp.log(N) ** 3
 # Phase 2: an eigenvalue of a client's Gram matrix, P's eigenvalues, and vectors of (11).
 x, P_avg, P_prox, kappa_prox = sp.symbols("x P_avg P_prox kappa_prox")
 N_j = sp.Symbol("N_j")
-lambda_ij, pull, least = sp.symbols("lambda_ij pull least")
+lambda_ij, pull, least, least_G = sp.symbols("lambda_ij pull least least_G")
 
 # Empirical processes: VC dimension, norm of the weights, skewness plus one,
 # expected share of wrong labels, error of known labels.

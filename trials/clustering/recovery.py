@@ -19,7 +19,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trials.checks import FloatArray, IntArray, InvalidParameter
+from trials.checks import (
+    FloatArray,
+    IntArray,
+    InvalidParameter,
+    real_array,
+    require_finite,
+    whole_array,
+)
 from trials.clustering.convex import ClusterPath, convex_clustering_path
 
 
@@ -81,8 +88,11 @@ def recovery_window(points: ArrayLike, labels: ArrayLike) -> RecoveryWindow:
     >>> round(window.fused.high, 6), round(window.merged.low, 6)
     (0.5, 3.166667)
     """
-    data, owner = np.asarray(points, dtype=np.float64), np.asarray(labels)
+    data, owner = real_array("points", points), whole_array("labels", labels)
     present = np.unique(owner)
+    if data.ndim != 2 or data.shape[0] < 1:
+        raise InvalidParameter(f"points.shape={data.shape} must be (m, d) with m, d >= 1")
+    require_finite("points", data)
     if owner.shape != data.shape[:1] or not np.array_equal(present, np.arange(present.size)):
         raise InvalidParameter(
             f"labels of shape {owner.shape} must number the clusters of {data.shape[0]} points "

@@ -42,9 +42,12 @@ from trials.checks import (
     IntArray,
     InvalidParameter,
     finite_batch,
+    function_of,
     integer_between,
     one_of,
+    plain_array,
     real_between,
+    whole_array,
 )
 from trials.clustering.convex import convex_clustering
 from trials.clustering.kmeans import KMeansFit, kmeans_pp
@@ -54,6 +57,7 @@ Partition = Callable[[FloatArray, float], IntArray]
 """``(points (m, d), lam) -> labels (m,)``: the fused partition of convex clustering at ``lam``."""
 
 _MAX_BRACKET_STEPS = 2_000
+MAX_PENALTIES = 10**6  # of a grid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +209,7 @@ def _silhouette_batch(
 
 def _checked_labels(points: FloatArray, labels: ArrayLike) -> tuple[IntArray, int]:
     """Labels as (B, m) int64 in 0..n_clusters-1, and n_clusters."""
-    array = np.ascontiguousarray(labels)
+    array = plain_array("labels", labels)
     if array.shape != points.shape[:2] or array.dtype.kind not in "iu":
         raise InvalidParameter(
             f"labels.shape={array.shape}, dtype={array.dtype} must be integers of shape "
@@ -320,6 +324,19 @@ def convex_partition(points: ArrayLike, lam: float) -> IntArray:
     return convex_clustering(points, lam).labels
 
 
+def _checked_partition(partition: Partition, n_points: int) -> Partition:
+    """The caller's function, whose labels are checked each time."""
+    function_of("partition", partition)
+
+    def labels(points: FloatArray, lam: float) -> IntArray:
+        found = whole_array("partition's labels", partition(points, lam))
+        if found.shape != (n_points,):
+            raise InvalidParameter(f"partition must return ({n_points},) labels, not {found.shape}")
+        return found
+
+    return labels
+
+
 def _count(labels: IntArray) -> int:
     """Number of different labels (m,)."""
     return int(np.unique(labels).size)
@@ -344,7 +361,7 @@ def clusterpath_grid(
     ----------
     points : (m, d) finite, one data set.
     partition : convex clustering at one penalty, see `Partition`.
-    n_values : N, >= 2 (the paper: 10).
+    n_values : N, 2 to 10^6 (the paper: 10).
     start : first penalty tried, > 0, units of points (the paper: 0.1).
     growth : factor > 1 (the paper: 1.25).
 
@@ -365,7 +382,8 @@ def clusterpath_grid(
     [4, 2, 1]
     """
     data = finite_batch("points", points, ("m", "d"))
-    n_values = integer_between("n_values", n_values, 2)
+    n_values = integer_between("n_values", n_values, 2, MAX_PENALTIES, "each one is a problem")
+    partition = _checked_partition(partition, data.shape[0])
     first = real_between("start", start, 0.0, open_low=True)
     factor = real_between("growth", growth, 1.0, open_low=True)
     n_distinct = np.unique(data, axis=0).shape[0]
@@ -435,7 +453,8 @@ def clusterpath(
     if grid[0] < 0 or np.any(np.diff(grid) <= 0):
         raise InvalidParameter("lambdas must be >= 0 and strictly increasing")
     one_of("reading", reading, ("verified", "as-printed"))
-    path = np.stack([np.asarray(partition(data, float(lam)), dtype=np.int64) for lam in grid])
+    partition = _checked_partition(partition, data.shape[0])
+    path = np.stack([partition(data, float(lam)) for lam in grid])
     repeated = np.broadcast_to(data, (grid.size, *data.shape))
     holds = recovery_interval(repeated, path).holds(grid)
     k_path = np.array([_count(labels) for labels in path], dtype=np.int64)

@@ -25,9 +25,9 @@ import numpy as np
 from trials.checks import MAX_DRAWN, FloatArray, InvalidParameter, check_drawn
 from trials.laws.least_squares import squared_error_cdf
 from trials.laws.noise import gaussian_singular_values, noise_norms
-from trials.parameters import Integer, Parameters, Real
+from trials.parameters import Integer, Parameters, Real, fits_in_memory
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import add_experiment
 
 
 def entries_fit(cell: Params) -> None:
@@ -39,11 +39,6 @@ def rows_exceed_columns(cell: Params) -> None:
     """N > d: least squares needs more rows than columns."""
     if cell["N"] <= cell["d"]:
         raise InvalidParameter(f"N={cell['N']} must exceed d={cell['d']}")
-
-
-def data_fit(cell: Params) -> None:
-    """N d features fit into memory."""
-    check_drawn("features N d", cell["N"] * cell["d"])
 
 
 MATRIX = Parameters(
@@ -63,14 +58,12 @@ def _simulate_opnorm(params: Params, rng: np.random.Generator, n_trials: int) ->
     return np.column_stack([s_max, s_min, deviation])
 
 
-OPNORM = register(
-    Experiment(
-        name="gauss.opnorm",
-        design=104,
-        columns=("s_max", "s_min", "gram_deviation"),
-        simulate=_simulate_opnorm,
-        parameters=MATRIX.extended({}, entries_fit),
-    )
+OPNORM = add_experiment(
+    name="gauss.opnorm",
+    design=104,
+    columns=("s_max", "s_min", "gram_deviation"),
+    simulate=_simulate_opnorm,
+    parameters=MATRIX.extended({}, entries_fit),
 )
 
 
@@ -78,14 +71,12 @@ def _simulate_noise(params: Params, rng: np.random.Generator, n_trials: int) -> 
     return np.column_stack(noise_norms(params["N"], params["d"], params["sigma"], rng, n_trials))
 
 
-NOISE = register(
-    Experiment(
-        name="gauss.noise",
-        design=105,
-        columns=("xt_eps_norm", "frobenius"),
-        simulate=_simulate_noise,
-        parameters=MATRIX.extended({"sigma": Real(0.0, default=1.0, meaning="noise level")}),
-    )
+NOISE = add_experiment(
+    name="gauss.noise",
+    design=105,
+    columns=("xt_eps_norm", "frobenius"),
+    simulate=_simulate_noise,
+    parameters=MATRIX.extended({"sigma": Real(0.0, default=1.0, meaning="noise level")}),
 )
 
 
@@ -100,20 +91,18 @@ def _simulate_least_squares(params: Params, rng: np.random.Generator, n_trials: 
     return np.column_stack([squared, squared_error_cdf(squared, n, d, sigma)])
 
 
-LEAST_SQUARES = register(
-    Experiment(
-        name="least-squares.data",
-        design=109,
-        columns=("squared_error", "law"),
-        simulate=_simulate_least_squares,
-        parameters=Parameters(
-            {
-                "d": Integer(1, MAX_DRAWN, default=10, meaning="dimension"),
-                "N": Integer(2, MAX_DRAWN, default=100, meaning="rows"),
-                "sigma": Real(0.0, open_low=True, default=1.0, meaning="noise level"),
-            },
-            (rows_exceed_columns, data_fit),
-        ),
-        block_size=128,
-    )
+LEAST_SQUARES = add_experiment(
+    name="least-squares.data",
+    design=109,
+    columns=("squared_error", "law"),
+    simulate=_simulate_least_squares,
+    parameters=Parameters(
+        {
+            "d": Integer(1, MAX_DRAWN, default=10, meaning="dimension"),
+            "N": Integer(2, MAX_DRAWN, default=100, meaning="rows"),
+            "sigma": Real(0.0, open_low=True, default=1.0, meaning="noise level"),
+        },
+        (rows_exceed_columns, fits_in_memory("features", "N", "d")),
+    ),
+    block_size=128,
 )

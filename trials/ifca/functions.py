@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from trials.checks import (
+    MAX_LOCAL_STEPS,
     IntArray,
     InvalidParameter,
     bounded_entries,
@@ -146,7 +147,7 @@ def _descend(model: Model, start: Tree, data: Any, step_size: float, n_steps: in
     k=Integer(1),
     step_size=Real(0.0, open_low=True),
     n_iterations=Integer(0),
-    local_steps=Integer(1),
+    local_steps=Integer(1, MAX_LOCAL_STEPS),
     n_participants=Maybe(Integer(1)),
     rng=Stream(),
     watch=Maybe(Function()),

@@ -49,7 +49,7 @@ from trials.checks import (
     whole_array,
 )
 from trials.ifca.communication import floats_down, floats_up
-from trials.ifca.linear import RUN_DOMAINS, _checked_runs, _require_dimension, drawn_pair
+from trials.ifca.linear import RUN_DOMAINS, Observer, _checked_runs, _require_dimension, drawn_pair
 from trials.ifca.options_kernels import LocalSteps, UpdateScratch, add_local_updates, label_subset
 from trials.ifca.options_records import IfcaOptions as IfcaOptions
 from trials.ifca.options_records import OptionsResult as OptionsResult
@@ -71,7 +71,7 @@ _DOMAINS: dict[str, Domain] = {
 _BASELINE = {name: domain for name, domain in _DOMAINS.items() if name != "divergence_bound"}
 
 
-@validated(data=Record(ClientData), **_DOMAINS)
+@validated(data=Record(ClientData), observe=Maybe(Function()), **_DOMAINS)
 def run_ifca_options(
     *,
     data: ClientData,
@@ -83,6 +83,7 @@ def run_ifca_options(
     known_labels: IntArray | None = None,
     rng: np.random.Generator | None = None,
     divergence_bound: float = DIVERGENCE_BOUND,
+    observe: Observer | None = None,
 ) -> OptionsResult:
     """Iterate IFCA with any options, or a baseline that knows the identities.
 
@@ -98,6 +99,9 @@ def run_ifca_options(
     rng : draws subsets and mini-batches, needed only where options ask for them.
     divergence_bound : as for `trials.ifca.linear.run_ifca`, for the models that the centre forms.
         A client may send a longer model where the mean is not longer.
+    observe : ``observe(iteration, runs, models, labels)`` is called before each iteration with the
+        numbers (r,) of the runs that have not diverged, their models (r, k, d), and their labels
+        (r, m) of the iteration before.
 
     Raises
     ------
@@ -135,7 +139,7 @@ def run_ifca_options(
     clients = _Clients(data, loss, starts, options.batch_size, known_labels is None)
     return _iterate_options(
         lambda _t: (clients, clients), data.n_clients, starts, step_sizes, n_iterations, options,
-        known_labels, rng, divergence_bound,
+        known_labels, rng, divergence_bound, observe,
     )  # fmt: skip
 
 
@@ -326,6 +330,7 @@ def _iterate_options(
     known_labels: IntArray | None,
     rng: np.random.Generator | None,
     divergence_bound: float,
+    observe: Observer | None = None,
 ) -> OptionsResult:
     """Run the server's loop.
 
@@ -368,6 +373,8 @@ def _iterate_options(
         going = np.flatnonzero(result.status == RunStatus.COMPLETED)
         if not going.size:
             continue  # the subsets are recorded all the same
+        if observe is not None:
+            observe(t, going, models[going], labels[going])
         to_identify, to_descend = draw(t)
         rates = options.step_decay**t * step_sizes[going]
         settled = result.settled_at[going] <= t

@@ -8,7 +8,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from trials.checks import BoolArray, FloatArray, IntArray, integer_between, one_of, real_between
+from trials.checks import (
+    MAX_LOCAL_STEPS,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    integer_between,
+    one_of,
+    real_between,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +26,7 @@ class IfcaOptions:
     Attributes
     ----------
     averaging : ``"gradient"`` (option I) or ``"model"`` (option II).
-    local_steps : tau >= 1, and 1 with option I.
+    local_steps : tau in 1..10^6, and 1 with option I.
     step_decay : in (0, 1], the factor by which the step size falls each iteration.
     batch_size : rows of a mini-batch, at most those of the client.  None means all of them.
     n_participants : size of the random subset M_t, drawn uniformly.  None means all m.
@@ -38,11 +46,10 @@ class IfcaOptions:
 
     def __post_init__(self) -> None:
         one_of("averaging", self.averaging, ("gradient", "model"))
-        most = 1 if self.averaging == "gradient" else None
+        one = self.averaging == "gradient"
+        most, why = (1, "option I takes one gradient") if one else (MAX_LOCAL_STEPS, "")
         checked: dict[str, float] = {
-            "local_steps": integer_between(
-                "local_steps", self.local_steps, 1, most, "option I takes one gradient"
-            ),
+            "local_steps": integer_between("local_steps", self.local_steps, 1, most, why),
             "step_decay": real_between("step_decay", self.step_decay, 0.0, 1.0, open_low=True),
         }
         for name in ("batch_size", "n_participants", "stable_after"):

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from trials.checks import FloatArray, IntArray, check_drawn
 from trials.parameters import Integer, Options, Real, Stream, validated
@@ -89,7 +89,7 @@ def binomial_law(n: int, p: float) -> tuple[IntArray, FloatArray]:
     """
     reach = max(_SPREADS * math.sqrt(n * p * (1.0 - p)), _FEW)
     k = np.arange(max(0, math.floor(n * p - reach)), min(n, math.ceil(n * p + reach)) + 1)
-    weights = stats.binom.pmf(k, n, p)
+    weights = scipy.stats.binom.pmf(k, n, p)
     return k, np.asarray(weights / weights.sum())
 
 

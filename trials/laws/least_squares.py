@@ -16,8 +16,8 @@ multivariate Student vector:
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from trials.checks import LARGEST_ENTRY, WHOLE_IN_FLOAT, FloatArray, InvalidParameter
 from trials.parameters import Array, Integer, Real, Stream, validated
@@ -48,4 +48,4 @@ def squared_error_cdf(t: ArrayLike, n: int, d: int, sigma: float) -> FloatArray:
     if not sigma**2 > 0.0:
         raise InvalidParameter(f"sigma={sigma:g} must be >= 1e-160: its square is formed")
     ratio = np.asarray(t) * (n - d + 1) / (sigma**2 * d)
-    return np.asarray(stats.f.cdf(ratio, d, n - d + 1))
+    return np.asarray(scipy.stats.f.cdf(ratio, d, n - d + 1))

@@ -12,7 +12,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from trials.checks import FloatArray, IntArray, InvalidParameter, integer_between, real_between
+from trials.checks import (
+    FloatArray,
+    IntArray,
+    InvalidParameter,
+    flag,
+    integer_between,
+    real_between,
+)
 from trials.local_erm.factors import FIRST, cholesky, solve_lower, solve_upper
 from trials.local_erm.squares import checked, from_row_coordinates, row_coordinates
 
@@ -260,6 +267,7 @@ def logistic(
         bad = tuple(int(i) for i in np.argwhere(np.abs(labels) != 1)[0])
         raise InvalidParameter(f"y[{bad[0]}, {bad[1]}]={labels[bad]:g} must be -1 or +1")
     c = real_between("l2", l2, 0.0)
+    intercept = flag("intercept", intercept)
     max_iter = integer_between("max_iter", max_iter, 1)
     tol = real_between("tol", tol, 0.0)
     n_users, n, _ = features.shape

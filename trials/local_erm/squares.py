@@ -253,7 +253,8 @@ def least_squares(X: ArrayLike, y: ArrayLike, *, l2: float = 0.0) -> LeastSquare
 
     Raises
     ------
-    InvalidParameter : Shapes that do not fit, entries that are not finite, l2 < 0.
+    InvalidParameter : Shapes that do not fit, entries that are not finite, l2 < 0, or a solution
+        beyond the range of floats.
 
     Notes
     -----
@@ -282,11 +283,16 @@ def least_squares(X: ArrayLike, y: ArrayLike, *, l2: float = 0.0) -> LeastSquare
         y, y_unit = _scale(targets[far])
         found, kinds = np.empty((far.size, d)), np.empty(far.size, np.int64)
         _least_squares_batch(x, y, True, found, np.empty(far.size), kinds)
-        theta[far], method[far] = np.ldexp(found, (y_unit - x_unit)[:, None]), kinds
-        rss[far] = ((targets[far] - np.einsum("bnd,bd->bn", features[far], theta[far])) ** 2).sum(1)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            theta[far], method[far] = np.ldexp(found, (y_unit - x_unit)[:, None]), kinds
+            left = targets[far] - np.einsum("bnd,bd->bn", features[far], theta[far])
+            rss[far] = (left**2).sum(1)
     for b in np.flatnonzero(method == Method.SVD):
         theta[b] = np.linalg.lstsq(features[b], targets[b], rcond=_EPS * max(n, d))[0]
         rss[b] = ((targets[b] - features[b] @ theta[b]) ** 2).sum()
+    lost = np.flatnonzero(~np.isfinite(theta).all(axis=1))
+    if lost.size:
+        raise InvalidParameter(f"X[{lost[0]}] has a solution beyond the range of floats")
     return LeastSquaresFit(theta=theta, rss=rss, method=method)
 
 

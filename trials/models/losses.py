@@ -447,9 +447,10 @@ def kernel_arguments(loss: Loss, responses: FloatArray) -> LossCode:
     `InvalidParameter` is raised for responses that the loss is not defined for.
     """
     record_of("loss", loss, SquaredLoss, LogisticLoss)
+    values = real_array("responses", responses)
     if isinstance(loss, SquaredLoss):
         return LossCode(SQUARED, loss.scale, loss.l2)
-    _labels(responses)
+    _labels(values)
     return LossCode(LOGISTIC, 1.0, loss.l2)
 
 

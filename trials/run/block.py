@@ -12,8 +12,8 @@ import math
 import os
 import time
 import traceback
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from trials.checks import FloatArray
 from trials.run.cell import Params, cell_number
-from trials.run.experiment import Experiment
+from trials.run.experiment import Experiment, SomeTrialsRaised
 from trials.run.streams import block_stream
 
 BLAS_VARIABLES = (
@@ -64,20 +64,23 @@ class BlockResult:
     reasons : (row, reason) of each failed row.
     seconds : wall time of the worker.
     raised : the exception with its file and line where `simulate` raised, else empty.
+    machine : the machine that computed it (`trials.run.machine.arithmetic`).  Empty for this one.
     """
 
     values: FloatArray
     reasons: tuple[tuple[int, str], ...]
     seconds: float
     raised: str = ""
+    machine: Mapping[str, str] = field(default_factory=dict)
 
 
 def simulate_block(task: Task) -> BlockResult:
     """Simulate one block and give every failed trial a reason.  No trial is dropped.
 
-    A row with a value that is not finite is *diverged*.  When `simulate` raises, every trial of
-    the block is a row of NaN, *raised*.  Errors of the machine (`MemoryError`, `OSError`) are no
-    property of a trial.  They propagate, so that they never enter a store.
+    A row with a value that is not finite is *diverged*.  A trial that raises is a row of NaN,
+    *raised*.  Where `simulate` raises for the whole block, every trial is such a row.  Errors of
+    the machine (`MemoryError`, `OSError`) are no property of a trial.  They propagate, so that they
+    never enter a store.
 
     Raises
     ------
@@ -88,6 +91,7 @@ def simulate_block(task: Task) -> BlockResult:
     shape = (owner.block_size, len(owner.columns))
     rng = block_stream(task.root_seed, owner.design, cell_number(task.params), task.block)
     start = time.perf_counter()
+    alone: dict[int, str] = {}
     try:
         # One error state everywhere: a caller under errstate(all="raise") must not make a trial
         # fail that would not fail in a worker.
@@ -95,9 +99,11 @@ def simulate_block(task: Task) -> BlockResult:
             values = owner.simulate(dict(task.params), rng, owner.block_size)
     except (MemoryError, OSError):
         raise
+    except SomeTrialsRaised as some:
+        values, alone = some.values, {row: _reason(error) for row, error in some.errors.items()}
     except Exception as error:
         seconds = time.perf_counter() - start
-        text = " ".join(f"raised: {type(error).__name__}: {error}".split())[:_LONGEST_REASON]
+        text = _reason(error)
         return BlockResult(
             np.full(shape, np.nan),
             tuple((row, text) for row in range(shape[0])),
@@ -111,7 +117,13 @@ def simulate_block(task: Task) -> BlockResult:
             f"{owner.name}.simulate must return float64 of shape {shape}, "
             f"not {kind} of shape {np.shape(values)}"
         )
-    return BlockResult(values, _find_diverged(owner.columns, values), seconds)
+    found = _find_diverged(owner.columns, values)
+    return BlockResult(values, tuple((row, alone.get(row, why)) for row, why in found), seconds)
+
+
+def _reason(error: Exception) -> str:
+    """The exception in one line."""
+    return " ".join(f"raised: {type(error).__name__}: {error}".split())[:_LONGEST_REASON]
 
 
 def _place(error: BaseException, owner: Experiment) -> str:

@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
+
+import numpy as np
 
 from trials.checks import FloatArray, InvalidParameter, integer_between
 from trials.run.block import (
@@ -27,8 +29,15 @@ from trials.run.block import (
 from trials.run.cell import Params, canonical_json, cell_number
 from trials.run.executor import Done, Executor
 from trials.run.experiment import Experiment, experiment
-from trials.run.machine import ROUNDING, distance
-from trials.run.provenance import changed_since, code_of, listed
+from trials.run.machine import (
+    ROUNDING,
+    arithmetic,
+    distance,
+    machine_differences,
+    machine_name,
+    ulps,
+)
+from trials.run.provenance import MachineMismatch, changed_since, code_of, listed
 from trials.run.store import RunStore, StoreError
 
 #: Trials of a cell: their block numbers are below 2**32.
@@ -107,6 +116,7 @@ def ensure(
     for demand in merged:
         codes = store.codes(demand.experiment, demand.params)
         _refuse_other_code(store, demand.experiment, codes)
+    refuse_other_machine(store)
     for demand in merged:
         store.register(demand.experiment, demand.params)
     owners = {(demand.experiment.name, canonical_json(demand.params)): demand for demand in merged}
@@ -157,12 +167,58 @@ def refuse_other_code(store: RunStore, wanted: Iterable[Experiment]) -> None:
     Raises
     ------
     StoreError
-        When an experiment's code differs from the code of the run, or from that of its blocks.
+        When an experiment's code differs from the code of the run, or from that of its blocks, or
+        when its blocks were made on another kind of machine (`refuse_other_machine`).
     ExecutorError
         When this process runs two versions at once.
     """
     for one in {each.name: each for each in wanted}.values():
         _refuse_other_code(store, one, store.codes(one))
+    refuse_other_machine(store)
+
+
+MIXED = "mixed"  # the key of the document by which a run allows blocks of several machines
+
+
+def allow_mixed(store: RunStore) -> None:
+    """Let blocks of several kinds of machine meet in a run.  The run records it for good."""
+    store.put_document("run", MIXED, {"allowed": True})
+
+
+def mixture_allowed(store: RunStore) -> bool:
+    """Whether `allow_mixed` was called on a run."""
+    return bool((store.document("run", MIXED) or {}).get("allowed"))
+
+
+def refuse_other_machine(store: RunStore) -> None:
+    """Refuse to add blocks of this machine to a run with blocks of another kind.
+
+    Blocks that name no machine are not compared: no version that made them runs now.
+
+    Raises
+    ------
+    StoreError
+        When the run does not allow a mixture (`allow_mixed`).  The line says what differs.
+    """
+    here = machine_name(arithmetic())
+    others = {name: facts for name, facts in store.machines().items() if name != here}
+    if others and not mixture_allowed(store):
+        raise StoreError(_told(f"{store.path}: has blocks of", next(iter(others.values()))))
+
+
+def _is_of_this_run(store: RunStore, result: BlockResult) -> bool:
+    """Whether a block was computed on the kind of machine that a run allows."""
+    same = not result.machine or machine_name(result.machine) == machine_name(arithmetic())
+    return same or mixture_allowed(store)
+
+
+def _told(what: str, facts: Mapping[str, str]) -> str:
+    """The line that refuses another kind of machine."""
+    differ = listed(machine_differences(facts, arithmetic())) if facts else "not recorded"
+    return (
+        f"{what} another kind of machine ({differ}; there against here), so that its last bits may "
+        "differ; continue there, start a new run, or mix both with --allow-mixed"
+    )
 
 
 def _refuse_other_code(store: RunStore, owner: Experiment, stored: set[str]) -> None:
@@ -194,6 +250,7 @@ def _compute(
     After any exception the blocks that have finished are committed too.
     """
     todo = iter(tasks)
+    known = set(store.machines())
     ready: deque[Done] = deque()
     in_flight = 0
     try:
@@ -204,17 +261,22 @@ def _compute(
             if in_flight == 0:
                 raised.refuse()
                 return
-            ready.extend(raised.let_through(*executor.wait()))
+            task, result = executor.wait()
             in_flight -= 1
+            if not _is_of_this_run(store, result):
+                what = f"a worker computed a block of {task.experiment.name} on"
+                raise MachineMismatch(_told(what, result.machine))
+            ready.extend(raised.let_through(task, result))
             while ready:
-                _commit(store, *ready[0])
+                _commit(store, known, *ready[0])
                 committed(*ready.popleft())
     except BaseException:
         executor.cancel()
-        for done in executor.finished():
-            ready.extend(raised.let_through(*done))
+        for task, result in executor.finished():
+            if _is_of_this_run(store, result):
+                ready.extend(raised.let_through(task, result))
         while ready:  # an interrupted commit was undone, so it is repeated as a whole
-            _commit(store, *ready.popleft())
+            _commit(store, known, *ready.popleft())
         raise
 
 
@@ -245,7 +307,13 @@ class _Raised:
             raise TrialsRaised(f"every trial of experiment {name} {first.raised}")
 
 
-def _commit(store: RunStore, task: Task, result: BlockResult) -> None:
+def _commit(store: RunStore, known: set[str], task: Task, result: BlockResult) -> None:
+    """Store a block.  ``known`` are the machines that the run has recorded."""
+    facts = result.machine or arithmetic()
+    machine = machine_name(facts)
+    if machine not in known:
+        store.put_document("machine", machine, facts)
+        known.add(machine)
     store.put_block(
         task.experiment,
         task.params,
@@ -254,6 +322,7 @@ def _commit(store: RunStore, task: Task, result: BlockResult) -> None:
         result.reasons,
         result.seconds,
         code=code_of(task.experiment).digest,
+        machine=machine,
     )
 
 
@@ -273,13 +342,16 @@ class Replay(NamedTuple):
     """One trial, simulated again: its row and ``ok`` or the reason of its failure.
 
     ``distance`` is the largest relative distance to the stored values.  It is 0 where all bits are
-    equal, and where nothing is stored.
+    equal, and where nothing is stored.  ``ulps`` is the largest number of floats between them.
+    ``machine`` says how the machine of the stored trial differs from this one.
     """
 
     columns: tuple[str, ...]
     values: FloatArray
     status: str
     distance: float = 0.0
+    ulps: int | None = 0
+    machine: tuple[str, ...] = ()
 
 
 def trial_id(experiment: Experiment, params: Params, index: int) -> str:
@@ -339,7 +411,10 @@ def replay(source: RunStore | int, trial: str, params: Params | None = None) -> 
         result = simulate_block(Task(owner, params, root, block))
     found = Replay(owner.columns, result.values[row], dict(result.reasons).get(row, "ok"))
     if isinstance(source, RunStore) and stored is not None:
-        return found._replace(distance=_compared(stored, found, source, trial))
+        facts = source.machines().get(source.machine_of(owner, params, wanted.index), {})
+        other = tuple(machine_differences(facts, arithmetic())) if facts else ()
+        apart, floats = _compared(stored, found, source, trial, other)
+        return found._replace(distance=apart, ulps=floats, machine=other)
     return found
 
 
@@ -352,19 +427,28 @@ def _stored_params(store: RunStore, owner: Experiment, wanted: TrialId, trial: s
     raise StoreError(f"{store.path}: holds no cell of trial {trial}")
 
 
-def _compared(stored: tuple[FloatArray, str], found: Replay, store: RunStore, trial: str) -> float:
-    """The distance of two rows that agree to rounding."""
+def _compared(
+    stored: tuple[FloatArray, str],
+    found: Replay,
+    store: RunStore,
+    trial: str,
+    machine: tuple[str, ...],
+) -> tuple[float, int | None]:
+    """The distance of two rows that agree to rounding, in two units, measured columns left out."""
     values, status = stored
-    apart = distance(values, found.values)
+    measured = experiment(parse_trial_id(trial).experiment).measured
+    repeats = np.array([column not in measured for column in found.columns])
+    apart = distance(values[repeats], found.values[repeats])
     if found.status == status and apart <= ROUNDING:
-        return apart
+        return apart, ulps(values[repeats], found.values[repeats])
     for column, then, now in zip(found.columns, values, found.values, strict=True):
-        if then.tobytes() != now.tobytes():
+        if column not in measured and then.tobytes() != now.tobytes():
             what = f"{column}={then!r} is stored, {column}={now!r} is replayed"
             break
     else:
         what = f"status {status!r} is stored, {found.status!r} is replayed"
     changed = changed_since(store.code, code_of(experiment(parse_trial_id(trial).experiment)))
+    changed += machine
     why = f" ({listed(changed)}; then against now)" if changed else ""
     raise StoreError(
         f"{store.path}: trial {trial}: {what}; that is more than rounding, so the code or the "

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -29,7 +29,24 @@ MAX_BLOCK_SIZE = 1 << 20
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
+P = ParamSpec("P")
 Simulate = Callable[[Params, np.random.Generator, int], FloatArray]
+
+
+class SomeTrialsRaised(Exception):
+    """Some trials of a block raised, and others did not.
+
+    Attributes
+    ----------
+    values : (n_trials, columns), NaN in the rows of the trials that raised.
+    errors : what each of these trials raised, by row.
+    """
+
+    def __init__(self, values: FloatArray, errors: dict[int, Exception]) -> None:
+        first = next(iter(errors.values()))
+        super().__init__(f"{len(errors)} of {len(values)} trials raised, the first one {first!r}")
+        self.values = values
+        self.errors = errors
 
 
 def each_trial(
@@ -37,12 +54,28 @@ def each_trial(
 ) -> Simulate:
     """The simulation (n_trials, columns) of an experiment whose trials are drawn one by one.
 
-    ``one(params, rng)`` returns the values of one trial, in the order of the columns.
+    ``one(params, rng)`` returns the values of one trial, in the order of the columns.  A trial that
+    raises fails alone: the simulation raises `SomeTrialsRaised`, which holds the others.  Where
+    all raise it raises what the first one did.
     """
 
     @functools.wraps(one)  # errors and workers name the module of the experiment
     def simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-        return np.array([one(params, rng) for _ in range(n_trials)])
+        drawn: dict[int, FloatArray] = {}
+        errors: dict[int, Exception] = {}
+        for row in range(n_trials):
+            try:
+                drawn[row] = np.asarray(one(params, rng))
+            except (MemoryError, OSError):  # the machine failed, and no trial
+                raise
+            except Exception as error:
+                errors[row] = error
+        if not errors:
+            return np.array([*drawn.values()])
+        if not drawn:
+            raise errors[0]
+        lost = np.full(np.shape(next(iter(drawn.values()))), np.nan)
+        raise SomeTrialsRaised(np.array([drawn.get(row, lost) for row in range(n_trials)]), errors)
 
     return simulate
 
@@ -75,6 +108,8 @@ class Experiment:
         budget of seconds holds (`verify.procedures.base.Profile.sampling`), which blocks come
         first, and how blocks are grouped for workers.  It never affects their content.  Without it
         trials alone limit a claim, and the grouping follows measured times.
+    measured : columns that measure the machine, such as CPU seconds.  A replay does not compare
+        them.
 
     Raises
     ------
@@ -89,6 +124,7 @@ class Experiment:
     check: Callable[[Params], dict[str, Any]] = _no_check
     block_size: int = 256
     cost: Callable[[Params], float] | None = None
+    measured: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
@@ -108,6 +144,8 @@ class Experiment:
             raise InvalidParameter(
                 f"{where}columns={columns!r:.120} must be a tuple of different, non-empty names"
             )
+        if not set(self.measured) <= set(columns):
+            raise InvalidParameter(f"{where}measured={self.measured!r:.120} must be columns")
         for what, function in (("simulate", self.simulate), ("check", self.check)):
             if not callable(function):
                 raise InvalidParameter(f"{where}{what}={function!r:.60} must be a function")
@@ -167,6 +205,19 @@ def register(experiment: Experiment, *, module: str | None = None) -> Experiment
     _REGISTRY[experiment.name] = experiment
     _MODULES[experiment.name] = module
     return experiment
+
+
+def _add(make: Callable[P, Experiment]) -> Callable[P, Experiment]:
+    def add(*args: P.args, **fields: P.kwargs) -> Experiment:
+        """Make an experiment from its fields, and `register` it for the calling module."""
+        module = str(sys._getframe(1).f_globals.get("__name__", "__main__"))
+        return register(make(*args, **fields), module=module)
+
+    return add
+
+
+#: ``add_experiment(name=..., ...)`` is ``register(Experiment(name=..., ...))``.
+add_experiment = _add(Experiment)
 
 
 def experiment(name: str) -> Experiment:

@@ -27,6 +27,8 @@ from trials.run.block import ExecutorError
 from trials.run.experiment import Experiment, experiments, module_of
 
 _MACHINERY = ("trials.run.block",)
+#: Packages that compute what a block or a bound holds, and whose versions belong to the code.
+_COMPUTING = sources.LIBRARIES | {"mpmath", "python-flint", "sympy"}
 _DIGITS = 16  # of a module's digest in a run's record, where it only has to show a change
 
 
@@ -48,12 +50,16 @@ class CodeMismatch(ExecutorError):
     """A worker has other code than the run.  The message names the parts that differ."""
 
 
+class MachineMismatch(ExecutorError):
+    """A worker runs on another kind of machine than the run.  The message says what differs."""
+
+
 @cache
 def libraries() -> Mapping[str, str]:
-    """Versions of Python (major.minor) and of the numerical libraries."""
+    """Versions of Python (major.minor) and of the libraries that compute."""
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     return MappingProxyType(
-        {"python": python, **{name: metadata.version(name) for name in sorted(sources.LIBRARIES)}}
+        {"python": python, **{name: metadata.version(name) for name in sorted(_COMPUTING)}}
     )
 
 

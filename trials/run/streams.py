@@ -13,21 +13,6 @@ from trials.checks import integer_between
 _WORD = 1 << 32
 
 
-def check_seed(seed: int) -> int:
-    """Return a root seed as an int if a stream can start from it.
-
-    Raises
-    ------
-    InvalidParameter : When the seed is not an integer from 0 to 2**128 - 1.
-
-    Examples
-    --------
-    >>> check_seed(7)
-    7
-    """
-    return integer_between("seed", seed, 0, 2**128 - 1)
-
-
 def block_stream(root: int, design: int, cell: int, block: int) -> np.random.Generator:
     """Return the generator of one block: counter-based Philox under a hashed, structured key.
 

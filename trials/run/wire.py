@@ -13,17 +13,19 @@ import pickle
 import socket
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trials.checks import InvalidParameter
 from trials.run.block import BlockResult, ExecutorError, Task, checked_result, simulate_block
 from trials.run.cell import cell_number
 from trials.run.experiment import Experiment, experiment, is_registered, module_of
+from trials.run.machine import arithmetic
 from trials.run.origin import Origin, load, origin_of
 from trials.run.provenance import CodeMismatch, code_of, code_of_modules, differences, listed
+from trials.run.store.limits import is_label
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class _Reply:
     value: Any = None
     error: Exception | None = None
     other_code: dict[str, str] | None = None
+    machine: dict[str, str] = field(default_factory=dict)
 
 
 def _design(owner: Experiment) -> tuple[int, int, tuple[str, ...]]:
@@ -134,7 +137,8 @@ def unpack_blocks(tasks: Sequence[Task], answer: bytes) -> list[BlockResult | Ex
             )
             return found
         try:
-            found.append(checked_result(task, result))
+            checked = checked_result(task, result)
+            found.append(replace(checked, machine=_checked_machine(reply)))
         except ExecutorError as error:
             found.append(error)
             return found
@@ -163,6 +167,17 @@ def _open(answer: bytes) -> _Reply:
     if not isinstance(reply, _Reply):
         raise ExecutorError(f"a worker answered with a {type(reply).__name__}")
     return reply
+
+
+def _checked_machine(reply: _Reply) -> dict[str, str]:
+    """The worker's machine, in short lines: they are stored and shown."""
+    facts = reply.machine
+    sound = isinstance(facts, dict) and 0 < len(facts) <= 20
+    if not sound or not all(
+        isinstance(text, str) and is_label(text) for pair in facts.items() for text in pair
+    ):
+        raise ExecutorError(f"{reply.worker} does not say on which machine it runs")
+    return facts
 
 
 def _mismatch(what: str, reply: _Reply, ours: dict[str, str]) -> CodeMismatch:
@@ -231,8 +246,8 @@ def _run_blocks(wanted: _Blocks, here: str) -> _Reply:
             done.append((cell_number(params), block, simulate_block(task)))
         except Exception as error:
             failed = _report_failure(here, error)
-            return _Reply(here, blocks=tuple(done), error=failed.error)
-    return _Reply(here, blocks=tuple(done))
+            return _Reply(here, blocks=tuple(done), error=failed.error, machine=dict(arithmetic()))
+    return _Reply(here, blocks=tuple(done), machine=dict(arithmetic()))
 
 
 def _call(wanted: _Call, here: str) -> _Reply:

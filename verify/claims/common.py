@@ -13,6 +13,7 @@ from bounds.statement import Statement, evaluate
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.store import Table
+from verify.evidence import Slack
 from verify.procedures.base import BoolArray, FloatArray, Observed, Presentation, Sampling
 from verify.procedures.probability import Probability
 
@@ -76,14 +77,14 @@ def explicit(
     def log_limit(params: Params) -> float | None:
         if log_tail is None:
             return None
-        full = {**symbols(params), **constants, **known(params)}
+        full = {**params, **symbols(params), **constants, **known(params)}
         return log_tail(params, float(statement.bound(full, unchecked=True)))
 
     def log_delta(params: Params) -> float:
-        return log_failure(statement, {**symbols(params), **constants})
+        return log_failure(statement, {**params, **symbols(params), **constants})
 
     def bound(table: Table, params: Params) -> FloatArray:
-        full = {**symbols(params), **constants, **covariates(table, params)}
+        full = {**params, **symbols(params), **constants, **covariates(table, params)}
         return np.asarray(statement.bound(full, unchecked=True))
 
     def bad(table: Table, params: Params) -> BoolArray:
@@ -94,12 +95,7 @@ def explicit(
             float(np.max(observed(o.table) / np.maximum(bound(o.table, o.params), 1e-300)))
             for o in stored
         ]
-        return Presentation(
-            sharpness=(
-                f"The largest ratio of observed value to bound is {max(ratios):.3g} over all "
-                f"trials. The largest ratio of a single cell goes down to {min(ratios):.3g}.",
-            )
-        )
+        return Presentation(slack=Slack.of("these constants", ratios))
 
     return Probability(
         name=statement.id,
@@ -107,7 +103,9 @@ def explicit(
         cells=tuple(cells),
         bad=bad,
         present=largest,
-        delta=lambda params: statement.failure_probability({**symbols(params), **constants}),
+        delta=lambda params: statement.failure_probability(
+            {**params, **symbols(params), **constants}
+        ),
         event=f"{event}, with {spelled(constants)}" if constants else event,
         validate=lambda params: statement.require(symbols(params)),
         log_delta=log_delta,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 from scipy.special import comb
-from scipy.stats import t
 
 from trials.checks import FloatArray
 from verify.evidence import Figure, Series
@@ -36,7 +36,9 @@ def success_by_restarts(successful: FloatArray, n_starts: int) -> tuple[FloatArr
     r = np.arange(1, n_starts + 1)
     x = 1.0 - comb(n_starts - successful[:, None], r) / comb(n_starts, r)
     n_trials = len(x)
-    width = t.ppf(0.975, max(n_trials - 1, 1)) * x.std(axis=0, ddof=1) / np.sqrt(n_trials)
+    width = (
+        scipy.stats.t.ppf(0.975, max(n_trials - 1, 1)) * x.std(axis=0, ddof=1) / np.sqrt(n_trials)
+    )
     return x.mean(axis=0), width
 
 

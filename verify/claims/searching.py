@@ -23,12 +23,13 @@ import sympy as sp
 from bounds.statement import Statement, evaluate, evaluate_mp
 from trials.checks import InvalidParameter
 from verify.claims.common import Point
-from verify.decisions.domain import Domain, Ranges
+from verify.decisions.domain import Box, Domain, Ranges, as_domain
 from verify.decisions.measures import SHARE, Limits, Measure
 from verify.decisions.search import SearchResult
 from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.propositions import Everywhere, Proposition, substituted
 from verify.proofs.terms import Term, enclose, from_sympy, rational
 
 #: Values that interval arithmetic takes as they are.
@@ -72,6 +73,7 @@ def search(
     domain: Domain | Ranges,
     *,
     at: Callable[[Point], Mapping[str, Any]] = dict,
+    everywhere: Everywhere | None = None,
     constants: Constants | None = None,
     measure: Measure = SHARE,
     bound: Callable[[Point], float] | None = None,
@@ -92,6 +94,8 @@ def search(
         function of the point.  It is a logarithm where the measure compares logarithms.
     domain : the points.  A coordinate whose name is no letter of the paper gives its ``meaning``.
     at : point -> the statement's symbols there, constants excepted.  By default the coordinates.
+    everywhere : the whole domain in the statement's symbols, for a proof.  By default it is that of
+        the coordinates, where ``at`` makes the symbols by arithmetic.
     constants : values of the statement's constants and of the hidden constants of its assumptions,
         from an argument, or `generous`.
     measure : the unit of a violation, and the violations that are taken for rounding.
@@ -142,11 +146,65 @@ def search(
         constants=given,
         symbols=symbols,
         certify=_certify(statement, observed, symbols, given, proof),
+        proposition=_proposition(statement, observed, domain, at, given, everywhere, measure)
+        if bound is None and where is None
+        else None,
+        proof_is_enough=profile.name == "quick",
         present=present or _undecided,
     )
 
 
-def _right_side(statement: Statement, constants: Mapping[str, float], measure: Measure) -> sp.Expr:
+def _proposition(
+    statement: Statement,
+    observed: Observed,
+    domain: Domain | Ranges,
+    at: Callable[[Point], Mapping[str, Any]],
+    constants: Mapping[str, float],
+    everywhere: Everywhere | None,
+    measure: Measure,
+) -> Proposition | None:
+    """The statement as a proposition in its own symbols, or in the coordinates of the search."""
+    box = as_domain(domain)
+    left = observed if everywhere is None or everywhere.left is None else everywhere.left
+    if not isinstance(left, sp.Expr):
+        return None
+    if everywhere is not None:
+        ranges, more = everywhere.ranges, everywhere.given
+        values: Mapping[str, Any] = {**constants, **everywhere.constants}
+    elif isinstance(box, Box):
+        ranges, more = box.ranges, ()
+        try:
+            values = {**at({name: sp.Symbol(name) for name in ranges}), **constants}
+        except TypeError:  # the symbols are computed by floats
+            return None
+    else:
+        return None
+    hidden = {s: values.get(str(s), 1) for a in statement.assumptions if (s := a.constant)}
+    assumed = [
+        (a.left, a.right * (1 if a.constant is None else hidden[a.constant]), a.strict)
+        for a in statement.assumptions
+    ]
+    return Proposition(
+        ranges=ranges,
+        assumptions=tuple(
+            (substituted(left, values), substituted(right, values), strict)
+            for left, right, strict in (*((a, b, False) for a, b in more), *assumed)
+        ),
+        left=substituted(left, values),
+        relation=statement.relation,
+        right=substituted(_right_side(statement, _exact(constants), measure), values),
+        declared=everywhere is not None,
+        by="" if everywhere is None else everywhere.by,
+        logs=measure.logs,
+    )
+
+
+def _exact(constants: Mapping[str, float]) -> dict[str, sp.Rational]:
+    """Constants as the decimals that they are written as."""
+    return {name: sp.Rational(repr(float(value))) for name, value in constants.items()}
+
+
+def _right_side(statement: Statement, constants: Mapping[str, Any], measure: Measure) -> sp.Expr:
     """The statement's expression, or its logarithm without underflow of its exponentials."""
     if not measure.logs:
         return statement.expr

@@ -24,6 +24,12 @@ _WORDS: dict[Status, str] = {
 }
 
 
+def worst(verdicts: Sequence[Verdict]) -> Verdict:
+    """The verdict of a statement with several parts: one refuted part refutes it."""
+    order = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.SUPPORTED)
+    return next(verdict for verdict in order if verdict in verdicts)
+
+
 @dataclass(frozen=True, kw_only=True)
 class CellDecision:
     """The decision of one cell: an estimate with its limits, beside the stated bound.

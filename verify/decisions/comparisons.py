@@ -35,13 +35,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.stats import binomtest, norm
+import scipy
 
 from bounds.statement import Contrast
 from trials.checks import InvalidParameter
 from verify.decisions.combine import CellDecision, Status
 from verify.decisions.means import SHARE, Knowledge, LowerTest, MeanTest
 from verify.decisions.sequences import FloatArray
+from verify.evidence import Relation
 
 Scale = Literal["mean", "sign"]
 
@@ -147,10 +148,15 @@ class ContrastTest:
             lower=lower,
             upper=upper,
             reason=reason,
-            relation="equals"
-            if self.contrast.relation == "=" and self.scale == "mean"
-            else "at most",
+            relation=self._relation,
         )
+
+    @property
+    def _relation(self) -> Relation:
+        """How the observed value must stand to its bound."""
+        if self.contrast.relation == "=":
+            return "equals" if self.scale == "mean" else "at most"
+        return "below" if self.contrast.relation == "<" else "at most"
 
     def ratio_limits(self, a: FloatArray, b: FloatArray) -> tuple[float, float]:
         """Limits of E A / E B for values >= 0, by inverting the tests of E(A - r B) = 0 in r.
@@ -228,7 +234,7 @@ def jonckheere(groups: Sequence[FloatArray]) -> float:
     variance += two(n) * two(ties) / (8 * total * (total - 1))
     if variance <= 0:
         return 1.0
-    return float(norm.sf((statistic - mean) / math.sqrt(variance)))
+    return float(scipy.stats.norm.sf((statistic - mean) / math.sqrt(variance)))
 
 
 def exact_limits(x: FloatArray, knowledge: Knowledge, level: float) -> tuple[float, float]:
@@ -251,7 +257,7 @@ def exact_limits(x: FloatArray, knowledge: Knowledge, level: float) -> tuple[flo
         raise InvalidParameter(f"a trial's value {other[0]:.6g} must be {low:g} or {high:g}")
     if not x.size:
         return low, high
-    share = binomtest(int((x == high).sum()), x.size).proportion_ci(1 - 2 * level)
+    share = scipy.stats.binomtest(int((x == high).sum()), x.size).proportion_ci(1 - 2 * level)
     return low + (high - low) * share.low, low + (high - low) * share.high
 
 

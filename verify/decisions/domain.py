@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.stats import qmc
+import scipy
 
 from trials.checks import InvalidParameter
 from verify.decisions.sequences import FloatArray
@@ -192,7 +192,9 @@ class Box:
     def cube_sample(self, rng: np.random.Generator, n: int) -> FloatArray:
         """Scrambled Sobol points of the unit cube: the power of two at or below ``n`` of them."""
         # A power of two keeps the points balanced.
-        points = qmc.Sobol(self.dimension, rng=rng).random_base2(max(int(math.log2(n)), 1))
+        points = scipy.stats.qmc.Sobol(self.dimension, rng=rng).random_base2(
+            max(int(math.log2(n)), 1)
+        )
         return np.asarray(points, dtype=np.float64)
 
     def cube_corners(self, rng: np.random.Generator, n: int) -> FloatArray:

@@ -17,12 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trials.checks import InvalidParameter
+from verify.decisions.combine import CellDecision, Status
 from verify.decisions.sequences import (
     FloatArray,
     check_level,
@@ -33,37 +34,34 @@ from verify.decisions.sequences import (
     prior_for,
     trials_to_resolve,
 )
-from verify.evidence import CellResult, Relation, Verdict, ratio_of
+from verify.evidence import CellResult, Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProbabilityCell:
+class ProbabilityCell(CellDecision):
     """One cell: the count of bad trials, its limits, and its status.
 
-    ``lower`` is valid at the refuting level (already split over cells), ``upper`` at the
-    supporting level.  ``upper`` is compared with ``target``: delta, or the stated
-    resolution where delta is below it.  ``by_law`` marks a cell that an exact law supports.
-    ``status`` is one of ``"above"`` (refutes), ``"below"`` (supports), ``"unresolved"`` and
-    ``"trivial"`` (delta >= 1).
+    ``lower`` is valid at the refuting level (already split over cells), ``upper`` at the supporting
+    level.  ``upper`` is compared with ``target``: delta, or the stated resolution where delta is
+    below it.  ``by_law`` marks a cell that an exact law supports.
     """
 
-    n_trials: int
     n_bad: int
-    n_failed: int
-    delta: float
-    target: float
     observed: float
-    se: float
     lower: float
     upper: float
-    status: str
-    reason: str = ""
+    target: float
     by_law: bool = False
+
+    @property
+    def delta(self) -> float:
+        """The stated probability."""
+        return self.bound
 
     @property
     def resolved(self) -> bool:
         """Whether the cell supports its own delta, and not only the run's resolution."""
-        return self.status == "below" and (self.target <= self.delta or self.by_law)
+        return self.status == "holds" and (self.target <= self.bound or self.by_law)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,35 +79,33 @@ class ProbabilityDecision:
     worst: int | None
     unresolved: tuple[int, ...]
     resolution: float | None = None
-    relation: Relation = "at most"
 
     def cell_results(self, params: Sequence[Mapping[str, Any]]) -> tuple[CellResult, ...]:
         """The cells as evidence, one parameter assignment for each."""
-        return tuple(
-            CellResult(
-                params=p,
-                n_trials=c.n_trials,
-                n_failed=c.n_failed,
-                observed=c.observed,
-                se=c.se,
-                lower=c.lower,
-                upper=c.upper,
-                bound=c.delta,
-                ratio=ratio_of(c.observed, c.delta, self.relation),
-                relation=self.relation,
-                verdict=_WORDS[c.status],
-                note=c.reason,
-            )
-            for p, c in zip(params, self.cells, strict=True)
+        return tuple(c.result(p) for p, c in zip(params, self.cells, strict=True))
+
+
+class _Counts(NamedTuple):
+    """Bad trials with the failed ones, trials, stated probabilities, failed trials: (C,) each."""
+
+    bad: FloatArray
+    n: FloatArray
+    stated: FloatArray
+    failed: FloatArray
+
+    def cell(self, c: int, **decided: Any) -> ProbabilityCell:
+        """The cell number ``c`` with what was decided about it."""
+        n = max(float(self.n[c]), 1.0)
+        rate = float(self.bad[c]) / n
+        return ProbabilityCell(
+            n_trials=int(self.n[c]),
+            n_bad=int(self.bad[c]),
+            n_failed=int(self.failed[c]),
+            bound=float(self.stated[c]),
+            observed=rate,
+            se=math.sqrt(rate * (1.0 - rate) / n),
+            **decided,
         )
-
-
-_WORDS = {
-    "above": str(Verdict.REFUTED),
-    "below": str(Verdict.SUPPORTED),
-    "unresolved": str(Verdict.INCONCLUSIVE),
-    "trivial": str(Verdict.VACUOUS),
-}
 
 
 def _counts(
@@ -118,8 +114,8 @@ def _counts(
     targets: ArrayLike,
     failed: ArrayLike | None,
     name: str,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Validated, broadcast (bad including failed, trials, targets, failed), each of shape (C,)."""
+) -> _Counts:
+    """The counts of all cells, validated and broadcast."""
     raw = np.broadcast_arrays(
         *(
             np.atleast_1d(np.asarray(v, dtype=np.float64))
@@ -134,17 +130,12 @@ def _counts(
         raise InvalidParameter(f"{name} must be finite and >= 0 in every cell")
     if np.any((bad < 0) | (lost < 0) | (bad > n)):
         raise InvalidParameter("bad (with failed) trials must number between 0 and n_trials")
-    return bad, n, target, lost
+    return _Counts(bad, n, target, lost)
 
 
 def _priors(targets: FloatArray) -> tuple[FloatArray, FloatArray]:
     shapes = np.array([prior_for(float(d)) for d in targets])
     return shapes[:, 0], shapes[:, 1]
-
-
-def _observed(bad: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
-    rate = bad / np.maximum(n, 1.0)
-    return rate, np.sqrt(rate * (1.0 - rate) / np.maximum(n, 1.0))
 
 
 def decide_probability(
@@ -181,7 +172,8 @@ def decide_probability(
     """
     check_level(level)
     confirm = check_level(level if support_level is None else support_level)
-    bad, n, delta, lost = _counts(bad_counts, n_trials, deltas, failed_counts, "delta")
+    counts = _counts(bad_counts, n_trials, deltas, failed_counts, "delta")
+    bad, n, delta, _ = counts
     trivial = delta >= 1.0
     n_live = int(np.sum(~trivial))
     split = level / max(n_live, 1)
@@ -200,41 +192,27 @@ def decide_probability(
     below |= by_law
     lower = confidence_sequence(bad, n, split, prior)[0]
     upper = np.fmin(confidence_sequence(bad, n, confirm, prior_target)[1], known)
-    rate, se = _observed(bad, n)
 
     cells = []
     for c in range(bad.size):
-        status, reason = "unresolved", ""
+        status: Status = "open"
+        reason = ""
         if trivial[c]:
             status, reason = "trivial", "delta >= 1: the statement allows everything"
         elif above[c]:
-            status = "above"
+            status = "fails"
         elif below[c]:
-            status = "below"
+            status = "holds"
             if by_law[c]:
                 reason = f"computed from the exact law: at most {_power(log_known[c])}"
             elif target[c] > delta[c]:
                 reason = f"supported down to the stated resolution {resolution:.3g} only"
         else:
             reason = _why_unresolved(bad[c], n[c], target[c], confirm)
-        cells.append(
-            ProbabilityCell(
-                n_trials=int(n[c]),
-                n_bad=int(bad[c]),
-                n_failed=int(lost[c]),
-                delta=float(delta[c]),
-                target=float(target[c]),
-                observed=float(rate[c]),
-                se=float(se[c]),
-                lower=float(lower[c]),
-                upper=float(upper[c]),
-                status=status,
-                reason=reason,
-                by_law=bool(by_law[c]),
-            )
-        )
-    unresolved = tuple(c for c, cell in enumerate(cells) if cell.status == "unresolved")
-    coarse = sum(cell.status == "below" and not cell.resolved for cell in cells)
+        limits = {"lower": float(lower[c]), "upper": float(upper[c]), "target": float(target[c])}
+        cells.append(counts.cell(c, status=status, reason=reason, by_law=bool(by_law[c]), **limits))
+    unresolved = tuple(c for c, cell in enumerate(cells) if cell.status == "open")
+    coarse = sum(cell.status == "holds" and not cell.resolved for cell in cells)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         badness = np.where(above, lower, -np.inf) if above.any() else upper
         ratio = np.where(trivial, -np.inf, badness / np.where(above.any(), delta, target))
@@ -248,7 +226,7 @@ def decide_probability(
         w = cells[worst or 0]
         summary = (
             f"{int(above.sum())} of {n_live} cells exceed delta; worst: {w.n_bad}/{w.n_trials}, "
-            f"lower limit {w.lower:.3g} against delta={w.delta:.3g}"
+            f"lower limit {w.lower:.3g} against delta={w.bound:.3g}"
         )
     elif unresolved:
         verdict = Verdict.INCONCLUSIVE
@@ -315,7 +293,8 @@ def decide_exact_probability(
     counts as an occurrence.
     """
     check_level(level)
-    bad, n, q, lost = _counts(counts, n_trials, probabilities, failed_counts, "probability")
+    counted = _counts(counts, n_trials, probabilities, failed_counts, "probability")
+    bad, n, q, _ = counted
     if np.any(q > 1):
         raise InvalidParameter("probability must be at most 1 in every cell")
     prior = _priors(q)
@@ -325,26 +304,21 @@ def decide_exact_probability(
     lower, upper = confidence_sequence(bad, n, level, prior)
     # At q = 1 the upper limit is one, hence inside.
     inside = (lower >= q * (1 - margin)) & (upper <= np.minimum(q * (1 + margin), 1.0)) & ~excluded
-    rate, se = _observed(bad, n)
     cells = tuple(
-        ProbabilityCell(
-            n_trials=int(n[c]),
-            n_bad=int(bad[c]),
-            n_failed=int(lost[c]),
-            delta=float(q[c]),
+        counted.cell(
+            c,
+            relation="equals",
             target=float(q[c] * (1 + margin)),
-            observed=float(rate[c]),
-            se=float(se[c]),
             lower=float(lower[c]),
             upper=float(upper[c]),
-            status="above" if excluded[c] else "below" if inside[c] else "unresolved",
+            status="fails" if excluded[c] else "holds" if inside[c] else "open",
             reason=""
             if excluded[c] or inside[c]
             else f"limits wider than {margin:.0%} of {q[c]:.3g}",
         )
         for c in range(bad.size)
     )
-    unresolved = tuple(c for c, cell in enumerate(cells) if cell.status == "unresolved")
+    unresolved = tuple(c for c, cell in enumerate(cells) if cell.status == "open")
     worst = int(np.argmax(log_evidence(bad, n, q, prior)))
     if excluded.any():
         verdict = Verdict.REFUTED
@@ -362,5 +336,4 @@ def decide_exact_probability(
         cells=cells,
         worst=worst,
         unresolved=unresolved,
-        relation="equals",
     )

@@ -44,7 +44,8 @@ class PowerLawFit:
     """A power law fitted to cells.  ``lower`` and ``upper`` are simultaneous at ``level``.
 
     ``max_leverage`` of one means that a single cell alone determines some exponent: HC3 then has
-    nothing to estimate its error from, and the standard errors are infinite.
+    nothing to estimate its error from, and the standard errors are infinite.  ``r_squared`` is NaN
+    where the quantity is the same in all cells.
     """
 
     names: tuple[str, ...]
@@ -115,7 +116,7 @@ def fit_power_law(
         upper=tuple(map(float, (beta + half)[1:])),
         log_constant=float(beta[0]),
         dof=tuple(map(float, dof[1:])),
-        r_squared=float(fit.rsquared),
+        r_squared=1.0 - float(fit.ssr) / total if (total := float(fit.centered_tss)) else math.nan,
         max_leverage=float(leverage.max()),
         level=level,
     )

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.stats import norm
+import scipy
 
 from bounds.statement import Printed
 from verify.decisions.combine import CellDecision, Status
@@ -61,7 +61,7 @@ class ReproductionTest:
         """
         if self.printed.se == 0:
             return level, 0.0
-        return level / 2, float(norm.isf(level / 2)) * self.printed.se
+        return level / 2, float(scipy.stats.norm.isf(level / 2)) * self.printed.se
 
     def _tests(self, level: float) -> tuple[LowerTest, LowerTest]:
         """The tests of "at most" and, of minus the values, of "at least"."""

@@ -98,6 +98,24 @@ class SearchResult:
     n_undefined: int
     n_rounding: int
 
+    @classmethod
+    def none(cls) -> SearchResult:
+        """The result of a search that was not made."""
+        return cls(
+            found=False,
+            witness=None,
+            violation=None,
+            rechecked=None,
+            largest=-math.inf,
+            largest_at=None,
+            n_evaluations=0,
+            by_method={},
+            by_part={},
+            n_outside=0,
+            n_undefined=0,
+            n_rounding=0,
+        )
+
     @property
     def summary(self) -> str:
         """One line for the verdict."""

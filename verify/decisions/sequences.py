@@ -31,10 +31,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import betaln, expit, xlog1py, xlogy
-from scipy.stats import binom
 
 from trials.checks import InvalidParameter
 
@@ -250,7 +250,7 @@ def quantile_upper(sample: ArrayLike, q: float, level: float, *, anytime: bool =
         ranks = np.arange(1, n + 1)
         good = ranks[exceeds(ranks, n, q, level, prior_for(q))]
         return float(x[good[0] - 1]) if good.size else math.inf
-    rank = int(binom.isf(level, n, q)) + 1
+    rank = int(scipy.stats.binom.isf(level, n, q)) + 1
     return float(x[rank - 1]) if rank <= n else math.inf
 
 
@@ -263,7 +263,7 @@ def quantile_lower(sample: ArrayLike, q: float, level: float, *, anytime: bool =
         ranks = np.arange(1, n + 1)
         good = ranks[falls_below(ranks - 1, n, q, level, prior_for(q))]
         return float(x[good[-1] - 1]) if good.size else -math.inf
-    rank = int(binom.ppf(level, n, q))
-    while rank > 0 and binom.cdf(rank - 1, n, q) > level:
+    rank = int(scipy.stats.binom.ppf(level, n, q))
+    while rank > 0 and scipy.stats.binom.cdf(rank - 1, n, q) > level:
         rank -= 1
     return float(x[rank - 1]) if rank > 0 else -math.inf

@@ -1,14 +1,9 @@
-r"""Structured inputs for searches: matrices, covariances, spectra, point sets, partitions.
+"""Structured inputs for searches: point sets with their partition, and products of domains.
 
 Each class is a `verify.decisions.domain.Domain`.  A point is a dictionary with one entry for each
 structured value.  Arrays are float64.  `corners` gives the families that break statements about
-such inputs: equal and extreme spectra, aligned and orthogonal directions, coincident points, one
-point far away, everything scaled by 1e-6 and 1e6.  `shrink` goes towards fewer points, smaller
-dimensions, zeros and rounder numbers, so that a witness can be read.  `Product` joins domains.
-
-A matrix that must meet a constraint (a spectrum in [a, b]) is stored with rounding, so a violation
-as small as its rounding is not one.  High-precision re-checks receive exactly the stored floats:
-`exact_matrix` turns them into mpmath, and `exact_eigenvalues` gives their eigenvalues.
+such inputs: coincident points, one point far away, clusters of one point.  `shrink` goes towards
+fewer points, smaller dimensions, zeros and rounder numbers, so that a witness can be read.
 """
 
 from __future__ import annotations
@@ -18,32 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
 from trials.checks import InvalidParameter
 from verify.decisions.domain import Domain, Point
 from verify.decisions.sequences import FloatArray
-
-_ROUNDING = 1e-9  # a stored spectrum may leave its interval by this relative amount
-
-
-def exact_matrix(a: FloatArray) -> mpmath.matrix:
-    """The stored floats as an mpmath matrix (a vector becomes a column)."""
-    rows = np.atleast_2d(a).tolist() if a.ndim == 2 else [[float(v)] for v in a]
-    return mpmath.matrix(rows)
-
-
-def exact_eigenvalues(a: FloatArray) -> list[mpmath.mpf]:
-    """Ascending eigenvalues of a symmetric matrix at mpmath's working precision."""
-    return sorted(mpmath.eigsy(exact_matrix((a + a.T) / 2), eigvals_only=True))
-
-
-def _rotation(rng: np.random.Generator, d: int) -> FloatArray:
-    """A Haar orthogonal matrix, (d, d)."""
-    q, r = np.linalg.qr(rng.standard_normal((d, d)))
-    return np.asarray(q * np.sign(np.diag(r)))
 
 
 def _rounded(values: FloatArray) -> Iterator[FloatArray]:
@@ -61,307 +36,7 @@ def _log_between(u: float, low: float, high: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Single:
-    """The base of domains of one structured value: its name.  No parameter can be fixed."""
-
-    name: str
-
-    def meanings(self) -> dict[str, str]:
-        """A structured value is explained where the domain is described."""
-        return {}
-
-    def names(self) -> tuple[str, ...]:
-        """A structured value has no scalar parameters."""
-        return ()
-
-    def fix(self, values: Mapping[str, Any]) -> Domain:
-        """Raise an error, because a structured value cannot be given on a command line."""
-        given = ", ".join(values)
-        raise InvalidParameter(f"{self.name} is a structured input: {given} cannot be held fixed")
-
-    def parts(self) -> dict[str, Domain]:
-        """No parts."""
-        return {}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spectrum(_Single):
-    """Eigenvalues in [low, high], descending, (d,) with d between ``dimensions``.
-
-    ``low`` > 0.  Corners: all low, all high, one high, one low, half and half, geometric.
-    """
-
-    low: float
-    high: float
-    dimensions: tuple[int, int]
-
-    def check(self) -> None:
-        """Refuse an empty interval and impossible dimensions."""
-        if not 0 < self.low <= self.high < math.inf:
-            raise InvalidParameter(
-                f"{self.name}: [{self.low}, {self.high}] must be ordered, positive and finite"
-            )
-        _check_sizes(self.name, "dimensions", self.dimensions)
-
-    def _draw(self, rng: np.random.Generator, d: int) -> FloatArray:
-        return -np.sort(-np.array([_log_between(u, self.low, self.high) for u in rng.random(d)]))
-
-    def sample(self, rng: np.random.Generator, n: int) -> Iterator[Point]:
-        """Log-uniform eigenvalues, dimensions even."""
-        for _ in range(n):
-            yield {self.name: self._draw(rng, _size(rng, self.dimensions))}
-
-    def extremes(self, d: int) -> list[FloatArray]:
-        """Extreme spectra of dimension d."""
-        low, high = np.full(d, self.low), np.full(d, self.high)
-        first = np.arange(d) == 0
-        return [
-            low,
-            high,
-            np.where(first, self.high, self.low),
-            np.where(np.arange(d) == d - 1, self.low, self.high),
-            np.where(np.arange(d) < (d + 1) // 2, self.high, self.low),
-            np.geomspace(self.high, self.low, d) if d > 1 else high,
-        ]
-
-    def corners(self, _rng: np.random.Generator, n: int) -> Iterator[Point]:
-        """Extreme spectra, smallest and largest dimension in turn."""
-        every = [self.extremes(d) for d in dict.fromkeys(self.dimensions)]
-        turns = (spectrum for group in zip(*every, strict=True) for spectrum in group)
-        for spectrum, _ in zip(turns, range(n), strict=False):
-            yield {self.name: spectrum}
-
-    def perturb(self, rng: np.random.Generator, point: Point, size: float) -> Point:
-        """Some eigenvalues moved in their logarithms."""
-        values = np.array(point[self.name], dtype=np.float64)
-        moved = rng.random(values.size) < max(1 / values.size, 0.5)
-        reach = math.log(self.high / self.low) * size
-        values[moved] *= np.exp(reach * rng.standard_normal(int(moved.sum())))
-        return {**point, self.name: -np.sort(-np.clip(values, self.low, self.high))}
-
-    def shrink(self, point: Point) -> Iterator[Point]:
-        """Fewer eigenvalues, then ends of the interval, then rounder numbers."""
-        values = point[self.name]
-        for i in range(values.size):
-            if values.size > self.dimensions[0]:
-                yield {**point, self.name: np.delete(values, i)}
-        for changed in self._simpler(values):
-            yield {**point, self.name: -np.sort(-changed)}
-        for candidate in _rounded(values):
-            if np.all((candidate >= self.low) & (candidate <= self.high)):
-                yield {**point, self.name: -np.sort(-candidate)}
-
-    def _simpler(self, values: FloatArray) -> Iterator[FloatArray]:
-        """One eigenvalue moved to one, to the lower end or to the upper end, and never back."""
-        ends = [end for end in (1.0, self.low, self.high) if self.low <= end <= self.high]
-        for rank, end in enumerate(ends):
-            for i in range(values.size):
-                if values[i] not in ends[: rank + 1]:
-                    changed = values.copy()
-                    changed[i] = end
-                    yield changed
-
-    def contains(self, point: Point) -> bool:
-        """Whether all eigenvalues lie in the interval and their number is allowed."""
-        values = np.asarray(point[self.name])
-        return bool(
-            values.ndim == 1
-            and self.dimensions[0] <= values.size <= self.dimensions[1]
-            and np.all((values >= self.low) & (values <= self.high))
-        )
-
-    def describe(self) -> str:
-        """The interval and the dimensions."""
-        return (
-            f"{self.name}: eigenvalues from {self.low:g} to {self.high:g} in "
-            f"{_between(self.dimensions)} dimensions"
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Covariance(_Single):
-    r"""Symmetric matrices with spectrum in [low, high], (d, d): :math:`Q \Lambda Q^\top`.
-
-    Corners: extreme spectra in the coordinate axes and turned by 45 degrees.
-    """
-
-    low: float
-    high: float
-    dimensions: tuple[int, int]
-
-    @property
-    def spectrum(self) -> Spectrum:
-        """The domain of its eigenvalues."""
-        return Spectrum(name=self.name, low=self.low, high=self.high, dimensions=self.dimensions)
-
-    def check(self) -> None:
-        """Raise an error for an impossible spectrum."""
-        self.spectrum.check()
-
-    def sample(self, rng: np.random.Generator, n: int) -> Iterator[Point]:
-        """Log-uniform spectra in random directions.  One in four is extreme."""
-        for i, point in enumerate(self.spectrum.sample(rng, n)):
-            values = point[self.name]
-            if i % 4 == 0:
-                extreme = self.spectrum.extremes(values.size)
-                values = extreme[int(rng.integers(len(extreme)))]
-            yield {self.name: _with_spectrum(_rotation(rng, values.size), values)}
-
-    def corners(self, rng: np.random.Generator, n: int) -> Iterator[Point]:
-        """Extreme spectra, diagonal and turned."""
-        made = 0
-        for point in self.spectrum.corners(rng, n):
-            values = point[self.name]
-            for turned in (False, True) if values.size > 1 else (False,):
-                if made == n:
-                    return
-                made += 1
-                basis = _turned(values.size) if turned else np.eye(values.size)
-                yield {self.name: _with_spectrum(basis, values)}
-
-    def perturb(self, rng: np.random.Generator, point: Point, size: float) -> Point:
-        """Eigenvalues moved in their logarithms, directions by a small rotation."""
-        values, basis = np.linalg.eigh(point[self.name])
-        moved = self.spectrum.perturb(
-            rng, {self.name: np.clip(values[::-1], self.low, self.high)}, size
-        )[self.name]
-        skew = min(size, 1.0) * rng.standard_normal(basis.shape)
-        turn, _ = np.linalg.qr(np.eye(values.size) + skew - skew.T)
-        return {**point, self.name: _with_spectrum(basis[:, ::-1] @ turn, moved)}
-
-    def shrink(self, point: Point) -> Iterator[Point]:
-        """Principal submatrices, the diagonal, its entries at the ends, then rounder entries."""
-        a = point[self.name]
-        d = a.shape[0]
-        candidates: list[FloatArray] = []
-        if d > self.dimensions[0]:
-            candidates += [np.delete(np.delete(a, i, 0), i, 1) for i in range(d)]
-        if np.any(a != np.diag(np.diag(a))):
-            candidates.append(np.diag(np.diag(a)))
-        else:
-            candidates += [np.diag(c) for c in self.spectrum._simpler(np.diag(a).copy())]
-        for rounded in _rounded(a):
-            candidates.append((rounded + rounded.T) / 2)
-        for candidate in candidates:
-            if self.contains({self.name: candidate}):
-                yield {**point, self.name: candidate}
-
-    def contains(self, point: Point) -> bool:
-        """Whether the matrix is symmetric with its spectrum in the interval, up to rounding."""
-        a = np.asarray(point[self.name])
-        if a.ndim != 2 or a.shape[0] != a.shape[1] or not np.array_equal(a, a.T):
-            return False
-        if not self.dimensions[0] <= a.shape[0] <= self.dimensions[1]:
-            return False
-        values = np.linalg.eigvalsh(a)
-        slack = _ROUNDING * self.high
-        return bool(values[0] >= self.low - slack and values[-1] <= self.high + slack)
-
-    def describe(self) -> str:
-        """The interval and the dimensions."""
-        return (
-            f"{self.name}: covariances with eigenvalues from {self.low:g} to {self.high:g} in "
-            f"{_between(self.dimensions)} dimensions"
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Matrix(_Single):
-    """Real matrices, (rows, columns), entries at most ``scale`` in size.
-
-    Corners: zero, identity, ones, rank one with alternating signs, one large entry, and the
-    smallest and largest scale.
-    """
-
-    rows: tuple[int, int]
-    columns: tuple[int, int]
-    scale: float = 1.0
-    smallest: float = 1e-6
-
-    def check(self) -> None:
-        """Refuse impossible sizes and scales."""
-        _check_sizes(self.name, "rows", self.rows)
-        _check_sizes(self.name, "columns", self.columns)
-        if not 0 < self.smallest <= self.scale < math.inf:
-            raise InvalidParameter(
-                f"{self.name}: smallest={self.smallest} must be > 0 and at most scale={self.scale}"
-            )
-
-    def sample(self, rng: np.random.Generator, n: int) -> Iterator[Point]:
-        """Normal, sparse, low-rank and badly scaled matrices in turn."""
-        for i in range(n):
-            m, k = _size(rng, self.rows), _size(rng, self.columns)
-            a = rng.standard_normal((m, k))
-            if i % 4 == 1:
-                a *= rng.random((m, k)) < 0.3
-            elif i % 4 == 2:
-                a = np.outer(rng.standard_normal(m), rng.standard_normal(k))
-            elif i % 4 == 3:
-                a *= 10.0 ** rng.uniform(-3, 0, (m, 1))
-            size = _log_between(rng.random(), self.smallest, self.scale)
-            yield {self.name: self._fitted(a * size / max(float(np.abs(a).max()), 1e-300))}
-
-    def _fitted(self, a: FloatArray) -> FloatArray:
-        return np.clip(a, -self.scale, self.scale)
-
-    def corners(self, _rng: np.random.Generator, n: int) -> Iterator[Point]:
-        """The families above at the smallest and the largest size."""
-        made: list[FloatArray] = []
-        for m, k in dict.fromkeys(zip(self.rows, self.columns, strict=True)):
-            signs = (-1.0) ** np.add.outer(np.arange(m), np.arange(k))
-            single = np.zeros((m, k))
-            single[0, 0] = 1.0
-            for unit in (self.scale, self.smallest):
-                made += [unit * a for a in (np.eye(m, k), np.ones((m, k)), signs, single)]
-            made.append(np.zeros((m, k)))
-        for a in made[:n]:
-            yield {self.name: a}
-
-    def perturb(self, rng: np.random.Generator, point: Point, size: float) -> Point:
-        """Noise of the matrix's own scale, and at times a new scale."""
-        a = np.array(point[self.name], dtype=np.float64)
-        scale = max(float(np.abs(a).max()), self.smallest)
-        a = a + size * scale * rng.standard_normal(a.shape) * (rng.random(a.shape) < 0.5)
-        if rng.random() < 0.3:
-            a *= math.exp(size * rng.standard_normal() * math.log(self.scale / self.smallest))
-        return {**point, self.name: self._fitted(a)}
-
-    def shrink(self, point: Point) -> Iterator[Point]:
-        """Fewer rows and columns, zeros, then rounder entries."""
-        a = point[self.name]
-        for axis, (least, _) in enumerate((self.rows, self.columns)):
-            if a.shape[axis] > least:
-                for i in range(a.shape[axis]):
-                    yield {**point, self.name: np.delete(a, i, axis)}
-        for i, j in np.argwhere(a != 0):
-            changed = a.copy()
-            changed[i, j] = 0.0
-            yield {**point, self.name: changed}
-        for candidate in _rounded(a):
-            if np.all(np.abs(candidate) <= self.scale):
-                yield {**point, self.name: candidate}
-
-    def contains(self, point: Point) -> bool:
-        """Whether shape and entries are allowed."""
-        a = np.asarray(point[self.name])
-        return bool(
-            a.ndim == 2
-            and self.rows[0] <= a.shape[0] <= self.rows[1]
-            and self.columns[0] <= a.shape[1] <= self.columns[1]
-            and np.all(np.isfinite(a))
-            and np.all(np.abs(a) <= self.scale)
-        )
-
-    def describe(self) -> str:
-        """Sizes and scale."""
-        return (
-            f"{self.name}: {_between(self.rows)} by {_between(self.columns)} matrices with entries "
-            f"up to {self.scale:g}"
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class LabelledPoints(_Single):
+class LabelledPoints:
     """Data sets with a partition: points (n, d) under ``name``, labels (n,) under ``labels``.
 
     Every one of the k clusters has at least one point.  Centres lie within ``scale``.  The spread
@@ -370,6 +45,7 @@ class LabelledPoints(_Single):
     two clusters close together and one far away.
     """
 
+    name: str
     labels: str
     clusters: tuple[int, int]
     points: tuple[int, int]
@@ -500,6 +176,23 @@ class LabelledPoints(_Single):
             f"{self.spread[1]:g}"
         )
 
+    def meanings(self) -> dict[str, str]:
+        """A structured value is explained where the domain is described."""
+        return {}
+
+    def names(self) -> tuple[str, ...]:
+        """A structured value has no scalar parameters."""
+        return ()
+
+    def fix(self, values: Mapping[str, Any]) -> Domain:
+        """Raise an error, because a structured value cannot be given on a command line."""
+        given = ", ".join(values)
+        raise InvalidParameter(f"{self.name} is a structured input: {given} cannot be held fixed")
+
+    def parts(self) -> dict[str, Domain]:
+        """No parts."""
+        return {}
+
 
 @dataclass(frozen=True)
 class Product:
@@ -583,18 +276,6 @@ class Product:
     def describe(self) -> str:
         """All descriptions."""
         return "; ".join(domain.describe() for domain in self.domains)
-
-
-def _with_spectrum(basis: FloatArray, values: FloatArray) -> FloatArray:
-    a = (basis * values) @ basis.T
-    return np.asarray((a + a.T) / 2)
-
-
-def _turned(d: int) -> FloatArray:
-    """An orthogonal basis without zeros in its first vector: a Householder reflection."""
-    v = np.ones(d) / math.sqrt(d)
-    v[0] += 1.0
-    return np.asarray(np.eye(d) - 2 * np.outer(v, v) / (v @ v))
 
 
 def _size(rng: np.random.Generator, ends: tuple[int, int]) -> int:

@@ -38,9 +38,9 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit, log_ndtr, ndtri
-from scipy.stats import chi2, norm
 
 from trials.checks import InvalidParameter
 from verify.decisions.sequences import FloatArray, check_level, confidence_sequence
@@ -145,7 +145,7 @@ def _pearson(s: FloatArray, t: FloatArray, p: FloatArray) -> float:
     if dof < 1:
         return 1.0
     s, t, p = s[usable], t[usable], p[usable]
-    return float(chi2.sf(np.sum((s - t * p) ** 2 / (t * p * (1 - p))), dof))
+    return float(scipy.stats.chi2.sf(np.sum((s - t * p) ** 2 / (t * p * (1 - p))), dof))
 
 
 def _quantile(target: float, link: Link) -> float:
@@ -172,7 +172,7 @@ def _profile(
     x: FloatArray, s: FloatArray, t: FloatArray, link: Link, target: float, level: float
 ) -> _Profile:
     """The profile on successively finer grids of candidates.  Limits are rounded outwards."""
-    q, allowed = _quantile(target, link), float(chi2.isf(level, 1))
+    q, allowed = _quantile(target, link), float(scipy.stats.chi2.isf(level, 1))
     span = max(float(x[-1] - x[0]), 0.5)
     low, high = float(x[0]) - span, float(x[-1]) + span
     lowest, highest = low, high
@@ -244,7 +244,7 @@ def fit_threshold(
         method = "levels"
     best = kept[0] if kept else profiles[0]
     bounded = lower > 0 and math.isfinite(upper)
-    z = float(norm.isf(level / 2))
+    z = float(scipy.stats.norm.isf(level / 2))
     return ThresholdFit(
         threshold=math.exp(best.estimate),
         lower=lower,

@@ -202,7 +202,7 @@ def compare(original: Statement, changed: Statement, points: Sequence[Point]) ->
     sign = -1.0 if original.relation == r"\ge" else 1.0
     tighter = looser = known = False
     for point in points:
-        at = {**_middle_constants(original), **point}
+        at = {**middle_constants(original), **point}
         pairs: list[tuple[Any, Any, float]] = []
         with np.errstate(all="ignore"):
             try:
@@ -231,7 +231,7 @@ def compare(original: Statement, changed: Statement, points: Sequence[Point]) ->
     return "weaker" if looser else "same"
 
 
-def _middle_constants(statement: Statement) -> dict[str, float]:
+def middle_constants(statement: Statement) -> dict[str, float]:
     """One value for each constant of a statement: 1 where its box holds 1, else its middle."""
     found = {}
     for constant in statement.constants:

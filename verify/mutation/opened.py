@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -24,12 +25,11 @@ from verify.decisions.domain import (
     IntRange,
     LogInterval,
     Range,
-    as_domain,
 )
 from verify.mutation.fingerprint import cells_of, fingerprint
 from verify.mutation.mutants import Mutant, assumption_named
 from verify.procedures.interface import Procedure
-from verify.procedures.search import Point, Search
+from verify.procedures.search import Point
 
 MAX_CELLS = 8
 _STARTS = 4  # original cells from which a parameter is moved
@@ -57,8 +57,9 @@ def opened(
     """
     before = assumption_named(statement, mutant.term)
     after = assumption_named(mutant.statement, mutant.term)
-    if isinstance(original, Search) and isinstance(weaker, Search):
-        return _search(original, weaker, before, after)
+    if original.searched() is not None:
+        searched: Procedure = _search(original, weaker, before, after)
+        return searched
     if cells_of(weaker) != cells_of(original):  # its cells lie where its assumptions say
         return weaker
     weaker.moved_to(weaker.cells_alone())  # refused where no single cell can be added
@@ -76,13 +77,13 @@ def _cells(original: Procedure, weaker: Procedure, edge: Mapping[str, float]) ->
 
     In each direction there is one cell next to the edge and one as far as the statement reaches.
     """
-    dearest = max((_cost(original, cell) for cell in cells_of(original)), default=0.0)
+    dearest = max((cost_of(original, cell) for cell in cells_of(original)), default=0.0)
 
     def outside(cell: Params) -> bool:
         return (
-            _takes(weaker, cell)
-            and not _takes(original, cell)
-            and _cost(weaker, cell) <= _COST * dearest
+            takes(weaker, cell)
+            and not takes(original, cell)
+            and cost_of(weaker, cell) <= _COST * dearest
         )
 
     known = cells_of(original)
@@ -122,7 +123,7 @@ def _scaled(cell: Params, name: str, octaves: float) -> Params:
     return {**cell, name: round(value) if isinstance(cell[name], int) else value}
 
 
-def _takes(procedure: Procedure, cell: Params) -> bool:
+def takes(procedure: Procedure, cell: Params) -> bool:
     """Whether the cell is possible and inside the procedure's statement."""
     try:
         procedure.check_cell(cell)
@@ -131,7 +132,7 @@ def _takes(procedure: Procedure, cell: Params) -> bool:
     return True
 
 
-def _cost(procedure: Procedure, cell: Params) -> float:
+def cost_of(procedure: Procedure, cell: Params) -> float:
     """The declared CPU seconds of a trial, zero where the experiment declares none."""
     experiment = procedure.experiment()
     if experiment is None or experiment.cost is None:
@@ -145,7 +146,7 @@ def _cost(procedure: Procedure, cell: Params) -> float:
 # -- searches --------------------------------------------------------------------------------------
 
 
-def _search(original: Search, weaker: Search, before: Assumption, after: Assumption) -> Search:
+def _search(original: Any, weaker: Any, before: Assumption, after: Assumption) -> Any:
     """The search over the points that only the weaker condition allows.
 
     A box is widened in the symbols of the condition.  A search whose violation reads the condition
@@ -154,7 +155,7 @@ def _search(original: Search, weaker: Search, before: Assumption, after: Assumpt
     there = replace(weaker, domain=original.domain, constraints=original.constraints)
     if fingerprint(there) != fingerprint(original):
         return weaker
-    home, symbols = as_domain(original.domain), _symbols(before)
+    home, symbols = original.searched(), _symbols(before)
 
     def outside(point: Point) -> bool:
         if symbols <= set(point):
@@ -178,7 +179,7 @@ def _search(original: Search, weaker: Search, before: Assumption, after: Assumpt
             except (*_REFUSED, TypeError):  # Python's complex roots have no order
                 return math.nan
 
-    return replace(
+    search: Procedure = replace(
         weaker,
         domain=_widened(home, before, after),
         constraints=tried,
@@ -187,6 +188,7 @@ def _search(original: Search, weaker: Search, before: Assumption, after: Assumpt
         certify=None,
         budget=min(weaker.budget, BUDGET),
     )
+    return search
 
 
 def _edge(before: Assumption, after: Assumption) -> dict[str, float]:

@@ -71,8 +71,8 @@ def page(scores: Mapping[str, Document], known: Catalogue, profile: str) -> str:
     scored = [row for row in rows if row[3]["kind"] not in CONDITIONS]
     conditions = [row for row in rows if row[3]["kind"] in CONDITIONS]
     false, caught = (sum(j["outcome"] in out for *_, j in scored) for out in (FALSE, CAUGHT))
-    share = _share(caught, false)
-    head = _HEAD.format(profile=profile, claims=len(whole), false=false, caught=caught, share=share)
+    part = share(caught, false)
+    head = _HEAD.format(profile=profile, claims=len(whole), false=false, caught=caught, share=part)
     return "\n".join(
         [
             head,
@@ -97,7 +97,7 @@ def _table(title: str, rows: Sequence[_Row], of: Callable[[_Row], str]) -> str:
     for name in dict.fromkeys(of(row) for row in rows):
         n = Counter(row[3]["outcome"] for row in rows if of(row) == name)
         false, caught = (sum(n[o] for o in out) for out in (FALSE, CAUGHT))
-        shown = (false, caught, _share(caught, false), n["true here"], n["few trials"])
+        shown = (false, caught, share(caught, false), n["true here"], n["few trials"])
         lines.append(f"| {name} | " + " | ".join(map(_cell, (*shown, n["not tried"]))) + " |")
     return "\n".join(lines) + "\n"
 
@@ -122,18 +122,20 @@ def _change(row: _Row) -> str:
 def _survivors(rows: Iterable[_Row]) -> str:
     """Every false statement that kept its support, with the reason."""
     kept = [
-        f"* `{name}`, {j['mutant']} ({j['outcome']}): {_plain(j.get('why', ''))}."
+        f"* `{name}`, {j['mutant']} ({j['outcome']}): {plain(j.get('why', ''))}."
         for _, _, name, j in rows
         if j["outcome"] in FALSE and j["outcome"] not in CAUGHT
     ]
     return "\n".join(kept or ["There are none."]) + "\n"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """Text of a mutant in Markdown."""
     return text.rstrip(".").replace("|", r"\|").replace("*", r"\*").replace("_", r"\_")
 
 
-def _share(part: int, whole: int) -> str:
+def share(part: int, whole: int) -> str:
+    """A share in per cent."""
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 

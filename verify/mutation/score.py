@@ -24,6 +24,7 @@ import sympy as sp
 
 from bounds.statement import OutsideTheorem, Statement
 from trials.checks import InvalidParameter
+from trials.run.cell import Params
 from trials.run.engine import ensure
 from trials.run.executors import Executor
 from trials.run.store import RunStore, StoreError
@@ -32,8 +33,8 @@ from verify.decisions.domain import Point
 from verify.decisions.search import NoPoint
 from verify.evidence import Evidence, Verdict
 from verify.mutation.boundary import Boundary, boundaries
-from verify.mutation.fingerprint import fingerprint
-from verify.mutation.meaning import change_meaning, compare
+from verify.mutation.harder import full_cell, hardest
+from verify.mutation.meaning import Comparison, change_meaning, compare
 from verify.mutation.mutants import (
     CONDITIONS,
     Mutant,
@@ -46,9 +47,7 @@ from verify.mutation.opened import opened
 from verify.mutation.tried import SymbolRanges, follows, ranges
 from verify.procedures.base import Profile
 from verify.procedures.interface import Procedure
-from verify.procedures.placebos import Occurs, Placebo, decide, demands
-from verify.procedures.rate import Rate
-from verify.procedures.search import Search
+from verify.procedures.placebos import Occurs, Placebo, at_most, decide, demands
 
 #: ========== ===================================================================================
 #: refuted     the mutant is refuted
@@ -61,6 +60,7 @@ from verify.procedures.search import Search
 #:             or the trials do not decide a weaker condition
 #: asks less   it follows from the original
 #: not tried   the procedure refuses it, or it wants more new trials than the cap
+#: open        a change of meaning that is still supported: nothing shows that it is false or true
 #: ========== ===================================================================================
 Outcome = Literal[
     "refuted",
@@ -72,6 +72,7 @@ Outcome = Literal[
     "few trials",
     "asks less",
     "not tried",
+    "open",
 ]
 CAUGHT: tuple[Outcome, ...] = ("refuted", "unsupported")
 FALSE: tuple[Outcome, ...] = (*CAUGHT, "unseen", "survived")
@@ -89,6 +90,11 @@ MAX_NEW_TRIALS = 400_000
 #: The same for a changed condition.  There are many, all are tried in new cells, and none has a
 #: score.
 MAX_NEW_TRIALS_OF_A_CONDITION = 10_000
+
+#: Trials that show whether a changed statement is plainly false in another cell.
+N_ELSEWHERE = 64
+#: A log quotient of two bounds that is worth a cell of its own.
+MUCH = 0.02
 
 #: Refusals of a procedure: it cannot try the statement, or its numbers leave floats or memory.
 REFUSALS = (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError, MemoryError)
@@ -257,8 +263,8 @@ class Examination:
                 ensure(self.store, missing, self.executor)
             except StoreError as error:  # made by older code, to which no trial may be added
                 raise InvalidParameter(f"it asks for new trials: {error}") from None
-        if quickly and isinstance(procedure, Search):
-            procedure = replace(procedure, budget=min(procedure.budget, QUICK_BUDGET))
+        if quickly:
+            procedure = procedure.with_budget(QUICK_BUDGET)
         return decide(procedure, self.placebos, self.store, level)
 
     def score(self, sample: int | None = None, *, steps: int = 3) -> Score:
@@ -306,9 +312,9 @@ class Examination:
     def tell_apart(self) -> Score:
         """Decide every change of meaning of a supported statement's conclusion.
 
-        A change that asks for more at some place where the claim is tried, and is supported as
-        well, counts as survived.  Nobody asks whether it is true: the evidence cannot tell it from
-        the original.
+        Whether a change that keeps its support is false is asked in another cell: the one in reach
+        where it asks for most (`verify.mutation.harder`).  A change that is refuted there has
+        survived, one that holds there is true here, and any other one is open.
         """
         procedure = self.procedure(self.claim.statement)
         points = list(procedure.tried_at(self.store))
@@ -385,20 +391,78 @@ class _Judge:
         """The outcome of a change of meaning: its formula first, then the claim's own evidence."""
         with np.errstate(all="ignore"):
             found = compare(self._examination.claim.statement, mutant.statement, points)
-            if found == "weaker":
-                return self._judged(mutant, "asks less", why="nowhere below the original's bound")
-            if found == "same":
-                return self._judged(mutant, "unseen", why="equal at every place that is tried")
-            if self._fails_where_the_original_was_tried(mutant):
-                return replace(self._judged(mutant, "refuted"), verdict=str(Verdict.REFUTED))
+            evidence = None
             try:
-                evidence = self._decided(mutant, quickly=False)
+                if found in ("stronger", "unknown"):
+                    if self._fails_where_the_original_was_tried(mutant):
+                        caught = self._judged(mutant, "refuted")
+                        return replace(caught, verdict=str(Verdict.REFUTED))
+                    try:
+                        evidence = self._supported(mutant)
+                    except REFUSALS:  # another cell may show that it is false
+                        outcome, why = self._elsewhere(mutant, "unknown")
+                        if outcome != "survived":
+                            raise
+                        return self._judged(mutant, outcome, why=why)
+                    if self._lost(evidence):
+                        refuted = evidence.verdict is Verdict.REFUTED
+                        return self._judged(
+                            mutant, "refuted" if refuted else "unsupported", evidence
+                        )
+                outcome, why = self._elsewhere(mutant, found)
             except REFUSALS as error:
                 return self._judged(mutant, "not tried", why=_line(error))
+        return self._judged(mutant, outcome, evidence, why)
+
+    def _lost(self, evidence: Evidence) -> bool:
+        """Whether a mutant is less supported than the statement is."""
+        coarser = evidence.resolution is not None and self._examination.standing.resolution is None
+        return evidence.verdict is not Verdict.SUPPORTED or coarser
+
+    def _supported(self, mutant: Mutant) -> Evidence:
+        """The evidence on a mutant.  Placebos are asked where it is supported without them."""
+        examination = self._examination
+        self._examination = replace(examination, placebos=())
+        try:
+            bare = self._decided(mutant, quickly=False)
+        finally:
+            self._examination = examination
+        if not examination.placebos or bare.verdict is not Verdict.SUPPORTED:
+            return bare
+        return examination.decide(mutant.statement)
+
+    def _elsewhere(self, mutant: Mutant, found: Comparison) -> tuple[Outcome, str]:
+        """Whether a mutant that the claim's cells do not catch is false in another cell."""
+        examination = replace(self._examination, placebos=())
+        changed = examination.procedure(mutant.statement)
+        own = changed.cells_alone()
+        place = hardest(examination.claim.statement, mutant.statement, changed, examination.store)
+        if place is None or (place[1] > -MUCH and found in ("weaker", "same")):
+            return {
+                "weaker": ("asks less", "nowhere below the stated bound"),
+                "same": ("open", "equal at every place in reach"),
+            }.get(found, ("open", "supported as well"))  # type: ignore[return-value]
+        cell, log = place
+        where = f"{math.exp(log):.2g} of the stated bound at {_spelled(cell)}"
+        if cell in [full_cell(changed, one) for one in own]:
+            return "true here", f"limits in every cell, down to {where}"
+        try:
+            there = changed.in_cells([cell])
+            evidence = examination.evidence(at_most(there, N_ELSEWHERE))
+            if evidence.verdict is not Verdict.REFUTED and _declares_cost(there):
+                evidence = examination.evidence(there, n_new=MAX_NEW_TRIALS_OF_A_CONDITION)
+        except REFUSALS as error:
+            return "open", f"{where}: {_line(error)}"
+        if evidence.n_failed:  # a failed trial counts as bad, and says nothing about the change
+            return "open", f"trials fail at {_spelled(cell)}"
         if evidence.verdict is Verdict.SUPPORTED and evidence.resolution is None:
-            return self._judged(mutant, "survived", evidence, "supported as well")
-        refuted = evidence.verdict is Verdict.REFUTED
-        return self._judged(mutant, "refuted" if refuted else "unsupported", evidence)
+            return "true here", f"holds with {where}"
+        if evidence.verdict is not Verdict.REFUTED:
+            return "open", f"{evidence.mark} with {where}"
+        original = examination.evidence(at_most(self._procedure.in_cells([cell]), N_ELSEWHERE))
+        if original.verdict is Verdict.REFUTED:
+            return "open", f"the statement itself fails at {_spelled(cell)}"
+        return "survived", f"false: refuted with {where}"
 
     def _larger_that_is_true(self, mutant: Mutant) -> str | None:
         """The name of a larger change of the same family that is true, if there is one."""
@@ -435,21 +499,20 @@ class _Judge:
 
     def _fails_where_the_original_was_tried(self, mutant: Mutant) -> bool:
         """Whether points of the original's own search refute a mutant."""
-        if not isinstance(self._procedure, Search):
-            return False
         if self._points is None:
             self._points = self._procedure.visited(N_VISITED)
+        if not self._points:
+            return False
         try:
-            changed = self._examination.procedure(mutant.statement)
-            return isinstance(changed, Search) and changed.fails_at(self._points)
+            return self._examination.procedure(mutant.statement).fails_at(self._points)
         except REFUSALS:
             return False
 
     def _decided(self, mutant: Mutant, quickly: bool) -> Evidence:
         """The evidence on a mutant.  A search first looks for a plain counterexample."""
         first = self._examination.decide(mutant.statement, quickly=True)
-        found = first.verdict is Verdict.REFUTED or not isinstance(self._procedure, Search)
-        return first if found or quickly else self._examination.decide(mutant.statement)
+        decided = first.verdict is Verdict.REFUTED or self._procedure.searched() is None
+        return first if decided or quickly else self._examination.decide(mutant.statement)
 
     def _condition(self, mutant: Mutant) -> Judged:
         """The outcome of a weaker condition, tried only where the original is silent."""
@@ -494,11 +557,10 @@ class _Judge:
             self._print = self._fingerprint(self._procedure)
         if self._fingerprint(changed) == self._print:
             same = self._same(mutant)
-            if same[0] == "unseen" or not isinstance(changed, Search):
+            if same[0] == "unseen" or changed.searched() is None:
                 return same
             # a violation may be yes or no: the same at some points, and not at others
-        if isinstance(changed, Search):
-            larger = replace(changed, budget=LABEL_BUDGET * changed.budget, seed=changed.seed + 1)
+        if (larger := changed.repeated(LABEL_BUDGET)) is not None:
             found = larger.decide(self._examination.store, self._examination.standing.level)
             if found.verdict is not Verdict.SUPPORTED:
                 return "survived", f"{LABEL_BUDGET} times the budget refutes it"
@@ -509,9 +571,7 @@ class _Judge:
 
     def _fingerprint(self, procedure: Procedure) -> Any:
         """What a procedure tests, at points of the original's search where it is one."""
-        if isinstance(procedure, Search) and self._points:
-            return [procedure.violation(point) for point in self._points]
-        return fingerprint(procedure)
+        return procedure.fingerprint_at(self._points or [])
 
     def _same(self, mutant: Mutant) -> tuple[Outcome, str]:
         """The label of a mutant that no tested number tells from the original.
@@ -527,8 +587,9 @@ class _Judge:
         symbols = [mutant.symbol] if mutant.symbol is not None else []
         if not symbols and mutant.term:
             symbols = variables(statement, statement.term(mutant.term).expr)
-        if isinstance(self._procedure, Rate) and mutant.symbol is not None:
-            stated = ", ".join(self._procedure.stated)
+        growth = self._procedure.compared_growth()
+        if growth is not None and mutant.symbol is not None:
+            stated = ", ".join(growth)
             return "unseen", f"the rate compares the growth with {stated} only"
         if ignored := [s.name for s in symbols if not self._looks_at(mutant.term, s)]:
             return "unseen", f"nothing that is tested depends on {', '.join(ignored)}"
@@ -536,7 +597,7 @@ class _Judge:
 
     def _looks_at(self, term: str, symbol: sp.Symbol) -> bool:
         """Whether the procedure reads a symbol in a term: a gross change of it must be seen."""
-        if symbol.name not in self._known and not isinstance(self._procedure, Search):
+        if symbol.name not in self._known and self._procedure.searched() is None:
             return False  # a search need not have its symbols as coordinates
         statement = self._examination.claim.statement
         gross = statement.term(term).expr + 10**9 * symbol
@@ -566,6 +627,20 @@ class _Judge:
             return bool(self._fingerprint(changed) != self._print)
         except REFUSALS:  # it was read, and refused
             return True
+
+
+def _declares_cost(procedure: Procedure) -> bool:
+    """Whether the trials of a procedure have a known cost, so that more of them may be drawn."""
+    experiment = procedure.experiment()
+    return experiment is not None and experiment.cost is not None
+
+
+def _spelled(cell: Params) -> str:
+    """A cell in one line."""
+    return ", ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in cell.items()
+    )
 
 
 def _line(error: Exception) -> str:

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from trials.run.store import RunStore
-from verify.decisions.domain import Interval, IntRange, LogInterval
+from verify.decisions.domain import Box, Interval, IntRange, LogInterval
 from verify.mutation.mutants import Mutant, asks_less
 from verify.procedures.interface import Procedure
-from verify.procedures.rate import Rate
 
 SymbolRanges = dict[str, tuple[float, float]]
 
@@ -35,9 +34,9 @@ def _values(procedure: Procedure, store: RunStore) -> Iterator[Mapping[str, Any]
     """The symbols in each cell, those of single trials as arrays.  For a search, both ends of its
     box.
     """
-    domain = getattr(procedure, "domain", None)
-    box = getattr(domain, "ranges", domain)
-    if isinstance(box, Mapping):
+    domain = procedure.searched()
+    if isinstance(domain, Box):
+        box = domain.ranges
         ends = {n: r for n, r in box.items() if isinstance(r, Interval | LogInterval | IntRange)}
         yield {name: r.low for name, r in ends.items()}
         yield {name: r.high for name, r in ends.items()}
@@ -50,12 +49,8 @@ def follows(mutant: Mutant, procedure: Procedure, known: SymbolRanges) -> bool:
 
     A rate is about growth, and its stated exponents say on which side the observed ones may lie.
     """
-    if isinstance(procedure, Rate) and mutant.symbol is not None and mutant.size is not None:
-        stated = procedure.stated.get(mutant.symbol.name)
-        if stated is None:
-            return asks_less(mutant, known)
-        return bool(
-            (stated.side == "at most" and mutant.size > 0)
-            or (stated.side == "at least" and mutant.size < 0)
-        )
-    return asks_less(mutant, known)
+    sides = procedure.compared_growth() or {}
+    if mutant.symbol is None or mutant.size is None or mutant.symbol.name not in sides:
+        return asks_less(mutant, known)
+    side = sides[mutant.symbol.name]
+    return (side == "at most" and mutant.size > 0) or (side == "at least" and mutant.size < 0)

@@ -46,16 +46,21 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trials.checks import LARGEST_ENTRY, FloatArray, IntArray
+from trials.checks import LARGEST_ENTRY, FloatArray, IntArray, hides_entries
 
 UNIT_ROUNDOFF = 2.0**-53
 #: Pair differences held at once by the verifier, in numbers: they stay in the cache.
 _BLOCK = 1 << 16
+#: Penalties in units of the points' spread are cut here: everything linked has long been fused.
+_LARGEST_PENALTY = 1e100
+#: Squares of smaller numbers lose digits, so that two centres this close count as one.
+SMALLEST_DISTANCE = 1e-140
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,18 +170,21 @@ def largest_flow(b: FloatArray, mass: FloatArray, y: FloatArray, strength: float
 
 
 def _separation(
-    v: FloatArray, b: FloatArray, mass: FloatArray, lam: float, allowance: float
+    v: FloatArray, b: FloatArray, mass: FloatArray, lam: float, allowance: float, reach: float
 ) -> tuple[float, bool]:
-    """Radius E of the true centres about ``v`` (d, k), and whether it proves them distinct."""
+    """Radius E of the true centres about ``v`` (k, d), and whether it proves them distinct.
+
+    ``reach`` is the largest norm of a point.  Means ``b`` may be far smaller, and not their errors.
+    """
     k, d = v.shape
-    reach = float(max(np.abs(b).max(), np.abs(v).max()) * math.sqrt(d))
+    reach = max(reach, float(np.abs(v).max() * math.sqrt(d)))
     smallest = np.full(k, np.inf)
     gradient = v - b
     for rows, x in _differences(v):
         distance = np.sqrt(squares(x))
         own = np.arange(k)[rows]
         distance[np.arange(own.size), own] = np.inf
-        if not distance.all():  # two centres coincide: no gradient there
+        if not (distance > SMALLEST_DISTANCE).all():  # two centres coincide: no gradient there
             return math.inf, False
         gradient[rows] += lam * (x @ (mass / distance)[:, :, None])[:, :, 0]
         smallest[rows] = (distance / np.sqrt(1.0 / mass[own][:, None] + 1.0 / mass)).min(axis=1)
@@ -209,6 +217,7 @@ class Problem:
     lam : the penalty, scaled and at most 1e100, above 0 where the penalty is.
     scale : the power of two.
     cut : whether the penalty was cut to 1e100.
+    penalty : as given.
     """
 
     a: FloatArray
@@ -216,6 +225,7 @@ class Problem:
     lam: float
     scale: float
     cut: bool
+    penalty: float
 
     @property
     def reach(self) -> float:
@@ -229,6 +239,8 @@ def _as_numbers(name: str, value: Any, kinds: str) -> Any:
         array = np.asarray(value)
     except Exception as error:  # a stranger's object may raise anything when it is read
         raise Refusal(f"{name} cannot be read: {type(error).__name__}") from None
+    if hides_entries(value):
+        raise Refusal(f"{name} must have no masked entries")
     if array.dtype.kind not in kinds:
         raise Refusal(f"{name} must be numbers, not of type {array.dtype}")
     return array
@@ -273,19 +285,36 @@ def read_problem(points: ArrayLike, penalty: float, factor: float = 1.0) -> Prob
     return problem_of(a, number, factor)
 
 
+def power_above(size: float) -> float:
+    """The power of two next above a size, 1 for the size 0."""
+    return 2.0 ** math.frexp(size)[1] if size > 0.0 else 1.0
+
+
+def in_units(penalty: float, factor: float, scale: float) -> tuple[float, bool]:
+    """``penalty * factor / scale``, and whether it was cut at 1e100.
+
+    The quotient is formed of whole numbers, so that nothing overflows on the way.  Zero stays zero.
+    A penalty above zero stays above it, because it is another problem than none.
+    """
+    exact = Fraction(penalty) * Fraction(factor) / Fraction(scale)
+    if exact == 0:
+        return 0.0, False
+    if exact > _LARGEST_PENALTY:
+        return _LARGEST_PENALTY, True
+    return max(float(exact), math.ulp(0.0)), False
+
+
 def problem_of(a: FloatArray, number: float, factor: float = 1.0) -> Problem:
     """`read_problem` of a finite matrix (m, d) and a finite penalty ``number`` >= 0."""
-    x = a - a[0]
+    with np.errstate(over="ignore"):
+        x = a - a[0]
     size = float(np.abs(x).max())
     if not size <= 1e307:
         raise Refusal("points must spread over at most 1e307")
     # A power of two takes 1e-150 and 1e150 alike into the range where squares are exact enough.
-    scale = 2.0 ** math.frexp(size)[1] if size > 0.0 else 1.0
-    power = math.frexp(factor)[1] - math.frexp(scale)[1]
-    lam = math.ldexp(number, power) if math.frexp(number)[1] + power < 400 else math.inf
-    if number > 0.0:
-        lam = max(lam, math.ulp(0.0))
-    return Problem(a=a, x=x / scale, lam=min(lam, 1e100), scale=scale, cut=lam > 1e100)
+    scale = power_above(size)
+    lam, cut = in_units(number, factor, scale)
+    return Problem(a=a, x=x / scale, lam=lam, scale=scale, cut=cut, penalty=number)
 
 
 def read_fusions(certificate: Any, n_points: int, d: int) -> Iterator[tuple[int, Fusion]]:
@@ -454,7 +483,7 @@ def _check(problem: Problem, labels: ArrayLike, certificate: Certificate) -> flo
         radius += allowance * problem.reach * m
         apart = np.unique(problem.a[heads] + 0.0, axis=0).shape[0] == mass.size
     else:
-        radius, apart = _separation(v, b, mass, lam, allowance)
+        radius, apart = _separation(v, b, mass, lam, allowance, problem.reach)
     if not apart:
         raise Refusal("the centres are not proved distinct", radius)
     return radius
@@ -463,17 +492,20 @@ def _check(problem: Problem, labels: ArrayLike, certificate: Certificate) -> flo
 def _check_fusion(
     problem: Problem, own: IntArray, mass: FloatArray, fusion: Fusion, allowance: float, t: int
 ) -> None:
-    """Refuse a fusion of points ``own`` (n,), runs of sizes ``mass``, whose flows do not fit."""
+    """Refuse a fusion of points ``own`` (n,), runs of sizes ``mass``, whose flows do not fit.
+
+    The set has a unit of its own, the power of two above its spread.  In the unit of all points,
+    squares of a set that is 1e-160 times as wide would be zero, and flows of size zero fit always.
+    """
     points = problem.a[own]
-    # About one of its own points, a small set far from the others loses no digit.
-    x = (points - points[0]) / problem.scale
-    tau, lam = fusion.strength / problem.scale, problem.lam
-    flow = largest_flow(run_means(x, mass), mass, fusion.potentials, tau)
-    # No scaled coordinate differs by more than 2, so this is more room than the check needs.
-    if flow + allowance * (max(lam, tau) + 2.0 * math.sqrt(x.shape[1]) / own.size) <= lam:
+    x = points - points[0]  # about one of its own points, a small set loses no digit
+    spread = float(np.abs(x).max())
+    if spread == 0.0:  # duplicates are fused at every penalty, 0 included
         return
+    unit = power_above(spread)
+    x, tau = x / unit, fusion.strength / unit
+    lam, _ = in_units(problem.penalty, 1.0, unit)
+    flow = largest_flow(run_means(x, mass), mass, fusion.potentials, tau)
     reach = float(np.sqrt((x * x).sum(axis=1).max()))
-    fits = flow + allowance * (max(lam, tau) + reach / own.size) <= lam
-    # Duplicates are fused at every penalty, 0 included.
-    if not fits and not (points == points[0]).all():
-        raise Refusal(f"fusion {t} needs a penalty of {flow * problem.scale!r}")
+    if not flow + allowance * (max(lam, tau) + reach / own.size) <= lam:
+        raise Refusal(f"fusion {t} needs a penalty of {flow * unit!r}")

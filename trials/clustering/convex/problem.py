@@ -112,10 +112,13 @@ LARGEST_PENALTY = 1e100
 def scaled_penalty(penalty: float, scale: float, factor: float = 1.0) -> float:
     """The penalty times ``factor / scale``, both powers of two, cut at `LARGEST_PENALTY`.
 
-    It is not rounded to zero, because a penalty above zero is another problem than none.
+    It is not rounded to zero, because a penalty above zero is another problem than none.  A penalty
+    of zero is zero at every scale.
     """
+    if penalty == 0.0:  # its exponent means nothing
+        return 0.0
     power = math.frexp(factor)[1] - math.frexp(scale)[1]
     if math.frexp(penalty)[1] + power > 400:
         return LARGEST_PENALTY
     lam = math.ldexp(penalty, power)
-    return min(lam if lam > 0.0 or penalty == 0.0 else math.ulp(0.0), LARGEST_PENALTY)
+    return min(max(lam, math.ulp(0.0)), LARGEST_PENALTY)

@@ -203,7 +203,7 @@ def _record(
         labels=labels,
         centres=problem.data.points[0] + v.T * scale,
         primal=_primal(problem, u) * scale * scale,
-        gap=0.5 * check.radius**2,
+        gap=0.5 * check.radius * check.radius,
         certificate=certificate,
         certified=check.valid,
         radius=check.radius,

@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 
 from trials.checks import BoolArray, FloatArray, IntArray
 from trials.clustering.convex.certificate import (
+    SMALLEST_DISTANCE,
     Certificate,
     CertificateCheck,
     Problem,
@@ -111,7 +112,10 @@ def _read_problem(
         raise Refusal("weights must be >= 0 and symmetric")
     unit = 2.0 ** min(math.frexp(float(w.max()))[1], 1023)
     problem = read_problem(points, penalty, unit)
+    linked = w > 0.0
     w /= unit
+    if (linked & (w == 0.0)).any():
+        raise Refusal("weights must spread over at most the range of floats")
     # A penalty that was cut still fuses all linked points, unless their weights are very small.
     if problem.cut and w.min(initial=np.inf, where=w > 0.0) < 1e-80:
         raise Refusal("weights below 1e-80 with a penalty beyond 1e100 times the points' spread")
@@ -212,7 +216,7 @@ def _prove_separation(
     for row in range(k):
         difference = v[row] - v
         length = np.sqrt((difference * difference).sum(axis=1))
-        if (length[linked[row]] == 0.0).any():
+        if not (length[linked[row]] > SMALLEST_DISTANCE).all():
             raise Refusal("two linked centres coincide")
         unit.append(difference / np.where(linked[row], length, np.inf)[:, None])
         distance[row, linked[row]] = length[linked[row]]

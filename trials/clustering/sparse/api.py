@@ -26,6 +26,8 @@ from trials.clustering.sparse.record import SparseClustering, SparsePath
 
 #: Relative gap of a single problem.  Partitions are proved at this accuracy.
 _EXACT = 1e-18
+#: Smaller relative gaps are below rounding, and their products with the objective vanish.
+_SMALLEST = 1e-30
 #: Margins that are tried where the flows leave too little room.
 _MARGINS = (1e-6, 1e-4, 1e-2)
 
@@ -67,8 +69,8 @@ def sparse_convex_clustering(
     points : (n, d) finite array a.
     penalty : lambda >= 0, in the units of the points.  Infinity fuses each component of the graph.
     weights : (n, n) SciPy sparse or dense symmetric matrix w >= 0, as of `neighbour_weights`.
-    tolerance : relative duality gap at which the solver stops.  A partition is proved only by small
-        ones.
+    tolerance : relative duality gap at which the solver stops, >= 1e-30.  A partition is proved
+        only by small ones.
 
     Returns
     -------
@@ -95,7 +97,7 @@ def sparse_convex_clustering(
     """
     problem = _Problem(points, weights)
     penalty = checked_penalty(penalty)
-    tolerance = real_between("tolerance", tolerance, 0.0, 1.0, open_low=True)
+    tolerance = real_between("tolerance", tolerance, _SMALLEST, 1.0)
     tracer = Tracer(problem.data, problem.graph)
     lam = problem.lam(penalty)
     if 0.0 < lam < tracer.fusing:
@@ -180,13 +182,13 @@ def sparse_convex_clustering_path(
     grid = real_array("penalties", penalties)
     if grid.ndim != 1 or grid.size < 1 or not (grid >= 0.0).all() or (np.diff(grid) <= 0.0).any():
         raise InvalidParameter(f"penalties.shape={grid.shape} must be (t,), increasing and >= 0")
-    tolerance = real_between("tolerance", tolerance, 0.0, 1.0, open_low=True)
+    tolerance = real_between("tolerance", tolerance, _SMALLEST, 1.0)
     flows, gaps = flag("flows", flows), flag("gaps", gaps)
     keep_centres = flag("keep_centres", keep_centres)
     if progress is not None:
         progress = function_of("progress", progress)
     tracer = Tracer(problem.data, problem.graph)
-    square = problem.data.scale**2
+    scale = problem.data.scale
     t, n = grid.size, tracer.x.shape[0]
     labels = np.empty((t, n), dtype=np.int32)
     primal, gap = np.empty(t), np.empty(t)
@@ -196,7 +198,8 @@ def sparse_convex_clustering_path(
         tracer.solve(problem.lam(penalty), tolerance, flows=flows, gaps=gaps)
         labels[i], which = tracer.partition()
         count[i] = tracer.n_clusters
-        primal[i], gap[i] = tracer.primal * square, tracer.gap * square
+        # one factor after the other: a gap of zero times an infinite square is no number
+        primal[i], gap[i] = tracer.primal * scale * scale, tracer.gap * scale * scale
         if keep_centres:
             centres.append(problem.centres(tracer)[which])
         if progress is not None:

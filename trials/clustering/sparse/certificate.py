@@ -27,11 +27,10 @@ holds in any case, because all flows are feasible: it is half the square of what
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
@@ -40,11 +39,18 @@ from trials.checks import (
     FloatArray,
     IntArray,
     InvalidParameter,
+    plain_array,
     real_array,
     real_between,
 )
-from trials.clustering.convex.certificate import rounding
-from trials.clustering.sparse.graph import Graph, checked_graph
+from trials.clustering.convex.certificate import (
+    SMALLEST_DISTANCE,
+    Refusal,
+    problem_of,
+    rounding,
+    scaled_centres,
+)
+from trials.clustering.sparse.graph import Graph, checked_graph, joined
 
 #: Share of their limits that the flows of a certificate keep free, for the errors of the centres.
 MARGIN = 1e-8
@@ -88,12 +94,11 @@ def spanning_flow(
     and the points that the forest does not join with the first point of their cluster.
     """
     weight = room.max(initial=1.0) / room
-    graph = sp.csr_array((weight, (low, high)), shape=(n, n))
-    forest = minimum_spanning_tree(graph).tocoo()
+    forest = minimum_spanning_tree(joined(weight, low, high, n)).tocoo()
     _, first = np.unique(labels, return_index=True)
     rows = np.concatenate([forest.row, np.full(first.size, n)])
     cols = np.concatenate([forest.col, first])
-    rooted = sp.csr_array((np.ones(rows.size), (rows, cols)), shape=(n + 1, n + 1))
+    rooted = joined(np.ones(rows.size), rows, cols, n + 1)
     order, parent = breadth_first_order(rooted, n, directed=False)
     place = np.empty(n + 1, dtype=np.int64)
     place[order] = np.arange(order.size)
@@ -157,7 +162,7 @@ def check_sparse_certificate(
         raise InvalidParameter(f"points.shape={a.shape} must be (n, d), and all entries finite")
     n, d = a.shape
     graph = checked_graph(weights, n)
-    owner = np.asarray(labels)
+    owner = plain_array("labels", labels)
     if owner.shape != (n,) or owner.dtype.kind not in "iu" or owner.min(initial=0) < 0:
         raise InvalidParameter("labels must be (n,) whole numbers >= 0")
     owner = owner.astype(np.int64)
@@ -174,11 +179,61 @@ def check_sparse_certificate(
     if not np.isfinite(v).all() or not np.isfinite(y).all() or not penalty >= 0.0:
         raise InvalidParameter("offsets and potentials must be finite, and the penalty >= 0")
     with np.errstate(all="ignore"):
-        return _check(a - a[0], graph, float(penalty), owner, mass, v, y, margin)
+        return _check_in_units(a, graph, float(penalty), owner, mass, v, y, margin)
+
+
+def _check_in_units(
+    a: FloatArray,
+    graph: Graph,
+    penalty: float,
+    owner: IntArray,
+    mass: FloatArray,
+    v: FloatArray,
+    y: FloatArray,
+    margin: float,
+) -> SparseCheck:
+    """The check of validated arguments, in units where no square is lost.
+
+    The points go over a power of two, the weights over another one, and the penalty over both.
+    """
+    largest = float(graph.w.max(initial=0.0))
+    weight = 2.0 ** min(math.frexp(largest)[1], 1023) if largest > 0.0 else 1.0
+    try:
+        problem = problem_of(a, penalty if math.isfinite(penalty) else 0.0, weight)
+        centres = scaled_centres(v, problem.scale)
+    except Refusal as refusal:
+        return _refused(mass.size, str(refusal))
+    scale, lam = problem.scale, problem.lam if math.isfinite(penalty) else math.inf
+    w = graph.w / weight
+    least = float(w.min(initial=math.inf))
+    # A penalty that was cut still fuses all linked points, unless their weights are very small.
+    if not least > 0.0 or (problem.cut and least < 1e-80):
+        return _refused(mass.size, "weights spread over too many powers of ten")
+    scaled = graph._replace(w=w)
+    check = _check(problem.x, a, scaled, lam, owner, mass, centres, y, margin)
+    return replace(
+        check,
+        primal=check.primal * scale * scale,
+        gap=check.gap * scale * scale,
+        radius=check.radius * scale,
+    )
+
+
+def _refused(k: int, reason: str) -> SparseCheck:
+    """Nothing is proved of k clusters."""
+    return SparseCheck(
+        valid=False,
+        proved=np.zeros(k, dtype=bool),
+        primal=math.nan,
+        gap=math.inf,
+        radius=math.inf,
+        reason=reason,
+    )
 
 
 def _check(
     x: FloatArray,
+    a: FloatArray,
     graph: Graph,
     lam: float,
     owner: IntArray,
@@ -187,7 +242,10 @@ def _check(
     y: FloatArray,
     margin: float,
 ) -> SparseCheck:
-    """The check of validated arguments, the first point moved to the origin."""
+    """The check in scaled units: ``x`` are the points ``a`` about the first one, over the unit.
+
+    At penalty 0 the points themselves are compared.
+    """
     n, d = x.shape
     k = mass.size
     rows = graph.rows()
@@ -211,8 +269,9 @@ def _check(
     error += allowance * (strength + mass * reach)
     near = math.sqrt(float((error * error / mass).sum()))
     doubt = near * np.sqrt(1.0 / mass[p] + 1.0 / mass[q]) / length
+    doubt = np.where(length > SMALLEST_DISTANCE, doubt, np.inf)
     if lam == 0.0:
-        doubt = np.where((x[low[across]] == x[high[across]]).all(axis=1), np.inf, 0.0)
+        doubt = np.where((a[low[across]] == a[high[across]]).all(axis=1), np.inf, 0.0)
     separated = (not unlimited and bool((doubt < 1.0).all())) or across.sum() == 0
 
     own = ~across
@@ -231,7 +290,7 @@ def _check(
         inner += np.bincount(low[own], room, n) + np.bincount(high[own], room, n)
     slip = allowance * (load + inner + reach)
     if lam == 0.0:
-        same = (x[low[own]] == x[high[own]]).all(axis=1)
+        same = (a[low[own]] == a[high[own]]).all(axis=1)
         room = np.where(same, 1.0, 0.0)
         needs = np.zeros(k)
     else:

@@ -17,6 +17,7 @@ from trials.checks import (
     integer_between,
     one_of,
     real_between,
+    sparse_matrix,
 )
 from trials.clustering.convex.problem import scaled
 
@@ -61,26 +62,24 @@ class Graph(NamedTuple):
     def matrix(self) -> Any:
         """The graph as a SciPy sparse array."""
         shape = (self.n_nodes, self.n_nodes)
-        return sp.csr_array((self.w, self.indices, self.indptr), shape=shape)
+        short = sp.get_index_dtype(maxval=max(self.w.size, self.n_nodes))
+        return sp.csr_array((self.w, self.indices, self.indptr.astype(short)), shape=shape)
+
+
+def joined(w: FloatArray, rows: IntArray, cols: IntArray, n: int) -> Any:
+    """Entries of an (n, n) SciPy sparse array, added up where they meet.
+
+    Indices have 32 bits where they can: SciPy's trees took no others before 1.16.
+    """
+    short = sp.get_index_dtype(maxval=max(w.size, n))
+    return sp.csr_array((w, (rows.astype(short), cols.astype(short))), shape=(n, n))
 
 
 def checked_graph(weights: Any, n_points: int) -> Graph:
     """Validate sparse pair weights: (n, n), finite, symmetric, >= 0.  The diagonal is ignored."""
-    try:
-        if not sp.issparse(weights):
-            weights = np.asarray(weights)
-            if weights.dtype.kind not in "biuf":
-                raise TypeError
-        elif weights.dtype.kind not in "biuf":
-            raise TypeError
-        w = sp.csr_array(weights, dtype=np.float64, copy=True)
-    except (TypeError, ValueError):
-        raise InvalidParameter("weights must be a sparse or dense matrix of real numbers") from None
-    if w.shape != (n_points, n_points):
-        raise InvalidParameter(f"weights.shape={w.shape} must be ({n_points}, {n_points})")
-    if not np.isfinite(w.data).all() or (w.data < 0.0).any():
+    w = sparse_matrix("weights", weights, n_points)
+    if (w.data < 0.0).any():
         raise InvalidParameter("weights must be finite and >= 0")
-    w.sum_duplicates()
     rows = np.repeat(np.arange(n_points), np.diff(w.indptr))
     w.data[rows == w.indices] = 0.0
     w.eliminate_zeros()
@@ -177,8 +176,8 @@ def _join(x: FloatArray, tree: Any, rows: IntArray, cols: IntArray) -> tuple[Int
     """The edges (E,) with those of a spanning tree of components added (Boruvka's rounds)."""
     n = x.shape[0]
     while True:
-        graph = sp.coo_array((np.ones(rows.size), (rows, cols)), shape=(n, n))
-        count, label = connected_components(sp.csr_array(graph), directed=False)
+        graph = joined(np.ones(rows.size), rows, cols, n)
+        count, label = connected_components(graph, directed=False)
         if count == 1:
             return rows, cols
         sizes = np.bincount(label)
@@ -198,8 +197,7 @@ def _join(x: FloatArray, tree: Any, rows: IntArray, cols: IntArray) -> tuple[Int
         # of the components drops it.
         a, b = label[new_rows], label[new_cols]
         low, high = np.minimum(a, b), np.maximum(a, b)
-        links = sp.coo_array((np.ones(low.size), (low, high)), shape=(count, count))
-        kept = minimum_spanning_tree(sp.csr_array(links)).tocoo()
+        kept = minimum_spanning_tree(joined(np.ones(low.size), low, high, count)).tocoo()
         chosen = {}
         for t in np.argsort(gaps, kind="stable")[::-1]:
             chosen[(int(low[t]), int(high[t]))] = t

@@ -32,7 +32,7 @@ from trials.checks import BoolArray, FloatArray, IntArray
 from trials.clustering.convex.problem import Scaled
 from trials.clustering.sparse import balance, contraction, newton
 from trials.clustering.sparse.certificate import MARGIN, spanning_flow
-from trials.clustering.sparse.graph import Graph, reordered
+from trials.clustering.sparse.graph import Graph, joined, reordered
 from trials.clustering.sparse.rows import lanes_of, padded
 
 #: Points of a leaf of the tree that orders the points.
@@ -76,6 +76,7 @@ class Tracer:
 
     Attributes
     ----------
+    given : (n, d) the points as given.
     order : (n,) the given points in the order of the rows below.
     x : (n, d) points.  Columns of zeros make d a multiple of the ``lanes``.
     full : the pair weights.  ``graph`` : those between clusters, once each.
@@ -86,6 +87,7 @@ class Tracer:
 
     def __init__(self, data: Scaled, graph: Graph) -> None:
         points = np.ascontiguousarray(data.x.T)
+        self.given = data.points
         self.dimension = points.shape[1]
         self.lanes = lanes_of(self.dimension)
         self.fusing = _fusing(points, graph)
@@ -197,11 +199,19 @@ class Tracer:
 
     def _trivial(self, lam: float) -> None:
         """Penalty 0, where equal linked points are fused, or one that fuses whole components."""
-        f, n = self.half, self.x.shape[0]
-        labels = np.empty(n, dtype=np.int64)
-        reach = np.array([0.0 if lam == 0.0 else math.inf])
-        one = np.zeros(n, dtype=np.int64)
-        count = contraction.near_components(f.indptr, f.indices, self.x, one, reach, labels)
+        linked = self.half
+        if lam == 0.0:
+            # In the unit of all points, two that differ may look equal.
+            own = self.given[self.order]
+            rows = linked.rows()
+            same = (own[rows] == own[linked.indices]).all(axis=1)
+            edges = joined(
+                np.ones(int(same.sum())), rows[same], linked.indices[same], linked.n_nodes
+            )
+        else:
+            edges = linked.matrix()
+        count, labels = connected_components(edges, directed=False)
+        labels = labels.astype(np.int64)
         self._start_again()
         self._merge(labels, count, self.x)
         self.u = self.last = self.b.copy()

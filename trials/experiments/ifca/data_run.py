@@ -50,7 +50,7 @@ from trials.models.matching import model_distance, nearest_distance
 from trials.models.run_status import RunStatus
 from trials.parameters import Integer, ListOf, Options, Parameters, Real
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, each_trial, register
+from trials.run.experiment import add_experiment, each_trial
 
 Scaling = Literal["norm", "coordinate"]
 PAPER_STEP_SIZES = {2: (0.01, 0.1, 1.0), 4: (0.5, 1.0, 2.0)}
@@ -226,14 +226,12 @@ def _seconds(cell: Params) -> float:
     return float(4e-11 * cell["n_iterations"] * models * cell["m"] * cell["n"] * cell["d"])
 
 
-DATA_RUN = register(
-    Experiment(
-        name="ifca.figure-3",
-        design=305,
-        columns=_RUN_COLUMNS,
-        simulate=each_trial(_run),
-        parameters=PARAMETERS,
-        block_size=1,
-        cost=_seconds,
-    )
+DATA_RUN = add_experiment(
+    name="ifca.figure-3",
+    design=305,
+    columns=_RUN_COLUMNS,
+    simulate=each_trial(_run),
+    parameters=PARAMETERS,
+    block_size=1,
+    cost=_seconds,
 )

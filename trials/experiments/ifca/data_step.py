@@ -18,7 +18,7 @@ from trials.experiments.ifca.step import STEP
 from trials.ifca.linear import run_resampled_ifca
 from trials.models.run_status import RunStatus
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import add_experiment
 
 
 def _simulate_data_step(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
@@ -65,14 +65,12 @@ def _simulate_data_step(params: Params, rng: np.random.Generator, n_trials: int)
     return out
 
 
-DATA_STEP = register(
-    Experiment(
-        name="ifca.data-step",
-        design=120,
-        columns=STEP.columns,
-        simulate=_simulate_data_step,
-        parameters=STEP_PARAMETERS.extended({}, clients_fit),
-        block_size=16,
-        cost=lambda cell: 2e-8 * cell["m"] * cell["n"] * cell["d"],  # drawing the features
-    )
+DATA_STEP = add_experiment(
+    name="ifca.data-step",
+    design=120,
+    columns=STEP.columns,
+    simulate=_simulate_data_step,
+    parameters=STEP_PARAMETERS.extended({}, clients_fit),
+    block_size=16,
+    cost=lambda cell: 2e-8 * cell["m"] * cell["n"] * cell["d"],  # drawing the features
 )

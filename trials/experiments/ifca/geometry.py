@@ -16,7 +16,7 @@ import numpy as np
 
 from trials.checks import FloatArray, IntArray, InvalidParameter, check_drawn
 from trials.models import mixture as mx
-from trials.parameters import Integer, Options, Parameters, Real, unchecked
+from trials.parameters import Integer, Options, Parameters, Real, at_least, unchecked
 from trials.run.cell import Params
 
 StepRule = Literal["c/p", "c/p_j", "c/p_max"]
@@ -51,10 +51,7 @@ def orthogonal_start_fits(cell: Params) -> None:
         raise InvalidParameter(f"d={cell['d']} must be >= 2 for init='orthogonal'")
 
 
-def every_cluster_has_a_client(cell: Params) -> None:
-    """m >= k: every cluster has a client."""
-    if cell["m"] < cell["k"]:
-        raise InvalidParameter(f"m={cell['m']} must be >= k={cell['k']}")
+every_cluster_has_a_client = at_least("m", "k", "m >= k: every cluster has a client.")
 
 
 def sizes_are_given_once(cell: Params) -> None:

@@ -33,7 +33,7 @@ from trials.models import mixture as mx
 from trials.models.matching import model_distance
 from trials.parameters import Integer, Options, Parameters, Real
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, each_trial, register
+from trials.run.experiment import add_experiment, each_trial
 
 
 def centres_are_distinct(cell: Params) -> None:
@@ -94,34 +94,30 @@ def _seconds(cell: Params) -> float:
     return float(0.004 + cell["T"] * (4e-11 * models * rows * cell["d"] + 5e-5))
 
 
-IDENTITIES = register(
-    Experiment(
-        name="ifca.identities",
-        design=125,
-        columns=(
-            "found", "rounds", "success", "used", "pure", "exact_error", "extra_error",
-        ),
-        simulate=each_trial(_identities),
-        parameters=Parameters(
-            {
-                "k": Integer(2, 64, default=2, meaning="clusters of equal size"),
-                "extra": Integer(0, 64, default=0, meaning="models beyond the clusters"),
-                "m": Integer(2, 10_000, default=40, meaning="clients"),
-                "n": Integer(1, 10**6, default=40, meaning="samples of a client"),
-                "d": Integer(2, 10_000, default=20, meaning="dimension"),
-                "norm": Real(0.0, 1e6, open_low=True, default=1.0, meaning="the paper's R"),
-                "sigma": Real(0.0, 1e6, open_low=True, default=0.1, meaning="noise level"),
-                "n_starts": Integer(1, 10**4, default=10, meaning="starts"),
-                "gamma": Real(
-                    0.0, 1e3, open_low=True, default=0.5, meaning="step size, times 2p"
-                ),
-                "T": Integer(1, 10**5, default=100, meaning="iterations"),
-            },
-            (whole_clusters, centres_are_distinct, clients_fit),
-        ),
-        block_size=4,
-        cost=_seconds,
-    )
+IDENTITIES = add_experiment(
+    name="ifca.identities",
+    design=125,
+    columns=(
+        "found", "rounds", "success", "used", "pure", "exact_error", "extra_error",
+    ),
+    simulate=each_trial(_identities),
+    parameters=Parameters(
+        {
+            "k": Integer(2, 64, default=2, meaning="clusters of equal size"),
+            "extra": Integer(0, 64, default=0, meaning="models beyond the clusters"),
+            "m": Integer(2, 10_000, default=40, meaning="clients"),
+            "n": Integer(1, 10**6, default=40, meaning="samples of a client"),
+            "d": Integer(2, 10_000, default=20, meaning="dimension"),
+            "norm": Real(0.0, 1e6, open_low=True, default=1.0, meaning="the paper's R"),
+            "sigma": Real(0.0, 1e6, open_low=True, default=0.1, meaning="noise level"),
+            "n_starts": Integer(1, 10**4, default=10, meaning="starts"),
+            "gamma": Real(0.0, 1e3, open_low=True, default=0.5, meaning="step size, times 2p"),
+            "T": Integer(1, 10**5, default=100, meaning="iterations"),
+        },
+        (whole_clusters, centres_are_distinct, clients_fit),
+    ),
+    block_size=4,
+    cost=_seconds,
 )  # fmt: skip
 
 
@@ -136,27 +132,25 @@ def _simulate_separation(params: Params, rng: np.random.Generator, n_trials: int
     return out
 
 
-SEPARATION = register(
-    Experiment(
-        name="ifca.separation",
-        design=126,
-        columns=("separation",),
-        simulate=_simulate_separation,
-        parameters=Parameters(
-            {
-                "k": Integer(2, 256, default=2, meaning="clusters"),
-                "d": Integer(2, 10**6, default=1000, meaning="dimension"),
-                "norm": Real(0.0, 1e9, open_low=True, default=1.0, meaning="the paper's R"),
-                "scaling": Options(
-                    get_args(Scaling),
-                    default="norm",
-                    meaning="norm: the 0/1 vectors have norm R, as printed; coordinate: they are "
-                    "R times 0/1, as in the authors' published code",
-                ),
-            },
-            (distinct_vectors,),
-        ),
-        block_size=64,
-        cost=lambda cell: 3e-5 + 1e-8 * cell["k"] ** 2 * cell["d"],
-    )
+SEPARATION = add_experiment(
+    name="ifca.separation",
+    design=126,
+    columns=("separation",),
+    simulate=_simulate_separation,
+    parameters=Parameters(
+        {
+            "k": Integer(2, 256, default=2, meaning="clusters"),
+            "d": Integer(2, 10**6, default=1000, meaning="dimension"),
+            "norm": Real(0.0, 1e9, open_low=True, default=1.0, meaning="the paper's R"),
+            "scaling": Options(
+                get_args(Scaling),
+                default="norm",
+                meaning="norm: the 0/1 vectors have norm R, as printed; coordinate: they are "
+                "R times 0/1, as in the authors' published code",
+            ),
+        },
+        (distinct_vectors,),
+    ),
+    block_size=64,
+    cost=lambda cell: 3e-5 + 1e-8 * cell["k"] ** 2 * cell["d"],
 )

@@ -20,21 +20,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from trials.checks import FloatArray, IntArray, check_drawn
+from trials.checks import FloatArray, IntArray
 from trials.experiments.ifca.geometry import GEOMETRY, MAX_SAMPLES, draw_geometry
 from trials.laws.pairwise import log_tail_probability, margin
 from trials.laws.step import gradient_norms
 from trials.models import mixture as mx
-from trials.parameters import Integer
+from trials.parameters import Integer, fits_in_memory
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import add_experiment
 
 _CHUNK = 2_000_000  # doubles of client data held at once
-
-
-def data_fit(cell: Params) -> None:
-    """n d features fit into memory."""
-    check_drawn("features n d", cell["n"] * cell["d"])
 
 
 CLIENT = GEOMETRY.extended(
@@ -78,14 +73,12 @@ def _fill_margins(
         out[t] = margin(theta[t, 0], theta[t, rivals[t]], theta_star[t, 0], sigma)[0]
 
 
-LABELS = register(
-    Experiment(
-        name="ifca.labels.data",
-        design=103,
-        columns=("misidentified", "pairwise", "probability"),
-        simulate=_simulate_labels,
-        parameters=CLIENT.extended({}, data_fit),
-    )
+LABELS = add_experiment(
+    name="ifca.labels.data",
+    design=103,
+    columns=("misidentified", "pairwise", "probability"),
+    simulate=_simulate_labels,
+    parameters=CLIENT.extended({}, fits_in_memory("features", "n", "d")),
 )
 
 
@@ -98,12 +91,10 @@ def _simulate_gradient(params: Params, rng: np.random.Generator, n_trials: int) 
     return np.column_stack([norms, norms / max(1.0, params["d"] / params["n"]), gap])
 
 
-GRADIENT = register(
-    Experiment(
-        name="ifca.gradient-norm",
-        design=107,
-        columns=("gradient_norm", "ratio_7", "distance"),
-        simulate=_simulate_gradient,
-        parameters=CLIENT,
-    )
+GRADIENT = add_experiment(
+    name="ifca.gradient-norm",
+    design=107,
+    columns=("gradient_norm", "ratio_7", "distance"),
+    simulate=_simulate_gradient,
+    parameters=CLIENT,
 )

@@ -26,10 +26,22 @@ next one.  IFCA starts from the same models, the means of the local fits in thos
 * ``subset``: error with a random half of the clients and twice the iterations.
 * ``shared``: error with the first ``n_shared`` coordinates, on which all optima agree, shared.
 * ``stable_floats``, ``shared_floats``: floats sent, over those of the plain run.
+
+``ifca.communication`` (design 306): four runs on the same data and from the same start.
+
+* ``plain``: k models for every client in every iteration.
+* ``stable``: one model for a client after ``stable_after`` iterations without a change.
+* ``subset``: a random half of the clients.
+* ``shared``: the first ``n_shared`` coordinates, on which all optima agree, are shared.
+
+The plain run takes T iterations.  Its floats at `CHECKPOINTS` equal parts of them are the budgets
+of all four runs.  ``plain_1``, ..., ``shared_8`` are the errors of the runs that have sent as much
+as possible within each budget, and ``floats_1``, ..., the budgets, over the last one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -49,9 +61,9 @@ from trials.ifca.options import (
 from trials.models import mixture as mx
 from trials.models.clients import ClientData
 from trials.models.matching import model_distance, overlaps
-from trials.parameters import Integer, Parameters, Real
+from trials.parameters import Integer, Parameters, Real, at_least
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, each_trial, register
+from trials.run.experiment import add_experiment, each_trial
 
 
 def whole_clusters(cell: Params) -> None:
@@ -227,12 +239,6 @@ def seconds(n_runs: int) -> Callable[[Params], float]:
     )
 
 
-def fits_are_unique(cell: Params) -> None:
-    """n >= d: the local fits of a client are unique."""
-    if cell["n"] < cell["d"]:
-        raise InvalidParameter(f"n={cell['n']} must be >= d={cell['d']}")
-
-
 def some_stay(cell: Params) -> None:
     """Fewer clients are put into another cluster than the cluster has."""
     if cell["planted"] >= cell["m"] // cell["k"]:
@@ -247,57 +253,108 @@ def separate_coordinates(cell: Params) -> None:
         raise InvalidParameter(f"n_shared={cell['n_shared']} must be <= d-2={cell['d'] - 2}")
 
 
-ONE_SHOT = register(
-    Experiment(
-        name="ifca.one-shot",
-        design=122,
-        columns=("one_shot_wrong", "ifca_wrong", "one_shot", "ifca", "truth"),
-        simulate=each_trial(_one_shot),
-        parameters=DATA.extended(
-            {
-                "planted": Integer(
-                    0, 10_000, default=0,
-                    meaning="clients of each cluster put into the next one; 0: k-means",
-                )
-            },
-            fits_are_unique, some_stay,
-        ),
-        block_size=8,
-        cost=seconds(3),
-    )
+ONE_SHOT = add_experiment(
+    name="ifca.one-shot",
+    design=122,
+    columns=("one_shot_wrong", "ifca_wrong", "one_shot", "ifca", "truth"),
+    simulate=each_trial(_one_shot),
+    parameters=DATA.extended(
+        {
+            "planted": Integer(
+                0, 10_000, default=0,
+                meaning="clients of each cluster put into the next one; 0: k-means",
+            )
+        },
+        at_least("n", "d", "n >= d: the local fits of a client are unique."), some_stay,
+    ),
+    block_size=8,
+    cost=seconds(3),
 )  # fmt: skip
 
-RESAMPLING = register(
-    Experiment(
-        name="ifca.resampling",
-        design=123,
-        columns=("reused", "split", "truth"),
-        simulate=each_trial(_resampling),
-        parameters=DATA,
-        block_size=8,
-        cost=lambda cell: seconds(3)({**cell, "n": 2 * cell["n"] * cell["T"]}),
-    )
+RESAMPLING = add_experiment(
+    name="ifca.resampling",
+    design=123,
+    columns=("reused", "split", "truth"),
+    simulate=each_trial(_resampling),
+    parameters=DATA,
+    block_size=8,
+    cost=lambda cell: seconds(3)({**cell, "n": 2 * cell["n"] * cell["T"]}),
 )
 
-ECONOMIES = register(
-    Experiment(
-        name="ifca.economies",
-        design=124,
-        columns=(
-            "plain", "stable", "settled", "late_changes", "subset", "shared", "stable_floats",
-            "shared_floats",
-        ),
-        simulate=each_trial(_economies),
-        parameters=DATA.extended(
-            {
-                "stable_after": Integer(
-                    1, 10**5, default=5, meaning="iterations without a change of identity"
-                ),
-                "n_shared": Integer(0, 10_000, default=0, meaning="shared coordinates"),
-            },
-            separate_coordinates,
-        ),
-        block_size=8,
-        cost=seconds(5),
-    )
+ECONOMIES = add_experiment(
+    name="ifca.economies",
+    design=124,
+    columns=(
+        "plain", "stable", "settled", "late_changes", "subset", "shared", "stable_floats",
+        "shared_floats",
+    ),
+    simulate=each_trial(_economies),
+    parameters=DATA.extended(
+        {
+            "stable_after": Integer(
+                1, 10**5, default=5, meaning="iterations without a change of identity"
+            ),
+            "n_shared": Integer(0, 10_000, default=0, meaning="shared coordinates"),
+        },
+        separate_coordinates,
+    ),
+    block_size=8,
+    cost=seconds(5),
 )  # fmt: skip
+
+
+# -- errors against the floats sent ----------------------------------------------------------------
+
+
+CHECKPOINTS = 8
+RUNS = ("plain", "stable", "subset", "shared")
+
+
+def _count_floats(found: OptionsResult) -> FloatArray:
+    """Floats after each iteration, (T,), in both directions."""
+    return np.asarray(np.cumsum(found.down[:, 0] + found.up[:, 0]), dtype=np.float64)
+
+
+def _communication(params: Params, rng: np.random.Generator) -> list[float]:
+    n_rounds, d, n_shared = params["T"], params["d"], params["n_shared"]
+    theta_star, start = partly_shared(params, rng)
+    data = draw_clients(theta_star, equal_sizes(params), params["n"], params["sigma"], rng)
+    run: dict[str, Any] = {
+        "data": data,
+        "starts": start[None],
+        "step_sizes": step_size(params),
+    }
+    options = {
+        "plain": IfcaOptions(),
+        "stable": IfcaOptions(stable_after=params["stable_after"]),
+        "subset": IfcaOptions(n_participants=max(params["m"] // 2, 1)),
+        "shared": IfcaOptions(shared=np.arange(d) < n_shared),
+    }
+    seed = int(rng.integers(2**63))  # a longer run draws the same subsets first
+
+    def after(name: str, n_iterations: int) -> OptionsResult:
+        return run_ifca_options(
+            **run, n_iterations=n_iterations, options=options[name], rng=np.random.default_rng(seed)
+        )
+
+    ends = np.array([math.ceil(n_rounds * i / CHECKPOINTS) for i in range(1, CHECKPOINTS + 1)])
+    counts = {name: _count_floats(after(name, n_rounds)) for name in RUNS}
+    budgets = counts["plain"][ends - 1]
+    errors: list[float] = []
+    for name, sent in counts.items():
+        while sent[-1] < budgets[-1]:
+            sent = _count_floats(after(name, 2 * len(sent)))
+        affordable = np.searchsorted(sent, budgets, side="right").tolist()
+        errors += [error(after(name, n), theta_star) for n in affordable]
+    return [*errors, *(budgets / budgets[-1]).tolist()]
+
+
+COMMUNICATION = add_experiment(
+    name="ifca.communication",
+    design=306,
+    columns=tuple(f"{n}_{i}" for n in (*RUNS, "floats") for i in range(1, CHECKPOINTS + 1)),
+    simulate=each_trial(_communication),
+    parameters=ECONOMIES.parameters,
+    block_size=8,
+    cost=seconds(len(RUNS) * (CHECKPOINTS + 2)),
+)

@@ -14,19 +14,13 @@ from typing import get_args
 
 import numpy as np
 
-from trials.checks import FloatArray, check_drawn
+from trials.checks import FloatArray
 from trials.experiments.ifca.geometry import MAX_CLUSTERS, MAX_DIMENSION, centres_fit
 from trials.models import mixture as mx
 from trials.models.matching import bottleneck
-from trials.parameters import Integer, Options, Parameters, Real
+from trials.parameters import Integer, Options, Parameters, Real, fits_in_memory
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
-
-
-def coordinates_fit(cell: Params) -> None:
-    """k d coordinates fit into memory."""
-    check_drawn("coordinates k d", cell["k"] * cell["d"])
-
+from trials.run.experiment import add_experiment
 
 PARAMETERS = Parameters(
     {
@@ -38,7 +32,7 @@ PARAMETERS = Parameters(
         ),
         "start": Options(get_args(mx.Start), default="bernoulli", meaning="law of the start"),
     },
-    (centres_fit, coordinates_fit),
+    (centres_fit, fits_in_memory("coordinates", "k", "d")),
 )
 
 
@@ -66,12 +60,10 @@ def _simulate_start(params: Params, rng: np.random.Generator, n_trials: int) -> 
     return out
 
 
-RANDOM_START = register(
-    Experiment(
-        name="ifca.random-start",
-        design=106,
-        columns=("alpha", "Delta"),
-        simulate=_simulate_start,
-        parameters=PARAMETERS,
-    )
+RANDOM_START = add_experiment(
+    name="ifca.random-start",
+    design=106,
+    columns=("alpha", "Delta"),
+    simulate=_simulate_start,
+    parameters=PARAMETERS,
 )

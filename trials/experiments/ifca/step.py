@@ -18,13 +18,19 @@ size: the first is a smallest one, the last a largest one.
 * ``misidentified_1`` to ``misidentified_24``: clients whose label is wrong in each step.
 * ``grew_from``: the largest error of any single cluster that a step made larger, 0 if no step did.
 * ``floor_smallest``: the smallest cluster's error after the last step.
+
+``ifca.strangers`` (design 110): the part :math:`T_2` of the smallest cluster's step that clients of
+other clusters contribute.  Where such clients are rare, a whole step does not show it.
+
+* ``n_strangers``: clients of other clusters that the smallest cluster receives.
+* ``t2_norm``: the length of what they add to its step.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from trials.checks import FloatArray
+from trials.checks import FloatArray, InvalidParameter
 from trials.experiments.ifca.geometry import (
     STEP_PARAMETERS,
     checked_sizes_of,
@@ -32,10 +38,11 @@ from trials.experiments.ifca.geometry import (
     step_sizes_of,
 )
 from trials.laws.pairwise import log_misidentification_probability
-from trials.laws.step import simulate_trajectories
+from trials.laws.step import MAX_CANDIDATES, gradient_step, simulate_trajectories
+from trials.laws.wishart import label_counts
 from trials.parameters import unchecked
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import add_experiment
 
 N_STEPS = 24
 _trajectories = unchecked(simulate_trajectories)  # of cells that went through their table
@@ -71,23 +78,37 @@ def seconds(params: Params, n_steps: int) -> float:
     return float(1e-5 + n_steps * (1e-6 + 5e-7 * k**2 + 2.5e-7 * k * client_draws(params)))
 
 
-def _run(
-    params: Params, rng: np.random.Generator, n_trials: int, n_steps: int
+def run_steps(
+    params: Params,
+    start: tuple[FloatArray, FloatArray, int],
+    gamma: FloatArray,
+    n_steps: int,
+    rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
-    sizes = checked_sizes_of(params)
-    theta, theta_star, n_fixed = draw_geometry(params, rng, n_trials)
+    """Errors and wrong labels along runs, as `simulate_trajectories` returns them.
+
+    ``start`` is what `draw_geometry` draws, ``gamma`` (k,) the clusters' step sizes.
+    """
+    theta, theta_star, n_fixed = start
     return _trajectories(
         theta=theta,
         theta_star=theta_star,
         d=params["d"],
-        cluster_sizes=sizes,
+        cluster_sizes=checked_sizes_of(params),
         sigma=params["sigma"],
         n_samples=params["n"],
-        gamma=step_sizes_of(params, sizes),
+        gamma=gamma,
         n_steps=n_steps,
         rng=rng,
         n_fixed=n_fixed,
     )
+
+
+def _run(
+    params: Params, rng: np.random.Generator, n_trials: int, n_steps: int
+) -> tuple[FloatArray, FloatArray]:
+    gamma = step_sizes_of(params, checked_sizes_of(params))
+    return run_steps(params, draw_geometry(params, rng, n_trials), gamma, n_steps, rng)
 
 
 def _simulate_step(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
@@ -106,23 +127,21 @@ def _simulate_step(params: Params, rng: np.random.Generator, n_trials: int) -> F
     )
 
 
-STEP = register(
-    Experiment(
-        name="ifca.step",
-        design=101,
-        columns=(
-            "err_before",
-            "err_after_max",
-            "excess_half",
-            "err_after_smallest",
-            "err_after_largest",
-            "n_misidentified",
-            "n_misidentified_into_smallest",
-        ),
-        simulate=_simulate_step,
-        parameters=STEP_PARAMETERS,
-        cost=lambda params: seconds(params, 1),
-    )
+STEP = add_experiment(
+    name="ifca.step",
+    design=101,
+    columns=(
+        "err_before",
+        "err_after_max",
+        "excess_half",
+        "err_after_smallest",
+        "err_after_largest",
+        "n_misidentified",
+        "n_misidentified_into_smallest",
+    ),
+    simulate=_simulate_step,
+    parameters=STEP_PARAMETERS,
+    cost=lambda params: seconds(params, 1),
 )
 
 
@@ -133,18 +152,68 @@ def _simulate_trajectory(params: Params, rng: np.random.Generator, n_trials: int
     return np.column_stack([after.max(axis=2), moved.sum(axis=2), grew_from, after[:, -1, 0]])
 
 
-TRAJECTORY = register(
-    Experiment(
-        name="ifca.trajectory",
-        design=102,
-        columns=(
-            *(f"err_{t}" for t in range(1, N_STEPS + 1)),
-            *(f"misidentified_{t}" for t in range(1, N_STEPS + 1)),
-            "grew_from",
-            "floor_smallest",
-        ),
-        simulate=_simulate_trajectory,
-        parameters=STEP_PARAMETERS,
-        cost=lambda params: seconds(params, N_STEPS),
-    )
+TRAJECTORY = add_experiment(
+    name="ifca.trajectory",
+    design=102,
+    columns=(
+        *(f"err_{t}" for t in range(1, N_STEPS + 1)),
+        *(f"misidentified_{t}" for t in range(1, N_STEPS + 1)),
+        "grew_from",
+        "floor_smallest",
+    ),
+    simulate=_simulate_trajectory,
+    parameters=STEP_PARAMETERS,
+    cost=lambda params: seconds(params, N_STEPS),
+)
+
+
+# -- what misidentified clients add to a step ------------------------------------------------------
+
+
+def _simulate_strangers(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    sizes = checked_sizes_of(params)
+    gamma = step_sizes_of(params, sizes)
+    theta, theta_star, _ = draw_geometry(params, rng, n_trials)
+    k, width = theta.shape[1:]
+    counts = np.zeros((k, k), dtype=np.int64)
+    moved, outside = np.empty((k, width)), np.empty((k, k))
+    out = np.empty((n_trials, 2))
+    for trial in range(n_trials):
+        if not label_counts(
+            theta[trial],
+            theta_star[trial],
+            sizes,
+            params["sigma"],
+            params["n"],
+            MAX_CANDIDATES,
+            rng,
+            counts,
+        ):
+            raise InvalidParameter(f"m={params['m']}: too many misidentified clients to draw")
+        counts[:, 1:] = 0  # the smallest cluster is the first
+        counts[0, 0] = 0
+        gradient_step(
+            theta[trial],
+            theta_star[trial],
+            counts,
+            params["sigma"],
+            params["n"],
+            params["m"],
+            gamma,
+            params["d"] - width,
+            rng,
+            moved,
+            outside,
+        )
+        inside = moved[0] - theta[trial, 0]
+        out[trial] = counts[:, 0].sum(), np.sqrt(inside @ inside + outside[0] @ outside[0])
+    return out
+
+
+STRANGERS = add_experiment(
+    name="ifca.strangers",
+    design=110,
+    columns=("n_strangers", "t2_norm"),
+    simulate=_simulate_strangers,
+    parameters=STEP_PARAMETERS,
 )

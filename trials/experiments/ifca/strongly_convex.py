@@ -38,7 +38,7 @@ from trials.laws.spike import wrong_label
 from trials.models import mixture as mx
 from trials.parameters import Integer, Options, Parameters, Real
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import add_experiment
 
 
 def geometry_fits(cell: Params) -> None:
@@ -137,32 +137,30 @@ def _simulate_step(params: Params, rng: np.random.Generator, n_trials: int) -> F
     )
 
 
-SC_STEP = register(
-    Experiment(
-        name="ifca.sc-step",
-        design=112,
-        columns=(
-            "before",
-            "after",
-            "after_squared",
-            "strangers",
-            "right",
-            "stranger_share",
-            "pull",
-            "cross_squared",
-        ),
-        simulate=_simulate_step,
-        parameters=Parameters(
-            {
-                **_COMMON,
-                "cluster": Options(
-                    ("smallest", "largest"), default="smallest", meaning="whose model is followed"
-                ),
-                "delta": DELTA,
-            },
-            (geometry_fits,),
-        ),
-    )
+SC_STEP = add_experiment(
+    name="ifca.sc-step",
+    design=112,
+    columns=(
+        "before",
+        "after",
+        "after_squared",
+        "strangers",
+        "right",
+        "stranger_share",
+        "pull",
+        "cross_squared",
+    ),
+    simulate=_simulate_step,
+    parameters=Parameters(
+        {
+            **_COMMON,
+            "cluster": Options(
+                ("smallest", "largest"), default="smallest", meaning="whose model is followed"
+            ),
+            "delta": DELTA,
+        },
+        (geometry_fits,),
+    ),
 )
 
 
@@ -200,16 +198,14 @@ def _simulate_run(params: Params, rng: np.random.Generator, n_trials: int) -> Fl
     )
 
 
-SC_RUN = register(
-    Experiment(
-        name="ifca.sc-run",
-        design=113,
-        columns=("largest", "smallest_squared", "farthest_error", "farthest", "rises"),
-        simulate=_simulate_run,
-        parameters=Parameters(
-            {**_COMMON, "T": Integer(1, 100_000, default=100, meaning="steps"), "delta": DELTA},
-            (geometry_fits,),
-        ),
-        cost=lambda cell: 1e-7 * cell["T"] * cell["k"] * (cell["k"] + cell["d"]),
-    )
+SC_RUN = add_experiment(
+    name="ifca.sc-run",
+    design=113,
+    columns=("largest", "smallest_squared", "farthest_error", "farthest", "rises"),
+    simulate=_simulate_run,
+    parameters=Parameters(
+        {**_COMMON, "T": Integer(1, 100_000, default=100, meaning="steps"), "delta": DELTA},
+        (geometry_fits,),
+    ),
+    cost=lambda cell: 1e-7 * cell["T"] * cell["k"] * (cell["k"] + cell["d"]),
 )

@@ -26,14 +26,26 @@ optima are uniform on the intervals that the paper prints.  An error is the user
 * ``tenth``: a tenth of ODCL's error.
 
 All are means over ``runs`` independent runs, as the paper averages ten.
+
+``odcl.starts`` (design 227): users' mean normalised squared errors, data as in ``odcl.linear``.
+
+* ``one_shot``: ODCL-KM++ with ten starts of K-means.
+* ``near``: IFCA with model averaging after T rounds, from models at ``nearest`` to ``farthest``
+  separations from the optima, zero with one cluster.
+* ``random``: the same from standard normal models.
+* ``warm``: the same from ODCL's models, so that ODCL's round is the first of T + 1.
+
+All are means over ``runs`` independent runs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import njit
 
-from trials.checks import FloatArray, IntArray, InvalidParameter, check_drawn
+from trials.checks import FloatArray, IntArray, InvalidParameter
 from trials.clustering.kmeans import kmeans_pp
 from trials.clustering.selection import (
     clusterpath,
@@ -44,9 +56,9 @@ from trials.clustering.selection import (
 from trials.experiments.odcl.one_shot import same_partition
 from trials.ifca.quadratic_rounds import quadratic_rounds
 from trials.local_erm import least_squares
-from trials.parameters import Integer, Options, Parameters, Real
+from trials.parameters import Integer, Options, Parameters, Real, fits_in_memory
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, each_trial, register
+from trials.run.experiment import Simulate, add_experiment, each_trial
 
 #: The intervals of the optima's components: Section 5, Appendix D.2, and one cluster.
 DESIGNS = {"ten": (1, 4, 7, 10, 13, -2, -5, -8, -11, -14), "four": (0, 1, -1, -2), "one": (1,)}
@@ -64,11 +76,6 @@ def nonzero_fit(cell: Params) -> None:
     """d >= 5: five components of a feature vector are not zero."""
     if cell["d"] < 5:
         raise InvalidParameter(f"d={cell['d']} must be >= 5")
-
-
-def data_fit(cell: Params) -> None:
-    """m n d features fit into memory."""
-    check_drawn("features m n d", cell["m"] * cell["n"] * cell["d"])
 
 
 @njit(cache=True, nogil=True)
@@ -164,7 +171,7 @@ DATA = Parameters(
         "n": Integer(1, 10**6, default=400, meaning="samples of a user"),
         "d": Integer(5, 10_000, default=20, meaning="dimension"),
     },
-    (whole_clusters, nonzero_fit, data_fit),
+    (whole_clusters, nonzero_fit, fits_in_memory("features", "m", "n", "d")),
 )
 
 
@@ -174,26 +181,24 @@ def several_clusters(cell: Params) -> None:
         raise InvalidParameter("optima='one' must have more than one cluster")
 
 
-LINEAR = register(
-    Experiment(
-        name="odcl.linear",
-        design=224,
-        columns=(
-            "local", "naive", "averaging", "pooled", "km", "km_ten", "cc", "cc_clusters",
-            "km_same", "km_ten_same", "path", "path_clusters", "printed_clusters",
-        ),
-        simulate=each_trial(_one),
-        parameters=DATA.extended(
-            {
-                "clusterpath": Options(
-                    ("no", "yes"), default="no", meaning="whether the clusterpath rule is run"
-                )
-            },
-            several_clusters,
-        ),
-        block_size=8,
-        cost=lambda cell: 5e-7 * cell["m"] * cell["n"] + 0.01,
-    )
+LINEAR = add_experiment(
+    name="odcl.linear",
+    design=224,
+    columns=(
+        "local", "naive", "averaging", "pooled", "km", "km_ten", "cc", "cc_clusters",
+        "km_same", "km_ten_same", "path", "path_clusters", "printed_clusters",
+    ),
+    simulate=each_trial(_one),
+    parameters=DATA.extended(
+        {
+            "clusterpath": Options(
+                ("no", "yes"), default="no", meaning="whether the clusterpath rule is run"
+            )
+        },
+        several_clusters,
+    ),
+    block_size=8,
+    cost=lambda cell: 5e-7 * cell["m"] * cell["n"] + 0.01,
 )  # fmt: skip
 
 
@@ -243,9 +248,13 @@ def _match(params: Params, rng: np.random.Generator) -> list[float]:
     return [float(end), float(matched.size > 0), one_shot, last, *listed.tolist(), one_shot / 10]
 
 
-def _simulate_rounds(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    runs = range(params["runs"])
-    return np.array([np.mean([_match(params, rng) for _ in runs], axis=0) for _ in range(n_trials)])
+def mean_of_runs(one: Callable[[Params, np.random.Generator], list[float]]) -> Simulate:
+    """The simulation of means over the cell's ``runs`` independent runs."""
+
+    def trial(params: Params, rng: np.random.Generator) -> FloatArray:
+        return np.asarray(np.mean([one(params, rng) for _ in range(params["runs"])], axis=0))
+
+    return each_trial(trial)
 
 
 def start_is_between(cell: Params) -> None:
@@ -274,23 +283,60 @@ IFCA = DATA.extended(
     start_is_between,
 )
 
-ROUNDS = register(
-    Experiment(
-        name="odcl.rounds",
-        design=225,
-        columns=(
-            "rounds", "matched", "one_shot", "last", "round_20", "round_70", "round_120", "tenth",
+ROUNDS = add_experiment(
+    name="odcl.rounds",
+    design=225,
+    columns=(
+        "rounds", "matched", "one_shot", "last", "round_20", "round_70", "round_120", "tenth",
 
-        ),
-        simulate=_simulate_rounds,
-        parameters=IFCA.extended(
-            {
-                "method": Options(("km", "cc"), default="km", meaning="the one-shot method"),
-                "T": Integer(1, 10**5, default=1000, meaning="rounds"),
-                "runs": Integer(1, 1000, default=1, meaning="runs that a trial averages"),
-            }
-        ),
-        block_size=4,
-        cost=lambda cell: cell["runs"] * (5e-7 * cell["m"] * cell["n"] + 2e-4 * cell["T"]),
-    )
+    ),
+    simulate=mean_of_runs(_match),
+    parameters=IFCA.extended(
+        {
+            "method": Options(("km", "cc"), default="km", meaning="the one-shot method"),
+            "T": Integer(1, 10**5, default=1000, meaning="rounds"),
+            "runs": Integer(1, 1000, default=1, meaning="runs that a trial averages"),
+        }
+    ),
+    block_size=4,
+    cost=lambda cell: cell["runs"] * (5e-7 * cell["m"] * cell["n"] + 2e-4 * cell["T"]),
 )  # fmt: skip
+
+
+# -- IFCA from several starts ----------------------------------------------------------------------
+
+
+def _several_starts(params: Params, rng: np.random.Generator) -> list[float]:
+    features, responses, optima, truth = draw(params, rng)
+    fits = least_squares(features, responses).theta
+    own, k = optima[truth], optima.shape[0]
+    found = kmeans_pp(fits[None], k, rng, n_init=10)
+    grams, moments = losses(features, responses, params["gradient"])
+    starts = (
+        near_start(params, optima, rng),
+        rng.standard_normal(optima.shape),
+        found.centers[0].copy(),
+    )
+    after = [
+        quadratic_rounds(
+            grams, moments, own, start, params["step"], params["local_steps"], params["T"]
+        )[-1]
+        for start in starts
+    ]
+    return [normalised(group_means(fits, found.labels[0]), own), *map(float, after)]
+
+
+STARTS = add_experiment(
+    name="odcl.starts",
+    design=227,
+    columns=("one_shot", "near", "random", "warm"),
+    simulate=mean_of_runs(_several_starts),
+    parameters=IFCA.extended(
+        {
+            "T": Integer(1, 10**5, default=200, meaning="rounds"),
+            "runs": Integer(1, 1000, default=1, meaning="runs that a trial averages"),
+        }
+    ),
+    block_size=8,
+    cost=lambda cell: cell["runs"] * (5e-7 * cell["m"] * cell["n"] + 5e-4 * cell["T"]),
+)

@@ -22,7 +22,7 @@ from trials.experiments.odcl.one_shot import same_partition
 from trials.local_erm import logistic
 from trials.parameters import Integer, Parameters, Real
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, each_trial, register
+from trials.run.experiment import add_experiment, each_trial
 
 #: Optima and covariances of Appendix D.1.
 OPTIMA = np.array([[1.0, -1.0], [1.0, 0.0], [-1.0, 1.0], [0.0, -1.0]])
@@ -61,21 +61,19 @@ def _one(params: Params, rng: np.random.Generator) -> list[float]:
     ]
 
 
-LOGISTIC = register(
-    Experiment(
-        name="odcl.logistic",
-        design=226,
-        columns=("clusters", "same", "cc", "averaging", "local"),
-        simulate=each_trial(_one),
-        parameters=Parameters(
-            {
-                "n": Integer(10, 10**5, default=1000, meaning="samples of a user"),
-                "ridge": Real(
-                    0.0, 1e3, open_low=True, default=1e-5, meaning="penalty C of the weights"
-                ),
-            }
-        ),
-        block_size=8,
-        cost=lambda cell: 2e-5 * cell["n"] + 0.01,
-    )
+LOGISTIC = add_experiment(
+    name="odcl.logistic",
+    design=226,
+    columns=("clusters", "same", "cc", "averaging", "local"),
+    simulate=each_trial(_one),
+    parameters=Parameters(
+        {
+            "n": Integer(10, 10**5, default=1000, meaning="samples of a user"),
+            "ridge": Real(
+                0.0, 1e3, open_low=True, default=1e-5, meaning="penalty C of the weights"
+            ),
+        }
+    ),
+    block_size=8,
+    cost=lambda cell: 2e-5 * cell["n"] + 0.01,
 )

@@ -32,7 +32,7 @@ import math
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from trials.checks import FloatArray, IntArray, InvalidParameter, check_drawn
+from trials.checks import FloatArray, IntArray, InvalidParameter
 from trials.clustering.convex import convex_clustering_path
 from trials.clustering.kmeans import kmeans_pp
 from trials.clustering.sparse import (
@@ -42,9 +42,9 @@ from trials.clustering.sparse import (
 )
 from trials.experiments.odcl.one_shot import corners_fit, fits_exist, same_partition
 from trials.laws.least_squares import errors
-from trials.parameters import Integer, Parameters, Real
+from trials.parameters import Integer, Parameters, Real, fits_in_memory
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, each_trial, register
+from trials.run.experiment import add_experiment, each_trial
 
 _STARTS = 10
 #: Neighbours and decay as Sun, Toh & Yuan (2021), Section 5.
@@ -160,35 +160,28 @@ def sizes_fit(cell: Params) -> None:
         raise InvalidParameter(f"m={cell['m']} must be > {_NEIGHBOURS} neighbours")
 
 
-def fits_fit(cell: Params) -> None:
-    """m d coordinates fit into memory."""
-    check_drawn("coordinates m d", cell["m"] * cell["d"])
-
-
-NEIGHBOURS = register(
-    Experiment(
-        name="odcl.neighbours",
-        design=230,
-        columns=(
-            "neighbours", "uniform", "asked", "km", "oracle", "local",
-            "neighbours_same", "uniform_same", "km_same", "parts",
-            "sent", "asked_sent", "received", "asked_received",
-        ),
-        simulate=each_trial(_one),
-        parameters=Parameters(
-            {
-                "m": Integer(11, 10**7, default=1000, meaning="users"),
-                "size_min": Integer(1, 10**7, default=20, meaning="users of the last cluster"),
-                "sample": Integer(2, 2000, default=100, meaning="users of the subsample"),
-                "n": Integer(1, 10**12, default=200, meaning="samples of a user"),
-                "k": Integer(2, 100, default=5, meaning="clusters"),
-                "d": Integer(2, 100, default=5, meaning="dimension"),
-                "Delta": Real(0.0, 1e9, open_low=True, default=1.0, meaning="separation"),
-                "sigma": Real(0.0, 1e9, open_low=True, default=1.0, meaning="noise level"),
-            },
-            (sizes_fit, fits_exist, corners_fit, fits_fit),
-        ),
-        block_size=1,
-        cost=lambda cell: 2e-4 * cell["m"] + 3e-6 * cell["sample"] ** 2,
-    )
+NEIGHBOURS = add_experiment(
+    name="odcl.neighbours",
+    design=230,
+    columns=(
+        "neighbours", "uniform", "asked", "km", "oracle", "local",
+        "neighbours_same", "uniform_same", "km_same", "parts",
+        "sent", "asked_sent", "received", "asked_received",
+    ),
+    simulate=each_trial(_one),
+    parameters=Parameters(
+        {
+            "m": Integer(11, 10**7, default=1000, meaning="users"),
+            "size_min": Integer(1, 10**7, default=20, meaning="users of the last cluster"),
+            "sample": Integer(2, 2000, default=100, meaning="users of the subsample"),
+            "n": Integer(1, 10**12, default=200, meaning="samples of a user"),
+            "k": Integer(2, 100, default=5, meaning="clusters"),
+            "d": Integer(2, 100, default=5, meaning="dimension"),
+            "Delta": Real(0.0, 1e9, open_low=True, default=1.0, meaning="separation"),
+            "sigma": Real(0.0, 1e9, open_low=True, default=1.0, meaning="noise level"),
+        },
+        (sizes_fit, fits_exist, corners_fit, fits_in_memory("coordinates", "m", "d")),
+    ),
+    block_size=1,
+    cost=lambda cell: 2e-4 * cell["m"] + 3e-6 * cell["sample"] ** 2,
 )  # fmt: skip

@@ -19,7 +19,7 @@ from trials.experiments.odcl.linear import DATA, DESIGNS, draw
 from trials.local_erm import least_squares
 from trials.parameters import Integer
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, each_trial, register
+from trials.run.experiment import add_experiment, each_trial
 
 
 def _one(params: Params, rng: np.random.Generator) -> list[float]:
@@ -38,17 +38,15 @@ def enough_choices(cell: Params) -> None:
         raise InvalidParameter(f"k_max={cell['k_max']} must be from {low} to m={high}")
 
 
-NUMBER = register(
-    Experiment(
-        name="odcl.number",
-        design=228,
-        columns=("silhouette", "elbow", "silhouette_right", "elbow_right"),
-        simulate=each_trial(_one),
-        parameters=DATA.extended(
-            {"k_max": Integer(2, 1000, default=15, meaning="largest number that is tried")},
-            enough_choices,
-        ),
-        block_size=8,
-        cost=lambda cell: 5e-7 * cell["m"] * cell["n"] + 2e-3 * cell["k_max"],
-    )
+NUMBER = add_experiment(
+    name="odcl.number",
+    design=228,
+    columns=("silhouette", "elbow", "silhouette_right", "elbow_right"),
+    simulate=each_trial(_one),
+    parameters=DATA.extended(
+        {"k_max": Integer(2, 1000, default=15, meaning="largest number that is tried")},
+        enough_choices,
+    ),
+    block_size=8,
+    cost=lambda cell: 5e-7 * cell["m"] * cell["n"] + 2e-3 * cell["k_max"],
 )

@@ -16,7 +16,7 @@ from trials.mixed_regression.fed_regression import LocalSpectra
 from trials.models import mixture as mx
 from trials.models.clients import ClientData
 from trials.models.federated_data import FederatedModel, Law, client_sizes, covariance_roots
-from trials.parameters import Integer, Options, Parameters, Real
+from trials.parameters import Integer, Options, Parameters, Real, at_least
 from trials.run.cell import Params
 
 
@@ -25,16 +25,8 @@ def data_fit(cell: Params) -> None:
     check_drawn("features M n d", round(cell["M"] * cell["n"]) * cell["d"])
 
 
-def spectrum_ordered(cell: Params) -> None:
-    """beta >= alpha."""
-    if cell["beta"] < cell["alpha"]:
-        raise InvalidParameter(f"beta={cell['beta']:g} must be >= alpha={cell['alpha']:g}")
-
-
-def enough_clients(cell: Params) -> None:
-    """Every cluster has a client."""
-    if cell["M"] < cell["k"]:
-        raise InvalidParameter(f"M={cell['M']} must be >= k={cell['k']}")
+spectrum_ordered = at_least("beta", "alpha", "beta >= alpha.")
+enough_clients = at_least("M", "k", "Every cluster has a client.")
 
 
 def fedprox_solves_exactly(cell: Params) -> None:

@@ -23,7 +23,7 @@ from trials.mixed_regression.moment_descent import DescentOptions, run_moment_de
 from trials.models.matching import bottleneck_distance
 from trials.parameters import Integer, Options, Parameters, Real
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, each_trial, register
+from trials.run.experiment import add_experiment, each_trial
 
 N_ROUNDS = 6
 HALF_STEPS = 8
@@ -90,29 +90,27 @@ def _run(params: Params, rng: np.random.Generator) -> list[float]:
     ]
 
 
-DESCENT = register(
-    Experiment(
-        name="sxy.descent",
-        design=304,
-        columns=("worst", "centres", "far", *(f"err_{t}" for t in range(N_ROUNDS + 1))),
-        simulate=each_trial(_run),
-        block_size=16,
-        cost=lambda params: 2e-3 + 2e-6 * params["m"] * params["d"],
-        parameters=Parameters(
-            {
-                "d": Integer(1, 10_000, default=4, meaning="dimension"),
-                "k": Integer(2, 100, default=2, meaning="clusters"),
-                "m": Integer(1, MAX_DRAWN, default=2000, meaning="clients of a round"),
-                "l": Integer(1, MAX_DRAWN, default=200, meaning="pairs of an anchor and round"),
-                "anchors": Integer(1, 10_000, default=8, meaning="anchors n_H"),
-                "sigma": Real(0.0, 10.0, default=0.1, meaning="noise over Delta"),
-                "epsilon": Real(0.0, 0.25, default=0.2, meaning="accuracy of Phase 1"),
-                "unit": Real(1e-9, 1e9, default=1.0, meaning="Delta"),
-                "start": Options(
-                    ("zero", "model", "edge"), default="zero", meaning="start of all anchors"
-                ),
-            },
-            (rows_fit,),
-        ),
-    )
+DESCENT = add_experiment(
+    name="sxy.descent",
+    design=304,
+    columns=("worst", "centres", "far", *(f"err_{t}" for t in range(N_ROUNDS + 1))),
+    simulate=each_trial(_run),
+    block_size=16,
+    cost=lambda params: 2e-3 + 2e-6 * params["m"] * params["d"],
+    parameters=Parameters(
+        {
+            "d": Integer(1, 10_000, default=4, meaning="dimension"),
+            "k": Integer(2, 100, default=2, meaning="clusters"),
+            "m": Integer(1, MAX_DRAWN, default=2000, meaning="clients of a round"),
+            "l": Integer(1, MAX_DRAWN, default=200, meaning="pairs of an anchor and round"),
+            "anchors": Integer(1, 10_000, default=8, meaning="anchors n_H"),
+            "sigma": Real(0.0, 10.0, default=0.1, meaning="noise over Delta"),
+            "epsilon": Real(0.0, 0.25, default=0.2, meaning="accuracy of Phase 1"),
+            "unit": Real(1e-9, 1e9, default=1.0, meaning="Delta"),
+            "start": Options(
+                ("zero", "model", "edge"), default="zero", meaning="start of all anchors"
+            ),
+        },
+        (rows_fit,),
+    ),
 )

@@ -27,12 +27,13 @@ So a label depends on the sign of the product of v with such a vector.
 from __future__ import annotations
 
 import numpy as np
-from scipy import special, stats
+import scipy
+from scipy import special
 
-from trials.checks import MAX_DRAWN, FloatArray, InvalidParameter, check_drawn
-from trials.parameters import Integer, Parameters, Real
+from trials.checks import MAX_DRAWN, FloatArray, IntArray, InvalidParameter
+from trials.parameters import Integer, Parameters, Real, fits_in_memory
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, each_trial, register
+from trials.run.experiment import add_experiment, each_trial
 
 
 def large_fit(cell: Params) -> None:
@@ -70,12 +71,20 @@ def skewness(params: Params) -> float:
 def expected_supremum(params: Params) -> float:
     """The expectation of ``sup``: V/2 times the mean absolute deviation of one point's weight."""
     chance, many = 1.0 / params["V"], params["n_many"]
-    large, small = np.arange(many + 1), np.arange(params["M"] - many + 1)
-    p = np.outer(
-        stats.binom.pmf(large, many, chance), stats.binom.pmf(small, params["M"] - many, chance)
-    )
+    (large, p), (small, q) = _likely(many, chance), _likely(params["M"] - many, chance)
     weight = params["n_large"] * large[:, None] + params["n"] * small
-    return float(0.5 * params["V"] * np.sum(p * np.abs(weight - sizes_of(params).sum() * chance)))
+    deviation = np.abs(weight - sizes_of(params).sum() * chance)
+    return float(0.5 * params["V"] * np.sum(np.outer(p, q) * deviation))
+
+
+def _likely(n: int, chance: float) -> tuple[IntArray, FloatArray]:
+    """Counts of successes in n tries with their probabilities, down to 1e-40.
+
+    Deviations are below 1e16 times their mean, so the rest is lost in rounding.
+    """
+    counts = np.arange(n + 1)
+    p = scipy.stats.binom.pmf(counts, n, chance)
+    return counts[p > 1e-40], p[p > 1e-40]
 
 
 def _simulate_weights(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
@@ -89,17 +98,15 @@ def _simulate_weights(params: Params, rng: np.random.Generator, n_trials: int) -
     return np.column_stack([sup, sup - expected_supremum(params), norm])
 
 
-WEIGHTED_SUP = register(
-    Experiment(
-        name="sxy.weighted-sup",
-        design=241,
-        columns=("sup", "centred", "norm"),
-        simulate=_simulate_weights,
-        parameters=SIZES.extended(
-            {"V": Integer(2, 10**6, default=2, meaning="points, the VC dimension")}
-        ),
-        block_size=64,
-    )
+WEIGHTED_SUP = add_experiment(
+    name="sxy.weighted-sup",
+    design=241,
+    columns=("sup", "centred", "norm"),
+    simulate=_simulate_weights,
+    parameters=SIZES.extended(
+        {"V": Integer(2, 10**6, default=2, meaning="points, the VC dimension")}
+    ),
+    block_size=64,
 )
 
 
@@ -137,30 +144,23 @@ def _one_supremum(params: Params, rng: np.random.Generator) -> tuple[float, floa
     return lower / total, (lower + between) / total, inner.max() / total
 
 
-UNIFORM = register(
-    Experiment(
-        name="sxy.uniform-deviation",
-        design=242,
-        columns=("lower", "upper", "ball"),
-        simulate=each_trial(_one_supremum),
-        parameters=SIZES.extended(
-            {
-                "Delta": Real(0.0, 1e6, open_low=True, default=1.0, meaning="distance"),
-                "sigma": Real(0.0, 1e9, open_low=True, default=1.0, meaning="noise level"),
-                "near": Real(0.0, 0.5, default=0.1, meaning="radius of the ball over Delta"),
-            }
-        ),
-        block_size=32,
-    )
+UNIFORM = add_experiment(
+    name="sxy.uniform-deviation",
+    design=242,
+    columns=("lower", "upper", "ball"),
+    simulate=each_trial(_one_supremum),
+    parameters=SIZES.extended(
+        {
+            "Delta": Real(0.0, 1e6, open_low=True, default=1.0, meaning="distance"),
+            "sigma": Real(0.0, 1e9, open_low=True, default=1.0, meaning="noise level"),
+            "near": Real(0.0, 0.5, default=0.1, meaning="radius of the ball over Delta"),
+        }
+    ),
+    block_size=32,
 )
 
 
 # -- a direction that the data choose ------------------------------------------------------------
-
-
-def features_fit(cell: Params) -> None:
-    """M d features fit into memory."""
-    check_drawn("features M d", cell["M"] * cell["d"])
 
 
 def _one_direction(params: Params, rng: np.random.Generator) -> float:
@@ -170,15 +170,14 @@ def _one_direction(params: Params, rng: np.random.Generator) -> float:
     return float(abs(sizes @ (wrong - 0.5)) / sizes.sum())
 
 
-DIRECTION = register(
-    Experiment(
-        name="sxy.deviation-direction",
-        design=243,
-        columns=("found",),
-        simulate=lambda params, rng, n: np.array([[_one_direction(params, rng)] for _ in range(n)]),
-        parameters=SIZES.extended(
-            {"d": Integer(1, MAX_DRAWN, default=5, meaning="dimension less one")}, features_fit
-        ),
-        block_size=32,
-    )
+DIRECTION = add_experiment(
+    name="sxy.deviation-direction",
+    design=243,
+    columns=("found",),
+    simulate=lambda params, rng, n: np.array([[_one_direction(params, rng)] for _ in range(n)]),
+    parameters=SIZES.extended(
+        {"d": Integer(1, MAX_DRAWN, default=5, meaning="dimension less one")},
+        fits_in_memory("features", "M", "d"),
+    ),
+    block_size=32,
 )

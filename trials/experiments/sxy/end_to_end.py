@@ -38,7 +38,7 @@ from trials.models.federated_data import FederatedModel, FederatedSample, covari
 from trials.models.matching import bottleneck_distance
 from trials.parameters import Integer, Options, Parameters, Real
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, each_trial, register
+from trials.run.experiment import add_experiment, each_trial
 
 STARTS = ("zero", "optimum", "mean", "edge", "worst")
 COLUMNS = (
@@ -205,14 +205,12 @@ def trial_cost(params: Params) -> float:
     return float(candidates * products / 3e10 + (rounds + first_rounds) / 5e9) + 0.01
 
 
-END_TO_END = register(
-    Experiment(
-        name="sxy.end-to-end",
-        design=308,
-        columns=COLUMNS,
-        simulate=each_trial(simulate_trial),
-        parameters=END_TO_END_PARAMETERS,
-        block_size=4,
-        cost=trial_cost,
-    )
+END_TO_END = add_experiment(
+    name="sxy.end-to-end",
+    design=308,
+    columns=COLUMNS,
+    simulate=each_trial(simulate_trial),
+    parameters=END_TO_END_PARAMETERS,
+    block_size=4,
+    cost=trial_cost,
 )

@@ -24,7 +24,7 @@ from trials.checks import FloatArray, InvalidParameter
 from trials.laws.random_subspace import lost_shares, random_tangents, smallest_cosines
 from trials.parameters import Integer, Options, Parameters, Real, unchecked
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import add_experiment
 
 MOST_ROUNDS = 1024.0
 _BISECTIONS = 24
@@ -104,29 +104,23 @@ VECTORS = Parameters(
     (subspace_fits,),
 )
 
-PROJECTION = register(
-    Experiment(
-        name="sxy.projection",
-        design=300,
-        columns=("cosine", "projection"),
-        simulate=_simulate_projection,
-        parameters=VECTORS.extended(
-            {
-                "half_steps": Integer(0, 10**6, default=0, meaning="half steps T1"),
-                "N": Integer(1, default=None, meaning="rows, named by statements only"),
-                "share": Real(
-                    0.0, 1.0, default=None, meaning="probability, named by statements only"
-                ),
-            }
-        ),
-    )
+PROJECTION = add_experiment(
+    name="sxy.projection",
+    design=300,
+    columns=("cosine", "projection"),
+    simulate=_simulate_projection,
+    parameters=VECTORS.extended(
+        {
+            "half_steps": Integer(0, 10**6, default=0, meaning="half steps T1"),
+            "N": Integer(1, default=None, meaning="rows, named by statements only"),
+            "share": Real(0.0, 1.0, default=None, meaning="probability, named by statements only"),
+        }
+    ),
 )
-CROSSING = register(
-    Experiment(
-        name="sxy.crossing",
-        design=301,
-        columns=("crossing",),
-        simulate=_simulate_crossing,
-        parameters=VECTORS,
-    )
+CROSSING = add_experiment(
+    name="sxy.crossing",
+    design=301,
+    columns=("crossing",),
+    simulate=_simulate_crossing,
+    parameters=VECTORS,
 )

@@ -28,9 +28,17 @@ from trials.checks import MAX_DRAWN, FloatArray, InvalidParameter, check_drawn
 from trials.mixed_regression.deviations import deviation_norm
 from trials.mixed_regression.subspaces import orthogonal_iteration, random_basis
 from trials.models.federated_data import Law
-from trials.parameters import Integer, Options, Parameter, Parameters, Real, unchecked
+from trials.parameters import (
+    Integer,
+    Options,
+    Parameter,
+    Parameters,
+    Real,
+    fits_in_memory,
+    unchecked,
+)
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, each_trial, register
+from trials.run.experiment import add_experiment, each_trial
 
 HALF_STEPS = 12
 _norm, _iterate = unchecked(deviation_norm), unchecked(orthogonal_iteration)
@@ -124,36 +132,34 @@ def round_cost(params: Params) -> float:
     return float(1.5e-3 + 6e-8 * params["d"] * (params["m"] + params["l"]))
 
 
-ROUND = register(
-    Experiment(
-        name="sxy.round",
-        design=302,
-        columns=("deviation", "lost", "lost_last", "kept", "length_error", "after"),
-        simulate=each_trial(_round),
-        block_size=32,
-        cost=round_cost,
-        parameters=Parameters(
-            {
-                "d": Integer(1, 10_000, default=10, meaning="dimension"),
-                "k": Integer(1, 1000, default=2, meaning="clusters"),
-                "m": Integer(1, MAX_DRAWN, default=1000, meaning="clients with two rows"),
-                "l": Integer(1, MAX_DRAWN, default=100, meaning="pairs of the anchor's rows"),
-                "p": Real(
-                    0.0,
-                    1.0,
-                    open_low=True,
-                    default=lambda cell: 1.0 / cell["k"],
-                    meaning="probability of the smallest cluster",
-                ),
-                "short": Real(
-                    0.0, 1.0, open_low=True, default=1.0, meaning="its error over the largest one"
-                ),
-                "condition": Real(1e-3, 1.0, default=1.0, meaning="alpha over beta = 1"),
-                **LAWS,
-            },
-            (rows_fit, share_fits),
-        ),
-    )
+ROUND = add_experiment(
+    name="sxy.round",
+    design=302,
+    columns=("deviation", "lost", "lost_last", "kept", "length_error", "after"),
+    simulate=each_trial(_round),
+    block_size=32,
+    cost=round_cost,
+    parameters=Parameters(
+        {
+            "d": Integer(1, 10_000, default=10, meaning="dimension"),
+            "k": Integer(1, 1000, default=2, meaning="clusters"),
+            "m": Integer(1, MAX_DRAWN, default=1000, meaning="clients with two rows"),
+            "l": Integer(1, MAX_DRAWN, default=100, meaning="pairs of the anchor's rows"),
+            "p": Real(
+                0.0,
+                1.0,
+                open_low=True,
+                default=lambda cell: 1.0 / cell["k"],
+                meaning="probability of the smallest cluster",
+            ),
+            "short": Real(
+                0.0, 1.0, open_low=True, default=1.0, meaning="its error over the largest one"
+            ),
+            "condition": Real(1e-3, 1.0, default=1.0, meaning="alpha over beta = 1"),
+            **LAWS,
+        },
+        (rows_fit, share_fits),
+    ),
 )
 
 
@@ -169,7 +175,8 @@ def _anchor(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
     answers += sigma * noise.draw(rng, (2, n_pairs))
     projected = answers[:, :, None] * x
     moments = projected[0].T @ projected[1] / n_pairs
-    left = np.linalg.svd(moments)[0][:, 0]
+    # The singular vectors of a matrix of low rank did not converge in LAPACK's gesdd.
+    left = np.linalg.eigh(moments @ moments.T)[1][:, -1]
     sign = projected.sum(axis=(0, 1)) @ left
     length = float(u @ u)
     return (
@@ -179,29 +186,22 @@ def _anchor(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
     )
 
 
-def pairs_fit(cell: Params) -> None:
-    """l k features fit into memory."""
-    check_drawn("features l k", cell["l"] * cell["k"])
-
-
-ANCHOR = register(
-    Experiment(
-        name="sxy.anchor",
-        design=303,
-        columns=("deviation", "kept", "right_sign"),
-        simulate=each_trial(_anchor),
-        block_size=64,
-        cost=lambda params: 1.5e-4 + 5e-8 * params["l"] * params["k"],
-        parameters=Parameters(
-            {
-                "k": Integer(1, 1000, default=2, meaning="dimensions of the subspace"),
-                "l": Integer(1, MAX_DRAWN, default=100, meaning="pairs of the anchor's rows"),
-                "outside": Real(
-                    0.0, 1e3, default=0.0, meaning="error outside of the subspace over that inside"
-                ),
-                **LAWS,
-            },
-            (pairs_fit,),
-        ),
-    )
+ANCHOR = add_experiment(
+    name="sxy.anchor",
+    design=303,
+    columns=("deviation", "kept", "right_sign"),
+    simulate=each_trial(_anchor),
+    block_size=64,
+    cost=lambda params: 1.5e-4 + 5e-8 * params["l"] * params["k"],
+    parameters=Parameters(
+        {
+            "k": Integer(1, 1000, default=2, meaning="dimensions of the subspace"),
+            "l": Integer(1, MAX_DRAWN, default=100, meaning="pairs of the anchor's rows"),
+            "outside": Real(
+                0.0, 1e3, default=0.0, meaning="error outside of the subspace over that inside"
+            ),
+            **LAWS,
+        },
+        (fits_in_memory("features", "l", "k"),),
+    ),
 )

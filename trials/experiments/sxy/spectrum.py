@@ -26,7 +26,7 @@ from trials.mixed_regression.fed_regression import LocalSpectra, local_spectra
 from trials.mixed_regression.fed_regression_kernels import SpectraArrays, filter_values
 from trials.mixed_regression.settled_kernels import add_all, add_pulls
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, each_trial, register
+from trials.run.experiment import add_experiment, each_trial
 
 COLUMNS = ("smallest", "largest", "noise", "pull", "decrease", "floor_squared", "rows", "step")
 
@@ -102,14 +102,12 @@ def trial_cost(params: Params) -> float:
     return float(5e-4 + 6e-8 * rows * (params["d"] + order) + 4e-6 * params["M"] * (1 + order / 8))
 
 
-ROUND_MATRICES = register(
-    Experiment(
-        name="sxy.round-matrices",
-        design=240,
-        columns=COLUMNS,
-        simulate=each_trial(_one_trial),
-        parameters=LOCAL,
-        block_size=16,
-        cost=trial_cost,
-    )
+ROUND_MATRICES = add_experiment(
+    name="sxy.round-matrices",
+    design=240,
+    columns=COLUMNS,
+    simulate=each_trial(_one_trial),
+    parameters=LOCAL,
+    block_size=16,
+    cost=trial_cost,
 )

@@ -17,7 +17,7 @@ from trials.checks import MAX_DRAWN, FloatArray, check_drawn
 from trials.experiments.sxy.deviation import SIZES, sizes_of
 from trials.parameters import Integer, Real
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, register
+from trials.run.experiment import add_experiment
 
 _TURNS = 8
 
@@ -81,21 +81,19 @@ def _simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatA
     return np.asarray(out / sizes.sum())
 
 
-SUBSETS = register(
-    Experiment(
-        name="sxy.subsets",
-        design=244,
-        columns=("zeta", "phi"),
-        simulate=_simulate,
-        parameters=SIZES.extended(
-            {
-                "d": Integer(1, MAX_DRAWN, default=1, meaning="dimension"),
-                "nu": Real(0.0, 1.0, open_low=True, default=0.1, meaning="share of the rows"),
-                "sigma": Real(0.0, 1e9, open_low=True, default=1.0, meaning="noise level"),
-            },
-            rows_fit,
-        ),
-        block_size=32,
-        cost=lambda cell: 2e-4 + 3e-7 * float(sizes_of(cell).sum()) * cell["d"],
-    )
+SUBSETS = add_experiment(
+    name="sxy.subsets",
+    design=244,
+    columns=("zeta", "phi"),
+    simulate=_simulate,
+    parameters=SIZES.extended(
+        {
+            "d": Integer(1, MAX_DRAWN, default=1, meaning="dimension"),
+            "nu": Real(0.0, 1.0, open_low=True, default=0.1, meaning="share of the rows"),
+            "sigma": Real(0.0, 1e9, open_low=True, default=1.0, meaning="noise level"),
+        },
+        rows_fit,
+    ),
+    block_size=32,
+    cost=lambda cell: 2e-4 + 3e-7 * float(sizes_of(cell).sum()) * cell["d"],
 )

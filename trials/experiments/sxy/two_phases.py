@@ -13,6 +13,13 @@ starts on the same clients from models that are uniform in the ball of radius R,
 
 * ``error``: its distance (6) over Delta at the end.
 * ``ball``: 1 where the start lies within Delta/4 of the optima.
+
+``sxy.restarts`` (design 307): clients of Phase 2, and several starts of FedAvg with clustering on
+them.  Each start has models that are uniform in the ball of radius R, which holds the optima.
+
+* ``n_successful``: starts that end within a tenth of Delta of the optima, by the distance (6).
+* ``n_inside``: starts within Delta/4 of the optima, the ball of IFCA's theorem.
+* ``best``: the smallest distance at the end, over Delta.
 """
 
 from __future__ import annotations
@@ -28,7 +35,7 @@ from trials.mixed_regression.moment_descent import DescentOptions, run_moment_de
 from trials.models.matching import bottleneck_distance
 from trials.parameters import Integer, Options
 from trials.run.cell import Params
-from trials.run.experiment import Experiment, each_trial, register
+from trials.run.experiment import add_experiment, each_trial
 
 STARTS = ("zero", "optimum", "mean", "edge")
 SUCCESS = 0.1
@@ -133,15 +140,13 @@ def _one_trial(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
     return phases, first, once, best, *(float(e > SUCCESS) for e in (phases, once, best))
 
 
-PHASES = register(
-    Experiment(
-        name="sxy.two-phases",
-        design=247,
-        columns=("phases", "coarse", "once", "best", "fail_phases", "fail_once", "fail_best"),
-        simulate=each_trial(_one_trial),
-        parameters=TWO_PHASES,
-        block_size=4,
-    )
+PHASES = add_experiment(
+    name="sxy.two-phases",
+    design=247,
+    columns=("phases", "coarse", "once", "best", "fail_phases", "fail_once", "fail_best"),
+    simulate=each_trial(_one_trial),
+    parameters=TWO_PHASES,
+    block_size=4,
 )
 
 
@@ -153,13 +158,49 @@ def _one_start(params: Params, rng: np.random.Generator) -> tuple[float, float]:
     return error, float(inside)
 
 
-ONE_START = register(
-    Experiment(
-        name="sxy.one-start",
-        design=248,
-        columns=("error", "ball"),
-        simulate=each_trial(_one_start),
-        parameters=TWO_PHASES,
-        block_size=8,
-    )
+ONE_START = add_experiment(
+    name="sxy.one-start",
+    design=248,
+    columns=("error", "ball"),
+    simulate=each_trial(_one_start),
+    parameters=TWO_PHASES,
+    block_size=8,
+)
+
+
+# -- IFCA with restarts ----------------------------------------------------------------------------
+
+
+def _with_restarts(params: Params, rng: np.random.Generator) -> tuple[float, float, float]:
+    clients = draw_clients(params, rng)
+    spectra = local_spectra(clients.data)
+    errors, n_inside = [], 0
+    for _ in range(params["restarts"]):
+        start = random_models(clients.theta_star, rng)
+        n_inside += bottleneck_distance(start, clients.theta_star) <= 0.25 * params["Delta"]
+        errors.append(refined(params, clients, spectra, start, params["s"]))
+    n_successful = sum(error <= SUCCESS for error in errors)
+    return float(n_successful), float(n_inside), min(errors)
+
+
+def _restart_seconds(cell: Params) -> float:
+    """CPU seconds of a trial: each round multiplies the features with all models."""
+    numbers = cell["M"] * cell["n"] * cell["d"]
+    return float(0.005 + 2.5e-10 * cell["restarts"] * cell["rounds_2"] * cell["k"] * numbers)
+
+
+RESTARTS = add_experiment(
+    name="sxy.restarts",
+    design=307,
+    columns=("n_successful", "n_inside", "best"),
+    simulate=each_trial(_with_restarts),
+    parameters=CLIENTS.extended(
+        {
+            "rounds_2": Integer(1, 10_000, default=80, meaning="rounds of a start"),
+            "restarts": Integer(1, 10_000, default=8, meaning="random starts"),
+            "s": Integer(1, 1000, default=5, meaning="local steps"),
+        }
+    ),
+    block_size=4,
+    cost=_restart_seconds,
 )

@@ -9,8 +9,7 @@ from trials.run.experiment import Experiment
 from trials.run.store import tally
 from trials.run.store.connection import Database
 from trials.run.store.errors import StoreError
-from trials.run.store.limits import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS, MAX_NAME
-from trials.run.store.text import is_label, is_name
+from trials.run.store.limits import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS, MAX_NAME, is_label, is_name
 from trials.run.store.verification import CellRow, Odd, cell_checksum, compact, verified_cell
 
 _SELECT = "SELECT id, experiment, number, design, block_size, columns, params, checksum FROM cell"

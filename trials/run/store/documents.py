@@ -12,8 +12,7 @@ from trials.run.store import tally
 from trials.run.store.connection import Database
 from trials.run.store.decoding import Undecodable, decode
 from trials.run.store.errors import StoreError
-from trials.run.store.limits import MAX_DOCUMENT
-from trials.run.store.text import is_label
+from trials.run.store.limits import MAX_DOCUMENT, is_label
 from trials.run.store.verification import document_checksum
 
 T = TypeVar("T")

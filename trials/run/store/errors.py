@@ -21,6 +21,8 @@ _CIRCUMSTANCES = {
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_NOMEM,
     sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_NOLFS,
 }
 
 

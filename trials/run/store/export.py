@@ -13,6 +13,7 @@ import numpy as np
 from trials.run.store.errors import StoreError
 from trials.run.store.reading import BlockReader
 from trials.run.store.verification import CellRow, compact
+from trials.text import spreadsheet_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,12 +36,21 @@ def export(reader: BlockReader, cells: Sequence[CellRow], folder: Path, suffix: 
         path = folder / f"{name}.{suffix}"
         unfinished = folder / f".{name}.{suffix}.part"
         if suffix == "csv":
-            frame.to_csv(unfinished, index=False)
+            for_spreadsheets(frame).to_csv(unfinished, index=False)
         else:
             frame.to_parquet(unfinished, index=False)
         unfinished.replace(path)
         paths.append(path)
     return paths
+
+
+def for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with every text, headings included, that a spreadsheet would run, quoted."""
+    frame = frame.rename(columns=spreadsheet_text)
+    for column in frame.columns:
+        if frame[column].dtype.kind == "O":
+            frame[column] = frame[column].map(spreadsheet_text)
+    return frame
 
 
 def _frame(reader: BlockReader, cells: Sequence[CellRow]) -> pd.DataFrame:

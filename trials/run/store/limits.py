@@ -1,13 +1,16 @@
-"""Sizes that no run of this program reaches.  A larger file is damaged or malicious, and is
-refused.
+"""Sizes that no run of this program reaches, and the names that a store accepts.
 
+A larger file is damaged or malicious, and is refused.
 A run file may come from a stranger.  These limits bound the memory and the processor time that
 reading it can take.
 """
 
 from __future__ import annotations
 
+import re
 import sqlite3
+
+from trials.text import printable
 
 MAX_SEED = 1 << 128  # a root seed is smaller
 MAX_BLOCK = 1 << 32  # a block number is smaller
@@ -39,3 +42,15 @@ SQLITE_LIMITS = {
     sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
+
+_NAME = re.compile(rf"\w[\w.+-]{{0,{MAX_NAME - 1}}}")
+
+
+def is_name(text: object) -> bool:
+    """Whether this can name an experiment: it becomes part of trial ids and of file names."""
+    return isinstance(text, str) and _NAME.fullmatch(text) is not None
+
+
+def is_label(text: object) -> bool:
+    """Whether this can name a column, a kind, a key or a digest: short text of one line."""
+    return isinstance(text, str) and len(text) <= MAX_NAME and printable(text) == text

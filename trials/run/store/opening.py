@@ -1,19 +1,128 @@
-"""Making the file of a new run, and opening that of an old one."""
+"""The file of a run: who may write it, what format it has, and how it is made, opened and copied.
+
+A run of format 1 does not record the code that made its blocks.  Nothing can add that later, so
+such a run is read as it is and never continued.  A run of format 2 does not count its rows.  They
+are counted with the first commit that continues it.  A run of format 3 does not name the machine of
+a block.  Both have format 4 from the first commit on that continues them, and the machine of their
+older blocks stays unknown.
+"""
 
 from __future__ import annotations
 
+import errno
 import sqlite3
+import tempfile
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 from trials.run.store import tally
 from trials.run.store.connection import Database, connect
 from trials.run.store.errors import SQLITE_ERRORS, StoreError, one_line, result_code
-from trials.run.store.files import beside, claim, read_header, size_of, unfinished
-from trials.run.store.lock import writer_lock
-from trials.run.store.migration import count_rows, usable_format
-from trials.run.store.schema import APPLICATION_ID, CURRENT, LIST_TABLES, Format, tables
+from trials.run.store.files import beside, claim, oddity, read_header, size_of, unfinished
+from trials.run.store.schema import (
+    APPLICATION_ID,
+    CURRENT,
+    FORMATS,
+    LIST_TABLES,
+    TALLY,
+    Format,
+    tables,
+)
 from trials.run.store.verification import run_checksum
+
+
+def writer_lock(path: Path) -> sqlite3.Connection:
+    """Hold the run's lock file as long as the returned connection is open.
+
+    The lock is an exclusive transaction that never writes, on an empty database.  SQLite's locks
+    work in the same way on every system.  The file is not removed at the end, because the next
+    holder may have opened it already.  It lies beside the run itself, also where ``path`` is a link
+    to it.
+    """
+    lock = beside(path.resolve(), "-lock")
+    connection = None
+    try:
+        odd = oddity(lock)
+    except FileNotFoundError:
+        odd = None
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written ({lock.name}: {error.strerror})") from None
+    if odd is not None:
+        raise StoreError(f"{path}: cannot be written ({lock.name} is {odd})")
+    try:
+        connection = sqlite3.connect(lock, isolation_level=None, timeout=0.0)
+        connection.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error as error:
+        if connection is not None:
+            connection.close()
+        if not _has_locks(path.resolve().parent):
+            raise StoreError(
+                f"{path}: its file system has no locks, without which a run cannot be written; put "
+                "the run on a local disk (--output) and copy it afterwards"
+            ) from None
+        if result_code(error) == sqlite3.SQLITE_BUSY:
+            raise StoreError(
+                f"{path}: another process is writing this run; wait for it or stop it (reading "
+                "works meanwhile)"
+            ) from None
+        raise StoreError(f"{path}: cannot be written ({lock.name}: {one_line(error)})") from None
+    return connection
+
+
+def _has_locks(folder: Path) -> bool:
+    """Whether a file in the folder can be locked.  Some shared file systems have no locks."""
+    try:
+        import fcntl
+    except ImportError:  # Windows, where every file system has them
+        return True
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
+    return True
+
+
+def usable_format(path: Path, version: int, *, readonly: bool) -> Format:
+    """The format of that number, if it can be used as asked.
+
+    Raises
+    ------
+    StoreError
+        When the format is newer or unknown, or older and the run is to be continued.
+    """
+    found = FORMATS.get(version)
+    if found is None:
+        newer = version > CURRENT.version
+        raise StoreError(
+            f"{path}: has store format {version}; this cfl-verify reads formats "
+            f"{min(FORMATS)} to {CURRENT.version}"
+            + ("; upgrade cfl-verify" if newer else "; no version of cfl-verify wrote it")
+        )
+    if not readonly and not found.has_code:
+        raise StoreError(
+            f"{path}: was made by {found.made_by} (store format {version}), which did not record "
+            "the code of each block; it can be read and reported but not continued: start a new "
+            "run"
+        )
+    return found
+
+
+def upgrade(database: Database) -> Format:
+    """Give a run of format 2 or 3 the present format, inside a transaction.
+
+    The rows of a run of format 2 are counted.
+    """
+    if not database.format.has_tally:
+        counts = {
+            table: tally.count(database.scan(query)) for table, query in tally.COUNTED.items()
+        }
+        database.execute(TALLY)
+        for table, (n_rows, total) in counts.items():
+            database.execute("INSERT INTO tally VALUES (?, ?, ?)", (table, n_rows, total))
+    database.execute(f"PRAGMA user_version = {CURRENT.version}")
+    return CURRENT
 
 
 def create_file(path: Path, *, seed: str, config: str, code: str) -> Database:
@@ -75,8 +184,8 @@ def open_file(path: Path, *, readonly: bool) -> Database:
             tally.check(database)
         if not readonly:
             database.prepare_writing()
-            if not database.format.has_tally:
-                database.upgrade = count_rows
+            if database.format != CURRENT:
+                database.upgrade = upgrade
     except BaseException as error:
         for opened in (connection, lock):
             if opened is not None:
@@ -131,3 +240,30 @@ def _checked_format(database: Database, header: bytes) -> Format:
             f"store format {version})"
         )
     return found
+
+
+def copy_file(database: Database, target: Path, *, verify: Callable[[Path], object]) -> None:
+    """Copy a run, as of one instant, to a new file.
+
+    The file gets its name only when the copy is complete.
+
+    Parameters
+    ----------
+    verify : gets the finished file and raises when it is damaged.  The name then stays free.
+
+    Raises
+    ------
+    StoreError
+        When something is at ``target`` already, or it cannot be written.
+    """
+    claim(target)
+    lock = writer_lock(target)
+    try:
+        with unfinished(target) as partial:
+            with closing(sqlite3.connect(partial)) as connection:
+                database.backup(connection)
+            verify(partial)
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(f"{target}: cannot be written ({one_line(error)})") from None
+    finally:
+        lock.close()

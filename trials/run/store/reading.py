@@ -12,9 +12,8 @@ from trials.checks import FloatArray
 from trials.run.store.cells import CellIndex
 from trials.run.store.connection import Database
 from trials.run.store.errors import StoreError
-from trials.run.store.limits import MAX_BLOCK
+from trials.run.store.limits import MAX_BLOCK, is_label
 from trials.run.store.records import CellStatus, Table
-from trials.run.store.text import is_label
 from trials.run.store.verification import (
     Block,
     BlockRow,
@@ -115,6 +114,19 @@ class BlockReader:
 
     def codes(self, cells: Iterable[CellRow] | None = None) -> set[str]:
         """The digests of the code that made the blocks, of some cells or of all."""
+        return {label.partition("@")[0] for label in self._labels(cells)}
+
+    def machine(self, cell: CellRow, block: int) -> str:
+        """The name of the machine that made a block, empty where it is not known."""
+        if not self._database.format.has_machine:
+            return ""
+        rows = self._database.query(
+            "SELECT code FROM block WHERE cell = ? AND block = ?", (cell.id, block)
+        )
+        return next((str(code).partition("@")[2] for (code,) in rows if is_label(code)), "")
+
+    def _labels(self, cells: Iterable[CellRow] | None) -> set[str]:
+        """The different values of the column ``code``."""
         if not self._database.format.has_code:
             return set()
         every = "SELECT DISTINCT code FROM block"

@@ -12,14 +12,13 @@ from trials.checks import FloatArray
 from trials.run.cell import Params
 from trials.run.experiment import Experiment
 from trials.run.store import documents
-from trials.run.store.backup import copy_file
 from trials.run.store.cells import CellIndex
 from trials.run.store.connection import Database
 from trials.run.store.decoding import Undecodable, decode
 from trials.run.store.errors import StoreError
 from trials.run.store.export import export
 from trials.run.store.limits import MAX_SEED
-from trials.run.store.opening import create_file, open_file
+from trials.run.store.opening import copy_file, create_file, open_file
 from trials.run.store.reading import BlockReader
 from trials.run.store.records import Cell, CellStatus, Table
 from trials.run.store.verification import run_checksum
@@ -229,6 +228,7 @@ class RunStore:
         seconds: float = 0.0,
         *,
         code: str = "",
+        machine: str = "",
     ) -> None:
         """Commit one block in one transaction.  The same block again changes nothing.
 
@@ -239,6 +239,7 @@ class RunStore:
             finite must have one.
         seconds : worker time.  It is stored separately and takes no part in `content_digest`.
         code : digest of the code that made the block.  `codes` lists all of them.
+        machine : name of the machine that made it, the key of a document ``machine``.
 
         Raises
         ------
@@ -249,8 +250,9 @@ class RunStore:
         """
         cell = self._cells.register(experiment, self._cells.key(experiment, params))
         shape = cell.block_size, len(experiment.columns)
-        check_block(block, values, reasons, code, seconds, shape)
-        commit_block(self._database, cell, block, values, reasons, code, seconds)
+        label = f"{code}@{machine}" if machine else code
+        check_block(block, values, reasons, label, seconds, shape)
+        commit_block(self._database, cell, block, values, reasons, label, seconds)
 
     def blocks(self, experiment: Experiment | str, params: Params) -> set[int]:
         """The numbers of the stored blocks of a cell (empty for a cell that is not there)."""
@@ -272,6 +274,18 @@ class RunStore:
             return self._reader.codes(self._cells.rows("WHERE experiment = ?", name))
         row = self._cells.find(self._cells.key(experiment, params))
         return set() if row is None else self._reader.codes([row])
+
+    def machines(self) -> dict[str, dict[str, str]]:
+        """What is known of each kind of machine that made blocks, by its name.
+
+        Blocks of formats below 4 name no machine.
+        """
+        return self.documents("machine", dict[str, str])
+
+    def machine_of(self, experiment: Experiment | str, params: Params, index: int) -> str:
+        """The name of the machine that made a trial, empty where it is not known."""
+        cell = self._cells.get(self._cells.key(experiment, params))
+        return self._reader.machine(cell, index // cell.block_size)
 
     def n_failed(self, experiment: Experiment | str, params: Params, n_blocks: int) -> int:
         """Number of failed trials among the stored blocks below ``n_blocks`` of a cell.

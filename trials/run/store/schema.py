@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 APPLICATION_ID = 0x43464C56  # "CFLV": marks the file as ours in the SQLite header
-SCHEMA_VERSION = 3  # the format of new runs, in the header as `user_version`
+SCHEMA_VERSION = 4  # the format of new runs, in the header as `user_version`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +21,7 @@ class Format:
     made_by : the versions of cfl-verify that wrote it, for messages.
     has_code : whether run and blocks record the digest of the code that made them.
     has_tally : whether the rows of each table are counted (`trials.run.store.tally`).
+    has_machine : whether the code of a block names the machine too, as ``CODE@MACHINE``.
     statements : the SQL that makes the tables, exactly as it is stored in the file.
     """
 
@@ -28,6 +29,7 @@ class Format:
     made_by: str
     has_code: bool
     has_tally: bool
+    has_machine: bool
     statements: tuple[str, ...]
 
 
@@ -71,6 +73,7 @@ FORMATS = {
         made_by="cfl-verify before store format 2",
         has_code=False,
         has_tally=False,
+        has_machine=False,
         statements=(
             """CREATE TABLE run (
         id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -90,6 +93,7 @@ FORMATS = {
         made_by="cfl-verify with store format 2",
         has_code=True,
         has_tally=False,
+        has_machine=False,
         statements=_WITH_CODE,
     ),
     3: Format(
@@ -97,6 +101,16 @@ FORMATS = {
         made_by="cfl-verify with store format 3",
         has_code=True,
         has_tally=True,
+        has_machine=False,
+        statements=(*_WITH_CODE, TALLY),
+    ),
+    # The tables are those of format 3.
+    4: Format(
+        version=4,
+        made_by="cfl-verify with store format 4",
+        has_code=True,
+        has_tally=True,
+        has_machine=True,
         statements=(*_WITH_CODE, TALLY),
     ),
 }

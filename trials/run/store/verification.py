@@ -25,9 +25,10 @@ from trials.run.store.limits import (
     MAX_COLUMNS,
     MAX_DOCUMENT,
     MAX_PARAMS,
+    is_label,
+    is_name,
 )
 from trials.run.store.records import Cell
-from trials.run.store.text import is_label, is_name
 
 _HEX = frozenset("0123456789abcdef")
 

@@ -10,8 +10,7 @@ from trials.checks import FloatArray
 from trials.run.store import tally
 from trials.run.store.connection import Database
 from trials.run.store.errors import StoreError
-from trials.run.store.limits import MAX_BLOCK
-from trials.run.store.text import is_label
+from trials.run.store.limits import MAX_BLOCK, is_label
 from trials.run.store.verification import (
     CellRow,
     block_checksum,
@@ -73,6 +72,11 @@ def commit_block(
             tally.add(connection, "block", (cell.id, block, n_rows, len(reasons), checksum))
             connection.execute(
                 "INSERT INTO timing VALUES (?, ?, ?)", (cell.id, block, float(seconds))
+            )
+        elif stored[1] != code and stored[1].partition("@")[0] == code.partition("@")[0]:
+            raise StoreError(
+                f"{database.path}: block {block} of {cell.experiment}:{cell.number} was made on "
+                "another machine; it stays as it is"
             )
         elif stored[1] != code:
             raise StoreError(

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from scipy.stats import qmc
+import scipy
 
 from bounds.ifca.one_step import THEOREM_1, THEOREM_1_OWN_STEP
 from bounds.ifca.symbols import FLOOR
@@ -276,7 +276,7 @@ def scattered(n_cells: int, columns: Sequence[str], gap: Sequence[float]) -> tup
     own = "p_min" in columns
     statement = THEOREM_1_OWN_STEP if own else THEOREM_1
     cells: list[Params] = []
-    for u in qmc.Sobol(7, seed=2022).random_base2(11):
+    for u in scipy.stats.qmc.Sobol(7, seed=2022).random_base2(11):
         m, d, rho, beyond = (
             low * (high / low) ** x for x, (low, high) in zip(u, _RANGES, strict=False)
         )

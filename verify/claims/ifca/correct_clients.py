@@ -55,6 +55,7 @@ from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
+from verify.proofs.propositions import POSITIVE, Everywhere
 
 # --- The triangle inequality (2) ----------------------------------------------------------------
 
@@ -189,6 +190,15 @@ def binomial(statement: Statement, profile: Profile, *, rate: float = 0.125) -> 
         },
         constants={"c": rate},
         measure=LOG_PROBABILITY,
+        everywhere=Everywhere(
+            {
+                **dict.fromkeys(("cluster", "m", "p"), POSITIVE),
+                "correct": Interval(0.5, 1.0),
+            },
+            given=((sp.Symbol("cluster"), sp.Symbol("m") * sp.Symbol("p")),),
+            left=-2 * sp.Symbol("cluster") * (sp.Symbol("correct") - sp.Rational(1, 4)) ** 2,
+            by="Hoeffding's inequality for the number of clients that are identified correctly.",
+        ),
     )
 
 

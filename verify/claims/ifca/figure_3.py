@@ -25,7 +25,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
+import scipy
 
 from bounds.ifca import figure_3 as bf
 from bounds.statement import Statement
@@ -146,7 +146,7 @@ def _shares(observed: Sequence[Observed]) -> Presentation:
         if o.table.n_trials < 2 or not kept.any():
             continue
         n_good = int((_success(o.table, cell)[kept] > 0).sum())
-        limits = binomtest(n_good, o.table.n_trials).proportion_ci(0.95)
+        limits = scipy.stats.binomtest(n_good, o.table.n_trials).proportion_ci(0.95)
         numbers = [float(cell[name]) for name in ("norm", "sigma", "m", "n")]
         oracle = o.table["oracle_dist"][kept] / cell["sigma"]
         rows.append(

@@ -26,6 +26,7 @@ from verify.decisions.measures import LOG_PROBABILITY, LOWEST, Limits, Measure
 from verify.decisions.search import SearchResult
 from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere
 
 SIGNAL_DOMAIN: Ranges = {
     "alpha": Interval(0.01, 0.49),
@@ -34,6 +35,12 @@ SIGNAL_DOMAIN: Ranges = {
 }
 
 
+#: The tail of the Student law as a share of a sphere.
+CAP = (
+    "A cap of angular radius $\\varphi\\le\\frac\\pi2$ is at most the share "
+    "$\\frac12\\sin^{n}\\varphi$ of the sphere in $R^{n+1}$, so "
+    "$P(t_n\\ge\\sqrt nx)\\le\\frac12(1+x^2)^{-n/2}$ for $x\\ge0$."
+)
 #: The face where Lemma 1 is nearest to an equality.
 _EDGE = {"s_a": 1.0, "s_b": 1.0, "psi": 0.0, "t": 1.0}
 
@@ -292,11 +299,35 @@ def pairwise(
     present: Callable[[SearchResult], Presentation] | None = None,
 ) -> Search:
     """A bound on the probability of one wrong preference, tried on every pair of models."""
+    own, rival, cosine, rho, n, alpha = sp.symbols("own rival cosine rho n alpha")
+    # half the difference of the squared distances over the root that the law has
+    length_sq = (rival - own) ** 2 + 2 * own * rival * (1 - cosine)
+    off = (own * rival) ** 2 * (1 - cosine**2)
+    margin_sq = rho * (rival**2 - own**2) ** 2 / (4 * (length_sq + rho * off))
+
+    def at(point: Point) -> Point:
+        u_a, u_b = pair_vectors(point)
+        a, b = float(np.linalg.norm(u_a)), float(np.linalg.norm(u_b))
+        turn = float(u_a @ u_b) / (a * b) if a > 0 else 0.0
+        return {**point, "own": a, "rival": b, "cosine": min(max(turn, -1.0), 1.0)}
+
+    half = sp.Rational(1, 2)
     return search(
         statement,
         profile,
         pair_log_probability,
         {**PAIR_DOMAIN, "alpha": Interval(least_alpha, 0.49)},
+        at=at,
+        everywhere=Everywhere(
+            {
+                **dict.fromkeys(("rho", "n", "alpha", "rival"), POSITIVE),
+                "own": NOT_NEGATIVE,
+                "cosine": Interval(-1.0, 1.0),
+            },
+            given=((half - alpha, own), (rival, half + alpha)),
+            left=-sp.log(2) - n * sp.log(1 + margin_sq) / 2,
+            by=CAP,
+        ),
         constants=constants,
         measure=LOG_PROBABILITY,
         exact=pair_log_probability_mp,

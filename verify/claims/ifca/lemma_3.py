@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import sympy as sp
 from scipy import special
 
 from bounds.ifca import lemma_3 as bl
@@ -31,6 +32,7 @@ from verify.claims.searching import Constants, search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Range, Ranges
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
+from verify.proofs.propositions import POSITIVE, Everywhere
 
 # --- The gap between two mean losses ------------------------------------------------------------
 
@@ -54,19 +56,20 @@ _RIVAL = "displacement of the rival model towards the own optimum over the allow
 _STEEP = "exponent $s$ in the curvature $\\lambda(L/\\lambda)^s$ along the error of the own model"
 
 
+_LAM, _L, _DELTA = sp.symbols("lam L Delta")
+
+
 def gap(statement: Statement, profile: Profile) -> Search:
     """Quadratic losses: the own model errs where the curvature lies between lam and L.
 
     The rival errs towards the own optimum, where the curvature is lam.
     """
 
-    def difference(point: Point) -> float:
-        at = shape(point)
-        radius = float(evaluate(bl.RADIUS, at))
-        curvature = at["lam"] * point["condition"] ** point["steep"]
-        rival = at["Delta"] - point["rival"] * radius
-        own = point["own"] * radius
-        return float(0.5 * at["lam"] * rival**2 - 0.5 * curvature * own**2)
+    curvature, own, rival = sp.symbols("curvature own rival")
+    far, near = _DELTA - rival * bl.RADIUS, own * bl.RADIUS
+
+    def at(point: Point) -> dict[str, float]:
+        return {**shape(point), "curvature": point["lam"] * point["condition"] ** point["steep"]}
 
     domain = {
         **SHAPE,
@@ -74,7 +77,22 @@ def gap(statement: Statement, profile: Profile) -> Search:
         "rival": Interval(-1.0, 1.0, meaning=_RIVAL),
         "steep": Interval(0.0, 1.0, meaning=_STEEP),
     }
-    return search(statement, profile, difference, domain, at=shape, budget=profile.searches // 8)
+    return search(
+        statement,
+        profile,
+        (_LAM * far**2 - curvature * near**2) / 2,
+        domain,
+        at=at,
+        everywhere=Everywhere(
+            {
+                **dict.fromkeys(("lam", "L", "Delta", "alpha", "curvature"), POSITIVE),
+                "own": Interval(0.0, 1.0),
+                "rival": Interval(-1.0, 1.0),
+            },
+            given=((_L, curvature), (curvature, _LAM)),
+        ),
+        budget=profile.searches // 8,
+    )
 
 
 GAPS = table(

@@ -11,9 +11,10 @@ Reference. NeurIPS 2020, Theorem 1 and Corollary 1.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from bounds.ifca import neurips as bn
-from verify.claim import row
+from verify.claim import Deferred, row
 from verify.claims.ifca.cells import (
     CALIBRATION,
     COLUMNS,
@@ -25,20 +26,20 @@ from verify.claims.ifca.cells import (
     within_a_quarter,
 )
 from verify.claims.ifca.one_step import (
-    FAR_CELLS,
-    FLOOR_CELLS,
     PROVED_AT,
     STEP_SIZE,
     UNEQUAL_STEPS,
     every_step_size,
+    far_cells,
+    floor_cells,
     three_parts,
 )
 from verify.claims.ifca.rounds import LOGARITHM
 from verify.claims.ifca.whole_run import (
-    RUN_CELLS,
     UNEQUAL_RUNS,
     edge_cells,
     every_run,
+    run_cells,
     run_claim,
 )
 from verify.evidence import Verdict
@@ -59,11 +60,15 @@ THEOREM_1 = (
         "ifca.neurips-thm1",
         bn.THEOREM_1,
         three_parts,
-        calibration=with_shapes(grid(COLUMNS, CALIBRATION)),
-        held_out=with_shapes(within_a_quarter((*grid(COLUMNS, HELD_OUT), *FLOOR_CELLS))),
-        elsewhere=with_shapes(
-            within_a_quarter(
-                (*grid(COLUMNS, ELSEWHERE), *(c for c in FAR_CELLS if c["alpha"] >= 0.25))
+        calibration=Deferred(lambda: with_shapes(grid(COLUMNS, CALIBRATION))),
+        held_out=Deferred(
+            lambda: with_shapes(within_a_quarter((*grid(COLUMNS, HELD_OUT), *floor_cells())))
+        ),
+        elsewhere=Deferred(
+            lambda: with_shapes(
+                within_a_quarter(
+                    (*grid(COLUMNS, ELSEWHERE), *(c for c in far_cells() if c["alpha"] >= 0.25))
+                )
             )
         ),
         hidden=HIDDEN,
@@ -73,11 +78,14 @@ THEOREM_1 = (
 #: The conference version names the constants of the accuracy c5, c6 and takes c4 from Theorem 1.
 ACCURACY = {"c_5": 2.0, "c_6": 1.0, "c_4": math.log(2) / 4}
 WITH_MORE_SAMPLES = {**ACCURACY, "c_5": 30.0}
-EDGE_CELLS = edge_cells(bn.COROLLARY_1, ACCURACY, (3, 4, 6, 10))
+at_edge = partial(edge_cells, bn.COROLLARY_1, ACCURACY, (3, 4, 6, 10))
 #: The printed number of steps, an integer before it is rounded in every cell.
-MORE_SAMPLES_CELLS = edge_cells(bn.COROLLARY_1_MORE_SAMPLES, WITH_MORE_SAMPLES, (1, 2, 3, 6))
+with_more_samples = partial(
+    edge_cells, bn.COROLLARY_1_MORE_SAMPLES, WITH_MORE_SAMPLES, (1, 2, 3, 6)
+)
 #: Runs of one and two stated steps: pmn' = 64 d, equal clusters and a ratio of two.
-FEW_SAMPLES_CELLS = edge_cells(
+with_few_samples = partial(
+    edge_cells,
     bn.COROLLARY_1_BALANCED_AS_PRINTED,
     WITH_MORE_SAMPLES,
     (1, 2),
@@ -99,7 +107,7 @@ COROLLARY_1 = (
         "ifca.neurips-cor1",
         bn.COROLLARY_1,
         run_claim,
-        cells=(*within_a_quarter(RUN_CELLS), *EDGE_CELLS),
+        cells=Deferred(lambda: (*within_a_quarter(run_cells()), *at_edge())),
         constants=ACCURACY,
         finding=LOGARITHM,
         hidden=HIDDEN,
@@ -109,7 +117,7 @@ COROLLARY_1 = (
         "ifca.neurips-cor1-balanced-as-printed",
         bn.COROLLARY_1_BALANCED_AS_PRINTED,
         run_claim,
-        cells=FEW_SAMPLES_CELLS,
+        cells=Deferred(with_few_samples),
         constants=WITH_MORE_SAMPLES,
         expected=Verdict.REFUTED,
         finding=LOGARITHM,
@@ -119,7 +127,7 @@ COROLLARY_1 = (
         "ifca.neurips-cor1-more-samples",
         bn.COROLLARY_1_MORE_SAMPLES,
         run_claim,
-        cells=MORE_SAMPLES_CELLS,
+        cells=Deferred(with_more_samples),
         constants=WITH_MORE_SAMPLES,
         finding=LOGARITHM,
         hidden=HIDDEN,

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import sympy as sp
@@ -37,7 +37,7 @@ from trials.experiments.ifca.geometry import sizes_of
 from trials.experiments.ifca.step import STEP, TRAJECTORY
 from trials.experiments.ifca.step_sizes import STEP_SIZES
 from trials.run.cell import Params
-from verify.claim import Finding, claim, row, table
+from verify.claim import Deferred, Finding, claim, row, table
 from verify.claims.common import CannotTry, explicit
 from verify.claims.ifca.cells import (
     AT_OPTIMUM,
@@ -332,8 +332,8 @@ ALPHA_OF_THE_STEP = Finding(
 
 
 #: Cells at the optimum, where the floor rules, and away from it.
-FLOOR_CELLS = scattered(32, COLUMNS, (AT_OPTIMUM, AT_OPTIMUM))
-FAR_CELLS = scattered(16, COLUMNS, (1e-3, 0.49))
+floor_cells = cache(lambda: scattered(32, COLUMNS, (AT_OPTIMUM, AT_OPTIMUM)))
+far_cells = cache(lambda: scattered(16, COLUMNS, (1e-3, 0.49)))
 
 
 #: Clusters within a factor two of each other, one step size c1/p; then own step sizes c1/p_j.
@@ -343,27 +343,33 @@ CORRECTED = table(
     row(
         "ifca.thm1",
         bo.THEOREM_1,
-        calibration=with_shapes(grid(COLUMNS, CALIBRATION)),
-        held_out=with_shapes((*grid(COLUMNS, HELD_OUT), *FLOOR_CELLS)),
-        elsewhere=with_shapes((*grid(COLUMNS, (*ELSEWHERE, *EDGE)), *FAR_CELLS)),
+        calibration=Deferred(lambda: with_shapes(grid(COLUMNS, CALIBRATION))),
+        held_out=Deferred(lambda: with_shapes((*grid(COLUMNS, HELD_OUT), *floor_cells()))),
+        elsewhere=Deferred(
+            lambda: with_shapes((*grid(COLUMNS, (*ELSEWHERE, *EDGE)), *far_cells()))
+        ),
         finding=(STEP_SIZE, THIRD_TERM, ALPHA_OF_THE_STEP),
     ),
     row(
         "ifca.thm1-own-step",
         bo.THEOREM_1_OWN_STEP,
         calibration=grid(OWN_COLUMNS, OWN_CALIBRATION, **_OWN),
-        held_out=(
-            *grid(OWN_COLUMNS, OWN_HELD_OUT, **_OWN),
-            *scattered(32, OWN_COLUMNS, (AT_OPTIMUM, AT_OPTIMUM)),
+        held_out=Deferred(
+            lambda: (
+                *grid(OWN_COLUMNS, OWN_HELD_OUT, **_OWN),
+                *scattered(32, OWN_COLUMNS, (AT_OPTIMUM, AT_OPTIMUM)),
+            )
         ),
-        elsewhere=in_every_direction(
-            (
-                *grid(
-                    OWN_COLUMNS,
-                    (*OWN_ELSEWHERE, *((*edge, 0.7 / edge[3]) for edge in EDGE)),
-                    **_OWN,
-                ),
-                *scattered(16, OWN_COLUMNS, (1e-3, 0.49)),
+        elsewhere=Deferred(
+            lambda: in_every_direction(
+                (
+                    *grid(
+                        OWN_COLUMNS,
+                        (*OWN_ELSEWHERE, *((*edge, 0.7 / edge[3]) for edge in EDGE)),
+                        **_OWN,
+                    ),
+                    *scattered(16, OWN_COLUMNS, (1e-3, 0.49)),
+                )
             )
         ),
         drift={**DRIFT, "p": "down"},

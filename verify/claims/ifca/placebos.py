@@ -136,8 +136,8 @@ def _in_place(side: str, column: str, other: Source, name: str) -> Placebo:
 
 
 _AT_START = "a start without a step"
-#: No side of a strict contrast is the other one: a tie is never supported and says nothing.
 _ALL = "one model for all"
+_OTHER = "the other side's method"
 START_LABELS = Placebo(name="labels of the starts alone", params=lambda cell: {**cell, "T": 1})
 STARTS_ALONE = Placebo(
     name="the starts alone",
@@ -227,9 +227,13 @@ PLACEBOS: dict[str, Entry] = {
         ),
     ),
     "ifca.cor2-radius-run": (RANDOM_RUN,),
-    "ifca.alg1-one-shot": (_in_place("IFCA", "ifca", _one_model, _ALL),),
+    "ifca.alg1-one-shot": (
+        _in_place("IFCA", "ifca", _one_model, _ALL),
+        _in_place("IFCA", "ifca", "one_shot", _OTHER),
+    ),
     "ifca.alg1-one-shot-identities": (
         _in_place("IFCA", "ifca_wrong", lambda _t, c: np.asarray(1.0 - 1.0 / c["k"]), _ALL),
+        _in_place("IFCA", "ifca_wrong", "one_shot_wrong", _OTHER),
     ),
     "ifca.resampling-not-needed": (
         _in_place("reused", "reused", _paired_start, _AT_START),
@@ -248,8 +252,14 @@ PLACEBOS: dict[str, Entry] = {
         ),
         Placebo(name=_AT_START, columns={"stable": _paired_start}),
     ),
-    "ifca.comm-saving-equal-floats": (_in_place("OneModel", "stable_4", _one_model, _ALL),),
-    "ifca.weight-sharing": (_in_place("shared", "shared", _one_model, _ALL),),
+    "ifca.comm-saving-equal-floats": (
+        _in_place("OneModel", "stable_4", _one_model, _ALL),
+        _in_place("OneModel", "stable_4", "plain_4", _OTHER),
+    ),
+    "ifca.weight-sharing": (
+        _in_place("shared", "shared", _one_model, _ALL),
+        _in_place("shared", "shared", "plain", _OTHER),
+    ),
     "ifca.fig4-synthetic": (START_LABELS,),
     "ifca.fig4-synthetic-eight": (
         Control(name="runs that know the clusters", columns={"found": 10.0, "rounds": 1.0}),

@@ -20,15 +20,16 @@ Reference. TIT 2022, Corollary 1 and its proof in Appendix B.  NeurIPS 2020, Cor
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import sympy as sp
 
 from bounds.ifca import rounds as br
-from bounds.ifca.symbols import Delta, T, varepsilon
+from bounds.ifca.symbols import Delta, T, alpha, varepsilon
 from bounds.statement import Statement, evaluate
 from trials.run.cell import Params
-from verify.claim import Finding, claim, row, table
+from verify.claim import Deferred, Finding, claim, row, table
 from verify.claims.common import Point
 from verify.claims.ifca.cells import HIDDEN, cell, one_large
 from verify.claims.ifca.whole_run import at_whole_rounds, every_run
@@ -39,6 +40,7 @@ from verify.decisions.search import SearchResult
 from verify.evidence import EvidenceTable, Verdict
 from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
+from verify.proofs.propositions import POSITIVE, Everywhere
 
 LOGARITHM = Finding(
     id="ifca-logarithm",
@@ -81,12 +83,12 @@ NATURAL = table(
     row(
         "ifca.cor1-natural-log-as-printed",
         br.COROLLARY_1_LOGARITHM_AS_PRINTED,
-        cells=logarithm_cells(br.COROLLARY_1_LOGARITHM_AS_PRINTED),
+        cells=Deferred(partial(logarithm_cells, br.COROLLARY_1_LOGARITHM_AS_PRINTED)),
     ),
     row(
         "ifca.neurips-cor1-natural-log-as-printed",
         br.NEURIPS_LOGARITHM_AS_PRINTED,
-        cells=logarithm_cells(br.NEURIPS_LOGARITHM_AS_PRINTED),
+        cells=Deferred(partial(logarithm_cells, br.NEURIPS_LOGARITHM_AS_PRINTED)),
     ),
     **_NATURAL,
 )
@@ -205,6 +207,10 @@ def recursion(statement: Statement, profile: Profile) -> Search:
             "T": IntRange(1, 40),
         },
         at=lambda point: {**point, "Delta": 1.0, "epsilon_0": point["floor"]},
+        everywhere=Everywhere(
+            dict.fromkeys(("alpha", "epsilon_0", "Delta", "T"), POSITIVE),
+            left=Delta * (sp.Rational(1, 2) - alpha) / 2**T + 2 * br.EPSILON_0 * (1 - 2**-T),
+        ),
         budget=min(profile.searches, 1000),
     )
 
@@ -242,5 +248,9 @@ def separation(statement: Statement, profile: Profile) -> Search:
         },
         at=full,
         constants=constants,
+        everywhere=Everywhere(
+            dict.fromkeys(("alpha", "sigma", "rho", "m", "n", "d", "p", "Delta"), POSITIVE),
+            constants={"c": HIDDEN["c"]},
+        ),
         budget=min(profile.searches, 1000),
     )

@@ -35,7 +35,7 @@ from bounds.ifca import strangers as bs
 from bounds.statement import Statement
 from trials.experiments.ifca.geometry import sizes_of, step_sizes_of
 from trials.experiments.ifca.labels import GRADIENT
-from trials.experiments.ifca.strangers import STRANGERS
+from trials.experiments.ifca.step import STRANGERS
 from trials.laws.step_tail import log_gradient_tail, log_label_tail
 from trials.run.cell import Params
 from verify.claim import Finding, claim, row, table

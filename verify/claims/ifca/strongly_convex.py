@@ -19,7 +19,7 @@ import math
 import sympy as sp
 
 from bounds.ifca import strongly_convex as sc
-from bounds.ifca.lemma_3 import RADIUS, L
+from bounds.ifca.lemma_3 import RADIUS, L, lam
 from bounds.ifca.symbols import Delta, d, sigma
 from bounds.statement import Statement
 from verify.claim import Finding, row, table
@@ -30,6 +30,7 @@ from verify.claims.searching import Constants, Proof, generous, search
 from verify.decisions.domain import Interval, IntRange, LogInterval, Ranges
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
+from verify.proofs.propositions import POSITIVE, Everywhere
 
 # --- Assumptions 3 to 5 -------------------------------------------------------------------------
 
@@ -167,6 +168,10 @@ def gradient(statement: Statement, profile: Profile, *, largest: float = 1e6) ->
         L * (Delta + RADIUS),
         domain,
         at=symbols,
+        everywhere=Everywhere(
+            dict.fromkeys(("lam", "L", "theta_max", "Delta", "alpha"), POSITIVE),
+            given=((L, lam), (2 * sp.Symbol("theta_max"), Delta)),
+        ),
         budget=profile.searches // 8,
     )
 

@@ -26,7 +26,7 @@ import sympy as sp
 
 from bounds.ifca import strongly_convex_run as sr
 from bounds.ifca import strongly_convex_step as ss
-from bounds.ifca.lemma_3 import lam, v
+from bounds.ifca.lemma_3 import L, lam, v
 from bounds.ifca.symbols import T, k, m, n, p
 from bounds.statement import Statement, evaluate
 from trials.experiments.ifca import strongly_convex as experiments
@@ -42,6 +42,7 @@ from verify.evidence import Verdict
 from verify.procedures.base import FloatArray, Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere
 
 # --- The recursion ------------------------------------------------------------------------------
 
@@ -173,6 +174,13 @@ def stays(statement: Statement, profile: Profile) -> Search:
         (1 - sr.A) * err + floor,
         _NEAR,
         at=_near,
+        everywhere=Everywhere(
+            {
+                **dict.fromkeys(("lam", "L", "p", "Delta", "epsilon_0"), POSITIVE),
+                **dict.fromkeys(("alpha_0", "err"), NOT_NEGATIVE),
+            },
+            given=((L, lam), (1, p), (sp.Rational(1, 2), sr.ALPHA_0), (sr.START, err)),
+        ),
         budget=profile.searches // 8,
     )
 
@@ -288,7 +296,18 @@ def separation(statement: Statement, profile: Profile) -> Search:
         asked = float(evaluate(statement.assumptions[0].right, {**at, "v": 1.0}))
         return {**at, "v": at["Delta"] / (at["separation"] * asked)}
 
-    return search(statement, profile, ss.FLOOR / sr.A, _SIZES, at=symbols, constants={"C_p": 1.0})
+    return search(
+        statement,
+        profile,
+        ss.FLOOR / sr.A,
+        _SIZES,
+        at=symbols,
+        constants={"C_p": 1.0},
+        everywhere=Everywhere(
+            dict.fromkeys(("alpha_0", "Delta", "m", "n", "p", "lam", "L", "v", "delta"), POSITIVE),
+            given=((L, lam), (sp.Rational(1, 2), sr.ALPHA_0)),
+        ),
+    )
 
 
 # --- Corollary 2 --------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ import sympy as sp
 
 from bounds.ifca import strongly_convex_step as ss
 from bounds.ifca.lemma_3 import L, X, lam, v
-from bounds.ifca.symbols import m, n
+from bounds.ifca.symbols import err, gamma, m, n, p_j
 from bounds.render import latex
 from bounds.statement import Statement, evaluate
 from trials.experiments.ifca import strongly_convex as experiments
@@ -45,6 +45,7 @@ from verify.procedures.base import Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.rate import Rate, StatedRate
 from verify.procedures.search import Search
+from verify.proofs.propositions import POSITIVE, Everywhere
 
 HIDDEN = {"C_n": 4.0, "C_p": 8.0}
 _UNITS = LogInterval(1e-6, 1e6)
@@ -68,18 +69,29 @@ def step(statement: Statement, profile: Profile) -> Search:
     length, and the largest error lies on its sphere.
     """
 
+    cosine = sp.Symbol("cosine")
+    middle, spread = 1 - gamma * (L + lam) / 2, gamma * (L - lam) / 2
+
     def symbols(point: Point) -> dict[str, float]:
         smoothness = point["lam"] * point["condition"]
-        return {**point, "L": smoothness, "gamma": point["share"] / smoothness}
+        at = {"L": smoothness, "gamma": point["share"] / smoothness}
+        return {**point, **at, "cosine": math.cos(point["angle"])}
 
-    def error(point: Point) -> float:
-        at = symbols(point)
-        middle = 1.0 - at["gamma"] * (at["L"] + at["lam"]) / 2.0
-        spread = at["gamma"] * (at["L"] - at["lam"]) / 2.0
-        along = middle + spread * math.cos(point["angle"])
-        return float(math.hypot(along, spread * math.sin(point["angle"])) * at["err"])
-
-    return search(statement, profile, error, STEPS, at=symbols, budget=profile.searches // 8)
+    return search(
+        statement,
+        profile,
+        err * sp.sqrt((middle + spread * cosine) ** 2 + spread**2 * (1 - cosine**2)),
+        STEPS,
+        at=symbols,
+        everywhere=Everywhere(
+            {
+                **dict.fromkeys(("lam", "L", "gamma", "err"), POSITIVE),
+                "cosine": Interval(-1.0, 1.0),
+            },
+            given=((L, lam),),
+        ),
+        budget=profile.searches // 8,
+    )
 
 
 #: Every count between a quarter of the cluster and all of it.
@@ -120,7 +132,25 @@ def counted(statement: Statement, profile: Profile, *, observed: sp.Expr) -> Sea
             "lam": point["L"] / point["condition"],
         }
 
-    return search(statement, profile, observed, COUNTS, at=symbols, budget=profile.searches // 8)
+    correct, smaller = sp.symbols("correct smaller")
+    names = ("v", "L", "lam", "m", "n", "p_j", "delta_0")
+    return search(
+        statement,
+        profile,
+        observed,
+        COUNTS,
+        at=symbols,
+        everywhere=Everywhere(
+            {
+                **dict.fromkeys(names, POSITIVE),
+                "correct": Interval(0.25, 1.0),
+                "smaller": LogInterval(0.0, 1.0),
+            },
+            given=((L, lam), (1, ss.delta_0)),
+            constants={"right": correct * p_j * m, "p": smaller * p_j},
+        ),
+        budget=profile.searches // 8,
+    )
 
 
 CORRECT = (

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -32,11 +33,11 @@ from bounds.ifca import whole_run as bw
 from bounds.ifca.symbols import T
 from bounds.ifca.symbols import n as N_PRIME
 from bounds.statement import Statement, evaluate
-from trials.experiments.ifca.run_step_sizes import RUN_STEP_SIZES
 from trials.experiments.ifca.step import N_STEPS, TRAJECTORY
+from trials.experiments.ifca.step_sizes import RUN_STEP_SIZES
 from trials.run.cell import Params
 from trials.run.store import Table
-from verify.claim import row
+from verify.claim import Deferred, row
 from verify.claims.common import CannotTry, log_failure, spelled
 from verify.claims.ifca.cells import (
     C_1,
@@ -79,7 +80,12 @@ RUN_ROWS = (
     (500, 16000, 16, 16, 1000, 0.1),
     (50, 4000, 1000, 2, 100, 0.3),
 )
-RUN_CELLS = with_shapes((*grid(COLUMNS, RUN_ROWS), *scattered(8, COLUMNS, (0.02, 0.49))))
+
+
+@cache
+def run_cells() -> tuple[Params, ...]:
+    """Hand-picked cells, then scattered ones."""
+    return with_shapes((*grid(COLUMNS, RUN_ROWS), *scattered(8, COLUMNS, (0.02, 0.49))))
 
 
 def accuracy(statement: Statement, params: Params, constants: Mapping[str, float]) -> float:
@@ -282,7 +288,7 @@ def every_run(
 ) -> Probability:
     """Refutation for every c1 of a grid at once, at the generous corner of the box.
 
-    One trial starts a run for each c1 (`trials.experiments.ifca.run_step_sizes`).  It violates the
+    One trial starts a run for each c1 (`trials.experiments.ifca.step_sizes`).  It violates the
     statement when no c1 brings all clusters within epsilon: after the stated number of steps, or at
     any of `N_STEPS` steps.
     """
@@ -357,7 +363,7 @@ UNEQUAL_RUNS = tuple(
     for ratio in (99.0, 785.0)
 )
 #: T = 3 to 8 for the journal's T = 2 + log(Delta/(4 epsilon)).
-EDGE_CELLS = edge_cells(bw.COROLLARY_1, ACCURACY, (3, 4, 5, 8))
+at_edge = cache(lambda: edge_cells(bw.COROLLARY_1, ACCURACY, (3, 4, 5, 8)))
 COROLLARY_1 = (
     row(
         "ifca.cor1-as-printed",
@@ -374,7 +380,7 @@ COROLLARY_1 = (
         "ifca.cor1",
         bw.COROLLARY_1,
         run_claim,
-        cells=(*RUN_CELLS, *EDGE_CELLS),
+        cells=Deferred(lambda: (*run_cells(), *at_edge())),
         hidden=HIDDEN,
     ),
     # clusters of any sizes, own step sizes
@@ -382,9 +388,11 @@ COROLLARY_1 = (
         "ifca.cor1-own-step",
         bw.COROLLARY_1_OWN_STEP,
         run_claim,
-        cells=(
-            *in_every_direction(scattered(16, OWN_COLUMNS, (0.02, 0.49))),
-            *({**c, "step_rule": "c/p_j"} for c in EDGE_CELLS),
+        cells=Deferred(
+            lambda: (
+                *in_every_direction(scattered(16, OWN_COLUMNS, (0.02, 0.49))),
+                *({**c, "step_rule": "c/p_j"} for c in at_edge()),
+            )
         ),
         hidden=HIDDEN,
     ),

@@ -27,7 +27,7 @@ from bounds.odcl import inexact as bi
 from bounds.odcl.symbols import M, alpha
 from bounds.statement import Statement, evaluate
 from trials.checks import InvalidParameter
-from trials.experiments.odcl.inexact import SGD
+from trials.experiments.odcl.fits import SGD
 from trials.laws.sgd_line import positions
 from trials.run.cell import Params
 from verify.claim import Finding, claim, row
@@ -42,6 +42,7 @@ from verify.procedures.mean_bound import MeanBound
 from verify.procedures.rate import Rate
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere
 from verify.proofs.terms import from_sympy, rational
 
 #: Iterations at which the exact law is computed.
@@ -285,6 +286,9 @@ def threshold(statement: Statement, profile: Profile) -> Search:
             ),
         },
         at=at,
+        everywhere=Everywhere(
+            {**dict.fromkeys(("M", "alpha", "Delta", "ratio"), POSITIVE), "slack": NOT_NEGATIVE}
+        ),
     )
 
 

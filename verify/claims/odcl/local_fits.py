@@ -24,8 +24,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import scipy
 import sympy as sp
-from scipy import stats
 
 from bounds.gaussian import binomial_log_cdf
 from bounds.odcl import local_fits as bf
@@ -33,7 +33,7 @@ from bounds.odcl.symbols import d as D
 from bounds.odcl.symbols import n
 from bounds.statement import Statement
 from trials.experiments.odcl.fits import COORDINATE_FIT, MEAN_FIT
-from trials.laws.bounded_fits import LineLaw, binomial_law, bounds, line_law, moments
+from trials.laws.bounded_fits import LineLaw, bounds, line_law, moments
 from trials.run.cell import Params
 from verify.claim import Finding, claim, row
 from verify.claims.common import Point
@@ -307,7 +307,7 @@ def _log_outside_e(point: Point, share: float, radius: float) -> float:
         return LOWEST
     # |s| > limit: more than n (1 + limit) / 2 heads, or as many tails
     heads = math.floor(point["n"] * (1 + limit) / 2)
-    tail = float(stats.binom.logsf(heads, point["n"], 0.5))
+    tail = float(scipy.stats.binom.logsf(heads, point["n"], 0.5))
     if tail < _DEEP and heads < point["n"]:  # SciPy takes the log of a number that underflows
         tail = binomial_log_cdf(point["n"] - heads - 1, point["n"], 0.5)
     return max(min(math.log(2) + tail, 0.0), LOWEST)
@@ -365,19 +365,20 @@ MOMENT_ORDER = Finding(
 def _sum_moment(point: Point) -> float:
     """The moment of a sum of n random matrices: fair signs times I, or signs on the diagonal.
 
-    The norm of the sum is the largest of one or of d independent sums of signs.
+    The norm of the sum is the largest of one or of d independent sums of signs.  Its law is taken
+    from the upper tails: a moment of high order rests on outcomes with a probability of 1e-60.
     """
-    k, weights = binomial_law(point["n"], 0.5)
-    size = np.abs(2 * k - point["n"])
-    order = np.argsort(size)
-    size, below = size[order], np.minimum(np.cumsum(weights[order]), 1.0)
-    power = point["d"] if point["family"] == "diagonal" else 1
-    law = np.diff(np.concatenate([[0.0], below**power]))
-    largest = float(size.max())
-    if largest == 0:
-        return 0.0
-    power_mean = np.sum(law * (size / largest) ** point["q"]) ** (1 / point["q"])
-    return float(point["unit"] * largest * power_mean)
+    n = point["n"]
+    copies = point["d"] if point["family"] == "diagonal" else 1
+    size = np.arange(n % 2, n + 1, 2)
+    weight = np.array([math.comb(n, (n + s) // 2) * (2 if s else 1) / 2**n for s in size.tolist()])
+    above = np.append(np.cumsum(weight[:0:-1])[::-1], 0.0)
+    # One sum lies at a size, given that none lies above it, with probability weight / (1 - above).
+    share = np.minimum(weight / (1.0 - above), 1.0)
+    with np.errstate(divide="ignore"):  # the smallest size has the share 1
+        law = np.exp(copies * np.log1p(-above)) * -np.expm1(copies * np.log1p(-share))
+    power_mean = np.sum(law * (size / n) ** point["q"]) ** (1 / point["q"])
+    return float(point["unit"] * n * power_mean)
 
 
 def moment_of_sum(

@@ -24,9 +24,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import scipy
 import sympy as sp
 from scipy.special import log_ndtr
-from scipy.stats import chi2
 
 from bounds.odcl import part_one as stated
 from bounds.odcl.kmeans import LEMMA_10_FOREIGN, LEMMA_10_OWN
@@ -47,6 +47,7 @@ from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere
 
 # --- The sample requirement ----------------------------------------------------------------------
 
@@ -93,7 +94,15 @@ def spread(statement: Statement, profile: Profile) -> Search:
             "unit": LogInterval(1e-6, 1e6, meaning="factor of all errors"),
             "seed": _SEED,
         },
-        at=lambda point: {"total_sq": float((errors(point) ** 2).sum())},
+        at=lambda point: {
+            "total_sq": float((errors(point) ** 2).sum()),
+            "common_sq": point["size"] * float((errors(point).mean(axis=0) ** 2).sum()),
+        },
+        everywhere=Everywhere(
+            dict.fromkeys(("total_sq", "common_sq"), NOT_NEGATIVE),
+            left=sp.Symbol("total_sq") - sp.Symbol("common_sq"),
+            by="The squares about a mean add up to all squares less those of the mean.",
+        ),
         budget=profile.searches // 2,
     )
 
@@ -185,7 +194,7 @@ PART_ONE_CELLS = tuple(
 
 def error_quantile(n: int, d: int) -> float:
     r"""The smallest M log n of (9), in variances: chi-square's quantile of 1 - 2/n^3."""
-    return float(chi2.isf(2.0 / n**3, d))
+    return float(scipy.stats.chi2.isf(2.0 / n**3, d))
 
 
 def part_one_symbols(setting: Mapping[str, Any]) -> dict[str, float]:
@@ -244,6 +253,7 @@ def at_requirement(
         delta=lambda params: statement.failure_probability(symbols(params)),
         event=event,
         validate=lambda params: statement.require(symbols(params)),
+        symbols=lambda _table, params: symbols(params),
     )
 
 
@@ -439,6 +449,16 @@ def lemma_9(statement: Statement, profile: Profile) -> Search:
             "variance": LogInterval(1e-6, 1e6, meaning="variance of a fit on one sample"),
         },
         at=_sums,
+        everywhere=Everywhere(
+            {
+                **dict.fromkeys(("n", "size_k"), POSITIVE),
+                **dict.fromkeys(("variance", "floor_sq"), NOT_NEGATIVE),
+                "k": Interval(2.0, math.inf),
+            },
+            left=sp.Symbol("variance") / (sp.Symbol("n") * sp.Symbol("size_k"))
+            + (sp.Symbol("k") - 1) * sp.Symbol("floor_sq"),
+            by="The inequality of Cauchy and Schwarz for the sum over $K-1$ other clusters.",
+        ),
         budget=profile.searches // 4,
     )
 

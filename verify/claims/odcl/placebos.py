@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from trials.experiments.odcl.needed_distance import LADDER
 from trials.experiments.odcl.one_shot import users
-from trials.experiments.odcl.part_one import cluster_labels
+from trials.experiments.odcl.part_one import LADDER, cluster_labels
 from trials.models.matching import overlaps
 from trials.run.cell import Params
 from trials.run.store import Table

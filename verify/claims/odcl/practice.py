@@ -21,9 +21,9 @@ from typing import Any
 
 from bounds.odcl import practice as bp
 from bounds.statement import Statement
+from trials.experiments.odcl.linear import STARTS
 from trials.experiments.odcl.neighbours import NEIGHBOURS
 from trials.experiments.odcl.number import NUMBER
-from trials.experiments.odcl.starts import STARTS
 from trials.run.cell import Params
 from verify.claim import Finding, row
 from verify.claims.odcl.experiments import share, smaller_error

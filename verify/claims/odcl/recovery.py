@@ -31,8 +31,7 @@ from bounds.odcl import recovery as br
 from bounds.odcl.symbols import R
 from bounds.statement import Assumption, Statement, evaluate
 from trials.checks import FloatArray
-from trials.experiments.odcl.coordinates import COORDINATES
-from trials.experiments.odcl.one_shot import ONE_SHOT, users
+from trials.experiments.odcl.one_shot import COORDINATES, ONE_SHOT, users
 from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import Finding, claim, row
@@ -60,6 +59,7 @@ from verify.procedures.rate import Rate
 from verify.procedures.search import Search
 from verify.procedures.threshold import Threshold
 from verify.procedures.vacuity import Vacuity
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere
 
 _UNITS = LogInterval(1e-6, 1e6)
 
@@ -210,6 +210,9 @@ def eq_11(statement: Statement, profile: Profile) -> Search:
             "above": LogInterval(1e-6, 1e3, meaning=_ABOVE.meaning),
         },
         at=at,
+        everywhere=Everywhere(
+            {**dict.fromkeys(("M", "alpha", "Delta", "ratio"), POSITIVE), "gamma": NOT_NEGATIVE}
+        ),
     )
 
 
@@ -258,6 +261,11 @@ def psi_event(statement: Statement, profile: Profile) -> Search:
         furthest_mean,
         over(data_sets(clusters=(1, 3)), **_JUST_ENOUGH),
         at=lambda point: _just_enough(statement, point),
+        everywhere=Everywhere(
+            dict.fromkeys(("M", "alpha", "Delta", "ratio"), POSITIVE),
+            left=sp.sqrt(sp.Symbol("M") / sp.Symbol("ratio")),
+            by="A mean of errors is no longer than the longest of them.",
+        ),
         budget=profile.searches // 5,
     )
 

@@ -27,7 +27,7 @@ import sympy as sp
 from bounds.odcl import requirements as stated
 from bounds.odcl.symbols import ALPHA_CC, Delta, c, k, m, n, size_min
 from bounds.statement import Statement, evaluate
-from trials.experiments.odcl.needed_distance import NEEDED_DISTANCE
+from trials.experiments.odcl.part_one import NEEDED_DISTANCE
 from verify.claim import Finding, row
 from verify.claims.common import Point
 from verify.claims.odcl.sides import CLUSTERS, SEPARATION
@@ -58,11 +58,11 @@ def symbols(point: Point) -> dict[str, Any]:
     """A point in the statements' symbols: m users, of whom the smallest cluster has a share."""
     if "others" not in point:
         return dict(point)
-    smallest = float(point["size_min"])
+    smallest = 1.0 * point["size_min"]
     sizes = {"m": smallest * (1.0 + point["others"]), "size_max": smallest * point["others"]}
     if "L" in point:
         sizes["kappa"] = point["L"] / point["mu"]
-    return {**{name: float(value) for name, value in point.items()}, **sizes}
+    return {**{name: 1.0 * value for name, value in point.items()}, **sizes}
 
 
 def formula(
@@ -148,7 +148,7 @@ LARGER = Finding(
 )
 
 
-_RATIO_AT_100 = sp.simplify(stated.RATIO.subs(c, 100))
+_RATIO_AT_100 = stated.RATIO.subs(c, 100)
 RATIOS = (
     row(
         "odcl.cc-vs-km-as-printed",

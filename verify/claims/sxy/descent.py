@@ -50,6 +50,7 @@ from verify.evidence import Verdict
 from verify.procedures.base import FloatArray, Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.propositions import POSITIVE, Everywhere
 from verify.proofs.terms import Term, from_sympy, rational
 
 RATIO = "ratio $\\alpha/\\beta$ of the limits of the spectrum"
@@ -192,6 +193,9 @@ def prop_2_factor(statement: Statement, profile: Profile) -> Search:
         step = float(evaluate(statement.definitions[eta], length)) / point["v"]
         return float(weights @ (1.0 - step * values) ** 2) * float(point["v"]) ** 2
 
+    x, v, alpha, beta = sp.symbols("x v alpha beta")
+    length = statement.definitions[eta].subs(sp.Symbol("sigma_hat"), v) / v
+
     return search(
         statement,
         profile,
@@ -217,7 +221,13 @@ def prop_2_factor(statement: Statement, profile: Profile) -> Search:
                 "normalisation",
             ),
         },
-        at=lambda point: {**spectrum_of(point), "v": point["v"]},
+        at=lambda point: {**(own := spectrum_of(point)), "v": point["v"], "x": own["alpha"]},
+        everywhere=Everywhere(
+            dict.fromkeys(("alpha", "beta", "v", "x"), POSITIVE),
+            given=((x, alpha), (beta, x)),
+            left=v**2 * (1 - length * x) ** 2,
+            by="A weighted mean over the eigenvalues $x$ is at most its largest term.",
+        ),
         budget=min(profile.searches, 1000),
     )
 

@@ -20,7 +20,8 @@ Reference. Theorem 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,8 @@ from verify.claims.common import explicit
 from verify.claims.sxy.anchors import ANCHORS
 from verify.claims.sxy.descent import SIGN
 from verify.claims.sxy.pages import trajectories, with_figures
-from verify.procedures.base import Profile, Sampling
+from verify.evidence import Slack
+from verify.procedures.base import BoolArray, Observed, Presentation, Profile, Sampling
 from verify.procedures.probability import Probability
 
 #: The probability N^-9 of (4) is below 1e-48.  With C_m = 16 and C_l = 1, one of 512 runs failed at
@@ -56,7 +58,7 @@ CELLS: tuple[dict[str, Any], ...] = (
 HIDDEN_OF_5 = {"C_m": 16.0, "C_l": 1.0}
 CELLS_OF_5: tuple[dict[str, Any], ...] = (
     {"d": 1, "m": 1000, "start": "edge"},
-    {"d": 4, "m": 4000, "start": "zero"},
+    {"d": 4, "m": 4000, "start": "zero", "unit": 1e3},
 )
 #: Probability of a missed cluster, for which (5) is tried.
 MISSED = 0.25
@@ -69,15 +71,15 @@ def sampling(profile: Profile, quick: int = 32) -> Sampling:
 
 
 def symbols(cell: Params, hidden: Mapping[str, float] = HIDDEN) -> dict[str, float]:
-    """A cell in the statements' symbols.  Distances are in units of Delta."""
+    """A cell in the statements' symbols, ``unit`` of them a distance Delta."""
     full = DESCENT.check(cell)
     radius = float(np.linalg.norm(models(full), axis=1).max())
     rows = 2.0 * N_ROUNDS * (full["m"] + full["anchors"] * full["l"])
     return {
         "alpha": 1.0,
         "beta": 1.0,
-        "Delta": 1.0,
-        "R": radius,
+        "Delta": full["unit"],
+        "R": radius * full["unit"],
         "epsilon": full["epsilon"],
         "N": rows,
         "d": float(full["d"]),
@@ -96,6 +98,33 @@ def symbols_of_5(cell: Params) -> dict[str, float]:
     return symbols(cell, HIDDEN_OF_5)
 
 
+def arrivals(
+    statement: Statement,
+    sampling: Sampling,
+    cells: Sequence[Params],
+    values: Callable[[Params], dict[str, float]],
+    column: str,
+    event: str,
+) -> Probability:
+    """A statement on a distance, which the experiment stores in units of Delta."""
+    constants = {"C_f": 1.0}
+    kept = explicit(
+        statement, constants, sampling, cells, values, lambda table: table[column], event
+    )
+
+    def bad(table: Table, params: Params) -> BoolArray:
+        at = {**values(params), **constants}
+        return np.asarray(at["Delta"] * table[column] > statement.bound(at, unchecked=True))
+
+    def slack(stored: Sequence[Observed]) -> Presentation:
+        bounds = [float(statement.bound({**values(o.params), **constants})) for o in stored]
+        seen = [values(o.params)["Delta"] * float(o.table[column].max()) for o in stored]
+        ratios = [over / bound for over, bound in zip(seen, bounds, strict=True)]
+        return Presentation(slack=Slack.of("these constants", ratios))
+
+    return replace(kept, bad=bad, present=slack)
+
+
 @claim(
     "sxy.thm1-4-data",
     THEOREM_1_4_DATA,
@@ -106,18 +135,18 @@ def symbols_of_5(cell: Params) -> dict[str, float]:
 )
 def theorem_1_4_data(statement: Statement, profile: Profile) -> Probability:
     """Starts at zero, at a model and at the edge of the ball, in three units."""
-    kept = explicit(
+    kept = arrivals(
         statement,
-        {"C_f": 1.0},
         sampling(profile, 4),
         CELLS,
         symbols,
-        lambda table: table["worst"],
+        "worst",
         "an anchor that is too far away after the last round",
     )
 
     def last_limit(_table: Table, params: Params) -> FloatArray:
-        return np.array([float(statement.bound({**symbols(params), "C_f": 1.0}))])
+        at = symbols(params)
+        return np.array([float(statement.bound({**at, "C_f": 1.0})) / at["Delta"]])
 
     return with_figures(
         kept,
@@ -141,12 +170,11 @@ def theorem_1_5(statement: Statement, profile: Profile) -> Probability:
     for cell in CELLS_OF_5:
         anchors = math.ceil(float(evaluate(condition.right, symbols_of_5(cell))))
         cells.append({**cell, "anchors": anchors, "epsilon": 0.12, "l": 2000})
-    return explicit(
+    return arrivals(
         statement,
-        {"C_f": 1.0},
         sampling(profile, 192),
         cells,
         symbols_of_5,
-        lambda table: table["centres"],
+        "centres",
         "a model without an estimate near it",
     )

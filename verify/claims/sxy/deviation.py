@@ -6,18 +6,23 @@ label, whatever the models are?
 Guarantee. `bounds.sxy.deviation`: all but a share sqrt(d k log k (chi^2(n) + 1)/M) more than
 expected, up to a constant.
 
-Algorithm. With one feature and two clusters a label depends on the middle of both models, and the
-supremum is found exactly (experiment ``sxy.uniform-deviation``).  In more dimensions a direction
-that the data choose gives a lower limit (``sxy.deviation-direction``).  Lemma 12 and (31) are tried
-on the class of all subsets of V points, where supremum and expectation are exact
-(``sxy.weighted-sup``).
+Algorithm. (32) is tried for clients on the points that the models shatter (`.shattering`), in any
+number of features and clusters.  The class of all subsets of their 2d(k-1) kinds has an exact
+expectation (experiment ``sxy.weighted-sup``).  With one feature and two clusters a label depends on
+the middle of both models, and the supremum is found exactly (``sxy.uniform-deviation``).  In more
+dimensions a direction that the data choose gives a lower limit (``sxy.deviation-direction``).
+Lemma 12 and (31) are tried on the class of all subsets of V points, where supremum and expectation
+are exact.
 
 Computation. Constants exhibited by argument.  Lemma 9: C = 15, since m/(dk) is at most the root of
 r = log2(100 (k-1) r), which is 9.97 = 14.4 log 2 for two clusters and grows by less than 2 log k.
-Lemma 12: C = 60 from symmetrisation, Dudley's integral with the factor 12 and Haussler's covering
-numbers e (V+1) (2 e/eps^2)^V.  (32) and (36) with one feature and two clusters: C = 6.  Four
-half-line processes have E sup <= 4 times the norm of their weights (symmetrisation and Doob), both
-clusters together 4 sqrt 2, and McDiarmid adds 0.84, which is less than 6 sqrt(2 log 2) in all.
+Lemma 12: C = 1/2 for the class of all subsets, since a mean absolute deviation is at most a
+standard deviation.  (A proof for all classes has C = 60, by Dudley's integral and Haussler's
+numbers.)  (32) with the 2d(k-1) kinds: so E sup <= sqrt(d (k-1)/2) times the norm of the weights,
+and McDiarmid adds sqrt(d k log k/2) times it.  C = 1/sqrt 2 + 1/sqrt(4 log 2) = 1.308 serves every
+k, since (k-1)/(k log k) is largest for k = 2.  (32) and (36) with one feature and two clusters:
+C = 7.  Four half-line processes have E sup <= 4 times the norm of their weights (symmetrisation and
+Doob), both clusters together 4 sqrt 2, and McDiarmid adds 0.84.
 
 Reference. B.2.1, B.2.2.
 """
@@ -36,6 +41,8 @@ from bounds.sxy.deviation import (
     CHI2_IDENTITY,
     EQ_31,
     EQ_32,
+    EQ_32_IN_K,
+    EQ_32_LINE,
     EQ_32_RATE,
     EQ_32_SEARCHED,
     EQ_36,
@@ -43,11 +50,14 @@ from bounds.sxy.deviation import (
     LEMMA_9_COUNT,
     LEMMA_12,
 )
+from bounds.sxy.symbols import V
 from trials.checks import FloatArray, IntArray
 from trials.experiments.sxy.deviation import (
     DIRECTION,
     UNIFORM,
     WEIGHTED_SUP,
+    expected_supremum,
+    sizes_of,
     skewness,
 )
 from trials.models.federated_data import client_sizes, imbalance
@@ -196,33 +206,27 @@ def lemma_9(statement: Statement, profile: Profile) -> Search:
 
 @claim("sxy.lemma12", LEMMA_12)
 def lemma_12(statement: Statement, profile: Profile) -> MeanBound:
-    """The class of all subsets of V points, C = 60, equal and unequal weights."""
+    """The class of all subsets of V points, C = 1/2, equal and unequal weights."""
 
-    def values(params: Params) -> dict[str, float]:
-        full = WEIGHTED_SUP.check(params)
-        large = full["n_many"] * full["n_large"] ** 2
-        squares = large + (full["M"] - full["n_many"]) * full["n"] ** 2
-        return {"C": 60.0, "V": full["V"], "weights": math.sqrt(squares)}
-
-    def most(params: Params) -> float:
-        full = WEIGHTED_SUP.check(params)
-        return float(full["n_many"] * full["n_large"] + (full["M"] - full["n_many"]) * full["n"])
+    def norm(params: Params) -> float:
+        return float(np.linalg.norm(sizes_of(WEIGHTED_SUP.check(params))))
 
     return MeanBound(
         statement=statement,
         sampling=Sampling(
-            experiment=WEIGHTED_SUP, max_trials=min(profile.max_trials, 64), first=64
+            experiment=WEIGHTED_SUP, max_trials=min(profile.max_trials, 1024), first=256
         ),
         cells=(
-            {"M": 100_000, "V": 2},
-            {"M": 200_000, "V": 10},
-            {"M": 200_000, "V": 30},
-            {"M": 100_000, "V": 2, "n_many": 2500, "n_large": 4},
+            {"M": 2000, "V": 2},
+            {"M": 2000, "V": 10},
+            {"M": 5000, "V": 200},
+            {"M": 2000, "V": 3, "n_many": 50, "n_large": 40},
         ),
         statistic=lambda table, _params: table["sup"],
-        knowledge=lambda params: Knowledge(low=0.0, high=most(params)),
+        # a client changes the supremum by its rows at most (Efron and Stein)
+        knowledge=lambda params: Knowledge(variance=norm(params) ** 2 / 4),
         observable="the supremum",
-        values=values,
+        values=lambda params: {"C": 0.5, "V": params["V"], "weights": norm(params)},
     )
 
 
@@ -249,14 +253,61 @@ def eq_31(statement: Statement, profile: Profile) -> Probability:
 
 # --- The uniform deviation (32) and the wrong rows (36) -----------------------------------------
 
-#: One feature, two clusters.
-ONE_FEATURE = {"d": 1.0, "k": 2.0, "C": 6.0}
+#: Clients on the points that d features and k models shatter: sizes that differ more and more.
+SHATTERED: tuple[tuple[int, int, Params], ...] = (
+    (2, 2, {"M": 200}),
+    (40, 2, {"M": 4000}),
+    (2, 32, {"M": 2000, "n": 3}),
+    (12, 4, {"M": 1000}),
+    (5, 8, {"M": 20_000, "n_many": 200, "n_large": 100}),
+    (3, 3, {"M": 50_000, "n_many": 50, "n_large": 100_000}),
+)
+
+
+@claim("sxy.uniform-32", EQ_32)
+def eq_32(statement: Statement, profile: Profile) -> Probability:
+    """Two to forty features and two to 32 clusters, skewness up to 1000, C = 1.308."""
+    cells = [{**cell, "V": _kinds(d, k)} for d, k, cell in SHATTERED]
+    shapes = {_kinds(d, k): (d, k) for d, k, _ in SHATTERED}
+
+    def symbols(params: Params) -> dict[str, float]:
+        full = WEIGHTED_SUP.check(params)
+        d, k = shapes[params["V"]]
+        total = float(sizes_of(full).sum())
+        return {"M": full["M"], "N": total, "d": d, "k": k, "skew": skewness(full)}
+
+    def log_tail(params: Params, limit: float) -> float:
+        """McDiarmid's limit for the supremum less its exact expectation."""
+        over = max(limit - expected_supremum(params), 0.0)
+        return float(-2.0 * over**2 / np.sum(sizes_of(params) ** 2))
+
+    return explicit(
+        statement,
+        {"C": 1 / math.sqrt(2) + 1 / math.sqrt(4 * math.log(2))},
+        Sampling(experiment=WEIGHTED_SUP, max_trials=min(profile.max_trials, 2048), first=128),
+        cells,
+        symbols,
+        lambda table: table["sup"],
+        "the supremum exceeding its limit",
+        log_tail=log_tail,
+    )
+
+
+def _kinds(d: int, k: int) -> int:
+    """Kinds of clients: d (k-1) points, each with noise of two signs."""
+    return 2 * d * (k - 1)
+
+
+#: One feature, two clusters: the prefactor.
+ON_A_LINE = {"C": 7.0}
 UNIFORM_CELLS: tuple[Params, ...] = (
     {"M": 100},
     {"M": 1000, "sigma": 0.1},
     {"M": 10_000, "n": 3},
     {"M": 10_000, "n": 1, "n_many": 500, "n_large": 20, "sigma": 10.0},
     {"M": 2000, "n": 100, "n_many": 20, "n_large": 10_000, "sigma": 3.0},
+    # two clients hold three quarters of all rows: the skewness rules
+    {"M": 32_000, "n": 12, "n_many": 2, "n_large": 640_000, "sigma": 3.0},
 )
 
 
@@ -264,7 +315,7 @@ def _deviation_symbols(params: Params) -> dict[str, float]:
     full = UNIFORM.check(params)
     smallest = full["n"] if full["n_many"] == 0 else min(full["n"], full["n_large"])
     return {
-        **ONE_FEATURE,
+        **ON_A_LINE,
         "M": full["M"],
         "n": smallest,
         "skew": skewness(full),
@@ -273,12 +324,12 @@ def _deviation_symbols(params: Params) -> dict[str, float]:
     }
 
 
-@claim("sxy.uniform-32", EQ_32)
-def eq_32(statement: Statement, profile: Profile) -> Probability:
-    """The exact supremum with one feature and two clusters, C = 6."""
+@claim("sxy.uniform-32-line", EQ_32_LINE)
+def eq_32_line(statement: Statement, profile: Profile) -> Probability:
+    """The exact supremum with one feature and two clusters, C = 7."""
     kept = explicit(
         statement,
-        {"C": ONE_FEATURE["C"]},
+        ON_A_LINE,
         Sampling(experiment=UNIFORM, max_trials=min(profile.max_trials, 2048), first=128),
         UNIFORM_CELLS,
         _deviation_symbols,
@@ -378,6 +429,29 @@ def eq_32_rate(statement: Statement, profile: Profile) -> Rate:
     )
 
 
+@claim("sxy.uniform-32-in-k", EQ_32_IN_K)
+def eq_32_in_k(statement: Statement, profile: Profile) -> Rate:
+    """Two to eight clusters in two to six dimensions, 6 to 42 points."""
+    shapes = ((6, 2), (2, 5), (5, 3), (3, 5), (2, 8), (6, 4), (6, 5), (4, 8), (5, 8), (6, 8))
+    points = [int(evaluate(statement.definitions[V], {"d": d, "k": k})) for d, k in shapes]
+    (term,) = statement.terms
+    return Rate(
+        name=statement.id,
+        sampling=Sampling(experiment=WEIGHTED_SUP, max_trials=min(profile.max_trials, 128)),
+        cells=tuple({"M": m, "V": each} for each in points for m in (3000, 6000, 12_000, 24_000)),
+        statistic=lambda table: table["sup"],
+        regressors=lambda params: {"V": float(params["V"]), "M": float(params["M"])},
+        stated={
+            name: StatedRate(
+                exponent=statement.power(term.name, sp.Symbol(name)), side="equals", symbol=symbol
+            )
+            for name, symbol in {"V": "$d(k-1)$", "M": "$M$"}.items()
+        },
+        observable="the supremum over the subsets of the points",
+        margin=0.1,
+    )
+
+
 NEAR = 0.1
 
 
@@ -396,7 +470,7 @@ def eq_36(statement: Statement, profile: Profile) -> Probability:
     ]
     return explicit(
         statement,
-        {"C": ONE_FEATURE["C"], "c": rate_at(NEAR)},
+        {**ON_A_LINE, "c": rate_at(NEAR)},
         Sampling(experiment=UNIFORM, max_trials=min(profile.max_trials, 2048), first=128),
         cells,
         _deviation_symbols,

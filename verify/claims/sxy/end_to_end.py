@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import binomtest
+import scipy
 
 from bounds.statement import Statement
 from bounds.sxy.end_to_end import (
@@ -152,7 +152,9 @@ def _success_by_clients(observed: Sequence[Observed]) -> Presentation:
         n_clients = float(EXPERIMENT.check(o.params)["M"])
         for name, column in (("both phases", "fail_both"), ("a random start", "fail_random")):
             n_successful = int(kept.sum() - o.table[column][kept].sum())
-            limits = binomtest(n_successful, int(kept.sum())).proportion_ci(0.95, "exact")
+            limits = scipy.stats.binomtest(n_successful, int(kept.sum())).proportion_ci(
+                0.95, "exact"
+            )
             share = n_successful / float(kept.sum())
             found.setdefault(name, []).append((n_clients, share, limits.low, limits.high))
     series = [

@@ -28,12 +28,21 @@ import sympy as sp
 from scipy.optimize import brentq
 
 from bounds.statement import Statement
-from bounds.sxy.moments import MEAN_OF_Y, ONE_POINT, SPAN
+from bounds.sxy.moments import (
+    GIVEN_LABEL,
+    INDEPENDENCE_AS_PRINTED,
+    MEAN_OF_Y,
+    NORM_OF_A,
+    ONE_POINT,
+    SPAN,
+    SQUARE_OF_B,
+)
+from bounds.sxy.symbols import p, u_1, u_2
 from trials.checks import FloatArray
-from verify.claim import claim
+from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point
-from verify.claims.searching import search
-from verify.decisions.domain import Choice, IntRange, LogInterval, Ranges
+from verify.claims.searching import Proof, search
+from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
 from verify.decisions.measures import DIFFERENCE, LOG_RATIO
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
@@ -262,3 +271,59 @@ def one_point(statement: Statement, profile: Profile) -> Search:
         measure=LOG_RATIO,
         budget=min(profile.searches // 4, 500),
     )
+
+
+SHARED_LABEL = Finding(
+    id="sxy-shared-label",
+    where="proof of Lemma 3, its use of Lemma 14",
+    headline="The two residuals of a client share its label, so they are not the independent "
+    "vectors that Lemma 14 asks for.",
+    printed='"two independent sequences of independent random vectors", applied to '
+    "$a_i=\\varepsilon_i$ and $b_i=\\tilde\\varepsilon_i$.",
+    found="Both depend on $z_i$. In one dimension without noise, with half of the clients at their "
+    "optimum, $E\\norm{b}^2a^2$ is twice $E\\norm b^2Ea^2$. A cluster of share $p$ alone away from "
+    "its optimum gives the factor $1/p$.",
+    corrected="Independent given the labels, with the moment conditions given the labels. Lemma 3 "
+    "does not change.",
+    severity="proof",
+)
+
+
+def joint_moment(statement: Statement, profile: Profile) -> Search:
+    """The mean over two clusters of the product of one cluster's moments."""
+    product = SQUARE_OF_B * NORM_OF_A
+    mean = p * product + (1 - p) * product.subs(u_1, u_2)
+
+    def at(point: Point) -> dict[str, float]:
+        return {**point, "u_1": point["delta"], "u_2": point["other"] * point["delta"]}
+
+    return search(
+        statement,
+        profile,
+        mean,
+        {
+            "d": IntRange(1, 10_000, log=True),
+            "p": LogInterval(1e-6, 1.0),
+            "delta": LogInterval(1e-6, 1e6),
+            "other": Interval(
+                0.0, 1.0, meaning="the other cluster's error over the larger one, $u_2/u_1$"
+            ),
+            "sigma": LogInterval(1e-6, 1e6),
+        },
+        at=at,
+        budget=min(profile.searches, 600),
+        proof=Proof(
+            argument="Take $d=1$, $\\sigma=0$, $p=1/2$, $u_1=1$ and $u_2=0$: the means of $b^2$ "
+            "and "
+            "of $a^2$ are 3 in one cluster and 0 in the other.",
+            values={"d": 1, "sigma": 0, "p": "1/2", "u_1": 1, "u_2": 0, "delta": 1},
+            says="the moment of the two residuals exceeds the product of their moments",
+        ),
+    )
+
+
+JOINT_MOMENT = table(
+    joint_moment,
+    row("sxy.lemma14-independence-as-printed", INDEPENDENCE_AS_PRINTED, refuted=SHARED_LABEL),
+    row("sxy.lemma14-given-label", GIVEN_LABEL, finding=SHARED_LABEL),
+)

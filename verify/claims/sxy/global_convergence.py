@@ -24,7 +24,7 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
-from scipy.stats import binomtest
+import scipy
 
 from bounds.statement import Statement, evaluate
 from bounds.sxy.global_convergence import (
@@ -40,8 +40,8 @@ from bounds.sxy.global_convergence import (
     T_PRIME,
 )
 from trials.checks import FloatArray
-from trials.experiments.sxy.restarts import RESTARTS as RESTARTS_EXPERIMENT
 from trials.experiments.sxy.two_phases import PHASES, SUCCESS
+from trials.experiments.sxy.two_phases import RESTARTS as RESTARTS_EXPERIMENT
 from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import Finding, claim, row, table
@@ -275,7 +275,9 @@ def _starts_by_cell(observed: Sequence[Observed]) -> Presentation:
             continue
         n_made = successful.size * _STARTS
         # One problem's starts are alike, so the trials count and not the starts.
-        some = binomtest(int((successful > 0).sum()), successful.size).proportion_ci(0.95)
+        some = scipy.stats.binomtest(int((successful > 0).sum()), successful.size).proportion_ci(
+            0.95
+        )
         rows.append(
             [
                 float(cell["d"]), float(cell["k"]), float(successful.size),
@@ -424,7 +426,7 @@ def _failures(observed: Sequence[Observed]) -> Presentation:
         if not kept.any():
             continue
         failed = [o.table[f"fail_{name}"][kept] for name in ("phases", "once", "best")]
-        limits = binomtest(int(failed[1].sum()), int(kept.sum())).proportion_ci(0.95)
+        limits = scipy.stats.binomtest(int(failed[1].sum()), int(kept.sum())).proportion_ci(0.95)
         rows.append(
             [
                 *(float(o.params[name]) for name in ("d", "k", "fresh")), float(kept.sum()),

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import sympy as sp
 
 from bounds.statement import Statement
 from bounds.sxy.label_errors import (
@@ -30,7 +31,7 @@ from bounds.sxy.label_errors import (
     PE_SNR,
     PE_SNR_AS_PRINTED,
 )
-from bounds.sxy.symbols import Delta, alpha, beta, epsilon
+from bounds.sxy.symbols import Delta, alpha, beta, epsilon, n, sigma
 from trials.laws.pairwise import log_tail, margin
 from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point
@@ -40,9 +41,16 @@ from verify.decisions.measures import LOG_PROBABILITY, LOWEST
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere
 from verify.proofs.terms import from_sympy
 
 RATE = math.log(2) / 162
+#: The tail of the Student law as a share of a sphere.
+CAP = (
+    "A cap of angular radius $\\varphi\\le\\frac\\pi2$ is at most the share "
+    "$\\frac12\\sin^{n}\\varphi$ of the sphere in $R^{n+1}$, so "
+    "$P(t_n\\ge\\sqrt nx)\\le\\frac12(1+x^2)^{-n/2}$ for $x\\ge0$."
+)
 
 
 def rate_at(near: float) -> float:
@@ -67,7 +75,11 @@ def eq_35(statement: Statement, profile: Profile) -> Search:
     """The gap over every spectrum and distance.  It is tight at alpha = beta."""
     gap = alpha * (Delta - epsilon) ** 2 - beta * epsilon**2
     domain = {name: PAIR_DOMAIN[name] for name in ("alpha", "condition", "near", "Delta")}
-    return search(statement, profile, gap, domain, at=_setting)
+    symbols: Ranges = {
+        **dict.fromkeys(("alpha", "beta", "Delta"), POSITIVE),
+        "epsilon": NOT_NEGATIVE,
+    }
+    return search(statement, profile, gap, domain, at=_setting, everywhere=Everywhere(symbols))
 
 
 # --- One client, Gaussian features --------------------------------------------------------------
@@ -240,6 +252,11 @@ def at_the_optima(statement: Statement, profile: Profile) -> Search:
         },
         constants={c.name: c.most_generous for c in statement.constants},
         measure=LOG_PROBABILITY,
+        everywhere=Everywhere(
+            dict.fromkeys(("n", "Delta", "sigma"), POSITIVE),
+            left=-sp.log(2) - n * sp.log(1 + (Delta / (2 * sigma)) ** 2) / 2,
+            by=CAP,
+        ),
         proof=strong_signal if statement.constants else None,
     )
 

@@ -24,6 +24,8 @@ import numpy as np
 from bounds.statement import Statement, evaluate
 from bounds.sxy.local_steps import (
     KAPPA_AT_LEAST_ONE,
+    KAPPA_OF_MOST,
+    KAPPA_ONE_ROW,
     LEMMA_1,
     LEMMA_1_SOFT,
     NO_SAVING,
@@ -35,7 +37,7 @@ from bounds.sxy.local_steps import (
     TELESCOPE_AS_PRINTED,
     VERTEX,
 )
-from bounds.sxy.symbols import P_avg, P_prox, kappa, kappa_prox, lambda_ij
+from bounds.sxy.symbols import P_avg, P_prox, d, gamma, kappa, kappa_prox, lambda_ij, s
 from trials.checks import FloatArray
 from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point
@@ -291,6 +293,92 @@ def kappa_at_least_one(statement: Statement, profile: Profile) -> Search:
     """Kappa over steps and stable step sizes, both rules."""
     domain = {name: STABLE_DOMAIN[name] for name in ("rule", "s", "gamma")}
     return search(statement, profile, lambda point: _kappa(statement, point), domain)
+
+
+WORST_CLIENT = Finding(
+    id="sxy-worst-client",
+    where="Section 4.2, the definition of gamma, and Theorem 2, (9)",
+    printed="$\\gamma=\\eta\\max_i\\frac1{n_i}\\norm{\\phi(x_i)}^2$, and the factor "
+    "$1-C_1s\\eta\\rho/\\kappa$.",
+    found="One client with a single row sets $\\gamma\\approx\\eta d$ and so $\\kappa$ for all. "
+    "With "
+    "$d=100$, $s=100$ and $\\gamma$ close to one the stated decrease is 63 times smaller than that "
+    "of the other clients, who hold the data.",
+    corrected="The $\\kappa$ of clients that hold most rows of each cluster, at a step with "
+    "$\\gamma<1$.",
+    severity="slip",
+)
+
+
+def _round_of_some(point: Point) -> tuple[float, float, float]:
+    """The smallest eigenvalues of K and of the Gram matrix of G, and gamma of G.
+
+    The clients of G have ``n`` rows, the others one row each.
+    """
+    rng = np.random.default_rng(int(point["seed"]))
+    d, n, rows = int(point["d"]), int(point["n"]), 0
+    shapes = [n] * int(point["M"]) + [1] * int(point["single"])
+    features = [rng.standard_normal((size, d)) for size in shapes]
+    curvatures = [float(np.linalg.norm(phi, 2) ** 2 / len(phi)) for phi in features]
+    eta = point["gamma"] / max(curvatures)
+    whole, part = np.zeros((d, d)), np.zeros((d, d))
+    for i, phi in enumerate(features):
+        values, vectors = np.linalg.eigh(phi.T @ phi / len(phi))
+        # s rounds of the local steps, or one proximal step, along each eigenvector
+        moved = 1.0 - (1.0 - eta * values) ** _steps(point)
+        if point["rule"] == "fedprox":
+            moved = eta * values / (1.0 + eta * values)
+        whole += len(phi) * (vectors * (moved / eta)) @ vectors.T
+        part += phi.T @ phi * (i < point["M"])
+        rows += len(phi)
+    gamma = eta * max(curvatures[: int(point["M"])])
+    return *(float(np.linalg.eigvalsh(m / rows)[0]) for m in (whole, part)), gamma
+
+
+@claim("sxy.kappa-of-most", KAPPA_OF_MOST, finding=WORST_CLIENT)
+def kappa_of_most(statement: Statement, profile: Profile) -> Search:
+    """Clients of up to 60 rows beside clients of one row, which set the step size."""
+
+    def at(point: Point) -> dict[str, float]:
+        _, part, gamma = _round_of_some(point)
+        own = {"gamma": gamma, "s": _steps(point), "least_G": part}
+        return {**own, "kappa": _kappa(statement, {**point, "gamma": gamma})}
+
+    domain: Ranges = {
+        **{name: STABLE_DOMAIN[name] for name in ("rule", "s", "gamma", "seed")},
+        "M": IntRange(1, 4, meaning="clients of G"),
+        "n": IntRange(1, 60, log=True, meaning="rows of a client of G"),
+        "single": IntRange(0, 3, meaning="clients with one row"),
+        "d": IntRange(1, 12),
+    }
+    return search(
+        statement,
+        profile,
+        lambda point: _round_of_some(point)[0],
+        domain,
+        at=at,
+        measure=SPECTRAL,
+        where=lambda point: point["M"] * point["n"] >= 2 * point["d"],  # else both may be zero
+        budget=min(profile.searches, 800),
+    )
+
+
+@claim("sxy.kappa-one-row", KAPPA_ONE_ROW, finding=WORST_CLIENT)
+def kappa_one_row(statement: Statement, profile: Profile) -> Search:
+    """The exact decrease of the others over the stated one, in every dimension."""
+    stated = s / statement.definitions[kappa]
+    others = (1 - (1 - gamma / d) ** s) * d / gamma
+    return search(
+        statement,
+        profile,
+        others / stated,
+        {
+            "d": IntRange(1, 10_000, log=True),
+            "s": IntRange(1, 10_000, log=True),
+            "gamma": LogInterval(1e-3, 0.999),
+        },
+        measure=SPECTRAL,
+    )
 
 
 def _losses(point: Point) -> tuple[float, float]:

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from trials.checks import FloatArray
+from trials.experiments.sxy.clients import stability_of
 from trials.experiments.sxy.descents import NOT_GROUPED
 from trials.experiments.sxy.deviation import SIZES, sizes_of, skewness
 from trials.experiments.sxy.moments import shares_of
 from trials.experiments.sxy.refinement import N_ROUNDS
 from trials.run.cell import Params
 from trials.run.store import Table
-from verify.procedures.placebos import Entry, Placebo, Trivial
+from verify.procedures.placebos import Control, Entry, Placebo, Trivial
 
 Column = Callable[[Table, Params], FloatArray]
 
@@ -85,6 +86,7 @@ ANY_DIRECTION = Placebo(
 NO_ITERATION = Placebo(
     name="a start without an iteration", params=lambda cell: {**cell, "half_steps": 0}
 )
+DRAWN_START = Control(name="a start drawn before the data", columns={"chosen": "drawn"})
 RESTING_ANCHORS = Placebo(
     name="anchors that stay at their start", columns={"worst": "err_0", "centres": NOT_GROUPED}
 )
@@ -114,6 +116,10 @@ ALL_NOISE = Trivial(
 LOCAL_FITS = Placebo(
     name="a client's own least squares",
     columns={"floor_squared": _about(lambda cell: cell["sigma"] ** 2 * cell["d"] / cell["n"])},
+)
+GROWS_WITH_KAPPA = Control(
+    name="an error that is linear in kappa",
+    columns={"floor_squared": lambda table, cell: table["floor_squared"] * stability_of(cell) ** 2},
 )
 ONE_STEP = Placebo(
     name="one local step of the same size", columns={"decrease": _about(lambda cell: cell["gamma"])}
@@ -160,15 +166,18 @@ NO_ROUNDS = Placebo(name="random models without rounds", columns={"n_successful"
 LOWER_LIMIT = "a lower limit of a supremum never supports"
 PLACEBOS: dict[str, Entry] = {
     "sxy.lemma3": (ZERO_MATRIX,),
+    "sxy.lemma3-sharp": (ZERO_MATRIX,),
     "sxy.lemma6": (ZERO_ANCHOR,),
+    "sxy.lemma6-sharp": (ZERO_ANCHOR,),
     "sxy.prop1": (NO_SUBSPACE,),
+    "sxy.prop1-sharp": (NO_SUBSPACE,),
     "sxy.prop2-19": (NO_ESTIMATE,),
-    "sxy.lemma3-rate-m": (ZERO_MATRIX,),
-    "sxy.lemma3-rate-d": (ZERO_MATRIX,),
+    "sxy.prop2-19-sharp": (NO_ESTIMATE,),
     "sxy.prop1-rate-gap": (ANY_SUBSPACE,),
     "sxy.prop1-rate-no-gap": (ANY_SUBSPACE,),
     "sxy.thm1-threshold-m": (ANY_SUBSPACE,),
     "sxy.thm1-threshold-l": (ANY_DIRECTION,),
+    "sxy.every-start": (DRAWN_START,),
     "sxy.lemma5": (NO_ITERATION,),
     "sxy.lemma15": "a law of one random matrix: nothing is run",
     "sxy.rounds-in-k": "an upper exponent of a number of rounds, which no rounds at all have too",
@@ -179,15 +188,19 @@ PLACEBOS: dict[str, Entry] = {
     "sxy.lemma8": (ALL_NOISE,),
     "sxy.noise-floor": (ALL_NOISE,),
     "sxy.noise-floor-rate": (LOCAL_FITS,),
+    "sxy.floor-in-kappa": (GROWS_WITH_KAPPA,),
     "sxy.thm2-decrease": (NO_ROWS,),
     "sxy.thm2-rate": (ONE_STEP,),
     "sxy.lemma12": (ALL_WEIGHT,),
     "sxy.mcdiarmid-31": "a tail of one random sum: nothing is run",
-    "sxy.uniform-32": (A_SHARE,),
+    "sxy.uniform-32": (ALL_WEIGHT,),
+    "sxy.uniform-32-line": (A_SHARE,),
     "sxy.uniform-32-searched": LOWER_LIMIT,
     "sxy.uniform-32-rate": (ANY_MODELS,),
+    "sxy.uniform-32-in-k": (ALL_WEIGHT,),
     "sxy.eq36": (A_SHARE, RANDOM_LABELS),
     "sxy.lemma11-zeta": (ALL_CLIENTS,),
+    "sxy.lemma11-equal-sizes": (ALL_CLIENTS,),
     "sxy.lemma11-phi": (ALL_CLIENTS,),
     "sxy.lemma11-phi-searched": LOWER_LIMIT,
     "sxy.lemma2": (ALL_WRONG,),

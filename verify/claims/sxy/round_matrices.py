@@ -32,6 +32,7 @@ from bounds.statement import Statement, evaluate
 from bounds.sxy.round_matrices import (
     DECREASE,
     DECREASE_RATE,
+    FLOOR_IN_KAPPA,
     LEMMA_7_LOWER,
     LEMMA_7_UPPER,
     LEMMA_8,
@@ -64,13 +65,16 @@ def smallest_share(params: Params) -> float:
     return float(mx.cluster_sizes(params["M"], fractions).min() / params["M"])
 
 
+_NAMES = ("M", "n", "d", "k", "s", "alpha", "beta", "sigma")
+
+
 def symbols(params: Params) -> dict[str, float]:
     """The statements' symbols in a cell."""
     full = ROUND_MATRICES.check(params)
     rows = full["M"] * full["n"]
     share = smallest_share(full)
     return {
-        **{name: full[name] for name in ("d", "k", "s", "alpha", "beta", "sigma")},
+        **{name: full[name] for name in _NAMES},
         "N": rows,
         "N_j": share * rows,
         "rho": share,
@@ -109,6 +113,7 @@ def _cells() -> list[Params]:
         {**small, **STEPS[3], "alpha": 1e-6, "beta": 4e-6, "features": "uniform"},
         {**small, **STEPS[2], "alpha": 0.25, "beta": 1.0},
         {**shapes[4], "d": 5, **STEPS[2], "profile": "one-small", "ratio": 2.0, "sigma": 10.0},
+        {**small, **STEPS[0], "sigma": 1e3},
     ]
 
 
@@ -153,6 +158,7 @@ def at_least(
         + ", ".join(f"${name}={value:g}$" for name, value in constants.items()),
         validate=lambda params: statement.require(symbols(params)),
         log_limit=log_limit,
+        symbols=lambda _table, params: symbols(params),
     )
 
 
@@ -287,6 +293,27 @@ def oracle_floor(statement: Statement, profile: Profile) -> Rate:
         "the squared error of a smallest cluster after rounds with the true labels, its "
         "expectation over the noise",
         trials=min(profile.max_trials, 32),
+        margin=0.1,
+    )
+
+
+@claim("sxy.floor-in-kappa", FLOOR_IN_KAPPA)
+def floor_in_kappa(statement: Statement, profile: Profile) -> Rate:
+    """One to 1024 local steps close to the largest size, so that kappa is nearly their number."""
+    cells = [
+        {"M": m, "n": 160, "d": d, "sigma": sigma, "s": 4**i, "gamma": 0.95}
+        for i in range(6)
+        for m, d, sigma in ((8, 4, 0.1), (8, 1, 1.0), (60, 4, 1.0), (24, 2, 0.3))
+    ]
+    return _rate(
+        statement,
+        profile,
+        cells,
+        "floor_squared",
+        {"kappa": r"$\kappa$", "sigma": r"$\sigma$", "d": "$d$", "N": "$N$"},
+        "the squared error of a cluster after rounds with the true labels, its expectation over "
+        "the noise",
+        trials=min(profile.max_trials, 16),
         margin=0.1,
     )
 

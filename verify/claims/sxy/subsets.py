@@ -20,9 +20,12 @@ from __future__ import annotations
 
 import math
 
+from scipy import special
+
 from bounds.gaussian import chi_square_log_above
 from bounds.statement import Statement
 from bounds.sxy.subsets import (
+    LEMMA_11_EQUAL_SIZES,
     LEMMA_11_PHI,
     LEMMA_11_PHI_SEARCHED,
     LEMMA_11_ZETA,
@@ -55,7 +58,7 @@ CELLS: tuple[Params, ...] = (
 def _symbols(params: Params) -> dict[str, float]:
     full = SUBSETS.check(params)
     rows = float(sizes_of(full).sum())
-    return {"N": rows, **{name: full[name] for name in ("d", "nu", "sigma")}}
+    return {"N": rows, **{name: full[name] for name in ("d", "n", "nu", "sigma")}}
 
 
 def _log_sets(params: Params) -> tuple[float, int]:
@@ -126,4 +129,39 @@ def lemma_11_phi_searched(statement: Statement, profile: Profile) -> SupLB:
         best=best,
         optimiser="Clients with the largest features in a direction and the direction in turn",
         values=_symbols,
+    )
+
+
+#: As few rows as the condition allows, shares down to 3e-4 (three clients).
+EQUAL_CELLS: tuple[Params, ...] = (
+    {"M": 100, "n": 4, "d": 3, "nu": 0.1},
+    {"M": 1000, "n": 4, "d": 20, "nu": 0.1, "sigma": 100.0},
+    {"M": 3000, "n": 6, "d": 3, "nu": 0.01, "sigma": 0.1},
+    {"M": 5000, "n": 8, "d": 3, "nu": 0.001},
+    {"M": 10_000, "n": 10, "d": 3, "nu": 3e-4},
+)
+
+
+@claim("sxy.lemma11-equal-sizes", LEMMA_11_EQUAL_SIZES)
+def lemma_11_equal_sizes(statement: Statement, profile: Profile) -> Probability:
+    """The exact supremum of the noise over whole clients, C = 9."""
+
+    def log_tail(params: Params, bound: float) -> float:
+        """The union bound over sets of clients, with the exact chi-square tail."""
+        at = _symbols(params)
+        chosen = round(at["nu"] * params["M"])
+        sets = special.gammaln(params["M"] + 1) - special.gammaln(chosen + 1)
+        sets -= special.gammaln(params["M"] - chosen + 1)
+        above = chi_square_log_above(chosen * params["n"], bound * at["N"] / at["sigma"] ** 2)
+        return max(float(sets) + above, LOWEST)
+
+    return explicit(
+        statement,
+        {"C": 9.0},
+        _sampling(profile),
+        EQUAL_CELLS,
+        _symbols,
+        lambda table: table["zeta"],
+        "the noise of some few clients exceeding its limit",
+        log_tail=log_tail,
     )

@@ -514,6 +514,7 @@ def lemma_15(statement: Statement, profile: Profile) -> Probability:
             cell["k"],
         ),
         event="a smallest singular value below the stated one, with $c=1/2$, $C'=3.35$",
+        symbols=lambda _table, cell: {"k": float(cell["k"]), **symbols(cell), **LEMMA_15_CONSTANTS},
     )
 
 

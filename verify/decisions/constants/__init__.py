@@ -44,7 +44,12 @@ cells share (with several constants, shared weights of the bound's terms) and no
 """
 
 from verify.decisions.constants.calibration import Calibration
-from verify.decisions.constants.decision import ConstantsDecision, decide_constants, infeasible
+from verify.decisions.constants.decision import (
+    ConstantsDecision,
+    ConstantsRules,
+    decide_constants,
+    infeasible,
+)
 from verify.decisions.constants.drift import Drift, DriftSlope, logarithm_slope
 from verify.decisions.constants.feasibility import Feasibility, FeasibilityRow
 from verify.decisions.constants.problem import (
@@ -62,6 +67,7 @@ __all__ = [
     "ConstantBox",
     "ConstantValues",
     "ConstantsDecision",
+    "ConstantsRules",
     "Direction",
     "Drift",
     "DriftSlope",

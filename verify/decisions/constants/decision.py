@@ -90,6 +90,51 @@ class ConstantsDecision:
         return tuple(tables)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ConstantsRules:
+    """How an upper bound with unspecified constants is tried: what is used, and how strictly.
+
+    Attributes
+    ----------
+    tighten : constants to calibrate, in the order of their last tightening.  By default these are
+        all that are not to choose.  Constants of assumptions are left out and stay at their
+        generous end.
+    failure : ``(constants, cell) -> `` allowed failure probability, ``cell.delta`` by default.
+    assumption : ``(constants, cell) -> bool``.  Cells that fail it at the generous corner (the
+        strictest reading) are not used.
+    trivial : ``cell -> `` a bound that needs no theorem.  When the bound at the *fitted* constants
+        is at or above it in all cells, the statement is vacuous there.
+    slack : factor >= 1 by which fitted constants are relaxed before they are frozen.
+    margin : growth per unit log that is allowed.  Growth like a logarithm is never allowed.
+    resolution : passed to the held-out test (see `decide_probability`).
+    min_extrapolation : how far outside the calibrated range the held-out cells must reach, for each
+        drift parameter alone and for two or more jointly.  Otherwise the claim is not supported.
+    kappa_floor : a required constant below it counts as this one.
+
+    Raises
+    ------
+    InvalidParameter : a slack below one.
+    """
+
+    tighten: Sequence[str] | None = None
+    failure: Callable[[ConstantValues, CellSample], float] | None = None
+    assumption: Callable[[ConstantValues, CellSample], bool] | None = None
+    trivial: Callable[[CellSample], ArrayLike] | None = None
+    slack: float = 2.0
+    margin: float = 0.1
+    resolution: float = 0.0
+    min_extrapolation: float = 4.0
+    kappa_floor: float = 1e-3
+
+    def __post_init__(self) -> None:
+        """Refuse a slack that would tighten the fitted constants."""
+        if not self.slack >= 1.0:
+            raise InvalidParameter(f"slack={self.slack} must be >= 1")
+
+
+DEFAULT_RULES = ConstantsRules()
+
+
 def decide_constants(
     cells: Sequence[CellSample],
     constants: Sequence[ConstantBox],
@@ -97,17 +142,9 @@ def decide_constants(
     *,
     drift: Mapping[str, Direction],
     level: float,
-    tighten: Sequence[str] | None = None,
-    failure: Callable[[ConstantValues, CellSample], float] | None = None,
-    assumption: Callable[[ConstantValues, CellSample], bool] | None = None,
-    trivial: Callable[[CellSample], ArrayLike] | None = None,
-    slack: float = 2.0,
-    margin: float = 0.1,
-    resolution: float = 0.0,
-    min_extrapolation: float = 4.0,
-    kappa_floor: float = 1e-3,
+    rules: ConstantsRules = DEFAULT_RULES,
 ) -> ConstantsDecision:
-    r"""Decide an upper bound with unspecified universal constants (see the module docstring).
+    r"""Decide an upper bound with unspecified universal constants (see the package's docstring).
 
     Parameters
     ----------
@@ -119,20 +156,7 @@ def decide_constants(
         it shrinks, or ``"both"``.  It is empty for a statement about one instance, which has no
         trend.
     level : error probability of a wrong verdict of either sign.
-    tighten : constants to calibrate, in the order of their last tightening.  By default these are
-        all that are not to choose.  Constants of assumptions are left out and stay at their
-        generous end.
-    failure : ``(constants, cell) -> `` allowed failure probability, ``cell.delta`` by default.
-    assumption : ``(constants, cell) -> bool``.  Cells that fail it at the generous corner (the
-        strictest reading) are not used.
-    trivial : ``cell -> `` a bound that needs no theorem.  When the bound at the *fitted* constants
-        is at or above it in all cells, the statement is vacuous there.
-    slack : factor by which fitted constants are relaxed before they are frozen.
-    margin : growth per unit log that is allowed.  Growth like a logarithm is never allowed.
-    resolution : passed to the held-out test (see `decide_probability`).
-    min_extrapolation : how far outside the calibrated range the held-out cells must reach, for each
-        drift parameter alone and for two or more jointly.  Otherwise the claim is not supported.
-    kappa_floor : see part 3.
+    rules : what is used, and how strictly.
 
     Raises
     ------
@@ -140,14 +164,12 @@ def decide_constants(
         not largest at the declared generous corner.
     """
     check_level(level)
-    if not slack >= 1.0:
-        raise InvalidParameter(f"slack={slack} must be >= 1")
     fixed = {c.name for c in constants if c.generous != "choose"}
-    if unknown := [name for name in tighten or () if name not in fixed]:
+    if unknown := [name for name in rules.tighten or () if name not in fixed]:
         raise InvalidParameter(f"tighten names {unknown}, which are not constants to tighten")
-    everything = pose(cells, constants, bound, failure, level)
+    everything = pose(cells, constants, bound, rules.failure, level)
     choices = check_problem(everything)
-    live = live_cells(everything, assumption)
+    live = live_cells(everything, rules.assumption)
     notes = []
     if len(live) < len(everything.cells):
         notes.append(
@@ -162,43 +184,12 @@ def decide_constants(
 
     check_generous(everything, live)
     feasibility = find_feasible(everything, live, choices, level / 2)
-    room = room_of_choices(everything, live, choices)
-
-    def attempt(k: int) -> Attempt:
-        calibration = calibrate(everything, live, choices[k], room, tighten, slack)
-        return attempt_choice(everything, live, calibration, drift, margin, kappa_floor, resolution)
-
-    if np.isnan(room).all():
-        tried = None
-        notes.append(
-            "no choice has live calibration and held-out cells: feasibility alone is tested"
-        )
-    else:
-        best = int(np.nanargmin(room))
-        tried = attempt(best)
-        # The theorem lets one choose, so another choice may hold where the calibrated one fails.
-        rivals = [k for k, f in enumerate(feasibility.feasible) if f and k != best]
-        if tried.rejected and any(feasibility.feasible) and rivals:
-            saved = [k for k in rivals if math.isnan(room[k]) or not attempt(k).rejected]
-            if saved:
-                tried = replace(tried, rejected=False)
-                names = "; ".join(spell(choices[k]) for k in saved)
-                notes.append(f"the calibrated choice fails on held-out cells, but not so: {names}")
-    vacuous = (
-        tried is not None
-        and trivial is not None
-        and all(
-            np.all(
-                everything.bound_at(tried.calibration.fitted, cell)
-                >= np.asarray(trivial(cell), dtype=np.float64)
-            )
-            for cell in everything.under(tried.calibration.choice, live)
-        )
-    )
+    tried, note = _try_choices(everything, live, choices, feasibility, drift, rules)
     reach = {}
     if tried is not None:
         reach = extrapolation_reach(everything.under(tried.calibration.choice, live), drift)
-    verdict, summary = conclude(feasibility, tried, reach, vacuous, min_extrapolation)
+    vacuous = _says_nothing(everything, live, tried, rules.trivial)
+    verdict, summary = conclude(feasibility, tried, reach, vacuous, rules.min_extrapolation)
     refuted = verdict is Verdict.REFUTED
     return ConstantsDecision(
         verdict=verdict,
@@ -211,7 +202,60 @@ def decide_constants(
         drift=tried.drift if tried else None,
         extrapolation=reach,
         witness=find_witness(everything, feasibility, tried) if refuted else None,
-        notes=tuple(notes),
+        notes=(*notes, note) if note else tuple(notes),
+    )
+
+
+def _try_choices(
+    problem: Problem,
+    live: Sequence[int],
+    choices: Sequence[ConstantValues],
+    feasibility: Feasibility,
+    drift: Mapping[str, Direction],
+    rules: ConstantsRules,
+) -> tuple[Attempt | None, str]:
+    """Parts 2 and 3 under the choice with the most room, and a note on the others.
+
+    It is None where no choice has both calibration and held-out cells.
+    """
+    room = room_of_choices(problem, live, choices)
+    if np.isnan(room).all():
+        note = "no choice has live calibration and held-out cells: feasibility alone is tested"
+        return None, note
+
+    def attempt(k: int) -> Attempt:
+        calibration = calibrate(problem, live, choices[k], room, rules.tighten, rules.slack)
+        return attempt_choice(
+            problem, live, calibration, drift, rules.margin, rules.kappa_floor, rules.resolution
+        )
+
+    best = int(np.nanargmin(room))
+    tried = attempt(best)
+    # The theorem lets one choose, so another choice may hold where the calibrated one fails.
+    rivals = [k for k, f in enumerate(feasibility.feasible) if f and k != best]
+    if not (tried.rejected and any(feasibility.feasible) and rivals):
+        return tried, ""
+    saved = [k for k in rivals if math.isnan(room[k]) or not attempt(k).rejected]
+    if not saved:
+        return tried, ""
+    names = "; ".join(spell(choices[k]) for k in saved)
+    note = f"the calibrated choice fails on held-out cells, but not so: {names}"
+    return replace(tried, rejected=False), note
+
+
+def _says_nothing(
+    problem: Problem,
+    live: Sequence[int],
+    tried: Attempt | None,
+    trivial: Callable[[CellSample], ArrayLike] | None,
+) -> bool:
+    """Whether the bound at its fitted constants is nowhere below one that needs no theorem."""
+    if tried is None or trivial is None:
+        return False
+    fitted = tried.calibration.fitted
+    return all(
+        np.all(problem.bound_at(fitted, cell) >= np.asarray(trivial(cell), dtype=np.float64))
+        for cell in problem.under(tried.calibration.choice, live)
     )
 
 
