@@ -2,7 +2,8 @@
 
 The tests of one file share a worker, because they share what the file builds.  Two files are too
 long for one worker: in `tests/test_every_claim.py` the tests of one claim share it, and in
-`tests/records/test_records.py` the records of one kind.
+`tests/records/test_records.py` the records of one kind.  The groups that take longest begin first,
+so that no worker is left alone with one at the end.
 
 Without the compiler a test that takes too long is skipped, and kernels may overflow.  Machine code
 does not warn when a number overflows.  The interpreter warns in the same kernel at the same number.
@@ -10,6 +11,9 @@ Warnings stay errors in the ordinary run, where drivers raise them.
 
 Printed lines are compared character by character.  So no test sees the width and the colours of the
 terminal from which the suite was started: tox hands them on as COLUMNS and FORCE_COLOR.
+
+Run stores wait for the disk at every commit, a tenth of a second for a new one.  So the temporary
+folders of tests lie in memory where the machine has a file system there.
 
 Hypothesis draws the same examples in every run: a test's seed is the digest of its function, no
 example of an earlier run is tried, and the numbers in the loaded modules, which differ with the
@@ -22,7 +26,9 @@ import faulthandler
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
 
 import pytest
@@ -37,6 +43,24 @@ LIMIT = 20.0
 #: load makes of a test.  Python then prints where every thread stands, and ends.
 HANGS = 1800.0
 
+#: The file system in memory that Linux has, and the bytes that must be free in it.
+MEMORY, NEEDED = Path("/dev/shm"), 2**31
+
+
+def _in_memory() -> bool:
+    """Whether temporary folders can lie in memory: some tests run programs that they write."""
+    try:
+        found = os.statvfs(MEMORY)
+    except (AttributeError, OSError):  # another system, or none mounted
+        return False
+    usable = os.access(MEMORY, os.W_OK) and not found.f_flag & os.ST_NOEXEC
+    return usable and found.f_bavail * found.f_frsize >= NEEDED
+
+
+if "TMPDIR" not in os.environ and _in_memory():
+    os.environ["TMPDIR"] = str(MEMORY)
+    tempfile.tempdir = None  # so that it is looked up again
+
 # Before any module of the command line is imported: its consoles read these when they are made.
 for _name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
     os.environ.pop(_name, None)
@@ -49,11 +73,42 @@ settings.register_profile("explore", _UNTIMED, derandomize=False, print_blob=Tru
 settings.load_profile("suite")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _the_users_own_state_is_left_alone(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The claims files that tests run are noted in a folder of the tests (`verify.consent`)."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
 def _interpreted() -> bool:
     return os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 
+#: Groups of tests that take longest, their children included, the longest first.
+_LONGEST = (
+    "tests/records/test_records.py::experiments",
+    "tests/verify/cli/test_commands.py",
+    "tests/verify/cli/test_mutating.py",
+    "tests/verify/cli/test_readme.py",
+    "tests/trials/test_jit_cache.py",
+    "tests/records/test_records.py::calls",
+    "tests/verify/test_session.py",
+    "tests/verify/cli/test_subject.py",
+    "tests/test_example_paper.py",
+    "tests/trials/run/test_distributed.py",
+    "tests/verify/cli/test_fuzz.py",
+    "tests/records",
+    "tests/verify/cli",
+    "tests/trials/run",
+    "tests/test_faults.py",
+    "tests/verify/decisions",
+    "tests/reports",
+    "tests/trials",
+)
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if config.pluginmanager.hasplugin("xdist"):
+        config.option.loadscopereorder = False  # by the number of tests; ours is by their time
     if config.getoption("--hypothesis-profile") != "explore":
         none = type(providers.GLOBAL_CONSTANTS)()
         providers._get_local_constants = lambda: none
@@ -68,6 +123,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     if not config.pluginmanager.hasplugin("xdist"):
         return
+    last, ranks = len(_LONGEST), dict.fromkeys(items, 0)
     for item in items:
         group = item.nodeid.partition("::")[0]
         values = getattr(item, "callspec", None)
@@ -78,6 +134,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if values.params["kind"] == "claims":  # the claims of a paper share its modules
                 group += f"::{values.params.get('name', '').partition('.')[0]}"
         item.add_marker(pytest.mark.xdist_group(group))
+        ranks[item] = next((i for i, name in enumerate(_LONGEST) if group.startswith(name)), last)
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: ranks[item])
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -31,7 +31,7 @@ import numpy as np
 import pytest
 
 from bounds.statement import OutsideTheorem
-from tests.trials.models.image_files import write_cifar10, write_mnist
+from tests.trials.networks.image_files import write_cifar10, write_mnist
 from trials.checks import InvalidParameter
 from trials.ifca.functions import Model
 from trials.laws.step_tail import StepSetting
@@ -52,7 +52,11 @@ INNER = (
     "trials.experiments", "trials.ifca.gradient_polynomials", "trials.ifca.settled",
     "trials.ifca.normal_matrices", "bounds.statement", "bounds.ifca", "bounds.sxy", "bounds.odcl",
     "trials.clustering", "trials.local_erm", "trials.text", "bounds.log_domain",
-    "bounds.readable", "bounds.render",
+    "bounds.readable", "bounds.render", "trials.methods.updates",
+    # networks of PyTorch and files of images: tests/trials/networks tries odd ones of every kind
+    "trials.networks.architectures", "trials.networks.drawn", "trials.networks.federations",
+    "trials.networks.femnist", "trials.networks.local_steps", "trials.networks.pickled",
+    "trials.networks.training",
 )  # fmt: skip
 #: Functions of other modules that are no drivers.
 NO_DRIVERS = {
@@ -161,6 +165,15 @@ GOOD = {
     "least": 0,
     "path": str(IMAGES / "train-labels-idx1-ubyte"), "folder": str(IMAGES),
     "found": np.array([1, 1, 0]), "overlaps.labels": np.array([0, 0, 1]),
+    "prefix": "", "classes": 10,
+    # methods of other papers
+    "epsilon_1": 0.1, "epsilon_2": 0.4, "first_split": 0, "min_size": 3, "linkage": "single",
+    "gamma_max": None, "run_cfl.weights": "clients", "run_fesem.weights": "clients",
+    "seeds": None, "moment": "pairs", "whiten": True, "algorithm": "am", "stop": True,
+    "run_grouped_mixture.start": CENTRES, "local_centers": [CENTRES, CENTRES + 0.1],
+    "run_kfed.first": None, "run_kfed.weights": None, "k_local": 2,
+    "points": R.standard_normal((8, 3)),
+    "p": 2, "measure": "sum", "method": "average", "pacfl_clusters.beta": None,
 }  # fmt: skip
 
 LONG = ("n_iterations", "n_steps", "n_rounds", "n_local_steps", "local_steps", "n_init",
@@ -330,7 +343,9 @@ def test_good_arguments_are_accepted(name):
 
 def test_no_kernel_is_compiled_anew_for_another_layout_or_a_read_only_array():
     """A compilation takes up to twenty seconds, in which a caller sees nothing."""
-    kernels = [o for o in gc.get_objects() if isinstance(o, numba.core.registry.CPUDispatcher)]
+    # By type(): isinstance asks a weak proxy for the class of what may be gone.
+    dispatcher = numba.core.registry.CPUDispatcher
+    kernels = [o for o in gc.get_objects() if issubclass(type(o), dispatcher)]
 
     def n_compiled():
         return {id(kernel): len(kernel.overloads) for kernel in kernels}

@@ -2,9 +2,12 @@
 
 import json
 import re
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from reports import engines
 from reports.errors import ReportError
@@ -27,6 +30,19 @@ def test_every_package_has_hashes_and_no_address(name):
 def test_the_two_commands_use_the_same_versions():
     main, tests = (locked(name) for name in FILES)
     assert main.items() <= tests.items()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_a_package_needs_is_pinned_too(name):
+    """pip refuses the whole file where one is missing: it wants hashes of all or of none."""
+    pinned = set(locked(name))
+    needed = {
+        canonicalize_name(wanted.name)
+        for package in pinned
+        for wanted in map(Requirement, metadata.distribution(package).requires or ())
+        if wanted.marker is None or wanted.marker.evaluate({"extra": ""})
+    }
+    assert needed - pinned == set()
 
 
 def test_the_page_lists_every_package_with_its_licence():

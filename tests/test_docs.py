@@ -14,8 +14,9 @@ ROOT = Path(__file__).parents[1]
 DOCS = [path.relative_to(ROOT) for path in (ROOT / "docs").rglob("*.md")]
 
 
-@pytest.mark.parametrize("page", ["docs/kernels.md"])
+@pytest.mark.parametrize("page", ["docs/kernels.md", "docs/estimators.md"])
 def test_examples_run(page):
+    pytest.importorskip("sklearn")
     text = (ROOT / page).read_text("utf-8")
     parts = re.split(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert len(parts) > 1
@@ -29,7 +30,9 @@ PAGES = ["README.md", "CONTRIBUTING.md", *sorted(p.as_posix() for p in DOCS)]
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_modules_names_and_files_that_are_mentioned_exist(page):
-    text = (ROOT / page).read_text("utf-8")
+    # A fault that cannot be planted any more may name a module that has gone.
+    lines = (ROOT / page).read_text("utf-8").splitlines()
+    text = "\n".join(line for line in lines if "cannot be planted any more" not in line)
     houses = "bounds|trials|verify|reports|tests"
     for name in set(re.findall(rf"`((?:{houses})(?:\.\w+)+)`", text)):
         pkgutil.resolve_name(name)  # its error says what is missing

@@ -1,5 +1,6 @@
 """The example of `docs/your-own-paper.md` works from outside the source tree, as a user has it."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -22,9 +23,24 @@ def outside(tmp_path_factory):
     return folder
 
 
-def command(folder, *arguments):
+#: Runs command after command, each as `python -m` does, in one process: loading takes CPU seconds.
+PROGRAM = """
+import json, runpy, sys
+for module, *arguments in json.loads(sys.argv[1]):
+    sys.argv = [module, *arguments]
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if end.code:
+            raise
+    print("\\0", end="", flush=True)
+"""
+
+
+def commands(folder, *lines):
+    """What each of the commands prints."""
     found = subprocess.run(
-        [sys.executable, "-m", *arguments],
+        [sys.executable, "-c", PROGRAM, json.dumps(lines)],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"},
         capture_output=True,
@@ -32,14 +48,24 @@ def command(folder, *arguments):
         check=False,
     )
     assert found.returncode == 0, found.stderr
-    return found.stdout
+    *outputs, rest = found.stdout.split("\0")
+    assert (len(outputs), rest) == (len(lines), "")
+    return outputs
+
+
+def command(folder, *arguments):
+    (output,) = commands(folder, arguments)
+    return output
 
 
 def test_list_and_info_know_the_paper(outside):
-    listed = command(outside, "verify", "list", "--claims", "hoeffding.py")
+    listed, told = commands(
+        outside,
+        ("verify", "list", "--claims", "hoeffding.py"),
+        ("verify", "info", "hoeffding.tail", "--claims", "hoeffding.py"),
+    )
     assert "hoeffding.tail" in listed
     assert "ifca.thm1" in listed
-    told = command(outside, "verify", "info", "hoeffding.tail", "--claims", "hoeffding.py")
     assert "P(Ū - 1/2 ≥ t) ≤ exp(-2n t^2)" in told
     assert "Hoeffding, J. Amer. Statist. Assoc. 1963" in told
 
@@ -47,11 +73,17 @@ def test_list_and_info_know_the_paper(outside):
 def test_a_run_is_replayed_resumed_checked_and_typeset_from_what_it_stored(outside):
     run = ("verify", "run", "hoeffding.*", "--claims", "hoeffding.py", "--output", "run")
     assert "SUPPORTED" in command(outside, *run, "--jobs", "2")
-    assert "hoeffding.tail" in command(outside, "verify", "status", "run")
-    assert "SUPPORTED" in command(outside, "verify", "resume", "run")
-    assert "no difference" in command(outside, "verify", "check", "run", "--against", "run")
-    command(outside, "reports", "build", "run", "--format", "tex")
-    (report,) = outside.rglob("report.tex")
+    status, resumed, checked, _ = commands(
+        outside,
+        ("verify", "status", "run"),
+        ("verify", "resume", "run"),
+        ("verify", "check", "run", "--against", "run"),
+        ("reports", "build", "run", "--format", "tex", "--catalogue"),
+    )
+    assert "hoeffding.tail" in status
+    assert "SUPPORTED" in resumed
+    assert "no difference" in checked
+    (report,) = outside.rglob("catalogue.tex")
     text = report.read_text()
     assert "Hoeffding" in text
     assert "deviation of their mean" in text
@@ -70,7 +102,7 @@ def test_a_cluster_of_processes_runs_the_paper_without_a_copy_of_its_file(outsid
     run = ("verify", "run", "hoeffding.*", "--claims", "hoeffding.py", "--output")
     command(outside, *run, "alone", "--executor", "serial")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
     ) as cluster:
         address = cluster.scheduler_address
         assert "SUPPORTED" in command(outside, *run, "cluster", "--scheduler", address)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.trials.models.image_files import write_cifar10, write_mnist
+from tests.trials.networks.image_files import write_cifar10, write_mnist
 from tests.verify.toys import tried
 from trials.checks import InvalidParameter
 from verify.evidence import Verdict
@@ -135,6 +135,18 @@ def squares(labels, side):
     rng = np.random.default_rng(0)
     grey = 40 * labels[:, None] + rng.integers(0, 30, (len(labels), side))
     return grey.astype(np.uint8)
+
+
+def test_glyphs_are_drawn_once_and_test_images_are_others(page, folders):
+    folders.setattr(page, "DRAWN", 240)
+    folders.setattr(page, "HALF", 160)
+    x, _, _, test, labels = page.draw(cell(page, data="glyphs", n=4), np.random.default_rng(0))
+    assert x.shape == (12, 4, 784)
+    assert len(test) == len(labels)
+    seen = {image.tobytes() for image in x.reshape(-1, 784)}
+    assert not seen & {image.tobytes() for image in test}
+    again = page.draw(cell(page, data="glyphs", n=4), np.random.default_rng(0))
+    np.testing.assert_array_equal(x, again[0])
 
 
 def test_mnist_is_read_from_the_folder_that_the_environment_names(page, folders, tmp_path):

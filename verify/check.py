@@ -8,13 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from trials.run.machine import ROUNDING, distance
+from trials.run.machine import ROUNDING, distance, machine_differences
+from trials.run.provenance import listed
 from trials.run.store import RunStore
 from trials.text import printable
-from verify.session import changed_environment
+from verify.session import changed_environment, mixture
+from verify.stored import claim_documents, summary
 
 
-def compare(run: RunStore, baseline: RunStore, *, common: bool = False) -> dict[str, list[str]]:
+def compare(
+    run: RunStore, baseline: RunStore, *, common: bool = False, rtol: float | None = None
+) -> dict[str, list[str]]:
     """The differences of each claim, none for a claim that agrees.
 
     A difference is a missing claim or cell, another verdict, or a cell that disagrees.
@@ -28,11 +32,13 @@ def compare(run: RunStore, baseline: RunStore, *, common: bool = False) -> dict[
     Parameters
     ----------
     common : compare the claims that both runs hold, and no others.
+    rtol : the relative difference that is accepted between equal streams.  None means 0 on one kind
+        of machine, and rounding on two.
     """
     found: dict[str, list[str]] = {}
-    mine, theirs = run.documents("claim"), baseline.documents("claim")
+    mine, theirs = claim_documents(run), claim_documents(baseline)
     same_seed = run.root_seed == baseline.root_seed
-    allowed = ROUNDING if _other_machine(run, baseline) else 0.0
+    allowed = rtol if rtol is not None else ROUNDING if _other_machine(run, baseline) else 0.0
     for name, other in theirs.items():
         if name in mine:
             new, old = mine[name]["evidence"], other["evidence"]
@@ -46,24 +52,38 @@ def compare(run: RunStore, baseline: RunStore, *, common: bool = False) -> dict[
     return found
 
 
-def rounding(run: RunStore, baseline: RunStore) -> float:
-    """The largest relative distance of observed values that agree to rounding."""
+def rounding(run: RunStore, baseline: RunStore, rtol: float | None = None) -> float:
+    """The largest relative distance of observed values that agree to rounding, or to ``rtol``."""
     if run.root_seed != baseline.root_seed:
         return 0.0
-    mine, theirs = run.documents("claim"), baseline.documents("claim")
+    mine, theirs = claim_documents(run), claim_documents(baseline)
     apart = [
         distance(new["observed"], old["observed"])
         for name in mine.keys() & theirs.keys()
         for new, old in _pairs(mine[name]["evidence"], theirs[name]["evidence"])
         if _is_same_work(new, old)
     ]
-    return max((one for one in apart if one <= ROUNDING), default=0.0)
+    return max((one for one in apart if one <= (ROUNDING if rtol is None else rtol)), default=0.0)
+
+
+def other_machines(run: RunStore, baseline: RunStore) -> list[str]:
+    """What differs between the machines of two runs, and of one run's own blocks, in lines."""
+    lines = [
+        f"{what}: {text}"
+        for what, store in (("the run", run), ("the baseline", baseline))
+        if (text := mixture(store))
+    ]
+    here, there = (list(store.machines().values()) for store in (run, baseline))
+    parts = sorted({p for a in here for b in there for p in machine_differences(a, b)})
+    if parts:
+        lines.append(f"the runs were made on different machines: {listed(parts)}")
+    return lines
 
 
 def _other_machine(run: RunStore, baseline: RunStore) -> bool:
-    here, there = (
-        (store.document("run", "summary") or {}).get("environment", {}) for store in (run, baseline)
-    )
+    if run.machines().keys() != baseline.machines().keys():
+        return True
+    here, there = (summary(store).get("environment", {}) for store in (run, baseline))
     return bool(changed_environment(there, here))
 
 

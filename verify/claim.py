@@ -17,13 +17,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any, Literal
 
 from bounds.render import latex
 from bounds.statement import Assumption, Statement
 from trials.checks import InvalidParameter
-from verify.decisions.domain import as_domain
 from verify.evidence import Verdict
 from verify.procedures.base import PROFILES, Profile, tex_number
 from verify.procedures.interface import Procedure
@@ -179,10 +178,10 @@ class Claim:
 
     def _described(self, procedure: Procedure) -> str:
         """The procedure in words, with the meanings of a search's coordinates."""
-        domain = getattr(procedure, "domain", None)
+        domain = procedure.searched()
         if domain is None:
             return procedure.describe()
-        told = "; ".join(f"{name}: {text}" for name, text in as_domain(domain).meanings().items())
+        told = "; ".join(f"{name}: {text}" for name, text in domain.meanings().items())
         return f"{procedure.describe()} Coordinates: {told}." if told else procedure.describe()
 
     def _note(self, assumption: Assumption) -> str:
@@ -252,6 +251,18 @@ class Row:
     arguments: Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class Deferred:
+    """An argument of a row that is computed when its claim is first built, not at import."""
+
+    compute: Callable[[], Any]
+
+    @cached_property
+    def value(self) -> Any:
+        """What the function returns.  Every further mutant of the claim gets the same object."""
+        return self.compute()
+
+
 def row(id: str, statement: Statement, body: Any = None, **arguments: Any) -> Any:
     """One statement of a table: a `Row` of `table`, or a `Claim` where the function stands in it.
 
@@ -294,7 +305,8 @@ def _claim_of(given: Row, body: Callable[..., Procedure], module: str) -> Claim:
 
     @wraps(body)
     def builder(stated: Statement, profile: Profile) -> Procedure:
-        return body(stated, profile, **arguments)
+        computed = {n: a.value for n, a in arguments.items() if isinstance(a, Deferred)}
+        return body(stated, profile, **arguments | computed)
 
     builder.__module__ = module
     return claim(given.id, given.statement, **fields)(builder)

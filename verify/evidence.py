@@ -6,9 +6,10 @@ Text fields may hold inline LaTeX math between dollar signs.  They hold no other
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from statistics import median
 from typing import Any, Literal
 
 
@@ -23,7 +24,7 @@ class Verdict(StrEnum):
 
 #: The stated relation between observed value and bound.  ``order``: equal up to an
 #: unnamed constant factor.
-Relation = Literal["at most", "at least", "equals", "order"]
+Relation = Literal["at most", "below", "at least", "equals", "order"]
 
 
 def ratio_of(observed: float | None, bound: float | None, relation: Relation) -> float | None:
@@ -34,6 +35,7 @@ def ratio_of(observed: float | None, bound: float | None, relation: Relation) ->
     relation   ratio                    meaning
     ========== ======================== ==========================================================
     at most    observed / bound         at most one where the observed value keeps the bound
+    below      observed / bound         below one where it does: a tie does not
     at least   bound / observed         at most one where the observed value keeps the bound
     equals     larger / smaller         one at agreement, 1.05 at five per cent in either direction
     order      observed / stated order  no single number matters, only a trend over cells
@@ -169,6 +171,46 @@ class Witness:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Slack:
+    """How far a statement is from sharp: its bound over the observed quantile, cell by cell.
+
+    Attributes
+    ----------
+    constants : whose constants the bound has, e.g. "the proof's constants".
+    least, median, most : over the cells.
+    """
+
+    constants: str
+    least: float
+    median: float
+    most: float
+
+    @classmethod
+    def of(cls, constants: str, ratios: Iterable[float | None]) -> tuple[Slack, ...]:
+        """The slack of bounds that are 1/``ratios`` of the observed quantiles.
+
+        It is empty where no ratio is positive and finite.
+        """
+        over = [1.0 / r for r in ratios if r is not None and 0.0 < r < math.inf]
+        if not over:
+            return ()
+        return (cls(constants=constants, least=min(over), median=median(over), most=max(over)),)
+
+
+def proof_mark(proved: Mapping[str, Any]) -> str:
+    """What is proved: a whole statement, on part of its domain, or up to a lemma.
+
+    Examples
+    --------
+    >>> proof_mark({"narrowed": [], "by": "Markov's inequality."})
+    'PROVED UP TO A LEMMA'
+    """
+    part = "ON PART" if proved.get("narrowed") else ""
+    lemma = "UP TO A LEMMA" if proved.get("by") else ""
+    return " ".join(word for word in ("PROVED", part, lemma) if word)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Evidence:
     """The outcome of a decision procedure.
 
@@ -179,6 +221,10 @@ class Evidence:
     error : the exception with its file and line where the claim failed, else empty.
     proof : a certificate (`verify.proofs.certificate.Certificate.as_dict`) that the statement
         fails, or None for a refutation by trials at the level ``level``.
+    proved : the statement over its whole domain and the certificate that it holds there, as
+        `verify.proofs.checker` reads them, or None.
+    required : the constants that the trials need, where the statement leaves them unnamed.
+    slack : of the bound at each choice of constants that is of interest.
     digits : the decimal digits with which a search evaluated its counterexample again, or None
         where it did so in double precision only.
     """
@@ -188,6 +234,7 @@ class Evidence:
     level: float
     resolution: float | None = None
     proof: Mapping[str, Any] | None = None
+    proved: Mapping[str, Any] | None = None
     digits: int | None = None
     n_trials: int
     n_failed: int = 0
@@ -195,13 +242,21 @@ class Evidence:
     tables: Sequence[EvidenceTable] = ()
     figures: Sequence[Figure] = ()
     sharpness: Sequence[str] = ()
+    required: Mapping[str, float] = field(default_factory=dict)
+    slack: Sequence[Slack] = ()
     witness: Witness | None = None
     notes: Sequence[str] = field(default_factory=tuple)
     error: str = ""
 
     @property
     def mark(self) -> str:
-        """The verdict as it is printed, e.g. ``SUPPORTED TO 0.008``."""
+        """The verdict as it is printed, e.g. ``SUPPORTED TO 0.008``, or ``PROVED``.
+
+        ``PROVED ON PART`` is a proof that needs an end of a range that only bounds the search,
+        ``PROVED UP TO A LEMMA`` one that uses a known result outside the certificate.
+        """
+        if self.verdict is Verdict.SUPPORTED and self.proved is not None:
+            return proof_mark(self.proved)
         if self.verdict is Verdict.SUPPORTED and self.resolution is not None:
             return f"{self.verdict} TO {self.resolution:.2g}"
         return str(self.verdict)
@@ -224,12 +279,14 @@ class Evidence:
     def as_dict(self) -> dict[str, Any]:
         """The evidence as JSON-ready nested dictionaries, with the mark and the grade.
 
-        The grade says the digits of a re-check.  A cell names ``void`` only where it is.
+        The grade says the digits of a re-check.  A cell names ``void`` only where it is, and an
+        evidence its constants and slacks only where it has them.
         """
         found = asdict(self) | {"mark": self.mark, "grade": self.grade}
         del found["digits"]
-        if not self.error:
-            del found["error"]
+        for name in ("error", "proved", "required", "slack"):
+            if not found[name]:
+                del found[name]
         for cell in found["cells"]:
             if not cell["void"]:
                 del cell["void"]

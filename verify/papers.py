@@ -35,6 +35,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import pkgutil
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -49,8 +50,10 @@ from bounds.statement import Publication, Statement
 from trials.checks import InvalidParameter
 from trials.run.origin import Origin, load, load_file, user_module_name
 from trials.run.store import RunStore, StoreError
+from verify import consent
 from verify.claim import Claim, Finding
 from verify.procedures.placebos import Entry, Occurs, Placebo
+from verify.proofs.shelf import CERTIFICATES, add_shelf
 
 #: The entry-point group in which installed packages offer their papers.
 GROUP = "cfl_verify.papers"
@@ -284,6 +287,8 @@ def catalogue(extra_files: Sequence[Path | str] = ()) -> Catalogue:
 @lru_cache(maxsize=8)
 def from_files(files: tuple[ClaimsFile, ...]) -> Catalogue:
     """`catalogue` with files whose text is given, as in a worker on another machine."""
+    for file in files:
+        add_shelf(file.path.parent / CERTIFICATES)
     papers: dict[str, tuple[Paper, str]] = {}
     owners = {paper.id: file for file in files for paper in _own(file)}
     own = ((paper, str(file.path)) for file in files for paper in _own(file))
@@ -340,6 +345,7 @@ def _own(file: ClaimsFile) -> list[Paper]:
 
 def record_files(store: RunStore, files: Sequence[ClaimsFile]) -> None:
     """Write the files of a run into its store: path, SHA-256 and source text."""
+    consent.remember({file.path: file.sha256 for file in files})
     for file in files:
         store.put_document(
             FILE_KIND,
@@ -351,14 +357,17 @@ def record_files(store: RunStore, files: Sequence[ClaimsFile]) -> None:
 def recorded_files(store: RunStore, named: Sequence[Path | str] = ()) -> tuple[Path, ...]:
     """The files with which a run goes on: those named now, or else those that it recorded.
 
-    Nothing is run.  Every recorded file must be there with its recorded content.
+    Nothing is run.  Every recorded file must be there with its recorded content, and must be one
+    that this user has run before (`verify.consent`) or names now.
 
     Raises
     ------
     StoreError
-        When a recorded file is missing or has changed.  The message names the remedy.
+        When a recorded file is missing, has changed, or is a stranger's.  The message names the
+        remedy.
     """
     files = tuple(ClaimsFile.read(Path(path)) for path in named)
+    consent.remember({file.path: file.sha256 for file in files})
     found = {file.sha256: file for file in files}
     for document in store.documents(FILE_KIND).values():
         path, sha256 = Path(str(document["path"])), str(document["sha256"])
@@ -374,6 +383,11 @@ def recorded_files(store: RunStore, named: Sequence[Path | str] = ()) -> tuple[P
             raise StoreError(
                 f"{store.path}: {path} has changed since the run was made; restore it, or start a "
                 "new run (its text is stored in the run)"
+            )
+        if not consent.is_remembered(path, sha256):
+            raise StoreError(
+                f"{store.path}: the run asks for the code in {path}, which you have not run "
+                f"before; read it, and if you trust it, add --claims {shlex.quote(str(path))}"
             )
         found[sha256] = file
     return tuple(file.path for file in found.values())

@@ -22,8 +22,8 @@ from trials.checks import InvalidParameter
 from trials.run.directory import STORE_NAME
 from trials.run.engine import Demand, refuse_other_code
 from trials.run.executors import Executor
-from trials.run.machine import arithmetic
-from trials.run.provenance import run_code
+from trials.run.machine import arithmetic, machine_differences
+from trials.run.provenance import listed, run_code
 from trials.run.store import RunStore, StoreError
 from verify.commands import repeating
 from verify.deciding import Decided, try_claims
@@ -33,6 +33,7 @@ from verify.levels import allocate_levels
 from verify.papers import Catalogue, ClaimsFile, catalogue
 from verify.plan import Plan, Planned, plan
 from verify.procedures.base import PROFILES
+from verify.stored import claim_document, damaged, summary
 
 #: Family-wise error level of a whole run, split over its claims.
 FAMILYWISE_LEVEL = 0.05
@@ -128,7 +129,14 @@ def open_run(directory: Path, *, readonly: bool = False) -> tuple[RunStore, RunC
     except StoreError:
         store.close()
         raise
-    return store, config if extension is None else replace(config, profile=extension.profile)
+    if extension is not None:
+        config = replace(config, profile=extension.profile)
+    try:
+        config.check()
+    except InvalidParameter as error:
+        store.close()
+        raise damaged(store, f"its configuration: {error}") from None
+    return store, config
 
 
 def execute(
@@ -154,7 +162,7 @@ def execute(
     allocation = allocate_levels(config.level, known, prepared, config.profile)
     started = _now()
     begin = time.perf_counter()
-    earlier = store.document("run", "summary") or {}
+    earlier = summary(store)
     decided = _decided(store, prepared.claims, config.profile)
     open_claims = [p for p in prepared.claims if str(p.selection) not in decided]
     # Before anything is written: a refused run stays as it was.
@@ -183,7 +191,7 @@ def execute(
                 for name in (str(p.selection) for p in prepared.claims)
             ],
             "not_run": [[name, reason] for name, reason in prepared.not_run.items()],
-            "environment": environment(),
+            "environment": environment() | _mixed(store),
             "commands": list(commands),
             "content_digest": store.content_digest(),
         },
@@ -193,12 +201,12 @@ def execute(
 
 def _decided(store: RunStore, claims: Sequence[Planned], profile: str) -> dict[str, dict[str, Any]]:
     """The stored documents of claims that were decided under this profile."""
-    stored = {name: store.document("claim", name) for name in (str(p.selection) for p in claims)}
+    stored = {name: claim_document(store, name) for name in (str(p.selection) for p in claims)}
     return {
         name: document
         for name, document in stored.items()
         if document is not None
-        and document["profile"] == profile
+        and document.get("profile") == profile
         and not document["evidence"].get("error")  # a claim that failed is tried again
     }
 
@@ -286,13 +294,21 @@ def _now() -> str:
 def environment() -> dict[str, str]:
     """Versions and machine facts that a reader needs to reproduce a run."""
     packages = ("numpy", "numba", "scipy", "statsmodels", "hypothesis", "sympy", "mpmath")
+    flint = {"python-flint": metadata.version("python-flint")}
     return {
         "python": platform.python_version(),
         **{name: metadata.version(name) for name in packages},
+        **flint,
         **arithmetic(),
         "cpus": str(os.cpu_count()),
         "byteorder": sys.byteorder,
     }
+
+
+def _mixed(store: RunStore) -> dict[str, str]:
+    """The entry of a mixed run in its table of machine and software."""
+    found = mixture(store)
+    return {"mixture": found} if found else {}
 
 
 def other_environment(summary: Mapping[str, Any] | None) -> list[str]:
@@ -308,6 +324,15 @@ def changed_environment(then: Mapping[str, str], now: Mapping[str, str]) -> list
         for name in named
         if then.get(name) != now[name]
     ]
+
+
+def mixture(store: RunStore) -> str:
+    """One line on the kinds of machine that made a run's blocks, empty where there is only one."""
+    machines = list(store.machines().values())
+    if len(machines) < 2:
+        return ""
+    differ = {part for one in machines[1:] for part in machine_differences(machines[0], one)}
+    return f"blocks of {len(machines)} kinds of machine meet: {listed(sorted(differ))}"
 
 
 def resumed(config: RunConfig, profile: str | None) -> RunConfig:

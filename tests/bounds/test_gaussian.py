@@ -148,24 +148,20 @@ def test_chi_square_tails_agree_with_the_incomplete_gamma_function(n, deviation)
     )
 
 
-def test_least_squares_moments_are_those_of_the_law():
+def test_the_mean_squared_error_of_least_squares_is_that_of_the_law():
+    """The squared error over its variance is d / f times an F(d, f) variable, f = n - d + 1."""
     for n, d, sigma in ((12, 10, 0.5), (50, 3, 1.0), (200, 100, 2.0)):
-        # E[chi2_d] E[1/chi2_f] = d / (f - 2), f = n - d + 1
-        f_law = stats.f(d, n - d + 1)
-        mean = sigma**2 * d / (n - d + 1) * f_law.mean()
-        assert exact.least_squares_mse(sigma, d, n) == pytest.approx(mean, rel=1e-10)
-        symbolic = evaluate(exact.LEAST_SQUARES_MSE, {"sigma": sigma, "d": d, "N": n})
-        assert exact.least_squares_mse(sigma, d, n) == pytest.approx(float(symbolic), rel=1e-14)
+        law = stats.f(d, n - d + 1)
+        stated = evaluate(exact.LEAST_SQUARES_MSE, {"sigma": sigma, "d": d, "N": n})
+        assert sigma**2 * d / (n - d + 1) * law.mean() == pytest.approx(float(stated), rel=1e-10)
         for level in (0.01, 0.5, 0.999):
-            quantile = exact.least_squares_error_quantile(level, sigma, d, n)
+            quantile = sigma**2 * d / (n - d + 1) * law.ppf(level)
             found = float(law_of_least_squares.squared_error_cdf(quantile, n, d, sigma))
             assert found == pytest.approx(level, rel=1e-9)
-    with pytest.raises(ValueError, match=r"n_samples=11 must exceed dimension \+ 1 = 11"):
-        exact.least_squares_mse(1.0, 10, 11)
 
 
 @pytest.mark.statistical
-def test_least_squares_on_drawn_data_has_the_stated_mean_and_quantiles():
+def test_least_squares_on_drawn_data_has_the_stated_mean_and_law():
     rng = np.random.default_rng(8)
     n, d, sigma, trials = 12, 4, 0.7, 4000
     x = rng.standard_normal((trials, n, d))
@@ -173,11 +169,11 @@ def test_least_squares_on_drawn_data_has_the_stated_mean_and_quantiles():
     gram, moment = x.swapaxes(1, 2) @ x, x.swapaxes(1, 2) @ y
     squared = np.sum(np.linalg.solve(gram, moment) ** 2, axis=(1, 2))
     error = squared.std(ddof=1) / math.sqrt(trials)
+    stated = float(evaluate(exact.LEAST_SQUARES_MSE, {"sigma": sigma, "d": d, "N": n}))
     # five standard errors: false-alarm probability about 1e-6 (the error has 5 finite moments)
-    assert abs(squared.mean() - exact.least_squares_mse(sigma, d, n)) < 5 * error
-    for level in (0.1, 0.5, 0.9):
-        below = int(np.sum(squared <= exact.least_squares_error_quantile(level, sigma, d, n)))
-        assert stats.binomtest(below, trials, level).pvalue > 1e-6  # false alarm 1e-6 each
+    assert abs(squared.mean() - stated) < 5 * error
+    law = law_of_least_squares.squared_error_cdf(squared, n, d, sigma)
+    assert stats.kstest(law, "uniform").pvalue > 1e-6
 
 
 def test_saddlepoint_agrees_with_mpmath_where_both_apply() -> None:
@@ -259,25 +255,6 @@ def test_the_chi_square_tail_above_agrees_with_mpmath(n: int, share: float) -> N
         expected = float(mpmath.log(q))
     found = exact.chi_square_log_above(n, n * share)
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("level", "dimension", "free"),
-    [(5e-324, 3, 1), (5e-324, 1000, 10**6), (1e-200, 10, 1000), (1e-320, 3, 1000), (0.3, 4, 9)],
-)
-def test_an_error_quantile_has_its_level_where_scipys_is_nan(level, dimension, free):
-    """The density of Y = chi^2_d / chi^2_free, integrated over log Y with 30 digits."""
-    top = exact.least_squares_error_quantile(level, 2.0, dimension, free + dimension - 1) / 4.0
-    with mpmath.workdps(30):
-        a, b = mpmath.mpf(dimension) / 2, mpmath.mpf(free) / 2
-        width = mpmath.log(10**10) / a
-
-        def density(t):
-            return mpmath.exp(a * t - (a + b) * mpmath.log1p(mpmath.exp(t))) / mpmath.beta(a, b)
-
-        points = [mpmath.log(top) - width * k / 16 for k in range(64, -1, -1)]
-        found = mpmath.quad(density, points)
-    assert float(found / mpmath.mpf(level)) == pytest.approx(1.0, rel=1e-9)
 
 
 @pytest.mark.parametrize("n", [1, 2, 7])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from math import exp, log, sqrt
 
 import pytest
@@ -112,15 +113,18 @@ def side_formulas(paper: str) -> dict[str, sp.Expr]:
     return found
 
 
-FOUND = {name: value for paper in PAPERS for name, value in side_formulas(paper).items()}
+@cache
+def found() -> dict[str, sp.Expr]:
+    """The side formulas of all papers."""
+    return {name: value for paper in PAPERS for name, value in side_formulas(paper).items()}
 
 
 def test_every_side_formula_is_coded_twice() -> None:
-    assert set(FOUND) == set(FORMULAS)
+    assert set(found()) == set(FORMULAS)
 
 
 @pytest.mark.parametrize("name", FORMULAS)
 def test_a_side_formula_is_the_papers(name: str) -> None:
-    symbols = FOUND[name].free_symbols
-    value = FOUND[name].evalf(subs={symbol: VALUES[symbol.name] for symbol in symbols})
+    symbols = found()[name].free_symbols
+    value = found()[name].evalf(subs={symbol: VALUES[symbol.name] for symbol in symbols})
     assert float(value) == pytest.approx(FORMULAS[name](VALUES), rel=1e-12)

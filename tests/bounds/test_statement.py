@@ -170,6 +170,13 @@ def test_a_root_of_a_negative_number_is_refused():
         evaluate(sigma**0.25, {"sigma": -2.0})
 
 
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("value", [-2.0, np.array([4.0, -2.0])])
+def test_a_value_that_is_nan_is_refused(value):
+    with pytest.raises(ValueError, match=r"sqrt\(sigma\) must be a real number"):
+        evaluate(sp.sqrt(sigma), {"sigma": value})
+
+
 def test_nan_and_missing_values_are_named():
     with pytest.raises(ValueError, match="sigma=nan must be a number"):
         STATEMENT.bound({**VALUES, "sigma": math.nan})

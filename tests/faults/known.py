@@ -106,11 +106,9 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
         "readable = fit.resolved",
     ),
     (
-        "verify/procedures/rate.py",
-        "rows.append((symbol, fit.exponents[i], fit.se[i], *limits, text, word))\n"
-        "        order = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.SUPPORTED)",
-        "rows.append((symbol, fit.exponents[i], fit.se[i], *limits, text, word))\n"
-        "        order = (Verdict.SUPPORTED, Verdict.INCONCLUSIVE, Verdict.REFUTED)",
+        "verify/decisions/combine.py",
+        "order = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.SUPPORTED)",
+        "order = (Verdict.SUPPORTED, Verdict.INCONCLUSIVE, Verdict.REFUTED)",
     ),
     (
         "verify/procedures/rate.py",
@@ -195,8 +193,8 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "trials/run/engine.py",
-        "            ready.extend(raised.let_through(*done))\n",
-        "            pass\n",
+        "                ready.extend(raised.let_through(task, result))\n",
+        "                pass\n",
     ),
     (
         "trials/run/engine.py",
@@ -227,8 +225,8 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "reports/tables.py",
-        '["" if v is None else v for v in row]',
-        '["0" if v is None else v for v in row]',
+        '["" if v is None else spreadsheet_text(v) for v in row]',
+        '["0" if v is None else spreadsheet_text(v) for v in row]',
     ),
     # faults of meaning that a first list of forty had
     (
@@ -300,7 +298,7 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "trials/clustering/convex/certificate.py",
-        "reach = float(max(np.abs(b).max(), np.abs(v).max()) * math.sqrt(d))",
+        "reach = max(reach, float(np.abs(v).max() * math.sqrt(d)))",
         "reach = float(np.abs(v - b).max() * math.sqrt(d))",
     ),
     (

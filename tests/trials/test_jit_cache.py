@@ -260,6 +260,77 @@ def test_a_folder_of_another_user_is_refused(tmp_path):
     assert jit_cache.objection(folder) == f"{folder} belongs to another user"
 
 
+@only_root
+def test_a_folder_below_one_of_another_user_or_of_a_group_is_refused(tmp_path):
+    """Who owns a folder above may exchange what is in it, whatever its mode is."""
+    tmp_path.chmod(0o755)
+    for depth in (1, 2):
+        above = tmp_path / f"foreign-{depth}"
+        folder = above.joinpath(*["x"] * depth, "kept")
+        folder.parent.mkdir(parents=True)
+        os.chown(above, 54321, 54321)
+        assert jit_cache.objection(folder) == f"{above} belongs to another user"
+        os.chown(above, 0, 0)
+        above.chmod(0o775)
+        assert jit_cache.objection(folder) == f"others may write {above}"
+        above.chmod(0o755)
+        assert jit_cache.objection(folder) is None
+    # a link in a sticky folder, which anybody may have put there
+    sticky = tmp_path / "sticky"
+    sticky.mkdir()
+    sticky.chmod(0o1777)
+    (sticky / "link").symlink_to(tmp_path / "foreign-1")
+    assert jit_cache.objection(sticky / "link" / "kept") is None
+    os.lchown(sticky / "link", 54321, 54321)
+    link = sticky / "link"
+    assert jit_cache.objection(link / "kept") == f"{link} belongs to another user"
+
+
+def test_folders_that_are_made_on_the_way_are_the_users_own_whatever_the_umask_is(tmp_path):
+    tmp_path.chmod(0o755)
+    before = os.umask(0o002)
+    try:
+        assert jit_cache.objection(tmp_path / "a" / "b" / "kept") is None
+    finally:
+        os.umask(before)
+    for folder in (tmp_path / "a", tmp_path / "a" / "b"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_folder_that_others_may_write_by_now_is_not_read_again(tree):
+    """It was fit when the program began.  What somebody put there since is a pickle."""
+    _run(tree)
+    program = """
+import trials, os
+from trials.alpha import kernel
+folder = kernel._cache.cache_path
+base = os.path.dirname(folder)
+before = os.listdir(folder)
+os.chmod(base, 0o777)
+print(kernel(0.0), sum(kernel.stats.cache_hits.values()), folder)
+os.chmod(base, 0o700)
+assert os.listdir(folder) == before
+"""
+    value, hits, _ = _result(_run(tree, program))
+    assert (value, hits) == (2.0, 0)
+    assert _result(_run(tree))[1] == 1
+
+
+def test_a_constant_that_is_read_from_a_file_of_data_joins_the_key(tree):
+    """It was compiled into the kernel, and stayed what it had been."""
+    package = tree / "tree" / "trials"
+    (package / "beta.py").write_text(
+        "import json\nfrom pathlib import Path\nfrom numba import njit\n"
+        "VALUE = json.loads((Path(__file__).parent / 'constant.json').read_text())\n"
+        "@njit(cache=True, nogil=True)\ndef shift(x):\n    return x + VALUE\n"
+    )
+    (package / "constant.json").write_text("1.0")
+    assert _result(_run(tree))[:2] == (2.0, 0)
+    assert _result(_run(tree))[:2] == (2.0, 1)
+    (package / "constant.json").write_text("5.0")
+    assert _result(_run(tree))[:2] == (6.0, 0)
+
+
 def test_worker_processes_share_the_temporary_folder_without_another_notice(tree):
     (tree / "home").write_text("no folder")
     program = f"""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 
 from trials import sources
@@ -21,16 +24,36 @@ def _names(*modules):
         ("from .b import c", {"p.b", "p.b.c"}),
         ("from ..b import c", {"b", "b.c"}),
         ("def f():\n    from a import (b,\n        c)", {"a", "a.b", "a.c"}),
+        ("from .b import(c)", {"p.b", "p.b.c"}),
+        ("from.b import c; import d", {"p.b", "p.b.c", "d.*"}),
+        ("try: import a\nexcept ImportError: from b import c", {"a.*", "b", "b.c"}),
+        ("from a import (  # all (of it)\n    b,  # and )\n    c,\n)", {"a", "a.b", "a.c"}),
+        ("from a \\\n    import b, \\\n    c", {"a", "a.b", "a.c", "b.*", "c.*"}),
+        ("import a . b, \\\r\n  c", {"a.b.*", "c.*"}),
+        ("s = '''\nfrom a import (see\n'''\nfrom b import c\n(1)", {"b", "b.c"}),
+        ("def f():\n\timport a  # import b", {"a.*"}),
+        ("important = 1\nfrom_ = imports = 2\nx.import_ = 3", set()),
         ("import_module('a')", {"*"}),
         ("importlib.import_module(name)", {"importlib", "*"} - {"importlib"}),
         ("__import__('a')", {"*"}),
         ("if TYPE_CHECKING:\n    import a", {"a.*"}),
         ("model.eval()", set()),
-        ("this is no Python", {"*"}),
+        ("exec this is no Python", {"*"}),
     ],
 )
 def test_import_statements(text, expected):
     assert sources._imported_names(text.encode(), "p.m", is_package=False) == expected
+
+
+@pytest.mark.parametrize("package", ["trials/run", "trials/clustering", "trials/ifca"])
+def test_no_statement_of_the_whole_text_parsed_is_missed(package):
+    def names(nodes):
+        found = (n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom))
+        return {ast.unparse(n) for n in found}
+
+    for path in (Path(sources.__file__).parents[1] / package).rglob("*.py"):
+        text = path.read_bytes()
+        assert names(sources._statements(text)) >= names(ast.walk(ast.parse(text))), path
 
 
 def test_closures_in_this_package():

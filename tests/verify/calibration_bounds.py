@@ -22,7 +22,7 @@ from tests.verify.calibration_data import (
     power_law_cells,
 )
 from tests.verify.calibration_world import LEVEL, Batch, World
-from verify.decisions.constants import ConstantBox, decide_constants
+from verify.decisions.constants import ConstantBox, ConstantsRules, decide_constants
 from verify.decisions.probability import decide_exact_probability, decide_probability
 from verify.decisions.rates import contraction_factor, decide_rate, fit_power_law, why_ruled
 from verify.decisions.sequences import quantile_upper
@@ -105,8 +105,7 @@ def _constants(noise: str, growth: float, top: float, slack: float, wrong: Verdi
             inverse_root,
             drift={"m": "up"},
             level=LEVEL,
-            slack=slack,
-            margin=0.1,
+            rules=ConstantsRules(slack=slack, margin=0.1),
         )
         return int(decision.verdict is wrong)
 

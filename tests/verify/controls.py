@@ -19,7 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binomtest
 
-from verify.decisions.constants import CellSample, ConstantBox, ConstantValues, decide_constants
+from verify.decisions.constants import (
+    CellSample,
+    ConstantBox,
+    ConstantsRules,
+    ConstantValues,
+    decide_constants,
+)
 from verify.decisions.rates import contraction_factor, decide_rate, fit_power_law
 from verify.decisions.sequences import BoolArray, FloatArray, exceeds, prior_for
 from verify.evidence import Verdict
@@ -199,7 +205,8 @@ def _logarithm(rng: np.random.Generator, level: float, planted: bool, effort: fl
         bound,
         drift={"m": "up"},
         level=level,
-        slack=10.0,  # the frozen constant holds up to m = e^60: only drift is left to see it
+        # The frozen constant holds up to m = e^60: only drift is left to see it.
+        rules=ConstantsRules(slack=10.0),
     )
     return decision.verdict is not Verdict.SUPPORTED
 

@@ -23,7 +23,7 @@ from tests.verify.calibration_data import (
     power_law_cells,
 )
 from tests.verify.controls import CONTROLS, detections, planted_power, probability_refuted
-from verify.decisions.constants import CellSample, ConstantBox, decide_constants
+from verify.decisions.constants import CellSample, ConstantBox, ConstantsRules, decide_constants
 from verify.decisions.probability import decide_exact_probability, decide_probability
 from verify.decisions.rates import contraction_factor, decide_rate, fit_power_law
 from verify.decisions.sequences import exceeds, falls_below, prior_for, quantile_upper
@@ -140,8 +140,9 @@ def test_a_required_constant_that_grows_by_no_more_than_the_margin_is_seldom_ref
     refuted = extrapolation_rejects = 0
     for _ in range(n_batches):
         cells = power_law_cells(rng, -0.5 + 0.1)
+        rules = ConstantsRules(slack=1.0, margin=0.1)
         decision = decide_constants(
-            cells, box, inverse_root, drift={"m": "up"}, level=LEVEL, slack=1.0, margin=0.1
+            cells, box, inverse_root, drift={"m": "up"}, level=LEVEL, rules=rules
         )
         refuted += decision.verdict is Verdict.REFUTED
         assert decision.held_out is not None
@@ -161,8 +162,9 @@ def test_a_required_constant_that_grows_beyond_the_margin_is_seldom_supported(
     supported = 0
     for _ in range(n_batches):
         cells = power_law_cells(rng, -0.5 + 0.11)
+        rules = ConstantsRules(slack=100.0, margin=0.1)
         decision = decide_constants(
-            cells, box, inverse_root, drift={"m": "up"}, level=LEVEL, slack=100.0, margin=0.1
+            cells, box, inverse_root, drift={"m": "up"}, level=LEVEL, rules=rules
         )
         supported += decision.verdict is Verdict.SUPPORTED
     assert_at_most(supported, n_batches)

@@ -49,21 +49,29 @@ def test_a_worker_names_the_trials_that_a_claim_needs_until_it_can_decide(tmp_pa
         assert answer.evidence == planned.procedure.decide(store, LEVEL)
 
 
-@pytest.mark.parametrize("kind", ["threads", "processes"])
-def test_two_workers_draw_the_rounds_of_one_and_decide_alike(tmp_path, kind):
-    found = []
-    for name, n in (("serial", 1), (kind, 2)):
-        store, claims = prepared(tmp_path / name)
-        started = []
-        with store, make_executor(name, n) as executor:
-            ((planned, decided),) = try_claims(
-                store, claims, lambda _p: LEVEL, "quick", executor, started.append
-            )
-            found.append((decided.evidence, store.content_digest()))
+def decided_by(folder, kind, n):
+    """The evidence and the digest of a run by so many workers."""
+    store, claims = prepared(folder)
+    started = []
+    with store, make_executor(kind, n) as executor:
+        ((planned, decided),) = try_claims(
+            store, claims, lambda _p: LEVEL, "quick", executor, started.append
+        )
         assert started == [planned] == list(claims)
         assert isinstance(decided, Decided)
         assert decided.seconds > 0
-    assert found[0] == found[1]
+        return decided.evidence, store.content_digest()
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """What one worker decides."""
+    return decided_by(tmp_path_factory.mktemp("alone"), "serial", 1)
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_two_workers_draw_the_rounds_of_one_and_decide_alike(tmp_path, alone, kind):
+    assert decided_by(tmp_path, kind, 2) == alone
 
 
 @pytest.mark.parametrize("n_workers", [1, 2, 3])

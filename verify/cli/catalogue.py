@@ -16,13 +16,14 @@ from verify.selection import select
 
 def list_claims(
     *,
+    claims: Sequence[str],
     paper: str | None,
     kind: str | None,
     verdict: str | None,
     as_json: bool,
     claims_files: Sequence[str],
 ) -> None:
-    """Print the claims that meet the filters."""
+    """Print the claims that the names mean and that meet the filters."""
     index = entries(claims_files)
     wanted = {"paper": paper, "kind": kind, "expected": verdict}
     for field, value in wanted.items():
@@ -34,7 +35,7 @@ def list_claims(
             )
     chosen = [
         entry
-        for entry in index.values()
+        for _, entry in select(index, claims)
         if all(value is None or _same(value, entry[field]) for field, value in wanted.items())
     ]
     if as_json:

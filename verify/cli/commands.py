@@ -95,21 +95,30 @@ def worker_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+mixed_option: Decorator = click.option(
+    "--allow-mixed",
+    is_flag=True,
+    help="Let blocks of several kinds of machine meet in the run, which records it.",
+)
+
+
 # -- looking at claims -----------------------------------------------------------------------------
 
 
 @click.command("list")
+@click.argument("claims", nargs=-1, shell_complete=_complete_claims)
 @click.option("--paper", metavar="PAPER", help="Only this paper: ids before the dot.")
 @click.option("--kind", metavar="KIND", help="Only this kind of statement.")
 @click.option("--verdict", metavar="VERDICT", help="Only claims with this expected verdict.")
 @json_option
 @claims_option
 def list_(**given: Any) -> None:
-    """List the claims: id, kind, expected verdict, source.
+    """List the claims: id, kind, expected verdict, source.  A name may hold * and ?.
 
     \b
     Examples:
       cfl-verify list
+      cfl-verify list 'ifca.thm1*'
       cfl-verify list --paper ifca --verdict refuted
     """
     from verify.cli.catalogue import list_claims
@@ -160,6 +169,8 @@ def info(**given: Any) -> None:
     metavar="DIR",
     help="Run directory.  [default: runs/<profile>-<seed>-<time>]",
 )
+@click.option("--verbose", is_flag=True, help="Name each claim that the profile leaves out.")
+@mixed_option
 @json_option
 @claims_option
 def run(**given: Any) -> int:
@@ -188,6 +199,8 @@ def run(**given: Any) -> int:
     help="Extend the run to a larger profile; trials already drawn are kept.",
 )
 @worker_options
+@mixed_option
+@click.option("--verbose", is_flag=True, help="Name each claim that the profile leaves out.")
 @json_option
 @claims_option
 def resume(**given: Any) -> int:
@@ -248,8 +261,8 @@ def replay(**given: Any) -> None:
     """Simulate one trial again from its id and compare it with the store.
 
     On the same kind of processor and with the same versions all bits are equal.  On another
-    machine the command says how far the values are apart, or that they differ by more than
-    rounding.
+    machine the command says how far the values are apart, in floats too, or that they differ by
+    more than rounding, and what differs between the machines.
 
     Without RUN the runs below ./runs are searched, the newest first.  `status RUN` prints trial
     ids of each experiment, and the report prints those of counterexamples.
@@ -275,6 +288,13 @@ def replay(**given: Any) -> None:
     help="The run to compare with.",
 )
 @click.option("--common", is_flag=True, help="Compare the claims that both runs hold, no others.")
+@click.option(
+    "--rtol",
+    type=float,
+    metavar="X",
+    help="Accept relative differences up to X between equal streams.  [default: 0 on one kind of "
+    "machine, else 1e-6]",
+)
 @click.option("--junit", "junit_file", metavar="FILE", help="Write JUnit XML, a test case a claim.")
 @json_option
 @claims_option
@@ -282,12 +302,14 @@ def check(**given: Any) -> int:
     """Compare a run with a baseline: verdicts, and observed values within their uncertainty.
 
     Runs of one seed must agree bit for bit.  Runs from two kinds of processor, or from two sets of
-    versions, must agree to rounding, and the command prints the largest relative difference.
+    versions, must agree to rounding, and the command prints the largest relative difference and
+    what differs between the machines.
 
     \b
     Examples:
       cfl-verify check latest --against runs/release
       cfl-verify check latest --against runs/release --common --junit check.xml
+      cfl-verify check latest --against runs/laptop --rtol 1e-12
     """
     from verify.cli.runs import check_run
 
@@ -327,6 +349,59 @@ def mutate(**given: Any) -> int:
     from verify.cli.mutating import mutate_run
 
     return mutate_run(**given)
+
+
+@click.command()
+@click.argument("claims", nargs=-1, required=True, shell_complete=_complete_claims)
+@click.option(
+    "--output",
+    type=NamedPath(),
+    metavar="DIR",
+    help="Where certificates are written.  [default: the folder certificates beside the last "
+    "--claims file, else in the package.  Runs look in both.]",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["certificate", "smt2"]),
+    default="certificate",
+    help="smt2 prints the statement for a solver of real arithmetic, and proves nothing.",
+)
+@json_option
+@claims_option
+def prove(**given: Any) -> None:
+    """Prove statements whose two sides are formulas, over their whole domain.
+
+    A certificate is written for each one that is proved.  Later runs check it, and a changed
+    statement has none.
+
+    \b
+    Examples:
+      cfl-verify prove sxy.eq35
+      cfl-verify prove --claims mypaper.py 'mypaper.*'
+      cfl-verify prove odcl.eq11 --format smt2 > eq11.smt2     (a solver should answer unsat)
+    """
+    from verify.cli.proving import prove_claims
+
+    prove_claims(**given)
+
+
+@click.command("check-proof")
+@run_argument
+@click.argument("claims", nargs=-1, metavar="[CLAIM]...", shell_complete=_complete_claims)
+@json_option
+@claims_option
+def check_proof(**given: Any) -> int:
+    """Check the certificates that a run holds, of proved statements and of refuted ones.
+
+    \b
+    Examples:
+      cfl-verify check-proof latest
+      cfl-verify check-proof latest sxy.eq35
+    """
+    from verify.cli.proving import check_proofs
+
+    return check_proofs(**given)
 
 
 @click.command()
@@ -390,6 +465,9 @@ def export(**given: Any) -> None:
     help="latex: pdfLaTeX. embedded: pandoc and Typst, no TeX needed. auto: latex where complete.",
 )
 @click.option("--output", metavar="DIR", help="Where to write.  [default: RUN/report]")
+@click.option("--title", "heading", metavar="TEXT", help="The title.  [default: the paper's]")
+@click.option("--author", metavar="TEXT", help="The author to print.")
+@click.option("--catalogue", is_flag=True, help="Make catalogue.pdf, with all claims, too.")
 @click.option(
     "--fragments",
     "fragments_of",
@@ -402,9 +480,12 @@ def export(**given: Any) -> None:
 def report(**given: Any) -> int:
     """Build the report of RUN and print its path.
 
+    report.pdf is the paper of the run: what was found, the theorems, how sure it is.
+
     \b
     Examples:
       cfl-verify report latest
+      cfl-verify report latest --catalogue --title "My theorem, tried"
       cfl-verify report latest --format tex --output paper/appendix
       cfl-verify report latest --format html
       cfl-verify report latest --fragments 'ifca.thm1*' --output paper
@@ -488,7 +569,86 @@ def completion(shell: str) -> None:
     say(kind(program, {}, "cfl-verify", "_CFL_VERIFY_COMPLETE").source())
 
 
+# -- methods on federations ------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("name", metavar="[BENCHMARK]", required=False)
+@click.option("--methods", metavar="A,B,...", help="Methods: shipped names, or FILE.py:NAME.")
+@click.option("--clients", type=int, metavar="M", help="Clients.")
+@click.option("--samples", type=int, metavar="N", help="Mean number of rows of a client.")
+@click.option("--features", type=int, metavar="D", help="Features.")
+@click.option("--clusters", type=int, metavar="K", help="Clusters.")
+@click.option("--separation", type=float, metavar="X", help="Least distance of two models.")
+@click.option("--noise", type=float, metavar="S", help="Noise level.")
+@click.option("--response", metavar="KIND", help="linear or logistic.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Any other parameter of a federation; may be given several times.",
+)
+@click.option("--vary", metavar="NAME=V,V,...", help="One table for each value of a parameter.")
+@click.option(
+    "--data",
+    metavar="FILE",
+    type=NamedPath(),
+    help="Rows of your own: .csv, .parquet or .npz, or `digits` or `diabetes`.",
+)
+@click.option("--client", metavar="COLUMN", help="The column that names a row's client.")
+@click.option("--target", metavar="COLUMN", help="The column to predict.")
+@click.option(
+    "--grid",
+    nargs=2,
+    metavar="A=LOW..HIGH B=LOW..HIGH",
+    help="A phase diagram over two parameters in place of a table.",
+)
+@click.option(
+    "--grid-size", type=int, default=20, show_default=True, metavar="N", help="Values an axis."
+)
+@click.option("--metric", metavar="NAME", help="The metric that decides.  [default: error]")
+@click.option("--level", type=float, metavar="P", help="Error probability of the whole table.")
+@click.option("--width", type=float, metavar="W", help="Relative width of a narrow contrast.")
+@click.option("--trials", "max_trials", type=int, metavar="N", help="Trials at most.")
+@click.option("--cpu-seconds", type=float, metavar="S", help="CPU seconds of all fits.")
+@click.option("--time-limit", "limit", type=float, metavar="S", help="Seconds of one fit.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Root seed of a new run.")
+@click.option(
+    "--run", "run_name", metavar="RUN", help="Add to this run: its stored fits are not repeated."
+)
+@click.option("--output", metavar="DIR", help="Directory of a new run.")
+@click.option(
+    "--export",
+    "exports",
+    multiple=True,
+    metavar="FILE",
+    type=NamedPath(),
+    help="Write the table as .csv, .parquet or .tex (booktabs).",
+)
+@worker_options
+@json_option
+def benchmark(**given: Any) -> int:
+    """Compare methods on the same data, with limits that hold at any stopping time.
+
+    Without a name it lists the benchmarks and the methods that ship.  The run ends when each pair
+    of methods is separated or as close as --width asks, or when the trials or CPU seconds end.
+
+    \b
+    Examples:
+      cfl-verify benchmark
+      cfl-verify benchmark few-samples
+      cfl-verify benchmark --methods ifca,odcl-km,my.py:MyMethod --clients 100 --samples 50
+      cfl-verify benchmark --data rows.csv --client hospital --target outcome
+      cfl-verify benchmark --run latest --trials 500 --export table.tex
+      cfl-verify benchmark --methods odcl-km,ifca --grid n=8..512 separation=.1..10
+    """
+    from verify.cli.benchmarking import benchmark as run_benchmark
+
+    return run_benchmark(**given)
+
+
 COMMANDS: tuple[click.Command, ...] = (
     *(list_, info, run, resume, status, replay, check, mutate, copy, export, report),
-    *(subject, warm_up, completion),
+    *(benchmark, prove, check_proof, subject, warm_up, completion),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import traceback
 from pathlib import Path
 
 import click
@@ -17,6 +18,8 @@ INCONCLUSIVE = 2
 USAGE = 3
 INTERNAL = 70
 INTERRUPTED = signals.INTERRUPTED
+HUNG_UP = 129
+TERMINATED = 143
 
 CODES = {
     EXPECTED: "all verdicts as expected, or nothing to decide",
@@ -24,8 +27,13 @@ CODES = {
     INCONCLUSIVE: "some claim is inconclusive",
     USAGE: "usage, input or output, or workers that were lost",
     INTERNAL: "a fault of this program; --debug shows where",
+    HUNG_UP: "the terminal was closed (SIGHUP); finished blocks are kept",
     INTERRUPTED: "interrupted",
+    TERMINATED: "ended by SIGTERM; finished blocks are kept",
 }
+
+
+_PACKAGES = ("bounds", "trials", "verify", "reports")
 
 
 class Stopped(Exception):
@@ -64,12 +72,37 @@ def explain(error: BaseException) -> tuple[int, str]:
     if isinstance(error, OSError):
         where = f"{os.fsdecode(error.filename)!r}: " if error.filename else ""
         return USAGE, f"{where}{error.strerror or error}"
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        return USAGE, "the system allows no more threads or processes; use a smaller --jobs"
     if isinstance(error, MemoryError):
         return USAGE, f"out of memory ({error})" if str(error) else "out of memory"
+    if place := _in_ones_own_file(error):
+        return USAGE, f"{place}: {type(error).__name__}: {error}; mend this line of your own file"
     return INTERNAL, (
         f"internal error: {type(error).__name__}: {error} (a fault of cfl-verify; please report it "
         f"with this command and what `{program()} --debug ...` prints)"
     )
+
+
+def _in_ones_own_file(error: BaseException) -> str:
+    """``FILE:LINE`` of the user's file that raised an error, empty where the mistake is ours.
+
+    Frames of Python's own modules and of installed packages are passed over: who called them with
+    a wrong value made the mistake.
+    """
+    prefix = getattr(sys.modules.get("trials.sources"), "USER_PREFIX", None)
+    own = {
+        str(module.__file__)
+        for name, module in list(sys.modules.items())
+        if prefix is not None and name.startswith(prefix)
+    }
+    house = tuple(f"{Path(__file__).parents[2] / name}{os.sep}" for name in _PACKAGES)
+    for frame in reversed(traceback.extract_tb(error.__traceback__) if own else []):
+        if frame.filename in own:
+            return f"{frame.filename}:{frame.lineno}"
+        if frame.filename.startswith(house):
+            return ""
+    return ""
 
 
 def program() -> str:

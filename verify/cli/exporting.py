@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 from trials.checks import InvalidParameter
 from trials.run.directory import STORE_NAME, find_run
 from trials.run.store import RunStore, StoreError
+from trials.run.store.export import for_spreadsheets
 from verify.cli.screen import say
 from verify.cli.signals import interruptible
 from verify.cli.verdicts import mark
+from verify.stored import claim_documents
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +49,7 @@ def export_run(*, run: str, destination: str, formats: str, claims_files: Sequen
         raise StoreError(f"{folder}: exists already; name a new folder")
     interruptible()
     with RunStore.open(find_run(run) / STORE_NAME, readonly=True) as store:
-        documents = store.documents("claim")
+        documents = claim_documents(store)
         if "csv" in wanted:
             store.export_csv(folder / "trials")
         if "parquet" in wanted:
@@ -103,7 +105,7 @@ def _frame(rows: Sequence[Mapping[str, Any]], types: Mapping[str, str]) -> pd.Da
 
 def _write(path: Path, frame: pd.DataFrame, formats: Sequence[str]) -> None:
     if "csv" in formats:
-        frame.to_csv(path.with_suffix(".csv"), index=False)
+        for_spreadsheets(frame).to_csv(path.with_suffix(".csv"), index=False)
     if "parquet" in formats:
         frame.to_parquet(path.with_suffix(".parquet"), index=False)
     if "json" in formats:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,10 @@ from verify.mutation.score import Examination, Score, Standing, total
 from verify.papers import ClaimsFile, catalogue, from_files, recorded_files
 from verify.plan import Planned, plan
 from verify.procedures.base import PROFILES
+from verify.stored import claim_documents
+
+#: CPU seconds, as experiments declare them, of the new trials of one change of meaning.
+MEANING_SECONDS = 3.0
 
 
 def mutate_run(
@@ -34,8 +39,8 @@ def mutate_run(
 ) -> int:
     """Score the claims of a run and store the scores in it, for its report.
 
-    The exit code is 1 where fewer than 95 per cent of the false mutants are caught.  Scores of
-    changes of meaning are printed by procedure, and are not stored.
+    The exit code is 1 where fewer than 95 per cent of the false mutants are caught.  Changes of
+    meaning are counted by procedure.
     """
     if sample is not None and sample < 1:
         raise InvalidParameter(f"--sample={sample} must be at least 1")
@@ -45,7 +50,7 @@ def mutate_run(
     store, config = session.open_run(directory, readonly=True)
     with store:
         papers = catalogue(recorded_files(store, claims_files))
-        decided = store.documents("claim")
+        decided = claim_documents(store)
         named = plan(papers, claims or list(decided), PROFILES[config.profile]).claims
         chosen = [p for p in named if str(p.selection) in decided]
         if not chosen:
@@ -62,7 +67,9 @@ def mutate_run(
         scores = []
         for planned, score in zip(chosen, found, strict=True):
             scores.append(score)
-            if not meaning:
+            if meaning:
+                _keep_meaning(directory, config.profile, str(planned.selection), score)
+            else:
                 is_sample = sample is not None
                 _keep(directory, config.profile, str(planned.selection), score, is_sample=is_sample)
             if not as_json:
@@ -86,20 +93,29 @@ def _whole(
     store: RunStore, chosen: Sequence[Planned], standings: Sequence[Standing], profile: str
 ) -> Iterator[Score]:
     """Every mutant, with boundaries, on a copy of the trials to which mutants may add."""
+    with _scratch(store) as (copy, executor):
+        for planned, standing in zip(chosen, standings, strict=True):
+            yield _examination(planned, profile, standing, copy, executor).score()
+
+
+@contextmanager
+def _scratch(store: RunStore) -> Iterator[tuple[RunStore, Executor]]:
+    """A copy of a store, open for writing, with what draws its trials."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / STORE_NAME
         store.copy_to(copy)
         with RunStore.open(copy) as scratch, make_executor("serial") as executor:
-            for planned, standing in zip(chosen, standings, strict=True):
-                yield _examination(planned, profile, standing, scratch, executor).score()
+            yield scratch, executor
 
 
 def _meanings(
     store: RunStore, chosen: Sequence[Planned], standings: Sequence[Standing], profile: str
 ) -> Iterator[Score]:
-    """Every change of meaning, on the stored trials alone."""
-    for planned, standing in zip(chosen, standings, strict=True):
-        yield _examination(planned, profile, standing, store).tell_apart()
+    """Every change of meaning, on a copy of the trials to which changes may add."""
+    with _scratch(store) as (copy, executor):
+        for planned, standing in zip(chosen, standings, strict=True):
+            examination = _examination(planned, profile, standing, copy, executor)
+            yield replace(examination, new_seconds=MEANING_SECONDS).tell_apart()
 
 
 def _print_by_procedure(scores: Sequence[Score]) -> None:
@@ -193,6 +209,13 @@ def _keep(directory: Path, profile: str, name: str, score: Score, *, is_sample: 
         known = known if is_sample and known and known["profile"] == profile else None
         if known is None or len(known["judged"]) <= len(score.judged):
             store.put_document("power", name, {"profile": profile, **score.as_dict()})
+
+
+def _keep_meaning(directory: Path, profile: str, name: str, score: Score) -> None:
+    """Store the outcomes of a claim's changes of meaning, for `verify.mutation.page`."""
+    store, _ = session.open_run(directory)
+    with store:
+        store.put_document("meaning", name, {"profile": profile, **score.as_dict()})
 
 
 def _close(scores: Sequence[Score], as_json: bool) -> int:

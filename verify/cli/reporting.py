@@ -22,6 +22,9 @@ def build_report(
     formats: str,
     engine: str,
     output: str | None,
+    heading: str | None,
+    author: str | None,
+    catalogue: bool,
     fragments_of: Sequence[str],
     claims_files: Sequence[str],
 ) -> int:
@@ -30,6 +33,11 @@ def build_report(
     arguments = ["build", "--format", formats, "--engine", engine]
     if output is not None:
         arguments += ["--output", output]
+    for option, text in (("--title", heading), ("--author", author)):
+        if text is not None:
+            arguments += [option, text]
+    if catalogue:
+        arguments.append("--catalogue")
     for pattern in fragments_of:
         arguments += ["--fragments", pattern]
     home = Path(str(verify.__file__)).parents[1]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from trials.run import engine
 from trials.run.directory import find_run
 from trials.run.executors import Executor, ExecutorError
-from trials.run.store import RunStore
+from trials.run.store import RunStore, StoreError
 from verify import session
 from verify.cli import exits, screen
 from verify.cli.config import settings, workers
@@ -23,9 +25,20 @@ from verify.cli.verdicts import as_data, exit_code, print_closing, tally
 from verify.papers import Catalogue, catalogue, record_files, recorded_files
 from verify.plan import Plan
 from verify.session import Outcome, RunConfig
+from verify.stored import claim_documents
+
+#: Claims that are not run and still get a line each.
+_FEW = 3
 
 
-def start(*, config_file: str | None, as_json: bool, **flags: Any) -> int:
+def start(
+    *,
+    config_file: str | None,
+    as_json: bool,
+    allow_mixed: bool = False,
+    verbose: bool = False,
+    **flags: Any,
+) -> int:
     """Start a new run.  Every setting is checked before its directory is made."""
     wanted = settings(flags, config_file)
     papers = catalogue(wanted.claims_files)
@@ -33,8 +46,12 @@ def start(*, config_file: str | None, as_json: bool, **flags: Any) -> int:
     directory = wanted.directory()
     interruptible()
     with wanted.workers() as executor, session.create(directory, wanted.config) as store:
+        if allow_mixed:
+            engine.allow_mixed(store)
         record_files(store, papers.files)
-        return _execute(store, wanted.config, plan, papers, executor, as_json=as_json)
+        return _execute(
+            store, wanted.config, plan, papers, executor, as_json=as_json, verbose=verbose
+        )
 
 
 def resume(
@@ -46,21 +63,30 @@ def resume(
     scheduler: str | None,
     as_json: bool,
     claims_files: Sequence[str],
+    allow_mixed: bool = False,
+    verbose: bool = False,
 ) -> int:
     """Continue a run, or extend it to a larger profile."""
     directory = find_run(run)
     interruptible()
     store, config = session.open_run(directory)
     with store:
+        if store.document("run", "kind"):
+            raise StoreError(
+                f"{directory} holds benchmarks and no claims; continue them with "
+                f"`{exits.program()} benchmark --run {directory}`"
+            )
         extended = session.resumed(config, profile)
         papers = catalogue(recorded_files(store, claims_files))
         plan = session.prepare(extended, papers)
+        if allow_mixed:
+            engine.allow_mixed(store)
         with workers(executor, jobs, scheduler) as found:
-            return _execute(store, extended, plan, papers, found, as_json=as_json)
+            return _execute(store, extended, plan, papers, found, as_json=as_json, verbose=verbose)
 
 
-def _announce(plan: Plan, to: Console) -> None:
-    """Say which claims a wild card passed over, and which cells own values cost."""
+def _announce(plan: Plan, to: Console, *, verbose: bool = False) -> None:
+    """Say which claims are passed over or not run, and which cells own values cost."""
     lacking = {name: why for name, why in plan.skipped.items() if " has no parameter " in why}
     if lacking:
         reason = next(iter(lacking.values())).split(" has ")[-1].split(";")[0]
@@ -68,8 +94,11 @@ def _announce(plan: Plan, to: Console) -> None:
     for name, why in plan.skipped.items():
         if name not in lacking:
             paragraph(f"skipped: {name}: {why}", to=to)
-    for name, reason in plan.not_run.items():
-        paragraph(f"not run: {name}: {reason}", to=to)
+    if len(plan.not_run) > _FEW and not verbose:
+        paragraph(_left_out(plan.not_run), to=to)
+    else:
+        for name, reason in plan.not_run.items():
+            paragraph(f"not run: {name}: {reason}", to=to)
     for planned in plan.claims:
         own = planned.own_values
         if own is not None and own.dropped:
@@ -86,6 +115,15 @@ def _announce(plan: Plan, to: Console) -> None:
             )
 
 
+def _left_out(not_run: Mapping[str, str]) -> str:
+    """One line on claims that the profile leaves out: how many, and which profile runs them."""
+    counts = Counter(
+        reason.removeprefix("not run below ").partition(":")[0] for reason in not_run.values()
+    )
+    told = ", ".join(f"{n} with --profile {name}" for name, n in counts.items())
+    return f"not run: {len(not_run)} claims ({told}); --verbose names them"
+
+
 def _execute(
     store: RunStore,
     config: RunConfig,
@@ -94,11 +132,14 @@ def _execute(
     executor: Executor,
     *,
     as_json: bool,
+    verbose: bool = False,
 ) -> int:
     """Run the claims.  The last line always names the next command."""
     to = screen.errors if as_json else screen.console
-    store.documents("claim")  # damage is reported before anything else
-    _announce(plan, to)
+    claim_documents(store)  # damage is reported before anything else
+    _announce(plan, to, verbose=verbose)
+    if mixed := session.mixture(store):
+        paragraph(mixed, to=to)
     directory = store.path.parent
     go_on = f"finished blocks are kept; continue with `{exits.program()} resume {_name(directory)}`"
     command = shlex.join(["cfl-verify", *sys.argv[1:]])

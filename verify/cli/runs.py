@@ -7,18 +7,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from trials.checks import InvalidParameter
+from trials.checks import InvalidParameter, real_between
 from trials.run.directory import STORE_NAME, find_run, known_runs
 from trials.run.engine import parse_trial_id, replay
 from trials.run.store import CellStatus, RunStore, StoreError
 from verify import session
-from verify.check import compare, junit, rounding
+from verify.check import compare, junit, other_machines, rounding
 from verify.cli import exits
 from verify.cli.screen import print_json, say, table
 from verify.cli.signals import interruptible
 from verify.cli.verdicts import mark
 from verify.papers import catalogue, recorded_files
 from verify.session import RunConfig
+from verify.stored import claim_documents, planned, summary
 
 
 def show_status(*, run: str, as_json: bool, claims_files: Sequence[str]) -> None:
@@ -26,7 +27,7 @@ def show_status(*, run: str, as_json: bool, claims_files: Sequence[str]) -> None
     directory = find_run(run)
     store, config = session.open_run(directory, readonly=True)
     with store:
-        documents = store.documents("claim")
+        documents = claim_documents(store)
         wanted = _planned(store, config, claims_files)
         cells = store.status()
     verdicts = {name: mark(documents[name]) if name in documents else "pending" for name in wanted}
@@ -72,9 +73,9 @@ def _planned(store: RunStore, config: RunConfig, claims_files: Sequence[str]) ->
     A run that was stopped before it recorded its plan is planned again from the registered papers
     and the files that the user names.
     """
-    stored = store.document("run", "plan")
-    if stored is not None and isinstance(stored.get("claims"), list):
-        return [str(name) for name in stored["claims"]]
+    stored = planned(store)
+    if stored is not None:
+        return stored
     files = recorded_files(store, claims_files) if claims_files else ()
     return [str(p.selection) for p in session.prepare(config, catalogue(files)).claims]
 
@@ -101,12 +102,14 @@ def replay_trial(*, names: Sequence[str], as_json: bool, claims_files: Sequence[
     if len(names) > 2:
         raise InvalidParameter(f"replay takes a run and a trial, not {len(names)} names")
     *runs, trial = names
-    parse_trial_id(trial)
+    if parse_trial_id(trial).experiment.startswith("benchmark."):
+        import verify.benchmark.fits  # noqa: F401 - registers the experiment
     directory = _holder(find_run(runs[0]), trial) if runs else _search(trial)
     with RunStore.open(directory / STORE_NAME, readonly=True) as store:
         catalogue(recorded_files(store, claims_files))  # registers the experiments
         result = replay(store, trial)
-        changed = session.other_environment(store.document("run", "summary"))
+        changed = session.other_environment(summary(store))
+        changed += [line for line in result.machine if line not in changed]
     if result.distance > 0.0 and not changed:
         raise StoreError(
             f"{directory}: trial {trial}: the values agree to rounding only, with a distance of "
@@ -115,7 +118,12 @@ def replay_trial(*, names: Sequence[str], as_json: bool, claims_files: Sequence[
         )
     if as_json:
         values = dict(zip(result.columns, map(float, result.values), strict=True))
-        identical = {"identical": result.distance == 0.0, "distance": result.distance}
+        identical = {
+            "identical": result.distance == 0.0,
+            "distance": result.distance,
+            "ulps": result.ulps,
+            "machine": list(result.machine),
+        }
         where = {"run": str(directory), "trial": trial}
         print_json({**where, **identical, "status": result.status, "values": values})
         return
@@ -127,7 +135,7 @@ def replay_trial(*, names: Sequence[str], as_json: bool, claims_files: Sequence[
         return
     say(
         f"equal to the stored trial of {directory} to rounding: the largest relative difference is "
-        f"{result.distance:.1e}"
+        f"{result.distance:.1e}, {result.ulps} floats apart"
     )
     say(f"({'; '.join(changed)})")
 
@@ -174,6 +182,7 @@ def check_run(
     run: str,
     baseline: str,
     common: bool,
+    rtol: float | None,
     junit_file: str | None,
     as_json: bool,
     claims_files: Sequence[str],
@@ -182,12 +191,15 @@ def check_run(
     del claims_files
     if junit_file is not None and not (junit_file and junit_file.isprintable()):
         raise InvalidParameter(f"--junit {junit_file!r} must name a file")
+    if rtol is not None:
+        rtol = real_between("--rtol", rtol, 0.0, 1.0)
     first, _ = session.open_run(find_run(run), readonly=True)
     with first:
         second, _ = session.open_run(find_run(baseline), readonly=True)
         with second:
-            found = compare(first, second, common=common)
-            apart = rounding(first, second)
+            found = compare(first, second, common=common, rtol=rtol)
+            apart = rounding(first, second, rtol)
+            machines = other_machines(first, second)
     if not found:
         raise InvalidParameter(f"{run} and {baseline} have no claim in common")
     if junit_file is not None:
@@ -195,8 +207,10 @@ def check_run(
     differences = [f"{name}: {text}" for name, lines in found.items() for text in lines]
     if as_json:
         runs = {"run": run, "baseline": baseline}
-        print_json({**runs, "differences": differences, "distance": apart})
+        print_json({**runs, "differences": differences, "distance": apart, "machines": machines})
     else:
+        for text in machines:
+            say(text)
         for line in differences:
             say(line)
         n = len(differences)

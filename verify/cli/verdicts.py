@@ -140,7 +140,9 @@ def tally(outcomes: Sequence[Outcome]) -> list[str]:
     """How many verdicts of each word, and which ones are not as expected."""
     apart = [o for o in outcomes if o.document.get("identity")]
     counts = Counter(
-        re.sub(r" TO .+", " TO r", mark(o.document)) for o in outcomes if o not in apart
+        re.sub(r"^SUPPORTED TO .+", "SUPPORTED TO r", mark(o.document))
+        for o in outcomes
+        if o not in apart
     )
     words = ", ".join(f"{n} {word}" for word, n in sorted(counts.items(), key=lambda x: -x[1]))
     unexpected = [o for o in outcomes if not as_expected(o)]

@@ -17,7 +17,7 @@ from trials.run.cell import Params
 from trials.run.engine import Demand
 from trials.run.experiment import Experiment
 from trials.run.store import Table
-from verify.evidence import EvidenceTable, Figure
+from verify.evidence import EvidenceTable, Figure, Slack
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -109,7 +109,12 @@ class Presentation:
     figures: Sequence[Figure] = ()
     tables: Sequence[EvidenceTable] = ()
     sharpness: Sequence[str] = ()
+    slack: Sequence[Slack] = ()
     notes: Sequence[str] = ()
+
+
+#: What a procedure shows that has no figure, table or sentence of its own.
+NOTHING = Presentation()
 
 
 def tex_number(value: float) -> str:
@@ -126,7 +131,7 @@ Present = Callable[[Sequence[Observed]], Presentation]
 
 def nothing_to_show(_observed: Sequence[Observed]) -> Presentation:
     """The presentation of a claim that has no figures of its own."""
-    return Presentation()
+    return NOTHING
 
 
 class UnknownParameter(InvalidParameter):

@@ -14,7 +14,7 @@ from bounds.render import latex
 from bounds.statement import Statement, Trend, Values
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
-from trials.run.engine import Demand, trial_id
+from trials.run.engine import trial_id
 from trials.run.store import Table
 from verify.decisions.combine import CellDecision, combine
 from verify.decisions.comparisons import ContrastTest, Scale, TrendTest
@@ -24,18 +24,17 @@ from verify.procedures.base import (
     FloatArray,
     Observed,
     Present,
+    Presentation,
     Sampling,
     Trials,
     nothing_to_show,
-    override_cells,
 )
-from verify.procedures.interface import CellByCell, Sampled
+from verify.procedures.interface import InRounds, Sampled, Stated
 from verify.procedures.mean_bound import the_cell
-from verify.procedures.rounds import play_rounds
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison(CellByCell):
+class Comparison(Stated, InRounds):
     """The kind *comparison*, between methods: the statement's contrasts in every cell.
 
     Attributes
@@ -60,11 +59,6 @@ class Comparison(CellByCell):
     failed: Literal["high", "low"] = "high"
     present: Present = nothing_to_show
 
-    @property
-    def name(self) -> str:
-        """The statement's id."""
-        return self.statement.id
-
     def check(self) -> None:
         """Check that the contrasts name known methods and columns, and that every cell is valid."""
         if not self.statement.contrasts:
@@ -80,17 +74,13 @@ class Comparison(CellByCell):
                 raise InvalidParameter(
                     f"{self.name}: column {column!r} of {method} must be one of {known}"
                 )
-        for cell in self.cells:
-            self._check_cell(cell)
+        super().check()
 
-    def _check_cell(self, cell: Params) -> None:
+    def require(self, cell: Params) -> None:
+        """The cell is possible and inside the theorem, and its tests have a level."""
         self.sampling.experiment.check(cell)
         self.statement.require(self.values(cell))
         self._tests(cell, 0.5)
-
-    def override(self, values: Mapping[str, Any]) -> Self:
-        """The same contrasts at other parameter values."""
-        return replace(self, cells=override_cells(self.cells, values, self.name, self._check_cell))
 
     def describe(self) -> str:
         """Contrasts, cells, budget and rule."""
@@ -161,16 +151,9 @@ class Comparison(CellByCell):
             found.append(test.decide(a, b, n_failed=observed.table.n_failed, limits=limits))
         return found
 
-    def demands(self, store: Trials, level: float) -> list[Demand]:
-        """The first round for every cell, then doublings of the undecided ones."""
-        return self._rounds(store, level)[0]
-
-    def _rounds(self, store: Trials, level: float) -> tuple[list[Demand], list[Observed]]:
-        def open_cells(observed: Sequence[Observed]) -> list[int]:
-            worst = [self._worst(self._cells(o, level, limits=False)) for o in observed]
-            return unresolved(worst)
-
-        return play_rounds(self.sampling, store, self.cells, open_cells)
+    def unresolved(self, observed: Sequence[Observed], level: float) -> list[int]:
+        """The cells with an undecided contrast, none after a contrast has refuted."""
+        return unresolved([self._worst(self._cells(o, level, limits=False)) for o in observed])
 
     @staticmethod
     def _worst(cells: Sequence[CellDecision]) -> CellDecision:
@@ -179,11 +162,10 @@ class Comparison(CellByCell):
 
     def decide(self, store: Trials, level: float) -> Evidence:
         """The evidence: one row for each contrast and cell, and the best method of each cell."""
-        _, observed = self._rounds(store, level)
+        _, observed = self.rounds(store, level)
         decided = [self._cells(o, level) for o in observed]
         flat = [c for row in decided for c in row]
         verdict, summary = combine(flat)
-        shown = self.present(observed)
         rows = [
             c.result({**o.params, "contrast": self._spell(i)})
             for o, row in zip(observed, decided, strict=True)
@@ -191,17 +173,13 @@ class Comparison(CellByCell):
         ]
         asymptotic = any("asymptotic" in c.reason for c in flat)
         note = "Limits are asymptotic: the values have no known range."
-        return Evidence(
+        return self.evidence(
+            observed,
+            Presentation(tables=(self._winners(observed),), notes=(note,) if asymptotic else ()),
             verdict=verdict,
             summary=summary,
             level=level,
-            n_trials=sum(o.table.n_trials for o in observed),
-            n_failed=sum(o.table.n_failed for o in observed),
             cells=rows,
-            tables=(self._winners(observed), *shown.tables),
-            figures=shown.figures,
-            sharpness=shown.sharpness,
-            notes=(*((note,) if asymptotic else ()), *shown.notes),
             witness=self._witness(decided, observed) if verdict is Verdict.REFUTED else None,
         )
 
@@ -254,7 +232,7 @@ class Comparison(CellByCell):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Monotone(Sampled):
+class Monotone(Stated, Sampled):
     """The kind *comparison*, along a parameter: the statement's one trend.
 
     Cells that differ in the trend's parameter alone form a sequence.  Each sequence is tested.
@@ -275,11 +253,6 @@ class Monotone(Sampled):
     failed: float = math.nan
     values: Callable[[Params], Values] = the_cell
     present: Present = nothing_to_show
-
-    @property
-    def name(self) -> str:
-        """The statement's id."""
-        return self.statement.id
 
     @property
     def trend(self) -> Trend:
@@ -308,7 +281,7 @@ class Monotone(Sampled):
         for cell in self.cells:
             if self.along not in cell:
                 raise InvalidParameter(f"{self.name}: a cell has no {self.along}")
-            self._check_cell(cell)
+            self.require(cell)
         for group in self.sequences():
             values = [self.cells[i][self.along] for i in group]
             if len(set(values)) != len(values) or len(values) < 3:
@@ -317,7 +290,8 @@ class Monotone(Sampled):
                     "each sequence of cells"
                 )
 
-    def _check_cell(self, cell: Params) -> None:
+    def require(self, cell: Params) -> None:
+        """The cell is possible and inside the theorem."""
         self.sampling.experiment.check(cell)
         self.statement.require(self.values(cell))
 
@@ -325,7 +299,7 @@ class Monotone(Sampled):
         """The same trend with other parameters fixed.  The trend's own parameter must vary."""
         if self.along in values:
             raise InvalidParameter(f"{self.name}: {self.along} must vary, it cannot be given")
-        return replace(self, cells=override_cells(self.cells, values, self.name, self._check_cell))
+        return super().override(values)
 
     def describe(self) -> str:
         """Cells, budget and rule."""
@@ -341,10 +315,6 @@ class Monotone(Sampled):
             f"trend. The limits of a mean are {limits}."
         )
 
-    def demands(self, store: Trials, _level: float) -> list[Demand]:
-        """The whole budget of every cell, because a rank test does not allow optional stopping."""
-        return self.sampling.missing(store, self.cells)
-
     def _groups(self, observed: Sequence[Observed]) -> list[FloatArray]:
         """Each cell's values.  A failed trial has the declared value or makes the cell unusable."""
         sign = 1.0 if self.trend.direction == "increases" else -1.0
@@ -356,7 +326,10 @@ class Monotone(Sampled):
         return found
 
     def decide(self, store: Trials, level: float) -> Evidence:
-        """One decision for each sequence."""
+        """One decision for each sequence.
+
+        It reads the whole budget, because a rank test does not allow optional stopping.
+        """
         observed = self.sampling.observed(store, self.cells)
         groups, sequences = self._groups(observed), self.sequences()
         sign = 1.0 if self.trend.direction == "increases" else -1.0
@@ -406,19 +379,14 @@ class Monotone(Sampled):
             )
         verdict, summary = combine(decided)
         reasons = dict.fromkeys(c.reason for c in decided if c.reason)
-        shown = self.present(observed)
-        return Evidence(
+        return self.evidence(
+            observed,
+            Presentation(figures=(self._figure(series),) if series else (), notes=(*reasons,)),
             verdict=verdict,
             summary=summary.replace("cells", "sequences of cells")
             + (f": {next(iter(reasons))}" if verdict is Verdict.REFUTED else ""),
             level=level,
-            n_trials=sum(o.table.n_trials for o in observed),
-            n_failed=sum(o.table.n_failed for o in observed),
             cells=rows,
-            tables=shown.tables,
-            figures=(self._figure(series), *shown.figures) if series else shown.figures,
-            sharpness=shown.sharpness,
-            notes=(*reasons, *shown.notes),
         )
 
     def _figure(self, series: Sequence[Series]) -> Figure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -15,15 +15,26 @@ from trials.run.engine import Demand, trial_id
 from trials.run.experiment import Experiment
 from trials.run.store import Table
 from verify.decisions.constants import (
+    Calibration,
     CellSample,
     ConstantBox,
     ConstantsDecision,
+    ConstantsRules,
     Direction,
     decide_constants,
     infeasible,
 )
 from verify.decisions.sequences import quantile_lower, quantile_upper, resolvable
-from verify.evidence import CellResult, Evidence, EvidenceTable, Figure, Series, Witness, ratio_of
+from verify.evidence import (
+    CellResult,
+    Evidence,
+    EvidenceTable,
+    Figure,
+    Series,
+    Slack,
+    Witness,
+    ratio_of,
+)
 from verify.procedures.base import (
     FloatArray,
     Observed,
@@ -54,7 +65,9 @@ class Constants(Procedure):
     statistic, covariates : read from a cell's trials.
     log_tail : ``(cell, b) -> `` log of an upper limit on P(statistic > b) from an exact law.
     choices : values, declared before the run, of the constant ``choice_name`` that the theorem lets
-        the user choose, such as a step size.  A cell is simulated once for each.
+        the user choose, such as a step size.  A cell is simulated once for each.  Empty where the
+        theorem leaves nothing to choose.
+    proof_constants : values that the proof gives, beside which the required ones are shown.
     """
 
     statement: Statement
@@ -66,8 +79,9 @@ class Constants(Procedure):
     statistic: Callable[[Table, Params], FloatArray]
     covariates: Callable[[Table, Params], dict[str, FloatArray]]
     drift: Mapping[str, Direction]
-    choices: tuple[float, ...]
     tighten: tuple[str, ...]
+    choices: tuple[float, ...] = ()
+    proof_constants: Mapping[str, float] = field(default_factory=dict)
     choice_name: str = "c_1"
     choice_param: str = "c1"
     elsewhere: tuple[Params, ...] = ()
@@ -82,8 +96,8 @@ class Constants(Procedure):
             self._check_cell(cell)
 
     def _check_cell(self, cell: Params) -> None:
-        for choice in self.choices:
-            self.sampling.experiment.check({**cell, self.choice_param: choice})
+        for choice in self._choices:
+            self.sampling.experiment.check(self._run_at(cell, choice))
         self.statement.require(self.values(cell))
 
     def override(self, values: Mapping[str, Any]) -> Self:
@@ -99,7 +113,10 @@ class Constants(Procedure):
     def describe(self) -> str:
         """Cells, budget and the task of each of the three parts."""
         name, values = _tex(self.choice_name), [f"{v:.4g}" for v in self.choices]
-        chosen = f"${name}$ in " + ", ".join(values) if values[1:] else f"${name}={values[0]}$"
+        chosen = ""
+        if values:
+            at = f"${name}$ in " + ", ".join(values) if values[1:] else f"${name}={values[0]}$"
+            chosen = f"The choice is {at}. "
         fitted = ", ".join(f"${_tex(name)}$" for name in self.tighten)
         held_out = f"fresh trials in {_counted(self.held_out, 'held-out cell')}"
         if self.drift:
@@ -120,7 +137,7 @@ class Constants(Procedure):
         else:
             trend = "These are single settings, so no trend is asked about."
         return (
-            f"The choice is {chosen}. Feasibility is tested at the generous corner of the "
+            f"{chosen}Feasibility is tested at the generous corner of the "
             f"box in all cells. The constants {fitted} are fitted on "
             f"{_counted(self.calibration, 'calibration cell')} and frozen with slack "
             f"{self.slack:g}. They are then tried on {held_out}. {trend} The budget is "
@@ -129,7 +146,16 @@ class Constants(Procedure):
         )
 
     @property
-    def _cells(self) -> list[tuple[Role, float, Params]]:
+    def _choices(self) -> list[dict[str, float]]:
+        """The declared choices, one that is empty where there is nothing to choose."""
+        return [{self.choice_name: value} for value in self.choices] or [{}]
+
+    def _run_at(self, cell: Params, choice: Mapping[str, float]) -> Params:
+        """The parameters of a cell's trials under a choice."""
+        return {**cell, self.choice_param: choice[self.choice_name]} if choice else {**cell}
+
+    @property
+    def _cells(self) -> list[tuple[Role, dict[str, float], Params]]:
         """Every cell under every choice: (role, choice, parameters)."""
         roles: tuple[tuple[Role, tuple[Params, ...]], ...] = (
             ("calibration", self.calibration),
@@ -137,10 +163,10 @@ class Constants(Procedure):
             ("elsewhere", self.elsewhere),
         )
         return [
-            (role, choice, {**cell, self.choice_param: choice})
+            (role, choice, self._run_at(cell, choice))
             for role, cells in roles
             for cell in cells
-            for choice in self.choices
+            for choice in self._choices
         ]
 
     def experiment(self) -> Experiment:
@@ -159,7 +185,10 @@ class Constants(Procedure):
         """The bound at a corner of the box and the failure probability, in every cell."""
         corner = {c.name: c.high for c in self.statement.constants}
         at = {"err": 0.37, **corner}
-        values = [{**self.values({**cell, "c1": 1.0}), **at} for cell in self.every_cell()]
+        values = [
+            {**self.values(self._run_at(cell, dict.fromkeys(self._choices[0], 1.0))), **at}
+            for cell in self.every_cell()
+        ]
         return [
             [self.statement.bound(v, unchecked=True) for v in values],
             [self.statement.failure_probability(v) for v in values],
@@ -167,7 +196,7 @@ class Constants(Procedure):
 
     def tried_at(self, store: Trials) -> Iterator[Mapping[str, Any]]:
         """Each cell at the first choice, with the covariates of its stored trials."""
-        cells = [{**c, self.choice_param: self.choices[0]} for c in self.every_cell()]
+        cells = [self._run_at(c, self._choices[0]) for c in self.every_cell()]
         found = {id(o.params): o for o in self.sampling.observed(store, cells)}
         for cell in cells:
             o = found.get(id(cell))
@@ -231,7 +260,7 @@ class Constants(Procedure):
                     delta=self.statement.failure_probability(self.values(cell)),
                     role="calibration" if role == "calibration" else "held-out",
                     in_drift=role != "elsewhere",
-                    choice={self.choice_name: choice},
+                    choice=choice,
                     covariates=self.covariates(read.table, cell),
                     log_tail=self._tail(cell),
                 )
@@ -267,10 +296,12 @@ class Constants(Procedure):
             self._bound,
             drift=self.drift,
             level=level,
-            tighten=self.tighten,
-            slack=self.slack,
-            margin=self.margin,
-            resolution=resolvable(min(c.n_trials for c in data), level) * (1 + 1e-6),
+            rules=ConstantsRules(
+                tighten=self.tighten,
+                slack=self.slack,
+                margin=self.margin,
+                resolution=resolvable(min(c.n_trials for c in data), level) * (1 + 1e-6),
+            ),
         )
 
     def decide(self, store: Trials, level: float) -> Evidence:
@@ -292,7 +323,9 @@ class Constants(Procedure):
                 *shown.tables,
             ),
             figures=(*self._figures(data, cells, decision), *shown.figures),
-            sharpness=(*self._sharpness(cells, decision), *shown.sharpness),
+            sharpness=shown.sharpness,
+            required={} if decision.calibration is None else self._required(decision.calibration),
+            slack=(*self._slack(data, cells, decision), *shown.slack),
             witness=self._witness(data, decision),
             notes=(*decision.notes, *shown.notes),
         )
@@ -302,7 +335,7 @@ class Constants(Procedure):
     ) -> tuple[EvidenceTable, ...]:
         """The table of a refutation by feasibility: cells and the choices that each excludes."""
         feasibility = decision.feasibility
-        if feasibility is None or not _infeasible(decision):
+        if feasibility is None or not self.choices or not _infeasible(decision):
             return ()
         witnesses = [data[i].params for i in feasibility.witness]
         excluding = {
@@ -339,8 +372,8 @@ class Constants(Procedure):
         feasibility, calibration = decision.feasibility, decision.calibration
         if feasibility is None or not feasibility.witness:
             assert calibration is not None  # extrapolation and drift need calibrated constants
-            chosen = {self.choice_param: calibration.choice[self.choice_name]}
-            return replace(decision.witness, params={**decision.witness.params, **chosen})
+            at = self._run_at(decision.witness.params, calibration.choice)
+            return replace(decision.witness, params=at)
         first = feasibility.witness[0]
         _, _, cell = self._cells[first]
         bound = np.broadcast_to(self._generous(data[first]), data[first].statistic.shape)
@@ -374,7 +407,7 @@ class Constants(Procedure):
             frozen = {**decision.calibration.frozen, **cell.choice}
             bound = float(np.median(self._bound(frozen, cell)))
         return CellResult(
-            params={**cell.params, self.choice_param: cell.choice[self.choice_name]},
+            params=self._run_at(cell.params, cell.choice),
             n_trials=cell.n_trials,
             n_failed=int(np.sum(~np.isfinite(cell.statistic))),
             observed=q,
@@ -399,13 +432,13 @@ class Constants(Procedure):
     ) -> tuple[Figure, ...]:
         """The figures of the deciding part: bounds of choices, or quantiles and constants."""
         if _infeasible(decision):
-            return (self._choices_figure(data, cells),)
+            return (self._choices_figure(data, cells),) if self.choices else ()
         if decision.calibration is None or decision.drift is None:
             return ()
         shown = [
             (role, cell)
             for (role, choice, _), cell in zip(self._cells, cells, strict=True)
-            if choice == decision.calibration.choice[self.choice_name]
+            if choice == decision.calibration.choice
         ]
         figures = [self._quantiles_figure(shown)]
         if decision.drift.asked:
@@ -528,16 +561,27 @@ class Constants(Procedure):
             f"{self.slack:g} times looser. They would fail in a held-out cell above the line.",
         )
 
-    @staticmethod
-    def _sharpness(cells: Sequence[CellResult], decision: ConstantsDecision) -> tuple[str, ...]:
-        ratios = [c.ratio for c in cells if c.ratio is not None and np.isfinite(c.ratio)]
-        if not ratios:
-            return ()
-        of = "most generous" if _infeasible(decision) else "frozen"
-        return (
-            f"The ratio of observed quantile to {of} bound lies between {min(ratios):.2g} and "
-            f"{max(ratios):.2g} (median {float(np.median(ratios)):.2g}) over {len(ratios)} cells.",
-        )
+    def _required(self, calibration: Calibration) -> dict[str, float]:
+        """The fitted constants, those apart that the calibration cells do not need."""
+        names = [name for name in self.tighten if name not in calibration.at_tight_end]
+        return {name: calibration.fitted[name] for name in names}
+
+    def _slack(
+        self, data: Sequence[CellSample], cells: Sequence[CellResult], decision: ConstantsDecision
+    ) -> Iterator[Slack]:
+        """The slack of the bound at the required constants, and at those of the proof."""
+        calibration = decision.calibration
+        if _infeasible(decision) or calibration is None:
+            yield from Slack.of("the most generous constants", [c.ratio for c in cells])
+            return
+        for words, constants in (
+            ("the required constants", calibration.fitted),
+            ("the proof's constants", self.proof_constants),
+        ):
+            if constants:
+                bounds = [float(np.median(self._bound({**constants, **c.choice}, c))) for c in data]
+                seen = [cell.observed for cell in cells]
+                yield from Slack.of(words, map(partial(ratio_of, relation="at most"), seen, bounds))
 
 
 def _infeasible(decision: ConstantsDecision) -> bool:

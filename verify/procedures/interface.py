@@ -2,7 +2,9 @@
 
 A procedure of one's own subclasses `Procedure` and writes the five abstract methods.  The other
 methods have defaults that are right for a procedure which draws no trials.  `Sampled` is the
-base of those that draw them, and `CellByCell` of those that decide every cell alone.
+base of those that draw them, `CellByCell` of those that decide every cell alone, and `InRounds`
+of those that stop drawing in a cell when it is decided.  `Stated` names a procedure by its
+statement.
 """
 
 from __future__ import annotations
@@ -10,14 +12,25 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from bounds.statement import Statement
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.engine import Demand
 from trials.run.experiment import Experiment
+from verify.decisions.domain import Domain
 from verify.evidence import Evidence
-from verify.procedures.base import Sampling, Trials
+from verify.procedures.base import (
+    NOTHING,
+    Observed,
+    Present,
+    Presentation,
+    Sampling,
+    Trials,
+    override_cells,
+)
+from verify.procedures.rounds import play_rounds
 
 
 class Procedure(ABC):
@@ -85,9 +98,20 @@ class Procedure(ABC):
 
         Symbols that differ between the trials of a cell are arrays, (n_trials,).
         """
-        values = getattr(self, "values", getattr(self, "regressors", None))
         for cell in self.every_cell():
-            yield {**cell, **(values(cell) if values is not None else {})}
+            yield self.values_at(cell, cell, store)
+
+    def values_at(self, cell: Params, _like: Params, _store: Trials) -> Mapping[str, Any]:
+        """The statement's symbols in a cell that need not have trials.
+
+        What differs between trials is taken from those of the cell ``like``.
+        """
+        values = getattr(self, "values", getattr(self, "regressors", None))
+        return {**cell, **(values(cell) if values is not None else {})}
+
+    def compared_growth(self) -> Mapping[str, str] | None:
+        """The symbols whose growth alone is compared, each with its side, None for sizes."""
+        return None
 
     def moved_to(self, cells: tuple[Params, ...]) -> Self:
         """The same procedure in other cells, where its verdict needs no others beside them.
@@ -106,12 +130,59 @@ class Procedure(ABC):
         """The same procedure from its trials alone: exact laws of the algorithm are left out."""
         return self
 
+    # -- a search --------------------------------------------------------------------------------
+
+    def searched(self) -> Domain | None:
+        """The domain that is searched, None where trials are drawn."""
+        return None
+
+    def visited(self, _n_points: int) -> list[dict[str, Any]]:
+        """Points that a search tries, the closest to a counterexample and of every rank."""
+        return []
+
+    def fails_at(self, _points: Sequence[dict[str, Any]]) -> bool:
+        """Whether one of the points is a counterexample."""
+        return False
+
+    def fingerprint_at(self, _points: Sequence[dict[str, Any]]) -> Any:
+        """`fingerprint` at some points of a search."""
+        return self.fingerprint()
+
+    def with_budget(self, _evaluations: int) -> Self:
+        """The same search with so many evaluations at most."""
+        return self
+
+    def repeated(self, _factor: int) -> Self | None:
+        """The search from another seed with so many times the budget, None without a search."""
+        return None
+
+
+class Stated(Procedure):
+    """A procedure whose field ``statement`` is the statement that it tries."""
+
+    statement: Statement
+
+    @property
+    def name(self) -> str:
+        """The statement's id."""
+        return self.statement.id
+
 
 class Sampled(Procedure):
-    """A procedure whose fields ``sampling`` and ``cells`` say what it draws."""
+    """A procedure whose fields ``sampling`` and ``cells`` say what it draws.
+
+    It draws the whole budget of every cell.  Its field ``present`` makes the claim's own figures,
+    tables and sentences.
+    """
+
+    if TYPE_CHECKING:  # a field of the procedure, or the id of its statement
+
+        @property
+        def name(self) -> str: ...
 
     sampling: Sampling
     cells: tuple[Params, ...]
+    present: Present
 
     def experiment(self) -> Experiment:
         """The experiment that is sampled."""
@@ -120,6 +191,48 @@ class Sampled(Procedure):
     def every_cell(self) -> tuple[Params, ...]:
         """The cells that are sampled."""
         return self.cells
+
+    def check(self) -> None:
+        """Every cell is possible and inside the theorem."""
+        for cell in self.cells:
+            self.require(cell)
+
+    def require(self, cell: Params) -> None:
+        """Refuse a cell that the experiment does not have, or that is outside the theorem."""
+        self.sampling.experiment.check(cell)
+
+    def override(self, values: Mapping[str, Any]) -> Self:
+        """The same procedure at other parameter values."""
+        cells = override_cells(self.cells, values, self.name, self.require)
+        return replace(self, cells=cells)  # type: ignore[type-var]
+
+    def demands(self, store: Trials, _level: float) -> list[Demand]:
+        """The whole budget of every cell."""
+        return self.sampling.missing(store, self.cells)
+
+    def evidence(
+        self, observed: Sequence[Observed], own: Presentation = NOTHING, **fields: Any
+    ) -> Evidence:
+        """Evidence from trials: what the procedure shows, and then what the claim does.
+
+        Parameters
+        ----------
+        own : the procedure's figures, tables and sentences.
+        fields : further fields of `Evidence`.  The numbers of trials are those of ``observed``.
+        """
+        shown = self.present(observed)
+        counted = {
+            "n_trials": sum(o.table.n_trials for o in observed),
+            "n_failed": sum(o.table.n_failed for o in observed),
+        }
+        return Evidence(
+            figures=(*own.figures, *shown.figures),
+            tables=(*own.tables, *shown.tables),
+            sharpness=(*own.sharpness, *shown.sharpness),
+            slack=(*own.slack, *shown.slack),
+            notes=(*own.notes, *shown.notes),
+            **{**counted, **fields},
+        )
 
 
 class CellByCell(Sampled):
@@ -136,3 +249,21 @@ class CellByCell(Sampled):
     def in_cells(self, cells: Sequence[Params]) -> Self:
         """The same procedure in some of the cells."""
         return replace(self, cells=tuple(cells))  # type: ignore[type-var]
+
+
+class InRounds(CellByCell):
+    """A procedure whose rounds double the trials of the cells that are not decided."""
+
+    @abstractmethod
+    def unresolved(self, observed: Sequence[Observed], level: float) -> Sequence[int]:
+        """The positions of the cells that more trials may decide, none at the end."""
+
+    def demands(self, store: Trials, level: float) -> list[Demand]:
+        """The first round for every cell, then doublings of the undecided ones."""
+        return self.rounds(store, level)[0]
+
+    def rounds(self, store: Trials, level: float) -> tuple[list[Demand], list[Observed]]:
+        """The demands of the next round, or the trials of the last one."""
+        return play_rounds(
+            self.sampling, store, self.cells, lambda observed: self.unresolved(observed, level)
+        )

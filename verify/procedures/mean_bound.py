@@ -3,7 +3,7 @@ r"""E S <= b (or >=, or =) in every cell, by confidence sequences for a mean in 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -12,7 +12,7 @@ import numpy as np
 from bounds.statement import Statement, Values
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
-from trials.run.engine import Demand, trial_id
+from trials.run.engine import trial_id
 from trials.run.store import Table
 from verify.decisions.combine import CellDecision, combine
 from verify.decisions.means import (
@@ -28,13 +28,12 @@ from verify.procedures.base import (
     FloatArray,
     Observed,
     Present,
+    Presentation,
     Sampling,
     Trials,
     nothing_to_show,
-    override_cells,
 )
-from verify.procedures.interface import CellByCell
-from verify.procedures.rounds import play_rounds
+from verify.procedures.interface import InRounds, Stated
 
 SIDES: dict[str, Side] = {r"\le": "at most", r"\ge": "at least", "=": "equals"}
 
@@ -45,7 +44,7 @@ def the_cell(cell: Params) -> Values:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeanBound(CellByCell):
+class MeanBound(Stated, InRounds):
     r"""The kind *expectation*: a statement about a mean, cell by cell.
 
     The bound and its side come from the statement: :math:`E S \le b` for ``relation=r"\le"``, and
@@ -92,11 +91,6 @@ class MeanBound(CellByCell):
     present: Present = nothing_to_show
 
     @property
-    def name(self) -> str:
-        """The statement's id."""
-        return self.statement.id
-
-    @property
     def side(self) -> Side:
         """The side of the bound on which the statement puts the mean."""
         if self.statement.relation not in SIDES:
@@ -109,19 +103,10 @@ class MeanBound(CellByCell):
         """The stated limit of the mean.  `OutsideTheorem` is raised where an assumption fails."""
         return float(self.statement.bound(self.values(cell)))
 
-    def check(self) -> None:
-        """Every cell is possible and inside the theorem, and its bound is a number."""
-        for cell in self.cells:
-            self._check_cell(cell)
-
-    def _check_cell(self, cell: Params) -> None:
+    def require(self, cell: Params) -> None:
+        """The cell is possible and inside the theorem, and its bound is a number."""
         self.sampling.experiment.check(cell)
         self._test(cell, 0.5)
-
-    def override(self, values: Mapping[str, Any]) -> Self:
-        """The same test at other parameter values."""
-        cells = override_cells(self.cells, values, self.name, self._check_cell)
-        return replace(self, cells=cells)
 
     def describe(self) -> str:
         """Cells, budget, stopping rule and the knowledge behind the limits."""
@@ -175,17 +160,9 @@ class MeanBound(CellByCell):
         """The side and the bound of every cell."""
         return [self.side, [self.bound(cell) for cell in self.cells]]
 
-    def demands(self, store: Trials, level: float) -> list[Demand]:
-        """The first round for every cell, then doublings of the undecided ones."""
-        return self._rounds(store, level)[0]
-
-    def _rounds(self, store: Trials, level: float) -> tuple[list[Demand], list[Observed]]:
-        return play_rounds(
-            self.sampling,
-            store,
-            self.cells,
-            lambda observed: unresolved([self._cell(o, level, limits=False) for o in observed]),
-        )
+    def unresolved(self, observed: Sequence[Observed], level: float) -> Sequence[int]:
+        """The undecided cells, none after one has refuted."""
+        return unresolved([self._cell(o, level, limits=False) for o in observed])
 
     def _cell(self, observed: Observed, level: float, *, limits: bool = True) -> CellDecision:
         test = self._test(observed.params, level)
@@ -200,23 +177,19 @@ class MeanBound(CellByCell):
 
     def decide(self, store: Trials, level: float) -> Evidence:
         """The verdict with one row a cell and, when refuted, a trial to replay."""
-        _, observed = self._rounds(store, level)
+        _, observed = self.rounds(store, level)
         cells = [self._cell(o, level) for o in observed]
         verdict, summary = combine(cells)
-        shown = self.present(observed)
         asymptotic = any("asymptotic" in c.reason for c in cells)
         note = "The verdict rests on asymptotic limits: neither a range nor a variance is known."
-        return Evidence(
+        return self.evidence(
+            observed,
+            Presentation(sharpness=self._sharpness(cells), notes=(note,) if asymptotic else ()),
             verdict=verdict,
             summary=summary,
             level=level,
             n_trials=sum(c.n_trials for c in cells),
-            n_failed=sum(c.n_failed for c in cells),
             cells=[c.result(o.params) for c, o in zip(cells, observed, strict=True)],
-            figures=shown.figures,
-            tables=shown.tables,
-            sharpness=(*self._sharpness(cells), *shown.sharpness),
-            notes=(*((note,) if asymptotic else ()), *shown.notes),
             witness=self._witness(cells, observed) if verdict is Verdict.REFUTED else None,
         )
 

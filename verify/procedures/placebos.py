@@ -221,6 +221,8 @@ def decide(
         resolution=again.resolution,
         summary=f"{again.summary}; {count} ({words})",
         sharpness=again.sharpness,
+        required=again.required,
+        slack=again.slack,
     )
 
 
@@ -269,8 +271,14 @@ def _passes(placebo: Placebo | Occurs, fixed: Any, part: Any, store: Trials, lev
     evidence = procedure.decide(placebo.view(store), level)
     if evidence.verdict is not Verdict.INCONCLUSIVE:
         return evidence.verdict in (Verdict.SUPPORTED, Verdict.VACUOUS)
-    ratios = [row.ratio for row in evidence.cells]
-    return bool(procedure.cells_alone()) and all(r is not None and r <= 1 for r in ratios)
+    return bool(procedure.cells_alone()) and all(map(_keeps, evidence.cells))
+
+
+def _keeps(row: CellResult) -> bool:
+    """Whether a cell's observed value keeps its bound.  A tie breaks a strict one."""
+    if row.ratio is None:
+        return False
+    return row.ratio < 1 if row.relation == "below" else row.ratio <= 1
 
 
 def _rare(occurs: Occurs, procedure: Any, store: Trials) -> bool:

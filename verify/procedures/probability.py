@@ -3,14 +3,14 @@ r"""P(bad) <= delta in every cell, by a beta-binomial confidence sequence in dou
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from trials.run.cell import Params
-from trials.run.engine import Demand, trial_id
+from trials.run.engine import trial_id
 from trials.run.store import Table
 from verify.decisions.probability import (
     ProbabilityDecision,
@@ -26,18 +26,16 @@ from verify.procedures.base import (
     Sampling,
     Trials,
     nothing_to_show,
-    override_cells,
 )
-from verify.procedures.interface import CellByCell
+from verify.procedures.interface import InRounds
 from verify.procedures.invented import invented
-from verify.procedures.rounds import play_rounds
 from verify.proofs.certificate import Certificate, proof
 
 Bad = Callable[[Table, Params], BoolArray]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Probability(CellByCell):
+class Probability(InRounds):
     """The kind *probability*: all constants explicit, P(bad) <= delta tested cell by cell.
 
     Attributes
@@ -69,16 +67,9 @@ class Probability(CellByCell):
     symbols: Callable[[Table, Params], Mapping[str, Any]] = lambda _table, _cell: {}
     present: Present = nothing_to_show
 
-    def check(self) -> None:
-        """Every cell is possible and inside the theorem."""
-        self.sampling.check(self.cells, self.validate)
-
-    def override(self, values: Mapping[str, Any]) -> Self:
-        """The same test at other parameter values."""
-        cells = override_cells(
-            self.cells, values, self.name, lambda c: self.sampling.check([c], self.validate)
-        )
-        return replace(self, cells=cells)
+    def require(self, cell: Params) -> None:
+        """The cell is possible and inside the theorem."""
+        self.sampling.check([cell], self.validate)
 
     def describe(self) -> str:
         """Cells, budget and stopping rule."""
@@ -107,23 +98,15 @@ class Probability(CellByCell):
         bad = [self.bad(table, cell).tolist() for cell in self.cells]
         return [bad, [self.delta(cell) for cell in self.cells], list(map(repr, self.cells))]
 
-    def tried_at(self, store: Trials) -> Iterator[Mapping[str, Any]]:
-        """Each cell, with the symbols of its stored trials where it has any."""
-        found = {id(o.params): o for o in self.sampling.observed(store, self.cells)}
-        for cell in self.cells:
-            o = found.get(id(cell))
-            yield {**cell, **({} if o is None else self.symbols(o.table, o.params))}
+    def values_at(self, cell: Params, like: Params, store: Trials) -> Mapping[str, Any]:
+        """A cell with the symbols of the stored trials of ``like``, where it has any."""
+        stored = self.sampling.observed(store, [like])
+        return {**cell, **(self.symbols(stored[0].table, cell) if stored else {})}
 
-    def demands(self, store: Trials, level: float) -> list[Demand]:
-        """The first round for every cell, then doublings of the undecided ones."""
-        return self._rounds(store, level)[0]
-
-    def _rounds(self, store: Trials, level: float) -> tuple[list[Demand], list[Observed]]:
-        def unresolved(observed: Sequence[Observed]) -> Sequence[int]:
-            decision = self._decision(observed, level)
-            return [] if decision.verdict is Verdict.REFUTED else decision.unresolved
-
-        return play_rounds(self.sampling, store, self.cells, unresolved)
+    def unresolved(self, observed: Sequence[Observed], level: float) -> Sequence[int]:
+        """The undecided cells, none after one has refuted."""
+        decision = self._decision(observed, level)
+        return [] if decision.verdict is Verdict.REFUTED else decision.unresolved
 
     def _decision(self, observed: Sequence[Observed], level: float) -> ProbabilityDecision:
         bad = [int(np.sum(self.bad(o.table, o.params) & ~o.table.failed)) for o in observed]
@@ -157,22 +140,16 @@ class Probability(CellByCell):
 
     def decide(self, store: Trials, level: float) -> Evidence:
         """The verdict with one row a cell and, when refuted, a trial to replay."""
-        _, observed = self._rounds(store, level)
+        _, observed = self.rounds(store, level)
         decision = self._decision(observed, level)
-        shown = self.present(observed)
-        return Evidence(
+        return self.evidence(
+            observed,
             verdict=decision.verdict,
             resolution=decision.resolution,
             proof=proof(self.certify) if decision.verdict is Verdict.REFUTED else None,
             summary=decision.summary,
             level=level,
-            n_trials=sum(o.table.n_trials for o in observed),
-            n_failed=sum(o.table.n_failed for o in observed),
             cells=decision.cell_results([o.params for o in observed]),
-            figures=shown.figures,
-            tables=shown.tables,
-            sharpness=shown.sharpness,
-            notes=shown.notes,
             witness=self._witness(decision, observed),
         )
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
-from trials.run.engine import Demand
 from trials.run.store import Table
+from verify.decisions.combine import worst
 from verify.decisions.rates import (
     ContractionFit,
     PowerLawFit,
@@ -28,10 +28,10 @@ from verify.procedures.base import (
     FloatArray,
     Observed,
     Present,
+    Presentation,
     Sampling,
     Trials,
     nothing_to_show,
-    override_cells,
     tex_number,
 )
 from verify.procedures.interface import CellByCell, Sampled
@@ -77,7 +77,7 @@ class Rate(Sampled):
 
     def check(self) -> None:
         """Check that every cell is inside the theorem and that the cells identify the exponents."""
-        self.sampling.check(self.cells, self.validate)
+        super().check()
         varied = self._varied(self.cells)
         if fixed := [name for name in self.stated if name not in varied]:
             raise InvalidParameter(
@@ -85,14 +85,16 @@ class Rate(Sampled):
             )
         log_design(varied)
 
+    def require(self, cell: Params) -> None:
+        """The cell is possible and inside the theorem."""
+        self.sampling.check([cell], self.validate)
+
     def override(self, values: Mapping[str, Any]) -> Self:
         """The same regression with some parameters at other values.
 
         The exponent of a parameter that no longer varies is not tested.
         """
-        cells = override_cells(
-            self.cells, values, self.name, lambda c: self.sampling.check([c], self.validate)
-        )
+        cells = super().override(values).cells
         varied = self._varied(cells)
         stated = {name: rate for name, rate in self.stated.items() if name in varied}
         if not stated:
@@ -130,13 +132,13 @@ class Rate(Sampled):
             f"stated exponents are {stated}. The margin is {self.margin:g}."
         )
 
+    def compared_growth(self) -> Mapping[str, str]:
+        """The symbols with a stated exponent, each with its side."""
+        return {name: rate.side for name, rate in self.stated.items()}
+
     def fingerprint(self) -> Any:
         """The stated exponents."""
         return {name: rate.exponent for name, rate in self.stated.items()}
-
-    def demands(self, store: Trials, _level: float) -> list[Demand]:
-        """The whole budget of every cell."""
-        return self.sampling.missing(store, self.cells)
 
     def decide(self, store: Trials, level: float) -> Evidence:
         """Compare each exponent's limits with the stated exponent.  All must agree."""
@@ -151,39 +153,24 @@ class Rate(Sampled):
         if ruled and verdict is Verdict.SUPPORTED:
             verdict = Verdict.INCONCLUSIVE
             summary = f"in {len(ruled)} of {len(observed)} cells the mean is not known: {ruled[0]}"
-        shown = self.present(observed)
-        return Evidence(
+        table = EvidenceTable(
+            title="Exponents",
+            columns=("parameter", "observed", "se", "lower", "upper", "stated", "verdict"),
+            rows=rows,
+            note=f"$R^2={fit.r_squared:.4f}$; limits simultaneous at level {level:.2g}",
+        )
+        symbols = {name: (s.symbol, s.exponent) for name, s in self.stated.items()}
+        figure = exponents_figure(symbols, varied, means, errors, fit, self.observable)
+        return self.evidence(
+            observed,
+            Presentation(tables=(table,), figures=(figure,), sharpness=self._sharpness(fit)),
             verdict=verdict,
             summary=summary,
             level=level,
-            n_trials=sum(o.table.n_trials for o in observed),
-            n_failed=sum(o.table.n_failed for o in observed),
             cells=[
                 self._cell_result(o, mean, error)
                 for o, mean, error in zip(observed, means, errors, strict=True)
             ],
-            tables=(
-                EvidenceTable(
-                    title="Exponents",
-                    columns=("parameter", "observed", "se", "lower", "upper", "stated", "verdict"),
-                    rows=rows,
-                    note=f"$R^2={fit.r_squared:.4f}$; limits simultaneous at level {level:.2g}",
-                ),
-                *shown.tables,
-            ),
-            figures=(
-                exponents_figure(
-                    {name: (s.symbol, s.exponent) for name, s in self.stated.items()},
-                    varied,
-                    means,
-                    errors,
-                    fit,
-                    self.observable,
-                ),
-                *shown.figures,
-            ),
-            sharpness=(*self._sharpness(fit), *shown.sharpness),
-            notes=shown.notes,
         )
 
     def _spreads(self, observed: Sequence[Observed]) -> list[float] | None:
@@ -228,9 +215,7 @@ class Rate(Sampled):
                 parts.append(f"{stated.symbol}: {fit.exponents[i]:.3f} ({text})")
             symbol = name if stated is None else stated.symbol
             rows.append((symbol, fit.exponents[i], fit.se[i], *limits, text, word))
-        order = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.SUPPORTED)
-        verdict = next(v for v in order if v in verdicts)
-        return verdict, "exponents observed (stated): " + ", ".join(parts), rows
+        return worst(verdicts), "exponents observed (stated): " + ", ".join(parts), rows
 
     def _cell_result(self, observed: Observed, mean: float, error: float) -> CellResult:
         bound = None if self.bound is None else self.bound(observed.params)
@@ -274,16 +259,9 @@ class Contraction(CellByCell):
     validate: Callable[[Params], None] = lambda _cell: None
     present: Present = nothing_to_show
 
-    def check(self) -> None:
-        """Every cell is possible and inside the theorem."""
-        self.sampling.check(self.cells, self.validate)
-
-    def override(self, values: Mapping[str, Any]) -> Self:
-        """The same reading at other parameter values."""
-        cells = override_cells(
-            self.cells, values, self.name, lambda c: self.sampling.check([c], self.validate)
-        )
-        return replace(self, cells=cells)
+    def require(self, cell: Params) -> None:
+        """The cell is possible and inside the theorem."""
+        self.sampling.check([cell], self.validate)
 
     def describe(self) -> str:
         """Cells, budget and the estimation of a factor."""
@@ -299,10 +277,6 @@ class Contraction(CellByCell):
     def fingerprint(self) -> Any:
         """The stated factor."""
         return self.stated
-
-    def demands(self, store: Trials, _level: float) -> list[Demand]:
-        """The whole budget of every cell."""
-        return self.sampling.missing(store, self.cells)
 
     def decide(self, store: Trials, level: float) -> Evidence:
         """Compare each cell's factor with the stated one.  All must agree."""
@@ -330,31 +304,23 @@ class Contraction(CellByCell):
                 )
             )
             steps.append((o, fit))
-        order = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.SUPPORTED)
-        verdict = next(v for v in order if v in verdicts)
         read = [r.observed for r in rows if r.observed is not None]
-        shown = self.present(observed)
-        return Evidence(
-            verdict=verdict,
-            summary=f"factors from {min(read):.4f} to {max(read):.4f} in {len(read)} cells, "
-            f"stated at most {self.stated:g}"
-            if read
-            else "no factor could be read in any cell",
-            level=level,
-            n_trials=sum(o.table.n_trials for o in observed),
-            n_failed=sum(o.table.n_failed for o in observed),
-            cells=rows,
-            figures=(self._figure(steps), *shown.figures),
-            tables=shown.tables,
-            sharpness=(
-                *(
-                    (f"The largest factor is {max(read):.4f}; the stated one is {self.stated:g}.",)
-                    if read
-                    else ()
-                ),
-                *shown.sharpness,
+        summary, sharpness = "no factor could be read in any cell", ""
+        if read:
+            summary = (
+                f"factors from {min(read):.4f} to {max(read):.4f} in {len(read)} cells, stated at "
+                f"most {self.stated:g}"
+            )
+            sharpness = f"The largest factor is {max(read):.4f}; the stated one is {self.stated:g}."
+        return self.evidence(
+            observed,
+            Presentation(
+                figures=(self._figure(steps),), sharpness=(sharpness,) if sharpness else ()
             ),
-            notes=shown.notes,
+            verdict=worst(verdicts),
+            summary=summary,
+            level=level,
+            cells=rows,
         )
 
     def _figure(self, steps: Sequence[tuple[Observed, ContractionFit]]) -> Figure:

@@ -19,7 +19,7 @@ from verify.decisions.means import Knowledge, as_values, unresolved
 from verify.decisions.reproductions import Estimand, ReproductionTest
 from verify.evidence import Evidence, EvidenceTable, Figure, Series, Verdict
 from verify.procedures.base import FloatArray, Observed, Sampling, Trials, unknown_parameter
-from verify.procedures.interface import Procedure
+from verify.procedures.interface import Stated
 from verify.procedures.rounds import play_rounds
 
 
@@ -44,7 +44,7 @@ class Reading:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reproduction(Procedure):
+class Reproduction(Stated):
     """The kind *reproduction*: every number of ``statement.printed``, under every reading.
 
     The verdict is that of the reading called ``named``: SUPPORTED when all printed numbers lie
@@ -65,11 +65,6 @@ class Reproduction(Procedure):
     observable: str
     estimand: Estimand = "mean"
     only: tuple[int, ...] | None = None
-
-    @property
-    def name(self) -> str:
-        """The statement's id."""
-        return self.statement.id
 
     @property
     def printed(self) -> list[Printed]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from trials.checks import InvalidParameter
 from trials.run.engine import Demand
 from verify.decisions.domain import Domain, Ranges, as_domain
 from verify.decisions.search import (
@@ -22,6 +23,8 @@ from verify.evidence import Evidence, EvidenceTable, Verdict, Witness
 from verify.procedures.base import Presentation, Trials, unknown_parameter
 from verify.procedures.interface import Procedure
 from verify.proofs.certificate import Certificate, proof
+from verify.proofs.propositions import Proposition
+from verify.proofs.shelf import domain_of, relation_of, steps, stored
 
 Point = Mapping[str, Any]
 RECHECKED = f"re-checked with {DIGITS} digits"
@@ -45,7 +48,9 @@ class Search(Procedure):
         without it.
     certify : ``counterexample -> `` a certificate that the statement fails, or `NotProved`.
     sides : ``point -> (observed, bound)`` for the witness.
+    proposition : the statement over its whole domain, where both sides are formulas.
     symbols : ``point -> `` the statement's symbols there, where they are not the coordinates.
+    proof_is_enough : whether the check of a certificate takes the place of the search.
     """
 
     statistical: ClassVar[bool] = False
@@ -59,8 +64,10 @@ class Search(Procedure):
     recheck: Callable[[Point], Any] | None = None
     tolerance: float | None = None
     certify: Callable[[Point], Certificate] | None = None
+    proposition: Proposition | None = None
     constraints: Callable[[Point], bool] | None = None
     symbols: Callable[[Point], Mapping[str, Any]] = lambda point: point
+    proof_is_enough: bool = False
     seed: int = 0
     constants: Mapping[str, float] = field(default_factory=dict)
     present: Callable[[SearchResult], Presentation] = lambda _result: Presentation()
@@ -92,6 +99,22 @@ class Search(Procedure):
         points = as_domain(self.domain).sample(np.random.default_rng(0), 8 * _POINTS)
         inside = [p for p in points if self.constraints is None or self.constraints(p)]
         return [self.violation(point) for point in inside[:_POINTS]]
+
+    def searched(self) -> Domain:
+        """The domain with the ranges of its coordinates."""
+        return as_domain(self.domain)
+
+    def fingerprint_at(self, points: Sequence[dict[str, Any]]) -> Any:
+        """The violation at the points, at random ones where there are none."""
+        return [self.violation(point) for point in points] if points else self.fingerprint()
+
+    def with_budget(self, evaluations: int) -> Self:
+        """The same search with so many evaluations at most."""
+        return replace(self, budget=min(self.budget, evaluations))
+
+    def repeated(self, factor: int) -> Self:
+        """The search from another seed with so many times the budget."""
+        return replace(self, budget=factor * self.budget, seed=self.seed + 1)
 
     def tried_at(self, _store: Trials) -> Iterator[Mapping[str, Any]]:
         """Points that a search visited: the closest to a counterexample, and of every rank."""
@@ -136,6 +159,9 @@ class Search(Procedure):
 
     def decide(self, _store: Trials, level: float) -> Evidence:
         """REFUTED with a simplified counterexample, or SUPPORTED when the search found none."""
+        proved = self._proved()
+        if proved is not None and self.proof_is_enough:
+            return self._by_proof(proved, level)
         result = search_counterexample(
             self.violation,
             self.domain,
@@ -155,12 +181,16 @@ class Search(Procedure):
                 observed=observed,
                 bound=bound,
             )
+        proved = None if result.found else proved
         shown = self.present(result)
         closest = () if result.largest_at is None else tuple(result.largest_at.items())
         return Evidence(
             verdict=Verdict.REFUTED if result.found else Verdict.SUPPORTED,
             proof=None if witness is None else self._proof(witness.params),
-            summary=result.summary + self._distance(result),
+            proved=proved,
+            summary=("" if proved is None else "proved; ")
+            + result.summary
+            + self._distance(result),
             level=level,
             digits=None if self.recheck is None else DIGITS,
             n_trials=result.n_evaluations,
@@ -182,9 +212,54 @@ class Search(Procedure):
             ),
             figures=shown.figures,
             sharpness=shown.sharpness,
-            notes=shown.notes,
+            notes=(*shown.notes, *_told(proved)),
             witness=witness,
         )
+
+    def _by_proof(self, proved: Mapping[str, Any], level: float) -> Evidence:
+        """SUPPORTED by a certificate alone, after its formulas were compared at some points."""
+        shown = self.present(SearchResult.none())
+        return Evidence(
+            verdict=Verdict.SUPPORTED,
+            proved=proved,
+            summary="proved; the certificate was checked instead of a search",
+            n_trials=0,
+            level=level,
+            figures=shown.figures,
+            tables=tuple(shown.tables),
+            sharpness=shown.sharpness,
+            notes=(*shown.notes, *_told(proved)),
+        )
+
+    def _proved(self) -> dict[str, Any] | None:
+        """The statement over its whole domain with its certificate, where there is one.
+
+        The statement must be that of the search: at points of the search its formulas are compared
+        with the sides that the search computes.
+        """
+        if self.proposition is None:
+            return None
+        try:
+            proved = stored(self.proposition)
+        except InvalidParameter:  # an operation that the checker does not know, such as pi
+            return None
+        if proved is not None:
+            self._compare(self.proposition)
+        return proved
+
+    def _compare(self, proposition: Proposition) -> None:
+        """Refuse a proposition whose sides are not those of the search, or no worse ones."""
+        points = as_domain(self.domain).sample(np.random.default_rng(1), 4 * _POINTS)
+        inside = [p for p in points if self.constraints is None or self.constraints(p)]
+        for point in inside[:_POINTS]:
+            with np.errstate(all="ignore"):
+                left, right = proposition.sides({**point, **self.symbols(point)})
+                observed, bound = map(float, self.sides(point))
+            if math.isfinite(left) and not proposition.covers((left, right), (observed, bound)):
+                raise InvalidParameter(
+                    f"{self.name}: the formulas of its proof are {left:.6g} and {right:.6g} where "
+                    f"the search computes {observed:.6g} and {bound:.6g}; make them agree"
+                )
 
     def _distance(self, result: SearchResult) -> str:
         """How far the closest approach stays from the bound, where it is never near it."""
@@ -213,6 +288,21 @@ class Search(Procedure):
                 note="a negative value is the margin by which the statement holds in that part",
             ),
         )
+
+
+def _told(proved: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """The domain of a proof and the size of its certificate."""
+    if proved is None:
+        return ()
+    n_steps = sum(1 for _ in steps(proved["certificate"]))
+    given = domain_of(proved["statement"])
+    narrower = ", ".join(relation_of(each) for each in proved["narrowed"])
+    return (
+        f"Proved at all values with {given}, by a certificate of {n_steps} steps that a checker of "
+        "its own has verified.",
+        *([f"The proof needs {narrower}, which the statement does not ask for."] * bool(narrower)),
+        *([f"Outside the certificate: {proved['by']}"] * bool(proved["by"])),
+    )
 
 
 def _plain(value: Any) -> Any:

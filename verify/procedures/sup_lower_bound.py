@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from bounds.statement import Statement, Values
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
-from trials.run.engine import Demand, trial_id
+from trials.run.engine import trial_id
 from trials.run.store import Table
 from verify.decisions.suprema import SupDecision, decide_supremum
 from verify.evidence import Evidence, EvidenceTable, Verdict, Witness
@@ -19,18 +19,17 @@ from verify.procedures.base import (
     FloatArray,
     Observed,
     Present,
+    Presentation,
     Sampling,
     Trials,
     nothing_to_show,
-    override_cells,
 )
-from verify.procedures.interface import CellByCell
+from verify.procedures.interface import InRounds, Stated
 from verify.procedures.mean_bound import the_cell
-from verify.procedures.rounds import play_rounds
 
 
 @dataclass(frozen=True, kw_only=True)
-class SupLB(CellByCell):
+class SupLB(Stated, InRounds):
     """The kind *supremum*: a limit on a supremum, tried with an optimiser's lower bound of it.
 
     The limit and the failure probability are the statement's.  Universal constants of the statement
@@ -50,11 +49,6 @@ class SupLB(CellByCell):
     optimiser: str
     values: Callable[[Params], Values] = the_cell
     present: Present = nothing_to_show
-
-    @property
-    def name(self) -> str:
-        """The statement's id."""
-        return self.statement.id
 
     def _values(self, cell: Params) -> dict[str, Any]:
         given = dict(self.values(cell))
@@ -77,17 +71,13 @@ class SupLB(CellByCell):
             raise InvalidParameter(
                 f"{self.name}: relation {self.statement.relation} must be an upper bound"
             )
-        for cell in self.cells:
-            self._check_cell(cell)
+        super().check()
 
-    def _check_cell(self, cell: Params) -> None:
+    def require(self, cell: Params) -> None:
+        """The cell is possible, and its limit is positive."""
         self.sampling.experiment.check(cell)
         if not self.limit(cell) > 0:
             raise InvalidParameter(f"{self.name}: the limit {self.limit(cell):g} must be > 0")
-
-    def override(self, values: Mapping[str, Any]) -> Self:
-        """The same trial at other parameter values."""
-        return replace(self, cells=override_cells(self.cells, values, self.name, self._check_cell))
 
     def describe(self) -> str:
         """Optimiser, cells, budget and the possible verdicts."""
@@ -110,18 +100,12 @@ class SupLB(CellByCell):
         """An optimiser never supports, so that no cell outside is tried."""
         raise InvalidParameter("its procedure refutes only, so that no cell is added")
 
-    def demands(self, store: Trials, level: float) -> list[Demand]:
-        """Doubling rounds of all cells until one refutes or the budget ends."""
-        return self._rounds(store, level)[0]
-
-    def _rounds(self, store: Trials, level: float) -> tuple[list[Demand], list[Observed]]:
-        def unresolved(observed: Sequence[Observed]) -> list[int]:
-            decision = self._decision(observed, level)
-            if decision.verdict is not Verdict.INCONCLUSIVE:
-                return []
-            return [i for i, c in enumerate(decision.cells) if c.status == "open"]
-
-        return play_rounds(self.sampling, store, self.cells, unresolved)
+    def unresolved(self, observed: Sequence[Observed], level: float) -> list[int]:
+        """All cells until one refutes."""
+        decision = self._decision(observed, level)
+        if decision.verdict is not Verdict.INCONCLUSIVE:
+            return []
+        return [i for i, c in enumerate(decision.cells) if c.status == "open"]
 
     def _found(self, observed: Observed) -> FloatArray:
         found = np.asarray(self.best(observed.table, observed.params), dtype=np.float64)
@@ -138,10 +122,14 @@ class SupLB(CellByCell):
 
     def decide(self, store: Trials, level: float) -> Evidence:
         """REFUTED, VACUOUS or INCONCLUSIVE, with the least factor by which the limit must grow."""
-        _, observed = self._rounds(store, level)
+        _, observed = self.rounds(store, level)
         decision = self._decision(observed, level)
-        shown = self.present(observed)
-        return Evidence(
+        return self.evidence(
+            observed,
+            Presentation(
+                tables=(self._table(decision, observed),),
+                notes=("The values are lower bounds of a supremum.",),
+            ),
             verdict=decision.verdict,
             summary=decision.summary,
             level=level,
@@ -150,10 +138,6 @@ class SupLB(CellByCell):
             cells=[
                 c.decision().result(o.params) for c, o in zip(decision.cells, observed, strict=True)
             ],
-            tables=(self._table(decision, observed), *shown.tables),
-            figures=shown.figures,
-            sharpness=shown.sharpness,
-            notes=("The values are lower bounds of a supremum.", *shown.notes),
             witness=self._witness(decision, observed),
         )
 

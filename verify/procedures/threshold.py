@@ -16,7 +16,7 @@ from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.engine import Demand
 from trials.run.store import Table
-from verify.decisions.combine import CellDecision, Status, combine
+from verify.decisions.combine import CellDecision, Status, combine, worst
 from verify.decisions.rates import Side, along, decide_rate, fit_power_law, log_design
 from verify.decisions.thresholds import Design, ThresholdFit
 from verify.evidence import Evidence, EvidenceTable, Figure, Series, Verdict
@@ -24,13 +24,13 @@ from verify.procedures.base import (
     BoolArray,
     Observed,
     Present,
+    Presentation,
     Sampling,
     Trials,
     nothing_to_show,
-    override_cells,
     tex_number,
 )
-from verify.procedures.interface import Sampled
+from verify.procedures.interface import Sampled, Stated
 from verify.procedures.mean_bound import the_cell
 from verify.procedures.swapped import SwappedTrials
 
@@ -61,7 +61,7 @@ class Sized:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Threshold(Sampled):
+class Threshold(Stated, Sampled):
     r"""The kind *threshold*: where the probability of success crosses ``target``, and its scaling.
 
     With ``scaling`` the statement gives the order of the threshold.  A sufficient size
@@ -107,11 +107,6 @@ class Threshold(Sampled):
     present: Present = nothing_to_show
 
     @property
-    def name(self) -> str:
-        """The statement's id."""
-        return self.statement.id
-
-    @property
     def side(self) -> Side:
         """The side of the stated growth on which the statement puts the true one."""
         return _RELATIONS[self.statement.relation]
@@ -129,7 +124,7 @@ class Threshold(Sampled):
         """
         self._check_symbols()
         for cell in self.cells:
-            self._check_cell(cell)
+            self.require(cell)
         varied = self._regressors(self.cells)
         for name in self.scaling:
             if max(varied[name]) <= 1.05 * min(varied[name]):
@@ -153,7 +148,8 @@ class Threshold(Sampled):
                 f"{', '.join(self.scaling)}, not for {', '.join(sorted(covered)) or 'none'}"
             )
 
-    def _check_cell(self, cell: Params) -> None:
+    def require(self, cell: Params) -> None:
+        """The cell is possible at both ends of its grid, and its stated size is positive."""
         if self.size in cell:
             raise InvalidParameter(
                 f"{self.name}: the cell fixes {self.size}={cell[self.size]}, which is searched"
@@ -171,7 +167,7 @@ class Threshold(Sampled):
 
     def override(self, values: Mapping[str, Any]) -> Self:
         """The same search in cells with other values.  Exponents of fixed symbols are left out."""
-        cells = override_cells(self.cells, values, self.name, self._check_cell)
+        cells = super().override(values).cells
         if not self.scaling:
             return replace(self, cells=cells)
         columns = self._regressors(cells)
@@ -286,8 +282,10 @@ class Threshold(Sampled):
         else:
             cells = [self._compared(z) for z in sized]
             verdict, summary = combine(cells)
-        shown = self.present([o for z in sized for o in z.observed])
-        return Evidence(
+        figures, notes = (self._figure(sized),), self._notes(sized)
+        return self.evidence(
+            [o for z in sized for o in z.observed],
+            Presentation(figures=figures, tables=tables, sharpness=sharpness, notes=notes),
             verdict=verdict,
             summary=summary,
             level=level,
@@ -299,10 +297,6 @@ class Threshold(Sampled):
                 else c.result(z.params)
                 for c, z in zip(cells, sized, strict=True)
             ],
-            tables=(*tables, *shown.tables),
-            figures=(self._figure(sized), *shown.figures),
-            sharpness=(*sharpness, *shown.sharpness),
-            notes=(*self._notes(sized), *shown.notes),
         )
 
     def _row(self, sized: Sized, status: Status, bound: float | None) -> CellDecision:
@@ -367,10 +361,8 @@ class Threshold(Sampled):
                     f"{growth:.2f}."
                 )
             rows.append((where, growth, se, *limits, str(verdict)))
-        order = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.SUPPORTED)
-        worst = next(v for v in order if v in verdicts)
         summary = f"growth of the required constant, which must {self._allowed}: {', '.join(parts)}"
-        return worst, summary, rows, sharpness
+        return worst(verdicts), summary, rows, sharpness
 
     @property
     def _allowed(self) -> str:

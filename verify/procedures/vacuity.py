@@ -26,13 +26,13 @@ from verify.evidence import (
     ratio_of,
 )
 from verify.procedures.base import Trials, unknown_parameter
-from verify.procedures.interface import Procedure
+from verify.procedures.interface import Stated
 
 _MAP_PRECISION = 0.01  # of the log of a size in a map
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vacuity(Procedure):
+class Vacuity(Stated):
     """The kind *vacuity*: the statement's conditions and bound with the paper's own constants.
 
     The verdict is VACUOUS when some condition fails at every setting.  The report then gives
@@ -64,11 +64,6 @@ class Vacuity(Procedure):
     claimed: bool = False
     fixed: Mapping[str, float] = field(default_factory=dict)
     across: Mapping[str, Sequence[float]] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """The statement's id."""
-        return self.statement.id
 
     def _values(self, name: str) -> dict[str, float]:
         return {**self.settings[name], **self.fixed}

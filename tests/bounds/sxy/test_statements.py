@@ -1,6 +1,6 @@
 """Statements of Su, Xu and Yang, coded a second time from the paper's displays."""
 
-from math import cos, exp, log, pi, sqrt, tan, tanh
+from math import cos, e, exp, log, pi, sqrt, tan, tanh
 
 import numpy as np
 import pytest
@@ -27,10 +27,18 @@ def two_terms(v, dimension, size):
     return variance(v) * (v["C_1"] * first + v["C_2"] * second)
 
 
-def proposition_2(v):
-    first, second = xi(v["d"], v["m"], v["N"])
-    own = v["C_1"] / v["p"] * first + v["C_2"] / v["p"] * second
-    return variance(v) * (own + v["C"] * sum(xi(v["k"], v["l"], v["N"])))
+def anchor_terms(v):
+    first, second = xi(v["k"], v["l"], v["N"])
+    return variance(v) * (v["C_3"] * first + v["C_4"] * second)
+
+
+def with_one_logarithm(v, dimension, size):
+    rate = dimension / size
+    return variance(v) * (v["C_1"] * sqrt(rate) + v["C_2"] * rate * log(v["N"]))
+
+
+def sharp_anchor_terms(v):
+    return with_one_logarithm({**v, "C_1": v["C_3"], "C_2": v["C_4"]}, v["k"], v["l"])
 
 
 def condition_20(v):
@@ -101,12 +109,20 @@ def sign_patterns(v):
     return (100 * v["m"] * (v["k"] - 1) / dk) ** dk
 
 
-def subspace(v, extra=1):
-    return v["C_1"] * sqrt(v["d"] / v["m"]) * variance(v) * extra
+def subspace(v):
+    return v["C_1"] * sqrt(v["d"] / v["m"]) * variance(v)
 
 
 def subspace_at_one_dimension(v):
     return v["C_1"] / sqrt(v["m"]) * variance(v)
+
+
+def independent_residuals(v):
+    """With r = <x, u> + noise, E r^2 x x' = (sigma^2 + |u|^2) I + 2 u u': over two labels."""
+    law = ((v["p"], v["u_1"] ** 2), (1 - v["p"], v["u_2"] ** 2))
+    along = sum(p * (v["sigma"] ** 2 + 3 * square) for p, square in law)
+    trace = sum(p * (v["d"] * (v["sigma"] ** 2 + square) + 2 * square) for p, square in law)
+    return along * trace
 
 
 BOUNDS = {
@@ -114,6 +130,17 @@ BOUNDS = {
     "thm1-4": accuracy_of_a3,
     "thm1-rounds-as-printed": accuracy,
     "thm1-rounds": accuracy,
+    "every-start-as-printed": lambda v: v["C"] * sqrt(v["d"] / v["m"]),
+    "every-start": lambda v: v["c"] * v["d"] ** 2 / v["m"],
+    "kappa-of-most": lambda v: v["least_G"] * v["s"] / v["kappa"],
+    "kappa-one-row": lambda v: (1 - 1 / e) * min(v["d"], v["gamma"] * v["s"]),
+    "floor-in-kappa": lambda v: v["sigma"] ** 2 * v["d"] / (v["N"] * v["rho"]),
+    "lemma14-independence-as-printed": independent_residuals,
+    "lemma14-given-label": lambda v: 3 * (v["d"] + 2) * (v["delta"] ** 2 + v["sigma"] ** 2) ** 2,
+    "lemma11-equal-sizes": lambda v: v["C"] * v["sigma"] ** 2 * v["nu"],
+    "uniform-32-in-k": lambda v: sqrt(v["M"] * v["V"]),
+    **dict.fromkeys(("end-to-end", "end-to-end-worst"), lambda v: 2 * v["oracle"]),
+    "dominated-large": lambda v: 1.1 * v["known"],
     "norm-24": lambda v: (1 + 2 * v["beta"] / v["alpha"]) * v["R"],
     "coupon-as-printed": lambda v: v["C_f"] / v["N"] ** 9,
     "coupon": lambda v: v["delta_f"],
@@ -134,10 +161,11 @@ BOUNDS = {
     "lemma9-vc": lambda v: v["C"] * v["d"] * v["k"] * log(v["k"]),
     "lemma12": lambda v: v["C"] * sqrt(v["V"]) * v["weights"],
     "mcdiarmid-31": lambda v: v["x"] * v["weights"],
-    "uniform-32": deviation,
+    "uniform-32": lambda v: v["N"] * deviation(v),
+    "uniform-32-line": lambda v: v["C"] * sqrt(v["skew"] / v["M"]),
     "uniform-32-searched": deviation,
     "uniform-32-rate": lambda v: sqrt(v["d"] / v["M"] * v["skew"]),
-    "eq36": nu,
+    "eq36": lambda v: wrong_label({**v, "k": 2}) + v["C"] * sqrt(v["skew"] / v["M"]),
     "thm3-rounds-as-printed": lambda v: (
         v["C_2"] * v["sigma"] * v["kappa"] / v["rho"] * entropy(v["nu"])
     ),
@@ -167,13 +195,15 @@ BOUNDS = {
     "no-saving": lambda v: 1,
     "saving-same-step": lambda v: 1 / (1 - (1 - v["gamma"]) ** v["s"]),
     "lemma3": lambda v: two_terms(v, v["d"], v["m"]),
-    "lemma3-rate-m": subspace_at_one_dimension,
-    "lemma3-rate-d": subspace,
+    "lemma3-sharp": lambda v: with_one_logarithm(v, v["d"], v["m"]),
     "lemma6": lambda v: two_terms(v, v["k"], v["l"]),
-    "prop1": lambda v: two_terms(v, v["d"], v["m"]),
+    "lemma6-sharp": lambda v: with_one_logarithm(v, v["k"], v["l"]),
+    "prop1": lambda v: two_terms(v, v["d"], v["m"]) / v["p"],
+    "prop1-sharp": lambda v: subspace(v) / v["p"],
     "prop1-rate-gap": subspace_at_one_dimension,
     "prop1-rate-no-gap": subspace_at_one_dimension,
-    "prop2-19": proposition_2,
+    "prop2-19": lambda v: two_terms(v, v["d"], v["m"]) / v["p"] + anchor_terms(v),
+    "prop2-19-sharp": lambda v: subspace(v) / v["p"] + sharp_anchor_terms(v),
     "thm1-threshold-m": lambda v: v["C"] * v["d"] / v["p"] ** 2,
     "thm1-threshold-l": lambda v: v["C"] * v["k"],
     "mean-of-y": lambda v: v["p_j"] * v["v_a"] * v["v_b"],
@@ -223,19 +253,23 @@ def union_k(v):
 
 
 FAILURES = {
+    **dict.fromkeys(("end-to-end", "end-to-end-worst"), lambda v: 0.25),
+    "dominated-large": lambda v: v["k"] * exp(-v["d"]),
+    "lemma11-equal-sizes": lambda v: 4 * exp(-v["d"]),
     "thm1-4-as-printed": lambda v: v["C_f"] * v["N"] ** -9,
     "thm1-4-data": lambda v: v["C_f"] * v["N"] ** -9,
     "thm1-5": lambda v: v["C_f"] * v["N"] ** -9 + v["delta_f"],
     "prop2-21-as-printed": lambda v: v["C_f"] * v["N"] ** -10,
     "mcdiarmid-31": lambda v: exp(-2 * v["x"] ** 2),
-    **dict.fromkeys(
-        ("uniform-32", "uniform-32-searched", "eq36"), lambda v: v["k"] ** (-v["d"] * v["k"])
-    ),
+    **dict.fromkeys(("uniform-32", "uniform-32-searched"), lambda v: v["k"] ** (-v["d"] * v["k"])),
+    **dict.fromkeys(("uniform-32-line", "eq36"), lambda v: 0.25),
     "thm3-global": lambda v: v["k"] * exp(-v["d"]),
     "lemma3": lambda v: 3 * v["N"] ** -10,
     "lemma6": lambda v: 3 * v["N"] ** -10,
     "prop1": lambda v: v["N"] ** -10,
     "prop2-19": lambda v: v["N"] ** -10,
+    **dict.fromkeys(("lemma3-sharp", "lemma6-sharp"), lambda v: 1 / 2),
+    **dict.fromkeys(("prop1-sharp", "prop2-19-sharp"), lambda v: 1 / 3),
     "lemma2": lambda v: v["C_2"] * exp(-v["d"]),
     **dict.fromkeys(("thm2-contraction", "unbalanced", "thm2-floor"), union_k),
     "per-client-as-printed": wrong_label,
@@ -282,6 +316,8 @@ def relative_gap(v):
 
 
 DEFINITIONS = {
+    **dict.fromkeys(("every-start-as-printed", "every-start"), lambda v: {"m": v["d"] ** 2 / 10}),
+    "uniform-32-in-k": lambda v: {"V": v["d"] * (v["k"] - 1)},
     **dict.fromkeys(
         ("thm1-4-as-printed", "thm1-4", "thm1-rounds-as-printed"),
         lambda v: {"T": rounds_of_phase_1(v, 1)},
@@ -374,6 +410,7 @@ RATIOS = {
 }
 #: The same name with another content.
 OWN_RATIOS = {
+    ("lemma11-equal-sizes", "rows of a client"): lambda v: v["n"] / (1 - log(v["nu"])),
     ("thm3-rounds-as-printed", "nu is a share"): lambda v: 1 / v["nu"],
     ("thm3-rounds", "nu is a share"): lambda v: 1 / v["nu"],
     ("coupon-as-printed", "anchors"): lambda v: v["n_H"] * v["p"] / log(v["N"]),

@@ -240,7 +240,8 @@ def test_the_error_of_the_pull_between_clusters_counts_against_the_flows(doubt, 
 
     The total not accounted for is ``2 * doubt`` a point, and an edge of weight one carries one.
     """
-    problem = Problem(a=np.zeros((3, 1)), x=np.zeros((3, 1)), lam=1.0, scale=1.0, cut=False)
+    zero = np.zeros((3, 1))
+    problem = Problem(a=zero, x=zero, lam=1.0, scale=1.0, cut=False, penalty=1.0)
     weights = np.ones((3, 3)) - np.eye(3)
     ties = _Ties(
         towards=np.array([[0.0, 1.0], [0.0, 1.0], [2.0, 0.0]]),

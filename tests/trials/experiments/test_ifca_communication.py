@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trials.experiments.ifca import communication, paired
+from trials.experiments.ifca import paired
 from trials.ifca.communication import floats_down, floats_up
 from trials.ifca.options import IfcaOptions, run_ifca_options
 from trials.models.matching import model_distance
@@ -26,10 +26,10 @@ def drawn(monkeypatch):
         seen["data"] = real_draw(*arguments)
         return seen["data"]
 
-    real_shared, real_draw = paired.partly_shared, communication.draw_clients
-    monkeypatch.setattr(communication.paired, "partly_shared", shared)
-    monkeypatch.setattr(communication, "draw_clients", draw)
-    experiment = communication.COMMUNICATION
+    real_shared, real_draw = paired.partly_shared, paired.draw_clients
+    monkeypatch.setattr(paired, "partly_shared", shared)
+    monkeypatch.setattr(paired, "draw_clients", draw)
+    experiment = paired.COMMUNICATION
     row = experiment.simulate(experiment.check(CELL), np.random.default_rng(3), 1)[0]
     return dict(zip(experiment.columns, row, strict=True)), seen
 
@@ -83,8 +83,8 @@ def test_half_of_the_clients_take_two_iterations_for_one_and_subsets_go_on(drawn
         lengths.append((arguments["options"].n_participants, arguments["n_iterations"]))
         return run_ifca_options(**arguments)
 
-    monkeypatch.setattr(communication, "run_ifca_options", spy)
-    experiment = communication.COMMUNICATION
+    monkeypatch.setattr(paired, "run_ifca_options", spy)
+    experiment = paired.COMMUNICATION
     again = experiment.simulate(experiment.check(CELL), np.random.default_rng(3), 1)[0]
     np.testing.assert_array_equal(again, list(found.values()))
     halves = [length for participants, length in lengths if participants == 3]

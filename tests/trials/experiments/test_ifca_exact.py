@@ -10,7 +10,7 @@ from scipy import stats
 
 from trials.checks import InvalidParameter
 from trials.experiments import gaussian
-from trials.experiments.ifca import geometry, labels, run_step_sizes, start, step
+from trials.experiments.ifca import geometry, labels, start, step, step_sizes
 from trials.laws import pairwise as pw
 from trials.models import mixture as mx
 from trials.models.matching import bottleneck
@@ -25,7 +25,7 @@ ALL = [
     gaussian.NOISE,
     start.RANDOM_START,
     labels.GRADIENT,
-    run_step_sizes.RUN_STEP_SIZES,
+    step_sizes.RUN_STEP_SIZES,
 ]
 SMALL = {"gauss.opnorm": {"N": 7, "d": 4}, "gauss.noise": {"N": 7, "d": 4}}
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from trials.experiments.ifca.run_step_sizes import RUN_STEP_SIZES, step_constants
 from trials.experiments.ifca.step import N_STEPS
+from trials.experiments.ifca.step_sizes import RUN_STEP_SIZES, step_constants
 
 BASE = {"m": 10**5, "n": 10**6, "d": 64, "k": 2, "Delta": 1.0, "sigma": 1e-6, "alpha": 0.25}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from trials.experiments.odcl.coordinates import COORDINATES, local_fits
+from trials.experiments.odcl.one_shot import COORDINATES, local_fits
 
 USERS = 4000
 

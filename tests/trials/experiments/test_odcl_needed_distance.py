@@ -6,14 +6,14 @@ import pytest
 from trials.clustering.convex import convex_clustering
 from trials.clustering.kmeans import spectral_kmeans
 from trials.clustering.recovery import recovery_window
-from trials.experiments.odcl.needed_distance import (
+from trials.experiments.odcl.part_one import (
     LADDER,
     NEEDED_DISTANCE,
     RUNG,
     convex_distance,
     kmeans_distance,
+    unit_optima,
 )
-from trials.experiments.odcl.part_one import unit_optima
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -8,9 +8,8 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
 from trials.checks import InvalidParameter
-from trials.experiments.odcl.linear import draw
+from trials.experiments.odcl.linear import STARTS, draw
 from trials.experiments.odcl.number import NUMBER
-from trials.experiments.odcl.starts import STARTS
 from trials.local_erm import least_squares
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from trials.experiments.sxy import chosen_start
 from trials.experiments.sxy.descents import DESCENT, N_ROUNDS
 from trials.experiments.sxy.iteration import CROSSING, PROJECTION
 from trials.experiments.sxy.moments import ANCHOR, ROUND
@@ -54,3 +55,24 @@ def test_noiseless_descent_halves_the_error_each_round():
     errors = np.column_stack([found[f"err_{t}"] for t in range(N_ROUNDS + 1)])
     # sigma_hat^2 is a mean of 4,000 products with relative variance 8: five errors are 0.22
     assert np.all(np.abs(errors[:, 1] / errors[:, 0] - 0.5) < 0.07)
+
+
+def test_the_kept_share_of_a_start_is_that_of_the_matrix_of_all_clients():
+    rng = np.random.default_rng(5)
+    x, noise = rng.standard_normal((2, 30, 6)), rng.standard_normal((2, 30))
+    errors, z = rng.standard_normal((2, 6)), rng.integers(0, 2, 30)
+    moments = np.zeros((6, 6))
+    for i in range(30):
+        first, second = (x[row, i] @ errors[z[i]] + noise[row, i] for row in (0, 1))
+        moments += np.outer(first * x[0, i], second * x[1, i]) / 30
+    left = np.linalg.svd(moments)[0][:, :2]
+    shares = [np.sum((left.T @ u) ** 2) / (u @ u) for u in errors]
+    assert chosen_start._kept(x, noise, errors, z) == pytest.approx(min(shares), rel=1e-9)
+
+
+def test_a_start_that_the_data_choose_hides_the_residual():
+    """At d = 100 and m = 10 d, in each of ten rounds (the shares are near .64 and .37)."""
+    cell = chosen_start.CHOSEN_START.check({"d": 100, "m": 1000})
+    for seed in range(10):
+        drawn, chosen = chosen_start._round(cell, np.random.default_rng(seed))
+        assert drawn - chosen > 0.1

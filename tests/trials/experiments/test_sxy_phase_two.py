@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.optimize import linprog
 
 from trials.checks import InvalidParameter
-from trials.experiments.sxy import deviation, large, refinement, spectrum, subsets, two_phases
+from trials.experiments.sxy import deviation, refinement, spectrum, subsets, two_phases
 from trials.experiments.sxy.clients import LOCAL, draw_clients, stability_of, step_size
 from trials.mixed_regression.fed_regression import local_spectra
 from trials.mixed_regression.fed_regression_kernels import filter_value
@@ -224,18 +224,18 @@ def test_both_phases_reach_the_optima_and_random_starts_fill_the_ball():
 
 def test_large_runs_end_where_known_labels_end():
     """The rounds are as many as the slowest direction needs, and no label is wrong."""
-    cell = large.LARGE.check({"M": 90, "n": 12, "d": 6, "k": 3, "sigma": 0.05, "shrink": 1e-6})
+    cell = refinement.LARGE.check({"M": 90, "n": 12, "d": 6, "k": 3, "sigma": 0.05, "shrink": 1e-6})
     rng = np.random.default_rng(5)
-    for start, end, known, wrong, rounds in large.LARGE.simulate(cell, rng, 4):
+    for start, end, known, wrong, rounds in refinement.LARGE.simulate(cell, rng, 4):
         assert start == pytest.approx(0.1)
         assert end == pytest.approx(known, abs=2e-6)
         assert wrong == 0.0
-        assert 10 < rounds < large.MOST_ROUNDS
+        assert 10 < rounds < refinement.MOST_ROUNDS
 
 
 def test_large_runs_refuse_data_beyond_memory():
     with pytest.raises(InvalidParameter, match="features M n d=800000000 must be <= 400000000"):
-        large.LARGE.check({"M": 100_000, "n": 16, "d": 500})
+        refinement.LARGE.check({"M": 100_000, "n": 16, "d": 500})
 
 
 def test_phase_two_takes_nine_tenths_of_the_longest_stable_local_step(monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trials.experiments.sxy import restarts
+from trials.experiments.sxy import two_phases as restarts
 from trials.experiments.sxy.two_phases import ONE_START
 
 CELL = {"M": 24, "n": 20, "d": 3, "k": 3, "rounds_2": 20, "sigma": 0.05}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trials.checks import InvalidParameter
-from trials.experiments.odcl.inexact import SGD
+from trials.experiments.odcl.fits import SGD
 from trials.laws.sgd_line import positions
 
 

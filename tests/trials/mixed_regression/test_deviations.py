@@ -42,6 +42,15 @@ def test_thirty_steps_are_exact_to_a_per_mille_for_sample_moments():
         assert exact * 0.999 <= found <= exact * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("spread", [0.02, 1e-4])
+def test_steps_that_turn_little_are_taken_too(spread):
+    """Singular values that lie close: the basis changes by the spread alone at every step."""
+    values, eye = 1.0 + spread * np.linspace(0.0, 1.0, 6), np.eye(6)
+    arrays = (eye, eye, 6 * values, np.zeros((1, 6)), np.ones(1))
+    found = deviation_norm(*arrays, np.random.default_rng(0))
+    assert found == pytest.approx(1.0 + spread, rel=1e-12)
+
+
 def test_a_deviation_of_zero():
     eye = np.eye(3)
     found = deviation_norm(

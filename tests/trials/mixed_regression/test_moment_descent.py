@@ -595,6 +595,11 @@ def test_groups_are_components_largest_first():
     np.testing.assert_allclose(groups.centres[:, 0], [10.0, 0.1, 20.0])
     assert not groups.is_consistent  # 9.6 and 10.4 are further than 0.5 apart
     assert anchor_groups.group_anchors(theta, 2.0).is_consistent
+    ties = anchor_groups.group_anchors(
+        [[9.0], [4.0], [9.1], [0.0], [4.1], [7.0], [7.1], [9.2]], 1.0
+    )
+    assert ties.labels.tolist() == [0, 1, 0, 3, 1, 2, 2, 0]
+    assert ties.sizes.tolist() == [3, 2, 2, 1]
     assert anchor_groups.group_anchors(theta[:1], 1.0).sizes.tolist() == [1]
 
 

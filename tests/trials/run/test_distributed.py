@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import pickle
@@ -32,6 +33,8 @@ dask_distributed = pytest.importorskip(
     "distributed", reason="the extra cfl-verify[distributed] is not installed"
 )
 ROOT = Path(__file__).parents[3]
+#: Where a scheduler in this process serves its pages: two test runs on one machine share no port.
+NO_FIXED_PORT = "127.0.0.1:0"
 DEMANDS = [
     Demand(TOY, {"mean": 1}, 7),
     Demand(TOY, {"mode": "product"}, 5),
@@ -62,7 +65,7 @@ def expected(tmp_path_factory):
 @pytest.fixture(scope="module")
 def cluster():
     with dask_distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=NO_FIXED_PORT
     ) as made:
         yield made.scheduler_address
 
@@ -77,13 +80,17 @@ class Cluster:
         self.scheduler = self._start(
             "dask_scheduler", "--scheduler-file", str(file), "--host", "127.0.0.1", "--port", "0"
         )
-        while not file.exists() or not file.read_text().strip():
+        while not (address := self._address(file)):
             assert self.scheduler.poll() is None
             time.sleep(0.05)
-        time.sleep(0.1)
-        import json
+        self.address = address
 
-        self.address = json.loads(file.read_text())["address"]
+    def _address(self, file):
+        """What the scheduler has written, empty before all of it is there."""
+        try:
+            return json.loads(file.read_text())["address"]
+        except (OSError, ValueError):
+            return ""
 
     def _start(self, command, *options, tree=ROOT):
         return subprocess.Popen(
@@ -400,7 +407,7 @@ def test_a_cluster_with_tls(tmp_path, expected):
         n_workers=1,
         threads_per_worker=1,
         processes=False,
-        dashboard_address=None,
+        dashboard_address=NO_FIXED_PORT,
         protocol="tls://",
         security=security,
     ) as made:

@@ -24,8 +24,9 @@ from trials.run.engine import (
     trial_id,
 )
 from trials.run.executors import Executor, ExecutorError, make_executor
-from trials.run.experiment import Experiment
+from trials.run.experiment import Experiment, each_trial
 from trials.run.store import RunStore, StoreError
+from trials.run.streams import block_stream
 
 ROOT = Path(__file__).parents[3]
 
@@ -215,6 +216,43 @@ def test_a_trial_that_diverges_is_a_row_with_a_reason(tmp_path):
     assert [trial for trial, _ in table.reasons] == np.flatnonzero(table.failed).tolist()
 
 
+def _one_small(_params, rng):
+    drawn = rng.random()
+    if drawn < 0.25:
+        raise ValueError(f"{drawn:.2f} is small")
+    return (drawn,)
+
+
+def test_a_trial_that_raises_fails_alone(tmp_path):
+    alone = Experiment(
+        name="test.alone", design=4_000_000_192, columns=("u",), block_size=64,
+        simulate=each_trial(_one_small), check=dict,
+    )  # fmt: skip
+    with RunStore.create(tmp_path / "run", root_seed=1, config={}) as store:
+        with make_executor("serial") as executor:
+            ensure(store, [Demand(alone, {}, 2)], executor)
+        table = store.table(alone, {})
+    streams = [block_stream(1, alone.design, cell_number({}), block) for block in (0, 1)]
+    drawn = np.concatenate([rng.random(64) for rng in streams])
+    assert np.array_equal(table.failed, drawn < 0.25)
+    assert np.array_equal(table["u"][~table.failed], drawn[~table.failed])
+    assert dict(table.reasons) == {
+        row: f"raised: ValueError: {drawn[row]:.2f} is small"
+        for row in np.flatnonzero(table.failed)
+    }
+
+
+def test_trials_that_all_raise_raise_what_the_first_did():
+    with pytest.raises(ValueError, match=r"^0\.\d+ is small$"):
+        each_trial(_one_small)({}, np.random.default_rng(3), 1)  # 0.09
+    with pytest.raises(OSError, match="disk"):
+        each_trial(_no_disk)({}, np.random.default_rng(3), 4)
+
+
+def _no_disk(_params, _rng):
+    raise OSError("no disk")
+
+
 def test_a_block_that_raises_is_rows_of_nan_with_the_reason(tmp_path):
     params = {"mode": "raises"}
     _run(tmp_path / "run", [Demand(TOY, params, 12)])
@@ -395,7 +433,8 @@ def test_replay_gives_the_stored_row_bit_for_bit(tmp_path, mode):
         reasons = dict(table.reasons)
         for index in (0, 15, 16, 50, 95):
             name = trial_id(TOY, {"mode": mode}, index)
-            columns, values, status, apart = replay(store, name)
+            columns, values, status, apart, floats, machine = replay(store, name)
+            assert (floats, machine) == (0, ())
             assert apart == 0.0
             assert columns == TOY.columns
             assert values.tobytes() == table.values[index].tobytes()

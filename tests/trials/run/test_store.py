@@ -1,6 +1,7 @@
 import contextlib
 import csv
 import json
+import math
 import os
 import signal
 import sqlite3
@@ -324,7 +325,7 @@ def test_a_newer_schema_is_refused(path):
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(StoreError, match=r"has store format 99; .* reads formats 1 to 3; upgrade"):
+    with pytest.raises(StoreError, match=r"has store format 99; .* reads formats 1 to 4; upgrade"):
         RunStore.open(path)
 
 
@@ -473,9 +474,27 @@ def test_csv_holds_every_trial_and_reads_back_bit_for_bit(path, tmp_path):
         assert [int(row["trial"]) for row in mine] == list(range(table.n_trials))
         assert np.array([float(r["first"]) for r in mine]).tobytes() == table["first"].tobytes()
     failed = [row for row in rows if row["status"] != "ok"]
-    assert [(r["status"], r["reason"], r["trial"]) for r in failed] == [
-        ("diverged", "diverged: second=nan", "5")
+    assert [(r["status"], r["reason"], r["mean"], r["trial"]) for r in failed] == [
+        ("diverged", "diverged: second=nan", "2.0", "5")
     ]
+
+
+def test_csv_says_of_each_block_which_of_its_trials_failed(tmp_path):
+    """Two blocks of two cells, each with a failure at a row of its own."""
+    rows = {(1.0, 0): 3, (1.0, 1): 0, (2.0, 0): 15, (2.0, 1): 7}
+    with RunStore.create(tmp_path / "run", root_seed=0, config={}) as store:
+        for (mean, block), row in rows.items():
+            values = _block(row)
+            values[row, 1] = np.inf
+            store.put_block(TOY, {"mean": mean}, block, values, [(row, f"diverged: at {row}")])
+        (file,) = store.export_csv(tmp_path / "out")
+    with file.open() as stream:
+        failed = [row for row in csv.DictReader(stream) if row["status"] != "ok"]
+    assert {(float(r["mean"]), int(r["trial"]), r["reason"]) for r in failed} == {
+        (mean, block * TOY.block_size + row, f"diverged: at {row}")
+        for (mean, block), row in rows.items()
+    }
+    assert all(math.isinf(float(r["second"])) for r in failed)
 
 
 def test_parquet_holds_what_csv_holds(path, tmp_path):

@@ -139,7 +139,7 @@ def test_other_formats_are_refused_by_number(run, version, message):
 
 
 def test_the_file_says_its_format(run):
-    assert int.from_bytes(run.read_bytes()[60:64], "big") == SCHEMA_VERSION == 3
+    assert int.from_bytes(run.read_bytes()[60:64], "big") == SCHEMA_VERSION == 4
     assert run.read_bytes()[68:72] == b"CFLV"
 
 
@@ -163,7 +163,7 @@ def test_a_run_of_format_2_is_read_and_counted_when_it_is_continued(uncounted):
     with RunStore.open(uncounted) as store:
         store.put_block(TOY, {"mean": 1.0}, 3, np.zeros((16, 2)), code="ab12")
         store.put_block(TOY, {"mean": 3.0}, 0, np.zeros((16, 2)), code="ab12")
-    assert version(uncounted) == 3
+    assert version(uncounted) == 4
     with RunStore.open(uncounted, readonly=True) as store:  # it compares the counts
         assert store.blocks(TOY, {"mean": 1.0}) == {0, 1, 2, 3}
     edit(uncounted, "DELETE FROM block WHERE block = 2")
@@ -184,9 +184,33 @@ def test_a_run_of_format_2_to_which_nothing_is_written_keeps_its_format(uncounte
         with pytest.raises(StoreError, match="now by code cd34"):  # undone, and tried again later
             store.put_block(TOY, {"mean": 1.0}, 0, values, code="cd34")
         store.put_document("claim", "a", {})
-    assert version(uncounted) == 3
+    assert version(uncounted) == 4
     with RunStore.open(uncounted, readonly=True) as store:
         assert store.document("claim", "a") == {}
+
+
+def test_a_run_of_format_3_learns_the_machines_of_its_new_blocks(run):
+    """The tables are those of format 3.  The mark keeps earlier versions from reading a machine as
+    a part of the code.
+    """
+    edit(run, "PRAGMA user_version = 3")
+    with RunStore.open(run, readonly=True) as store:
+        assert store.content_digest() == DIGEST
+        assert store.machine_of(TOY, {"mean": 1.0}, 0) == ""
+    assert version(run) == 3
+    with RunStore.open(run) as store:
+        values = np.zeros((16, 2))
+        store.put_block(TOY, {"mean": 1.0}, 3, values, code="ab12", machine="beef")
+        assert store.codes() == {"ab12"}
+        assert store.machine_of(TOY, {"mean": 1.0}, 48) == "beef"
+        assert store.machine_of(TOY, {"mean": 1.0}, 0) == ""
+        with pytest.raises(StoreError, match="was made on another machine; it stays as it is"):
+            store.put_block(TOY, {"mean": 1.0}, 3, values, code="ab12", machine="cafe")
+        store.verify()
+    assert version(run) == 4
+    edit(run, "UPDATE block SET code = 'ab12@cafe' WHERE block = 3")  # the checksum covers it
+    with RunStore.open(run, readonly=True) as store, pytest.raises(StoreError, match="checksum"):
+        store.table(TOY, {"mean": 1.0})
 
 
 def test_a_lost_index_entry_is_noticed(run):

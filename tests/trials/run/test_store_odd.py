@@ -13,7 +13,7 @@ import pytest
 from tests.trials.run.odd_stores import FAMILIES, good_store, looped_store, odd_store
 from tests.trials.toys import TOY
 from trials.run.store import RunStore, StoreError
-from trials.run.store.text import printable
+from trials.text import printable
 
 N_EACH = -(-int(os.environ.get("CFL_FUZZ_STORES", "420")) // len(FAMILIES))
 

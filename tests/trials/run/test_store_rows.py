@@ -233,7 +233,7 @@ def test_a_view_in_place_of_a_table_is_refused_by_name(path):
         ("ALTER TABLE timing RENAME TO other",),
         ("CREATE VIEW timing AS SELECT * FROM other",),
     )
-    with pytest.raises(StoreError, match="its tables are not those of store format 3"):
+    with pytest.raises(StoreError, match="its tables are not those of store format 4"):
         RunStore.open(path, readonly=True)
 
 

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import t
+import scipy
 
 from verify.claims.restart_curves import restart_curve, restart_figure, success_by_restarts
 
@@ -23,7 +23,7 @@ def test_every_subset_of_the_starts_counts_once():
     for r in range(1, n_starts + 1):
         shares = np.array([counted(int(s), n_starts, r) for s in successful])
         assert means[r - 1] == pytest.approx(shares.mean(), rel=1e-12)
-        width = t.ppf(0.975, 3) * shares.std(ddof=1) / 2.0
+        width = scipy.stats.t.ppf(0.975, 3) * shares.std(ddof=1) / 2.0
         assert widths[r - 1] == pytest.approx(width, rel=1e-12)
 
 

@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -123,7 +122,7 @@ def test_status_counts_verdicts_blocks_and_failures(finished):
     assert result.exit_code == 0
     assert "profile quick  seed 5  3/3 claims decided" in result.stdout.replace("\n", "")
     assert re.search(r"ifca\.random-start +2 +[\d,]+ +0 ", result.stdout)
-    assert re.search(r"ifca\.eq3 +SUPPORTED", result.stdout)
+    assert re.search(r"ifca\.eq3 +PROVED UP TO A LEMMA", result.stdout)
 
 
 def test_replay_repeats_the_witness_bit_for_bit(finished):
@@ -330,7 +329,7 @@ def test_a_damaged_store_is_refused(finished, tmp_path, damage):
     elif damage == "foreign":
         content = bytearray(b"not a database\n" * 100)
     else:  # in a document: its checksum no longer fits
-        at = content.find(b"no counterexample in")
+        at = content.find(b"certificate was checked")
         assert at > 0
         content[at] ^= 1
     broken = tmp_path / "run"
@@ -411,22 +410,23 @@ def test_a_scheduler_that_is_not_there_is_one_line_to_the_very_end(address, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupt_while_modules_load_ends_at_once_without_a_traceback(tmp_path):
-    for delay in (0.1, 0.3, 0.6, 1.0):
-        child = subprocess.Popen(
-            command("run", "ifca.thm1", "--output", tmp_path / "run"),
-            cwd=ROOT,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-        time.sleep(delay)
-        child.send_signal(signal.SIGINT)
-        _, err = child.communicate()
-        assert child.returncode in (exits.INTERRUPTED, -signal.SIGINT)
-        assert "Traceback" not in err or "site" in err  # Python itself was still starting
+@pytest.mark.parametrize("loaded", ["click", "sympy", "verify.papers"])
+def test_an_interrupt_while_modules_load_ends_at_once_without_a_traceback(tmp_path, loaded):
+    program, *arguments = command("run", "ifca.thm1", "--output", tmp_path / "run")
+    child = subprocess.Popen(
+        [program, "-X", "importtime", *arguments],  # says on standard error what has been loaded
+        cwd=ROOT,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert any(line.split("|")[-1].strip() == loaded for line in child.stderr)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate()
+    assert child.returncode in (exits.INTERRUPTED, -signal.SIGINT)
+    assert "Traceback" not in err
 
 
 def test_a_fault_of_the_program_has_a_code_of_its_own_and_shows_its_place_on_demand(monkeypatch):
@@ -534,7 +534,7 @@ def test_no_line_is_wider_than_the_terminal_and_none_breaks_in_a_word(finished, 
             assert whole, word
             if word not in words:  # a part of a name, ended where the name has punctuation
                 assert width <= 40, word
-    assert "SUPPORTED" in "".join(shown)
+    assert "REFUTED" in "".join(shown)
 
 
 def test_an_interrupt_keeps_what_was_done_and_says_how_to_go_on(tmp_path):
@@ -553,7 +553,7 @@ def test_an_interrupt_keeps_what_was_done_and_says_how_to_go_on(tmp_path):
 # -- what a run is does not depend on how it was done ---------------------------------------------
 
 #: Thousands of short NumPy trials in two rounds, long enough to be killed meanwhile.
-LONG = ("ifca.oracle-mse[sigma=1.0]", "ifca.eq3")
+LONG = ("ifca.oracle-mse[sigma=1.0,d=2]", "ifca.eq3")
 
 
 def command(*arguments):

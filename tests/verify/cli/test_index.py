@@ -30,9 +30,11 @@ def small(monkeypatch):
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
-    """A cache folder in which a call has left the index."""
+    """A cache folder in which a call has left the index: here one of this process."""
     folder = tmp_path_factory.mktemp("kept")
-    told(["list"], folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        index.entries(())
     return folder
 
 

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from trials.run.origin import Origin, load, user_module_name
 from trials.run.store import CellStatus
 from verify.cli import exits, progress
 from verify.cli.catalogue import _lines, _same
 from verify.cli.describe import _spread
+from verify.cli.exits import explain
 from verify.cli.running import _announce
 from verify.cli.runs import _experiments
 from verify.cli.verdicts import (
@@ -74,6 +76,17 @@ def test_a_plan_says_what_it_leaves_out_and_what_own_values_cost() -> None:
     ]
     _announce(Plan(claims=(planned("p.b", None),)), to := console())
     assert printed(to) == []
+
+
+def test_many_claims_that_are_not_run_take_one_line_and_a_line_each_when_asked():
+    reasons = {f"p.c{i}": "not run below standard: it is long" for i in range(5)}
+    plan = Plan(claims=(), not_run=reasons | {"p.d": "not run below full: it is longer"})
+    _announce(plan, to := console())
+    assert printed(to) == [
+        "not run: 6 claims (5 with --profile standard, 1 with --profile full); --verbose names them"
+    ]
+    _announce(plan, to := console(), verbose=True)
+    assert len(printed(to)) == 6
 
 
 # -- verdicts --------------------------------------------------------------------------------------
@@ -272,3 +285,29 @@ def test_values_of_a_parameter_are_listed_up_to_five(values: list[Any], words: s
 def test_filters_do_not_see_case_blanks_and_hyphens() -> None:
     assert _same("Upper_Bound ", "upper-bound")
     assert not _same("upper", "upper bound")
+
+
+# -- whose mistake ---------------------------------------------------------------------------------
+
+
+def test_a_mistake_in_ones_own_file_names_the_file_and_the_line(tmp_path):
+    own = tmp_path / "mine.py"
+    text = b"import json\n\n\ndef violation(x):\n    return json.loads(x.text)\n"
+    found = vars(load(Origin(user_module_name(text), str(own), text)))
+    with pytest.raises(AttributeError) as missing:
+        found["violation"](3)
+    code, message = explain(missing.value)
+    assert code == 3
+    assert message.startswith(f"{own}:5: AttributeError: 'int' object has no attribute 'text'")
+
+    with pytest.raises(TypeError) as deep:  # raised inside the standard library
+        found["violation"](type("X", (), {"text": 3}))
+    assert explain(deep.value)[1].startswith(f"{own}:5: TypeError")
+
+
+def test_a_mistake_of_ours_stays_ours():
+    with pytest.raises(AttributeError) as raised:
+        _announce(None, console())
+    code, message = explain(raised.value)
+    assert code == 70
+    assert "a fault of cfl-verify" in message

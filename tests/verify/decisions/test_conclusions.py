@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from trials.checks import InvalidParameter
+from verify.decisions.combine import worst
 from verify.decisions.constants.decision import conclude
 from verify.decisions.constants.drift import Drift, DriftSlope
 from verify.decisions.constants.extrapolation import Attempt
@@ -84,3 +86,11 @@ def test_rates_refuse_a_level_outside_the_unit_interval(level: float) -> None:
     errors = np.outer(np.ones(16), 0.5 ** np.arange(10.0)) + 1e-9
     with pytest.raises(InvalidParameter, match="level"):
         contraction_factor(errors, level=level)
+
+
+@pytest.mark.parametrize("parts", list(itertools.product(list(Verdict)[:3], repeat=3)))
+def test_a_statement_of_several_parts_is_as_good_as_its_worst_part(parts) -> None:  # type: ignore[no-untyped-def]
+    """One refuted part refutes, and only parts that are all supported support."""
+    refuted, supported = Verdict.REFUTED in parts, set(parts) == {Verdict.SUPPORTED}
+    assert (worst(parts) is Verdict.REFUTED) == refuted
+    assert (worst(parts) is Verdict.SUPPORTED) == supported

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ from verify.decisions.constants import (
     CellSample,
     ConstantBox,
     ConstantsDecision,
+    ConstantsRules,
     decide_constants,
     drift,
     infeasible,
@@ -23,6 +25,7 @@ from verify.decisions.constants import (
 )
 from verify.decisions.constants.drift import required_se_log
 from verify.decisions.constants.extrapolation import extrapolation_reach
+from verify.decisions.constants.feasibility import smallest_cover
 from verify.decisions.constants.problem import Problem, pose
 from verify.decisions.rates import fit_power_law
 from verify.evidence import Verdict
@@ -60,8 +63,9 @@ def root(values, cell):  # type: ignore[no-untyped-def]
 def decide(
     cells: list[CellSample], bound=root, constants=(C,), **changes: Any
 ) -> ConstantsDecision:  # type: ignore[no-untyped-def]
-    settings = {"drift": {"m": "up", "d": "up"}, "level": 0.05, **changes}
-    return decide_constants(cells, constants, bound, **settings)
+    drift, level = changes.pop("drift", {"m": "up", "d": "up"}), changes.pop("level", 0.05)
+    rules = ConstantsRules(**changes)
+    return decide_constants(cells, constants, bound, drift=drift, level=level, rules=rules)
 
 
 def sharp(m: float, d: float) -> float:
@@ -677,3 +681,30 @@ def test_a_choice_without_calibration_cells_does_not_let_another_one_be_refuted(
         decision = decide([*first, *rest], no_growth, boxes)
         assert decision.verdict is Verdict.INCONCLUSIVE
         assert any("but not so: g=2" in note for note in decision.notes)
+
+
+def test_the_witness_of_infeasible_choices_is_a_smallest_set_that_rules_out_all() -> None:
+    """Against all sets of cells: the largest ones need not be among the smallest cover."""
+    assert smallest_cover({"a": {0: 10, 1: 10}, "b": {1: 20, 2: 20}, "c": {2: 30, 3: 30}}, 4) == (
+        10,
+        30,
+    )
+    rng = np.random.default_rng(5)
+    sizes = set()
+    for _ in range(200):
+        n = int(rng.integers(1, 6))
+        drawn = [np.flatnonzero(rng.random(n) < 0.5).tolist() for _ in range(5)]
+        rules_out = {str(i): dict.fromkeys(one, i) for i, one in enumerate(drawn) if one}
+        if len(set().union(*rules_out.values())) < n:
+            continue
+        found = smallest_cover(rules_out, n)
+        assert set().union(*(rules_out[str(i)] for i in found)) == set(range(n))
+        covers = [
+            size
+            for size in (1, 2)
+            if any(len(set().union(*g)) == n for g in combinations(rules_out.values(), size))
+        ]
+        assert len(found) == (covers[0] if covers else len(found))
+        assert len(found) >= 3 or covers
+        sizes.add(len(found))
+    assert sizes >= {1, 2, 3}

@@ -17,7 +17,7 @@ def test_one_clear_cell_refutes_and_is_the_worst() -> None:
     decision = decide_probability([1, 60, 0], 1000, 0.02, 0.05)
     assert decision.verdict is Verdict.REFUTED
     assert decision.worst == 1
-    assert [c.status for c in decision.cells] == ["below", "above", "below"]
+    assert [c.status for c in decision.cells] == ["holds", "fails", "holds"]
     assert decision.cells[1].lower > 0.02
 
 

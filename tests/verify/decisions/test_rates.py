@@ -61,6 +61,13 @@ def test_an_exponent_that_one_cell_alone_determines_has_no_finite_error() -> Non
     assert decide_rate(fit.limits("d", 0.05), 5.0).verdict is Verdict.INCONCLUSIVE
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_quantity_that_is_the_same_in_all_cells_has_exponent_zero_and_no_r_squared() -> None:
+    fit = fit_power_law(np.ones(5), {"m": 2.0 ** np.arange(5)})
+    assert fit.exponents == fit.se == (0.0,)
+    assert math.isnan(fit.r_squared)
+
+
 def test_designs_that_identify_nothing_are_refused() -> None:
     m = np.array([1.0, 2, 4, 8])
     with pytest.raises(InvalidParameter, match="independently"):

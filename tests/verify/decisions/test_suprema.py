@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from verify.decisions.sequences import confidence_sequence, prior_for
+from verify.decisions.sequences import confidence_sequence, prior_for, quantile_lower
 from verify.decisions.suprema import decide_supremum
 from verify.evidence import Verdict
 
@@ -62,3 +62,16 @@ def test_a_cell_of_failed_trials_only_decides_nothing() -> None:
 def test_an_infinite_limit_allows_everything() -> None:
     (cell,) = decide_supremum([FOUND], [math.inf], [0.1], 0.01).cells
     assert cell.status == "trivial"
+
+
+def test_the_needed_factor_of_a_cell_has_its_share_of_the_level() -> None:
+    """The factor is the lower limit of a quantile of best value over limit, 2 at most here."""
+    alone = decide_supremum([FOUND], [0.5], [0.5], 0.01).cells[0].needed_lower
+    several = decide_supremum([FOUND] * 50, [0.5] * 50, [0.5] * 50, 0.01).cells[0].needed_lower
+    for factor, level in ((alone, 0.01), (several, 0.01 / 50)):
+        assert factor == quantile_lower(FOUND / 0.5, 0.5, level, anytime=True)
+    values = np.arange(1.0, 401.0)
+    narrow = decide_supremum([values], [1.0], [0.5], 0.1).cells[0].needed_lower
+    wide = decide_supremum([values] * 50, [1.0] * 50, [0.5] * 50, 0.1).cells[0].needed_lower
+    assert 0 < wide < narrow < 200
+    assert wide == quantile_lower(values, 0.5, 0.1 / 50, anytime=True)

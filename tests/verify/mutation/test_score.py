@@ -306,10 +306,10 @@ def test_a_condition_is_needless_only_where_the_run_resolves_its_statement(
 def test_the_range_of_a_symbol_leaves_out_values_that_are_not_finite():
     """An infinite value says nothing about where a symbol was tried, and hides nothing either."""
     values = ({"a": 2.0, "b": np.inf}, {"a": np.inf, "b": 1.0}, {"a": -3.0, "b": np.nan, "c": True})
-    fake = SimpleNamespace(tried_at=lambda _store: values)
+    fake = SimpleNamespace(tried_at=lambda _store: values, searched=lambda: None)
     assert ranges(fake, None) == {"a": (-3.0, 2.0), "b": (1.0, 1.0)}
     found = ({"a": np.array([1.0, np.nan])}, {"a": np.array([4.0, 5.0])})
-    arrays = SimpleNamespace(tried_at=lambda _store: found)
+    arrays = SimpleNamespace(tried_at=lambda _store: found, searched=lambda: None)
     assert ranges(arrays, None) == {"a": (4.0, 5.0)}
 
 
@@ -320,16 +320,16 @@ def test_a_law_tells_every_change_of_meaning_apart(examine):
 
 
 def test_a_bound_that_nothing_comes_near_tells_no_change_of_meaning_apart(examine):
-    """Every change of a bound that is a million times too large keeps its support."""
+    """Every change of a bound that is a million times too large keeps its support, and holds."""
     examination = examine("ifca.eq4", replace(SMALL, searches=200))
     statement = examination.claim.statement
     (term,) = statement.terms
     generous = with_term(statement, term.name, 10**6 * term.expr)
     claim = replace(examination.claim, statement=generous)
     loose = replace(examination, claim=claim, standing=replace(examination.standing)).tell_apart()
-    assert loose.n_false > 0
-    assert loose.n_caught < loose.n_false
-    assert {j.why for j in loose.judged if j.outcome == "survived"} == {"supported as well"}
+    kept = [j for j in loose.judged if not j.caught]
+    assert {j.outcome for j in kept} <= {"true here", "open", "asks less"}
+    assert sum(j.outcome == "true here" for j in kept) > 2
 
 
 def test_a_claim_that_is_not_supported_has_no_changes_to_tell_apart(examine):

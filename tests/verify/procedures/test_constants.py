@@ -77,6 +77,30 @@ def test_a_true_bound_is_supported_by_all_three_parts(tmp_path):
     assert {f.name for f in evidence.figures} == {"quantiles", "required"}
 
 
+def test_a_bound_without_anything_to_choose_names_its_required_constant_and_slacks(tmp_path):
+    base = claim(TRUE)
+    stated = replace(base.statement, constants=base.statement.constants[1:])
+    fixed = [{**cell, "c1": 1.0} for cell in (*base.calibration, *base.held_out)]
+    tested = replace(
+        base,
+        statement=stated,
+        calibration=tuple(fixed[:9]),
+        held_out=tuple(fixed[9:]),
+        choices=(),
+        proof_constants={"c_2": 50.0},
+    )
+    assert "choice" not in tested.describe()
+    evidence, _ = tried(tested, tmp_path / "none")
+    chosen, _ = tried(base, tmp_path / "one")
+    assert evidence.verdict is Verdict.SUPPORTED
+    seen = [[cell.observed for cell in found.cells] for found in (evidence, chosen)]
+    assert seen[0] == seen[1]  # the same trials, with one choice or none
+    required = evidence.required["c_2"]
+    fitted, proved = evidence.slack
+    assert fitted.least >= 0.99  # every calibration cell holds, and the tightest one just
+    assert proved.median == pytest.approx(50.0 / required * fitted.median)
+
+
 def test_required_constants_tell_calibration_from_held_out_cells_and_show_the_frozen_one(tmp_path):
     evidence, _ = tried(claim(TRUE), tmp_path)
     figure = {f.name: f for f in evidence.figures}["required"]
@@ -150,7 +174,7 @@ def test_a_bound_below_the_truth_everywhere_in_its_box_is_infeasible(tmp_path):
         corner = 0.25 * (cell.params["d"] / cell.params["m"]) ** 0.5
         assert cell.bound == pytest.approx(corner)
         assert cell.note.startswith("bound: most generous constants")
-    assert "most generous bound" in evidence.sharpness[0]
+    assert [s.constants for s in evidence.slack] == ["the most generous constants"]
 
 
 @pytest.mark.parametrize("high", [100.0, 0.25], ids=["supported", "refuted by the pilot"])

@@ -232,6 +232,26 @@ def test_a_comparison_informs_about_the_side_whose_placebo_fails(tmp_path):
     assert evidence.verdict is Verdict.VACUOUS
 
 
+def test_a_tie_breaks_a_strict_contrast_and_keeps_a_weak_one(tmp_path):
+    """With values that have no range the trials of a tie decide neither contrast."""
+    weak = Comparison(
+        statement=statement(1, contrasts=(Contrast(left="run", right="rest", relation="<="),)),
+        sampling=SAMPLING,
+        cells=({},),
+        columns={"run": "error", "rest": "start"},
+        knowledge=lambda _cell: Knowledge(low=0),
+        unit="the error",
+        scale="sign",
+    )
+    contrast = Contrast(left="run", right="rest", relation="<")
+    strict = replace(weak, statement=statement(1, contrasts=(contrast,)))
+    tie = Placebo(name="the other one", columns={"error": "start"}, side="run")
+    found = judged(strict, tie, tmp_path=tmp_path / "a")
+    assert (found.verdict, found.cells[0].relation) == (Verdict.SUPPORTED, "below")
+    found = judged(weak, tie, tmp_path=tmp_path / "b")
+    assert (found.verdict, found.cells[0].relation) == (Verdict.VACUOUS, "at most")
+
+
 POWER_CELLS = tuple({"m": float(m), "d": float(d)} for m in (10, 100, 1000) for d in (2, 4, 8))
 
 

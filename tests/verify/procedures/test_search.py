@@ -111,12 +111,14 @@ def test_a_structured_witness_is_stored_as_lists(tmp_path):
 
     import numpy as np
 
-    from verify.decisions.structured import Matrix
+    from verify.decisions.structured import LabelledPoints
 
     search = Search(
         name="toy.norm",
         violation=lambda p: float(np.linalg.norm(p["A"], 2) - 1.001 * np.abs(p["A"]).max()),
-        domain=Matrix(name="A", rows=(1, 3), columns=(1, 3)),
+        domain=LabelledPoints(
+            name="A", labels="j", clusters=(1, 2), points=(1, 3), dimensions=(1, 3)
+        ),
         budget=200,
         sides=lambda p: (float(np.linalg.norm(p["A"], 2)), float(np.abs(p["A"]).max())),
         unit="norm minus the largest entry",

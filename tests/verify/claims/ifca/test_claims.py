@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy
 import sympy as sp
-from scipy import stats
 
 from bounds.ifca import neurips, strangers
 from bounds.ifca.whole_run import COROLLARY_1
@@ -15,14 +16,14 @@ from bounds.statement import OutsideTheorem
 from trials.checks import InvalidParameter
 from trials.experiments.ifca.geometry import sizes_of
 from trials.experiments.ifca.labels import LABELS
-from trials.experiments.ifca.step import N_STEPS, STEP, TRAJECTORY
+from trials.experiments.ifca.step import N_STEPS, STEP, STRANGERS, TRAJECTORY
 from trials.experiments.ifca.step_sizes import STEP_SIZES
-from trials.experiments.ifca.strangers import STRANGERS
 from trials.run.store import Table
 from verify.claims.ifca import cells, identity, one_step, whole_run
 from verify.claims.ifca import neurips as neurips_claims
+from verify.evidence import Verdict
 from verify.papers import catalogue
-from verify.procedures.base import PROFILES, Observed
+from verify.procedures.base import PROFILES, Observed, Presentation, Profile
 from verify.procedures.comparison import Comparison, Monotone
 from verify.procedures.constants import Constants
 from verify.procedures.mean_bound import MeanBound
@@ -31,8 +32,14 @@ from verify.procedures.rate import Contraction, Rate
 from verify.procedures.search import Search
 
 IFCA = {name: claim for name, claim in catalogue().items() if name.startswith("ifca.")}
-QUICK = {name: claim.build(PROFILES["quick"]) for name, claim in IFCA.items()}
-NAMES = list(QUICK)
+#: The profile at which the conformance suite decides a search.
+SMALL = Profile(name="test", max_trials=256, searches=600)
+
+
+@cache
+def quick(name):
+    """The procedure of a claim at the profile quick, built when it is first asked for."""
+    return IFCA[name].build(PROFILES["quick"])
 
 
 def cells_of(procedure):
@@ -57,10 +64,10 @@ def test_cells_and_constants_do_not_depend_on_the_profile():
     """A larger profile draws more trials of the same cells, so extension keeps what was drawn."""
     for name, claim in IFCA.items():
         full = claim.build(PROFILES["full"])
-        assert cells_of(full) == cells_of(QUICK[name]), name
+        assert cells_of(full) == cells_of(quick(name)), name
         if isinstance(full, Constants):
-            assert full.choices == QUICK[name].choices
-            assert full.drift == QUICK[name].drift
+            assert full.choices == quick(name).choices
+            assert full.drift == quick(name).drift
 
 
 def known(assumption, values):
@@ -69,10 +76,9 @@ def known(assumption, values):
     return {s.name for s in symbols} <= set(values)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_cells_of_a_theorem_meet_its_assumptions(name):
+def cells_of_a_theorem_meet_its_assumptions(name):
     statement = IFCA[name].statement
-    for cell in cells_of(QUICK[name]):
+    for cell in cells_of(quick(name)):
         if statement.assumptions and {"m", "n", "alpha", "profile"} <= set(cell):
             values = cells.values(cell)
             own = [a for a in statement.assumptions if known(a, values)]
@@ -82,9 +88,8 @@ def test_cells_of_a_theorem_meet_its_assumptions(name):
                 assert margins[assumption.name] >= needed * (1 - 1e-12), (assumption.name, cell)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_hidden_constant_is_printed_and_met_by_every_cell(name):
-    claim, procedure = IFCA[name], QUICK[name]
+def every_hidden_constant_is_printed_and_met_by_every_cell(name):
+    claim, procedure = IFCA[name], quick(name)
     told = claim.document(procedure)
     for assumption, shown in zip(claim.statement.assumptions, told["assumptions"], strict=True):
         if assumption.constant is None:
@@ -102,16 +107,41 @@ def test_every_hidden_constant_is_printed_and_met_by_every_cell(name):
                 assert assumption.margin(symbols) >= claim.hidden[symbol]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_cells_are_distinct(name):
-    spelled = [repr(sorted(c.items())) for c in cells_of(QUICK[name])]
+def cells_are_distinct(name):
+    spelled = [repr(sorted(c.items())) for c in cells_of(quick(name))]
     assert len(set(spelled)) == len(spelled)
+
+
+def a_procedure_with_cells_lists_its_parameters_beside_an_unknown_one(name):
+    if not isinstance(quick(name), Search):
+        with pytest.raises(InvalidParameter, match=r"no parameter 'zzz'; its parameters: \w+"):
+            quick(name).override({"zzz": 1})
+
+
+def a_search_finds_what_the_catalogue_expects(name):
+    search = IFCA[name].build(SMALL)
+    if isinstance(search, Search):
+        evidence = replace(search, present=lambda _result: Presentation()).decide(None, 0.05)
+        assert evidence.verdict is IFCA[name].expected
+        if evidence.verdict is Verdict.REFUTED:
+            assert evidence.witness.observed > evidence.witness.bound
+            assert search.violation(evidence.witness.params) > 0
+
+
+@pytest.mark.parametrize("name", IFCA)
+def test_a_claim_of_ifca(name):
+    """Each function says by its name what holds.  One test asks all, as each takes little."""
+    cells_of_a_theorem_meet_its_assumptions(name)
+    every_hidden_constant_is_printed_and_met_by_every_cell(name)
+    cells_are_distinct(name)
+    a_procedure_with_cells_lists_its_parameters_beside_an_unknown_one(name)
+    a_search_finds_what_the_catalogue_expects(name)
 
 
 @pytest.mark.parametrize("name", ["ifca.thm1", "ifca.thm1-own-step"])
 def test_theorem_1_is_tried_over_its_whole_domain(name):
     """Decades of every parameter that the statement names."""
-    values = [cells.values(c) for c in cells_of(QUICK[name])]
+    values = [cells.values(c) for c in cells_of(quick(name))]
 
     def reach(symbol):
         found = [v[symbol] for v in values]
@@ -130,7 +160,7 @@ def test_theorem_1_is_tried_over_its_whole_domain(name):
     else:
         assert max(v["p_max"] / v["p"] for v in values) > 1.8
         assert all(v["p_max"] <= 2 * v["p"] for v in values)
-    starts = {c["init"] for c in cells_of(QUICK["ifca.thm1"])}
+    starts = {c["init"] for c in cells_of(quick("ifca.thm1"))}
     assert starts >= {"random", "adversarial", "orthogonal"}
 
 
@@ -153,17 +183,11 @@ def test_the_floor_of_a_cell_is_the_papers():
 
 
 def test_an_instance_keeps_to_the_named_values():
-    procedure = QUICK["ifca.thm1"].override({"m": 400, "d": 100})
+    procedure = quick("ifca.thm1").override({"m": 400, "d": 100})
     procedure.check()
     assert procedure.held_out
     assert {(c["m"], c["d"]) for c in procedure.held_out} == {(400, 100)}
-    assert procedure.calibration == QUICK["ifca.thm1"].calibration
-
-
-@pytest.mark.parametrize("name", [n for n in NAMES if not isinstance(QUICK[n], Search)])
-def test_an_unknown_parameter_lists_the_valid_ones(name):
-    with pytest.raises(InvalidParameter, match=r"no parameter 'zzz'; its parameters: \w+"):
-        QUICK[name].override({"zzz": 1})
+    assert procedure.calibration == quick("ifca.thm1").calibration
 
 
 @pytest.mark.parametrize(
@@ -180,7 +204,7 @@ def test_an_unknown_parameter_lists_the_valid_ones(name):
 )
 def test_impossible_instances_are_refused(name, values):
     with pytest.raises((InvalidParameter, OutsideTheorem)):
-        QUICK[name].override(values)
+        quick(name).override(values)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +218,7 @@ def test_one_cluster_that_moves_away_violates_monotony_though_the_largest_error_
     name, floors, violations
 ):
     """The error from which some cluster's error grew, in floors, while the largest only falls."""
-    procedure = QUICK[name]
+    procedure = quick(name)
     params = procedure.cells[0]
     errors = np.geomspace(0.2, 1e-3, N_STEPS)
     columns = (*(f"err_{t}" for t in range(1, N_STEPS + 1)), "grew_from")
@@ -215,7 +239,7 @@ def constant_table(columns, **columns_of):
 
 
 def test_the_third_term_is_called_superfluous_only_where_nobody_was_misidentified():
-    params = QUICK["ifca.thm1"].calibration[0]
+    params = quick("ifca.thm1").calibration[0]
     unit = cells.floor(params) * math.sqrt(cells.values(params)["p"])
     for n_strangers in (0, 3):
         table = constant_table(STEP.columns, n_misidentified=n_strangers, err_after_max=0.7 * unit)
@@ -226,7 +250,7 @@ def test_the_third_term_is_called_superfluous_only_where_nobody_was_misidentifie
 
 
 def test_step_sizes_are_said_to_serve_where_they_did():
-    chosen = QUICK["ifca.thm1-as-printed"].cells[:5]  # ratios 1, 1.5, 2, 2.5, 3.5
+    chosen = quick("ifca.thm1-as-printed").cells[:5]  # ratios 1, 1.5, 2, 2.5, 3.5
     served = [
         Observed(params=params, table=constant_table(STEP_SIZES.columns, none=float(i >= 2)))
         for i, params in enumerate(chosen)
@@ -239,7 +263,7 @@ def test_step_sizes_are_said_to_serve_where_they_did():
 
 def test_the_printed_ratio_to_the_minimax_rate_is_evaluated_after_the_stated_steps():
     """The ratio of one cell, recomputed: c6 = 2 and T = 2 + log(Delta/(4 epsilon)) rounded up."""
-    procedure = QUICK["ifca.near-optimal"]
+    procedure = quick("ifca.near-optimal")
     params = procedure.cells[0]
     v = cells.values(params)
     signal = math.exp(-math.log(2) / 4 * (v["rho"] / (v["rho"] + 1)) ** 2 * v["n"])
@@ -262,7 +286,7 @@ def test_the_limit_on_the_strangers_part_depends_on_how_the_bound_grows_with_the
     (term,) = claim.statement.terms
     slower = replace(term, expr=term.expr / sp.sqrt(strangers.STRANGERS))
     changed = replace(claim, statement=replace(claim.statement, terms=(slower,)))
-    original, other = QUICK[name], changed.build(PROFILES["quick"])
+    original, other = quick(name), changed.build(PROFILES["quick"])
     checked = [STRANGERS.check(cell) for cell in original.cells]
     assert all(original.log_limit(cell) < -math.log(cell["m"]) for cell in checked)
     assert all(other.log_limit(cell) >= original.log_limit(cell) for cell in checked)
@@ -289,11 +313,12 @@ def test_the_pairwise_probability_is_that_of_a_client_drawn_in_the_plane(init, n
     cell = {"Delta": 1.0, "sigma": 1 / math.sqrt(rho), "alpha": alpha, "n": n, "init": init}
     wrong = int(np.sum(losses[1] < losses[0]))
     p = identity.pairwise_probability(cell)
-    assert stats.binomtest(wrong, trials, p).pvalue > 1e-6  # false alarm 1e-6 for each of four
+    # false alarm 1e-6 for each of four
+    assert scipy.stats.binomtest(wrong, trials, p).pvalue > 1e-6
 
 
 def test_the_pairwise_probability_is_the_one_that_the_experiment_records():
-    for cell in cells_of(QUICK["ifca.lemma1-law"]):
+    for cell in cells_of(quick("ifca.lemma1-law")):
         rows = LABELS.simulate(LABELS.check(cell), np.random.default_rng(0), 4)
         np.testing.assert_allclose(rows[:, 2], identity.pairwise_probability(cell), rtol=1e-6)
 
@@ -301,7 +326,7 @@ def test_the_pairwise_probability_is_the_one_that_the_experiment_records():
 @pytest.mark.parametrize("name", ["ifca.cor1", "ifca.cor1-own-step", "ifca.k2-slightly-better"])
 def test_cells_shown_along_the_run_have_labels_of_their_own(name):
     empty = Table(columns=(), values=np.empty((0, 0)), failed=np.zeros(0, dtype=bool), reasons=())
-    observed = [Observed(params=c, table=empty) for c in QUICK[name].cells]
+    observed = [Observed(params=c, table=empty) for c in quick(name).cells]
     shown = whole_run.unlike(observed, 4)
     labels = [label for label, _ in shown]
     assert len(set(labels)) == len(labels) == 4
@@ -325,21 +350,21 @@ def test_the_number_of_steps_is_the_papers_rounded_up():
 @pytest.mark.parametrize(
     ("statement", "constants", "chosen"),
     [
-        (COROLLARY_1, whole_run.ACCURACY, whole_run.EDGE_CELLS),
-        (neurips.COROLLARY_1, neurips_claims.ACCURACY, neurips_claims.EDGE_CELLS),
+        (COROLLARY_1, whole_run.ACCURACY, whole_run.at_edge),
+        (neurips.COROLLARY_1, neurips_claims.ACCURACY, neurips_claims.at_edge),
         (
             neurips.COROLLARY_1_MORE_SAMPLES,
             neurips_claims.WITH_MORE_SAMPLES,
-            neurips_claims.MORE_SAMPLES_CELLS,
+            neurips_claims.with_more_samples,
         ),
     ],
 )
 def test_edge_cells_gain_nothing_by_rounding_their_steps_up(statement, constants, chosen):
-    for cell in chosen:
+    for cell in chosen():
         stated = whole_run.stated_rounds(statement, cell, constants)
         assert 0 < whole_run.n_rounds(statement, cell, constants) - stated < 1e-6
     # pmn' = 64 d, the least that Assumption 2 allows, in some of them
-    per_cluster = [cells.values(c)["p"] * c["m"] * c["n"] / c["d"] for c in chosen]
+    per_cluster = [cells.values(c)["p"] * c["m"] * c["n"] / c["d"] for c in chosen()]
     least = 10_000 if "more" in statement.id else 64
     assert min(per_cluster) < 1.25 * least
 
@@ -362,12 +387,12 @@ def test_at_one_stated_step_the_conference_version_fails_with_few_samples(consta
     errors = TRAJECTORY.simulate(cell, np.random.default_rng(0), 8192)[:, 0]
     n_bad = int(np.sum(errors > whole_run.accuracy(statement, cell, constants)))
     # The stated probability is 1/30.  False-alarm probability 1e-6 if it held.
-    assert stats.binomtest(n_bad, 8192, 1 / 30, alternative="greater").pvalue < 1e-6
+    assert scipy.stats.binomtest(n_bad, 8192, 1 / 30, alternative="greater").pvalue < 1e-6
 
 
 def test_refuting_cells_carry_the_bounds_generous_slack():
     """factor 1/2 and the last two terms of (1) with the largest c2, c3 and the smallest c4."""
-    for cell in cells_of(QUICK["ifca.thm1-as-printed"]):
+    for cell in cells_of(quick("ifca.thm1-as-printed")):
         v = cells.values(cell)
         signal = (v["alpha"] * v["rho"] / (v["rho"] + 1)) ** 2 * v["n"]
         floor = v["sigma"] / v["p"] * math.sqrt(v["d"] / (v["m"] * v["n"]))
@@ -386,7 +411,7 @@ def test_scattered_cells_are_fixed_and_spread():
 
 def test_rate_claims_vary_every_regressor_over_a_decade():
     for name in ("ifca.thm1-floor", "ifca.near-optimal"):
-        procedure = QUICK[name]
+        procedure = quick(name)
         rows = [procedure.regressors(c) for c in procedure.cells]
         for symbol in procedure.stated:
             found = sorted({r[symbol] for r in rows})

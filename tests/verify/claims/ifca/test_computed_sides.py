@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+import scipy
 
 from bounds.ifca import strongly_convex_run as sr
 from bounds.ifca import strongly_convex_step as ss
@@ -49,7 +49,7 @@ def log_preferred(a: float, cross: float, b: float, noise: float, n: int) -> flo
     """
     covariance = np.array([[a + noise, cross + noise], [cross + noise, b + noise]])
     weights = np.linalg.eigvals(covariance @ np.diag([1.0, -1.0])).real
-    return float(stats.f.logsf(-weights.min() / weights.max(), n, n))
+    return float(scipy.stats.f.logsf(-weights.min() / weights.max(), n, n))
 
 
 def exponent(a: float, cross: float, b: float, noise: float) -> float:
@@ -116,7 +116,7 @@ def test_two_rivals_are_both_preferred_at_most_as_often_as_chernoff_says() -> No
         found = np.linalg.det(np.eye(3) - 2 * t * covariance @ np.diag([1.0, -0.5, -0.5]))
         return -0.5 * math.log(found) if found > 0 else math.inf
 
-    best = optimize.minimize_scalar(log_moment, bounds=(0.0, 0.7), method="bounded").fun
+    best = scipy.optimize.minimize_scalar(log_moment, bounds=(0.0, 0.7), method="bounded").fun
     for n in (1, 10):
         assert n * best <= RIVALS.log_two(n) <= n * best * 0.99
 
@@ -357,11 +357,11 @@ def test_the_variance_of_least_squares_error_is_that_of_fishers_law() -> None:
     known = optimality._squared_error({"N": 30, "d": 4, "sigma": 3.0})
     scale = 9.0 * 4 / 27
     assert known.low == 0.0
-    assert known.variance == pytest.approx(scale**2 * stats.f(4, 27).var(), rel=1e-12)
+    assert known.variance == pytest.approx(scale**2 * scipy.stats.f(4, 27).var(), rel=1e-12)
     few, enough = ({"N": n, "d": 4, "sigma": 3.0} for n in (7, 8))
     assert optimality._squared_error(few).variance == math.inf
     assert optimality._squared_error(enough).variance == pytest.approx(
-        (9.0 * 4 / 5) ** 2 * stats.f(4, 5).var(), rel=1e-12
+        (9.0 * 4 / 5) ** 2 * scipy.stats.f(4, 5).var(), rel=1e-12
     )
 
 

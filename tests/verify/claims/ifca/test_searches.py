@@ -16,30 +16,9 @@ from verify.claims.ifca import correct_clients, identity, labels
 from verify.decisions.search import Choice, search_counterexample
 from verify.evidence import Verdict
 from verify.papers import catalogue
-from verify.procedures.base import Presentation, Profile
-from verify.procedures.search import Search
+from verify.procedures.base import Profile
 
 PROFILE = Profile(name="test", max_trials=256, searches=600)
-SEARCHES = {
-    claim.id: claim
-    for claim in catalogue().paper("ifca").claims
-    if isinstance(claim.build(PROFILE), Search)
-}
-
-
-def nothing(_result):
-    return Presentation()
-
-
-@pytest.mark.parametrize("name", SEARCHES)
-def test_a_search_finds_what_the_catalogue_expects(name):
-    claim = SEARCHES[name]
-    search = replace(claim.build(PROFILE), present=nothing)
-    evidence = search.decide(None, 0.05)
-    assert evidence.verdict is claim.expected
-    if evidence.verdict is Verdict.REFUTED:
-        assert evidence.witness.observed > evidence.witness.bound
-        assert search.violation(evidence.witness.params) > 0
 
 
 def lemma_1_with(term, rate):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
+import scipy
 import sympy as sp
-from scipy import integrate, optimize, stats
 
-from trials.experiments.odcl.needed_distance import NEEDED_DISTANCE
+from trials.experiments.odcl.part_one import NEEDED_DISTANCE
 from trials.run.store import Table
 from verify.claims.odcl import (
     experiments,
@@ -116,7 +118,7 @@ def test_alone_a_single_error_has_no_spread() -> None:
 def test_settings_of_part_one_stand_just_above_the_requirement() -> None:
     setting = {"c": 12.0, "n": 10, "k": 3, "size_min": 2, "ratio": 2, "d": 3}
     at = part_one.part_one_symbols(setting)
-    constant = stats.chi2.ppf(1 - 2 / 10**3, 3) / math.log(10)
+    constant = scipy.stats.chi2.ppf(1 - 2 / 10**3, 3) / math.log(10)
     assert at["M_bar"] == pytest.approx(constant, rel=1e-9)
     assert at["m"] == 10.0  # 2 + 4 + 4
     needed = 64 * 12.0**2 * 10 * constant / (at["Delta"] ** 2 * 2)
@@ -138,7 +140,7 @@ def test_the_flattest_loss_has_its_minimiser_where_its_gradient_vanishes(ball: f
     radius = min(ball, 0.4 * 2.0 / 6.0)
     grad = 0.9 * 0.6 * 2.0 * radius / 2
     found, _ = local_fits.lemma_11.build(QUICK).sides(point)
-    flat = optimize.brentq(lambda s: grad - 1.6 * s + 1.5 * s * s, 0.0, 1.6 / 3.0)
+    flat = scipy.optimize.brentq(lambda s: grad - 1.6 * s + 1.5 * s * s, 0.0, 1.6 / 3.0)
     assert found == pytest.approx(flat, rel=1e-9)
     assert flat <= ball
 
@@ -156,6 +158,24 @@ def test_the_moment_of_a_sum_of_random_matrices_is_counted(
     mean = sum(norm**q for norm in norms) / len(norms)
     point = {"n": n, "d": d, "family": family, "q": q, "unit": 2.5}
     assert local_fits._sum_moment(point) == pytest.approx(2.5 * mean ** (1 / q), rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "d", "q"), [(300, 10**6, 200.0), (299, 1, 190.0), (200, 5, 2.0)])
+def test_moments_of_high_order_rest_on_outcomes_that_are_hardly_ever_seen(
+    n: int, d: int, q: float
+) -> None:
+    """The law of the largest of d sums in exact fractions."""
+    below, mean = Fraction(0), mpmath.mpf(0)
+    for size in range(n % 2, n + 1, 2):
+        more = below + Fraction((2 if size else 1) * math.comb(n, (n + size) // 2), 2**n)
+        with mpmath.workdps(150):
+            powers = [(mpmath.mpf(x.numerator) / x.denominator) ** d for x in (below, more)]
+            mean += (powers[1] - powers[0]) * mpmath.mpf(size) ** q
+        below = more
+    point = {"n": n, "d": d, "family": "diagonal", "q": q, "unit": 1.0}
+    assert local_fits._sum_moment(point) == pytest.approx(
+        float(mean ** (1 / mpmath.mpf(q))), rel=1e-12
+    )
 
 
 # -- inexact fits, k-means, requirements ---------------------------------------------------------
@@ -230,10 +250,10 @@ def test_the_penalised_minimiser_is_shorter_by_the_share_that_quadrature_gives(
                 z * (logistic(s * z) - logistic(z)) * math.exp(-u * u / 2) / math.sqrt(2 * math.pi)
             )
 
-        found = integrate.quad(inside, -12.0, 12.0, epsabs=1e-13, epsrel=1e-12)[0]
+        found = scipy.integrate.quad(inside, -12.0, 12.0, epsabs=1e-13, epsrel=1e-12)[0]
         return float(found) + ridge * s * float(optimum @ optimum)
 
-    kept = optimize.brentq(slope, 0.0, 1.0, xtol=1e-13)
+    kept = scipy.optimize.brentq(slope, 0.0, 1.0, xtol=1e-13)
     point = {"cluster": cluster, "ridge": ridge}
     assert experiments._shrinkage(point) == pytest.approx(1 - kept, rel=1e-5)
     printed, limit = experiments.fig_3_optimum_as_printed.build(QUICK).sides(point)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from bounds.statement import evaluate
 from bounds.sxy.descent import PROP_2_21
@@ -355,7 +355,7 @@ def test_a_rival_is_preferred_by_the_law_of_two_normals() -> None:
     noise = (3.0 / (2.0 * 2.0)) ** 2
     covariance = np.array([[own @ own, own @ rival], [own @ rival, rival @ rival]]) + noise
     weights = np.linalg.eigvals(covariance @ np.diag([1.0, -1.0])).real
-    right = float(stats.f.logsf(-weights.min() / weights.max(), 5, 5))
+    right = float(scipy.stats.f.logsf(-weights.min() / weights.max(), 5, 5))
     assert label_errors._log_error(point) == pytest.approx(right, rel=1e-8)
     many = label_errors._log_error({**point, "k": 4, "axis": 0.1})
     assert many == pytest.approx(min(right + math.log(3), 0.0), rel=1e-8)

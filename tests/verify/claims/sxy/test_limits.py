@@ -10,7 +10,6 @@ import pytest
 
 from trials.laws.random_subspace import random_tangents, smallest_cosines
 from verify.claims.sxy import PAPER, subsets
-from verify.claims.sxy.moment_tails import log_deviation_limit
 from verify.claims.sxy.subspace import log_small_cosine_limit
 from verify.decisions.sequences import resolvable
 from verify.evidence import Verdict
@@ -47,59 +46,6 @@ def test_a_basis_of_the_whole_space_has_no_small_cosine():
 def test_the_limit_on_a_cosine_is_one_on_its_tangent():
     """A cosine of 5/13 beside the tangent 5/12, times the sum of the roots of d - k and of k."""
     assert math.exp(log_small_cosine_limit(math.log(5 / 13), 2, 1)) == pytest.approx(2 * 5 / 12)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(("q", "n"), [(1, 1), (2, 10), (5, 400)])
-def test_deviations_are_at_most_as_likely_as_their_limit(q, n):
-    """2,000 means of n products of Gaussian factors: deviations whose limit is 1/2 to 1/100."""
-    rng = np.random.default_rng(1)
-    u = np.eye(q)[0] * math.sqrt(0.5)
-    found = []
-    for _ in range(2000):
-        x, z = rng.standard_normal((2, n, q))
-        left = (x @ u + math.sqrt(0.5) * rng.standard_normal(n))[:, None] * x
-        right = (z @ u + math.sqrt(0.5) * rng.standard_normal(n))[:, None] * z
-        found.append(np.linalg.norm(left.T @ right / n - np.outer(u, u), 2))
-    for limit in (0.5, 0.1, 0.01):
-        low, high = 0.0, 1e6
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            above = log_deviation_limit(middle, q, n) > math.log(limit)
-            low, high = (middle, high) if above else (low, middle)
-        assert np.mean(np.asarray(found) > high) <= limit
-
-
-@pytest.mark.parametrize(
-    ("deviation", "q", "n"), [(1.0, 4, 10**6), (10.0, 8, 10**4), (0.2, 1, 10**6), (30.0, 50, 10**5)]
-)
-def test_a_deviation_limit_is_the_smallest_over_all_cuts(deviation, q, n):
-    """Hsu, Kakade & Zhang for one factor, Tropp for what is left: a grid of cuts misses 1/1000."""
-
-    def log_limit(log_tau):
-        tau = math.exp(log_tau)
-        kept = (2 * tau) ** 0.5 * (q + 2 * (q * tau) ** 0.5 + 2 * tau) ** 0.5  # a long factor
-        too_long = 3 * mpmath.exp(-tau)
-        gap = deviation - 2 * (q + 2) * mpmath.sqrt(too_long)
-        if gap <= 0:
-            return 0.0
-        variance, largest = 3 * (q + 2), 2 * kept**2
-        bernstein = 2 * q * mpmath.exp(-n * gap**2 / 2 / (variance + largest * gap / 3))
-        return float(mpmath.log(bernstein + 2 * n * too_long))
-
-    best = min(log_limit(math.log(0.1) + i * math.log(1e7) / 4000) for i in range(4000))
-    found = log_deviation_limit(deviation, q, n)
-    assert best < -8
-    assert found == pytest.approx(best, rel=1e-3)
-
-
-def test_deviation_limits_fall_with_the_deviation_and_the_number_of_products():
-    by_size = [log_deviation_limit(b, 8, 1000) for b in (0.1, 1.0, 10.0, 100.0, 1000.0)]
-    by_number = [log_deviation_limit(2.0, 8, n) for n in (10, 1000, 10**5, 10**7)]
-    for limits in (by_size, by_number):
-        assert limits[0] == 0.0
-        assert limits[-1] < -20.0
-        assert limits == sorted(limits, reverse=True)
 
 
 def test_no_supported_probability_rests_on_the_number_of_trials():

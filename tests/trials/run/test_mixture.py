@@ -1,0 +1,172 @@
+"""Blocks of two kinds of machine never meet in a run without the user's word."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tests.trials.toys import TOY
+from trials.run import engine, wire
+from trials.run.block import BlockResult, simulate_block
+from trials.run.directory import STORE_NAME
+from trials.run.engine import Demand, allow_mixed, ensure, mixture_allowed, replay, trial_id
+from trials.run.executors import make_executor
+from trials.run.machine import arithmetic, machine_name
+from trials.run.provenance import MachineMismatch, libraries
+from trials.run.store import RunStore, StoreError
+from trials.run.wire import ExecutorError, answer, pack_blocks, unpack_blocks
+from verify import session
+from verify.check import compare, other_machines
+from verify.cli import exits
+from verify.cli.app import application
+
+HERE = dict(arithmetic())
+ELSEWHERE = {**HERE, "blas": "openblas 0.3 Prescott"}
+CLAIM = "ifca.oracle-mse[N=64]"
+
+
+@pytest.fixture
+def store(tmp_path):
+    with RunStore.create(tmp_path / "run", root_seed=1, config={}, code={}) as found:
+        yield found
+
+
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """The machine of this process from now on."""
+    return lambda: monkeypatch.setattr(engine, "arithmetic", lambda: ELSEWHERE)
+
+
+def blocks(store, n_blocks, kind="serial"):
+    with make_executor(kind) as executor:
+        return ensure(store, [Demand(TOY, {}, n_blocks)], executor)
+
+
+def test_a_block_names_the_machine_that_made_it(store):
+    for kind, n_blocks in (("serial", 1), ("threads", 2), ("processes", 3)):
+        assert blocks(store, n_blocks, kind) == 1
+    assert store.machines() == {machine_name(HERE): HERE}
+    for block in range(3):
+        index = block * TOY.block_size
+        assert store.machine_of(TOY, TOY.check({}), index) == machine_name(HERE)
+
+
+def test_a_run_is_not_continued_on_another_machine_without_the_flag(store, elsewhere):
+    blocks(store, 1)
+    elsewhere()
+    told = (
+        r"has blocks of another kind of machine \(blas .* against openblas 0.3 Prescott; there "
+        r"against here\).*continue there, start a new run, or mix both with --allow-mixed$"
+    )
+    with pytest.raises(StoreError, match=told) as refused:
+        blocks(store, 2)
+    assert "\n" not in str(refused.value)
+    with pytest.raises(StoreError, match=told):
+        engine.refuse_other_code(store, [TOY])
+    assert store.blocks(TOY, TOY.check({})) == {0}
+    allow_mixed(store)
+    assert mixture_allowed(store)
+    assert blocks(store, 2) == 1
+    assert store.machines() == {machine_name(HERE): HERE, machine_name(ELSEWHERE): ELSEWHERE}
+    assert store.machine_of(TOY, TOY.check({}), TOY.block_size) == machine_name(ELSEWHERE)
+    assert session.mixture(store) == (
+        f"blocks of 2 kinds of machine meet: blas {HERE['blas']} against openblas 0.3 Prescott"
+    ) or session.mixture(store).endswith(f"against {HERE['blas']}")
+
+
+def test_a_worker_on_another_machine_is_refused_and_what_others_finished_is_kept(
+    store, monkeypatch
+):
+    """The worker is the one of the second block."""
+
+    def simulate(task):
+        found = simulate_block(task)
+        if task.block == 1:
+            return BlockResult(found.values, found.reasons, found.seconds, machine=ELSEWHERE)
+        return found
+
+    monkeypatch.setattr("trials.run.executor.simulate_block", simulate)
+    with pytest.raises(MachineMismatch, match=r"a worker computed a block of .* on another kind"):
+        blocks(store, 4)
+    assert 1 not in store.blocks(TOY, TOY.check({}))
+    assert list(store.machines()) == [machine_name(HERE)]
+    allow_mixed(store)
+    blocks(store, 4)
+    assert store.machine_of(TOY, TOY.check({}), TOY.block_size) == machine_name(ELSEWHERE)
+
+
+def test_a_worker_says_on_which_machine_it_runs(monkeypatch):
+    task = engine.Task(TOY, TOY.check({}), 1, 0)
+    monkeypatch.setattr(wire, "arithmetic", lambda: ELSEWHERE)
+    (found,) = unpack_blocks([task], answer(pack_blocks([task])))
+    assert found.machine == ELSEWHERE
+    for odd in ({}, {"blas": "two\nlines"}, {"blas": 1}, {str(i): "" for i in range(30)}):
+        monkeypatch.setattr(wire, "arithmetic", lambda odd=odd: odd)
+        (found,) = unpack_blocks([task], answer(pack_blocks([task])))
+        assert isinstance(found, ExecutorError)
+
+
+def test_replay_names_the_machine_and_counts_the_floats_between(store, elsewhere, monkeypatch):
+    blocks(store, 1)
+    trial = trial_id(TOY, TOY.check({}), 3)
+    same = replay(store, trial)
+    assert (same.distance, same.ulps, same.machine) == (0.0, 0, ())
+    elsewhere()
+
+    def simulate(task):
+        found = simulate_block(task)
+        return BlockResult(np.nextafter(found.values, np.inf), found.reasons, found.seconds)
+
+    monkeypatch.setattr(engine, "simulate_block", simulate)
+    near = replay(store, trial)
+    assert 0.0 < near.distance < 1e-15
+    assert near.ulps == 1
+    assert near.machine == (f"blas {HERE['blas']} against openblas 0.3 Prescott",)
+
+    def far(task):
+        found = simulate_block(task)
+        return BlockResult(found.values + 1.0, found.reasons, found.seconds)
+
+    monkeypatch.setattr(engine, "simulate_block", far)
+    with pytest.raises(StoreError, match=r"environment has changed \(blas .* against openblas 0.3"):
+        replay(store, trial)
+
+
+def test_the_versions_of_all_that_computes_belong_to_the_code():
+    assert {"sympy", "mpmath", "python-flint", "numpy", "numba", "scipy"} <= set(libraries())
+
+
+def test_the_command_line_refuses_mixes_and_compares(tmp_path, monkeypatch):
+    def call(*arguments):
+        return CliRunner().invoke(application, [str(a) for a in arguments])
+
+    run, other = tmp_path / "run", tmp_path / "other"
+    assert call("run", CLAIM, "--output", run, "--jobs", "1").exit_code == exits.EXPECTED
+    monkeypatch.setattr(engine, "arithmetic", lambda: ELSEWHERE)
+    assert call("run", CLAIM, "--output", other, "--jobs", "1").exit_code == exits.EXPECTED
+    told = call("check", run, "--against", other)
+    assert told.exit_code == exits.EXPECTED, told.output
+    assert "the runs were made on different machines: blas " in told.output
+    refused = call("resume", run, "--profile", "standard", "--jobs", "1")
+    if refused.exit_code != exits.EXPECTED:  # a claim that needs more trials
+        assert refused.exit_code == exits.USAGE
+        assert "--allow-mixed" in refused.stderr
+    with RunStore.open(other / STORE_NAME) as store:
+        document = store.document("claim", CLAIM)
+        for cell in document["evidence"]["cells"]:
+            cell["observed"] *= 1.0 + 1e-9
+        store.put_document("claim", CLAIM, document)
+    with RunStore.open(run / STORE_NAME) as one, RunStore.open(other / STORE_NAME) as two:
+        assert not any(compare(one, two).values())
+        assert any(compare(one, two, rtol=1e-12).values())
+        assert other_machines(one, one) == []
+    assert call("check", run, "--against", other, "--rtol", "1e-12").exit_code == exits.UNEXPECTED
+    assert call("check", run, "--against", other, "--rtol", "1e-8").exit_code == exits.EXPECTED
+    assert call("check", run, "--against", other, "--rtol", "-1").exit_code == exits.USAGE
+    mixed = call("resume", run, "--allow-mixed", "--profile", "standard", "--jobs", "1")
+    assert mixed.exit_code == exits.EXPECTED, mixed.output
+    with RunStore.open(run / STORE_NAME, readonly=True) as store:
+        assert mixture_allowed(store)
+        if len(store.machines()) > 1:
+            assert "mixture" in store.document("run", "summary")["environment"]

@@ -1,0 +1,65 @@
+"""(32) on the points that the models shatter: its limit against every way to place six clients."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from verify.claims.common import log_of
+from verify.claims.sxy import deviation
+from verify.procedures.base import PROFILES
+
+
+@pytest.fixture(scope="module")
+def tried():
+    return deviation.eq_32.build(PROFILES["quick"])
+
+
+def test_the_laws_limit_is_above_the_probability_of_a_larger_supremum(tried):
+    """Two features and two clusters make four kinds: all 4^6 ways to place six clients."""
+    sizes = np.array([3.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    skew = float(np.mean((sizes / sizes.mean()) ** 2))
+    places = np.array(list(itertools.product(range(4), repeat=6)))
+    weights = np.stack([(places == kind) @ sizes for kind in range(4)], axis=1)
+    sups = np.maximum(weights - sizes.sum() / 4, 0.0).sum(axis=1)
+    limit = 1.308 * sizes.sum() * math.sqrt(2 * 2 * math.log(2) / 6 * skew)
+    cell = {"M": 6, "V": 4, "n": 1, "n_many": 1, "n_large": 3}
+    assert math.exp(tried.log_limit(cell)) >= np.mean(sups > limit)
+    assert math.exp(tried.log_limit(cell)) == pytest.approx(
+        math.exp(-2 * (limit - sups.mean()) ** 2 / np.sum(sizes**2)), rel=2e-2
+    )
+
+
+def test_the_law_decides_every_cell_and_is_near_its_limit_for_many_features(tried):
+    for cell in tried.cells:
+        full = deviation.WEIGHTED_SUP.check(cell)
+        assert tried.log_limit(full) <= tried.log_delta(full)
+    # the mean absolute deviation of many clients is sqrt(2/pi) of the standard deviation
+    many = next(cell for cell in tried.cells if cell["V"] == 80)
+    full = deviation.WEIGHTED_SUP.check(many)
+    assert tried.log_limit(full) >= 1.5 * tried.log_delta(full)
+
+
+def test_a_statement_without_the_clusters_or_the_features_loses_its_support():
+    statement = deviation.EQ_32
+    (term,) = statement.terms
+    for name in ("k", "d"):
+        symbol = next(s for s in term.expr.free_symbols if s.name == name)
+        broken = [
+            cell
+            for d, k, cell in deviation.SHATTERED
+            if _largest_limit(term.expr.subs(symbol, 2 if name == "k" else 1), d, k, cell)
+            < deviation.expected_supremum(
+                deviation.WEIGHTED_SUP.check({**cell, "V": deviation._kinds(d, k)})
+            )
+        ]
+        assert broken
+
+
+def _largest_limit(expr, d, k, cell):
+    """The limit of a term, C = 1.308, in a cell."""
+    full = deviation.WEIGHTED_SUP.check(cell)
+    total = float(deviation.sizes_of(full).sum())
+    at = {"C": 1.308, "d": d, "k": k, "M": full["M"], "N": total}
+    return math.exp(log_of(expr, {**at, "skew": deviation.skewness(full)}))

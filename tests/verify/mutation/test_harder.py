@@ -1,0 +1,131 @@
+"""Other cells as an oracle: where a changed bound is the smallest part of the stated one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from bounds.statement import Term
+from tests.verify.mutation.test_mutants import statement
+from trials.run.executors import make_executor
+from trials.run.experiment import Experiment
+from trials.run.store import RunStore
+from verify.claim import Claim
+from verify.decisions.means import Knowledge
+from verify.evidence import Verdict
+from verify.mutation.harder import hardest, log_quotient
+from verify.mutation.score import Examination, Standing
+from verify.procedures.base import Profile, Sampling
+from verify.procedures.mean_bound import MeanBound
+
+SMALL = Profile(name="quick", max_trials=256, searches=100)
+d, k, r = sp.symbols("d k r")
+#: A value between 0.4 d and 0.6 d, at most d by the statement.
+DRAWN = Experiment(
+    name="test.harder",
+    design=4_000_000_391,
+    columns=("value",),
+    simulate=lambda params, rng, n: params["d"] * (0.4 + 0.2 * rng.random((n, 1))),
+    check=lambda params: {"d": 4, "k": 4, **params},
+    cost=lambda params: 1e-6,
+)
+
+
+def bound(expr: sp.Expr, **fields: object):
+    terms = (Term(name="bound", expr=expr),)
+    fields = {"failure": None, "constants": (), "assumptions": (), **fields}
+    return statement(terms=terms, **fields)
+
+
+def mean(stated, profile=SMALL, cells=({"d": 4},)):
+    return MeanBound(
+        statement=stated,
+        sampling=Sampling(experiment=DRAWN, max_trials=profile.max_trials, first=64),
+        cells=cells,
+        statistic=lambda table, _cell: table["value"],
+        knowledge=lambda cell: Knowledge(low=0.0, high=4.0 * cell["d"]),
+        observable="the value",
+        values=lambda cell: DRAWN.check(cell),
+    )
+
+
+@pytest.fixture
+def store(tmp_path):
+    with RunStore.create(tmp_path / "store.sqlite", root_seed=1, config={}) as made:
+        yield made
+
+
+def test_the_quotient_is_below_zero_where_a_change_asks_for_more() -> None:
+    at = {"d": 2.0, "k": 8.0}
+    assert log_quotient(bound(d), bound(k), at) == pytest.approx(math.log(4.0))
+    assert log_quotient(bound(k), bound(d), at) == pytest.approx(-math.log(4.0))
+    at_least = {"relation": r"\ge"}
+    assert log_quotient(bound(d, **at_least), bound(k, **at_least), at) == pytest.approx(
+        -math.log(4.0)
+    )
+    law = {"relation": "="}
+    assert log_quotient(bound(d, **law), bound(k, **law), at) == pytest.approx(-math.log(4.0))
+    both = bound(d, failure=1 / k)
+    assert log_quotient(both, replace(both, failure=1 / k**2), at) == pytest.approx(-math.log(8.0))
+    assert math.isnan(log_quotient(bound(d), bound(r), at))
+
+
+def test_a_parameter_that_a_cell_leaves_at_its_default_is_moved_too(store) -> None:
+    changed = mean(bound(k))
+    cell, log = hardest(bound(d), changed.statement, changed, store)
+    assert cell["d"] / cell["k"] >= 64
+    assert log == pytest.approx(math.log(cell["k"] / cell["d"]))
+
+
+def test_a_procedure_without_cells_of_its_own_has_no_hardest_one(store) -> None:
+    assert hardest(bound(d), bound(k), mean(bound(k), cells=()), store) is None
+
+
+def simulate_where_possible(params, rng, n):
+    values = params["d"] * (0.4 + 0.2 * rng.random((n, 1)))
+    return np.where(params["k"] < 4, np.nan, values)
+
+
+def test_trials_that_fail_in_the_other_cell_show_nothing(store) -> None:
+    """The change is false where k is small, but no trial has a value there."""
+    broken = replace(DRAWN, name="test.harder-broken", simulate=simulate_where_possible)
+    claim = Claim(
+        statement=bound(d),
+        builder=lambda stated, profile: replace(
+            mean(stated, profile), sampling=Sampling(experiment=broken, max_trials=256, first=64)
+        ),
+    )
+    assert outcomes(claim, store)["term bound: k for d"] == "open"
+
+
+def outcomes(claim, store):
+    with make_executor("serial") as executor:
+        examination = Examination(
+            claim=claim,
+            profile=SMALL,
+            standing=Standing(verdict="", mark="", level=0.01),
+            store=store,
+            executor=executor,
+        )
+        found = examination.decide(claim.statement)
+        assert found.verdict is Verdict.SUPPORTED
+        standing = replace(Standing.of(found), level=0.01)
+        score = replace(examination, standing=standing).tell_apart()
+    return {j.mutant: j.outcome for j in score.judged}
+
+
+@pytest.mark.parametrize(
+    ("stated", "name", "outcome"),
+    [
+        (d, "term bound: k for d", "survived"),  # equal in the claim's cell, false at k < d/2
+        (d, "term bound: d dropped", "refuted"),
+        (d + 2 * k, "term bound: the largest of d + 2*k", "true here"),
+    ],
+)
+def test_another_cell_tells_false_from_true(store, stated, name, outcome) -> None:
+    claim = Claim(statement=bound(stated), builder=mean)
+    assert outcomes(claim, store)[name] == outcome

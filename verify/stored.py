@@ -1,0 +1,78 @@
+"""The documents of a run that the commands read, each of one type before anything uses it.
+
+A run's folder may come from a stranger.  Its documents are JSON of any shape.  What is not as
+expected is refused in one line that names the document, and never becomes an error further on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Required, TypedDict
+
+from trials.run.store import RunStore, StoreError
+
+
+class _Cell(TypedDict, total=False):
+    params: Required[dict[str, Any]]
+    n_trials: Required[int]
+    observed: float | None
+    lower: float | None
+    upper: float | None
+    bound: float | None
+    ratio: float | None
+    quantile: float | None
+
+
+class _Evidence(TypedDict, total=False):
+    verdict: Required[str]
+    cells: Required[list[_Cell]]
+
+
+class _Claim(TypedDict, total=False):
+    evidence: Required[_Evidence]
+    profile: str
+
+
+class _Summary(TypedDict, total=False):
+    environment: dict[str, str]
+    started: str
+    wall_seconds: float
+
+
+def claim_documents(store: RunStore) -> dict[str, dict[str, Any]]:
+    """The decided claims of a run by name.
+
+    Raises
+    ------
+    StoreError : A document that is damaged, or not of the form of a decided claim.
+    """
+    store.documents("claim", _Claim)
+    return store.documents("claim")
+
+
+def claim_document(store: RunStore, name: str) -> dict[str, Any] | None:
+    """One decided claim, None where it is not there.  Raises as `claim_documents`."""
+    if store.document("claim", name, _Claim) is None:
+        return None
+    return store.document("claim", name)
+
+
+def summary(store: RunStore) -> dict[str, Any]:
+    """The summary of a run, empty where it has none.
+
+    Raises
+    ------
+    StoreError : A summary that is not of the form of one.
+    """
+    store.document("run", "summary", _Summary)
+    return store.document("run", "summary") or {}
+
+
+def planned(store: RunStore) -> list[str] | None:
+    """The claims of a run as it recorded them, None where it was stopped before it did."""
+    plan = store.document("run", "plan", dict[str, list[str]])
+    return None if plan is None else plan.get("claims")
+
+
+def damaged(store: RunStore, what: str) -> StoreError:
+    """The error for a document whose types are right and whose values are not."""
+    return StoreError(f"{store.path}: is damaged ({what})")
