@@ -103,22 +103,26 @@ def accuracies(seed: int, n: int = 50, rounds: int = 30, starts: int = 1) -> dic
 
 
 def interval(values: np.ndarray) -> tuple[float, float]:
-    """95 % limits of the mean by Student's t."""
+    """95 % limits of the mean by Student's t, from two values or more."""
     half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
     return float(values.mean() - half), float(values.mean() + half)
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=20)
-    seeds = parser.parse_args().seeds
+    seeds = parser.parse_args(arguments).seeds
+    if seeds < 1:
+        parser.error(f"argument --seeds: must be at least 1, not {seeds}")
     found = [accuracies(seed) for seed in range(seeds)]
-    print(f"test accuracy, mean of {seeds} seeds, 95 % interval")
+    print(f"test accuracy, 95 % limits of its mean, seeds: {seeds}")
     for method in METHODS:
         values = np.array([row[method] for row in found])
-        low, high = interval(values)
-        print(f"{method:7} {values.mean():.3f}  [{low:.3f}, {high:.3f}]", flush=True)
+        limits = "one seed has no interval"
+        if seeds > 1:
+            limits = "[{:.3f}, {:.3f}]".format(*interval(values))
+        print(f"{method:7} {values.mean():.3f}  {limits}", flush=True)
 
 
 if __name__ == "__main__":

@@ -243,7 +243,7 @@ EXPERIMENT = register(
 
 
 def summary(values):
-    """Mean, its 95 % limits by Student's t, and the standard deviation."""
+    """Mean, its 95 % limits by Student's t, and the standard deviation of two runs or more."""
     mean, spread = values.mean(), values.std(ddof=1)
     half = stats.t.ppf(0.975, len(values) - 1) * spread / np.sqrt(len(values))
     return mean, mean - half, mean + half, spread
@@ -253,9 +253,13 @@ def printed_table(column, cell, found):
     """A column of Table 2 beside the measured accuracies, from the columns of the trials."""
     rows = []
     for name, text in zip((*METHODS, "averaging"), (*PRINTED[column], None), strict=True):
-        mean, low, high, spread = summary(np.asarray(found[name]))
-        spread *= np.sqrt(cell["runs"])
         printed = "not printed" if text is None else f"{text[0]:.2f} ± {text[1]:g}"
+        values = np.asarray(found[name])
+        if len(values) == 1:
+            rows.append((name, printed, f"{values[0]:.3f}", "one run has no interval"))
+            continue
+        mean, low, high, spread = summary(values)
+        spread *= np.sqrt(cell["runs"])
         rows.append((name, printed, f"{mean:.3f} ± {spread:.3f}", f"[{low:.3f}, {high:.3f}]"))
     return EvidenceTable(
         title=f"Table 2, column {column}, beside {cell['data']}, IFCA with {cell['averaging']} "
@@ -472,14 +476,16 @@ PAPER = Paper(
 )
 
 
-def main():
+def main(arguments=None):
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", choices=SETS, default="digits")
     parser.add_argument("--column", choices=COLUMNS, action="append")
     parser.add_argument("--ridge", type=float, default=PENALTY)
     parser.add_argument("--runs", type=int, default=20)
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
+    if chosen.runs < 1:
+        parser.error(f"argument --runs: must be at least 1, not {chosen.runs}")
     for column in chosen.column or COLUMNS:
         for averaging in ("gradient", "model"):
             cell = EXPERIMENT.check(
@@ -488,7 +494,7 @@ def main():
             )
             rows = EXPERIMENT.simulate(cell, np.random.default_rng(0), chosen.runs)
             table = printed_table(column, cell, dict(zip(EXPERIMENT.columns, rows.T, strict=True)))
-            print(f"\n{table.title}, {chosen.runs} runs")
+            print(f"\n{table.title}, runs: {chosen.runs}")
             for row in (table.columns, *table.rows):
                 print("{:10} {:14} {:15} {}".format(*row), flush=True)
 

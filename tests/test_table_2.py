@@ -198,3 +198,12 @@ def test_data_that_are_not_there_are_refused_before_any_work(page, folders, tmp_
         cell(page, data="mnist")
     with pytest.raises(InvalidParameter, match="n=5 must be even"):
         cell(page, n=5)
+
+
+def test_one_run_has_no_interval(page, capsys):
+    found = {name: [0.75] for name in (*page.METHODS, "averaging")}
+    table = page.printed_table("MNIST", cell(page), found)
+    assert {row[2:] for row in table.rows} == {("0.750", "one run has no interval")}
+    with pytest.raises(SystemExit, match="2"):
+        page.main(["--runs", "0"])
+    assert "argument --runs: must be at least 1, not 0" in capsys.readouterr().err

@@ -177,13 +177,34 @@ def test_the_network_s_gradient_is_that_of_finite_differences():
     assert accuracy(network, (data[0], np.full(6, -1))) == 0.0
 
 
-@pytest.mark.slow
-def test_ifca_is_better_than_one_model_on_rotated_digits():
-    """Two seeds with few rounds.  The page's table has twenty seeds."""
+def rotated_digits():
+    """The page as a module."""
     path = Path(__file__).parents[3] / "docs" / "rotated_digits.py"
     spec = importlib.util.spec_from_file_location("rotated_digits", path)
     page = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(page)
+    return page
+
+
+def test_one_seed_of_rotated_digits_has_no_interval(monkeypatch, capsys):
+    page = rotated_digits()
+    monkeypatch.setattr(page, "accuracies", lambda seed: dict.fromkeys(page.METHODS, 0.5 + seed))
+    page.main(["--seeds", "1"])
+    printed = capsys.readouterr().out.splitlines()[1:]
+    assert [line.split(maxsplit=1)[1] for line in printed] == (
+        ["0.500  one seed has no interval"] * len(page.METHODS)
+    )
+    page.main(["--seeds", "2"])
+    # Two values 1/2 and 3/2: their standard error is 1/2, and t(1) is 12.706 at .975.
+    assert "1.000  [-5.353, 7.353]" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="2"):
+        page.main(["--seeds", "0"])
+
+
+@pytest.mark.slow
+def test_ifca_is_better_than_one_model_on_rotated_digits():
+    """Two seeds with few rounds.  The page's table has twenty seeds."""
+    page = rotated_digits()
     found = [page.accuracies(seed, n=100, rounds=12) for seed in range(2)]
     for row in found:
         assert row["oracle"] > row["global"] + 0.05
