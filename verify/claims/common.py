@@ -48,6 +48,23 @@ def spelled(constants: Mapping[str, float]) -> str:
     return ", ".join(f"${name}={value:.4g}$" for name, value in constants.items())
 
 
+def stated_quantile(values: FloatArray, failure: float) -> float:
+    """The smallest observed value that at most a share ``failure`` of the trials exceeds.
+
+    It is the largest value where no trial may fail. A value that is no number counts as infinite.
+
+    Examples
+    --------
+    >>> stated_quantile(np.array([1.0, 9.0, 2.0, 3.0]), 0.25)
+    3.0
+    >>> stated_quantile(np.array([1.0, 9.0, 2.0, 3.0]), 0.0)
+    9.0
+    """
+    ordered = np.sort(np.where(np.isnan(values), np.inf, values))
+    allowed = min(math.floor(failure * ordered.size), ordered.size - 1)
+    return float(ordered[-1 - allowed])
+
+
 def explicit(
     statement: Statement,
     constants: Mapping[str, float],
@@ -90,9 +107,14 @@ def explicit(
     def bad(table: Table, params: Params) -> BoolArray:
         return np.asarray(observed(table) > bound(table, params))
 
-    def largest(stored: Sequence[Observed]) -> Presentation:
+    def delta(params: Params) -> float:
+        return statement.failure_probability({**params, **symbols(params), **constants})
+
+    def slack(stored: Sequence[Observed]) -> Presentation:
         ratios = [
-            float(np.max(observed(o.table) / np.maximum(bound(o.table, o.params), 1e-300)))
+            stated_quantile(
+                observed(o.table) / np.maximum(bound(o.table, o.params), 1e-300), delta(o.params)
+            )
             for o in stored
         ]
         return Presentation(slack=Slack.of("these constants", ratios))
@@ -102,10 +124,8 @@ def explicit(
         sampling=sampling,
         cells=tuple(cells),
         bad=bad,
-        present=largest,
-        delta=lambda params: statement.failure_probability(
-            {**params, **symbols(params), **constants}
-        ),
+        present=slack,
+        delta=delta,
         event=f"{event}, with {spelled(constants)}" if constants else event,
         validate=lambda params: statement.require(symbols(params)),
         log_delta=log_delta,

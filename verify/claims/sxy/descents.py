@@ -34,7 +34,7 @@ from trials.experiments.sxy.descents import DESCENT, N_ROUNDS, models
 from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import claim
-from verify.claims.common import explicit
+from verify.claims.common import explicit, stated_quantile
 from verify.claims.sxy.anchors import ANCHORS
 from verify.claims.sxy.descent import SIGN
 from verify.claims.sxy.pages import trajectories, with_figures
@@ -118,7 +118,10 @@ def arrivals(
 
     def slack(stored: Sequence[Observed]) -> Presentation:
         bounds = [float(statement.bound({**values(o.params), **constants})) for o in stored]
-        seen = [values(o.params)["Delta"] * float(o.table[column].max()) for o in stored]
+        seen = [
+            values(o.params)["Delta"] * stated_quantile(o.table[column], kept.delta(o.params))
+            for o in stored
+        ]
         ratios = [over / bound for over, bound in zip(seen, bounds, strict=True)]
         return Presentation(slack=Slack.of("these constants", ratios))
 
