@@ -166,6 +166,11 @@ def _file(name: str) -> Path | None:
     return path if path.is_file() else None
 
 
+#: Folders that hold installed packages carry one of these names, in every environment that this
+#: one reaches: the base of a virtual environment, the user's own, one that a ``.pth`` file adds.
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+
+
 @cache
 def _installed_folders() -> tuple[Path, ...]:
     kinds = ("stdlib", "platstdlib", "purelib", "platlib")
@@ -176,6 +181,8 @@ def _installed_folders() -> tuple[Path, ...]:
 def _is_installed(path: Path) -> bool:
     """Whether a file belongs to the standard library or to an installed package."""
     resolved = path.resolve()
+    if not _INSTALLED.isdisjoint(resolved.parts):
+        return True
     return any(resolved.is_relative_to(folder) for folder in _installed_folders())
 
 

@@ -107,3 +107,18 @@ def test_an_installed_package_counts_only_as_the_root_of_its_own_closure(tmp_pat
     for _ in range(2):
         assert _names("user_module") == {"user_module"}
         assert _names("paper_pkg.top") >= whole
+
+
+def test_packages_of_another_environment_on_the_path_are_installed_ones(tmp_path, monkeypatch):
+    """A virtual environment with the packages of its base: those are no texts of this program."""
+    for folder in ("lib/python3/site-packages", "lib/python3/dist-packages"):
+        package = tmp_path / folder / f"other_{Path(folder).name[:4]}"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("import trials.norms\n")
+        monkeypatch.syspath_prepend(package.parent)
+        __import__(package.name)
+        assert sources.source(package.name) is None
+    (tmp_path / "mine_alone.py").write_text("import other_site, other_dist\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    __import__("mine_alone")
+    assert _names("mine_alone") == {"mine_alone"}
