@@ -69,7 +69,7 @@ NO_DRIVERS = {
     "tree_map", "random_network", "scores", "network_loss", "network_gradient", "accuracy",
 }  # fmt: skip
 #: NaN has a documented meaning: a certain tie, or a run that has left the range of floats.
-NAN_MEANS = {"margin_from_products", "chernoff_exponent", "simulate_trajectories"}
+NAN_MEANS = {"margin_from_products", "simulate_trajectories"}
 
 R = np.random.default_rng(5)
 CENTRES = np.array([[1.0, 0.0, 0.5], [-1.0, 0.5, 0.0]])
@@ -120,7 +120,7 @@ GOOD = {
     "data": DATA, "starts": CENTRES[None], "step_sizes": np.array([0.1]), "n_iterations": 2,
     "divergence_bound": 1e12, "draw": lambda t: (DATA, DATA), "options": None, "observe": None,
     "known_labels": np.array([0, 1, 0, 1, 0, 1]), "owner": np.array([0, 1, 0, 1, 0, 1]),
-    "run_global.starts": CENTRES[:1], "run_local.starts": CENTRES[:1], "local_steps": 2,
+    "run_global.starts": CENTRES[:1], "local_steps": 2,
     "step_decay": 0.9, "batch_size": None, "n_init": 1, "n_participants": 3, "n_shared": 1,
     "settled": False, "spectra": local_spectra(DATA), "update": "fedavg", "step_size": 0.1,
     "n_local_steps": 2, "temperature": 0.5, "prior": np.array([0.5, 0.5]), "n_rounds": 2,

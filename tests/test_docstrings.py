@@ -30,7 +30,6 @@ MAIN = {
     "trials.clustering.sparse.graph.neighbour_weights",
     "trials.ifca.linear.run_ifca",
     "trials.ifca.linear.run_resampled_ifca",
-    "trials.ifca.one_shot.run_one_shot",
     "trials.ifca.options.run_ifca_options",
     "trials.ifca.skipping.run_ifca_skipping",
     "trials.laws.pairwise.log_misidentification_probability",

@@ -44,14 +44,6 @@ ASSUMPTION_5 = (
 ASSUMPTION_6 = (
     Assumption(name="bounded gradients at the optima", left=N, right=sp.Integer(0), strict=True),
 )
-ASSUMPTIONS_1_TO_6 = (
-    *ASSUMPTION_1,
-    *ASSUMPTION_2,
-    *ASSUMPTION_3,
-    *ASSUMPTION_4,
-    *ASSUMPTION_5,
-    *ASSUMPTION_6,
-)
 
 
 def statement(

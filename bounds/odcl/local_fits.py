@@ -125,9 +125,6 @@ LEMMA_3 = statement(
 
 # --- the event E of Appendix E ------------------------------------------------------------------
 
-#: :math:`\delta_\rho` with the two meanings of rho told apart.
-DELTA_RHO = sp.Min(rho_k, rho * mu / (2 * H))
-
 LEMMA_11 = statement(
     "odcl.lemma11",
     "Lemma 11: on E the fit is near the optimum",

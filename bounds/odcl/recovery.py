@@ -29,7 +29,6 @@ from bounds.odcl.symbols import (
 from bounds.statement import Assumption
 
 ratio, gamma, largest = sp.symbols("ratio gamma largest")
-C_0 = sp.Symbol("C_0")
 THREE = Assumption(name="three samples", left=n, right=sp.Integer(3))
 
 

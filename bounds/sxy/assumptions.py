@@ -8,17 +8,10 @@ import sympy as sp
 
 from bounds.statement import Assumption, Constant, Statement
 from bounds.sxy.symbols import (
-    C_K,
-    C_R,
     PAPER,
-    C_sigma,
-    Delta,
-    K,
-    R,
     alpha,
     beta,
     gamma,
-    sigma,
 )
 
 
@@ -36,19 +29,6 @@ def rate(symbol: sp.Symbol, meaning: str) -> Constant:
 SPECTRUM = (
     Assumption(name="spectrum above 0", left=alpha, right=sp.Integer(0), strict=True),
     Assumption(name="spectrum ordered", left=beta, right=alpha),
-)
-#: Section 3: features and noise are sub-Gaussian, in units of their own scale.
-SUB_GAUSSIAN = Assumption(
-    name="sub-Gaussian norms",
-    left=sp.Integer(1),
-    right=K,
-    constant=C_K,
-    note="the paper hides these norms in its constants",
-)
-#: Section 3: the standing assumptions on the radius and the noise.
-STANDING = (
-    Assumption(name="radius", left=Delta, right=R, constant=C_R),
-    Assumption(name="noise", left=Delta, right=sigma, constant=C_sigma),
 )
 #: Section 4.2: a learning rate that is "properly small".
 STABLE_STEP = Assumption(name="stable step", left=sp.Integer(1), right=gamma, strict=True)

@@ -243,38 +243,6 @@ def run_global(
     )  # fmt: skip
 
 
-@validated(data=Record(ClientData), rng=Maybe(Stream()))
-def run_local(
-    *,
-    data: ClientData,
-    starts: FloatArray,
-    step_sizes: FloatArray,
-    n_iterations: int,
-    local_steps: int = 1,
-    step_decay: float = 1.0,
-    batch_size: int | None = None,
-    loss: Loss = IFCA_LOSS,
-    rng: np.random.Generator | None = None,
-) -> OptionsResult:
-    """The local models of section 6.2: every client descends alone, and nothing is sent.
-
-    `starts` (R, d) is every client's start, and each of the `n_iterations` takes `local_steps`
-    steps.  The result has m models, and client i's is number i.  A run is one start for all
-    clients.  So it ends when one of them diverges.
-    """
-    m = data.n_clients
-    options = IfcaOptions(
-        averaging="model", local_steps=local_steps, step_decay=step_decay, batch_size=batch_size
-    )
-    result = run_ifca_options(
-        data=data, starts=np.repeat(_with_axis(starts), m, axis=1), step_sizes=step_sizes,
-        n_iterations=n_iterations, options=options, loss=loss, known_labels=np.arange(m), rng=rng,
-    )  # fmt: skip
-    result.down[:] = 0
-    result.up[:] = 0
-    return result
-
-
 class _Clients:
     """A data set with its loss, checked, and the buffers that its kernels write to.
 

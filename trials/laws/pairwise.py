@@ -228,33 +228,6 @@ def _same_shape(names: tuple[str, ...], values: list[FloatArray]) -> tuple[Float
         raise InvalidParameter(f"{shapes} must be equal, or of length 1 where not") from None
 
 
-def eigenvalues(
-    u1_sq: ArrayLike, u12: ArrayLike, u2_sq: ArrayLike, s_sq: ArrayLike
-) -> tuple[FloatArray, FloatArray]:
-    r"""The eigenvalues :math:`l_+` and :math:`-l_-` of :math:`S\,\mathrm{diag}(1,-1)`.
-
-    Parameters
-    ----------
-    u1_sq, u12, u2_sq : :math:`|u_1|^2`, :math:`\langle u_1,u_2\rangle`, :math:`|u_2|^2`.  They
-        broadcast.
-    s_sq : noise variance :math:`\sigma^2`.
-
-    Returns
-    -------
-    (l_plus, l_minus), both >= 0.  The larger is a sum of positive terms, the smaller is
-    :math:`(AB-c^2)` over the larger, so neither suffers cancellation.
-    """
-    difference, determinant, exponents = _check_products(u1_sq, u12, u2_sq, s_sq)
-    larger = 0.5 * (np.abs(difference) + np.hypot(difference, 2.0 * np.sqrt(determinant)))
-    smaller = np.divide(
-        determinant, larger, out=np.zeros(np.broadcast(determinant, larger).shape), where=larger > 0
-    )
-    plus = np.where(difference > 0, smaller, larger)
-    minus = np.where(difference > 0, larger, smaller)
-    with np.errstate(over="ignore"):  # infinite beyond the range of floats
-        return np.ldexp(plus, exponents), np.ldexp(minus, exponents)
-
-
 def margin_from_products(
     u1_sq: ArrayLike, u12: ArrayLike, u2_sq: ArrayLike, s_sq: ArrayLike
 ) -> FloatArray:
@@ -320,20 +293,3 @@ def log_tail_probability(margins: ArrayLike, n: ArrayLike, ties: float = 0.0) ->
     out[...] = flat.reshape(x.shape)
     out[np.isnan(x)] = math.log(ties) if ties > 0 else -math.inf
     return out
-
-
-@validated(n=_SAMPLES)
-def chernoff_exponent(
-    u1_sq: ArrayLike, u12: ArrayLike, u2_sq: ArrayLike, s_sq: ArrayLike, n: ArrayLike
-) -> FloatArray:
-    r"""The exponent of :math:`P\le e^{-E}`, valid for margins >= 0.
-
-    .. math:: E=\frac n2\log\frac{(1+r)^2}{4r}=\frac n2\log\Bigl(1+\frac{(B-A)^2}{4(AB-c^2)}\Bigr),
-              \qquad r=l_-/l_+ ,
-
-    the optimised Chernoff bound of :math:`l_+\chi^2_n\ge l_-\chi'^2_n`.
-    """
-    x = margin_from_products(u1_sq, u12, u2_sq, s_sq)
-    x, n_array = _same_shape(("margins", "n"), [x, np.asarray(n)])
-    with np.errstate(over="ignore"):
-        return np.asarray(0.5 * n_array * np.log1p(x * x))

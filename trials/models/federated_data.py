@@ -52,7 +52,6 @@ from trials.parameters import Flag, Integer, Options, Real, Stream, validated
 
 FEATURE_LAWS = ("gaussian", "rademacher", "uniform", "sparse", "heavy")
 NOISE_LAWS = (*FEATURE_LAWS, "laplace")
-_FEW = 40  # binomial(80, 40) exceeds every limit
 _MAX_FLOATS = 2**31  # 16 GiB of features: more is refused, not swapped
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
@@ -138,13 +138,6 @@ class Executor:
         [5.0, 3.0]
         """
         return Call(self, function, arguments)
-
-    def map_calls(
-        self, function: Callable[..., T], arguments: Iterable[tuple[Any, ...]]
-    ) -> list[T]:
-        """The values of a function for several tuples of arguments, in their order."""
-        calls = [self.submit_call(function, *one) for one in arguments]
-        return [call.result() for call in calls]
 
     def _finish(self, call: Call[Any]) -> None:
         """Return once the call is done."""

@@ -15,9 +15,6 @@ from verify.benchmark.fits import FIT, federation_of
 from verify.benchmark.methods import parse_methods
 from verify.benchmark.metrics import metric
 
-#: Trials of the first look; a later one has half as many again.
-FIRST_LOOK = 16
-
 
 @dataclass(frozen=True, kw_only=True)
 class Benchmark:

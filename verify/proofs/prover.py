@@ -43,7 +43,6 @@ from verify.proofs.checker import (
 
 Step = dict[str, Any]
 _BOXES = 400  # at most, of a cover
-_DEGREE = 14  # of a claim in Bernstein's form, at most
 
 
 #: The steps that a search may still try.

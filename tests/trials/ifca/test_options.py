@@ -17,7 +17,6 @@ from trials.ifca.options import (
     IfcaOptions,
     run_global,
     run_ifca_options,
-    run_local,
     run_oracle,
     run_resampled_ifca_options,
 )
@@ -325,7 +324,7 @@ def test_sharing_all_coordinates_is_the_global_model(problem):
 
 
 def test_baselines_reach_the_minimisers_of_their_objectives():
-    """Long runs: oracle and global solve pooled least squares, local models each client's own."""
+    """Long runs: oracle and global solve pooled least squares."""
     rng = np.random.default_rng(7)
     data, _, owner = draw_data(rng, [30] * 6, 2, 4)
     x, y = data.features, data.responses
@@ -335,15 +334,10 @@ def test_baselines_reach_the_minimisers_of_their_objectives():
     arguments = {"data": data, "step_sizes": np.array([0.3, 0.2]), "n_iterations": 600}
     oracle = run_oracle(owner=owner, starts=starts, **arguments)
     everyone = run_global(starts=starts[:, 0], **arguments)
-    local = run_local(starts=starts[:, 0], **arguments)
     for run in range(2):
         for j in range(2):
             np.testing.assert_allclose(oracle.models[run, j], solve(rows == j), rtol=1e-9)
         np.testing.assert_allclose(everyone.models[run, 0], solve(rows >= 0), rtol=1e-9)
-        for i in range(6):
-            mine = np.arange(180) // 30 == i
-            np.testing.assert_allclose(local.models[run, i], solve(mine), rtol=1e-9)
-    assert local.down.sum() == local.up.sum() == 0
     # nothing but a model and a gradient for each of 6 clients
     assert (oracle.down == 6 * 4).all()
     assert (oracle.up == 6 * 4).all()
@@ -490,9 +484,10 @@ def test_the_bound_is_for_the_models_of_the_centre():
     options = IfcaOptions(averaging="model")
     both = run_ifca_options(data=data, options=options, **arguments)
     assert both.status[0] == RunStatus.COMPLETED
-    alone = run_local(
-        data=data, starts=np.zeros((1, 1)), step_sizes=np.array([0.5]), n_iterations=1
-    )
+    alone = run_ifca_options(
+        data=data, options=options, known_labels=np.arange(2),
+        **arguments | {"starts": np.zeros((1, 2, 1))},
+    )  # fmt: skip
     assert alone.status[0] == RunStatus.DIVERGED
 
 
@@ -500,10 +495,14 @@ def test_local_models_take_no_room_for_predictions_of_other_clients_models():
     """A client of 2000 rows among 2000 of one: 32 MB if each model's predictions were stored."""
     sizes = np.append(np.ones(2000, dtype=int), 2000)
     data, _, _ = draw_data(np.random.default_rng(0), sizes, 1, 2)
-    arguments = {"data": data, "starts": np.zeros((1, 2)), "step_sizes": np.array([0.1])}
-    run_local(n_iterations=1, **arguments)  # compiled
+    arguments = {
+        "data": data, "starts": np.zeros((1, 2001, 2)), "step_sizes": np.array([0.1]),
+        "n_iterations": 1, "known_labels": np.arange(2001),
+        "options": IfcaOptions(averaging="model"),
+    }  # fmt: skip
+    run_ifca_options(**arguments)  # compiled
     tracemalloc.start()
-    run_local(n_iterations=1, **arguments)
+    run_ifca_options(**arguments)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4e6

@@ -17,7 +17,6 @@ from trials.ifca.options import (
     IfcaOptions,
     run_global,
     run_ifca_options,
-    run_local,
     run_oracle,
 )
 from trials.ifca.options_kernels import label_subset
@@ -174,17 +173,12 @@ def test_baselines_reach_the_minimisers_that_scikit_learn_finds(loss):
     arguments = {"data": data, "step_sizes": np.array([0.5]), "n_iterations": 800, "loss": loss}
     oracle = run_oracle(owner=owner, starts=starts, **arguments)
     everyone = run_global(starts=starts[:, 0], **arguments)
-    local = run_local(starts=starts[:, 0], **arguments)
     for j in range(2):
         mine = rows == j
         peer = scikit_minimiser(loss, x[mine], y[mine])
         np.testing.assert_allclose(oracle.models[0, j], peer, rtol=0, atol=1e-8)
     peer = scikit_minimiser(loss, x, y)
     np.testing.assert_allclose(everyone.models[0, 0], peer, rtol=0, atol=1e-8)
-    for i in range(6):
-        mine = np.arange(150) // 25 == i
-        peer = scikit_minimiser(loss, x[mine], y[mine])
-        np.testing.assert_allclose(local.models[0, i], peer, rtol=0, atol=1e-8)
 
 
 @pytest.mark.statistical
@@ -275,7 +269,6 @@ def test_labels_that_are_not_signs_are_refused_by_every_driver():
         lambda: run_ifca_options(starts=starts, **common),
         lambda: run_oracle(starts=starts, owner=owner, **common),
         lambda: run_global(starts=starts[:, 0], **common),
-        lambda: run_local(starts=starts[:, 0], **common),
     ):
         with pytest.raises(InvalidParameter, match=r"responses\[\d+\]=0 must be -1 or \+1"):
             call()

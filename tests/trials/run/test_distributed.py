@@ -141,7 +141,8 @@ def test_results_do_not_depend_on_a_cluster_and_two_runs_share_it(tmp_path, expe
 
 def test_calls_and_errors_of_calls(cluster):
     with make_executor("distributed", address=cluster) as executor:
-        assert executor.map_calls(times, [(2.0, 3.0), (4.0, 5.0)]) == [6.0, 20.0]
+        calls = [executor.submit_call(times, x, x + 1.0) for x in (2.0, 4.0)]
+        assert [call.result() for call in calls] == [6.0, 20.0]
         assert executor.submit_call(process_number).result() == os.getpid()  # threads of this one
         with pytest.raises(InvalidParameter, match="x must be something else"):
             executor.submit_call(refuse, "x").result()
