@@ -28,7 +28,7 @@ from functools import cache
 from pathlib import Path
 
 #: The packages of this program whose import statements are followed.
-PACKAGES = ("trials", "bounds", "verify")
+PACKAGES = frozenset({"trials", "bounds", "verify"})
 #: Installed packages that are named by their version and never by their text.
 LIBRARIES = frozenset({"numpy", "numba", "llvmlite", "scipy"})
 #: Modules that were loaded from a file of no package are named by this and the file's SHA-256.
@@ -135,7 +135,7 @@ def source(name: str, packages: frozenset[str] = frozenset()) -> Source | None:
         if top in PACKAGES and top not in _packages_read:
             _add_by_spec(top)
         known = _sources.get(name)
-        if known is None and top not in PACKAGES and top not in sys.stdlib_module_names:
+        if known is None and top not in PACKAGES | LIBRARIES | sys.stdlib_module_names:
             path = _file(name)
             if path is not None:
                 own = not _is_installed(path)

@@ -37,7 +37,13 @@ from trials.run.machine import (
     machine_name,
     ulps,
 )
-from trials.run.provenance import MachineMismatch, changed_since, code_of, listed
+from trials.run.provenance import (
+    MachineMismatch,
+    changed_since,
+    code_of,
+    digest_after_block,
+    listed,
+)
 from trials.run.store import RunStore, StoreError
 
 #: Trials of a cell: their block numbers are below 2**32.
@@ -81,7 +87,12 @@ def _merge(demands: Sequence[Demand]) -> list[Demand]:
 
 
 def ensure(
-    store: RunStore, demands: Sequence[Demand], executor: Executor, on_block: OnBlock | None = None
+    store: RunStore,
+    demands: Sequence[Demand],
+    executor: Executor,
+    on_block: OnBlock | None = None,
+    *,
+    blockwise: bool = False,
 ) -> int:
     """Compute and commit the demanded blocks that the store lacks, and return their number.
 
@@ -93,6 +104,7 @@ def ensure(
     on_block : called after each commit with ``(done_blocks, total_blocks, demand, n_failed)``:
         blocks of all demands that are stored by now, blocks of all demands, the demand of the
         block just committed (parameters complete), and the failed trials among all stored so far.
+    blockwise : take one block of every cell before the next, for cells that share their data.
 
     Raises
     ------
@@ -128,6 +140,8 @@ def ensure(
             for block in range(demand.n_blocks)
             if block not in stored
         )
+    if blockwise:
+        tasks.sort(key=lambda task: task.block)
     if not tasks:
         return 0
     if store.readonly:
@@ -321,7 +335,7 @@ def _commit(store: RunStore, known: set[str], task: Task, result: BlockResult) -
         result.values,
         result.reasons,
         result.seconds,
-        code=code_of(task.experiment).digest,
+        code=digest_after_block(task.experiment),
         machine=machine,
     )
 

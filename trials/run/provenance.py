@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
+from operator import is_
 from types import MappingProxyType
 from typing import Any
 
@@ -67,6 +68,8 @@ _lock = threading.RLock()
 _codes: dict[tuple[str, ...], tuple[tuple[sources.Source, ...], Code]] = {}
 _loaded: dict[str, Any] = {}
 _told: set[str] = set()
+#: Experiment -> itself, its digest, and its modules with their specs at the last look at the files.
+_seen: dict[str, tuple[Experiment, str, tuple[str, ...], tuple[Any, ...]]] = {}
 
 
 def _modules(experiment: Experiment) -> tuple[str, ...]:
@@ -90,6 +93,24 @@ def code_of(experiment: Experiment) -> Code:
         a mixture of two versions.
     """
     return code_of_modules(_modules(experiment))
+
+
+def digest_after_block(experiment: Experiment) -> str:
+    """The digest of `code_of`, for a block that this process has just finished or received.
+
+    Only an import makes a mixture.  So the files are looked at again only where a module of the
+    code was imported since the last look: a look is one call of the file system a module.
+    """
+    with _lock:
+        seen = _seen.get(experiment.name)
+        if seen is not None and seen[0] is experiment:
+            _, digest, names, specs = seen
+            if all(map(is_, map(_spec, names), specs)):
+                return digest
+        digest = code_of(experiment).digest
+        names = tuple(known.name for known in _codes[_modules(experiment)][0])
+        _seen[experiment.name] = experiment, digest, names, tuple(map(_spec, names))
+        return digest
 
 
 def code_of_modules(modules: tuple[str, ...]) -> Code:
@@ -139,7 +160,7 @@ def _refuse_a_mixture(found: tuple[sources.Source, ...]) -> None:
     """Refuse sources that changed on disk, unless this process imported them before the change."""
     edited = set(sources.changed(found))
     for known in found:
-        spec = getattr(sys.modules.get(known.name), "__spec__", None)
+        spec = _spec(known.name)
         if known.name not in edited:
             if spec is not None:
                 _loaded[known.name] = spec
@@ -155,6 +176,11 @@ def _refuse_a_mixture(found: tuple[sources.Source, ...]) -> None:
                 "imported",
                 stacklevel=3,
             )
+
+
+def _spec(name: str) -> Any:
+    """The spec of the module that this process has imported, or None."""
+    return getattr(sys.modules.get(name), "__spec__", None)
 
 
 def differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> list[str]:

@@ -122,7 +122,7 @@ def shipped(name: str, options: Mapping[str, Any], context: Context) -> Any:
     """
     entry = SHIPPED[name]
     make = _estimators()[entry.estimator]
-    known = set(inspect.signature(make).parameters)
+    known = _parameters(entry.estimator)
     unknown = sorted(set(options) - known)
     if unknown:
         raise InvalidParameter(
@@ -143,6 +143,12 @@ def shipped(name: str, options: Mapping[str, Any], context: Context) -> Any:
         told["labels"] = context.labels
     given = {key: value for key, value in told.items() if key in known}
     return make(**{**given, **entry.fixed, **options})
+
+
+@cache
+def _parameters(estimator: str) -> frozenset[str]:
+    """The names of a constructor's parameters."""
+    return frozenset(inspect.signature(_estimators()[estimator]).parameters)
 
 
 @cache

@@ -12,15 +12,17 @@ A fit that raises, diverges or takes too long is a row of NaN with the reason in
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from trials.checks import FloatArray, InvalidParameter, real_between
-from trials.run.cell import Params, cell_number
+from trials.run.cell import Params, canonical_json, cell_number
 from trials.run.experiment import Experiment, register, user_design
 from trials.run.streams import block_stream
 from verify.benchmark import tables
+from verify.benchmark.blocks import Block, Draw, LastBlocks
 from verify.benchmark.federation import FEDERATION, Federation, draw
 from verify.benchmark.fitting import RAISED, TOO_LONG, failure, fit, measure
 from verify.benchmark.isolated import FitFailed, TooLong, fit_isolated
@@ -62,6 +64,18 @@ def federations(cell: Params, root: int, block: int, n: int) -> list[np.random.G
     return block_stream(root, DATA_DESIGN, cell_number(drawn), block).spawn(n)
 
 
+_last = LastBlocks()
+
+
+def _block(cell: Params, root: int, block: int, n: int) -> Block:
+    """The federations of a block, from those that were used last."""
+
+    def draws() -> list[Draw]:
+        return [partial(make, cell, stream) for stream in federations(cell, root, block, n)]
+
+    return _last.get((canonical_json(cell), root, block, n), draws)
+
+
 def simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
     """(n_trials, metrics).  ``rng`` names the run and the block, and seeds the method."""
     key: Any = rng.bit_generator.seed_seq  # type: ignore[attr-defined]
@@ -70,10 +84,10 @@ def simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatAr
     if method.own and method.digest() != params["own"]:
         raise InvalidParameter(f"{method.file} has changed since this run was made")
     rows = []
-    for stream in federations(cell, int(key.entropy), int(key.spawn_key[-1]), n_trials):
-        federation = make(cell, stream)
+    block = _block(cell, int(key.entropy), int(key.spawn_key[-1]), n_trials)
+    for trial in range(n_trials):
         seed = int(rng.integers(2**31))
-        values, _ = one_fit(method, federation, seed, params["limit"])
+        values, _ = one_fit(method, block.trial(trial), seed, params["limit"])
         rows.append([values[name] for name in METRICS])
     return np.array(rows)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,15 @@ from trials.checks import FloatArray, IntArray
 from verify.benchmark.catalogue import Context
 from verify.benchmark.federation import Federation
 from verify.benchmark.methods import build
-from verify.benchmark.metrics import LOSSES, METRICS, MISSING, model_errors, rand_index, recovered
+from verify.benchmark.metrics import (
+    LOSSES,
+    METRICS,
+    MISSING,
+    contingency,
+    model_errors,
+    rand_index,
+    recovered,
+)
 from verify.benchmark.tuning import Tuned
 
 RAISED, DIVERGED, TOO_LONG = 1.0, 2.0, 3.0
@@ -141,12 +150,23 @@ def rounds_to_oracle(losses: FloatArray, federation: Federation, share: float = 
     """
     if losses.size < 2 or federation.labels is None:
         return MISSING
-    context = Context(
-        k=federation.k, response=federation.response, seed=0, labels=federation.labels
-    )
-    oracle = build("oracle", {}, context)
-    oracle.fit(federation.features, federation.responses, clients=federation.clients)
-    return rounds_until(losses, (1.0 + share) * float(oracle.history_["loss"][-1]))
+    return rounds_until(losses, (1.0 + share) * _oracle_loss(federation))
+
+
+_oracle_losses: weakref.WeakKeyDictionary[Federation, float] = weakref.WeakKeyDictionary()
+
+
+def _oracle_loss(federation: Federation) -> float:
+    """The cluster oracle's training loss, computed once for all methods of a trial."""
+    found = _oracle_losses.get(federation)
+    if found is None:
+        context = Context(
+            k=federation.k, response=federation.response, seed=0, labels=federation.labels
+        )
+        oracle = build("oracle", {}, context)
+        oracle.fit(federation.features, federation.responses, clients=federation.clients)
+        found = _oracle_losses[federation] = float(oracle.history_["loss"][-1])
+    return found
 
 
 def measure(fitted: Fitted, federation: Federation, limit: float) -> dict[str, float]:
@@ -155,8 +175,8 @@ def measure(fitted: Fitted, federation: Federation, limit: float) -> dict[str, f
     values["held-out"] = LOSSES[federation.response](fitted.scores, federation.test_responses)
     if federation.labels is not None and fitted.labels is not None:
         inside = federation.labels >= 0
-        values["ari"] = rand_index(fitted.labels[inside], federation.labels[inside])
-        values["recovered"] = recovered(fitted.labels[inside], federation.labels[inside])
+        table = contingency(fitted.labels[inside], federation.labels[inside])
+        values["ari"], values["recovered"] = rand_index(table), recovered(table)
     if (
         federation.models is not None
         and federation.labels is not None

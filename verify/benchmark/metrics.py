@@ -102,28 +102,27 @@ def contingency(found: IntArray, truth: IntArray) -> FloatArray:
     return counts.reshape(-1, columns).astype(np.float64)
 
 
-def rand_index(found: IntArray, truth: IntArray) -> float:
-    """The adjusted Rand index, 1 where both clusterings are trivial and equal.
+def rand_index(table: FloatArray) -> float:
+    """The adjusted Rand index of a `contingency` table, 1 where both are trivial and equal.
 
-    >>> rand_index(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
+    >>> rand_index(contingency(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0])))
     1.0
     """
-    table = contingency(found, truth)
 
     def pairs(x: FloatArray) -> float:
         return float(np.sum(x * (x - 1.0)) / 2.0)
 
-    both = pairs(table)
+    both, size = pairs(table), float(table.sum())
     rows, columns = pairs(table.sum(1)), pairs(table.sum(0))
-    total = found.size * (found.size - 1) / 2
+    total = size * (size - 1) / 2
     expected = rows * columns / total if total else 0.0
     largest = (rows + columns) / 2
     return 1.0 if largest == expected else (both - expected) / (largest - expected)
 
 
-def recovered(found: IntArray, truth: IntArray) -> float:
-    """1.0 when the two labellings differ in the clusters' names only, else 0.0."""
-    shared = contingency(found, truth) > 0
+def recovered(table: FloatArray) -> float:
+    """1.0 when the two labellings of a `contingency` table differ in names only, else 0.0."""
+    shared = table > 0
     return float(bool((shared.sum(0) == 1).all() and (shared.sum(1) == 1).all()))
 
 

@@ -145,7 +145,7 @@ def run(
     last = -(-benchmark.max_trials // BLOCK)
     stopped = ""
     while not stopped:
-        ensure(store, _demands(benchmark, n_blocks), executor, on_block)
+        ensure(store, _demands(benchmark, n_blocks), executor, on_block, blockwise=True)
         spent, still_open, total = 0.0, {}, 0
         for i, federation in enumerate(benchmark.federations):
             values = paired(store, benchmark, federation)

@@ -11,10 +11,12 @@ from trials.run.executors import make_executor
 from trials.run.provenance import code_of
 from trials.run.store import RunStore
 from verify.benchmark import fits
+from verify.benchmark.blocks import MOST_BLOCKS, LastBlocks
 from verify.benchmark.checking import check_own
+from verify.benchmark.federation import draw
 from verify.benchmark.fits import FIT
 from verify.benchmark.methods import parse_method, parse_methods
-from verify.benchmark.metrics import METRICS, rand_index, recovered
+from verify.benchmark.metrics import METRICS, contingency, rand_index, recovered
 
 OWN = str(Path(__file__).with_name("own_methods.py"))
 SMALL = {"m": 6, "n": 8, "d": 2, "k": 2}
@@ -122,9 +124,9 @@ def test_the_rand_index_is_that_of_scikit_learn():
     rng = np.random.default_rng(0)
     for k in (1, 2, 5, 30):
         a, b = rng.integers(0, k, 30), rng.integers(0, 3, 30)
-        assert rand_index(a, b) == pytest.approx(sklearn.adjusted_rand_score(a, b))
-    assert recovered(np.array([2, 2, 0]), np.array([0, 0, 1])) == 1.0
-    assert recovered(np.array([2, 1, 0]), np.array([0, 0, 1])) == 0.0
+        assert rand_index(contingency(a, b)) == pytest.approx(sklearn.adjusted_rand_score(a, b))
+    assert recovered(contingency(np.array([2, 2, 0]), np.array([0, 0, 1]))) == 1.0
+    assert recovered(contingency(np.array([2, 1, 0]), np.array([0, 0, 1]))) == 0.0
 
 
 def test_stored_fits_do_not_depend_on_claims_and_reports():
@@ -134,3 +136,22 @@ def test_stored_fits_do_not_depend_on_claims_and_reports():
     assert not [
         name for name in parts if name.startswith(("verify.claims", "verify.cli", "bounds"))
     ]
+
+
+def test_the_methods_of_a_block_share_one_drawn_federation_and_its_oracle(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(fits, "_last", LastBlocks())
+    monkeypatch.setattr(fits, "make", lambda c, s: drawn.append(1) or draw(c, s))
+    told = fits.federation_of(SMALL)
+    first = fits._block(told, 3, 0, 2).trial(1)
+    assert fits._block(told, 3, 0, 2).trial(1) is first
+    assert len(drawn) == 1
+    for other in ((told, 4, 0), (told, 3, 1), ({**told, "k_told": 3}, 3, 0)):
+        assert fits._block(*other, 2).trial(1) is not first
+
+
+def test_blocks_that_were_not_used_last_are_forgotten():
+    kept = LastBlocks()
+    for key in range(2 * MOST_BLOCKS):
+        kept.get(key, list)
+    assert list(kept._kept) == list(range(MOST_BLOCKS, 2 * MOST_BLOCKS))

@@ -1,0 +1,54 @@
+"""A benchmark on threads and on a Dask cluster has the table of one that runs alone."""
+
+import numpy as np
+import pytest
+
+from trials.run import distributed
+from trials.run.executors import make_executor
+from trials.run.store import RunStore
+from verify.benchmark.design import Benchmark
+from verify.benchmark.metrics import METRICS
+from verify.benchmark.running import paired, run
+
+pytest.importorskip("sklearn")
+BENCHMARK = Benchmark(
+    name="small",
+    question="?",
+    methods="local, global, odcl-km",
+    federations=({"m": 6, "n": 8, "d": 2}, {"m": 6, "n": 16, "d": 2}),
+    vary="n",
+    max_trials=8,
+    width=1e-6,
+).checked()
+
+
+@pytest.fixture
+def values(tmp_path):
+    """All metrics but the times of a benchmark on an executor."""
+
+    def found(name, executor):
+        with RunStore.create(tmp_path / name, root_seed=5, config={}) as store, executor:
+            run(store, BENCHMARK, executor)
+            return [
+                [v[m] for v in paired(store, BENCHMARK, f).values() for m in METRICS if m != "cpu"]
+                for f in BENCHMARK.federations
+            ]
+
+    return found
+
+
+def test_two_threads_and_one_have_the_same_table(values):
+    np.testing.assert_array_equal(
+        values("one", make_executor("serial")), values("two", make_executor("threads", 2))
+    )
+
+
+def test_a_dask_cluster_has_the_same_table(values, monkeypatch):
+    dask = pytest.importorskip("distributed", reason="the extra distributed is not installed")
+    monkeypatch.setattr(distributed, "CONNECT_SECONDS", 1e4)
+    monkeypatch.setattr(distributed, "WORKER_SECONDS", 1e4)
+    with dask.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0"
+    ) as cluster:
+        there = values("dask", make_executor("distributed", address=cluster.scheduler_address))
+    np.testing.assert_array_equal(values("one", make_executor("serial")), there)
