@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -209,44 +210,53 @@ def run_ifca_functions(
     >>> [round(float(theta), 6) for theta in found.models]
     [5.0, -5.0]
     """
-    for name, trees in (("clients", clients), ("starts", () if starts is None else starts)):
-        if not isinstance(trees, (Sequence, np.ndarray)):
-            raise InvalidParameter(f"{name} must be a list, one entry each, not {type(trees)}")
+    _check_lists(model, clients, starts, k)
     m = len(clients)
-    if not isinstance(model, Model) or m == 0:
-        raise InvalidParameter("model must be a Model, and clients must not be empty")
     one_of("averaging", averaging, ("gradient", "model"))
     if averaging == "gradient":
         integer_between("local_steps", local_steps, 1, 1, "option I takes one gradient")
     p = integer_between("n_participants", n_participants or m, 1, m, "the number of clients m")
-    if starts is not None and len(starts) != k:
-        raise InvalidParameter(f"starts holds {len(starts)} trees; there must be k={k}")
-    labels = np.full(m, -1, dtype=np.int64)
-    if known_labels is not None:
-        labels = whole_array("known_labels", known_labels, 0, k - 1).astype(np.int64)
-        if labels.shape != (m,):
-            raise InvalidParameter(f"known_labels.shape={labels.shape} must be ({m},)")
+    known = _checked_labels(known_labels, m, k)
     models = [model.init(rng) for _ in range(k)] if starts is None else _checked_starts(starts)
+    return _iterate(
+        model, clients, models, known, n_iterations, p, rng, watch,
+        step=partial(
+            _server_step, model, m=m, step_size=step_size, averaging=averaging,
+            local_steps=local_steps,
+        ),
+    )  # fmt: skip
+
+
+def _iterate(
+    model: Model,
+    clients: Sequence[Any],
+    models: list[Tree],
+    known: IntArray | None,
+    n_iterations: int,
+    p: int,
+    rng: np.random.Generator,
+    watch: Callable[[int, list[Tree], IntArray], None] | None,
+    step: Callable[[Tree, Sequence[Any]], Tree],
+) -> FunctionsResult:
+    """The iterations, p clients each.  ``step`` gives a model after its clients' work."""
+    m, k = len(clients), len(models)
+    labels = np.full(m, -1, dtype=np.int64) if known is None else known
     changes, losses = np.zeros(n_iterations, dtype=np.int64), np.zeros(n_iterations)
     status = RunStatus.COMPLETED
     for t in range(n_iterations):
         subset = np.arange(m) if p == m else np.sort(rng.choice(m, p, replace=False))
         for i in subset:
-            asked = range(k) if known_labels is None else labels[i : i + 1]
+            asked = range(k) if known is None else known[i : i + 1]
             found = [_call("loss", model.loss, models[j], clients[i]) for j in asked]
             best = int(np.argmin(found))
             losses[t] += found[best] / p
-            if known_labels is None:
+            if known is None:
                 changes[t] += best != labels[i]
                 labels[i] = best
         if watch is not None:
             watch(t, models, labels)
         chosen = [[i for i in subset if labels[i] == j] for j in range(k)]
-        stepped = [
-            _server_step(model, models[j], [clients[i] for i in own], m, step_size, averaging,
-                         local_steps)
-            for j, own in enumerate(chosen)
-        ]  # fmt: skip
+        stepped = [step(models[j], [clients[i] for i in own]) for j, own in enumerate(chosen)]
         if not (np.isfinite(losses[t]) and all(map(_is_bounded, stepped))):
             status, losses[t:] = RunStatus.DIVERGED, np.inf
             break
@@ -254,6 +264,29 @@ def run_ifca_functions(
     return FunctionsResult(
         models=models, labels=labels, label_changes=changes, losses=losses, status=status
     )
+
+
+def _check_lists(
+    model: Model, clients: Sequence[Any], starts: Sequence[Tree] | None, k: int
+) -> None:
+    """Refuse a model, clients or starts of another kind, and another number of starts than k."""
+    for name, trees in (("clients", clients), ("starts", () if starts is None else starts)):
+        if not isinstance(trees, (Sequence, np.ndarray)):
+            raise InvalidParameter(f"{name} must be a list, one entry each, not {type(trees)}")
+    if not isinstance(model, Model) or len(clients) == 0:
+        raise InvalidParameter("model must be a Model, and clients must not be empty")
+    if starts is not None and len(starts) != k:
+        raise InvalidParameter(f"starts holds {len(starts)} trees; there must be k={k}")
+
+
+def _checked_labels(known: IntArray | None, m: int, k: int) -> IntArray | None:
+    """A copy of the known labels, (m,) in [0, k)."""
+    if known is None:
+        return None
+    labels = whole_array("known_labels", known, 0, k - 1).astype(np.int64)
+    if labels.shape != (m,):
+        raise InvalidParameter(f"known_labels.shape={labels.shape} must be ({m},)")
+    return labels
 
 
 def _server_step(

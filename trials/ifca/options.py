@@ -304,8 +304,7 @@ def _iterate_options(
 
     Runs that diverge leave it, as in `trials.ifca.linear`.
 
-    ``draw(t)`` gives the data of iteration t, to identify with and to descend on.  Longer than most
-    functions here because it is Algorithm 2 line by line with its bookkeeping.
+    ``draw(t)`` gives the data of iteration t, to identify with and to descend on.
     """
     n_runs, k, d = starts.shape
     shared = _checked_shared(options, starts)
@@ -318,22 +317,12 @@ def _iterate_options(
                 "rng=None must be a Generator where subsets or batches are drawn"
             )
         rng = np.random.default_rng(0)  # the kernel requires one and does not use it
-
     models = starts.copy()
     labels = np.full((n_runs, m), -1, dtype=np.int64)
     if known is not None:
         labels[:] = known
     quiet = np.zeros(n_runs, dtype=np.int64)
-    result = OptionsResult(
-        models=models, labels=labels,
-        label_changes=np.zeros((n_iterations, n_runs), dtype=np.int64),
-        participants=np.empty((n_iterations, p), dtype=np.int64),
-        status=np.full(n_runs, RunStatus.COMPLETED, dtype=np.int8),
-        n_steps=np.zeros(n_runs, dtype=np.int64),
-        settled_at=np.full(n_runs, n_iterations if known is None else 0, dtype=np.int64),
-        down=np.zeros((n_iterations, n_runs), dtype=np.int64),
-        up=np.zeros((n_iterations, n_runs), dtype=np.int64),
-    )  # fmt: skip
+    result = _empty_result(models, labels, n_iterations, p, known is not None)
     gradients, n_shared = options.averaging == "gradient", int(shared.sum())
     for t in range(n_iterations):
         subset = np.arange(m) if p == m else np.sort(rng.choice(m, p, replace=False))
@@ -378,6 +367,23 @@ def _iterate_options(
         result.n_steps[going[kept]] += 1
         result.status[going[~kept]] = RunStatus.DIVERGED
     return result
+
+
+def _empty_result(
+    models: FloatArray, labels: IntArray, n_iterations: int, p: int, is_known: bool
+) -> OptionsResult:
+    """The result before the first iteration, with p participants in each."""
+    n_runs = len(models)
+    return OptionsResult(
+        models=models, labels=labels,
+        label_changes=np.zeros((n_iterations, n_runs), dtype=np.int64),
+        participants=np.empty((n_iterations, p), dtype=np.int64),
+        status=np.full(n_runs, RunStatus.COMPLETED, dtype=np.int8),
+        n_steps=np.zeros(n_runs, dtype=np.int64),
+        settled_at=np.full(n_runs, 0 if is_known else n_iterations, dtype=np.int64),
+        down=np.zeros((n_iterations, n_runs), dtype=np.int64),
+        up=np.zeros((n_iterations, n_runs), dtype=np.int64),
+    )  # fmt: skip
 
 
 def _server_step(

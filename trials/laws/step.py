@@ -344,10 +344,7 @@ def simulate_trajectories(
     centres = np.array(np.broadcast_to(theta_star, start.shape))
     if cluster_sizes.shape != (k,) or cluster_sizes.sum() < 1:
         raise InvalidParameter(f"cluster_sizes={cluster_sizes} must be ({k},) with a client")
-    rates = real_array("gamma", gamma)
-    require_finite("gamma", rates)
-    if rates.shape not in ((), (k,)):
-        raise InvalidParameter(f"gamma.shape={rates.shape} must be () or ({k},)")
+    rates = _checked_steps(gamma, k)
     if width != d and not (n_fixed is not None and width == n_fixed + k < d):
         raise InvalidParameter(f"theta has {width} coordinates: must be d={d}, or n_fixed + k < d")
     errors = np.empty((n_trials, n_steps + 1, k))
@@ -360,7 +357,7 @@ def simulate_trajectories(
         cluster_sizes,
         sigma,
         n_samples,
-        np.broadcast_to(rates, (k,)).copy(),
+        rates,
         MAX_CANDIDATES,
         rng,
         errors,
@@ -372,3 +369,12 @@ def simulate_trajectories(
             f"frequent: more than {MAX_CANDIDATES:.0e} clients would be drawn one by one"
         )
     return errors, moved
+
+
+def _checked_steps(gamma: float | FloatArray, k: int) -> FloatArray:
+    """The models' step sizes, (k,), finite."""
+    rates = real_array("gamma", gamma)
+    require_finite("gamma", rates)
+    if rates.shape not in ((), (k,)):
+        raise InvalidParameter(f"gamma.shape={rates.shape} must be () or ({k},)")
+    return np.broadcast_to(rates, (k,)).copy()

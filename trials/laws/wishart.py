@@ -331,6 +331,8 @@ def label_counts(
     >>> counts.sum(axis=1).tolist()
     [40, 60]
     """
+    # One function, because each way out of the loop over clusters leaves draws undone: the order
+    # of the draws, which the stream fixes, is read from top to bottom.
     k, d = theta.shape
     representative = np.empty(k, np.int64)
     alive = _distinct_models(theta, representative)

@@ -134,12 +134,7 @@ def projected_sgd(
     is_logistic = one_of("loss", loss, ("squared", "logistic")) == "logistic"
     if is_logistic and not np.all(np.abs(targets) == 1):
         raise InvalidParameter("y must hold only -1 and +1 with loss='logistic'")
-    given = real_array("mu", mu)
-    if given.shape not in ((), (1,), (n_users,)):
-        raise InvalidParameter(f"mu.shape={given.shape} must be (), or (B,) with B={n_users}")
-    rates = np.ascontiguousarray(np.broadcast_to(given, (n_users,)))
-    if not (np.isfinite(rates).all() and rates.min() > 0):
-        raise InvalidParameter(f"mu={rates.min():g} must be finite and > 0 for every user")
+    rates = _checked_constants(mu, n_users)
     ball = real_between("radius", radius, 0.0, math.inf, open_low=True)
     theta = np.zeros((n_users, d))
     average = np.empty((n_users, d))
@@ -162,3 +157,14 @@ def projected_sgd(
             f"{lost[0]} left the range of floats"
         )
     return SgdFit(last=theta, average=average)
+
+
+def _checked_constants(mu: ArrayLike, n_users: int) -> FloatArray:
+    """The users' constants of strong convexity, (B,)."""
+    given = real_array("mu", mu)
+    if given.shape not in ((), (1,), (n_users,)):
+        raise InvalidParameter(f"mu.shape={given.shape} must be (), or (B,) with B={n_users}")
+    rates = np.ascontiguousarray(np.broadcast_to(given, (n_users,)))
+    if not (np.isfinite(rates).all() and rates.min() > 0):
+        raise InvalidParameter(f"mu={rates.min():g} must be finite and > 0 for every user")
+    return rates

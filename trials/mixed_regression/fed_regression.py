@@ -242,21 +242,35 @@ def run_fed_regression(
     k, d = models.shape
     if d != data.dimension:
         raise InvalidParameter(f"start.shape={models.shape} must be (k, {data.dimension})")
-    bound = divergence_bound
-    if np.linalg.norm(models, axis=1).max() > bound:
-        raise InvalidParameter(f"divergence_bound={bound:g} must be >= the norms of start")
+    if np.linalg.norm(models, axis=1).max() > divergence_bound:
+        raise InvalidParameter(
+            f"divergence_bound={divergence_bound:g} must be >= the norms of start"
+        )
     _require_small("responses", data.responses)
     local = local_spectra(data) if spectra is None else spectra
     if spectra is not None and not _fit(spectra, data):
         raise InvalidParameter("spectra must be local_spectra(data) of the same data")
     if s == 0:
         _gamma(local, eta)  # an infinite one would freeze its client
+    groups = client_groups(data.offsets, GROUP_BYTES // (8 * (d + k)))
+    refine = _Refinement(data, local, groups, eta, s, k, label_rule, n_rounds)
+    return _iterate(refine, data, models, eta, n_rounds, reference, divergence_bound)
+
+
+def _iterate(
+    refine: _Refinement,
+    data: ClientData,
+    models: FloatArray,
+    eta: float,
+    n_rounds: int,
+    reference: ArrayLike | None,
+    bound: float,
+) -> FedRegressionResult:
+    """The rounds from ``models`` (k, d), which a diverging step leaves as they were."""
     distances = None
     if reference is not None:
         truth = np.asarray(reference)
         distances = np.full(n_rounds + 1, bottleneck_distance(models, truth))
-    groups = client_groups(data.offsets, GROUP_BYTES // (8 * (d + k)))
-    refine = _Refinement(data, local, groups, eta, s, k, label_rule, n_rounds)
     labels = np.full(data.n_clients, -1, dtype=np.int64)
     changes = np.zeros(n_rounds, dtype=np.int64)
     distance = unchecked(bottleneck_distance)  # the loop's models are finite

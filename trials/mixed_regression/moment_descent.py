@@ -236,16 +236,28 @@ def run_moment_descent(
     >>> bool(found.distances[-1, 0] < 0.2)
     True
     """
-    n_rounds, alpha, beta = options.n_rounds, options.alpha, options.beta
-    bound = options.divergence_bound
     batch = record_of("draw(0)", draw(0), MomentBatch)
     n_anchors, _, d = finite_batch("anchor_features", batch.anchor_features, ("H", "2l", "d")).shape
     integer_between("k", k, 1, d, "the dimension d")
-    theta = _start(start, n_anchors, d, bound)
+    theta = _start(start, n_anchors, d, options.divergence_bound)
     goals = None if targets is None else np.asarray(targets)
     if goals is not None and goals.shape != theta.shape:
         raise InvalidParameter(f"targets.shape={goals.shape} must be {theta.shape}")
+    return _descend(draw, batch, theta, k, options, rng, goals)
 
+
+def _descend(
+    draw: Callable[[int], MomentBatch],
+    batch: MomentBatch,
+    theta: FloatArray,
+    k: int,
+    options: DescentOptions,
+    rng: np.random.Generator,
+    goals: FloatArray | None,
+) -> MomentDescentResult:
+    """The rounds.  ``batch`` is round 0's, and ``theta`` (H, d) is changed in place."""
+    n_rounds, bound = options.n_rounds, options.divergence_bound
+    n_anchors, d = theta.shape
     status = np.full(n_anchors, AnchorStatus.ROUNDS_SPENT, dtype=np.int8)
     n_steps = np.zeros(n_anchors, dtype=np.int64)
     residuals = np.zeros((n_rounds, n_anchors))
@@ -261,22 +273,17 @@ def run_moment_descent(
         batch = checked_batch(draw(t) if t else batch, n_anchors, d)
         basis_start = random_basis(d, k, rng)
         vector_start = rng.standard_normal(k)
-        distinct, who = np.unique(theta[going], axis=0, return_inverse=True)
-        weights = (batch.first_y - distinct @ batch.first.T) * (
-            batch.second_y - distinct @ batch.second.T
-        )
-        found = _subspaces(batch, weights, basis_start, options)
-        bases = found.bases[who.reshape(-1)]
-        half_steps[t, going] = found.n_iterations[who.reshape(-1)]
+        found, who = _subspaces(batch, theta[going], basis_start, options)
+        half_steps[t, going] = found.n_iterations[who]
         direction, sigma_hat = _directions(
-            batch.anchor_features[going], batch.anchor_responses[going], theta[going], bases,
-            vector_start, options.power_iterations, options.orient,
+            batch.anchor_features[going], batch.anchor_responses[going], theta[going],
+            found.bases[who], vector_start, options.power_iterations, options.orient,
         )  # fmt: skip
         residuals[t:, going] = sigma_hat
         moving = sigma_hat > options.threshold
         status[going] = np.where(moving, AnchorStatus.ROUNDS_SPENT, AnchorStatus.STOPPED)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a status says it
-            length = 0.5 * (alpha / beta) * (sigma_hat / beta)
+            length = 0.5 * (options.alpha / options.beta) * (sigma_hat / options.beta)
             stepped = theta[going] + length[:, None] * direction
             lost = moving & ~(np.linalg.norm(stepped, axis=1) <= bound)
         taken = moving & ~lost
@@ -293,15 +300,24 @@ def run_moment_descent(
 
 
 def _subspaces(
-    batch: MomentBatch, weights: FloatArray, start: FloatArray, options: DescentOptions
-) -> SubspaceResult:
-    """Bases (H, d, k) of a round's distinct estimates, by Algorithm 3 or Krylov."""
+    batch: MomentBatch, theta: FloatArray, start: FloatArray, options: DescentOptions
+) -> tuple[SubspaceResult, IntArray]:
+    """Bases of a round's distinct estimates by Algorithm 3 or Krylov, and each row's number.
+
+    ``theta`` is (H, d) and ``start`` (d, k).  Anchors with equal estimates share one iteration.
+    """
+    distinct, who = np.unique(theta, axis=0, return_inverse=True)
+    weights = (batch.first_y - distinct @ batch.first.T) * (
+        batch.second_y - distinct @ batch.second.T
+    )
     vectors = {"first": batch.first, "second": batch.second, "weights": weights, "start": start}
     if options.krylov_blocks:
-        return krylov_bases(**vectors, n_blocks=options.krylov_blocks, tol=options.tol)
-    return orthogonal_iteration(
-        **vectors, n_iterations=options.subspace_iterations, tol=options.tol
-    )
+        found = krylov_bases(**vectors, n_blocks=options.krylov_blocks, tol=options.tol)
+    else:
+        found = orthogonal_iteration(
+            **vectors, n_iterations=options.subspace_iterations, tol=options.tol
+        )
+    return found, who.reshape(-1)
 
 
 def _start(start: ArrayLike, n_anchors: int, d: int, bound: float) -> FloatArray:

@@ -243,32 +243,44 @@ def krylov_bases(
     for t in range(n_blocks):
         if t:
             _apply(image, b, a, w, current)  # Y (Y^T V)
-            kept = blocks[:, : t * k]
-            for _ in range(2):
-                current -= (current @ kept.transpose(0, 2, 1)) @ kept
-                q = np.linalg.qr(current.transpose(0, 2, 1))[0]
-                current = np.array(q.transpose(0, 2, 1), order="C")
+            current = _orthogonal_to(blocks[:, : t * k], current)
         _apply(current, a, b, w, image)  # Y^T V
         blocks[:, t * k : (t + 1) * k], images[:, t * k : (t + 1) * k] = current, image
         last = t == n_blocks - 1
         if not last and tol == 0.0:
             continue
-        walked = images[:, : (t + 1) * k]
-        values, vectors = np.linalg.eigh(walked @ walked.transpose(0, 2, 1))
-        gained = np.maximum(values[:, -k:], 0.0).sum(axis=1)
+        gained, leading = _leading_vectors(images[:, : (t + 1) * k], k)
         done = np.full(len(going), last) | (gained <= energy[going] * (1.0 + tol))
         energy[going], taken[going] = gained, 2 * t + 1
         if not done.any():
             continue
-        best = vectors[done][:, :, : -k - 1 : -1]
         spans = blocks[done, : (t + 1) * k].transpose(0, 2, 1)
-        bases[going[done]] = np.linalg.qr(spans @ best)[0]
+        bases[going[done]] = np.linalg.qr(spans @ leading[done])[0]
         going = going[~done]
         if not going.size:
             break
         blocks, images, w = blocks[~done], images[~done], w[~done]
         current, image = current[~done], image[~done]
     return SubspaceResult(bases=bases, energy=_in_units(energy, scale), n_iterations=taken)
+
+
+def _leading_vectors(images: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
+    """The k largest eigenvalues' sum (H,) of the Gram matrices of rows (H, r, d), and vectors."""
+    values, vectors = np.linalg.eigh(images @ images.transpose(0, 2, 1))
+    return np.maximum(values[:, -k:], 0.0).sum(axis=1), vectors[:, :, : -k - 1 : -1]
+
+
+def _orthogonal_to(kept: FloatArray, current: FloatArray) -> FloatArray:
+    """Orthonormal rows (H, k, d) of the part of ``current`` that is orthogonal to ``kept``.
+
+    One pass of Gram-Schmidt leaves rounding errors that grow with the condition number.  The
+    second pass removes them.
+    """
+    for _ in range(2):
+        current = current - (current @ kept.transpose(0, 2, 1)) @ kept
+        q = np.linalg.qr(current.transpose(0, 2, 1))[0]
+        current = np.array(q.transpose(0, 2, 1), order="C")
+    return current
 
 
 def _checked_pairs(

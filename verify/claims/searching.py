@@ -12,7 +12,7 @@ and the direction of a violation are not typed again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias
 import mpmath
 import sympy as sp
 
-from bounds.statement import Statement, evaluate, evaluate_mp
+from bounds.statement import Assumption, Statement, evaluate, evaluate_mp
 from trials.checks import InvalidParameter
 from verify.claims.common import Point
 from verify.decisions.domain import Box, Domain, Ranges, as_domain
@@ -113,26 +113,21 @@ def search(
     def symbols(point: Point) -> dict[str, Any]:
         return {**at(point), **given}
 
-    def inside(point: Point) -> bool:
-        if where is not None and not where(point):
-            return False
-        values = symbols(point) if assumptions else {}
-        return all(assumption.holds(values) for assumption in assumptions)
-
     def both(point: Point) -> tuple[Any, Any]:
         return left(point), right(point)
-
-    def recheck(point: Point) -> Any:
-        stated = evaluate_mp(expr, symbols(point)) if bound is None else bound(point)
-        again = evaluate_mp(observed, symbols(point)) if exact is None else exact(point)
-        violation = measure.violation(statement.relation, again, stated)
-        return mpmath.mpf(violation) - mpmath.mpf(_ROUNDING)
 
     assumptions = () if at_the_edge else statement.assumptions
     is_formula = isinstance(observed, sp.Expr)
     left = (lambda point: float(evaluate(observed, symbols(point)))) if is_formula else observed
     expr = _right_side(statement, given, measure)
     right = bound or (lambda point: float(evaluate(expr, symbols(point))))
+    exact_left = exact or (lambda point: evaluate_mp(observed, symbols(point)))
+    exact_right = bound or (lambda point: evaluate_mp(expr, symbols(point)))
+
+    def recheck(point: Point) -> Any:
+        violation = measure.violation(statement.relation, exact_left(point), exact_right(point))
+        return mpmath.mpf(violation) - mpmath.mpf(_ROUNDING)
+
     return Search(
         name=statement.id,
         violation=lambda point: float(measure.violation(statement.relation, *both(point))),
@@ -140,7 +135,7 @@ def search(
         recheck=recheck if is_formula or exact is not None else None,
         tolerance=measure.tolerance,
         domain=domain,
-        constraints=inside if assumptions or where else None,
+        constraints=_constraints(assumptions, where, symbols),
         budget=profile.searches if budget is None else budget,
         unit=measure.unit,
         constants=given,
@@ -152,6 +147,24 @@ def search(
         proof_is_enough=profile.name == "quick",
         present=present or _undecided,
     )
+
+
+def _constraints(
+    assumptions: Sequence[Assumption],
+    where: Callable[[Point], bool] | None,
+    symbols: Callable[[Point], Mapping[str, Any]],
+) -> Callable[[Point], bool] | None:
+    """Whether a point meets ``where`` and the assumptions, None where there is neither."""
+    if not assumptions and where is None:
+        return None
+
+    def is_inside(point: Point) -> bool:
+        if where is not None and not where(point):
+            return False
+        values = symbols(point) if assumptions else {}
+        return all(assumption.holds(values) for assumption in assumptions)
+
+    return is_inside
 
 
 def _proposition(

@@ -35,7 +35,8 @@ class CellDecision:
     """The decision of one cell: an estimate with its limits, beside the stated bound.
 
     ``lower`` and ``upper`` are confidence limits at the levels that the deciding module documents.
-    ``status`` is ``"trivial"`` where the bound allows everything.
+    ``status`` is ``"trivial"`` where the bound allows everything.  ``asymptotic`` says that the
+    cell is decided by limits that are valid for many trials only.
     """
 
     status: Status
@@ -48,6 +49,7 @@ class CellDecision:
     n_failed: int = 0
     reason: str = ""
     relation: Relation = "at most"
+    asymptotic: bool = False
 
     def result(self, params: Mapping[str, Any]) -> CellResult:
         """The cell as a row of the evidence."""

@@ -40,7 +40,7 @@ import scipy
 from bounds.statement import Contrast
 from trials.checks import InvalidParameter
 from verify.decisions.combine import CellDecision, Status
-from verify.decisions.means import SHARE, Knowledge, LowerTest, MeanTest
+from verify.decisions.means import ASYMPTOTIC, SHARE, Knowledge, LowerTest, MeanTest
 from verify.decisions.sequences import FloatArray
 from verify.evidence import Relation
 
@@ -148,6 +148,7 @@ class ContrastTest:
             lower=lower,
             upper=upper,
             reason=reason,
+            asymptotic=reason == ASYMPTOTIC,
             relation=self._relation,
         )
 

@@ -48,6 +48,8 @@ Side = Literal["at most", "at least", "equals"]
 _LARGEST_BET = 0.98  # share of the wealth: a bet of all would end at one lowest value
 _RATIO = 2.0  # between the sizes of two bets: at worst 8/9 of the best growth is reached
 _ONE_ARRAY = 1 << 16  # entries: larger problems go bet by bet, which is then as fast
+#: The reason of a cell that limits decide which are valid for many trials only.
+ASYMPTOTIC = "asymptotic limits"
 _MIN_ASYMPTOTIC = 256  # trials below which no limit theorem is used
 _MAX_SHARE = 0.1  # of the sum of third powers that one value may have
 _MAX_SKEW_ERROR = 0.25  # relative error of a tail probability that skewness may cause
@@ -382,7 +384,7 @@ class MeanTest:
         return min(ends), max(ends)
 
     def _label(self, test: LowerTest) -> str:
-        return "" if test.exact else "asymptotic limits"
+        return "" if test.exact else ASYMPTOTIC
 
     def _why(self, x: FloatArray, test: LowerTest) -> str:
         if test.exact:
@@ -443,6 +445,7 @@ def decide_mean(
         lower=lower,
         upper=upper,
         reason=reason,
+        asymptotic=reason == ASYMPTOTIC,
         relation=test.side,
     )
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from trials.checks import InvalidParameter
 from verify.decisions.combine import CellDecision, Status
@@ -182,16 +182,11 @@ def decide_probability(
     prior, prior_target = _priors(delta), _priors(target)
     above = exceeds(bad, n, delta, split, prior) & ~trivial
     below = falls_below(bad, n, target, confirm, prior_target) & ~above & ~trivial
-    log_known = np.full(bad.size, np.nan)
-    if log_limits is not None:
-        log_known = np.broadcast_to(np.asarray(log_limits, dtype=np.float64), bad.shape)
-    with np.errstate(divide="ignore"):
-        log_delta = np.log(delta) if log_deltas is None else np.asarray(log_deltas, np.float64)
-    by_law = (log_known <= log_delta) & np.isfinite(log_delta) & ~above & ~trivial
-    known = np.exp(log_known)
+    log_known, by_law = _by_law(delta, log_limits, log_deltas)
+    by_law &= ~above & ~trivial
     below |= by_law
     lower = confidence_sequence(bad, n, split, prior)[0]
-    upper = np.fmin(confidence_sequence(bad, n, confirm, prior_target)[1], known)
+    upper = np.fmin(confidence_sequence(bad, n, confirm, prior_target)[1], np.exp(log_known))
 
     cells = []
     for c in range(bad.size):
@@ -212,34 +207,9 @@ def decide_probability(
         limits = {"lower": float(lower[c]), "upper": float(upper[c]), "target": float(target[c])}
         cells.append(counts.cell(c, status=status, reason=reason, by_law=bool(by_law[c]), **limits))
     unresolved = tuple(c for c, cell in enumerate(cells) if cell.status == "open")
-    coarse = sum(cell.status == "holds" and not cell.resolved for cell in cells)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        badness = np.where(above, lower, -np.inf) if above.any() else upper
-        ratio = np.where(trivial, -np.inf, badness / np.where(above.any(), delta, target))
-    # 0/0 where both underflow: such a cell is far from its limit.
-    worst = int(np.argmax(np.where(np.isnan(ratio), 0.0, ratio))) if n_live else None
-
-    if n_live == 0:
-        verdict, summary = Verdict.VACUOUS, "delta >= 1 in every cell"
-    elif above.any():
-        verdict = Verdict.REFUTED
-        w = cells[worst or 0]
-        summary = (
-            f"{int(above.sum())} of {n_live} cells exceed delta; worst: {w.n_bad}/{w.n_trials}, "
-            f"lower limit {w.lower:.3g} against delta={w.bound:.3g}"
-        )
-    elif unresolved:
-        verdict = Verdict.INCONCLUSIVE
-        summary = f"{len(unresolved)} of {n_live} cells unresolved: {cells[unresolved[0]].reason}"
-    else:
-        verdict = Verdict.SUPPORTED
-        summary = f"upper limit at most delta in {_of(n_live - coarse, n_live)}"
-        if n_by_law := int(np.sum(by_law)):
-            summary += f" ({n_by_law} computed from exact laws)"
-        if coarse:
-            summary += f"; {_of(coarse, n_live)} only down to the resolution {resolution:.3g}"
-        if n_live < bad.size:
-            summary += f"; delta >= 1 allows everything in {bad.size - n_live} more"
+    badness = np.where(above, lower, -np.inf) if above.any() else upper
+    worst = _worst(badness, delta if above.any() else target, trivial)
+    verdict, summary = _verdict(cells, worst, resolution)
     return ProbabilityDecision(
         verdict=verdict,
         summary=summary,
@@ -247,8 +217,63 @@ def decide_probability(
         cells=tuple(cells),
         worst=worst,
         unresolved=unresolved,
-        resolution=resolution if coarse and verdict is Verdict.SUPPORTED else None,
+        resolution=resolution if _n_coarse(cells) and verdict is Verdict.SUPPORTED else None,
     )
+
+
+def _by_law(
+    delta: FloatArray, log_limits: ArrayLike | None, log_deltas: ArrayLike | None
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Logs of the exact laws' limits, NaN without one, and whether each is at most delta."""
+    log_known = np.full(delta.shape, np.nan)
+    if log_limits is not None:
+        log_known = np.broadcast_to(np.asarray(log_limits, dtype=np.float64), delta.shape)
+    with np.errstate(divide="ignore"):
+        log_delta = np.log(delta) if log_deltas is None else np.asarray(log_deltas, np.float64)
+    return log_known, (log_known <= log_delta) & np.isfinite(log_delta)
+
+
+def _worst(badness: FloatArray, limit: FloatArray, trivial: NDArray[np.bool_]) -> int | None:
+    """The cell of the largest ratio of badness and limit, None where all cells are trivial."""
+    if trivial.all():
+        return None
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = np.where(trivial, -np.inf, badness / limit)
+    # 0/0 where both underflow: such a cell is far from its limit.
+    return int(np.argmax(np.where(np.isnan(ratio), 0.0, ratio)))
+
+
+def _n_coarse(cells: Sequence[ProbabilityCell]) -> int:
+    """The number of cells that hold down to the declared resolution only."""
+    return sum(cell.status == "holds" and not cell.resolved for cell in cells)
+
+
+def _verdict(
+    cells: Sequence[ProbabilityCell], worst: int | None, resolution: float
+) -> tuple[Verdict, str]:
+    """The verdict over all cells, with its reason.  ``worst`` is the cell of largest ratio."""
+    n_live = sum(cell.status != "trivial" for cell in cells)
+    unresolved = [cell for cell in cells if cell.status == "open"]
+    if n_live == 0:
+        return Verdict.VACUOUS, "delta >= 1 in every cell"
+    if n_above := sum(cell.status == "fails" for cell in cells):
+        w = cells[worst or 0]
+        return Verdict.REFUTED, (
+            f"{n_above} of {n_live} cells exceed delta; worst: {w.n_bad}/{w.n_trials}, "
+            f"lower limit {w.lower:.3g} against delta={w.bound:.3g}"
+        )
+    if unresolved:
+        summary = f"{len(unresolved)} of {n_live} cells unresolved: {unresolved[0].reason}"
+        return Verdict.INCONCLUSIVE, summary
+    coarse = _n_coarse(cells)
+    summary = f"upper limit at most delta in {_of(n_live - coarse, n_live)}"
+    if n_by_law := sum(cell.by_law for cell in cells):
+        summary += f" ({n_by_law} computed from exact laws)"
+    if coarse:
+        summary += f"; {_of(coarse, n_live)} only down to the resolution {resolution:.3g}"
+    if n_live < len(cells):
+        summary += f"; delta >= 1 allows everything in {len(cells) - n_live} more"
+    return Verdict.SUPPORTED, summary
 
 
 def _power(log: float) -> str:

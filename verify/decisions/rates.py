@@ -346,36 +346,31 @@ def contraction_factor(
         return _no_factor(f"{reason}; {min_steps} are needed", n_failed, level_off)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_e = np.log(e[:, : stop + 1])
-    with np.errstate(invalid="ignore"):
-        choosing = np.diff(log_e[0::2], axis=1)
-        local = np.median(choosing, axis=0)
-        # 1.25 / sqrt(n): a median's standard error in units of the standard deviation.
-        noise = 1.25 * np.nanmax(choosing.std(axis=0)) / math.sqrt(choosing.shape[0])
-    allowed = settle + (3.0 * noise if math.isfinite(noise) else 0.0)
-    spread = np.maximum.accumulate(local[::-1]) - np.minimum.accumulate(local[::-1])
-    start = stop - int(np.searchsorted(spread, allowed, side="right"))
+    n_settled, allowed = _settled_steps(log_e[0::2], settle)
+    start = stop - n_settled
     if stop - start < min_steps:
         reason = f"the factors of the last {min_steps} steps above the floor differ by more than"
         return _no_factor(f"{reason} {allowed:.2g} in log: still in burn-in", n_failed, level_off)
 
-    measured = log_e[1::2, start:]
+    bias = float(np.mean(level_off / median[start + 1 : stop + 1]))
+    return _measure(log_e[1::2, start:], start, n_failed, level_off, bias, level)
+
+
+def _measure(
+    measured: FloatArray, start: int, n_failed: int, floor: float, bias: float, level: float
+) -> ContractionFit:
+    """The factor over the window.  ``measured`` (n_trials, n_steps + 1) holds the log errors."""
+    n_steps = measured.shape[1] - 1
     # A trial that reaches zero error inside the window has no logarithm.  It contracts faster than
     # any factor, so there is no lower limit then.
     readable = np.all(np.isfinite(measured), axis=1)
     measured = measured[readable]
     n_used = measured.shape[0]
     if n_used < 2:
-        return _no_factor("fewer than two measured trials", n_failed, level_off)
-    per_trial = (measured[:, -1] - measured[:, 0]) / (stop - start)
+        return _no_factor("fewer than two measured trials", n_failed, floor)
     quantile = _t_quantile(level / 2, n_used - 1)
+    per_trial = (measured[:, -1] - measured[:, 0]) / n_steps
     mean, se = float(per_trial.mean()), float(per_trial.std(ddof=1) / math.sqrt(n_used))
-    bias = float(np.mean(level_off / median[start + 1 : stop + 1]))
-    step_logs = np.diff(measured, axis=1)
-    step_half = quantile * step_logs.std(axis=0, ddof=1) / math.sqrt(n_used)
-    steps = tuple(
-        (start + i, float(m), float(m - h), float(m + h))
-        for i, (m, h) in enumerate(zip(step_logs.mean(axis=0), step_half, strict=True))
-    )
     return ContractionFit(
         resolved=True,
         reason="",
@@ -383,13 +378,40 @@ def contraction_factor(
         lower=math.exp(mean - quantile * se - bias) if readable.all() else 0.0,
         upper=math.exp(mean + quantile * se + bias),
         se_log=se,
-        floor=level_off,
+        floor=floor,
         floor_bias=bias,
         start=start,
-        stop=stop,
+        stop=start + n_steps,
         n_used=n_used,
         n_failed=n_failed,
-        steps=steps,
+        steps=_step_limits(measured, start, quantile),
+    )
+
+
+def _settled_steps(log_errors: FloatArray, settle: float) -> tuple[int, float]:
+    """The number of last steps whose median log factors agree, and the spread that is allowed.
+
+    ``log_errors`` is (n_trials, n_steps + 1), of the trials that choose the window.
+    """
+    with np.errstate(invalid="ignore"):
+        factors = np.diff(log_errors, axis=1)
+        local = np.median(factors, axis=0)
+        # 1.25 / sqrt(n): a median's standard error in units of the standard deviation.
+        noise = 1.25 * np.nanmax(factors.std(axis=0)) / math.sqrt(factors.shape[0])
+    allowed = settle + (3.0 * noise if math.isfinite(noise) else 0.0)
+    spread = np.maximum.accumulate(local[::-1]) - np.minimum.accumulate(local[::-1])
+    return int(np.searchsorted(spread, allowed, side="right")), allowed
+
+
+def _step_limits(
+    log_errors: FloatArray, start: int, quantile: float
+) -> tuple[tuple[int, float, float, float], ...]:
+    """Each step's number, mean log factor, and lower and upper limit of the mean."""
+    factors = np.diff(log_errors, axis=1)
+    half = quantile * factors.std(axis=0, ddof=1) / math.sqrt(factors.shape[0])
+    return tuple(
+        (start + i, float(m), float(m - h), float(m + h))
+        for i, (m, h) in enumerate(zip(factors.mean(axis=0), half, strict=True))
     )
 
 

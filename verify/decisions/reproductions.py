@@ -26,7 +26,7 @@ import scipy
 
 from bounds.statement import Printed
 from verify.decisions.combine import CellDecision, Status
-from verify.decisions.means import Knowledge, LowerTest, why_not_asymptotic
+from verify.decisions.means import ASYMPTOTIC, Knowledge, LowerTest, why_not_asymptotic
 from verify.decisions.sequences import FloatArray, check_level, quantile_lower, quantile_upper
 
 Estimand = Literal["mean", "median"]
@@ -120,6 +120,7 @@ class ReproductionTest:
         else:
             observed = float(x.mean()) if finite else math.inf
             se = float(x.std(ddof=1) / math.sqrt(x.size)) if finite else None
+        reason = self._why(x, status)
         return CellDecision(
             status=status,
             n_trials=x.size,
@@ -129,7 +130,8 @@ class ReproductionTest:
             se=se,
             lower=lower if math.isfinite(lower) else None,
             upper=upper if math.isfinite(upper) else None,
-            reason=self._why(x, status),
+            reason=reason,
+            asymptotic=reason == ASYMPTOTIC,
             relation="equals",
         )
 
@@ -141,4 +143,4 @@ class ReproductionTest:
         if status == "open":
             refused = why_not_asymptotic(x, self.support_level) if k.asymptotic else ""
             return refused or "the limits are wider than the tolerance"
-        return "asymptotic limits"
+        return ASYMPTOTIC

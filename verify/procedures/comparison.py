@@ -171,7 +171,7 @@ class Comparison(Stated, InRounds):
             for o, row in zip(observed, decided, strict=True)
             for i, c in enumerate(row)
         ]
-        asymptotic = any("asymptotic" in c.reason for c in flat)
+        asymptotic = any(c.asymptotic for c in flat)
         note = "Limits are asymptotic: the values have no known range."
         return self.evidence(
             observed,

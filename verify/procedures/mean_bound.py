@@ -180,7 +180,7 @@ class MeanBound(Stated, InRounds):
         _, observed = self.rounds(store, level)
         cells = [self._cell(o, level) for o in observed]
         verdict, summary = combine(cells)
-        asymptotic = any("asymptotic" in c.reason for c in cells)
+        asymptotic = any(c.asymptotic for c in cells)
         note = "The verdict rests on asymptotic limits: neither a range nor a variance is known."
         return self.evidence(
             observed,

@@ -269,6 +269,6 @@ class Reproduction(Stated):
             notes.append(
                 f"The largest distance from a printed number is {np.max(gaps):.2g} tolerances."
             )
-        if any("asymptotic" in c.reason for c in decided[self.named]):
+        if any(c.asymptotic for c in decided[self.named]):
             notes.append("Limits are asymptotic: the values have no known range.")
         return notes

@@ -12,7 +12,7 @@ def simulate(**values):
     return PART_ONE.simulate(params, np.random.default_rng(0), 40)
 
 
-def testunit_optima_are_one_apart_in_every_dimension():
+def test_unit_optima_are_one_apart_in_every_dimension():
     for k, d in ((2, 1), (4, 1), (3, 3), (5, 9)):
         optima = unit_optima(k, d)
         gaps = np.linalg.norm(optima[:, None] - optima[None], axis=2)[~np.eye(k, dtype=bool)]

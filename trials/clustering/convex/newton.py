@@ -431,6 +431,8 @@ def newton(
     ``out`` (3,) receives the final dual norm, the number of steps and the number of Hessian
     products.  O(K^3 + K^2 d) time a step and O(K^2 + K d) memory.
     """
+    # One function, because the line search and the two stopping rules read and write the same six
+    # buffers and the norms of the last step.
     d, n_nodes = u.shape
     first = np.empty((n_nodes, n_nodes))
     second = np.empty((n_nodes, n_nodes))

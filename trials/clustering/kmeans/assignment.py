@@ -203,6 +203,8 @@ def screened_assign(
     (m,).  The arguments from ``blocks`` to ``scale`` are those of `single_precision`, the scale not
     0.  ``nearest_sq`` is used as work space: squared distances are not computed.
     """
+    # One function, because the bound on the rounding of a score stands beside the code that makes
+    # the score, and a call for each block would keep the inner loops from being vectorised.
     d, m = points_t.shape
     n_clusters = centers.shape[0]
     moved = np.empty((n_clusters, d), np.float32)

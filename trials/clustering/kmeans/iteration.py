@@ -133,6 +133,8 @@ def iterate(
     units of length.  ``work`` and ``nearest_sq`` (m,) and ``sums`` (k, d) are work space.
     ``centers`` is (k, d) and ``labels`` (m,).  Returns (inertia, iterations, converged).
     """
+    # One function, because scikit-learn's order of assigning, moving and stopping is the contract:
+    # it is compared line by line.
     m = points.shape[0]
     n_clusters, d = centers.shape
     counts = np.empty(n_clusters, np.int64)

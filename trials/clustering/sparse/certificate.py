@@ -268,17 +268,14 @@ def _check(
     error = np.sqrt((gradient * gradient).sum(axis=1))
     error += allowance * (strength + mass * reach)
     near = math.sqrt(float((error * error / mass).sum()))
-    doubt = near * np.sqrt(1.0 / mass[p] + 1.0 / mass[q]) / length
-    doubt = np.where(length > SMALLEST_DISTANCE, doubt, np.inf)
+    doubt = _doubt(near, mass[p], mass[q], length)
     if lam == 0.0:
         doubt = np.where((a[low[across]] == a[high[across]]).all(axis=1), np.inf, 0.0)
     separated = (not unlimited and bool((doubt < 1.0).all())) or across.sum() == 0
 
     own = ~across
     room = np.full(own.sum(), np.inf) if unlimited else lam * w[own]
-    z = y[low[own]] - y[high[own]]
-    size = np.maximum(1.0, np.sqrt((z * z).sum(axis=1)))
-    z *= (1.0 - margin) / size[:, None]
+    z = _in_the_ball(y[low[own]] - y[high[own]], 1.0 - margin)
     flow = np.zeros_like(z) if unlimited else room[:, None] * z
     left = spread - _add(n, low[across], pull[:, None] * unit, high[across])
     left -= _add(n, low[own], flow, high[own])
@@ -314,6 +311,22 @@ def _check(
         radius=math.sqrt(2.0 * gap),
         reason=reason,
     )
+
+
+def _in_the_ball(z: FloatArray, radius: float) -> FloatArray:
+    """Rows (E, d) scaled by ``radius``, and those longer than 1 to that length."""
+    size = np.maximum(1.0, np.sqrt((z * z).sum(axis=1)))
+    return z * (radius / size[:, None])
+
+
+def _doubt(near: float, one: FloatArray, other: FloatArray, length: FloatArray) -> FloatArray:
+    """The largest error of two linked centres' difference over its length, infinite at length 0.
+
+    ``near`` is the mass-weighted distance of all centres from the minimiser, and ``one`` and
+    ``other`` are the masses at the ends of the links, (E,).
+    """
+    doubt = near * np.sqrt(1.0 / one + 1.0 / other) / length
+    return np.where(length > SMALLEST_DISTANCE, doubt, np.inf)
 
 
 def _route(

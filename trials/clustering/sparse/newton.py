@@ -261,6 +261,8 @@ def minimise(
     ``stop`` the search ends where a full step decreases F too little.  It returns True then, and
     ``u`` is as before that step.
     """
+    # One function, because its parts share a dozen buffers: as functions of their own they would
+    # take them all, and the compiler would no longer see that they do not overlap.
     (indptr, indices, w), _, mass, _, _ = f
     tolerance, max_steps, max_products, stop = limits
     n, d = u.shape
