@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import gc
 import importlib
 import os
 import resource
@@ -259,6 +260,7 @@ class Tests:
         import hypothesis
         import pytest
 
+        gc.freeze()  # what the parent has loaded is not looked through, nor copied, in each child
         # The first counterexample is enough: no time is spent on a smaller one.
         phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
         hypothesis.settings.register_profile(
