@@ -399,14 +399,37 @@ def test_a_reader_that_leaves_does_not_stop_the_run(tmp_path):
     assert set(evidence_of(tmp_path / "run")) == set(CHEAP[:2])
 
 
-@pytest.mark.parametrize("address", ["tls://127.0.0.1:1", "ucx://a", "tcp://127.0.0.1:1"])
-def test_a_scheduler_that_is_not_there_is_one_line_to_the_very_end(address, tmp_path):
+#: The program with one list of arguments after the other, in one process.
+ONE_AFTER_THE_OTHER = """
+import sys
+from verify.cli import main
+
+addresses, codes = sys.argv[4:], []
+for address in addresses:
+    sys.argv[3:] = ["--scheduler", address, "--output", "run"]
+    try:
+        main()
+    except SystemExit as end:
+        codes.append(end.code)
+print(*codes)
+"""
+
+
+def test_a_scheduler_that_is_not_there_is_one_line_to_the_very_end(tmp_path):
     """Also while the interpreter ends: the client's finaliser used to wait and to print."""
-    run = f"{sys.executable} -m verify run ifca.eq3 --scheduler {address}"
-    code, out, err = piped(f"{run} --output {tmp_path / 'run'}")
-    assert (code, out) == (exits.USAGE, "")
-    assert len(err.splitlines()) == 1, err
-    assert err.startswith("error: address=")
+    addresses = ["tls://127.0.0.1:1", "ucx://a", "tcp://127.0.0.1:1"]
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_AFTER_THE_OTHER, "run", "ifca.eq3", "--scheduler", *addresses],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [str(exits.USAGE)] * len(addresses)
+    lines = done.stderr.splitlines()
+    assert len(lines) == len(addresses), lines
+    assert all(line.startswith("error: address=") for line in lines)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -552,8 +575,8 @@ def test_an_interrupt_keeps_what_was_done_and_says_how_to_go_on(tmp_path):
 
 # -- what a run is does not depend on how it was done ---------------------------------------------
 
-#: Thousands of short NumPy trials in two rounds, long enough to be killed meanwhile.
-LONG = ("ifca.oracle-mse[sigma=1.0,d=2]", "ifca.eq3")
+#: Thousands of short NumPy trials in two rounds, in 32 blocks.
+LONG = ("ifca.oracle-mse[N=64,sigma=1.0,d=2]", "ifca.eq3")
 
 
 def command(*arguments):
