@@ -243,7 +243,7 @@ def real_array(name: str, value: ArrayLike) -> FloatArray:
 
 
 def finite_batch(name: str, value: ArrayLike, axes: tuple[str, ...]) -> FloatArray:
-    """Return ``value`` as a C-contiguous float64 array with the named axes, all entries finite.
+    """Return ``value``, (n, d) for the axes ``("n", "d")``, as finite C-contiguous float64.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def finite_batch(name: str, value: ArrayLike, axes: tuple[str, ...]) -> FloatArr
 
 
 def bounded_entries(name: str, array: FloatArray, limit: float = LARGEST_ENTRY) -> None:
-    """Refuse entries that are NaN, infinite or above ``limit`` in magnitude."""
+    """Refuse entries of an array of any shape that are NaN, infinite or above ``limit`` in size."""
     # two reductions without a temporary array: a NaN makes both comparisons false
     if array.size and not (array.max() <= limit and array.min() >= -limit):
         bad = tuple(int(i) for i in np.argwhere(~(np.abs(array) <= limit))[0])

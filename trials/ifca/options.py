@@ -156,7 +156,7 @@ def run_resampled_ifca_options(
     rng: np.random.Generator | None = None,
     divergence_bound: float = DIVERGENCE_BOUND,
 ) -> OptionsResult:
-    """IFCA with fresh data in every iteration, as its theorems assume (section 5).
+    """Iterate from starts (R, k, d) on fresh data in every iteration, as section 5 assumes.
 
     Parameters
     ----------

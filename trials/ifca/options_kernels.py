@@ -121,6 +121,7 @@ def _draw_rows(rng: np.random.Generator, n: int, batch: int, order: IntArray) ->
     """A uniform subset of `batch` of the rows 0..n-1 in the first entries of `order` (n,)."""
     for s in range(n):
         order[s] = s
+    # Fisher and Yates' shuffle, stopped after the batch: the stream gives one number a row drawn.
     for s in range(batch):
         other = rng.integers(s, n)
         order[s], order[other] = order[other], order[s]
@@ -180,11 +181,13 @@ def add_local_updates(
                 x, y = features[a:z], responses[a:z]
             weight = weights[: n_runs * size].reshape((n_runs, size))
             np.dot(local, x.T, weight)
+            # The step size goes into the residuals, so that the gradient needs no second pass.
             for run in range(n_runs):
                 factor = scale * steps[run * k + labels[run, client]] / size
                 for s in range(size):
                     weight[run, s] = factor * descent_weight(kind, weight[run, s], y[s])
             np.dot(weight, x, product)
+            # The penalty's gradient is that at the model before the step.
             if l2 > 0.0:
                 for run in range(n_runs):
                     shrink = l2 * steps[run * k + labels[run, client]]

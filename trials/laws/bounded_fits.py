@@ -106,7 +106,7 @@ def cosh_optimum(p: float, width: float) -> float:
 
 
 def two_point_errors(s: FloatArray, kappa: float, smooth: float, gradient: float) -> FloatArray:
-    """Errors of the fits on the design ``two-point`` whose signs have mean ``s``."""
+    """Errors (n,) of the fits on the design ``two-point`` whose signs have means ``s`` (n,)."""
     mean, half = (1.0 + kappa) * smooth / 2.0, (1.0 - kappa) * smooth / 2.0
     return np.asarray(gradient * s / (mean + s * half))
 

@@ -27,12 +27,14 @@ def cholesky(gram: FloatArray) -> bool:
     Returns False where the matrix is not positive definite.  Its upper triangle is lost then.
     """
     d = gram.shape[0]
+    # ``not >`` also refuses NaN.
     for j in range(d):
         if not gram[j, j] > 0.0:
             return False
         root = np.sqrt(gram[j, j])
         for q in range(j, d):
             gram[j, q] /= root
+        # Row by row of the upper triangle: the inner loop runs over contiguous memory.
         for i in range(j + 1, d):
             factor = gram[j, i]
             for q in range(i, d):

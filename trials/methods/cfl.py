@@ -115,11 +115,13 @@ def run_cfl(
         labels = _labels(clusters, m)
         updates = local_updates(data, models[labels], step_size, local_steps, loss) - models[labels]
         norms = np.linalg.norm(updates, axis=1)
+        # All thresholds are shares of the first updates, so that they do not depend on units.
         if t == 0:
             unit = float(norms.mean())
         parts: list[IntArray] = []
         moved: list[FloatArray] = []
         for own, model in zip(clusters, models, strict=True):
+            # The mean stands still while single clients still pull: the sign of different optima.
             still = np.linalg.norm(_mean(updates[own], share[own])) < epsilon_1 * unit
             found = [own]
             if (
@@ -133,6 +135,7 @@ def run_cfl(
             moved += [model + _mean(updates[part], share[part]) for part in found]
         clusters, models = parts, np.stack(moved)
         counts[t] = len(clusters)
+    # Clusters are numbered by their first client, whatever the order of the splits.
     order = np.argsort([own[0] for own in clusters])
     clusters = [clusters[j] for j in order]
     return CflResult(
@@ -156,13 +159,16 @@ def _bipartition(
 ) -> list[IntArray]:
     """The two parts of a cluster, that of its first client first, or the cluster itself."""
     length = np.linalg.norm(updates, axis=1, keepdims=True)
+    # A client whose update is zero has no direction, and cosine 0 with all others.
     directions = updates / np.where(length > 0.0, length, 1.0)
+    # Rounding may leave a cosine beyond 1, and then a distance below 0, which SciPy refuses.
     cosines = np.clip(directions @ directions.T, -1.0, 1.0)
     distances = 1.0 - cosines
     np.fill_diagonal(distances, 0.0)
     tree = linkage(squareform(0.5 * (distances + distances.T), checks=False), method)
     sides = fcluster(tree, 2, "maxclust")
     first = sides == sides[0]
+    # Equal distances may leave a tree that cannot be cut into two.
     if first.all():
         return [own]
     across = float(cosines[np.ix_(first, ~first)].max())

@@ -113,6 +113,7 @@ def run_fesem(
         changes[t] = (labels != before).sum()
         models = _centres(local, labels, share, models)
         local = local_updates(data, models[labels], step_size, local_steps, loss)
+    # The last local models have no labels yet: the result's labels and models belong together.
     labels = _nearest(local, models)
     return FesemResult(
         models=_centres(local, labels, share, models), labels=labels, label_changes=changes,
@@ -121,6 +122,8 @@ def run_fesem(
 
 
 def _nearest(local: FloatArray, models: FloatArray) -> IntArray:
+    # Differences before squares: the expanded form loses what separates close models.  The first
+    # of equal distances is taken.
     distances = ((local[:, None] - models) ** 2).sum(axis=2)
     return np.asarray(distances.argmin(axis=1), dtype=np.int64)
 

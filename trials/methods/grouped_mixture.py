@@ -79,8 +79,10 @@ class _Statistics:
 
     def residuals(self, models: FloatArray) -> FloatArray:
         """|y_i - X_i theta_j|^2, (m, k), not below zero."""
+        # Two planned products go through BLAS.  One loop over the four indices would not.
         curved = np.einsum("jd,ide,je->ij", models, self.grams, models, optimize=True)
         losses = self.squares[:, None] - 2.0 * self.rights @ models.T + curved
+        # The three parts cancel where a model fits exactly, and rounding may leave less than zero.
         return np.asarray(np.maximum(losses, 0.0))
 
     def solve(self, weights: FloatArray, models: FloatArray) -> FloatArray:
@@ -89,6 +91,7 @@ class _Statistics:
         for j in range(len(models)):
             if weights[:, j].sum() > 0.0:
                 gram = np.tensordot(weights[:, j], self.grams, axes=1)
+                # Of least norm, because a model of few clients may have fewer rows than d.
                 solved[j] = np.linalg.lstsq(gram, weights[:, j] @ self.rights, rcond=None)[0]
         return solved
 
@@ -132,6 +135,7 @@ def spectral_start(
     root = np.eye(d)
     if whiten:
         values, vectors = np.linalg.eigh(x.T @ x / len(y))
+        # Directions without variance would be divided by a rounding error.
         kept = values > 1e-12 * values[-1]
         root = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
     products = (x @ root) * y[:, None]
@@ -140,10 +144,14 @@ def spectral_start(
         pairs = 1.0 / np.maximum(sizes * (sizes - 1.0), 1.0)
         row = np.repeat(np.where(sizes > 1, pairs, 0.0), sizes)
         matrix = (sums * np.where(sizes > 1, pairs, 0.0)[:, None]).T @ sums
+        # The sum over pairs of different rows is the square of the sum less the squares.  So each
+        # row's noise enters it once, and its mean is zero.
         matrix -= (products * row[:, None]).T @ products
     else:
         matrix = products.T @ products
     values, vectors = np.linalg.eigh(matrix)
+    # By value, not by size: the clusters lie along positive eigenvalues, the pairs' matrix is
+    # indefinite.
     basis = vectors[:, np.argsort(-values)[: min(k, d)]]
     vectors_of_clients = (sums / sizes[:, None]) @ basis
     centres = kmeans_pp(vectors_of_clients[None], k, rng, n_init=n_init).centers[0]
@@ -194,8 +202,10 @@ def run_grouped_mixture(
             if stop and np.array_equal(before, weights):
                 break
         else:
+            # Without noise EM's variance goes to zero, and the residuals over it to 0 / 0.
             floor = np.finfo(float).tiny + 1e-30 * statistics.squares.sum() / n
             noise = max(sigma_sq, floor)
+            # A cluster without clients has the log share -inf, and so it stays empty.
             with np.errstate(divide="ignore"):
                 logs = np.log(shares) - 0.5 * residuals / noise
             total = logsumexp(logs, axis=1, keepdims=True)

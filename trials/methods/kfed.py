@@ -85,12 +85,16 @@ def run_kfed(
     )  # fmt: skip
     top = int(counts[:begin].sum())
     chosen = list(range(top, top + min(int(counts[begin]), k)))
+    # Farthest-first traversal keeps the distance from the nearest chosen centre, O(n k d) in all.
     nearest = ((points[:, None] - points[chosen]) ** 2).sum(axis=2).min(axis=1)
     while len(chosen) < k:
+        # The first of the farthest, where several are.
         chosen.append(int(nearest.argmax()))
         nearest = np.minimum(nearest, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
     labels = _nearest(points, points[chosen])
     share = np.ones(len(points)) if weights is None else _shares(weights, counts)
+    # A weighted mean is the ratio of two plain means over the same labels, and an empty cluster
+    # keeps its point, since both then return their defaults.
     weighted = means(points * share[:, None], labels, k, points[chosen])
     scale = means(share[:, None], labels, k, np.ones((k, 1)))
     return KFedResult(

@@ -54,6 +54,7 @@ def proximity(data: ClientData, p: int = 3, measure: str = "sum") -> FloatArray:
     bases = []
     for i in range(data.n_clients):
         own = data.features[data.offsets[i] : data.offsets[i + 1]]
+        # Right singular vectors, because a sample is a row here and a column in the paper.
         bases.append(np.linalg.svd(own, full_matrices=False)[2][:p].T)
     found = np.zeros((data.n_clients, data.n_clients))
     for i, first in enumerate(bases):
@@ -64,6 +65,7 @@ def proximity(data: ClientData, p: int = 3, measure: str = "sum") -> FloatArray:
                 cosines = np.abs(np.diagonal(product))
             else:
                 cosines = np.linalg.svd(product, compute_uv=False)
+            # Rounding may leave a cosine above 1, whose angle would be NaN.
             angles = np.arccos(np.minimum(cosines[:r], 1.0))
             found[i, j] = found[j, i] = angles.min() if measure == "smallest" else angles.sum()
     return found
@@ -103,6 +105,7 @@ def pacfl_clusters(
         found = fcluster(tree, beta, "distance")
     else:
         found = fcluster(tree, k, "maxclust")
+    # SciPy numbers clusters by the tree.  The first client's order does not depend on it.
     _, begins, labels = np.unique(found, return_index=True, return_inverse=True)
     rank = np.empty(len(begins), dtype=np.int64)
     rank[np.argsort(begins)] = np.arange(len(begins))

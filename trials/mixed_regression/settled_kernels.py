@@ -96,6 +96,8 @@ def relabel(
         size = max(size, length(models[j]))
     n_changed, n_evaluated = 0, 0
     for i in range(labels.shape[0]):
+        # The models have moved less than the client's margin since it was last evaluated.  So its
+        # label is proved without its rows.
         if proofs.free[i] > walked:
             continue
         n_evaluated += 1
@@ -109,6 +111,7 @@ def relabel(
                 squares[j] += error * error
         chosen = 0
         for j in range(1, k):
+            # Strict, so that the first of equal losses is taken, as everywhere.
             if squares[j] < squares[chosen]:
                 chosen = j
         second = np.inf
@@ -136,6 +139,8 @@ def evaluate(sums: ClusterSums, models: FloatArray, descent: FloatArray) -> None
         for a in range(d):
             total = pulls[j, a]
             for b in range(d):
+                # Differences from the centre first: near the end they are small, and products with
+                # the models themselves would cancel.
                 total -= matrices[j, a, b] * (models[j, b] - centre[j, b])
             descent[j, a] = total
 
@@ -180,9 +185,12 @@ def add_all(
     """Add X_i^T P_i X_i of every client to the matrix of its label, (k, d, d)."""
     offsets = data.offsets
     k, d = matrices.shape[:2]
+    # Rows of many clients are gathered into one buffer, so that BLAS multiplies few tall matrices
+    # and not one small matrix a client.
     capacity = max(1, _BUFFER // d)
     rows, scaled = np.empty((capacity, d)), np.empty((capacity, d))
     product = np.empty((d, d))
+    # Cluster by cluster: the buffer then holds rows of one cluster alone.
     for j in range(k):
         filled = 0
         for i in range(labels.shape[0]):

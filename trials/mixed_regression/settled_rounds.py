@@ -110,7 +110,7 @@ class SettledRounds:
     def note(
         self, models: FloatArray, labels: IntArray, descent: FloatArray, n_changed: int
     ) -> None:
-        """Note a round over all data, and form the sums where this saves time."""
+        """Note a round's (k, d) models and (M,) labels, and form the sums where this saves time."""
         if n_changed * _CHANGING > labels.size or not self._saves_time():
             return
         k, d = self.k, self.d

@@ -42,6 +42,7 @@ def _annihilate(
     """
     for lane in range(a.shape[0]):
         gap, twice = b[lane] - a[lane], 2.0 * off[lane]
+        # The smaller of the two rotations: a sum of terms of one sign, which does not cancel.
         reach = abs(gap) + np.sqrt(gap * gap + twice * twice)
         signed = twice if gap >= 0.0 else -twice
         tangent = signed / (reach if reach > 0.0 else 1.0)
@@ -59,6 +60,7 @@ def _sweep(matrices: FloatArray, vectors: FloatArray, cosine: FloatArray, sine: 
     for a in range(q - 1):
         for b in range(a + 1, q):
             _annihilate(matrices[a, a], matrices[b, b], matrices[a, b], cosine, sine)
+            # Only the upper triangle is stored, and the three loops follow it round the corner.
             for i in range(a):
                 _rotate(matrices[i, a], matrices[i, b], cosine, sine)
             for i in range(a + 1, b):

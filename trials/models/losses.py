@@ -232,7 +232,7 @@ class SquaredLoss:
         )
 
     def value_variance(self, population: Population, theta: FloatArray) -> float:
-        r""":math:`\operatorname{Var} f(\theta)`, exact.
+        r""":math:`\operatorname{Var} f(\theta)` at theta (d,), exact.
 
         With :math:`b=\Sigma^{1/2}(\theta-\theta^*)`, q = |b|^2 and kurtoses kappa:
         :math:`\tfrac{c^2}4\bigl(2q^2+(\kappa_w-3)\sum_cb_c^4+4q\sigma^2+(\kappa_\epsilon-1)\sigma^4
@@ -249,7 +249,7 @@ class SquaredLoss:
         return 0.25 * self.scale**2 * (2.0 * q**2 + fourth + 4.0 * q * noise + excess)
 
     def gradient_variance(self, population: Population, theta: FloatArray) -> float:
-        r""":math:`\mathbb E\lVert\nabla f-\nabla F\rVert^2` at theta, exact.
+        r""":math:`\mathbb E\lVert\nabla f-\nabla F\rVert^2` at theta (d,), exact.
 
         :math:`c^2\bigl((q+\sigma^2)\operatorname{tr}\Sigma+b^\top\Sigma b
         +(\kappa_w-3)\sum_cb_c^2\Sigma_{cc}\bigr)`.

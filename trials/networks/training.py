@@ -363,7 +363,7 @@ def _on_device(x: np.ndarray[Any, Any], y: IntArray, device: str) -> tuple[Tenso
 
 
 def identity_accuracy(labels: IntArray, clusters: IntArray, k: int) -> float:
-    """The share of clients in the right cluster, up to the names of the models, NaN without truth.
+    """The share of labels (m,) that are right up to the models' names, NaN without truth.
 
     Examples
     --------

@@ -53,7 +53,7 @@ SINGLE, DOUBLE = 3e6, 1e15
 def pair_curvatures(
     u: FloatArray, w: FloatArray, eps: float, first: FloatArray, second: FloatArray
 ) -> float:
-    """Fill ``first = w / rho`` and ``second = w / rho^3``, and return ``sum_{k<l} w rho``.
+    """Fill ``first = w / rho`` and ``second = w / rho^3`` (K, K), and return ``sum_{k<l} w rho``.
 
     ``rho^2 = eps^2 + |u_k - u_l|^2``.  The diagonal of ``w`` is zero.
     """
@@ -81,7 +81,7 @@ def gradient(
     mu: float,
     out: FloatArray,
 ) -> None:
-    """Gradient of F from the pair weights ``first``.  Differences are formed before weighting.
+    """Gradient (d, K) of F from the pair weights ``first`` (K, K).  Differences come first.
 
     A matrix product with the Laplacian would be faster.  But it would cancel catastrophically for
     pairs much closer than the scale of the data, and those pairs decide a fusion.

@@ -146,7 +146,7 @@ def _complete_linkage(
 def formula_fusions(
     squares: FloatArray, mass: FloatArray, lam: float, allowance: float, labels: IntArray
 ) -> int:
-    """Fuse by the plain formula: nodes of the complete-linkage tree with diameter <= lam * mass.
+    """Label (K,) the nodes of the complete-linkage tree with diameter at most lam times mass.
 
     Complete linkage, because the height of its nodes *is* their diameter.  ``lam`` has the unit of
     length, ``allowance`` is a share without a unit, ``squares`` must be finite off its diagonal and

@@ -216,7 +216,7 @@ def sparse_convex_clustering_path(
 
 
 def fusing_penalty(points: ArrayLike, weights: Any) -> float:
-    """A penalty from which each component of the graph is one cluster (not the smallest one).
+    """A penalty from which each component of the graph on (n, d) points is one cluster.
 
     The points' distances from their mean flow along a spanning tree of the heaviest edges.
 

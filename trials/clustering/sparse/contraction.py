@@ -69,6 +69,7 @@ def near_components(
             if square <= reach[own[i]] * reach[own[i]]:
                 a = _root(parent, i)
                 b = _root(parent, j)
+                # The smaller root wins: a set's root is its first member for every order of edges.
                 parent[max(a, b)] = min(a, b)
     return _numbered(parent, labels)
 
@@ -103,6 +104,7 @@ def meeting_components(
                 old += s * s
                 both += s * t
                 new += t * t
+            # Squares are compared, so that no root is taken for edges that are not near.
             meet = new <= width * width
             if both <= 0.0 and not meet and old <= reach * reach:
                 # squared distance of the line through s and t from the origin

@@ -292,6 +292,7 @@ def minimise(
     for count in range(max_steps + 1):
         last = error
         error = _weighted_square(flat_g, share)
+        # ``not >`` also ends at NaN.
         if not error > tolerance or count == max_steps:
             break
         if count > 0:
@@ -307,6 +308,7 @@ def minimise(
         for count_products in range(1, max_products + 1):
             out[1] += 1
             bend = product(lanes, hessian, p, q)
+            # Without curvature left, rounding rules: the step so far is the best there is.
             if not bend > 0.0:
                 break
             left = _advance(inner / bend, flat_p, flat_q, share, flat_step, flat_rest)
@@ -325,6 +327,7 @@ def minimise(
             beta = 0.0 if count_products == many else inner / last_inner
             for i in range(size):
                 flat_p[i] = flat_z[i] + beta * flat_p[i]
+        # Rounding may turn the step uphill.  Then nothing more is gained.
         slope = 0.0
         for i in range(size):
             slope += flat_g[i] * flat_step[i]

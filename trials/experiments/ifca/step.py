@@ -61,6 +61,8 @@ def client_draws(params: Params) -> float:
     sizes = checked_sizes_of(params)
     if np.max(step_sizes_of(params, sizes) * sizes / m) > 1.0:
         return float(m)
+    # The models lie on the segment between two optima at distance Delta, so that all inner products
+    # are known without drawing.
     own, other = ((0.5 + s * params["alpha"]) * params["Delta"] for s in (-1.0, 1.0))
     inner = own * other * np.array([1.0, 0.0, -1.0])
     log_p = log_misidentification_probability(

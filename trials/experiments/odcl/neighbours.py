@@ -87,7 +87,7 @@ def completed(fits: FloatArray, labels: IntArray, k: int) -> IntArray:
 
 
 def cost(fits: FloatArray, labels: IntArray, k: int) -> float:
-    """Sum of squared distances from the means of the groups."""
+    """Sum of squared distances of fits (m, d) from the means of their groups."""
     return float(((fits - group_means(fits, labels, k)[labels]) ** 2).sum())
 
 
@@ -98,7 +98,7 @@ def cheapest(fits: FloatArray, clusterings: list[IntArray], k: int) -> IntArray:
 
 
 def neighbour_clusterings(fits: FloatArray) -> tuple[list[IntArray], int]:
-    """Clusterings on the ladder of penalties, and the components of the graph."""
+    """Labels (m,) for each penalty of the ladder, and the components of the graph on (m, d) fits."""
     weights = neighbour_weights(fits, _NEIGHBOURS, decay=_DECAY, relative=True)
     ladder = fusing_penalty(fits, weights) / 2.0 ** np.arange(_HALVES, -1, -1)
     path = sparse_convex_clustering_path(fits, ladder, weights, flows=False, keep_centres=False)
@@ -107,7 +107,7 @@ def neighbour_clusterings(fits: FloatArray) -> tuple[list[IntArray], int]:
 
 
 def uniform_clusterings(fits: FloatArray) -> list[IntArray]:
-    """Clusterings of the path with equal weights, after each breakpoint."""
+    """Labels (m,) after each breakpoint of the path with equal weights on (m, d) fits."""
     path = convex_clustering_path(fits)
     return [path.labels(penalty) for penalty in path.breakpoints]
 

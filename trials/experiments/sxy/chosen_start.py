@@ -29,7 +29,10 @@ ALONG_FIRST = 0.2
 def _kept(x: FloatArray, noise: FloatArray, errors: FloatArray, z: IntArray) -> float:
     """The smallest share of a squared residual in the span of the top singular vectors."""
     residuals = np.einsum("smd,md->sm", x, errors[z]) + noise
+    # The two residuals of a client come from different rows, so that their product has the mean
+    # of the moment without the noise's variance.
     moments = (x[0] * np.prod(residuals, axis=0)[:, None]).T @ x[1]
+    # The left singular vectors, by the symmetric product: eigenvalues are in increasing order.
     inside = errors @ np.linalg.eigh(moments @ moments.T)[1][:, -K:]
     return float(((inside**2).sum(axis=1) / (errors**2).sum(axis=1)).min())
 
@@ -47,6 +50,7 @@ def _round(params: Params, rng: np.random.Generator) -> tuple[float, float]:
     noise = params["sigma"] * rng.standard_normal((2, m))
 
     lengths = np.linalg.norm(x, axis=2)
+    # The chosen start is tuned to rows that are already drawn: the longest ones.
     loudest = np.argsort(-lengths[0] * lengths[1])[:K]
     first, second = (x[:, loudest] / lengths[:, loudest, None]).sum(axis=1)
     chosen = _of_norm(np.sqrt(ALONG_FIRST) * first + np.sqrt(1 - ALONG_FIRST) * second, radius)

@@ -121,6 +121,7 @@ def draw_population(params: Params, rng: np.random.Generator) -> tuple[Federated
     few = np.where(
         rng.random(n_clients) < SHARE_OF_PAIRS, 2, rng.integers(1, LARGEST_SMALL + 1, n_clients)
     )
+    # An anchor has fresh rows in each round of Phase 1.
     many = np.full(params["anchors"], 2 * params["pairs"] * params["rounds_1"])
     return model.draw(np.concatenate([few, many]).astype(np.int64), rng), theta_star
 

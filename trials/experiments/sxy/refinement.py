@@ -102,16 +102,18 @@ def nearest_labels(clients: Clients, models: FloatArray) -> IntArray:
 def clustering_pull(
     clients: Clients, spectra: LocalSpectra, models: FloatArray, eta: float, s: int
 ) -> tuple[float, float]:
-    """The largest norm of the wrong labels' sum over s, and their largest share of the rows."""
+    """Models (k, d) give the largest norm of the wrong labels' sum over s, and their row share."""
     labels, truth = nearest_labels(clients, models), clients.labels
     rows = clients.sizes
     share, pull = 0.0, 0.0
     total = float(rows.sum())
     for j in range(len(models)):
+        # Clients that are j's and are not labelled so, and those that are labelled so and are not.
         wrong = (labels == j) != (truth == j)
         share = max(share, float(rows[wrong].sum()) / total)
         sums = np.zeros(models.shape[1])
         for i in np.flatnonzero(wrong):
+            # A client that is gained pulls the model, and one that is lost is missing.
             sign = 1.0 if labels[i] == j else -1.0
             a, z = clients.data.offsets[i], clients.data.offsets[i + 1]
             phi, y = clients.data.features[a:z], clients.data.responses[a:z]
