@@ -50,7 +50,10 @@ def _prune(folder: Path) -> None:
 
 
 def kept(key: bytes, make: Callable[[], bytes]) -> bytes:
-    """The bytes that ``make`` gives for ``key``, which must name everything that they depend on."""
+    """The bytes of ``make``, from the cache where it has them.
+
+    ``key`` must name everything that they depend on.
+    """
     folder = _folder(os.environ.get("XDG_CACHE_HOME", ""))
     if folder is None:
         return make()

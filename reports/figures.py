@@ -210,7 +210,7 @@ class _Page:
         return self.legend is not None and self.legend._loc == 9
 
     def _beside(self) -> tuple[float, float, float]:
-        """The width of what stands to the right of the panels, and a scale's room below and above.
+        """The width of the legends right of the panels, and a scale's room below and above.
 
         The numbers at the ends of a colour scale stand out below and above it.
         """

@@ -261,7 +261,7 @@ def first_sentence(text: str) -> Latex:
 
 
 def told(finding: Finding) -> Latex:
-    """A finding in one sentence: its headline, or else the first sentence of what was found."""
+    """A finding in one sentence: its headline, or else the first sentence of its text."""
     return first_sentence(finding.headline or finding.found)
 
 

@@ -1,4 +1,4 @@
-"""The paper of the run: what ``report.pdf`` holds, and the first page of the site.
+"""The paper of the run, which is ``report.pdf`` and the first page of the site.
 
 It is made for a person who reads ten minutes: what was found, which theorems hold, how sharp they
 are, and how sure all of it is.  Every finding rests on a claim of this run.  Nothing is estimated
@@ -281,7 +281,7 @@ def findings(run: Run, files: Files, form: Form) -> tuple[list[dict[str, Any]], 
 
 
 def abstract(run: Run) -> Latex:
-    """What was tried, what was left out, what was proved, and the tally."""
+    """The claims that were tried, left out and proved, and the tally."""
     claims, left_out = run.claims, run.summary.not_run
     if not claims:
         return Latex("This run holds no claim yet.")
@@ -294,7 +294,7 @@ def abstract(run: Run) -> Latex:
 
 
 def _profiles(run: Run) -> str:
-    """The profiles that run what this one leaves out, in parentheses."""
+    """The profiles that run the claims which this one leaves out, in parentheses."""
     counts: dict[str, int] = {}
     for _, reason in run.summary.not_run:
         found = re.match(r"not run below (\w+)", reason)

@@ -1,4 +1,4 @@
-"""The printed results of the papers, and what a run says about each: a row a theorem.
+"""The printed results of the papers, and the run's verdict on each: a row a theorem.
 
 A claim belongs to the result that its source names first: ``Theorem 1, (1), corrected`` to
 Theorem 1, and ``proof of Corollary 2, (37)`` to the proof of Corollary 2.  Nothing is estimated
@@ -61,7 +61,7 @@ def row_of(claim: Tried) -> str:
 
 
 def factor(claim: Tried) -> tuple[float, float, float] | None:
-    """Bound over truth: least, median and most over the cells; None where nothing measured it."""
+    """Least, median and largest bound over truth of the cells, None where nothing measured it."""
     if claim.verdict != "SUPPORTED":
         return None
     for slack in claim.evidence.slack:
@@ -243,7 +243,7 @@ def fails(result: Result) -> Latex:
 
 
 def table_rows(found: Sequence[Result], nodes: Mapping[str, Node]) -> list[list[str]]:
-    """A row a result: name, does it hold, factor, smallest size, proof, what fails."""
+    """A row a result: name, verdict, factor, smallest size, proof and failing claims."""
     return [
         [
             prose(result.name),

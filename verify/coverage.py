@@ -60,7 +60,7 @@ def lines(paper: str) -> tuple[Line, ...]:
 
 
 def problems(lines: Collection[Line], known: Collection[str]) -> Iterator[str]:
-    """Say what is wrong with the lines.
+    """Name the faults of the lines.
 
     A line may lack both claims and a reason, name an unknown claim, or occur twice.
 

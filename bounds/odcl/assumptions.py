@@ -1,4 +1,4 @@
-"""Assumptions 1-6 of ODCL as relations between its constants, and what its statements share."""
+"""Assumptions 1-6 of ODCL as relations between its constants, and the form of its statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Theorem 3 of ODCL: part I of spectral K-means alone, and what an inexact clustering costs.
+r"""Theorem 3 of ODCL: part I of spectral K-means alone, and the cost of an inexact clustering.
 
 With shares :math:`\epsilon_{kl}=|C_k'\cap C_l|/|C_k'|` of foreign users, the mean of the found
 cluster is off by :math:`\sum_{l\ne k}\epsilon_{kl}(\theta_l^\star-\theta_k^\star)`, however many

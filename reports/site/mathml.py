@@ -114,7 +114,7 @@ def _with_argument(source: str, name: str, left: str, right: str) -> str:
 
 
 def _check(element: Element, depth: int = 0) -> None:
-    """Resolve the library's character references, and refuse what is not MathML."""
+    """Resolve the library's character references, and refuse elements outside MathML."""
     if depth > _DEEPEST:
         raise ReportError("too deep")
     element.text = html.unescape(element.text) if element.text else element.text

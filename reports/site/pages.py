@@ -162,7 +162,7 @@ def _result_page(run: Run, one: Result) -> str:
 
 
 def theorems(run: Run, files: Files) -> list[Page]:
-    """A page a theorem: what it says, its claims, the steps of its proof, and a figure."""
+    """A page a theorem: its statement, its claims, the steps of its proof, and a figure."""
     nodes = {node.id: node for graph in run.graphs.values() for node in graph.nodes}
     item = _describe(run)
     pages: list[Page] = []

@@ -186,7 +186,7 @@ def _filled(target: dict[str, Any], parts: list[Any]) -> dict[str, Any]:
 
 
 def _made(name: str, arguments: tuple[Any, ...]) -> Any:
-    """The stand-in for what a permitted call would give."""
+    """The stand-in for the result of a permitted call."""
     if name == "reconstruct":
         return _Array()
     if name == "dtype":

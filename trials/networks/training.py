@@ -98,7 +98,7 @@ class State:
 
 
 def load_state(path: Path, network: Network) -> State:
-    """Read what `State.save` wrote.
+    """Read a file of `State.save`.
 
     Raises
     ------

@@ -254,7 +254,7 @@ def experiments() -> Iterator[Experiment]:
 
 @contextmanager
 def all_or_nothing() -> Iterator[None]:
-    """Take back what was registered inside when the body raises."""
+    """Take back the registrations of the body when it raises."""
     before = set(_REGISTRY)
     try:
         yield

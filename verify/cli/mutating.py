@@ -100,7 +100,7 @@ def _whole(
 
 @contextmanager
 def _scratch(store: RunStore) -> Iterator[tuple[RunStore, Executor]]:
-    """A copy of a store, open for writing, with what draws its trials."""
+    """A copy of a store, open for writing, with the function that draws its trials."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / STORE_NAME
         store.copy_to(copy)

@@ -1,4 +1,4 @@
-"""``subject``: try somebody's own implementation, or show what it has to take and return."""
+"""``subject``: try somebody's own implementation, or show its arguments and results."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class _Counts(NamedTuple):
     failed: FloatArray
 
     def cell(self, c: int, **decided: Any) -> ProbabilityCell:
-        """The cell number ``c`` with what was decided about it."""
+        """The decision of cell number ``c``."""
         n = max(float(self.n[c]), 1.0)
         rate = float(self.bad[c]) / n
         return ProbabilityCell(

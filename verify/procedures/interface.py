@@ -1,4 +1,4 @@
-"""The interface of a procedure: how a claim draws trials, decides, and says what it has tried.
+"""The interface of a procedure, by which a claim draws trials, decides and describes itself.
 
 A procedure of one's own subclasses `Procedure` and writes the five abstract methods.  The other
 methods have defaults that are right for a procedure which draws no trials.  `Sampled` is the
@@ -169,7 +169,7 @@ class Stated(Procedure):
 
 
 class Sampled(Procedure):
-    """A procedure whose fields ``sampling`` and ``cells`` say what it draws.
+    """A procedure that draws trials by its fields ``sampling`` and ``cells``.
 
     It draws the whole budget of every cell.  Its field ``present`` makes the claim's own figures,
     tables and sentences.
@@ -213,7 +213,7 @@ class Sampled(Procedure):
     def evidence(
         self, observed: Sequence[Observed], own: Presentation = NOTHING, **fields: Any
     ) -> Evidence:
-        """Evidence from trials: what the procedure shows, and then what the claim does.
+        """Evidence from trials, with the figures of the procedure and then those of the claim.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Trials that no experiment gave, on which a procedure shows what it looks at."""
+"""Invented trials, which show the columns that a procedure reads."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ _CLIENT_PARTS = ("features", "responses", "offsets")
 
 
 def save(path: Path, case: Case, facts: Mapping[str, Any]) -> None:
-    """Write a case and what is needed to replay it as an ``.npz`` file without pickled objects."""
+    """Write a case with all that its replay needs, as an ``.npz`` file without pickled objects."""
     arrays: dict[str, Any] = {"facts": np.array(json.dumps(dict(facts)))}
     for name, value in case.items():
         if isinstance(value, Clients):

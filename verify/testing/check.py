@@ -1,4 +1,4 @@
-"""What a subject is, what a check is, and how a check calls an implementation."""
+"""Subjects and their checks, and how a check calls an implementation."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Subject:
 
     @property
     def signature(self) -> str:
-        """The call and what it returns, e.g. ``(points, centres) -> labels``."""
+        """The call and its result, e.g. ``(points, centres) -> labels``."""
         return self.text.splitlines()[2].strip("`")
 
     @property

@@ -1,4 +1,4 @@
-r"""The functions that can be verified: what each one takes and returns.
+r"""The functions that can be verified, with their arguments and results.
 
 Arrays are those of the package that the subject names (`verify.testing.arrays`).  Arguments are
 given by position.  No argument may be changed.  Clients are a list of pairs ``(features,

@@ -59,7 +59,7 @@ class NewtonEnd:
 
 @dataclass(frozen=True, kw_only=True)
 class Nodes:
-    """K nodes in R^d: what is left of the points after fusions.  Lengths are in scaled units.
+    """K nodes in R^d, each the points of one fusion.  Lengths are in scaled units.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ _LEVELS = 12
 
 
 class Clusters(NamedTuple):
-    """The clusters of the points: ``labels`` (n,), and what `members` writes.
+    """The clusters of the points: ``labels`` (n,), and the output of `members`.
 
     Attributes
     ----------

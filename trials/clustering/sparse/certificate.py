@@ -337,7 +337,7 @@ def _route(
     left: FloatArray,
     needs: FloatArray,
 ) -> BoolArray:
-    """The clusters (k,) whose spanning tree has room for what is left and for all errors."""
+    """The clusters (k,) whose spanning tree has room for the remainders and for all errors."""
     fits = np.ones(needs.size, dtype=bool)
     free = room > 0.0
     low, high, room = low[free], high[free], room[free]

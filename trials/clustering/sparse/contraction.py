@@ -224,7 +224,7 @@ def scatter(x: FloatArray, mass: FloatArray, labels: IntArray, centres: FloatArr
 def pulls(
     graph: Graph, x: FloatArray, lam: float, labels: IntArray, v: FloatArray, out: FloatArray
 ) -> float:
-    """Write what the flows inside clusters must carry away from each point, (n, d).
+    """Write the amounts (n, d) that flows inside clusters must carry away from each point.
 
     ``out_i = x_i - v_k - lam sum_j w_ij (v_k - v_l) / |v_k - v_l|`` over the neighbours j in other
     clusters l.  Returns the objective at the centres ``v`` (k, d).

@@ -98,7 +98,7 @@ def cheapest(fits: FloatArray, clusterings: list[IntArray], k: int) -> IntArray:
 
 
 def neighbour_clusterings(fits: FloatArray) -> tuple[list[IntArray], int]:
-    """Labels (m,) for each penalty of the ladder, and the components of the graph on (m, d) fits."""
+    """Labels (m,) of fits (m, d) at each penalty of the ladder, and the graph's components."""
     weights = neighbour_weights(fits, _NEIGHBOURS, decay=_DECAY, relative=True)
     ladder = fusing_penalty(fits, weights) / 2.0 ** np.arange(_HALVES, -1, -1)
     path = sparse_convex_clustering_path(fits, ladder, weights, flows=False, keep_centres=False)

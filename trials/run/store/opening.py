@@ -1,4 +1,4 @@
-"""The file of a run: who may write it, what format it has, and how it is made, opened and copied.
+"""The file of a run: its writer, its format, and how it is made, opened and copied.
 
 A run of format 1 does not record the code that made its blocks.  Nothing can add that later, so
 such a run is read as it is and never continued.  A run of format 2 does not count its rows.  They

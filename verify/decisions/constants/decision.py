@@ -92,7 +92,7 @@ class ConstantsDecision:
 
 @dataclass(frozen=True, kw_only=True)
 class ConstantsRules:
-    """How an upper bound with unspecified constants is tried: what is used, and how strictly.
+    """How strictly an upper bound with unspecified constants is tried, and by which cells.
 
     Attributes
     ----------

@@ -38,7 +38,7 @@ def _spread(points: FloatArray) -> float:
 
 @st.composite
 def _penalised(draw: st.DrawFn, scope: Scope) -> Case:
-    """Points with a penalty from nearly none to more than what fuses all of them."""
+    """Points with a penalty between nearly none and more than one that fuses all of them."""
     points = draw(point_sets(max_m=6, simple=scope.simple).filter(_spread))
     factor = draw(st.sampled_from([0.5, 0.125, 0.01, 1.0, 2.0]))
     return {"points": points, "penalty": factor * _spread(points) / len(points)}

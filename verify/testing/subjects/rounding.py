@@ -36,7 +36,7 @@ def magnitudes(
 def losses(
     models: FloatArray, clients: Clients, unit: float, error: FloatArray, shift: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Mean squared residuals (m, k) and bounds (m, k) on what rounding changes in them.
+    r"""Mean squared residuals (m, k) with bounds (m, k) on their rounding errors.
 
     ``error`` (k,) bounds the lengths by which the models themselves may be wrong.
     """

@@ -1,4 +1,4 @@
-"""What the kernels say of a federated round, with bounds on what rounding may change in it."""
+"""A federated round by our kernels, with bounds on its rounding error."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Rule(ABC):
     def errors(
         self, case: Case, labels: IntArray, unit: float, error: FloatArray, shift: float
     ) -> FloatArray:
-        """(k,) bounds on what rounding changes in the models, which were wrong by ``error``."""
+        """Bounds (k,) on the rounding error of the models, which were wrong by ``error``."""
 
     def expect(
         self, case: Case, labels: IntArray, unit: float, shift: float = 0.0
