@@ -51,8 +51,8 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "verify/decisions/rates.py",
-        "measured = log_e[1::2, start:]",
-        "measured = log_e[:, start:]",
+        "_measure(log_e[1::2, start:]",
+        "_measure(log_e[:, start:]",
     ),
     (
         "verify/procedures/rate.py",

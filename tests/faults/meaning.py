@@ -993,13 +993,6 @@ MEANINGS: tuple[Meaning, ...] = (
         "trials/ifca/test_one_shot",
     ),
     Meaning(
-        "trials/ifca/one_shot.py",
-        "starts[:, :, shared] = erms[:, shared].mean(axis=0)",
-        "starts[:, :, shared] = erms[0, shared]",
-        "shared coordinates start at the first client's and not at the mean",
-        "trials/ifca/test_one_shot",
-    ),
-    Meaning(
         "trials/ifca/quadratic_rounds.py",
         "if counts[j] > 0:\n                for a in range(d):\n                    models[j, a] =",
         "counts[j] = max(counts[j], 1)\n            if True:\n"
