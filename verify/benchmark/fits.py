@@ -28,6 +28,7 @@ from verify.benchmark.fitting import RAISED, TOO_LONG, failure, fit, measure
 from verify.benchmark.isolated import FitFailed, TooLong, fit_isolated
 from verify.benchmark.methods import Method, parse_method
 from verify.benchmark.metrics import METRICS
+from verify.benchmark.warming import warm_up
 
 #: The first word of the streams of all data.  No experiment has it.
 DATA_DESIGN = user_design("benchmark.data")
@@ -85,6 +86,7 @@ def simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatAr
         raise InvalidParameter(f"{method.file} has changed since this run was made")
     rows = []
     block = _block(cell, int(key.entropy), int(key.spawn_key[-1]), n_trials)
+    warm_up(method, block.trial(0))
     for trial in range(n_trials):
         seed = int(rng.integers(2**31))
         values, _ = one_fit(method, block.trial(trial), seed, params["limit"])

@@ -17,6 +17,7 @@ from verify.benchmark.federation import draw
 from verify.benchmark.fits import FIT
 from verify.benchmark.methods import parse_method, parse_methods
 from verify.benchmark.metrics import METRICS, contingency, rand_index, recovered
+from verify.benchmark.warming import first_clients
 
 OWN = str(Path(__file__).with_name("own_methods.py"))
 SMALL = {"m": 6, "n": 8, "d": 2, "k": 2}
@@ -155,3 +156,12 @@ def test_blocks_that_were_not_used_last_are_forgotten():
     for key in range(2 * MOST_BLOCKS):
         kept.get(key, list)
     assert list(kept._kept) == list(range(MOST_BLOCKS, 2 * MOST_BLOCKS))
+
+
+def test_the_first_clients_of_a_federation_are_a_federation():
+    whole = fits.make(fits.federation_of({**SMALL, "m": 9}), np.random.default_rng(0))
+    part = first_clients(whole, 4)
+    assert part.n_clients == 4
+    np.testing.assert_array_equal(part.models, whole.models[:4])
+    np.testing.assert_array_equal(part.test_features, whole.test_features[:40])
+    np.testing.assert_array_equal(first_clients(whole, 99).features, whole.features)
