@@ -18,6 +18,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trials.checks import InvalidParameter
 from verify.benchmark.federation import Federation
 from verify.benchmark.fitting import Fitted, fit
 
@@ -47,6 +48,8 @@ def serve(descriptor: int) -> None:
             name, candidates, federation, seed = pickle.loads(connection.recv_bytes())
             try:
                 answer: Fitted | str = fit(name, candidates, federation, seed)
+            except InvalidParameter as error:
+                answer = str(error)
             except Exception as error:
                 answer = f"{type(error).__name__}: {error}"
             connection.send_bytes(pickle.dumps(answer))

@@ -123,6 +123,8 @@ def _columns(path: str) -> dict[str, np.ndarray[Any, Any]]:
                     f"{path} needs pyarrow: pip install 'cfl-verify[parquet]'"
                 ) from None
             table = pyarrow.parquet.read_table(path)
+            for name in table.column_names:
+                _require_rows_of_categories(path, name, table.column(name))
             return {
                 name: np.array(table.column(name).to_pylist(), dtype=object)
                 for name in table.column_names
@@ -132,6 +134,25 @@ def _columns(path: str) -> dict[str, np.ndarray[Any, Any]]:
             raise
         raise InvalidParameter(f"{path}: cannot be read: {error!s:.120}") from None
     raise InvalidParameter(f"{path}: must end in .csv, .parquet or .npz")
+
+
+def _require_rows_of_categories(path: str, name: str, column: Any) -> None:
+    """Refuse a category without a row, as `read_rows` does: a client of that name has no data."""
+    kinds = [chunk.dictionary for chunk in column.chunks if hasattr(chunk, "dictionary")]
+    listed = {value for kind in kinds for value in kind.to_pylist()}
+    without = sorted(str(value) for value in listed - set(column.unique().to_pylist()))
+    if without:
+        raise InvalidParameter(
+            f"{path}: column {name} lists {without[0]}, which has no row: drop the category"
+        )
+
+
+def _clients(path: str, name: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The clients of the rows as texts, none of them missing."""
+    for i, value in enumerate(values):
+        if value is None or value != value or not str(value).strip():
+            raise InvalidParameter(f"{path}: column {name}, row {i + 1} names no client")
+    return np.array([str(v) for v in values])
 
 
 def _npz(path: str) -> dict[str, np.ndarray[Any, Any]]:
@@ -186,7 +207,9 @@ def read(path: str, client: str, target: str, response: str, digest: str) -> Tab
             )
     if len(columns) < 3:
         raise InvalidParameter(f"{path}: has no column besides {client} and {target}")
-    who = np.array([str(v) for v in columns.pop(client)])
+    if not len(columns[client]):
+        raise InvalidParameter(f"{path}: has no rows")
+    who = _clients(path, client, columns.pop(client))
     y = _numbers(path, target, columns.pop(target))
     names, numbers, counts = np.unique(who, return_inverse=True, return_counts=True)
     if names.size < 2:

@@ -57,6 +57,8 @@ def test_three_kinds_of_file_hold_the_same_rows(tmp_path):
         (lambda t: t.replace("b,", "a,").replace("c,", "a,"), "one client only"),
         (lambda t: t.replace("site", "place"), "no column 'site'; it has place, age"),
         (lambda t: t + "a,1,2\n", "line 32 has 3 columns"),
+        (lambda t: t.replace("b,1,", ",1,"), "column site, row 2 names no client"),
+        (lambda t: t.partition("\n")[0] + "\n", "has no rows"),
         (lambda t: "", "is empty"),
     ],
 )
@@ -79,6 +81,16 @@ def test_constant_columns_targets_and_wrong_classes_are_named(tmp_path):
         tables.check({"data": str(tmp_path / "c.csv"), "client": "site"})
     with pytest.raises(InvalidParameter, match=r"must end in \.csv"):
         cell_of(tmp_path / "rows.txt")
+
+
+def test_a_category_of_a_parquet_file_needs_a_row(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    sites = pyarrow.DictionaryArray.from_arrays([0, 1, 0, 1], ["a", "b", "closed"])
+    rows = {"site": sites, "age": [1.0, 2, 3, 4], "result": [1.0, 3, 2, 4]}
+    parquet.write_table(pyarrow.table(rows), tmp_path / "rows.parquet")
+    with pytest.raises(InvalidParameter, match="column site lists closed, which has no row"):
+        tables.check({"data": str(tmp_path / "rows.parquet"), "client": "site", "target": "result"})
 
 
 def test_a_file_that_changes_is_another_table(tmp_path):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 pytest.importorskip("sklearn")
 
 from scipy.optimize import linear_sum_assignment
+from sklearn.base import clone
 
 from verify import estimators
 from verify.estimators import (
@@ -123,30 +124,35 @@ def test_the_error_of_the_cluster_oracle_has_its_exact_law():
 
 
 @pytest.mark.parametrize("estimator", all_of_them(), ids=IDS)
-def test_order_of_rows_and_names_of_clients_change_nothing(estimator):
-    x, y, of = ragged()
-    before = estimator.fit(x, y, clients=of)
+@settings(max_examples=4, deadline=None)
+@given(seed=st.integers(0, 2**16))
+def test_order_of_rows_and_names_of_clients_change_nothing(estimator, seed):
+    x, y, of = ragged(seed)
+    before = clone(estimator).fit(x, y, clients=of)
     models, labels = before.models_.copy(), before.labels_.copy()
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(seed)
     order = np.argsort(of + 0.9 * rng.random(len(of)), kind="stable")  # within the clients
     order = order[np.argsort(rng.random(14)[of[order]], kind="stable")]  # and the clients
-    after = estimator.fit(x[order], y[order], clients=of[order])
+    after = clone(estimator).fit(x[order], y[order], clients=of[order])
     np.testing.assert_allclose(after.models_, models, rtol=1e-6, atol=1e-8)
     assert np.array_equal(after.labels_, labels)
     names = [("site", int(i)) for i in of]
     if "Oracle" in type(estimator).__name__:
         estimator = type(estimator)(labels={("site", i): i % 2 for i in range(14)})
-    named = estimator.fit(x, y, clients=names)
+    named = clone(estimator).fit(x, y, clients=names)
     np.testing.assert_allclose(named.models_, models, rtol=1e-12)
     assert named.clients_.tolist() == [("site", i) for i in range(14)]
 
 
 @pytest.mark.parametrize("estimator", all_of_them(), ids=IDS)
-def test_units_of_rows_and_targets_scale_the_models(estimator):
-    x, y, of = ragged()
+@settings(max_examples=4, deadline=None)
+@given(seed=st.integers(0, 2**16), rows=st.integers(-20, 20), targets=st.integers(-20, 20))
+def test_units_of_rows_and_targets_scale_the_models(estimator, seed, rows, targets):
+    x, y, of = ragged(seed)
     models, labels = estimator.fit(x, y, clients=of).models_.copy(), estimator.labels_.copy()
-    scaled = estimator.fit(4.0 * x, 0.125 * y, clients=of)
-    np.testing.assert_allclose(32.0 * scaled.models_, models, rtol=1e-6, atol=1e-8)
+    scaled = estimator.fit(2.0**rows * x, 2.0**targets * y, clients=of)
+    back = 2.0 ** (rows - targets) * scaled.models_
+    np.testing.assert_allclose(back, models, rtol=1e-6, atol=1e-8)
     assert np.array_equal(scaled.labels_, labels)
 
 
