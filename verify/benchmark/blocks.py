@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from verify.benchmark.federation import Federation
 
 #: Most bytes and blocks to keep, but always the block in use.
-MOST_BYTES, MOST_BLOCKS = 1 << 29, 4
+MOST_BYTES, MOST_BLOCKS = 1 << 28, 4
 Draw = Callable[[], Federation]
 
 
