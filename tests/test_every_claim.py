@@ -377,7 +377,7 @@ CANNOT_TRY_ANOTHER = {
     ),
     "ifca.near-optimal": "every cell is read after the same number of steps",
     **dict.fromkeys(
-        ("sxy.prop1-rate-gap", "sxy.prop1-rate-no-gap"),
+        ("sxy.prop1-rate-gap", "sxy.prop1-rate-no-gap", "sxy.prop1-gap", "sxy.prop1-gap-law"),
         "the sampled error has the factor delta^2 + sigma^2",
     ),
 }

@@ -264,6 +264,46 @@ PROP_1_RATE_GAP = statement(
     uses=("sxy.prop1",),
 )
 
+LOST_LAST = r"p_{\min}\norm{(\hat U_t\hat U_t^\top-I)\Sigma_k(\theta_k^*-\theta_t)}^2"
+#: Free dimensions, and the variance of an entry of Y beside a residual of length one.
+free, entry = sp.symbols("free entry")
+PROP_1_GAP = statement(
+    "sxy.prop1-gap",
+    "Proposition 1 with a gap: the squared projection error falls like 1/m",
+    "Proposition 1, where all residuals are long (not in the paper)",
+    kind="rate",
+    quantifiers=r"\forall m",
+    observed=LOST_LAST,
+    relation="=",
+    terms=(Term(name="gap", expr=C_1 * SCALE / m),),
+    constants=TWO_CONSTANTS[:1],
+    reading=(
+        "The proposition has the square root of $d/m$, which only a residual too short to be seen "
+        "needs. All residuals are orthogonal and as long as each other. $C_1$ stands for what $d$, "
+        "$p$ and $\\sigma$ give, which are the same in all cells."
+    ),
+    uses=("sxy.prop1", "sxy.prop1-rate-gap"),
+)
+PROP_1_GAP_LAW = statement(
+    "sxy.prop1-gap-law",
+    "Proposition 1 with a gap: the squared projection error in all of its parameters",
+    "Proposition 1, where all residuals are long (not in the paper)",
+    kind="rate",
+    quantifiers=r"\forall m,d,p,\sigma,\ \Sigma_j=I",
+    observed=LOST_LAST,
+    relation="=",
+    terms=(Term(name="gap", expr=C_1 * SCALE * entry * free / (m * p)),),
+    definitions={free: d - k, entry: (SCALE + 2 * p * delta**2) / delta**2},
+    constants=TWO_CONSTANTS[:1],
+    reading=(
+        "To first order the subspace loses $(I-P)(Y-EY)v/(p\\norm v^2)$ of the smallest cluster's "
+        "residual $v$. For Gaussian features and orthogonal residuals of one length an entry of "
+        "it has the variance that gives $C_1=1$. So the clients that a given error needs "
+        "grow like $d/p^2$."
+    ),
+    uses=("sxy.prop1-gap",),
+)
+
 PROP_1_RATE_NO_GAP = statement(
     "sxy.prop1-rate-no-gap",
     "Proposition 1: how the squared projection error falls with the clients, without a gap",

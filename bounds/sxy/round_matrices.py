@@ -5,10 +5,11 @@ from __future__ import annotations
 import sympy as sp
 
 from bounds.statement import Assumption, Term
-from bounds.sxy.assumptions import prefactor, statement
+from bounds.sxy.assumptions import STABLE_STEP, prefactor, statement
 from bounds.sxy.symbols import (
     C_N,
     KAPPA_FEDAVG,
+    KAPPA_FEDPROX,
     C,
     N,
     N_j,
@@ -19,9 +20,11 @@ from bounds.sxy.symbols import (
     eta,
     k,
     kappa,
+    kappa_prox,
     rho,
     s,
     sigma,
+    squares,
 )
 
 #: Section 4.2: every cluster has enough rows together.
@@ -120,6 +123,45 @@ FLOOR_IN_KAPPA = statement(
         "$n/(n-d-1)$ times that of one step."
     ),
     uses=("sxy.noise-floor-rate",),
+)
+
+_SQRT = {
+    "kind": "deterministic",
+    "observed": r"E\norm{K_j^{-1}B\Lambda_j\zeta}^2",
+    "definitions": {kappa: KAPPA_FEDAVG, kappa_prox: KAPPA_FEDPROX},
+    "assumptions": (STABLE_STEP,),
+    "uses": ("sxy.p-spectrum-lower", "sxy.p-spectrum-upper"),
+}
+FLOOR_SQRT_KAPPA = statement(
+    "sxy.floor-sqrt-kappa",
+    "The error with known labels grows at most like the square root of kappa",
+    'after Theorem 3, "scales linearly in kappa" (for the error: not in the paper)',
+    quantifiers=r"\forall\phi(x),n_i,s,\ \gamma<1",
+    terms=(Term(name="least squares", expr=kappa * squares),),
+    reading=(
+        "The bound (18) is linear in $\\kappa$. By (29) "
+        "$B\\Lambda_j^2B^\\top\\preceq\\frac sNK_j$, and "
+        "$K_j\\succeq\\frac s\\kappa\\frac1N\\phi(x_{I_j})^\\top\\phi(x_{I_j})$. So the squared "
+        "error is at most $\\kappa$ times that of least squares on all rows of the cluster, for "
+        "all features and sizes."
+    ),
+    **_SQRT,
+)
+FLOOR_SQRT_KAPPA_ATTAINED = statement(
+    "sxy.floor-sqrt-kappa-attained",
+    "The error with known labels can grow like the square root of kappa",
+    'after Theorem 3, "scales linearly in kappa" (for the error: not in the paper)',
+    quantifiers=r"\forall s,\ \gamma<1\;\exists\phi(x)",
+    relation=r"\ge",
+    terms=(Term(name="least squares", expr=kappa * squares / 7),),
+    reading=(
+        "Clients of one row, along the axes. Three fifths of them have a squared length that is "
+        "$\\kappa$ times smaller than that of the others, which are bounded features of one "
+        "covariance. The short rows count with all of their local steps, the long ones with one. "
+        "So $\\sqrt\\kappa$ is the right order for clients of few rows. With $40d$ rows a client "
+        "the error does not grow at all (sxy.floor-in-kappa)."
+    ),
+    **_SQRT,
 )
 
 DECREASE = statement(

@@ -48,6 +48,7 @@ NOTATION = Notation(
         "C_nu": r"C_\nu",
         "T_prime": "T'",
         "floor": r"\sigma\sqrt{\frac d{\rho N}}",
+        "squares": r"\sigma^2\mathrm{tr}(\phi(x_{I_j})^\top\phi(x_{I_j}))^{-1}",
         "oracle": r"d_{\mathrm{oracle}}",
         "known": r"\max_j\norm{K_j^{-1}B\Lambda_j\zeta}",
         "skew": r"(\chi^2(n)+1)",
@@ -144,6 +145,7 @@ lambda_ij, pull, least, least_G = sp.symbols("lambda_ij pull least least_G")
 # Empirical processes: VC dimension, norm of the weights, skewness plus one,
 # expected share of wrong labels, error of known labels.
 V, weights, skew, expected, known, floor = sp.symbols("V weights skew expected known floor")
+squares = sp.Symbol("squares")  # the squared error of least squares on a cluster's rows
 oracle = sp.Symbol("oracle")  # the error of Phase 2 from the optima
 
 # Wrong labels: norms over the clients of S_{j,t}, the distance (6) and the functions of (16).

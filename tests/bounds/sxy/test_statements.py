@@ -202,6 +202,10 @@ BOUNDS = {
     "prop1-sharp": lambda v: subspace(v) / v["p"],
     "prop1-rate-gap": subspace_at_one_dimension,
     "prop1-rate-no-gap": subspace_at_one_dimension,
+    "prop1-gap": lambda v: v["C_1"] * variance(v) / v["m"],
+    "prop1-gap-law": lambda v: v["C_1"] * variance(v) * v["free"] * v["entry"] / (v["p"] * v["m"]),
+    "floor-sqrt-kappa": lambda v: v["kappa"] * v["squares"],
+    "floor-sqrt-kappa-attained": lambda v: v["kappa"] * v["squares"] / 7,
     "prop2-19": lambda v: two_terms(v, v["d"], v["m"]) / v["p"] + anchor_terms(v),
     "prop2-19-sharp": lambda v: subspace(v) / v["p"] + sharp_anchor_terms(v),
     "thm1-threshold-m": lambda v: v["C"] * v["d"] / v["p"] ** 2,
@@ -338,8 +342,17 @@ DEFINITIONS = {
     "thm3-rounds": lambda v: {"T_prime": rounds_of_phase_2(v, 1 + relative_gap(v))},
     "lemma1": lambda v: local_steps(v, 1),
     "lemma1-soft": lambda v: local_steps(v, v["lambda_ij"]),
+    "prop1-gap-law": lambda v: {
+        "free": v["d"] - v["k"],
+        "entry": 1 + (v["sigma"] / v["delta"]) ** 2 + 2 * v["p"],
+    },
     **dict.fromkeys(
-        ("p-spectrum-lower", "kappa-at-least-one"),
+        (
+            "p-spectrum-lower",
+            "kappa-at-least-one",
+            "floor-sqrt-kappa",
+            "floor-sqrt-kappa-attained",
+        ),
         lambda v: {"kappa": local_condition(v), "kappa_prox": 1 + v["gamma"]},
     ),
     **dict.fromkeys(

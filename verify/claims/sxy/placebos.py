@@ -175,6 +175,8 @@ PLACEBOS: dict[str, Entry] = {
     "sxy.prop2-19-sharp": (NO_ESTIMATE,),
     "sxy.prop1-rate-gap": (ANY_SUBSPACE,),
     "sxy.prop1-rate-no-gap": (ANY_SUBSPACE,),
+    "sxy.prop1-gap": (ANY_SUBSPACE,),
+    "sxy.prop1-gap-law": (ANY_SUBSPACE,),
     "sxy.thm1-threshold-m": (ANY_SUBSPACE,),
     "sxy.thm1-threshold-l": (ANY_DIRECTION,),
     "sxy.every-start": (DRAWN_START,),

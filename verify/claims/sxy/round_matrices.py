@@ -33,12 +33,15 @@ from bounds.sxy.round_matrices import (
     DECREASE,
     DECREASE_RATE,
     FLOOR_IN_KAPPA,
+    FLOOR_SQRT_KAPPA,
+    FLOOR_SQRT_KAPPA_ATTAINED,
     LEMMA_7_LOWER,
     LEMMA_7_UPPER,
     LEMMA_8,
     NOISE_FLOOR,
     ORACLE_FLOOR,
 )
+from bounds.sxy.symbols import kappa, kappa_prox
 from trials.checks import FloatArray
 from trials.experiments.sxy.clients import stability_of
 from trials.experiments.sxy.spectrum import ROUND_MATRICES
@@ -46,11 +49,15 @@ from trials.laws.matrix_tail import log_gram_tail
 from trials.models import mixture as mx
 from trials.run.cell import Params
 from trials.run.store import Table
-from verify.claim import claim
-from verify.claims.common import explicit
+from verify.claim import Finding, claim
+from verify.claims.common import Point, explicit
+from verify.claims.searching import search
+from verify.claims.sxy.local_steps import SPECTRAL
+from verify.decisions.domain import Choice, IntRange, LogInterval, Ranges
 from verify.procedures.base import BoolArray, Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.rate import Rate, StatedRate
+from verify.procedures.search import Search
 
 ROWS = 100.0  # N_j >= 100 d
 LOWER, UPPER = 0.4, 1.6
@@ -297,7 +304,19 @@ def oracle_floor(statement: Statement, profile: Profile) -> Rate:
     )
 
 
-@claim("sxy.floor-in-kappa", FLOOR_IN_KAPPA)
+LINEAR_IN_KAPPA = Finding(
+    id="sxy-linear-in-kappa",
+    where="after Theorem 3, and Theorem 2's last display",
+    printed="The final estimation error scales linearly in $\\kappa$.",
+    found="That is the bound. With the true labels the error is at most $\\sqrt\\kappa$ times that "
+    "of least squares on all rows of a cluster. Clients of one row attain the order. With $40d$ "
+    "rows a client it does not grow.",
+    corrected="At most like $\\sqrt\\kappa$ with known labels.",
+    severity="slip",
+)
+
+
+@claim("sxy.floor-in-kappa", FLOOR_IN_KAPPA, finding=LINEAR_IN_KAPPA)
 def floor_in_kappa(statement: Statement, profile: Profile) -> Rate:
     """One to 1024 local steps close to the largest size, so that kappa is nearly their number."""
     cells = [
@@ -315,6 +334,115 @@ def floor_in_kappa(statement: Statement, profile: Profile) -> Rate:
         "the noise",
         trials=min(profile.max_trials, 16),
         margin=0.1,
+    )
+
+
+# --- The error and kappa, exactly -----------------------------------------------------------------
+
+#: The share of the short rows, and kappa times their squared length.
+_SHORT, _LENGTH = 0.6, 2.0 / 3.0
+
+
+def _squared_errors(
+    features: Sequence[FloatArray], gamma: float, s: int, rule: str
+) -> tuple[float, float]:
+    """E|K^-1 B zeta|^2 of one cluster, noise of variance one, and that of least squares."""
+    d = features[0].shape[1]
+    grams = [np.linalg.eigh(phi.T @ phi / len(phi)) for phi in features]
+    eta = gamma / max(float(values[-1]) for values, _ in grams)
+    curvature, spread, rows = np.zeros((3, d, d))
+    for phi, (values, vectors) in zip(features, grams, strict=True):
+        x = eta * np.maximum(values, 0.0)
+        if rule == "fedprox":
+            factors = 1.0 / (1.0 + x)
+        else:  # the sum of s powers, s where x is zero
+            with np.errstate(invalid="ignore"):
+                factors = np.where(x > 1e-14, -np.expm1(s * np.log1p(-x)) / x, float(s))
+        for total, weights in (
+            (curvature, factors * values),
+            (spread, factors**2 * values),
+            (rows, values),
+        ):
+            total += len(phi) * (vectors * weights) @ vectors.T
+    inverse = np.linalg.inv(curvature)
+    return float(np.trace(inverse @ spread @ inverse)), float(np.trace(np.linalg.inv(rows)))
+
+
+def _kappa_at(statement: Statement, point: Point) -> dict[str, float]:
+    s = int(point["s"]) if point["rule"] == "fedavg" else 1
+    symbol = kappa if point["rule"] == "fedavg" else kappa_prox
+    own = {"gamma": point["gamma"], "s": s}
+    return {**own, "kappa": float(evaluate(statement.definitions[symbol], own))}
+
+
+def _any_clients(point: Point) -> tuple[float, float]:
+    """Clients of one to n rows whose lengths differ from client to client."""
+    rng = np.random.default_rng(int(point["seed"]))
+    d, n = int(point["d"]), int(point["n"])
+    features = []
+    for _ in range(int(point["M"]) + d):
+        length = point["short"] ** rng.integers(0, 2)
+        features.append(length * rng.standard_normal((int(rng.integers(1, n + 1)), d)))
+    return _squared_errors(features, point["gamma"], int(point["s"]), point["rule"])
+
+
+def _two_lengths(statement: Statement, point: Point) -> tuple[float, float]:
+    """One row a client along each axis: five clients an axis, three of them with short rows."""
+    short = math.sqrt(min(1.0, _LENGTH / _kappa_at(statement, point)["kappa"]))
+    axes = np.eye(int(point["d"]))
+    n_short = round(5 * _SHORT)
+    lengths = [short] * n_short + [1.0] * (5 - n_short)
+    features = [length * axis[None] for axis in axes for length in lengths]
+    return _squared_errors(features, point["gamma"], int(point["s"]), point["rule"])
+
+
+_LOCAL_STEPS: Ranges = {
+    "rule": Choice(("fedavg", "fedprox"), meaning="rule of the local update"),
+    "s": IntRange(1, 10_000, log=True, meaning="number of local steps with FedAvg"),
+    "gamma": LogInterval(1e-4, 0.999),
+    "d": IntRange(1, 6),
+}
+
+
+@claim("sxy.floor-sqrt-kappa", FLOOR_SQRT_KAPPA, finding=LINEAR_IN_KAPPA)
+def floor_sqrt_kappa(statement: Statement, profile: Profile) -> Search:
+    """Clients of one to six rows, and features of two lengths, from equal to a thousandth."""
+
+    def at(point: Point) -> dict[str, float]:
+        return {**_kappa_at(statement, point), "squares": _any_clients(point)[1]}
+
+    return search(
+        statement,
+        profile,
+        lambda point: _any_clients(point)[0],
+        {
+            **_LOCAL_STEPS,
+            "M": IntRange(2, 12, meaning="clients beside the first $d$"),
+            "n": IntRange(1, 6, meaning="most rows of a client"),
+            "short": LogInterval(1e-3, 1.0, meaning="length of the short rows over the long ones"),
+            "seed": IntRange(0, 1000),
+        },
+        at=at,
+        measure=SPECTRAL,
+        budget=min(profile.searches, 800),
+    )
+
+
+@claim("sxy.floor-sqrt-kappa-attained", FLOOR_SQRT_KAPPA_ATTAINED, finding=LINEAR_IN_KAPPA)
+def floor_sqrt_kappa_attained(statement: Statement, profile: Profile) -> Search:
+    """Rows of two lengths, one to ten thousand local steps."""
+
+    def at(point: Point) -> dict[str, float]:
+        return {**_kappa_at(statement, point), "squares": _two_lengths(statement, point)[1]}
+
+    return search(
+        statement,
+        profile,
+        lambda point: _two_lengths(statement, point)[0],
+        _LOCAL_STEPS,
+        at=at,
+        measure=SPECTRAL,
+        budget=min(profile.searches, 400),
     )
 
 
