@@ -16,7 +16,7 @@ trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$address"' EXIT
 dask scheduler --scheduler-file "$address" --no-dashboard &
 while [ ! -s "$address" ]; do sleep 1; done
 cfl-verify warm-up
-srun --ntasks=$((SLURM_NTASKS - 1)) dask worker --scheduler-file "$address" \
+srun --ntasks=$((SLURM_NTASKS - 1)) cfl-verify worker --scheduler-file "$address" \
     --nthreads 1 --no-dashboard --death-timeout 60 &
 scheduler=$(python -c 'import json, sys; print(json.load(open(sys.argv[1]))["address"])' "$address")
 if [ -e "$folder/store.sqlite" ]; then

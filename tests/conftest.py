@@ -15,6 +15,9 @@ terminal from which the suite was started: tox hands them on as COLUMNS and FORC
 Run stores wait for the disk at every commit, a tenth of a second for a new one.  So the temporary
 folders of tests lie in memory where the machine has a file system there.
 
+NumPy, Numba and OpenBLAS compute as on every other processor of the common level
+(`verify.arithmetic`), in the children that tests start as well.
+
 Hypothesis draws the same examples in every run: a test's seed is the digest of its function, no
 example of an earlier run is tried, and the numbers in the loaded modules, which differ with the
 selected tests, are not.  ``--hypothesis-profile=explore`` draws new ones (the task explore).
@@ -34,6 +37,10 @@ from types import FrameType
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+
+from verify.arithmetic import settle
+
+settle()  # no test module has loaded NumPy yet, and children inherit what this sets
 
 #: CPU seconds that one test may take with NUMBA_DISABLE_JIT=1.  Kernels are two to three hundred
 #: times as slow there.  Tests that are known to be too large have the marker ``large``.

@@ -234,6 +234,30 @@ def warm_up(**given: Any) -> None:
     compile_kernels(**given)
 
 
+@click.command(
+    "worker", context_settings={"ignore_unknown_options": True, "allow_extra_args": True}
+)
+@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+def worker(options: tuple[str, ...]) -> None:
+    """Start a Dask worker that computes with the same bits as `run` does here.
+
+    Takes the address of a scheduler and the options of `dask worker`.  A worker that is started by
+    `dask worker` computes as its own processor does best, and a run of another kind refuses it.
+
+    \b
+    Examples:
+      cfl-verify worker tcp://HOST:8786 --nthreads 1
+      cfl-verify worker --scheduler-file scheduler.json --nthreads 1 --no-dashboard
+    """
+    try:
+        from distributed.cli import dask_worker
+    except ImportError:
+        raise click.ClickException(
+            "a worker needs Dask: pip install 'cfl-verify[distributed]'"
+        ) from None
+    dask_worker.main(args=list(options), prog_name="cfl-verify worker", standalone_mode=False)
+
+
 # -- looking at runs -------------------------------------------------------------------------------
 
 
@@ -650,5 +674,5 @@ def benchmark(**given: Any) -> int:
 
 COMMANDS: tuple[click.Command, ...] = (
     *(list_, info, run, resume, status, replay, check, mutate, copy, export, report),
-    *(benchmark, prove, check_proof, subject, warm_up, completion),
+    *(benchmark, prove, check_proof, subject, warm_up, worker, completion),
 )
