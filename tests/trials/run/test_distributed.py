@@ -78,7 +78,13 @@ class Cluster:
         self.workers = []
         file = folder / "scheduler.json"
         self.scheduler = self._start(
-            "dask_scheduler", "--scheduler-file", str(file), "--host", "127.0.0.1", "--port", "0"
+            "distributed.cli.dask_scheduler",
+            "--scheduler-file",
+            str(file),
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
         )
         while not (address := self._address(file)):
             assert self.scheduler.poll() is None
@@ -94,7 +100,7 @@ class Cluster:
 
     def _start(self, command, *options, tree=ROOT):
         return subprocess.Popen(
-            [sys.executable, "-m", f"distributed.cli.{command}", *options, "--no-dashboard"],
+            [sys.executable, "-m", *command.split(), *options, "--no-dashboard"],
             cwd=self.folder,
             env={**os.environ, "PYTHONPATH": str(tree)},
             stdout=subprocess.DEVNULL,
@@ -103,7 +109,7 @@ class Cluster:
 
     def add_worker(self, tree=ROOT, nthreads=1):
         options = ("--no-nanny", "--nthreads", str(nthreads), "--local-directory", str(self.folder))
-        self.workers.append(self._start("dask_worker", self.address, *options, tree=tree))
+        self.workers.append(self._start("verify worker", self.address, *options, tree=tree))
 
     def close(self):
         for process in [*self.workers, self.scheduler]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from distributed.cli import dask_worker
 
 from trials.run.directory import find_run
 from verify.cli import reporting
@@ -34,6 +35,8 @@ def test_the_commands_work_in_this_order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     started = []
     monkeypatch.setattr(reporting.subprocess, "call", lambda c, **_k: started.append(c) or 0)
+    workers = []
+    monkeypatch.setattr(dask_worker, "main", lambda args, **_k: workers.append(args))
     trial = None
     for command in commands():
         _, *arguments = shlex.split(command)
@@ -47,6 +50,7 @@ def test_the_commands_work_in_this_order(tmp_path, monkeypatch):
             status = CliRunner().invoke(application, ["status", "latest", "--json"]).stdout
             trial = json.loads(status)["experiments"][0]["trial"]
     assert started[0][-1] == "latest"
+    assert workers == [["tcp://HOST:8786"]]
     assert find_run("baseline").is_dir()
 
 
