@@ -92,6 +92,7 @@ def _interpreted() -> bool:
 
 #: Groups of tests that take longest, their children included, the longest first.
 _LONGEST = (
+    "tests/records/test_records.py::claims",
     "tests/records/test_records.py::experiments",
     "tests/verify/cli/test_commands.py",
     "tests/verify/cli/test_mutating.py",
@@ -137,9 +138,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if group.endswith("test_every_claim.py") and values is not None:
             group += f"::{values.params.get('name', '')}"
         elif group.endswith("test_records.py") and values is not None:
-            group += f"::{values.params['kind']}"
-            if values.params["kind"] == "claims":  # the claims of a paper share its modules
-                group += f"::{values.params.get('name', '').partition('.')[0]}"
+            kind = values.params["kind"]
+            group += f"::{'claims' if kind == 'phrases' else kind}"  # phrases are the claims' own
         item.add_marker(pytest.mark.xdist_group(group))
         ranks[item] = next((i for i, name in enumerate(_LONGEST) if group.startswith(name)), last)
     if hasattr(config, "workerinput"):

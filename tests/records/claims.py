@@ -78,9 +78,19 @@ def claim_named(name: str, module: str) -> Claim:
     return papers()[name]
 
 
+#: Claim -> its record, and what it says and decides now.
+_told: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {}
+
+
 def again(name: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """What the claim says and decides now, with the recorded settings."""
-    return told_by(claim_named(name, recorded.get("module", "verify.papers")), recorded)
+    """What the claim says and decides now, with the recorded settings.
+
+    It is kept, because the record of the phrases asks many claims again.
+    """
+    if name not in _told or _told[name][0] != recorded:
+        claim = claim_named(name, recorded.get("module", "verify.papers"))
+        _told[name] = recorded, told_by(claim, recorded)
+    return _told[name][1]
 
 
 def told_by(claim: Claim, recorded: Mapping[str, Any], dearest: float = math.inf) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def test_a_true_bound_at_the_edge_of_its_box_is_seldom_refuted(n_batches: int) -
     """
     box = (ConstantBox(name="c", low=0.01, high=1.0),)
     rng = np.random.default_rng(6)
-    refuted = supported = 0
+    n_batches, refuted, supported = n_batches // 2, 0, 0
     for _ in range(n_batches):
         cells = power_law_cells(rng, -0.5)
         decision = decide_constants(cells, box, inverse_root, drift={"m": "up"}, level=LEVEL)
@@ -137,7 +137,7 @@ def test_a_required_constant_that_grows_by_no_more_than_the_margin_is_seldom_ref
     alone decides, at its level of half the claim's."""
     box = (ConstantBox(name="c", low=1e-2, high=1e3),)
     rng = np.random.default_rng(7)
-    refuted = extrapolation_rejects = 0
+    n_batches, refuted, extrapolation_rejects = n_batches // 2, 0, 0
     for _ in range(n_batches):
         cells = power_law_cells(rng, -0.5 + 0.1)
         rules = ConstantsRules(slack=1.0, margin=0.1)
@@ -231,11 +231,14 @@ def test_a_true_contraction_factor_is_seldom_refuted_without_a_margin(n_batches:
     assert_at_most(wrong["at least"], n_batches)
 
 
+@sizes
 @pytest.mark.parametrize("exponent", [0.0, 0.05])
-def test_the_excluded_factor_is_seldom_below_the_true_growth(exponent: float) -> None:
+def test_the_excluded_factor_is_seldom_below_the_true_growth(
+    exponent: float, n_batches: int
+) -> None:
     """The required constant grows like a power of m.  Two more parameters have no effect."""
     rng = np.random.default_rng(13)
-    n_batches, missed, n_cells = 500, 0, 20
+    n_batches, missed, n_cells = n_batches // 4, 0, 20
     m = np.geomspace(10, 1e7, n_cells)
     for _ in range(n_batches):
         cells = [

@@ -49,12 +49,14 @@ def test_the_table_names_every_world():
 def test_the_table_is_written_from_counts(tmp_path, monkeypatch):
     small = WORLDS[0].__class__("toy", "false refutation", "none", lambda _rng: 0, full=40)
     monkeypatch.setattr("tests.verify.calibration_worlds.WORLDS", (small,))
+    monkeypatch.setattr("tests.verify.calibration_worlds.power_table", lambda: "the power")
     main(tmp_path / "table.md")
     # no error in 40: the exact upper limit is 1 - 0.05^(1/40)
     assert (
         f"| 0 | 40 | 0.00 % | {100 * (1 - 0.05 ** (1 / 40)):.2f} % |"
         in (tmp_path / "table.md").read_text()
     )
+    assert (tmp_path / "table.md").read_text().endswith("the power")
 
 
 @pytest.mark.statistical

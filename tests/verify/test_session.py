@@ -26,6 +26,7 @@ from verify.procedures.base import PROFILES
 from verify.session import Listener, RunConfig
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example_paper.py"
+SERIAL = ("--executor", "serial")
 COIN = "ifca.k2-random-as-printed[d=10]"
 TWICE = "ifca.k2-random-as-printed[d=20]"
 CLAIMS = ("ifca.lemma1-init-as-printed", "ifca.cor1-rounds")
@@ -152,7 +153,7 @@ def run_again(command, directory):
     """The claims' documents after a replay command, with only its run directory chosen here."""
     words = shlex.split(command)
     assert words[:2] == ["cfl-verify", "run"]
-    arguments = [*words[1:], "--output", str(directory), "--executor", "serial"]
+    arguments = [*words[1:], "--output", str(directory), *SERIAL]
     result = CliRunner().invoke(application, arguments)
     assert result.exit_code in (exits.EXPECTED, exits.INCONCLUSIVE), result.output
     store, _ = session.open_run(directory, readonly=True)
@@ -191,7 +192,7 @@ def test_the_replay_commands_of_a_users_paper_run_as_they_are_printed(
     monkeypatch.chdir(tmp_path if beside else tmp_path / "elsewhere")
     result = CliRunner().invoke(
         application,
-        ["run", f"{name}.tail", "--claims", str(own), "--output", str(home / "run")],
+        ["run", f"{name}.tail", "--claims", str(own), "--output", str(home / "run"), *SERIAL],
     )
     assert result.exit_code == exits.UNEXPECTED, result.output
     store, _ = session.open_run(home / "run", readonly=True)
@@ -201,7 +202,7 @@ def test_the_replay_commands_of_a_users_paper_run_as_they_are_printed(
     place = "'my papers/own paper.py'" if beside else f"'{own}'"
     assert f" --claims {place} " in run
     (tmp_path / "again").mkdir()
-    words = [*shlex.split(run)[1:], "--output", str(tmp_path / "again" / "run")]
+    words = [*shlex.split(run)[1:], "--output", str(tmp_path / "again" / "run"), *SERIAL]
     assert CliRunner().invoke(application, words).exit_code == exits.UNEXPECTED
     again, _ = session.open_run(tmp_path / "again" / "run", readonly=True)
     with again:

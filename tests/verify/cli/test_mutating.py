@@ -18,7 +18,8 @@ CLAIM = "ifca.cor1-burn-in"
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     directory = tmp_path_factory.mktemp("mutate") / "run"
-    result = CliRunner().invoke(application, ["run", CLAIM, "--output", str(directory)])
+    asked = ["run", CLAIM, "--output", str(directory), "--executor", "serial"]
+    result = CliRunner().invoke(application, asked)
     assert result.exit_code == 0
     return directory
 
@@ -34,12 +35,13 @@ def power_of(run):
 
 
 def test_a_sample_is_stored_and_does_not_replace_the_score_of_all_mutants(finished):
-    sample = ["mutate", str(finished), "--sample", "1", "--jobs", "1"]
+    whole_score = ["mutate", str(finished), "--jobs", "1"]
+    sample = [*whole_score, "--sample", "1"]
     assert CliRunner().invoke(application, sample).exit_code == 0
     stored = power_of(finished)
     assert len(stored["judged"]) == 1 < stored["n_mutants"] == 2
     assert stored["refuted"] == ["eighth: 0.25 times as large"]
-    assert CliRunner().invoke(application, ["mutate", str(finished)]).exit_code == 0
+    assert CliRunner().invoke(application, whole_score).exit_code == 0
     whole = power_of(finished)
     assert (whole["n_caught"], whole["n_false"], len(whole["judged"])) == (2, 2, 2)
     assert CliRunner().invoke(application, sample).exit_code == 0
