@@ -93,6 +93,11 @@ def again(name: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
     return _told[name][1]
 
 
+def forget() -> None:
+    """Ask every claim anew."""
+    _told.clear()
+
+
 def told_by(claim: Claim, recorded: Mapping[str, Any], dearest: float = math.inf) -> dict[str, Any]:
     """What a claim says and decides, with the recorded settings."""
     procedure = claim.build(FEW)

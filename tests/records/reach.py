@@ -6,9 +6,11 @@ records are written: the Python functions that an entry calls, and the kernels t
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
 import pkgutil
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -19,13 +21,17 @@ from typing import Any
 import numba
 
 from bounds.statement import Statement
+from tests.records import claims
 from tests.records.files import DATA, read, recorded_names
+from tests.records.kinds import KINDS
 
 ROOT = Path(__file__).parents[2]
 OWN = ("bounds", "trials", "verify", "reports")
 FILE = DATA / "reach.json"
 #: Entries that are noted for a function.
 MOST = 16
+#: A function with a name, a method with its class before it.  Others are ``<lambda>``.
+NAME = re.compile(r"\w+(\.\w+)*")
 
 
 def traced(call: Callable[[], Any]) -> set[tuple[str, str]]:
@@ -74,12 +80,46 @@ def note_all(kinds: Sequence[str]) -> None:
 
 def note_new(kinds: Sequence[str]) -> None:
     """Trace the entries that the file does not name, and add what they reach."""
-    kept = json.loads(FILE.read_text("utf-8"))
-    every = kept.pop("entries")
-    note(
-        kinds,
-        {p: {n: [every[i] for i in few] for n, few in found.items()} for p, found in kept.items()},
-    )
+    note(kinds, kept())
+
+
+def kept() -> dict[str, dict[str, list[str]]]:
+    """What the file holds, without functions and entries that are gone."""
+    noted = json.loads(FILE.read_text("utf-8"))
+    every = noted.pop("entries")
+    there = {f"{kind} {name}" for kind in KINDS for name in recorded_names(kind)}
+    found = {}
+    for path, functions in noted.items():
+        defined = names_in(ROOT / path)
+        is_python = path.endswith(".py")  # a template's functions are its blocks
+        left = {
+            name: [every[i] for i in few if every[i] in there]
+            for name, few in functions.items()
+            if not is_python or name in defined or not NAME.fullmatch(name)
+        }
+        if (ROOT / path).is_file() and any(left.values()):
+            found[path] = {name: few for name, few in left.items() if few}
+    return found
+
+
+def names_in(path: Path) -> set[str]:
+    """The functions, classes and constants that a file has, a method with its class before it."""
+    if not path.is_file() or path.suffix != ".py":
+        return set()
+    found: set[str] = set()
+    left: list[tuple[ast.AST, str]] = [(ast.parse(path.read_text("utf-8")), "")]
+    while left:
+        node, before = left.pop()
+        for child in ast.iter_child_nodes(node):
+            named = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            inner = f"{before}{child.name}." if named else before
+            found |= {inner.removesuffix(".")} if named else set()
+            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
+                found.add(f"{before}{child.id}")
+            if isinstance(child, ast.alias):  # a statement that another file defines
+                found.add(child.asname or child.name)
+            left.append((child, inner))
+    return found
 
 
 def note(kinds: Sequence[str], reached: dict[str, dict[str, list[str]]]) -> None:
@@ -87,6 +127,7 @@ def note(kinds: Sequence[str], reached: dict[str, dict[str, list[str]]]) -> None
     known = {e for functions in reached.values() for few in functions.values() for e in few}
     for kind in kinds:
         module = importlib.import_module(f"tests.records.{kind}")
+        claims.forget()  # what one kind has asked is asked again, so that it is traced
         entries = recorded_names(kind)
         for name in sorted(entries, key=lambda name: name != "run"):  # others look at its run
             if f"{kind} {name}" in known:
