@@ -138,6 +138,11 @@ class Claim:
         """The procedure that tries this claim's statement with the profile's budget."""
         return self.builder(self.statement, profile)
 
+    @cached_property
+    def statistical(self) -> bool:
+        """Whether the verdict depends on chance, as the procedure of the smallest profile says."""
+        return self.build(PROFILES[self.smallest_profile]).statistical
+
     def document(self, procedure: Procedure) -> dict[str, Any]:
         """The claim's static part as plain data for the store, typeset fields in LaTeX."""
         statement = self.statement

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from verify.claim import Claim
 from verify.decisions.familywise import Allocation, allocate
 from verify.plan import Plan
-from verify.procedures.base import PROFILES
 
 
 def paper_of(claim_id: str) -> str:
@@ -21,8 +20,9 @@ def allocate_levels(
     """Give every statistical claim of a plan its level (see `verify.decisions.familywise`).
 
     Whether a claim is statistical is its procedure's to say, so the procedures of all claims of
-    the plan's papers are built, also of those that are not run.  ``profile`` is the name of the
-    plan's profile: a claim that the plan holds at its smallest profile is not built again.
+    the plan's papers are built, once in a process, also of those that are not run.  ``profile`` is
+    the name of the plan's profile: a claim that the plan holds at its smallest profile is not built
+    again.
     """
     built = {p.claim.id: p for p in planned.claims if p.claim.smallest_profile == profile}
     tried = {paper_of(p.claim.id) for p in planned.claims}
@@ -30,10 +30,7 @@ def allocate_levels(
     for name, claim in catalogue.items():
         if (paper := paper_of(name)) in papers:
             same = name in built and not built[name].selection.values
-            procedure = (
-                built[name].procedure if same else claim.build(PROFILES[claim.smallest_profile])
-            )
-            if procedure.statistical:
+            if built[name].procedure.statistical if same else claim.statistical:
                 papers[paper][name] = claim.weight
     selections = [(str(p.selection), p.claim.id) for p in planned.claims]
     return allocate(level, papers, selections)

@@ -1,6 +1,6 @@
 """Crafted run files: each is refused in one printable line or read as what it is.
 
-``CFL_FUZZ_STORES`` sets the number of crafted files (by default 420).
+``CFL_FUZZ_STORES`` sets the number of crafted files (by default 280).
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from tests.trials.toys import TOY
 from trials.run.store import RunStore, StoreError
 from trials.text import printable
 
-N_EACH = -(-int(os.environ.get("CFL_FUZZ_STORES", "420")) // len(FAMILIES))
+N_EACH = -(-int(os.environ.get("CFL_FUZZ_STORES", "280")) // len(FAMILIES))
 
 
 @dataclass(frozen=True, kw_only=True)
