@@ -46,7 +46,7 @@ LEAST_SQUARES_MSE: sp.Expr = sigma**2 * d / (N - d - 1)
 MOST_SAMPLES = 10**18
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     """A refused value on one line, cut where it is long."""
     return " ".join(repr(value)[:200].split())[:60]
 
@@ -56,7 +56,7 @@ def _real(name: str, value: Any, low: float, high: float = 1e300) -> float:
     plain = value.item() if isinstance(value, np.generic) else value
     number = not isinstance(plain, bool) and isinstance(plain, int | float)
     if not number or not low <= plain <= high:
-        raise OutsideTheorem(f"{name}={_shown(value)} must be a number in [{low:g}, {high:g}]")
+        raise OutsideTheorem(f"{name}={_show(value)} must be a number in [{low:g}, {high:g}]")
     return float(plain)
 
 
@@ -66,7 +66,7 @@ def _whole(name: str, value: Any, low: int, high: int = MOST_SAMPLES) -> int:
     if isinstance(plain, float) and plain.is_integer():
         plain = int(plain)
     if isinstance(plain, bool) or not isinstance(plain, int) or not low <= plain <= high:
-        raise OutsideTheorem(f"{name}={_shown(value)} must be an integer in [{low}, {high}]")
+        raise OutsideTheorem(f"{name}={_show(value)} must be an integer in [{low}, {high}]")
     return plain
 
 

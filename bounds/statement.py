@@ -417,7 +417,7 @@ def exponent(expr: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
 
 
 @lru_cache(maxsize=4096)
-def _compiled(expr: sp.Expr) -> tuple[tuple[str, ...], Any]:
+def _compile(expr: sp.Expr) -> tuple[tuple[str, ...], Any]:
     """NumPy code for an expression, with the sorted names of its free symbols."""
     symbols = tuple(sorted(expr.free_symbols, key=lambda s: s.name))
     return tuple(s.name for s in symbols), sp.lambdify(symbols, expr, "numpy")
@@ -431,7 +431,7 @@ def evaluate(expr: sp.Expr, values: Values) -> Any:
     KeyError, ValueError
         When a value is missing or NaN, or the result is no real number.  The message names it.
     """
-    names, function = _compiled(sp.sympify(expr))
+    names, function = _compile(sp.sympify(expr))
     missing = [name for name in names if name not in values]
     if missing:
         raise KeyError(f"no value for {', '.join(missing)}; given: {', '.join(sorted(values))}")

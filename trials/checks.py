@@ -177,7 +177,7 @@ def flag(name: str, value: object) -> bool:
     return bool(value)
 
 
-def checked_rng(rng: object, name: str = "rng") -> np.random.Generator:
+def check_rng(rng: object, name: str = "rng") -> np.random.Generator:
     """Return ``rng`` if it is a `numpy.random.Generator`.
 
     Without this check a kernel would refuse a seed with a long message about types.
@@ -333,7 +333,7 @@ def sparse_matrix(name: str, value: Any, size: int) -> Any:
             value = value.copy()
             value.check_format(full_check=True)
         elif sp.issparse(value):
-            value = _checked_coordinates(value.tocoo(copy=True))
+            value = _check_coordinates(value.tocoo(copy=True))
         matrix = sp.csr_array(value, dtype=np.float64, copy=True)
         matrix.check_format(full_check=True)
     except Exception as error:  # arrays of any length, type or order in the place of its own
@@ -344,7 +344,7 @@ def sparse_matrix(name: str, value: Any, size: int) -> Any:
     return matrix
 
 
-def _checked_coordinates(matrix: Any) -> Any:
+def _check_coordinates(matrix: Any) -> Any:
     """A COO matrix whose coordinates lie inside it.  ValueError otherwise."""
     for axis, index in zip(matrix.shape, (matrix.row, matrix.col), strict=True):
         inside = index.shape == matrix.data.shape and index.dtype.kind in "iu"

@@ -151,7 +151,7 @@ def still_ours(folder: Path) -> bool:
         return False
 
 
-def _wanted() -> tuple[Path | None, str]:
+def _choose_folder() -> tuple[Path | None, str]:
     """The folder that the environment names, or None with the reason."""
     config = getattr(sys.modules.get("numba"), "config", None)
     chosen = getattr(config, "CACHE_DIR", "") or os.environ.get("NUMBA_CACHE_DIR", "")
@@ -175,7 +175,7 @@ def base_folder() -> Path:
 
     The first call makes the folder, and warns if it cannot.
     """
-    wanted, reason = _wanted()
+    wanted, reason = _choose_folder()
     if wanted is not None:
         found = objection(wanted)
         if found is None:
@@ -224,8 +224,8 @@ def place(module: str) -> tuple[Path, str] | None:
         found = _closure(module)
         if found is None:
             return None
-        stamp = sources.combined(found, *_settings(), *data_digests(found))
-        if sources.changed(found):
+        stamp = sources.hash_sources(found, *_settings(), *data_digests(found))
+        if sources.find_changed(found):
             return _unkept(), stamp
         folder = base_folder() / f"{module}-{stamp[:20]}"
         _touch(folder, module)
@@ -385,7 +385,7 @@ def _install(caching: ModuleType) -> None:
     numba_config: Any = sys.modules["numba.core.config"]
     if not isinstance(located, list) or base is None:
         every = [known for name, known in sources.snapshot().items() if name.startswith("trials")]
-        numba_config.CACHE_DIR = str(base_folder() / f"all-{sources.combined(every)[:20]}")
+        numba_config.CACHE_DIR = str(base_folder() / f"all-{sources.hash_sources(every)[:20]}")
         return
     globals()["Locator"] = locator = _locator_class(base)
     located.insert(0, locator)

@@ -33,7 +33,7 @@ from trials.checks import (
     InvalidParameter,
     bounded_entries,
     check_drawn,
-    checked_rng,
+    check_rng,
     flag,
     function_of,
     integer_between,
@@ -313,7 +313,7 @@ class Stream:
 
     def check(self, name: str, value: Any) -> np.random.Generator:
         """The stream."""
-        return checked_rng(value, name)
+        return check_rng(value, name)
 
 
 @dataclass(frozen=True)

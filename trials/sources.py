@@ -273,7 +273,7 @@ def closure(names: Iterable[str]) -> tuple[Source, ...]:
         return tuple(found[name] for name in sorted(found))
 
 
-def changed(sources: Iterable[Source]) -> list[str]:
+def find_changed(sources: Iterable[Source]) -> list[str]:
     """The names of those whose file on disk no longer holds the text of the snapshot."""
     return [known.name for known in sources if _has_changed(known)]
 
@@ -301,7 +301,7 @@ def snapshot() -> dict[str, Source]:
         return dict(sorted(_sources.items()))
 
 
-def combined(sources: Iterable[Source], *more: str) -> str:
+def hash_sources(sources: Iterable[Source], *more: str) -> str:
     """One SHA-256, hexadecimal, of the names and texts of sources and of further strings."""
     digest = hashlib.sha256()
     for known in sources:

@@ -9,7 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from trials.run.machine import ROUNDING, distance, machine_differences
-from trials.run.provenance import listed
+from trials.run.provenance import enumerate_few
 from trials.run.store import RunStore
 from trials.text import printable
 from verify.session import changed_environment, mixture
@@ -76,7 +76,7 @@ def other_machines(run: RunStore, baseline: RunStore) -> list[str]:
     here, there = (list(store.machines().values()) for store in (run, baseline))
     parts = sorted({p for a in here for b in there for p in machine_differences(a, b)})
     if parts:
-        lines.append(f"the runs were made on different machines: {listed(parts)}")
+        lines.append(f"the runs were made on different machines: {enumerate_few(parts)}")
     return lines
 
 

@@ -37,15 +37,15 @@ def repeating(
     """
     again = ["cfl-verify", "run", selection]
     if claims_file is not None:
-        again += ["--claims", _reached(claims_file)]
+        again += ["--claims", _shorten(claims_file)]
     again += ["--profile", profile, "--seed", str(seed), "--level", repr(level)]
     commands = [shlex.join(again)]
     if evidence.witness is not None and evidence.witness.trial is not None:
-        commands.append(shlex.join(["cfl-verify", "replay", _reached(run), evidence.witness.trial]))
+        commands.append(shlex.join(["cfl-verify", "replay", _shorten(run), evidence.witness.trial]))
     return commands
 
 
-def _reached(path: Path) -> str:
+def _shorten(path: Path) -> str:
     """A path from the working directory where it lies below it, and from the root otherwise."""
     whole = path.absolute()
     return os.path.relpath(whole) if whole.is_relative_to(Path.cwd()) else str(whole)

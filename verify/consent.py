@@ -25,14 +25,14 @@ def remember(files: Mapping[Path, str]) -> None:
     """
     if not files:
         return
-    kept = {**_remembered(), **{str(path.resolve()): sha256 for path, sha256 in files.items()}}
+    kept = {**_read_list(), **{str(path.resolve()): sha256 for path, sha256 in files.items()}}
     with contextlib.suppress(OSError, RuntimeError):
         _write(_path(), json.dumps(dict(list(kept.items())[-MOST:]), indent=0))
 
 
 def is_remembered(path: Path, sha256: str) -> bool:
     """Whether the user ran a text with this SHA-256 at this path."""
-    return _remembered().get(str(path.resolve())) == sha256
+    return _read_list().get(str(path.resolve())) == sha256
 
 
 def _path() -> Path:
@@ -41,7 +41,7 @@ def _path() -> Path:
     return root / "cfl-verify" / "claims-files.json"
 
 
-def _remembered() -> dict[str, str]:
+def _read_list() -> dict[str, str]:
     """The list, empty where it is missing, damaged, or may be written by another user."""
     with contextlib.suppress(OSError, RuntimeError, ValueError):
         with open(_path(), encoding="utf-8") as file:

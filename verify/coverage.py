@@ -78,7 +78,7 @@ def problems(lines: Collection[Line], known: Collection[str]) -> Iterator[str]:
                 yield f"{line.id}: {name!r} is no claim"
 
 
-def unlisted(paper: Paper, lines: Iterable[Line]) -> tuple[str, ...]:
+def find_unlisted(paper: Paper, lines: Iterable[Line]) -> tuple[str, ...]:
     """Ids of the claims of a paper that no line names."""
     listed = {name for line in lines for name in line.claims}
     return tuple(claim.id for claim in paper.claims if claim.id not in listed)
@@ -115,18 +115,18 @@ def _section(paper: Paper, its: tuple[Line, ...], claims: Mapping[str, Claim]) -
         "| line | source | the paper says | claims |\n| --- | --- | --- | --- |\n"
     )
     text += "\n".join(rows) + "\n"
-    if rest := unlisted(paper, its):
-        names = ", ".join(_expected(name, claims) for name in rest)
+    if rest := find_unlisted(paper, its):
+        names = ", ".join(_expect(name, claims) for name in rest)
         text += f"\n{len(rest)} further claims are on no line: {names}.\n"
     return text
 
 
 def _claims(line: Line, claims: Mapping[str, Claim]) -> str:
-    named = ", ".join(_expected(name, claims) for name in line.claims)
+    named = ", ".join(_expect(name, claims) for name in line.claims)
     return ". ".join(part for part in (named, _cell(line.reason)) if part)
 
 
-def _expected(name: str, claims: Mapping[str, Claim]) -> str:
+def _expect(name: str, claims: Mapping[str, Claim]) -> str:
     return f"`{name}` {claims[name].expected}"
 
 

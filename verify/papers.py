@@ -292,7 +292,7 @@ def from_files(files: tuple[ClaimsFile, ...]) -> Catalogue:
     papers: dict[str, tuple[Paper, str]] = {}
     owners = {paper.id: file for file in files for paper in _own(file)}
     own = ((paper, str(file.path)) for file in files for paper in _own(file))
-    for paper, origin in (*_built_in(), *_installed(), *own):
+    for paper, origin in (*_built_in(), *_find_installed(), *own):
         if paper.id not in papers:
             papers[paper.id] = paper, origin
         elif papers[paper.id][0] is not paper:
@@ -310,7 +310,7 @@ def _built_in() -> Iterator[tuple[Paper, str]]:
             yield importlib.import_module(module.name).PAPER, module.name
 
 
-def _installed() -> Iterator[tuple[Paper, str]]:
+def _find_installed() -> Iterator[tuple[Paper, str]]:
     """The papers of installed packages, ours among them."""
     for point in metadata.entry_points(group=GROUP):
         owner = point.dist.name if point.dist is not None else "an installed package"

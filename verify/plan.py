@@ -96,7 +96,7 @@ def plan(catalogue: Mapping[str, Claim], texts: Sequence[str], profile: Profile)
             not_run[str(selection)] = reason
             continue
         try:
-            found = _planned(selection, claim, profile)
+            found = _plan(selection, claim, profile)
             if isinstance(catalogue, Catalogue):
                 found = replace(found, placebos=catalogue.placebos_of(claim.id))
             planned.append(found)
@@ -113,7 +113,7 @@ def plan(catalogue: Mapping[str, Claim], texts: Sequence[str], profile: Profile)
     return Plan(claims=tuple(planned), skipped=skipped, not_run=not_run)
 
 
-def _planned(selection: Selection, claim: Claim, profile: Profile) -> Planned:
+def _plan(selection: Selection, claim: Claim, profile: Profile) -> Planned:
     procedure = claim.build(profile)
     if not selection.values:
         procedure.check()

@@ -23,7 +23,7 @@ from trials.run.directory import STORE_NAME
 from trials.run.engine import Demand, refuse_other_code
 from trials.run.executors import Executor
 from trials.run.machine import arithmetic, machine_differences
-from trials.run.provenance import listed, run_code
+from trials.run.provenance import enumerate_few, run_code
 from trials.run.store import RunStore, StoreError
 from verify.commands import repeating
 from verify.deciding import Decided, try_claims
@@ -33,7 +33,7 @@ from verify.levels import allocate_levels
 from verify.papers import Catalogue, ClaimsFile, catalogue
 from verify.plan import Plan, Planned, plan
 from verify.procedures.base import PROFILES
-from verify.stored import claim_document, damaged, summary
+from verify.stored import claim_document, report_damage, summary
 
 #: Family-wise error level of a whole run, split over its claims.
 FAMILYWISE_LEVEL = 0.05
@@ -135,7 +135,7 @@ def open_run(directory: Path, *, readonly: bool = False) -> tuple[RunStore, RunC
         config.check()
     except InvalidParameter as error:
         store.close()
-        raise damaged(store, f"its configuration: {error}") from None
+        raise report_damage(store, f"its configuration: {error}") from None
     return store, config
 
 
@@ -163,7 +163,7 @@ def execute(
     started = _now()
     begin = time.perf_counter()
     earlier = summary(store)
-    decided = _decided(store, prepared.claims, config.profile)
+    decided = _read_decided(store, prepared.claims, config.profile)
     open_claims = [p for p in prepared.claims if str(p.selection) not in decided]
     # Before anything is written: a refused run stays as it was.
     refuse_other_code(store, [e for p in open_claims if (e := p.procedure.experiment())])
@@ -191,7 +191,7 @@ def execute(
                 for name in (str(p.selection) for p in prepared.claims)
             ],
             "not_run": [[name, reason] for name, reason in prepared.not_run.items()],
-            "environment": environment() | _mixed(store),
+            "environment": environment() | _describe_mixture(store),
             "commands": list(commands),
             "content_digest": store.content_digest(),
         },
@@ -199,7 +199,9 @@ def execute(
     return outcomes
 
 
-def _decided(store: RunStore, claims: Sequence[Planned], profile: str) -> dict[str, dict[str, Any]]:
+def _read_decided(
+    store: RunStore, claims: Sequence[Planned], profile: str
+) -> dict[str, dict[str, Any]]:
     """The stored documents of claims that were decided under this profile."""
     stored = {name: claim_document(store, name) for name in (str(p.selection) for p in claims)}
     return {
@@ -305,7 +307,7 @@ def environment() -> dict[str, str]:
     }
 
 
-def _mixed(store: RunStore) -> dict[str, str]:
+def _describe_mixture(store: RunStore) -> dict[str, str]:
     """The entry of a mixed run in its table of machine and software."""
     found = mixture(store)
     return {"mixture": found} if found else {}
@@ -332,10 +334,10 @@ def mixture(store: RunStore) -> str:
     if len(machines) < 2:
         return ""
     differ = {part for one in machines[1:] for part in machine_differences(machines[0], one)}
-    return f"blocks of {len(machines)} kinds of machine meet: {listed(sorted(differ))}"
+    return f"blocks of {len(machines)} kinds of machine meet: {enumerate_few(sorted(differ))}"
 
 
-def resumed(config: RunConfig, profile: str | None) -> RunConfig:
+def resume_config(config: RunConfig, profile: str | None) -> RunConfig:
     """The configuration of a continued run, with a larger profile when one is requested."""
     if profile is None:
         return config

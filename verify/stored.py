@@ -67,12 +67,12 @@ def summary(store: RunStore) -> dict[str, Any]:
     return store.document("run", "summary") or {}
 
 
-def planned(store: RunStore) -> list[str] | None:
+def read_planned(store: RunStore) -> list[str] | None:
     """The claims of a run as it recorded them, None where it was stopped before it did."""
     plan = store.document("run", "plan", dict[str, list[str]])
     return None if plan is None else plan.get("claims")
 
 
-def damaged(store: RunStore, what: str) -> StoreError:
+def report_damage(store: RunStore, what: str) -> StoreError:
     """The error for a document whose types are right and whose values are not."""
     return StoreError(f"{store.path}: is damaged ({what})")

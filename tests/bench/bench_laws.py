@@ -43,7 +43,7 @@ def _row(
 def _step_call(m: int, n: int, d: int, rng: np.random.Generator) -> Callable[[], object]:
     """One step from explicit d-dimensional models and centres, everything included."""
     theta_star = mx.simplex(2, d, 1.0)
-    theta = mx.displaced(theta_star, 0.25, rng.standard_normal((2, d)))
+    theta = mx.displace(theta_star, 0.25, rng.standard_normal((2, d)))
     sizes = np.array([m // 2, m - m // 2])
     return lambda: simulate_trajectories(
         theta=theta,
@@ -61,7 +61,7 @@ def _step_call(m: int, n: int, d: int, rng: np.random.Generator) -> Callable[[],
 def _data_step(m: int, n: int, d: int, rng: np.random.Generator) -> Callable[[], object]:
     """The same step with its data, in plain NumPy: fresh samples for labels and for gradients."""
     theta_star = mx.simplex(2, d, 1.0)
-    theta = mx.displaced(theta_star, 0.25, rng.standard_normal((2, d)))
+    theta = mx.displace(theta_star, 0.25, rng.standard_normal((2, d)))
 
     def step() -> None:
         update = np.zeros((2, d))

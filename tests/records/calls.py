@@ -18,7 +18,7 @@ from tests.records.values import plain, told
 from tests.records.verdicts import Calls
 from trials import local_erm
 from trials.clustering import convex, kmeans, selection, sparse
-from trials.clustering.convex.problem import scaled
+from trials.clustering.convex.problem import scale_points
 from trials.clustering.convex.weighted import _guess, _Weighted
 from trials.clustering.sparse import estimators
 from trials.models import losses, network
@@ -88,7 +88,7 @@ def checked(penalty: float, given: np.ndarray | None) -> list[Any]:
 
 def guessed() -> Any:
     """A partition without a proof."""
-    data = scaled(POINTS)
+    data = scale_points(POINTS)
     problem = _Weighted(data, 0.2, weights())
     means = np.stack([POINTS[k == LABELS].mean(axis=0) for k in range(3)])
     u = np.ascontiguousarray(((means[LABELS] - POINTS[0]) / data.scale).T)

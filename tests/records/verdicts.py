@@ -261,10 +261,10 @@ def widened() -> Calls:
     def box(left: sp.Expr, old: sp.Expr, new: sp.Expr, strict: bool) -> Any:
         before = Assumption(name="limit", left=left, right=old, strict=strict)
         after = Assumption(name="limit", left=left, right=new)
-        ranges = opened._widened(BOX, before, after)
+        ranges = opened._widen(BOX, before, after)
         return [
             {name: repr(r) for name, r in ranges.ranges.items()},  # type: ignore[attr-defined]
-            opened._solved(before), opened._edge(before, after),
+            opened._solve(before), opened._edge(before, after),
         ]  # fmt: skip
 
     start = {"m": 16, "x": 0.5, "flag": True, "rule": "mean", "zero": 0}
@@ -276,7 +276,7 @@ def widened() -> Calls:
     return {
         **{name: lambda given=given: box(*given) for name, given in WEAKER.items()},
         **{
-            f"cells {name}": lambda o=outside: list(opened._moved(start, o))  # type: ignore[arg-type]
+            f"cells {name}": lambda o=outside: list(opened._move(start, o))  # type: ignore[arg-type]
             for name, outside in regions.items()
         },
     }
@@ -293,7 +293,7 @@ def opened_claims() -> Calls:
         for mutant in islice(changed, 3):
             weaker = replace(claim, statement=mutant.statement).build(PROFILES["quick"])
             try:
-                there = opened.opened(mutant, claim.statement, original, weaker)
+                there = opened.open_condition(mutant, claim.statement, original, weaker)
             except ValueError as error:
                 found[mutant.name] = str(error)
                 continue
@@ -381,7 +381,7 @@ def written() -> Calls:
         (paper,) = (p for p in catalogue().papers if p.id == "ifca")
         known = (LINES[0], LINES[1])
         text = coverage._section(paper, known, catalogue())
-        return "\n".join(text.splitlines()[:8]) + str(len(coverage.unlisted(paper, known)))
+        return "\n".join(text.splitlines()[:8]) + str(len(coverage.find_unlisted(paper, known)))
 
     return {
         "scores": lambda: page.page(SCORES, catalogue(), "quick").splitlines(),

@@ -10,7 +10,7 @@ import pytest
 
 from trials.checks import (
     InvalidParameter,
-    checked_rng,
+    check_rng,
     finite_batch,
     flag,
     function_of,
@@ -141,4 +141,4 @@ def test_options_flags_records_functions_and_axes_are_named():
 @pytest.mark.parametrize("rng", [None, 5, np.random.RandomState(1)])
 def test_what_is_no_stream_is_refused(rng):
     with pytest.raises(InvalidParameter, match=r"rng=.* must be a numpy\.random\.Generator"):
-        checked_rng(rng)
+        check_rng(rng)

@@ -81,13 +81,13 @@ def test_a_touched_file_has_not_changed_and_an_edited_or_removed_one_has(tmp_pat
     path = tmp_path / "m.py"
     path.write_text("x = 1\n")
     known = sources._read("m", path)
-    assert sources.changed([known]) == []
+    assert sources.find_changed([known]) == []
     path.write_text("x = 1\n")
-    assert sources.changed([known]) == []
+    assert sources.find_changed([known]) == []
     path.write_text("x = 2\n")
-    assert sources.changed([known]) == ["m"]
+    assert sources.find_changed([known]) == ["m"]
     path.unlink()
-    assert sources.changed([known]) == ["m"]
+    assert sources.find_changed([known]) == ["m"]
 
 
 def test_an_installed_package_counts_only_as_the_root_of_its_own_closure(tmp_path, monkeypatch):

@@ -3,10 +3,10 @@
 import pytest
 
 from verify.evidence import Verdict
-from verify.mutation.fingerprint import invented
 from verify.papers import Paper, catalogue
 from verify.procedures.base import PROFILES
 from verify.procedures.comparison import Comparison
+from verify.procedures.invented import invent_trials
 from verify.procedures.placebos import Entry, Occurs, Placebo
 
 #: At most so many statistical claims of a paper have no line yet.
@@ -54,12 +54,12 @@ def test_an_entry_can_be_tried(name: str, entry: Entry) -> None:
 def _try(placebo, experiment, cell):
     assert experiment is not None
     full = dict(experiment.check(cell))
-    table = invented(experiment, experiment.block_size)
+    table = invent_trials(experiment, experiment.block_size)
     if isinstance(placebo, Occurs):
         assert placebo.event(table, full).shape == (table.n_trials,)
         return
     found, moved = placebo.view(None).at(experiment, full)
-    swapped = placebo.swapped(invented(found, found.block_size), full)
+    swapped = placebo.swapped(invent_trials(found, found.block_size), full)
     assert (swapped.columns, swapped.values.shape) == (table.columns, table.values.shape), moved
 
 

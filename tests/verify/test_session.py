@@ -274,19 +274,19 @@ def test_the_command_that_repeats_a_claim_gives_it_alone_the_level_that_it_had(n
 
 def test_a_run_is_only_ever_extended(tmp_path):
     config = RunConfig(claims=CLAIMS)
-    assert session.resumed(config, None) is config
-    assert session.resumed(config, "full").profile == "full"
-    assert session.resumed(config, "full").claims == CLAIMS
+    assert session.resume_config(config, None) is config
+    assert session.resume_config(config, "full").profile == "full"
+    assert session.resume_config(config, "full").claims == CLAIMS
     with pytest.raises(InvalidParameter, match="must not be smaller"):
-        session.resumed(RunConfig(profile="full"), "quick")
+        session.resume_config(RunConfig(profile="full"), "quick")
     with pytest.raises(InvalidParameter, match="unknown profile"):
-        session.resumed(config, "huge")
+        session.resume_config(config, "huge")
     with session.create(tmp_path / "run", config) as store:
         executed(store, config)
         told = store.document("run", "summary")
         begun = {"wall_seconds": 1e6, "started": "long ago"}
         store.put_document("run", "summary", told | begun)
-        executed(store, session.resumed(config, "standard"))
+        executed(store, session.resume_config(config, "standard"))
         extended = store.document("run", "summary")
         assert 1e6 < extended["wall_seconds"] < 2e6  # both parts of the work
         assert extended["started"] == "long ago"

@@ -11,7 +11,7 @@ from verify import session
 from verify.cli import exits
 from verify.cli.app import application
 from verify.session import RunConfig
-from verify.stored import claim_document, claim_documents, planned, summary
+from verify.stored import claim_document, claim_documents, read_planned, summary
 
 CLAIM = "ifca.eq3"
 CELL = {"params": {}, "n_trials": 3, "observed": None}
@@ -83,7 +83,7 @@ def test_odd_summaries_and_plans_are_refused(directory):
     put(directory, "run", "summary", {"environment": [1]})
     put(directory, "run", "plan", {"claims": 7})
     with RunStore.open(directory / STORE_NAME, readonly=True) as store:
-        for read in (summary, planned):
+        for read in (summary, read_planned):
             with pytest.raises(StoreError, match="is not as expected"):
                 read(store)
 

@@ -36,7 +36,7 @@ from trials.checks import (
     same_axis,
 )
 from trials.clustering.kmeans import assign, transpose
-from trials.clustering.units import give_back, measured, own_units
+from trials.clustering.units import divide_by_units, give_back, own_units
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +179,7 @@ def gradient_clustering(
     if alpha >= 2:
         raise InvalidParameter(f"step={alpha:g} must be below 2 (in units of 1/L)")
     units = own_units(data, start)
-    data, start = measured(data, units), measured(start, units)
+    data, start = divide_by_units(data, units), divide_by_units(start, units)
     spread = np.sqrt(((data - data.mean(axis=1, keepdims=True)) ** 2).sum(axis=2).mean(axis=1))
     fit = GradientFit(
         labels=np.empty((n_sets, m), np.int64),

@@ -51,7 +51,7 @@ from trials.checks import (
 )
 from trials.clustering.convex import convex_clustering
 from trials.clustering.kmeans import KMeansFit, kmeans_pp
-from trials.clustering.units import give_back, measured, own_units
+from trials.clustering.units import divide_by_units, give_back, own_units
 
 Partition = Callable[[FloatArray, float], IntArray]
 """``(points (m, d), lam) -> labels (m,)``: the fused partition of convex clustering at ``lam``."""
@@ -207,7 +207,7 @@ def _silhouette_batch(
 # drivers
 
 
-def _checked_labels(points: FloatArray, labels: ArrayLike) -> tuple[IntArray, int]:
+def _check_labels(points: FloatArray, labels: ArrayLike) -> tuple[IntArray, int]:
     """Labels as (B, m) int64 in 0..n_clusters-1, and n_clusters."""
     array = plain_array("labels", labels)
     if array.shape != points.shape[:2] or array.dtype.kind not in "iu":
@@ -253,11 +253,11 @@ def recovery_interval(points: ArrayLike, labels: ArrayLike) -> RecoveryInterval:
     ([0.5], [2.5], [True])
     """
     data = finite_batch("points", points, ("B", "m", "d"))
-    groups, n_clusters = _checked_labels(data, labels)
+    groups, n_clusters = _check_labels(data, labels)
     lower = np.empty(data.shape[0])
     upper = np.empty(data.shape[0])
     units = own_units(data)
-    _recovery_batch(measured(data, units), groups, n_clusters, lower, upper)
+    _recovery_batch(divide_by_units(data, units), groups, n_clusters, lower, upper)
     give_back(lower, units)
     give_back(upper, units)
     return RecoveryInterval(lower=lower, upper=upper)
@@ -324,7 +324,7 @@ def convex_partition(points: ArrayLike, lam: float) -> IntArray:
     return convex_clustering(points, lam).labels
 
 
-def _checked_partition(partition: Partition, n_points: int) -> Partition:
+def _check_partition(partition: Partition, n_points: int) -> Partition:
     """The caller's function, whose labels are checked each time."""
     function_of("partition", partition)
 
@@ -383,7 +383,7 @@ def clusterpath_grid(
     """
     data = finite_batch("points", points, ("m", "d"))
     n_values = integer_between("n_values", n_values, 2, MAX_PENALTIES, "each one is a problem")
-    partition = _checked_partition(partition, data.shape[0])
+    partition = _check_partition(partition, data.shape[0])
     first = real_between("start", start, 0.0, open_low=True)
     factor = real_between("growth", growth, 1.0, open_low=True)
     n_distinct = np.unique(data, axis=0).shape[0]
@@ -453,7 +453,7 @@ def clusterpath(
     if grid[0] < 0 or np.any(np.diff(grid) <= 0):
         raise InvalidParameter("lambdas must be >= 0 and strictly increasing")
     one_of("reading", reading, ("verified", "as-printed"))
-    partition = _checked_partition(partition, data.shape[0])
+    partition = _check_partition(partition, data.shape[0])
     path = np.stack([partition(data, float(lam)) for lam in grid])
     repeated = np.broadcast_to(data, (grid.size, *data.shape))
     holds = recovery_interval(repeated, path).holds(grid)
@@ -532,9 +532,9 @@ def silhouette(points: ArrayLike, labels: ArrayLike) -> FloatArray:
     [0.8997]
     """
     data = finite_batch("points", points, ("B", "m", "d"))
-    groups, n_clusters = _checked_labels(data, labels)
+    groups, n_clusters = _check_labels(data, labels)
     out = np.empty(data.shape[0])
-    _silhouette_batch(measured(data, own_units(data)), groups, n_clusters, out)
+    _silhouette_batch(divide_by_units(data, own_units(data)), groups, n_clusters, out)
     if np.isnan(out).any():
         where = int(np.argmax(np.isnan(out)))
         raise InvalidParameter(f"labels[{where}] must hold at least two clusters")
@@ -575,7 +575,7 @@ def choose_k(
     data = finite_batch("points", points, ("B", "m", "d"))
     n_sets, m, _ = data.shape
     k_max = integer_between("k_max", k_max, 2, m, "at most the number of points m")
-    in_units = measured(data, own_units(data))
+    in_units = divide_by_units(data, own_units(data))
     fits: list[KMeansFit] = []
     score = np.full((n_sets, k_max), np.nan)
     for k in range(1, k_max + 1):

@@ -44,7 +44,7 @@ def own_units(*arrays: FloatArray) -> FloatArray:
     return units
 
 
-def measured(array: FloatArray, units: FloatArray) -> FloatArray:
+def divide_by_units(array: FloatArray, units: FloatArray) -> FloatArray:
     """An array (B, ...) in the units (B,), or the array itself where all units are 1."""
     if (units == 1.0).all():
         return array

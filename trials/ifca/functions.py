@@ -116,7 +116,7 @@ def _is_bounded(tree: Tree) -> bool:
         return bool(sum(np.sum(np.square(x)) for x in _leaves(tree)) <= DIVERGENCE_BOUND**2)
 
 
-def _checked_starts(starts: Sequence[Tree]) -> list[Tree]:
+def _check_starts(starts: Sequence[Tree]) -> list[Tree]:
     """The starts, as trees of one shape whose leaves are bounded real numbers."""
     tree_map(lambda *_: None, *starts)
     for tree in starts:
@@ -216,8 +216,8 @@ def run_ifca_functions(
     if averaging == "gradient":
         integer_between("local_steps", local_steps, 1, 1, "option I takes one gradient")
     p = integer_between("n_participants", n_participants or m, 1, m, "the number of clients m")
-    known = _checked_labels(known_labels, m, k)
-    models = [model.init(rng) for _ in range(k)] if starts is None else _checked_starts(starts)
+    known = _check_labels(known_labels, m, k)
+    models = [model.init(rng) for _ in range(k)] if starts is None else _check_starts(starts)
     return _iterate(
         model, clients, models, known, n_iterations, p, rng, watch,
         step=partial(
@@ -279,7 +279,7 @@ def _check_lists(
         raise InvalidParameter(f"starts holds {len(starts)} trees; there must be k={k}")
 
 
-def _checked_labels(known: IntArray | None, m: int, k: int) -> IntArray | None:
+def _check_labels(known: IntArray | None, m: int, k: int) -> IntArray | None:
     """A copy of the known labels, (m,) in [0, k)."""
     if known is None:
         return None

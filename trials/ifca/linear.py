@@ -153,7 +153,7 @@ def run_ifca(
     >>> bool(found.distances[-1, 0] < 1e-9)
     True
     """
-    starts, step_sizes = _checked_runs(starts, step_sizes, reference, divergence_bound)
+    starts, step_sizes = _check_runs(starts, step_sizes, reference, divergence_bound)
     _require_dimension(data, starts)
     scratch = _Scratch(data, starts)
 
@@ -209,14 +209,14 @@ def run_resampled_ifca(
     >>> bool(found.distances[-1, 0] < 1e-9)
     True
     """
-    starts, step_sizes = _checked_runs(starts, step_sizes, reference, divergence_bound)
-    first = [drawn_pair(draw, 0)]  # drawn ahead for its number of clients, released after its use
+    starts, step_sizes = _check_runs(starts, step_sizes, reference, divergence_bound)
+    first = [draw_pair(draw, 0)]  # drawn ahead for its number of clients, released after its use
     n_clients = first[0][0].n_clients
 
     def add(
         iteration: int, _going: IntArray, models: FloatArray, labels: IntArray, descent: FloatArray
     ) -> None:
-        to_identify, to_descend = first.pop() if first else drawn_pair(draw, iteration)
+        to_identify, to_descend = first.pop() if first else draw_pair(draw, iteration)
         for batch in (to_identify, to_descend):
             _require_dimension(batch, starts)
             if batch.n_clients != n_clients:
@@ -336,7 +336,7 @@ def _iterate(
     )
 
 
-def _checked_runs(
+def _check_runs(
     starts: FloatArray,
     step_sizes: FloatArray,
     reference: FloatArray | None,
@@ -375,7 +375,7 @@ def _checked_runs(
     return starts, np.broadcast_to(step_sizes.reshape(n_runs, -1), (n_runs, k))
 
 
-def drawn_pair(draw: Callable[[int], Any], iteration: int) -> tuple[ClientData, ClientData]:
+def draw_pair(draw: Callable[[int], Any], iteration: int) -> tuple[ClientData, ClientData]:
     """Return the two batches of an iteration.
 
     `InvalidParameter` is raised if `draw` returns anything else.

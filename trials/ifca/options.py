@@ -49,7 +49,7 @@ from trials.checks import (
     whole_array,
 )
 from trials.ifca.communication import floats_down, floats_up
-from trials.ifca.linear import RUN_DOMAINS, Observer, _checked_runs, _require_dimension, drawn_pair
+from trials.ifca.linear import RUN_DOMAINS, Observer, _check_runs, _require_dimension, draw_pair
 from trials.ifca.options_kernels import LocalSteps, UpdateScratch, add_local_updates, label_subset
 from trials.ifca.options_records import IfcaOptions as IfcaOptions
 from trials.ifca.options_records import OptionsResult as OptionsResult
@@ -135,7 +135,7 @@ def run_ifca_options(
     True
     """
     options = options or IfcaOptions()
-    starts, step_sizes = _checked_runs(starts, step_sizes, None, divergence_bound)
+    starts, step_sizes = _check_runs(starts, step_sizes, None, divergence_bound)
     clients = _Clients(data, loss, starts, options.batch_size, known_labels is None)
     return _iterate_options(
         lambda _t: (clients, clients), data.n_clients, starts, step_sizes, n_iterations, options,
@@ -176,12 +176,12 @@ def run_resampled_ifca_options(
     of its iteration.  So `draw` should use a stream of its own.
     """
     options = options or IfcaOptions()
-    starts, step_sizes = _checked_runs(starts, step_sizes, None, divergence_bound)
-    first = [drawn_pair(draw, 0)]  # drawn ahead for its number of clients, released after its use
+    starts, step_sizes = _check_runs(starts, step_sizes, None, divergence_bound)
+    first = [draw_pair(draw, 0)]  # drawn ahead for its number of clients, released after its use
     m = first[0][0].n_clients
 
     def clients(t: int) -> tuple[_Clients, _Clients]:
-        to_identify, to_descend = first.pop() if first else drawn_pair(draw, t)
+        to_identify, to_descend = first.pop() if first else draw_pair(draw, t)
         for batch in (to_identify, to_descend):
             if batch.n_clients != m:
                 raise InvalidParameter(
@@ -307,8 +307,8 @@ def _iterate_options(
     ``draw(t)`` gives the data of iteration t, to identify with and to descend on.
     """
     n_runs, k, d = starts.shape
-    shared = _checked_shared(options, starts)
-    known = _checked_labels(known_labels, m, k)
+    shared = _check_shared(options, starts)
+    known = _check_labels(known_labels, m, k)
     p = m if options.n_participants is None else options.n_participants
     integer_between("n_participants", p, 1, m, "the number of clients m")
     if rng is None:
@@ -419,7 +419,7 @@ def shared_coordinates(shared: BoolArray, d: int) -> BoolArray:
     return mask
 
 
-def _checked_shared(options: IfcaOptions, starts: FloatArray) -> BoolArray:
+def _check_shared(options: IfcaOptions, starts: FloatArray) -> BoolArray:
     d = starts.shape[2]
     if options.shared is None:
         return np.zeros(d, dtype=np.bool_)
@@ -429,7 +429,7 @@ def _checked_shared(options: IfcaOptions, starts: FloatArray) -> BoolArray:
     return shared
 
 
-def _checked_labels(known: IntArray | None, m: int, k: int) -> IntArray | None:
+def _check_labels(known: IntArray | None, m: int, k: int) -> IntArray | None:
     if known is None:
         return None
     labels = whole_array("known_labels", known, 0, k - 1)

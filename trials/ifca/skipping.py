@@ -56,7 +56,7 @@ from trials.ifca.linear import (
     RUN_DOMAINS,
     IfcaResult,
     Observer,
-    _checked_runs,
+    _check_runs,
     _iterate,
     _require_dimension,
 )
@@ -149,7 +149,7 @@ def run_ifca_skipping(
     >>> bool(found.distances[-1, 0] < 1e-9)
     True
     """
-    starts, step_sizes = _checked_runs(starts, step_sizes, reference, divergence_bound)
+    starts, step_sizes = _check_runs(starts, step_sizes, reference, divergence_bound)
     _require_dimension(data, starts)
     skipper = Skipper(data, starts, n_iterations)
     if reference is None:

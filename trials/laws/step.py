@@ -344,7 +344,7 @@ def simulate_trajectories(
     centres = np.array(np.broadcast_to(theta_star, start.shape))
     if cluster_sizes.shape != (k,) or cluster_sizes.sum() < 1:
         raise InvalidParameter(f"cluster_sizes={cluster_sizes} must be ({k},) with a client")
-    rates = _checked_steps(gamma, k)
+    rates = _check_steps(gamma, k)
     if width != d and not (n_fixed is not None and width == n_fixed + k < d):
         raise InvalidParameter(f"theta has {width} coordinates: must be d={d}, or n_fixed + k < d")
     errors = np.empty((n_trials, n_steps + 1, k))
@@ -371,7 +371,7 @@ def simulate_trajectories(
     return errors, moved
 
 
-def _checked_steps(gamma: float | FloatArray, k: int) -> FloatArray:
+def _check_steps(gamma: float | FloatArray, k: int) -> FloatArray:
     """The models' step sizes, (k,), finite."""
     rates = real_array("gamma", gamma)
     require_finite("gamma", rates)

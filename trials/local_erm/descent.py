@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 from trials.checks import (
     FloatArray,
     InvalidParameter,
-    checked_rng,
+    check_rng,
     integer_between,
     one_of,
     real_array,
     real_between,
 )
-from trials.local_erm.squares import checked
+from trials.local_erm.squares import check_rows
 from trials.norms import length
 
 
@@ -129,12 +129,12 @@ def projected_sgd(
     >>> bool(abs(fit.last[0, 0] - 2.5) < 0.1)
     True
     """
-    features, targets = checked(X, y)
+    features, targets = check_rows(X, y)
     n_users, _, d = features.shape
     is_logistic = one_of("loss", loss, ("squared", "logistic")) == "logistic"
     if is_logistic and not np.all(np.abs(targets) == 1):
         raise InvalidParameter("y must hold only -1 and +1 with loss='logistic'")
-    rates = _checked_constants(mu, n_users)
+    rates = _check_constants(mu, n_users)
     ball = real_between("radius", radius, 0.0, math.inf, open_low=True)
     theta = np.zeros((n_users, d))
     average = np.empty((n_users, d))
@@ -146,7 +146,7 @@ def projected_sgd(
         rates,
         ball,
         integer_between("n_steps", n_steps, 1),
-        checked_rng(rng),
+        check_rng(rng),
         theta,
         average,
     )
@@ -159,7 +159,7 @@ def projected_sgd(
     return SgdFit(last=theta, average=average)
 
 
-def _checked_constants(mu: ArrayLike, n_users: int) -> FloatArray:
+def _check_constants(mu: ArrayLike, n_users: int) -> FloatArray:
     """The users' constants of strong convexity, (B,)."""
     given = real_array("mu", mu)
     if given.shape not in ((), (1,), (n_users,)):

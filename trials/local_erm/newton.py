@@ -21,7 +21,7 @@ from trials.checks import (
     real_between,
 )
 from trials.local_erm.factors import FIRST, cholesky, solve_lower, solve_upper
-from trials.local_erm.squares import checked, from_row_coordinates, row_coordinates
+from trials.local_erm.squares import check_rows, from_row_coordinates, row_coordinates
 
 _SUFFICIENT_DECREASE = 1e-4
 _DECREMENT_SQ = 1e-24
@@ -262,7 +262,7 @@ def logistic(
     >>> Status(logistic([[[1.0], [-1.0]]], [[1, -1]], l2=0.0).status[0]).name
     'NO_MINIMIZER'
     """
-    features, labels = checked(X, y)
+    features, labels = check_rows(X, y)
     if not np.all(np.abs(labels) == 1):
         bad = tuple(int(i) for i in np.argwhere(np.abs(labels) != 1)[0])
         raise InvalidParameter(f"y[{bad[0]}, {bad[1]}]={labels[bad]:g} must be -1 or +1")

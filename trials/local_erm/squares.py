@@ -221,7 +221,7 @@ def _least_squares_batch(
             rss[b] = np.dot(rhs, rhs)
 
 
-def checked(X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def check_rows(X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Features (B, n, d) and targets (B, n), finite and of shapes that match."""
     features = finite_batch("X", X, ("B", "n", "d"))
     targets = finite_batch("y", y, ("B", "n"))
@@ -268,7 +268,7 @@ def least_squares(X: ArrayLike, y: ArrayLike, *, l2: float = 0.0) -> LeastSquare
     >>> fit.theta.round(12).tolist(), Method(fit.method[0]).name
     ([[1.0, 2.0]], 'CHOLESKY')
     """
-    features, targets = checked(X, y)
+    features, targets = check_rows(X, y)
     penalty = real_between("l2", l2, 0.0, 1e200)  # n l2 can be formed
     if penalty > 0.0:
         return _ridge(features, targets, penalty)

@@ -133,7 +133,7 @@ def fresh_batches(
     return draw
 
 
-def checked_batch(batch: MomentBatch, n_anchors: int, d: int) -> MomentBatch:
+def check_batch(batch: MomentBatch, n_anchors: int, d: int) -> MomentBatch:
     """Refuse a batch whose arrays do not fit together, or that holds NaN."""
     record_of("draw's result", batch, MomentBatch)
     first = finite_batch("first", batch.first, ("m", "d"))

@@ -237,7 +237,7 @@ def run_fed_regression(
     >>> bool(found.distances[-1] < 1e-6)
     True
     """
-    eta, s = _checked_update(update, step_size, n_local_steps)
+    eta, s = _check_update(update, step_size, n_local_steps)
     models = np.array(start)
     k, d = models.shape
     if d != data.dimension:
@@ -363,7 +363,7 @@ class _Refinement:
         return descent
 
 
-def _checked_update(update: str, step_size: float, n_local_steps: int) -> tuple[float, int]:
+def _check_update(update: str, step_size: float, n_local_steps: int) -> tuple[float, int]:
     """(eta, s), s = 0 for FedProx."""
     if update == "fedavg":
         return step_size, n_local_steps

@@ -53,7 +53,7 @@ from trials.checks import (
     real_array,
     record_of,
 )
-from trials.mixed_regression.batches import MomentBatch, checked_batch
+from trials.mixed_regression.batches import MomentBatch, check_batch
 from trials.mixed_regression.subspaces import (
     SubspaceResult,
     krylov_bases,
@@ -270,7 +270,7 @@ def _descend(
         residuals[t:] = residuals[max(t - 1, 0)]
         if not going.size:
             break
-        batch = checked_batch(draw(t) if t else batch, n_anchors, d)
+        batch = check_batch(draw(t) if t else batch, n_anchors, d)
         basis_start = random_basis(d, k, rng)
         vector_start = rng.standard_normal(k)
         found, who = _subspaces(batch, theta[going], basis_start, options)

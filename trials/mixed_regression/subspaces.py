@@ -175,7 +175,7 @@ def orthogonal_iteration(
     >>> abs(found.bases[0, :, 0]).round(12).tolist()
     [0.6, 0.8]
     """
-    a, b, w, q0, scale = _checked_pairs(first, second, weights, start)
+    a, b, w, q0, scale = _check_pairs(first, second, weights, start)
     if n_iterations % 2:
         raise InvalidParameter(f"n_iterations={n_iterations} must be even (Algorithm 3)")
     return _iterate_bases(a, b, w, q0, scale, n_iterations, tol)
@@ -230,7 +230,7 @@ def krylov_bases(
     >>> abs(found.bases[0, :, 0]).round(12).tolist(), found.energy.round(12).tolist()
     ([0.6, 0.8], [25.0])
     """
-    a, b, w, q0, scale = _checked_pairs(first, second, weights, start)
+    a, b, w, q0, scale = _check_pairs(first, second, weights, start)
     n_matrices, d, k = q0.shape
     n_blocks = integer_between("n_blocks", n_blocks, 1, d // k, "d / k")
     bases, energy = np.empty((n_matrices, d, k)), np.zeros(n_matrices)
@@ -283,7 +283,7 @@ def _orthogonal_to(kept: FloatArray, current: FloatArray) -> FloatArray:
     return current
 
 
-def _checked_pairs(
+def _check_pairs(
     first: ArrayLike, second: ArrayLike, weights: ArrayLike, start: ArrayLike
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """Check the pairs, and return the vectors, scaled weights, start (H, d, k) and scales (H,).

@@ -262,7 +262,7 @@ def gaussian_frame(rng: np.random.Generator, shape: tuple[int, ...], d: int) -> 
 
 
 @validated(vectors=Array((..., "d")))
-def normalised(vectors: FloatArray) -> FloatArray:
+def normalise(vectors: FloatArray) -> FloatArray:
     """Unit vectors along the last axis of (..., d).
 
     A zero vector has no direction and is refused.
@@ -277,7 +277,7 @@ def normalised(vectors: FloatArray) -> FloatArray:
     return np.asarray(vectors / lengths)
 
 
-_separation, _normalised = unchecked(separation), unchecked(normalised)
+_separation, _normalised = unchecked(separation), unchecked(normalise)
 
 
 @validated(vectors=_CENTRES, Delta=Maybe(_DELTA), norm=_DELTA)
@@ -393,7 +393,7 @@ def init_directions(
 
 
 @validated(theta_star=_CENTRES, alpha=Real(0.0, 0.5), directions=_CENTRES)
-def displaced(theta_star: FloatArray, alpha: float, directions: FloatArray) -> FloatArray:
+def displace(theta_star: FloatArray, alpha: float, directions: FloatArray) -> FloatArray:
     """Models (..., k, d) exactly ``(1/2 - alpha) Delta`` from their own centres (Assumption 1)."""
     radius = (0.5 - alpha) * _separation(theta_star)[..., None, None]
     return np.asarray(theta_star + radius * _normalised(directions))
@@ -410,7 +410,7 @@ def initialise(mixture: Mixture, alpha: float, init: str, rng: np.random.Generat
         gaussian_vectors(rng, (mixture.k,), mixture.d),
         victim=int(np.argmax(mixture.cluster_sizes)),
     )
-    return displaced(np.asarray(mixture.theta_star), alpha, directions)
+    return displace(np.asarray(mixture.theta_star), alpha, directions)
 
 
 @validated(start=Options(get_args(Start)), k=_K, d=_D, rng=Stream(), norm=_DELTA)
@@ -428,4 +428,4 @@ def random_start(
         return np.asarray(rng.standard_normal((k, d)) * (norm / math.sqrt(d)))
     if start == "bernoulli":
         return rng.integers(0, 2, (k, d)).astype(float)
-    return norm * normalised(bernoulli_vectors(rng, k, d))
+    return norm * normalise(bernoulli_vectors(rng, k, d))

@@ -145,7 +145,7 @@ def _find_diverged(columns: tuple[str, ...], values: FloatArray) -> tuple[tuple[
     return tuple(reasons)
 
 
-def checked_result(task: Task, result: object) -> BlockResult:
+def check_result(task: Task, result: object) -> BlockResult:
     """Return the result of a worker if it can be the block of this task.  Refuse it otherwise.
 
     Raises

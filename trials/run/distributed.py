@@ -206,7 +206,7 @@ class DistributedExecutor(Executor):
             # pure=False: dask would otherwise answer a second run's equal task from its cache.
             future = self._client.submit(remote_answer, message, pure=False)
         except Exception as error:
-            raise self._lost(error) from None
+            raise self._report_loss(error) from None
         self._flying[future] = job
         self._client.loop.add_callback(self._watch, future)
 
@@ -229,7 +229,7 @@ class DistributedExecutor(Executor):
             except queue.Empty:
                 pass
             if self._client.status not in ("running", "connecting"):
-                raise self._lost(None)
+                raise self._report_loss(None)
             if self._client.scheduler_info().get("workers"):
                 without_worker = None
                 continue
@@ -274,9 +274,9 @@ class DistributedExecutor(Executor):
                 f"{self._address}: a worker cannot load this program ({error}); install the same "
                 "version there as here"
             )
-        return self._lost(error)
+        return self._report_loss(error)
 
-    def _lost(self, error: BaseException | None) -> ExecutorError:
+    def _report_loss(self, error: BaseException | None) -> ExecutorError:
         told = " ".join(str(error).split())[:200] if error is not None else ""
         why = f" ({type(error).__name__}: {told})" if error is not None else ""
         return ExecutorError(f"{self._address}: the scheduler is lost{why}; {_RESUME}")

@@ -42,7 +42,7 @@ from trials.run.provenance import (
     changed_since,
     code_of,
     digest_after_block,
-    listed,
+    enumerate_few,
 )
 from trials.run.store import RunStore, StoreError
 
@@ -217,7 +217,9 @@ def refuse_other_machine(store: RunStore) -> None:
     here = machine_name(arithmetic())
     others = {name: facts for name, facts in store.machines().items() if name != here}
     if others and not mixture_allowed(store):
-        raise StoreError(_told(f"{store.path}: has blocks of", next(iter(others.values()))))
+        raise StoreError(
+            _describe_mixture(f"{store.path}: has blocks of", next(iter(others.values())))
+        )
 
 
 def _is_of_this_run(store: RunStore, result: BlockResult) -> bool:
@@ -226,9 +228,9 @@ def _is_of_this_run(store: RunStore, result: BlockResult) -> bool:
     return same or mixture_allowed(store)
 
 
-def _told(what: str, facts: Mapping[str, str]) -> str:
+def _describe_mixture(what: str, facts: Mapping[str, str]) -> str:
     """The line that refuses another kind of machine."""
-    differ = listed(machine_differences(facts, arithmetic())) if facts else "not recorded"
+    differ = enumerate_few(machine_differences(facts, arithmetic())) if facts else "not recorded"
     return (
         f"{what} another kind of machine ({differ}; there against here), so that its last bits may "
         "differ; continue there, start a new run, or mix both with --allow-mixed"
@@ -244,7 +246,7 @@ def _refuse_other_code(store: RunStore, owner: Experiment, stored: set[str]) -> 
     changed = changed_since(store.code, present)
     if not changed and stored <= {present.digest}:
         return
-    told = listed(changed) if changed else "its code differs"
+    told = enumerate_few(changed) if changed else "its code differs"
     raise StoreError(
         f"{store.path}: experiment {owner.name} has changed since this run was made "
         f"({told}; then against now); start a new run, or continue this one with the older "
@@ -279,7 +281,7 @@ def _compute(
             in_flight -= 1
             if not _is_of_this_run(store, result):
                 what = f"a worker computed a block of {task.experiment.name} on"
-                raise MachineMismatch(_told(what, result.machine))
+                raise MachineMismatch(_describe_mixture(what, result.machine))
             ready.extend(raised.let_through(task, result))
             while ready:
                 _commit(store, known, *ready[0])
@@ -411,7 +413,7 @@ def replay(source: RunStore | int, trial: str, params: Params | None = None) -> 
     block, row = divmod(wanted.index, owner.block_size)
     stored = None
     if isinstance(source, RunStore):
-        params = _stored_params(source, owner, wanted, trial)
+        params = _read_params(source, owner, wanted, trial)
         stored = source.trial(owner, params, wanted.index)
     elif params is None:
         raise InvalidParameter(f"trial={trial!r} must come with its parameters, or with its run")
@@ -427,12 +429,12 @@ def replay(source: RunStore | int, trial: str, params: Params | None = None) -> 
     if isinstance(source, RunStore) and stored is not None:
         facts = source.machines().get(source.machine_of(owner, params, wanted.index), {})
         other = tuple(machine_differences(facts, arithmetic())) if facts else ()
-        apart, floats = _compared(stored, found, source, trial, other)
+        apart, floats = _compare(stored, found, source, trial, other)
         return found._replace(distance=apart, ulps=floats, machine=other)
     return found
 
 
-def _stored_params(store: RunStore, owner: Experiment, wanted: TrialId, trial: str) -> Params:
+def _read_params(store: RunStore, owner: Experiment, wanted: TrialId, trial: str) -> Params:
     """The cell's parameters, once it is certain that the run holds the trial."""
     for cell in store.cells():
         if (cell.experiment, cell.number) == (wanted.experiment, wanted.cell):
@@ -441,7 +443,7 @@ def _stored_params(store: RunStore, owner: Experiment, wanted: TrialId, trial: s
     raise StoreError(f"{store.path}: holds no cell of trial {trial}")
 
 
-def _compared(
+def _compare(
     stored: tuple[FloatArray, str],
     found: Replay,
     store: RunStore,
@@ -463,7 +465,7 @@ def _compared(
         what = f"status {status!r} is stored, {found.status!r} is replayed"
     changed = changed_since(store.code, code_of(experiment(parse_trial_id(trial).experiment)))
     changed += machine
-    why = f" ({listed(changed)}; then against now)" if changed else ""
+    why = f" ({enumerate_few(changed)}; then against now)" if changed else ""
     raise StoreError(
         f"{store.path}: trial {trial}: {what}; that is more than rounding, so the code or the "
         f"environment has changed{why}"

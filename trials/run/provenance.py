@@ -127,7 +127,7 @@ def _code(modules: tuple[str, ...]) -> tuple[tuple[sources.Source, ...], Code]:
     found = sources.closure(modules)
     nameless = [known for known in found if _is_nameless(known.name)]
     absent = set(modules) - {known.name for known in found}  # a prompt: it cannot be compared
-    digest = sources.combined(
+    digest = sources.hash_sources(
         [known for known in found if not _is_nameless(known.name)],
         *sorted(known.digest for known in nameless),
         *sorted(absent),
@@ -158,7 +158,7 @@ def _is_nameless(name: str) -> bool:
 
 def _refuse_a_mixture(found: tuple[sources.Source, ...]) -> None:
     """Refuse sources that changed on disk, unless this process imported them before the change."""
-    edited = set(sources.changed(found))
+    edited = set(sources.find_changed(found))
     for known in found:
         spec = _spec(known.name)
         if known.name not in edited:
@@ -198,7 +198,7 @@ def differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> list[str]
     return found
 
 
-def listed(found: list[str], most: int = 4) -> str:
+def enumerate_few(found: list[str], most: int = 4) -> str:
     """A short enumeration."""
     more = f" and {len(found) - most} more" if len(found) > most else ""
     return ", ".join(found[:most]) + more

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trials.checks import InvalidParameter
-from trials.run.block import BlockResult, ExecutorError, Task, checked_result, simulate_block
+from trials.run.block import BlockResult, ExecutorError, Task, check_result, simulate_block
 from trials.run.cell import cell_number
 from trials.run.experiment import Experiment, experiment, is_registered, module_of
 from trials.run.machine import arithmetic
 from trials.run.origin import Origin, load, origin_of
-from trials.run.provenance import CodeMismatch, code_of, code_of_modules, differences, listed
+from trials.run.provenance import CodeMismatch, code_of, code_of_modules, differences, enumerate_few
 from trials.run.store.limits import is_label
 
 PROTOCOL = 2
@@ -137,8 +137,8 @@ def unpack_blocks(tasks: Sequence[Task], answer: bytes) -> list[BlockResult | Ex
             )
             return found
         try:
-            checked = checked_result(task, result)
-            found.append(replace(checked, machine=_checked_machine(reply)))
+            checked = check_result(task, result)
+            found.append(replace(checked, machine=_check_machine(reply)))
         except ExecutorError as error:
             found.append(error)
             return found
@@ -169,7 +169,7 @@ def _open(answer: bytes) -> _Reply:
     return reply
 
 
-def _checked_machine(reply: _Reply) -> dict[str, str]:
+def _check_machine(reply: _Reply) -> dict[str, str]:
     """The worker's machine, in short lines: they are stored and shown."""
     facts = reply.machine
     sound = isinstance(facts, dict) and 0 < len(facts) <= 20
@@ -185,7 +185,7 @@ def _mismatch(what: str, reply: _Reply, ours: dict[str, str]) -> CodeMismatch:
     if not found:
         found = ["a module that has no file"]
     return CodeMismatch(
-        f"{reply.worker} has other code for {what} than this process: {listed(found)} (here "
+        f"{reply.worker} has other code for {what} than this process: {enumerate_few(found)} (here "
         "against there); nothing of it is stored: install the same version on the workers, or "
         "start them again, then resume the run"
     )

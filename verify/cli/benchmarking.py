@@ -74,13 +74,13 @@ def benchmark(
     if name is None and not (methods or given or vary or data or run_name or grid):
         _list(as_json)
         return exits.EXPECTED
-    known = _stored(run_name, name) if run_name is not None and data is None else None
+    known = _find_stored(run_name, name) if run_name is not None and data is None else None
     if known is not None:
-        wanted = _changed(known, given, vary)
+        wanted = _change(known, given, vary)
     elif data is not None or name is None:
-        wanted = _declared(name, given, vary, data, client, target)
+        wanted = _declare(name, given, vary, data, client, target)
     else:
-        wanted = _changed(named(name), given, vary)
+        wanted = _change(named(name), given, vary)
     if methods is not None:
         rules["methods"] = methods
     if grid:
@@ -131,7 +131,7 @@ def _value(text: str) -> Any:
     return text
 
 
-def _varied(vary: str | None) -> tuple[str, list[Any]]:
+def _vary(vary: str | None) -> tuple[str, list[Any]]:
     if vary is None:
         return "", []
     key, equals, values = vary.partition("=")
@@ -142,7 +142,7 @@ def _varied(vary: str | None) -> tuple[str, list[Any]]:
     return _FLAGS.get(name, name), found
 
 
-def _declared(
+def _declare(
     name: str | None,
     given: Mapping[str, Any],
     vary: str | None,
@@ -151,7 +151,7 @@ def _declared(
     target: str | None,
 ) -> Benchmark:
     """A benchmark of the user's own federation."""
-    key, values = _varied(vary)
+    key, values = _vary(vary)
     base = dict(given)
     if data is not None:
         base |= {"data": data}
@@ -168,9 +168,9 @@ def _declared(
     )
 
 
-def _changed(shipped: Benchmark, given: Mapping[str, Any], vary: str | None) -> Benchmark:
+def _change(shipped: Benchmark, given: Mapping[str, Any], vary: str | None) -> Benchmark:
     """A benchmark that ships, with some of its parameters changed."""
-    key, values = _varied(vary)
+    key, values = _vary(vary)
     if key:
         base = {k: v for k, v in shipped.federations[0].items() if k != shipped.vary}
         federations = tuple({**base, **given, key: v} for v in values)
@@ -181,7 +181,7 @@ def _changed(shipped: Benchmark, given: Mapping[str, Any], vary: str | None) -> 
     return replace(shipped, federations=tuple({**f, **given} for f in shipped.federations))
 
 
-def _stored(run_name: str, name: str | None) -> Benchmark | None:
+def _find_stored(run_name: str, name: str | None) -> Benchmark | None:
     """The benchmark of that name that a run holds, or its only one.  None where it holds none."""
     with RunStore.open(find_run(run_name) / STORE_NAME, readonly=True) as store:
         documents = store.documents("benchmark")

@@ -140,16 +140,16 @@ def _check_entry(path: Path, key: str, value: Any) -> None:
     kinds = _KEYS[key]
     if not isinstance(value, kinds) or isinstance(value, bool):
         words = kinds[0].__name__
-        raise _BadFile(f"{path}: {key}={_spelled(value)} must be of type {words}", inputs)
+        raise _BadFile(f"{path}: {key}={_spell(value)} must be of type {words}", inputs)
     if isinstance(value, list) and not all(isinstance(item, str) for item in value):
-        raise _BadFile(f"{path}: {key}={_spelled(value)} must be a list of strings", inputs)
+        raise _BadFile(f"{path}: {key}={_spell(value)} must be a list of strings", inputs)
 
 
 def _items(value: Any) -> list[Any]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def _spelled(value: Any) -> str:
+def _spell(value: Any) -> str:
     """A value in the form that a message shows.  Some values have no short spelling."""
     try:
         text = repr(value)

@@ -76,7 +76,7 @@ def resume(
                 f"{directory} holds benchmarks and no claims; continue them with "
                 f"`{exits.program()} benchmark --run {directory}`"
             )
-        extended = session.resumed(config, profile)
+        extended = session.resume_config(config, profile)
         papers = catalogue(recorded_files(store, claims_files))
         plan = session.prepare(extended, papers)
         if allow_mixed:

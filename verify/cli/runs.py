@@ -19,7 +19,7 @@ from verify.cli.signals import interruptible
 from verify.cli.verdicts import mark
 from verify.papers import catalogue, recorded_files
 from verify.session import RunConfig
-from verify.stored import claim_documents, planned, summary
+from verify.stored import claim_documents, read_planned, summary
 
 
 def show_status(*, run: str, as_json: bool, claims_files: Sequence[str]) -> None:
@@ -28,7 +28,7 @@ def show_status(*, run: str, as_json: bool, claims_files: Sequence[str]) -> None
     store, config = session.open_run(directory, readonly=True)
     with store:
         documents = claim_documents(store)
-        wanted = _planned(store, config, claims_files)
+        wanted = _read_planned(store, config, claims_files)
         cells = store.status()
     verdicts = {name: mark(documents[name]) if name in documents else "pending" for name in wanted}
     experiments = list(_experiments(cells))
@@ -67,13 +67,13 @@ def show_status(*, run: str, as_json: bool, claims_files: Sequence[str]) -> None
             say(line)
 
 
-def _planned(store: RunStore, config: RunConfig, claims_files: Sequence[str]) -> list[str]:
+def _read_planned(store: RunStore, config: RunConfig, claims_files: Sequence[str]) -> list[str]:
     """The claims of a run, as it recorded them: no file that the run names is executed.
 
     A run that was stopped before it recorded its plan is planned again from the registered papers
     and the files that the user names.
     """
-    stored = planned(store)
+    stored = read_planned(store)
     if stored is not None:
         return stored
     files = recorded_files(store, claims_files) if claims_files else ()

@@ -112,7 +112,7 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def coloured(verdict: str) -> str:
+def paint(verdict: str) -> str:
     """A verdict in its colour.  A mark of several words takes the longest known prefix."""
     for word, colour in _COLOURS.items():
         if verdict.startswith(word):

@@ -85,7 +85,7 @@ def _show(name: str | None, as_json: bool) -> None:
     """All subjects with their signatures, or one of them with its definition and its checks."""
     if as_json:
         shown = SUBJECTS if name is None else {name: subject(name)}
-        print_json({key: _described(key) for key in shown})
+        print_json({key: _describe(key) for key in shown})
         return
     if name is None:
         for each in SUBJECTS.values():
@@ -108,7 +108,7 @@ def _plain(text: str) -> str:
     return re.sub(r"``(.*?)``", r"\1", text, flags=re.DOTALL)
 
 
-def _described(name: str) -> Mapping[str, Any]:
+def _describe(name: str) -> Mapping[str, Any]:
     found = subject(name)
     return {
         "signature": found.signature,

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from bounds.readable import readable_text
 from verify.cli import exits
-from verify.cli.screen import broken, coloured, columns_of, pack, paragraph, say, table
+from verify.cli.screen import broken, columns_of, pack, paint, paragraph, say, table
 from verify.evidence import Verdict
 from verify.session import Outcome
 
@@ -90,7 +90,7 @@ def print_line(outcome: Outcome, to: Console) -> None:
     verdict = mark(outcome.document)
     for line in pack(parts, columns):
         before, found, after = line.rpartition(verdict)
-        shown = escape(before) + coloured(verdict) + escape(after) if found else escape(line)
+        shown = escape(before) + paint(verdict) + escape(after) if found else escape(line)
         say(shown, markup=True, to=to)
 
 
@@ -109,14 +109,14 @@ def print_closing(outcomes: Sequence[Outcome], to: Console) -> None:
         rows.append((outcome.selection, verdict, f"{evidence['n_trials']:,}", summary))
     say(to=to)
     say("Verdicts", to=to)
-    for line in _fitted(rows, columns_of(to)):
+    for line in _fit(rows, columns_of(to)):
         say(_colour_first(line, ordered), markup=True, to=to)
     say(to=to)
     for line in tally(outcomes):
         paragraph(line, to=to)
 
 
-def _fitted(rows: Sequence[Sequence[str]], columns: int | None) -> Iterator[str]:
+def _fit(rows: Sequence[Sequence[str]], columns: int | None) -> Iterator[str]:
     """The table, or one claim a paragraph where not even two columns fit."""
     widest = [max(len(row[i]) for row in rows) for i in (0, 1)]
     if columns is None or sum(widest) + 2 <= columns:
@@ -132,7 +132,7 @@ def _colour_first(line: str, outcomes: Sequence[Outcome]) -> str:
     for verdict in sorted({mark(o.document) for o in outcomes}, key=len, reverse=True):
         before, found, after = line.partition(f"  {verdict}")
         if found:
-            return f"{escape(before)}  {coloured(verdict)}{escape(after)}"
+            return f"{escape(before)}  {paint(verdict)}{escape(after)}"
     return escape(line)
 
 

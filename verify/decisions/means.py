@@ -450,7 +450,7 @@ def decide_mean(
     )
 
 
-def unresolved(cells: Sequence[CellDecision]) -> list[int]:
+def find_unresolved(cells: Sequence[CellDecision]) -> list[int]:
     """The cells that more trials may decide, none after a cell has refuted."""
     if any(c.status == "fails" for c in cells):
         return []

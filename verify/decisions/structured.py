@@ -21,7 +21,7 @@ from verify.decisions.domain import Domain, Point
 from verify.decisions.sequences import FloatArray
 
 
-def _rounded(values: FloatArray) -> Iterator[FloatArray]:
+def _round(values: FloatArray) -> Iterator[FloatArray]:
     """The same array with fewer digits, fewest first, without repeated versions."""
     for digits in (0, 1, 2, 4, 8):
         # It rounds by text, so rounding again gives the same float.
@@ -152,7 +152,7 @@ class LabelledPoints:
                 changed = x.copy()
                 changed[i] = 0.0
                 yield {**point, self.name: changed}
-        for candidate in _rounded(x):
+        for candidate in _round(x):
             yield {**point, self.name: candidate}
 
     def contains(self, point: Point) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from bounds.statement import Statement
-from verify.mutation.mutants import Mutant, resized
+from verify.mutation.mutants import Mutant, resize
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ def boundaries(
             default=_neutral(nearest),
         )
         for _ in range(steps):
-            middle = resized(original, nearest, (_exact(nearest) + kept) / 2)
+            middle = resize(original, nearest, (_exact(nearest) + kept) / 2)
             if catches(middle):
                 nearest = middle
             else:

@@ -13,9 +13,8 @@ import numpy as np
 
 from trials.run.cell import Params
 from verify.procedures.interface import Procedure
-from verify.procedures.invented import invented
 
-__all__ = ["cells_of", "fingerprint", "invented"]
+__all__ = ["cells_of", "fingerprint"]
 
 
 def cells_of(procedure: Procedure) -> tuple[Params, ...]:

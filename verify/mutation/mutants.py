@@ -15,7 +15,7 @@ work:
 * *boundary*: the right-hand side of a condition is multiplied by 9/10 and 1/2.
 
 Many mutants state more than the paper, and most of those are false.  Some state less.  `asks_less`
-finds these over the range in which the claim is tried.  `resized` makes the same change larger or
+finds these over the range in which the claim is tried.  `resize` makes the same change larger or
 smaller, for the search of the nearest false statement that is refuted.
 """
 
@@ -135,7 +135,7 @@ def mutants(statement: Statement) -> list[Mutant]:
     return made
 
 
-def resized(original: Statement, mutant: Mutant, size: sp.Rational) -> Mutant:
+def resize(original: Statement, mutant: Mutant, size: sp.Rational) -> Mutant:
     """The same change of a statement with another size: an exponent's shift, or a factor."""
     term = original.term(mutant.term)
     if mutant.symbol is None:
@@ -308,10 +308,10 @@ def _conditions(statement: Statement, assumption: Assumption) -> Iterator[Mutant
         yield _with_condition(statement, assumption, "equality allowed", strict=False)
     if assumption.right != 0 and not assumption.right.is_negative:
         for size in LIMITS:
-            yield _moved(statement, assumption, size)
+            yield _move(statement, assumption, size)
 
 
-def _moved(statement: Statement, assumption: Assumption, size: sp.Rational) -> Mutant:
+def _move(statement: Statement, assumption: Assumption, size: sp.Rational) -> Mutant:
     """The statement with the right-hand side of one condition multiplied by a number below 1."""
     change = f"right side {float(size):.3g} times as large"
     moved = _with_condition(statement, assumption, change, right=size * assumption.right)

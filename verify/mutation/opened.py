@@ -1,7 +1,8 @@
 """Where a weaker condition lets a statement be tried: cells and points outside the original's.
 
 The cells of a claim lie inside its assumptions, so that they say nothing about a weaker condition.
-`opened` makes the procedure that tries the changed statement only where the original is silent.
+`open_condition` makes the procedure that tries the changed statement only where the original is
+silent.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ BUDGET = 400  # evaluations of a search
 _REFUSED = (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError)
 
 
-def opened(
+def open_condition(
     mutant: Mutant, statement: Statement, original: Procedure, weaker: Procedure
 ) -> Procedure:
     """The procedure that tries a mutant with a weaker condition where the original is silent.
@@ -89,7 +90,7 @@ def _cells(original: Procedure, weaker: Procedure, edge: Mapping[str, float]) ->
     known = cells_of(original)
     found: dict[str, Params] = {}
     for start in known[:: max(1, len(known) // _STARTS)][:_STARTS]:
-        moved = [{**start, **edge}] if edge and set(edge) <= set(start) else _moved(start, outside)
+        moved = [{**start, **edge}] if edge and set(edge) <= set(start) else _move(start, outside)
         for cell in moved:
             if outside(cell):
                 found.setdefault(repr(sorted(cell.items())), cell)
@@ -97,12 +98,12 @@ def _cells(original: Procedure, weaker: Procedure, edge: Mapping[str, float]) ->
     return tuple(cells[:: max(1, -(-len(cells) // MAX_CELLS))])
 
 
-def _moved(start: Params, outside: Callable[[Params], bool]) -> Iterator[Params]:
+def _move(start: Params, outside: Callable[[Params], bool]) -> Iterator[Params]:
     for name, value in start.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not value:
             continue
         for sign in (-1, 1):
-            path = [_scaled(start, name, sign * step / 2) for step in range(1, 2 * _OCTAVES + 1)]
+            path = [_scale(start, name, sign * step / 2) for step in range(1, 2 * _OCTAVES + 1)]
             reached = [i for i, cell in enumerate(path) if outside(cell)]
             if not reached:
                 continue
@@ -111,14 +112,14 @@ def _moved(start: Params, outside: Callable[[Params], bool]) -> Iterator[Params]
             low, high = first / 2, (first + 1) / 2  # octaves: the edge lies between them
             for _ in range(5):
                 middle = (low + high) / 2
-                if outside(_scaled(start, name, sign * middle)):
+                if outside(_scale(start, name, sign * middle)):
                     high = middle
                 else:
                     low = middle
-            yield _scaled(start, name, sign * high)
+            yield _scale(start, name, sign * high)
 
 
-def _scaled(cell: Params, name: str, octaves: float) -> Params:
+def _scale(cell: Params, name: str, octaves: float) -> Params:
     value = cell[name] * 2.0**octaves
     return {**cell, name: round(value) if isinstance(cell[name], int) else value}
 
@@ -181,7 +182,7 @@ def _search(original: Any, weaker: Any, before: Assumption, after: Assumption) -
 
     search: Procedure = replace(
         weaker,
-        domain=_widened(home, before, after),
+        domain=_widen(home, before, after),
         constraints=tried,
         violation=violation,
         recheck=None,
@@ -195,10 +196,10 @@ def _edge(before: Assumption, after: Assumption) -> dict[str, float]:
     """The value of the only symbol at which a strict condition meets equality, else nothing."""
     if not before.strict or after.strict or before.right != after.right:
         return {}
-    return _solved(before)
+    return _solve(before)
 
 
-def _solved(assumption: Assumption) -> dict[str, float]:
+def _solve(assumption: Assumption) -> dict[str, float]:
     """The value of the only symbol of a condition at which its sides are equal, else nothing."""
     symbols = assumption.left.free_symbols | assumption.right.free_symbols
     if len(symbols) != 1 or assumption.right.is_infinite:
@@ -208,12 +209,12 @@ def _solved(assumption: Assumption) -> dict[str, float]:
     return {symbol.name: float(solved[0])} if len(solved) == 1 else {}
 
 
-def _widened(domain: Domain, before: Assumption, after: Assumption) -> Domain:
+def _widen(domain: Domain, before: Assumption, after: Assumption) -> Domain:
     """A box with the ranges of a condition's symbols moved to where only the weaker one holds."""
     symbols = _symbols(before)
     if not isinstance(domain, Box) or not symbols <= set(domain.ranges):
         return domain
-    old, new, edge = _solved(before), _solved(after), _edge(before, after)
+    old, new, edge = _solve(before), _solve(after), _edge(before, after)
     ranges = dict(domain.ranges)
     for name in symbols:
         if name in edge:

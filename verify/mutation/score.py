@@ -43,7 +43,7 @@ from verify.mutation.mutants import (
     variables,
     with_term,
 )
-from verify.mutation.opened import opened
+from verify.mutation.opened import open_condition
 from verify.mutation.tried import SymbolRanges, follows, ranges
 from verify.procedures.base import Profile
 from verify.procedures.interface import Procedure
@@ -521,7 +521,7 @@ class _Judge:
             return self._judged(mutant, "true here", why="as it is without the condition")
         try:
             weaker = examination.procedure(mutant.statement)
-            outside = opened(mutant, examination.claim.statement, self._procedure, weaker)
+            outside = open_condition(mutant, examination.claim.statement, self._procedure, weaker)
             evidence = examination.evidence(outside, n_new=MAX_NEW_TRIALS_OF_A_CONDITION)
         except NoPoint:
             return self._judged(mutant, "not tried", why="the domain holds no point outside it")

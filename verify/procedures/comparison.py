@@ -18,7 +18,7 @@ from trials.run.engine import trial_id
 from trials.run.store import Table
 from verify.decisions.combine import CellDecision, combine
 from verify.decisions.comparisons import ContrastTest, Scale, TrendTest
-from verify.decisions.means import Knowledge, unresolved
+from verify.decisions.means import Knowledge, find_unresolved
 from verify.evidence import CellResult, Evidence, EvidenceTable, Figure, Series, Verdict, Witness
 from verify.procedures.base import (
     FloatArray,
@@ -153,7 +153,7 @@ class Comparison(Stated, InRounds):
 
     def unresolved(self, observed: Sequence[Observed], level: float) -> list[int]:
         """The cells with an undecided contrast, none after a contrast has refuted."""
-        return unresolved([self._worst(self._cells(o, level, limits=False)) for o in observed])
+        return find_unresolved([self._worst(self._cells(o, level, limits=False)) for o in observed])
 
     @staticmethod
     def _worst(cells: Sequence[CellDecision]) -> CellDecision:

@@ -118,7 +118,7 @@ class Constants(Procedure):
             at = f"${name}$ in " + ", ".join(values) if values[1:] else f"${name}={values[0]}$"
             chosen = f"The choice is {at}. "
         fitted = ", ".join(f"${_tex(name)}$" for name in self.tighten)
-        held_out = f"fresh trials in {_counted(self.held_out, 'held-out cell')}"
+        held_out = f"fresh trials in {_count(self.held_out, 'held-out cell')}"
         if self.drift:
             drift = ", ".join(_symbol(name) for name in self.drift)
             held_out += (
@@ -127,7 +127,7 @@ class Constants(Procedure):
             )
             if self.elsewhere:
                 held_out += (
-                    f", and in {_counted(self.elsewhere, 'cell')} where another term of the bound "
+                    f", and in {_count(self.elsewhere, 'cell')} where another term of the bound "
                     "is the largest"
                 )
             trend = (
@@ -139,7 +139,7 @@ class Constants(Procedure):
         return (
             f"{chosen}Feasibility is tested at the generous corner of the "
             f"box in all cells. The constants {fitted} are fitted on "
-            f"{_counted(self.calibration, 'calibration cell')} and frozen with slack "
+            f"{_count(self.calibration, 'calibration cell')} and frozen with slack "
             f"{self.slack:g}. They are then tried on {held_out}. {trend} The budget is "
             f"{self.sampling.max_trials} trials in each cell of experiment "
             f"{self.sampling.experiment.name}."
@@ -216,7 +216,7 @@ class Constants(Procedure):
         lacking = self._upto(store, self._pilot)
         if lacking or self._pilot == self.sampling.max_trials:
             return lacking
-        if self._refuted(self._samples(self._read(store, self._pilot)), level):
+        if self._is_refuted(self._samples(self._read(store, self._pilot)), level):
             return []
         return self._upto(store, self.sampling.max_trials)
 
@@ -233,7 +233,7 @@ class Constants(Procedure):
         """The trials that decide: the pilot's if they refute, else the whole budget."""
         pilot = self._read(store, self._pilot)
         samples = self._samples(pilot)
-        if self._pilot == self.sampling.max_trials or self._refuted(samples, level):
+        if self._pilot == self.sampling.max_trials or self._is_refuted(samples, level):
             return pilot, samples
         whole = self._read(store, self.sampling.max_trials)
         return whole, self._samples(whole)
@@ -243,7 +243,7 @@ class Constants(Procedure):
         """Trials a cell of the pilot."""
         return min(self.sampling.first, self.sampling.max_trials)
 
-    def _refuted(self, samples: Sequence[CellSample], level: float) -> bool:
+    def _is_refuted(self, samples: Sequence[CellSample], level: float) -> bool:
         """Whether feasibility alone refutes."""
         return infeasible(samples, self._boxes(), self._bound, level=level)
 
@@ -324,7 +324,9 @@ class Constants(Procedure):
             ),
             figures=(*self._figures(data, cells, decision), *shown.figures),
             sharpness=shown.sharpness,
-            required={} if decision.calibration is None else self._required(decision.calibration),
+            required={}
+            if decision.calibration is None
+            else self._select_required(decision.calibration),
             slack=(*self._slack(data, cells, decision), *shown.slack),
             witness=self._witness(data, decision),
             notes=(*decision.notes, *shown.notes),
@@ -343,7 +345,7 @@ class Constants(Procedure):
             for row in reversed(feasibility.rows)  # the first of several cells is kept
             if row.excluded and data[row.cell].params in witnesses
         }
-        varied = self._varied(data)
+        varied = self._find_varied(data)
         return (
             EvidenceTable(
                 title="Every choice is excluded by a cell (all other constants generous)",
@@ -360,7 +362,7 @@ class Constants(Procedure):
             ),
         )
 
-    def _varied(self, data: Sequence[CellSample]) -> list[str]:
+    def _find_varied(self, data: Sequence[CellSample]) -> list[str]:
         """The regressors that differ between this claim's cells."""
         names = self.regressors(self.calibration[0])
         return [name for name in names if len({float(c.params[name]) for c in data}) > 1]
@@ -383,7 +385,7 @@ class Constants(Procedure):
         )
         if others := feasibility.witness[1:]:
             description += (
-                f"; together with {_counted(others, 'more cell')} this cell excludes all choices"
+                f"; together with {_count(others, 'more cell')} this cell excludes all choices"
             )
         return Witness(
             description=description,
@@ -447,7 +449,7 @@ class Constants(Procedure):
 
     def _choices_figure(self, data: Sequence[CellSample], cells: Sequence[CellResult]) -> Figure:
         """The figure of a refutation by feasibility: each choice has a cell above its bound."""
-        varied = self._varied(data)
+        varied = self._find_varied(data)
         groups: dict[str, list[tuple[float, CellResult]]] = {}
         for one, cell in zip(data, cells, strict=True):
             name = ", ".join(f"${k}={tex_number(float(one.params[k]))}$" for k in varied)
@@ -561,7 +563,7 @@ class Constants(Procedure):
             f"{self.slack:g} times looser. They would fail in a held-out cell above the line.",
         )
 
-    def _required(self, calibration: Calibration) -> dict[str, float]:
+    def _select_required(self, calibration: Calibration) -> dict[str, float]:
         """The fitted constants, those apart that the calibration cells do not need."""
         names = [name for name in self.tighten if name not in calibration.at_tight_end]
         return {name: calibration.fitted[name] for name in names}
@@ -589,7 +591,7 @@ def _infeasible(decision: ConstantsDecision) -> bool:
     return decision.feasibility is not None and not any(decision.feasibility.feasible)
 
 
-def _counted(items: Sequence[Any], word: str) -> str:
+def _count(items: Sequence[Any], word: str) -> str:
     return f"{len(items)} {word}{'s' * (len(items) != 1)}"
 
 

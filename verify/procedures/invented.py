@@ -8,7 +8,7 @@ from trials.run.experiment import Experiment
 from trials.run.store import Table
 
 
-def invented(experiment: Experiment, n_trials: int = 1024) -> Table:
+def invent_trials(experiment: Experiment, n_trials: int = 1024) -> Table:
     """Trials that no experiment gave: positive numbers over many orders of magnitude.
 
     The columns of every other trial are nearly equal: a run that hardly moves.

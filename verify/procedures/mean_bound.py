@@ -21,7 +21,7 @@ from verify.decisions.means import (
     Side,
     as_values,
     decide_mean,
-    unresolved,
+    find_unresolved,
 )
 from verify.evidence import Evidence, Verdict, Witness
 from verify.procedures.base import (
@@ -162,7 +162,7 @@ class MeanBound(Stated, InRounds):
 
     def unresolved(self, observed: Sequence[Observed], level: float) -> Sequence[int]:
         """The undecided cells, none after one has refuted."""
-        return unresolved([self._cell(o, level, limits=False) for o in observed])
+        return find_unresolved([self._cell(o, level, limits=False) for o in observed])
 
     def _cell(self, observed: Observed, level: float, *, limits: bool = True) -> CellDecision:
         test = self._test(observed.params, level)

@@ -28,7 +28,7 @@ from verify.procedures.base import (
     nothing_to_show,
 )
 from verify.procedures.interface import InRounds
-from verify.procedures.invented import invented
+from verify.procedures.invented import invent_trials
 from verify.proofs.certificate import Certificate, proof
 
 Bad = Callable[[Table, Params], BoolArray]
@@ -94,7 +94,7 @@ class Probability(InRounds):
 
     def fingerprint(self) -> Any:
         """The violations among invented trials, the stated probabilities, and the cells."""
-        table = invented(self.sampling.experiment)
+        table = invent_trials(self.sampling.experiment)
         bad = [self.bad(table, cell).tolist() for cell in self.cells]
         return [bad, [self.delta(cell) for cell in self.cells], list(map(repr, self.cells))]
 

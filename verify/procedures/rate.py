@@ -78,7 +78,7 @@ class Rate(Sampled):
     def check(self) -> None:
         """Check that every cell is inside the theorem and that the cells identify the exponents."""
         super().check()
-        varied = self._varied(self.cells)
+        varied = self._find_varied(self.cells)
         if fixed := [name for name in self.stated if name not in varied]:
             raise InvalidParameter(
                 f"{self.name}: the cells do not vary {', '.join(fixed)}, whose exponent is stated"
@@ -95,7 +95,7 @@ class Rate(Sampled):
         The exponent of a parameter that no longer varies is not tested.
         """
         cells = super().override(values).cells
-        varied = self._varied(cells)
+        varied = self._find_varied(cells)
         stated = {name: rate for name, rate in self.stated.items() if name in varied}
         if not stated:
             raise InvalidParameter(
@@ -104,7 +104,7 @@ class Rate(Sampled):
             )
         return replace(self, cells=cells, stated=stated)
 
-    def _varied(self, cells: Sequence[Params]) -> dict[str, list[float]]:
+    def _find_varied(self, cells: Sequence[Params]) -> dict[str, list[float]]:
         """The regressors that differ between cells by more than 5 per cent.
 
         Shares are rounded to whole clients, which changes them by up to 3 per cent.  No exponent
@@ -145,8 +145,8 @@ class Rate(Sampled):
         observed = self.sampling.observed(store, self.cells)
         means, errors = zip(*(self._mean(o) for o in observed), strict=True)
         if not all(map(math.isfinite, means)):
-            return self._lost(observed, level)
-        varied = self._varied([o.params for o in observed])
+            return self._give_up(observed, level)
+        varied = self._find_varied([o.params for o in observed])
         fit = fit_power_law(means, varied, level=level, se_log=self._spreads(observed))
         verdict, summary, rows = self._verdict(fit, level)
         ruled = [why for o in observed if (why := why_ruled(self.statistic(o.table)))]
@@ -179,7 +179,7 @@ class Rate(Sampled):
             return None
         return [self.spread(o.params) / math.sqrt(o.table.n_trials) for o in observed]
 
-    def _lost(self, observed: Sequence[Observed], level: float) -> Evidence:
+    def _give_up(self, observed: Sequence[Observed], level: float) -> Evidence:
         """The evidence when trials failed, because such cells have no mean."""
         failed = sum(o.table.n_failed for o in observed)
         return Evidence(

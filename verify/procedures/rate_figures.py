@@ -86,13 +86,13 @@ def exponents_figure(
     several = len(panels) > 1
     return Figure(
         name="exponents",
-        title=f"Exponent{'s' if several else ''} in {_listed([s for s, _ in stated.values()])}",
+        title=f"Exponent{'s' if several else ''} in {_list([s for s, _ in stated.values()])}",
         panels=panels,
         caption=f"Points are the means of the cells, bars are two standard errors.{divided}",
     )
 
 
-def _listed(symbols: Sequence[str]) -> str:
+def _list(symbols: Sequence[str]) -> str:
     """Symbols as ``a, b and c``."""
     *most, last = symbols
     return f"{', '.join(most)} and {last}" if most else last

@@ -15,7 +15,7 @@ from trials.run.cell import Params
 from trials.run.engine import Demand
 from trials.run.store import Table
 from verify.decisions.combine import CellDecision, combine
-from verify.decisions.means import Knowledge, as_values, unresolved
+from verify.decisions.means import Knowledge, as_values, find_unresolved
 from verify.decisions.reproductions import Estimand, ReproductionTest
 from verify.evidence import Evidence, EvidenceTable, Figure, Series, Verdict
 from verify.procedures.base import FloatArray, Observed, Sampling, Trials, unknown_parameter
@@ -126,7 +126,7 @@ class Reproduction(Stated):
             estimand=self.estimand,
         )
 
-    def _decided(
+    def _decide_all(
         self,
         reading: Reading,
         observed: Sequence[Observed],
@@ -149,7 +149,9 @@ class Reproduction(Stated):
             reading.sampling,
             store,
             [reading.cell(p.at) for p in self.printed],
-            lambda observed: unresolved(self._decided(reading, observed, level, limits=False)),
+            lambda observed: find_unresolved(
+                self._decide_all(reading, observed, level, limits=False)
+            ),
         )
 
     def fingerprint(self) -> Any:
@@ -163,7 +165,9 @@ class Reproduction(Stated):
     def decide(self, store: Trials, level: float) -> Evidence:
         """The verdict of the named reading, and one table with the numbers of every reading."""
         drawn = {name: self._rounds(r, store, level)[1] for name, r in self.readings.items()}
-        decided = {name: self._decided(self.readings[name], o, level) for name, o in drawn.items()}
+        decided = {
+            name: self._decide_all(self.readings[name], o, level) for name, o in drawn.items()
+        }
         verdicts = {name: combine(cells)[0] for name, cells in decided.items()}
         verdict, summary = combine(decided[self.named])
         others = ", ".join(f"{n}: {v}" for n, v in verdicts.items() if n != self.named)

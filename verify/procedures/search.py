@@ -159,7 +159,7 @@ class Search(Procedure):
 
     def decide(self, _store: Trials, level: float) -> Evidence:
         """REFUTED with a simplified counterexample, or SUPPORTED when the search found none."""
-        proved = self._proved()
+        proved = self._prove()
         if proved is not None and self.proof_is_enough:
             return self._by_proof(proved, level)
         result = search_counterexample(
@@ -212,7 +212,7 @@ class Search(Procedure):
             ),
             figures=shown.figures,
             sharpness=shown.sharpness,
-            notes=(*shown.notes, *_told(proved)),
+            notes=(*shown.notes, *_describe_proof(proved)),
             witness=witness,
         )
 
@@ -228,10 +228,10 @@ class Search(Procedure):
             figures=shown.figures,
             tables=tuple(shown.tables),
             sharpness=shown.sharpness,
-            notes=(*shown.notes, *_told(proved)),
+            notes=(*shown.notes, *_describe_proof(proved)),
         )
 
-    def _proved(self) -> dict[str, Any] | None:
+    def _prove(self) -> dict[str, Any] | None:
         """The statement over its whole domain with its certificate, where there is one.
 
         The statement must be that of the search: at points of the search its formulas are compared
@@ -290,7 +290,7 @@ class Search(Procedure):
         )
 
 
-def _told(proved: Mapping[str, Any] | None) -> tuple[str, ...]:
+def _describe_proof(proved: Mapping[str, Any] | None) -> tuple[str, ...]:
     """The domain of a proof and the size of its certificate."""
     if proved is None:
         return ()

@@ -107,13 +107,13 @@ class SupLB(Stated, InRounds):
             return []
         return [i for i, c in enumerate(decision.cells) if c.status == "open"]
 
-    def _found(self, observed: Observed) -> FloatArray:
+    def _read_found(self, observed: Observed) -> FloatArray:
         found = np.asarray(self.best(observed.table, observed.params), dtype=np.float64)
         return np.where(observed.table.failed | np.isnan(found), -np.inf, found)
 
     def _decision(self, observed: Sequence[Observed], level: float) -> SupDecision:
         return decide_supremum(
-            [self._found(o)[~o.table.failed] for o in observed],
+            [self._read_found(o)[~o.table.failed] for o in observed],
             [self.limit(o.params) for o in observed],
             [self.delta(o.params) for o in observed],
             level,
@@ -143,7 +143,7 @@ class SupLB(Stated, InRounds):
 
     def _table(self, decision: SupDecision, observed: Sequence[Observed]) -> EvidenceTable:
         rows = [
-            (i, c.limit, float(np.max(self._found(o))), c.largest, c.needed_lower)
+            (i, c.limit, float(np.max(self._read_found(o))), c.largest, c.needed_lower)
             for i, (c, o) in enumerate(zip(decision.cells, observed, strict=True), 1)
         ]
         return EvidenceTable(
@@ -157,7 +157,7 @@ class SupLB(Stated, InRounds):
         if decision.verdict is not Verdict.REFUTED:
             return None
         i = next(i for i, c in enumerate(decision.cells) if c.status == "fails")
-        found, params = self._found(observed[i]), observed[i].params
+        found, params = self._read_found(observed[i]), observed[i].params
         top = int(np.argmax(found))
         return Witness(
             description=f"the limit is exceeded in {decision.cells[i].exceeded} of "

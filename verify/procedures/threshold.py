@@ -230,7 +230,7 @@ class Threshold(Stated, Sampled):
     def _play(self, store: Trials, cell: Params, level: float) -> Demand | Sized:
         """Repeat the design's choices on stored trials up to the first missing batch or the end."""
         if isinstance(store, SwappedTrials) and not store.draws:
-            return self._followed(store, cell, level)
+            return self._follow(store, cell, level)
         design = self._design(cell, level)
         counts: dict[int, tuple[int, int]] = {}
         drawn: dict[int, Observed] = {}
@@ -250,7 +250,7 @@ class Threshold(Stated, Sampled):
         good = np.asarray(self.success(observed.table, observed.params), dtype=np.bool_)
         return int((good & ~observed.table.failed).sum()), observed.table.n_trials
 
-    def _followed(self, store: SwappedTrials, cell: Params, level: float) -> Demand | Sized:
+    def _follow(self, store: SwappedTrials, cell: Params, level: float) -> Demand | Sized:
         """A placebo at the sizes and with the numbers of trials that the claim's own trials had."""
         own = self._play(store.source, cell, level)
         if isinstance(own, Demand):
@@ -263,13 +263,13 @@ class Threshold(Stated, Sampled):
         fit = self._design(cell, level).fit(counts)
         return Sized(params=cell, counts=counts, observed=tuple(drawn), fit=fit)
 
-    def _sized(self, store: Trials, level: float) -> list[Sized]:
+    def _select_sized(self, store: Trials, level: float) -> list[Sized]:
         played = [self._play(store, cell, level) for cell in self.cells]
         return [p for p in played if isinstance(p, Sized)]
 
     def decide(self, store: Trials, level: float) -> Evidence:
         """Compare the exponents of the thresholds, or the thresholds, with the stated ones."""
-        sized = self._sized(store, level)
+        sized = self._select_sized(store, level)
         tables = [self._table(sized)]
         sharpness: list[str] = []
         if self.scaling:
@@ -280,7 +280,7 @@ class Threshold(Stated, Sampled):
                 tables.append(EvidenceTable(title=title, columns=columns, rows=rows))
             cells = [self._row(z, "open" if not z.fit.resolved else "holds", None) for z in sized]
         else:
-            cells = [self._compared(z) for z in sized]
+            cells = [self._compare(z) for z in sized]
             verdict, summary = combine(cells)
         figures, notes = (self._figure(sized),), self._notes(sized)
         return self.evidence(
@@ -314,7 +314,7 @@ class Threshold(Stated, Sampled):
             relation=_RELATIONS[self.statement.relation],
         )
 
-    def _compared(self, sized: Sized) -> CellDecision:
+    def _compare(self, sized: Sized) -> CellDecision:
         """One cell's limits against the stated size."""
         bound = float(self.statement.bound(self.values(sized.params)))
         side, fit = _RELATIONS[self.statement.relation], sized.fit
@@ -376,7 +376,7 @@ class Threshold(Stated, Sampled):
     def _letter(self, name: str) -> str:
         return latex(sp.Symbol(name), self.statement.publication.notation)
 
-    def _spelled(self, params: Params) -> str:
+    def _spell_cell(self, params: Params) -> str:
         """The parameters of a cell that differ between cells, inline mathematics."""
         varied = [k for k in params if any(cell.get(k) != params[k] for cell in self.cells)]
         return ", ".join(
@@ -389,7 +389,7 @@ class Threshold(Stated, Sampled):
     def _table(self, sized: Sequence[Sized]) -> EvidenceTable:
         rows = [
             (
-                self._spelled(z.params),
+                self._spell_cell(z.params),
                 ", ".join(f"{n}: {s}/{t}" for n, (s, t) in sorted(z.counts.items())),
                 z.fit.method,
                 z.fit.gof_p,
@@ -405,7 +405,7 @@ class Threshold(Stated, Sampled):
     def _figure(self, sized: Sequence[Sized]) -> Figure:
         series = [
             Series(
-                label=self._spelled(z.params) or "all trials",
+                label=self._spell_cell(z.params) or "all trials",
                 x=[float(n) for n in sorted(z.counts)],
                 y=[z.counts[n][0] / z.counts[n][1] for n in sorted(z.counts)],
             )

@@ -70,11 +70,11 @@ class Border:
         """The same case in numbers of the subject's precision, so that both sides see the same."""
         if self.precision == "double":
             return case
-        return {name: self._rounded(value) for name, value in case.items()}
+        return {name: self._round(value) for name, value in case.items()}
 
-    def _rounded(self, value: Any) -> Any:
+    def _round(self, value: Any) -> Any:
         if isinstance(value, Clients):
-            return Clients(tuple((self._rounded(x), self._rounded(y)) for x, y in value))
+            return Clients(tuple((self._round(x), self._round(y)) for x, y in value))
         if isinstance(value, np.ndarray) and value.dtype.kind == "f":
             return value.astype(np.float32).astype(np.float64)
         return float(np.float32(value)) if isinstance(value, float) else value

@@ -52,7 +52,7 @@ class Clients:
         )
 
 
-def described(case: Case) -> str:
+def describe_case(case: Case) -> str:
     """The case as Python text, one argument a line, so that it can be pasted into a program."""
     lines = []
     for name, value in case.items():

@@ -222,11 +222,11 @@ def differential_check(name: str, states: str, cases: Cases, judge: Judge) -> Ch
 def law_check(states: str, judge: Judge) -> Check:
     """A test against an exact law at the level `LEVEL`, on data of the case's ``data_seed``."""
     return Check(
-        name="law", kind="statistical", states=states, cases=_seeded, judge=judge, level=LEVEL
+        name="law", kind="statistical", states=states, cases=_seed, judge=judge, level=LEVEL
     )
 
 
-def _seeded(_scope: Scope) -> st.SearchStrategy[Case]:
+def _seed(_scope: Scope) -> st.SearchStrategy[Case]:
     return st.builds(lambda seed: {"data_seed": seed}, st.integers(0, 2**31 - 1))
 
 

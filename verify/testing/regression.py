@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trials.checks import InvalidParameter, shown
-from verify.testing.case import described, load, save
+from verify.testing.case import describe_case, load, save
 from verify.testing.check import DoesNotFit, Implementation, Violation
 from verify.testing.runner import Outcome, implementation
 
@@ -127,4 +127,4 @@ def replay(path: Path | str, function: Callable[..., Any] | None = None) -> None
     try:
         found[0].judge(call, case)
     except Violation as violation:
-        raise Violation(f"{found[0].states}\n{violation}\n{described(case)}") from violation
+        raise Violation(f"{found[0].states}\n{violation}\n{describe_case(case)}") from violation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from verify.testing.case import described
+from verify.testing.case import describe_case
 from verify.testing.runner import Outcome
 
 
@@ -17,7 +17,7 @@ def failure_text(outcome: Outcome, saved: Path | None) -> str:
         lines.append(f"A correct implementation is rejected with probability {check.level:g}.")
     if outcome.case is not None:
         heading = "seed of the data:" if check.kind == "statistical" else "smallest input found:"
-        lines += [heading, *("  " + line for line in described(outcome.case).splitlines())]
+        lines += [heading, *("  " + line for line in describe_case(outcome.case).splitlines())]
     if saved is not None:
         needs = "" if find_spec("pytest") else " (pip install pytest)"
         lines.append(f"saved: python -m pytest {saved} replays it{needs}")

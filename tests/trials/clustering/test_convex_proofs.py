@@ -29,7 +29,7 @@ from trials.clustering.convex.certificate import (
     largest_flow,
     rounding,
 )
-from trials.clustering.convex.problem import scaled
+from trials.clustering.convex.problem import scale_points
 from trials.clustering.convex.weighted import _guess, _Weighted
 from trials.clustering.convex.weighted_certificate import _check_cluster, _Ties
 from trials.clustering.sparse import neighbour_weights
@@ -267,7 +267,7 @@ def test_the_error_of_the_pull_between_clusters_counts_against_the_flows(doubt, 
     [((0.0, 0.0), 8.0, 0.0), ((0.0, 3.0), 3.5, 2.04)],
 )
 def test_the_gap_of_a_partition_without_a_proof_is_that_of_its_dual_point(values, primal, dual):
-    data = scaled(np.array([[0.0], [4.0]]))
+    data = scale_points(np.array([[0.0], [4.0]]))
     u = np.array([values]) / data.scale
     problem = _Weighted(data, 1.0, 1.0 - np.eye(2))
     found = _guess(problem, 1.0, np.arange(2), u, 4.0 / data.scale, "no proof")

@@ -7,7 +7,7 @@ import pytest
 from numba import njit
 
 from trials.clustering.sparse import neighbour_weights, newton
-from trials.clustering.sparse.graph import checked_graph
+from trials.clustering.sparse.graph import check_graph
 from trials.clustering.sparse.preconditioner import (
     aggregate,
     coarsen,
@@ -16,7 +16,7 @@ from trials.clustering.sparse.preconditioner import (
     width_of_inverse,
 )
 from trials.clustering.sparse.product import Hessian, product
-from trials.clustering.sparse.rows import lanes_of, load, padded, store, total
+from trials.clustering.sparse.rows import lanes_of, load, pad, store, total
 
 
 class Problem:
@@ -26,9 +26,9 @@ class Problem:
         rng = np.random.default_rng(seed)
         u = rng.standard_normal((n, d))
         self.lanes = lanes_of(d)
-        self.u, self.b = padded(u), padded(u + 0.3 * rng.standard_normal((n, d)))
+        self.u, self.b = pad(u), pad(u + 0.3 * rng.standard_normal((n, d)))
         self.mass = rng.integers(1, 5, n).astype(float)
-        self.graph = checked_graph(neighbour_weights(u, 4, decay=0.1), n).upper()
+        self.graph = check_graph(neighbour_weights(u, 4, decay=0.1), n).upper()
         self.lam = 0.7
         length = np.linalg.norm(self.u[self.graph.rows()] - self.u[self.graph.indices], axis=1)
         self.delta = float(np.median(length))  # half of the edges are inside the smoothing
@@ -95,7 +95,7 @@ def test_rows_compute_as_numpy_does(d):
 
     rng = np.random.default_rng(d)
     x, y = rng.standard_normal((2, 5, d))
-    wide, other = padded(x), padded(y)
+    wide, other = pad(x), pad(y)
     assert wide.shape[1] % len(lanes_of(d)) == 0
     assert (wide[:, :d] == x).all()
     assert not wide[:, d:].any()
@@ -254,10 +254,10 @@ def test_coarser_graphs_solve_stiff_lumps_in_few_products(d):
     centres = np.stack([np.arange(60.0), *rng.standard_normal((d - 1, 60))], axis=1)
     p = Problem(d, n=600)
     u = np.repeat(centres, 10, axis=0) + 1e-3 * rng.standard_normal((600, d))
-    p.u, p.mass = padded(u), np.ones(600)
-    p.graph = checked_graph(neighbour_weights(u, 12), 600).upper()
+    p.u, p.mass = pad(u), np.ones(600)
+    p.graph = check_graph(neighbour_weights(u, 12), 600).upper()
     p.lam, p.delta = 0.1, 1e-6
-    rest = padded(np.repeat(rng.standard_normal((60, d)), 10, axis=0))  # moves whole lumps
+    rest = pad(np.repeat(rng.standard_normal((60, d)), 10, axis=0))  # moves whole lumps
     alone, coarse = (products(p, rest, 1e-3, on) for on in (False, True))
     assert coarse <= 0.5 * alone
 
@@ -281,9 +281,9 @@ def test_newton_stops_before_a_step_that_goes_too_far():
     # Two linked nodes at the points -1 and 1 meet at penalty 1: the full step from a length of 0.05
     # passes through, because the norm has no curvature along the edge.
     p = Problem(1, n=30)
-    p.u = padded(np.array([[-0.025], [0.025]]))
-    p.b, p.mass = padded(np.array([[-1.0], [1.0]])), np.ones(2)
-    p.graph = checked_graph(np.array([[0.0, 1.0], [1.0, 0.0]]), 2).upper()
+    p.u = pad(np.array([[-0.025], [0.025]]))
+    p.b, p.mass = pad(np.array([[-1.0], [1.0]])), np.ones(2)
+    p.graph = check_graph(np.array([[0.0, 1.0], [1.0, 0.0]]), 2).upper()
     p.lam, p.delta = 1.2, 1e-6
     u, step = p.u.copy(), np.zeros_like(p.u)
     stopped, out = p.minimise(u, 1e-12, 60, True, step)

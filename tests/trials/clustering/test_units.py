@@ -21,7 +21,7 @@ from trials.clustering.kmeans import (
     spectral_projection,
 )
 from trials.clustering.selection import choose_k, interval_lambda, recovery_interval, silhouette
-from trials.clustering.units import give_back, measured, own_units
+from trials.clustering.units import divide_by_units, give_back, own_units
 
 #: About 1e-120, 1e-200 and 1e-290.
 TINY = [2.0**-399, 2.0**-664, 2.0**-963]
@@ -131,13 +131,13 @@ def test_one_tiny_data_set_does_not_change_the_others():
 
 
 def test_units_are_powers_of_two_and_ordinary_data_are_not_copied():
-    assert measured(POINTS, own_units(POINTS)) is POINTS
-    assert measured(np.zeros((2, 3, 1)), own_units(np.zeros((2, 3, 1)))).sum() == 0.0
+    assert divide_by_units(POINTS, own_units(POINTS)) is POINTS
+    assert divide_by_units(np.zeros((2, 3, 1)), own_units(np.zeros((2, 3, 1)))).sum() == 0.0
     small = np.array([[[0.0], [3e-200]], [[5e-324], [0.0]], [[0.0], [1.0]]])
     units = own_units(small)
     mantissa, _ = np.frexp(units)
     np.testing.assert_array_equal(mantissa, 0.5)
-    scaled = measured(small, units)
+    scaled = divide_by_units(small, units)
     assert ((scaled.max(axis=(1, 2)) >= 0.5) & (scaled.max(axis=(1, 2)) <= 1.0)).all()
     give_back(scaled, units)
     np.testing.assert_array_equal(scaled, small)

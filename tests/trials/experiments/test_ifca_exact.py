@@ -119,7 +119,7 @@ def test_reduced_random_starts_have_the_ambient_law():
     rng = np.random.default_rng(51)
     theta, theta_star, _ = geometry.draw_geometry(params, rng, 1500)
     plain_star = mx.random_centres(mx.gaussian_vectors(rng, (1500, 3), 30), Delta=1.0)
-    plain = mx.displaced(plain_star, 0.1, mx.gaussian_vectors(rng, (1500, 3), 30))
+    plain = mx.displace(plain_star, 0.1, mx.gaussian_vectors(rng, (1500, 3), 30))
     sample = [
         [pw.margin(models[t, 0], models[t, 1], centres[t, 0], 0.2)[0] for t in range(1500)]
         for models, centres in ((theta, theta_star), (plain, plain_star))

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from trials.checks import InvalidParameter
-from trials.experiments.odcl.linear import DESIGNS, LINEAR, ROUNDS, draw, normalised, pooled_fits
+from trials.experiments.odcl.linear import (
+    DESIGNS,
+    LINEAR,
+    ROUNDS,
+    draw,
+    normalise_error,
+    pooled_fits,
+)
 from trials.experiments.odcl.logistic import COVARIANCES, LOGISTIC, roots
 
 
@@ -38,7 +45,7 @@ def test_the_cluster_oracle_has_the_error_of_least_squares():
 
 
 def test_errors_are_normalised_by_the_optimum():
-    assert normalised(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]])) == 1.0
+    assert normalise_error(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]])) == 1.0
 
 
 def test_few_logistic_samples_leave_every_user_alone():

@@ -12,7 +12,7 @@ from trials.clustering.sparse import fusing_penalty, sparse_convex_clustering
 from trials.experiments.odcl.neighbours import (
     NEIGHBOURS,
     cheapest,
-    completed,
+    complete_groups,
     cost,
     group_means,
     neighbour_clusterings,
@@ -42,7 +42,7 @@ def test_users_outside_the_largest_groups_join_the_nearest_mean():
     count = np.bincount(labels, minlength=7)
     kept = sorted(range(7), key=lambda group: (-count[group], group))[:3]
     means = [fits[labels == group].mean(axis=0) for group in kept]
-    for i, found in enumerate(completed(fits, labels, 3)):
+    for i, found in enumerate(complete_groups(fits, labels, 3)):
         distances = [np.linalg.norm(fits[i] - mean) for mean in means]
         right = kept.index(labels[i]) if labels[i] in kept else int(np.argmin(distances))
         assert found == right
@@ -54,7 +54,7 @@ def test_the_cost_is_the_inertia_of_scikit_learn_and_the_least_one_wins():
     model = KMeans(4, n_init=5, random_state=0).fit(fits)
     assert cost(fits, model.labels_, 4) == pytest.approx(model.inertia_)
     other = np.random.default_rng(3).permutation(model.labels_)
-    first = (cheapest(fits, [other, model.labels_], 4), completed(fits, model.labels_, 4))
+    first = (cheapest(fits, [other, model.labels_], 4), complete_groups(fits, model.labels_, 4))
     np.testing.assert_array_equal(*first)
 
 

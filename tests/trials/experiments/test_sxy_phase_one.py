@@ -67,7 +67,9 @@ def test_the_kept_share_of_a_start_is_that_of_the_matrix_of_all_clients():
         moments += np.outer(first * x[0, i], second * x[1, i]) / 30
     left = np.linalg.svd(moments)[0][:, :2]
     shares = [np.sum((left.T @ u) ** 2) / (u @ u) for u in errors]
-    assert chosen_start._kept(x, noise, errors, z) == pytest.approx(min(shares), rel=1e-9)
+    assert chosen_start._find_kept_share(x, noise, errors, z) == pytest.approx(
+        min(shares), rel=1e-9
+    )
 
 
 def test_a_start_that_the_data_choose_hides_the_residual():

@@ -252,7 +252,7 @@ def test_phase_two_takes_nine_tenths_of_the_longest_stable_local_step(monkeypatc
     clients = SimpleNamespace(data=data, theta_star=np.zeros((1, 2)))
     params = {"rounds_2": 7, "Delta": 1.5}
     start = np.ones((1, 2))
-    distance = two_phases.refined(params, clients, local_spectra(data), start, 5)
+    distance = two_phases.refine(params, clients, local_spectra(data), start, 5)
     assert distance == pytest.approx(2.0)
     assert taken["step_size"] == pytest.approx(0.9 / 4.0, rel=1e-12)
     assert (taken["n_rounds"], taken["n_local_steps"], taken["update"]) == (7, 5, "fedavg")

@@ -31,7 +31,7 @@ def test_starts_are_counted_one_by_one(monkeypatch):
     """Ends at and above a tenth, and starts at a quarter of Delta and beyond."""
     ends = iter([0.1, 0.1000001, 0.05, 0.7])
     distances = iter([0.5, 0.5000001, 0.2, 3.0])
-    monkeypatch.setattr(restarts, "refined", lambda *_: next(ends))
+    monkeypatch.setattr(restarts, "refine", lambda *_: next(ends))
     monkeypatch.setattr(restarts, "bottleneck_distance", lambda *_: next(distances))
     found = rows(restarts.RESTARTS, 0, **CELL, restarts=4, Delta=2.0)
     assert found["n_successful"] == 2.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trials.experiments.odcl.linear import group_means, normalised, sparse_features
+from trials.experiments.odcl.linear import group_means, normalise_error, sparse_features
 from trials.ifca.options import IfcaOptions, run_ifca_options
 from trials.ifca.quadratic_rounds import quadratic_rounds
 from trials.models.clients import ClientData
@@ -35,7 +35,7 @@ def test_the_models_are_those_of_ifca_on_the_samples(rounds):
     )
     models = slow.models[0]
     losses = ((y[:, None] - np.einsum("ind,kd->ikn", x, models)) ** 2).sum(axis=2)
-    expected = normalised(models[losses.argmin(axis=1)], optima[truth])
+    expected = normalise_error(models[losses.argmin(axis=1)], optima[truth])
     scale = 2.0 / x.shape[1]  # the loss is the mean squared residual
     errors = quadratic_rounds(
         scale * x.transpose(0, 2, 1) @ x,

@@ -187,7 +187,7 @@ def test_mixture_refuses(change, message):
         lambda: mx.simplex(5, 3, 1.0),
         lambda: mx.simplex(2, 3, 0.0),
         lambda: mx.bernoulli_vectors(np.random.default_rng(0), 4, 2),
-        lambda: mx.displaced(np.eye(2), 0.6, np.eye(2)),
+        lambda: mx.displace(np.eye(2), 0.6, np.eye(2)),
         lambda: mx.init_directions(np.array([[0.0], [1.0]]), "orthogonal", np.ones((2, 1))),
     ],
 )
@@ -214,8 +214,8 @@ def test_properties_of_a_mixture():
     ],
 )
 def test_a_vector_of_any_length_but_zero_has_a_direction(vector, unit):
-    assert mx.normalised(np.array([vector, [1.0, 0.0]])) == pytest.approx(
+    assert mx.normalise(np.array([vector, [1.0, 0.0]])) == pytest.approx(
         np.array([unit, [1.0, 0.0]])
     )
     with pytest.raises(InvalidParameter, match="must not be zero"):
-        mx.normalised(np.array([vector, [0.0, 0.0]]))
+        mx.normalise(np.array([vector, [0.0, 0.0]]))

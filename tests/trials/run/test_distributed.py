@@ -21,7 +21,7 @@ import trials.experiments  # noqa: F401  (registers every experiment)
 from tests.trials.toys import TOY, end_process, process_number, refuse, times
 from trials.checks import InvalidParameter
 from trials.run import distributed, wire
-from trials.run.block import BlockResult, Task, checked_result, simulate_block
+from trials.run.block import BlockResult, Task, check_result, simulate_block
 from trials.run.distributed import Costs, DistributedExecutor
 from trials.run.engine import Demand, ensure
 from trials.run.executors import ExecutorError, make_executor
@@ -337,13 +337,13 @@ SILENT = np.where(np.arange(32).reshape(16, 2) == 3, np.nan, 1.0)
 )
 def test_a_result_that_cannot_be_the_block_is_refused(result, what):
     with pytest.raises(ExecutorError, match=what) as caught:
-        checked_result(_task(), result)
+        check_result(_task(), result)
     assert "nothing of it is stored" in str(caught.value)
 
 
 def test_a_sound_result_passes():
     result = simulate_block(_task())
-    assert checked_result(_task(), result) is result
+    assert check_result(_task(), result) is result
 
 
 @pytest.mark.parametrize("what", ["another block", "too few", "no reply", "no pickle"])

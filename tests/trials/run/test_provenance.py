@@ -221,4 +221,4 @@ def test_a_file_that_changed_after_it_was_imported_is_said_once(tmp_path, monkey
         provenance._refuse_a_mixture((known,))
     provenance._refuse_a_mixture((known,))
     path.write_text("x = 1\n")  # touched only
-    assert sources.changed((known,)) == []
+    assert sources.find_changed((known,)) == []

@@ -153,7 +153,7 @@ def build_once(monkeypatch):
     Half of the time would pass in it: a line that names no claim plans all of them.  That builders
     are deterministic is tested in tests/test_every_claim.py.
     """
-    build, planned = Claim.build, plan._planned
+    build, planned = Claim.build, plan._plan
 
     def build_kept(claim, profile):
         key = "built", id(claim), profile.name
@@ -170,7 +170,7 @@ def build_once(monkeypatch):
         return KEPT[key][0]
 
     monkeypatch.setattr(Claim, "build", build_kept)
-    monkeypatch.setattr(plan, "_planned", planned_kept)
+    monkeypatch.setattr(plan, "_plan", planned_kept)
 
 
 class Late(BaseException):

@@ -125,7 +125,7 @@ def test_verdicts_are_a_table_while_claim_and_verdict_fit_with_the_gap(
     """Names of 10 letters and verdicts of 9, two blanks apart."""
     monkeypatch.setenv("COLUMNS", str(columns))
     rows = [("a.claim-10", "SUPPORTED", "12,345", "a few words")]
-    lines = list(verdicts._fitted(rows, columns))
+    lines = list(verdicts._fit(rows, columns))
     if as_table:
         assert lines[0].split() == ["claim", "verdict"]
         assert lines[1] == "a.claim-10  SUPPORTED"
@@ -136,5 +136,5 @@ def test_verdicts_are_a_table_while_claim_and_verdict_fit_with_the_gap(
 def test_numbers_of_trials_end_in_one_column(monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     rows = [("a.b", "SUPPORTED", "5", "short"), ("a.longer", "REFUTED", "12,345", "x")]
-    _, first, second = verdicts._fitted(rows, 120)
+    _, first, second = verdicts._fit(rows, 120)
     assert first.index("5  short") == second.index("5  x")

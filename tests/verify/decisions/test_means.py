@@ -20,7 +20,7 @@ from verify.decisions.means import (
     as_values,
     bet_sizes,
     decide_mean,
-    unresolved,
+    find_unresolved,
     why_not_asymptotic,
 )
 from verify.evidence import Verdict
@@ -311,8 +311,8 @@ def test_cells_are_combined_refutation_first():
     assert combine([free, free])[0] is Verdict.VACUOUS
     with pytest.raises(InvalidParameter, match="at least one"):
         combine([])
-    assert unresolved([holds, unsure, unsure]) == [1, 2]
-    assert unresolved([unsure, fails]) == []
+    assert find_unresolved([holds, unsure, unsure]) == [1, 2]
+    assert find_unresolved([unsure, fails]) == []
 
 
 def test_catonis_arguments_are_best_at_powers_of_four_up_to_the_horizon() -> None:

@@ -12,7 +12,7 @@ from scipy import stats
 
 from verify.decisions.structured import (
     LabelledPoints,
-    _rounded,
+    _round,
 )
 
 POINTS = LabelledPoints(
@@ -40,7 +40,7 @@ def share(condition, expected, n):
     ],
 )
 def test_versions_with_fewer_digits_start_with_the_fewest(values, versions):
-    assert [float(v[0]) for v in _rounded(np.array(values))] == versions
+    assert [float(v[0]) for v in _round(np.array(values))] == versions
 
 
 # -- points with labels ----------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from trials.run.store import RunStore
 from verify.claims.searching import search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval
 from verify.mutation.mutants import mutants
-from verify.mutation.opened import _moved, _wider, opened
+from verify.mutation.opened import _move, _wider, open_condition
 from verify.mutation.score import Examination, Standing
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES
@@ -98,7 +98,7 @@ def test_equality_is_tried_at_the_edge_alone(judged):
     procedures = [
         replace(strict, statement=s).build(QUICK) for s in (strict.statement, mutant.statement)
     ]
-    moved = opened(mutant, strict.statement, *procedures)
+    moved = open_condition(mutant, strict.statement, *procedures)
     assert next(iter(moved.domain.sample(np.random.default_rng(0), 2))) == {"x": 1.0}
     assert moved.constraints({"x": 1.0})
     assert not moved.constraints({"x": 0.9})
@@ -129,7 +129,7 @@ def test_new_cells_lie_outside_the_condition_and_inside_all_others():
     mutant = conditions(claim.statement)["condition samples: dropped"]
     original = claim.build(QUICK)
     weaker = replace(claim, statement=mutant.statement).build(QUICK)
-    outside = opened(mutant, claim.statement, original, weaker)
+    outside = open_condition(mutant, claim.statement, original, weaker)
     assert 0 < len(outside.cells) <= 9
     for cell in outside.cells:
         with pytest.raises(ValueError, match="samples"):
@@ -145,7 +145,7 @@ def test_a_condition_that_no_cell_can_leave_is_refused():
         replace(claim, statement=s).build(QUICK) for s in (claim.statement, mutant.statement)
     ]
     with pytest.raises(InvalidParameter, match="no cell outside the condition"):
-        opened(mutant, claim.statement, *procedures)
+        open_condition(mutant, claim.statement, *procedures)
 
 
 def test_a_whole_range_is_moved_between_the_old_limit_and_the_new_one():
@@ -165,7 +165,7 @@ def test_a_whole_range_is_moved_between_the_old_limit_and_the_new_one():
     )
     mutant = conditions(whole.statement)["condition limit: right side 0.5 times as large"]
     built = [replace(whole, statement=s).build(QUICK) for s in (whole.statement, mutant.statement)]
-    moved = opened(mutant, whole.statement, *built)
+    moved = open_condition(mutant, whole.statement, *built)
     assert moved.domain.ranges["n"] == IntRange(4, 8)
     assert [v for v in range(4, 9) if moved.constraints({"n": v})] == [4, 5, 6, 7]
 
@@ -188,13 +188,13 @@ def test_a_range_is_widened_where_the_condition_says_nothing_of_it(given, wider)
 def test_a_cell_is_moved_next_to_the_edge_and_as_far_as_it_may() -> None:
     """Outside are sizes below 3.1: from 100 on the edge lies 5.01 octaves below."""
     found = list(
-        _moved({"size": 100.0, "name": "x", "flag": True, "zero": 0.0}, lambda c: c["size"] < 3.1)
+        _move({"size": 100.0, "name": "x", "flag": True, "zero": 0.0}, lambda c: c["size"] < 3.1)
     )
     assert len(found) == 2
     far, near = (cell["size"] for cell in found)
     assert 3.1 * 2 ** (-1 / 32) <= near < 3.1
     assert far < near
     assert [cell["name"] for cell in found] == ["x", "x"]
-    above = [c["size"] for c in _moved({"size": 100.0}, lambda c: c["size"] > 250.0)]
+    above = [c["size"] for c in _move({"size": 100.0}, lambda c: c["size"] > 250.0)]
     assert 250.0 < above[1] <= 250.0 * 2 ** (1 / 32) < above[0]
-    assert not list(_moved({"size": 100.0}, lambda _cell: False))
+    assert not list(_move({"size": 100.0}, lambda _cell: False))

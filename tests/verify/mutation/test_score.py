@@ -18,7 +18,7 @@ from verify.evidence import Verdict
 from verify.mutation import score
 from verify.mutation.boundary import boundaries
 from verify.mutation.fingerprint import fingerprint
-from verify.mutation.mutants import CONDITIONS, mutants, power_of, resized, with_term
+from verify.mutation.mutants import CONDITIONS, mutants, power_of, resize, with_term
 from verify.mutation.score import Examination, Standing, _Judge
 from verify.mutation.tried import follows, ranges
 from verify.papers import catalogue
@@ -171,10 +171,10 @@ def test_a_resized_mutant_is_the_same_change_of_another_size():
     for mutant in mutants(statement):
         if mutant.size is None:
             continue
-        again = resized(statement, mutant, mutant.size)
+        again = resize(statement, mutant, mutant.size)
         assert again == mutant
         if mutant.symbol is not None:
-            assert resized(statement, mutant, mutant.size * 2).family == mutant.family
+            assert resize(statement, mutant, mutant.size * 2).family == mutant.family
 
 
 def test_a_sample_depends_on_the_claim_only_and_ends_at_the_first_catch(examine):
@@ -294,7 +294,7 @@ def test_a_condition_is_needless_only_where_the_run_resolves_its_statement(
         verdict=Verdict.SUPPORTED,
         resolution=resolution,
     )
-    monkeypatch.setattr(score, "opened", lambda *_: None)
+    monkeypatch.setattr(score, "open_condition", lambda *_: None)
     monkeypatch.setattr(Examination, "evidence", lambda *_args, **_more: found)
     weaker = [m for m in mutants(CATALOGUE["ifca.lemma1"].statement) if m.kind in CONDITIONS]
     judge = _Judge(examination, examination.procedure(examination.claim.statement), {})

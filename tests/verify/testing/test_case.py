@@ -7,7 +7,7 @@ import pytest
 
 from trials.checks import InvalidParameter
 from trials.models.clients import ClientData
-from verify.testing.case import Clients, described, load, save
+from verify.testing.case import Clients, describe_case, load, save
 
 FIRST = (np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([5.0, 6.0]))
 SECOND = (np.array([[7.0, 8.0]]), np.array([9.0]))
@@ -42,7 +42,7 @@ def test_clients_come_back_from_the_form_of_the_kernels(clients):
 
 def test_a_case_prints_as_python_text():
     case = {"long_name": Clients((FIRST, SECOND)), "k": 2, "x": 0.1, "a": np.array([1, 2])}
-    text = described(case)
+    text = describe_case(case)
     assert text == (
         "long_name = [([[1.0, 2.0], [3.0, 4.0]], [5.0, 6.0]),\n"
         "             ([[7.0, 8.0]], [9.0])]\n"
@@ -51,8 +51,8 @@ def test_a_case_prints_as_python_text():
     found = {}
     exec(text, found)
     assert found["long_name"] == plain(case["long_name"])
-    assert described({"one": Clients((SECOND,))}) == "one = [([[7.0, 8.0]], [9.0])]"
-    assert described({}) == ""
+    assert describe_case({"one": Clients((SECOND,))}) == "one = [([[7.0, 8.0]], [9.0])]"
+    assert describe_case({}) == ""
 
 
 def test_cases_are_read_as_they_were_saved(tmp_path):
@@ -61,7 +61,7 @@ def test_cases_are_read_as_they_were_saved(tmp_path):
     save(tmp_path / "a.npz", case, {"why": "because"})
     again, facts = load(tmp_path / "a.npz")
     assert facts == {"why": "because"}
-    assert described(again) == described(case)
+    assert describe_case(again) == describe_case(case)
     assert type(again["n_steps"]) is int
     (tmp_path / "b.npz").write_bytes(b"no archive")
     with pytest.raises(InvalidParameter, match="must be a saved case"):

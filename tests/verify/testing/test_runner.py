@@ -18,7 +18,7 @@ from verify.testing import (
     verify,
 )
 from verify.testing.arrays import Border
-from verify.testing.case import described
+from verify.testing.case import describe_case
 from verify.testing.check import (
     Implementation,
     Scope,
@@ -92,7 +92,7 @@ def test_every_subject_has_three_kinds_of_checks_and_a_definition():
 
 def test_a_failure_shrinks_to_one_client_with_one_row():
     outcome = first_failure(half, "ifca.step", checks=["kernel"], examples=20)
-    assert described(outcome.case) == (
+    assert describe_case(outcome.case) == (
         "models = [[0.0]]\nclients = [([[1.0]], [1.0])]\nstep_size = 0.5"
     )
     assert "our kernel has [1.0]" in outcome.message
@@ -132,7 +132,7 @@ def test_equal_seeds_find_equal_inputs():
     first, second = (
         first_failure(half, "ifca.step", seed=5, checks=["kernel"], examples=10) for _ in range(2)
     )
-    assert described(first.case) == described(second.case)
+    assert describe_case(first.case) == describe_case(second.case)
 
 
 def test_an_implementation_for_equal_sizes_only_is_tried_with_those():

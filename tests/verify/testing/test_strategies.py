@@ -108,7 +108,9 @@ def test_point_sets_shrink_to_one_point_at_zero():
 
 def test_a_client_that_matters_shrinks_to_the_number_one():
     problem = find(
-        own.federated(simple=True), lambda c: any(y.any() for _, y in c["clients"]), settings=SEARCH
+        own.federated(simple=True),
+        lambda c: any(y.any() for _, y in c["clients"]),
+        settings=SEARCH,
     )
     ((x, y),) = problem["clients"].pairs
     assert (x.tolist(), y.tolist()) == ([[0.0]], [1.0])

@@ -7,13 +7,13 @@ from numpy.typing import ArrayLike
 from trials.clustering.convex.path import convex_clustering_path
 from trials.clustering.convex.problem import (
     ConvexClustering,
-    checked_penalty,
-    scaled,
+    check_penalty,
+    scale_points,
     scaled_penalty,
 )
 from trials.clustering.convex.record import finish
 from trials.clustering.convex.solver import Outcome, Solver, duplicate_steps
-from trials.clustering.convex.weighted import checked_weights, solve_weighted
+from trials.clustering.convex.weighted import check_weights, solve_weighted
 
 
 def convex_clustering(
@@ -64,11 +64,11 @@ def convex_clustering(
     ----------
     Armacki, Bajovic, Jakovetic & Kar (2024), (12) and (13), Remark 23; Sun, Toh & Yuan (2021).
     """
-    data = scaled(points)
-    penalty = checked_penalty(penalty)
+    data = scale_points(points)
+    penalty = check_penalty(penalty)
     m = data.points.shape[0]
     if weights is not None:
-        return solve_weighted(data, penalty, checked_weights(weights, m))
+        return solve_weighted(data, penalty, check_weights(weights, m))
     nodes, steps = duplicate_steps(data)
     lam = scaled_penalty(penalty, data.scale)
     if lam == 0.0 or nodes.size == 1:

@@ -23,8 +23,8 @@ from trials.clustering.convex.problem import (
     ConvexClustering,
     Scaled,
     canonical,
-    checked_penalty,
-    scaled,
+    check_penalty,
+    scale_points,
     scaled_penalty,
 )
 from trials.clustering.convex.record import finish
@@ -87,19 +87,19 @@ class ClusterPath:
 
     def n_clusters(self, penalty: float) -> int:
         """Number of clusters at a penalty (at a breakpoint: after the event)."""
-        penalty = checked_penalty(penalty)
+        penalty = check_penalty(penalty)
         lost = sum(len(e.children) - 1 for e in self.merges if e.penalty <= penalty)
         return int(self.points.shape[0]) - lost
 
     def labels(self, penalty: float) -> IntArray:
         """(m,) partition at a penalty, numbered by first points.  O(m)."""
-        penalty = checked_penalty(penalty)
+        penalty = check_penalty(penalty)
         steps = [s for s, e in zip(self._steps, self.merges, strict=True) if e.penalty <= penalty]
         return canonical(partition(self.points.shape[0], steps, _roots(self.points, steps)))
 
     def solve(self, penalty: float) -> ConvexClustering:
         """The certified solution at a penalty, from the centroids of the clusters fused by then."""
-        penalty = checked_penalty(penalty)
+        penalty = check_penalty(penalty)
         m = self.points.shape[0]
         steps = [s for s, e in zip(self._steps, self.merges, strict=True) if e.upper <= penalty]
         roots = _roots(self.points, steps)
@@ -183,7 +183,7 @@ def convex_clustering_path(points: ArrayLike, *, tolerance: float = 1e-8) -> Clu
     Hocking, Joulin, Bach & Vert (2011), Clusterpath; Armacki et al. (2024), Appendix C.
     """
     tolerance = real_between("tolerance", tolerance, 1e-12, 1e-2)
-    data = scaled(points)
+    data = scale_points(points)
     nodes, steps = duplicate_steps(data)
     events = [
         Event(node=step.node, children=step.children, size=step.children.size) for step in steps

@@ -68,7 +68,7 @@ class Scaled:
     scale: float
 
 
-def scaled(points: ArrayLike) -> Scaled:
+def scale_points(points: ArrayLike) -> Scaled:
     """Validate and normalise a data set.
 
     Raises
@@ -92,7 +92,7 @@ def scaled(points: ArrayLike) -> Scaled:
     return Scaled(points=a, x=np.ascontiguousarray((x / scale).T), scale=scale)
 
 
-def checked_penalty(penalty: float) -> float:
+def check_penalty(penalty: float) -> float:
     """Validate a penalty: a finite number >= 0."""
     return real_between("penalty", penalty, 0.0)
 

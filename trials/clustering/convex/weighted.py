@@ -30,7 +30,7 @@ _EPS_FIRST, _EPS_FACTOR, _EPS_LAST = 0.1, 0.1, 1e-12
 _REACHES = (1e4, 1e3, 100.0, 30.0, 10.0, 3.0)
 
 
-def checked_weights(weights: ArrayLike, n_points: int) -> FloatArray:
+def check_weights(weights: ArrayLike, n_points: int) -> FloatArray:
     """Validate pair weights: (m, m), finite, symmetric, >= 0.  The diagonal is ignored."""
     w = real_array("weights", weights).copy()
     if w.shape != (n_points, n_points):

@@ -32,11 +32,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from trials.checks import BoolArray, FloatArray, IntArray, checked_rng, real_between
+from trials.checks import BoolArray, FloatArray, IntArray, check_rng, real_between
 from trials.clustering.kmeans.assignment import FIRST, squared_distances, transpose
-from trials.clustering.kmeans.iteration import checked, iterate
+from trials.clustering.kmeans.iteration import check_points, iterate
 from trials.clustering.kmeans.seeding import seed
-from trials.clustering.units import give_back, measured, own_units
+from trials.clustering.units import divide_by_units, give_back, own_units
 
 # A swap must save more than this fraction (over k) of the cost, see the module docstring.
 _SWAP_SAVING = 1e-6
@@ -392,9 +392,9 @@ def approximate_kmeans(
     >>> fit.cost.tolist(), bool(fit.factor[0] <= 10.0)
     ([1.0], True)
     """
-    data, k = checked(points, k)
+    data, k = check_points(points, k)
     target = real_between("target", target, 1.0)
-    checked_rng(rng)
+    check_rng(rng)
     n_sets, m, d = data.shape
     labels = np.empty((n_sets, m), np.int64)
     centers = np.empty((n_sets, k, d))
@@ -404,7 +404,7 @@ def approximate_kmeans(
     locally_optimal = np.empty(n_sets, np.bool_)
     units = own_units(data)
     _approximate_batch(
-        measured(data, units),
+        divide_by_units(data, units),
         rng,
         target,
         300,

@@ -23,7 +23,7 @@ from trials.checks import (
     same_axis,
 )
 from trials.clustering.kmeans.assignment import assign, screened_assign, single_precision, transpose
-from trials.clustering.units import give_back, measured, own_units
+from trials.clustering.units import divide_by_units, give_back, own_units
 
 # Numbers of clusters and products m k d from which screening saves more time than its preparation
 # takes, also in a fit of three iterations.  Measured at m = 30 to 2,000, d = 1 to 100, k = 2 to 30.
@@ -264,7 +264,7 @@ def _lloyd_batch(
 # --- drivers
 
 
-def checked(points: ArrayLike, k: int) -> tuple[FloatArray, int]:
+def check_points(points: ArrayLike, k: int) -> tuple[FloatArray, int]:
     """Points (B, m, d), finite, and a number of clusters k in 1..m."""
     array = finite_batch("points", points, ("B", "m", "d"))
     return array, integer_between("k", k, 1, array.shape[1], "at most the number of points m")
@@ -338,8 +338,8 @@ def lloyd(
     units = own_units(data, starts)
     fit = empty_fit(n_sets, m, k, d)
     _lloyd_batch(
-        measured(data, units),
-        measured(starts, units),
+        divide_by_units(data, units),
+        divide_by_units(starts, units),
         integer_between("max_iter", max_iter, 1),
         real_between("tol", tol, 0.0),
         one_of("empty", empty, ("relocate", "keep")) == "relocate",

@@ -10,7 +10,7 @@ from trials.checks import (
     BoolArray,
     FloatArray,
     IntArray,
-    checked_rng,
+    check_rng,
     integer_between,
     one_of,
     real_between,
@@ -19,13 +19,13 @@ from trials.clustering.kmeans.assignment import FIRST, squared_distances, transp
 from trials.clustering.kmeans.iteration import (
     EmptyPolicy,
     KMeansFit,
-    checked,
+    check_points,
     empty_fit,
     in_units_of_points,
     iterate,
     shift_tolerance,
 )
-from trials.clustering.units import measured, own_units
+from trials.clustering.units import divide_by_units, own_units
 
 
 @njit(cache=True, nogil=True)
@@ -165,9 +165,9 @@ def seed_kmeans_pp(points: ArrayLike, k: int, rng: np.random.Generator) -> IntAr
     -----
     O(m k d) a data set.
     """
-    data, k = checked(points, k)
+    data, k = check_points(points, k)
     chosen = np.empty((data.shape[0], k), np.int64)
-    _seed_batch(measured(data, own_units(data)), checked_rng(rng), chosen)
+    _seed_batch(divide_by_units(data, own_units(data)), check_rng(rng), chosen)
     return chosen
 
 
@@ -211,13 +211,13 @@ def kmeans_pp(
     >>> sorted(fit.centers.ravel().tolist()), fit.inertia.tolist()
     ([0.5, 10.5], [1.0])
     """
-    data, k = checked(points, k)
+    data, k = check_points(points, k)
     n_sets, m, d = data.shape
     units = own_units(data)
     fit = empty_fit(n_sets, m, k, d)
     _kmeans_pp_batch(
-        measured(data, units),
-        checked_rng(rng),
+        divide_by_units(data, units),
+        check_rng(rng),
         integer_between("n_init", n_init, 1),
         integer_between("max_iter", max_iter, 1),
         real_between("tol", tol, 0.0),

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from trials.checks import BoolArray, FloatArray, IntArray
 from trials.clustering.kmeans.approximation import Approximation, approximate_kmeans
-from trials.clustering.kmeans.iteration import EmptyPolicy, checked, in_units_of_points, lloyd
-from trials.clustering.units import give_back, measured, own_units
+from trials.clustering.kmeans.iteration import EmptyPolicy, check_points, in_units_of_points, lloyd
+from trials.clustering.units import divide_by_units, give_back, own_units
 
 # The Gram matrix is used where the last singular value kept has at least this share of the largest,
 # both squared, and squares are far from underflow.
@@ -152,9 +152,9 @@ def spectral_projection(points: ArrayLike, k: int) -> tuple[FloatArray, FloatArr
     >>> abs(basis[0, :, 0]).round(12).tolist(), abs(coords[0, :, 0]).round(12).tolist()
     ([0.6, 0.8], [5.0, 10.0])
     """
-    data, k = checked(points, k)
+    data, k = check_points(points, k)
     units = own_units(data)
-    coords, basis = _project(measured(data, units), k)
+    coords, basis = _project(divide_by_units(data, units), k)
     give_back(coords, units)
     return coords, basis
 
@@ -249,9 +249,9 @@ def spectral_kmeans(
     >>> sorted(fit.centers[0].tolist()), bool(fit.part_one.factor[0] <= 10.0)
     ([[0.5, 5.0], [10.5, 0.0]], True)
     """
-    given, k = checked(points, k)
+    given, k = check_points(points, k)
     units = own_units(given)
-    data = measured(given, units)
+    data = divide_by_units(given, units)
     coords, basis = _project(data, k)
     part_one = approximate_kmeans(coords, k, rng, target=target)
     lifted = part_one.centers @ basis.transpose(0, 2, 1)

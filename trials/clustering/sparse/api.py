@@ -18,9 +18,9 @@ from trials.checks import (
     real_between,
     real_or_infinite,
 )
-from trials.clustering.convex.problem import Scaled, scaled, scaled_penalty
+from trials.clustering.convex.problem import Scaled, scale_points, scaled_penalty
 from trials.clustering.sparse.certificate import MARGIN, check_sparse_certificate
-from trials.clustering.sparse.graph import Graph, checked_graph
+from trials.clustering.sparse.graph import Graph, check_graph
 from trials.clustering.sparse.path import Tracer
 from trials.clustering.sparse.record import SparseClustering, SparsePath
 
@@ -36,8 +36,8 @@ class _Problem:
     """A validated problem in scaled units, the largest weight between 1/2 and 1."""
 
     def __init__(self, points: ArrayLike, weights: Any) -> None:
-        self.data: Scaled = scaled(points)
-        self.given = checked_graph(weights, self.data.points.shape[0])
+        self.data: Scaled = scale_points(points)
+        self.given = check_graph(weights, self.data.points.shape[0])
         largest = float(self.given.w.max(initial=0.0))
         self.unit = 2.0 ** min(math.frexp(largest)[1], 1023)
         self.graph = Graph(
@@ -96,7 +96,7 @@ def sparse_convex_clustering(
     (2022).
     """
     problem = _Problem(points, weights)
-    penalty = checked_penalty(penalty)
+    penalty = check_penalty(penalty)
     tolerance = real_between("tolerance", tolerance, _SMALLEST, 1.0)
     tracer = Tracer(problem.data, problem.graph)
     lam = problem.lam(penalty)
@@ -230,7 +230,7 @@ def fusing_penalty(points: ArrayLike, weights: Any) -> float:
     return tracer.fusing * problem.data.scale / problem.unit
 
 
-def checked_penalty(penalty: object) -> float:
+def check_penalty(penalty: object) -> float:
     """Validate a penalty >= 0, also infinite."""
     value = real_or_infinite("penalty", penalty)
     if value < 0.0:

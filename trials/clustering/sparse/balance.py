@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from trials.checks import FloatArray, IntArray
-from trials.clustering.sparse.contraction import unbalanced
+from trials.clustering.sparse.contraction import write_imbalance
 from trials.clustering.sparse.graph import Graph
 from trials.clustering.sparse.newton import Limits, Smoothed, minimise
 
@@ -172,7 +172,7 @@ def _balance_one(
         for m in range(size):
             for c in range(d):
                 y[m, c] *= size / largest
-    left[k] = unbalanced(graph, lam, 1.0, q, y, rest)
+    left[k] = write_imbalance(graph, lam, 1.0, q, y, rest)
     if left[k] <= goal:
         return
     square = 0.0
@@ -186,7 +186,7 @@ def _balance_one(
                 x[m, c] = now * y[m, c]
         rest[:] = 0.0
         minimise(lanes, Smoothed(graph, q, ones, lam, now), x, few, rest, out)
-        total = unbalanced(graph, lam, now, q, x, rest)
+        total = write_imbalance(graph, lam, now, q, x, rest)
         moved = 0.0
         for m in range(size):
             for c in range(d):

@@ -50,7 +50,7 @@ from trials.clustering.convex.certificate import (
     rounding,
     scaled_centres,
 )
-from trials.clustering.sparse.graph import Graph, checked_graph, joined
+from trials.clustering.sparse.graph import Graph, check_graph, join_entries
 
 #: Share of their limits that the flows of a certificate keep free, for the errors of the centres.
 MARGIN = 1e-8
@@ -94,11 +94,11 @@ def spanning_flow(
     and the points that the forest does not join with the first point of their cluster.
     """
     weight = room.max(initial=1.0) / room
-    forest = minimum_spanning_tree(joined(weight, low, high, n)).tocoo()
+    forest = minimum_spanning_tree(join_entries(weight, low, high, n)).tocoo()
     _, first = np.unique(labels, return_index=True)
     rows = np.concatenate([forest.row, np.full(first.size, n)])
     cols = np.concatenate([forest.col, first])
-    rooted = joined(np.ones(rows.size), rows, cols, n + 1)
+    rooted = join_entries(np.ones(rows.size), rows, cols, n + 1)
     order, parent = breadth_first_order(rooted, n, directed=False)
     place = np.empty(n + 1, dtype=np.int64)
     place[order] = np.arange(order.size)
@@ -161,7 +161,7 @@ def check_sparse_certificate(
     if a.ndim != 2 or not np.isfinite(a).all():
         raise InvalidParameter(f"points.shape={a.shape} must be (n, d), and all entries finite")
     n, d = a.shape
-    graph = checked_graph(weights, n)
+    graph = check_graph(weights, n)
     owner = plain_array("labels", labels)
     if owner.shape != (n,) or owner.dtype.kind not in "iu" or owner.min(initial=0) < 0:
         raise InvalidParameter("labels must be (n,) whole numbers >= 0")
@@ -202,13 +202,13 @@ def _check_in_units(
         problem = problem_of(a, penalty if math.isfinite(penalty) else 0.0, weight)
         centres = scaled_centres(v, problem.scale)
     except Refusal as refusal:
-        return _refused(mass.size, str(refusal))
+        return _refuse(mass.size, str(refusal))
     scale, lam = problem.scale, problem.lam if math.isfinite(penalty) else math.inf
     w = graph.w / weight
     least = float(w.min(initial=math.inf))
     # A penalty that was cut still fuses all linked points, unless their weights are very small.
     if not least > 0.0 or (problem.cut and least < 1e-80):
-        return _refused(mass.size, "weights spread over too many powers of ten")
+        return _refuse(mass.size, "weights spread over too many powers of ten")
     scaled = graph._replace(w=w)
     check = _check(problem.x, a, scaled, lam, owner, mass, centres, y, margin)
     return replace(
@@ -219,7 +219,7 @@ def _check_in_units(
     )
 
 
-def _refused(k: int, reason: str) -> SparseCheck:
+def _refuse(k: int, reason: str) -> SparseCheck:
     """Nothing is proved of k clusters."""
     return SparseCheck(
         valid=False,
@@ -326,7 +326,7 @@ def _doubt(near: float, one: FloatArray, other: FloatArray, length: FloatArray) 
     ``other`` are the masses at the ends of the links, (E,).
     """
     doubt = near * np.sqrt(1.0 / one + 1.0 / other) / length
-    return np.where(length > SMALLEST_DISTANCE, doubt, np.inf)
+    return np.asarray(np.where(length > SMALLEST_DISTANCE, doubt, np.inf))
 
 
 def _route(

@@ -29,7 +29,7 @@ def _root(parent: IntArray, i: int) -> int:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _numbered(parent: IntArray, labels: IntArray) -> int:
+def _number(parent: IntArray, labels: IntArray) -> int:
     """Number the sets (n,) in the order of their first, smallest members.  Returns how many."""
     count = 0
     for i in range(parent.size):
@@ -71,7 +71,7 @@ def near_components(
                 b = _root(parent, j)
                 # The smaller root wins: a set's root is its first member for every order of edges.
                 parent[max(a, b)] = min(a, b)
-    return _numbered(parent, labels)
+    return _number(parent, labels)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -114,7 +114,7 @@ def meeting_components(
                 a = _root(parent, i)
                 b = _root(parent, j)
                 parent[max(a, b)] = min(a, b)
-    return _numbered(parent, labels)
+    return _number(parent, labels)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -257,7 +257,7 @@ def pulls(
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def unbalanced(
+def write_imbalance(
     graph: Graph, lam: float, delta: float, q: FloatArray, x: FloatArray, out: FloatArray
 ) -> float:
     """Write ``q_i - lam sum_j w_ij clip((x_i - x_j)/delta)`` (n, d) and return its square."""

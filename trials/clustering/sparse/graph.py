@@ -19,7 +19,7 @@ from trials.checks import (
     real_between,
     sparse_matrix,
 )
-from trials.clustering.convex.problem import scaled
+from trials.clustering.convex.problem import scale_points
 
 #: Neighbours of a node: half of the memory of 64 bits, and a third less time.
 IndexArray = NDArray[np.int32]
@@ -66,7 +66,7 @@ class Graph(NamedTuple):
         return sp.csr_array((self.w, self.indices, self.indptr.astype(short)), shape=shape)
 
 
-def joined(w: FloatArray, rows: IntArray, cols: IntArray, n: int) -> Any:
+def join_entries(w: FloatArray, rows: IntArray, cols: IntArray, n: int) -> Any:
     """Entries of an (n, n) SciPy sparse array, added up where they meet.
 
     Indices have 32 bits where they can: SciPy's trees took no others before 1.16.
@@ -75,7 +75,7 @@ def joined(w: FloatArray, rows: IntArray, cols: IntArray, n: int) -> Any:
     return sp.csr_array((w, (rows.astype(short), cols.astype(short))), shape=(n, n))
 
 
-def checked_graph(weights: Any, n_points: int) -> Graph:
+def check_graph(weights: Any, n_points: int) -> Graph:
     """Validate sparse pair weights: (n, n), finite, symmetric, >= 0.  The diagonal is ignored."""
     w = sparse_matrix("weights", weights, n_points)
     if (w.data < 0.0).any():
@@ -135,7 +135,7 @@ def neighbour_weights(
     Armacki et al. (2024), Remark 23; Sun, Toh & Yuan (2021), section 5; Touw, Groenen & Terada
     (2022), section 3 (circulant and spanning tree).
     """
-    data = scaled(points)
+    data = scale_points(points)
     x = np.ascontiguousarray(data.x.T)
     n = x.shape[0]
     n_neighbours = integer_between("n_neighbours", n_neighbours, 1, n - 1, "the other points")
@@ -176,7 +176,7 @@ def _join(x: FloatArray, tree: Any, rows: IntArray, cols: IntArray) -> tuple[Int
     """The edges (E,) with those of a spanning tree of components added (Boruvka's rounds)."""
     n = x.shape[0]
     while True:
-        graph = joined(np.ones(rows.size), rows, cols, n)
+        graph = join_entries(np.ones(rows.size), rows, cols, n)
         count, label = connected_components(graph, directed=False)
         if count == 1:
             return rows, cols
@@ -197,7 +197,7 @@ def _join(x: FloatArray, tree: Any, rows: IntArray, cols: IntArray) -> tuple[Int
         # of the components drops it.
         a, b = label[new_rows], label[new_cols]
         low, high = np.minimum(a, b), np.maximum(a, b)
-        kept = minimum_spanning_tree(joined(np.ones(low.size), low, high, count)).tocoo()
+        kept = minimum_spanning_tree(join_entries(np.ones(low.size), low, high, count)).tocoo()
         chosen = {}
         for t in np.argsort(gaps, kind="stable")[::-1]:
             chosen[(int(low[t]), int(high[t]))] = t
@@ -227,7 +227,7 @@ def _closest(x: FloatArray, tree: Any, own: IntArray, label: IntArray) -> tuple[
     return (*pair, best)
 
 
-def reordered(graph: Graph, order: IntArray) -> Graph:
+def reorder(graph: Graph, order: IntArray) -> Graph:
     """The graph whose node i is the node ``order[i]``, order (n,), of the given one."""
     matrix = sp.csr_array(graph.matrix()[order][:, order])
     matrix.sort_indices()

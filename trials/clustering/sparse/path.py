@@ -32,8 +32,8 @@ from trials.checks import BoolArray, FloatArray, IntArray
 from trials.clustering.convex.problem import Scaled
 from trials.clustering.sparse import balance, contraction, newton
 from trials.clustering.sparse.certificate import MARGIN, spanning_flow
-from trials.clustering.sparse.graph import Graph, joined, reordered
-from trials.clustering.sparse.rows import lanes_of, padded
+from trials.clustering.sparse.graph import Graph, join_entries, reorder
+from trials.clustering.sparse.rows import lanes_of, pad
 
 #: Points of a leaf of the tree that orders the points.
 _LEAF = 8
@@ -92,8 +92,8 @@ class Tracer:
         self.lanes = lanes_of(self.dimension)
         self.fusing = _fusing(points, graph)
         self.order = np.asarray(cKDTree(points, leafsize=_LEAF).indices, dtype=np.int64)
-        self.x = padded(points[self.order])
-        self.full = graph = reordered(graph, self.order)
+        self.x = pad(points[self.order])
+        self.full = graph = reorder(graph, self.order)
         n, d = self.x.shape
         rows = graph.rows()
         lengths = np.sqrt(((self.x[rows] - self.x[graph.indices]) ** 2).sum(axis=1))
@@ -205,7 +205,7 @@ class Tracer:
             own = self.given[self.order]
             rows = linked.rows()
             same = (own[rows] == own[linked.indices]).all(axis=1)
-            edges = joined(
+            edges = join_entries(
                 np.ones(int(same.sum())), rows[same], linked.indices[same], linked.n_nodes
             )
         else:

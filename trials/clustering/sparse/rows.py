@@ -6,7 +6,7 @@ written once.  That takes a third of the time of a product with a Hessian in sev
 
 ``lanes`` is a tuple of zeros, of which only the length counts: 2 or 8 coordinates.  The
 number is a part of its type, so that each kernel is compiled for it.  A matrix (n, d) for `load`
-and `store` is C-contiguous, and d is a multiple of the number of lanes.  See `padded`.
+and `store` is C-contiguous, and d is a multiple of the number of lanes.  See `pad`.
 
 Rows add, subtract and multiply, coordinate by coordinate, and a number times a row is a row.  With
 the compiler switched off they are arrays of NumPy.
@@ -47,7 +47,7 @@ def lanes_of(d: int) -> tuple[int, ...]:
     return (0,) * next((width for width in _WIDTHS if width >= d), _WIDTHS[-1])
 
 
-def padded(x: FloatArray) -> FloatArray:
+def pad(x: FloatArray) -> FloatArray:
     """The matrix (n, d) with columns of zeros up to a multiple of its lanes.
 
     Examples

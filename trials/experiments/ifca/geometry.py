@@ -27,7 +27,7 @@ MAX_CLIENTS, MAX_SAMPLES, MAX_DIMENSION, MAX_CLUSTERS = 10**12, 10**15, 10**12, 
 # A cell went through its table before: its blocks use the drivers without their checks.
 _random_centres, _gaussian_frame = unchecked(mx.random_centres), unchecked(mx.gaussian_frame)
 _bernoulli_vectors, _simplex = unchecked(mx.bernoulli_vectors), unchecked(mx.simplex)
-_line, _displaced = unchecked(mx.line), unchecked(mx.displaced)
+_line, _displaced = unchecked(mx.line), unchecked(mx.displace)
 _init_directions = unchecked(mx.init_directions)
 _fractions, _fractions_with_ratio = unchecked(mx.fractions), unchecked(mx.fractions_with_ratio)
 _cluster_sizes = unchecked(mx.cluster_sizes)
@@ -122,7 +122,7 @@ def _sizes_of(
     return mx.cluster_sizes(m, weights)
 
 
-def checked_sizes_of(params: Params) -> IntArray:
+def read_sizes(params: Params) -> IntArray:
     """`sizes_of` (k,) of a cell that went through its table, without further checks."""
     if "ratio" in params:
         weights = _fractions_with_ratio(params["k"], params["ratio"], params["profile"])

@@ -127,7 +127,7 @@ def _simulate_separation(params: Params, rng: np.random.Generator, n_trials: int
     for trial in range(n_trials):
         vectors = mx.bernoulli_vectors(rng, k, d)
         if params["scaling"] == "norm":
-            vectors = mx.normalised(vectors)
+            vectors = mx.normalise(vectors)
         out[trial] = norm * float(mx.separation(vectors))
     return out
 

@@ -105,7 +105,7 @@ def _optima(params: Params, rng: np.random.Generator) -> FloatArray:
 
 def _start(params: Params, theta_star: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Models at ``closeness * Delta`` from their optima, (k, d)."""
-    directions = mx.normalised(rng.standard_normal(theta_star.shape))
+    directions = mx.normalise(rng.standard_normal(theta_star.shape))
     return np.asarray(theta_star + params["closeness"] * params["Delta"] * directions)
 
 

@@ -33,8 +33,8 @@ import numpy as np
 from trials.checks import FloatArray, InvalidParameter
 from trials.experiments.ifca.geometry import (
     STEP_PARAMETERS,
-    checked_sizes_of,
     draw_geometry,
+    read_sizes,
     step_sizes_of,
 )
 from trials.laws.pairwise import log_misidentification_probability
@@ -58,7 +58,7 @@ def client_draws(params: Params) -> float:
     k, m = params["k"], params["m"]
     if k == 2:
         return 0.0
-    sizes = checked_sizes_of(params)
+    sizes = read_sizes(params)
     if np.max(step_sizes_of(params, sizes) * sizes / m) > 1.0:
         return float(m)
     # The models lie on the segment between two optima at distance Delta, so that all inner products
@@ -96,7 +96,7 @@ def run_steps(
         theta=theta,
         theta_star=theta_star,
         d=params["d"],
-        cluster_sizes=checked_sizes_of(params),
+        cluster_sizes=read_sizes(params),
         sigma=params["sigma"],
         n_samples=params["n"],
         gamma=gamma,
@@ -109,7 +109,7 @@ def run_steps(
 def _run(
     params: Params, rng: np.random.Generator, n_trials: int, n_steps: int
 ) -> tuple[FloatArray, FloatArray]:
-    gamma = step_sizes_of(params, checked_sizes_of(params))
+    gamma = step_sizes_of(params, read_sizes(params))
     return run_steps(params, draw_geometry(params, rng, n_trials), gamma, n_steps, rng)
 
 
@@ -173,7 +173,7 @@ TRAJECTORY = add_experiment(
 
 
 def _simulate_strangers(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    sizes = checked_sizes_of(params)
+    sizes = read_sizes(params)
     gamma = step_sizes_of(params, sizes)
     theta, theta_star, _ = draw_geometry(params, rng, n_trials)
     k, width = theta.shape[1:]

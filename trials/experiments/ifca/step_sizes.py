@@ -35,7 +35,7 @@ from __future__ import annotations
 import numpy as np
 
 from trials.checks import FloatArray
-from trials.experiments.ifca.geometry import STEP_PARAMETERS, checked_sizes_of, draw_geometry
+from trials.experiments.ifca.geometry import STEP_PARAMETERS, draw_geometry, read_sizes
 from trials.experiments.ifca.step import N_STEPS, run_steps
 from trials.parameters import Real
 from trials.run.cell import Params
@@ -55,7 +55,7 @@ PARAMETERS = ANY_STEP_SIZE.extended(
 
 
 def _simulate_step_sizes(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    sizes = checked_sizes_of(params)
+    sizes = read_sizes(params)
     smallest = sizes.min() / sizes.sum()
     start = draw_geometry(params, rng, n_trials)
     state = rng.bit_generator.state
@@ -103,7 +103,7 @@ def step_constants(ratio: float) -> FloatArray:
 
 
 def _simulate_runs(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    sizes = checked_sizes_of(params)
+    sizes = read_sizes(params)
     smallest = sizes.min() / sizes.sum()
     start = draw_geometry(params, rng, n_trials)
     constants = step_constants(sizes.max() / sizes.min())

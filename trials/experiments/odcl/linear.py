@@ -113,7 +113,7 @@ def draw(
     return features, responses + rng.standard_normal((m, n)), optima, truth
 
 
-def normalised(models: FloatArray, optima: FloatArray) -> float:
+def normalise_error(models: FloatArray, optima: FloatArray) -> float:
     """The users' mean normalised squared error of models (m, d)."""
     return float(np.mean(((models - optima) ** 2).sum(axis=1) / (optima**2).sum(axis=1)))
 
@@ -146,16 +146,16 @@ def _one(params: Params, rng: np.random.Generator) -> list[float]:
     if params["clusterpath"] == "yes":
         grid = clusterpath_grid(fits, convex_partition)
         choice = clusterpath(fits, grid, convex_partition)
-        path_error, path_clusters = normalised(group_means(fits, choice.labels), own), choice.k
+        path_error, path_clusters = normalise_error(group_means(fits, choice.labels), own), choice.k
         printed_clusters = clusterpath(fits, grid, convex_partition, reading="as-printed").k
     return [
-        normalised(fits, own),
-        normalised(np.broadcast_to(fits.mean(axis=0), fits.shape), own),
-        normalised(group_means(fits, truth), own),
-        normalised(pooled_fits(features, responses, truth), own),
-        normalised(group_means(fits, one), own),
-        normalised(group_means(fits, ten), own),
-        normalised(group_means(fits, convex), own),
+        normalise_error(fits, own),
+        normalise_error(np.broadcast_to(fits.mean(axis=0), fits.shape), own),
+        normalise_error(group_means(fits, truth), own),
+        normalise_error(pooled_fits(features, responses, truth), own),
+        normalise_error(group_means(fits, one), own),
+        normalise_error(group_means(fits, ten), own),
+        normalise_error(group_means(fits, convex), own),
         float(np.unique(convex).size),
         *same_partition(np.stack([one, ten]), truth, k).tolist(),
         path_error,
@@ -235,7 +235,7 @@ def _match(params: Params, rng: np.random.Generator) -> list[float]:
     else:
         penalty, _ = interval_lambda(fits[None], truth[None], rng)
         labels = convex_partition(fits, float(penalty[0]))
-    one_shot = normalised(group_means(fits, labels), own)
+    one_shot = normalise_error(group_means(fits, labels), own)
     grams, moments = losses(features, responses, params["gradient"])
     errors = quadratic_rounds(
         grams, moments, own, near_start(params, optima, rng), params["step"], params["local_steps"],
@@ -323,7 +323,7 @@ def _several_starts(params: Params, rng: np.random.Generator) -> list[float]:
         )[-1]
         for start in starts
     ]
-    return [normalised(group_means(fits, found.labels[0]), own), *map(float, after)]
+    return [normalise_error(group_means(fits, found.labels[0]), own), *map(float, after)]
 
 
 STARTS = add_experiment(

@@ -17,7 +17,7 @@ import numpy as np
 
 from trials.checks import FloatArray
 from trials.clustering.selection import convex_partition, interval_lambda
-from trials.experiments.odcl.linear import group_means, normalised
+from trials.experiments.odcl.linear import group_means, normalise_error
 from trials.experiments.odcl.one_shot import same_partition
 from trials.local_erm import logistic
 from trials.parameters import Integer, Parameters, Real
@@ -55,9 +55,9 @@ def _one(params: Params, rng: np.random.Generator) -> list[float]:
     return [
         float(found),
         same,
-        normalised(group_means(fits, labels), own),
-        normalised(group_means(fits, truth), own),
-        normalised(fits, own),
+        normalise_error(group_means(fits, labels), own),
+        normalise_error(group_means(fits, truth), own),
+        normalise_error(fits, own),
     ]
 
 

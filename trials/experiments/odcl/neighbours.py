@@ -73,7 +73,7 @@ def nearest(fits: FloatArray, centres: FloatArray) -> IntArray:
     return np.asarray(distance.argmin(axis=0))
 
 
-def completed(fits: FloatArray, labels: IntArray, k: int) -> IntArray:
+def complete_groups(fits: FloatArray, labels: IntArray, k: int) -> IntArray:
     """(m,) the k largest groups, which every other user joins by the nearest mean."""
     count = np.bincount(labels)
     largest = np.argsort(-count, kind="stable")[:k]
@@ -93,7 +93,7 @@ def cost(fits: FloatArray, labels: IntArray, k: int) -> float:
 
 def cheapest(fits: FloatArray, clusterings: list[IntArray], k: int) -> IntArray:
     """(m,) the completed clustering of least cost.  The first one wins among equals."""
-    groups = [completed(fits, labels, k) for labels in clusterings]
+    groups = [complete_groups(fits, labels, k) for labels in clusterings]
     return groups[int(np.argmin([cost(fits, labels, k) for labels in groups]))]
 
 

@@ -26,7 +26,7 @@ K = 2
 ALONG_FIRST = 0.2
 
 
-def _kept(x: FloatArray, noise: FloatArray, errors: FloatArray, z: IntArray) -> float:
+def _find_kept_share(x: FloatArray, noise: FloatArray, errors: FloatArray, z: IntArray) -> float:
     """The smallest share of a squared residual in the span of the top singular vectors."""
     residuals = np.einsum("smd,md->sm", x, errors[z]) + noise
     # The two residuals of a client come from different rows, so that their product has the mean
@@ -54,7 +54,9 @@ def _round(params: Params, rng: np.random.Generator) -> tuple[float, float]:
     loudest = np.argsort(-lengths[0] * lengths[1])[:K]
     first, second = (x[:, loudest] / lengths[:, loudest, None]).sum(axis=1)
     chosen = _of_norm(np.sqrt(ALONG_FIRST) * first + np.sqrt(1 - ALONG_FIRST) * second, radius)
-    return _kept(x, noise, models - drawn, z), _kept(x, noise, models - chosen, z)
+    return _find_kept_share(x, noise, models - drawn, z), _find_kept_share(
+        x, noise, models - chosen, z
+    )
 
 
 def features_fit(cell: Params) -> None:

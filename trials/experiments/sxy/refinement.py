@@ -89,7 +89,7 @@ def start_models(params: Params, clients: Clients, rng: np.random.Generator) -> 
     gaussian = rng.standard_normal(theta_star.shape)
     victim = int(np.argmax(clients.cluster_rows))
     directions = mx.init_directions(theta_star, params["start"], gaussian, victim)
-    return mx.displaced(theta_star, 0.5 - params["near"], directions)
+    return mx.displace(theta_star, 0.5 - params["near"], directions)
 
 
 def nearest_labels(clients: Clients, models: FloatArray) -> IntArray:
@@ -117,12 +117,12 @@ def clustering_pull(
             sign = 1.0 if labels[i] == j else -1.0
             a, z = clients.data.offsets[i], clients.data.offsets[i + 1]
             phi, y = clients.data.features[a:z], clients.data.responses[a:z]
-            sums += sign * (phi.T @ filtered(phi, phi @ models[j] - y, eta, s))
+            sums += sign * (phi.T @ apply_filter(phi, phi @ models[j] - y, eta, s))
         pull = max(pull, float(np.linalg.norm(sums)) / total / max(s, 1))
     return pull, share
 
 
-def filtered(phi: FloatArray, residual: FloatArray, eta: float, s: int) -> FloatArray:
+def apply_filter(phi: FloatArray, residual: FloatArray, eta: float, s: int) -> FloatArray:
     """P times a residual (n,), for one client: s powers of FedAvg, or FedProx for s = 0."""
     n = len(residual)
     if s == 0:  # (I + c X X')^-1 = I - c X (I + c X'X)^-1 X', with few features a row
@@ -161,7 +161,7 @@ def _one_trial(params: Params, rng: np.random.Generator) -> FloatArray:
     z, truth = int(nearest_labels(clients, found.models)[0]), clients.theta_star[clients.labels[0]]
     phi = clients.data.features[: clients.sizes[0]]
     residual = phi @ found.models[z] - clients.data.responses[: clients.sizes[0]]
-    own = found.models[z] - eta / len(phi) * (phi.T @ filtered(phi, residual, eta, s))
+    own = found.models[z] - eta / len(phi) * (phi.T @ apply_filter(phi, residual, eta, s))
     sizes = clients.sizes.astype(float)
     p_e = np.minimum(1.0, 4 * params["k"] * np.exp(-params["rate"] * sizes))
     summary = (

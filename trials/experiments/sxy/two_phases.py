@@ -101,7 +101,7 @@ def phase_one(params: Params, theta_star: FloatArray, rng: np.random.Generator) 
     return np.vstack([centres, np.zeros((k - len(centres), d))])
 
 
-def refined(
+def refine(
     params: Params, clients: Clients, spectra: LocalSpectra, start: FloatArray, s: int
 ) -> float:
     """The distance (6) over Delta after FedAvg with clustering from ``start`` (k, d)."""
@@ -130,9 +130,9 @@ def _one_trial(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
     clients = draw_clients(params, rng)
     spectra = local_spectra(clients.data)
     coarse = phase_one(params, clients.theta_star, rng)
-    phases = refined(params, clients, spectra, coarse, params["s"])
+    phases = refine(params, clients, spectra, coarse, params["s"])
     errors = [
-        refined(params, clients, spectra, random_models(clients.theta_star, rng), params["s"])
+        refine(params, clients, spectra, random_models(clients.theta_star, rng), params["s"])
         for _ in range(params["restarts"])
     ]
     once, best = errors[0], min(errors)
@@ -154,7 +154,7 @@ def _one_start(params: Params, rng: np.random.Generator) -> tuple[float, float]:
     clients = draw_clients(params, rng)
     start = random_models(clients.theta_star, rng)
     inside = bottleneck_distance(start, clients.theta_star) <= 0.25 * params["Delta"]
-    error = refined(params, clients, local_spectra(clients.data), start, params["s"])
+    error = refine(params, clients, local_spectra(clients.data), start, params["s"])
     return error, float(inside)
 
 
@@ -178,7 +178,7 @@ def _with_restarts(params: Params, rng: np.random.Generator) -> tuple[float, flo
     for _ in range(params["restarts"]):
         start = random_models(clients.theta_star, rng)
         n_inside += bottleneck_distance(start, clients.theta_star) <= 0.25 * params["Delta"]
-        errors.append(refined(params, clients, spectra, start, params["s"]))
+        errors.append(refine(params, clients, spectra, start, params["s"]))
     n_successful = sum(error <= SUCCESS for error in errors)
     return float(n_successful), float(n_inside), min(errors)
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from trials.run.store.errors import SQLITE_ERRORS, StoreError, translated
+from trials.run.store.errors import SQLITE_ERRORS, StoreError, translate
 from trials.run.store.limits import (
     MAX_RESULT,
     MAX_ROWS,
@@ -118,7 +118,7 @@ class Database:
                     self._started = None
                 self._running = True
         except SQLITE_ERRORS as error:
-            raise translated(self.path, error) from None
+            raise translate(self.path, error) from None
         finally:
             self._running = False
 
@@ -162,7 +162,7 @@ class Database:
                 raise
             self.format, self.upgrade = upgraded, None
         except SQLITE_ERRORS as error:
-            raise translated(self.path, error) from None
+            raise translate(self.path, error) from None
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
         """Change the file, inside a transaction."""

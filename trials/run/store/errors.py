@@ -55,7 +55,7 @@ def result_code(error: Exception) -> int:
     return code & 0xFF
 
 
-def translated(path: Path, error: Exception) -> StoreError:
+def translate(path: Path, error: Exception) -> StoreError:
     """Return the `StoreError` that explains an error of SQLite for the run at ``path``."""
     code = result_code(error)
     if code == sqlite3.SQLITE_INTERRUPT:

@@ -179,7 +179,7 @@ def open_file(path: Path, *, readonly: bool) -> Database:
     try:
         connection = _connect_readonly(path) if readonly else connect(path, "mode=rw")
         database = Database(path, connection, lock)
-        database.format = _checked_format(database, header)
+        database.format = _check_format(database, header)
         if database.format.has_tally:
             tally.check(database)
         if not readonly:
@@ -218,7 +218,7 @@ def _connect_readonly(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _checked_format(database: Database, header: bytes) -> Format:
+def _check_format(database: Database, header: bytes) -> Format:
     """Return the format of the tables.
 
     Files of other programs, and tables that no run has, are refused.

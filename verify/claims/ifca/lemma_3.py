@@ -125,7 +125,7 @@ def with_noise(point: Point) -> dict[str, float]:
     return {**shape(point), "eta": scale * math.sqrt(point["n"] * point["X"])}
 
 
-def mislabelled(point: Point, models: int) -> float:
+def find_mislabelled(point: Point, models: int) -> float:
     """The probability of a wrong label at the smallest gap, from the exact law.
 
     Gaussian noise is independent between models, and a union bound is then an upper limit for
@@ -154,7 +154,7 @@ def labels(
     return search(
         statement,
         profile,
-        lambda point: mislabelled(point, models or point["k"]),
+        lambda point: find_mislabelled(point, models or point["k"]),
         {**LABELS, **ranges},
         at=with_noise,
         constants=constants,

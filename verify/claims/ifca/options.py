@@ -69,7 +69,7 @@ def _step(point: Point, gamma: float, options: IfcaOptions, seed: int) -> Option
     )
 
 
-def _moved(point: Point, found: OptionsResult) -> FloatArray:
+def _measure_moves(point: Point, found: OptionsResult) -> FloatArray:
     """The displacements of all models, (k, d)."""
     return np.asarray(found.models[0] - _data(point)[1])
 
@@ -91,8 +91,8 @@ def option_equality(statement: Statement, profile: Profile) -> Search:
         found, j = popular(point)
         averages = IfcaOptions(n_participants=few(point), averaging="model")
         # a step of one is a multiple of every other step
-        unit_step = _moved(point, _step(point, 1.0, averages, 1))[j]
-        return float(np.linalg.norm(_moved(point, found)[j]) / np.linalg.norm(unit_step))
+        unit_step = _measure_moves(point, _step(point, 1.0, averages, 1))[j]
+        return float(np.linalg.norm(_measure_moves(point, found)[j]) / np.linalg.norm(unit_step))
 
     def symbols(point: Point) -> Point:
         found, j = popular(point)
@@ -117,9 +117,9 @@ def participation(statement: Statement, profile: Profile) -> Search:
         seed = 0
         while len(moves) < math.comb(point["m"], point["participants"]):
             found = _step(point, point["gamma"], options, seed)
-            moves[tuple(found.participants[0].tolist())] = _moved(point, found)
+            moves[tuple(found.participants[0].tolist())] = _measure_moves(point, found)
             seed += 1
-        full = _moved(point, _step(point, point["gamma"], IfcaOptions(), 0))
+        full = _measure_moves(point, _step(point, point["gamma"], IfcaOptions(), 0))
         mean = sum(moves.values()) / len(moves)
         return float(np.sum(mean * full) / np.sum(full * full))
 

@@ -47,7 +47,7 @@ def cell(k: int, d: int, **more: object) -> Params:
     return {"k": k, "m": 20 * k, "n": 40, "d": d, "norm": 1.0, "sigma": 0.1, "T": 60, **more}
 
 
-def identified(table: Table, _cell: Params) -> FloatArray:
+def read_identified(table: Table, _cell: Params) -> FloatArray:
     """Whether the identities of some start are right after thirty rounds, (n_trials,)."""
     right = (table["found"] > 0) & (table["rounds"] <= _ROUNDS)
     return np.asarray(right, dtype=np.float64)
@@ -83,7 +83,7 @@ TOO_MANY_CLUSTERS = Finding(
 )
 
 
-_RIGHT = {"statistic": identified, "event": "right identities"}
+_RIGHT = {"statistic": read_identified, "event": "right identities"}
 #: Some of ten starts ends within 0.6 sigma.
 _SUCCESS = {
     "statistic": lambda table, _cell: table["success"],

@@ -59,7 +59,7 @@ _ROUNDING = 1e-13
 # --- The interval (13) ---------------------------------------------------------------------------
 
 
-def _fused(data: Clustered, expr: sp.Expr) -> tuple[float, float]:
+def _find_fusion(data: Clustered, expr: sp.Expr) -> tuple[float, float]:
     """A cluster's fusion penalty and its end, of the cluster that comes closest to its end."""
     pairs = zip([b.low for b in window(data).clusters], cluster_ends(expr, data), strict=True)
     found, end = max(pairs, key=lambda pair: pair[0] / pair[1] if pair[1] else 0.0)
@@ -72,8 +72,8 @@ def eq_13_lower(statement: Statement, profile: Profile) -> Search:
     return on_data_sets(
         statement,
         profile,
-        lambda data: _fused(data, statement.expr)[0],
-        bound=lambda data: _fused(data, statement.expr)[1],
+        lambda data: _find_fusion(data, statement.expr)[0],
+        bound=lambda data: _find_fusion(data, statement.expr)[1],
     )
 
 

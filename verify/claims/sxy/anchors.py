@@ -41,7 +41,7 @@ from bounds.sxy.anchors import (
 from bounds.sxy.symbols import T, n_H
 from trials.mixed_regression.anchor_groups import group_anchors
 from trials.mixed_regression.population import population_descent
-from trials.models.mixture import normalised
+from trials.models.mixture import normalise
 from trials.parameters import unchecked
 from verify.claim import Finding, claim, row, table
 from verify.claims.common import CannotTry, Point, log_of
@@ -214,10 +214,10 @@ def _run(statement: Statement, point: Point, threshold: float) -> tuple[float, f
     # The directions below are uniform, so the axes of the covariance may be those of the space.
     # With them the products are exact, and a residual at the threshold rests on every machine.
     covariance = np.diag(np.array([at["alpha"], at["beta"]])[rng.integers(0, 2, d)])
-    target = at["R"] * normalised(np.asarray(rng.standard_normal(d)))
+    target = at["R"] * normalise(np.asarray(rng.standard_normal(d)))
     start = -target
     if not point["opposite"]:
-        start = at["R"] * normalised(np.asarray(rng.standard_normal(d)))
+        start = at["R"] * normalise(np.asarray(rng.standard_normal(d)))
         target *= rng.random()
     lean, stretch = estimates({**dict.fromkeys(ESTIMATES, 0.0), **point}, math, evaluate)
     error, _, largest = _descend(

@@ -125,7 +125,7 @@ def lemma_4_as_printed(statement: Statement, profile: Profile) -> Search:
     )
 
 
-def _iterated(point: Point) -> float:
+def _iterate(point: Point) -> float:
     """Distance after t iterations of a random symmetric matrix."""
     rng = np.random.default_rng(point["seed"])
     k = point["k"]
@@ -156,7 +156,7 @@ def lemma_4(statement: Statement, profile: Profile) -> Search:
     return search(
         statement,
         profile,
-        _iterated,
+        _iterate,
         {
             "k": IntRange(1, 6),
             "more": IntRange(1, 10, meaning=BEYOND),
@@ -358,7 +358,7 @@ def _basis(columns: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.qr(columns)[0])
 
 
-def _arrived(statement: Statement, point: Point) -> float:
+def _measure_error(statement: Statement, point: Point) -> float:
     """The largest projection error of Algorithm 3 after the stated iterations."""
     rng = np.random.default_rng(point["seed"])
     k = point["k"]
@@ -398,7 +398,7 @@ def lemma_5_sharp(statement: Statement, profile: Profile) -> Search:
     return search(
         statement,
         profile,
-        partial(_arrived, statement),
+        partial(_measure_error, statement),
         {
             "k": IntRange(1, 16, log=True),
             "more": IntRange(1, 24, log=True, meaning=BEYOND),

@@ -83,7 +83,7 @@ class _Clients:
         return np.asarray(self.features @ self.models[j] - self.responses)
 
 
-def _drawn(point: Point) -> _Clients:
+def _draw_clients(point: Point) -> _Clients:
     """The clients of a point: built against (15), or drawn at random with models near by."""
     rng = np.random.default_rng(int(point["seed"]))
     k, n, unit = int(point["k"]), int(point["n"]), point["unit"]
@@ -141,7 +141,7 @@ def signed_sum(statement: Statement, profile: Profile) -> Search:
 
     def difference(point: Point) -> float:
         """The largest difference of the sides, relative to the largest pull of a client."""
-        clients = _drawn(point)
+        clients = _draw_clients(point)
         pulls = np.einsum("ind,in->id", clients.features, clients.residuals(0))
         gained = (clients.labels == 0).astype(float) - (clients.truth == 0)
         total = gained @ pulls
@@ -207,7 +207,7 @@ OWN_ERRORS = Finding(
 
 def _norms(point: Point) -> dict[str, float]:
     """The norms of (15), over the clients of S_1."""
-    clients = _drawn(point)
+    clients = _draw_clients(point)
     wrong, own = clients.wrong, clients.truth[clients.wrong]
     rows = clients.features[wrong]
     squares = [_norm_of(rows[own == cluster]) ** 2 for cluster in range(int(point["k"]))]
@@ -223,7 +223,7 @@ def residuals(statement: Statement, profile: Profile) -> Search:
     """The residuals of S_1 under model 1 against the statement's limit."""
 
     def squares(point: Point) -> float:
-        clients = _drawn(point)
+        clients = _draw_clients(point)
         return float(np.sum(clients.residuals(0)[clients.wrong] ** 2))
 
     def three_clusters(_point: Point) -> Certificate:
@@ -274,7 +274,7 @@ def eq_16(statement: Statement, profile: Profile) -> Search:
 
     def sides(point: Point) -> tuple[float, float]:
         """Both sides of the client where they differ most."""
-        clients = _drawn(point)
+        clients = _draw_clients(point)
         models = clients.models.copy()
         if point["tie"]:
             models[1] = models[0]

@@ -57,7 +57,7 @@ def _assignment_ties(draw: st.DrawFn, _scope: Scope) -> Case:
     return {"points": draw(whole((m, d))), "centres": draw(whole((k, d)))}
 
 
-def _assigned(call: Implementation, case: Case) -> None:
+def _check_assigned(call: Implementation, case: Case) -> None:
     require_nearest(call(case), case["points"], case["centres"], call.unit)
 
 
@@ -142,7 +142,7 @@ SUBJECTS = (
                 "nearest",
                 "Every label is that of a nearest centre, to rounding.",
                 _assignments,
-                _assigned,
+                _check_assigned,
             ),
             differential_check(
                 "ties",

@@ -37,7 +37,7 @@ def _spread(points: FloatArray) -> float:
 
 
 @st.composite
-def _penalised(draw: st.DrawFn, scope: Scope) -> Case:
+def _draw_penalised(draw: st.DrawFn, scope: Scope) -> Case:
     """Points with a penalty between nearly none and more than one that fuses all of them."""
     points = draw(point_sets(max_m=6, simple=scope.simple).filter(_spread))
     factor = draw(st.sampled_from([0.5, 0.125, 0.01, 1.0, 2.0]))
@@ -46,7 +46,7 @@ def _penalised(draw: st.DrawFn, scope: Scope) -> Case:
 
 @st.composite
 def _penalised_frames(draw: st.DrawFn, scope: Scope) -> Case:
-    case = draw(_penalised(scope))
+    case = draw(_draw_penalised(scope))
     return {**case, **draw(frames(case["points"]))}
 
 
@@ -163,7 +163,7 @@ SUBJECTS = (
             differential_check(
                 "optimum",
                 "The objective is within the accuracy of the certified optimum.",
-                _penalised,
+                _draw_penalised,
                 _optimal,
             ),
             property_check(
@@ -175,17 +175,17 @@ SUBJECTS = (
             property_check(
                 "no-penalty",
                 "Without a penalty the minimiser is the points.",
-                _penalised,
+                _draw_penalised,
                 _same_minimiser(lambda _case: 0.0, mean=False),
             ),
             property_check(
                 "large-penalty",
                 "With a large penalty every row is the mean of the points.",
-                _penalised,
+                _draw_penalised,
                 _same_minimiser(_fusing, mean=True),
             ),
             property_check(
-                "mean", "The minimiser has the mean of the points.", _penalised, _keeps_mean
+                "mean", "The minimiser has the mean of the points.", _draw_penalised, _keeps_mean
             ),
             law_check(
                 "The distance of two normal points after fusion has its exact law.", _convex_law

@@ -56,7 +56,7 @@ def _groups(draw: st.DrawFn, scope: Scope) -> Case:
 
 
 @st.composite
-def _mixed(draw: st.DrawFn, scope: Scope) -> Case:
+def _draw_mixed(draw: st.DrawFn, scope: Scope) -> Case:
     """Clients with noise and without groups."""
     m, d = draw(st.integers(1, 6)), draw(st.integers(1, 3))
     rng = np.random.default_rng(draw(seeds))
@@ -219,7 +219,7 @@ SUBJECTS = (
             differential_check(
                 "means",
                 "Models are means of our kernel's estimates, and labels the nearest models.",
-                _mixed,
+                _draw_mixed,
                 _means_of_estimates,
             ),
             differential_check(
@@ -238,7 +238,7 @@ SUBJECTS = (
                 _one_shot_scale,
             ),
             property_check(
-                "repeatable", "Equal seeds give equal results.", _mixed, _one_shot_repeats
+                "repeatable", "Equal seeds give equal results.", _draw_mixed, _one_shot_repeats
             ),
             law_check("Over the seeds the results have the exact law of k-means++.", _seeding),
         ),

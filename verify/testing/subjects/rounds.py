@@ -21,7 +21,13 @@ from verify.testing.check import (
     property_check,
     read_clustered,
 )
-from verify.testing.strategies import clients_of_sizes, federated, label_vectors, schedules, whole
+from verify.testing.strategies import (
+    clients_of_sizes,
+    federated,
+    label_vectors,
+    schedules,
+    whole,
+)
 from verify.testing.subjects import transforms
 from verify.testing.subjects.rules import Expectation, Rule
 
@@ -68,7 +74,7 @@ def _with(
 
 
 @st.composite
-def _solved(draw: st.DrawFn, scope: Scope, count: str | None) -> Case:
+def _draw_solved(draw: st.DrawFn, scope: Scope, count: str | None) -> Case:
     """Clients without noise and the models that made their data."""
     case = draw(rounds(scope, count))
     labels = draw(label_vectors(len(case["clients"]), len(case["models"])))
@@ -201,7 +207,7 @@ def round_checks(rule: Rule, count: str | None, *more: Check) -> tuple[Check, ..
         property_check(
             "fixed-point",
             "Models that fit noiseless data stay where they are.",
-            lambda scope: _solved(scope, count),
+            lambda scope: _draw_solved(scope, count),
             _fixed_point(rule),
         ),
         property_check(

@@ -44,7 +44,7 @@ def _inverse(order: np.ndarray) -> np.ndarray:
     return np.argsort(order)
 
 
-def _mapped(case: Case, change: Callable[[np.ndarray, np.ndarray], tuple]) -> Clients:  # type: ignore[type-arg]
+def _map(case: Case, change: Callable[[np.ndarray, np.ndarray], tuple]) -> Clients:  # type: ignore[type-arg]
     return Clients(tuple(change(x, y) for x, y in case["clients"]))
 
 
@@ -74,7 +74,7 @@ ROTATION = Transform(
     forward=lambda case: {
         **case,
         "models": case["models"] @ case["by"],
-        "clients": _mapped(case, lambda x, y: (x @ case["by"], y)),
+        "clients": _map(case, lambda x, y: (x @ case["by"], y)),
     },
     back=lambda case, got: Clustered(got.models @ case["by"].T, got.labels),
 )
@@ -86,7 +86,7 @@ TRANSLATION = Transform(
     forward=lambda case: {
         **case,
         "models": case["models"] + case["by"],
-        "clients": _mapped(case, lambda x, y: (x, y + x @ case["by"])),
+        "clients": _map(case, lambda x, y: (x, y + x @ case["by"])),
     },
     back=lambda case, got: Clustered(got.models - case["by"], got.labels),
     shift=lambda case: float(np.linalg.norm(case["by"])),
@@ -99,7 +99,7 @@ SCALE = Transform(
     forward=lambda case: {
         **case,
         "models": case["models"] * case["by"],
-        "clients": _mapped(case, lambda x, y: (x, y * case["by"])),
+        "clients": _map(case, lambda x, y: (x, y * case["by"])),
     },
     back=lambda case, got: Clustered(got.models / case["by"], got.labels),
     scale=lambda case: abs(float(case["by"])),

@@ -105,13 +105,13 @@ def test_an_iterated_line_in_the_plane_has_the_known_tangent() -> None:
     point = {"seed": 5, "k": 1, "more": 1, "q": 0.7, "gamma_0": 1.2, "t": 3, "unit": 1e3}
     tangent = 0.7**3 * math.tan(1.2)
     right = tangent / math.hypot(1.0, tangent)
-    assert subspace._iterated(point) == pytest.approx(right, rel=1e-12)
+    assert subspace._iterate(point) == pytest.approx(right, rel=1e-12)
 
 
 @pytest.mark.parametrize(("k", "more"), [(2, 3), (3, 2), (4, 1)])
 def test_an_iterated_subspace_starts_at_its_angle_and_keeps_to_the_ratio(k: int, more: int) -> None:
     point = {"seed": 5, "k": k, "more": more, "q": 0.7, "gamma_0": 1.2, "unit": 1.0}
-    distances = [subspace._iterated({**point, "t": t}) for t in range(7)]
+    distances = [subspace._iterate({**point, "t": t}) for t in range(7)]
     assert distances[0] == pytest.approx(math.sin(1.2), rel=1e-12)
     for t, distance in enumerate(distances):
         assert distance <= math.sin(math.atan(0.7**t * math.tan(1.2))) * (1 + 1e-12)
@@ -283,7 +283,7 @@ def test_local_steps_by_hand() -> None:
 
 def test_a_drawn_client_has_the_nearest_label_and_its_own_response() -> None:
     point = {"build": "random", "k": 3, "n": 2, "tau": 0.1, "sigma": 0.0, "unit": 1e3, "seed": 3}
-    drawn = wrong_labels._drawn(point)
+    drawn = wrong_labels._draw_clients(point)
     assert drawn.features.shape[:2] == (8, 2)
     assert 1 <= drawn.features.shape[2] <= 3
     for i in range(8):
@@ -299,7 +299,7 @@ def test_a_drawn_client_has_the_nearest_label_and_its_own_response() -> None:
 
 def test_the_residuals_of_wrong_labels_and_their_limit_client_by_client() -> None:
     point = {"build": "axes", "k": 3, "n": 2, "tau": 0.1, "sigma": 1.0, "unit": 10.0, "seed": 3}
-    drawn = wrong_labels._drawn(point)
+    drawn = wrong_labels._draw_clients(point)
     left, right = wrong_labels.RESIDUALS[1].build(QUICK).sides(point)
     total = noise = 0.0
     squares = dict.fromkeys(range(3), 0.0)

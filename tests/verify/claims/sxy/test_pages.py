@@ -11,8 +11,8 @@ import pytest
 
 from verify.claims.sxy import descents, refinement
 from verify.claims.sxy.pages import beside_bound, floors, label, trajectories
-from verify.mutation.fingerprint import invented
 from verify.procedures.base import PROFILES, Observed
+from verify.procedures.invented import invent_trials
 
 
 def stored(params: dict[str, Any], **columns: Any) -> Observed:
@@ -52,7 +52,7 @@ def test_a_run_is_drawn_from_its_start_to_its_last_round(claim):
     procedure = claim.build(PROFILES["full"])
     experiment = procedure.sampling.experiment
     errors = [column for column in experiment.columns if re.fullmatch(r"err_\d+", column)]
-    table = invented(experiment, 32)
+    table = invent_trials(experiment, 32)
     values = 1.0 + 1e-9 * table.values  # errors of about one, which no bound overflows
     shown = procedure.present(
         [Observed(params=procedure.cells[0], table=replace(table, values=values))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from verify.claims.sxy.wrong_labels import _drawn
+from verify.claims.sxy.wrong_labels import _draw_clients
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-6, 1e6])
@@ -14,7 +14,7 @@ from verify.claims.sxy.wrong_labels import _drawn
 def test_all_built_clients_have_a_wrong_label(k: int, tau: float, unit: float) -> None:
     """Client 1 takes model 2 and the others take model 1, at (1 - tau) of their own distance."""
     point = {"build": "axes", "k": k, "n": 2, "tau": tau, "sigma": 0.0, "unit": unit, "seed": 0}
-    drawn = _drawn(point)
+    drawn = _draw_clients(point)
     assert drawn.labels.tolist() == [1] + [0] * (k - 1)
     assert drawn.wrong.tolist() == list(range(k))
     sizes = np.stack([np.linalg.norm(drawn.residuals(j), axis=1) for j in range(k)])

@@ -71,10 +71,10 @@ def test_of_exactly_equal_distances_the_first_is_right_for_every_point() -> None
 
 def test_labels_to_rounding_are_those_of_a_nearest_centre() -> None:
     for labels in ([0, 0, 1], [2, 1, 1], [2, 0, 1]):
-        assignment._assigned(labelled(labels), LINE)
+        assignment._check_assigned(labelled(labels), LINE)
     for i, labels in ((0, [1, 0, 1]), (1, [0, 2, 1]), (2, [0, 0, 0])):
         with pytest.raises(Violation, match=rf"^point {i} has the label {labels[i]}, but"):
-            assignment._assigned(labelled(labels), LINE)
+            assignment._check_assigned(labelled(labels), LINE)
 
 
 def test_different_centres_have_their_own_numbers() -> None:

@@ -109,7 +109,7 @@ def test_the_spread_is_the_largest_distance_to_the_mean() -> None:
 
 def test_penalties_are_shares_of_the_spread_over_the_number_of_points() -> None:
     found = made_of(
-        convex._penalised(Scope(simple=True)),
+        convex._draw_penalised(Scope(simple=True)),
         (own.point_sets(max_m=6, simple=True).filter(convex._spread), CLOUD),
         (st.sampled_from([0.5, 0.125, 0.01, 1.0, 2.0]), 0.125),
     )
@@ -121,7 +121,7 @@ def test_a_framed_case_has_a_frame_of_its_points() -> None:
     base: Case = {"points": CLOUD, "penalty": 0.5}
     found = made_of(
         convex._penalised_frames(Scope()),
-        (convex._penalised(Scope()), base),
+        (convex._draw_penalised(Scope()), base),
         (points.frames(CLOUD), {"unit": 1.0}),
     )
     assert found == {**base, "unit": 1.0}

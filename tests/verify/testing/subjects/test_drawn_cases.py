@@ -84,7 +84,8 @@ CASES: dict[str, tuple[st.SearchStrategy[Any], Sizes, dict[str, tuple[int, int]]
         one_shot._groups(EQUAL), clustered, {"k": (1, 3), "d": (1, 3), "n": (1, 6)},
     ),
     "mixed": (
-        one_shot._mixed(EQUAL), clustered, {"m": (1, 6), "k": (1, 3), "d": (1, 3), "n": (1, 6)},
+        one_shot._draw_mixed(EQUAL), clustered,
+        {"m": (1, 6), "k": (1, 3), "d": (1, 3), "n": (1, 6)},
     ),
     "starts": (kmeans._starts(ANY), centred, {"m": (1, 9), "k": (1, 4), "d": (1, 3)}),
     "assignments": (
@@ -107,7 +108,8 @@ CASES: dict[str, tuple[st.SearchStrategy[Any], Sizes, dict[str, tuple[int, int]]
         own.federated(equal=True), models, {"m": (1, 6), "d": (1, 3), "k": (1, 3), "n": (1, 5)},
     ),
     "penalised": (
-        convex_clustering._penalised(ANY), lambda c: shape(c["points"]), {"m": (2, 6), "d": (1, 3)},
+        convex_clustering._draw_penalised(ANY), lambda c: shape(c["points"]),
+        {"m": (2, 6), "d": (1, 3)},
     ),
     "points": (own.point_sets(), shape, {"m": (1, 8), "d": (1, 3)}),
     "separated": (own.separated(), grouped, {"d": (1, 3), "k": (1, 3), "each": (1, 3)}),
@@ -159,7 +161,7 @@ def test_designs_of_one_shot_determine_estimates_to_a_factor_below_two() -> None
 
 
 def test_penalties_are_shares_of_what_fuses_all_points() -> None:
-    cases = drawn(convex_clustering._penalised(ANY))
+    cases = drawn(convex_clustering._draw_penalised(ANY))
     shares = {
         round(c["penalty"] * len(c["points"]) / convex_clustering._spread(c["points"]), 9)
         for c in cases
@@ -199,7 +201,7 @@ def test_pairs_are_those_of_one_set_or_of_two() -> None:
 
 
 def test_noiseless_rounds_have_a_model_that_made_the_data() -> None:
-    for case in drawn(rounds._solved(ANY, None), 60):
+    for case in drawn(rounds._draw_solved(ANY, None), 60):
         for x, y in case["clients"]:
             errors = [np.abs(x @ model - y).max() for model in case["models"]]
             scale = 1e-300 + np.abs(x).max() * np.abs(case["models"]).max()

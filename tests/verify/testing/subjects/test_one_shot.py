@@ -145,7 +145,7 @@ def test_mixed_clients_have_no_more_clusters_than_different_estimates(
 ) -> None:
     m = len(responses)
     found = made_of(
-        one_shot._mixed(SIMPLE),
+        one_shot._draw_mixed(SIMPLE),
         (st.integers(1, 6), m),
         (st.integers(1, 3), 1),
         (own.seeds, 4),
@@ -159,7 +159,7 @@ def test_mixed_clients_have_no_more_clusters_than_different_estimates(
 
 def test_mixed_clients_have_normal_responses_three_times_as_wide() -> None:
     found = made_of(
-        one_shot._mixed(ANY),
+        one_shot._draw_mixed(ANY),
         (st.integers(1, 6), 2),
         (st.integers(1, 3), 1),
         (own.seeds, 4),
@@ -173,7 +173,7 @@ def test_mixed_clients_have_normal_responses_three_times_as_wide() -> None:
         assert x.shape == (n, 1)
         assert y == pytest.approx(3.0 * stream.standard_normal(n), rel=1e-15)
     near = made_of(  # estimates that differ beyond the sixth digit count as one
-        one_shot._mixed(SIMPLE),
+        one_shot._draw_mixed(SIMPLE),
         (st.integers(1, 6), 3),
         (st.integers(1, 3), 1),
         (own.seeds, 4),

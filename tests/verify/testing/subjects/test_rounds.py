@@ -102,7 +102,7 @@ def test_a_transform_gets_its_parameter_for_the_case() -> None:
 def test_solved_problems_have_responses_of_their_labels_models() -> None:
     base: Case = {"models": MODELS, "clients": CLIENTS, "step_size": 0.5}
     found = made_of(
-        rounds._solved(SIMPLE, "n_steps"),
+        rounds._draw_solved(SIMPLE, "n_steps"),
         (rounds.rounds(SIMPLE, "n_steps"), base),
         (own.label_vectors(2, 3), np.array([2, 0])),
     )
@@ -292,7 +292,7 @@ def test_every_round_has_the_same_checks_on_their_inputs(count: str | None) -> N
     for name in ("kernel", "repeatable"):
         assert repr(found[name].cases(ANY)) == ordinary
     assert repr(found["ties"].cases(ANY)) == repr(rounds._lattice(ANY, count))
-    assert repr(found["fixed-point"].cases(ANY)) == repr(rounds._solved(ANY, count))
+    assert repr(found["fixed-point"].cases(ANY)) == repr(rounds._draw_solved(ANY, count))
     for name in ("client-order", "model-order", "rotation", "translation", "scale"):
         assert repr(found[name].cases(ANY)).startswith(f"_with(base={ordinary}")
     assert found["ties"].judge is rounds._ties
