@@ -17,7 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".tox" / "bootstrap"
 PYTHON = HOME / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-TOX = "tox>=4.24,<5"
+#: tox and all that it needs, with their hashes.
+TOX = ROOT / "requirements" / "tools" / "tox.txt"
 ATTEMPTS = 4
 
 
@@ -103,7 +104,7 @@ def prepare() -> int:
     if subprocess.call([PYTHON, "-c", "import tox"], stderr=subprocess.DEVNULL) == 0:
         return 0
     say("installing tox into .tox/bootstrap (usually under a minute)")
-    return retried([str(PYTHON), "-m", "pip", "install", "--quiet", TOX])
+    return retried([str(PYTHON), "-m", "pip", "install", "--quiet", "-r", str(TOX)])
 
 
 def main(arguments: list[str]) -> int:

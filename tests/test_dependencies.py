@@ -1,5 +1,6 @@
 """The locked versions: one hash at least for each, one version a package, licences listed."""
 
+import configparser
 import json
 import re
 from importlib import metadata
@@ -11,6 +12,7 @@ from packaging.utils import canonicalize_name
 
 from reports import engines
 from reports.errors import ReportError
+from tests import tools
 from tests.audit import result
 from tests.dependencies import FILES, ROOT, licence, locked
 
@@ -30,6 +32,35 @@ def test_every_package_has_hashes_and_no_address(name):
 def test_the_two_commands_use_the_same_versions():
     main, tests = (locked(name) for name in FILES)
     assert main.items() <= tests.items()
+
+
+def versions(text):
+    """Each package with its version: some have one for each Python."""
+    return set(re.findall(r"^([a-z0-9.-]+)==([^ ]+)", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("group", (*tools.ALONE, *tools.BESIDE))
+def test_every_tool_of_a_task_has_hashes_and_the_version_of_the_tests(group):
+    text = (tools.TOOLS / f"{group}.txt").read_text("utf-8")
+    pinned = versions(text)
+    assert text.count("--hash=sha256:") >= len(pinned) > 0
+    assert "://" not in text
+    wanted = {canonicalize_name(Requirement(each).name) for each in tools.groups()[group]}
+    assert wanted <= {package for package, _ in pinned}
+    if group in tools.BESIDE:  # pip refuses two versions of one package
+        tests = versions((ROOT / "requirements" / "tests.txt").read_text("utf-8"))
+        shared = {package for package, _ in tests}
+        assert {each for each in pinned if each[0] in shared} <= tests
+
+
+def test_no_task_of_the_suite_installs_an_unpinned_tool():
+    config = configparser.ConfigParser(interpolation=None)
+    config.read(ROOT / "tox.ini")
+    free = {"networks", "subjects-real", "lock"}  # each says so in its description or its comment
+    for section in config.sections():
+        deps = config[section].get("deps", "")
+        unpinned = re.findall(r"^[\w-]+ *[<>=!~].*$", deps, re.MULTILINE)
+        assert not unpinned or section.removeprefix("testenv:") in free, (section, unpinned)
 
 
 @pytest.mark.parametrize("name", FILES)
