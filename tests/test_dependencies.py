@@ -39,7 +39,7 @@ def versions(text):
     return set(re.findall(r"^([a-z0-9.-]+)==([^ ]+)", text, re.MULTILINE))
 
 
-@pytest.mark.parametrize("group", (*tools.ALONE, *tools.BESIDE))
+@pytest.mark.parametrize("group", [*tools.ALONE, *tools.BESIDE])
 def test_every_tool_of_a_task_has_hashes_and_the_version_of_the_tests(group):
     text = (tools.TOOLS / f"{group}.txt").read_text("utf-8")
     pinned = versions(text)
