@@ -32,7 +32,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from trials.checks import FloatArray, IntArray
-from trials.methods.updates import local_updates
+from trials.methods.updates import Observer, local_updates
 from trials.models.clients import ClientData
 from trials.models.losses import LogisticLoss, Loss, SquaredLoss
 from trials.parameters import Integer, Maybe, Options, Real, Record, validated
@@ -84,6 +84,7 @@ def run_cfl(
     gamma_max: float | None = None,
     weights: str = "clients",
     loss: Loss = SquaredLoss(),  # noqa: B008
+    observe: Observer | None = None,
 ) -> CflResult:
     """Run CFL from zero with all clients in every round.
 
@@ -98,6 +99,7 @@ def run_cfl(
     min_size : clients of a cluster that may be split (FL-bench asks for more than 2).
     linkage, gamma_max, weights : the readings (b), (d) and (a) of the module.
     loss : of `trials.models.losses`.
+    observe : called after each round with its models (k, d) and labels (m,).
 
     Examples
     --------
@@ -135,6 +137,8 @@ def run_cfl(
             moved += [model + _mean(updates[part], share[part]) for part in found]
         clusters, models = parts, np.stack(moved)
         counts[t] = len(clusters)
+        if observe is not None:
+            observe(models, _labels(clusters, m))
     # Clusters are numbered by their first client, whatever the order of the splits.
     order = np.argsort([own[0] for own in clusters])
     clusters = [clusters[j] for j in order]

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from trials.checks import FloatArray, IntArray, InvalidParameter, real_array
 from trials.clustering.kmeans import kmeans_pp
-from trials.methods.updates import local_updates
+from trials.methods.updates import Observer, local_updates
 from trials.models.clients import ClientData
 from trials.models.losses import LogisticLoss, Loss, SquaredLoss
 from trials.parameters import Integer, Options, Real, Record, Stream, validated
@@ -70,6 +70,7 @@ def run_fesem(
     n_init: int = 10,
     weights: str = "clients",
     loss: Loss = SquaredLoss(),  # noqa: B008
+    observe: Observer | None = None,
 ) -> FesemResult:
     """Run FeSEM with all clients in every round.
 
@@ -84,6 +85,7 @@ def run_fesem(
     n_init : starts of k-means++.
     weights : ``clients`` or ``rows``.
     loss : of `trials.models.losses`.
+    observe : called after each round with its models (k, d) and labels (m,).
 
     Examples
     --------
@@ -112,6 +114,8 @@ def run_fesem(
         before, labels = labels, _nearest(local, models)
         changes[t] = (labels != before).sum()
         models = _centres(local, labels, share, models)
+        if observe is not None:
+            observe(models, labels)
         local = local_updates(data, models[labels], step_size, local_steps, loss)
     # The last local models have no labels yet: the result's labels and models belong together.
     labels = _nearest(local, models)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from trials.checks import FloatArray, IntArray, InvalidParameter
@@ -9,6 +11,9 @@ from trials.ifca.options import IfcaOptions, run_ifca_options
 from trials.models.clients import ClientData
 from trials.models.losses import Loss
 from trials.models.run_status import RunStatus
+
+#: Is told the models (k, d) and the labels (m,) after a round.
+Observer = Callable[[FloatArray, IntArray], None]
 
 
 def local_updates(

@@ -24,7 +24,7 @@ from trials.run.streams import block_stream
 from verify.benchmark import tables
 from verify.benchmark.blocks import Block, Draw, LastBlocks
 from verify.benchmark.federation import FEDERATION, Federation, draw
-from verify.benchmark.fitting import RAISED, TOO_LONG, failure, fit, measure
+from verify.benchmark.fitting import RAISED, TOO_LONG, Fitted, failure, fit, measure
 from verify.benchmark.isolated import FitFailed, TooLong, fit_isolated
 from verify.benchmark.methods import Method, parse_method
 from verify.benchmark.metrics import METRICS
@@ -98,12 +98,8 @@ def one_fit(
     method: Method, federation: Federation, seed: int, limit: float
 ) -> tuple[Mapping[str, float], str]:
     """The metrics of one fit, and in words why it failed, empty where it did not."""
-    candidates = method.candidates()
     try:
-        if method.own:
-            fitted = fit_isolated(method.name, candidates, federation, seed, limit)
-        else:
-            fitted = fit(method.name, candidates, federation, seed)
+        found = fitted(method, federation, seed, limit)
     except (MemoryError, OSError):
         raise
     except TooLong as error:
@@ -112,19 +108,31 @@ def one_fit(
         return failure(RAISED), str(error)
     except Exception as error:
         return failure(RAISED), f"{type(error).__name__}: {error}"
-    values = measure(fitted, federation, limit)
+    values = measure(found, federation, limit)
     why = {0.0: "", 2.0: "a value is not finite", 3.0: f"took longer than {limit:g} s"}
     return values, why[values["failed"]]
 
 
-def why_failed(params: Params, root: int, trial: int) -> str:
-    """Fit one trial again and tell in words why it failed."""
-    cell, method = federation_of(params), parse_method(params["method"])
+def fitted(method: Method, federation: Federation, seed: int, limit: float) -> Fitted:
+    """One fit, one's own method in a process of its own.  Whatever it raises comes through."""
+    candidates = method.candidates()
+    if method.own:
+        return fit_isolated(method.name, candidates, federation, seed, limit)
+    return fit(method.name, candidates, federation, seed)
+
+
+def trial_of(params: Params, root: int, trial: int) -> tuple[Federation, int]:
+    """The federation and the method's seed of one trial of a complete cell."""
     block, row = divmod(trial, BLOCK)
     rng = block_stream(root, FIT.design, cell_number(params), block)
     seeds = [int(rng.integers(2**31)) for _ in range(row + 1)]
-    stream = federations(cell, root, block, BLOCK)[row]
-    return one_fit(method, make(cell, stream), seeds[row], params["limit"])[1]
+    return _block(federation_of(params), root, block, BLOCK).trial(row), seeds[row]
+
+
+def why_failed(params: Params, root: int, trial: int) -> str:
+    """Fit one trial again and tell in words why it failed."""
+    federation, seed = trial_of(params, root, trial)
+    return one_fit(parse_method(params["method"]), federation, seed, params["limit"])[1]
 
 
 FIT = register(

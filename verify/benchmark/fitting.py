@@ -150,13 +150,13 @@ def rounds_to_oracle(losses: FloatArray, federation: Federation, share: float = 
     """
     if losses.size < 2 or federation.labels is None:
         return MISSING
-    return rounds_until(losses, (1.0 + share) * _oracle_loss(federation))
+    return rounds_until(losses, (1.0 + share) * oracle_loss(federation))
 
 
 _oracle_losses: weakref.WeakKeyDictionary[Federation, float] = weakref.WeakKeyDictionary()
 
 
-def _oracle_loss(federation: Federation) -> float:
+def oracle_loss(federation: Federation) -> float:
     """The cluster oracle's training loss, computed once for all methods of a trial."""
     found = _oracle_losses.get(federation)
     if found is None:

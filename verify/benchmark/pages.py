@@ -18,6 +18,7 @@ from trials.checks import InvalidParameter
 from verify.benchmark.figures import figures
 from verify.benchmark.metrics import METRICS
 from verify.benchmark.running import FederationResult, MethodResult, Result
+from verify.evidence import Figure
 
 #: Columns of the text, beside those that name the method and its rank.
 SHOWN = ("held-out", "ari", "recovered", "rounds", "floats-up", "floats-down", "cpu")
@@ -189,8 +190,11 @@ def as_csv(result: Result) -> str:
     return buffer.getvalue()
 
 
-def document(result: Result) -> dict[str, Any]:
-    """The result as a JSON document, with its answer and its notes as they are printed."""
+def document(result: Result, more: Sequence[Figure] = ()) -> dict[str, Any]:
+    """The result as a JSON document, with its answer and its notes as they are printed.
+
+    ``more`` are figures beside those of the table.
+    """
     return {
         **result.document(),
         "answer": answer(result),
@@ -206,7 +210,7 @@ def document(result: Result) -> dict[str, Any]:
             }
             for f in result.federations
         ],
-        "figures": [asdict(f) for f in figures(result)],
+        "figures": [asdict(f) for f in (*figures(result), *more)],
     }
 
 

@@ -16,6 +16,7 @@ from verify import session
 from verify.benchmark import pages
 from verify.benchmark.catalogue import SHIPPED
 from verify.benchmark.checking import check_own
+from verify.benchmark.curves import curve_figure
 from verify.benchmark.design import NAMED, Benchmark, named
 from verify.benchmark.methods import parse_methods
 from verify.benchmark.phase import Grid, axis, diagrams, drawn, phase_figure
@@ -24,6 +25,7 @@ from verify.cli import exits, screen
 from verify.cli.config import workers
 from verify.cli.screen import definition, paragraph, print_json, say, table
 from verify.cli.signals import interruptible
+from verify.evidence import Figure
 from verify.session import RunConfig
 
 #: Flags that are parameters of a federation under a plainer name.
@@ -54,6 +56,7 @@ def benchmark(
     exports: Sequence[str],
     grid: tuple[str, str] | None,
     grid_size: int,
+    curves: int | None,
     jobs: int | None,
     executor: str | None,
     scheduler: str | None,
@@ -92,6 +95,8 @@ def benchmark(
             _phase(store, diagram, found, as_json)
         return exits.EXPECTED
     wanted = replace(wanted, **rules).checked()
+    if curves is not None:
+        integer_between("--curves", curves, 1, 100)
     for path in exports:
         if Path(path).suffix.lower() not in (".csv", ".tex", ".parquet"):
             raise InvalidParameter(f"--export {path!r:.80} must end in .csv, .parquet or .tex")
@@ -104,9 +109,15 @@ def benchmark(
         _open(run_name, output, wanted, seed) as store,
     ):
         result = _run(store, wanted, found, as_json)
+        drawn_too = [] if curves is None else _curves(store, wanted, curves)
+        document = pages.document(result, drawn_too)
+        store.put_document("benchmark", wanted.name, document)
         for path in exports:
             pages.write(result, Path(path))
-        _print(result, store.path.parent, exports, as_json)
+        if as_json:
+            print_json({**document, "run": str(store.path.parent)})
+        else:
+            _print(result, store.path.parent, exports)
     return exits.EXPECTED
 
 
@@ -228,8 +239,13 @@ def _run(store: RunStore, wanted: Benchmark, executor: Executor, as_json: bool) 
         raise exits.Stopped(exits.INTERRUPTED, f"interrupted: {go_on}") from None
     except ExecutorError as error:
         raise exits.Stopped(exits.USAGE, f"{error}; {go_on}") from error
-    store.put_document("benchmark", wanted.name, pages.document(result))
     return result
+
+
+def _curves(store: RunStore, wanted: Benchmark, n_trials: int) -> list[Figure]:
+    """The loss over the rounds, where some method has rounds."""
+    found = curve_figure(wanted, store.root_seed, n_trials)
+    return [] if found is None else [found]
 
 
 def _grid(wanted: Benchmark, axes: tuple[str, str], size: int, rules: Mapping[str, Any]) -> Grid:
@@ -281,10 +297,7 @@ def _phase(store: RunStore, grid: Grid, executor: Executor, as_json: bool) -> No
 # -- the output ------------------------------------------------------------------------------------
 
 
-def _print(result: Result, directory: Path, exports: Sequence[str], as_json: bool) -> None:
-    if as_json:
-        print_json({**pages.document(result), "run": str(directory)})
-        return
+def _print(result: Result, directory: Path, exports: Sequence[str]) -> None:
     wanted = result.benchmark
     say(wanted.question)
     for found in result.federations:

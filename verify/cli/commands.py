@@ -631,6 +631,9 @@ def completion(shell: str) -> None:
 @click.option(
     "--grid-size", type=int, default=20, show_default=True, metavar="N", help="Values an axis."
 )
+@click.option(
+    "--curves", type=int, metavar="N", help="Draw the loss over the rounds from N trials."
+)
 @click.option("--metric", metavar="NAME", help="The metric that decides.  [default: error]")
 @click.option("--level", type=float, metavar="P", help="Error probability of the whole table.")
 @click.option("--width", type=float, metavar="W", help="Relative width of a narrow contrast.")

@@ -61,20 +61,19 @@ class CFL(FederatedEstimator):
 
     def _solve(self, data: ClientData, loss: Any, rng: np.random.Generator) -> Outcome:
         _require_compiled(loss)
+        curve: list[float] = []
         found = run_cfl(
             data=data, step_size=step_of(self.step_size, data, loss), n_rounds=self.n_rounds,
             local_steps=self.local_steps, epsilon_1=self.epsilon_1, epsilon_2=self.epsilon_2,
             first_split=self.first_split, min_size=self.min_size, linkage=self.linkage,
             gamma_max=self.gamma_max, weights=self.weights, loss=loss,
+            observe=lambda models, labels: curve.append(mean_loss(data, models, labels, loss)),
         )  # fmt: skip
         sent = len(found.n_clusters) * data.n_clients * data.dimension
         return Outcome(
             models=found.models, labels=found.labels, n_rounds=len(found.n_clusters),
             floats_up=sent, floats_down=sent,
-            history={
-                "n_clusters": found.n_clusters,
-                "loss": [mean_loss(data, found.models, found.labels, loss)],
-            },
+            history={"n_clusters": found.n_clusters, "loss": curve},
         )  # fmt: skip
 
 
@@ -112,10 +111,12 @@ class FeSEM(FederatedEstimator):
 
     def _solve(self, data: ClientData, loss: Any, rng: np.random.Generator) -> Outcome:
         _require_compiled(loss)
+        curve: list[float] = []
         found = run_fesem(
             data=data, k=self._clusters(data, self.n_clusters), n_rounds=self.n_rounds, rng=rng,
             step_size=step_of(self.step_size, data, loss), local_steps=self.local_steps,
             seeds=self.seeds, n_init=self.n_init, weights=self.weights, loss=loss,
+            observe=lambda models, labels: curve.append(mean_loss(data, models, labels, loss)),
         )  # fmt: skip
         rounds, sent = len(found.label_changes), data.n_clients * data.dimension
         return Outcome(
@@ -123,7 +124,8 @@ class FeSEM(FederatedEstimator):
             floats_up=(rounds + 1) * sent, floats_down=rounds * sent,
             history={
                 "label_changes": found.label_changes,
-                "loss": [mean_loss(data, found.models, found.labels, loss)],
+                # the last round's models are computed once more, from its local models
+                "loss": [*curve[:-1], mean_loss(data, found.models, found.labels, loss)],
             },
         )  # fmt: skip
 

@@ -1,0 +1,61 @@
+"""Losses over the rounds are those of the stored fits."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from trials.run.engine import Demand, ensure
+from trials.run.executors import make_executor
+from trials.run.store import RunStore
+from verify.benchmark.curves import curve_figure, curves
+from verify.benchmark.design import Benchmark
+from verify.benchmark.fits import FIT
+
+WANTED = Benchmark(
+    name="curves",
+    question="?",
+    methods="local, ifca(n_rounds=30), cfl(n_rounds=10), fesem, oracle",
+    federations=({"m": 6, "n": 20, "d": 2},),
+).checked()
+
+
+def test_a_curve_ends_at_the_loss_of_the_fit_in_the_table(tmp_path):
+    federation = WANTED.federations[0]
+    found = curves(WANTED, federation, 5, 4)
+    assert set(found) == {"ifca(n_rounds=30)", "cfl(n_rounds=10)", "fesem"}  # others have one round
+    ifca = found["ifca(n_rounds=30)"]
+    assert ifca.shape == (4, 30)
+    assert (np.diff(ifca, axis=1) <= 1e-12).all()  # automatic steps never raise the loss
+    cell = WANTED.cell(federation, "ifca(n_rounds=30)")
+    with RunStore.create(tmp_path / "run", root_seed=5, config={}) as store:
+        ensure(store, [Demand(FIT, cell, 1)], make_executor("serial"))
+        stored = store.table(FIT, cell, 1)["rounds-to-oracle"]
+    reached = [np.append(np.flatnonzero(line <= 1.1), 30)[0] + 1 for line in ifca]
+    assert stored.tolist() == reached
+
+
+def test_the_figure_has_a_band_around_each_median():
+    figure = curve_figure(WANTED, 5, 3)
+    (panel,) = figure.panels
+    for line in panel.series:
+        assert all(a <= b <= c for a, b, c in zip(line.lower, line.y, line.upper, strict=True))
+    flat = Benchmark(name="x", question="?", methods="local, oracle", federations=({"m": 6},))
+    assert curve_figure(flat.checked(), 5, 1) is None
+
+
+def test_the_page_of_methods_shows_every_family_and_each_estimator():
+    import re
+    from pathlib import Path
+
+    from verify import estimators
+    from verify.benchmark.catalogue import SHIPPED
+
+    docs = Path(__file__).parents[3] / "docs"
+    text = (docs / "methods.md").read_text("utf-8")
+    shown = re.findall(r"\(methods/(.*?)\)", text)
+    assert sorted(shown) == sorted(path.name for path in (docs / "methods").iterdir())
+    listed = set(re.findall(r"^\| `([\w-]+)` \|", text, flags=re.MULTILINE))
+    assert listed == set(SHIPPED) - {"oracle", "fedprox"}
+    named = {SHIPPED[m].estimator for m in listed} | {"ClusterOracle", "MomentDescent"}
+    assert named | {"WholeClients"} == set(estimators.__all__)
