@@ -428,6 +428,28 @@ def check_proof(**given: Any) -> int:
     return check_proofs(**given)
 
 
+@click.command("check-paper")
+@click.argument("files", nargs=-1, required=True, metavar="FILE.py...", type=NamedPath())
+@click.option(
+    "--without", multiple=True, metavar="CHECK", help="Leave out a check, by the name it prints."
+)
+@json_option
+def check_paper(**given: Any) -> int:
+    """Ask of each claim in a paper of your own what the suite asks of its own claims.
+
+    A claim must be complete, print, stay inside its assumptions, vary what its statement names,
+    be built the same way twice, and depend on its statement.  A few trials are drawn.  A sentence
+    says what is missing.  Exit status 1 when a claim has a fault.
+
+    \b
+    Example:
+      cfl-verify check-paper mypaper.py
+    """
+    from verify.cli.conforming import check_paper as ask
+
+    return ask(**given)
+
+
 @click.command()
 @run_argument
 @click.argument("destination", metavar="DEST", type=NamedPath())
@@ -677,5 +699,5 @@ def benchmark(**given: Any) -> int:
 
 COMMANDS: tuple[click.Command, ...] = (
     *(list_, info, run, resume, status, replay, check, mutate, copy, export, report),
-    *(benchmark, prove, check_proof, subject, warm_up, worker, completion),
+    *(benchmark, prove, check_proof, check_paper, subject, warm_up, worker, completion),
 )

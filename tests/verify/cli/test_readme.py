@@ -40,7 +40,12 @@ def test_the_commands_work_in_this_order(tmp_path, monkeypatch):
     trial = None
     for command in commands():
         _, *arguments = shlex.split(command)
-        own = {"TRIAL": trial, "BASELINE": "runs/baseline", "OTHER": "runs/baseline"}
+        own = {
+            "TRIAL": trial,
+            "BASELINE": "runs/baseline",
+            "OTHER": "runs/baseline",
+            "FILE.py": str(ROOT / "docs" / "papers" / "kantorovich.py"),
+        }
         arguments = [own.get(a, a) for a in arguments]
         if arguments[0] in {"run", "warm-up"} and not any("ifca" in a for a in arguments):
             arguments.append(f"{CHEAP}[d=3]")

@@ -1,0 +1,122 @@
+"""A claim with a fault is named with that fault, and a claim without one is not."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sympy as sp
+from click.testing import CliRunner
+
+from verify.cli.app import application
+from verify.conformance import CHECKS, Case, examine
+from verify.evidence import Verdict
+from verify.papers import Catalogue, catalogue
+from verify.procedures.base import Sampling
+
+DOCS = Path(__file__).parents[2] / "docs"
+FILES = [DOCS / "example_paper.py", *sorted((DOCS / "papers").glob("*.py"))]
+FOUND = catalogue(FILES)
+OWN = [name for name in FOUND if FOUND.file_of(name) is not None]
+
+
+def with_claim(name, **changes):
+    """A catalogue with one claim, whose fields are changed."""
+    paper = FOUND.paper(name)
+    claim = replace(FOUND[name], **changes)
+    return Catalogue([replace(paper, claims=(claim,))])
+
+
+def with_statement(name, **changes):
+    return with_claim(name, statement=replace(FOUND[name].statement, **changes))
+
+
+def with_procedure(name, change):
+    """A claim whose builder's procedure is changed."""
+    builder = FOUND[name].builder
+    return with_claim(name, builder=lambda statement, profile: change(builder(statement, profile)))
+
+
+def same_whatever_the_statement(name):
+    claim = FOUND[name]
+    return with_claim(name, builder=lambda _s, profile: claim.builder(claim.statement, profile))
+
+
+def budget_of_its_own(procedure):
+    sampling = procedure.sampling
+    return replace(procedure, sampling=Sampling(experiment=sampling.experiment, max_trials=10**6))
+
+
+HOEFFDING, SEARCH = "hoeffding.tail", "kantorovich.inequality"
+PLANTED = {
+    "the-statement-is-complete": with_statement(HOEFFDING, quantifiers=" "),
+    "the-procedure-describes-itself-in-sentences": with_procedure(
+        HOEFFDING, lambda p: replace(p, event="None")
+    ),
+    "the-expected-verdict-is-recorded-and-a-refuted-statement-has-a-finding": with_claim(
+        HOEFFDING, expected=Verdict.REFUTED
+    ),
+    "every-cell-is-inside-the-assumptions": with_procedure(
+        HOEFFDING, lambda p: replace(p, cells=({"n": 1, "t": 0.0}, {"n": 10, "t": 0.5}))
+    ),
+    "parameters-that-the-statement-names-are-varied": with_procedure(
+        HOEFFDING, lambda p: replace(p, cells=({"n": 10, "t": 0.1}, {"n": 10, "t": 0.5}))
+    ),
+    "it-keeps-to-the-trials-and-the-evaluations-of-its-profile": with_procedure(
+        HOEFFDING, budget_of_its_own
+    ),
+    "another-right-hand-side-changes-the-test": same_whatever_the_statement(HOEFFDING),
+    "nonsense-does-not-keep-the-verdict": same_whatever_the_statement(SEARCH),
+    "the-violation-of-a-search-is-what-its-sides-show": with_procedure(
+        SEARCH, lambda p: replace(p, sides=lambda point: p.sides(point)[::-1])
+    ),
+    "the-recheck-of-a-search-is-its-violation-with-more-digits": with_procedure(
+        SEARCH, lambda p: replace(p, recheck=lambda point: 2 * p.recheck(point))
+    ),
+    "hidden-constants-of-the-assumptions-are-declared": with_statement(
+        HOEFFDING,
+        assumptions=(
+            replace(FOUND[HOEFFDING].statement.assumptions[0], constant=sp.Symbol("C_hidden")),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("check", PLANTED)
+def test_a_planted_fault_is_found_by_its_check(check):
+    found = PLANTED[check]
+    (name,) = found
+    assert list(CHECKS[check](Case(found, name)))
+    assert not list(CHECKS[check](Case(FOUND, name)))
+
+
+def test_a_claim_that_cannot_be_built_is_one_fault():
+    def broken(_statement, _profile):
+        raise ValueError("no cells")
+
+    found = with_claim(HOEFFDING, builder=broken)
+    (fault,) = examine(found, [HOEFFDING])
+    assert str(fault) == "hoeffding.tail: it cannot be built: no cells  [builds]"
+
+
+def test_the_worked_papers_have_no_fault_and_are_short():
+    assert OWN == ["hoeffding.tail", "averaging.rate", "kantorovich.inequality", "mean.norm",
+                   "median.exponential"]  # fmt: skip
+    assert not list(examine(FOUND, OWN))
+    assert all(len(file.read_text().splitlines()) <= 60 for file in FILES)
+
+
+def test_the_command_prints_faults_and_leaves_out_a_check(tmp_path):
+    text = (DOCS / "papers" / "kantorovich.py").read_text()
+    file = tmp_path / "mine.py"
+    file.write_text(text.replace(r"\forall 0<\mu\le L,\ s\in[0,1]", ""))
+    run = CliRunner().invoke
+    fault = run(application, ["check-paper", str(file)])
+    assert fault.exit_code == 1
+    assert "kantorovich.inequality: its statement's quantifiers is empty" in fault.output
+    skip = ["--without", "the-statement-is-complete"]
+    passed = run(application, ["check-paper", str(file), *skip, "--json"])
+    assert passed.exit_code == 0
+    assert json.loads(passed.stdout)["faults"] == []
+    wrong = run(application, ["check-paper", str(file), "--without", "nothing"])
+    assert wrong.exit_code == 3

@@ -1,0 +1,58 @@
+"""The conformance suite of a paper: is each claim complete, and does it depend on its statement?
+
+    for fault in examine(catalogue(["mypaper.py"]), ["mypaper.tail"]):
+        print(fault)
+
+A check is a function that gets a `Case` and yields a sentence for each fault.  The suite's own
+papers pass all checks (``tests/test_every_claim.py``), and ``cfl-verify check-paper FILE.py`` asks
+the same of a paper of one's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from verify.conformance import depending, saying, trying
+from verify.conformance.case import Case, Check
+from verify.papers import Catalogue
+
+#: The checks by name, the cheap ones first.
+CHECKS: dict[str, Check] = {
+    check.__name__.replace("_", "-"): check
+    for check in (*saying.CHECKS, *trying.CHECKS, *depending.CHECKS)
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """A sentence that says what a claim lacks, and the check that found it."""
+
+    claim: str
+    check: str
+    told: str
+
+    def __str__(self) -> str:
+        return f"{self.claim}: {self.told}  [{self.check}]"
+
+
+def examine(
+    found: Catalogue, names: Collection[str], without: Collection[str] = ()
+) -> Iterator[Fault]:
+    """The faults of some claims of a catalogue, by all checks but those named in ``without``.
+
+    A claim that cannot be built has one fault, the error of its builder.
+    """
+    for name in names:
+        case = Case(found, name)
+        try:
+            case.built.describe()
+        except (ValueError, ArithmeticError) as error:
+            yield Fault(claim=name, check="builds", told=f"it cannot be built: {error}")
+            continue
+        for title, check in CHECKS.items():
+            if title not in without:
+                yield from (Fault(claim=name, check=title, told=told) for told in check(case))
+
+
+__all__ = ["CHECKS", "Case", "Check", "Fault", "examine"]

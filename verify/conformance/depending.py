@@ -1,0 +1,254 @@
+"""Checks that the verdict depends on the statement: another statement is tried otherwise."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import mpmath
+import sympy as sp
+
+from bounds.statement import Statement, Term
+from trials.run.executors import make_executor
+from trials.run.store import RunStore
+from verify.claims.common import CannotTry
+from verify.conformance.case import QUICK, Case, Check
+from verify.decisions.search import NoPoint
+from verify.evidence import Verdict
+from verify.mutation.fingerprint import fingerprint
+from verify.mutation.mutants import mutants, variables
+from verify.mutation.score import REFUSALS, Examination, Standing
+from verify.procedures.base import Profile
+from verify.procedures.vacuity import Vacuity
+from verify.proofs.certificate import proof
+
+#: The smallest budget with which nonsense is plainly refuted.
+TINY = Profile(name="quick", max_trials=64, searches=200, seconds=0.1)
+#: Logs of probabilities below this one underflow in double precision, which cuts them off.
+UNDERFLOWS = -600.0
+
+
+# -- a search shows what it compares ---------------------------------------------------------------
+
+
+def room(relation: str, observed: float, bound: float) -> float:
+    """The share by which a relation holds at a point, negative where it fails."""
+    scale = max(abs(observed), abs(bound))
+    if relation == "=":
+        return -abs(observed - bound) / scale if scale else 0.0
+    left = bound - observed if relation == r"\le" else observed - bound
+    return left / scale if 0 < scale < math.inf else left
+
+
+def the_violation_of_a_search_is_what_its_sides_show(case: Case) -> Iterator[str]:
+    """Both are shown beside a counterexample.  A supported statement has none at a few points."""
+    if case.search is None:
+        return
+    try:
+        points = replace(case.search, budget=8).visited(4)
+    except NoPoint:  # a rare condition
+        points = replace(case.search, budget=200).visited(4)
+    if not points:
+        yield "its search finds no point that meets the assumptions"
+    for point in points:
+        violation = float(case.search.violation(point))
+        left, right = map(float, case.search.sides(point))
+        holds = room(case.statement.relation, left, right)
+        if violation > 1e-6:
+            if case.claim.expected is not Verdict.REFUTED:
+                yield f"it is violated by {violation:.3g} at {point}"
+            elif not (holds < 0 or left == right == 0.0):  # logs are compared, numbers underflow
+                yield f"it is violated at {point}, and its sides {left:.6g}, {right:.6g} are not"
+        elif holds < -1e-3 and max(abs(left), abs(right)) > 1e-6 and not violation > 0:
+            yield f"its sides {left:.6g}, {right:.6g} contradict it at {point}, unseen"
+
+
+def a_refutation_with_a_certificate_is_proved(case: Case) -> Iterator[str]:
+    """At one of the points nearest to a counterexample: a faulty certificate proves none."""
+    if case.search is None or case.search.certify is None:
+        return
+    if case.claim.expected is not Verdict.REFUTED:
+        return
+    search = replace(case.search, budget=100)
+    proofs = (proof(partial(case.search.certify, point)) for point in search.visited(24))
+    found = next((made for made in proofs if made is not None), None)
+    said = [] if found is None else [inequality["says"] for inequality in found["inequalities"]]
+    if not said:
+        yield "its proof of the refutation proves nothing at the points nearest to one"
+    elif len(set(said)) < len(said):
+        yield "two inequalities of its proof say the same"
+
+
+def the_recheck_of_a_search_is_its_violation_with_more_digits(case: Case) -> Iterator[str]:
+    """Otherwise a counterexample could be taken back as rounding, or be told in another unit."""
+    if case.search is None or case.search.recheck is None:
+        return
+    search = replace(case.search, budget=100)
+    points = search.visited(20)
+    near = [point for point in points if search.violation(point) > UNDERFLOWS]
+    if len(points) < 5 or not near:
+        yield f"its search finds {len(near)} points at which both sides can be compared"
+    for point in near:
+        size = 1.0 + sum(map(abs, search.sides(point)))
+        seen = float(search.violation(point))
+        again = float(mpmath.mpf(search.recheck(point)))
+        if not (again == seen or abs(again - seen) <= max(1e-9 * abs(seen), 1e-10 * size)):
+            yield f"with fifty digits its violation at {point} is {again:.9g}, and not {seen:.9g}"
+
+
+# -- another statement is another test -------------------------------------------------------------
+
+
+def with_terms(statement: Statement, change: Callable[[sp.Expr], sp.Expr]) -> Statement:
+    """The statement with every term changed."""
+    terms = tuple(Term(name=t.name, expr=change(t.expr)) for t in statement.terms)
+    return replace(statement, terms=terms)
+
+
+def contradicted(statement: Statement, factor: float) -> Statement:
+    """A statement without terms as its opposite.
+
+    Contrasts and trends are reversed, and printed numbers are scaled.
+    """
+    contrasts = tuple(
+        replace(c, left=c.right, right=c.left, relation="<", margin=0.0)
+        for c in statement.contrasts
+    )
+    opposite = {"increases": "decreases", "decreases": "increases"}
+    trends = tuple(
+        replace(t, direction=opposite[t.direction])  # type: ignore[arg-type]
+        for t in statement.trends
+    )
+    printed = tuple(replace(p, value=factor * p.value) for p in statement.printed)
+    return replace(statement, contrasts=contrasts, trends=trends, printed=printed)
+
+
+def nonsense(statement: Statement) -> Statement:
+    """The statement with another right-hand side: a hundred times smaller, or larger for >=."""
+    if not statement.terms:
+        return contradicted(statement, 100.0)
+    factor = sp.Integer(100) if statement.relation == r"\ge" else sp.Rational(1, 100)
+    return with_terms(statement, lambda expr: factor * expr)
+
+
+def tilted(statement: Statement, shift: int) -> Statement:
+    """The statement with other exponents."""
+    return with_terms(
+        statement, lambda expr: expr * sp.Mul(*variables(statement, expr)) ** sp.Integer(shift)
+    )
+
+
+def another_right_hand_side_changes_the_test(case: Case) -> Iterator[str]:
+    """Exponents, factors and limits are the statement's, and are not typed again in the claim."""
+    other = tilted(case.statement, 1) if case.reads_exponents else nonsense(case.statement)
+    try:
+        changed = replace(case.claim, statement=other).build(QUICK)
+    except CannotTry as error:
+        yield f"its procedure refuses another right-hand side: {error}"
+        return
+    if fingerprint(changed) == fingerprint(case.claim.build(QUICK)):
+        yield (
+            "its procedure tests the same whatever the right-hand side is: take the bound, the "
+            "exponents and the limits from the statement"
+        )
+
+
+def another_failure_probability_changes_the_test(case: Case) -> Iterator[str]:
+    """The stated failure probability is the statement's, too."""
+    if case.statement.failure is None:
+        return
+    tiny = replace(case.statement, failure=sp.Float("1e-300"))
+    if fingerprint(replace(case.claim, statement=tiny).build(QUICK)) == fingerprint(case.built):
+        yield "its procedure tests the same whatever the failure probability is"
+
+
+def nonsenses(case: Case) -> list[Statement]:
+    """Statements of which at least one must lose the claim's verdict.
+
+    A supported bound is made 10^100 times smaller and larger: one of the two is too strong (a bound
+    may be negative).  A refuted bound is moved where nothing exceeds it.
+    """
+    statement, refuted = case.statement, case.claim.expected is Verdict.REFUTED
+    if refuted and (statement.relation == "=" or not statement.terms):
+        return []  # no equation, contrast or number is plainly true
+    if not statement.terms:
+        return [contradicted(statement, 1e6)]
+    if refuted:
+        trivial = sp.Float("1e100") * (-1 if statement.relation == r"\ge" else 1)
+        return [with_terms(statement, lambda expr: expr + trivial)]
+    if case.reads_exponents:
+        return [tilted(statement, -1), tilted(statement, 1)]
+    factors = (sp.Float("1e-100"), sp.Float("1e100"))
+    return [with_terms(statement, lambda expr, f=f: f * expr) for f in factors]  # type: ignore[misc]
+
+
+def nonsense_does_not_keep_the_verdict(case: Case) -> Iterator[str]:
+    """A bound that is plainly too strong is refuted, and one that is plainly true is not.
+
+    It draws a few trials.
+    """
+    verdicts = []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        RunStore.create(Path(folder) / "store.sqlite", root_seed=0, config={}) as store,
+        make_executor("serial") as executor,
+    ):
+        examination = Examination(
+            claim=case.claim,
+            profile=TINY,
+            standing=Standing(verdict="", mark="", level=0.001),
+            store=store,
+            executor=executor,
+            new_seconds=math.inf,
+        )
+        for other in nonsenses(case):
+            try:
+                verdicts.append(examination.decide(other, quickly=True).verdict)
+            except (ValueError, ArithmeticError) as error:
+                yield f"its procedure refuses a bound that is plainly false or true: {error}"
+                return
+    told = f"with a plainly false or plainly true bound it is {' and '.join(map(str, verdicts))}"
+    if case.claim.expected is Verdict.REFUTED:
+        if Verdict.REFUTED in verdicts:
+            yield told
+    elif case.claim.expected is Verdict.VACUOUS:
+        if Verdict.SUPPORTED not in verdicts:
+            yield told
+    elif isinstance(case.built, Vacuity):  # it is lost where the bound says nothing
+        if Verdict.VACUOUS not in verdicts:
+            yield told
+    elif Verdict.REFUTED not in verdicts:
+        yield told
+
+
+def a_changed_statement_is_built_or_refused(case: Case) -> Iterator[str]:
+    """Dropped conditions, and every sixth other change.
+
+    Another error than a refusal would end `mutate` in the middle.
+    """
+    first = zlib.crc32(case.name.encode())
+    changed = enumerate(mutants(case.statement), first)
+    for mutant in (m for i, m in changed if m.name.endswith(": dropped") or i % 6 == 0):
+        with contextlib.suppress(*REFUSALS):
+            try:
+                replace(case.claim, statement=mutant.statement).build(QUICK)
+            except (TypeError, AttributeError, IndexError) as error:
+                told = f"{type(error).__name__}: {error}"
+                yield f"the changed statement {mutant.name!r} ends in {told}"
+
+
+CHECKS: tuple[Check, ...] = (
+    the_violation_of_a_search_is_what_its_sides_show,
+    a_refutation_with_a_certificate_is_proved,
+    the_recheck_of_a_search_is_its_violation_with_more_digits,
+    another_right_hand_side_changes_the_test,
+    another_failure_probability_changes_the_test,
+    a_changed_statement_is_built_or_refused,
+    nonsense_does_not_keep_the_verdict,
+)
