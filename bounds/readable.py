@@ -4,6 +4,8 @@ The text is made from the LaTeX that a report prints, so both show the same form
 relations and quantifiers become Unicode characters.  Subscripts and powers keep ``_`` and ``^``,
 because constants are named so on the command line.
 
+>>> readable(r"(1 - \eta\mu)^{HT} x^{*}")
+'(1 - η μ)^(H T) x*'
 >>> readable(r"P(\mathcal{E}_i) \le c_{1} e^{- c_{2} \left(\frac{\rho}{\rho + 1}\right)^{2}}")
 'P(ℰ_i) ≤ c_1 exp(-c_2 (ρ/(ρ + 1))^2)'
 """
@@ -198,6 +200,8 @@ class _Reader:
             out[-1] = _Piece(f"exp({_joined(inside)})", "symbol")
         elif sign == "^" and text == "*":
             last.text += "*"
+        elif sign == "^" and len(inside) > 1 and text.isalnum():  # (1 - a)^(H T), not ^HT
+            last.text += f"^({_joined(inside)})"
         elif len(inside) == 1 or re.fullmatch(r"[\w']+|\([^()]*\)", text):
             last.text += f"{sign}{text}"
         else:

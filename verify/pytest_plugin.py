@@ -49,12 +49,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     from verify.testing.subjects import subject
 
     if len(marker.args) != 1:
-        raise pytest.UsageError(f'write @pytest.mark.{MARKER}("ifca.step") with one subject')
+        _fail_alone(metafunc, f'write @pytest.mark.{MARKER}("ifca.step") with one subject')
+        return
     try:
         checks = subject(marker.args[0]).checks
     except InvalidParameter as error:
-        raise pytest.UsageError(str(error)) from None
+        _fail_alone(metafunc, str(error))
+        return
     metafunc.parametrize("verify", checks, indirect=True, ids=[check.name for check in checks])
+
+
+def _fail_alone(metafunc: pytest.Metafunc, message: str) -> None:
+    """A wrong marker fails its own test.  An error here would stop the collection of all tests."""
+    metafunc.parametrize("verify", [message], indirect=True, ids=["marker"])
 
 
 @pytest.fixture
@@ -65,6 +72,8 @@ def verify(request: pytest.FixtureRequest) -> Callable[[Callable[..., Any]], Non
         raise pytest.UsageError(
             f'the fixture verify needs @pytest.mark.{MARKER}("ifca.step") on its test'
         )
+    if isinstance(request.param, str):
+        pytest.fail(request.param, pytrace=False)
     declared = dict(marker.kwargs)
     effort = {name: declared.pop(name) for name in ("seed", "examples") if name in declared}
 

@@ -15,7 +15,7 @@ from trials.run.executors import Executor, make_executor
 from trials.run.store import RunStore
 from verify import session
 from verify.cli import exits
-from verify.cli.screen import print_json, say, table
+from verify.cli.screen import definition, print_json, say, table
 from verify.evidence import Verdict
 from verify.mutation.score import Examination, Score, Standing, total
 from verify.papers import ClaimsFile, catalogue, from_files, recorded_files
@@ -228,7 +228,7 @@ def _close(scores: Sequence[Score], as_json: bool) -> int:
 
 
 def _print(found: Score) -> None:
-    """One claim's score, then every mutant that was not caught, with the reason."""
+    """One claim's score, the mutants that were caught, and the others with the reason."""
     if not found.judged:
         why = "so there is no support to lose"
         if found.original == Verdict.SUPPORTED:
@@ -236,6 +236,9 @@ def _print(found: Score) -> None:
         say(f"{found.claim}: {found.original}, {why}")
         return
     say(f"{found.claim}: {found.original}; caught {found.n_caught} of {found.n_false}")
+    if caught := [j.words or j.mutant for j in found.judged if j.caught]:
+        for line in definition("caught", "; ".join(caught), label=6):
+            say(f"  {line}")
     rows = [
         (j.outcome, j.mutant, j.why)
         for j in found.judged

@@ -32,16 +32,20 @@ def display(to: Console) -> Iterator[Listener]:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=to, transient=True) as progress:
-        claims = progress.add_task("claims", total=None)
-        blocks = progress.add_task("blocks", total=None)
+        # Both are shown from the first call on, when it is known how many there are.
+        claims = progress.add_task("claims", total=None, visible=False)
+        blocks = progress.add_task("blocks", total=None, visible=False)
 
         def on_claim(name: str, i: int, n: int) -> None:
-            progress.update(claims, description=escape(_cut(name)), completed=i, total=n)
-            progress.update(blocks, completed=0, total=None, description="  searching")
+            label = escape(_cut(name))
+            progress.update(claims, description=label, completed=i, total=n, visible=True)
+            progress.update(blocks, visible=False)
 
         def on_block(done: int, total: int, demand: Demand, n_failed: int) -> None:
             label = f"  {demand.experiment.name}" + (f" ({n_failed} failed)" if n_failed else "")
-            progress.update(blocks, description=escape(_cut(label)), completed=done, total=total)
+            progress.update(
+                blocks, description=escape(_cut(label)), completed=done, total=total, visible=True
+            )
 
         yield Listener(on_claim=on_claim, on_block=on_block, on_outcome=_printer(to))
 

@@ -80,7 +80,7 @@ def save_failure(folder: Path, target: str, call: Implementation, outcome: Outco
     """Write the failing input and a test that replays it.  Returns the test's path."""
     if outcome.case is None:
         raise InvalidParameter(f"{outcome.check.name} has not failed: there is no input to save")
-    stem = re.sub(r"\W", "_", f"{call.subject.name}_{outcome.check.name}")
+    stem = re.sub(r"\W", "_", f"{call.subject.name}_{outcome.check.name}_{target}")
     test = folder / f"test_{stem}.py"
     facts = {
         "target": target,

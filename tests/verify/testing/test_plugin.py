@@ -53,7 +53,7 @@ def test_every_check_is_a_test_and_a_failure_is_printed_and_saved(run, pytester)
         assert f"test_right[{check}] PASSED" in text
     assert "test_wrong[nearest] FAILED" in text
     assert "smallest input found:\n  points = [[" in text
-    saved = pytester.path / "subject-failures" / "test_assignment_nearest.py"
+    saved = pytester.path / "subject-failures" / "test_assignment_nearest_my_own_points_lowest.py"
     assert saved.exists()
     assert saved.with_suffix(".npz").exists()
     assert f"saved: python -m pytest {saved} replays it" in text
@@ -68,8 +68,10 @@ def test_every_check_is_a_test_and_a_failure_is_printed_and_saved(run, pytester)
     ],
 )
 def test_misuse_is_explained(run, marker, says):
-    result = run(f"import pytest\n{marker}\ndef test_it(verify):\n    verify(len)\n")
-    assert result.ret != 0
+    other = "def test_other():\n    pass\n"
+    result = run(f"import pytest\n{other}{marker}\ndef test_it(verify):\n    verify(len)\n")
+    assert result.ret == 1
+    assert "test_other PASSED" in result.stdout.str(), "a wrong marker fails its own test alone"
     assert says in result.stdout.str() + result.stderr.str()
 
 

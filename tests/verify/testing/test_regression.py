@@ -162,9 +162,9 @@ def test_a_saved_failure_holds_what_its_replay_needs(tmp_path):
     folder = tmp_path / "new" / "folder"
     declared = {"precision": "single", "accuracy": 0.001, "equal_sizes": True}
     test = saved_failure(folder, **declared)
-    assert test == folder / "test_ifca_step_kernel.py"
+    assert test == folder / "test_ifca_step_kernel_mine_step.py"
     assert sorted(path.name for path in folder.iterdir()) == [
-        "test_ifca_step_kernel.npz", "test_ifca_step_kernel.py",
+        "test_ifca_step_kernel_mine_step.npz", "test_ifca_step_kernel_mine_step.py",
     ]  # fmt: skip
     case, facts = load(test.with_suffix(".npz"))
     assert {name: np.asarray(case[name]).tolist() for name in ("models", "step_size")} == {
@@ -183,10 +183,19 @@ def test_a_saved_failure_holds_what_its_replay_needs(tmp_path):
         "Labels and models are those of our kernel, to rounding.\n\n"
         "Found and written by cfl-verify.  The test passes once the implementation is right.\n"
         '"""\n\nfrom pathlib import Path\n\nfrom verify.testing import replay\n\n\n'
-        "def test_ifca_step_kernel():\n"
+        "def test_ifca_step_kernel_mine_step():\n"
         '    replay(Path(__file__).with_suffix(".npz"))\n'
     )
     assert saved_failure(folder) == test  # it may be written again
+
+
+def test_failures_of_two_implementations_lie_beside_each_other(tmp_path):
+    call = implementation(half, "ifca.step")
+    check = next(check for check in call.subject.checks if check.name == "kernel")
+    outcome = try_check(check, call, seed=0, examples=20)
+    one, two = (save_failure(tmp_path, target, call, outcome) for target in ("a:f", "b:f"))
+    assert one != two
+    assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_what_has_passed_is_not_saved(tmp_path):
