@@ -16,7 +16,7 @@ from tests.faults.judged import EQUIVALENT, reason
 from tests.faults.known import KNOWN, known_faults
 from tests.faults.meaning import MEANINGS, meaning_faults
 from tests.faults.nearest import MOST_CLAIMS, MOST_RECORDS, Nearest
-from tests.faults.page import meaning_section, page, read, survivors
+from tests.faults.page import log, meaning_section, page, read, survivors
 from tests.faults.planting import Fault, faults_in, located, modules
 from tests.faults.running import Workshop
 
@@ -307,7 +307,7 @@ def now(test: str) -> str:
 
 
 def test_the_page_counts_a_fault_at_its_first_and_at_its_last_trial_seed_by_seed() -> None:
-    text = page(read(PRINTED.splitlines()))
+    text = log(read(PRINTED.splitlines()))
     assert "| `verify` | 0 | 2 | 0 | 1 of 2 (50%, 1% to 99%) | 0 | 2 of 2 (100%) | 95% |" in text
     assert "| `verify` | 8 | 1 | 0 | 0 of 1 (0%, 0% to 98%) | 0 | 0 of 1 (0%) | 95% |" in text
     assert (
@@ -324,7 +324,7 @@ def test_the_page_counts_a_fault_at_its_first_and_at_its_last_trial_seed_by_seed
 
 
 def test_a_group_without_faults_to_find_has_no_share() -> None:
-    (row,) = [t for t in page(read(PRINTED.splitlines())).splitlines() if "`reports`" in t]
+    (row,) = [t for t in log(read(PRINTED.splitlines())).splitlines() if "`reports`" in t]
     assert row == "| `reports` | 7 | 1 | 1 | not measured | 0 | not measured | 90% |"
 
 
@@ -371,7 +371,7 @@ found        1.0 s  verify/plan.py:84 constant changed: 1 -> 2  by t.py::test_b
 
 def test_faults_with_one_text_at_several_places_are_counted_apart() -> None:
     """The one tried again is the nearest survivor.  A place that is gone counts at first only."""
-    text = page(read(TWICE.splitlines()))
+    text = log(read(TWICE.splitlines()))
     assert "| `verify` | 3 | 4 | 0 | 1 of 4 (25%, 1% to 81%) | 0 | 2 of 3 (67%) | 95% |" in text
     assert "| `verify` | 4 | 1 | 0 | 1 of 1 (100%, 3% to 100%) | 0 | 1 of 1 (100%) | 95% |" in text
     judgements = [t.split(" | ")[-1] for t in text.splitlines() if t.startswith("| `verify/plan")]
@@ -383,6 +383,16 @@ def test_the_page_of_the_documentation_is_that_of_the_kept_lines() -> None:
     kept = (ROOT / "tests/faults/printed.txt").read_text("utf-8").splitlines()
     expected = page(read(kept)) + meaning_section(MEANINGS)
     assert (ROOT / "docs/faults.md").read_text("utf-8") == expected
+    assert (ROOT / "tests/faults/log.md").read_text("utf-8") == log(read(kept))
+
+
+def test_the_page_sums_over_seeds_and_lists_what_survives() -> None:
+    text = page(read(PRINTED.splitlines()))
+    assert (
+        "| `verify` | 3 | 1 of 3 (33%, 1% to 91%) | 2 of 3 (67%) | 0 of 1 (0%, 0% to 98%) |" in text
+    )
+    assert "* `verify/claims/x/y.py`: `line dropped: f() -> pass`" in text
+    assert "figures.py" not in text, "an equivalent fault is no fault"
 
 
 def test_the_table_of_faults_of_meaning_counts_packages_and_all() -> None:
