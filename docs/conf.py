@@ -20,7 +20,7 @@ html_theme = "furo"
 html_title = "cfl-verify"
 html_math_renderer = "mathml"
 html_copy_source = False
-html_static_path = ["_static"]
+html_static_path = ["_static", "../reports/templates/site/math.woff2"]
 html_css_files = ["docs.css"]
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]

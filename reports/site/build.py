@@ -6,6 +6,7 @@ templates escape all that is not LaTeX of ours, which `reports.site.markup` conv
 
 from __future__ import annotations
 
+import base64
 from functools import partial
 from importlib import resources
 
@@ -20,7 +21,8 @@ from reports.site.markup import blocks, html_value, inline, plain
 from reports.site.mathml import mathml
 
 FOLDER = "site"
-_ASSETS = ("site.css", "site.js")
+_ASSETS = ("site.css", "site.js", "math-licence.txt")
+_FONT = "math.woff2"
 
 
 def site(run: Run) -> Files:
@@ -33,6 +35,7 @@ def site(run: Run) -> Files:
     """
     folder = resources.files("reports") / "templates" / "site"
     files: Files = {name: (folder / name).read_text("utf-8") for name in _ASSETS}
+    files["site.css"] = _font_face((folder / _FONT).read_bytes()) + str(files["site.css"])
     shared = pages.navigation(run)
     told = render_tex(methods(run), "methods.tex.j2")
     made = [
@@ -50,6 +53,18 @@ def site(run: Run) -> Files:
         page = environments[root].get_template(f"site/{template}")
         files[name] = page.render(variables, site=shared, root=root, here=name)
     return files
+
+
+def _font_face(font: bytes) -> str:
+    """The mathematical font inside the style sheet.
+
+    A browser that opens a file from a disk does not load a font from another folder.
+    """
+    data = base64.b64encode(font).decode()
+    return (
+        '@font-face { font-family: "CFL Math"; font-display: block; '
+        f'src: url("data:font/woff2;base64,{data}") format("woff2"); }}\n'
+    )
 
 
 def _environment(run: Run, root: str) -> jinja2.Environment:
