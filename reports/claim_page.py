@@ -47,9 +47,11 @@ class Place(NamedTuple):
 
 
 def claim_page(
-    tried: Tried, files: Files, place: Place | None = None, form: figures.Form = "pdf"
+    tried: Tried, files: Files, place: Place | None = None, form: figures.Form | None = "pdf"
 ) -> dict[str, Any]:
     """The template's variables of one claim.  Its figures and CSV files are added to ``files``.
+
+    Without a ``form`` no figure is drawn.
 
     Conditions that an earlier claim of the ``place`` has are named by a link to its page.
 
@@ -64,10 +66,10 @@ def claim_page(
         raise ReportError(f"claim {tried.key[:80]!r}: {error}") from None
 
 
-def _page(tried: Tried, files: Files, place: Place, form: figures.Form) -> dict[str, Any]:
+def _page(tried: Tried, files: Files, place: Place, form: figures.Form | None) -> dict[str, Any]:
     claim, evidence, name = tried.claim, tried.evidence, tried.name
-    paper = form == "pdf"
-    shown, turned, tallies = claim_tables(tried, files, paper=paper)
+    paper = form != "svg"
+    shown, tallies = claim_tables(tried, files)
     conditions = [
         ("Assumptions", _printed_conditions(tried, place.earlier, paper)),
         ("Not in the paper", _conditions(_own(tried, added=True), paper)),
@@ -107,9 +109,8 @@ def _page(tried: Tried, files: Files, place: Place, form: figures.Form) -> dict[
         "bound": display(claim.bound_latex, paper=paper),
         "conditions": [(heading, text) for heading, text in conditions if text],
         "runs": [(heading, text) for heading, text in runs if text],
-        "figures": _figures(evidence.figures, name, files, form),
+        "figures": _figures(evidence.figures, name, files, form) if form else [],
         "tables": shown,
-        "turned": turned,
         "after": [(heading, text) for heading, text in after if text],
         "replay": commands(claim.replay),
     }
@@ -157,7 +158,7 @@ def _printed_conditions(tried: Tried, earlier: Sequence[Tried], paper: bool) -> 
     if not serving:
         return _conditions(own, paper)
     best, held = max(serving, key=lambda item: len(item[1]))
-    link = rf"\hyperref[sec:{best.name}]{{{code(best.key)}}}, page~\pageref{{sec:{best.name}}}"
+    link = rf"\hyperref[sec:{best.name}]{{{code(best.key)}}}"
     more = [item for item in own if item not in held]
     return _conditions(more, paper, f"Those of {link}")
 
@@ -215,10 +216,6 @@ def _slack(evidence: Evidence) -> Latex:
     return joined(*lines)
 
 
-#: Panels from which a figure takes half a page.  It may move to the next page, and no other may.
-_MANY_PANELS = 6
-
-
 def _figures(
     stored: Sequence[Figure], name: str, files: Files, form: figures.Form
 ) -> list[dict[str, Latex]]:
@@ -232,8 +229,6 @@ def _figures(
         drawn.append(
             {
                 "path": Latex(path),
-                "width": Latex("1.0"),
-                "place": Latex("!ht" if len(figure.shown) > _MANY_PANELS else "H"),
                 "caption": _caption(figure),
                 "label": Latex(f"fig:{slug(path)}"),
             }

@@ -6,11 +6,10 @@ and the measurements that all cells share.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from reports import tables
@@ -169,11 +168,8 @@ def _layout(
     rows = [
         [assignment(c.params, varying), *(m[2][i] for m in measures)] for i, c in enumerate(shown)
     ]
-    return [_MERGED, *(m[0] for m in measures)], rows, "l" + measured
+    return ["cell", *(m[0] for m in measures)], rows, "l" + measured
 
-
-#: The head of the column that the parameters share.
-_MERGED = "cell"
 
 #: How a cell's ratio compares observed value and bound, as the head of its column.
 RATIOS = {
@@ -236,26 +232,23 @@ def cell_table(
     *,
     line: float = tables.LINE,
     most: int = MAX_ROWS,
-    more: str = "",
-    without: Collection[str] = (),
 ) -> PrintedTable:
     """The claim's live cells, worst ratio first, and then the void ones.
 
     Long lists are cut, and the caption says so.
 
     ``line`` is the number of characters that a line holds, ``most`` the number of rows, give or
-    take two.  ``more`` is LaTeX that ends the caption.
+    take two.
     """
     ranked = sorted(cells, key=lambda c: (not c.void, severity(c)), reverse=True)
     shown = ranked if len(ranked) <= most + 2 else ranked[:most]
     varying, constant = _split_names(cells)
     derived = _find_derived(cells, varying)
     measures, common = _measure(shown, cells)
-    marks, legend = ([], Latex("")) if "note" in without else _notes(shown)
+    marks, legend = _notes(shown)
     if marks:
         wide = max(map(visible_length, marks)) > 3
         measures.append(("note" if wide else "", "l", [str(mark) for mark in marks]))
-    measures = [measure for measure in measures if measure[0] not in without]
     head, rows, align = _layout(shown, [n for n in varying if n not in derived], measures, line)
     parts = ["Cells"]
     if len(shown) < len(cells):
@@ -269,87 +262,41 @@ def cell_table(
         reasons = "; ".join(dict.fromkeys(str(prose(c.void)) for c in void))
         counted = plural(len(void), "cell is", "cells are")
         caption += f" {counted} void and support nothing: {reasons}."
-    if more:
-        caption += f" {more}"
     return PrintedTable(
         head=head, rows=rows, align=align, caption=caption, label=f"{name}-cells", line=line
     )
 
 
-def is_merged(table: PrintedTable) -> bool:
-    """Whether the parameters of a table of cells share one column."""
-    return table.head[0] == _MERGED
-
-
 # -- the tables of a page ------------------------------------------------------------------------
 
-#: Cells on a claim's page whose table has a page on its side.
-_WORST = 5
-#: Columns that such a page leaves out, the first ones first, until the line holds the others.
-_LESS = ("trials", "verdict", "note", "interval")
 #: Characters of the head of a table's second column from which it is said in the caption.
 _LONG_HEAD = 20
 
 
 def claim_tables(
-    tried: Tried, files: Files, *, paper: bool
-) -> tuple[list[PrintedTable], list[PrintedTable], list[tuple[Latex, Latex]]]:
-    """The claim's tables, those for pages on their side, and paragraphs with their headings.
+    tried: Tried, files: Files
+) -> tuple[list[PrintedTable], list[tuple[Latex, Latex]]]:
+    """The claim's tables for a browser, which scrolls, and paragraphs with their headings.
 
-    Small tables of counts become paragraphs.  A table that is too wide for the page of ``paper``
-    goes to a page on its side, and the claim's page names it.  A browser scrolls.
+    Small tables of counts become paragraphs.  Each table goes into ``files``, as CSV with all rows
+    and as LaTeX for a page.
     """
     shown: list[PrintedTable] = []
-    turned: list[PrintedTable] = []
     tallies: list[tuple[Latex, Latex]] = []
     name, cells = tried.name, tried.evidence.cells
     if cells:
-        whole = cell_table(cells, name)
         files[f"tables/{name}-cells.csv"] = cells_csv(cells)
-        files[f"tables/{name}-cells.tex"] = whole.latex() + "\n"
-        if not paper:
-            shown.append(cell_table(cells, name, line=math.inf))
-        elif whole.small or (is_merged(whole) and len(whole.rows) > tables.SHORT):
-            wide = cell_table(cells, f"{name}-wide", line=tables.TURNED, more=_of(tried))
-            turned.append(wide)
-            has = "more cells" if is_merged(wide) else "a column for each parameter"
-            shown.append(_few(cells, name, f"{_reference(wide)} has {has}."))
-        else:
-            shown.append(whole)
+        files[f"tables/{name}-cells.tex"] = cell_table(cells, name).latex() + "\n"
+        shown.append(cell_table(cells, name, line=math.inf))
     for i, table in enumerate(tried.evidence.tables, 1):
         printed, text = _evidence_table(table, f"{name}-{i}")
         files[f"tables/{name}-{i}.csv"] = text
         files[f"tables/{name}-{i}.tex"] = printed.latex() + "\n"
-        heading = prose(table.title or "Counts")
         if tally := _tally(table):
-            tallies.append((heading, tally))
-        elif paper and printed.small:
-            caption = f"{printed.caption} {_of(tried)}"
-            wide = dataclasses.replace(printed, caption=caption, line=tables.TURNED)
-            turned.append(wide)
-            tallies.append((heading, Latex(f"{_reference(wide)}.")))
+            tallies.append((prose(table.title or "Counts"), tally))
         else:
             shown.append(printed)
-    return shown, turned, tallies
-
-
-def _few(cells: Sequence[Cell], name: str, more: str) -> PrintedTable:
-    """The worst cells, with as many columns as a line holds."""
-    for n in range(len(_LESS) + 1):
-        table = cell_table(cells, name, most=_WORST, more=more, without=_LESS[:n])
-        if not table.small:
-            break
-    return table
-
-
-def _of(tried: Tried) -> str:
-    """The way back from a table on its side to its claim."""
-    section = f"sec:{tried.name}"
-    return rf"Claim \hyperref[{section}]{{{code(tried.key)}}}, page~\pageref{{{section}}}."
-
-
-def _reference(table: PrintedTable) -> str:
-    return rf"Table~\ref{{{table.anchor}}} on page~\pageref{{{table.anchor}}}"
+    return shown, tallies
 
 
 def _tally(table: Table) -> Latex:

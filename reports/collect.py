@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reports import bibliography, overview, proof_figure
+from reports import bibliography, overview
 from reports.benchmark_page import Benchmark, benchmarks
 from reports.characters import Latex
 from reports.claim_page import Place, claim_page
 from reports.claim_tables import Files
 from reports.dependencies import Graph, dependency_graph
-from reports.reading import Tried, ordered, slug
+from reports.reading import Tried, ordered
 from reports.schema import Claim, Finding, Paper, Power, Reader, Summary, Symbols, read
-from reports.text import commands, escape_text, listed, number, plural, sentence
+from reports.text import commands, escape_text, listed, number, plural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,18 +121,12 @@ def collect(run: Run, *, engine: str) -> Report:
     ReportError
         When a document or a formula in it cannot be read.  The message names it.
     """
-    summary, claims, names, papers = run.summary, run.claims, run.names, run.by_paper
+    summary, names, papers = run.summary, run.names, run.by_paper
     files: Files = {}
-    verdicts = []
-    for paper, shown in papers.items():
-        source = overview.verdict_table(paper, shown).latex()
-        files[f"tables/verdicts-{slug(paper)[:80]}.tex"] = source + "\n"
-        verdicts.append(source)
-    graphs = run.graphs
-    nodes = {node.id: node for graph in graphs.values() for node in graph.nodes}
+    nodes = {node.id: node for graph in run.graphs.values() for node in graph.nodes}
     pages = {
         paper: [
-            claim_page(claim, files, Place(shown[:i], nodes.get(claim.claim.id), names))
+            claim_page(claim, files, Place(shown[:i], nodes.get(claim.claim.id), names), None)
             for i, claim in enumerate(shown)
         ]
         for paper, shown in papers.items()
@@ -142,22 +136,11 @@ def collect(run: Run, *, engine: str) -> Report:
         "title": escape_text(summary.title),
         "subtitle": escape_text(run.subtitle),
         "date": escape_text(overview.date(summary.finished or summary.started)),
-        "abstract": overview.abstract(claims, summary),
-        "verdict_note": Latex(
-            "Each claim links to its page. A statement that is known to be false is expected to be "
-            "refuted."
-            if claims
-            else "No claim has been tried."
-        ),
-        "verdict_tables": verdicts,
-        "graphs": _drawings(run, graphs, files),
+        "abstract": overview.abstract(run.claims, summary),
         "claims": [
             (escape_text(f"Claims: {paper}" if paper else "Claims"), made)
             for paper, made in pages.items()
         ],
-        "turned": [table for made in pages.values() for page in made for table in page["turned"]],
-        "lesser": overview.lesser(run.findings),
-        "headlines": overview.headlines(run.findings, names, run.papers, run.by_key),
         "findings": overview.findings(run.findings, names),
         "environment": overview.environment(summary, engine),
         "commands": commands(summary.commands),
@@ -167,30 +150,3 @@ def collect(run: Run, *, engine: str) -> Report:
     if context["references"]:
         files["papers.bib"] = bibliography.bibtex(run.papers)
     return Report(context=context, files=files)
-
-
-def _drawings(run: Run, graphs: Mapping[str, Graph], files: Files) -> list[dict[str, Latex]]:
-    """A figure for each paper whose statements use one another, added to ``files``."""
-    drawn = []
-    for key, graph in graphs.items():
-        if not graph.nodes:
-            continue
-        path = f"figures/proofs-{slug(key)[:80]}.pdf"
-        files[path], width = proof_figure.render(graph, key)
-        left_out = plural(len(graph.alone), "statement")
-        drawn.append(
-            {
-                "path": Latex(path),
-                "width": Latex(f"{width:.3f}"),
-                "label": Latex(f"fig:proofs-{slug(key)}"),
-                "caption": Latex(
-                    f"{escape_text(sentence(run.papers[key].title))} Turn the page to the right. A "
-                    "line goes from a statement to those whose proofs use it. A tick stands for "
-                    "supported, a cross for refuted, a question mark for inconclusive, an empty "
-                    "set for vacuous, a dot for not run. A dashed box rests on a refuted "
-                    "statement. A small circle after a name stands for \\emph{as printed}. "
-                    f"The paper's {left_out} without lines are left out."
-                ),
-            }
-        )
-    return drawn

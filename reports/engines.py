@@ -21,7 +21,7 @@ Engine = Literal["latex", "embedded"]
 PACKAGES = (
     "article.cls", "amsmath.sty", "amssymb.sty", "amsthm.sty", "array.sty", "booktabs.sty",
     "caption.sty", "float.sty", "fontenc.sty", "geometry.sty", "graphicx.sty", "hyperref.sty",
-    "inputenc.sty", "lmodern.sty", "longtable.sty", "pdflscape.sty", "textcomp.sty", "xcolor.sty",
+    "inputenc.sty", "lmodern.sty", "longtable.sty", "textcomp.sty", "xcolor.sty",
 )  # fmt: skip
 _TIMEOUT_SECONDS = 600
 #: Passes of pdfLaTeX over one source.  References settle in three, a long report in four.

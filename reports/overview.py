@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from reports import tables
 from reports.characters import Latex
 from reports.reading import VERDICTS, Tried, slug, verdict_word
 from reports.schema import Finding, Paper, Summary, Symbols
@@ -27,11 +26,6 @@ from reports.text import (
 )
 
 
-def _lines(*parts: str) -> str:
-    """The parts that are not empty, each on a line of the cell."""
-    return r"\newline ".join(part for part in parts if part)
-
-
 def at_worst(claim: Tried) -> tuple[float | None, float | None, float | None]:
     """Observed value, bound and ratio of the worst cell, or else of the witness."""
     cell, witness = claim.worst, claim.evidence.witness
@@ -40,46 +34,6 @@ def at_worst(claim: Tried) -> tuple[float | None, float | None, float | None]:
     if witness is not None:
         return witness.observed, witness.bound, None
     return None, None, None
-
-
-def verdict_table(paper: str, claims: Sequence[Tried]) -> PrintedTable:
-    """A row a claim: source, verdict, worst observed value against its bound, page."""
-    rows = []
-    for claim in claims:
-        verdict = verdict_word(claim.verdict, claim.mark)
-        if claim.evidence.grade == "proved":
-            verdict = Latex(rf"{verdict}\newline proved")
-        if claim.as_expected is False:
-            expected = escape_text(f"expected {claim.claim.expected}")
-            verdict = Latex(rf"{verdict}\newline \emph{{{expected}}}")
-        if claim.claim.identity:
-            verdict = Latex(rf"{verdict}\newline identity of formulas")
-        rows.append(
-            [
-                _lines(
-                    rf"\hyperref[sec:{claim.name}]{{{code(claim.key)}}}\quad{{}}"
-                    rf"\textcolor{{muted}}{{{prose(claim.claim.source)}}}",
-                    prose(claim.claim.title),
-                ),
-                verdict,
-                *(number(item, 2) for item in at_worst(claim)),
-                rf"\pageref{{sec:{claim.name}}}",
-            ]
-        )
-    gap = r"@{\hspace{6pt}}"
-    shares = gap.join(rf">{{{tables.RAGGED}}}p{{{share}\linewidth}}" for share in (0.435, 0.17))
-    return PrintedTable(
-        head=["claim, source", "verdict", "observed", "bound", "ratio", "page"],
-        rows=rows,
-        align="llrrrr",
-        caption=str(
-            escape_text(sentence(f"Verdicts: {paper}" if paper else "Verdicts"))
-            + " Observed value, bound and ratio are those of the cell with the largest ratio, or "
-            "those of the counterexample. A dash means that a search found no counterexample."
-        ),
-        label=f"verdicts-{slug(paper)}",
-        spec="@{}" + shares + gap + gap.join("rrrr") + "@{}",
-    )
 
 
 def tally(claims: Sequence[Tried]) -> list[tuple[tuple[str, str], int]]:
@@ -230,26 +184,13 @@ SEVERITIES = {
 HEADLINED = ("statement", "proof")
 
 
-#: Claims that the first page names for a finding.
-_NAMED = 3
-
-
-def _evidence(
-    finding: Finding, names: Mapping[str, str], *, pages: bool, most: int | None = None
-) -> Latex:
-    """The claims that show a finding, linked to their pages: all, or the first ``most``."""
+def _evidence(finding: Finding, names: Mapping[str, str]) -> Latex:
+    """The claims that show a finding, linked to their pages."""
     links = []
-    for key in finding.claims[:most]:
+    for key in finding.claims:
         link = str(code(key))
-        if key in names:
-            link = rf"\hyperref[sec:{names[key]}]{{{link}}}"
-            link += rf", page~\pageref{{sec:{names[key]}}}" if pages else ""
-        elif pages:
-            link += " (not run)"
-        links.append(link)
-    if most is not None and len(finding.claims) > most:
-        links.append(f"{len(finding.claims) - most} more")
-    return Latex(("; " if pages else ", ").join(links))
+        links.append(rf"\hyperref[sec:{names[key]}]{{{link}}}" if key in names else link)
+    return Latex(", ".join(links))
 
 
 def first_sentence(text: str) -> Latex:
@@ -265,20 +206,6 @@ def told(finding: Finding) -> Latex:
     return first_sentence(finding.headline or finding.found)
 
 
-def _shown_by(finding: Finding, claims: Mapping[str, Tried]) -> Latex:
-    """The verdict that shows a finding, with its witness: observed value against bound."""
-    tried = [claims[key] for key in finding.claims if key in claims]
-    refuted = next((claim for claim in tried if claim.verdict == "REFUTED"), None)
-    if refuted is None:
-        return Latex("")
-    grade = ", proved" if refuted.evidence.grade == "proved" else ""
-    observed, stated, _ = at_worst(refuted)
-    seen = ""
-    if observed is not None and stated is not None:
-        seen = ": observed {}, stated {}".format(*apart(observed, stated))
-    return Latex(f"{verdict_word('REFUTED')}{grade}{seen}.")
-
-
 def apart(first: float, second: float) -> tuple[Latex, Latex]:
     """Two numbers with two digits, or with as many as tell them apart."""
     shown = number(first, 2), number(second, 2)
@@ -287,67 +214,6 @@ def apart(first: float, second: float) -> tuple[Latex, Latex]:
             break
         shown = number(first, digits), number(second, digits)
     return shown
-
-
-def headlines(
-    documents: Mapping[str, Finding],
-    names: Mapping[str, str],
-    papers: Mapping[str, Paper],
-    claims: Mapping[str, Tried],
-    *,
-    pages: bool = True,
-) -> list[tuple[Latex, list[dict[str, Any]]]]:
-    """One sentence for each grave finding, with the verdict and the claims that show it.
-
-    ``pages`` gives the numbers of the claims' pages, too.  The findings are grouped by severity
-    and, where the run has several papers, by paper.  The id of a finding begins with its paper's.
-    """
-
-    def within(heading: Latex, paper: str) -> Latex:
-        if len(papers) < 2 or paper not in papers:
-            return heading
-        return Latex(rf"{heading}: \emph{{{escape_text(papers[paper].title)}}}")
-
-    return [
-        (
-            within(heading, paper),
-            [
-                {
-                    "where": prose(capital(finding.where)),
-                    "told": told(finding),
-                    "shown": _shown_by(finding, claims),
-                    "evidence": _evidence(finding, names, pages=pages, most=_NAMED),
-                }
-                for _key, finding in group
-            ],
-        )
-        for severity in HEADLINED
-        for paper in dict.fromkeys(key.partition("-")[0] for key in documents)
-        for heading, group in _by_severity(
-            {
-                key: found
-                for key, found in documents.items()
-                if (found.severity, key.partition("-")[0]) == (severity, paper)
-            }
-        )
-    ]
-
-
-def lesser(documents: Mapping[str, Finding]) -> str:
-    """The numbers of the findings that the first page does not print, empty without any."""
-    counts = Counter(found.severity for found in documents.values())
-    nouns = {
-        "edge": ("assertion that fails", "assertions that fail", " in a unit or at an edge"),
-        "strong": ("sentence that is", "sentences that are", " too strong"),
-        "slip": ("misprint or open point", "misprints and open points", ""),
-    }
-    return listed(
-        [
-            plural(counts[severity], one, many) + rest
-            for severity, (one, many, rest) in nouns.items()
-            if counts[severity]
-        ]
-    )
 
 
 def _by_severity(documents: Mapping[str, Finding]) -> list[tuple[Latex, list[tuple[str, Finding]]]]:
@@ -363,7 +229,7 @@ def _by_severity(documents: Mapping[str, Finding]) -> list[tuple[Latex, list[tup
 
 
 def _finding(key: str, finding: Finding, names: Mapping[str, str]) -> dict[str, Any]:
-    evidence = _evidence(finding, names, pages=False)
+    evidence = _evidence(finding, names)
     return {
         "anchor": slug(key),
         "where": prose(finding.where),

@@ -1,9 +1,7 @@
 """Tables: rows of LaTeX cells laid out to fit the page, and the same rows as CSV.
 
 Columns of numbers keep their natural width.  Columns of text share the rest of the line and wrap.
-Tables of up to `SHORT` rows are kept together.  Longer ones run over pages.  A table that a line
-does not hold in type of the usual size is for a page on its side, whose line holds `TURNED`
-characters.
+Tables of up to `SHORT` rows are kept together.  Longer ones run over pages.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from reports.text import number, prose, visible_length
 from trials.text import spreadsheet_text
 
 LINE = 104.0  # average characters of \footnotesize on a line of the text width
-TURNED = 160.0  # the same on a page on its side, whose line has 247 mm in the place of 160 mm
 SHORT = 8
 DENSE = 1.14  # \\scriptsize sets this many times the characters of \\footnotesize on a line
 DENSE_GAP = 1.6  # characters between the columns of a table in \\scriptsize

@@ -159,10 +159,6 @@ function Div(el)
     unnumbered(el)
     return pandoc.RawBlock("typst", "#strip(" .. strip .. ")[" .. write(el.content) .. "]\n")
   end
-  if el.classes:includes("turned") then
-    unnumbered(el)
-    return pandoc.RawBlock("typst", "#page(flipped: true)[\n" .. write(el.content) .. "\n]\n")
-  end
   if el.classes:includes("statement") then
     local id
     local body = el:walk({
@@ -187,13 +183,6 @@ function Div(el)
       figure = "#[\n#show table: set text(size: 7pt)\n#set table(inset: (x: 2.8pt, y: 2pt))\n" .. figure .. "]\n"
     end
     return pandoc.RawBlock("typst", figure)
-  end
-end
-
--- A graph takes a page.  It floats, so that the text before it is followed by text.
-function Figure(el)
-  if el.identifier:match("^fig:proofs%-") then
-    return pandoc.RawBlock("typst", "#[\n#set figure(placement: top)\n" .. write({ el }) .. "\n]\n")
   end
 end
 

@@ -8,7 +8,8 @@ import re
 
 import pytest
 
-from reports import figures
+from reports import figures, overview
+from reports.claim_page import claim_page
 from reports.claim_tables import MAX_ROWS
 from reports.collect import Report, load
 from reports.collect import collect as collect_run
@@ -75,11 +76,6 @@ def test_long_cell_tables_show_the_worst_and_the_csv_has_all() -> None:
     body = table.rpartition(r"\endlastfoot")[2]
     assert body.count(r"\\") == MAX_ROWS
     assert body.index("$9600$") < body.index("$9500$")
-
-
-def test_the_verdict_table_shows_the_worst_cell() -> None:
-    table = report(run(p_a=claim("p.a", n_cells=30)))["verdict_tables"]
-    assert "$0.3$" in table
 
 
 def test_common_parameters_move_to_the_caption() -> None:
@@ -230,13 +226,6 @@ def test_findings_come_gravest_first() -> None:
     assert [items[0]["where"] for _, items in groups] == ["statement", "proof", "slip", "odd"]
 
 
-def test_a_counterexample_stands_in_the_verdict_table() -> None:
-    document = refuted("p.a")
-    document["evidence"]["cells"] = []
-    table = report(run(p_a=document))["verdict_tables"]
-    assert "$0.25$ & $0.12$ & --" in table
-
-
 @pytest.mark.parametrize(
     ("caption", "added"),
     [("", True), ("Median and central 90 percent.", False), ("Three standard errors.", False)],
@@ -244,7 +233,7 @@ def test_a_counterexample_stands_in_the_verdict_table() -> None:
 def test_spreads_are_not_called_confidence_limits(caption: str, added: bool) -> None:
     document = claim("p.a")
     document["evidence"]["figures"] = [figure(caption=caption)]
-    drawn = collect(run(p_a=document), engine="none").context["claims"][0][1][0]["figures"]
+    drawn = claim_page(load(run(p_a=document)).claims[0], {})["figures"]
     assert ("confidence limits" in drawn[0]["caption"]) is added
 
 
@@ -273,7 +262,7 @@ def test_a_mark_is_printed_in_the_place_of_its_verdict() -> None:
     document = claim("p.a")
     document["evidence"] |= {"mark": "SUPPORTED TO 0.008"}
     shown = report(run(p_a=document))
-    assert r"\verdictword{supported}{SUPPORTED TO 0.008}" in shown["verdict_tables"]
+    assert "SUPPORTED TO 0.008" in shown["claims"]
     assert "$1$ of the supported claims rest on" in shown["abstract"]
 
 
@@ -291,7 +280,7 @@ def test_a_proved_refutation_prints_its_argument_and_inequalities() -> None:
     assert "Proved. Take $d=1$." in text
     assert "one exceeds a half." in text
     assert "$1$ refutation is proved." in str(collected.context["abstract"])
-    assert r"\newline proved" in str(collected.context["verdict_tables"])
+    assert collected.context["claims"][0][1][0]["grade"] == "proved"
 
 
 def test_a_statistical_refutation_prints_its_level() -> None:
@@ -313,39 +302,11 @@ def finding(severity: str, found: str, evidence: list[str]) -> dict[str, object]
     }
 
 
-def test_the_first_page_tells_each_finding_in_one_sentence_gravest_first() -> None:
-    told = {
-        "p-a": finding("proof", "A step fails. More follows.", ["p.thm1"]),
-        "p-b": finding("statement", "With $a. B$ it is false. See $x$.", ["p.thm1", "p.thm2"]),
-        "p-c": finding("statement", "Another is false", ["p.gone"]),
-        "p-d": finding("slip", "A sign.", []),
-    }
-    documents = {"claim": {"p.thm1": claim("p.thm1"), "p.thm2": refuted("p.thm2")}, "finding": told}
-    fake = FakeRun(documents)
-    context = collect(fake, engine="none").context
-    (first, false), (second, steps) = context["headlines"]
-    assert str(first) == "Stated results that are false"
-    assert str(second) == "Steps of proofs that are false"
-    assert [str(item["told"]) for item in false] == [
-        "With $a. B$ it is false.",
-        "Another is false.",
-    ]
-    assert str(steps[0]["told"]) == "A step fails."
-    assert str(false[0]["shown"]) == (
-        r"\verdictword{refuted}{REFUTED}: observed $3.7 \times 10^{-7}$, "
-        r"stated $1.2 \times 10^{-5}$."
-    )
-    assert str(false[1]["shown"]) == ""
-    assert str(false[0]["evidence"]).count(r"page~\pageref{sec:p.thm") == 2
-    assert str(false[1]["evidence"]) == r"\texttt{p.gone} (not run)"
-    assert context["lesser"] == "$1$ misprint or open point"
-
-
 def test_a_headline_is_printed_in_the_place_of_the_first_sentence() -> None:
     told = {"p-a": {**finding("statement", "No: see below. It is.", []), "headline": "It is $x$."}}
     fake = FakeRun({"claim": {"p.thm1": claim("p.thm1")}, "finding": told})
-    ((_, (item,)),) = collect(fake, engine="none").context["headlines"]
-    assert str(item["told"]) == "It is $x$."
+    (found,) = load(fake).findings.values()
+    assert str(overview.told(found)) == "It is $x$."
 
 
 @pytest.mark.parametrize(
@@ -373,7 +334,7 @@ def test_conditions_of_an_earlier_claim_are_named_and_not_printed_again() -> Non
     pages = collect(FakeRun({"claim": documents}), engine="none").context["claims"][0][1]
     told = [str(dict(page["conditions"])["Assumptions"]) for page in pages]
     assert told[0].count("condition") == 3
-    assert told[1].startswith(r"Those of \hyperref[sec:p.a]{\texttt{p.a}}, page~")
+    assert told[1].startswith(r"Those of \hyperref[sec:p.a]{\texttt{p.a}};")
     assert told[1].count("condition") == 1
     assert "condition 3" in told[1]
     assert told[2].count("condition") == 3
@@ -387,7 +348,6 @@ def test_a_page_says_what_its_proof_uses_and_what_rests_on_it() -> None:
     assert told[0] == (r"It is used in the proof of \hyperref[sec:p.b]{\texttt{p.b}}.")
     assert "uses" not in told[0]
     assert r"So it rests on the refuted \hyperref[sec:p.a]{\texttt{p.a}}." in told[2]
-    assert str(collected.files["figures/proofs-p.pdf"])[:7] == "b'%PDF-"
 
 
 def test_a_long_head_of_values_is_said_in_the_caption() -> None:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from reports.dependencies import Graph, dependency_graph
 from reports.errors import ReportError
-from reports.proof_figure import _Page
 from verify.papers import catalogue
 
 
@@ -136,38 +135,6 @@ def test_the_papers_graphs_fit_a_page(paper) -> None:  # type: ignore[no-untyped
     assert len(graph.nodes) > 40
     assert graph.n_rows < 60
     assert graph.n_columns < 16
-
-
-@given(statements())
-def test_the_boxes_of_a_printed_graph_lie_on_the_page_and_apart(
-    given_: tuple[dict[str, str], dict[str, list[str]]],
-) -> None:
-    graph = dependency_graph(*given_)
-    if not graph.nodes:
-        return
-    page = _Page(graph, {node.id: node.id for node in graph.nodes})
-    half = page.box / 2
-    places = [page.place(node) for node in graph.nodes]
-    for middle, bottom, top in places:
-        assert half - 1e-9 <= middle <= page.width - half + 1e-9
-        assert -1e-9 <= bottom < top <= page.height + 1e-9
-    for i, (middle, bottom, top) in enumerate(places):
-        for other_middle, other_bottom, other_top in places[:i]:
-            beside = abs(middle - other_middle) >= page.box - 1e-9
-            assert beside or top <= other_bottom or other_top <= bottom
-
-
-@given(statements())
-def test_the_lines_of_a_printed_graph_lie_on_the_page(
-    given_: tuple[dict[str, str], dict[str, list[str]]],
-) -> None:
-    graph = dependency_graph(*given_)
-    page = _Page(graph, {node.id: node.id for node in graph.nodes}) if graph.nodes else None
-    for edge in graph.edges:
-        assert page is not None
-        for across, along in page.passing(edge):
-            assert 0.0 < across < page.width
-            assert -1e-9 <= along <= page.height + 1e-9
 
 
 def test_a_line_that_passes_the_last_column_below_all_boxes_has_its_row() -> None:

@@ -7,15 +7,11 @@ from typing import Any
 import pytest
 
 from reports.overview import (
-    _shown_by,
     abstract,
     at_worst,
     data,
     findings,
-    headlines,
-    lesser,
     notation,
-    verdict_table,
 )
 from reports.reading import Tried
 from reports.schema import Claim, Finding, Paper, Summary, Symbols, decode
@@ -44,62 +40,6 @@ FOUND = {
 }
 
 
-@pytest.mark.parametrize(
-    ("known", "headings"),
-    [
-        ("", ["", "", ""]),  # no paper is known by its title
-        ("p", ["", "", ""]),  # one paper needs no title
-        ("pq", [r": \emph{One}", r": \emph{Two \& a half}", r": \emph{One}"]),
-    ],
-)
-def test_findings_are_grouped_by_severity_and_by_paper_where_there_are_several(
-    known: str, headings: list[str]
-) -> None:
-    groups = headlines(FOUND, {}, {key: PAPERS[key] for key in known}, {})
-    false, fails = "Stated results that are false", "Steps of proofs that are false"
-    assert [heading for heading, _ in groups] == [
-        text + title for text, title in zip((false, false, fails), headings, strict=True)
-    ]
-    assert [[row["told"] for row in rows] for _, rows in groups] == [
-        ["Many.", "Few."],
-        ["Another."],
-        ["A step."],
-    ]
-
-
-def test_a_finding_of_a_paper_without_a_record_has_no_title() -> None:
-    groups = headlines(FOUND, {}, {"p": PAPERS["p"], "r": PAPERS["q"]}, {})
-    assert [heading.partition(": ")[2] for heading, _ in groups] == [
-        r"\emph{One}",
-        "",
-        r"\emph{One}",
-    ]
-
-
-def test_a_headline_names_three_claims_with_their_pages_and_counts_the_others() -> None:
-    ((_, rows), *_) = headlines(FOUND, {"p.a": "p-a", "p.b": "p-b"}, {}, {})
-    one, two = (
-        rf"\hyperref[sec:p-{x}]{{\texttt{{p.{x}}}}}, page~\pageref{{sec:p-{x}}}" for x in "ab"
-    )
-    assert rows[0]["evidence"] == rf"{one}; {two}; \texttt{{p.c}} (not run); 2 more"
-    assert rows[1]["evidence"] == one
-    ((_, rows), *_) = headlines(FOUND, {"p.a": "p-a"}, {}, {}, pages=False)
-    assert rows[1]["evidence"] == r"\hyperref[sec:p-a]{\texttt{p.a}}"
-    four = {"p-x": finding("proof", "A step.", "p.a", "p.b", "p.c", "p.d")}
-    ((_, rows),) = headlines(four, {}, {}, {})
-    assert rows[0]["evidence"].endswith("; 1 more")
-
-
-def test_a_finding_shows_the_values_of_the_first_claim_that_is_refuted() -> None:
-    claims = {"p.a": tried("p.a"), "p.b": tried("p.b", refuted("p.b"), cells=[])}
-    shown = _shown_by(FOUND["p-many"], claims)
-    assert "REFUTED" in shown
-    assert shown.endswith(": observed $0.25$, stated $0.12$.")
-    assert _shown_by(FOUND["p-few"], claims) == ""  # its claim is supported
-    proved = {"p.a": tried("p.a", refuted("p.a"), grade="proved", cells=[], witness=None)}
-    assert _shown_by(FOUND["p-few"], proved).endswith(", proved.")
-
-
 def test_all_findings_come_with_their_text_and_the_gravest_first() -> None:
     groups = findings(FOUND, {"p.a": "p-a"})
     told = [(str(heading), [row["anchor"] for row in rows]) for heading, rows in groups]
@@ -114,35 +54,12 @@ def test_all_findings_come_with_their_text_and_the_gravest_first() -> None:
     assert groups[0][1][2]["evidence"] == ""
 
 
-def test_the_first_page_counts_the_findings_that_it_does_not_print() -> None:
-    assert lesser(FOUND) == "$1$ misprint or open point"
-    assert lesser({}) == ""
-    many = {f"p-{i}": finding(severity) for i, severity in enumerate(["edge", "strong", "strong"])}
-    assert lesser(FOUND | many) == (
-        "$1$ assertion that fails in a unit or at an edge, $2$ sentences that are too strong and "
-        "$1$ misprint or open point"
-    )
-    assert headlines(many, {}, {}, {}) == []
-
-
 def test_the_worst_values_are_those_of_the_worst_cell_or_of_the_witness() -> None:
     assert at_worst(tried("p.a", cells=[cell(0), cell(4)])) == pytest.approx(
         (0.05 * 1.2345678901234e-5, 1.2345678901234e-5, 0.05)
     )
     assert at_worst(tried("p.a", refuted("p.a"), cells=[])) == (0.25, 0.125, None)
     assert at_worst(tried("p.a", cells=[])) == (None, None, None)
-
-
-def test_the_table_of_verdicts_marks_proofs_and_surprises() -> None:
-    surprise = refuted("p.b")  # the catalogue expects SUPPORTED
-    table = verdict_table("One", [tried("p.a"), tried("p.b", surprise, grade="proved")])
-    plain, surprising = (row[1] for row in table.rows)
-    assert "newline" not in plain
-    assert surprising.endswith(r"\newline proved\newline \emph{expected SUPPORTED}")
-    assert [len(row) for row in table.rows] == [len(table.head)] * 2
-    assert table.rows[0][-1] == r"\pageref{sec:p-a}"
-    assert str(table.caption).startswith("Verdicts: One. Observed value")
-    assert str(verdict_table("", []).caption).startswith("Verdicts. Observed value")
 
 
 def summary(**fields: Any) -> Summary:
@@ -179,7 +96,6 @@ def test_identities_of_formulas_are_counted_apart() -> None:
     same = tried("p.a", claim("p.a") | {"identity": "both sides come from (1)"})
     told = abstract([same, same, tried("p.b")], summary())
     assert r": $1$ \verdictword{supported}{SUPPORTED}. $2$ claims compare two forms of one" in told
-    assert "identity of formulas" in str(verdict_table("", [same]).rows[0][1])
     assert abstract([], summary()) == "This run holds no claim yet."
 
 

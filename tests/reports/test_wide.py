@@ -1,4 +1,4 @@
-"""What is wider than a page: tables turn to pages on their side, formulas break or shrink."""
+"""What is wider than a line: formulas break or shrink, and a browser scrolls tables."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ import pytest
 from reports.assemble import write_report
 from reports.claim_page import claim_page
 from reports.claim_tables import cell_table
-from reports.engines import latex_missing, typst_source
-from reports.latex_template import render_tex
+from reports.engines import latex_missing
 from reports.mathematics import LINE, broken, width
 from reports.reading import ordered
 from reports.schema import Cell, Claim, Summary, decode
-from reports.tables import SHORT, TURNED, natural
-from tests.reports.fakes import FakeRun, cell, claim, figure, run
-from tests.reports.site.test_site import linked_run
+from reports.tables import natural
+from tests.reports.fakes import FakeRun, cell, claim, run
 
 needs_latex = pytest.mark.skipif(bool(latex_missing()), reason="LaTeX is incomplete here")
 #: A bound whose terms do not fit on a line, and one of whose terms is wider than a line.
@@ -51,75 +49,13 @@ def page(document: dict[str, Any], form: Any = "pdf") -> tuple[dict[str, Any], d
 # -- tables --------------------------------------------------------------------------------------
 
 
-def test_a_wide_table_of_cells_leaves_the_worst_on_the_page_and_names_the_other() -> None:
-    made, files = page(wide(12))
-    (few,), (whole,) = made["tables"], made["turned"]
-    assert few.head[0] == "cell"
-    assert len(few.rows) == 5
-    assert few.caption.startswith("The $5$ worst of $12$ cells")
-    assert (
-        r"Table~\ref{tab:p.wide-wide-cells} on page~\pageref{tab:p.wide-wide-cells}" in few.caption
-    )
-    assert len(whole.rows) == 12
-    assert whole.head[:2] == ["$c_{0}$", "$c_{1}$"]
-    assert not whole.small
-    assert not few.small
-    assert r"\hyperref[sec:p.wide]{\texttt{p.wide}}, page~\pageref{sec:p.wide}." in whole.caption
-    # The file beside the report is a table of its own, without references to pages.
-    assert r"\ref" not in files["tables/p.wide-cells.tex"]
-
-
-def test_a_table_that_no_page_holds_shares_a_column_there_too() -> None:
-    document = wide(12)
-    for i, found in enumerate(document["evidence"]["cells"]):
-        found["params"] = parameters(i, 16)
-    made, _ = page(document)
-    (few,), (whole,) = made["tables"], made["turned"]
-    assert whole.head[0] == "cell"
-    assert not whole.small
-    assert few.caption.endswith("has more cells.")
-
-
-def test_a_short_table_stays_on_its_page_whatever_its_width() -> None:
-    made, _ = page(wide(SHORT))
-    assert made["turned"] == []
-    assert len(made["tables"][0].rows) == SHORT
-
-
 def test_a_browser_gets_a_column_for_each_parameter_and_no_page_number() -> None:
     made, _ = page(wide(12), "svg")
-    assert made["turned"] == []
     (table,) = made["tables"]
     assert table.head[0] == "$c_{0}$"
     assert r"\pageref" not in table.caption
     assert made["bound"] == rf"\norm{{\theta_j}} \le {LONG}"
     assert r"\cflformula" not in str(made["conditions"])
-
-
-def test_a_table_that_needs_small_type_turns_and_its_title_stays() -> None:
-    rows = [[1234567.0 * (i + 1)] * 14 for i in range(3)]
-    table = {"title": "Growth", "columns": [f"column {j}" for j in range(14)], "rows": rows}
-    made, _ = page(wide(2, tables=[table]))
-    (turned,) = made["turned"]
-    assert turned.line == TURNED
-    assert turned.caption.endswith(r"page~\pageref{sec:p.wide}.")
-    assert dict(made["after"])["Growth"] == (
-        rf"Table~\ref{{{turned.anchor}}} on page~\pageref{{{turned.anchor}}}."
-    )
-
-
-def test_columns_are_left_out_of_the_short_table_until_a_line_holds_it() -> None:
-    document = wide(12)
-    for i, found in enumerate(document["evidence"]["cells"]):
-        found["n_trials"] = 10_000_000 + i
-        found["verdict"] = "REFUTED" if i % 2 else "SUPPORTED"
-        found["note"] = f"a long note of its own that explains cell {i} in words"
-    made, _ = page(document)
-    (few,), (whole,) = made["tables"], made["turned"]
-    assert {"trials", "verdict", "note"} <= set(whole.head)
-    assert "trials" not in few.head
-    assert "observed" in few.head
-    assert not few.small
 
 
 def cells(*notes: str, **changes: Any) -> list[Cell]:
@@ -149,7 +85,7 @@ def test_gaps_are_smaller_before_type_is() -> None:
     rows = [["x" * 10] * 9]  # 90 characters, 8 gaps of 2.8 or of 1.6, 104 on a line
     assert natural([""] * 9, rows)
     assert not natural([""] * 9, [["x" * 11] * 9])
-    assert natural([""] * 9, [["x" * 11] * 9], TURNED)
+    assert natural([""] * 9, [["x" * 11] * 9], 160.0)
 
 
 # -- formulas ------------------------------------------------------------------------------------
@@ -233,40 +169,3 @@ def test_no_line_of_a_latex_page_is_wider_than_the_page(tmp_path: Path) -> None:
     log = done.stdout.decode(errors="replace")
     assert done.returncode == 0, log[-800:]
     assert "Overfull" not in log, re.findall(r"Overfull.*", log)
-    assert log.count("landscape") or "pdflscape.sty" in log
-
-
-def test_the_embedded_engine_turns_the_same_page(tmp_path: Path) -> None:
-    write_report(wide_run(), tmp_path, engine="embedded", catalogue=True)
-    typst = typst_source((tmp_path / "catalogue.tex").read_text(encoding="utf-8"))
-    before, found, after = typst.partition("#page(flipped: true)[")
-    assert found
-    assert "<tab:p.wide-wide-cells>" in after
-    assert "<tab:p.wide-wide-cells>" not in before
-    assert "Turned" not in after
-    assert "Wide tables\n<sec:turned>" in after
-
-
-@pytest.mark.parametrize(("n_panels", "place"), [(6, "H"), (7, "!ht")])
-def test_a_figure_stands_where_the_text_has_it_unless_it_takes_half_a_page(
-    n_panels: int, place: str
-) -> None:
-    one = {"series": [{"label": "a", "x": [1.0, 2.0], "y": [1.0, 2.0]}]}
-    drawn = figure(series=[], panels=[{**one, "title": str(i)} for i in range(n_panels)])
-    made, _ = page(wide(2, figures=[drawn]))
-    (shown,) = made["figures"]
-    assert shown["place"] == place
-    source = render_tex({"claim": made}, "claim.tex.j2")
-    assert rf"\begin{{figure}}[{place}]" in source
-
-
-def test_a_graph_of_a_page_floats_so_that_text_follows_the_text_before_it(tmp_path: Path) -> None:
-    write_report(linked_run(), tmp_path, formats=("tex",), catalogue=True)
-    tex = (tmp_path / "catalogue.tex").read_text(encoding="utf-8")
-    graph, _, claims = tex[tex.index(r"\label{sec:proofs}") :].partition(r"\section")
-    assert r"\begin{figure}[p]" in graph
-    assert r"\clearpage" not in graph
-    assert claims
-    typst = typst_source(tex)
-    floated = re.findall(r"#set figure\(placement: top\)\n(.*?)<(fig:[^>]*)>", typst, re.DOTALL)
-    assert [label for _, label in floated] == ["fig:proofs-p"]
