@@ -100,7 +100,7 @@ def _page(tried: Tried, files: Files, place: Place, form: figures.Form | None) -
         "colour": tried.colour,
         "grade": prose(evidence.grade),
         "expectation": ", ".join(filter(None, words)),
-        "answer": Latex(sentence(capital(paragraphs(evidence.summary)))),
+        "answer": Latex(sentence(capital(paragraphs(tried.answer)))),
         "facts": joined(capital(prose(f"{claim.source}, {claim.paper}".strip(", "))), effort),
         "brief": joined(capital(prose(claim.source)), effort),  # below its paper's heading
         "statement": latex_field(claim.statement),

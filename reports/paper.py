@@ -115,7 +115,7 @@ def _counterexample(claim: Tried) -> Latex:
     """The counterexample in words, with its numbers named."""
     witness = claim.evidence.witness
     if witness is None:
-        return prose(capital(sentence(claim.evidence.summary)))
+        return prose(capital(sentence(claim.answer)))
     quantity, relation = _OBSERVED.get(claim.claim.kind, ("value", ""))
     parts = []
     if not re.match(r"(log of|share by which)", witness.description):

@@ -19,6 +19,16 @@ COLOURS = {
 VERDICTS = ("SUPPORTED", "REFUTED", "INCONCLUSIVE", "VACUOUS")
 
 
+#: What a search says of itself: the points that it tried, and its largest violation.
+_CLOSEST = re.compile(
+    r"no counterexample (?:in|at) (?P<points>\d+) (?:searches|points); closest "
+    r"(?P<most>-?\d[\d.]*(?:e[-+]?\d+)?)"
+)
+
+#: The unit of a search by its first word, behind a number.
+_SCALES = {"share": " of the larger side", "log": " in logarithms"}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tried:
     """A claim of a run: the key it is stored under, its record, and its name for files and labels.
@@ -55,6 +65,24 @@ class Tried:
     def as_expected(self) -> bool | None:
         """Whether the verdict is the expected one, or None where none is expected."""
         return None if not self.claim.expected else self.claim.expected.upper() == self.verdict
+
+    @property
+    def answer(self) -> str:
+        """The evidence in one sentence.  That of a search says by how much the statement holds."""
+        return _CLOSEST.sub(self._spare, self.evidence.summary, count=1)
+
+    def _spare(self, found: re.Match[str]) -> str:
+        points, most = found["points"], float(found["most"])
+        heads = (t.columns[-1] for t in self.evidence.tables if t.title.startswith("Closest"))
+        unit = next((found for head in heads if (found := re.search(r"\((\w+)", head))), None)
+        scale = _SCALES.get(unit[1], "") if unit else ""
+        if most > 0:
+            return f"no counterexample at {points} points: the sides differ by rounding alone"
+        if most == 0:
+            return f"no counterexample at {points} points: at the closest one the sides are equal"
+        return (
+            f"no counterexample at {points} points: it holds by {found['most'][1:]}{scale} or more"
+        )
 
     @property
     def worst(self) -> Cell | None:

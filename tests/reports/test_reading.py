@@ -281,3 +281,35 @@ def test_conditions_that_the_paper_does_not_state_are_set_off() -> None:
     assert "balance" not in shown["Assumptions"]
     assert shown["Not in the paper"] == r"\emph{balance}: $p > 0$ (no step serves all); more."
     assert "Not in the paper" not in dict(page(claim("p.a"))["conditions"])
+
+
+@pytest.mark.parametrize(
+    ("stored", "told"),
+    [
+        (
+            "no counterexample in 69 searches; closest -0.016; never closer than 1/40 of the bound",
+            "no counterexample at 69 points: it holds by 0.016 of the larger side or more; "
+            "never closer than 1/40 of the bound",
+        ),
+        ("no counterexample at 9 points; closest 8e-13", "the sides differ by rounding alone"),
+        ("no counterexample at 9 points; closest 0", "at the closest one the sides are equal"),
+        ("holds in all 2 cells", "holds in all 2 cells"),
+    ],
+)
+def test_the_sentence_of_a_search_says_by_how_much_the_statement_holds(
+    stored: str, told: str
+) -> None:
+    document = claim("p.a")
+    document["evidence"] |= {
+        "summary": stored,
+        "tables": [
+            {
+                "title": "Closest approach in each part of the domain",
+                "columns": ["part", "largest violation (share by which the relation fails)"],
+                "rows": [["all", -0.016]],
+                "note": "",
+            }
+        ],
+    }
+    tried = Tried(key="p.a", name="p-a", claim=decode(document, Claim, "claim"))
+    assert tried.answer.endswith(told)

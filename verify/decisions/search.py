@@ -122,7 +122,7 @@ class SearchResult:
         if self.found:
             point = ", ".join(f"{k}={_spelled(v)}" for k, v in (self.witness or {}).items())
             return f"counterexample at {point}: violation {self.violation:.3g}"
-        return f"no counterexample in {self.n_evaluations} searches; closest {self.largest:.3g}"
+        return f"no counterexample at {self.n_evaluations} points; closest {self.largest:.3g}"
 
 
 def _spelled(value: Any) -> str:

@@ -144,16 +144,19 @@ class Vacuity(Stated):
         biting = [s for s in found if s.bites]
         begins = min((s.begins for s in found), key=lambda o: o.log_size)
         largest_log = self.largest_power * math.log(10)
-        onset = f"begins to bite at ${self._letter}$: {begins.text(largest_log)}"
+        onset = f"both do so for ${self._letter}$ {begins.text(largest_log)}"
         if begins.never:
-            onset = f"does not bite at any ${self._letter}$ up to $10^{{{self.largest_power:g}}}$"
+            onset = f"they do so at no ${self._letter}$ up to $10^{{{self.largest_power:g}}}$"
         if self.claimed:
             verdict = Verdict.SUPPORTED if len(biting) == len(found) else Verdict.REFUTED
         else:
             verdict = Verdict.SUPPORTED if biting else Verdict.VACUOUS
         return Evidence(
             verdict=verdict,
-            summary=f"says something at {len(biting)} of {len(found)} settings; {onset}",
+            summary=(
+                "the conditions hold and the bound is below the trivial one at "
+                f"{len(biting)} of {len(found)} settings; {onset}"
+            ),
             level=level,
             n_trials=0,
             cells=[self._cell(s) for s in found],

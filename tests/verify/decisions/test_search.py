@@ -64,7 +64,7 @@ def test_a_true_inequality_survives_and_reports_how_tight_it_is() -> None:
         "hypothesis",
     }
     assert result.n_evaluations == sum(result.by_method.values())
-    assert f"no counterexample in {result.n_evaluations} searches" in result.summary
+    assert f"no counterexample at {result.n_evaluations} points" in result.summary
 
 
 def test_rounding_is_not_mistaken_for_refutation() -> None:

@@ -115,7 +115,7 @@ def test_a_bound_above_the_trivial_one_is_vacuous(tmp_path):
     assert evidence.verdict is Verdict.VACUOUS
     assert evidence.cells[0].bound == pytest.approx(1e12, rel=1e-6)
     evidence, _ = tried(claim(bounded, trivial=D, largest_power=10.0), tmp_path, seed=1)
-    assert "does not bite at any" in evidence.summary
+    assert "they do so at no" in evidence.summary
 
 
 def test_a_paper_that_claims_its_conditions_is_refuted_by_one_experiment(tmp_path):
