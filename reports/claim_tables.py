@@ -252,7 +252,9 @@ def cell_table(
     head, rows, align = _layout(shown, [n for n in varying if n not in derived], measures, line)
     parts = ["Cells"]
     if len(shown) < len(cells):
-        parts = [f"The {number(len(shown))} worst of {number(len(cells))} cells"]
+        rated = any(cell.ratio is not None for cell in cells)
+        word = " worst" if rated else ""
+        parts = [f"The {number(len(shown))}{word} of {number(len(cells))} cells"]
     if constant:
         common.insert(0, assignment(cells[0].params, constant))
     caption = parts[0] + (f"; all cells have {', '.join(common)}" if common else "") + "."

@@ -12,11 +12,13 @@ import graphlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeAlias
 
 from reports.errors import ReportError
 
 REFUTED = "REFUTED"
 _SWEEPS = 12
+_TOUCH = 1e-9  # rows by which two parts may overlap by rounding
 _THIN = 0.45  # rows that an edge takes where it passes a column
 
 
@@ -43,6 +45,12 @@ class Edge:
     source: str
     target: str
     through: tuple[tuple[int, float], ...]
+
+
+_Places: TypeAlias = dict[str, tuple[int, float]]
+_Chains: TypeAlias = dict[tuple[str, str], tuple[tuple[int, float], ...]]
+#: Half columns -> the intervals of rows that are taken there.
+_Taken: TypeAlias = dict[int, list[tuple[float, float]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,16 +107,16 @@ def dependency_graph(verdicts: Mapping[str, str], uses: Mapping[str, Sequence[st
     columns = _columns([name for name in order if name in set(linked)], wanted, users)
     places: dict[str, tuple[int, float]] = {}
     chains: dict[tuple[str, str], tuple[tuple[int, float], ...]] = {}
-    top = 0.0
+    taken: _Taken = {}
     for part in _parts(linked, wanted, users):
         drawn = _Drawing(part, columns, wanted)
-        height, found, through = drawn.result()
+        found, through = drawn.result()
+        top = _free(found, through, taken)
         places |= {name: (column, row + top) for name, (column, row) in found.items()}
         chains |= {
             ends: tuple((column, row + top) for column, row in passed)
             for ends, passed in through.items()
         }
-        top += height
     return Graph(
         nodes=tuple(
             Node(
@@ -129,6 +137,34 @@ def dependency_graph(verdicts: Mapping[str, str], uses: Mapping[str, Sequence[st
         ),
         alone=tuple(name for name in wanted if name not in set(linked)),
     )
+
+
+def _free(found: _Places, through: _Chains, taken: _Taken) -> float:
+    """The first row at which a part overlaps nothing that is drawn, which is then taken.
+
+    In every column, and between two of them, a part takes all rows from its first to its last one.
+    So a small part may lie beside the empty columns of a large one.
+    """
+    spans: dict[int, tuple[float, float]] = {}
+    rows: dict[int, list[float]] = {}
+    for column, row in [*found.values(), *(p for passed in through.values() for p in passed)]:
+        rows.setdefault(column, []).append(row)
+    for column, here in rows.items():
+        spans[2 * column] = min(here), max(here) + 1
+        if column + 1 in rows:
+            both = [*here, *rows[column + 1]]
+            spans[2 * column + 1] = min(both), max(both) + 1
+    top = 0.0
+    while clash := [
+        end - low
+        for half, (low, high) in spans.items()
+        for start, end in taken.get(half, ())
+        if start < top + high - _TOUCH and top + low < end - _TOUCH
+    ]:
+        top = min(clash)  # below the first of the intervals that are in the way
+    for half, (low, high) in spans.items():
+        taken.setdefault(half, []).append((top + low, top + high))
+    return top
 
 
 def _find_shaken(
@@ -249,12 +285,8 @@ class _Drawing:
             )
         return count
 
-    def result(
-        self,
-    ) -> tuple[
-        float, dict[str, tuple[int, float]], dict[tuple[str, str], tuple[tuple[int, float], ...]]
-    ]:
-        """Height in rows, the place of every statement, and the places that each edge passes."""
+    def result(self) -> tuple[_Places, _Chains]:
+        """The place of every statement, and the places that each edge passes."""
         row = self._rows()
         top = min(row.values())
         row = {item: value - top for item, value in row.items()}
@@ -265,7 +297,7 @@ class _Drawing:
             )
             for source, target in self._edges
         }
-        return 1 + max(row.values()), at, through
+        return at, through
 
     def _rows(self) -> dict[_Item, float]:
         """The rows: near the neighbours, in the order of the columns, without overlap."""

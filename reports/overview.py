@@ -71,8 +71,8 @@ def abstract(claims: Sequence[Tried], summary: Summary) -> Latex:
     ]
     if identities:
         parts.append(
-            f"{plural(identities, 'claim compares', 'claims compare')} two forms of one formula. "
-            "No count of verdicts holds them."
+            f"{plural(identities, 'of them compares', 'of them compare')} two forms of one formula "
+            "and stand in none of these counts."
         )
     if surprising:
         names = listed([str(code(claim.key)) for claim in surprising[:5]])

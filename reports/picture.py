@@ -125,7 +125,7 @@ def picture(claims: Sequence[Tried], not_run: Mapping[str, str]) -> Picture:
 
     def at(value: float) -> float:
         share = (math.log10(max(value, 1e-300)) - low) / (high - low)
-        return round(_AXIS + min(max(share, 0.0), 1.0) * (WIDTH - _AXIS - 6.0), 1)
+        return round(_AXIS + min(max(share, 0.0), 1.0) * (WIDTH - _AXIS - 14.0), 1)
 
     heads, rows, tiles = [], [], []
     y = 2.0

@@ -74,7 +74,7 @@ class Tried:
     def _spare(self, found: re.Match[str]) -> str:
         points, most = found["points"], float(found["most"])
         heads = (t.columns[-1] for t in self.evidence.tables if t.title.startswith("Closest"))
-        unit = next((found for head in heads if (found := re.search(r"\((\w+)", head))), None)
+        unit = next((at for head in heads if (at := re.search(r"\((\w+)", head))), None)
         scale = _SCALES.get(unit[1], "") if unit else ""
         if most > 0:
             return f"no counterexample at {points} points: the sides differ by rounding alone"

@@ -8,6 +8,7 @@ here: factors and sizes are the stored ones.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -29,6 +30,8 @@ _PLACE = re.compile(
 )
 #: The factors up to which a bound counts as sharp, and from which it counts as loose.
 SHARP, LOOSE = 3.0, 30.0
+#: Letters of a name in a graph.
+_LONG_NAME = 22
 
 
 def place(claim: Tried) -> tuple[str, Part]:
@@ -44,6 +47,40 @@ def place(claim: Tried) -> tuple[str, Part]:
     before = source[: found.start()].casefold().strip(" (")
     part: Part = "proof" if "proof" in before else "aside" if before else "statement"
     return f"{found[1]} {found[2]}", part
+
+
+def names(claims: Sequence[Tried]) -> dict[str, str]:
+    """Statement id -> the name that its paper gives it: ``Lemma 3``, ``(7)``, ``Section V``.
+
+    Statements with one name are told apart by what their ids add: ``Lemma 3, union``.  Names are
+    plain text.
+    """
+    known = {claim.claim.id: claim for claim in reversed(claims)}
+    short = {name: _short_name(claim) for name, claim in known.items()}
+    shared = {name for name, n in Counter(short.values()).items() if n > 1}
+    return {
+        key: f"{name}, {_added(key)}" if name in shared and _added(key) else name
+        for key, name in short.items()
+    }
+
+
+def _short_name(claim: Tried) -> str:
+    """The place in print without formulas, cut at its first comma."""
+    name, part = place(claim)
+    if name and part == "statement":
+        return name
+    source = re.sub(r"\$[^$]*\$", "", claim.claim.source)
+    if equation := re.search(r"\(\d+[a-z]?\)", source):
+        return equation[0]
+    head = re.split(r"[,;:]", source)[0].strip()
+    return f"{head[:_LONG_NAME]}…" if len(head) > _LONG_NAME + 1 else head
+
+
+def _added(key: str) -> str:
+    """What an id adds to the name of its statement: ``union`` of ``ifca.lemma3-union``."""
+    name = key.partition(".")[2]
+    first, _, rest = name.partition("-")
+    return (rest if first[-1:].isdigit() else name).replace("-", " ")
 
 
 def row_of(claim: Tried) -> str:

@@ -14,8 +14,11 @@ _ROW, _BOX, _MARGIN = 29.0, 22.0, 12.0
 
 
 def drawn(graph: Graph, paper: str, item: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
-    """Width, height, boxes and lines.  ``item`` gives a statement's page and verdict."""
-    names = {node.id: node.id.removeprefix(f"{paper}.") for node in graph.nodes}
+    """Width, height, boxes and lines.  ``item`` gives a statement's page, verdict and name."""
+    names = {
+        node.id: item(node.id).get("name") or node.id.removeprefix(f"{paper}.")
+        for node in graph.nodes
+    }
     widths = [0.0] * graph.n_columns
     for node in graph.nodes:
         wide = _LETTER * (len(names[node.id]) + 2) + 2 * _SIDE

@@ -30,6 +30,7 @@ _ATTRIBUTES = frozenset({
     "depth", "symmetric",
 })  # fmt: skip
 _DEEPEST = 60
+_MANY = 4  # entries from which a list may break
 _THIN = "0.167em"
 _FENCES = {"norm": (r"\left\lVert ", r"\right\rVert "), "abs": (r"\left\lvert ", r"\right\rvert ")}
 _NAMES = {
@@ -60,6 +61,8 @@ def mathml(source: str, *, display: bool = False) -> Markup:
     """
     if not display and (plain := _plain(source)) is not None:
         return plain
+    if not display and len(pieces := _at_commas(source)) > _MANY:
+        return Markup(", ").join(mathml(piece) for piece in pieces)
     shown = " ".join(source.split())[:80]
     try:
         tree = Converter(display="block" if display else "inline").convert_to_element(
@@ -72,6 +75,23 @@ def mathml(source: str, *, display: bool = False) -> Markup:
         kind = type(error).__name__
         raise ReportError(f"the formula {shown!r} cannot be put on a web page: {kind}") from None
     return Markup(tostring(tree, encoding="unicode"))
+
+
+def _at_commas(source: str) -> list[str]:
+    r"""A list such as ``\forall m,n,d`` in pieces, so that a line may break behind a comma.
+
+    >>> _at_commas(r"\forall m,n,f(a,b)")
+    ['\\forall m', 'n', 'f(a,b)']
+    """
+    pieces, depth = [""], 0
+    for token in re.findall(r"\\[A-Za-z]+|\\.|.", source, flags=re.DOTALL):
+        depth += (token in ("{", "(", "[", r"\{")) - (token in ("}", ")", "]", r"\}"))
+        if token == "," and not depth:
+            pieces.append("")
+        else:
+            pieces[-1] += token
+    found = [piece.strip() for piece in pieces]
+    return found if depth == 0 and all(found) and r"\left" not in source else [source]
 
 
 def _plain(source: str) -> Markup | None:
@@ -123,7 +143,20 @@ def _check(element: Element, depth: int = 0) -> None:
         raise ValueError(f"<{element.tag} {' '.join(element.attrib)}>")
     for child in element:
         _check(child, depth + 1)
+    _set_primes(element)
     _space(element)
+
+
+def _set_primes(element: Element) -> None:
+    """Put primes behind their letter: the font's prime is raised already, and has its full size."""
+    if element.tag not in ("msup", "msubsup") or not re.fullmatch("[′″‴]+", element[-1].text or ""):
+        return
+    letter, *below, primes = element
+    primes.tag, primes.attrib = "mo", {"lspace": "0", "rspace": "0"}
+    row = Element("mrow")
+    row.extend((letter, primes))
+    element[:] = [row, *below]
+    element.tag = "msub" if below else "mrow"
 
 
 def _space(row: Element) -> None:

@@ -15,7 +15,7 @@ from reports.collect import Run
 from reports.paper import drawing, paper
 from reports.picture import LEGEND, SHADES
 from reports.reading import VERDICTS, Tried, colour, slug
-from reports.results import Result, holds, onset, proof, results, sharpness
+from reports.results import Result, holds, names, onset, proof, results, sharpness
 from reports.site.drawing import SIGNS, drawn
 from reports.site.markup import Link
 from reports.tables import PrintedTable
@@ -241,11 +241,13 @@ def findings(run: Run) -> Page:
 def _describe(run: Run) -> Callable[[str], dict[str, Any]]:
     """A statement as it is listed: id, verdict, and the address of its page."""
     known = {claim.claim.id: claim for claim in reversed(run.claims)}
+    called = names(run.claims)
 
     def item(name: str) -> dict[str, Any]:
         claim = known.get(name)
         return {
             "id": name,
+            "name": called.get(name, ""),
             "href": f"claims/{claim.name}.html" if claim else "",
             "colour": colour(claim.verdict if claim else ""),
             "mark": claim.mark if claim else "NOT RUN",

@@ -95,7 +95,7 @@ def test_the_abstract_counts_proofs_and_coarse_supports() -> None:
 def test_identities_of_formulas_are_counted_apart() -> None:
     same = tried("p.a", claim("p.a") | {"identity": "both sides come from (1)"})
     told = abstract([same, same, tried("p.b")], summary())
-    assert r": $1$ \verdictword{supported}{SUPPORTED}. $2$ claims compare two forms of one" in told
+    assert r": $1$ \verdictword{supported}{SUPPORTED}. $2$ of them compare two forms of one" in told
     assert abstract([], summary()) == "This run holds no claim yet."
 
 

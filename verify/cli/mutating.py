@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bounds.readable import readable_text
 from trials.checks import InvalidParameter
 from trials.run.directory import STORE_NAME, find_run
 from trials.run.executors import Executor, make_executor
@@ -237,7 +238,7 @@ def _print(found: Score) -> None:
         return
     say(f"{found.claim}: {found.original}; caught {found.n_caught} of {found.n_false}")
     if caught := [j.words or j.mutant for j in found.judged if j.caught]:
-        for line in definition("caught", "; ".join(caught), label=6):
+        for line in definition("caught", readable_text("; ".join(caught)), label=6):
             say(f"  {line}")
     rows = [
         (j.outcome, j.mutant, j.why)

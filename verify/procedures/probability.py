@@ -79,9 +79,9 @@ class Probability(InRounds):
             else "at most the stated $\\delta$"
         )
         return (
-            f"Counted against the statement: {self.event}. Its probability is tested to be {form} "
-            f"in {len(self.cells)} cells of experiment {self.sampling.experiment.name}, by a "
-            f"beta-binomial confidence sequence. The trials come in doubling rounds from "
+            f"A trial counts against the statement with {self.event}. Its probability is tested to "
+            f"be {form} in {len(self.cells)} cells of experiment {self.sampling.experiment.name}, "
+            "by a beta-binomial confidence sequence. The trials come in doubling rounds from "
             f"{self.sampling.first} to {self.sampling.max_trials} trials a "
             "cell, and a decided cell gets no more. Failed trials count as violations. Where "
             "$\\delta$ is smaller than the smallest probability that the budget resolves, the test "
