@@ -5,6 +5,7 @@ Nothing is loaded from elsewhere: formulas become MathML by the converter of the
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -44,6 +45,28 @@ def _block(translator: Any, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def _as_lists(*event: Any) -> None:
+    """Sections of docstrings as lists: the words behind a colon are a meaning, and no type."""
+    lines: list[str] = event[-1]
+    found, listed = [], False
+    for i, line in enumerate(lines):
+        below = lines[i + 1] if i + 1 < len(lines) else ""
+        if below.strip() and not below.strip("-"):  # the heading of a section
+            listed = line in _LISTED
+            found += [f"**{line}**", ""] if listed else [line]
+        elif listed and line and not line.strip("-"):
+            continue
+        elif listed and (item := re.match(r"(\S.*?) : (.*)", line)):
+            found += ["", f"* *{item[1]}*: {item[2]}"]
+        else:
+            found.append(f"  {line.strip()}" if listed and line.startswith("    ") else line)
+    lines[:] = found
+
+
+_LISTED = ("Attributes", "Parameters", "Raises")
+
+
 def setup(app: Any) -> None:
-    """Register the renderer of formulas."""
+    """Register the renderer of formulas, and the lists before Napoleon reads the sections."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
+    app.connect("autodoc-process-docstring", _as_lists, priority=100)

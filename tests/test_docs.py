@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,14 @@ def test_the_gallery_shows_claims_that_there_are():
         drawing = (ROOT / "docs" / "gallery" / name).read_text("utf-8")
         assert len(drawing) < 120_000  # four panels
         assert "<script" not in drawing
+
+
+def test_attributes_of_the_reference_are_a_list_with_meanings():
+    pytest.importorskip("docutils", reason="the task `docs` has Sphinx")
+    as_lists = runpy.run_path(str(ROOT / "docs" / "conf.py"))["_as_lists"]
+    text = "A thing.\n\nAttributes\n----------\nsize : how many,\n    in all.\nname, id : words.\n"
+    lines = text.splitlines()
+    as_lists(None, "class", "x", None, None, lines)
+    assert [line for line in lines if line] == [
+        "A thing.", "**Attributes**", "* *size*: how many,", "  in all.", "* *name, id*: words.",
+    ]  # fmt: skip
