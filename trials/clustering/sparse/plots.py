@@ -50,6 +50,9 @@ def plot_path(path: SparsePath, *, coordinates: tuple[int, int] = (0, 1), ax: An
 def plot_dendrogram(path: SparsePath, *, ax: Any = None, **options: Any) -> Any:
     """Draw the dendrogram of a path.  Its heights are penalties.
 
+    Leaves carry the numbers of their points, or the names that ``labels`` gives (an option of
+    SciPy).  More than a hundred leaves carry none.
+
     Parameters
     ----------
     path : the path.  Sets that it never joins meet above the last penalty, by a tenth of it.
@@ -69,6 +72,18 @@ def plot_dendrogram(path: SparsePath, *, ax: Any = None, **options: Any) -> Any:
     finite = tree[np.isfinite(tree[:, 2]), 2]
     tree[~np.isfinite(tree[:, 2]), 2] = 1.1 * (finite.max() if finite.size else 1.0)
     ax = _axes(ax)
-    dendrogram(tree, ax=ax, **{"no_labels": len(tree) > 40, **options})
+    n = len(tree) + 1
+    chosen = {"no_labels": n > _MOST_LEAVES, "leaf_rotation": 90, "leaf_font_size": _letters(n)}
+    dendrogram(tree, ax=ax, **{**chosen, **options})
+    ax.set_xlabel("point")
     ax.set_ylabel("penalty")
     return ax
+
+
+#: Leaves from which a dendrogram has no names.
+_MOST_LEAVES = 100
+
+
+def _letters(n_leaves: int) -> float:
+    """Points of a leaf's name: smaller for more leaves, and never below six."""
+    return min(10.0, max(6.0, 300.0 / n_leaves))
