@@ -125,6 +125,7 @@ def ensure(
     The blocks that had finished are stored after any exception, also after `KeyboardInterrupt`.
     """
     merged = _merge(demands)
+    _refuse_too_many(merged)
     for demand in merged:
         codes = store.codes(demand.experiment, demand.params)
         _refuse_other_code(store, demand.experiment, codes)
@@ -164,6 +165,22 @@ def ensure(
     return len(tasks)
 
 
+def _refuse_too_many(demands: Iterable[Demand]) -> None:
+    """Refuse more blocks than a store of one file serves in seconds, before any is computed.
+
+    Raises
+    ------
+    InvalidParameter
+        if more than `MOST_BLOCKS` are asked for at once.
+    """
+    n_blocks = sum(demand.n_blocks for demand in demands)
+    if n_blocks > MOST_BLOCKS:
+        raise InvalidParameter(
+            f"{n_blocks:,} blocks are more than a run holds ({MOST_BLOCKS:,}): give the experiment "
+            "a larger block_size, or share the cells out over several runs"
+        )
+
+
 def _declared_seconds(demand: Demand) -> float:
     """The declared seconds of a block, 0 where none are declared.
 
@@ -190,6 +207,10 @@ def refuse_other_code(store: RunStore, wanted: Iterable[Experiment]) -> None:
         _refuse_other_code(store, one, store.codes(one))
     refuse_other_machine(store)
 
+
+#: Blocks that are asked for at once, at most.  Opening, reading and exporting a run take time and
+#: memory in proportion to its blocks: docs/laptop-to-cluster.md has the measured figures.
+MOST_BLOCKS = 1_000_000
 
 MIXED = "mixed"  # the key of the document by which a run allows blocks of several machines
 

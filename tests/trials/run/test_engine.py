@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.trials.toys import TOY, free
 from trials.checks import InvalidParameter
+from trials.run import engine
 from trials.run.cell import canonical_json, cell_number
 from trials.run.engine import (
     Demand,
@@ -183,6 +184,18 @@ def test_a_bad_demand_is_refused_before_any_work(tmp_path, bad, error, message):
         with pytest.raises(error, match=message):
             ensure(store, [Demand(TOY, {"mean": 1}, 3), bad], make_executor("serial"))
         assert sum(status.n_blocks for status in store.status()) == 0
+
+
+def test_more_blocks_than_a_run_serves_are_refused_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "MOST_BLOCKS", 3)
+    with (
+        RunStore.create(tmp_path / "run", root_seed=1, config={}) as store,
+        make_executor("serial") as executor,
+    ):
+        assert ensure(store, [Demand(TOY, {}, 3)], executor) == 3
+        with pytest.raises(InvalidParameter, match=r"^4 blocks are more than a run holds \(3\)"):
+            ensure(store, [Demand(TOY, {}, 4)], executor)
+        assert len(store.blocks(TOY, TOY.check({}))) == 3
 
 
 def test_a_check_that_is_not_idempotent_is_a_programming_error(tmp_path):
