@@ -126,7 +126,7 @@ def test_the_bill_of_materials_lists_every_locked_package():
 def test_a_wheel_with_tests_or_without_a_licence_is_refused():
     built = dist()
     names = [f"{package}/py.typed" for package in built.PACKAGES]
-    names.append("cfl_verify-0.1.0.dist-info/licenses/LICENSE")
+    names.append("cfl_verify-1.0.0.dist-info/licenses/LICENSE")
 
     def wheel(entries):
         content = io.BytesIO()
