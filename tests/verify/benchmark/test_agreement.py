@@ -29,7 +29,7 @@ def clients_of(params, seed):
 
 
 def error(fit, optima, truth):
-    return linear.normalised(fit.models_[fit.labels_], optima[truth])
+    return linear.normalise_error(fit.models_[fit.labels_], optima[truth])
 
 
 @pytest.mark.parametrize("optima", ["ten", "four"])

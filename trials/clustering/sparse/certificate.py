@@ -316,7 +316,7 @@ def _check(
 def _in_the_ball(z: FloatArray, radius: float) -> FloatArray:
     """Rows (E, d) scaled by ``radius``, and those longer than 1 to that length."""
     size = np.maximum(1.0, np.sqrt((z * z).sum(axis=1)))
-    return z * (radius / size[:, None])
+    return np.asarray(z * (radius / size[:, None]))
 
 
 def _doubt(near: float, one: FloatArray, other: FloatArray, length: FloatArray) -> FloatArray:
