@@ -7,7 +7,7 @@ from typing import Any
 
 from bounds.readable import readable, readable_text
 from verify.claim import Claim
-from verify.decisions.domain import Box, as_domain, spell_range
+from verify.decisions.domain import Box, spell_range
 from verify.papers import catalogue
 from verify.plan import OwnValues, Planned
 from verify.procedures.base import PROFILES
@@ -93,11 +93,10 @@ def describe(claim: Claim, procedure: Procedure) -> dict[str, Any]:
     }
 
 
-def _parameters(procedure: Any, cells: Mapping[str, Sequence[Any]]) -> list[dict[str, str]]:
+def _parameters(procedure: Procedure, cells: Mapping[str, Sequence[Any]]) -> list[dict[str, str]]:
     """Each parameter with the values at which the claim is tried."""
-    domain = getattr(procedure, "domain", None)
-    if domain is not None:
-        found = as_domain(domain)
+    found = procedure.searched()
+    if found is not None:
         if isinstance(found, Box):
             return [{"name": n, "domain": spell_range(r)} for n, r in found.ranges.items()]
         return [{"name": ", ".join(found.names()), "domain": readable_text(found.describe())}]
@@ -105,7 +104,7 @@ def _parameters(procedure: Any, cells: Mapping[str, Sequence[Any]]) -> list[dict
     for cell in (cell for group in cells.values() for cell in group):
         for name, value in cell.items():
             values.setdefault(name, []).append(value)
-    return [{"name": name, "domain": _spread(found)} for name, found in values.items()]
+    return [{"name": name, "domain": _spread(each)} for name, each in values.items()]
 
 
 def _spread(values: Sequence[Any]) -> str:

@@ -64,18 +64,12 @@ def _kinds(procedures: Sequence[Procedure]) -> Iterator[tuple[Experiment, dict[s
         experiment = procedure.experiment()
         if experiment is None:
             continue
-        for cell in _smallest_first(_cells(procedure)):
+        for cell in _smallest_first([dict(cell) for cell in procedure.complete_cells()]):
             words = {name: value for name, value in cell.items() if isinstance(value, str)}
             key = (experiment.name, json.dumps(words, sort_keys=True), tuple(sorted(cell)))
             if key not in seen:
                 seen.add(key)
                 yield experiment, cell
-
-
-def _cells(procedure: Any) -> list[dict[str, Any]]:
-    cells = [dict(cell) for cell in procedure.every_cell()]
-    name, choices = getattr(procedure, "choice_param", None), getattr(procedure, "choices", ())
-    return [{**cell, name: choices[0]} for cell in cells] if name and choices else cells
 
 
 def _smallest_first(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -102,6 +102,10 @@ class Comparison(Stated, InRounds):
             f"counts as the {self.failed} end of the values."
         )
 
+    def symbols_in(self, cell: Params) -> Mapping[str, Any]:
+        """The statement's symbols in a cell."""
+        return self.values(cell)
+
     def without_laws(self) -> Self:
         """The same contrasts without the ranges that are known of the methods."""
         return replace(self, knowledge=lambda _cell: Knowledge(asymptotic=True))
@@ -289,6 +293,10 @@ class Monotone(Stated, Sampled):
                     f"{self.name}: {self.along}={values} must be three or more distinct values in "
                     "each sequence of cells"
                 )
+
+    def symbols_in(self, cell: Params) -> Mapping[str, Any]:
+        """The statement's symbols in a cell."""
+        return self.values(cell)
 
     def require(self, cell: Params) -> None:
         """The cell is possible and inside the theorem."""

@@ -177,6 +177,16 @@ class Constants(Procedure):
         """The cells of all roles, without the choice."""
         return (*self.calibration, *self.held_out, *self.elsewhere)
 
+    def complete_cells(self) -> tuple[Params, ...]:
+        """The cells with the first of the choices, where trials depend on one."""
+        if not self.choices:
+            return self.every_cell()
+        return tuple({**cell, self.choice_param: self.choices[0]} for cell in self.every_cell())
+
+    def symbols_in(self, cell: Params) -> Mapping[str, Any]:
+        """The statement's symbols in a cell."""
+        return self.values(cell)
+
     def without_laws(self) -> Self:
         """The same constants without the exact law of the statistic's tail."""
         return replace(self, log_tail=None)

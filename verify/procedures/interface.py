@@ -76,6 +76,10 @@ class Procedure(ABC):
         """The cells that are sampled, with every role.  A search has none."""
         return ()
 
+    def complete_cells(self) -> tuple[Params, ...]:
+        """The cells with every parameter that a trial takes, to run the kernels alone."""
+        return self.every_cell()
+
     def cells_alone(self) -> tuple[Params, ...]:
         """The cells with a verdict each, empty where the verdict is about all cells together."""
         return ()
@@ -106,8 +110,11 @@ class Procedure(ABC):
 
         What differs between trials is taken from those of the cell ``like``.
         """
-        values = getattr(self, "values", getattr(self, "regressors", None))
-        return {**cell, **(values(cell) if values is not None else {})}
+        return {**cell, **self.symbols_in(cell)}
+
+    def symbols_in(self, _cell: Params) -> Mapping[str, Any]:
+        """The statement's symbols in a cell that are no parameters of the cell."""
+        return {}
 
     def compared_growth(self) -> Mapping[str, str] | None:
         """The symbols whose growth alone is compared, each with its side, None for sizes."""

@@ -3,7 +3,7 @@ r"""E S <= b (or >=, or =) in every cell, by confidence sequences for a mean in 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -151,6 +151,10 @@ class MeanBound(Stated, InRounds):
     def _n_cells(self) -> int:
         """The cells over which the refuting level is split, those with a trivial bound included."""
         return max(len(self.cells), 1)
+
+    def symbols_in(self, cell: Params) -> Mapping[str, Any]:
+        """The statement's symbols in a cell."""
+        return self.values(cell)
 
     def without_laws(self) -> Self:
         """The same test without the range and the variance that are known of the algorithm."""

@@ -132,6 +132,10 @@ class Rate(Sampled):
             f"stated exponents are {stated}. The margin is {self.margin:g}."
         )
 
+    def symbols_in(self, cell: Params) -> Mapping[str, Any]:
+        """The statement's symbols in a cell."""
+        return self.regressors(cell)
+
     def compared_growth(self) -> Mapping[str, str]:
         """The symbols with a stated exponent, each with its side."""
         return {name: rate.side for name, rate in self.stated.items()}

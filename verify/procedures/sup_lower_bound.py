@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -49,6 +49,10 @@ class SupLB(Stated, InRounds):
     optimiser: str
     values: Callable[[Params], Values] = the_cell
     present: Present = nothing_to_show
+
+    def symbols_in(self, cell: Params) -> Mapping[str, Any]:
+        """The statement's symbols in a cell."""
+        return self.values(cell)
 
     def _values(self, cell: Params) -> dict[str, Any]:
         given = dict(self.values(cell))

@@ -165,6 +165,10 @@ class Threshold(Stated, Sampled):
         rows = [self.values(cell) for cell in cells]
         return {name: [float(row[name]) for row in rows] for name in self.scaling}
 
+    def symbols_in(self, cell: Params) -> Mapping[str, Any]:
+        """The statement's symbols in a cell."""
+        return self.values(cell)
+
     def override(self, values: Mapping[str, Any]) -> Self:
         """The same search in cells with other values.  Exponents of fixed symbols are left out."""
         cells = super().override(values).cells
