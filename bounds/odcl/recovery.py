@@ -28,7 +28,7 @@ from bounds.odcl.symbols import (
 )
 from bounds.statement import Assumption
 
-ratio, gamma, largest = sp.symbols("ratio gamma largest")
+ratio, gamma, largest, free, sigma = sp.symbols("ratio gamma largest free sigma")
 THREE = Assumption(name="three samples", left=n, right=sp.Integer(3))
 
 
@@ -227,6 +227,26 @@ THEOREM_1_RATE = statement(
         "$d=20$, two at $n=2(d+1)$, infinite at $n\\le d+1$."
     ),
     uses=("odcl.thm1-mse",),
+)
+
+AVERAGING_FACTOR = statement(
+    "odcl.averaging-factor",
+    "Averaging with known clusters is worse than their data by n/(n-d-1)",
+    'Theorem 1, "equivalent to ... a centralized learner" (not in the paper: the factor)',
+    kind="rate",
+    quantifiers=r"\forall n\ge d+2,d,|C_k|,\sigma",
+    observed=r"E\norm{\bar\theta_k-\theta_k^\star}^2",
+    relation=r"\propto",
+    terms={"variance": d * sigma**2 / (free * size_k)},
+    definitions={free: n - d - 1},
+    reading=(
+        "Least squares with Gaussian features of covariance $I$ and noise $\\sigma$. The fit of "
+        "all data of a cluster has $d\\sigma^2/(n|C_k|-d-1)$, so that averaging costs the factor "
+        "$n/(n-d-1)$ in large clusters, however many users there are: 1.06 at $n=400$, $d=20$ of "
+        "Section 5, two at $n=2(d+1)$. With $n\\le d+1$ the mean has no finite error. The orders "
+        "in $n$ agree, as the paper says."
+    ),
+    uses=("odcl.thm1-rate",),
 )
 
 _SEPARATE = (Assumption(name="different optima", left=Delta, right=sp.Integer(0), strict=True),)

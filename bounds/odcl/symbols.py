@@ -59,6 +59,7 @@ NOTATION = Notation(
         "reach_sq": r"\sum_{l\ne k}\epsilon_{kl}D_{kl}",
         "variance": r"v",
         "eps_k": r"\epsilon_k",
+        "free": "f",
         "mu": r"\mu_F",
         "mu_f": r"\mu_f",
         "N": "N_k",

@@ -73,6 +73,8 @@ NOTATION = Notation(
         "e_1": r"\norm{Y_t-EY_t}",
         "e_2": r"\norm{A_t-EA_t}",
         "delta_f": r"\delta",
+        "free": "f",
+        "entry": "w",
         "C_f": r"C'",
         "C_l": r"C_\ell",
     },

@@ -193,6 +193,7 @@ BOUNDS = {
     "psi-prob": not_recovered,
     "thm1-mse": theorem_1_mse,
     "thm1-rate": lambda v: 1 / v["n"] / v["size_k"],
+    "averaging-factor": lambda v: v["d"] * v["sigma"] ** 2 / v["size_k"] / v["free"],
     # with log m, without which the failure probability of the theorem says nothing
     "thm1-threshold-km": lambda v: v["m"] / v["size_min"] / v["Delta"] ** 2 * np.log(v["m"]),
     "thm1-threshold-cc": lambda v: (v["m"] / v["size_min"] / v["Delta"]) ** 2 * np.log(v["m"]),

@@ -8,6 +8,7 @@ import pytest
 from trials.checks import InvalidParameter
 from trials.experiments.odcl.linear import (
     DESIGNS,
+    INTERVAL,
     LINEAR,
     ROUNDS,
     draw,
@@ -63,3 +64,23 @@ def test_a_start_that_is_nearest_beyond_the_farthest_is_refused_before_a_trial()
     with pytest.raises(InvalidParameter, match=r"nearest=0\.5 must be <= farthest=0\.25"):
         ROUNDS.check({"nearest": 0.5, "farthest": 0.25})
     assert ROUNDS.check({"nearest": 0.25, "farthest": 0.25})["nearest"] == 0.25
+
+
+@pytest.mark.parametrize("n", [60, 4000])
+def test_the_interval_is_empty_where_its_definition_says_so(n):
+    params = INTERVAL.check({"optima": "four", "m": 8, "d": 5, "n": n})
+    for seed in range(4):
+        features, responses, _, truth = draw(params, np.random.default_rng(seed))
+        fits = np.stack(
+            [np.linalg.lstsq(x, y)[0] for x, y in zip(features, responses, strict=True)]
+        )
+        groups = [fits[truth == j] for j in range(4)]
+        widest = max(np.linalg.norm(a - b) / len(g) for g in groups for a in g for b in g)
+        means = [g.mean(axis=0) for g in groups]
+        closest = min(
+            np.linalg.norm(means[i] - means[j]) / (16 - len(groups[i]) - len(groups[j]))
+            for i in range(4)
+            for j in range(i)
+        )
+        (empty,) = np.asarray(INTERVAL.simulate(params, np.random.default_rng(seed), 1))[0]
+        assert empty == (widest >= closest)

@@ -27,6 +27,10 @@ optima are uniform on the intervals that the paper prints.  An error is the user
 
 All are means over ``runs`` independent runs, as the paper averages ten.
 
+``odcl.interval`` (design 231): the interval (13) of the true clusters of local fits.
+
+* ``empty``: 1 where its lower end is not below its upper end, so that no penalty is certified.
+
 ``odcl.starts`` (design 227): users' mean normalised squared errors, data as in ``odcl.linear``.
 
 * ``one_shot``: ODCL-KM++ with ten starts of K-means.
@@ -52,6 +56,7 @@ from trials.clustering.selection import (
     clusterpath_grid,
     convex_partition,
     interval_lambda,
+    recovery_interval,
 )
 from trials.experiments.odcl.one_shot import same_partition
 from trials.ifca.quadratic_rounds import quadratic_rounds
@@ -200,6 +205,24 @@ LINEAR = add_experiment(
     block_size=8,
     cost=lambda cell: 5e-7 * cell["m"] * cell["n"] + 0.01,
 )  # fmt: skip
+
+
+def _interval(params: Params, rng: np.random.Generator) -> list[float]:
+    features, responses, _optima, truth = draw(params, rng)
+    fits = least_squares(features, responses).theta
+    interval = recovery_interval(fits[None], truth[None])
+    return [float(interval.lower[0] >= interval.upper[0])]
+
+
+INTERVAL = add_experiment(
+    name="odcl.interval",
+    design=231,
+    columns=("empty",),
+    simulate=each_trial(_interval),
+    parameters=DATA.extended({}, several_clusters),
+    block_size=8,
+    cost=lambda cell: 5e-7 * cell["m"] * cell["n"] + 0.002,
+)
 
 
 def near_start(params: Params, optima: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -121,6 +121,12 @@ PLACEBOS: dict[str, Entry] = {
     "odcl.thm3-2": _PART_ONE,
     "odcl.thm3-exact": _PART_ONE,
     "odcl.fig2-cc": _LINEAR_ALONE,
+    "odcl.fig2-interval": (
+        Control(name="three times the samples", params=lambda cell: {**cell, "n": 3 * cell["n"]}),
+    ),
+    "odcl.averaging-factor": (
+        Placebo(name="a single local fit", columns={"error_oracle": _gaussian_noise}),
+    ),
     "odcl.fig2-km": (_always("a clustering with random labels", km_ten_same=0.0),),
     "odcl.fig2-order": (
         _in_place("pooled", "pooled", "local", _LOCAL),

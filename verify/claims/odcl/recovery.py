@@ -409,6 +409,30 @@ def theorem_1_rate(statement: Statement, _profile: Profile) -> Rate:
     )
 
 
+@claim("odcl.averaging-factor", br.AVERAGING_FACTOR)
+def averaging_factor(statement: Statement, profile: Profile) -> Rate:
+    """Six to 400 samples more than d + 1, so that n and n - d - 1 are told apart."""
+    cells = tuple(
+        {"n": free + d + 1, "k": 2, "d": d, "size_k": own, "size_min": 1, "sigma": noise}
+        for free in (6, 20, 80, 400)
+        for d in (2, 20, 60)
+        for own, noise in ((2, 0.1), (40, 1.0), (8, 10.0))
+    )
+
+    def regressors(cell: Params) -> dict[str, float]:
+        free = float(evaluate(statement.definitions[br.free], cell))
+        return {"free": free, **{name: float(cell[name]) for name in ("d", "size_k", "sigma")}}
+
+    return power_law(
+        statement,
+        Sampling(experiment=ONE_SHOT, max_trials=min(profile.max_trials, 256)),
+        cells,
+        "error_oracle",
+        regressors,
+        "the squared error of the mean of a cluster's fits",
+    )
+
+
 # --- thresholds ---------------------------------------------------------------------------------
 
 

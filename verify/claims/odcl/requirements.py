@@ -274,8 +274,10 @@ IFCA_SAMPLES = Finding(
     printed="$\\Omega(\\max\\{|C_{(1)}|,K/D^4\\})$.",
     found="IFCA's accuracy has a second term $K/(p^2D^4n)$. It is below the first only for "
     "$n\\ge|C_{(K)}|/D^8$, so for $D<1$ the printed size does not give the accuracy on which the "
-    "entry for the rounds rests.",
-    corrected="$\\Omega(\\max\\{|C_{(K)}|/D^8,K/D^4\\})$.",
+    "entry for the rounds rests. IFCA's "
+    "Assumption 6, which the column for the separation marks, asks for $n\\gtrsim D^{-5}$ as well. "
+    "That exceeds $K/D^4$ for $D<1/K$.",
+    corrected="$\\Omega(\\max\\{|C_{(K)}|/D^8,K/D^4,1/D^5\\})$.",
     severity="statement",
 )
 
