@@ -14,15 +14,17 @@ by `Rejected`.  Nothing here is trusted: the checker reads the statement and the
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from fractions import Fraction
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import flint
 
+from verify.proofs import handelman
 from verify.proofs.checker import (
     Algebra,
     Goal,
@@ -204,6 +206,7 @@ def attempt(goal: Goal, effort: int) -> Step:
     return first(
         goal,
         by_signs,
+        by_terms,
         lambda g: with_signs(g, lambda h: simplified(h, effort)),
         lambda g: with_roots(g, lambda h: by_squares(h, effort)),
         lambda g: by_concave_log(g, effort),
@@ -282,13 +285,12 @@ def _moves(algebra: Terms) -> Iterator[tuple[int, str, str, Term]]:
 
 def finished(goal: Goal, effort: int) -> Step:
     """A claim in variables >= 0, of which some are at most 1."""
-    return first(goal, by_signs, bernstein, lambda g: by_cases(g, effort))
+    return first(goal, by_signs, by_products, bernstein, lambda g: by_cases(g, effort))
 
 
-def bernstein(goal: Goal) -> Step:
-    """The claim times its denominator as a sum of products of x, 1 - x and other variables."""
-    algebra = Terms(goal)
-    top, bottom = algebra.quotient(goal.claim[1])
+def open_part(algebra: Terms, claim: Term) -> tuple[Poly, Term]:
+    """What is left of a claim's numerator without factors > 0, and by which the claim grows."""
+    top, bottom = algebra.quotient(claim)
     if algebra.sign(bottom) != ">":
         if algebra.sign(-bottom) != ">":
             raise Rejected("the denominator has no sign")
@@ -300,6 +302,128 @@ def bernstein(goal: Goal) -> Step:
     done = top / unit
     if algebra.sign(done) != ">":
         unit, done = -unit, -done
+    return unit, ratio(algebra.term(bottom), algebra.term(done))
+
+
+def by_terms(goal: Goal) -> Step:
+    """Products of what is given, of roots as variables, and of the tangents of logarithms."""
+    return first(
+        goal,
+        lambda g: by_powers(g, lambda h: with_denominators(h, by_products)),
+        lambda g: with_tangents(g, lambda h: with_denominators(h, by_products)),
+        lambda g: by_powers(g, lambda h: with_denominators(h, partial(by_products, extra=1))),
+        lambda g: with_tangents(g, lambda h: with_denominators(h, partial(by_products, extra=1))),
+    )
+
+
+def with_tangents(goal: Goal, then: Callable[[Goal], Step]) -> Step:
+    """What log x <= x - 1 and e^x >= 1 + x say of the claim's logarithms and exponentials."""
+    logs = list(dict.fromkeys(map(_frozen, parts_with(goal.claim[1], "log"))))
+    exps = list(dict.fromkeys(map(_frozen, parts_with(goal.claim[1], "exp"))))
+    lemmas = [
+        {"step": "lemma", "says": "log", "of": of}
+        for log in map(json.loads, logs) for of in (log[1], ["^", log[1], "-1"])
+    ] + [
+        {"step": "lemma", "says": "exp", "of": of}
+        for exp in map(json.loads, exps) for of in (exp[1], ["+", exp[1], "-1"])
+    ]  # fmt: skip
+    if not lemmas or len(lemmas) > 8:
+        raise Rejected("no logarithm")
+    return _known(goal, lemmas, then)
+
+
+def _frozen(term: Term) -> str:
+    return json.dumps(term)
+
+
+def with_denominators(goal: Goal, then: Callable[[Goal], Step]) -> Step:
+    """The signs of denominators that are sums of products of what is given."""
+    algebra = Terms(goal)
+    _, bottom = algebra.quotient(goal.claim[1])
+    for factor, times in bottom.factor()[1]:
+        for side in (factor, -factor) if times and not (
+                algebra.sign(factor) or algebra.sign(-factor)) else ():  # fmt: skip
+            cut = {"step": "cut", "relation": ">", "term": algebra.term(side)}
+            prove = partial(first_of, by_signs, by_products, partial(by_products, extra=1))
+            try:
+                return reduce_by(goal, cut, prove, lambda g: with_denominators(g, then))
+            except ERRORS:
+                continue
+    return then(goal)
+
+
+def first_of(*tactics_and_goal: Any) -> Step:
+    """What the first of some tactics finds for the goal behind them."""
+    *tactics, goal = tactics_and_goal
+    return first(goal, *tactics)
+
+
+def by_products(goal: Goal, extra: int = 0) -> Step:
+    """The claim as a sum of products of what is known to be >= 0."""
+    if goal.claim[0] == "=":
+        raise Rejected("a sum of products proves no equation")
+    algebra = Terms(goal)
+    unit, factor = open_part(algebra, goal.claim[1])
+    if unit.is_constant() or sum(map(int, unit.degrees())) > 40:
+        raise Rejected("the degree is too high")
+    factors = [p for sign, p in algebra.signs.values() if sign != "!=" and not p.is_constant()]
+    factors = [p for p in factors if not splits(algebra, p)]
+    factors += handelman.squares(algebra, unit)
+    found, more = _decomposed(algebra, unit, factors, extra)
+    factor = factor if more.is_one() else product([algebra.term(more), factor])
+    shown = [_shown(algebra, p) for p in factors]
+    parts = [
+        product([str(c), *(x if k == 1 else ["^", x, str(k)]
+                           for x, k in zip(shown, powers, strict=True) if k)])
+        for c, powers in found
+    ]  # fmt: skip
+    return reduce_by(goal, {"step": "sum", "factor": factor, "parts": total(parts)})
+
+
+def _decomposed(
+    algebra: Terms, unit: Poly, factors: list[Poly], extra: int
+) -> tuple[handelman.Sum, Poly]:
+    """A sum of products that is a positive multiple of a polynomial, with the multiple."""
+    positive = [g for g in algebra.gens[::-1] if algebra.known(g) == ">" and str(g) in str(unit)]
+    for n, k in ((0, 0),) if extra == 0 else ((0, 1), (1, 1)) if extra == 1 else ((2, 2),):
+        for some in itertools.islice(itertools.combinations_with_replacement(positive, n), 12):
+            more = reduce(lambda p, q: p * q, some, algebra.one)
+            try:
+                return handelman.decompose(algebra, unit * more, factors, k), more
+            except Rejected:
+                continue
+    raise Rejected("no sum of products is the claim")
+
+
+def by_powers(goal: Goal, then: Callable[[Goal], Step]) -> Step:
+    """Variables under roots as powers of others."""
+    algebra = Terms(goal)
+    algebra.quotient(goal.claim[1])
+    for q, factor in algebra.powers.values():
+        for x, gen in algebra.variables.items():
+            if factor == gen:
+                return let(goal, x, "power", str(q), lambda g: by_powers(g, then))
+    return then(goal)
+
+
+def splits(algebra: Terms, poly: Poly) -> bool:
+    """Whether the sign of a polynomial follows from those of its factors."""
+    unit, factors = poly.factor()
+    return len(factors) > 1 and unit > 0 and all(algebra.sign(f) for f, t in factors if t % 2)
+
+
+def _shown(algebra: Terms, poly: Poly) -> Term:
+    """A polynomial as a term, a square as the square of its root."""
+    unit, factors = poly.factor()
+    if len(factors) == 1 and factors[0][1] == 2 and unit == 1:
+        return ["^", algebra.term(factors[0][0]), "2"]
+    return algebra.term(poly)
+
+
+def bernstein(goal: Goal) -> Step:
+    """The claim times its denominator as a sum of products of x, 1 - x and other variables."""
+    algebra = Terms(goal)
+    unit, factor = open_part(algebra, goal.claim[1])
     shares = [
         i for i, gen in enumerate(algebra.gens) if algebra.sign(1 - gen) and algebra.sign(gen)
     ]
@@ -321,7 +445,6 @@ def bernstein(goal: Goal) -> Step:
                         pieces += [["^", ["+", "1", ["*", "-1", name]], str(rest)]] if rest else []
                     pieces += [["^", name, str(k)]] if k else []
                 parts.append(product([str(c), *pieces]))
-            factor = ratio(algebra.term(bottom), algebra.term(done))
             return reduce_by(goal, {"step": "sum", "factor": factor, "parts": total(parts)})
         if not shares:
             break

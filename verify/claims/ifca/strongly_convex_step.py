@@ -133,7 +133,7 @@ def counted(statement: Statement, profile: Profile, *, observed: sp.Expr) -> Sea
         }
 
     correct, smaller = sp.symbols("correct smaller")
-    names = ("v", "L", "lam", "m", "n", "p_j", "delta_0")
+    names = ("v", "L", "lam", "m", "n", "delta_0")
     return search(
         statement,
         profile,
@@ -144,7 +144,7 @@ def counted(statement: Statement, profile: Profile, *, observed: sp.Expr) -> Sea
             {
                 **dict.fromkeys(names, POSITIVE),
                 "correct": Interval(0.25, 1.0),
-                "smaller": LogInterval(0.0, 1.0),
+                **dict.fromkeys(("smaller", "p_j"), LogInterval(0.0, 1.0)),
             },
             given=((L, lam), (1, ss.delta_0)),
             constants={"right": correct * p_j * m, "p": smaller * p_j},
