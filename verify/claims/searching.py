@@ -101,7 +101,7 @@ def search(
     measure : the unit of a violation, and the violations that are taken for rounding.
     bound : point -> the right-hand side, where it is not the statement's expression at ``at``.
     exact : point -> the left-hand side in mpmath, for a re-check.  An expression needs none.
-    where : a condition on points that the statement does not name.
+    where : a condition on points that the statement does not name.  ``everywhere`` gives it again.
     at_the_edge : the points meet the assumptions by construction, some with equality, so that
         rounding would leave them out.  The assumptions are not evaluated.
     budget : evaluations, by default all that the profile allows.
@@ -142,7 +142,7 @@ def search(
         symbols=symbols,
         certify=_certify(statement, observed, symbols, given, proof),
         proposition=_proposition(statement, observed, domain, at, given, everywhere, measure)
-        if bound is None and where is None
+        if bound is None and (where is None or everywhere is not None)
         else None,
         proof_is_enough=profile.name == "quick",
         present=present or _undecided,
@@ -208,6 +208,7 @@ def _proposition(
         right=substituted(_right_side(statement, _exact(constants), measure), values),
         declared=everywhere is not None,
         by="" if everywhere is None else everywhere.by,
+        hints=() if everywhere is None else everywhere.hints,
         logs=measure.logs,
     )
 

@@ -26,9 +26,7 @@ Exponents = tuple[int, ...]
 Sum = list[tuple[flint.fmpq, tuple[int, ...]]]
 
 
-def decompose(
-    algebra: Algebra, target: Poly, factors: Sequence[Poly], extra: int = 0
-) -> Sum:
+def decompose(algebra: Algebra, target: Poly, factors: Sequence[Poly], extra: int = 0) -> Sum:
     """Coefficients >= 0 and powers of the factors whose products sum to the target.
 
     Parameters
@@ -88,8 +86,8 @@ def _products(
     With ``extra`` the factors may have generators that the target does not have.
     """
     used = [int(d) for d in target.degrees()]
-    linked = {i for f in factors if extra and any(d and n for d, n in zip(f.degrees(), used))
-              for i, d in enumerate(f.degrees()) if d}  # fmt: skip
+    near = [f for f in factors if any(d and n for d, n in zip(f.degrees(), used, strict=True))]
+    linked = {i for f in near if extra for i, d in enumerate(f.degrees()) if d}
     limits = [d + extra if d else extra * (i in linked) for i, d in enumerate(used)]
     usable = [
         i for i, f in enumerate(factors)
@@ -181,9 +179,10 @@ def _solved(
 
 
 def squares(algebra: Algebra, target: Poly) -> Iterator[Poly]:
-    """Squares of differences of two generators of the target that weigh the same."""
+    """Squares of generators without a sign, and of differences of two that weigh the same."""
     used = [g for g, d in zip(algebra.gens, target.degrees(), strict=True) if d]
     weights = gradings(target)
+    yield from (x**2 for x in used if not algebra.sign(x))
     for x, y in itertools.combinations([*used, algebra.one], 2):
         pair = [next(iter(p.terms()))[0] for p in (x, y)]
         if all(_weight(pair[0], w) == _weight(pair[1], w) for w in weights):

@@ -45,6 +45,8 @@ class Everywhere:
         ``by`` it may lie on the worse side of what the search computes.
     by : the known result or the argument by which ``left`` is the worst case, in one sentence.
         The checker does not read it: the statement is proved up to it, and the report says so.
+    hints : facts on the way to a proof, as `verify.proofs.prover.with_hints` has them, with
+        expressions of the symbols.  The search for a proof needs them, and nobody trusts them.
     """
 
     ranges: Ranges
@@ -52,6 +54,7 @@ class Everywhere:
     constants: Mapping[str, Any] = field(default_factory=dict)
     left: sp.Expr | None = None
     by: str = ""
+    hints: Sequence[Sequence[Any]] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +69,7 @@ class Proposition:
     declared : whether every end of the ranges belongs to the statement.
     by : an argument outside the proof, as `Everywhere` has it.
     logs : whether both sides are logarithms of those that a search shows.
+    hints : facts on the way to a proof.
     """
 
     ranges: Ranges
@@ -76,6 +80,11 @@ class Proposition:
     declared: bool = False
     by: str = ""
     logs: bool = False
+    hints: Sequence[Sequence[Any]] = ()
+
+    def steps(self) -> list[list[Any]]:
+        """The hints as plain data."""
+        return [_plain(hint) for hint in self.hints]
 
     def statement(self) -> dict[str, Any]:
         """The proposition as plain data, with every end of its ranges given.
@@ -124,6 +133,15 @@ class Proposition:
         worse = left - observed if self.relation == r"\le" else observed - left
         near = worse >= -rounding if self.by else abs(worse) <= rounding
         return near and abs(right - bound) <= rounding
+
+
+def _plain(hint: Any) -> Any:
+    """A hint with its expressions as terms."""
+    if isinstance(hint, str):
+        return hint
+    if isinstance(hint, tuple):
+        return [hint[0], *map(_plain, hint[1:])]
+    return neutral(sp.sympify(hint))
 
 
 def widens(wide: Mapping[str, Any], statement: Mapping[str, Any]) -> bool:

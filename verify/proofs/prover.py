@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from fractions import Fraction
 from functools import partial, reduce
@@ -56,20 +56,28 @@ class Stopped(Exception):
 
 
 def find(
-    statement: Mapping[str, Any], effort: int = 4, steps: int = 300, *, unchecked: bool = False
+    statement: Mapping[str, Any],
+    effort: int = 4,
+    steps: int = 300,
+    *,
+    hints: Sequence[Sequence[Any]] = (),
+    unchecked: bool = False,
 ) -> Step | None:
     """A certificate of the statement, None where no tactic proves it.
 
     Parameters
     ----------
     effort : nested case distinctions and derivatives, twice their number.
+    hints : facts on the way to the claim, in their order, as `with_hints` has them.
     steps : steps of the checker that are tried.
     unchecked : whether the tactics are tried although some points show that the statement is false.
     """
     _LEFT.set(steps)
     try:
         goal = goal_of(statement)
-        return None if not unchecked and is_false(goal) else attempt(goal, effort)
+        if not unchecked and is_false(goal):
+            return None
+        return with_hints(goal, hints, effort) if hints else attempt(goal, effort)
     except (Rejected, Stopped):
         return None
 
@@ -79,7 +87,7 @@ class Terms(Algebra):
 
     def __init__(self, goal: Goal) -> None:
         self.made: dict[int, Term] = {}
-        super().__init__(goal)
+        super().__init__(goal.variables, goal.given)
 
     def atom(self, op: str, *parts: Poly, sign: str = "") -> Poly:
         """The generator, whose term is kept."""
@@ -201,6 +209,45 @@ def is_false(goal: Goal, n_points: int = 300) -> bool:
     return False
 
 
+def with_hints(goal: Goal, hints: Sequence[Sequence[Any]], effort: int) -> Step:
+    """The hints as steps, then all tactics.
+
+    A hint is one of these.  Where a step leaves several goals, the hints behind it are for the last
+    one.
+
+    * ``(">=", a, b, *hints)``: a relation that is proved and then given,
+    * ``("fact", at, left, *hints)``: the same of ``left >= 0`` in a variable Y, with a term at its
+      place,
+    * ``("log", of)`` or ``("exp", of)``: a lemma,
+    * ``("grow", x, start)``: a value from which the claim grows,
+    * ``("cases", on)``: two cases,
+    * ``("name", term, new)`` or ``("let", x, new, kind, by)``: a new variable,
+    * ``("square", a, b)``: the two sides of the claim.
+    """
+    if not hints:
+        return attempt(goal, effort)
+    (kind, *rest), *others = hints
+    after = lambda g: with_hints(g, others, effort)  # noqa: E731
+    if kind == "fact":  # in the variable Y, at a term in its place
+        at, fact, *inner = rest
+        cut = {"step": "cut", "relation": ">=", "term": put(fact, "Y", at)}
+        named = {"step": "name", "term": at, "new": "Y"}
+        shown = lambda g: reduce_by(g, named, lambda h: with_hints(h, inner, effort))  # noqa: E731
+        return reduce_by(goal, cut, shown, after)
+    if kind in (">=", ">", "="):
+        left, right, *inner = rest
+        cut = {"step": "cut", "relation": kind, "term": minus(left, right)}
+        return reduce_by(goal, cut, lambda g: with_hints(g, inner, effort), after)
+    if kind in ("log", "exp"):
+        return reduce_by(goal, {"step": "lemma", "says": kind, "of": rest[0]}, after)
+    names_of = {"grow": ("x", "start"), "cases": ("on",), "name": ("term", "new"),
+                "let": ("x", "new", "kind", "by"), "square": ("larger", "smaller")}  # fmt: skip
+    step = {"step": {"grow": "monotone"}.get(kind, kind)}
+    step |= dict(zip(names_of[kind], rest, strict=True))
+    first_goal = after if kind == "cases" else lambda g: attempt(g, effort)
+    return reduce_by(goal, step, *([first_goal] * (len(left_by(goal, step)) - 1)), after)
+
+
 def attempt(goal: Goal, effort: int) -> Step:
     """What proves a goal, by all tactics."""
     return first(
@@ -307,13 +354,44 @@ def open_part(algebra: Terms, claim: Term) -> tuple[Poly, Term]:
 
 def by_terms(goal: Goal) -> Step:
     """Products of what is given, of roots as variables, and of the tangents of logarithms."""
-    return first(
-        goal,
-        lambda g: by_powers(g, lambda h: with_denominators(h, by_products)),
-        lambda g: with_tangents(g, lambda h: with_denominators(h, by_products)),
-        lambda g: by_powers(g, lambda h: with_denominators(h, partial(by_products, extra=1))),
-        lambda g: with_tangents(g, lambda h: with_denominators(h, partial(by_products, extra=1))),
+    near, far = (
+        lambda g, extra=extra: with_denominators(g, partial(by_products, extra=extra))
+        for extra in (0, 1)
     )
+    return with_roots(goal, lambda known: first(
+        known,
+        lambda g: by_powers(g, near),
+        lambda g: with_tangents(g, lambda h: with_log_signs(h, near)),
+        lambda g: by_powers(g, far),
+        lambda g: with_tangents(g, lambda h: with_log_signs(h, far)),
+    ))  # fmt: skip
+
+
+def _reduced(step: Step, tactics: Sequence[Callable[[Goal], Step]], goal: Goal) -> Step:
+    return reduce_by(goal, step, *tactics)
+
+
+def with_log_signs(goal: Goal, then: Callable[[Goal], Step]) -> Step:
+    """The signs of logarithms of what is at least or at most one, after their tangents."""
+    for log in dict.fromkeys(map(_frozen, parts_with(goal.claim[1], "log"))):
+        term = json.loads(log)
+        of = term[1]
+        for near, sign in ((["^", of, "-1"], term), (of, ["*", "-1", term])):
+            room = minus("1", near)
+            try:
+                if not names(of) or Terms(goal).sign_of(sign):
+                    continue
+                tangent = ["+", near, "-1", sign]
+                last = {"step": "sum", "parts": ["+", tangent, room]}
+                short = {"step": "cut", "relation": ">=", "term": room}
+                cut = {"step": "cut", "relation": ">=", "term": sign}
+                prove = partial(first_of, by_signs, by_products, partial(by_products, extra=1))
+                following = (partial(reduce_by, step=last), partial(with_log_signs, then=then))
+                known = partial(_reduced, cut, following)
+                return reduce_by(goal, short, prove, known)
+            except ERRORS:
+                continue
+    return then(goal)
 
 
 def with_tangents(goal: Goal, then: Callable[[Goal], Step]) -> Step:
@@ -325,7 +403,7 @@ def with_tangents(goal: Goal, then: Callable[[Goal], Step]) -> Step:
         for log in map(json.loads, logs) for of in (log[1], ["^", log[1], "-1"])
     ] + [
         {"step": "lemma", "says": "exp", "of": of}
-        for exp in map(json.loads, exps) for of in (exp[1], ["+", exp[1], "-1"])
+        for exp in map(json.loads, exps) for of in (["+", exp[1], "-1"], ["*", "-1", exp[1]])
     ]  # fmt: skip
     if not lemmas or len(lemmas) > 8:
         raise Rejected("no logarithm")
@@ -352,6 +430,11 @@ def with_denominators(goal: Goal, then: Callable[[Goal], Step]) -> Step:
     return then(goal)
 
 
+def with_products(goal: Goal) -> Step:
+    """Products of what is given, with the signs of denominators."""
+    return with_denominators(goal, lambda g: first(g, by_products, partial(by_products, extra=1)))
+
+
 def first_of(*tactics_and_goal: Any) -> Step:
     """What the first of some tactics finds for the goal behind them."""
     *tactics, goal = tactics_and_goal
@@ -364,7 +447,9 @@ def by_products(goal: Goal, extra: int = 0) -> Step:
         raise Rejected("a sum of products proves no equation")
     algebra = Terms(goal)
     unit, factor = open_part(algebra, goal.claim[1])
-    if unit.is_constant() or sum(map(int, unit.degrees())) > 40:
+    if unit.is_constant():  # positive factors only
+        return reduce_by(goal, {"step": "sum", "factor": factor, "parts": algebra.term(unit)})
+    if sum(map(int, unit.degrees())) > 40:
         raise Rejected("the degree is too high")
     factors = [p for sign, p in algebra.signs.values() if sign != "!=" and not p.is_constant()]
     factors = [p for p in factors if not splits(algebra, p)]
@@ -384,7 +469,13 @@ def _decomposed(
     algebra: Terms, unit: Poly, factors: list[Poly], extra: int
 ) -> tuple[handelman.Sum, Poly]:
     """A sum of products that is a positive multiple of a polynomial, with the multiple."""
-    positive = [g for g in algebra.gens[::-1] if algebra.known(g) == ">" and str(g) in str(unit)]
+    seen = [unit, *factors]
+    used = [any(p.degrees()[i] for p in seen) for i in range(len(algebra.gens))]
+    own = [bool(d) for d in unit.degrees()]
+    known = [algebra.known(g) == ">" for g in algebra.gens]
+    by_use = [i for i, mine in enumerate(own) if mine][::-1]
+    by_use += [i for i, any_ in enumerate(used) if any_ and i not in by_use][::-1]
+    positive = [algebra.gens[i] for i in by_use if known[i]]
     for n, k in ((0, 0),) if extra == 0 else ((0, 1), (1, 1)) if extra == 1 else ((2, 2),):
         for some in itertools.islice(itertools.combinations_with_replacement(positive, n), 12):
             more = reduce(lambda p, q: p * q, some, algebra.one)
@@ -550,7 +641,7 @@ def parts_with(term: Term, op: str) -> Iterator[Term]:
 
 def easily(goal: Goal) -> Step:
     """What proves a goal by signs, without case distinctions."""
-    return first(goal, by_signs, lambda g: with_signs(g, lambda h: simplified(h, 0)))
+    return first(goal, by_signs, by_terms, lambda g: with_signs(g, lambda h: simplified(h, 0)))
 
 
 def by_concave_log(goal: Goal, effort: int) -> Step:
@@ -590,11 +681,18 @@ def with_roots(goal: Goal, then: Callable[[Goal], Step]) -> Step:
     """The sign of what stands under a square root, where its parts show it."""
     algebra = Terms(goal)
     for _, of, power in parts_with(goal.claim[1], "^"):
-        if power in ("1/2", "-1/2") and isinstance(of, list) and algebra.sign_of(of):
-            top, bottom = algebra.quotient(of)
-            if not algebra.sign(top * bottom):
-                cut = {"step": "cut", "relation": ">=", "term": of}
-                return reduce_by(goal, cut, by_signs, lambda g: with_roots(g, then))
+        if not (power in ("1/2", "-1/2") and isinstance(of, list)):
+            continue
+        top, bottom = algebra.quotient(of)
+        if algebra.sign(top * bottom):
+            continue
+        cut = {"step": "cut", "relation": ">=", "term": of}
+        shown = partial(first_of, by_signs, with_products)
+        try:
+            return reduce_by(goal, cut, shown, lambda g: with_roots(g, then))
+        except Rejected as error:
+            if "no tactic" in str(error):
+                raise
     return with_signs(goal, then)
 
 
@@ -605,17 +703,15 @@ def by_squares(goal: Goal, effort: int) -> Step:
     if algebra.sign(bottom) != ">" or effort <= 0:
         raise Rejected("the denominator has no sign")
     for plus, less in _sides(algebra, top):
-        squares = algebra.reduced(plus**2 - less**2)
-        large = {"step": "cut", "relation": ">", "term": algebra.term(plus)}
-        parts = algebra.term(squares)
-        cut = {"step": "cut", "relation": ">=", "term": parts}
-        factor = product([algebra.term(bottom), ["+", algebra.term(plus), algebra.term(less)]])
-        last = {"step": "sum", "factor": factor, "parts": parts}
-        squared = lambda g, cut=cut, last=last: reduce_by(  # noqa: E731
-            g, cut, lambda h: attempt(h, effort - 2), lambda h: reduce_by(h, last)
+        larger, smaller = algebra.term(plus), algebra.term(less)
+        cut = {"step": "cut", "relation": goal.claim[0], "term": minus(larger, smaller)}
+        square = {"step": "square", "larger": larger, "smaller": smaller}
+        last = {"step": "sum", "factor": algebra.term(bottom), "parts": minus(larger, smaller)}
+        squared = lambda g, square=square: reduce_by(  # noqa: E731
+            g, square, easily, lambda h: attempt(h, effort - 2)
         )
         try:
-            return reduce_by(goal, large, easily, squared)
+            return reduce_by(goal, cut, squared, lambda g, last=last: reduce_by(g, last))
         except ERRORS:
             continue
     raise Rejected("no squares")
@@ -654,7 +750,7 @@ def by_growth(goal: Goal, effort: int) -> Step:
 
 def by_boxes(goal: Goal) -> Step:
     """A cover by boxes of a claim in at most three variables with limits."""
-    algebra = Algebra(goal)
+    algebra = Terms(goal)
     order = sorted(names(goal.claim[1]))
     box = {x: algebra.range(x) for x in order}
     if len(order) > 3 or any(None in ends for ends in box.values()):

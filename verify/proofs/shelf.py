@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from verify.proofs.checker import Rejected, check, digest, number
 from verify.proofs.propositions import Proposition, widens
-from verify.proofs.prover import find
+from verify.proofs.prover import find as search
 
 SHELF = Path(__file__).parent / "certificates"
 #: The folder beside a claims file in which `cfl-verify prove` writes and later runs look.
@@ -81,7 +82,7 @@ def prove(name: str, proposition: Proposition, shelf: Path = SHELF) -> Path | No
     without them.
     """
     own = proposition.statement()
-    statement, certificate = widest(own, proposition.optional(own))
+    statement, certificate = widest(own, proposition.optional(own), proposition.steps())
     if certificate is None:
         return None
     check(statement, certificate)
@@ -93,9 +94,11 @@ def prove(name: str, proposition: Proposition, shelf: Path = SHELF) -> Path | No
 
 
 def widest(
-    own: Mapping[str, Any], optional: Sequence[Any]
+    own: Mapping[str, Any], optional: Sequence[Any], hints: Sequence[Sequence[Any]] = ()
 ) -> tuple[Mapping[str, Any], dict[str, Any] | None]:
     """A form of a statement without the optional relations that its proof can spare."""
+
+    find = partial(search, hints=hints)
 
     def without(ends: Sequence[Any]) -> dict[str, Any]:
         return {**own, "given": [each for each in own["given"] if each not in ends]}

@@ -55,6 +55,7 @@ from verify.evidence import Figure, Series, Verdict
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
+from verify.proofs.propositions import POSITIVE, Everywhere
 
 # --- Lemma 1 ------------------------------------------------------------------------------------
 
@@ -405,6 +406,14 @@ SECOND_LINE = Finding(
 )
 
 
+#: Chernoff's bound on the tails of a chi-square over its degrees of freedom.
+CHERNOFF = (
+    "Chernoff's bound for a chi-square with $n$ degrees of freedom: $P(\\chi^2_n\\ge n(1+y))\\le"
+    "\\exp(-\\frac n2(y-\\log(1+y)))$, and the same with $-y$ for the lower tail (Laurent and "
+    "Massart 2000, Section 4.1)."
+)
+
+
 def _upper_tail(point: Point) -> float:
     deviation = float(evaluate(bi.UPPER_DEVIATION, point))
     return max(gaussian.chi_square_log_tail(point["n"], deviation), LOWEST)
@@ -423,6 +432,14 @@ def chi_square(
     constants: Mapping[str, float],
 ) -> Search:
     """The exact tail of a chi-square over its degrees of freedom, against the statement."""
+    Y = sp.Symbol("Y")
+    part = Y / (1 + Y)
+    if tail is _upper_tail:  # log(1 + y) <= y - y^2/(2 + 2y)
+        y, sign = bi.UPPER_DEVIATION, 1
+        at, tangent = y, Y - Y * part / 2 - sp.log(1 + Y)
+    else:  # log(1 - y) <= -y - y^2/2, at Y = y/(1 - y)
+        y, sign = bi.LOWER_DEVIATION, -1
+        at, tangent = sp.cancel(y / (1 - y)), sp.log(1 + Y) - part - part**2 / 2
     return search(
         statement,
         profile,
@@ -430,6 +447,12 @@ def chi_square(
         SIGNAL_DOMAIN,
         constants=constants,
         measure=LOG_PROBABILITY,
+        everywhere=Everywhere(
+            dict.fromkeys(("alpha", "rho", "n"), POSITIVE),
+            left=-N_PRIME * (sign * y - sp.log(1 + sign * y)) / 2,
+            by=CHERNOFF,
+            hints=((">", 1, -sign * y), (">=", at, 0), ("fact", at, tangent, ("grow", "Y", 0))),
+        ),
     )
 
 

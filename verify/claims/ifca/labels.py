@@ -312,6 +312,18 @@ def pairwise(
         return {**point, "own": a, "rival": b, "cosine": min(max(turn, -1.0), 1.0)}
 
     half = sp.Rational(1, 2)
+    whole, even = (rival**2 - own**2) ** 2, rival**2 + own**2
+    hints = (
+        (">=", rival - own, 2 * alpha),
+        (">", rival - own, 0),
+        (">=", whole, 4 * alpha**2 * length_sq),
+        (">=", rival**2 - own**2, alpha * even),
+        (">=", whole, (alpha * even) ** 2),
+        (">=", whole, alpha**2 * (4 * off + whole)),
+        (">", length_sq + rho * off, 0),
+        (">", 4 * (length_sq + rho * off) + rho * whole, 0),
+        ("log", 1 / (1 + margin_sq)),
+    )
     return search(
         statement,
         profile,
@@ -327,6 +339,7 @@ def pairwise(
             given=((half - alpha, own), (rival, half + alpha)),
             left=-sp.log(2) - n * sp.log(1 + margin_sq) / 2,
             by=CAP,
+            hints=hints,
         ),
         constants=constants,
         measure=LOG_PROBABILITY,

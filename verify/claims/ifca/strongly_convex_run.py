@@ -304,7 +304,10 @@ def separation(statement: Statement, profile: Profile) -> Search:
         at=symbols,
         constants={"C_p": 1.0},
         everywhere=Everywhere(
-            dict.fromkeys(("alpha_0", "Delta", "m", "n", "p", "lam", "L", "v", "delta"), POSITIVE),
+            {
+                **dict.fromkeys(("alpha_0", "Delta", "p", "lam", "L", "v", "delta"), POSITIVE),
+                **dict.fromkeys(("m", "n"), LogInterval(1.0, math.inf)),
+            },
             given=((L, lam), (sp.Rational(1, 2), sr.ALPHA_0)),
         ),
     )
@@ -493,5 +496,14 @@ def near_optimal_constants(statement: Statement, profile: Profile) -> Search:
             "n": LogInterval(1.0, 1e9),
         },
         at=_with_shares,
+        everywhere=Everywhere(
+            {
+                **dict.fromkeys(("v", "L", "lam"), POSITIVE),
+                **dict.fromkeys(("k", "m", "n"), LogInterval(1.0, math.inf)),
+                **dict.fromkeys(("share", "delta"), LogInterval(0.0, 1.0)),
+            },
+            given=((1, sp.Symbol("share")), (1, ss.delta), (L, lam)),
+            constants={"p": sp.Symbol("share") / k},
+        ),
         budget=profile.searches // 8,
     )

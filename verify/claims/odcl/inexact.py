@@ -220,6 +220,20 @@ _LEMMA_7_DOMAIN: Ranges = {
 }
 
 
+_T, _DELTA = sp.symbols("T delta")
+#: log log T >= 1 and log(1/delta) >= 1.
+_LEMMA_7_HINTS = (
+    ("log", 16 / _T),
+    (">=", sp.log(_T), sp.log(16)),
+    (">", sp.log(_T), 0),
+    ("log", sp.log(16) / sp.log(_T)),
+    (">=", sp.log(sp.log(_T)), sp.log(sp.log(16))),
+    (">=", sp.log(sp.log(16)), 1),
+    (">=", sp.log(sp.log(_T)), 1),
+    (">=", sp.log(3), 1),
+    ("log", 3 * _DELTA),
+    (">=", sp.log(1 / _DELTA), 1),
+)
 LEMMA_7 = tuple(
     row(
         id,
@@ -227,6 +241,9 @@ LEMMA_7 = tuple(
         log_search,
         observed=bi.LEMMA_7_LEFT,
         domain=_LEMMA_7_DOMAIN,
+        everywhere=Everywhere(
+            dict.fromkeys(("T", "Gamma", "mu_f", "delta"), POSITIVE), hints=_LEMMA_7_HINTS
+        ),
         proof=Proof(argument="Both sides are the displays of the proof."),
         expected=expected,
         finding=FIFTEEN,

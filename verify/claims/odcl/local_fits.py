@@ -46,6 +46,7 @@ from verify.procedures.base import Profile, Sampling
 from verify.procedures.rate import Rate
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, NotProved
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere
 
 #: Stands for a Hessian's Lipschitz constant of zero, which is in a denominator.
 _NO_H = 1e-200
@@ -250,6 +251,8 @@ def lemma_11(statement: Statement, profile: Profile) -> Search:
         root = 2 * grad / (start + math.sqrt(inside)) if inside >= 0 else _NOWHERE
         return root if root <= point["rho_k"] else _NOWHERE
 
+    rho, mu, rho_k, grad, H = sp.symbols("rho mu rho_k grad H")
+    start = mu * (1 - rho / 2)
     return log_search(
         statement,
         profile,
@@ -272,6 +275,21 @@ def lemma_11(statement: Statement, profile: Profile) -> Search:
             ),
         },
         at=lambda point: {**point, "grad": limit(point)[1]},
+        everywhere=Everywhere(
+            {
+                **dict.fromkeys(("rho_k", "mu", "H"), POSITIVE),
+                "grad": NOT_NEGATIVE,
+                "rho": Interval(0.0, 1.0),
+            },
+            given=(
+                ((1 - rho) * mu * rho_k / 2, grad),
+                ((1 - rho) * mu * rho * mu / (2 * H) / 2, grad),
+            ),
+            left=2 * grad / (start + sp.sqrt(start**2 - 2 * H * grad)),
+            by="Of all losses that $E$ allows, the minimiser of the flattest is farthest from the "
+            "optimum: its curvature falls at the rate $H$, and it is linear from the end of the "
+            "neighbourhood on.",
+        ),
     )
 
 
@@ -613,5 +631,10 @@ BETA = (
             "R": LogInterval(1e-3, 1e3),
             "alpha": LogInterval(1e-9, 10.0),
         },
+        everywhere=Everywhere(
+            dict.fromkeys(("n", "d", "R", "alpha"), POSITIVE),
+            # alpha n = 2u, and e^(u - 1) >= u
+            hints=(("let", "alpha", "u", "scale", 2 / n), ("exp", sp.Symbol("u") - 1)),
+        ),
     ),
 )

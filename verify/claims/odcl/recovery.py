@@ -132,6 +132,18 @@ def display(statement: Statement, profile: Profile, *, radius: sp.Expr, length: 
                 meaning="size of the noise $\\pm s$ in the design that gives the constants",
             ),
         },
+        everywhere=Everywhere(
+            {
+                **dict.fromkeys(("a", "s"), POSITIVE),
+                "d": LogInterval(1.0, math.inf),
+                "n": LogInterval(3.0, math.inf),
+            },
+            hints=(
+                ("log", 3 / sp.Symbol("n")),
+                (">=", sp.log(3), 1),
+                (">=", sp.log(sp.Symbol("n")), 1),
+            ),
+        ),
         proof=Proof(
             argument="The constants are those of a design that shows one of $d$ coordinates a "
             "sample, with an optimum of norm $a$ and noise $\\pm s$."

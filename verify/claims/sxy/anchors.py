@@ -26,6 +26,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
 from bounds.statement import Statement, evaluate
 from bounds.sxy.anchors import (
@@ -58,6 +59,7 @@ from verify.evidence import Verdict
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.propositions import POSITIVE, Everywhere
 from verify.proofs.terms import from_sympy, rational
 
 _descend = unchecked(population_descent)
@@ -406,6 +408,15 @@ COUPON_OF_A3 = row(
     COUPON,
     missed_cluster,
     domain={"delta_f": LogInterval(1e-60, 0.5)},
+    everywhere=Everywhere(
+        {
+            **dict.fromkeys(("n_H", "delta_f"), POSITIVE),
+            "k": LogInterval(1.0, math.inf),
+            "p": LogInterval(0.0, 1.0),
+        },
+        left=sp.log(sp.Symbol("k")) - n_H * sp.Symbol("p"),
+        by="The union bound over the clusters, $k(1-p)^{n_H}\\le ke^{-pn_H}$.",
+    ),
     budget=1000,
     measure=LOG_DIFFERENCE,
     finding=ANCHORS,

@@ -46,6 +46,7 @@ from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ran
 from verify.decisions.measures import DIFFERENCE, LOG_RATIO
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere
 
 Vector = list[Fraction]
 
@@ -311,6 +312,16 @@ def joint_moment(statement: Statement, profile: Profile) -> Search:
             "sigma": LogInterval(1e-6, 1e6),
         },
         at=at,
+        everywhere=Everywhere(
+            {
+                **dict.fromkeys(("u_1", "sigma"), POSITIVE),
+                "u_2": NOT_NEGATIVE,
+                "d": LogInterval(1.0, math.inf),
+                "p": LogInterval(0.0, 1.0),
+            },
+            given=((u_1, u_2), (1, p)),
+            constants={"delta": u_1},
+        ),
         budget=min(profile.searches, 600),
         proof=Proof(
             argument="Take $d=1$, $\\sigma=0$, $p=1/2$, $u_1=1$ and $u_2=0$: the means of $b^2$ "

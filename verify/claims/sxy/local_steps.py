@@ -17,9 +17,11 @@ Reference. Lemma 1 and its proof (B.1), section 4.2, the sentences after Theorem
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+import sympy as sp
 
 from bounds.statement import Statement, evaluate
 from bounds.sxy.local_steps import (
@@ -47,6 +49,7 @@ from verify.decisions.measures import DIFFERENCE, SHARE
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.propositions import Everywhere
 from verify.proofs.terms import from_sympy
 
 #: Rounding of eigenvalues, and of two sides that are equal.
@@ -220,6 +223,15 @@ TELESCOPING_FORMS = table(
 
 # --- P and kappa --------------------------------------------------------------------------------
 
+#: Every number of local steps and every stable step size.
+STEPS: Ranges = {"s": LogInterval(1.0, math.inf), "gamma": LogInterval(0.0, 1.0)}
+#: (1 - gamma)^s lies below one.
+_SHRINKS = (
+    ("log", 1 - gamma),
+    (">", 0, sp.log(1 - gamma)),
+    ("exp", -s * sp.log(1 - gamma)),
+    (">", 1, sp.exp(s * sp.log(1 - gamma))),
+)
 STABLE_DOMAIN: Ranges = {
     "rule": Choice(("fedavg", "fedprox"), meaning=_RULE),
     "n": IntRange(1, 5),
@@ -292,7 +304,37 @@ def p_spectrum_upper(statement: Statement, profile: Profile) -> Search:
 def kappa_at_least_one(statement: Statement, profile: Profile) -> Search:
     """Kappa over steps and stable step sizes, both rules."""
     domain = {name: STABLE_DOMAIN[name] for name in ("rule", "s", "gamma")}
-    return search(statement, profile, lambda point: _kappa(statement, point), domain)
+    log = sp.log(1 - gamma)
+    left = sp.exp(s * log)
+    return search(
+        statement,
+        profile,
+        lambda point: _kappa(statement, point),
+        domain,
+        everywhere=Everywhere(
+            STEPS,
+            left=sp.Min(statement.definitions[kappa], statement.definitions[kappa_prox]),
+            by="Each rule has its own $\\kappa$, and the smaller one is bounded.",
+            hints=(
+                *_SHRINKS,
+                # Bernoulli's inequality, by its derivative in s
+                (
+                    (
+                        ">=",
+                        left,
+                        1 - gamma * s,
+                        ("grow", "s", 1),
+                        ("log", 1 - gamma),
+                        (">", 0, log),
+                        ("exp", -(s - 1) * log),
+                        (">=", 1 - gamma, left),
+                        ("log", 1 / (1 - gamma)),
+                    )
+                ),
+                ("cases", statement.definitions[kappa] - statement.definitions[kappa_prox]),
+            ),
+        ),
+    )
 
 
 WORST_CLIENT = Finding(
@@ -443,10 +485,22 @@ def _rounds_at(s: int, gamma: float) -> float:
 @claim("sxy.no-saving", NO_SAVING, finding=NO_SAVING_FINDING)
 def no_saving(statement: Statement, profile: Profile) -> Search:
     """Every number of local steps against single steps of the largest size."""
-    return search(statement, profile, lambda p: _rounds_at(p["s"], p["gamma"]), SAVING_DOMAIN)
+    return search(
+        statement,
+        profile,
+        lambda p: _rounds_at(p["s"], p["gamma"]),
+        SAVING_DOMAIN,
+        everywhere=Everywhere(STEPS, left=ROUNDS, hints=_SHRINKS),
+    )
 
 
 @claim("sxy.saving-same-step", SAVING_SAME_STEP, finding=NO_SAVING_FINDING)
 def saving_same_step(statement: Statement, profile: Profile) -> Search:
     """Twice as many local steps at the same step size."""
-    return search(statement, profile, lambda p: _rounds_at(2 * p["s"], p["gamma"]), SAVING_DOMAIN)
+    return search(
+        statement,
+        profile,
+        lambda p: _rounds_at(2 * p["s"], p["gamma"]),
+        SAVING_DOMAIN,
+        everywhere=Everywhere(STEPS, left=ROUNDS.subs(s, 2 * s), hints=_SHRINKS),
+    )

@@ -77,6 +77,7 @@ from verify.procedures.comparison import Comparison
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
 from verify.procedures.vacuity import Vacuity
+from verify.proofs.propositions import POSITIVE, Everywhere
 
 NEAR = 0.1
 RATE = rate_at(NEAR)
@@ -477,7 +478,19 @@ def dominated_bound(statement: Statement, profile: Profile) -> Search:
         },
         at=values,
         constants={"C": 1.0},
-        # nu is at most one
+        everywhere=Everywhere(
+            {
+                **dict.fromkeys(("M", "n", "d", "kappa", "skew"), LogInterval(1.0, math.inf)),
+                "k": LogInterval(2.0, math.inf),
+                "rho": POSITIVE,
+            },
+            given=(
+                (1, sp.Symbol("rho") * sp.Symbol("k")),
+                (sp.Symbol("M"), sp.prod(sp.symbols("d k skew")) * sp.log(sp.Symbol("k"))),
+            ),
+            left=sp.sqrt(sp.Symbol("d") / sp.prod(sp.symbols("rho M n"))),
+        ),
+        # nu is at most one, as in what is given above
         where=lambda p: p["d"] * p["k"] * math.log(p["k"]) * p["skew"] <= p["M"],
     )
 

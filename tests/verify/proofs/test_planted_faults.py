@@ -1,0 +1,165 @@
+"""Faults planted in the checker: each of them accepts a false statement or refuses a true one.
+
+A fault is a change of the source of `verify.proofs.algebra` or `verify.proofs.checker`.  It is
+found where the statements of `test_checker` get another answer.
+"""
+
+import sys
+from importlib import util
+from pathlib import Path
+
+import pytest
+
+from tests.verify.proofs.test_checker import FALSE, TRUE
+from verify.proofs import algebra, checker
+
+#: Source text, and what stands in its place.
+FAULTS = (
+    # what a term is
+    ('arity = {"+": len(parts), "*": len(parts), "max": 2, "min": 2, "^": 2}.get(op, 1)',
+     "arity = len(parts)"),
+    ('return "exp", [["*", parts[1], ["log", parts[0]]]]',
+     'return "exp", [["*", parts[1], ["log", ["^", parts[0], "2"]]]]'),
+    ('return left if right == "0" else ["+", left, ["*", "-1", right]]', "return left"),
+    ("if term == old:\n        return new", "if term == old and old != new:\n        return term"),
+    ('return "1" if term == x else "0"', 'return "1" if term == x else "1"'),
+    ('return "1" if term == x else "0"', 'return "0"'),
+    ("*parts[:i], *parts[i + 1 :]]", "*parts[:i]]"),
+    ('str(Fraction(parts[1]) - 1)', 'str(Fraction(parts[1]) + 1)'),
+    ('"log": ["^", parts[0], "-1"]}', '"log": parts[0]}'),
+    ('"exp": ["exp", *parts], "log"', '"exp": "1", "log"'),
+    ('return ["*", outer[op], inner[0]]', "return outer[op]"),
+    # enclosures
+    ("power = root ** abs(exponent.numerator) if exponent else 1 + 0 * root",
+     "power = root ** abs(exponent.numerator) if exponent else flint.arb(1)"),
+    ("return power if exponent >= 0 else 1 / power", "return power"),
+    ("base if exponent.denominator == 1 else base.root(exponent.denominator)", "base"),
+    ('"max": lambda x, y: x.max(y)', '"max": lambda x, y: x'),
+    ('"min": lambda x, y: x.min(y)', '"min": lambda x, y: x'),
+    # signs
+    ("for relation, term in (*given, *given)", "for relation, term in ()"),
+    ('self.learn(relation, top if self.sign(bottom) == ">" else top * bottom)',
+     "self.learn(relation, top)"),
+    ('self.note(poly, ">" if relation == ">" else ">=")', 'self.note(poly, ">")'),
+    ('if relation == "=":\n            self.note(-poly, ">=")',
+     'if relation == ">=":\n            self.note(-poly, ">=")'),
+    ('if self.sign(-factor) == ">":\n                left = left * (-1) ** times',
+     'if self.sign(-factor) == ">":\n                left = left'),
+    ("left = self.one if unit > 0 else -self.one", "left = self.one"),
+    ('elif self.sign(factor) != ">" and (times % 2 or relation == ">="):',
+     'elif self.sign(factor) != ">" and times % 2:'),
+    ('best = ">" if {old, s} == {">=", "!="} else max(old, s, key=order.index)', 'best = ">"'),
+    ("poly / abs(poly.leading_coefficient())", "poly / poly.leading_coefficient()"),
+    ("positive, strict = unit > 0, True", "positive, strict = True, True"),
+    ("if times % 2 and not (up or down):\n                return found",
+     "if times % 2 and not (up or down):\n                continue"),
+    ("positive ^= bool(times % 2 and not up)", "positive = positive"),
+    ('strict &= ">" in (up, down) or self.known(factor) == "!="', "strict = strict"),
+    ('return (">" if strict else ">=") if positive else found', 'return ">" if strict else ">="'),
+    ('if coefficient < 0 or any(e % 2 and sign not in (">", ">=") for sign, e in signs):',
+     "if coefficient < 0:"),
+    ('if coefficient < 0 or any(e % 2 and sign not in (">", ">=") for sign, e in signs):',
+     'if any(e % 2 and sign not in (">", ">=") for sign, e in signs):'),
+    ('strict |= all(sign in (">", "!=") for sign, _ in signs)', "strict = True"),
+    ('return ">" if strict else ">="\n\n    def atom', 'return ">"\n\n    def atom'),
+    # quotients
+    ("while poly.degrees()[i] >= q:", "while poly.degrees()[i] > q:"),
+    ("times, left = divmod(e[i], q)", "times, left = e[i] // q, 0"),
+    ("p[0] * q[1] + q[0] * p[1]", "p[0] * q[1] - q[0] * p[1]"),
+    ("self.over(p[0] * q[0], p[1] * q[1])", "self.over(p[0] * q[0], p[1])"),
+    ("return p if first else q", "return q if first else p"),
+    ("return p if first else q", "return p"),
+    ("return self.power(bottom, top, -e)", "return self.power(top, bottom, -e)"),
+    ("self.powers[self.gens.index(root)] = rest.denominator, factor",
+     "self.powers[self.gens.index(root)] = 2, factor"),
+    ("sides[times < 0] *= factor ** int(whole)", "sides[times > 0] *= factor ** int(whole)"),
+    ("total = total + times * gen", "total = total + gen"),
+    ("sides[coefficient < 0] *= base", "sides[coefficient > 0] *= base"),
+    ('if all(signs):\n                return ">" if (all if op == "*" else any)',
+     'if any(signs):\n                return ">" if (all if op == "*" else any)'),
+    ('(all if op == "*" else any)(s == ">" for s in signs)', "any(s == \">\" for s in signs)"),
+    ('if op == "^" and parts[1] == "2":', 'if op == "^":'),
+    ("return self.sign(top if bottom.is_one() else top * bottom)", "return self.sign(top)"),
+    ('require(self.sign_of(parts[0]) == ">", "a logarithm of what may be <= 0")', "pass"),
+    ('require(nonzero, "a denominator may be zero")', "pass"),
+    ('require(real, "a root of what may be < 0")', "pass"),
+    ("(low if unit > 0 else high).append", "(high if unit > 0 else low).append"),
+    # goals and steps
+    ('require(names(term) <= {*self.variables}, "a name is of no variable")', "pass"),
+    ('require(len(set(variables)) == len(variables), "a variable is named twice")', "pass"),
+    ("(relation, put(term, old, new)) for relation, term in self.given",
+     "(relation, term) for relation, term in self.given"),
+    ("for each, following in zip(goals, below, strict=True):\n        prove(each, following)",
+     "pass"),
+    ("require(NAME.fullmatch(new) and new not in others, f\"{new} is not new\")", "pass"),
+    ('require(kind == "shift" or sign == ">" or (kind == "power" and sign), "not known to be > 0")',
+     "pass"),
+    ('require(kind != "power" or Fraction(by) > 1, "a power must be above 1")', "pass"),
+    ('require(NAME.fullmatch(new) and new not in goal.variables, f"{new} is not new")', "pass"),
+    ('return goal.knowing(">=", on), goal.knowing(">=", ["*", "-1", on])',
+     'return (goal.knowing(">=", on),)'),
+    ("return replace(goal, claim=(relation, term)), goal.knowing(relation, term)",
+     "return (goal.knowing(relation, term),)"),
+    ('"log": ["+", of, "-1", ["*", "-1", ["log", of]]]',
+     '"log": ["+", of, "-2", ["*", "-1", ["log", of]]]'),
+    ('"exp": ["+", ["exp", of], "-1", ["*", "-1", of]]',
+     '"exp": ["+", ["exp", of], "-2", ["*", "-1", of]]'),
+    ('require(algebra.sign_of(minus(x, start)), f"{x} may be below its start")', "pass"),
+    ("given=tuple(each for each in goal.given if x not in names(each[1]))", "given=goal.given"),
+    ('return free.put(x, start, others), replace(segment, claim=(">=", slope(term, x)))',
+     "return (free.put(x, start, others),)"),
+    ('return replace(goal, claim=(">=", larger)), replace(goal, claim=(relation, squares))',
+     "return (replace(goal, claim=(relation, squares)),)"),
+    ('require(left.is_zero(), "the difference is another")', "pass"),
+    ('require(left.is_zero(), "the sum is another")', "pass"),
+    ('require(algebra.sign_of(factor) == ">", "the factor may be <= 0")', "pass"),
+    ('require(holds in (True, ">", relation), "the sum may have another sign")', "pass"),
+    ('require(holds in (True, ">", relation)', 'require(holds in (True, ">", ">=")'),
+    ('require(relation != "=", "balls prove no equation")', "pass"),
+    ('require(holds(goal, box, slopes), "an enclosure does not exclude a violation")', "pass"),
+    ("cover({**box, x: ((low + high) / 2, high)})", "pass"),
+    ('require(next(left, None) is None, "the splits go on after the cover")', "pass"),
+    ('value > 0 or (relation == ">=" and value >= 0) for value in values',
+     "value > 0 or value >= 0 for value in values"),
+    ("void or (shown and", "void or not shown or (shown and"),
+    ("return ends[0].union(ends[1])", "return ends[0]"),
+)  # fmt: skip
+
+
+def with_fault(old, new):
+    """The function ``check`` of a checker with a fault."""
+    names = ("verify.proofs.algebra", "verify.proofs.checker")
+    before = {name: sys.modules[name] for name in names}
+    try:
+        for name, own in zip(names, (algebra, checker), strict=True):
+            source = Path(own.__file__).read_text(encoding="utf-8")
+            made = util.module_from_spec(util.spec_from_loader(name, loader=None))
+            made.__file__ = own.__file__
+            sys.modules[name] = made
+            exec(compile(source.replace(old, new), own.__file__, "exec"), made.__dict__)
+        return made.check
+    finally:
+        sys.modules.update(before)
+
+
+def agrees(check, statement, certificate):
+    """Whether a checker accepts, None where it ends by another error."""
+    try:
+        check(statement, certificate)
+    except ValueError:
+        return False
+    return True
+
+
+def test_every_fault_is_in_the_source_and_they_are_many():
+    sources = [Path(own.__file__).read_text(encoding="utf-8") for own in (algebra, checker)]
+    assert [old for old, _ in FAULTS if not any(old in source for source in sources)] == []
+    assert len(FAULTS) >= 60
+
+
+@pytest.mark.parametrize("number", range(len(FAULTS)))
+def test_a_planted_fault_is_found(number):
+    check = with_fault(*FAULTS[number])
+    wrong = [name for name in FALSE if agrees(check, *FALSE[name])]
+    refused = [name for name in TRUE if not agrees(check, *TRUE[name])]
+    assert wrong or refused, FAULTS[number]

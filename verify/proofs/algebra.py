@@ -1,0 +1,361 @@
+r"""Terms as data, and the algebra in which `verify.proofs.checker` compares them and finds signs.
+
+The module needs python-flint and the standard library only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import flint
+
+Term = Any  # a rational or a name as text, or a list of an operation and its terms
+Relation = tuple[str, Term]  # ``term relation 0``
+Poly = flint.fmpq_mpoly
+Quotient = tuple[Poly, Poly]
+
+NUMBER = re.compile(r"-?[0-9]{1,300}(/[0-9]{1,300})?")
+_ATOMS, _EXPONENT, _SIZE = 16, 64, 20_000
+
+
+class Rejected(ValueError):
+    """The certificate does not prove the statement.  The message says why."""
+
+
+def require(condition: object, message: str) -> None:
+    """Raise `Rejected` unless the condition holds."""
+    if not condition:
+        raise Rejected(message)
+
+
+# -- Terms -----------------------------------------------------------------------------------------
+
+
+def number(term: Term) -> Fraction | None:
+    """The value of a rational, None for another term."""
+    return Fraction(term) if isinstance(term, str) and NUMBER.fullmatch(term) else None
+
+
+def parts_of(term: Term) -> tuple[str, list[Term]]:
+    """The operation of a term and its terms, in the right number."""
+    op, *parts = term
+    arity = {"+": len(parts), "*": len(parts), "max": 2, "min": 2, "^": 2}.get(op, 1)
+    require(op in _BALLS and parts and len(parts) == arity, f"operation {op!r} is malformed")
+    if op == "^" and number(parts[1]) is None:  # x^y = exp(y log x)
+        return "exp", [["*", parts[1], ["log", parts[0]]]]
+    return op, parts
+
+
+def names(term: Term) -> set[str]:
+    """The variables of a term."""
+    if isinstance(term, str):
+        return set() if NUMBER.fullmatch(term) else {term}
+    return set().union(*map(names, term[1:]))
+
+
+def put(term: Term, old: Term, new: Term) -> Term:
+    """The term with another one in the place of a part of it."""
+    if term == old:
+        return new
+    return term if isinstance(term, str) else [term[0], *(put(part, old, new) for part in term[1:])]
+
+
+def minus(left: Term, right: Term) -> Term:
+    """The difference of two terms."""
+    return left if right == "0" else ["+", left, ["*", "-1", right]]
+
+
+def slope(term: Term, x: str) -> Term:
+    """The derivative of a term by x."""
+    if x not in names(term) or term == x:
+        return "1" if term == x else "0"
+    op, parts = parts_of(term)
+    inner = [slope(part, x) for part in parts]
+    if op == "+":
+        return ["+", *inner]
+    if op == "*":
+        return ["+", *(["*", d, *parts[:i], *parts[i + 1 :]] for i, d in enumerate(inner))]
+    if op == "^":
+        return ["*", parts[1], ["^", parts[0], str(Fraction(parts[1]) - 1)], inner[0]]
+    outer = {"exp": ["exp", *parts], "log": ["^", parts[0], "-1"]}
+    require(op in outer, f"{op} has no derivative everywhere")
+    return ["*", outer[op], inner[0]]
+
+
+def smooth(term: Term) -> bool:
+    """Whether a term holds no extremum."""
+    return isinstance(term, str) or (term[0] not in ("max", "min") and all(map(smooth, term[1:])))
+
+
+def enclose(term: Term, values: Mapping[str, flint.arb]) -> flint.arb:
+    """A ball that holds every value of a term.  It is not finite where a value is undefined."""
+    if isinstance(term, str):
+        exact = number(term)
+        return values[term] if exact is None else flint.arb(flint.fmpq(*exact.as_integer_ratio()))
+    op, parts = parts_of(term)
+    return _BALLS[op](*(enclose(part, values) for part in parts[: 1 if op == "^" else None]),
+                      *(map(Fraction, parts[1:]) if op == "^" else ()))  # fmt: skip
+
+
+def _power(base: flint.arb, exponent: Fraction) -> flint.arb:
+    root = base if exponent.denominator == 1 else base.root(exponent.denominator)
+    power = root ** abs(exponent.numerator) if exponent else 1 + 0 * root  # undefined, not 1
+    return power if exponent >= 0 else 1 / power
+
+
+_BALLS: dict[str, Callable[..., flint.arb]] = {
+    "+": lambda *balls: reduce(lambda x, y: x + y, balls),
+    "*": lambda *balls: reduce(lambda x, y: x * y, balls),
+    "max": lambda x, y: x.max(y),
+    "min": lambda x, y: x.min(y),
+    "^": _power,
+    "exp": lambda x: x.exp(),
+    "log": lambda x: x.log(),
+}
+
+
+# -- Algebra ---------------------------------------------------------------------------------------
+
+
+class Algebra:
+    """The terms of a goal as quotients of polynomials in its variables and in atoms.
+
+    An atom is a root, a logarithm, an exponential, or an extremum that the signs do not decide.
+    Roots split into those of factors >= 0, logarithms into those of factors > 0.  What is given
+    is kept as signs of polynomials.
+    """
+
+    def __init__(self, variables: Sequence[str], given: Sequence[Relation]) -> None:
+        self.context = flint.fmpq_mpoly_ctx.get(
+            (*variables, *(f"_{i}" for i in range(_ATOMS))), "lex"
+        )
+        self.gens = self.context.gens()
+        self.variables = dict(zip(variables, self.gens, strict=False))
+        self.one = self.context.constant(1)
+        self.atoms: dict[tuple[str, str], int] = {}
+        self.logs: dict[int, Poly] = {}  # a logarithm -> the polynomial of which it is one
+        self.powers: dict[int, tuple[int, Poly]] = {}  # a root -> q and its q-th power
+        self.signs: dict[str, tuple[str, Poly]] = {}  # ">", ">=" or "!=", which is not zero
+        for relation, term in (*given, *given):  # the later ones simplify the first
+            top, bottom = self.quotient(term)  # it is defined, so the bottom is not zero
+            self.learn(relation, top if self.sign(bottom) == ">" else top * bottom)
+
+    def learn(self, relation: str, poly: Poly) -> None:
+        """Note the sign of a polynomial, and of what is left of it without positive factors."""
+        if relation == "=":
+            self.note(-poly, ">=")
+        self.note(poly, ">" if relation == ">" else ">=")
+        if relation == "=" or poly.is_constant():
+            return
+        unit, factors = poly.factor()
+        left = self.one if unit > 0 else -self.one
+        for factor, times in factors:
+            if relation == ">":
+                self.note(factor, "!=")
+            if self.sign(-factor) == ">":
+                left = left * (-1) ** times
+            elif self.sign(factor) != ">" and (times % 2 or relation == ">="):
+                left = left * factor ** (times % 2 or 2)
+        self.note(left, relation)
+
+    def note(self, poly: Poly, sign: str) -> None:
+        """Keep the strongest that is known of a polynomial.  Factors > 0 do not count."""
+        order = ("", ">=", "!=", ">")
+        for s, side in ((sign, poly), *((sign, -poly) for _ in range(sign == "!="))):
+            old = self.known(side)
+            best = ">" if {old, s} == {">=", "!="} else max(old, s, key=order.index)
+            self.signs[self.key(side)] = best, side
+
+    def key(self, poly: Poly) -> str:
+        """A name of a polynomial up to a positive factor."""
+        return str(poly if poly.is_zero() else poly / abs(poly.leading_coefficient()))
+
+    def known(self, poly: Poly) -> str:
+        """What is noted of a polynomial."""
+        return self.signs.get(self.key(poly), ("",))[0]
+
+    def sign(self, poly: Poly) -> str:
+        """``">"`` or ``">="`` where the polynomial is known to be so, else empty."""
+        found = self._plain(poly)
+        if found == ">" or poly.is_constant():
+            return found
+        unit, factors = poly.factor()
+        positive, strict = unit > 0, True
+        for factor, times in factors:
+            up, down = self._plain(factor), self._plain(-factor)
+            if times % 2 and not (up or down):
+                return found
+            positive ^= bool(times % 2 and not up)
+            strict &= ">" in (up, down) or self.known(factor) == "!="
+        return (">" if strict else ">=") if positive else found
+
+    def _plain(self, poly: Poly) -> str:
+        """The sign that is noted, or that all monomials have."""
+        noted, strict = self.known(poly), False
+        if noted in (">", ">="):
+            return noted
+        for exponents, coefficient in poly.terms():
+            signs = [(self.known(g), e) for g, e in zip(self.gens, exponents, strict=True) if e]
+            if coefficient < 0 or any(e % 2 and sign not in (">", ">=") for sign, e in signs):
+                return ""
+            strict |= all(sign in (">", "!=") for sign, _ in signs)
+        return ">" if strict else ">="
+
+    def atom(self, op: str, *parts: Poly, sign: str = "") -> Poly:
+        """The generator that stands for an operation."""
+        name = op, ";".join(map(str, parts))
+        if name not in self.atoms:
+            require(len(self.atoms) < _ATOMS, "a goal has too many atoms")
+            self.atoms[name] = len(self.variables) + len(self.atoms)
+            if sign:
+                self.note(self.gens[self.atoms[name]], sign)
+        return self.gens[self.atoms[name]]
+
+    def reduced(self, poly: Poly) -> Poly:
+        """The polynomial with high powers of roots replaced by what they are powers of."""
+        require(len(poly) <= _SIZE and poly.total_degree() <= 4 * _EXPONENT, "too large")
+        for i, (q, value) in self.powers.items():
+            while poly.degrees()[i] >= q:
+                parts, poly = poly.to_dict(), 0 * self.one
+                for e, coefficient in parts.items():
+                    times, left = divmod(e[i], q)
+                    single = self.context.from_dict({(*e[:i], left, *e[i + 1 :]): coefficient})
+                    poly = poly + single * value**times
+        return poly
+
+    def over(self, top: Poly, bottom: Poly) -> Quotient:
+        """A quotient in lowest terms."""
+        top, bottom = self.reduced(top), self.reduced(bottom)
+        require(not bottom.is_zero(), "a term divides by zero")
+        common = top.gcd(bottom)
+        unit = (bottom / common).leading_coefficient()
+        return top / common / unit, bottom / common / unit
+
+    def quotient(self, term: Term) -> Quotient:
+        """The numerator and the denominator of a term at points where the term is defined."""
+        exact = number(term)
+        if exact is not None:
+            return self.one * flint.fmpq(*exact.as_integer_ratio()), self.one
+        if isinstance(term, str):
+            return self.variables[term], self.one
+        op, parts = parts_of(term)
+        pairs = [self.quotient(part) for part in parts]
+        if op == "+":
+            return reduce(lambda p, q: self.over(p[0] * q[1] + q[0] * p[1], p[1] * q[1]), pairs)
+        if op == "*":
+            return reduce(lambda p, q: self.over(p[0] * q[0], p[1] * q[1]), pairs)
+        if op == "^":
+            return self.power(*pairs[0], Fraction(parts[1]))
+        if op == "exp":
+            return self.exp(*pairs[0])
+        return self.log(*pairs[0]) if op == "log" else self.extremum(op, *pairs)
+
+    def extremum(self, op: str, p: Quotient, q: Quotient) -> Quotient:
+        """A maximum or minimum: one of two quotients where the signs say which."""
+        difference = (p[0] * q[1] - q[0] * p[1]) * p[1] * q[1]
+        for poly, first in ((difference, op == "max"), (-difference, op == "min")):
+            if self.sign(poly):
+                return p if first else q
+        return self.atom(op, *p, *q), self.one
+
+    def split(self, top: Poly, bottom: Poly, sign: str) -> list[tuple[Poly, int]] | None:
+        """The factors of a quotient, primes among them, if all of them have the sign."""
+        found: list[tuple[Poly, int]] = []
+        positive = True
+        for poly, side in ((top, 1), (bottom, -1)):
+            unit, factors = poly.factor()
+            for factor, times in factors:
+                up = self.sign(factor) in (">", sign)
+                if not up and self.sign(-factor) not in (">", sign):
+                    return None
+                positive ^= not up and bool(times % 2)
+                found.append((factor if up else -factor, side * times))
+            positive ^= unit < 0
+            for whole, turn in ((abs(unit.p), side), (unit.q, -side)):
+                found += [(self.one * prime, turn * times) for prime, times in whole.factor()]
+        return found if positive else None
+
+    def power(self, top: Poly, bottom: Poly, e: Fraction) -> Quotient:
+        """A rational power of a quotient, as a product of powers and roots of its factors."""
+        require(abs(e) <= _EXPONENT and e.denominator <= _EXPONENT, "an exponent is too large")
+        if e < 0:
+            return self.power(bottom, top, -e)
+        if e.denominator == 1:
+            return self.over(top ** int(e), bottom ** int(e))
+        factors = self.split(top, bottom, ">=")
+        if factors is None:
+            root = self.atom(f"root {e.denominator}", top, bottom, sign=">=")
+            return root**e.numerator, self.one
+        sides = [self.one, self.one]
+        for factor, times in factors:
+            whole, rest = divmod(abs(times) * e, 1)
+            root = self.one
+            if rest:
+                root = self.atom(f"root {rest.denominator}", factor, sign=self.sign(factor))
+                self.powers[self.gens.index(root)] = rest.denominator, factor
+            sides[times < 0] *= factor ** int(whole) * root**rest.numerator
+        return self.over(*sides)
+
+    def log(self, top: Poly, bottom: Poly) -> Quotient:
+        """A logarithm, as a sum over factors > 0."""
+        factors = self.split(top, bottom, ">")
+        total = self.atom("log", top, bottom) if factors is None else 0 * self.one
+        for factor, times in factors or ():
+            gen = self.atom("log", factor, sign=">" if factor.is_constant() else "")
+            self.logs[self.gens.index(gen)] = factor
+            total = total + times * gen
+        return total, self.one
+
+    def exp(self, top: Poly, bottom: Poly) -> Quotient:
+        """An exponential, as a product over the monomials of its exponent."""
+        sides = [self.one, self.one]
+        for exponents, coefficient in top.terms():
+            single = self.context.from_dict({exponents: flint.fmpq(1, coefficient.q)})
+            require(abs(coefficient.p) <= _EXPONENT, "an exponent is too large")
+            index = self.gens.index(single) if bottom.is_one() and single in self.gens else -1
+            base = self.logs.get(index)  # e^(log x) = x
+            base = self.atom("exp", single, bottom, sign=">") if base is None else base
+            sides[coefficient < 0] *= base ** abs(int(coefficient.p))
+        return self.over(*sides)
+
+    def sign_of(self, term: Term) -> str:
+        """The sign of a term, from the signs of its parts or from its quotient."""
+        op, parts = parts_of(term) if isinstance(term, list) else ("", [])
+        if op in ("+", "*"):
+            signs = [self.sign_of(part) for part in parts]
+            if all(signs):
+                return ">" if (all if op == "*" else any)(s == ">" for s in signs) else ">="
+        if op == "^" and parts[1] == "2":
+            return ">" if self.sign_of(parts[0]) == ">" else ">="
+        top, bottom = self.quotient(term)
+        return self.sign(top if bottom.is_one() else top * bottom)
+
+    def defined(self, *terms: Term) -> None:
+        """Refuse terms that may be undefined somewhere."""
+        for term in terms:
+            if isinstance(term, str):
+                continue
+            op, parts = parts_of(term)
+            self.defined(*parts)
+            if op == "log":
+                require(self.sign_of(parts[0]) == ">", "a logarithm of what may be <= 0")
+            elif op == "^":
+                top, exponent = self.quotient(parts[0])[0], Fraction(parts[1])
+                nonzero = exponent >= 0 or ">" in map(self.sign, (top, -top, top**2))
+                require(nonzero, "a denominator may be zero")
+                real = exponent.denominator == 1 or self.sign_of(parts[0])
+                require(real, "a root of what may be < 0")
+
+    def range(self, x: str) -> tuple[Fraction | None, Fraction | None]:
+        """The largest lower and the smallest upper limit of a variable that are given."""
+        low, high, gen = list[Fraction](), list[Fraction](), self.variables[x]
+        for sign, poly in self.signs.values():
+            if sign != "!=" and sum(poly.degrees()) == poly.degrees()[self.gens.index(gen)] == 1:
+                unit = poly.derivative(x).leading_coefficient()
+                end = (gen - poly / unit).leading_coefficient()
+                (low if unit > 0 else high).append(Fraction(str(end)))
+        return max(low, default=None), min(high, default=None)
