@@ -1,6 +1,7 @@
 """A claim with a fault is named with that fault, and a claim without one is not."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -120,3 +121,19 @@ def test_the_command_prints_faults_and_leaves_out_a_check(tmp_path):
     assert json.loads(passed.stdout)["faults"] == []
     wrong = run(application, ["check-paper", str(file), "--without", "nothing"])
     assert wrong.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place"),
+    [("statement.nothing", "line"), ("lambda point: point['mu'].nothing", "search")],
+)
+def test_a_mistake_in_ones_own_file_names_the_line_and_exits_with_3(tmp_path, wrong, place):
+    text = (DOCS / "papers" / "kantorovich.py").read_text()
+    file = tmp_path / f"mine_{place}.py"
+    file.write_text(re.sub(r"left = \(s \*.*", f"left = {wrong}", text))
+    number = next(i for i, line in enumerate(file.read_text().splitlines(), 1) if wrong in line)
+    arguments = ["run", "kantorovich.*", "--claims", str(file), "--output", str(tmp_path / "run")]
+    done = CliRunner().invoke(application, arguments)
+    assert done.exit_code == 3, done.output
+    assert "AttributeError" in done.output
+    assert re.search(rf"mine_{place}\.py(:|, line ){number}", done.output.replace("\n", " "))

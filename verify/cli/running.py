@@ -158,7 +158,7 @@ def _execute(
         raise exits.Stopped(exits.INTERRUPTED, f"interrupted: {go_on}") from None
     except ExecutorError as error:
         raise exits.Stopped(exits.USAGE, f"{error}; {go_on}") from error
-    code = exit_code(outcomes)
+    code = exit_code(outcomes, [file.path.name for file in papers.files])
     if as_json:
         screen.print_json(_document(outcomes, directory, config, code))
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -23,11 +23,16 @@ def mark(document: Mapping[str, Any]) -> str:
     return str(evidence.get("mark") or evidence["verdict"])
 
 
-def exit_code(outcomes: Sequence[Outcome]) -> int:
-    """0 all as expected, 1 some verdict is not, 2 nothing worse than an inconclusive claim."""
+def exit_code(outcomes: Sequence[Outcome], own: Collection[str] = ()) -> int:
+    """0 all as expected, 1 some verdict is not, 2 nothing worse than an inconclusive claim.
+
+    A claim that failed in one of the user's ``own`` files, by their names, is an error of input: 3.
+    """
     unexpected = [o for o in outcomes if not as_expected(o)]
-    failed = any(o.document["evidence"].get("error") for o in outcomes)
-    if failed or any(o.verdict != Verdict.INCONCLUSIVE for o in unexpected):
+    errors = [str(error) for o in outcomes if (error := o.document["evidence"].get("error"))]
+    if any(f"({name}, line " in error for error in errors for name in own):
+        return exits.USAGE
+    if errors or any(o.verdict != Verdict.INCONCLUSIVE for o in unexpected):
         return exits.UNEXPECTED
     return exits.INCONCLUSIVE if unexpected else exits.EXPECTED
 
