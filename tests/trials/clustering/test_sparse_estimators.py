@@ -65,3 +65,25 @@ def test_the_drawings_show_every_point():
     with pytest.raises(InvalidParameter, match="coordinates"):
         plot_path(path, coordinates=(0, 2))
     plt.close("all")
+
+
+def test_new_points_go_to_the_nearest_value_and_a_search_over_penalties_needs_no_scorer():
+    selection = pytest.importorskip("sklearn.model_selection")
+    points = two_groups()
+    fit = ConvexClusterpath(2, penalties=10).fit(points)
+    assert fit.predict([[0.0, 0.0], [12.0, 12.0]]).tolist() == [0, 1]
+    assert fit.score(points, [0] * 20 + [1] * 20) == 1.0
+    assert ConvexClusterpath(1, penalties=10).fit(points).score(points) == 0.0
+    order = np.random.default_rng(1).permutation(40)
+    grid = {"n_clusters": [1, 2, 20]}
+    found = selection.GridSearchCV(ConvexClusterpath(penalties=10), grid, cv=2).fit(points[order])
+    assert found.best_params_ == {"n_clusters": 2}
+
+
+def test_the_leaves_of_a_dendrogram_have_the_names_that_are_given():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    path = ConvexClusterpath(2, penalties=10).fit(two_groups()[:4]).path_
+    assert sorted(t.get_text() for t in plot_dendrogram(path).get_xticklabels()) == list("0123")
+    named = plot_dendrogram(path, labels=list("abcd")).get_xticklabels()
+    assert sorted(t.get_text() for t in named) == list("abcd")

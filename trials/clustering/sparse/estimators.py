@@ -12,7 +12,9 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from trials.checks import FloatArray, IntArray, integer_between
@@ -34,6 +36,7 @@ class _Base(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     decay: float
     connect: str
     weights: Any
+    cluster_centers_: FloatArray
 
     def _points(self, X: ArrayLike) -> FloatArray:
         """Validate the data, and remember the number of features."""
@@ -50,6 +53,33 @@ class _Base(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return neighbour_weights(
             points, min(neighbours, n - 1), decay=self.decay, relative=True, connect=self.connect
         )
+
+    def predict(self, X: ArrayLike) -> IntArray:
+        """The cluster with the nearest value, (n,), the first of those at one distance."""
+        check_is_fitted(self)
+        points = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        return np.asarray(_distances(points, self.cluster_centers_).argmin(axis=1), dtype=np.int64)
+
+    def score(self, X: ArrayLike, y: ArrayLike | None = None) -> float:
+        r"""How well rows are clustered, so that a search over penalties needs no scorer.
+
+        With the true clusters ``y`` it is the adjusted Rand index of `predict`.  Without them it
+        is the mean of :math:`1-a/b`, a the distance to the nearest value and b that to the second
+        nearest one: one for tight clusters, and zero where there is one cluster.
+        """
+        labels = self.predict(X)
+        if y is not None:
+            return float(adjusted_rand_score(np.asarray(y), labels))
+        if len(self.cluster_centers_) < 2:
+            return 0.0
+        points = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        near, next_ = np.sort(_distances(points, self.cluster_centers_), axis=1)[:, :2].T
+        return float(np.mean(1.0 - np.divide(near, next_, out=np.ones_like(near), where=next_ > 0)))
+
+
+def _distances(points: FloatArray, centres: FloatArray) -> FloatArray:
+    """(n, k) distances of points to centres."""
+    return np.asarray(cdist(points, centres))
 
 
 class ConvexClustering(_Base):
@@ -125,6 +155,7 @@ class ConvexClusterpath(_Base):
     ----------
     path_ : the `SparsePath` record.
     labels_ : (n,) clusters, ``cut(n_clusters)``.
+    cluster_centers_ : (k, d) their values on the path.
     linkage_ : (n - 1, 4) linkage of SciPy.
 
     Examples
@@ -175,6 +206,7 @@ class ConvexClusterpath(_Base):
             progress=self.progress,
         )
         self.labels_ = self.cut(self.n_clusters)
+        self.cluster_centers_ = np.asarray(self.path_.centres[self.path_.index_of(self.n_clusters)])
         return self
 
     def cut(self, n_clusters: int) -> IntArray:
