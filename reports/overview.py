@@ -89,7 +89,7 @@ def abstract(claims: Sequence[Tried], summary: Summary) -> Latex:
             f"{number(coarse)} of the supported claims rest on the smallest probability that this "
             "run resolves: their mark names it."
         )
-    if proved := sum(claim.evidence.grade == "proved" for claim in claims):
+    if proved := sum(claim.evidence.grade.startswith("proved") for claim in claims):
         parts.append(f"{plural(proved, 'refutation is proved', 'refutations are proved')}.")
     parts.append("A verdict is only about the cells that were fixed before the run.")
     return Latex(" ".join(parts))

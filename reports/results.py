@@ -135,7 +135,7 @@ def strength(claim: Tried) -> Strength:
     cells = claim.evidence.cells
     if claim.verdict == "VACUOUS" or (cells and all(cell.void for cell in cells)):
         return "void"
-    if claim.evidence.grade == "proved" or claim.mark.startswith("PROVED"):
+    if claim.evidence.grade.startswith("proved") or claim.mark.startswith("PROVED"):
         return "proved"
     found = factor(claim)
     if found is None:

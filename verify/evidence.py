@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from statistics import median
 from typing import Any, Literal
@@ -223,6 +223,7 @@ class Evidence:
         fails, or None for a refutation by trials at the level ``level``.
     proved : the statement over its whole domain and the certificate that it holds there, as
         `verify.proofs.checker` reads them, or None.
+    coq : the record that Coq compiled the statement over its domain, or its negation, or None.
     required : the constants that the trials need, where the statement leaves them unnamed.
     slack : of the bound at each choice of constants that is of interest.
     digits : the decimal digits with which a search evaluated its counterexample again, or None
@@ -235,6 +236,7 @@ class Evidence:
     resolution: float | None = None
     proof: Mapping[str, Any] | None = None
     proved: Mapping[str, Any] | None = None
+    coq: Mapping[str, Any] | None = None
     digits: int | None = None
     n_trials: int
     n_failed: int = 0
@@ -255,21 +257,31 @@ class Evidence:
         ``PROVED ON PART`` is a proof that needs an end of a range that only bounds the search,
         ``PROVED UP TO A LEMMA`` one that uses a known result outside the certificate.
         """
-        if self.verdict is Verdict.SUPPORTED and self.proved is not None:
-            return proof_mark(self.proved)
+        proved = self.coq if self.proved is None else self.proved
+        if self.verdict is Verdict.SUPPORTED and proved is not None:
+            return proof_mark(proved)
         if self.verdict is Verdict.SUPPORTED and self.resolution is not None:
             return f"{self.verdict} TO {self.resolution:.2g}"
         return str(self.verdict)
 
     @property
     def grade(self) -> str:
-        """The grade of a refutation, empty without one.
+        """The grade of a refutation or of a proof, empty for other verdicts.
 
-        It is proved, statistical at a level, or found by a search: then re-checked to some digits,
-        or evaluated in double precision only.
+        A refutation is proved, statistical at a level, or found by a search: then re-checked to
+        some digits, or evaluated in double precision only.  A proof is checked by Coq, or by the
+        suite's checker.
         """
+        if self.verdict is Verdict.SUPPORTED and self.mark.startswith("PROVED"):
+            return (
+                f"checked by Coq {self.coq['coq']}"
+                if self.coq
+                else "checked by the suite's checker"
+            )
         if self.verdict is not Verdict.REFUTED:
             return ""
+        if self.coq is not None:
+            return f"proved, checked by Coq {self.coq['coq']}"
         if self.proof is not None:
             return "proved"
         if self.level:
@@ -284,10 +296,27 @@ class Evidence:
         """
         found = asdict(self) | {"mark": self.mark, "grade": self.grade}
         del found["digits"]
-        for name in ("error", "proved", "required", "slack"):
+        for name in ("error", "proved", "coq", "required", "slack"):
             if not found[name]:
                 del found[name]
         for cell in found["cells"]:
             if not cell["void"]:
                 del cell["void"]
         return found
+
+
+def with_record(evidence: Evidence, record: Mapping[str, Any] | None) -> Evidence:
+    """The evidence with the record that Coq compiled what its verdict says."""
+    if record is None:
+        return evidence
+    negation = record["kind"] == "negation"
+    if evidence.verdict is not (Verdict.REFUTED if negation else Verdict.SUPPORTED):
+        return evidence
+    known = "its negation" if negation else "it"
+    outside = f" Outside the theorem: {record['by']}" if record["by"] else ""
+    note = (
+        f"Coq {record['coq']} has compiled {known} as a theorem. It assumes "
+        f"{len(record['axioms'])} axioms, those of Coq's real numbers: "
+        f"{', '.join(name.rpartition('.')[2] for name in record['axioms'])}.{outside}"
+    )
+    return replace(evidence, coq=record, notes=(*evidence.notes, note))

@@ -14,11 +14,12 @@ from trials.checks import InvalidParameter
 from trials.run.engine import Demand
 from verify.claim import Claim
 from verify.decisions.domain import Box, as_domain
-from verify.evidence import Evidence
+from verify.evidence import Evidence, with_record
 from verify.papers import Catalogue
 from verify.procedures.base import DroppedCell, Profile, Trials, dropped_cells
 from verify.procedures.interface import Procedure
 from verify.procedures.placebos import Occurs, Placebo, decide, demands
+from verify.proofs.coq.asked import recorded
 from verify.selection import Selection, select
 
 
@@ -58,8 +59,9 @@ class Planned:
         return demands(self.procedure, self.placebos, store, level)
 
     def decide(self, store: Trials, level: float) -> Evidence:
-        """The verdict, over the cells that no placebo passes."""
-        return decide(self.procedure, self.placebos, store, level)
+        """The verdict, over the cells that no placebo passes, with what Coq has checked."""
+        found = decide(self.procedure, self.placebos, store, level)
+        return with_record(found, recorded(self.procedure, self.claim))
 
 
 @dataclass(frozen=True, kw_only=True)

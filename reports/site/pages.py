@@ -102,7 +102,7 @@ def _row(claim: Tried, papers: Mapping[str, str]) -> dict[str, Any]:
         "rank": _rank(claim.verdict),
         "mark": claim.mark,
         "colour": claim.colour,
-        "proved": claim.evidence.grade == "proved",
+        "proved": claim.evidence.grade.startswith("proved"),
         "unexpected": claim.as_expected is False,
         "identity": bool(claim.claim.identity),
         "expected": claim.claim.expected,

@@ -387,9 +387,10 @@ def mutate(**given: Any) -> int:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["certificate", "smt2"]),
+    type=click.Choice(["certificate", "smt2", "coq"]),
     default="certificate",
-    help="smt2 prints the statement for a solver of real arithmetic, and proves nothing.",
+    help="smt2 prints the statement for a solver of real arithmetic, and proves nothing.  coq "
+    "writes a file CLAIM.v with the statement and a proof, into DIR or into the current folder.",
 )
 @json_option
 @claims_option
@@ -404,6 +405,7 @@ def prove(**given: Any) -> None:
       cfl-verify prove sxy.eq35
       cfl-verify prove --claims mypaper.py 'mypaper.*'
       cfl-verify prove odcl.eq11 --format smt2 > eq11.smt2     (a solver should answer unsat)
+      cfl-verify prove sxy.eq35 --format coq
     """
     from verify.cli.proving import prove_claims
 

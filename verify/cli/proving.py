@@ -19,6 +19,8 @@ from verify.procedures.base import PROFILES
 from verify.proofs.certificate import NotProved
 from verify.proofs.certificate import check as check_refutation
 from verify.proofs.checker import Rejected, check
+from verify.proofs.coq.asked import file_name, first_of
+from verify.proofs.coq.compiler import copy_libraries
 from verify.proofs.export import smt2
 from verify.proofs.shelf import CERTIFICATES, SHELF, prove, stored
 from verify.stored import claim_documents
@@ -35,6 +37,9 @@ def prove_claims(
     """Search certificates of the claims and write those that are found."""
     if form == "smt2":
         _write_scripts(claims, claims_files)
+        return
+    if form == "coq":
+        _write_theorems(claims, claims_files, Path(output or "."))
         return
     shelf = SHELF if not claims_files else Path(claims_files[-1]).resolve().parent / CERTIFICATES
     shelf = shelf if output is None else Path(output)
@@ -66,6 +71,24 @@ def _write_scripts(claims: Sequence[str], claims_files: Sequence[str]) -> None:
         say(smt2(proposition.statement() if proved is None else proved["statement"], name))
 
 
+def _write_theorems(claims: Sequence[str], claims_files: Sequence[str], folder: Path) -> None:
+    """Write a file for Coq for each claim, and the libraries that it needs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for planned in plan(catalogue(claims_files), claims, PROFILES["quick"]).claims:
+        name = str(planned.selection)
+        found = first_of(planned.procedure, planned.claim)
+        if found is None:
+            say(f"{name}  no theorem: its two sides are not formulas that Coq can read")
+            continue
+        theorem, way, record = found
+        path = folder / f"{file_name(name)}.v"
+        path.write_text(theorem.document(way), encoding="utf-8")
+        state = "not compiled yet" if record is None else f"compiled by Coq {record['coq']}"
+        say(f"{name}  {path}  {theorem.theorem.kind} ({way}), {state}")
+    for library in copy_libraries(folder):
+        say(f"compile first: coqc -R {folder} CFL {library}")
+
+
 def check_proofs(
     *, run: str, claims: Sequence[str], as_json: bool, claims_files: Sequence[str]
 ) -> int:
@@ -80,6 +103,10 @@ def check_proofs(
     for name in claims or documents:
         evidence = documents[name]["evidence"]
         proved, refuted = evidence.get("proved"), evidence.get("proof")
+        if proved is None and refuted is None and (coq := evidence.get("coq")):
+            says = f"{proof_mark(coq)}, recorded as compiled by Coq {coq['coq']}"
+            found.append({"claim": name, "result": says})
+            continue
         if proved is None and refuted is None:
             if claims:
                 found.append({"claim": name, "result": "the run stores no certificate"})
