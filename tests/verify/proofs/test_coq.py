@@ -126,7 +126,7 @@ def test_every_record_rests_on_the_axioms_of_the_reals_only():
 
 
 def test_a_record_with_another_axiom_or_of_another_theorem_is_refused(tmp_path):
-    theorem = Theorem(kind="identity", text="  1 = 1", about="")
+    theorem = Theorem(kind="identity", text="  1 = 1", about="toy.one")
     fields = {"way": "nra", "registered": "", "by": "", "coq": "8.16.1"}
     path = records.write("toy.one", theorem, {**fields, "axioms": ["Mine.false"]}, tmp_path)
     with pytest.raises(InvalidParameter, match=r"Mine\.false"):
@@ -210,7 +210,7 @@ def test_coq_compiles_no_negation_at_values_where_the_statement_holds(compiler):
 
 @needs_coq
 def test_a_file_that_proves_another_theorem_or_assumes_it_is_found(compiler):
-    easy = Theorem(kind="identity", text="  1 = 1", about="")
+    easy = Theorem(kind="identity", text="  1 = 1", about="toy.one")
     assert compiler.compile("easy", easy.document("reflexivity.")).good
     with pytest.raises(InvalidParameter, match="not the one asked for"):
         compiler.axioms({"easy": "1 = 2"})
