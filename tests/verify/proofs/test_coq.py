@@ -118,7 +118,7 @@ def test_a_false_statement_is_negated_with_rational_values(name):
 
 def test_every_record_rests_on_the_axioms_of_the_reals_only():
     found = list(records.every())
-    assert len(found) >= 30
+    assert len(found) >= 60
     for path, document in found:
         assert set(document["axioms"]) <= AXIOMS
         assert path.stem == document["theorem"][:20]
