@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import random
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from fractions import Fraction
@@ -51,6 +53,11 @@ _BOXES = 400  # at most, of a cover
 _LEFT: ContextVar[int] = ContextVar("_LEFT")
 
 
+#: The CPU time at which a search ends.
+_END: ContextVar[float] = ContextVar("_END", default=math.inf)
+_SECONDS = 20.0  # of CPU time, of a search
+
+
 class Stopped(Exception):
     """A search has tried as many steps as it may."""
 
@@ -73,6 +80,7 @@ def find(
     unchecked : whether the tactics are tried although some points show that the statement is false.
     """
     _LEFT.set(steps)
+    _END.set(time.process_time() + _SECONDS)
     try:
         goal = goal_of(statement)
         if not unchecked and is_false(goal):
@@ -155,7 +163,7 @@ ERRORS = (LookupError, TypeError, ValueError, ArithmeticError, RuntimeError, Att
 
 def reduce_by(goal: Goal, step: Step, *tactics: Callable[[Goal], Step]) -> Step:
     """The step, with what the tactics find for the goals that it leaves."""
-    if _LEFT.get() <= 0:
+    if _LEFT.get() <= 0 or time.process_time() > _END.get():
         raise Stopped("too many steps")
     _LEFT.set(_LEFT.get() - 1)
     below = left_by(goal, step)
@@ -254,6 +262,7 @@ def attempt(goal: Goal, effort: int) -> Step:
         goal,
         by_signs,
         by_terms,
+        lambda g: by_roots(g, effort),
         lambda g: with_signs(g, lambda h: simplified(h, effort)),
         lambda g: with_roots(g, lambda h: by_squares(h, effort)),
         lambda g: by_concave_log(g, effort),
@@ -696,6 +705,14 @@ def with_roots(goal: Goal, then: Callable[[Goal], Step]) -> Step:
     return with_signs(goal, then)
 
 
+def by_roots(goal: Goal, effort: int) -> Step:
+    """A claim with a root as one about squares."""
+    powers = [term[2] for term in parts_with(goal.claim[1], "^")]
+    if not {"1/2", "-1/2"} & {power for power in powers if isinstance(power, str)}:
+        raise Rejected("no root")
+    return with_roots(goal, lambda known: by_squares(known, effort))
+
+
 def by_squares(goal: Goal, effort: int) -> Step:
     """A claim a >= b of two sides that are not negative, by a^2 >= b^2."""
     algebra = Terms(goal)
@@ -707,11 +724,9 @@ def by_squares(goal: Goal, effort: int) -> Step:
         cut = {"step": "cut", "relation": goal.claim[0], "term": minus(larger, smaller)}
         square = {"step": "square", "larger": larger, "smaller": smaller}
         last = {"step": "sum", "factor": algebra.term(bottom), "parts": minus(larger, smaller)}
-        squared = lambda g, square=square: reduce_by(  # noqa: E731
-            g, square, easily, lambda h: attempt(h, effort - 2)
-        )
+        squared = partial(_reduced, square, (easily, partial(attempt, effort=effort - 2)))
         try:
-            return reduce_by(goal, cut, squared, lambda g, last=last: reduce_by(g, last))
+            return reduce_by(goal, cut, squared, partial(_reduced, last, ()))
         except ERRORS:
             continue
     raise Rejected("no squares")
