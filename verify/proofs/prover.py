@@ -486,7 +486,7 @@ def _decomposed(
     by_use += [i for i, any_ in enumerate(used) if any_ and i not in by_use][::-1]
     positive = [algebra.gens[i] for i in by_use if known[i]]
     for n, k in ((0, 0),) if extra == 0 else ((0, 1), (1, 1)) if extra == 1 else ((2, 2),):
-        for some in itertools.islice(itertools.combinations_with_replacement(positive, n), 12):
+        for some in itertools.islice(itertools.combinations_with_replacement(positive, n), 6):
             more = reduce(lambda p, q: p * q, some, algebra.one)
             try:
                 return handelman.decompose(algebra, unit * more, factors, k), more
