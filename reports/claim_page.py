@@ -83,6 +83,7 @@ def _page(tried: Tried, files: Files, place: Place, form: figures.Form | None) -
         ("Refutation", _refutation(evidence)),
         ("Witness", _witness(evidence.witness) if evidence.witness else Latex("")),
         ("Sharpness", joined(*map(prose, evidence.sharpness), _slack(evidence))),
+        ("Told apart", _apart(evidence)),
         ("Power", power_paragraph(tried.power)),
         ("Notes", joined(*map(prose, evidence.notes))),
         ("Proofs", _in_proofs(place.node, place.names) if place.node else Latex("")),
@@ -214,6 +215,23 @@ def _slack(evidence: Evidence) -> Latex:
         for s in evidence.slack
     ]
     return joined(*lines)
+
+
+def _apart(evidence: Evidence) -> Latex:
+    """From which others the trials tell each symbol of the bound, and from which not."""
+
+    def words(names: Sequence[str]) -> str:
+        return listed([Latex("nothing") if name == "1" else code(name) for name in names])
+
+    lines = []
+    for apart in evidence.apart:
+        symbol, unseen = code(apart.symbol), words(apart.not_told)
+        if apart.told:
+            told = f"The trials tell {symbol} from {words(apart.told)}"
+            lines.append(f"{told}, not from {unseen}" if apart.not_told else told)
+        elif apart.not_told:
+            lines.append(f"The trials do not tell {symbol} from {unseen}")
+    return joined(*map(Latex, lines))
 
 
 def _figures(

@@ -134,6 +134,14 @@ class Proof(Record, frozen=True, kw_only=True):
     inequalities: Annotated[list[Inequality], Meta(max_length=1_000)] = []
 
 
+class Apart(Record, frozen=True, kw_only=True):
+    """Symbols from which the trials tell one symbol of a bound, and from which not."""
+
+    symbol: Short = ""
+    told: Annotated[list[Short], Meta(max_length=256)] = []
+    not_told: Annotated[list[Short], Meta(max_length=256)] = []
+
+
 class Slack(Record, frozen=True, kw_only=True):
     """A bound over the observed quantile, over the cells: least, median and most."""
 
@@ -164,6 +172,7 @@ class Evidence(Record, frozen=True, kw_only=True):
     sharpness: Annotated[list[Text], Meta(max_length=1_000)] = []
     required: Annotated[dict[Short, Number], Meta(max_length=64)] = {}
     slack: Annotated[list[Slack], Meta(max_length=64)] = []
+    apart: Annotated[list[Apart], Meta(max_length=64)] = []
     witness: Witness | None = None
     notes: Annotated[list[Text], Meta(max_length=1_000)] = []
 

@@ -88,6 +88,8 @@ class Claim:
     smallest_profile : the smallest profile at which the claim is run.  At smaller ones it is listed
         as not run, with ``why_not_smaller``.
     hidden : values of the assumptions' hidden constants with which every cell meets them.
+    sharper : a sharper statement that has a proof, with the symbols of this one.  A changed
+        statement that stays above it is true (`verify.mutation.harder.follows_from`).
     identity : the formula from which both sides come, in words, empty where they have different
         sources.  Such a claim compares two forms of one formula.  It is listed and counted apart,
         and no tally of verdicts holds it.
@@ -101,6 +103,7 @@ class Claim:
     smallest_profile: str = "quick"
     why_not_smaller: str = ""
     hidden: Mapping[str, float] = field(default_factory=dict)
+    sharper: Statement | None = None
     identity: str = ""
 
     def __post_init__(self) -> None:
@@ -212,6 +215,7 @@ def claim(
     smallest_profile: str = "quick",
     why_not_smaller: str = "",
     hidden: Mapping[str, float] | None = None,
+    sharper: Statement | None = None,
     identity: str = "",
 ) -> Callable[[Builder], Claim]:
     """Make a claim from the function that builds its procedure.  Arguments are `Claim`'s fields.
@@ -235,6 +239,7 @@ def claim(
             smallest_profile=smallest_profile,
             why_not_smaller=why_not_smaller,
             hidden=dict(hidden or {}),
+            sharper=sharper,
             identity=identity,
         )
 
@@ -243,7 +248,16 @@ def claim(
 
 #: The arguments of `claim` that a row gives.
 _FIELDS = frozenset(
-    ("expected", "finding", "weight", "smallest_profile", "why_not_smaller", "hidden", "identity")
+    (
+        "expected",
+        "finding",
+        "weight",
+        "smallest_profile",
+        "why_not_smaller",
+        "hidden",
+        "sharper",
+        "identity",
+    )
 )
 
 

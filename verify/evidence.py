@@ -197,6 +197,26 @@ class Slack:
         return (cls(constants=constants, least=min(over), median=median(over), most=max(over)),)
 
 
+#: A bound that is so many times the observed quantile in every cell tells hardly anything.
+LOOSE = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Apart:
+    """Symbols from which the trials of a claim tell one symbol of its bound.
+
+    Attributes
+    ----------
+    told : with these in its place some cell's trials break the bound.  "1" stands for the bound
+        without the symbol.
+    not_told : with these the bound is smaller in some cell, and no cell's trials break it.
+    """
+
+    symbol: str
+    told: Sequence[str] = ()
+    not_told: Sequence[str] = ()
+
+
 def proof_mark(proved: Mapping[str, Any]) -> str:
     """What is proved: a whole statement, on part of its domain, or up to a lemma.
 
@@ -226,6 +246,7 @@ class Evidence:
     coq : the record that Coq compiled the statement over its domain, or its negation, or None.
     required : the constants that the trials need, where the statement leaves them unnamed.
     slack : of the bound at each choice of constants that is of interest.
+    apart : for each symbol of the bound, from which others the trials tell it.
     digits : the decimal digits with which a search evaluated its counterexample again, or None
         where it did so in double precision only.
     """
@@ -246,6 +267,7 @@ class Evidence:
     sharpness: Sequence[str] = ()
     required: Mapping[str, float] = field(default_factory=dict)
     slack: Sequence[Slack] = ()
+    apart: Sequence[Apart] = ()
     witness: Witness | None = None
     notes: Sequence[str] = field(default_factory=tuple)
     error: str = ""
@@ -263,6 +285,18 @@ class Evidence:
         if self.verdict is Verdict.SUPPORTED and self.resolution is not None:
             return f"{self.verdict} TO {self.resolution:.2g}"
         return str(self.verdict)
+
+    @property
+    def spare(self) -> str:
+        """A sentence where the bound is far above the observed quantile in every cell, else empty.
+
+        It names the exchanges of symbols that the trials would not notice, three at most.
+        """
+        if self.verdict is not Verdict.SUPPORTED or not self.slack or self.slack[0].least < LOOSE:
+            return ""
+        unseen = [f"{a.symbol} from {a.not_told[0]}" for a in self.apart if a.not_told][:3]
+        told = f": the trials do not tell {', '.join(unseen)}" if unseen else ""
+        return f"the bound is {self.slack[0].least:.2g} times the observed quantile at least{told}"
 
     @property
     def grade(self) -> str:
@@ -296,7 +330,7 @@ class Evidence:
         """
         found = asdict(self) | {"mark": self.mark, "grade": self.grade}
         del found["digits"]
-        for name in ("error", "proved", "coq", "required", "slack"):
+        for name in ("error", "proved", "coq", "required", "slack", "apart"):
             if not found[name]:
                 del found[name]
         for cell in found["cells"]:

@@ -160,6 +160,41 @@ EQ_32 = EQ_30.variant(
     uses=("ifca.eq30", "ifca.lemma3"),
 )
 
+EQ_30_SHARP = EQ_30.variant(
+    "ifca.eq30-sharp",
+    "Contribution of the strangers, sharper",
+    "(30), sharper, in any unit",
+    terms=(
+        Term(name="pull", expr=3 * theta_max * STRANGERS / m),
+        Term(name="fluctuation", expr=v / (L * m) * sp.sqrt(STRANGERS / (delta * n))),
+    ),
+    quantifiers=r"\forall\lambda\le L,\eta,v,\Delta,\alpha,m,n',k,p,\delta,S_1,\ \gamma=1/L",
+    failure=delta,
+    assumptions=CLOSENESS,
+    reading=(
+        "Given $S_1$ the strangers' gradients are independent, so one use of Chebyshev's "
+        "inequality serves for all clusters: $\\delta^{-1/2}$ and no $k$ for $\\delta_1^{-1}$ and "
+        "$\\sqrt k$. The factor $\\max_j\\norm{\\theta_j^*}$ is that of ifca.eq27-units."
+    ),
+    uses=("ifca.eq27-units",),
+)
+EQ_32_SHARP = EQ_30_SHARP.variant(
+    "ifca.eq32-sharp",
+    "Contribution of the strangers, without their number, sharper",
+    "(32), sharper, in any unit",
+    quantifiers=r"\forall\lambda\le L,\eta,v,\Delta,\alpha,m,n',k,p_j,\delta,\ \gamma=1/L",
+    terms=(
+        Term(name="pull", expr=24 * theta_max * X * (1 - p_j) / delta),
+        Term(name="fluctuation", expr=v / L * sp.sqrt(8 * X * (1 - p_j) / (delta * m * n))),
+    ),
+    reading=(
+        "At most $4X(1-p_j)m$ strangers come on average, and the noise of their gradients has a "
+        "variance of at most $4X(1-p_j)v^2/(mn'L^2)$. Markov's inequality serves twice, each "
+        "time with $\\delta/2$."
+    ),
+    uses=("ifca.eq27-units", "ifca.lemma3"),
+)
+
 # --- Theorem 2 ----------------------------------------------------------------------------------
 
 FLOOR = v / (delta * L * sp.sqrt(p * m * n))
@@ -205,19 +240,23 @@ THEOREM_2_SHARP = statement(
     observed=r"\norm{\theta_j^+-\theta_j^*}",
     terms=(
         Term(name="contraction", expr=(1 - p_j * lam / L) * err),
-        Term(name="floor", expr=sp.sqrt(2 / delta) * v / L * sp.sqrt((p_j + 4 * X) / (m * n))),
-        Term(name="pull", expr=2 * (2 * k * p_j + 12) * X / delta),
+        Term(
+            name="floor",
+            expr=sp.sqrt(2 / delta) * v / L * sp.sqrt((p_j + 4 * X * (1 - p_j)) / (m * n)),
+        ),
+        Term(name="pull", expr=2 * (2 * k * p_j + 12 * (1 - p_j)) * theta_max * X / delta),
     ),
     failure=delta,
-    assumptions=(*CLOSENESS, CLUSTERS[3]),
+    assumptions=CLOSENESS,
     reading=(
-        "Of $p_jm$ clients at most $2kXp_jm$ are lost on average, and $4Xm$ strangers come. The "
-        "loss slows the contraction by $\\lambda/L\\cdot\\norm{\\theta_j-\\theta_j^*}/m\\le1/m$ a "
-        "client, a stranger moves the model by at most $3/m$, and the noise of all identified "
-        "clients has a variance of at most $v^2(p_j+4X)/(mn'L^2)$. Markov's inequality serves "
-        "twice. No condition on $p$ or $n'$, no $k^{3/2}$ and no $\\delta^{-3/2}$ is needed."
+        "Of $p_jm$ clients at most $2kXp_jm$ are lost on average, and $4X(1-p_j)m$ strangers "
+        "come. The loss slows the contraction by $\\lambda/L\\cdot\\norm{\\theta_j-\\theta_j^*}/m"
+        "\\le\\max_j\\norm{\\theta_j^*}/m$ a client, a stranger moves the model by at most three "
+        "times as much, and the noise of all identified clients has a variance of at most "
+        "$v^2(p_j+4X(1-p_j))/(mn'L^2)$. Markov's inequality serves twice. No condition on $p$, "
+        "$n'$ or the optima, no $k^{3/2}$ and no $\\delta^{-3/2}$ is needed."
     ),
-    uses=("ifca.eq22-sharp", "ifca.lemma3", "ifca.lemma3-union", "ifca.eq27"),
+    uses=("ifca.eq22-sharp", "ifca.lemma3", "ifca.lemma3-union", "ifca.eq27-units"),
 )
 
 # --- Exponents ----------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from trials.run.store import Table
 from verify.evidence import Slack
 from verify.procedures.base import BoolArray, FloatArray, Observed, Presentation, Sampling
 from verify.procedures.probability import Probability
+from verify.procedures.told_apart import Seen, told_apart
 
 Point = Mapping[str, Any]
 
@@ -117,7 +118,17 @@ def explicit(
             )
             for o in stored
         ]
-        return Presentation(slack=Slack.of("these constants", ratios))
+        cells = [
+            Seen(
+                {**constants, **symbols(o.params), **covariates(o.table, o.params)},
+                observed(o.table),
+                delta(o.params),
+            )
+            for o in stored
+        ]
+        return Presentation(
+            slack=Slack.of("these constants", ratios), apart=told_apart(statement, cells)
+        )
 
     return Probability(
         name=statement.id,
@@ -130,5 +141,9 @@ def explicit(
         validate=lambda params: statement.require(symbols(params)),
         log_delta=log_delta,
         log_limit=log_limit,
-        symbols=lambda table, params: {**symbols(params), **covariates(table, params)},
+        symbols=lambda table, params: {
+            **constants,
+            **symbols(params),
+            **covariates(table, params),
+        },
     )

@@ -4,17 +4,21 @@ A claim's own cells may lie where a changed bound is not below the stated one, o
 above the observed values.  `hardest` moves the parameters of a cell, one after the other, to where
 the changed bound is the smallest part of the stated one.  The statement's assumptions still hold
 there.  A refutation in that cell shows that the change is false.
+
+`follows_from` is the opposite oracle.  A sharper statement with a proof of its own makes every
+change true that stays above it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
-from bounds.statement import Statement, evaluate
+from bounds.statement import OutsideTheorem, Statement, evaluate
 from trials.run.cell import Params
 from trials.run.experiment import Experiment
 from trials.run.store import RunStore, Table
@@ -36,6 +40,10 @@ COST = 8.0
 GROWTH = 8.0
 #: A move must lower the log of the quotient by so much.
 STEP = 0.05
+
+#: Places at which two formulas are compared, and the attempts to find them.
+PLACES = 300
+ATTEMPTS = 1_000
 
 _REFUSED = (ArithmeticError, KeyError, TypeError, ValueError)
 
@@ -77,7 +85,7 @@ def hardest(
     cells = [full_cell(procedure, cell) for cell in procedure.cells_alone()]
     if not cells:
         return None
-    trials = _Read(store)
+    trials = ReadOnce(store)
     dearest = max(cost_of(procedure, cell) for cell in cells)
 
     def quotient(cell: Params, start: Params) -> float:
@@ -98,6 +106,85 @@ def hardest(
     return min(found, key=lambda pair: pair[1]) if found else None
 
 
+def follows_from(
+    sharper: Statement, changed: Statement, procedure: Procedure, store: Trials
+) -> int:
+    """The number of places at which a changed bound is nowhere below a sharper, proved one.
+
+    Zero where it is below at some place, or where the formulas do not compare.  The places are the
+    claim's cells, and cells in which all parameters are moved at random within the claim's
+    conditions.  A sharper statement whose failure probability is a symbol is taken at the changed
+    statement's own failure probability.
+
+    Parameters
+    ----------
+    sharper : a statement with a proof for every place in its conditions.
+    procedure : the claim's, for the changed statement.
+    """
+    if changed.relation != r"\le" or sharper.relation != r"\le" or not changed.terms:
+        return 0
+    cells = [full_cell(procedure, cell) for cell in procedure.cells_alone()]
+    trials = ReadOnce(store)
+    n_places = 0
+    for cell, start in _scattered(cells):
+        if cell is not start and not takes(procedure, cell):
+            continue
+        try:
+            values = {**middle_constants(changed), **procedure.values_at(cell, start, trials)}
+            values = {name: _few(value) for name, value in values.items()}
+            if not _above(changed, sharper, values):
+                return 0
+        except (*_REFUSED, OutsideTheorem):
+            return 0
+        n_places += 1
+        if n_places == len(cells) + PLACES:
+            break
+    return n_places
+
+
+def _few(value: Any) -> Any:
+    """The smallest, the largest and a middle value of a symbol that differs between trials."""
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.size > 3:
+        ordered = np.sort(value)
+        return ordered[[0, value.size // 2, -1]]
+    return value
+
+
+def _above(changed: Statement, sharper: Statement, values: dict[str, Any]) -> bool:
+    """Whether a changed statement follows from a sharper one at one place."""
+    sharper.require({name: v for name, v in values.items() if np.ndim(v) == 0})
+    allowed = 0.0 if changed.failure is None else float(evaluate(changed.failure, values))
+    if allowed >= 1.0:
+        return True
+    if sharper.failure is not None:
+        if isinstance(sharper.failure, sp.Symbol):
+            own = {**values, sharper.failure.name: allowed}
+        elif float(evaluate(sharper.failure, values)) > allowed:
+            return False
+        else:
+            own = values
+    else:
+        own = values
+    with np.errstate(all="ignore"):
+        bound = np.asarray(evaluate(changed.expr, values), dtype=np.float64)
+        least = np.asarray(evaluate(sharper.expr, own), dtype=np.float64)
+    return bool(np.all(bound >= least * (1.0 - 1e-12)))
+
+
+def _scattered(cells: Sequence[Params]) -> Iterator[tuple[Params, Params]]:
+    """Cells, and then cells with all sizes moved at random, each beside the one that it is from."""
+    yield from ((cell, cell) for cell in cells)
+    rng = np.random.default_rng(0)
+    for i in range(ATTEMPTS if cells else 0):
+        start = cells[i % len(cells)]
+        moved = dict(start)
+        for name, value in start.items():
+            if _is_size(value):
+                size = value * FAR ** float(rng.uniform(-1.0, 1.0))
+                moved[name] = max(1, round(size)) if isinstance(value, int) else size
+        yield moved, start
+
+
 def full_cell(procedure: Procedure, cell: Params) -> Params:
     """A cell with the parameters that it leaves at their defaults, where the claim takes it so."""
     experiment = procedure.experiment()
@@ -105,8 +192,8 @@ def full_cell(procedure: Procedure, cell: Params) -> Params:
     return full if takes(procedure, full) else cell
 
 
-class _Read:
-    """Stored trials, each cell read once."""
+class ReadOnce:
+    """Stored trials, each cell read once for each number of blocks."""
 
     def __init__(self, store: Trials) -> None:
         self._store = store

@@ -120,7 +120,7 @@ def changes_of(statement: Statement, expr: sp.Expr, roles: Mapping[str, Role]) -
 
 
 def _changes(statement: Statement, expr: sp.Expr, roles: Mapping[str, Role]) -> Iterator[Change]:
-    own = _symbols_of(statement)
+    own = symbols_of(statement)
     for symbol in variables(statement, expr):
         role = roles.get(symbol.name)
         if role is None:
@@ -165,7 +165,7 @@ def largest_of(parts: Sequence[sp.Expr]) -> sp.Expr:
     return largest
 
 
-def _symbols_of(statement: Statement) -> dict[str, sp.Symbol]:
+def symbols_of(statement: Statement) -> dict[str, sp.Symbol]:
     """Every symbol that the statement uses and that is no constant of it, by name."""
     parts = [term.expr for term in statement.terms]
     parts += [] if statement.failure is None else [statement.failure]

@@ -33,7 +33,7 @@ from verify.decisions.domain import Point
 from verify.decisions.search import NoPoint
 from verify.evidence import Evidence, Verdict
 from verify.mutation.boundary import Boundary, boundaries
-from verify.mutation.harder import full_cell, hardest
+from verify.mutation.harder import ReadOnce, follows_from, full_cell, hardest
 from verify.mutation.meaning import Comparison, change_meaning, compare
 from verify.mutation.mutants import (
     CONDITIONS,
@@ -208,6 +208,7 @@ class Examination:
     placebos : those of the claim: a mutant that they pass is not supported either.
     new_seconds : CPU seconds, as experiments declare them, of the new trials that one mutant may
         ask for.
+    trials : those of ``store``, each cell read once.
     """
 
     claim: Claim
@@ -218,6 +219,12 @@ class Examination:
     values: Mapping[str, Any] = field(default_factory=dict)
     new_seconds: float = 10.0
     placebos: tuple[Placebo | Occurs, ...] = ()
+    trials: ReadOnce = field(default=None)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        """Every change reads the same trials, so they are kept."""
+        if self.trials is None:
+            object.__setattr__(self, "trials", ReadOnce(self.store))
 
     def procedure(self, statement: Statement) -> Procedure:
         """The claim's procedure for a statement, at the user's values where there are any."""
@@ -246,7 +253,7 @@ class Examination:
         level = self.standing.level
         procedure.check()
         spent, seconds = 0, 0.0
-        while missing := demands(procedure, self.placebos, self.store, level):
+        while missing := demands(procedure, self.placebos, self.trials, level):
             for demand in missing:
                 params = demand.experiment.check(demand.params)
                 stored = len(self.store.blocks(demand.experiment, params))
@@ -265,7 +272,7 @@ class Examination:
                 raise InvalidParameter(f"it asks for new trials: {error}") from None
         if quickly:
             procedure = procedure.with_budget(QUICK_BUDGET)
-        return decide(procedure, self.placebos, self.store, level)
+        return decide(procedure, self.placebos, self.trials, level)
 
     def score(self, sample: int | None = None, *, steps: int = 3) -> Score:
         """Decide the mutants of a supported statement.
@@ -436,6 +443,12 @@ class _Judge:
         examination = replace(self._examination, placebos=())
         changed = examination.procedure(mutant.statement)
         own = changed.cells_alone()
+        sharper = examination.claim.sharper
+        n_places = 0
+        if sharper is not None and found != "unknown":
+            n_places = follows_from(sharper, mutant.statement, changed, examination.store)
+        if sharper is not None and n_places:
+            return "true here", f"nowhere below {sharper.id}, which is proved, at {n_places} places"
         place = hardest(examination.claim.statement, mutant.statement, changed, examination.store)
         if place is None or (place[1] > -MUCH and found in ("weaker", "same")):
             return {

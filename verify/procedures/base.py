@@ -17,7 +17,7 @@ from trials.run.cell import Params
 from trials.run.engine import Demand
 from trials.run.experiment import Experiment
 from trials.run.store import Table
-from verify.evidence import EvidenceTable, Figure, Slack
+from verify.evidence import Apart, EvidenceTable, Figure, Slack
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -110,6 +110,7 @@ class Presentation:
     tables: Sequence[EvidenceTable] = ()
     sharpness: Sequence[str] = ()
     slack: Sequence[Slack] = ()
+    apart: Sequence[Apart] = ()
     notes: Sequence[str] = ()
 
 

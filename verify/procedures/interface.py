@@ -237,6 +237,7 @@ class Sampled(Procedure):
             tables=(*own.tables, *shown.tables),
             sharpness=(*own.sharpness, *shown.sharpness),
             slack=(*own.slack, *shown.slack),
+            apart=(*own.apart, *shown.apart),
             notes=(*own.notes, *shown.notes),
             **{**counted, **fields},
         )

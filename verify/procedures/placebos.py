@@ -186,6 +186,15 @@ def demands(
 def decide(
     procedure: Procedure, placebos: Sequence[Placebo | Occurs], store: Trials, level: float
 ) -> Evidence:
+    """The verdict of a claim over its live cells, and how far its bound is from their trials."""
+    evidence = _decide(procedure, placebos, store, level)
+    spare = evidence.spare
+    return replace(evidence, summary=f"{evidence.summary}; {spare}") if spare else evidence
+
+
+def _decide(
+    procedure: Procedure, placebos: Sequence[Placebo | Occurs], store: Trials, level: float
+) -> Evidence:
     """The verdict of a claim over its live cells, with the reason beside every void one."""
     evidence = procedure.decide(store, level)
     if not placebos or not _asked(evidence):
@@ -223,6 +232,7 @@ def decide(
         sharpness=again.sharpness,
         required=again.required,
         slack=again.slack,
+        apart=again.apart,
     )
 
 

@@ -33,6 +33,16 @@ def eq_30(v):
     return 3 / v["m"] * v["strangers"] + noise * sqrt(v["strangers"])
 
 
+def eq_30_sharp(v):
+    noise = v["v"] / v["L"] / v["m"] * sqrt(v["strangers"] / v["n"] / v["delta"])
+    return 3 * v["strangers"] * v["theta_max"] / v["m"] + noise
+
+
+def eq_32_sharp(v):
+    most = 8 * shape(v) * (1 - v["p_j"]) / v["delta"]
+    return 3 * v["theta_max"] * most + v["v"] / v["L"] * sqrt(most / (v["m"] * v["n"]))
+
+
 def theorem_2(v):
     floor = v["c_0"] * v["v"] / (v["delta"] * v["L"] * sqrt(v["p"] * v["m"] * v["n"]))
     pull = v["c_1"] * shape(v) / v["delta"]
@@ -42,8 +52,10 @@ def theorem_2(v):
 
 def theorem_2_sharp(v):
     x = shape(v)
-    noise = v["v"] / v["L"] * sqrt(2 / v["delta"] * (v["p_j"] + 4 * x) / (v["m"] * v["n"]))
-    pull = (4 * v["k"] * v["p_j"] + 24) * x / v["delta"]
+    others = 1 - v["p_j"]
+    variance = (v["p_j"] + 4 * x * others) / (v["m"] * v["n"])
+    noise = v["v"] / v["L"] * sqrt(2 / v["delta"] * variance)
+    pull = (4 * v["k"] * v["p_j"] + 24 * others) * x * v["theta_max"] / v["delta"]
     return (1 - v["p_j"] * v["lam"] / v["L"]) * v["err"] + noise + pull
 
 
@@ -93,6 +105,8 @@ STRONGLY_CONVEX = {
     "ifca.thm2-contraction": (lambda v: 1 - v["p"] * v["lam"] / (8 * v["L"]), None),
     "ifca.thm2-contraction-sharp": (lambda v: 1 - v["p"] * v["lam"] / (4 * v["L"]), None),
     "ifca.eq30": (eq_30, lambda v: v["k"] * v["delta_1"]),
+    "ifca.eq30-sharp": (eq_30_sharp, lambda v: v["delta"]),
+    "ifca.eq32-sharp": (eq_32_sharp, lambda v: v["delta"]),
     "ifca.eq32": (eq_32, lambda v: v["k"] * v["delta_1"] + v["delta_2"]),
     "ifca.thm2": (theorem_2, lambda v: v["delta"]),
     "ifca.thm2-sharp": (theorem_2_sharp, lambda v: v["delta"]),

@@ -219,6 +219,7 @@ values = st.fixed_dictionaries(
         "c": st.floats(1e-3, 10),
         **{name: st.floats(1e-3, 10) for name in (*_constants, *SYMBOLS)},
         **{name: st.integers(1, 10) for name in _COUNTS},
+        "p_j": st.floats(1e-3, 0.999),
     }
 ).map(lambda v: {**v, "N": v["d"] + v["excess"], "shared": min(v["shared"], v["d"])})
 

@@ -101,3 +101,37 @@ def test_a_long_run_without_strangers_ends_at_its_stationary_error():
 def test_impossible_cells_are_refused(cell, message):
     with pytest.raises(InvalidParameter, match=message):
         sc.SC_STEP.check(cell)
+
+
+def test_rare_jumps_have_the_variance_of_the_gradients_and_the_stated_frequency():
+    cell = sc.SC_STEP.check(
+        {"m": 1000, "n": 50, "d": 3, "eta": 0.0, "v": 2.0, "L": 4.0, "start": "optimum"}
+        | {"rare": 0.2, "ratio": 3.0}
+    )
+    rows = sc.SC_STEP.simulate(cell, np.random.default_rng(6), 100_000)
+    squared = rows[:, sc.SC_STEP.columns.index("after_squared")]
+    variance = 2.0**2 * 0.25 / (4.0**2 * 1000 * 50)
+    # The squared sum of centred Poisson(0.2) jumps has the relative deviation sqrt(2 + 1/0.2).
+    assert squared.mean() == pytest.approx(variance, rel=5 * math.sqrt(7 / 100_000))
+    one = variance / 0.2 * (1 - 0.2) ** 2
+    jumped = np.mean(squared > 0.999 * one)
+    exact = -math.expm1(-0.2)
+    assert jumped == pytest.approx(exact, abs=5 * math.sqrt(exact / 100_000))
+
+
+def test_a_jump_lengthens_the_error_and_the_pull():
+    cell = sc.SC_STEP.check({**CELL, "n": 100, "eta": 4.0, "v": 50.0, "rare": 1.0})
+    quiet = {**cell, "v": 0.0}
+    rows = sc.SC_STEP.simulate(cell, np.random.default_rng(7), 4000)
+    at = sc.SC_STEP.columns.index
+    still = sc.SC_STEP.simulate(quiet, np.random.default_rng(7), 4000)
+    assert np.array_equal(rows[:, at("strangers")], still[:, at("strangers")])
+    # jumps are rare and long, the drift against them is short
+    for column in ("after", "pull"):
+        change = rows[:, at(column)] - still[:, at(column)]
+        assert np.max(change) > 3 * np.abs(np.min(change))
+
+
+def test_one_cluster_may_be_larger_than_all_others():
+    counts = sc.sizes({"m": 120, "k": 3, "ratio": 4.0, "shape": "one-large"})
+    assert counts.tolist() == [20, 20, 80]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from bounds.statement import Term
+from bounds.statement import Assumption, Term
 from tests.verify.mutation.test_mutants import statement
 from trials.run.executors import make_executor
 from trials.run.experiment import Experiment
@@ -17,7 +17,7 @@ from trials.run.store import RunStore
 from verify.claim import Claim
 from verify.decisions.means import Knowledge
 from verify.evidence import Verdict
-from verify.mutation.harder import hardest, log_quotient
+from verify.mutation.harder import follows_from, hardest, log_quotient
 from verify.mutation.score import Examination, Standing
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.mean_bound import MeanBound
@@ -129,3 +129,26 @@ def outcomes(claim, store):
 def test_another_cell_tells_false_from_true(store, stated, name, outcome) -> None:
     claim = Claim(statement=bound(stated), builder=mean)
     assert outcomes(claim, store)[name] == outcome
+
+
+def test_a_change_above_a_proved_bound_is_true(store):
+    claim = bound(d)
+    sharper = bound(d / 2, id="toy.proved")
+    found = mean(claim)
+    assert follows_from(sharper, bound(0.7 * d), mean(bound(0.7 * d)), store) > 100
+    assert follows_from(sharper, bound(0.4 * d), found, store) == 0
+    # above it at the claim's own cell only
+    assert follows_from(sharper, bound(k / 2), mean(bound(k / 2)), store) == 0
+
+
+def test_a_proved_bound_is_taken_at_the_probability_of_the_change(store):
+    sharper = bound(d / sp.sqrt(r), failure=r)
+    at = mean(bound(d))
+    assert follows_from(sharper, bound(2 * d, failure=sp.Rational(1, 4)), at, store) > 100
+    assert follows_from(sharper, bound(2 * d, failure=sp.Rational(1, 5)), at, store) == 0
+    assert follows_from(sharper, bound(d / 100, failure=sp.Integer(1)), at, store) > 100
+
+
+def test_a_proved_bound_outside_its_conditions_shows_nothing(store):
+    small = Assumption(name="small", left=sp.Integer(3), right=d)
+    assert follows_from(bound(d / 2, assumptions=(small,)), bound(d), mean(bound(d)), store) == 0

@@ -10,6 +10,13 @@ v^2/(N n).  Labels and gradients come from separate samples, as in the paper's r
 A client with spikes of two rivals goes to either with the same chance, which is exact where the
 gaps are equal.
 
+With ``rare`` > 0 the gradients of a step have rare jumps.  The noise of one sample is then a
+centred compound Poisson variable along the line from the mean of the optima to the optimum: with
+rate q it jumps by v/sqrt(q) to the inside.  Its variance is v^2 for every q.  The followed
+cluster's clients have the q with which ``rare`` jumps are expected in all their samples, other
+clusters' clients that with which ``rare`` are expected in all samples of strangers.  So Chebyshev's
+inequality is nearly attained at probabilities near ``rare``.
+
 ``ifca.sc-step`` (design 112), one step of length 1/L of the smallest or the largest cluster:
 
 * ``before``, ``after``: the error of the model.  ``after_squared``: its square.
@@ -63,12 +70,12 @@ _COMMON: dict[str, Integer | Real | Options] = {
     "n": Integer(1, 10**15, default=1000, meaning="fresh samples of a client"),
     "k": Integer(2, 64, default=2, meaning="clusters"),
     "d": Integer(1, 1000, default=2, meaning="dimension"),
-    "ratio": Real(1.0, 1e9, default=1.0, meaning="size of the other clusters over the smallest"),
+    "ratio": Real(1.0, 1e9, default=1.0, meaning="size of the largest cluster over the smallest"),
     "Delta": Real(0.0, 1e6, default=1.0, meaning="distance of two optima", open_low=True),
     "lam": Real(0.0, 1e6, default=1.0, meaning="strong convexity", open_low=True),
     "L": Real(0.0, 1e9, default=1.0, meaning="smoothness and inverse step size", open_low=True),
-    "eta": Real(0.0, 1e6, default=1.0, meaning="deviation of the loss of one sample"),
-    "v": Real(0.0, 1e6, default=1.0, meaning="deviation of the gradient of one sample"),
+    "eta": Real(0.0, 1e12, default=1.0, meaning="deviation of the loss of one sample"),
+    "v": Real(0.0, 1e12, default=1.0, meaning="deviation of the gradient of one sample"),
     "alpha": Real(0.0, 0.4999, default=0.25, meaning="closeness of the start", open_low=True),
     "start": Options(("edge", "optimum"), default="edge", meaning="where the models start"),
 }
@@ -81,7 +88,7 @@ def radius(cell: Params) -> float:
 
 def sizes(cell: Params) -> IntArray:
     """Whole cluster sizes (k,), the smallest first."""
-    profile = "one-small" if cell["ratio"] > 1.0 else "equal"
+    profile = cell.get("shape", "one-small") if cell["ratio"] > 1.0 else "equal"
     return mx.cluster_sizes(cell["m"], mx.fractions_with_ratio(cell["k"], cell["ratio"], profile))
 
 
@@ -103,6 +110,18 @@ def gap(cell: Params) -> float:
     return float(0.5 * curvature @ (rival**2 - own**2))
 
 
+def _jumps(cell: Params, rng: np.random.Generator, clients: FloatArray, mean: float) -> FloatArray:
+    """The summed noise of the mean gradients of so many ``clients`` in each trial, (n_trials,).
+
+    ``mean`` is the number of clients that is expected.
+    """
+    if mean <= 0.0:
+        return np.zeros_like(clients)
+    expected = cell["rare"] * clients / mean
+    jump = cell["v"] * math.sqrt(mean / (cell["rare"] * cell["n"]))
+    return np.asarray(jump * (rng.poisson(expected) - expected))
+
+
 def _simulate_step(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
     optima, start, curvature = models(params)
     counts = sizes(params)
@@ -115,12 +134,21 @@ def _simulate_step(params: Params, rng: np.random.Generator, n_trials: int) -> F
     labelled[:, own] = 0.0
     strangers = labelled.sum(axis=1)
     unit = 1.0 / (params["m"] * params["L"])
-    per_client = params["v"] / math.sqrt(params["n"] * params["d"])
-    noise = per_client * rng.standard_normal((2, n_trials, params["d"]))
+    if params["rare"] > 0.0:
+        expected = counts * share
+        means = (expected[own], expected.sum() - expected[own])
+        inward = -optima[own] / np.linalg.norm(optima[own])
+        noise = [
+            _jumps(params, rng, clients, mean)[:, None] * inward
+            for clients, mean in zip((right, strangers), means, strict=True)
+        ]
+    else:
+        per_client = params["v"] / math.sqrt(params["n"] * params["d"])
+        normal = per_client * rng.standard_normal((2, n_trials, params["d"]))
+        noise = [-np.sqrt(right)[:, None] * normal[0], -np.sqrt(strangers)[:, None] * normal[1]]
     error = start[own] - optima[own]
-    kept = error - unit * right[:, None] * curvature * error
-    kept -= unit * np.sqrt(right)[:, None] * noise[0]
-    cross = unit * np.sqrt(strangers)[:, None] * noise[1]
+    kept = error - unit * right[:, None] * curvature * error + unit * noise[0]
+    cross = -unit * noise[1]
     pull = unit * (labelled @ ((start[own] - optima) * curvature)) + cross
     after = np.linalg.norm(kept - pull, axis=1)
     return np.column_stack(
@@ -157,10 +185,23 @@ SC_STEP = add_experiment(
             "cluster": Options(
                 ("smallest", "largest"), default="smallest", meaning="whose model is followed"
             ),
+            "shape": Options(
+                ("one-small", "one-large"),
+                default="one-small",
+                meaning="whether one cluster is smaller than all others, or one is larger",
+            ),
             "delta": DELTA,
+            "rare": Real(
+                0.0,
+                1e6,
+                default=0.0,
+                meaning="jumps of the gradients' noise that are expected in a step, zero for "
+                "Gaussian noise",
+            ),
         },
         (geometry_fits,),
     ),
+    cost=lambda cell: 1e-6 * (1.0 + 0.2 * cell["k"] + 0.1 * cell["d"]),
 )
 
 

@@ -199,7 +199,9 @@ PLACEBOS: dict[str, Entry] = {
         ),
     ),
     "ifca.eq30": (SC_STRANGERS, ONE_SAMPLE),
+    "ifca.eq30-sharp": (SC_STRANGERS, ONE_SAMPLE),
     "ifca.eq32": (SC_STRANGERS, ONE_SAMPLE, RANDOM_PULL),
+    "ifca.eq32-sharp": (SC_STRANGERS, ONE_SAMPLE, RANDOM_PULL),
     "ifca.thm2-floor-rates": (
         Placebo(
             name=OWN_FIT,

@@ -1,0 +1,82 @@
+"""Statements made false by a change of meaning lose their support.
+
+Each one kept its support before the cells of `verify.claims.ifca.ruling_cells`.  A claim's trials
+are drawn once, with a fixed seed.
+"""
+
+import numpy as np
+import pytest
+
+from trials.run.engine import ensure
+from trials.run.executors import make_executor
+from trials.run.store import RunStore
+from verify.evidence import Verdict
+from verify.mutation.meaning import change_meaning
+from verify.mutation.score import Examination, Standing
+from verify.papers import catalogue
+from verify.procedures.base import PROFILES
+from verify.procedures.placebos import decide, demands
+
+QUICK = PROFILES["quick"]
+LEVEL = 1e-4
+#: claim -> changes of its formulas, as `verify.mutation.meaning.change_meaning` names them.
+PLANTED = {
+    "ifca.eq30": (
+        "term pull: n for m",
+        "term fluctuation: delta_1 dropped",
+        "term fluctuation: p for delta_1",
+        "failure probability: k dropped",
+    ),
+    "ifca.eq30-sharp": (
+        "term pull: 1/k for theta_max",
+        "term fluctuation: L dropped",
+        "term fluctuation: delta dropped",
+        "failure probability: alpha for delta",
+    ),
+    "ifca.eq32-sharp": (
+        "term pull: alpha dropped",
+        "term pull: lam dropped",
+        "term pull: delta dropped",
+        "term fluctuation: n for m",
+    ),
+    "ifca.thm2": ("term contraction: 1/k for p", "term floor: v dropped", "term floor: m for n"),
+    "ifca.thm2-sharp": (
+        "term contraction: 1/k for p_j",
+        "term floor: p for p_j",
+        "term floor: delta dropped",
+        "term floor: L dropped",
+        "term pull: alpha dropped",
+        "term pull: theta_max dropped",
+    ),
+}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("claim_id", PLANTED)
+def test_a_false_meaning_loses_its_support(tmp_path, claim_id):
+    found = catalogue()
+    claim, placebos = found[claim_id], found.placebos_of(claim_id)
+    with (
+        RunStore.create(tmp_path / "store.sqlite", root_seed=11, config={}) as store,
+        make_executor("serial") as executor,
+    ):
+        own = claim.build(QUICK)
+        while missing := demands(own, placebos, store, LEVEL):
+            ensure(store, missing, executor)
+        evidence = decide(own, placebos, store, LEVEL)
+        assert evidence.verdict is Verdict.SUPPORTED
+        assert evidence.resolution is None
+        standing = Standing(verdict=str(evidence.verdict), mark=evidence.mark, level=LEVEL)
+        examined = Examination(
+            claim=claim, profile=QUICK, standing=standing, store=store, executor=executor
+        )
+        points = list(own.tried_at(store))
+        changes = {change.name: change for change in change_meaning(claim.statement, points)}
+        with np.errstate(all="ignore"):
+            kept = [
+                name
+                for name in PLANTED[claim_id]
+                if (now := examined.decide(changes[name].statement)).verdict is Verdict.SUPPORTED
+                and now.resolution is None
+            ]
+    assert not kept

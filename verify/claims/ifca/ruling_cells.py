@@ -1,0 +1,205 @@
+r"""Cells of one strongly convex step in which one term of a bound rules, near its edge.
+
+A bound that is a sum hides a false term where another one is larger.  The cells here are drawn over
+several decades of every symbol.  Then the noise v and the deviation eta of a loss are set so that
+one term rules:
+
+* *noise*: hardly any stranger, and a noise term that is a stated share of the contraction;
+* *stranger*: a stranger, or a lost client, in hardly more steps than may fail;
+* *crowd*: strangers in far larger numbers than the own clients, and far more noise;
+* *quiet*: next to no noise and no strangers, so that the contraction alone is seen;
+* *strangers' noise*, *strangers' pull*: for the bounds on the strangers' part alone.
+
+Noise has rare jumps (`trials.experiments.ifca.strongly_convex`), one in hardly more steps than may
+fail.  So Markov's and Chebyshev's inequalities, from which the bounds come, are nearly attained.
+
+The numbers are drawn from a fixed seed, before any trial and without a look at one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import optimize
+
+from trials.experiments.ifca import strongly_convex as experiments
+from trials.experiments.ifca.strongly_convex import SC_STEP
+from trials.laws.spike import wrong_label
+from trials.run.cell import Params
+
+#: How much more often the rare event happens than the statement allows.
+OFTEN = 1.2
+#: In every fourth cell it happens this often, and a jump is just longer than two uses of Markov's
+#: inequality allow: a much smaller probability of failure is false there.
+SELDOM = 0.42
+#: So little that it does not count.
+TINY = 1e-7
+
+
+def more_often(failure: float, often: float = OFTEN) -> float:
+    """The mean of a Poisson number that is positive with about ``often`` times this probability.
+
+    >>> round(more_often(0.1), 3)
+    0.126
+    """
+    return -often * math.log1p(-failure)
+
+
+def draw(n_cells: int, seed: int, *, widest: float = 1.0, least_n: float = 1.0) -> Iterator[Params]:
+    """Shapes over decades of every symbol, the noise v and the deviation eta left open.
+
+    One cell of three has two clusters, one curvature and distant optima: there a
+    stranger moves the model as far as it can.  One has more clusters.  One has many curvatures
+    and a large closeness, where the gap of Lemma 3 is nearly attained as well.  The clusters differ
+    by up to a factor 200 in size, and the smallest and the largest one are followed in turn.
+
+    Parameters
+    ----------
+    widest : largest norm of an optimum.
+    least_n : smallest number of samples.
+    """
+    rng = np.random.default_rng(seed)
+    for i in range(n_cells):
+        u = iter(rng.random(12))
+
+        def log_uniform(low: float, high: float, u: Iterator[float] = u) -> float:
+            return float(f"{low * (high / low) ** next(u):.3g}")
+
+        attaining, many = i % 3 == 0, i % 3 == 2
+        k = 2 if attaining else int(log_uniform(2.0 + i % 2, 17.0))
+        norm = log_uniform(0.4 if attaining else 0.01, 0.99) * widest
+        smooth, ratio = log_uniform(0.05, 200.0), log_uniform(1.0, 200.0)
+        # Theorem 2 asks for 8 log(mn') clients in the smallest of the clusters
+        least_m = 300.0 * (1.0 + ratio * (k - 1))
+        yield {
+            "k": k,
+            "d": k - 2 + int(log_uniform(1.0, 40.0)),
+            "m": int(log_uniform(least_m, 1e4 * least_m)),
+            "n": int(log_uniform(least_n, 1e6 * least_n**0.5)),
+            "ratio": ratio,
+            "shape": "one-large" if i % 4 > 1 else "one-small",
+            "Delta": float(f"{norm / math.sqrt((k - 1) / (2 * k)):.3g}"),
+            "L": smooth,
+            "lam": float(f"{smooth * log_uniform(0.02, 0.2):.3g}") if many else smooth,
+            "alpha": log_uniform(0.3 if many else 0.01, 0.45),
+            "delta": log_uniform(0.003, 0.25),
+            "cluster": "largest" if i % 2 else "smallest",
+            "start": "edge",
+        }
+
+
+def own_share(cell: Params) -> float:
+    """The share of the followed cluster's clients."""
+    counts = experiments.sizes(SC_STEP.check(cell))
+    return float(counts[-1 if cell["cluster"] == "largest" else 0] / cell["m"])
+
+
+def with_wrong(cell: Params, wrong: float) -> Params:
+    """The cell whose clients are mislabelled with this probability, by the deviation eta."""
+    full = SC_STEP.check(cell)
+    gap = experiments.gap(full)
+
+    def excess(log_eta: float) -> float:
+        found = wrong_label(gap, math.exp(log_eta), full["n"], full["k"])
+        return math.log(max(found, 1e-300) / wrong)
+
+    # Chebyshev's inequality: the probability is about k eta^2/(n gap^2), and attained
+    middle = math.log(gap * math.sqrt(full["n"] * wrong / full["k"]))
+    eta = math.exp(optimize.brentq(excess, middle - 5.0, middle + 5.0, xtol=1e-6))
+    return {**cell, "eta": float(f"{eta:.4g}")}
+
+
+def with_strangers(cell: Params, mean: float) -> Params:
+    """The cell with so many strangers on average."""
+    others = cell["m"] * (1.0 - own_share(cell)) / (cell["k"] - 1)
+    return with_wrong(cell, mean / others)
+
+
+def with_changes(cell: Params, mean: float) -> Params:
+    """The cell with so many strangers on average, or so many lost clients if there are more."""
+    own = own_share(cell)
+    return with_wrong(cell, mean / (cell["m"] * max(own, (1.0 - own) / (cell["k"] - 1))))
+
+
+def decrease(cell: Params) -> float:
+    """What the step takes off the error where all labels are right."""
+    return own_share(cell) * cell["lam"] / cell["L"] * experiments.radius(SC_STEP.check(cell))
+
+
+def jump(cell: Params, clients: float, rare: float) -> float:
+    """The length by which one jump moves the model, for v = 1."""
+    return math.sqrt(clients / (rare * cell["n"])) / (cell["m"] * cell["L"])
+
+
+def seldom(cell: Params) -> Params:
+    """The cell with a failure probability that few trials tell from the share `SELDOM` of it."""
+    return {**cell, "delta": max(cell["delta"], 0.1)}
+
+
+def noise_cells(n_cells: int, seed: int, *, share: float, widest: float = 1.0) -> list[Params]:
+    """A jump of the own clients' noise is ``share`` of the decrease, strangers are absent."""
+    cells: list[Params] = []
+    for i, drawn in enumerate(draw(n_cells, seed, widest=widest)):
+        cell = seldom(drawn) if i % 4 == 3 else drawn
+        rare = more_often(cell["delta"], SELDOM if i % 4 == 3 else OFTEN)
+        length = jump(cell, own_share(cell) * cell["m"], rare)
+        v = float(f"{share * decrease(cell) / length:.4g}")
+        cells.append({**with_strangers(cell, TINY), "v": v, "rare": rare})
+    return cells
+
+
+def stranger_cells(n_cells: int, seed: int, *, widest: float = 1.0) -> list[Params]:
+    """A stranger comes hardly more often than the statement may fail, without noise."""
+    cells: list[Params] = []
+    for cell in draw(n_cells, seed, widest=widest):
+        v = TINY * cell["L"] * math.sqrt(cell["n"] / cell["m"])
+        filled = with_changes(cell, more_often(cell["delta"]))
+        cells.append({**filled, "v": float(f"{v:.4g}")})
+    return cells
+
+
+def crowd_cells(n_cells: int, seed: int, *, widest: float = 1.0) -> list[Params]:
+    """A small cluster with many strangers, whose gradients' noise is above everything else."""
+    cells: list[Params] = []
+    for cell in draw(n_cells, seed, widest=widest):
+        rare = more_often(cell["delta"])
+        small = {**cell, "ratio": 30.0 * cell["ratio"], "m": 30 * cell["m"]}
+        small |= {"cluster": "smallest", "shape": "one-small"}
+        filled = with_wrong(small, 0.1 / cell["k"])
+        strangers = small["m"] * (1.0 - own_share(small)) * 0.1 / cell["k"] / (cell["k"] - 1)
+        v = 100.0 * cell["Delta"] / cell["delta"] / jump(small, strangers, rare)
+        cells.append({**filled, "v": float(f"{v:.4g}"), "rare": rare})
+    return cells
+
+
+def quiet_cells(n_cells: int, seed: int, *, widest: float = 1.0) -> list[Params]:
+    """Next to no noise and no strangers."""
+    cells: list[Params] = []
+    for cell in draw(n_cells, seed, widest=widest):
+        length = math.sqrt(own_share(cell) / (cell["m"] * cell["n"])) / cell["L"]
+        v = float(f"{1e-4 * decrease(cell) / length:.4g}")
+        cells.append({**with_strangers(cell, TINY), "v": v})
+    return cells
+
+
+def part_cells(
+    n_cells: int, seed: int, *, failure: float, pulled: bool, widest: float = 1.0
+) -> list[Params]:
+    """Cells for the strangers' part of a step alone.
+
+    ``failure`` is the stated probability of failure over ``delta``.  With ``pulled`` the mean pull
+    of the strangers rules and is nearly attained, and without it their noise.
+    """
+    cells: list[Params] = []
+    for i, drawn in enumerate(draw(n_cells, seed, widest=widest, least_n=1e4)):
+        below = i % 4 == 3 and not pulled
+        cell = seldom(drawn) if below else drawn
+        often = more_often(failure * cell["delta"], SELDOM if below else OFTEN)
+        mean = often if pulled else 10.0 * (1 + i % 3)
+        ratio = 0.02 if pulled else 300.0
+        length = jump(cell, mean, often) * cell["m"] / mean  # of a jump, over that of one stranger
+        filled = with_strangers(cell, mean)
+        cells.append({**filled, "v": float(f"{ratio / length:.4g}"), "rare": often})
+    return cells
