@@ -39,7 +39,6 @@ PLANTED = {
         "term pull: delta dropped",
         "term fluctuation: n for m",
     ),
-    "ifca.thm2": ("term contraction: 1/k for p", "term floor: v dropped", "term floor: m for n"),
     "ifca.thm2-sharp": (
         "term contraction: 1/k for p_j",
         "term floor: p for p_j",

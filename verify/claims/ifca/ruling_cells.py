@@ -125,12 +125,13 @@ def with_changes(cell: Params, mean: float) -> Params:
 
 def decrease(cell: Params) -> float:
     """What the step takes off the error where all labels are right."""
-    return own_share(cell) * cell["lam"] / cell["L"] * experiments.radius(SC_STEP.check(cell))
+    rate = own_share(cell) * cell["lam"] / cell["L"]
+    return float(rate * experiments.radius(SC_STEP.check(cell)))
 
 
 def jump(cell: Params, clients: float, rare: float) -> float:
     """The length by which one jump moves the model, for v = 1."""
-    return math.sqrt(clients / (rare * cell["n"])) / (cell["m"] * cell["L"])
+    return float(math.sqrt(clients / (rare * cell["n"])) / (cell["m"] * cell["L"]))
 
 
 def seldom(cell: Params) -> Params:
