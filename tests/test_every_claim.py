@@ -37,7 +37,16 @@ BY_DESIGN = {
         "ifca.k2-random-as-printed": "two clusters",
     },
     "it-keeps-to-the-trials-and-the-evaluations-of-its-profile": dict.fromkeys(
-        ("ifca.lemma1-law", "ifca.oracle-mse"),
+        (
+            "ifca.eq30",
+            "ifca.eq30-sharp",
+            "ifca.eq32",
+            "ifca.eq32-sharp",
+            "ifca.thm2",
+            "ifca.thm2-sharp",
+            "ifca.lemma1-law",
+            "ifca.oracle-mse",
+        ),
         "exact laws whose probabilities take more trials than the smallest profile has",
     ),
     "another-right-hand-side-changes-the-test": {

@@ -253,7 +253,7 @@ class Examination:
         level = self.standing.level
         procedure.check()
         spent, seconds = 0, 0.0
-        while missing := demands(procedure, self.placebos, self.trials, level):
+        while missing := demands(procedure, self.placebos, self.store, level):
             for demand in missing:
                 params = demand.experiment.check(demand.params)
                 stored = len(self.store.blocks(demand.experiment, params))
