@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Any
 
 from verify.proofs.checker import (
-    Algebra,
     Goal,
     Poly,
     Rejected,
@@ -105,7 +104,7 @@ def _let(goal: Goal, step: Mapping[str, Any], below: Below, whole: bool) -> Line
     elif kind == "exp":
         yield f"destruct (exponential {x} ltac:(sign)) as [{new} ?]. subst {x}."
     else:
-        strict = Algebra(goal).sign_of(step["x"]) == ">"
+        strict = Terms(goal).sign_of(step["x"]) == ">"
         lemma = "root_pos" if strict else "root_nonneg"
         if Fraction(by).denominator > 1:
             raise Rejected("a power that is no whole number has no form in Coq")
