@@ -199,6 +199,10 @@ class ReadOnce:
         self._store = store
         self._tables: dict[tuple[str, str, int], Table] = {}
 
+    def __getattr__(self, name: str) -> Any:
+        """Anything else that a procedure of one's own reads is the store's."""
+        return getattr(self._store, name)
+
     def blocks(self, experiment: Experiment, params: Params) -> set[int]:
         """The numbers of the blocks of a cell that are there."""
         return self._store.blocks(experiment, params)
