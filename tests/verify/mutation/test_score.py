@@ -271,7 +271,7 @@ class Asking:
         return [Demand(COIN, {"tag": done}, 1)] if done < self.rounds else []
 
     def decide(self, store, _level):
-        return f"decided in {len(store.cells())} cells"
+        return SimpleNamespace(summary=f"decided in {len(store.cells())} cells", spare="")
 
 
 def test_the_trials_of_all_rounds_count_against_the_cap(examine):
@@ -281,7 +281,7 @@ def test_the_trials_of_all_rounds_count_against_the_cap(examine):
     with pytest.raises(InvalidParameter, match="asks for 384 trials"):
         examination.evidence(Asking(3), n_new=383)
     assert len(examination.store.cells()) == 2
-    assert examination.evidence(Asking(4), n_new=256) == "decided in 4 cells"
+    assert examination.evidence(Asking(4), n_new=256).summary == "decided in 4 cells"
 
 
 @pytest.mark.parametrize(("resolution", "outcome"), [(None, "true here"), (0.01, "few trials")])
