@@ -63,6 +63,11 @@ def _as_lists(*event: Any) -> None:
     lines[:] = found
 
 
+def _requests(_app: Any, _what: str, name: str, _member: object, skip: bool, _options: Any) -> bool:
+    """Leave out ``set_fit_request`` and its like, which scikit-learn writes into each estimator."""
+    return skip or re.fullmatch(r"set_\w+_request", name) is not None
+
+
 _LISTED = ("Attributes", "Parameters", "Raises")
 
 
@@ -70,3 +75,4 @@ def setup(app: Any) -> None:
     """Register the renderer of formulas, and the lists before Napoleon reads the sections."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     app.connect("autodoc-process-docstring", _as_lists, priority=100)
+    app.connect("autodoc-skip-member", _requests)
