@@ -246,7 +246,7 @@ def _void(run: Run, claim: Tried) -> dict[str, Any]:
 def _draw(figure: Figure, name: str, files: Files, form: Form) -> dict[str, Any]:
     path = f"figures/paper-{name}.{form}"
     files[path] = render(figure, form=form)
-    caption = " ".join(sentence(part) for part in (figure.title, figure.caption) if part)
+    caption = " ".join(capital(sentence(part)) for part in (figure.title, figure.caption) if part)
     return {"path": Latex(path), "caption": prose(caption), "label": Latex(f"fig:paper-{name}")}
 
 
@@ -368,7 +368,10 @@ def redrawn(run: Run, files: Files, form: Form) -> list[dict[str, Any]]:
         source = claim.claim.source
         if re.match(r"(Fig|Table)", source) and claim.evidence.figures and len(found) < _REDRAWN:
             made = _draw(claim.evidence.figures[0], claim.name, files, form)
-            made["caption"] = Latex(f"{prose(sentence(source))} {made['caption']} {_link(claim)}.")
+            made["caption"] = Latex(
+                f"{prose(sentence(source))} {made['caption']} "
+                f"{verdict_word(claim.verdict, claim.mark)}: {_link(claim)}."
+            )
             found.append(made)
     return found
 
@@ -454,6 +457,16 @@ def compared(run: Run, files: Files, form: Form) -> list[dict[str, Any]]:
     return made
 
 
+def comparisons(run: Run) -> list[Latex]:
+    """The claims that compare methods, a sentence each with its verdict."""
+    return [
+        Latex(f"{prose(claim.claim.title)}: {verdict_word(claim.verdict, claim.mark)} "
+              f"({_link(claim)}).")
+        for claim in run.claims
+        if claim.claim.kind == "comparison" and claim.verdict != "NOT RUN"
+    ]  # fmt: skip
+
+
 def drawing(run: Run) -> Any:
     """The picture of the run.  A claim that was not run stands with its own paper."""
     papers = {c.claim.id.partition(".")[0]: c.claim.paper for c in reversed(run.claims)}
@@ -483,6 +496,7 @@ def paper(run: Run, *, engine: str, author: str = "", form: Form = "pdf") -> dic
         "claims": [] if tables else plain_table(run),
         "figures": redrawn(run, files, form),
         "benchmarks": compared(run, files, form),
+        "comparisons": comparisons(run),
         "sure": sure(run),
         "not_run": not_run(run),
         "environment": overview.environment(run.summary, engine),

@@ -293,7 +293,7 @@ def value(item: Any) -> Latex:
         if len(item) > 8:
             shown.append(Latex(r"\ldots{}"))
         return Latex("(" + ", ".join(shown) + ")")
-    return escape_text(str(item))
+    return escape_text(str(item).replace("<=", "≤").replace(">=", "≥"))
 
 
 # -- sentences -------------------------------------------------------------------------------------

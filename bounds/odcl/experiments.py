@@ -99,7 +99,7 @@ FIG_2_KM = _share(
 )
 FIG_2_ORDER = statement(
     "odcl.fig2-order",
-    "Fig. 2: the order of the curves",
+    "Fig. 2: the cluster oracle has the least error, then averaging, local fits, one mean",
     "Fig. 2",
     kind="comparison",
     quantifiers=r"K=10,d=20,m=100",

@@ -287,7 +287,7 @@ LEMMA_4_FEW_USERS = statement(
 LEMMA_4_FLOOR = statement(
     "odcl.lemma4-floor",
     "The mean of very many fits: the bias stays",
-    "Lemma 4, term of order 1/n^2 that no cluster size divides",
+    "Lemma 4, term of order 1/n² that no cluster size divides",
     kind="rate",
     quantifiers=r"m\ge n^2",
     observed=_MEAN,

@@ -94,7 +94,7 @@ EQ_8_AS_PRINTED = statement(
 )
 EQ_8 = statement(
     "odcl.eq8",
-    "The right-hand side of (8) is at most M log n / n, with a mesh of R/n^3",
+    "The right-hand side of (8) is at most M log n / n, with a mesh of R/n³",
     "after (8), corrected",
     quantifiers=r"\forall n\ge3",
     observed=_EIGHT,
@@ -169,7 +169,7 @@ PSI_EVENT = statement(
 )
 PSI = statement(
     "odcl.psi-prob",
-    "Recovery fails with a probability of at most 2m/n^3, for every loss",
+    "Recovery fails with a probability of at most 2m/n³, for every loss",
     "outline and proof of Theorem 1, corrected",
     quantifiers=r"\forall n\ge3,M,\alpha,D\ \text{with (9)}",
     observed=r"P(\Psi^c)",
@@ -290,7 +290,7 @@ THEOREM_1_VACUITY = statement(
     "Theorem 1's sample requirement at the paper's experiments",
     "Theorem 1, Section 5, Appendix D",
     kind="vacuity",
-    quantifiers=r"\text{Fig. 2--5}",
+    quantifiers=r"\text{Fig. 2 to 5}",
     observed=r"\frac n{\log n}",
     relation=r"\ge",
     terms=_PRINTED_REQUIREMENT,

@@ -84,7 +84,7 @@ BALL_LAW = statement(
 
 RESTARTS = statement(
     "sxy.ifca-restarts",
-    "Both phases against restarts of IFCA",
+    "Both phases fail less often than one start of IFCA",
     "Introduction, and the abstract",
     kind="comparison",
     quantifiers=r"\forall d,k",

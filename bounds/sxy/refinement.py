@@ -217,7 +217,7 @@ DOMINATED_LARGE = statement(
 
 SAVING_RUNS = statement(
     "sxy.saving-runs",
-    "Runs: many local steps against one",
+    "Many local steps save rounds, unless kappa is close to one",
     "after Theorem 3, last sentence of Section 4",
     kind="comparison",
     quantifiers=r"\forall M,n,d,s",

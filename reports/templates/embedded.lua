@@ -186,6 +186,16 @@ function Div(el)
   end
 end
 
+-- The paper's figures stand at the top or the bottom of a page, as LaTeX places them: text fills
+-- the page before a figure that is too large for the rest of it.
+function Figure(el)
+  if not (el.identifier:match("^fig:paper%-") or el.identifier == "fig:picture") then return nil end
+  local place = el.identifier == "fig:picture" and "bottom" or "auto" -- not above the title
+  local figure, placed = write({ el }):gsub("^#figure%(", "#figure(placement: " .. place .. ", ")
+  if placed ~= 1 then error("a figure that is not one: " .. el.identifier) end
+  return pandoc.RawBlock("typst", figure .. "\n")
+end
+
 -- Terms with a one-paragraph description start on the line of their description.
 function DefinitionList(el)
   local items = {}
@@ -199,13 +209,14 @@ function DefinitionList(el)
   return pandoc.RawBlock("typst", "#terms(\n" .. table.concat(items, "\n") .. "\n)\n")
 end
 
--- A paragraph that heads a section or a list stays with what follows.
+-- A paragraph that heads a table or a list stays with it.
 function Blocks(blocks)
   local out = pandoc.Blocks({})
   for i, block in ipairs(blocks) do
     local after = blocks[i + 1] and blocks[i + 1].t
     local before = blocks[i - 1] and blocks[i - 1].t
-    if block.t == "Para" and (before == "Header" or after == "BulletList"
+    local floats = after == "RawBlock" and blocks[i + 1].text:match("^#figure%(placement")
+    if block.t == "Para" and ((before == "Header" and after ~= "Para" and not floats) or after == "BulletList"
       and block.content[1].t == "Strong") then
       out:insert(pandoc.RawBlock("typst", "#block(sticky: true)["))
       out:insert(block)

@@ -9,8 +9,9 @@ import pytest
 
 from reports.assemble import write_report
 from reports.collect import Run, load
+from reports.engines import embedded_missing, typst_source
 from reports.latex_template import render_tex
-from reports.paper import MOST, drawing, findings, links_to_site, paper, shown, title
+from reports.paper import MOST, comparisons, drawing, findings, links_to_site, paper, shown, title
 from reports.picture import picture, render
 from reports.results import factor, onset, place, results, row_of, strength
 from tests.reports.fakes import FakeRun, cell, claim, refuted, undrawn
@@ -177,3 +178,27 @@ def test_the_source_of_the_paper_is_typeset_with_the_given_title(run: Run, tmp_p
     assert r"\title{Mine \& yours}" in text
     assert r"\author{A. Person." in text
     assert not (tmp_path / "catalogue.tex").exists()
+
+
+def test_a_run_without_a_benchmark_lists_its_comparisons_and_names_the_command() -> None:
+    run = made({"p.order": named("p.order", "Fig. 2", kind="comparison")}, {})
+    source = render_tex(paper(run, engine="embedded"), "paper.tex.j2")
+    assert r"\section{Which method}" in source
+    assert "benchmark few-samples" in source
+    assert ["SUPPORTED" in line for line in comparisons(run)] == [True]
+
+
+def test_a_run_without_comparisons_has_no_section_on_methods(run: Run) -> None:
+    assert comparisons(run) == []
+    assert "Which method" not in render_tex(paper(run, engine="embedded"), "paper.tex.j2")
+
+
+@pytest.mark.skipif(bool(embedded_missing()), reason="the embedded engine is not installed")
+def test_only_the_papers_figures_float_and_the_picture_stays_below_the_title(run: Run) -> None:
+    typst = typst_source(
+        r"\begin{figure}\includegraphics{a.pdf}\caption{A}\label{fig:picture}\end{figure}"
+        r"\begin{figure}\includegraphics{a.pdf}\caption{B}\label{fig:paper-b}\end{figure}"
+        r"\begin{figure}\includegraphics{a.pdf}\caption{C}\label{fig:c}\end{figure}",
+        standalone=False,
+    )
+    assert [part.partition(",")[0] for part in typst.split("placement: ")[1:]] == ["bottom", "auto"]

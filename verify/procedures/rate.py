@@ -161,7 +161,7 @@ class Rate(Sampled):
             title="Exponents",
             columns=("parameter", "observed", "se", "lower", "upper", "stated", "verdict"),
             rows=rows,
-            note=f"$R^2={fit.r_squared:.4f}$; limits simultaneous at level {level:.2g}",
+            note=f"{_goodness(fit, varied)}limits simultaneous at level {level:.2g}",
         )
         symbols = {name: (s.symbol, s.exponent) for name, s in self.stated.items()}
         figure = exponents_figure(symbols, varied, means, errors, fit, self.observable)
@@ -245,6 +245,22 @@ class Rate(Sampled):
                     f"{stated.exponent:g}."
                 )
         return lines
+
+
+def _goodness(fit: PowerLawFit, varied: Mapping[str, Sequence[float]]) -> str:
+    """R^2, where each parameter has three levels: a line through two levels leaves no residual."""
+    if any(_levels(values) < 3 for values in varied.values()):
+        return ""
+    return f"$R^2={fit.r_squared:.4f}$; "
+
+
+def _levels(values: Sequence[float]) -> int:
+    """The levels of a parameter.  Values within 5 per cent of a level are that level."""
+    found: list[float] = []
+    for value in sorted(values):
+        if not found or value > 1.05 * found[-1]:
+            found.append(value)
+    return len(found)
 
 
 @dataclass(frozen=True, kw_only=True)

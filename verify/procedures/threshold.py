@@ -34,6 +34,8 @@ from verify.procedures.interface import Sampled, Stated
 from verify.procedures.mean_bound import the_cell
 from verify.procedures.swapped import SwappedTrials
 
+#: The cells that the figure draws, at most.
+_DRAWN = 6
 _RELATIONS: dict[str, Side] = {
     r"\le": "at most",
     r"\ge": "at least",
@@ -413,17 +415,18 @@ class Threshold(Stated, Sampled):
                 x=[float(n) for n in sorted(z.counts)],
                 y=[z.counts[n][0] / z.counts[n][1] for n in sorted(z.counts)],
             )
-            for z in sized[:6]
+            for z in sized[:_DRAWN]
         ]
+        shown = "" if len(sized) <= _DRAWN else f" {_DRAWN} of {len(sized)} cells."
         return Figure(
             name="success",
             title="Success against size",
-            xlabel=f"{self.size} (count)",
+            xlabel=f"{f'${self.size}$' if len(self.size) == 1 else self.size} (count)",
             ylabel="share of successes (dimensionless)",
             series=series,
             xscale="log",
             hlines=[(self.target, "target")],
-            caption="All draws of the first six cells.",
+            caption=f"Every trial that was drawn counts.{shown}",
         )
 
     def _notes(self, sized: Sequence[Sized]) -> list[str]:

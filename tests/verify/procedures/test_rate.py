@@ -9,9 +9,10 @@ import pytest
 from bounds.statement import OutsideTheorem
 from tests.verify.toys import DECAY, N_STEPS, POWER, tried
 from trials.checks import InvalidParameter
+from verify.decisions.rates import fit_power_law
 from verify.evidence import Verdict
 from verify.procedures.base import Sampling
-from verify.procedures.rate import Contraction, Rate, StatedRate
+from verify.procedures.rate import Contraction, Rate, StatedRate, _goodness
 
 
 def test_a_figure_shows_the_cells_on_the_fitted_line_beside_the_stated_one(tmp_path):
@@ -181,3 +182,13 @@ def test_contractions_override_and_describe():
     with pytest.raises(InvalidParameter, match="factor=2 must be"):
         base.override({"factor": 2})
     assert "stated at most 0.5" in base.describe()
+
+
+@pytest.mark.parametrize(
+    ("levels", "told"),
+    [([1.0, 2.0, 4.0], True), ([1.0, 1.0, 4.0], False), ([1.0, 1.03, 4.0], False)],
+)
+def test_two_levels_of_a_parameter_have_a_slope_and_no_goodness_of_fit(levels, told):
+    varied = {"n": [1.0, 2.0, 4.0, 1.0, 2.0, 4.0], "d": [*levels, *reversed(levels)]}
+    y = [n / d for n, d in zip(varied["n"], varied["d"], strict=True)]
+    assert ("R^2" in _goodness(fit_power_law(y, varied), varied)) is told
