@@ -42,7 +42,12 @@ def drawing(claim: Tried, name: str) -> str:
     """The SVG of a claim's figure, with coordinates that are as exact as a screen is."""
     (data,) = (figure for figure in claim.evidence.figures if figure.name == name)
     text = figures.render(data, form="svg").decode()
-    text = re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", text)
+    # The letters' scale, 1/64, stays: rounded to 0.02 it would crush them.
+    text = re.sub(
+        r"scale\([^)]*\)|-?\d+\.\d{3,}",
+        lambda found: found[0] if found[0][0] == "s" else f"{float(found[0]):.2f}",
+        text,
+    )
     return re.sub(r">\s+<", "><", text)
 
 

@@ -65,3 +65,12 @@ def test_attributes_of_the_reference_are_a_list_with_meanings():
     assert [line for line in lines if line] == [
         "A thing.", "**Attributes**", "* *size*: how many,", "  in all.", "* *name, id*: words.",
     ]  # fmt: skip
+
+
+def test_the_drawings_of_the_gallery_keep_the_size_of_their_letters() -> None:
+    scales = {
+        found
+        for drawing in (ROOT / "docs/gallery").glob("*.svg")
+        for found in re.findall(r'transform="scale\(([^)]*)\)"', drawing.read_text("utf-8"))
+    }
+    assert scales == {"0.015625"}
