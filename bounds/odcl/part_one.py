@@ -279,7 +279,7 @@ _CONDITIONS = r"\forall m\ge2|C_{(K)}|,\ c,M,D"
 PART_ONE_SAME_M = REQUIREMENT_PART_ONE.subs(M_bar, M)
 REMARK_20 = statement(
     "odcl.remark20",
-    "Part I lowers the requirement by the order of c^2 M / D^2",
+    "Part I lowers the requirement by the order of c² M / D²",
     "Remark 20, with $c=100$ (footnote 4)",
     quantifiers=r"\forall m\ge2|C_{(K)}|,M,D",
     observed=r"\text{requirement of ODCL-KM}-\text{requirement of Theorem 3}",

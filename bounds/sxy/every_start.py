@@ -34,7 +34,7 @@ EVERY_START_AS_PRINTED = statement(
 
 EVERY_START = statement(
     "sxy.every-start",
-    "Theorem 1: a round of d^2/10 clients fails from a start that the data choose",
+    "Theorem 1: a round of d²/10 clients fails from a start that the data choose",
     "Theorem 1, for starts that may depend on the data (not in the paper)",
     kind="rate",
     quantifiers=r"\exists\theta_0(\text{data}),\ \norm{\theta_0}\le R",

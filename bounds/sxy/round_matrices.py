@@ -96,7 +96,7 @@ NOISE_FLOOR = statement(
 
 ORACLE_FLOOR = statement(
     "sxy.noise-floor-rate",
-    "With known labels the squared error is sigma^2 d/N_j",
+    "With known labels the squared error is of order σ² d / N_j",
     'after Theorem 2, "we would get an model estimation error of ... scaling as"',
     kind="rate",
     quantifiers=r"\forall d,N,\rho,\sigma",

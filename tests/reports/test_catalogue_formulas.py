@@ -73,3 +73,12 @@ def test_the_prose_of_the_catalogue_has_a_faithful_translation() -> None:
     source = f"{MACROS}\n\\begin{{document}}\n{texts}\n\\end{{document}}"
     typst = typst_source(source, standalone=False)
     assert "U+" not in typst  # no character without a LaTeX spelling
+
+
+def test_titles_and_sources_read_without_tex() -> None:
+    """Terminals print them as they are: ``n²`` for a power, ``N_j`` for an index."""
+    raw = re.compile(r"[\^\\_{}]|[<>]=|--")
+    words = {text for s in STATEMENTS for text in (s.title, s.source)}
+    assert [
+        text for text in words if raw.search(re.sub(r"\$[^$]*\$|\b[A-Za-z]_\w\b", "", text))
+    ] == []
