@@ -49,6 +49,7 @@ SHELL = {
 PYTHON = {
     "docs/kernels.md": "tests/test_docs.py", "docs/estimators.md": "tests/test_docs.py",
     "docs/clusters.md": "needs a cluster: compiled only",
+    "docs/examples.md": "below, with what it prints",
     "docs/which-method.md": "tests/verify/benchmark run methods of a file: compiled only",
 }  # fmt: skip
 
@@ -140,3 +141,12 @@ def test_python_in_a_page_runs_or_compiles(page, tmp_path, monkeypatch):
         if name := re.match(r"# (\w+\.py)\n", text):
             (tmp_path / name[1]).write_text(text)
         exec(compile(text, page, "exec"), space)
+
+
+def test_the_examples_print_what_their_page_shows(capsys):
+    """Each example stands alone: none reads a name of another."""
+    told = blocks("docs/examples.md")
+    assert [language for language, _ in told] == ["python", "text"] * (len(told) // 2)
+    for (_, code), (_, output) in zip(told[::2], told[1::2], strict=True):
+        exec(compile(code, "docs/examples.md", "exec"), {"__name__": "example"})
+        assert capsys.readouterr().out == output
