@@ -70,12 +70,25 @@ def cluster():
         yield made.scheduler_address
 
 
-class Cluster:
-    """A scheduler and workers as processes of their own."""
+def _certificates(folder):
+    """New certificates as files, and the variables by which Dask finds them."""
+    made = dask_distributed.Security.temporary()
+    texts = {"CA_FILE": made.tls_ca_file}
+    for role in ("scheduler", "worker", "client"):
+        texts[f"{role.upper()}__CERT"] = getattr(made, f"tls_{role}_cert")
+        texts[f"{role.upper()}__KEY"] = getattr(made, f"tls_{role}_key")
+    for name, text in texts.items():
+        (folder / f"{name}.pem").write_text(text)
+    return {f"DASK_DISTRIBUTED__COMM__TLS__{name}": f"{folder / name}.pem" for name in texts}
 
-    def __init__(self, folder):
+
+class Cluster:
+    """A scheduler and workers as processes of their own, with TLS where ``tls`` says so."""
+
+    def __init__(self, folder, tls=False):
         self.folder = folder
         self.workers = []
+        self.environment = {**os.environ, **(_certificates(folder) if tls else {})}
         file = folder / "scheduler.json"
         self.scheduler = self._start(
             "distributed.cli.dask_scheduler",
@@ -85,6 +98,7 @@ class Cluster:
             "127.0.0.1",
             "--port",
             "0",
+            *(("--protocol", "tls") if tls else ()),
         )
         while not (address := self._address(file)):
             assert self.scheduler.poll() is None
@@ -102,7 +116,7 @@ class Cluster:
         return subprocess.Popen(
             [sys.executable, "-m", *command.split(), *options, "--no-dashboard"],
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(tree)},
+            env={**self.environment, "PYTHONPATH": str(tree)},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -118,8 +132,8 @@ class Cluster:
 
 
 @contextmanager
-def _cluster(folder, n_workers=1):
-    made = Cluster(folder)
+def _cluster(folder, n_workers=1, tls=False):
+    made = Cluster(folder, tls)
     try:
         for _ in range(n_workers):
             made.add_worker()
@@ -211,7 +225,9 @@ def test_a_worker_with_an_edited_experiment_is_refused_and_nothing_of_it_is_stor
 # -- losing it -----------------------------------------------------------------------------------
 
 
-def test_a_lost_scheduler_is_one_line_and_a_resume_completes_the_run(tmp_path, expected):
+def test_a_lost_scheduler_is_one_line_and_a_resume_completes_the_run(tmp_path):
+    """With TLS from end to end: the other tests of this file speak without it."""
+    pytest.importorskip("cryptography", reason="makes the certificates")
     demands = [*DEMANDS, Demand(TOY, {"mode": "slow"}, 60)]
     program = """
 import sys
@@ -231,11 +247,12 @@ except ExecutorError as error:
     print(error, file=sys.stderr)
     sys.exit(3)
 """
-    with _cluster(tmp_path) as made:
+    with _cluster(tmp_path, tls=True) as made:
+        assert made.address.startswith("tls://")
         child = subprocess.Popen(
             [sys.executable, "-c", program, made.address],
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**made.environment, "PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
