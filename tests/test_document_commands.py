@@ -145,6 +145,7 @@ def test_python_in_a_page_runs_or_compiles(page, tmp_path, monkeypatch):
 
 def test_the_examples_print_what_their_page_shows(capsys):
     """Each example stands alone: none reads a name of another."""
+    pytest.importorskip("sklearn")
     told = blocks("docs/examples.md")
     assert [language for language, _ in told] == ["python", "text"] * (len(told) // 2)
     for (_, code), (_, output) in zip(told[::2], told[1::2], strict=True):
