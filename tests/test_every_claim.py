@@ -34,7 +34,6 @@ BY_DESIGN = {
     "parameters-that-the-statement-names-are-varied": {
         "ifca.eq7": "sigma is at its limit, 1, where the gradient is largest",
         "ifca.k2-slightly-better": "two clusters",
-        "ifca.k2-random-as-printed": "two clusters",
     },
     "it-keeps-to-the-trials-and-the-evaluations-of-its-profile": dict.fromkeys(
         (

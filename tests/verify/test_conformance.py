@@ -136,4 +136,7 @@ def test_a_mistake_in_ones_own_file_names_the_line_and_exits_with_3(tmp_path, wr
     done = CliRunner().invoke(application, arguments)
     assert done.exit_code == 3, done.output
     assert "AttributeError" in done.output
-    assert re.search(rf"mine_{place}\.py(:|, line ){number}", done.output.replace("\n", " "))
+    assert re.search(
+        rf"mine_{place}\.py( \(\d+ characters\))?(:|, line ){number}",
+        done.output.replace("\n", " "),
+    )

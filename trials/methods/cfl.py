@@ -35,7 +35,7 @@ from trials.checks import FloatArray, IntArray
 from trials.methods.updates import Observer, local_updates
 from trials.models.clients import ClientData
 from trials.models.losses import LogisticLoss, Loss, SquaredLoss
-from trials.parameters import Integer, Maybe, Options, Real, Record, validated
+from trials.parameters import Function, Integer, Maybe, Options, Real, Record, validated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +69,7 @@ class CflResult:
     gamma_max=Maybe(Real(0.0, 1.0)),
     weights=Options(("clients", "rows")),
     loss=Record(SquaredLoss, LogisticLoss),
+    observe=Maybe(Function()),
 )
 def run_cfl(
     *,

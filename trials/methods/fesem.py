@@ -26,7 +26,7 @@ from trials.clustering.kmeans import kmeans_pp
 from trials.methods.updates import Observer, local_updates
 from trials.models.clients import ClientData
 from trials.models.losses import LogisticLoss, Loss, SquaredLoss
-from trials.parameters import Integer, Options, Real, Record, Stream, validated
+from trials.parameters import Function, Integer, Maybe, Options, Real, Record, Stream, validated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +56,7 @@ class FesemResult:
     n_init=Integer(1),
     weights=Options(("clients", "rows")),
     loss=Record(SquaredLoss, LogisticLoss),
+    observe=Maybe(Function()),
     rng=Stream(),
 )
 def run_fesem(

@@ -255,7 +255,10 @@ def worker(options: tuple[str, ...]) -> None:
         raise click.ClickException(
             "a worker needs Dask: pip install 'cfl-verify[distributed]'"
         ) from None
-    dask_worker.main(args=list(options), prog_name="cfl-verify worker", standalone_mode=False)
+    try:
+        dask_worker.main(args=list(options), prog_name="cfl-verify worker", standalone_mode=False)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
 
 
 # -- looking at runs -------------------------------------------------------------------------------

@@ -54,7 +54,8 @@ SCHEDULERS = (
     *("tcp://127.0.0.1:1", "tls://127.0.0.1:1", "ucx://a", "inproc://x", "tcp://", "a:b:c", "://"),
     *("ws://127.0.0.1:1", "127.0.0.1:1", "tcp://[::1", "zmq://x", "tcp://127.0.0.1:999999", "\0"),
 )
-COMMANDS = tuple(application.commands)
+#: Without `worker`, which waits for a scheduler and whose options are Dask's.
+COMMANDS = tuple(name for name in application.commands if name != "worker")
 OPTIONS = (
     *("--profile", "--seed", "--level", "--jobs", "--executor", "--config", "--output", "--json"),
     *("--claims", "--cells", "--paper", "--kind", "--verdict", "--against", "--format", "--engine"),

@@ -86,7 +86,7 @@ def test_a_wrong_one_exits_with_1_and_leaves_a_test(folder):
     assert result.exit_code == exits.UNEXPECTED
     assert "FAIL  differential  nearest" in result.stdout
     assert "smallest input found:\n        points = " in result.stdout
-    assert (folder / "kept" / "test_assignment_nearest.npz").exists()
+    assert (folder / "kept" / "test_assignment_nearest_my_own_code_wrong.npz").exists()
     told = invoke("my_own_code:wrong", "--as", "assignment", "--examples", "4", "--json")
     failures = json.loads(told.stdout)["failures"]
     assert failures[0]["check"] == "nearest"

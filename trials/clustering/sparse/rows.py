@@ -52,7 +52,7 @@ def pad(x: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> padded(np.ones((2, 1))).tolist()
+    >>> pad(np.ones((2, 1))).tolist()
     [[1.0, 0.0], [1.0, 0.0]]
     """
     n, d = x.shape

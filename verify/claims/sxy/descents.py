@@ -19,6 +19,7 @@ Reference. Theorem 1.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -167,12 +168,12 @@ def theorem_1_4_data(statement: Statement, profile: Profile) -> Probability:
 
 @claim("sxy.thm1-5", THEOREM_1_5, finding=ANCHORS, hidden=HIDDEN_OF_5)
 def theorem_1_5(statement: Statement, profile: Profile) -> Probability:
-    """The number of anchors that A.3 asks for, accuracy 1/10."""
+    """The number of anchors that A.3 asks for, and accuracies of Phase 1 of .12 and .2."""
     (condition,) = (a for a in statement.assumptions if a.left == n_H)
     cells = []
-    for cell in CELLS_OF_5:
+    for cell, epsilon in zip(CELLS_OF_5, itertools.cycle((0.12, 0.2)), strict=False):
         anchors = math.ceil(float(evaluate(condition.right, symbols_of_5(cell))))
-        cells.append({**cell, "anchors": anchors, "epsilon": 0.12, "l": 2000})
+        cells.append({**cell, "anchors": anchors, "epsilon": epsilon, "l": 2000})
     return arrivals(
         statement,
         sampling(profile, 192),
