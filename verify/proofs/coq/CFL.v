@@ -85,6 +85,14 @@ Proof. intros f t p F E H. apply (Rmult_lt_reg_l f); lra. Qed.
 Lemma by_sum_zero : forall f t, 0 < f -> f * t = 0 -> t = 0.
 Proof. intros f t F H. apply (Rmult_eq_reg_l f); lra. Qed.
 
+(* The larger of two numbers has the larger square, where it is not negative. *)
+
+Lemma by_squares : forall a b, 0 <= a -> 0 <= a ^ 2 - b ^ 2 -> 0 <= a - b.
+Proof. intros a b A H. destruct (Rle_or_lt b a); [lra | nra]. Qed.
+
+Lemma by_squares_strict : forall a b, 0 <= a -> 0 < a ^ 2 - b ^ 2 -> 0 < a - b.
+Proof. intros a b A H. destruct (Rlt_or_le b a); [lra | nra]. Qed.
+
 (* A variable as a function of another one. *)
 
 Lemma shifted : forall x b : R, exists y, x = b + y.

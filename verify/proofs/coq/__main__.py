@@ -113,7 +113,8 @@ def _ways(planned: Planned, search: bool) -> Iterator[tuple[Asked, str]]:
     for theorem in asked.of(planned.procedure, planned.claim, records.hints()):
         record = None if search else records.recorded(theorem.theorem)
         if record is not None:
-            yield theorem, record["way"]
+            for way in theorem.ways(record):
+                yield theorem, way
             return
         if search:
             for way in theorem.scripts:

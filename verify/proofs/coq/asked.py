@@ -28,7 +28,7 @@ from verify.evidence import Verdict
 from verify.procedures.interface import Procedure
 from verify.procedures.search import Search
 from verify.proofs.certificate import proof
-from verify.proofs.checker import Goal, Rejected, enclose, goal_of, number
+from verify.proofs.checker import Goal, enclose, goal_of, number
 from verify.proofs.coq import records, theorems
 from verify.proofs.coq.compiler import refuse_commands
 from verify.proofs.coq.gallina import relation
@@ -59,6 +59,10 @@ class Asked:
     narrowed: Sequence[Any] = ()
     by: str = ""
     witness: Mapping[str, str] = field(default_factory=dict)
+
+    def ways(self, record: Mapping[str, Any]) -> list[str]:
+        """The recorded way, or all where a changed certificate no longer gives it."""
+        return [record["way"]] if record["way"] in self.scripts else list(self.scripts)
 
     def document(self, way: str) -> str:
         """The file for Coq."""
@@ -100,7 +104,7 @@ def first_of(procedure: Procedure, claim: Claim) -> tuple[Asked, str, dict[str, 
     for each in found:
         record = records.recorded(each.theorem)
         if record is not None:
-            return each, record["way"], record
+            return each, each.ways(record)[0], record
     return next(((each, way, None) for each in found for way in each.scripts), None)
 
 
@@ -179,11 +183,11 @@ def _scripts(statement: Mapping[str, Any], certificate: Any) -> Iterator[tuple[s
     """Ways to prove a theorem over a whole domain."""
     conditions = theorems.conditions(statement)
     if certificate is not None:
-        with suppress(Rejected):
+        with suppress(ValueError, LookupError, TypeError, ArithmeticError):  # `Rejected` is one
             script = from_certificate(statement, certificate, conditions)
             yield "certificate", f"intros.\n{script}"
     else:
-        with suppress(Rejected, ValueError, ArithmeticError):
+        with suppress(ValueError, ArithmeticError):
             script = from_certificate(statement, {"step": "sum"}, conditions)
             yield "signs", f"intros.\n{script}"
     yield "nra", f"intros.\n{'repeat split; [| defined ..].' if conditions else ''}\nnra."

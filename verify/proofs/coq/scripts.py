@@ -84,8 +84,10 @@ def _proof(goal: Goal, step: Mapping[str, Any], whole: bool = False) -> Lines:
 
     ``whole`` says that the goal of Coq is the claim and that its terms are defined.
     """
+    if step["step"] not in _STEPS:
+        raise Rejected(f"a step {step['step']!r} has no form in Coq")
     below = list(zip(left_by(goal, step), step.get("then", ()), strict=True))
-    if whole and step["step"] in ("sum", "monotone", "boxes", "name"):
+    if whole and step["step"] in ("sum", "square", "monotone", "boxes", "name"):
         yield from _signs_of_parts(Terms(goal), goal.claim[1])
         yield "split; [| repeat split; defined]."
         whole = False
@@ -178,6 +180,19 @@ def _monotone(goal: Goal, step: Mapping[str, Any], below: Below, whole: bool) ->
     yield f"assert ({fact(below[1][0].given[-1])}) by lra."
     yield from _proof(*below[1], whole)
     yield "}"
+
+
+def _square(goal: Goal, step: Mapping[str, Any], below: Below, whole: bool) -> Lines:
+    larger, smaller = step["larger"], step["smaller"]
+    strict = goal.claim[0] == ">"
+    for part in below:
+        yield f"assert ({fact(part[0].claim)}). {{"
+        yield from _proof(*part)
+        yield "}"
+    difference = f"(({text_of(larger)}) - ({text_of(smaller)}))"
+    equal = _equal(Terms(goal), goal.claim[1], larger, smaller)
+    yield f"replace ({text_of(goal.claim[1])}) with {difference} by ({equal})."
+    yield f"apply by_squares{'_strict' * strict}; [assumption | lra]."
 
 
 def _sum(goal: Goal, step: Mapping[str, Any], below: Below, whole: bool) -> Lines:
@@ -326,7 +341,7 @@ def _boxes(goal: Goal, step: Mapping[str, Any], below: Below, whole: bool) -> Li
 
 
 _STEPS = {"let": _let, "name": _name, "cases": _cases, "cut": _cut, "lemma": _lemma,
-          "monotone": _monotone, "sum": _sum, "boxes": _boxes}  # fmt: skip
+          "monotone": _monotone, "square": _square, "sum": _sum, "boxes": _boxes}  # fmt: skip
 
 
 def _equal(algebra: Terms, *terms: Term) -> str:
