@@ -215,8 +215,11 @@ def _witness(search: Search, statement: Mapping[str, Any]) -> dict[str, str] | N
     """Values at which a statement fails, with few digits, None where no point of a search does."""
     goal = goal_of(statement)
     for point in search.visited(_POINTS):
+        known = {**point, **search.symbols(point)}
+        if not all(isinstance(known.get(x), int | float) for x in statement["variables"]):
+            continue
         for digits in _DIGITS:
-            values = {x: _rounded(point[x], digits) for x in statement["variables"]}
+            values = {x: _rounded(known[x], digits) for x in statement["variables"]}
             if _fails(goal, values):
                 return {x: str(value) for x, value in values.items()}
     return None

@@ -69,7 +69,7 @@ def at_values(claim: str, registered: str) -> dict[str, Any] | None:
 
 
 def write(name: str, theorem: Theorem, found: Mapping[str, Any], folder: Path = RECORDS) -> Path:
-    """Record that a theorem compiled.
+    """Record that a theorem compiled, in place of an earlier one about the claim.
 
     Parameters
     ----------
@@ -79,6 +79,9 @@ def write(name: str, theorem: Theorem, found: Mapping[str, Any], folder: Path = 
     folder.mkdir(parents=True, exist_ok=True)
     document = {"claim": name, "kind": theorem.kind, "theorem": digest(theorem), **found}
     path = path_of(theorem, folder)
+    for old, other in list(every(folder)):
+        if other["claim"] == name and old != path:
+            old.unlink()  # of an earlier form of the statement
     path.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return path
 
