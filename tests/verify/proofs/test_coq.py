@@ -88,7 +88,9 @@ def test_the_theorem_is_the_registered_statement_with_its_domain():
     assert "sxy.eq35" in first.document("certificate").splitlines()[0]
 
 
-@pytest.mark.parametrize("name", ["ifca.eq27", "ifca.thm2-contraction"])
+@pytest.mark.parametrize(
+    "name", ["sxy.eq35", "ifca.eq27", "odcl.cc-vs-km", "ifca.thm2-contraction"]
+)
 def test_another_statement_is_another_theorem_without_a_record(name):
     own, other = (theorems_of(name, s) for s in (None, changed(name, sp.Rational(11, 10))))
     assert records.recorded(own[0].theorem) is not None
