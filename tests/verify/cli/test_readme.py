@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from distributed.cli import dask_worker
 
 from trials.run.directory import find_run
-from verify.cli import reporting
+from verify.cli import proving, reporting
 from verify.cli.app import application
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -35,6 +35,7 @@ def test_the_commands_work_in_this_order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     started = []
     monkeypatch.setattr(reporting.subprocess, "call", lambda c, **_k: started.append(c) or 0)
+    monkeypatch.setattr(proving, "SHELF", tmp_path / "certificates")  # not the package's own
     workers = []
     monkeypatch.setattr(dask_worker, "main", lambda args, **_k: workers.append(args))
     trial = None
@@ -56,6 +57,7 @@ def test_the_commands_work_in_this_order(tmp_path, monkeypatch):
             trial = json.loads(status)["experiments"][0]["trial"]
     assert started[0][-1] == "latest"
     assert workers == [["tcp://HOST:8786"]]
+    assert len(list((tmp_path / "certificates").iterdir())) == 1
     assert find_run("baseline").is_dir()
 
 
