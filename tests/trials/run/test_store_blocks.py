@@ -221,7 +221,7 @@ def test_control_characters_of_a_reason_are_spelled_out(store):
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ({"a": json.loads("[" * 40 + "]" * 40)}, "nested more than 32 levels"),
+        ({"a": json.loads("[" * 140 + "]" * 140)}, "nested more than 128 levels"),
         ({"a": "x" * (1 << 23)}, "characters, at most"),
     ],
 )

@@ -11,6 +11,7 @@ import pytest
 import sympy as sp
 
 from trials.checks import InvalidParameter
+from trials.run.store.limits import MAX_DEPTH
 from verify.decisions.domain import LogInterval, as_domain
 from verify.evidence import proof_mark
 from verify.papers import catalogue
@@ -85,6 +86,17 @@ def test_a_certificate_proves_the_statement_of_its_claim(path):
     assert proved["certificate"] == found["certificate"]
     declared = proposition.statement()["given"]
     assert all(each in declared for each in found["statement"]["given"])
+
+
+def _depth(value):
+    inside = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(_depth, inside), default=0) if isinstance(value, dict | list) else 0
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: document(path)["claim"])
+def test_a_run_can_hold_the_certificate(path):
+    """A claim's document holds it some levels below its own top."""
+    assert _depth(document(path)) + 8 <= MAX_DEPTH
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: document(path)["claim"])

@@ -20,7 +20,7 @@ MAX_COLUMNS = 4096
 MAX_NAME = 200  # characters of an experiment's, column's, kind's or key's name, and of a digest
 MAX_PARAMS = 1 << 16  # characters of one cell's parameters
 MAX_DOCUMENT = 1 << 23  # characters of one JSON text
-MAX_DEPTH = 32  # levels of lists and objects in a JSON text
+MAX_DEPTH = 128  # levels of lists and objects in a JSON text; a certificate of a proof has up to 35
 MAX_MESSAGE = 2000  # characters of an error message
 
 # One query that is no scan over values: rows, characters and bytes that it may return, and
