@@ -2,7 +2,7 @@
 
     python -m tests.bits NAME...         {name: digest} as JSON, of all experiments by default
 
-`python -m tests.machines bits` compares them among processors.
+Two processors that give equal digests give equal bits: docs/machines.md has a comparison.
 """
 
 from __future__ import annotations
