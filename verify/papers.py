@@ -54,6 +54,7 @@ from verify import consent
 from verify.claim import Claim, Finding
 from verify.procedures.placebos import Entry, Occurs, Placebo
 from verify.proofs.shelf import CERTIFICATES, add_shelf
+from verify.stored import claims_files
 
 #: The entry-point group in which installed packages offer their papers.
 GROUP = "cfl_verify.papers"
@@ -369,8 +370,8 @@ def recorded_files(store: RunStore, named: Sequence[Path | str] = ()) -> tuple[P
     files = tuple(ClaimsFile.read(Path(path)) for path in named)
     consent.remember({file.path: file.sha256 for file in files})
     found = {file.sha256: file for file in files}
-    for document in store.documents(FILE_KIND).values():
-        path, sha256 = Path(str(document["path"])), str(document["sha256"])
+    for document in claims_files(store, FILE_KIND):
+        path, sha256 = Path(document["path"]), document["sha256"]
         if sha256 in found:
             continue
         if not path.is_file():

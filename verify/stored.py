@@ -38,6 +38,44 @@ class _Summary(TypedDict, total=False):
     wall_seconds: float
 
 
+class _Mutant(TypedDict, total=False):
+    kind: Required[str]
+    mutant: Required[str]
+    outcome: Required[str]
+    why: str
+
+
+class _Score(TypedDict, total=False):
+    profile: Required[str]
+    procedure: Required[str]
+    n_mutants: Required[int]
+    judged: Required[list[_Mutant]]
+
+
+class _Declared(TypedDict):
+    name: str
+    question: str
+    methods: str
+    federations: list[dict[str, Any]]
+    vary: str
+    metric: str
+    level: float
+    width: float
+    max_trials: int
+    cpu_seconds: float
+    limit: float
+    notes: list[str]
+
+
+class _Benchmark(TypedDict):
+    benchmark: _Declared
+
+
+class _File(TypedDict):
+    path: str
+    sha256: str
+
+
 def claim_documents(store: RunStore) -> dict[str, dict[str, Any]]:
     """The decided claims of a run by name.
 
@@ -71,6 +109,44 @@ def read_planned(store: RunStore) -> list[str] | None:
     """The claims of a run as it recorded them, None where it was stopped before it did."""
     plan = store.document("run", "plan", dict[str, list[str]])
     return None if plan is None else plan.get("claims")
+
+
+def read_scores(store: RunStore, kind: str) -> dict[str, dict[str, Any]]:
+    """The scores of changed statements by claim: ``kind`` is ``power`` or ``meaning``.
+
+    Raises
+    ------
+    StoreError : A document that is damaged, or not of the form of a score.
+    """
+    store.documents(kind, _Score)
+    return store.documents(kind)
+
+
+def read_score(store: RunStore, kind: str, name: str) -> dict[str, Any] | None:
+    """One claim's score, None where it is not there.  Raises as `read_scores`."""
+    store.document(kind, name, _Score)
+    return store.document(kind, name)
+
+
+def declared_benchmarks(store: RunStore) -> dict[str, _Declared]:
+    """The declarations of a run's benchmarks by name.
+
+    Raises
+    ------
+    StoreError : A document that is damaged, or not of the form of a benchmark.
+    """
+    found = store.documents("benchmark", _Benchmark)
+    return {name: document["benchmark"] for name, document in found.items()}
+
+
+def holds_benchmarks(store: RunStore) -> bool:
+    """Whether a run was made for benchmarks, and not for claims.  Raises as its siblings."""
+    return bool(store.document("run", "kind", dict[str, str]))
+
+
+def claims_files(store: RunStore, kind: str) -> list[_File]:
+    """Path and SHA-256 of the claims files that a run names.  Raises as its siblings."""
+    return list(store.documents(kind, _File).values())
 
 
 def report_damage(store: RunStore, what: str) -> StoreError:

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from trials.run.engine import trial_id
+from trials.run.store import RunStore
 from verify import consent, papers
+from verify.benchmark.fits import FIT
 from verify.cli import exits
 from verify.cli.app import application
 
@@ -124,3 +127,82 @@ def test_without_a_folder_to_write_in_nothing_fails(user, tmp_path):
     user.parent.parent.write_text("a file where the folder should be")
     consent.remember({tmp_path / "a.py": "1"})
     assert not consent.is_remembered(tmp_path / "a.py", "1")
+
+
+# -- methods of one's own in benchmarks ------------------------------------------------------------
+
+SMALL = ("--clients", "6", "--samples", "8", "--features", "2", "--trials", "4")
+NOTING = """
+import numpy as np
+
+class Noting:
+    def fit(self, X, y, clients):
+        open({ran!r}, "a").write("x")
+        self.theta = np.linalg.lstsq(X, y, rcond=None)[0]
+
+    def predict(self, X, clients):
+        return X @ self.theta
+"""
+
+
+@pytest.fixture
+def benchmarked(tmp_path, monkeypatch):
+    """A stranger's benchmark of a method in a file, which notes each of its fits."""
+    pytest.importorskip("sklearn")
+    folder = tmp_path / "stranger"
+    folder.mkdir()
+    file, run, ran = folder / "evil.py", folder / "run", folder / "ran"
+    file.write_text(NOTING.format(ran=str(ran)))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    named = ("--methods", f"{file}:Noting,local", "--metric", "held-out", *SMALL)
+    made = invoke("benchmark", *named, "--output", run, "--executor", "serial")
+    assert made.exit_code == 0, made.output
+    ran.unlink()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return run, file, ran
+
+
+def own_trial(run):
+    with RunStore.open(run / "store.sqlite", readonly=True) as store:
+        params = next(c.params for c in store.cells() if ".py:" in c.params["method"])
+    return trial_id(FIT, params, 0)
+
+
+def test_a_strangers_method_is_not_run_without_the_users_word(benchmarked):
+    """A stored benchmark names files.  `benchmark --run` and `replay` ran them."""
+    run, file, ran = benchmarked
+    lines = [
+        ("benchmark", "--run", run),
+        ("benchmark", "--run", run, "--trials", "8"),
+        ("benchmark", "--run", run, "--grid", "n=8..16", "separation=1..2", "--grid-size", "2"),
+        ("replay", run, own_trial(run)),
+    ]
+    for line in lines:
+        refused = invoke(*line)
+        assert refused.exit_code == exits.USAGE, line
+        assert f"asks for the code in {file}, which you have not run before" in refused.stderr
+        assert not ran.exists(), line
+    assert invoke("benchmark", "--run", run, "--methods", "local,global").exit_code == 0
+    assert not ran.exists()
+
+
+def test_a_method_that_the_user_names_is_run_and_remembered(benchmarked):
+    run, file, ran = benchmarked
+    assert invoke("benchmark", "--run", run, "--methods", f"{file}:Noting,local").exit_code == 0
+    assert ran.exists()
+    assert invoke("replay", run, own_trial(run)).exit_code == 0
+    file.write_text(file.read_text() + "\n")  # another text is another's word
+    assert "which you have not run before" in invoke("benchmark", "--run", run).stderr
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs a file without end")
+def test_a_file_without_end_is_not_read(tmp_path):
+    endless = tmp_path / "zero.py"
+    endless.symlink_to("/dev/zero")
+    for line in (
+        ("--data", "/dev/zero", "--client", "a", "--target", "b"),
+        ("--methods", f"{endless}:M,local"),
+    ):
+        refused = invoke("benchmark", *line)
+        assert refused.exit_code == exits.USAGE
+        assert "cannot be read" in refused.stderr

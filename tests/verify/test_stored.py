@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
+from reports import benchmark_page
+from reports import schema as reports
+from reports.errors import ReportError
 from trials.run.directory import STORE_NAME
+from trials.run.engine import MIXED, mixture_allowed
 from trials.run.store import RunStore, StoreError
 from verify import session
+from verify.benchmark.design import NAMED, Benchmark
 from verify.cli import exits
 from verify.cli.app import application
+from verify.papers import FILE_KIND
 from verify.session import RunConfig
-from verify.stored import claim_document, claim_documents, read_planned, summary
+from verify.stored import (
+    claim_document,
+    claim_documents,
+    claims_files,
+    declared_benchmarks,
+    holds_benchmarks,
+    read_planned,
+    read_scores,
+    summary,
+)
 
 CLAIM = "ifca.eq3"
 CELL = {"params": {}, "n_trials": 3, "observed": None}
@@ -115,3 +133,96 @@ def test_a_file_system_without_locks_is_explained(tmp_path, monkeypatch):
     monkeypatch.setattr(sqlite3, "connect", lambda *_a, **_k: Locked())
     with pytest.raises(StoreError, match="its file system has no locks"):
         RunStore.create(tmp_path / "run", root_seed=1, config={})
+
+
+# -- every kind ------------------------------------------------------------------------------------
+
+SCORE = {"profile": "quick", "procedure": "Search", "n_mutants": 0, "judged": []}
+DECLARED = NAMED["few-samples"].document()
+
+
+def of_report(kind, type_):
+    return lambda store: reports.read(store, kind, type_)
+
+
+#: (kind, key) -> who reads it, and malformed bodies.  A key of "" stands for any.
+EVERY_KIND = {
+    ("claim", ""): (claim_documents, ODD),
+    ("claim", "report"): (of_report("claim", reports.Claim), [{"id": 1}, {"evidence": 1.5}]),
+    ("paper", ""): (of_report("paper", reports.Paper), [{"title": 1}, {"uses": []}]),
+    ("finding", ""): (of_report("finding", reports.Finding), [{"where": []}, {"evidence": 2}]),
+    ("symbol", ""): (of_report("symbol", reports.Symbols), [{"symbols": 1}, {"symbols": [1]}]),
+    ("power", ""): (
+        lambda store: read_scores(store, "power"),
+        [{}, {**SCORE, "profile": None}, {**SCORE, "judged": [{}]}, {**SCORE, "n_mutants": "x"}],
+    ),
+    ("power", "report"): (of_report("power", reports.Power), [{"judged": {}}, {"n_false": "x"}]),
+    ("meaning", ""): (lambda store: read_scores(store, "meaning"), [{}, {**SCORE, "judged": 1}]),
+    ("benchmark", ""): (
+        declared_benchmarks,
+        [
+            *({}, {"benchmark": []}, {"benchmark": {}}),
+            {"benchmark": {**DECLARED, "level": "x"}},
+            {"benchmark": {**DECLARED, "federations": {}}},
+            {"benchmark": {k: v for k, v in DECLARED.items() if k != "methods"}},
+        ],
+    ),
+    ("benchmark", "report"): (
+        of_report("benchmark", benchmark_page.Benchmark),
+        [{"tables": 1}, {"benchmark": {"name": []}}, {"figures": [{"series": 3}]}],
+    ),
+    ("claims-file", ""): (
+        lambda store: claims_files(store, FILE_KIND),
+        [{}, {"path": 1, "sha256": "a"}, {"path": "a.py"}],
+    ),
+    ("machine", ""): (lambda store: store.machines(), [{"cpu": 1}, {"cpu": None}]),
+    ("run", "summary"): (summary, [{"environment": [1]}, {"wall_seconds": "x"}]),
+    ("run", "plan"): (read_planned, [{"claims": 7}, {"claims": [1]}]),
+    ("run", "kind"): (holds_benchmarks, [{"benchmark": 1}, {"benchmark": []}]),
+    ("run", MIXED): (mixture_allowed, [{"allowed": "no"}, {"allowed": {}}]),
+    ("run", "extension"): (
+        lambda store: session.open_run(store.path.parent)[0].close(),
+        [{}, {"profile": 1}, {"profile": "quick", "later": 1}],
+    ),
+}  # fmt: skip
+#: Kinds that are written for people and other programs, and that no command reads.
+UNREAD = {"phase"}
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND, ids=lambda kind: ":".join(filter(None, kind)))
+def test_a_malformed_document_of_every_kind_is_refused_in_one_line(directory, kind):
+    read, bodies = EVERY_KIND[kind]
+    key = kind[1] if kind[0] == "run" else CLAIM
+    for body in bodies:
+        put(directory, kind[0], key, body)
+        with (
+            RunStore.open(directory / STORE_NAME, readonly=True) as store,
+            pytest.raises((StoreError, ReportError)) as refused,
+        ):
+            read(store)
+        assert len(str(refused.value).splitlines()) == 1, body
+        assert kind[0] in str(refused.value), body
+
+
+def test_the_kinds_are_all_that_the_program_writes():
+    """A kind that is added must say here what refuses a malformed document."""
+    written = {"claims-file", "finding", "paper", "symbol"}  # by variables, in verify.papers
+    keys = set()
+    for package in ("verify", "trials", "reports"):
+        for file in Path(package).rglob("*.py"):
+            for call in re.findall(r'put_document\(\s*"(\w+)",\s*("\w+"|MIXED)?', file.read_text()):
+                written.add(call[0])
+                keys |= {call[1].strip('"')} if call[0] == "run" else set()
+    assert written == {kind for kind, _ in EVERY_KIND} | UNREAD
+    assert {MIXED if k == "MIXED" else k for k in keys} == {
+        key for kind, key in EVERY_KIND if kind == "run"
+    }
+
+
+def test_a_declaration_of_a_benchmark_is_read_as_it_was_written(directory):
+    put(directory, "benchmark", "few-samples", {"benchmark": DECLARED})
+    with RunStore.open(directory / STORE_NAME, readonly=True) as store:
+        assert (
+            Benchmark.from_document(declared_benchmarks(store)["few-samples"])
+            == (NAMED["few-samples"])
+        )

@@ -104,7 +104,8 @@ def pacfl_clusters(
     if beta is not None:
         found = fcluster(tree, beta, "distance")
     else:
-        found = fcluster(tree, k, "maxclust")
+        # No more clusters than clients, and SciPy's numbers have 32 bits.
+        found = fcluster(tree, min(k or 1, data.n_clients), "maxclust")
     # SciPy numbers clusters by the tree.  The first client's order does not depend on it.
     _, begins, labels = np.unique(found, return_index=True, return_inverse=True)
     rank = np.empty(len(begins), dtype=np.int64)

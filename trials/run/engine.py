@@ -222,7 +222,7 @@ def allow_mixed(store: RunStore) -> None:
 
 def mixture_allowed(store: RunStore) -> bool:
     """Whether `allow_mixed` was called on a run."""
-    return bool((store.document("run", MIXED) or {}).get("allowed"))
+    return bool((store.document("run", MIXED, dict[str, bool]) or {}).get("allowed"))
 
 
 def refuse_other_machine(store: RunStore) -> None:

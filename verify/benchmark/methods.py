@@ -17,6 +17,7 @@ import ast
 import hashlib
 import inspect
 import re
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -65,14 +66,25 @@ class Method:
             for values in product(*self.options.values())
         ]
 
-    def digest(self) -> str:
-        """The first digits of the SHA-256 of one's own file, empty for a shipped method."""
+    def sha256(self) -> str:
+        """The SHA-256 of one's own file, empty for a shipped method.
+
+        Raises
+        ------
+        InvalidParameter : a file that cannot be read.  A device or a pipe may have no end.
+        """
         if not self.own:
             return ""
         try:
-            return hashlib.sha256(self.file.read_bytes()).hexdigest()[:16]
+            if not stat.S_ISREG(self.file.stat().st_mode):
+                raise InvalidParameter(f"{self.file}: cannot be read (it is no file)")
+            return hashlib.sha256(self.file.read_bytes()).hexdigest()
         except OSError as error:
             raise InvalidParameter(f"{self.file}: cannot be read ({error.strerror})") from None
+
+    def digest(self) -> str:
+        """The first digits of `sha256`, which a cell holds."""
+        return self.sha256()[:16]
 
 
 def parse_methods(text: str) -> list[Method]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -85,7 +86,10 @@ def check(params: Mapping[str, Any]) -> dict[str, Any]:
 
 def _digest(path: str) -> str:
     try:
-        if Path(path).stat().st_size > MAX_BYTES:
+        status = Path(path).stat()
+        if not stat.S_ISREG(status.st_mode):  # a device or a pipe may have no end
+            raise InvalidParameter(f"{path}: cannot be read (it is no file)")
+        if status.st_size > MAX_BYTES:
             raise InvalidParameter(f"{path}: is larger than {MAX_BYTES >> 30} GiB")
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:16]

@@ -13,7 +13,7 @@ from trials.run.directory import RUNS, STORE_NAME, find_run
 from trials.run.executors import Executor, ExecutorError
 from trials.run.store import RunStore
 from verify import session
-from verify.benchmark import pages
+from verify.benchmark import pages, trust
 from verify.benchmark.catalogue import SHIPPED
 from verify.benchmark.checking import check_own
 from verify.benchmark.curves import curve_figure
@@ -27,6 +27,7 @@ from verify.cli.screen import definition, paragraph, print_json, say, table
 from verify.cli.signals import interruptible
 from verify.evidence import Figure
 from verify.session import RunConfig
+from verify.stored import declared_benchmarks
 
 #: Flags that are parameters of a federation under a plainer name.
 _FLAGS = {
@@ -86,6 +87,9 @@ def benchmark(
         wanted = _change(named(name), given, vary)
     if methods is not None:
         rules["methods"] = methods
+        trust.remember(parse_methods(methods))
+    else:
+        trust.refuse_foreign(parse_methods(wanted.methods), Path(run_name or "."))
     if grid:
         diagram = _grid(wanted, grid, grid_size, rules)
         with (
@@ -195,11 +199,11 @@ def _change(shipped: Benchmark, given: Mapping[str, Any], vary: str | None) -> B
 def _find_stored(run_name: str, name: str | None) -> Benchmark | None:
     """The benchmark of that name that a run holds, or its only one.  None where it holds none."""
     with RunStore.open(find_run(run_name) / STORE_NAME, readonly=True) as store:
-        documents = store.documents("benchmark")
+        documents = declared_benchmarks(store)
     if name is None and len(documents) > 1:
         raise InvalidParameter(f"{run_name} holds the benchmarks {', '.join(documents)}: name one")
     found = documents.get(name) if name is not None else next(iter(documents.values()), None)
-    return None if found is None else Benchmark.from_document(found["benchmark"])
+    return None if found is None else Benchmark.from_document(found)
 
 
 # -- the run ---------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from verify.mutation.score import Examination, Score, Standing, total
 from verify.papers import ClaimsFile, catalogue, from_files, recorded_files
 from verify.plan import Planned, plan
 from verify.procedures.base import PROFILES
-from verify.stored import claim_documents
+from verify.stored import claim_documents, read_score
 
 #: CPU seconds, as experiments declare them, of the new trials of one change of meaning.
 MEANING_SECONDS = 3.0
@@ -206,7 +206,7 @@ def _keep(directory: Path, profile: str, name: str, score: Score, *, is_sample: 
     """
     store, _ = session.open_run(directory)
     with store:
-        known = store.document("power", name)
+        known = read_score(store, "power", name)
         known = known if is_sample and known and known["profile"] == profile else None
         if known is None or len(known["judged"]) <= len(score.judged):
             store.put_document("power", name, {"profile": profile, **score.as_dict()})

@@ -25,7 +25,7 @@ from verify.cli.verdicts import as_data, exit_code, print_closing, tally
 from verify.papers import Catalogue, catalogue, record_files, recorded_files
 from verify.plan import Plan
 from verify.session import Outcome, RunConfig
-from verify.stored import claim_documents
+from verify.stored import claim_documents, holds_benchmarks
 
 #: Claims that are not run and still get a line each.
 _FEW = 3
@@ -71,7 +71,7 @@ def resume(
     interruptible()
     store, config = session.open_run(directory)
     with store:
-        if store.document("run", "kind"):
+        if holds_benchmarks(store):
             raise StoreError(
                 f"{directory} holds benchmarks and no claims; continue them with "
                 f"`{exits.program()} benchmark --run {directory}`"

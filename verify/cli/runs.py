@@ -107,6 +107,7 @@ def replay_trial(*, names: Sequence[str], as_json: bool, claims_files: Sequence[
     directory = _holder(find_run(runs[0]), trial) if runs else _search(trial)
     with RunStore.open(directory / STORE_NAME, readonly=True) as store:
         catalogue(recorded_files(store, claims_files))  # registers the experiments
+        _refuse_foreign_method(store, trial, directory)
         result = replay(store, trial)
         changed = session.other_environment(summary(store))
         changed += [line for line in result.machine if line not in changed]
@@ -138,6 +139,18 @@ def replay_trial(*, names: Sequence[str], as_json: bool, claims_files: Sequence[
         f"{result.distance:.1e}, {result.ulps} floats apart"
     )
     say(f"({'; '.join(changed)})")
+
+
+def _refuse_foreign_method(store: RunStore, trial: str, directory: Path) -> None:
+    """Refuse to fit a stranger's method again (`verify.benchmark.trust`)."""
+    wanted = parse_trial_id(trial)
+    if wanted.experiment != "benchmark.fit":
+        return
+    from verify.benchmark.trust import refuse_foreign_cell
+
+    for cell in store.cells():
+        if (cell.experiment, cell.number) == (wanted.experiment, wanted.cell):
+            refuse_foreign_cell(cell.params, directory)
 
 
 def _holder(directory: Path, trial: str) -> Path:

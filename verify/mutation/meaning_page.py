@@ -17,6 +17,7 @@ from verify import session
 from verify.mutation.page import plain, share
 from verify.mutation.score import CAUGHT, FALSE
 from verify.papers import Catalogue, catalogue
+from verify.stored import read_scores
 
 #: The outcomes of a claim as they are stored.
 Document = Mapping[str, Any]
@@ -111,7 +112,7 @@ def main(runs: Sequence[str]) -> None:
     for run in runs:
         store, _ = session.open_run(find_run(run), readonly=True)
         with store:
-            found |= {n: d for n, d in store.documents("meaning").items() if d["judged"]}
+            found |= {n: d for n, d in read_scores(store, "meaning").items() if d["judged"]}
     print(meaning_page(found, catalogue()), end="")
 
 

@@ -17,6 +17,7 @@ from verify import session
 from verify.mutation.mutants import CONDITIONS
 from verify.mutation.score import CAUGHT, FALSE
 from verify.papers import Catalogue, catalogue
+from verify.stored import read_scores
 
 #: A score as it is stored.
 Document = Mapping[str, Any]
@@ -149,7 +150,7 @@ def main(run: str) -> None:
     with store:
         scores = {
             name: document
-            for name, document in store.documents("power").items()
+            for name, document in read_scores(store, "power").items()
             if document["profile"] == config.profile
         }
     print(page(scores, catalogue(), config.profile), end="")

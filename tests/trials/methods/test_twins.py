@@ -320,3 +320,11 @@ def test_pacfl_finds_covariances_and_says_nothing_of_models():
         assert pacfl_clusters(data, p=2, **given).tolist() == [0, 1] * 6
     with pytest.raises(InvalidParameter, match="give one of them"):
         pacfl_clusters(data)
+
+
+def test_pacfl_gives_each_client_a_cluster_where_more_are_asked_for():
+    """2**53 raised SciPy's OverflowError."""
+    rng = np.random.default_rng(0)
+    data = ClientData.equal(rng.standard_normal((4, 5, 3)), np.zeros((4, 5)))
+    for k in (4, 5, 2**53):
+        assert pacfl_clusters(data, k=k).tolist() == [0, 1, 2, 3]

@@ -138,16 +138,21 @@ def test_a_damaged_file_gives_the_right_answer_or_a_refusal(damage, tmp_path):
 # -- killed writers --------------------------------------------------------------------------------
 
 DEMANDS = [Demand(TOY, {"mean": float(mean)}, 6) for mean in range(4)]
-N_BLOCKS = 24
+SMALLER = [Demand(TOY, {"mean": float(mean)}, 3) for mean in range(3)]
+N_BLOCKS, N_SMALLER = 24, 9
 
 
 def write(path, told):
-    """Make or continue the run, and write one byte into the pipe for each block that is
+    """Make, continue or extend the run, and write one byte into the pipe for each block that is
     committed.
+
+    As `cfl-verify resume --profile` does, it notes the extension before it computes more.
     """
     begun = path.exists() and path.stat().st_size > 0
     make = RunStore.open(path) if begun else RunStore.create(path, root_seed=7, config={})
     with make as store, make_executor("serial") as workers:
+        ensure(store, SMALLER, workers, lambda *_: os.write(told, b"."))
+        store.put_document("run", "extension", {"profile": "standard"})
         ensure(store, DEMANDS, workers, lambda *_: os.write(told, b"."))
 
 
@@ -185,8 +190,8 @@ def dump(path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the writers")
 def test_a_killed_writer_loses_nothing_and_the_run_goes_on(tmp_path):
-    """Each run is killed repeatedly until it is whole.  Then it equals the run made without a
-    stop.
+    """Each run is killed repeatedly, before, in and after its extension, until it is whole.  Then
+    it equals the run made without a stop.
     """
     lasting = []
     for name in ("first", "second", "whole"):
@@ -195,7 +200,7 @@ def test_a_killed_writer_loses_nothing_and_the_run_goes_on(tmp_path):
         lasting.append(time.process_time() - begin)
     whole = dump(tmp_path / "whole")
     rng = random.Random(SEED)
-    n_killed, n_runs = 0, 0
+    n_killed, n_runs, n_extending = 0, 0, 0
     while n_killed < KILLS:
         path = tmp_path / f"run-{n_runs}"
         n_runs += 1
@@ -208,13 +213,18 @@ def test_a_killed_writer_loses_nothing_and_the_run_goes_on(tmp_path):
             reported += more
             n_killed += was_killed
             ended = not was_killed
+            n_extending += was_killed and reported >= N_SMALLER
             if path.exists() and path.stat().st_size:
                 with RunStore.open(path, readonly=True) as store:
                     n_stored = sum(len(store.blocks(TOY, d.params)) for d in DEMANDS)
+                    extended = store.document("run", "extension", dict[str, str])
                     store.content_digest()
                 assert reported <= n_stored <= N_BLOCKS
+                assert n_stored <= N_SMALLER or extended == {"profile": "standard"}
+                assert extended is None or n_stored >= N_SMALLER
             else:
                 assert reported == 0
         assert dump(path) == whole
         for file in tmp_path.glob(f"run-{n_runs - 1}*"):
             file.unlink()
+    assert n_extending  # more than half of them in a whole run of the test
