@@ -218,13 +218,17 @@ class Apart:
 
 
 def proof_mark(proved: Mapping[str, Any]) -> str:
-    """What is proved: a whole statement, on part of its domain, or up to a lemma.
+    """What is proved: a whole statement, on part of its domain, up to a lemma, or for some sizes.
 
     Examples
     --------
     >>> proof_mark({"narrowed": [], "by": "Markov's inequality."})
     'PROVED UP TO A LEMMA'
+    >>> proof_mark({"narrowed": [], "by": "The entries are symbols.", "up_to": "d <= 3"})
+    'PROVED FOR d <= 3'
     """
+    if proved.get("up_to"):
+        return f"PROVED FOR {proved['up_to']}"
     part = "ON PART" if proved.get("narrowed") else ""
     lemma = "UP TO A LEMMA" if proved.get("by") else ""
     return " ".join(word for word in ("PROVED", part, lemma) if word)
@@ -277,7 +281,8 @@ class Evidence:
         """The verdict as it is printed, e.g. ``SUPPORTED TO 0.008``, or ``PROVED``.
 
         ``PROVED ON PART`` is a proof that needs an end of a range that only bounds the search,
-        ``PROVED UP TO A LEMMA`` one that uses a known result outside the certificate.
+        ``PROVED UP TO A LEMMA`` one that uses an argument or a known result outside the
+        certificate, ``PROVED FOR d <= 3`` one for the arrays of these sizes only.
         """
         proved = self.coq if self.proved is None else self.proved
         if self.verdict is Verdict.SUPPORTED and proved is not None:

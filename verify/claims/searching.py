@@ -29,7 +29,7 @@ from verify.decisions.search import SearchResult
 from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
-from verify.proofs.propositions import Everywhere, Proposition, substituted
+from verify.proofs.propositions import Everywhere, Proposition, Reduction, Sizes, substituted
 from verify.proofs.terms import Term, enclose, from_sympy, rational
 
 #: Values that interval arithmetic takes as they are.
@@ -73,7 +73,7 @@ def search(
     domain: Domain | Ranges,
     *,
     at: Callable[[Point], Mapping[str, Any]] = dict,
-    everywhere: Everywhere | None = None,
+    everywhere: Everywhere | Reduction | Sizes | None = None,
     constants: Constants | None = None,
     measure: Measure = SHARE,
     bound: Callable[[Point], float] | None = None,
@@ -95,7 +95,8 @@ def search(
     domain : the points.  A coordinate whose name is no letter of the paper gives its ``meaning``.
     at : point -> the statement's symbols there, constants excepted.  By default the coordinates.
     everywhere : the whole domain in the statement's symbols, for a proof.  By default it is that of
-        the coordinates, where ``at`` makes the symbols by arithmetic.
+        the coordinates, where ``at`` makes the symbols by arithmetic.  A statement about arrays or
+        laws has a `Reduction` to a few numbers, or one for each of some `Sizes`.
     constants : values of the statement's constants and of the hidden constants of its assumptions,
         from an argument, or `generous`.
     measure : the unit of a violation, and the violations that are taken for rounding.
@@ -132,6 +133,10 @@ def search(
         name=statement.id,
         violation=lambda point: float(measure.violation(statement.relation, *both(point))),
         sides=lambda point: tuple(map(measure.shown, both(point))),  # type: ignore[arg-type,return-value]
+        compared=lambda point: (
+            measure.worst(statement.relation, left(point)),
+            measure.shown(right(point)),
+        ),
         recheck=recheck if is_formula or exact is not None else None,
         tolerance=measure.tolerance,
         domain=domain,
@@ -142,8 +147,14 @@ def search(
         symbols=symbols,
         certify=_certify(statement, observed, symbols, given, proof),
         proposition=_proposition(statement, observed, domain, at, given, everywhere, measure)
-        if bound is None and (where is None or everywhere is not None)
+        if isinstance(everywhere, Reduction)
+        or (bound is None and (where is None or everywhere is not None))
         else None,
+        instances=tuple(
+            _reduced(statement, given, each, measure)
+            for each in (everywhere.each if isinstance(everywhere, Sizes) else ())
+        ),
+        up_to=everywhere.up_to if isinstance(everywhere, Sizes) else "",
         proof_is_enough=profile.name == "quick",
         present=present or _undecided,
     )
@@ -173,10 +184,14 @@ def _proposition(
     domain: Domain | Ranges,
     at: Callable[[Point], Mapping[str, Any]],
     constants: Mapping[str, float],
-    everywhere: Everywhere | None,
+    everywhere: Everywhere | Reduction | Sizes | None,
     measure: Measure,
 ) -> Proposition | None:
     """The statement as a proposition in its own symbols, or in the coordinates of the search."""
+    if isinstance(everywhere, Sizes):
+        return None
+    if isinstance(everywhere, Reduction):
+        return _reduced(statement, constants, everywhere, measure)
     box = as_domain(domain)
     left = observed if everywhere is None or everywhere.left is None else everywhere.left
     if not isinstance(left, sp.Expr):
@@ -192,16 +207,11 @@ def _proposition(
             return None
     else:
         return None
-    hidden = {s: values.get(str(s), 1) for a in statement.assumptions if (s := a.constant)}
-    assumed = [
-        (a.left, a.right * (1 if a.constant is None else hidden[a.constant]), a.strict)
-        for a in statement.assumptions
-    ]
     return Proposition(
         ranges=ranges,
-        assumptions=tuple(
-            (substituted(left, values), substituted(right, values), strict)
-            for left, right, strict in (*((a, b, False) for a, b in more), *assumed)
+        assumptions=(
+            *((substituted(a, values), substituted(b, values), False) for a, b in more),
+            *_assumed(statement, values),
         ),
         left=substituted(left, values),
         relation=statement.relation,
@@ -210,6 +220,48 @@ def _proposition(
         by="" if everywhere is None else everywhere.by,
         hints=() if everywhere is None else everywhere.hints,
         logs=measure.logs,
+    )
+
+
+def _assumed(
+    statement: Statement, values: Mapping[str, Any]
+) -> Iterator[tuple[sp.Expr, sp.Expr, bool]]:
+    """The statement's assumptions in other symbols, with the hidden constants' values."""
+    for a in statement.assumptions:
+        hidden = 1 if a.constant is None else values.get(str(a.constant), 1)
+        yield substituted(a.left, values), substituted(a.right * hidden, values), a.strict
+
+
+def _reduced(
+    statement: Statement, constants: Mapping[str, float], reduction: Reduction, measure: Measure
+) -> Proposition:
+    """The statement as a proposition in the quantities of a reduction.
+
+    An assumption of the statement is given where all its symbols are quantities.
+    """
+    values: Mapping[str, Any] = {**_exact(constants), **reduction.constants}
+    assumed = [
+        each
+        for each in _assumed(statement, values)
+        if {str(s) for side in each[:2] for s in side.free_symbols} <= {*reduction.ranges}
+    ]
+    right = reduction.right
+    if right is None:
+        right = _right_side(statement, _exact(constants), measure)
+    return Proposition(
+        ranges=reduction.ranges,
+        assumptions=(
+            *((substituted(a, values), substituted(b, values), False) for a, b in reduction.given),
+            *assumed,
+        ),
+        left=substituted(reduction.left, values),
+        relation=statement.relation,
+        right=substituted(right, values),
+        declared=True,
+        by=reduction.by,
+        hints=reduction.hints,
+        logs=measure.logs,
+        reduction=reduction,
     )
 
 

@@ -16,12 +16,15 @@ from verify.evidence import proof_mark
 from verify.papers import catalogue
 from verify.plan import plan
 from verify.procedures.base import PROFILES
+from verify.procedures.interface import Procedure
+from verify.procedures.search import Search
 from verify.proofs.certificate import NotProved
 from verify.proofs.certificate import check as check_refutation
 from verify.proofs.checker import Rejected, check
 from verify.proofs.coq.asked import file_name, first_of
 from verify.proofs.coq.compiler import copy_libraries
 from verify.proofs.export import smt2
+from verify.proofs.propositions import Proposition
 from verify.proofs.shelf import CERTIFICATES, SHELF, prove, stored
 from verify.stored import claim_documents
 
@@ -46,18 +49,28 @@ def prove_claims(
     found = []
     for planned in plan(catalogue(claims_files), claims, PROFILES["quick"]).claims:
         name, start = str(planned.selection), time.perf_counter()
-        proposition = getattr(planned.procedure, "proposition", None)
-        path = None if proposition is None else prove(name, proposition, shelf)
-        why = "its two sides are not formulas" if proposition is None else "no tactic proves it"
-        found.append({"claim": name, "certificate": None if path is None else str(path)})
+        propositions = _propositions(planned.procedure)
+        made = [prove(name, each, shelf) for each in propositions]
+        paths = [path for path in made if path is not None]
+        whole = bool(paths) and len(paths) == len(made)
+        found.append({"claim": name, "certificate": str(paths[0]) if whole else None})
         if not as_json:
-            size = 0 if path is None else path.stat().st_size
+            why = "no tactic proves it" if propositions else "its two sides are not formulas"
             told = f"not proved: {why}"
-            if path is not None and proposition is not None:
-                told = f"{proof_mark(stored(proposition, [shelf]) or {})}  {size:,} bytes"
+            if whole:
+                proved = {**(stored(propositions[0], [shelf]) or {}),
+                          "up_to": getattr(planned.procedure, "up_to", "")}  # fmt: skip
+                told = f"{proof_mark(proved)}  {sum(p.stat().st_size for p in paths):,} bytes"
             say(f"{name}  {told}  {time.perf_counter() - start:.1f} s")
     if as_json:
         print_json(found)
+
+
+def _propositions(procedure: Procedure) -> tuple[Proposition, ...]:
+    """The statement of a procedure as a proposition, or for each of some sizes, or none."""
+    if not isinstance(procedure, Search):
+        return ()
+    return procedure.instances or ((procedure.proposition,) if procedure.proposition else ())
 
 
 def _write_scripts(claims: Sequence[str], claims_files: Sequence[str]) -> None:
@@ -113,7 +126,8 @@ def check_proofs(
             continue
         try:
             if proved is not None:
-                check(proved["statement"], proved["certificate"])
+                for each in (proved, *proved.get("others", ())):
+                    check(each["statement"], each["certificate"])
             else:
                 check_refutation(refuted)
             found.append(

@@ -83,6 +83,12 @@ class Measure:
         value = side.lower if isinstance(side, Limits) else side
         return math.exp(value) if self.logs else float(value)
 
+    def worst(self, relation: str, side: Any) -> float:
+        """A left-hand side as `shown`, of limits the one that is harder to keep."""
+        if isinstance(side, Limits):
+            side = side.lower if relation == r"\ge" else side.upper
+        return self.shown(side)
+
 
 def share(observed: Any, bound: Any) -> Any:
     """The difference of two numbers over the larger of their sizes, in [-2, 2].

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -48,7 +49,10 @@ class Search(Procedure):
         without it.
     certify : ``counterexample -> `` a certificate that the statement fails, or `NotProved`.
     sides : ``point -> (observed, bound)`` for the witness.
+    compared : the same for the comparison with a proof's formulas, with the worse limit of a
+        left-hand side that is known between limits only.  By default ``sides``.
     proposition : the statement over its whole domain, where both sides are formulas.
+    instances : the statement for each size up to ``up_to``, where only these are formulas.
     symbols : ``point -> `` the statement's symbols there, where they are not the coordinates.
     proof_is_enough : whether the check of a certificate takes the place of the search.
     """
@@ -61,10 +65,13 @@ class Search(Procedure):
     budget: int
     sides: Callable[[Point], tuple[float, float]]
     unit: str
+    compared: Callable[[Point], tuple[float, float]] | None = None
     recheck: Callable[[Point], Any] | None = None
     tolerance: float | None = None
     certify: Callable[[Point], Certificate] | None = None
     proposition: Proposition | None = None
+    instances: tuple[Proposition, ...] = ()
+    up_to: str = ""
     constraints: Callable[[Point], bool] | None = None
     symbols: Callable[[Point], Mapping[str, Any]] = lambda point: point
     proof_is_enough: bool = False
@@ -237,29 +244,56 @@ class Search(Procedure):
         The statement must be that of the search: at points of the search its formulas are compared
         with the sides that the search computes.
         """
-        if self.proposition is None:
+        found = [
+            self._proved(each)
+            for each in (self.instances if self.proposition is None else [self.proposition])
+        ]
+        if not found or None in found:
             return None
+        first, *others = (each for each in found if each is not None)
+        if not self.instances:
+            return first
+        return {**first, "up_to": self.up_to, "others": others}
+
+    def _proved(self, proposition: Proposition) -> dict[str, Any] | None:
+        """A proposition's certificate, after its formulas were compared at some points."""
         try:
-            proved = stored(self.proposition)
+            proved = stored(proposition)
         except InvalidParameter:  # an operation that the checker does not know, such as pi
             return None
         if proved is not None:
-            self._compare(self.proposition)
+            points = as_domain(self.domain).sample(np.random.default_rng(1), 4 * _POINTS)
+            inside = (p for p in points if self.constraints is None or self.constraints(p))
+            self.compare(proposition, list(islice(inside, _POINTS)))
         return proved
 
-    def _compare(self, proposition: Proposition) -> None:
-        """Refuse a proposition whose sides are not those of the search, or no worse ones."""
-        points = as_domain(self.domain).sample(np.random.default_rng(1), 4 * _POINTS)
-        inside = [p for p in points if self.constraints is None or self.constraints(p)]
-        for point in inside[:_POINTS]:
+    def compare(self, proposition: Proposition, points: Sequence[Point]) -> int:
+        """Refuse a proposition whose sides are not those of the search, or no worse ones.
+
+        The quantities of a reduction must lie in its ranges and meet what it takes as given.
+
+        Returns
+        -------
+        The number of points of which the proposition speaks.
+        """
+        n_compared = 0
+        for point in points:
+            values = proposition.at(point, self.symbols(point))
+            if values is None:
+                continue
             with np.errstate(all="ignore"):
-                left, right = proposition.sides({**point, **self.symbols(point)})
-                observed, bound = map(float, self.sides(point))
+                left, right = proposition.sides(values)
+                observed, bound = map(float, (self.compared or self.sides)(point))
+                missed = proposition.missed(values)
+            if missed:
+                raise InvalidParameter(f"{self.name}: in the proof's reduction {missed}")
+            n_compared += 1
             if math.isfinite(left) and not proposition.covers((left, right), (observed, bound)):
                 raise InvalidParameter(
                     f"{self.name}: the formulas of its proof are {left:.6g} and {right:.6g} where "
                     f"the search computes {observed:.6g} and {bound:.6g}; make them agree"
                 )
+        return n_compared
 
     def _distance(self, result: SearchResult) -> str:
         """How far the closest approach stays from the bound, where it is never near it."""
@@ -297,6 +331,15 @@ def _describe_proof(proved: Mapping[str, Any] | None) -> tuple[str, ...]:
     n_steps = sum(1 for _ in steps(proved["certificate"]))
     given = domain_of(proved["statement"])
     narrower = ", ".join(relation_of(each) for each in proved["narrowed"])
+    if proved.get("up_to"):
+        n_steps += sum(1 for each in proved["others"] for _ in steps(each["certificate"]))
+        n_sizes = len(proved["others"]) + 1
+        return (
+            f"Proved for all entries of the sizes {proved['up_to']}, by {n_sizes} certificates of "
+            f"{n_steps} steps in all that a checker of its own has verified. Larger sizes are "
+            "searched, not proved.",
+            f"Outside the certificates: {proved['by']}",
+        )
     return (
         f"Proved at all values with {given}, by a certificate of {n_steps} steps that a checker of "
         "its own has verified.",

@@ -12,18 +12,22 @@ without it.  A proof that needs one of them holds on a narrower domain, and says
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import sympy as sp
 
-from bounds.statement import evaluate
+from bounds.statement import evaluate, evaluate_mp
 from trials.checks import InvalidParameter
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Range, Ranges
+from verify.proofs.lemmas import cited
 from verify.proofs.terms import neutral
 
+#: A point of a search's domain.
+Point = Mapping[str, Any]
 _RELATIONS = {r"\ge": ">=", r"\le": ">=", "=": "="}
 
 
@@ -57,6 +61,65 @@ class Everywhere:
     hints: Sequence[Sequence[Any]] = ()
 
 
+def _nothing(_point: Point) -> Mapping[str, float]:
+    return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reduction:
+    """How a statement about arrays or laws follows from one about a few numbers.
+
+    The certificate proves ``left relation right`` for all values of the quantities in their ranges
+    at which ``given`` holds.  That each input has such quantities, and that its left-hand side is
+    ``left`` or on the better side of it, is argued in ``idea`` with the lemmas.  The checker does
+    not read it.  Each run, and the tests at more points, compare ``left``, ``right``, ``given``
+    and the ranges with what the search computes at its own points.
+
+    Attributes
+    ----------
+    idea : the argument in two to five sentences.
+    lemmas : keys of `verify.proofs.lemmas.LEMMAS`.
+    ranges : of the quantities, symbols of the statement among them.
+    left, right : the sides in the quantities.  ``right`` is by default the statement's own, and
+        otherwise at least as hard to meet.
+    given : relations a >= b between the quantities, by a lemma or by their definition.
+    quantities : point -> the quantities there, beside the point's own values and the symbols.
+    constants : values of further symbols, numbers or expressions.
+    hints : facts on the way to a proof, as `Everywhere` has them.
+    of : the points of which it speaks, for a statement that is proved size by size.
+    """
+
+    idea: str
+    ranges: Ranges
+    left: sp.Expr
+    lemmas: tuple[str, ...] = ()
+    right: sp.Expr | None = None
+    given: Sequence[tuple[Any, Any]] = ()
+    quantities: Callable[[Point], Mapping[str, float]] = _nothing
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    hints: Sequence[Sequence[Any]] = ()
+    of: Callable[[Point], bool] | None = None
+
+    @property
+    def by(self) -> str:
+        """The argument outside the certificate."""
+        return " ".join(part for part in (self.idea, cited(self.lemmas)) if part)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """A statement about arrays whose entries are symbols, proved for each size up to some.
+
+    Attributes
+    ----------
+    up_to : the sizes, e.g. "d <= 3, n <= 2".
+    each : a reduction for each size.  Its quantities are the entries, and ``of`` tells its points.
+    """
+
+    up_to: str
+    each: Sequence[Reduction]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Proposition:
     """For all coordinates in their ranges, if the assumptions hold, ``left relation right``.
@@ -70,6 +133,7 @@ class Proposition:
     by : an argument outside the proof, as `Everywhere` has it.
     logs : whether both sides are logarithms of those that a search shows.
     hints : facts on the way to a proof.
+    reduction : by which a statement about arrays or laws became one about numbers.
     """
 
     ranges: Ranges
@@ -81,6 +145,7 @@ class Proposition:
     by: str = ""
     logs: bool = False
     hints: Sequence[Sequence[Any]] = ()
+    reduction: Reduction | None = None
 
     def steps(self) -> list[list[Any]]:
         """The hints as plain data."""
@@ -123,16 +188,47 @@ class Proposition:
 
     def sides(self, values: Mapping[str, Any]) -> tuple[float, float]:
         """Both sides at values of the coordinates and of the statement's symbols."""
-        left, right = (float(evaluate(side, values)) for side in (self.left, self.right))
+        value = evaluate if self.reduction is None else evaluate_mp
+        with mpmath.workdps(30):  # no loss in 1 - exp(-x)
+            left, right = (float(value(side, values)) for side in (self.left, self.right))
         return (math.exp(left), math.exp(right)) if self.logs else (left, right)
 
     def covers(self, own: tuple[float, float], computed: tuple[float, float]) -> bool:
         """Whether its sides at a point are the computed ones, or with an argument no better."""
         (left, right), (observed, bound) = own, computed
         rounding = 1e-9 * max(abs(left), abs(observed), abs(right), abs(bound))
-        worse = left - observed if self.relation == r"\le" else observed - left
-        near = worse >= -rounding if self.by else abs(worse) <= rounding
-        return near and abs(right - bound) <= rounding
+        side = {r"\le": 1.0, r"\ge": -1.0}.get(self.relation, 0.0)
+        worse, harder = side * (left - observed), side * (bound - right)
+        near = worse >= -rounding if self.by and side else abs(left - observed) <= rounding
+        own_right = self.reduction is None or self.reduction.right is None or not side
+        met = abs(right - bound) <= rounding if own_right else harder >= -rounding
+        return near and met
+
+    def at(self, point: Point, symbols: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The values of its variables at a point, None where it does not speak of the point."""
+        reduction = self.reduction
+        if reduction is None:
+            return {**point, **symbols}
+        if reduction.of is not None and not reduction.of(point):
+            return None
+        return {**point, **symbols, **reduction.quantities(point)}
+
+    def missed(self, values: Mapping[str, Any]) -> str:
+        """The range or the relation of a reduction that values do not meet, empty without one."""
+        if self.reduction is None:
+            return ""
+        for name, r in self.ranges.items():
+            low, high = (min(r.values), max(r.values)) if isinstance(r, Choice) else (r.low, r.high)
+            value = float(values[name]) if name in values else math.nan
+            room = 1e-9 * max(1.0, abs(value))
+            positive = value > 0 or not isinstance(r, LogInterval)
+            if name in values and not (low - room <= value <= high + room and positive):
+                return f"{name}={value:.6g} is out of its range"
+        for left, right, _ in self.assumptions:
+            a, b = (float(evaluate(side, values)) for side in (left, right))
+            if a < b - 1e-9 * max(abs(a), abs(b)):
+                return f"{sp.sstr(left)} >= {sp.sstr(right)} is {a:.6g} >= {b:.6g}"
+        return ""
 
 
 def _plain(hint: Any) -> Any:

@@ -25,14 +25,14 @@ from scipy import special
 
 from bounds.ifca import lemma_3 as bl
 from bounds.statement import Statement, evaluate
-from trials.laws.spike import wrong_label
+from trials.laws.spike import spike_probability, wrong_label
 from verify.claim import row, table
 from verify.claims.common import Point
 from verify.claims.searching import Constants, search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Range, Ranges
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
-from verify.proofs.propositions import POSITIVE, Everywhere
+from verify.proofs.propositions import POSITIVE, Everywhere, Reduction
 
 # --- The gap between two mean losses ------------------------------------------------------------
 
@@ -56,7 +56,7 @@ _RIVAL = "displacement of the rival model towards the own optimum over the allow
 _STEEP = "exponent $s$ in the curvature $\\lambda(L/\\lambda)^s$ along the error of the own model"
 
 
-_LAM, _L, _DELTA = sp.symbols("lam L Delta")
+_LAM, _L, _DELTA, _ALPHA = sp.symbols("lam L Delta alpha")
 
 
 def gap(statement: Statement, profile: Profile) -> Search:
@@ -139,10 +139,80 @@ def find_mislabelled(point: Point, models: int) -> float:
     return float(min(1.0, (models - 1) * pair))
 
 
+_GAP, _ETA, _N, _K = sp.symbols("gap eta n k")
+_SYMBOLS: Ranges = dict.fromkeys(("gap", "lam", "Delta", "alpha", "eta", "n"), POSITIVE)
+_SEEN = _ALPHA * _LAM * _DELTA**2  # the least gap
+
+
+def _smallest_gap(point: Point) -> dict[str, float]:
+    return {"gap": float(evaluate(bl.GAP, with_noise(point)))}
+
+
+_VARIANCE = 4 * _ETA**2 / _N
+PAIR = Reduction(
+    idea="A client errs where the difference of two averages of losses reaches the gap of their "
+    "means. The difference has a variance of at most $4\\eta^2/n'$, however the two losses depend "
+    "on each other. Cantelli's inequality bounds the probability by the variance over the sum "
+    "of the variance and the squared gap. The gap is at least $\\alpha\\lambda\\Delta^2$.",
+    lemmas=("cantelli", "ifca.lemma3-gap"),
+    ranges=_SYMBOLS,
+    given=((_GAP, _SEEN),),
+    quantities=_smallest_gap,
+    left=_VARIANCE / (_VARIANCE + _GAP**2),
+)
+RIVALS = Reduction(
+    idea="A wrong client has a deviation of its own loss and of some rival's that add up to the "
+    "gap. The largest deviation of $k-1$ rivals has a second moment of at most $(k-1)\\eta^2/n'$. "
+    "By Minkowski's inequality the sum has at most $(1+\\sqrt{k-1})^2\\eta^2/n'$, and Markov's "
+    "inequality for its square gives the bound. The gap is at least $\\alpha\\lambda\\Delta^2$.",
+    lemmas=("minkowski", "markov", "ifca.lemma3-gap"),
+    ranges={**_SYMBOLS, "k": LogInterval(2.0, math.inf)},
+    given=((_GAP, _SEEN),),
+    quantities=_smallest_gap,
+    left=(1 + sp.sqrt(_K - 1)) ** 2 * _ETA**2 / (_N * _GAP**2),
+    hints=((">=", 2 * _K, (1 + sp.sqrt(_K - 1)) ** 2),),
+)
+TWO_POINTS = Reduction(
+    idea="With one sample and two models the worst law has two points. Its probability of a wrong "
+    "label is a closed form in the gap, with equality in Cantelli's inequality. The gap is "
+    "$\\alpha\\lambda\\Delta^2$ where $\\lambda=L$.",
+    lemmas=("cantelli",),
+    ranges=_SYMBOLS,
+    constants={"gap": _SEEN},
+    left=1 / (1 + _GAP**2 / (4 * _ETA**2)),
+)
+_Q, _Y = sp.symbols("q y")
+
+
+def _spikes(point: Point) -> dict[str, float]:
+    at, gap = with_noise(point), _smallest_gap(point)["gap"]
+    pi = spike_probability(gap, at["eta"], int(point["n"]), 2)
+    return {"q": point["n"] * pi, "y": min(1.0, 4 * point["X"])}
+
+
+SPIKES = Reduction(
+    idea="A client is wrong exactly where one of its samples has a spike, with probability "
+    "$1-(1-q/n')^{n'}\\ge1-e^{-q}$ for a mean number $q$ of spikes. The spikes close the gap, so "
+    "$4X(1-q)^2\\le q$, and so it is with $y=\\min(1,4X)$. One minus the exponential is at least "
+    "$q/(1+q)$, and that is at least $y/4$.",
+    lemmas=("exponential",),
+    ranges={"q": Interval(0.0, 1.0), "y": Interval(0.0, 1.0)},
+    given=((_Q, _Y * (1 - _Q) ** 2),),
+    quantities=_spikes,
+    left=1 - sp.exp(-_Q),
+    right=_Y / 4,
+    hints=(
+        (">=", _Q / (1 + _Q), _Y / 4, ("cases", _Q - sp.Rational(1, 3))),
+        (">=", 1 - sp.exp(-_Q), _Q / (1 + _Q), ("exp", _Q)),
+    ),
+)
+
+
 def labels(
     statement: Statement,
     profile: Profile,
     *,
+    reduction: Reduction,
     models: int | None = None,
     constants: Constants | None = None,
     **ranges: Range,
@@ -158,6 +228,7 @@ def labels(
         {**LABELS, **ranges},
         at=with_noise,
         constants=constants,
+        everywhere=reduction,
         budget=profile.searches // 8,
     )
 
@@ -176,9 +247,15 @@ _WORST: dict[str, Any] = {
 }
 LEMMA_3 = table(
     labels,
-    row("ifca.lemma3", bl.LEMMA_3, constants={"c_1": 4.0}, **_TWO),
-    row("ifca.lemma3-attained", bl.LEMMA_3_ATTAINED, n=Choice((1,)), **_WORST),
-    row("ifca.lemma3-union", bl.LEMMA_3_UNION, constants={"c_1": 2.0}),
-    row("ifca.lemma3-union-sharp", bl.LEMMA_3_UNION_SHARP),
-    row("ifca.lemma3-rate", bl.LEMMA_3_RATE, **_WORST),
+    row("ifca.lemma3", bl.LEMMA_3, reduction=PAIR, constants={"c_1": 4.0}, **_TWO),
+    row(
+        "ifca.lemma3-attained",
+        bl.LEMMA_3_ATTAINED,
+        reduction=TWO_POINTS,
+        n=Choice((1,)),
+        **_WORST,
+    ),
+    row("ifca.lemma3-union", bl.LEMMA_3_UNION, reduction=RIVALS, constants={"c_1": 2.0}),
+    row("ifca.lemma3-union-sharp", bl.LEMMA_3_UNION_SHARP, reduction=RIVALS),
+    row("ifca.lemma3-rate", bl.LEMMA_3_RATE, reduction=SPIKES, **_WORST),
 )

@@ -1,0 +1,206 @@
+"""Reductions of statements about arrays and laws: true at random inputs, and no looser than said.
+
+A reduction says that the left-hand side of a claim is at most an expression in a few quantities.  A
+false one would make a proof of something else.  So it is compared with what the claim's own code
+computes, at points of the claim's domain, and false ones must be refused there.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bounds.ifca import lemma_3 as bl
+from trials.checks import InvalidParameter
+from verify.claims.searching import search
+from verify.decisions.domain import Interval, LogInterval, as_domain
+from verify.evidence import proof_mark
+from verify.papers import catalogue
+from verify.procedures.base import PROFILES
+from verify.procedures.search import Search
+from verify.proofs.lemmas import LEMMAS, cited, is_claim
+from verify.proofs.propositions import POSITIVE, Proposition, Reduction, Sizes
+from verify.proofs.shelf import prove, stored
+
+QUICK = PROFILES["quick"]
+
+
+def reduced():
+    """Claims with a reduction: name -> the search and its propositions."""
+    found = {}
+    for name, claim in catalogue().items():
+        procedure = claim.build(QUICK)
+        if not isinstance(procedure, Search):
+            continue
+        all_of = procedure.instances or (procedure.proposition,)
+        if all_of[0] is not None and all_of[0].reduction is not None:
+            found[name] = procedure, all_of
+    return found
+
+
+REDUCED = reduced()
+
+
+def points_of(procedure, seed, n):
+    """Random points of a claim's domain, and corners, inside its conditions."""
+    domain, rng = as_domain(procedure.domain), np.random.default_rng(seed)
+    points = [*domain.sample(rng, 4 * n), *domain.corners(rng, n)]
+    return [p for p in points if procedure.constraints is None or procedure.constraints(p)][:n]
+
+
+def is_refused(procedure, propositions, points):
+    """Whether the comparison refuses one of the propositions at one of the points."""
+    try:
+        for each in propositions:
+            procedure.compare(each, points)
+    except InvalidParameter:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_a_reduction_holds_at_random_inputs(name):
+    procedure, propositions = REDUCED[name]
+    points = points_of(procedure, 7, 48)
+    assert len(points) >= 8
+    for each in propositions:
+        assert procedure.compare(each, points) >= (1 if procedure.instances else 8)
+
+
+@settings(max_examples=30)
+@given(st.sampled_from(sorted(REDUCED)), st.integers(0, 2**32 - 1))
+def test_a_reduction_holds_at_inputs_that_hypothesis_draws(name, seed):
+    procedure, propositions = REDUCED[name]
+    for each in propositions:
+        procedure.compare(each, points_of(procedure, seed, 6))
+
+
+#: How far a reduction may be from equality at the points that are drawn.  The others are within 2.
+LOOSE: dict[str, float] = {}
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_a_false_reduction_is_refused(name):
+    """The reduced left-hand side made easier by a factor, or shifted for an equation."""
+    procedure, propositions = REDUCED[name]
+    factor = sp.Rational(repr(LOOSE.get(name, 2.0)))
+    easier = {r"\le": 1 / factor, r"\ge": factor}.get(
+        propositions[0].relation, sp.Rational(101, 100)
+    )
+
+    def false(each):
+        return replace(each, left=each.left + sp.log(easier) if each.logs else each.left * easier)
+
+    points = points_of(procedure, 11, 400 if procedure.instances else 160)
+    assert is_refused(procedure, map(false, propositions), points)
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_the_proof_of_a_reduction_is_stored_and_says_what_is_argued(name):
+    procedure, propositions = REDUCED[name]
+    for each in propositions:
+        proved = stored(each)
+        assert proved is not None, f"cfl-verify prove {name}"
+        assert each.reduction.idea in proved["by"]
+        assert proof_mark(proved) == "PROVED UP TO A LEMMA"
+    if procedure.instances:
+        assert procedure.decide(None, 1e-3).mark == f"PROVED FOR {procedure.up_to}"
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_an_idea_is_two_to_five_sentences(name):
+    for each in REDUCED[name][1]:
+        assert 2 <= each.reduction.idea.count(". ") + 1 <= 5
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_a_lemma_is_known_or_a_claim(name):
+    """A claim on which a proof rests is itself supported."""
+    for each in REDUCED[name][1]:
+        cited(each.reduction.lemmas)
+        for key in filter(is_claim, each.reduction.lemmas):
+            assert str(catalogue()[key].expected) == "SUPPORTED", key
+
+
+def test_every_lemma_has_a_source_and_is_used_or_general():
+    assert all(lemma.says and lemma.source for lemma in LEMMAS.values())
+    with pytest.raises(InvalidParameter, match="no lemma"):
+        cited(("wishful-thinking",))
+
+
+# -- The machinery, on statements of its own -----------------------------------------------------
+
+x, y, total = sp.symbols("x y total")
+
+
+def toy(everywhere, observed=lambda p: p["a"] + p["b"]):
+    """a + b against 2 max(a, b), in the quantities of a reduction."""
+    return search(
+        replace(bl.LEMMA_3_GAP, id="toy.sum", relation=r"\le", terms=(
+            replace(bl.LEMMA_3_GAP.terms[0], expr=2 * y),), assumptions=()),
+        QUICK, observed, {"a": Interval(0.0, 1.0), "b": LogInterval(1e-3, 1.0)},
+        at=lambda p: {"y": max(p["a"], p["b"])}, everywhere=everywhere,
+    )  # fmt: skip
+
+
+SUM = Reduction(
+    idea="A sum of two numbers is their sum. Neither exceeds the larger one.",
+    lemmas=("triangle",),
+    ranges=dict.fromkeys(("x", "y"), POSITIVE),
+    given=((2 * y, x),),
+    quantities=lambda p: {"x": p["a"] + p["b"]},
+    left=x,
+)
+
+
+def test_a_reduction_is_proved_up_to_its_lemmas(tmp_path):
+    procedure = toy(SUM)
+    assert isinstance(procedure.proposition, Proposition)
+    assert prove("toy.sum", procedure.proposition, tmp_path) is not None
+    proved = stored(procedure.proposition, [tmp_path])
+    assert proof_mark(proved) == "PROVED UP TO A LEMMA"
+    assert "the triangle inequality" in proved["by"]
+    assert procedure.compare(procedure.proposition, points_of(procedure, 1, 20)) == 20
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"left": x / 2},
+        {"given": ((y, x),)},
+        {"ranges": {"x": Interval(0.0, 0.5), "y": POSITIVE}},
+        {"right": 3 * y},
+        {"quantities": lambda p: {"x": p["a"]}},
+    ],
+    ids=["left", "given", "range", "right", "quantity"],
+)
+def test_a_false_part_of_a_reduction_is_refused(changed):
+    procedure = toy(replace(SUM, **changed))
+    with pytest.raises(InvalidParameter):
+        procedure.compare(procedure.proposition, points_of(procedure, 1, 200))
+
+
+def test_sizes_are_proved_one_by_one_and_said(tmp_path, monkeypatch):
+    both = Sizes(
+        up_to="n <= 2",
+        each=tuple(
+            replace(SUM, of=lambda p, low=low: (p["a"] >= 0.5) == low, left=left)
+            for low, left in ((False, x), (True, x + 0 * y))
+        ),
+    )
+    procedure = toy(both)
+    assert procedure.proposition is None
+    assert len(procedure.instances) == 2
+    points = points_of(procedure, 1, 40)
+    assert sum(procedure.compare(each, points) for each in procedure.instances) == 40
+    monkeypatch.setattr("verify.proofs.shelf.SHELF", tmp_path)
+    monkeypatch.setattr("verify.proofs.shelf._OWN", {tmp_path: None})
+    assert procedure._prove() is None
+    for each in procedure.instances:
+        prove("toy.sum", each, tmp_path)
+    evidence = procedure.decide(None, 1e-3)
+    assert evidence.mark == "PROVED FOR n <= 2"
+    assert "Larger sizes are searched, not proved." in evidence.notes[0]

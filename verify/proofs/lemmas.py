@@ -1,0 +1,154 @@
+"""Known results on which a proof may rest outside its certificate, each with its source.
+
+A certificate of `verify.proofs.checker` proves a relation between numbers.  A statement about point
+sets, matrices or laws follows from it by such a result, which the verdict names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trials.checks import InvalidParameter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lemma:
+    """A known result.
+
+    Attributes
+    ----------
+    name : as it is cited in a sentence.
+    says : the result with inline math.
+    source : where it is proved.
+    """
+
+    name: str
+    says: str
+    source: str
+
+
+#: The results by key.
+LEMMAS = {
+    "triangle": Lemma(
+        name="the triangle inequality",
+        says="$|x+y|\\le|x|+|y|$",
+        source="Horn and Johnson, Matrix Analysis, section 5.1",
+    ),
+    "cauchy-schwarz": Lemma(
+        name="the Cauchy-Schwarz inequality",
+        says="$(x^Ty)^2\\le|x|^2|y|^2$",
+        source="Horn and Johnson, Matrix Analysis, theorem 0.6.3",
+    ),
+    "operator-norm": Lemma(
+        name="the operator norm's inequality",
+        says="$|Ax|\\le\\|A\\||x|$",
+        source="Horn and Johnson, Matrix Analysis, section 5.6",
+    ),
+    "rayleigh": Lemma(
+        name="the Rayleigh quotient's limits",
+        says="$\\lambda_{\\min}|x|^2\\le x^TAx\\le\\lambda_{\\max}|x|^2$ for symmetric $A$",
+        source="Horn and Johnson, Matrix Analysis, theorem 4.2.2",
+    ),
+    "spectral": Lemma(
+        name="the spectral theorem",
+        says="a polynomial $f$ of a symmetric matrix has the eigenvalues $f(\\lambda_i)$",
+        source="Horn and Johnson, Matrix Analysis, theorem 4.1.5",
+    ),
+    "weyl": Lemma(
+        name="Weyl's inequality",
+        says="$|\\lambda_i(A+B)-\\lambda_i(A)|\\le\\|B\\|$ for symmetric $A$ and $B$",
+        source="Horn and Johnson, Matrix Analysis, theorem 4.3.1",
+    ),
+    "davis-kahan": Lemma(
+        name="the theorem of Davis and Kahan",
+        says="the sine of the angle between two eigenspaces is at most the norm of the "
+        "perturbation over the gap",
+        source="Davis and Kahan, SIAM J. Numer. Anal. 7, 1970",
+    ),
+    "jensen": Lemma(
+        name="Jensen's inequality",
+        says="$f(EX)\\le Ef(X)$ for convex $f$",
+        source="Boucheron, Lugosi and Massart, Concentration Inequalities, section 2.1",
+    ),
+    "union-bound": Lemma(
+        name="the union bound",
+        says="$P(\\bigcup_iA_i)\\le\\sum_iP(A_i)$",
+        source="Boucheron, Lugosi and Massart, Concentration Inequalities, section 1.2",
+    ),
+    "markov": Lemma(
+        name="Markov's inequality",
+        says="$P(X\\ge t)\\le EX/t$ for $X\\ge0$ and $t>0$",
+        source="Boucheron, Lugosi and Massart, Concentration Inequalities, section 2.1",
+    ),
+    "chebyshev": Lemma(
+        name="Chebyshev's inequality",
+        says="$P(|X-EX|\\ge t)\\le\\mathrm{Var}X/t^2$",
+        source="Boucheron, Lugosi and Massart, Concentration Inequalities, section 2.1",
+    ),
+    "cantelli": Lemma(
+        name="Cantelli's inequality",
+        says="$P(X-EX\\ge t)\\le\\mathrm{Var}X/(\\mathrm{Var}X+t^2)$ for $t>0$",
+        source="Boucheron, Lugosi and Massart, Concentration Inequalities, exercise 2.3",
+    ),
+    "chernoff": Lemma(
+        name="Chernoff's bound",
+        says="$P(X\\ge0)\\le Ee^{sX}$ for $s\\ge0$",
+        source="Boucheron, Lugosi and Massart, Concentration Inequalities, section 2.2",
+    ),
+    "hoeffding": Lemma(
+        name="Hoeffding's inequality",
+        says="$P(S-ES\\ge t)\\le e^{-2t^2/n}$ for $n$ independent terms in $[0,1]$",
+        source="Boucheron, Lugosi and Massart, Concentration Inequalities, theorem 2.8",
+    ),
+    "bernoulli": Lemma(
+        name="Bernoulli's inequality",
+        says="$(1+x)^r\\ge1+rx$ for $x\\ge-1$ and $r\\ge1$",
+        source="Hardy, Littlewood and Polya, Inequalities, section 2.15",
+    ),
+    "minkowski": Lemma(
+        name="Minkowski's inequality",
+        says="$(E(X+Y)^2)^{1/2}\\le(EX^2)^{1/2}+(EY^2)^{1/2}$",
+        source="Hardy, Littlewood and Polya, Inequalities, section 6.13",
+    ),
+    "exponential": Lemma(
+        name="the exponential's limit from above",
+        says="$(1-q/n)^n\\le e^{-q}$ for $0\\le q\\le n$",
+        source="Hardy, Littlewood and Polya, Inequalities, section 4.9",
+    ),
+    "geometric-sum": Lemma(
+        name="the geometric sum",
+        says="$\\sum_{i<s}q^i=(1-q^s)/(1-q)$",
+        source="Graham, Knuth and Patashnik, Concrete Mathematics, (2.25)",
+    ),
+    "induction": Lemma(
+        name="induction over the steps",
+        says="a recursion that keeps a bound in every step keeps it in all of them",
+        source="Graham, Knuth and Patashnik, Concrete Mathematics, section 1.1",
+    ),
+}
+
+
+def is_claim(key: str) -> bool:
+    """Whether a key is the id of a claim, e.g. ``ifca.lemma1``."""
+    return "." in key
+
+
+def lemmas(keys: tuple[str, ...]) -> tuple[Lemma, ...]:
+    """The results of some keys, claims left out.
+
+    Raises
+    ------
+    InvalidParameter
+        When a key names no result.
+    """
+    keys = tuple(key for key in keys if not is_claim(key))
+    if unknown := [key for key in keys if key not in LEMMAS]:
+        raise InvalidParameter(f"{unknown[0]!r} is no lemma; known are {', '.join(sorted(LEMMAS))}")
+    return tuple(LEMMAS[key] for key in keys)
+
+
+def cited(keys: tuple[str, ...]) -> str:
+    """The results in a sentence, each with its source."""
+    each = [f"{lemma.name} ({lemma.says}; {lemma.source})" for lemma in lemmas(keys)]
+    each += [f"the claim {key}" for key in keys if is_claim(key)]
+    return f"It uses {'; '.join(each)}." if each else ""
