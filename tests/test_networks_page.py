@@ -35,9 +35,46 @@ def row(page, **given):
 
 def test_every_claim_is_possible_and_its_contrasts_are_known(page):
     for claim in page.PAPER.claims:
-        procedure = claim.build(PROFILES["quick"])
-        procedure.check()
-        assert procedure.describe()
+        for profile in ("quick", "standard", "full"):
+            if not claim.not_run_at(profile):
+                procedure = claim.build(PROFILES[profile])
+                procedure.check()
+                assert procedure.describe()
+
+
+def test_full_takes_the_files_that_are_there_and_drawn_images_otherwise(page, monkeypatch):
+    monkeypatch.delenv("CFL_MNIST", raising=False)
+    assert {cell["data"] for cell in page.digit_cells("full")} == {"glyphs"}
+    monkeypatch.setenv("CFL_MNIST", "somewhere")
+    assert {cell["data"] for cell in page.digit_cells("full")} == {"mnist"}
+    assert {cell["data"] for cell in page.digit_cells("standard")} == {"glyphs"}
+    sizes = {(cell["m"], cell["n"]) for cell in page.digit_cells("standard")}
+    assert sizes == {(4800, 50), (2400, 100), (1200, 200)}
+    assert [(c["m"], c["n"]) for c in page.photo_cells("standard")] == [(200, 500)]
+
+
+def test_several_starts_keep_the_least_loss_and_spare_models_are_counted(page):
+    _, found = row(page, starts=2, spare=1)
+    assert found["best_floats"] == 2 * found["ifca_floats"]
+    assert 0.8 <= found["used"] <= 1.0
+    assert all(0.0 <= found[name] <= 1.0 for name in ("best", "wide", "best_identities"))
+    _, alone = row(page)
+    assert alone["best"] == alone["ifca"] == alone["wide"] == found["ifca"]
+    assert alone["best_identities"] == alone["identities"]
+    assert alone["used"] == 1.0
+
+
+def test_a_round_of_writers_has_every_method_and_counts_shared_floats_once(page):
+    cell = page.WRITERS.check({"m": 4, "n": 5, "classes": 10, "rounds": 1})
+    values = page.WRITERS.simulate(cell, np.random.default_rng(0), 1)[0]
+    found = dict(zip(page.WRITERS.columns, values, strict=True))
+    assert all(0.0 <= found[name] <= 1.0 for name in page.FEMNIST)
+    assert found["ifca2_clusters"] <= 2
+    private = 64 * 10 + 10
+    common = found["global_floats"] / (2 * 4) - private
+    assert found["ifca2_floats"] == 4 * (2 * private + common) + 4 * (private + common + 2)
+    with pytest.raises(InvalidParameter, match="classes=11 must be 10 or 62"):
+        page.WRITERS.check({"m": 4, "n": 5, "classes": 11})
 
 
 def test_files_by_path_are_a_reproduction_only_with_the_published_checksums(
@@ -59,10 +96,10 @@ def test_files_by_path_are_a_reproduction_only_with_the_published_checksums(
     assert found["ifca_floats"] == 2 * 8 * (4 * d + d + 4)
     assert found["global_floats"] == 2 * 8 * 2 * d
     table = {name: np.repeat(value, 2) for name, value in found.items()}
-    shown = page.beside("Table I", page.TABLE_1, cell, table)
+    shown = page.beside("Table I", page.PRINTED[4800, 50], cell, table)
     assert shown.title.endswith("mnist: comparison")
     assert shown.rows[0][:2] == ("ifca", "94.20 ± 0.03")
-    shown = page.beside("Table I", page.TABLE_1, cell, {**table, "original": np.ones(2)})
+    shown = page.beside("Table I", page.PRINTED[4800, 50], cell, {**table, "original": np.ones(2)})
     assert shown.title.endswith("mnist: reproduction")
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trials.checks import InvalidParameter
-from trials.parameters import Integer, validated
+from trials.parameters import Integer, Real, validated
 
 Tensor = Any
 Weights = dict[str, Tensor]
@@ -70,13 +70,16 @@ def dense_network(
 
 @validated(
     channels=Integer(1), side=Integer(4), first=Integer(1), second=Integer(1), hidden=Integer(1),
-    classes=Integer(2),
+    classes=Integer(2), centre=Real(0.0, 1.0),
 )  # fmt: skip
 def convolutional_network(
     *, channels: int = 3, side: int = 32, first: int = 32, second: int = 64, hidden: int = 128,
-    classes: int = 10,
+    classes: int = 10, centre: float = 0.0,
 ) -> Network:  # fmt: skip
-    """Two 5 x 5 convolutions, each with a 2 x 2 maximum, then two dense layers."""
+    """Two 5 x 5 convolutions, each with a 2 x 2 maximum, then two dense layers.
+
+    ``centre`` is subtracted from every pixel first.
+    """
     nn = load_torch().nn
 
     def layers() -> list[Any]:
@@ -87,10 +90,12 @@ def convolutional_network(
             nn.Linear(hidden, classes),
         ]  # fmt: skip
 
-    return _network(layers)
+    return _network(layers, centre=centre)
 
 
-def _network(layers: Callable[[], list[Any]], one_hidden: bool = False) -> Network:
+def _network(
+    layers: Callable[[], list[Any]], one_hidden: bool = False, centre: float = 0.0
+) -> Network:
     torch = load_torch()
     frame = torch.nn.Sequential(*layers())
 
@@ -101,7 +106,7 @@ def _network(layers: Callable[[], list[Any]], one_hidden: bool = False) -> Netwo
         return {name: value.detach() for name, value in fresh.named_parameters()}
 
     def scores(weights: Weights, x: Tensor) -> Tensor:
-        return torch.func.functional_call(frame, weights, (x,))
+        return torch.func.functional_call(frame, weights, (x - centre if centre else x,))
 
     names = tuple(name for name, _ in frame.named_parameters())
     return Network(init=init, scores=scores, names=names, one_hidden=one_hidden)

@@ -160,6 +160,7 @@ def textures(*, n: int, rng: np.random.Generator) -> DrawnImages:
     DrawnImages of 3 x 32 x 32.  A class is the direction in which a sawtooth wave rises, one of
     ten.  Half a turn makes class c to class c + 5, so one model for both must see which way is up:
     all images are lighter above.  Colours, lengths of waves, phases, bends and noise are random.
+    A network learns the classes from thousands of images within hundreds of steps.
     """
     labels = rng.integers(0, 10, n)
     pixels = np.empty((n, 3, _TEXTURE, _TEXTURE), dtype=np.uint8)
@@ -172,15 +173,15 @@ def textures(*, n: int, rng: np.random.Generator) -> DrawnImages:
 def _textures_of(labels: IntArray, rng: np.random.Generator) -> Pixels:
     b = len(labels)
     y, x = _grid(_TEXTURE)
-    y, x = y[None] + _bend(b, _TEXTURE, 2.0, rng), x[None] + _bend(b, _TEXTURE, 2.0, rng)
+    y, x = y[None] + _bend(b, _TEXTURE, 1.2, rng), x[None] + _bend(b, _TEXTURE, 1.2, rng)
     angle = 2.0 * np.pi * (labels / 10.0) + rng.normal(0.0, 0.12, b)
-    length = rng.uniform(6.0, 13.0, b)
+    length = rng.uniform(7.0, 14.0, b)
     along = np.cos(angle)[:, None, None] * x + np.sin(angle)[:, None, None] * y
     wave = (along / length[:, None, None] + rng.random((b, 1, 1))) % 1.0
-    low, high = rng.uniform(0.0, 0.5, (2, b, 3, 1, 1))
-    colours = low + (high + 0.2) * wave[:, None]
+    low, high = rng.uniform(0.0, 0.15, (2, b, 3, 1, 1))
+    colours = low + (high + 0.62) * wave[:, None]
     light = 1.0 - rng.uniform(0.1, 0.5, (b, 1, 1, 1)) * (_grid(_TEXTURE)[0] / _TEXTURE + 0.5)
-    noisy = colours * light + rng.normal(0.0, 0.12, (b, 3, _TEXTURE, _TEXTURE))
+    noisy = colours * light + rng.normal(0.0, 0.08, (b, 3, _TEXTURE, _TEXTURE))
     return np.asarray(np.clip(noisy, 0.0, 1.0) * 255.0 + 0.5, dtype=np.uint8)
 
 

@@ -52,20 +52,24 @@ def in_span(
     w1, b1, w2, b2 = (start[name] for name in network.names)
     c, n = y.shape
     flat = x.reshape(c, n, -1)
-    gram = flat @ flat.transpose(1, 2)
-    first = (flat.reshape(c * n, -1) @ w1.T).reshape(c, n, -1)
+    # The constant input of the hidden biases adds one to every product of two images.
+    gram = flat @ flat.transpose(1, 2) + 1.0
+    first = torch.addmm(b1, flat.reshape(c * n, -1), w1.T).reshape(c, n, -1)
     moved = torch.zeros_like(first)
-    b1, w2, b2 = (leaf.expand(c, *leaf.shape) for leaf in (b1, w2, b2))
+    w2, b2 = (leaf.expand(c, *leaf.shape) for leaf in (w2, b2))
     right = torch.nn.functional.one_hot(y, w2.shape[1]).to(first.dtype)
     for _ in range(n_steps):
-        active = first - step_size * (gram @ moved) + b1[:, None, :]
-        hidden = active.clamp(min=0.0)
+        hidden = torch.baddbmm(first, gram, moved, alpha=-step_size).clamp_(min=0.0)
         error = (torch.softmax(hidden @ w2.transpose(1, 2) + b2[:, None, :], dim=2) - right) / n
-        back = (error @ w2) * (active > 0.0)
+        moved += (error @ w2).mul_(hidden > 0.0)
         w2 = w2 - step_size * (error.transpose(1, 2) @ hidden)
         b2 = b2 - step_size * error.sum(dim=1)
-        b1 = b1 - step_size * back.sum(dim=1)
-        moved = moved + back
-    change = moved.reshape(c * n, -1).T @ flat.reshape(c * n, -1)
-    ended = (c * w1 - step_size * change, b1.sum(dim=0), w2.sum(dim=0), b2.sum(dim=0))
+    pooled = moved.reshape(c * n, -1)
+    change = pooled.T @ flat.reshape(c * n, -1)
+    ended = (
+        c * w1 - step_size * change,
+        c * b1 - step_size * pooled.sum(dim=0),
+        w2.sum(dim=0),
+        b2.sum(dim=0),
+    )
     return dict(zip(network.names, ended, strict=True))

@@ -12,7 +12,8 @@ are equal on one machine with one number of threads.  Between machines they diff
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -179,6 +180,53 @@ def train(
     return state
 
 
+@validated(seed=Integer(0), starts=Integer(1))
+def train_best(
+    *,
+    network: Network,
+    federation: Federation,
+    options: Options,
+    seed: int,
+    starts: int,
+    tell: Callable[[State, float], None] | None = None,
+) -> State:
+    """Run IFCA from several random starts and keep the run of the smallest training loss.
+
+    The loss is the mean over all clients, each under its best model, after the last round.  It
+    needs no truth.  The first start is that of `train` with the same seed.
+
+    Parameters
+    ----------
+    network, federation, options, seed : as in `train`.
+    starts : the number of runs.
+    tell : gets the state and the loss of every run.
+
+    Returns
+    -------
+    The state of the best run, with the floats of all runs in its rounds.
+
+    Raises
+    ------
+    InvalidParameter : as `train`, where some run diverged.
+    """
+    others = np.random.SeedSequence([seed, 5]).generate_state(starts)[1:].tolist()
+    best, least, floats = None, np.inf, np.zeros(options.rounds, dtype=np.int64)
+    for each in (seed, *others):
+        state = train(network=network, federation=federation, options=options, seed=each)
+        with one_thread():
+            losses = client_losses(
+                network, federation, state.models, np.arange(federation.m), options
+            )
+        loss = float(losses.min(axis=1).mean())
+        floats += np.asarray(state.floats, dtype=np.int64)
+        if tell is not None:
+            tell(state, loss)
+        if best is None or loss < least:
+            best, least = state, loss
+    assert best is not None  # starts >= 1
+    return replace(best, floats=floats.tolist())
+
+
 @validated(k=Integer(1), rounds=Integer(0), step_size=Real(0.0, open_low=True),
            step_decay=Real(0.0, 1.0, open_low=True), local_steps=Integer(1),
            batch_size=Maybe(Integer(1)), participants=Maybe(Integer(1)), crop=Integer(0),
@@ -225,10 +273,12 @@ def _round(
     m, p = federation.m, options.participants or federation.m
     subset = np.arange(m) if p == m else np.sort(rng.choice(m, p, replace=False))
     labels = state.labels.copy()
-    losses = client_losses(network, federation, state.models, subset, options)
     if estimates:
+        losses = client_losses(network, federation, state.models, subset, options)
         labels[subset] = losses.argmin(axis=1)
-    chosen = float(losses[np.arange(p), labels[subset]].mean())
+        chosen = float(losses[np.arange(p), labels[subset]].mean())
+    else:
+        chosen = _loss_of_known(network, federation, state.models, subset, labels, options)
     models = _averaged(network, federation, options, t, state.models, subset, labels, rng)
     d = sum(leaf.numel() for leaf in models[0].values())
     n_shared = sum(models[0][name].numel() for name in options.shared)
@@ -242,6 +292,18 @@ def _round(
         identities=[*state.identities, identity_accuracy(labels, federation.clusters, options.k)],
         floats=[*state.floats, sent],
     )
+
+
+def _loss_of_known(
+    network: Network, federation: Federation, models: list[Weights], clients: IntArray,
+    labels: IntArray, options: Options,
+) -> float:  # fmt: skip
+    """The mean loss of clients under the models of their labels.  No other model is evaluated."""
+    total = 0.0
+    for j in np.unique(labels[clients]):
+        own = clients[labels[clients] == j]
+        total += float(client_losses(network, federation, [models[j]], own, options).sum())
+    return total / len(clients)
 
 
 def client_losses(
@@ -392,36 +454,81 @@ def served(
     return np.asarray(right[np.arange(test.m), losses.argmin(axis=1)])
 
 
-def local_accuracies(
-    network: Network, train_on: Federation, test: Federation, clients: IntArray, options: Options,
-    seed: int,
-) -> FloatArray:  # fmt: skip
-    """(c,) accuracy of models that some clients train alone, on test images of their cluster.
+def train_alone(
+    network: Network, federation: Federation, clients: IntArray, options: Options, seed: int
+) -> Weights:
+    """Models that some clients train alone from one start, (c, ...) leaves.
 
-    A client without a cluster is tested on its own test images.  As many steps are taken as
-    ``options.rounds`` rounds have.
+    As many steps are taken as ``options.rounds`` rounds have.  All c models are held at once.
     """
     torch = load_torch()
-    found = np.empty(len(clients))
     start = network.init(int(np.random.SeedSequence([seed, 3]).generate_state(1)[0]))
     rng = np.random.default_rng([seed, 4])
+    found: list[Weights] = []
     with one_thread():
         for first in range(0, len(clients), options.chunk):
             part = clients[first : first + options.chunk]
-            own: Weights = {name: leaf.to(options.device) for name, leaf in start.items()}
+            own: Weights = {
+                name: leaf.to(options.device).expand(len(part), *leaf.shape)
+                for name, leaf in start.items()
+            }
             for t in range(options.rounds):
                 step = options.step_size * options.step_decay**t
                 for _ in range(options.local_steps):
                     if options.batch_size is None:
-                        x, y = _on_device(*train_on.batch(part), options.device)
+                        x, y = _on_device(*federation.batch(part), options.device)
                     else:
-                        x, y = _drawn_batch(train_on, options, part, rng)
+                        x, y = _drawn_batch(federation, options, part, rng)
                     own = batched(network, own, [x], [y], step)
-            for i, client in enumerate(part):
-                model = {name: leaf[i] for name, leaf in own.items()}
-                cluster = train_on.clusters[client]
-                tests = np.flatnonzero(test.clusters == cluster) if cluster >= 0 else [client]
-                with torch.no_grad():
-                    right = client_scores(network, test, [model], np.asarray(tests), options)[1]
-                found[first + i] = right.mean()
+            found.append(own)
+    return {name: torch.cat([each[name] for each in found]) for name in start}
+
+
+def accuracies_alone(
+    network: Network, models: Weights, clients: IntArray, train_on: Federation, test: Federation,
+    options: Options,
+) -> FloatArray:  # fmt: skip
+    """(c,) accuracy of `train_alone`'s models, on test images of the client's cluster.
+
+    A client without a cluster is tested on its own test images.
+    """
+    found = np.empty(len(clients))
+    with one_thread():
+        for i, client in enumerate(clients):
+            model = {name: leaf[i] for name, leaf in models.items()}
+            cluster = train_on.clusters[client]
+            tests = np.flatnonzero(test.clusters == cluster) if cluster >= 0 else [client]
+            found[i] = client_scores(network, test, [model], np.asarray(tests), options)[1].mean()
     return found
+
+
+def local_accuracies(
+    network: Network, train_on: Federation, test: Federation, clients: IntArray, options: Options,
+    seed: int,
+) -> FloatArray:  # fmt: skip
+    """(c,) accuracy of models that some clients train alone: both functions above."""
+    models = train_alone(network, train_on, clients, options, seed)
+    return accuracies_alone(network, models, clients, train_on, test, options)
+
+
+def cluster_models(models: Weights, k: int, seed: int, n_init: int = 10) -> IntArray:
+    """Labels (c,) of `train_alone`'s models by k-means on all parameters.
+
+    The step of the one-shot method of TIT 2022, Section IV-A, between local training and training
+    within the clusters.  The best of ``n_init`` starts of k-means++ counts.
+    """
+    from scipy.cluster.vq import kmeans2
+
+    points = np.concatenate(
+        [leaf.cpu().numpy().reshape(len(leaf), -1) for leaf in models.values()], axis=1
+    ).astype(np.float64)
+    rng = np.random.default_rng([seed, 6])
+    best, least = np.zeros(len(points), dtype=np.int64), np.inf
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # an empty cluster: its start has no use
+        for _ in range(n_init):
+            centres, labels = kmeans2(points, k, minit="++", rng=rng)
+            spread = float(((points - centres[labels]) ** 2).sum())
+            if np.isfinite(spread) and spread < least:
+                best, least = labels.astype(np.int64), spread
+    return best

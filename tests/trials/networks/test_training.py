@@ -15,12 +15,17 @@ from trials.networks.architectures import convolutional_network, dense_network  
 from trials.networks.local_steps import batched, in_span  # noqa: E402
 from trials.networks.training import (  # noqa: E402
     Options,
+    accuracies_alone,
+    client_losses,
+    cluster_models,
     identity_accuracy,
     load_state,
     local_accuracies,
     one_thread,
     served,
     train,
+    train_alone,
+    train_best,
 )
 
 DENSE = dense_network(side=8, hidden=6)
@@ -130,6 +135,62 @@ def test_a_model_without_clients_stays_and_absent_clients_are_not_asked(federati
     assert all(torch.equal(alone.models[1][name], start.models[1][name]) for name in DENSE.names)
     few = run(federation, replace(OPTIONS, participants=2, rounds=1))
     assert (few.labels >= 0).sum() == 2
+
+
+def test_the_best_of_several_starts_has_the_smallest_loss_over_all_clients(federation):
+    runs, losses = [], []
+
+    def keep(state, loss):
+        runs.append(state)
+        losses.append(loss)
+
+    best = train_best(network=DENSE, federation=federation, options=OPTIONS, seed=1, starts=4,
+                      tell=keep)  # fmt: skip
+    close(runs[0], run(federation, OPTIONS), rtol=0.0, atol=0.0)
+    assert len(set(losses)) == 4
+    chosen = runs[int(np.argmin(losses))]
+    close(best, chosen, rtol=0.0, atol=0.0)
+    assert best.floats == [sum(each) for each in zip(*(r.floats for r in runs), strict=True)]
+    own = client_losses(DENSE, federation, best.models, np.arange(8), OPTIONS).min(axis=1)
+    assert own.mean() == pytest.approx(min(losses))
+
+
+def test_models_alone_are_the_steps_of_one_client(federation):
+    """Against a federation of that client alone, whose rounds end in the same model."""
+    clients = np.array([2, 5, 6, 7])
+    alone = train_alone(DENSE, federation, clients, OPTIONS, seed=1)
+    start = DENSE.init(int(np.random.SeedSequence([1, 3]).generate_state(1)[0]))
+    for i, client in enumerate(clients):
+        x, y = (torch.from_numpy(each) for each in federation.batch(np.array([client])))
+        own = in_span(DENSE, start, x, y, OPTIONS.step_size, OPTIONS.rounds * OPTIONS.local_steps)
+        for name in own:
+            torch.testing.assert_close(alone[name][i], own[name], rtol=1e-4, atol=1e-5)
+    scores = accuracies_alone(DENSE, alone, clients, federation, federation, OPTIONS)
+    inside = np.flatnonzero(federation.clusters == federation.clusters[5])
+    x, y = (torch.from_numpy(each) for each in federation.batch(inside))
+    model = {name: leaf[1] for name, leaf in alone.items()}
+    right = (DENSE.scores(model, x.flatten(0, 1)).argmax(dim=1) == y.flatten()).float().mean()
+    assert scores[1] == pytest.approx(float(right))
+
+
+def test_models_of_two_places_are_two_clusters():
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 2, 12)
+    models = {
+        name: torch.from_numpy(5.0 * truth.reshape(-1, *[1] * leaf.dim())
+                               + rng.standard_normal((12, *leaf.shape)))
+        for name, leaf in DENSE.init(0).items()
+    }  # fmt: skip
+    assert identity_accuracy(cluster_models(models, 2, seed=0), truth, 2) == 1.0
+    assert (cluster_models(models, 1, seed=0) == 0).all()
+
+
+def test_a_centre_is_subtracted_from_every_pixel():
+    sizes = {"channels": 1, "side": 8, "first": 2, "second": 3, "hidden": 4}
+    plain, centred = (convolutional_network(**sizes, centre=c) for c in (0.0, 0.25))
+    x = torch.rand(3, 1, 8, 8)
+    weights = plain.init(0)
+    torch.testing.assert_close(centred.scores(weights, x), plain.scores(weights, x - 0.25))
 
 
 def test_step_sizes_decay_by_round(federation):
