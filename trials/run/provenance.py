@@ -96,7 +96,7 @@ def code_of(experiment: Experiment) -> Code:
 
 
 def digest_after_block(experiment: Experiment) -> str:
-    """The digest of `code_of`, for a block that this process has just finished or received.
+    """The digest of `code_of`, for a block that this process sends, computes or receives.
 
     Only an import makes a mixture.  So the files are looked at again only where a module of the
     code was imported since the last look: a look is one call of the file system a module.

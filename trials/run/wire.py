@@ -22,7 +22,14 @@ from trials.run.cell import cell_number
 from trials.run.experiment import Experiment, experiment, is_registered, module_of
 from trials.run.machine import arithmetic
 from trials.run.origin import Origin, load, origin_of
-from trials.run.provenance import CodeMismatch, code_of, code_of_modules, differences, enumerate_few
+from trials.run.provenance import (
+    CodeMismatch,
+    code_of,
+    code_of_modules,
+    differences,
+    digest_after_block,
+    enumerate_few,
+)
 from trials.run.store.limits import is_label
 
 PROTOCOL = 2
@@ -85,7 +92,7 @@ def pack_blocks(tasks: Sequence[Task]) -> bytes:
         origin=origin_of(module_of(owner)),
         name=owner.name,
         design=_design(owner),
-        digest=code_of(owner).digest,
+        digest=digest_after_block(owner),
         root_seed=tasks[0].root_seed,
         blocks=tuple((dict(task.params), task.block) for task in tasks),
     )
@@ -234,9 +241,8 @@ def _find(wanted: _Blocks) -> Experiment:
 
 def _run_blocks(wanted: _Blocks, here: str) -> _Reply:
     owner = _find(wanted)
-    code = code_of(owner)
-    if code.digest != wanted.digest:
-        return _Reply(here, other_code=dict(code.parts))
+    if digest_after_block(owner) != wanted.digest:
+        return _Reply(here, other_code=dict(code_of(owner).parts))
     if _design(owner) != wanted.design:
         raise ExecutorError(f"{here} has another version of experiment {owner.name!r}")
     done = []

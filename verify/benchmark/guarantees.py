@@ -125,10 +125,10 @@ def _least_squares(name: str, cell: Mapping[str, Any]) -> Guarantee:
 
 
 def _ifca(_name: str, cell: Mapping[str, Any]) -> Guarantee:
+    from bounds.ifca.hidden import HIDDEN
     from bounds.ifca.one_step import THEOREM_1
     from bounds.ifca.symbols import FLOOR
     from bounds.statement import OutsideTheorem, evaluate
-    from verify.claims.ifca.cells import HIDDEN
 
     claim = "ifca.thm1"
     wrong = not_the_model(cell)

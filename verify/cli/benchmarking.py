@@ -22,7 +22,6 @@ from verify.benchmark.methods import parse_methods
 from verify.benchmark.phase import Grid, axis, diagrams, drawn, phase_figure
 from verify.benchmark.running import Result, run
 from verify.cli import exits, screen
-from verify.cli.config import workers
 from verify.cli.screen import definition, paragraph, print_json, say, table
 from verify.cli.signals import interruptible
 from verify.evidence import Figure
@@ -43,6 +42,7 @@ _DEFAULT_METHODS = "local, global, ifca, odcl-km"
 
 
 def benchmark(
+    workers: Executor,
     *,
     name: str | None,
     methods: str | None,
@@ -58,9 +58,6 @@ def benchmark(
     grid: tuple[str, str] | None,
     grid_size: int,
     curves: int | None,
-    jobs: int | None,
-    executor: str | None,
-    scheduler: str | None,
     as_json: bool,
     **flags: Any,
 ) -> int:
@@ -92,11 +89,8 @@ def benchmark(
         trust.refuse_foreign(parse_methods(wanted.methods), Path(run_name or "."))
     if grid:
         diagram = _grid(wanted, grid, grid_size, rules)
-        with (
-            workers(executor, jobs, scheduler) as found,
-            _open(run_name, output, wanted, seed) as store,
-        ):
-            _phase(store, diagram, found, as_json)
+        with _open(run_name, output, wanted, seed) as store:
+            _phase(store, diagram, workers, as_json)
         return exits.EXPECTED
     wanted = replace(wanted, **rules).checked()
     if curves is not None:
@@ -108,11 +102,8 @@ def benchmark(
         if method.own:
             check_own(method, wanted.federations[0], wanted.limit)
     interruptible()
-    with (
-        workers(executor, jobs, scheduler) as found,
-        _open(run_name, output, wanted, seed) as store,
-    ):
-        result = _run(store, wanted, found, as_json)
+    with _open(run_name, output, wanted, seed) as store:
+        result = _run(store, wanted, workers, as_json)
         drawn_too = [] if curves is None else _curves(store, wanted, curves)
         document = pages.document(result, drawn_too)
         store.put_document("benchmark", wanted.name, document)

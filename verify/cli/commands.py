@@ -87,7 +87,7 @@ def worker_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--executor",
             type=click.Choice(["serial", "threads", "processes"]),
-            help="[default: threads]",
+            help="[default: threads, and processes for benchmark]",
         ),
         click.option("--jobs", type=int, metavar="N", help="Workers.  [default: all cores]"),
     ):
@@ -697,9 +697,12 @@ def benchmark(**given: Any) -> int:
       cfl-verify benchmark --run latest --trials 500 --export table.tex
       cfl-verify benchmark --methods odcl-km,ifca --grid n=8..512 separation=.1..10
     """
-    from verify.cli.benchmarking import benchmark as run_benchmark
+    from verify.cli.workplaces import benchmark_workers
 
-    return run_benchmark(**given)
+    with benchmark_workers(given) as workers:
+        from verify.cli.benchmarking import benchmark as run_benchmark
+
+        return run_benchmark(workers, **given)
 
 
 COMMANDS: tuple[click.Command, ...] = (

@@ -11,10 +11,10 @@ from typing import Any
 
 from trials.checks import InvalidParameter
 from trials.run.directory import RUNS
-from trials.run.executors import Executor, make_executor
+from trials.run.executors import Executor
+from verify.cli.workplaces import workers
 from verify.session import FAMILYWISE_LEVEL, RunConfig
 
-MAX_JOBS = 1024
 #: A configuration is a page of text.  More is another file that was named by mistake.
 MAX_BYTES = 1 << 20
 #: Its lists hold texts and numbers.  The parser recurses, and ends by itself at several hundred.
@@ -156,22 +156,3 @@ def _spell(value: Any) -> str:
     except (RecursionError, ValueError):
         return f"a {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-def workers(kind: str | None, jobs: int | None, scheduler: str | None) -> Executor:
-    """The executor of the settings.  It is made before the run directory."""
-    if jobs is not None and not 1 <= jobs <= MAX_JOBS:
-        raise InvalidParameter(f"jobs={jobs} must be an integer from 1 to {MAX_JOBS}")
-    if scheduler is None:
-        return make_executor(kind or "threads", jobs)
-    if not scheduler.isprintable() or not scheduler.strip():
-        raise InvalidParameter(f"scheduler={scheduler!r} must be an address like tcp://host:8786")
-    try:
-        return make_executor("distributed", jobs, address=scheduler)
-    except (InvalidParameter, MemoryError):
-        raise
-    except Exception as error:  # each transport of dask refuses an address in its own way
-        raise InvalidParameter(
-            f"scheduler={scheduler!r} cannot be used ({type(error).__name__}: {error}); give the "
-            "address of a running dask scheduler, like tcp://host:8786"
-        ) from error

@@ -17,10 +17,11 @@ from tests.trials.toys import TOY
 from trials import sources
 from trials.run import provenance
 from trials.run.engine import Demand, ensure
-from trials.run.executors import make_executor
+from trials.run.executors import Task, make_executor
 from trials.run.experiment import experiment
 from trials.run.origin import load_file
 from trials.run.store import RunStore, StoreError
+from trials.run.wire import answer, pack_blocks
 
 ROOT = Path(__file__).parents[3]
 
@@ -52,6 +53,7 @@ from trials.run.executors import ExecutorError, make_executor
 from trials.run.origin import load_file
 from trials.run.provenance import run_code
 from trials.run.store import RunStore, StoreError
+from trials.run.wire import answer, pack_blocks
 own, path, n_blocks, kind = sys.argv[1:5]
 experiment = load_file(own).E
 try:
@@ -100,6 +102,17 @@ def _run(folder, n_blocks, *more):
 def _edit(folder, module):
     with (folder / "tree" / "trials" / module).open("a") as file:
         file.write("\n# edited\n")
+
+
+def test_a_message_looks_at_the_files_only_after_an_import(monkeypatch):
+    """A look is a call of the file system for each of 200 modules, and was made twice a block."""
+    owner = experiment("ifca.step")
+    tasks = [Task(owner, owner.check({}), 0, block) for block in range(20)]
+    pack_blocks(tasks[:1])
+    looks = []
+    monkeypatch.setattr(sources, "find_changed", lambda found: looks.append(found) or [])
+    assert len({answer(pack_blocks([task])) for task in tasks}) == 20
+    assert not looks
 
 
 def test_a_run_is_not_resumed_by_other_code_and_stays_readable(copy):

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from trials.run import distributed
-from trials.run.executors import make_executor
+from trials.run.executors import ProcessExecutor, make_executor
 from trials.run.store import RunStore
 from verify.benchmark.design import Benchmark
+from verify.benchmark.loading import load
 from verify.benchmark.metrics import METRICS
 from verify.benchmark.running import paired, run
+from verify.cli.workplaces import benchmark_workers
 
 pytest.importorskip("sklearn")
 BENCHMARK = Benchmark(
@@ -52,3 +54,21 @@ def test_a_dask_cluster_has_the_same_table(values, monkeypatch):
     ) as cluster:
         there = values("dask", make_executor("distributed", address=cluster.scheduler_address))
     np.testing.assert_array_equal(values("one", make_executor("serial")), there)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "n_calls"),
+    [
+        ({"name": "few-samples", "jobs": 2}, "ProcessExecutor", 2),
+        ({"name": "few-samples", "jobs": 2, "executor": "threads"}, "ThreadExecutor", 0),
+        ({"name": "few-samples", "jobs": 1}, "Executor", 0),
+        ({"jobs": 2}, "ProcessExecutor", 0),  # only a list is asked for
+    ],
+)
+def test_a_benchmark_computes_in_processes_that_load_at_once(monkeypatch, given, kind, n_calls):
+    loading = []
+    monkeypatch.setattr(ProcessExecutor, "submit_call", lambda _self, call: loading.append(call))
+    flags = {"executor": None, "scheduler": None, "seed": 0, "grid_size": 20, "settings": ()}
+    with benchmark_workers({**flags, **given}) as found:
+        assert type(found).__name__ == kind
+    assert loading == [load] * n_calls

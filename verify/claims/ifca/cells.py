@@ -3,9 +3,9 @@ r"""The cells of IFCA's claims: parameters, hidden constants, grids and scattere
 A cell of a theorem is given by (m, n', d, k, rho, alpha) and the sizes of the clusters.  The scale
 is ``Delta = min(1, sqrt(rho))``, so that Delta and sigma are at most one.
 
-`HIDDEN` declares the hidden constants of Assumption 2.  A cell that does not meet the assumptions
-with these constants is refused.  The cells that refute a statement meet the assumptions with
-constants hundreds of times as large.
+`bounds.ifca.hidden` declares the hidden constants of Assumption 2.  A cell that does not meet the
+assumptions with these constants is refused.  The cells that refute a statement meet the assumptions
+with constants hundreds of times as large.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 import scipy
 
+from bounds.ifca.hidden import HIDDEN
 from bounds.ifca.one_step import THEOREM_1, THEOREM_1_OWN_STEP
 from bounds.ifca.symbols import FLOOR
 from bounds.statement import evaluate
@@ -23,21 +24,6 @@ from trials.checks import InvalidParameter
 from trials.experiments.ifca.geometry import sizes_of
 from trials.run.cell import Params
 
-#: Lemma 1's rate c2 with the prefactor c1 = 1/2.  The argument is the reading of `ifca.lemma1`.
-LEMMA_1_RATE = 7 / 4
-#: Declared hidden constants of Assumption 2 (and the c inside its exponential: Lemma 1's rate).
-#: All claims use this one set.  C_n = 2 exceeds 3/c2, so that m clients, at most m rivals each and
-#: a failure probability of 1/m are paid for.
-HIDDEN = {
-    "C_n": 2.0,
-    "C_d": 2.0,
-    "C_p": 2.0,
-    "C_N": 64.0,
-    "C_Delta": 20.0,
-    "C_theta": 0.5,
-    "C_sigma": 1.0,
-    "c": LEMMA_1_RATE,
-}
 #: The step size constant for clusters within a factor two of each other: |1 - 2 c1 r| <= 1/3.
 C_1 = 1.0 / 3.0
 

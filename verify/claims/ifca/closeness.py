@@ -24,6 +24,7 @@ from dataclasses import replace
 import numpy as np
 
 from bounds.ifca import closeness as bc
+from bounds.ifca.hidden import HIDDEN
 from bounds.statement import Statement, evaluate
 from trials.experiments.ifca.step import N_STEPS, STEP, TRAJECTORY
 from trials.run.cell import Params
@@ -33,7 +34,6 @@ from verify.claims.common import CannotTry, explicit, log_failure
 from verify.claims.ifca.cells import (
     C_1,
     COLUMNS,
-    HIDDEN,
     TWO_CLUSTERS_CELLS,
     floor,
     grid,

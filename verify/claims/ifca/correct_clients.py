@@ -29,6 +29,7 @@ import sympy as sp
 
 from bounds import gaussian
 from bounds.ifca import correct_clients as bc
+from bounds.ifca.hidden import HIDDEN
 from bounds.statement import Statement
 from trials.experiments.ifca.step import STEP
 from trials.laws.matrix_tail import log_gram_tail
@@ -38,7 +39,6 @@ from verify.claims.common import Point, explicit
 from verify.claims.ifca.cells import (
     AT_OPTIMUM,
     COLUMNS,
-    HIDDEN,
     OWN_COLUMNS,
     grid,
     in_every_direction,

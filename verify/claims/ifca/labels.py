@@ -16,10 +16,10 @@ import numpy as np
 import sympy as sp
 
 from bounds import gaussian
+from bounds.ifca.hidden import LEMMA_1_RATE as LEMMA_1_RATE
 from bounds.ifca.symbols import n as N_PRIME
 from bounds.statement import Statement, evaluate
 from verify.claims.common import CannotTry, Point
-from verify.claims.ifca.cells import LEMMA_1_RATE as LEMMA_1_RATE
 from verify.claims.searching import search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
 from verify.decisions.measures import LOG_PROBABILITY, LOWEST, Limits, Measure

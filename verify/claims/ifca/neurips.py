@@ -14,13 +14,13 @@ import math
 from functools import partial
 
 from bounds.ifca import neurips as bn
+from bounds.ifca.hidden import HIDDEN
 from verify.claim import Deferred, row
 from verify.claims.ifca.cells import (
     CALIBRATION,
     COLUMNS,
     ELSEWHERE,
     HELD_OUT,
-    HIDDEN,
     grid,
     with_shapes,
     within_a_quarter,

@@ -30,6 +30,7 @@ import numpy as np
 import sympy as sp
 
 from bounds.ifca import one_step as bo
+from bounds.ifca.hidden import HIDDEN, LEMMA_1_RATE
 from bounds.ifca.symbols import NOTATION, d, err, m, n, p, sigma
 from bounds.render import latex
 from bounds.statement import Statement, exponent
@@ -47,8 +48,6 @@ from verify.claims.ifca.cells import (
     EDGE,
     ELSEWHERE,
     HELD_OUT,
-    HIDDEN,
-    LEMMA_1_RATE,
     OWN_CALIBRATION,
     OWN_COLUMNS,
     OWN_ELSEWHERE,

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from bounds.ifca.hidden import HIDDEN
 from bounds.ifca.optimality import MINIMAX_RATE, NEAR_OPTIMAL, ORACLE_MSE
 from bounds.ifca.symbols import T
 from bounds.ifca.whole_run import COROLLARY_1_OWN_STEP
@@ -30,7 +31,7 @@ from trials.experiments.ifca.step import N_STEPS, TRAJECTORY
 from trials.run.cell import Params
 from verify.claim import Finding, claim
 from verify.claims.common import CannotTry
-from verify.claims.ifca.cells import HIDDEN, in_every_direction, values
+from verify.claims.ifca.cells import in_every_direction, values
 from verify.claims.ifca.one_step import own_step_cells, rate_regressors, rate_rows, stated_exponents
 from verify.claims.ifca.whole_run import ACCURACY
 from verify.decisions.means import Knowledge

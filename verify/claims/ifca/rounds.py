@@ -26,12 +26,13 @@ from typing import Any
 import sympy as sp
 
 from bounds.ifca import rounds as br
+from bounds.ifca.hidden import HIDDEN
 from bounds.ifca.symbols import Delta, T, alpha, varepsilon
 from bounds.statement import Statement, evaluate
 from trials.run.cell import Params
 from verify.claim import Deferred, Finding, claim, row, table
 from verify.claims.common import Point
-from verify.claims.ifca.cells import HIDDEN, cell, one_large
+from verify.claims.ifca.cells import cell, one_large
 from verify.claims.ifca.whole_run import at_whole_rounds, every_run
 from verify.claims.searching import Proof, generous, search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval

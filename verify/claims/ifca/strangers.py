@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from bounds.ifca import strangers as bs
+from bounds.ifca.hidden import HIDDEN
 from bounds.statement import Statement
 from trials.experiments.ifca.geometry import sizes_of, step_sizes_of
 from trials.experiments.ifca.labels import GRADIENT
@@ -43,7 +44,6 @@ from verify.claims.common import Point, explicit
 from verify.claims.ifca.cells import (
     C_1,
     COLUMNS,
-    HIDDEN,
     TWO_CLUSTERS_CELLS,
     cell,
     in_every_direction,

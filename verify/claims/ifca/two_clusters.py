@@ -19,11 +19,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bounds.ifca.hidden import HIDDEN
 from bounds.ifca.two_clusters import TWO_CLUSTERS, TWO_CLUSTERS_RANDOM
 from bounds.statement import Statement
 from trials.experiments.ifca import start
 from verify.claim import claim, row, table
-from verify.claims.ifca.cells import HIDDEN, TWO_CLUSTERS_CELLS
+from verify.claims.ifca.cells import TWO_CLUSTERS_CELLS
 from verify.claims.ifca.identity import RANDOM_START
 from verify.claims.ifca.whole_run import run_claim
 from verify.evidence import Figure, Series, Verdict

@@ -30,6 +30,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from bounds.ifca import whole_run as bw
+from bounds.ifca.hidden import HIDDEN
 from bounds.ifca.symbols import T
 from bounds.ifca.symbols import n as N_PRIME
 from bounds.statement import Statement, evaluate
@@ -42,7 +43,6 @@ from verify.claims.common import CannotTry, log_failure, spelled
 from verify.claims.ifca.cells import (
     C_1,
     COLUMNS,
-    HIDDEN,
     OWN_COLUMNS,
     STARTS,
     cell,
