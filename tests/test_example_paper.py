@@ -70,11 +70,19 @@ def test_list_and_info_know_the_paper(outside):
     assert "Hoeffding, J. Amer. Statist. Assoc. 1963" in told
 
 
-def test_a_run_is_replayed_resumed_checked_and_typeset_from_what_it_stored(outside):
-    run = ("verify", "run", "hoeffding.*", "--claims", "hoeffding.py", "--output", "run")
-    assert "SUPPORTED" in command(outside, *run, "--jobs", "2")
+RUN = ("verify", "run", "hoeffding.*", "--claims", "hoeffding.py", "--output")
+
+
+@pytest.fixture(scope="module")
+def ran(outside):
+    """The folder with a run of the paper in it."""
+    assert "SUPPORTED" in command(outside, *RUN, "run", "--jobs", "2")
+    return outside
+
+
+def test_a_run_is_replayed_resumed_checked_and_typeset_from_what_it_stored(ran):
     status, resumed, checked, _ = commands(
-        outside,
+        ran,
         ("verify", "status", "run"),
         ("verify", "resume", "run"),
         ("verify", "check", "run", "--against", "run"),
@@ -83,7 +91,7 @@ def test_a_run_is_replayed_resumed_checked_and_typeset_from_what_it_stored(outsi
     assert "hoeffding.tail" in status
     assert "SUPPORTED" in resumed
     assert "no difference" in checked
-    (report,) = outside.rglob("catalogue.tex")
+    (report,) = ran.rglob("catalogue.tex")
     text = report.read_text()
     assert "Hoeffding" in text
     assert "deviation of their mean" in text
@@ -94,21 +102,19 @@ def test_the_example_is_one_page():
     assert len((ROOT / "docs" / "example_paper.py").read_text().splitlines()) <= 60
 
 
-def test_a_cluster_of_processes_runs_the_paper_without_a_copy_of_its_file(outside):
+def test_a_cluster_of_processes_runs_the_paper_without_a_copy_of_its_file(ran):
     """The workers are processes elsewhere: they get the file's text with each message."""
     distributed = pytest.importorskip(
         "distributed", reason="the extra cfl-verify[distributed] is not installed"
     )
-    run = ("verify", "run", "hoeffding.*", "--claims", "hoeffding.py", "--output")
-    command(outside, *run, "alone", "--executor", "serial")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
     ) as cluster:
         address = cluster.scheduler_address
-        assert "SUPPORTED" in command(outside, *run, "cluster", "--scheduler", address)
+        assert "SUPPORTED" in command(ran, *RUN, "cluster", "--scheduler", address)
     stored = []
-    for name in ("alone", "cluster"):
-        with RunStore.open(outside / name / STORE_NAME, readonly=True) as store:
+    for name in ("run", "cluster"):
+        with RunStore.open(ran / name / STORE_NAME, readonly=True) as store:
             claim = store.document("claim", "hoeffding.tail")
             stored.append((store.content_digest(), claim["evidence"]))
             executor = store.document("run", "summary")["executor"]

@@ -26,6 +26,31 @@ def test_a_smallest_profile_is_one_that_exists_and_comes_with_a_reason():
         replace(claim, smallest_profile="full")
 
 
+def test_whether_a_claim_is_statistical_is_read_off_its_builder_or_off_what_it_builds():
+    """Only a claim whose builder does not say what it returns is built for this question."""
+    asked = []
+
+    def told(builder):
+        def silent(statement, profile):
+            asked.append(profile)
+            return builder(statement, profile)
+
+        return silent
+
+    for name, statistical in (("ifca.eq3", False), ("ifca.thm1", True)):
+        claim = catalogue()[name]
+        assert claim.statistical is statistical
+        silent = replace(claim, builder=told(claim.builder))
+        assert silent.statistical is statistical
+        never = replace(claim, builder=told(claim.builder))
+        never.builder.__annotations__["return"] = claim.builder.__annotations__["return"]
+        never.builder.__wrapped__ = claim.builder  # where the annotation's names are
+        n_asked = len(asked)
+        assert never.statistical is statistical
+        assert len(asked) == n_asked
+    assert asked == [PROFILES["quick"]] * 2
+
+
 @pytest.mark.parametrize(
     ("text", "claim", "values"),
     [

@@ -14,6 +14,7 @@ from verify.conformance import CHECKS, Case, examine
 from verify.evidence import Verdict
 from verify.papers import Catalogue, catalogue
 from verify.procedures.base import Sampling
+from verify.procedures.search import Search
 
 DOCS = Path(__file__).parents[2] / "docs"
 FILES = [DOCS / "example_paper.py", *sorted((DOCS / "papers").glob("*.py"))]
@@ -48,6 +49,10 @@ def budget_of_its_own(procedure):
     return replace(procedure, sampling=Sampling(experiment=sampling.experiment, max_trials=10**6))
 
 
+def search_by_its_annotation(statement, profile) -> Search:
+    return FOUND[HOEFFDING].builder(statement, profile)
+
+
 HOEFFDING, SEARCH = "hoeffding.tail", "kantorovich.inequality"
 PLANTED = {
     "the-statement-is-complete": with_statement(HOEFFDING, quantifiers=" "),
@@ -62,6 +67,9 @@ PLANTED = {
     ),
     "parameters-that-the-statement-names-are-varied": with_procedure(
         HOEFFDING, lambda p: replace(p, cells=({"n": 10, "t": 0.1}, {"n": 10, "t": 0.5}))
+    ),
+    "the-builder-says-which-procedure-it-returns": with_claim(
+        HOEFFDING, builder=search_by_its_annotation
     ),
     "it-keeps-to-the-trials-and-the-evaluations-of-its-profile": with_procedure(
         HOEFFDING, budget_of_its_own

@@ -2,7 +2,8 @@
 
 Building the claims loads the numerical libraries, which takes seconds.  The index is made once for
 each state of the sources and of those libraries, as plain JSON in the user's cache folder.  Papers
-from outside this installation are never kept, because their changes cannot be noticed.
+from outside this installation are never kept, because their changes cannot be noticed: those of a
+file of one's own are built beside the index, and those of another distribution with all others.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,14 @@ Index = dict[str, dict[str, Any]]
 
 def entries(claims_files: Sequence[str]) -> Index:
     """One entry for each claim, in the catalogue's order (`verify.cli.describe.build_index`)."""
-    if claims_files or _foreign_papers():
+    if _foreign_papers():
         return _build(claims_files)
+    ours = _ours()
+    return ours | _build(claims_files, ours) if claims_files else ours
+
+
+def _ours() -> Index:
+    """The entries of the suite's own claims, kept between calls."""
     path = _path()
     found = None if path is None else _read(path)
     if found is not None:
@@ -41,10 +48,10 @@ def entries(claims_files: Sequence[str]) -> Index:
     return built
 
 
-def _build(claims_files: Sequence[str]) -> Index:
+def _build(claims_files: Sequence[str], without: Collection[str] = ()) -> Index:
     from verify.cli.describe import build_index
 
-    return build_index(claims_files)
+    return build_index(claims_files, without)
 
 
 def _foreign_papers() -> bool:

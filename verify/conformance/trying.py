@@ -54,6 +54,12 @@ def the_builder_is_deterministic_and_cells_do_not_depend_on_the_profile(
         yield "its cells change from one build to the next, or with the profile"
 
 
+def the_builder_says_which_procedure_it_returns(case: Case) -> Iterator[str]:
+    """A run reads there whether the claim takes a share of the level, and builds it for nothing."""
+    if case.claim.statistical != case.built.statistical:
+        yield f"its builder is annotated with another kind than {type(case.built).__name__}"
+
+
 def an_unknown_parameter_is_refused_with_the_list_of_names(case: Case) -> Iterator[str]:
     """``claim[zzz=1]`` names the parameters that there are."""
     try:
@@ -115,6 +121,7 @@ CHECKS: tuple[Check, ...] = (
     every_cell_is_inside_the_assumptions,
     parameters_that_the_statement_names_are_varied,
     the_builder_is_deterministic_and_cells_do_not_depend_on_the_profile,
+    the_builder_says_which_procedure_it_returns,
     an_unknown_parameter_is_refused_with_the_list_of_names,
     hidden_constants_of_the_assumptions_are_declared,
     it_keeps_to_the_trials_and_the_evaluations_of_its_profile,
