@@ -1,5 +1,7 @@
 """The methods of other papers against literal loops, and their symmetries."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,11 @@ def same_partition(one, two):
     return np.array_equal(one[:, None] == one, two[:, None] == two)
 
 
+def numbered_by_their_first_client(labels):
+    """No number comes before a smaller one."""
+    return list(dict.fromkeys(labels.tolist())) == list(range(labels.max() + 1))
+
+
 # -- CFL -----------------------------------------------------------------------------------------
 
 
@@ -55,10 +62,10 @@ def best_split(updates):
     return np.array(found[1])
 
 
-def literal_cfl(data, step, n_rounds, local_steps, eps_1, eps_2):
+def literal_cfl(data, step, n_rounds, local_steps, eps_1, eps_2, first_split=0):
     m, d = data.n_clients, data.dimension
-    clusters, models, unit = [np.arange(m)], {0: np.zeros(d)}, None
-    for _ in range(n_rounds):
+    clusters, models, unit, counts = [np.arange(m)], {0: np.zeros(d)}, None, []
+    for t in range(n_rounds):
         parts, after = [], {}
         starts = np.zeros((m, d))
         for j, own in enumerate(clusters):
@@ -69,7 +76,8 @@ def literal_cfl(data, step, n_rounds, local_steps, eps_1, eps_2):
         for j, own in enumerate(clusters):
             pieces = [own]
             if (
-                len(own) > 2
+                t >= first_split
+                and len(own) > 2
                 and np.linalg.norm(updates[own].mean(axis=0)) < eps_1 * unit
                 and norms[own].max() > eps_2 * unit
             ):
@@ -79,23 +87,47 @@ def literal_cfl(data, step, n_rounds, local_steps, eps_1, eps_2):
                 after[len(parts)] = models[j] + updates[piece].mean(axis=0)
                 parts.append(piece)
         clusters, models = parts, after
+        counts.append(len(clusters))
     labels = np.empty(m, dtype=int)
     for j, own in enumerate(clusters):
         labels[own] = j
-    return labels, np.stack([models[labels[i]] for i in range(m)])
+    return labels, np.stack([models[labels[i]] for i in range(m)]), counts
 
 
-@pytest.mark.parametrize("local_steps", [1, 4])
-def test_cfl_is_the_recursive_bipartition_that_is_best_of_all(local_steps):
+@pytest.mark.parametrize(("local_steps", "first_split"), [(1, 0), (4, 0), (4, 3)])
+def test_cfl_is_the_recursive_bipartition_that_is_best_of_all(local_steps, first_split):
+    """The unit of its thresholds is the first round's, also where splits begin later."""
     data = ragged(m=9)
     given = {"step": 0.15, "n_rounds": 40, "local_steps": local_steps, "eps_1": 0.1, "eps_2": 0.4}
-    labels, models = literal_cfl(data, **given)
-    found = run_cfl(data=data, step_size=0.15, n_rounds=40, local_steps=local_steps)
+    labels, models, counts = literal_cfl(data, **given, first_split=first_split)
+    found = run_cfl(
+        data=data, step_size=0.15, n_rounds=40, local_steps=local_steps, first_split=first_split
+    )
+    assert found.n_clusters.tolist() == counts
+    assert numbered_by_their_first_client(found.labels)
     assert same_partition(found.labels, labels)
     np.testing.assert_allclose(found.models[found.labels], models, rtol=1e-8)
     assert found.n_clusters[-1] == len(found.models) == 3
     assert same_partition(found.labels, np.arange(9) % 3)
     assert len(found.splits) == 2
+
+
+def test_the_unit_of_the_thresholds_is_the_first_rounds_whenever_splits_begin():
+    """All models are far from zero, so that the first updates are many times the later ones."""
+    near = ragged(m=9)
+    far = ClientData(
+        features=near.features,
+        responses=near.responses + near.features @ np.full(3, 20.0),
+        offsets=near.offsets,
+    )
+    *_, counts = literal_cfl(far, 0.15, 40, 4, 0.02, 0.1, first_split=3)
+    found = run_cfl(
+        data=far, step_size=0.15, n_rounds=40, local_steps=4, epsilon_1=0.02, epsilon_2=0.1,
+        first_split=3,
+    )  # fmt: skip
+    assert found.n_clusters.tolist() == counts
+    assert counts[3] == 1
+    assert max(counts) > 1
 
 
 def test_complete_linkage_is_the_split_of_fl_bench():
@@ -109,6 +141,16 @@ def test_complete_linkage_is_the_split_of_fl_bench():
         theirs = made.fit(-unit @ unit.T).labels_
         ours = _bipartition(np.arange(9), updates, "complete", None)
         assert same_partition(np.isin(np.arange(9), ours[1]), theirs == 1)
+
+
+def test_a_split_is_refused_above_the_similarity_that_noise_may_have():
+    """Two groups at 60 degrees, so that the similarity across is 1/2: sqrt((1 - gamma) / 2)."""
+    directions = np.array([[1.0, 0.0], [0.5, math.sqrt(0.75)]])
+    updates = np.repeat(directions, 3, axis=0) * np.arange(1.0, 7.0)[:, None]
+    for limit, n_parts in ((0.49, 1), (0.51, 2)):
+        parts = _bipartition(np.arange(6), updates, "single", 1.0 - 2.0 * limit**2)
+        assert len(parts) == n_parts
+    assert [part.tolist() for part in parts] == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_options_of_cfl():
@@ -273,6 +315,28 @@ def test_the_spectral_start_is_the_moment_of_pairs_by_loops():
     np.testing.assert_allclose(whitened, means, rtol=1e-8)
 
 
+def test_the_start_lies_along_positive_eigenvalues_however_large_negative_ones_are():
+    """The matrix of pairs is 2/3 along the first axis, and -25/3 along the last."""
+    x = np.repeat(np.eye(3)[[0, 0, 0, 0, 2, 2]], 2, axis=0)
+    y = np.array([1.0, 1.0] * 4 + [5.0, -5.0] * 2)
+    data = ClientData(features=x, responses=y, offsets=np.arange(0, 13, 2))
+    found = spectral_start(data, 1, np.random.default_rng(0), whiten=False)
+    np.testing.assert_allclose(found, [[2 / 3, 0.0, 0.0]], atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_features_without_full_rank_start_as_in_a_basis_of_their_span(seed):
+    """The last column is a sum of the others: its variance is a rounding error in one direction."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((40, 20, 2))
+    y = 2.0 * x[:, :, 0]
+    basis = np.linalg.qr(np.array([[1.0, 0.0], [0.0, 1.0], [0.3, 0.7]]))[0]
+    wide = x @ np.array([[1.0, 0.0, 0.3], [0.0, 1.0, 0.7]])
+    found = spectral_start(ClientData.equal(wide, y), 1, np.random.default_rng(0))
+    narrow = spectral_start(ClientData.equal(wide @ basis, y), 1, np.random.default_rng(0))
+    np.testing.assert_allclose(found, narrow @ basis.T, atol=1e-8)
+
+
 def test_two_rows_a_client_suffice_where_clients_are_many():
     rng = np.random.default_rng(5)
     data = ragged(seed=5, m=6000, sizes=np.full(6000, 6))
@@ -328,3 +392,11 @@ def test_pacfl_gives_each_client_a_cluster_where_more_are_asked_for():
     data = ClientData.equal(rng.standard_normal((4, 5, 3)), np.zeros((4, 5)))
     for k in (4, 5, 2**53):
         assert pacfl_clusters(data, k=k).tolist() == [0, 1, 2, 3]
+
+
+def test_clusters_of_pacfl_are_numbered_by_their_first_client():
+    for seed in range(20):
+        x = np.random.default_rng(seed).standard_normal((12, 3, 6))
+        labels = pacfl_clusters(ClientData.equal(x, np.zeros((12, 3))), k=5, p=2)
+        assert numbered_by_their_first_client(labels)
+        assert labels.max() >= 3

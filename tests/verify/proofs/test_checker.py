@@ -218,6 +218,12 @@ FALSE = {
         ),
         SUM,
     ),
+    "one over a root that may be zero": (
+        stated([">=", ["^", "x", "-1/2"], "0"], [">=", "x", "0"]),
+        SUM,
+    ),
+    "a third root below zero": (stated(["=", ["+", THIRD, less(THIRD)], "0"]), SUM),
+    "a strict claim of a root that may be zero": (stated([">", HALF, "0"], [">=", "x", "0"]), SUM),
     "the power of the logarithm of a negative": (stated(["=", ["exp", ["log", "x"]], "x"]), SUM),
     "a power of a negative": (stated(["=", ["^", "x", "y"], ["^", "x", "y"]]), SUM),
     "the sign of a quotient": (
@@ -307,6 +313,10 @@ FALSE = {
     "a cover without the variable": (stated([">=", "2", "y"], *UNIT), boxes(".", ["x"])),
     "a cover of what is undefined": (stated([">=", "9", ["^", "x", "-1"]], *UNIT), boxes(".")),
     "a cover with a touching end": (stated([">", "1", "x"], *UNIT), boxes("0..")),
+    "a cover where what is given is zero": (
+        stated([">=", "0", "x"], *UNIT, [">=", ["*", "0", "x"], "0"]),
+        boxes("."),
+    ),
     "a cover of an equation": (stated(["=", "x", "x"], *UNIT), boxes(".")),
     "a cover where the power zero hides what is undefined": (
         stated([">=", ["^", ["log", "x"], "0"], "1"], [">=", "x", "-1"], [">=", "1", "x"]),
