@@ -104,6 +104,22 @@ LEMMA_2_ONE = statement(
     terms={"separation": ALPHA_KM.subs(c, 1)},
     reading="Footnote 4 says that $c\\ge100$ suffices. This is how much smaller $c$ may be.",
 )
+LEMMA_2_SHARP = statement(
+    "odcl.lemma2-sharp",
+    "Spectral K-means recovers from a twelfth of the stated separation on",
+    "Lemma 2, sharpened",
+    quantifiers=_ALL,
+    observed=r"\alpha\ \text{at which spectral}\ K\text{-means fails}",
+    terms={
+        "cores": sp.Integer(8),
+        "approximation": (2 + 4 * sp.sqrt(10)) * sp.sqrt(m) / sp.sqrt(size_min),
+    },
+    reading=(
+        "Less than $\\alpha_{km}$ with $c=10$, where footnote 4 asks for $c\\ge100$. With these "
+        "separations all points are core points of the center of their cluster, for every "
+        "10-approximation in Part I. That order of $m/|C_{(K)}|$ is needed: odcl.lemma2-order."
+    ),
+)
 LEMMA_2_ORDER = statement(
     "odcl.lemma2-order",
     "K-means needs a separation of the order that Lemma 2 states",
@@ -167,6 +183,67 @@ LEMMA_10_ON_A_LINE = statement(
         "Tried, not proved. With a large second cluster the share comes close to "
         "$4/(c-\\sqrt{10})^2$: outliers at the place to which ten times the cost moves the middle."
     ),
+)
+
+#: Where the sharpened shares of Lemma 10 begin, and how much they take from c.
+_HALF_WAY, _OWN, _FOREIGN = sp.Rational(25, 2), sp.Rational(27, 2), sp.Rational(31, 6)
+
+
+def _from(low: sp.Rational) -> tuple[Assumption]:
+    return (Assumption(name="large constant", left=c, right=low, strict=True),)
+
+
+_SHARP = (
+    "A wrong point lies beyond the middle of two centers, and each center is within "
+    "$(1+\\sqrt{10})\\Delta_k$ of its mean. The share tends to $4/c^2$, a thirty-second of the "
+    "stated one. No constant below 4 will do: odcl.lemma10-attained."
+)
+LEMMA_10_OWN_SHARP = statement(
+    "odcl.lemma10-own-sharp",
+    "Part I puts all but 4/c² of a cluster right, for large c",
+    "Lemma 10, part 1, sharpened",
+    quantifiers=LEMMA_10_OWN.quantifiers,
+    observed=LEMMA_10_OWN.observed,
+    relation=r"\ge",
+    terms={"share": 1 - 4 / (c - _OWN) ** 2},
+    assumptions=_from(_OWN),
+    reading=_SHARP,
+)
+LEMMA_10_FOREIGN_SHARP = statement(
+    "odcl.lemma10-foreign-sharp",
+    "Part I adds at most 4/c² of foreign points, for large c",
+    "Lemma 10, part 2, sharpened",
+    quantifiers=LEMMA_10_FOREIGN.quantifiers,
+    observed=LEMMA_10_FOREIGN.observed,
+    terms={"share": 4 / (c - _FOREIGN) ** 2},
+    assumptions=_from(_OWN),
+    reading=_SHARP,
+)
+LEMMA_10_ANY_CENTERS_SHARP = statement(
+    "odcl.lemma10-any-centers-sharp",
+    "Part I with the worst centers gets 4/c² of a cluster wrong, for large c",
+    "Lemma 10, for every 10-approximation, sharpened",
+    quantifiers=LEMMA_10_ANY_CENTERS.quantifiers,
+    observed=LEMMA_10_ANY_CENTERS.observed,
+    terms={"share": 4 / (c - _HALF_WAY) ** 2},
+    assumptions=_from(_HALF_WAY),
+    reading=_SHARP,
+)
+LEMMA_10_ATTAINED = statement(
+    "odcl.lemma10-attained",
+    "No constant below 4 serves Lemma 10",
+    "Lemma 10, the sharpened constant is attained",
+    quantifiers=r"\forall n\ge25\;\exists\{a_i\},\{\nu_k\}",
+    observed=r"\min\left\{\frac{c^2}4\cdot\frac{|C_k\setminus C_k'|}{|C_k|},"
+    r"\frac{10\min\text{cost}}{\text{cost}}\right\}",
+    relation=r"\ge",
+    terms={"at least": sp.Integer(1)},
+    reading=(
+        "The first term says that at least a share $4/c^2$ of a cluster is wrong, the second that "
+        "the centers cost at most ten times the least. $c$ is the largest constant with "
+        "which Definition 3 holds. It grows with the number $n$ of points of the first cluster."
+    ),
+    uses=("odcl.lemma10-any-centers-sharp",),
 )
 
 APPROXIMATION = statement(

@@ -78,6 +78,26 @@ EQ_7 = statement(
     reading="Exactly $2(1-1/|C_k|)$ times the largest distance is attained.",
 )
 
+EQ_7_SHARP = statement(
+    "odcl.eq7-sharp",
+    "A fit's distance from the mean fit, with the best factor",
+    "(7), sharpened",
+    quantifiers=r"\forall i\in C_k",
+    observed=r"\norm{\hat\theta_i-\bar\theta_k}",
+    terms={"largest": 2 * (1 - 1 / size_k) * largest},
+)
+EQ_7_ATTAINED = statement(
+    "odcl.eq7-attained",
+    "No smaller factor serves all fits",
+    "(7), the sharpened factor is attained",
+    quantifiers=r"\forall|C_k|\;\exists\{\hat\theta_i\}",
+    observed=r"\norm{\hat\theta_i-\bar\theta_k}",
+    relation=r"\ge",
+    terms={"largest": 2 * (1 - 1 / size_k) * largest},
+    reading="One error is opposite to all others, which are equal.",
+    uses=("odcl.eq7-sharp",),
+)
+
 _MESH = (
     "The mesh $\\epsilon$ of Lemma 3 is a length. With $\\epsilon=R/n^3$ instead of $n^{-3}$ the "
     "log is $\\log6$ and the last fraction of $M$ gets a factor $R$."

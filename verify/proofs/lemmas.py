@@ -125,6 +125,37 @@ LEMMAS = {
         says="a recursion that keeps a bound in every step keeps it in all of them",
         source="Graham, Knuth and Patashnik, Concrete Mathematics, section 1.1",
     ),
+    "fusion": Lemma(
+        name="the condition of fusion in convex clustering",
+        says="$N$ points are one at $\\lambda$ exactly when numbers $f_{ij}=-f_{ji}$, "
+        "$|f_{ij}|\\le\\lambda$, have $\\sum_jf_{ij}=a_i-\\bar a$, and the other points do not "
+        "matter",
+        source="Chiquet, Gutierrez and Rigaill, J. Comput. Graph. Stat. 26, 2017; Panahi et al., "
+        "ICML 2017",
+    ),
+    "balance": Lemma(
+        name="the balance of fused clusters",
+        says="clusters that are one act as their means $b_k$ with masses $n_k$: flows of at most "
+        "$\\lambda$ have $\\sum_ln_lf_{kl}=b_k-\\bar b$",
+        source="Chiquet, Gutierrez and Rigaill, J. Comput. Graph. Stat. 26, 2017",
+    ),
+    "stationarity": Lemma(
+        name="the condition of a minimiser",
+        says="zero is a subgradient of a convex function at its minimiser, and those of a norm "
+        "have length at most one",
+        source="Rockafellar, Convex Analysis, theorem 27.1",
+    ),
+    "mean-value": Lemma(
+        name="the mean value theorem",
+        says="$f(b)-f(a)\\ge k(b-a)$ where $f'\\ge k$ between $a$ and $b$",
+        source="Rudin, Principles of Mathematical Analysis, theorem 5.10",
+    ),
+    "projection": Lemma(
+        name="the best approximation of rank $K$",
+        says="the projection $P$ onto the top $K$ right singular vectors has "
+        "$\\|A-AP\\|\\le\\|A-C\\|$ for all $C$ of rank $K$, and shortens no vector",
+        source="Horn and Johnson, Matrix Analysis, section 7.4 (Eckart, Young and Mirsky)",
+    ),
 }
 
 

@@ -92,7 +92,8 @@ def test_a_false_reduction_is_refused(name):
     )
 
     def false(each):
-        return replace(each, left=each.left + sp.log(easier) if each.logs else each.left * easier)
+        shift = sp.log(easier) if each.logs else (easier - 1) * sp.Abs(each.left)
+        return replace(each, left=each.left + shift)
 
     points = points_of(procedure, 11, 400 if procedure.instances else 160)
     assert is_refused(procedure, map(false, propositions), points)

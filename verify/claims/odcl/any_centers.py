@@ -27,16 +27,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bounds.odcl.kmeans import LEMMA_10_ANY_CENTERS, LEMMA_10_ON_A_LINE
+from bounds.odcl.kmeans import (
+    LEMMA_10_ANY_CENTERS,
+    LEMMA_10_ANY_CENTERS_SHARP,
+    LEMMA_10_ATTAINED,
+    LEMMA_10_ON_A_LINE,
+)
+from bounds.odcl.symbols import c as C
 from bounds.statement import Statement
 from trials.checks import FloatArray
-from verify.claim import row
+from verify.claim import claim, row
 from verify.claims.common import Point
+from verify.claims.odcl.mean_reductions import LEAST_C, REACH, far, half, outlier, worst_on_a_line
 from verify.claims.searching import search
 from verify.decisions.domain import Interval, IntRange, LogInterval
 from verify.decisions.search import SearchResult
 from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
+from verify.proofs.propositions import Reduction
 
 #: A 10-approximation.
 FACTOR = 10.0
@@ -84,15 +92,22 @@ def split_costs(line: Line) -> tuple[FloatArray, FloatArray]:
     return np.array(own), np.array(moved)
 
 
-def worst_share(line: Line) -> float:
-    """The largest share of wrong points, own or foreign, over centers of ten times the cost."""
+def worst_counts(line: Line) -> tuple[float, float]:
+    """The most wrong points of a cluster over centers of ten times the cost, and a size.
+
+    Own points count for one cluster and foreign ones for the other, so the size is the smaller one.
+    """
     own, moved = split_costs(line)
     worst = 0.0
     for j in np.flatnonzero(moved <= FACTOR * own.min()):
-        lost = (float(line.first[j + 1 :].sum()), float(line.second[: j + 1].sum()))
-        least = min(float(line.first.sum()), float(line.second.sum()))
-        worst = max(worst, max(lost) / least)
-    return worst
+        worst = max(worst, float(line.first[j + 1 :].sum()), float(line.second[: j + 1].sum()))
+    return worst, min(float(line.first.sum()), float(line.second.sum()))
+
+
+def worst_share(line: Line) -> float:
+    """The largest share of wrong points, own or foreign, over centers of ten times the cost."""
+    wrong, size = worst_counts(line)
+    return wrong / size
 
 
 def line_of(point: Point) -> Line:
@@ -121,6 +136,8 @@ def worst_centers(
     statement: Statement,
     profile: Profile,
     *,
+    everywhere: Reduction | None = None,
+    low: float = 11.4,
     present: Callable[[SearchResult], Presentation] | None = None,
 ) -> Search:
     """Outliers anywhere between two clusters of any sizes, c from where the share is below one."""
@@ -129,7 +146,7 @@ def worst_centers(
         profile,
         lambda point: worst_share(line_of(point)),
         {
-            "c": LogInterval(11.4, 1e3),
+            "c": LogInterval(low, 1e3),
             "outliers": IntRange(
                 1, 20, log=True, meaning="points of the first cluster away from its place"
             ),
@@ -151,6 +168,7 @@ def worst_centers(
         },
         budget=min(max(profile.searches // 8, 24), 2000),
         where=lambda point: line_of(point).separation() >= point["c"],
+        everywhere=everywhere,
         present=present,
     )
 
@@ -165,7 +183,60 @@ def _looseness(result: SearchResult) -> Presentation:
     )
 
 
+def _worst(point: Point) -> tuple[float, float]:
+    return worst_counts(line_of(point))
+
+
 WORST_CENTERS = (
-    row("odcl.lemma10-any-centers", LEMMA_10_ANY_CENTERS, worst_centers, present=_looseness),
+    row(
+        "odcl.lemma10-any-centers",
+        LEMMA_10_ANY_CENTERS,
+        worst_centers,
+        everywhere=worst_on_a_line(_worst, C - REACH, far, LEAST_C),
+        present=_looseness,
+    ),
     row("odcl.lemma10-on-a-line", LEMMA_10_ON_A_LINE, worst_centers),
+    row(
+        "odcl.lemma10-any-centers-sharp",
+        LEMMA_10_ANY_CENTERS_SHARP,
+        worst_centers,
+        everywhere=worst_on_a_line(_worst, (C - 3 * REACH) / 2, half, 3 * float(REACH)),
+        low=12.6,
+    ),
 )
+
+
+def half_way(n: int) -> tuple[Line, FloatArray]:
+    """A line with n points, one of them as far from a cluster of n^3 points as it may, and centers.
+
+    The first center lies so far back that the point is half-way between both.
+    """
+    x = (1.0 - 1.0 / math.sqrt(n)) / 2
+    line = Line(
+        np.array([0.0, x, 1.0]), np.array([n - 1.0, 1.0, 0.0]), np.array([0.0, 0.0, float(n) ** 3])
+    )
+    return line, np.array([2 * x - 1.0, 1.0])
+
+
+@claim("odcl.lemma10-attained", LEMMA_10_ATTAINED)
+def lemma_10_attained(statement: Statement, profile: Profile) -> Search:
+    """One outlier of n points, which joins the second cluster."""
+
+    def least(point: Point) -> float:
+        line, centers = half_way(point["n"])
+        weights = line.first + line.second
+        squares = (line.values[:, None] - centers) ** 2
+        nearest = squares.min(axis=1)
+        lost = squares[:, 1] <= squares[:, 0] * (1 + 1e-12)
+        share = float(line.first[lost].sum() / line.first.sum())
+        cheapest = float(split_costs(line)[0].min())
+        return min(line.separation() ** 2 / 4 * share, FACTOR * cheapest / float(weights @ nearest))
+
+    return search(
+        statement,
+        profile,
+        least,
+        {"n": IntRange(25, 10**6, log=True, meaning="points of the first cluster")},
+        everywhere=outlier(lambda point: {"root": math.sqrt(point["n"])}),
+        budget=min(profile.searches, 200),
+    )

@@ -28,6 +28,7 @@ from trials.clustering.convex import ConvexClustering, convex_clustering, convex
 from trials.clustering.recovery import fusion
 from verify.claim import Finding, claim
 from verify.claims.common import Point
+from verify.claims.odcl import path_reductions as reductions
 from verify.claims.odcl.data_sets import Clustered, data_sets
 from verify.claims.odcl.windows import (
     budget,
@@ -66,6 +67,7 @@ def coarsening_interval(statement: Statement, profile: Profile) -> Search:
         profile,
         lambda data: float((offsets(data) / (data.m - data.sizes)).max()),
         bound=lambda data: float(pair_ends(statement.expr, data).min()),
+        everywhere=reductions.COARSENING_INTERVAL,
     )
 
 
@@ -77,6 +79,7 @@ def coarsening(statement: Statement, profile: Profile) -> Search:
         profile,
         lambda data: fusion(data.centres[data.labels]).high,
         bound=lambda data: float(cluster_ends(statement.expr, data).max()),
+        everywhere=reductions.COARSENING,
     )
 
 
@@ -136,7 +139,10 @@ PAIR_OF_13 = Finding(
 def needs_sizes(statement: Statement, profile: Profile) -> Search:
     """The upper end of (13) against its value for the two smallest sizes."""
     return on_data_sets(
-        statement, profile, lambda data: float(pair_ends(EQ_13_UPPER.expr, data).min())
+        statement,
+        profile,
+        lambda data: float(pair_ends(EQ_13_UPPER.expr, data).min()),
+        everywhere=reductions.NEEDS_SIZES,
     )
 
 
@@ -236,5 +242,6 @@ def weights(statement: Statement, profile: Profile) -> Search:
             ),
         ),
         at=symbols_of,
+        everywhere=reductions.WEIGHTED,
         budget=max(profile.searches // 40, 24),
     )

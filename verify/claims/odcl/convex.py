@@ -25,11 +25,13 @@ from scipy.spatial.distance import pdist
 
 from bounds.odcl import convex as stated
 from bounds.odcl.footnotes import FOOTNOTE_3_AS_PRINTED
+from bounds.odcl.symbols import diameter_k, size_k
 from bounds.statement import Statement, evaluate
 from trials.checks import FloatArray
 from trials.clustering.convex import convex_clustering
 from verify.claim import Finding, claim
 from verify.claims.common import Point
+from verify.claims.odcl import path_reductions as reductions
 from verify.claims.odcl.data_sets import Clustered, data_sets, simplex, two_valued
 from verify.claims.odcl.pages import tree
 from verify.claims.odcl.sides import CLUSTERS
@@ -59,21 +61,27 @@ _ROUNDING = 1e-13
 # --- The interval (13) ---------------------------------------------------------------------------
 
 
-def _find_fusion(data: Clustered, expr: sp.Expr) -> tuple[float, float]:
-    """A cluster's fusion penalty and its end, of the cluster that comes closest to its end."""
-    pairs = zip([b.low for b in window(data).clusters], cluster_ends(expr, data), strict=True)
-    found, end = max(pairs, key=lambda pair: pair[0] / pair[1] if pair[1] else 0.0)
-    return float(found), float(end)
+def _find_fusion(data: Clustered, expr: sp.Expr) -> tuple[int, float, float]:
+    """The cluster that comes closest to its end, its fusion penalty and its end."""
+    found, ends = [b.low for b in window(data).clusters], cluster_ends(expr, data)
+    k = int(np.argmax([one / end if end else 0.0 for one, end in zip(found, ends, strict=True)]))
+    return k, float(found[k]), float(ends[k])
 
 
 @claim("odcl.eq13-lower", stated.EQ_13_LOWER)
 def eq_13_lower(statement: Statement, profile: Profile) -> Search:
     """Every cluster's own fusion penalty against its diameter over its size."""
+
+    def quantities(point: Point) -> dict[str, float]:
+        data = Clustered.of(point)
+        return reductions.longest_flow(data, _find_fusion(data, statement.expr)[0])
+
     return on_data_sets(
         statement,
         profile,
-        lambda data: _find_fusion(data, statement.expr)[0],
-        bound=lambda data: _find_fusion(data, statement.expr)[1],
+        lambda data: _find_fusion(data, statement.expr)[1],
+        bound=lambda data: _find_fusion(data, statement.expr)[2],
+        everywhere=reductions.one_cluster(diameter_k, size_k, quantities),
     )
 
 
@@ -85,6 +93,7 @@ def eq_13_upper(statement: Statement, profile: Profile) -> Search:
         profile,
         lambda data: window(data).merged.high,
         bound=lambda data: float(pair_ends(statement.expr, data).min()),
+        everywhere=reductions.UPPER_END,
     )
 
 
@@ -134,6 +143,9 @@ def eq_13(statement: Statement, profile: Profile) -> Search:
         bound=penalty,
         budget=budget(profile),
         where=lambda point: Clustered.of(point).gap > 0.0,
+        everywhere=reductions.between_the_ends(
+            shrunk, lambda data: int(np.argmax(cluster_ends(stated.EQ_13_LOWER.expr, data)))
+        ),
         present=lambda _result: clusterpath_page(),
     )
 
@@ -141,7 +153,13 @@ def eq_13(statement: Statement, profile: Profile) -> Search:
 @claim("odcl.eq13-sharp", stated.EQ_13_SHARP)
 def eq_13_sharp(statement: Statement, profile: Profile) -> Search:
     """The first meeting of two clusters against the smallest distance over all points."""
-    return on_data_sets(statement, profile, lambda data: window(data).merged.high, clusters=(2, 6))
+    return on_data_sets(
+        statement,
+        profile,
+        lambda data: window(data).merged.high,
+        clusters=(2, 6),
+        everywhere=reductions.SHARP_END,
+    )
 
 
 # --- Lemma 1 -------------------------------------------------------------------------------------
@@ -176,13 +194,19 @@ LOOSE = Finding(
 def lemma_1(statement: Statement, profile: Profile) -> Search:
     """The separation that each shape needs against alpha_cc."""
     page = separation_page
-    return on_data_sets(statement, profile, needed_separation, present=lambda _result: page())
+    return on_data_sets(
+        statement,
+        profile,
+        needed_separation,
+        everywhere=reductions.LEMMA_1,
+        present=lambda _result: page(),
+    )
 
 
 @claim("odcl.lemma1-sharp", stated.LEMMA_1_SHARP, finding=LOOSE)
 def lemma_1_sharp(statement: Statement, profile: Profile) -> Search:
     """The separation that each shape needs against the sharpened value."""
-    return on_data_sets(statement, profile, needed_separation)
+    return on_data_sets(statement, profile, needed_separation, everywhere=reductions.LEMMA_1_SHARP)
 
 
 @claim("odcl.lemma1-attained", stated.LEMMA_1_ATTAINED, finding=LOOSE)
@@ -207,6 +231,7 @@ def lemma_1_attained(statement: Statement, profile: Profile) -> Search:
         at=lambda point: data(point).symbols,
         # the window's limits are 1e-8 apart
         measure=replace(SHARE, tolerance=1e-6),
+        everywhere=reductions.attained(data),
         budget=budget(profile) // 2,
     )
 
@@ -259,6 +284,7 @@ def unique(statement: Statement, profile: Profile) -> Search:
             "seed": IntRange(0, 10_000),
         },
         at=lambda point: {"t": point["t"], "distance_sq": squared_distance(point)},
+        everywhere=reductions.convexity(drawn),
         budget=profile.searches // 2,
     )
 

@@ -31,6 +31,7 @@ from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import Finding, claim, row
 from verify.claims.common import Point
+from verify.claims.odcl.mean_reductions import pulled_optimum
 from verify.claims.odcl.pages import cluster_counts, error_curves, floats_sent
 from verify.claims.odcl.sides import log_search
 from verify.claims.searching import Proof, proves
@@ -667,4 +668,6 @@ def fig_3_optimum(statement: Statement, profile: Profile) -> Search:
             1e-7, 10.0, meaning="factor of $\\|\\theta\\|^2/2$ in the penalised loss"
         ),
     }
-    return log_search(statement, profile, _shrinkage, domain, at=at)
+    return log_search(
+        statement, profile, _shrinkage, domain, at=at, everywhere=pulled_optimum(_shrinkage)
+    )

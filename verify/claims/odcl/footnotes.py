@@ -30,6 +30,7 @@ from trials.clustering.convex import convex_clustering, convex_clustering_path
 from trials.clustering.recovery import fusion, recovery_window
 from verify.claim import Finding, claim, row
 from verify.claims.common import Point
+from verify.claims.odcl import path_reductions as reductions
 from verify.claims.odcl.convex import LOOSE
 from verify.claims.odcl.data_sets import Clustered, data_sets
 from verify.claims.odcl.windows import budget, on_data_sets, over, window
@@ -40,6 +41,7 @@ from verify.evidence import Verdict
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.propositions import Reduction
 
 # --- Footnote 3 ----------------------------------------------------------------------------------
 
@@ -79,6 +81,7 @@ WINDOWS = (
         stated.FOOTNOTE_3,
         on_data_sets,
         observed=lambda data: window(data).fused.low,
+        everywhere=reductions.FOOTNOTE_3,
         finding=FOOTNOTE_3_ENDS,
     ),
     row(
@@ -86,6 +89,7 @@ WINDOWS = (
         stated.FOOTNOTE_3_UPPER,
         on_data_sets,
         observed=lambda data: window(data).merged.high,
+        everywhere=reductions.FOOTNOTE_3_UPPER,
         finding=LOOSE,
     ),
 )
@@ -164,6 +168,7 @@ def moved(
     profile: Profile,
     *,
     proof: Proof | None = None,
+    everywhere: Reduction | None = None,
     **more: Range,
 ) -> Search:
     """The largest distance of the solution from the data against the statement."""
@@ -189,6 +194,7 @@ def moved(
             "eta": point.get("eta", 1.0),
         },
         budget=budget(profile),
+        everywhere=everywhere,
         proof=proof,
     )
 
@@ -199,6 +205,7 @@ def of_all_points(
     *,
     observed: Callable[[Clustered], float],
     distinct: bool = False,
+    everywhere: Reduction | None = None,
     proof: Proof | None = None,
 ) -> Search:
     """A search over data sets without a clustering."""
@@ -215,6 +222,7 @@ def of_all_points(
         domain=data_sets(points=(2, 12), clusters=(1, 1)),
         at=at,
         where=(lambda point: at(point)["closest"] > 0.0) if distinct else None,
+        everywhere=everywhere,
         proof=proof,
     )
 
@@ -245,6 +253,7 @@ ENDS_OF_THE_PATH = (
         stated.FOOTNOTE_7_DISTANCE,
         moved,
         share=LogInterval(1e-3, 10.0, meaning=_SHARE),
+        everywhere=reductions.FOOTNOTE_7_DISTANCE,
         finding=FOOTNOTE_7,
     ),
     row(
@@ -267,6 +276,7 @@ ENDS_OF_THE_PATH = (
         of_all_points,
         observed=_first_fusion,
         distinct=True,
+        everywhere=reductions.SINGLETONS,
         finding=FOOTNOTE_7,
     ),
     row(
@@ -274,6 +284,7 @@ ENDS_OF_THE_PATH = (
         stated.FOOTNOTE_7_ONE,
         of_all_points,
         observed=lambda data: fusion(data.points).low,
+        everywhere=reductions.ALL_IN_ONE,
         finding=FOOTNOTE_7,
     ),
 )

@@ -23,16 +23,24 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import sympy as sp
 from scipy.spatial.distance import pdist
 
 from bounds.odcl import kmeans as stated
 from bounds.statement import Statement, evaluate
 from trials.checks import FloatArray, IntArray
 from trials.clustering.gradient import gradient_clustering
-from trials.clustering.kmeans import KMeansFit, lloyd, spectral_kmeans, spectral_part_one
+from trials.clustering.kmeans import (
+    STATED_FACTOR,
+    KMeansFit,
+    lloyd,
+    spectral_kmeans,
+    spectral_part_one,
+)
 from trials.models.matching import overlaps
 from verify.claim import Finding, claim, row
 from verify.claims.common import Point
+from verify.claims.odcl import mean_reductions as reductions
 from verify.claims.odcl.convex import needed_separation
 from verify.claims.odcl.data_sets import Clustered, data_sets, two_valued
 from verify.claims.odcl.separability import center_separation
@@ -45,6 +53,7 @@ from verify.evidence import Figure, Series, Verdict
 from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.propositions import Reduction
 from verify.proofs.terms import from_sympy
 
 #: Separations that are tried, in units of the stated one, largest first.
@@ -88,19 +97,23 @@ def is_lost(needed: Callable[[Clustered], float]) -> Callable[[Point], bool]:
 
 def fixed_point_separation(data: Clustered) -> float:
     """The separation from which on every point of this shape is nearest to its own mean."""
-    if data.radius == 0.0:
+    if data.radius == 0.0 or data.gap == 0.0:
         return 0.0
-    needed = 0.0
-    for k, other, distance in data.pairs():
-        if distance == 0.0:
-            return 0.0
-        axis = (data.centres[other] - data.centres[k]) / distance
-        along = max(
-            float((data.deviations[data.labels == k] @ axis).max()),
-            float((data.deviations[data.labels == other] @ -axis).max()),
-        )
-        needed = max(needed, 2.0 * along * data.gap / (data.radius * distance))
-    return needed
+    along, distance = _nearest_to_the_middle(data)
+    return 2.0 * along * data.gap / (data.radius * distance)
+
+
+def _along(data: Clustered, k: int, other: int, distance: float) -> float:
+    """The largest deviation of two clusters' points towards the other's mean, at least zero."""
+    axis = (data.centres[other] - data.centres[k]) / max(distance, 1e-300)
+    own = float((data.deviations[data.labels == k] @ axis).max())
+    return max(own, float((data.deviations[data.labels == other] @ -axis).max()), 0.0)
+
+
+def _nearest_to_the_middle(data: Clustered) -> tuple[float, float]:
+    """The largest deviation along the line of two means and their distance, by their ratio."""
+    found = [(_along(data, *pair), pair[2]) for pair in data.pairs()]
+    return max(found, key=lambda one: one[0] / one[1])
 
 
 def shape_separation(
@@ -110,6 +123,7 @@ def shape_separation(
     observed: Callable[[Clustered], float],
     domain: Domain,
     budget: Callable[[Profile], int],
+    everywhere: Reduction | None = None,
     proof: Callable[[Statement], Certificate] | None = None,
 ) -> Search:
     """The separation that a shape needs; where a proof goes with it, on data sets that fail."""
@@ -120,6 +134,7 @@ def shape_separation(
         domain=domain,
         budget=budget(profile),
         where=is_lost(observed) if proof else None,
+        everywhere=everywhere,
         proof=(lambda _point: proof(statement)) if proof else None,
     )
 
@@ -187,6 +202,7 @@ DEFINITION_2 = (
         observed=fixed_point_separation,
         domain=data_sets(),
         budget=lambda profile: profile.searches // 2,
+        everywhere=reductions.nearest_mean(_nearest_to_the_middle),
         finding=ADMISSIBLE,
     ),
 )
@@ -205,21 +221,28 @@ PROXIMITY = Finding(
 
 def proximity(data: Clustered, c: float) -> float:
     """The largest left-hand side of (17) as a distance of two means, over points and pairs."""
+    return _largest_proximity(data, c)[0]
+
+
+def _largest_proximity(data: Clustered, c: float) -> tuple[float, int, int, float]:
+    """The largest left-hand side with its pair of clusters and their deviation."""
     spectral = float(np.linalg.norm(data.deviations, 2))
-    largest = 0.0
-    for k, other, distance in data.pairs():
-        axis = (data.centres[other] - data.centres[k]) / max(distance, 1e-300)
-        along = max(
-            float((data.deviations[data.labels == k] @ axis).max()),
-            float((data.deviations[data.labels == other] @ -axis).max()),
-        )
+
+    def side(pair: tuple[int, int, float]) -> tuple[float, int, int, float]:
+        k, other, _ = pair
+        along = _along(data, *pair)
         roots = 1 / math.sqrt(data.sizes[k]) + 1 / math.sqrt(data.sizes[other])
-        largest = max(largest, 2.0 * max(along, 0.0) + c * roots * spectral)
-    return largest
+        return 2.0 * along + c * roots * spectral, k, other, along
+
+    return max(map(side, data.pairs()))
 
 
 def with_constant(
-    statement: Statement, profile: Profile, *, observed: Callable[[Clustered, float], float]
+    statement: Statement,
+    profile: Profile,
+    *,
+    observed: Callable[[Clustered, float], float],
+    everywhere: Reduction,
 ) -> Search:
     """A condition with the constant c against alpha_km times the radius."""
     return search(
@@ -228,13 +251,27 @@ def with_constant(
         lambda point: observed(Clustered.of(point), point["c"]),
         over(data_sets(), c=LogInterval(1e-2, 1e3)),
         at=symbols_of,
+        everywhere=everywhere,
         budget=profile.searches // 4,
     )
 
 
 CONDITIONS = (
-    row("odcl.lemma2-16", stated.LEMMA_2_16, with_constant, observed=center_separation),
-    row("odcl.lemma2-17", stated.LEMMA_2_17, with_constant, observed=proximity, finding=PROXIMITY),
+    row(
+        "odcl.lemma2-16",
+        stated.LEMMA_2_16,
+        with_constant,
+        observed=center_separation,
+        everywhere=reductions.CENTER_SEPARATION,
+    ),
+    row(
+        "odcl.lemma2-17",
+        stated.LEMMA_2_17,
+        with_constant,
+        observed=proximity,
+        everywhere=reductions.proximity(lambda data, c: _largest_proximity(data, c)[1:]),
+        finding=PROXIMITY,
+    ),
 )
 
 
@@ -269,8 +306,11 @@ def _spectral(data: Clustered, seed: int = 0) -> Callable[[FloatArray], IntArray
     return lambda points: spectral_kmeans(points, data.k, np.random.default_rng(seed)).labels
 
 
-def recovers(statement: Statement, profile: Profile) -> Search:
-    """Spectral K-means at the stated separation and below it."""
+def recovers(statement: Statement, profile: Profile, *, root: sp.Expr | None = None) -> Search:
+    """Spectral K-means at the stated separation and below it.
+
+    ``root`` : of the approximation factor of Part I with which the statement is proved.
+    """
 
     def fails_at(point: Point) -> float:
         data = Clustered.of(point)
@@ -285,11 +325,15 @@ def recovers(statement: Statement, profile: Profile) -> Search:
         at=symbols_of,
         budget=max(profile.searches // 4, 24),
         where=lambda point: Clustered.of(point).gap > 0.0,
+        everywhere=None if root is None else reductions.cores(root, fails_at),
     )
 
 
+#: Of the factor of the algorithm that is run here, without a proof after the run, rounded up.
+_ROOT_OF_FACTOR = sp.Rational(math.ceil(10 * math.sqrt(STATED_FACTOR)), 10)
 RECOVERY = (
-    row("odcl.lemma2", stated.LEMMA_2, recovers),
+    row("odcl.lemma2", stated.LEMMA_2, recovers, root=_ROOT_OF_FACTOR),
+    row("odcl.lemma2-sharp", stated.LEMMA_2_SHARP, recovers, root=sp.sqrt(10)),
     row("odcl.lemma2-one", stated.LEMMA_2_ONE, recovers),
 )
 
@@ -409,11 +453,18 @@ def with_outliers(point: Point) -> Clustered:
     return Clustered(points, labels)
 
 
+#: Constants at which the stated share is not yet tiny, and the paper's.
+_CONSTANTS = Choice((12.0, 12.5, 13.0, 14.0, 100.0))
+_LARGE_CONSTANTS = Choice((14.0, 20.0, 30.0, 50.0, 100.0))
+_WITH_OUTLIERS = reductions.part_one_shares(with_outliers)
+
+
 def part_one(
     statement: Statement,
     profile: Profile,
     *,
     share: Callable[[IntArray], float],
+    constants: Choice = _CONSTANTS,
     present: Callable[[SearchResult], Presentation] | None = None,
 ) -> Search:
     """The share of right or foreign points after Part I, on clusters with outliers."""
@@ -448,11 +499,12 @@ def part_one(
                 1,
                 meaning="place of the outliers, the first cluster only (0) or every cluster (1)",
             ),
-            "c": Choice((12.0, 12.5, 13.0, 14.0, 100.0)),
+            "c": constants,
             "seed": _SEED,
         },
         budget=max(profile.searches // 80, 16),
         where=separated,
+        everywhere=_WITH_OUTLIERS[statement.id],
         present=present,
     )
 
@@ -492,6 +544,22 @@ LEMMA_10 = (
         part_one,
         share=foreign_share,
         present=_looseness,
+        finding=EQUATIONS,
+    ),
+    row(
+        "odcl.lemma10-own-sharp",
+        stated.LEMMA_10_OWN_SHARP,
+        part_one,
+        share=own_share,
+        constants=_LARGE_CONSTANTS,
+        finding=EQUATIONS,
+    ),
+    row(
+        "odcl.lemma10-foreign-sharp",
+        stated.LEMMA_10_FOREIGN_SHARP,
+        part_one,
+        share=foreign_share,
+        constants=_LARGE_CONSTANTS,
         finding=EQUATIONS,
     ),
 )
@@ -562,6 +630,9 @@ def lloyd_finite(statement: Statement, profile: Profile) -> Search:
             seed=_SEED,
         ),
         at=lambda point: {"cost_before": float(run(point, point["steps"]).inertia[0])},
+        everywhere=reductions.descent(
+            lambda point: (Clustered.of(point).points, run(point, point["steps"]))
+        ),
         budget=profile.searches // 8,
     )
 
@@ -593,6 +664,7 @@ def gradient_clusters(statement: Statement, profile: Profile) -> Search:
             seed=_SEED,
         ),
         at=symbols_of,
+        everywhere=reductions.first_labels(fails_at),
         budget=max(profile.searches // 20, 24),
         where=lambda point: Clustered.of(point).gap > 0.0,
     )

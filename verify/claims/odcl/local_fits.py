@@ -37,6 +37,7 @@ from trials.laws.bounded_fits import LineLaw, bounds, line_law, moments
 from trials.run.cell import Params
 from verify.claim import Finding, claim, row
 from verify.claims.common import Point
+from verify.claims.odcl.mean_reductions import MEAN_OF_FITS
 from verify.claims.odcl.sides import at_values, log_search, power_law, upper_quantile
 from verify.claims.searching import Proof, proves
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
@@ -497,6 +498,7 @@ def eq_25(statement: Statement, profile: Profile) -> Search:
         },
         at=at,
         measure=replace(LOG_RATIO, tolerance=1e-6),
+        everywhere=MEAN_OF_FITS,
         budget=profile.searches // 5,
     )
 

@@ -39,6 +39,7 @@ from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import Finding, claim, row
 from verify.claims.common import CannotTry, Point
+from verify.claims.odcl import mean_reductions as reductions
 from verify.claims.odcl.requirements import ORDER, WITH_M_AND_C, formula
 from verify.claims.odcl.sides import CLUSTERS, SEPARATION
 from verify.claims.searching import Proof, search
@@ -116,7 +117,7 @@ def threshold(statement: Statement, profile: Profile) -> Search:
     def constants(point: Point, rng: np.random.Generator) -> FloatArray:
         return np.asarray(np.exp(point["unequal"] * rng.standard_normal(point["k"])))
 
-    def needed(point: Point) -> float:
+    def total_spread(point: Point) -> float:
         rng = np.random.default_rng(point["seed"])
         spread = 0.0
         for size, constant in zip(sizes(point), constants(point, rng), strict=True):
@@ -125,8 +126,15 @@ def threshold(statement: Statement, profile: Profile) -> Search:
                 errors[1::2] = -errors[: size - size % 2 : 2]
             errors *= math.sqrt(constant) / np.linalg.norm(errors, axis=1, keepdims=True)
             spread += float(((errors - errors.mean(axis=0)) ** 2).sum())
+        return spread
+
+    def needed(point: Point) -> float:
         roots = sum(1 / math.sqrt(size) for size in sizes(point)[:2])
-        return float(4.0 * (point["c"] * roots / point["Delta"]) ** 2 * spread)
+        return float(4.0 * (point["c"] * roots / point["Delta"]) ** 2 * total_spread(point))
+
+    def quantities(point: Point) -> dict[str, float]:
+        one, other = map(float, sizes(point)[:2])
+        return {"size_k": one, "size_l": other, "spread": total_spread(point)}
 
     def at(point: Point) -> dict[str, float]:
         weights = np.array(sizes(point), dtype=np.float64)
@@ -164,6 +172,7 @@ def threshold(statement: Statement, profile: Profile) -> Search:
             "seed": _SEED,
         },
         at=at,
+        everywhere=reductions.definition_3(quantities),
         budget=profile.searches // 4,
     )
 
@@ -500,12 +509,18 @@ def theorem_3_3_as_printed(statement: Statement, profile: Profile) -> Search:
 @claim("odcl.lemma9-floor", stated.LEMMA_9_FLOOR, finding=CLUSTERS_IN_FLOOR)
 def lemma_9_floor(statement: Statement, profile: Profile) -> Search:
     """The floor against Jensen's bound."""
+
+    def quantities(point: Point) -> dict[str, float]:
+        shares, differences = foreigners(point)
+        return {"pair": float(shares @ np.linalg.norm(differences, axis=1))}
+
     return search(
         statement,
         profile,
         lambda point: floor(*foreigners(point)),
         FLOOR_DOMAIN,
         at=_sums,
+        everywhere=reductions.weighted_differences(quantities),
         budget=profile.searches // 4,
     )
 

@@ -36,6 +36,7 @@ from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import Finding, claim, row
 from verify.claims.common import Point
+from verify.claims.odcl import mean_reductions as reductions
 from verify.claims.odcl.data_sets import Clustered, data_sets
 from verify.claims.odcl.local_fits import LINE, constants_of, line_of
 from verify.claims.odcl.pages import recovery_phases
@@ -66,26 +67,66 @@ _UNITS = LogInterval(1e-6, 1e6)
 # --- (7) to (11) --------------------------------------------------------------------------------
 
 
-@claim("odcl.eq7", br.EQ_7)
-def eq_7(statement: Statement, profile: Profile) -> Search:
+def from_the_mean(statement: Statement, profile: Profile, *, sharp: bool) -> Search:
     """Data sets of fits around the common optimum zero, clusters of any sizes."""
 
-    def worst(data: Clustered) -> tuple[float, float]:
-        """The distance of a fit from its mean and its bound, of the fit that comes closest."""
+    def worst(data: Clustered) -> tuple[int, float, float]:
+        """The fit that comes closest to its bound, its distance from its mean and the bound."""
         lengths = np.linalg.norm(data.points, axis=1)
         largest = [lengths[data.labels == j].max() for j in range(data.k)]
-        bounds = np.array([float(evaluate(statement.expr, {"largest": float(x)})) for x in largest])
+        known = [{"largest": float(x), "size_k": float(size)}
+                 for x, size in zip(largest, data.sizes, strict=True)]  # fmt: skip
+        bounds = np.array([float(evaluate(statement.expr, at)) for at in known])
         distances = np.linalg.norm(data.deviations, axis=1)
         i = int(np.argmax(distances - bounds[data.labels]))
-        return float(distances[i]), float(bounds[data.labels[i]])
+        return i, float(distances[i]), float(bounds[data.labels[i]])
+
+    def quantities(point: Point) -> dict[str, float]:
+        data = Clustered.of(point)
+        i = worst(data)[0]
+        lengths, k = np.linalg.norm(data.points, axis=1), int(data.labels[i])
+        size, mean = int(data.sizes[k]), data.centres[k]
+        others = size * mean - data.points[i] if sharp else mean
+        own = {"own": float(lengths[i]), "mean": float(np.linalg.norm(others))}
+        return {**own, "largest": float(lengths[data.labels == k].max()), "size_k": float(size)}
 
     return log_search(
         statement,
         profile,
-        lambda point: worst(Clustered.of(point))[0],
+        lambda point: worst(Clustered.of(point))[1],
         data_sets(clusters=(1, 3)),
-        bound=lambda point: worst(Clustered.of(point))[1],
+        bound=lambda point: worst(Clustered.of(point))[2],
+        everywhere=reductions.from_the_mean(quantities, sharp),
         budget=profile.searches // 5,
+    )
+
+
+DISTANCE_FROM_MEAN = (
+    row("odcl.eq7", br.EQ_7, from_the_mean, sharp=False),
+    row("odcl.eq7-sharp", br.EQ_7_SHARP, from_the_mean, sharp=True),
+)
+
+
+@claim("odcl.eq7-attained", br.EQ_7_ATTAINED)
+def eq_7_attained(statement: Statement, profile: Profile) -> Search:
+    """One error opposite to all others."""
+
+    def distance(point: Point) -> float:
+        errors = np.full(point["size"], -point["length"])
+        errors[0] = point["length"]
+        return float(abs(errors[0] - errors.mean()))
+
+    return log_search(
+        statement,
+        profile,
+        distance,
+        {
+            "size": IntRange(2, 1000, log=True, meaning="fits of the cluster"),
+            "length": LogInterval(1e-6, 1e6, meaning="length of every error"),
+        },
+        at=lambda point: {"size_k": float(point["size"]), "largest": point["length"]},
+        everywhere=reductions.OPPOSITE,
+        budget=profile.searches // 8,
     )
 
 
@@ -308,6 +349,11 @@ def _outside_psi(statement: Statement, point: Point) -> float:
 def psi(statement: Statement, profile: Profile) -> Search:
     """The exact probability of Psi^c with few samples and users, on laws that meet (9)."""
     shape = {name: LINE[name] for name in ("scale", "noise", "skew")}
+
+    def missed(point: Point) -> dict[str, float]:
+        errors, weights, radius = _errors(point, 2.0 / point["n"] ** 3)
+        return {"q": float(weights[np.abs(errors) > radius * (1 + 1e-12)].sum())}
+
     return log_search(
         statement,
         profile,
@@ -332,6 +378,7 @@ def psi(statement: Statement, profile: Profile) -> Search:
             "n": float(point["n"]),
             "m": float(point["k"] * point["size"]),
         },
+        everywhere=reductions.union_of_events(missed),
     )
 
 
@@ -595,4 +642,7 @@ def remark_14(statement: Statement, profile: Profile) -> Search:
             ),
         },
         at=constants_of,
+        everywhere=reductions.smooth_gradients(
+            lambda point: {"distance": (1 + abs(point["place"])) * constants_of(point)["R"]}
+        ),
     )

@@ -23,6 +23,7 @@ from bounds.odcl.separability import DEF_1_DEF_3, DEF_1_DEF_3_AS_PRINTED
 from bounds.statement import Statement
 from verify.claim import Finding, row
 from verify.claims.odcl.data_sets import Clustered, data_sets
+from verify.claims.odcl.mean_reductions import CENTER_SEPARATION
 from verify.claims.odcl.windows import over, symbols_of
 from verify.claims.searching import Proof, search
 from verify.decisions.domain import LogInterval
@@ -50,6 +51,7 @@ def implication(statement: Statement, profile: Profile, *, proof: Proof | None =
         over(data_sets(), c=LogInterval(1.0, 1000.0)),
         at=symbols_of,
         budget=profile.searches // 4,
+        everywhere=None if proof else CENTER_SEPARATION,
         proof=proof,
     )
 
