@@ -421,8 +421,9 @@ def sure(run: Run) -> list[tuple[Latex, Latex]]:
     ]
     if coarse:
         limits.append(
-            f"{plural(coarse, 'supported claim excludes', 'supported claims exclude')} a failure "
-            "probability only down to what the trials resolve, and not down to the stated one."
+            f"{plural(coarse, 'supported claim reaches', 'supported claims reach')} only down to a "
+            "probability that the trials resolve, which its mark names: rarer failures, or rarer "
+            "values in the mean of a rate, may be unseen."
         )
     told.append(("Limits", " ".join(limits)))
     return [(Latex(head), Latex(text)) for head, text in told]

@@ -241,7 +241,8 @@ class Evidence:
     Attributes
     ----------
     resolution : the probability down to which some cell supports the statement, where it is not the
-        stated one.  It is None where every cell is resolved to its stated probability.
+        stated one.  It is None where every cell is resolved to its stated probability.  For a rate,
+        rarer values may be missing in the means.
     error : the exception with its file and line where the claim failed, else empty.
     proof : a certificate (`verify.proofs.certificate.Certificate.as_dict`) that the statement
         fails, or None for a refutation by trials at the level ``level``.

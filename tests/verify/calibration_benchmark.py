@@ -80,11 +80,14 @@ def power(spread: float, n_methods: int, n_batches: int, gain: float = 0.05) -> 
     return found
 
 
+POWER_HEADING = "## Power of a benchmark"
+
+
 def power_table(n_batches: int = 500) -> str:
     """The table of the benchmark's power."""
     lines = [
         "",
-        "## Power of a benchmark",
+        POWER_HEADING,
         "",
         "How often a method with 5 per cent less error is found to be better within 128 trials.",
         "*Spread* is the standard deviation of the logarithm of the ratio of two errors in one",

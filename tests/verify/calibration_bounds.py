@@ -25,7 +25,7 @@ from tests.verify.calibration_world import LEVEL, Batch, World
 from verify.decisions.constants import ConstantBox, ConstantsRules, decide_constants
 from verify.decisions.probability import decide_exact_probability, decide_probability
 from verify.decisions.rates import contraction_factor, decide_rate, fit_power_law, why_ruled
-from verify.decisions.sequences import quantile_upper
+from verify.decisions.sequences import quantile_upper, resolvable
 from verify.evidence import Verdict
 
 REFUTATION, SUPPORT, MISS = "false refutation", "false support", "limits miss"
@@ -166,12 +166,37 @@ def _exponent(scatter: str, off: float, wrong: Verdict) -> Batch:
 
 #: Trials a cell of the worlds of means, and their cells.
 TRIALS, SIZES = 1_024, np.geomspace(10, 10_000, 16)
+#: The probability, averaged over all trials, down to which they support a rate.
+FLOOR = resolvable(TRIALS * len(SIZES), LEVEL)
+#: No error: the verdict names the floor, and the failures of that world are rarer.
+TO_FLOOR = f"support to {FLOOR:.2g} only"
+
+
+def _typical(rng: np.random.Generator, m: float, exponent: float) -> np.ndarray:
+    """Values near a power of m, with a spread of a tenth."""
+    return np.asarray(m**exponent * np.exp(0.1 * rng.standard_normal(TRIALS)))
 
 
 def _rare(share: float, rng: np.random.Generator, m: float) -> np.ndarray:
     """Values near m^(-1/2), but for a share that is so large that the mean is near 10 m^(-1/5)."""
-    values = m**-0.5 * np.exp(0.1 * rng.standard_normal(TRIALS))
-    return np.where(rng.random(TRIALS) < share, 10 * m**-0.2 / share, values)
+    large = rng.random(TRIALS) < share
+    return np.where(large, 10 * m**-0.2 / share, _typical(rng, m, -0.5))
+
+
+def _rare_in_one_cell(rng: np.random.Generator, m: float) -> np.ndarray:
+    """Values near m^(-1/2), but in the last cell a share makes the mean a hundred times larger.
+
+    Averaged over the cells, that share is the floor.
+    """
+    values = _typical(rng, m, -0.5)
+    share = len(SIZES) * FLOOR if m == SIZES[-1] else 0.0
+    return np.where(rng.random(TRIALS) < share, 100 * m**-0.5 / max(share, FLOOR), values)
+
+
+def _rare_alone(rng: np.random.Generator, m: float) -> np.ndarray:
+    """The mean falls like m^(-1/2) by values of a share alone: the others fall like m^(-1/5)."""
+    large = rng.random(TRIALS) < FLOOR
+    return np.where(large, 10 * m**-0.5 / FLOOR, 1e-3 * _typical(rng, m, -0.2))
 
 
 def _skewed(rng: np.random.Generator, m: float) -> np.ndarray:
@@ -180,24 +205,27 @@ def _skewed(rng: np.random.Generator, m: float) -> np.ndarray:
     return np.asarray(m**-0.399 * np.exp(s * rng.standard_normal(TRIALS) - s**2 / 2))
 
 
-def _mean_rate(draw: Callable[[np.random.Generator, float], np.ndarray]) -> Batch:
-    """The exponent -1/2 is supported, by the steps of the procedure `Rate`."""
+def _mean_rate(
+    draw: Callable[[np.random.Generator, float], np.ndarray], wrong: Verdict = Verdict.SUPPORTED
+) -> Batch:
+    """The verdict on the exponent -1/2 is ``wrong``, by the steps of the procedure `Rate`."""
 
     def batch(rng: np.random.Generator) -> int:
         samples = [draw(rng, float(m)) for m in SIZES]
         fit = fit_power_law([x.mean() for x in samples], {"m": SIZES}, level=LEVEL)
         decision = decide_rate((fit.lower[0], fit.upper[0]), -0.5, margin=0.1)
         known = not any(why_ruled(x) for x in samples)
-        return int(known and decision.verdict is Verdict.SUPPORTED)
+        return int(known and decision.verdict is wrong)
 
     return batch
 
 
-#: name -> values, and the share of batches in which nothing large is drawn at all.
-MEANS: dict[str, tuple[Callable[[np.random.Generator, float], np.ndarray], float]] = {
-    "failures of 1e-3 rule the mean": (partial(_rare, 1e-3), 0.0),
-    "failures of 1e-4 rule the mean": (partial(_rare, 1e-4), (1 - 1e-4) ** (16 * TRIALS)),
-    "lognormal, its spread grows with m": (_skewed, 0.0),
+#: Values whose means have another exponent than -1/2.
+MEANS: dict[str, Callable[[np.random.Generator, float], np.ndarray]] = {
+    "failures of 1e-3 rule the mean": partial(_rare, 1e-3),
+    "failures at the floor rule the mean": partial(_rare, FLOOR),
+    "failures at the floor, in one cell alone": _rare_in_one_cell,
+    "lognormal, its spread grows with m": _skewed,
 }
 
 
@@ -215,9 +243,16 @@ def rate_worlds() -> list[World]:
         for error, off, wrong in cases:
             worlds.append(World("rate", error, scatter, _exponent(scatter, off, wrong)))
     worlds += [
-        World("rate of means", SUPPORT, name, _mean_rate(draw), full=600, limit=max(LEVEL, unseen))
-        for name, (draw, unseen) in MEANS.items()
+        World("rate of means", SUPPORT, name, _mean_rate(draw), full=600)
+        for name, draw in MEANS.items()
     ]
+    refuting = _mean_rate(_rare_alone, Verdict.REFUTED)
+    name = "failures at the floor are the mean"
+    worlds.append(World("rate of means", REFUTATION, name, refuting, full=600))
+    below = _mean_rate(partial(_rare, 1e-4))
+    unseen = (1 - 1e-4) ** (TRIALS * len(SIZES))
+    name = "failures of 1e-4 rule the mean"
+    worlds.append(World("rate of means", TO_FLOOR, name, below, full=600, limit=unseen))
     return worlds + [
         World("contraction", REFUTATION, side, partial(_factor, side))
         for side in ("at most", "at least")

@@ -1,4 +1,12 @@
-"""Rates: exponents and factors, estimated where one term of the bound dominates."""
+"""Rates: exponents and factors, estimated where one term of the bound dominates.
+
+A mean may be ruled by values that no trial has drawn.  An event is drawn somewhere, but for the
+level, when its probability, averaged over all trials of all cells, is at least
+``resolvable(n_trials, level)``.  So a verdict reaches down to that probability: a rate is SUPPORTED
+TO it, and a refutation names it.  Values that were drawn either rule the mean of their cell
+(`verify.decisions.rates.why_ruled`), and then nothing is decided, or each one is at most a tenth of
+the sum.  A cell in which such a value is missing has a mean that is too small by a tenth.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +31,7 @@ from verify.decisions.rates import (
     log_design,
     why_ruled,
 )
+from verify.decisions.sequences import resolvable
 from verify.evidence import CellResult, Evidence, EvidenceTable, Figure, Series, Verdict, ratio_of
 from verify.procedures.base import (
     FloatArray,
@@ -129,7 +138,9 @@ class Rate(Sampled):
             f"exponents are estimated by least squares in logs, "
             + ("all cells alike" if self.spread is None else "cells weighted by their design")
             + ", with simultaneous HC3 limits. The "
-            f"stated exponents are {stated}. The margin is {self.margin:g}."
+            f"stated exponents are {stated}. The margin is {self.margin:g}. Values that come with "
+            "a smaller probability, averaged over all trials, than the trials resolve may be "
+            "missing in the means: the verdict names that probability."
         )
 
     def symbols_in(self, cell: Params) -> Mapping[str, Any]:
@@ -154,7 +165,10 @@ class Rate(Sampled):
         fit = fit_power_law(means, varied, level=level, se_log=self._spreads(observed))
         verdict, summary, rows = self._verdict(fit, level)
         ruled = [why for o in observed if (why := why_ruled(self.statistic(o.table)))]
-        if ruled and verdict is Verdict.SUPPORTED:
+        floor = resolvable(sum(o.table.n_trials for o in observed), level)
+        if verdict is not Verdict.INCONCLUSIVE:
+            summary += f"; values rarer than {floor:.2g} may be missing"
+        if ruled and verdict is not Verdict.INCONCLUSIVE:
             verdict = Verdict.INCONCLUSIVE
             summary = f"in {len(ruled)} of {len(observed)} cells the mean is not known: {ruled[0]}"
         table = EvidenceTable(
@@ -169,6 +183,7 @@ class Rate(Sampled):
             observed,
             Presentation(tables=(table,), figures=(figure,), sharpness=self._sharpness(fit)),
             verdict=verdict,
+            resolution=floor if verdict is Verdict.SUPPORTED else None,
             summary=summary,
             level=level,
             cells=[

@@ -10,6 +10,7 @@ from bounds.statement import OutsideTheorem
 from tests.verify.toys import DECAY, N_STEPS, POWER, tried
 from trials.checks import InvalidParameter
 from verify.decisions.rates import fit_power_law
+from verify.decisions.sequences import resolvable
 from verify.evidence import Verdict
 from verify.procedures.base import Sampling
 from verify.procedures.rate import Contraction, Rate, StatedRate, _goodness
@@ -76,6 +77,37 @@ def test_an_exponent_off_by_a_quarter_is_refuted(stated, side, verdict, tmp_path
     assert rows["d"][-1] == "nuisance"
     assert rows["$m$"][3] < rows["$m$"][1] < rows["$m$"][4]
     assert all(c.ratio == pytest.approx(0.5, abs=0.05) for c in evidence.cells)
+
+
+def test_a_rate_is_supported_down_to_what_its_trials_resolve(tmp_path):
+    """An event of this probability is missing in all 3,072 trials with a probability of 1e-2."""
+    evidence, _ = tried(power_law(-0.5), tmp_path)
+    floor = resolvable(12 * 256, evidence.level)
+    assert evidence.resolution == floor
+    assert evidence.mark == f"SUPPORTED TO {floor:.2g}"
+    assert (1 - floor) ** (12 * 256) <= evidence.level
+    assert f"values rarer than {floor:.2g} may be missing" in evidence.summary
+
+
+def test_a_refuted_rate_names_what_it_may_miss(tmp_path):
+    evidence, _ = tried(power_law(-0.25), tmp_path)
+    assert evidence.resolution is None
+    assert evidence.mark == "REFUTED"
+    assert "may be missing" in evidence.summary
+
+
+@pytest.mark.parametrize("stated", [-0.5, -0.25])
+def test_where_one_trial_rules_a_mean_nothing_is_decided(stated, tmp_path):
+    """One value of each cell is a fifth of its sum, and every exponent is open."""
+
+    def with_a_jump(table):
+        values = table["error"].copy()
+        values[0] *= 60.0  # of 256, so that it is a fifth of the sum
+        return values
+
+    evidence, _ = tried(replace(power_law(stated), statistic=with_a_jump), tmp_path)
+    assert evidence.verdict is Verdict.INCONCLUSIVE
+    assert "in 12 of 12 cells the mean is not known" in evidence.summary
 
 
 def test_where_the_bound_is_loose_the_sharper_exponent_is_reported(tmp_path):
