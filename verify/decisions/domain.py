@@ -96,6 +96,9 @@ class Domain(Protocol):
 
     A point is a dictionary from names to values.  Every method draws from the generator that it
     is given and from nothing else, so that the same seed gives the same search.
+
+    A domain with special positions may also have ``is_general(point) -> bool``.  A counterexample
+    in general position is preferred, whatever its violation.
     """
 
     def check(self) -> None:

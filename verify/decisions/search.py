@@ -137,6 +137,7 @@ class _Search:
     constraints: Callable[[Point], bool] | None
     recheck: Callable[[Point], Any] | None
     tolerance: float
+    is_general: Callable[[Point], bool] = lambda _point: True
     by_method: dict[str, int] = field(default_factory=dict)
     n_outside: int = 0
     n_undefined: int = 0
@@ -157,7 +158,7 @@ class _Search:
         if math.isnan(v):
             self.n_undefined += 1
             return -math.inf
-        if v > self.tolerance and (self.best is None or v > self.best[0]):
+        if v > self.tolerance and self._is_better(v, point):
             if self.confirmed(point):
                 self.best = (v, dict(point))
             else:
@@ -166,6 +167,13 @@ class _Search:
         if v > self.largest:
             self.largest, self.largest_at = v, dict(point)
         return v
+
+    def _is_better(self, v: float, point: Point) -> bool:
+        """Whether a counterexample is a better witness than the one that is kept."""
+        if self.best is None:
+            return True
+        general, kept = self.is_general(point), self.is_general(self.best[1])
+        return v > self.best[0] if general == kept else general
 
     def confirmed(self, point: Point) -> bool:
         """Whether high precision agrees that the statement is violated."""
@@ -219,7 +227,8 @@ def search_counterexample(
         raise InvalidParameter(f"budget={budget} must be an integer >= 8")
     space = as_domain(domain)
     space.check()
-    state = _Search(violation, constraints, recheck, _slack(tolerance, recheck))
+    general = getattr(space, "is_general", lambda _point: True)
+    state = _Search(violation, constraints, recheck, _slack(tolerance, recheck), general)
     streams = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4)]
 
     starts = _sampled(state, space, budget // 2, streams[0])

@@ -21,6 +21,11 @@ from verify.decisions.domain import Domain, Point
 from verify.decisions.sequences import FloatArray
 
 
+def _repeated(x: FloatArray) -> int:
+    """The points (n, d) that equal an earlier one."""
+    return len(x) - len(np.unique(x, axis=0))
+
+
 def _round(values: FloatArray) -> Iterator[FloatArray]:
     """The same array with fewer digits, fewest first, without repeated versions."""
     for digits in (0, 1, 2, 4, 8):
@@ -126,8 +131,21 @@ class LabelledPoints:
             x = middle + (x - middle) * math.exp(size * rng.standard_normal())
         return {**point, self.name: x}
 
+    def is_general(self, point: Point) -> bool:
+        """Whether no two points coincide: a witness with such points misleads its reader."""
+        return _repeated(point[self.name]) == 0
+
     def shrink(self, point: Point) -> Iterator[Point]:
-        """Fewer clusters, fewer points, fewer dimensions, points at their centre, round numbers."""
+        """Fewer clusters, fewer points, fewer dimensions, points at their centre, round numbers.
+
+        No step makes points coincide that do not.
+        """
+        allowed = _repeated(point[self.name])
+        for simpler in self._steps(point):
+            if _repeated(simpler[self.name]) <= allowed:
+                yield simpler
+
+    def _steps(self, point: Point) -> Iterator[Point]:
         x, labels = point[self.name], point[self.labels]
         present = np.unique(labels)
         if present.size > self.clusters[0]:
@@ -241,6 +259,11 @@ class Product:
         """The steps of each domain in turn."""
         for domain in self.domains:
             yield from domain.shrink(point)
+
+    def is_general(self, point: Point) -> bool:
+        """Whether every part is in general position."""
+        parts = (getattr(domain, "is_general", None) for domain in self.domains)
+        return all(general(point) for general in parts if general is not None)
 
     def parts(self) -> dict[str, Domain]:
         """The parts of each domain, the others whole."""

@@ -153,3 +153,28 @@ def test_a_product_holds_a_point_if_every_domain_does():
 )
 def test_labelled_points_have_allowed_sizes_and_no_empty_cluster(x, labels, inside):
     assert POINTS.contains({"x": x, "j": np.array(labels)}) is inside
+
+
+def test_a_witness_has_no_two_equal_points_where_others_violate_as_well():
+    """Every data set of two clusters violates it, those whose points all coincide the most."""
+    domain = LabelledPoints(
+        name="x", labels="j", clusters=(2, 3), points=(4, 6), dimensions=(1, 2), spread=(0.1, 1.0)
+    )
+    found = search_counterexample(lambda p: 1.0 + 1.0 / (1.0 + np.ptp(p["x"])), domain, 60, 0)
+    assert found.found
+    assert domain.is_general(found.witness)
+    assert found.witness["x"].shape == (4, 1)
+    equal = {"x": np.zeros((4, 1)), "j": np.array([0, 0, 1, 1])}
+    assert not domain.is_general(equal)
+    assert domain.is_general({"x": np.arange(4.0)[:, None], "j": equal["j"]})
+
+
+def test_equal_points_shrink_when_no_others_violate():
+    domain = LabelledPoints(
+        name="x", labels="j", clusters=(2, 2), points=(2, 6), dimensions=(1, 1), spread=(0.1, 1.0)
+    )
+    equal = {"x": np.full((6, 1), 0.37), "j": np.array([0, 0, 0, 1, 1, 1])}
+    sizes = [len(p["x"]) for p in domain.shrink(equal)]
+    assert min(sizes) == 5
+    general = {"x": np.array([[0.1], [0.2], [0.3]]), "j": np.array([0, 0, 1])}
+    assert all(domain.is_general(p) for p in domain.shrink(general))
