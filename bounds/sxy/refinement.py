@@ -7,13 +7,17 @@ import sympy as sp
 from bounds.statement import Assumption, Constant, Contrast, Term
 from bounds.sxy.assumptions import prefactor, rate, statement
 from bounds.sxy.deviation import DEVIATION, P_E
+from bounds.sxy.moments import HALF
 from bounds.sxy.round_matrices import ENOUGH_ROWS, TWO_CLUSTERS
 from bounds.sxy.symbols import (
     C_1,
     C_2,
     C,
+    C_n,
     C_nu,
     Delta,
+    M,
+    N,
     c,
     d,
     dist,
@@ -23,6 +27,8 @@ from bounds.sxy.symbols import (
     k,
     kappa,
     known,
+    n,
+    nu,
     rho,
     s,
     sigma,
@@ -34,19 +40,21 @@ NU = P_E + C * DEVIATION
 NU_ANY = expected + C * DEVIATION
 
 
-def deviation(nu: sp.Expr) -> sp.Expr:
-    """nu log(e/nu)."""
-    return nu * sp.log(sp.E / nu)
+def deviation(share: sp.Expr) -> sp.Expr:
+    """nu log(e/nu) for a share nu."""
+    return share * sp.log(sp.E / share)
 
 
 DECREASE = s * eta * rho / kappa
 
 
-def _small(nu: sp.Expr) -> tuple[Assumption, Assumption]:
+def _small(share: sp.Expr) -> tuple[Assumption, Assumption]:
     """The theorem's condition on nu, and that nu is a share, which the print leaves out."""
     return (
-        Assumption(name="few wrong labels", left=rho / kappa, right=deviation(nu), constant=C_nu),
-        Assumption(name="nu is a share", left=sp.Integer(1), right=nu),
+        Assumption(
+            name="few wrong labels", left=rho / kappa, right=deviation(share), constant=C_nu
+        ),
+        Assumption(name="nu is a share", left=sp.Integer(1), right=share),
     )
 
 
@@ -74,6 +82,30 @@ LEMMA_2 = statement(
     assumptions=(TWO_CLUSTERS, _small(NU)[1]),
     reading=_SHARE_OF_NU,
     uses=("sxy.eq14", "sxy.eq15", "sxy.eq36", "sxy.lemma11-phi", "sxy.lemma11-zeta"),
+)
+
+LEMMA_2_SHARP = LEMMA_2.variant(
+    "sxy.lemma2-sharp",
+    "Lemma 2 in the share of the rows with wrong labels, without a logarithm",
+    "Lemma 2, (13), sharpened",
+    kind="upper bound",
+    quantifiers=r"\exists C_2\;\forall M,n,d,k,s,\sigma,\theta_{t-1}",
+    terms=(Term(name="wrong labels", expr=C_2 * (dist + sigma) * nu),),
+    failure=HALF,
+    constants=_BOXES[1:2],
+    assumptions=(),
+    reading=(
+        "Not in the paper. $\\nu$ is the observed share of the rows with a wrong label that "
+        "concerns one cluster, at least $kd/N$ and $e^{1-n_i}$. Clients have equally many rows. "
+        "So Lemma 11 needs no logarithm: outside $3e^{-d}$ all sets of clients with at most "
+        "$\\nu N$ "
+        "rows have $\\norm{\\phi(x_I)}\\le4\\sqrt{\\nu N}$, "
+        "$\\norm{\\zeta_I}\\le3\\sigma\\sqrt{\\nu N}$, and errors $u_\\ell$ of the $k$ "
+        "models with $\\sum_\\ell\\norm{\\phi(x_{I\\cap I_\\ell})u_\\ell}^2\\le64\\nu "
+        "N\\max_\\ell\\norm{u_\\ell}^2$ (a net of $9^{kd}$ points). (14) and (15) give "
+        "$C_2=46$. With the share of (36) in its place this is Lemma 2."
+    ),
+    uses=("sxy.eq14", "sxy.eq15", "sxy.lemma11-equal-sizes"),
 )
 
 _ROUND = (
@@ -130,6 +162,41 @@ FLOOR = statement(
     assumptions=(TWO_CLUSTERS, ENOUGH_ROWS, *_small(NU)),
     reading=_SHARE_OF_NU,
     uses=("sxy.thm2-contraction",),
+)
+
+FLOOR_SHARP = FLOOR.variant(
+    "sxy.thm2-floor-sharp",
+    "Theorem 2 over many rounds: a floor without nu",
+    "Theorem 2, (9), over t rounds, sharpened",
+    quantifiers=r"\exists C_1,C_2,C,C_n,\epsilon\;\forall M,n,d,k,s,\eta,\sigma",
+    terms=(
+        FLOOR.term("start"),
+        Term(name="floor", expr=C_2 * sigma * sp.sqrt(kappa * d / (rho * N))),
+    ),
+    constants=_BOXES[:3],
+    assumptions=(
+        TWO_CLUSTERS,
+        ENOUGH_ROWS,
+        Assumption(name="rows of a client", left=n, right=d + sp.log(M * k), constant=C_n),
+        Assumption(name="noise", left=Delta / 8, right=sigma),
+    ),
+    reading=(
+        "Not in the paper. The floor of (9) has $\\kappa/\\rho$ and "
+        "$\\nu\\ge\\sqrt{dk\\log k/M}$. "
+        "With $\\epsilon=\\frac1{10}$ and $C_n=17$ no label is wrong within $\\epsilon\\Delta$ "
+        "of the "
+        "optima: outside $e^{-d}$ all clients have "
+        "$\\norm{\\phi(x_i)(\\theta_a^*-\\theta_b^*)}\\ge\\Delta(\\sqrt n-h)$, "
+        "$\\norm{\\phi(x_i)}\\le\\sqrt n+\\sqrt d+h$ and "
+        "$\\norm{\\zeta_i}\\le\\sigma(\\sqrt n+h)$ "
+        "with $h^2=2(d+\\log(4Mk))$. So the rounds are those of known labels, which tend to "
+        "$K_j^{-1}B\\Lambda_j\\zeta$. Given the features that is normal with a covariance of at "
+        "most $\\kappa\\sigma^2(\\phi(x_{I_j})^\\top\\phi(x_{I_j}))^{-1}$ "
+        "(sxy.floor-sqrt-kappa), "
+        "which gives $3\\sigma\\sqrt{\\kappa d/(\\rho N)}$ outside $2ke^{-d}$, and twice that "
+        "for a run from elsewhere."
+    ),
+    uses=("sxy.thm2-decrease", "sxy.floor-sqrt-kappa"),
 )
 
 _PER_CLIENT = {

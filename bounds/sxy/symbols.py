@@ -132,7 +132,7 @@ p_j, v_a, v_b, rank = sp.symbols("p_j v_a v_b r")
 H, K, gamma_0, cosine, q = sp.symbols("H K gamma_0 cosine q")
 C, c, C_f, C_1, C_2 = sp.symbols("C c C_f C_1 C_2")
 C_alpha, C_R, C_sigma, C_K = sp.symbols("C_alpha C_R C_sigma C_K")
-C_m, C_l = sp.symbols("C_m C_l")
+C_m, C_l, C_n = sp.symbols("C_m C_l C_n")
 C_N, C_1, C_2, C_nu = sp.symbols("C_N C_1 C_2 C_nu")
 
 #: The rates of Lemma 3 (d and m) and of Lemma 6 (k and l): (3), (19).

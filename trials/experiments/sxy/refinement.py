@@ -14,6 +14,8 @@ distance ``near`` Delta from their optima, 40 rounds.
 * ``step``: eta.  ``skew``: :math:`\chi^2(n)+1`.  ``smallest``: the smallest :math:`N_j/N`.
 * ``expected``: :math:`\frac1N\sum_in_i\min(1,4ke^{-cn_i})` with c = ``rate``.
 
+``sxy.clustering-error`` (design 310): the first of these rounds alone, ``share`` and ``pull``.
+
 ``sxy.local-steps`` (design 246): three choices of local steps on the same clients, from the same
 models, after ten rounds: distances (6) over the distance of the start.
 
@@ -184,6 +186,28 @@ REFINEMENT = add_experiment(
     design=245,
     columns=(*(f"err_{t}" for t in range(N_ROUNDS + 1)), *SUMMARY),
     simulate=each_trial(_one_trial),
+    parameters=RUNS,
+    block_size=8,
+)
+
+
+# -- the wrong labels of one round ----------------------------------------------------------------
+
+
+def _one_round(params: Params, rng: np.random.Generator) -> tuple[float, float]:
+    clients = draw_clients(params, rng)
+    spectra = local_spectra(clients.data)
+    start = start_models(params, clients, rng)
+    s = params["s"] if params["rule"] == "fedavg" else 0
+    pull, share = clustering_pull(clients, spectra, start, step_size(params, spectra), s)
+    return share, pull
+
+
+CLUSTERING_ERROR = add_experiment(
+    name="sxy.clustering-error",
+    design=310,
+    columns=("share", "pull"),
+    simulate=each_trial(_one_round),
     parameters=RUNS,
     block_size=8,
 )

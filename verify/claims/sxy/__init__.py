@@ -4,6 +4,7 @@ from bounds.sxy.symbols import PAPER as PUBLICATION
 from verify.claim import Finding
 from verify.claims.sxy import (
     anchors,
+    clustering_error,
     descent,
     descents,
     deviation,
@@ -138,6 +139,7 @@ PAPER = Paper(
         shattering,
         subsets,
         refinement,
+        clustering_error,
         global_convergence,
         end_to_end,
     ),

@@ -274,7 +274,8 @@ def eq_32(statement: Statement, profile: Profile) -> Probability:
         full = WEIGHTED_SUP.check(params)
         d, k = shapes[params["V"]]
         total = float(sizes_of(full).sum())
-        return {"M": full["M"], "N": total, "d": d, "k": k, "skew": skewness(full)}
+        at = {"M": full["M"], "N": total, "n": full["n"], "d": d, "k": k}
+        return {**at, "skew": skewness(full)}
 
     def log_tail(params: Params, limit: float) -> float:
         """McDiarmid's limit for the supremum less its exact expectation."""
@@ -457,7 +458,11 @@ NEAR = 0.1
 
 @claim("sxy.eq36", EQ_36)
 def eq_36(statement: Statement, profile: Profile) -> Probability:
-    """The largest share of wrongly labelled rows over the ball of radius Delta/10, exactly."""
+    """The largest share of wrongly labelled rows over the ball of radius Delta/10, exactly.
+
+    In the last four cells labels are often wrong, and the stated bound is one or more.  They tell
+    Delta, sigma and n from other symbols.
+    """
     cells: list[Params] = [
         {**cell, "n": n, "near": NEAR}
         for cell, n in (
@@ -466,6 +471,10 @@ def eq_36(statement: Statement, profile: Profile) -> Probability:
             ({"M": 10_000, "n_many": 500, "n_large": 500}, 120),
             ({"M": 10_000, "sigma": 2.0}, 2000),
             ({"M": 4000, "sigma": 0.8}, 150),
+            ({"M": 80_000, "sigma": 2.0, "Delta": 0.125}, 2000),
+            ({"M": 80_000, "sigma": 1.0, "Delta": 0.25}, 120),
+            ({"M": 10_000, "sigma": 1.0, "Delta": 0.125}, 120),
+            ({"M": 80_000, "sigma": 16.0}, 2000),
         )
     ]
     return explicit(

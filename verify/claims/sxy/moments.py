@@ -131,10 +131,13 @@ def _radical_inverse(i: int, base: int) -> float:
     return found
 
 
-def _between(n_cells: int, *ranges: Range) -> list[list[float]]:
+_BASES = (2, 3, 5, 7, 11, 13, 17)
+
+
+def between(n_cells: int, *ranges: Range) -> list[list[float]]:
     """Points that are spread evenly over the logarithms of some ranges."""
     low, high = np.log(ranges).T
-    shares = [[_radical_inverse(i, base) for base in (2, 3, 5, 7)] for i in range(1, n_cells + 1)]
+    shares = [[_radical_inverse(i, base) for base in _BASES] for i in range(1, n_cells + 1)]
     points = np.exp(low + (high - low) * np.array(shares)[:, : len(ranges)])
     return [[float(f"{x:.3g}") for x in point] for point in points]
 
@@ -144,7 +147,7 @@ def _long(
 ) -> tuple[Params, ...]:
     """Many clients for each dimension, and a share that lets the short residual be lost."""
     sizes = []
-    for dim, per_dim, noise, share in _between(n_cells, d, ratio, sigma, p):
+    for dim, per_dim, noise, share in between(n_cells, d, ratio, sigma, p):
         least = min(0.75 * (1.0 + noise**2) / math.sqrt(per_dim), 0.5)
         sizes.append((int(dim), int(dim) * per_dim, noise, max(share, least)))
     return _rounds(*sizes, pairs=pairs)
@@ -152,14 +155,14 @@ def _long(
 
 def _wide(n_cells: int, d: Range, m: Range, sigma: Range) -> tuple[Params, ...]:
     """Rounds of any number of clients and dimensions."""
-    return _rounds(*((*size, 0.5) for size in _between(n_cells, d, m, sigma)))
+    return _rounds(*((*size, 0.5) for size in between(n_cells, d, m, sigma)))
 
 
 def _anchors(n_cells: int, k: Range, pairs: Range, sigma: Range) -> tuple[Params, ...]:
     """Anchors with this many dimensions and pairs."""
     return tuple(
         {"k": int(dim), "l": int(n), "sigma": noise}
-        for dim, n, noise in _between(n_cells, k, pairs, sigma)
+        for dim, n, noise in between(n_cells, k, pairs, sigma)
     )
 
 
@@ -168,7 +171,7 @@ def _unseen(n_cells: int, k: Range, pairs: Range) -> tuple[Params, ...]:
     shared = {"d": 8, "m": 6000, "sigma": 0.75, "short": 0.01}
     return tuple(
         {**shared, "k": int(dim), "p": 1 / int(dim), "l": int(n)}
-        for dim, n in _between(n_cells, k, pairs)
+        for dim, n in between(n_cells, k, pairs)
     )
 
 
@@ -464,7 +467,7 @@ GAP_CELLS = tuple(
 def _turned_cells() -> tuple[Params, ...]:
     """So many clients that the subspace loses .02 to .1 of the squared residual."""
     cells = []
-    for d, lost, sigma, p in _between(24, (10, 25), (0.02, 0.1), (0.2, 1.2), (0.2, 0.5)):
+    for d, lost, sigma, p in between(24, (10, 25), (0.02, 0.1), (0.2, 1.2), (0.2, 0.5)):
         own = (1.0 + sigma**2 + 2.0 * p) * (1.0 + sigma**2)
         cells.append(
             {"d": int(d), "m": round((int(d) - 2) * own / (p**2 * lost)), "k": 2, "l": 2, "p": p}

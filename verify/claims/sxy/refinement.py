@@ -44,6 +44,7 @@ from bounds.sxy.refinement import (
     DOMINATED_LARGE,
     FEW_POINTS,
     FLOOR,
+    FLOOR_SHARP,
     LEMMA_2,
     NU_ANY,
     PER_CLIENT,
@@ -82,6 +83,7 @@ from verify.proofs.propositions import POSITIVE, Everywhere
 NEAR = 0.1
 RATE = rate_at(NEAR)
 CONSTANTS = {"C_1": 0.5, "C_2": 0.5, "C": 1.0, "c": RATE}
+SHARP_CONSTANTS = {"C_1": 0.5, "C_2": 6.0, "C": 1.0, "C_n": 17.0}
 FEW_WRONG, ROWS = 0.05, 100.0
 HIDDEN = {"C_nu": FEW_WRONG, "C_N": ROWS}
 
@@ -108,6 +110,7 @@ def _values(params: Params, constants: Mapping[str, float] = CONSTANTS) -> dict[
         **constants,
         **HIDDEN,
         "rho": share,
+        "N": full["M"] * full["n"],
         "N_j": share * full["M"] * full["n"],
         "kappa": stability_of(full),
         "skew": 1.0,
@@ -140,6 +143,13 @@ SLOW_CELLS: tuple[Params, ...] = (
      "profile": "geometric", "ratio": 3.0},
 )  # fmt: skip
 
+#: Distances far from one, and many local steps.  They tell Delta, s and kappa from other symbols.
+FAR_UNITS: tuple[Params, ...] = (
+    {"M": 60, "n": 160, "d": 2, "s": 10, "gamma": 0.1, "sigma": 1e-9, "Delta": 64.0},
+    {"M": 60, "n": 160, "d": 2, "s": 80, "gamma": 0.1, "sigma": 1e-9},
+    {"M": 60, "n": 160, "d": 2, "s": 8, "gamma": 0.9, "sigma": 8e-9, "Delta": 1.5625e-8},
+)
+
 #: p_e is large enough for a few hundred trials.
 CLIENT_CELLS: tuple[Params, ...] = (
     {"M": 100, "n": 128, "d": 2, "s": 1, "gamma": 0.9, "sigma": 1e-3},
@@ -147,6 +157,11 @@ CLIENT_CELLS: tuple[Params, ...] = (
     {"M": 150, "n": 120, "d": 3, "rule": "fedprox", "gamma": 0.9, "sigma": 3e-4},
     {"M": 100, "n": 128, "d": 2, "s": 1, "gamma": 0.9, "Delta": 1e-6, "sigma": 1e-9},
     *SLOW_CELLS,
+    # eight clusters, and other units
+    {"M": 150, "n": 120, "d": 3, "k": 8, "rule": "fedprox", "gamma": 0.9, "sigma": 3e-4},
+    {"M": 100, "n": 128, "d": 2, "k": 4, "s": 1, "gamma": 0.9, "sigma": 1.25e-4, "Delta": 64.0},
+    {"M": 100, "n": 128, "d": 2, "s": 8, "gamma": 0.9, "sigma": 8e-9, "Delta": 1.5625e-8},
+    *FAR_UNITS[:2],
 )
 
 #: Forty rounds reach the floor in these cells, which differ in the sizes alone.
@@ -261,28 +276,48 @@ def thm_2(statement: Statement, profile: Profile) -> Probability:
     return _every_round(statement, profile, RUN_CELLS + SLOW_CELLS, _values, _step)
 
 
-@claim("sxy.thm2-floor", FLOOR, finding=SMALL_NU, hidden=HIDDEN)
-def floor(statement: Statement, profile: Profile) -> Probability:
-    """The distance before each round of forty and after the last."""
+def _each_time(
+    statement: Statement,
+    profile: Profile,
+    cells: Sequence[Params],
+    constants: Mapping[str, float],
+) -> Probability:
+    """A statement on the distance after t rounds: a trial is bad where some t breaks it."""
     runs = explicit(
         statement,
-        CONSTANTS,
+        constants,
         _sampling(profile),
-        (*RUN_CELLS, *SLOW_CELLS, *(cell for cell in FLOOR_CELLS if cell not in RUN_CELLS)),
-        _values,
+        cells,
+        lambda params: _values(params, constants),
         lambda table: table[f"err_{N_ROUNDS}"],
         "the distance exceeding its limit, before some round of forty or after the last",
         _step,
     )
 
     def bad(table: Table, params: Params) -> BoolArray:
-        at: dict[str, Any] = {**_values(params), **_step(table, params)}
+        at: dict[str, Any] = {**_values(params, constants), **_step(table, params)}
         slack = 1e-12 * at["Delta"]  # a run ends where rounding begins
         limits = [evaluate(statement.expr, {**at, "t": t}) for t in range(N_ROUNDS + 1)]
         broken = [table[f"err_{t}"] > limit + slack for t, limit in enumerate(limits)]
         return np.asarray(np.any(broken, axis=0))
 
-    kept = replace(runs, bad=bad)
+    return replace(runs, bad=bad)
+
+
+@claim("sxy.thm2-floor", FLOOR, finding=SMALL_NU, hidden=HIDDEN)
+def floor(statement: Statement, profile: Profile) -> Probability:
+    """The distance before each round of forty and after the last."""
+    kept = _each_time(
+        statement,
+        profile,
+        (
+            *RUN_CELLS,
+            *SLOW_CELLS,
+            *FAR_UNITS,
+            *(cell for cell in FLOOR_CELLS if cell not in RUN_CELLS),
+        ),
+        CONSTANTS,
+    )
 
     def limit(table: Table, params: Params) -> float:
         at: dict[str, Any] = {**_values(params), **_step(table, params)}
@@ -325,6 +360,27 @@ def floor(statement: Statement, profile: Profile) -> Probability:
     return with_figures(kept, figures)
 
 
+#: Labels are right: clients of at least 17 (d + log(M k)) rows, noise of at most Delta/8.
+RIGHT_LABELS: tuple[Params, ...] = (
+    {"M": 60, "n": 160, "d": 2, "s": 1, "gamma": 0.9, "sigma": 0.1},
+    {"M": 60, "n": 160, "d": 2, "s": 10, "gamma": 0.9, "sigma": 0.1},
+    {"M": 60, "n": 640, "d": 2, "s": 40, "gamma": 0.9, "sigma": 0.1},
+    {"M": 100, "n": 200, "d": 4, "s": 3, "gamma": 0.9, "sigma": 0.1, "start": "random"},
+    {"M": 100, "n": 160, "d": 3, "rule": "fedprox", "gamma": 0.9, "sigma": 0.05},
+    {"M": 150, "n": 200, "d": 4, "k": 4, "gamma": 0.9, "sigma": 0.1, "start": "translation"},
+    {"M": 120, "n": 160, "d": 2, "gamma": 0.9, "sigma": 0.1, "profile": "one-small", "ratio": 5.0},
+    {"M": 60, "n": 160, "d": 2, "gamma": 0.9, "Delta": 1e-3, "sigma": 1e-4},
+    {"M": 8, "n": 160, "d": 3, "s": 2, "gamma": 0.9, "sigma": 0.1},
+    {"M": 150, "n": 200, "d": 4, "k": 3, "s": 1, "gamma": 0.3, "sigma": 1e-9, "Delta": 0.3},
+)
+
+
+@claim("sxy.thm2-floor-sharp", FLOOR_SHARP, hidden={"C_N": ROWS, "C_n": 17.0})
+def floor_sharp(statement: Statement, profile: Profile) -> Probability:
+    """Runs without a wrong label, C1 = 1/2, C2 = 6, and C = 1 for the proof's 3."""
+    return _each_time(statement, profile, RIGHT_LABELS, SHARP_CONSTANTS)
+
+
 @claim("sxy.unbalanced", UNBALANCED)
 def unbalanced(statement: Statement, profile: Profile) -> Probability:
     """Zipf and lognormal sizes: most clients have few rows and hold few of all rows."""
@@ -339,6 +395,9 @@ def unbalanced(statement: Statement, profile: Profile) -> Probability:
          "sigma": 1e-10, "profile": "one-small", "ratio": 4.0},
         {"M": 300, "n": 400, "d": 3, "k": 3, "sizes": "zipf", "spread": 0.5, "s": 1, "gamma": 0.3,
          "sigma": 1e-10},
+        # many local steps: kappa is far from the skewness
+        {"M": 300, "n": 400, "d": 2, "sizes": "lognormal", "spread": 0.7, "s": 80, "gamma": 0.15,
+         "sigma": 1e-10, "profile": "one-small", "ratio": 4.0},
     ]  # fmt: skip
 
     def values(params: Params) -> dict[str, float]:

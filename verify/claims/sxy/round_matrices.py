@@ -121,6 +121,8 @@ def _cells() -> list[Params]:
         {**small, **STEPS[2], "alpha": 0.25, "beta": 1.0},
         {**shapes[4], "d": 5, **STEPS[2], "profile": "one-small", "ratio": 2.0, "sigma": 10.0},
         {**small, **STEPS[0], "sigma": 1e3},
+        # kappa near one, so that the noise grows with the local steps
+        {**small, "s": 40, "gamma": 0.02},
     ]
 
 
