@@ -164,6 +164,13 @@ NAMED: dict[str, Benchmark] = {
             metric="held-out",
             **_over("n", (20, 60), data="digits", m=24, k=3),
         ),
+        Benchmark(
+            name="glyphs",
+            question="Who classifies best when clients hold images turned by four angles?",
+            methods=_COMMON,
+            metric="wrong",
+            **_over("n", (50, 200), data="glyphs", m=24),
+        ),
     )
 }  # fmt: skip
 

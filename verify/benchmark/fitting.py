@@ -18,6 +18,7 @@ from verify.benchmark.metrics import (
     LOSSES,
     METRICS,
     MISSING,
+    accuracies,
     contingency,
     model_errors,
     rand_index,
@@ -173,6 +174,11 @@ def measure(fitted: Fitted, federation: Federation, limit: float) -> dict[str, f
     """All metrics of a fit.  NaN marks a fit that diverged or took longer than ``limit``."""
     values = dict.fromkeys(METRICS, MISSING)
     values["held-out"] = LOSSES[federation.response](fitted.scores, federation.test_responses)
+    if federation.response == "logistic":
+        values["accuracy"], values["worst-decile"] = accuracies(
+            fitted.scores, federation.test_responses, federation.test_clients
+        )
+        values["wrong"] = 1.0 - values["accuracy"]
     if federation.labels is not None and fitted.labels is not None:
         inside = federation.labels >= 0
         table = contingency(fitted.labels[inside], federation.labels[inside])

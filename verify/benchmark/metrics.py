@@ -6,6 +6,9 @@ error        :math:`\sum_i|\hat\theta_i-\theta_i^*|^2/\sum_i|\theta_i^*|^2` over
 worst        the largest :math:`|\hat\theta_i-\theta_i^*|^2` over the mean of
              :math:`|\theta_i^*|^2`
 held-out     mean loss of the held-out rows: squared error, or logistic loss
+accuracy     share of the held-out rows whose class is right
+wrong        one less the accuracy, whose ratios are compared
+worst-decile the accuracy's mean over the tenth of the clients that are served worst
 ari          adjusted Rand index of the clients' labels (Hubert and Arabie 1985)
 recovered    1 when the labels are the true clusters up to their names
 ============ =================================================================================
@@ -49,6 +52,17 @@ METRICS: dict[str, Metric] = {
         Metric(name="error", meaning="normalised squared error of the models", truth=True),
         Metric(name="worst", meaning="the same of the worst client", truth=True),
         Metric(name="held-out", meaning="mean loss of held-out rows"),
+        Metric(
+            name="accuracy",
+            meaning="share of held-out rows whose class is right",
+            scale="difference",
+        ),
+        Metric(name="wrong", meaning="share of held-out rows whose class is wrong"),
+        Metric(
+            name="worst-decile",
+            meaning="mean accuracy of the tenth of the clients that are served worst",
+            scale="difference",
+        ),
         Metric(
             name="ari",
             meaning="adjusted Rand index",
@@ -129,6 +143,20 @@ def recovered(table: FloatArray) -> float:
 def logistic_loss(margin: FloatArray) -> FloatArray:
     """log(1 + exp(-margin))."""
     return np.asarray(np.logaddexp(0.0, -margin))
+
+
+def accuracies(scores: FloatArray, classes: FloatArray, clients: IntArray) -> tuple[float, float]:
+    """The share of rows with the right class, and its mean over the worst tenth of the clients.
+
+    A row is right when its score has the sign of its class, -1 or 1.  At least one client counts.
+
+    >>> accuracies(np.array([2.0, -1.0, 3.0]), np.array([1.0, 1.0, 1.0]), np.array([0, 0, 1]))
+    (0.6666666666666666, 0.5)
+    """
+    right = (scores > 0.0) == (classes > 0.0)
+    counts = np.bincount(clients)
+    shares = np.sort(np.bincount(clients, weights=right)[counts > 0] / counts[counts > 0])
+    return float(right.mean()), float(shares[: max(len(shares) // 10, 1)].mean())
 
 
 Loss = Callable[[FloatArray, FloatArray], float]

@@ -22,6 +22,8 @@ from verify.evidence import Figure
 
 #: Columns of the text, beside those that name the method and its rank.
 SHOWN = ("held-out", "ari", "recovered", "rounds", "floats-up", "floats-down", "cpu")
+#: Columns before them where the responses are classes.
+OF_CLASSES = ("accuracy", "worst-decile")
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -68,10 +70,16 @@ def _inverse(x: float) -> float:
     return math.inf if x == 0 else 1.0 / x
 
 
+def of_classes(result: Result) -> tuple[str, ...]:
+    """The columns of a classification, none where no method has them."""
+    means = [row.means for found in result.federations for row in found.methods]
+    return tuple(name for name in OF_CLASSES if any(m.get(name) is not None for m in means))
+
+
 def headings(result: Result) -> list[str]:
     """The columns of the table."""
-    name = result.benchmark.metric
-    return ["", "method", "rank", f"median {name}", "limits", "/ first", *SHOWN, "failed", "theory"]
+    first = ["", "method", "rank", f"median {result.benchmark.metric}", "limits", "/ first"]
+    return [*first, *of_classes(result), *SHOWN, "failed", "theory"]
 
 
 def rows(result: Result, found: FederationResult) -> list[list[str]]:
@@ -85,7 +93,7 @@ def rows(result: Result, found: FederationResult) -> list[list[str]]:
             number(row.median.value),
             limits(row),
             against_best(found, row) if ratio else "-",
-            *(number(row.means[name]) for name in SHOWN),
+            *(number(row.means[name]) for name in (*of_classes(result), *SHOWN)),
             f"{row.n_failed}/{row.n_trials}",
             row.guarantee.place if row.guarantee.place != "none" else "-",
         ]
@@ -224,7 +232,7 @@ def tex(text: str) -> str:
 
 def as_latex(result: Result) -> str:
     """A booktabs table for a paper: best group bold, limits, notes."""
-    shown = ("held-out", "ari", "floats-up", "cpu")
+    shown = (*of_classes(result), "held-out", "ari", "floats-up", "cpu")
     columns = ["method", "rank", f"median {result.benchmark.metric}", "limits", *shown, "failed"]
     lines = [
         r"\begin{table}",

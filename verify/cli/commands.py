@@ -645,7 +645,7 @@ def completion(shell: str) -> None:
     "--data",
     metavar="FILE",
     type=NamedPath(),
-    help="Rows of your own: .csv, .parquet or .npz, or `digits` or `diabetes`.",
+    help="Rows of your own: .csv, .parquet or .npz, or `digits`, `glyphs` or `diabetes`.",
 )
 @click.option("--client", metavar="COLUMN", help="The column that names a row's client.")
 @click.option("--target", metavar="COLUMN", help="The column to predict.")

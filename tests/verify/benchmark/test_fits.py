@@ -16,7 +16,7 @@ from verify.benchmark.checking import check_own
 from verify.benchmark.federation import draw
 from verify.benchmark.fits import FIT
 from verify.benchmark.methods import parse_method, parse_methods
-from verify.benchmark.metrics import METRICS, contingency, rand_index, recovered
+from verify.benchmark.metrics import METRICS, accuracies, contingency, rand_index, recovered
 from verify.benchmark.warming import first_clients
 
 OWN = str(Path(__file__).with_name("own_methods.py"))
@@ -165,3 +165,26 @@ def test_the_first_clients_of_a_federation_are_a_federation():
     np.testing.assert_array_equal(part.models, whole.models[:4])
     np.testing.assert_array_equal(part.test_features, whole.test_features[:40])
     np.testing.assert_array_equal(first_clients(whole, 99).features, whole.features)
+
+
+def test_accuracies_are_counted_client_by_client():
+    rng = np.random.default_rng(0)
+    clients = np.repeat(np.arange(25), rng.integers(1, 9, 25))
+    scores = rng.standard_normal(len(clients))
+    classes = rng.choice([-1.0, 1.0], len(clients))
+    right = [(s > 0) == (c > 0) for s, c in zip(scores, classes, strict=True)]
+    each = sorted(np.mean([r for r, i in zip(right, clients, strict=True) if i == j])
+                  for j in range(25))  # fmt: skip
+    found = accuracies(scores, classes, clients)
+    assert found == pytest.approx((np.mean(right), np.mean(each[:2])))
+
+
+def test_classes_have_an_accuracy_and_linear_responses_have_none():
+    pytest.importorskip("sklearn")
+    for response, low, high in (("logistic", 0.0, 1.0), ("linear", -1.0, -1.0)):
+        cell = fits.federation_of({"m": 6, "n": 30, "d": 3, "response": response})
+        drawn = fits.make(cell, np.random.default_rng(0))
+        values, _ = fits.one_fit(parse_method("global"), drawn, 0, 60.0)
+        assert low <= values["worst-decile"] <= values["accuracy"] <= high
+        right = 1.0 - values["accuracy"] if response == "logistic" else -1.0
+        assert values["wrong"] == right

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trials.checks import InvalidParameter
-from verify.benchmark import tables
+from verify.benchmark import images, tables
 
 GOOD = "site,age,dose,result\n" + "".join(
     f"{'abc'[i % 3]},{i},{(i * 7) % 5},{i + (i * i) % 4}\n" for i in range(30)
@@ -108,3 +108,36 @@ def test_tables_of_scikit_learn_are_federations(name, m):
     found = tables.split(cell, np.random.default_rng(0))
     assert found.n_clients == m
     assert (found.labels is None) == (name == "diabetes")
+
+
+def test_glyphs_are_turned_by_their_cluster_and_keep_their_parity(monkeypatch):
+    """Drawn images with one bright corner, whose place tells the turn.  A row tells its class."""
+
+    class Drawn:
+        labels = np.arange(40) % 10
+        pixels = np.zeros((40, 1, 28, 28), dtype=np.uint8)
+
+    Drawn.pixels[:, 0, :2, :2] = 255
+    Drawn.pixels[:, 0, 14, 14] = 20 * Drawn.labels
+    monkeypatch.setattr(images, "glyphs", lambda *, n, rng: Drawn)
+    cell = images.GLYPHS.check({"m": 8, "n": 5})
+    rows, parity, clients, labels = images.rotated_glyphs(cell, np.random.default_rng(0))
+    assert sorted(labels) == [0, 0, 1, 1, 2, 2, 3, 3]
+    grid = rows.reshape(-1, 14, 14)
+    corners = grid[:, [0, 13, 13, 0], [0, 0, 13, 13]]  # a quarter turn moves the first to the next
+    np.testing.assert_array_equal(corners.argmax(axis=1), labels[clients])
+    digits = np.rint((rows.sum(axis=1) - 1.0) * 4 * 255 / 20)
+    np.testing.assert_array_equal(parity > 0, digits % 2 == 1)
+    assert sorted(digits) == sorted(Drawn.labels)
+
+
+def test_glyphs_are_a_federation_of_classes():
+    cell = tables.check({"data": "glyphs", "m": 4, "n": 10, "k": 2})
+    found = tables.split(cell, np.random.default_rng(0))
+    assert found.response == "logistic"
+    assert found.k == 2
+    assert sorted(found.labels) == [0, 0, 1, 1]
+    assert set(np.unique(found.responses)) == {-1.0, 1.0}
+    assert np.bincount(found.test_clients).tolist() == [2, 2, 2, 2]
+    with pytest.raises(InvalidParameter, match="k=5"):
+        tables.check({"data": "glyphs", "k": 5})
