@@ -3,21 +3,34 @@
 A batch is a benchmark that is looked at as `verify.benchmark.running` does, and stopped as soon as
 its contrasts are decided or as narrow as asked.  The two copies have the same law and other random
 numbers, on data that vary from trial to trial.
+
+In the last world a batch is a run of the program: federations are drawn, both copies are fitted,
+and blocks are stored, read and looked at until the program stops.  The copies are IFCA after one
+round from a random start, whose models differ in every trial, under two spellings.  So their fits
+have other seeds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from scipy.stats import binomtest
 
 from tests.verify.calibration_world import LEVEL, World
+from trials.run.executors import make_executor
+from trials.run.store import RunStore
 from verify.benchmark.contrasts import Comparing, n_limits
+from verify.benchmark.design import Benchmark
+from verify.benchmark.running import run
 
 #: Trials at which a benchmark is looked at, up to the default budget.
 LOOKS = (4, 8, 12, 20, 32, 48, 72, 108, 128)
 Values = dict[str, np.ndarray]
+#: Where a store costs no time of a disk.
+MEMORY = Path("/dev/shm")
 
 
 def decided(rule: Comparing, values: Values, first: str = "a", second: str = "b") -> str | None:
@@ -46,6 +59,28 @@ def _separated(
     return lambda rng: int(decided(rule, make(rng)) is not None)
 
 
+COPIES = Benchmark(
+    name="copies",
+    question="Which of two copies is better?",
+    methods="ifca(n_rounds=1), ifca(n_rounds=1, n_init=1)",
+    federations=({"m": 8, "n": 8, "d": 2, "k": 2, "sigma": 0.5},),
+    level=LEVEL,
+    max_trials=48,
+)
+
+
+def separated_run(rng: np.random.Generator) -> int:
+    """Whether one run of the program separates the two copies."""
+    seed = int(rng.integers(2**62))
+    with (
+        TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder,
+        RunStore.create(Path(folder, "run"), root_seed=seed, config={}, code={}) as store,
+        make_executor("serial") as executor,
+    ):
+        found = run(store, COPIES.checked(), executor)
+    return int(found.federations[0].contrasts[0].better is not None)
+
+
 def benchmark_worlds() -> list[World]:
     """Two copies of one method, separated wrongly."""
     alone = Comparing(level=LEVEL, n_limits=n_limits(2), horizon=LOOKS[-1])
@@ -63,8 +98,20 @@ def benchmark_worlds() -> list[World]:
         ),
     ]
     return [
-        World("benchmark", "false separation", data, _separated(make, rule), full=1_000, quick=60)
-        for data, make, rule in made
+        *(
+            World(
+                "benchmark", "false separation", data, _separated(make, rule), full=1_000, quick=60
+            )
+            for data, make, rule in made
+        ),
+        World(
+            "benchmark, whole runs",
+            "false separation",
+            "two copies of IFCA after one round",
+            separated_run,
+            full=1_000,
+            quick=8,
+        ),
     ]
 
 

@@ -158,6 +158,25 @@ NAMED: dict[str, Benchmark] = {
             **_over("outliers", (0.0, 0.1, 0.3), m=50, n=40, d=6, k=3, sigma=0.3),
         ),
         Benchmark(
+            name="inside-ifca",
+            question="What does IFCA do where Theorem 1 promises a step?",
+            methods="oracle, ifca-near, ifca, odcl-km-10",
+            federations=({"m": 20, "n": 5000, "d": 12, "k": 2, "sigma": 0.5},),
+            max_trials=64,
+        ),
+        Benchmark(
+            name="inside-odcl",
+            question="What does one-shot clustering do where Theorem 1 promises recovery?",
+            methods="oracle, oracle-average, odcl-spectral, odcl-km",
+            federations=(
+                {
+                    "m": 4, "n": 1_300_000, "d": 1, "k": 2, "sigma": 0.5,
+                    "features": "rademacher", "noise_law": "rademacher",
+                },
+            ),
+            max_trials=16,
+        ),
+        Benchmark(
             name="digits",
             question="Who separates clients that ask different questions about the same images?",
             methods="local, global, ifca, odcl-km",

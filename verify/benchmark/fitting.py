@@ -73,6 +73,7 @@ def fit(
         response=federation.response,
         seed=seed,
         labels=federation.labels,
+        models=federation.models,
     )
     if len(candidates) == 1:
         method = build(name, candidates[0], context)

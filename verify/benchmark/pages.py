@@ -102,14 +102,50 @@ def rows(result: Result, found: FederationResult) -> list[list[str]]:
 
 
 def answer(result: Result) -> str:
-    """The answer to the benchmark's question in one sentence, for each federation."""
-    parts = []
-    vary = result.benchmark.vary
+    """The answer in one sentence: the best methods where they are the same, oracles left out."""
+    vary, alike = result.benchmark.vary, dict[frozenset[str], list[FederationResult]]()
     for found in result.federations:
-        best = [r.method for r in found.methods if r.best]
-        where = f"{vary}={found.params[vary]}: " if vary else ""
-        parts.append(where + " and ".join(best))
-    return "Best, as far as the trials separate: " + "; ".join(parts) + "."
+        best = frozenset(r.method for r in found.methods if r.best)
+        alike.setdefault(best, []).append(found)
+    parts = []
+    for there in alike.values():
+        where = "at " + _enumerate([f"{vary}={f.params[vary]}" for f in there]) if vary else "here"
+        parts.append(f"{where} {_best(there)}")
+    said = "; ".join(parts)
+    return f"{said[0].upper()}{said[1:]}."
+
+
+def _best(there: Sequence[FederationResult]) -> str:
+    """Who is best in federations with the same best methods, and who sends least of them."""
+    names = [r.method for r in there[0].methods if r.best]
+    if len(names) < 2:
+        return f"{''.join(names) or 'no method'} is best"
+    said = f"{_enumerate(names)} are best and not separated"
+    sent = {
+        name: sum(
+            (r.means["floats-up"] or 0.0) + (r.means["floats-down"] or 0.0)
+            for f in there
+            for r in f.methods
+            if r.method == name
+        )
+        for name in names
+    }
+    if min(sent.values()) <= 0:  # a method that sends nothing, or does not say
+        return said
+    least = min(sent, key=sent.__getitem__)
+    other = min(value for name, value in sent.items() if name != least)
+    if other < 2 * sent[least]:
+        return said
+    return f"{said}, and {least} sends {other / sent[least]:,.0f} times fewer floats"
+
+
+def _enumerate(words: Sequence[str]) -> str:
+    """Words with commas, and "and" before the last.
+
+    >>> _enumerate(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def notes(result: Result) -> list[str]:

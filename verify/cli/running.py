@@ -17,11 +17,12 @@ from trials.run.executors import Executor, ExecutorError
 from trials.run.store import RunStore, StoreError
 from verify import session
 from verify.cli import exits, screen
-from verify.cli.config import settings, workers
+from verify.cli.config import settings
 from verify.cli.progress import display
 from verify.cli.screen import paragraph, say
 from verify.cli.signals import interruptible
 from verify.cli.verdicts import as_data, exit_code, print_closing, tally
+from verify.cli.workplaces import workers
 from verify.papers import Catalogue, catalogue, record_files, recorded_files
 from verify.plan import Plan
 from verify.session import Outcome, RunConfig
