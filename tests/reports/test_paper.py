@@ -11,7 +11,18 @@ from reports.assemble import write_report
 from reports.collect import Run, load
 from reports.engines import embedded_missing, typst_source
 from reports.latex_template import render_tex
-from reports.paper import MOST, comparisons, drawing, findings, links_to_site, paper, shown, title
+from reports.paper import (
+    MOST,
+    abstract,
+    comparisons,
+    drawing,
+    findings,
+    links_to_site,
+    paper,
+    shown,
+    sure,
+    title,
+)
 from reports.picture import picture, render
 from reports.results import factor, onset, place, results, row_of, strength
 from tests.reports.fakes import FakeRun, cell, claim, refuted, undrawn
@@ -36,9 +47,14 @@ def vacuous(name: str) -> dict[str, Any]:
     return document
 
 
-def made(claims: dict[str, Any], found: dict[str, Any], **summary: Any) -> Run:
+def made(
+    claims: dict[str, Any],
+    found: dict[str, Any],
+    uses: dict[str, list[str]] | None = None,
+    **summary: Any,
+) -> Run:
     told = {"title": "A run", "allocation": [[name, 0.01] for name in claims], **summary}
-    papers = {"p": {"title": "On things"}, "q": {"title": "On others"}}
+    papers = {"p": {"title": "On things", "uses": uses or {}}, "q": {"title": "On others"}}
     return load(
         FakeRun({"claim": claims, "finding": found, "run": {"summary": told}, "paper": papers})
     )
@@ -109,6 +125,49 @@ def test_at_most_a_dozen_findings_are_printed_and_the_others_are_listed() -> Non
     entries, more = findings(many, {}, "pdf")
     assert len(entries) == MOST
     assert len(more) == 15 - MOST
+
+
+def test_void_theorems_are_among_the_dozen_and_stand_behind_false_ones() -> None:
+    """Also where every printed finding is of a false theorem."""
+    names = [f"p.c{i}-as-printed" for i in range(15)]
+    claims = {name: failed(name, "Theorem 1") for name in names}
+    claims |= {f"p.void{i}": vacuous(f"p.void{i}") for i in range(4)}
+    entries, more = findings(
+        made(claims, {f"p-{i}": finding(name) for i, name in enumerate(names)}), {}, "pdf"
+    )
+    void = ["p.void0", "p.void1", "p.void2"]
+    assert len(entries) == MOST
+    assert [entry["anchor"] for entry in entries][-3:] == void
+    assert len(more) == 15 - (MOST - 3)
+
+
+def test_the_proofs_that_use_a_false_statement_are_named_and_the_rest_is_counted() -> None:
+    users = [f"p.thm{i}" for i in range(7)]
+    claims = {"p.step": failed("p.step", "Lemma 1")} | {u: named(u, "Theorem 1") for u in users}
+    for n in (7, 4, 1):
+        one = made(claims, {"p-step": finding("p.step")}, uses={u: ["p.step"] for u in users[:n]})
+        (entry,) = findings(one, {}, "pdf")[0]
+        consequence = str(entry["consequence"])
+        assert sum(user in consequence for user in users) == min(n, 4)
+        assert ("and 3 more" in consequence) == (n == 7)
+        assert ("The printed proof of" in consequence) == (n == 1)
+
+
+def test_claims_that_the_run_has_not_reached_are_counted_in_its_abstract() -> None:
+    claims = {"p.a": named("p.a", "Theorem 1"), "p.b": named("p.b", "Theorem 2")}
+    del claims["p.b"]["evidence"]["verdict"]
+    told = abstract(made(claims, {}, not_run=[["p.long", "not run below full: it is long"]]))
+    assert "$2$ claims were not run" in told
+
+
+def test_only_cells_of_claims_with_a_placebo_are_void_by_it() -> None:
+    with_placebo, other = named("p.a", "Theorem 1"), named("p.b", "Theorem 2")
+    with_placebo["evidence"]["tables"] = [{"title": "Placebos"}]
+    with_placebo["evidence"]["cells"][0]["void"] = "a placebo passes too"
+    for each in other["evidence"]["cells"][:2]:
+        each["void"] = "the bound is above one"
+    told = dict(sure(made({"p.a": with_placebo, "p.b": other}, {})))
+    assert "$1$ cell is void for this reason" in told["Placebos"]
 
 
 def test_a_theorems_row_has_its_factor_and_the_size_where_it_says_something(run: Run) -> None:

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from verify.cli.app import application
 from verify.conformance import CHECKS, Case, examine
+from verify.conformance.depending import contradicted
 from verify.evidence import Verdict
 from verify.papers import Catalogue, catalogue
 from verify.procedures.base import Sampling
@@ -97,6 +98,32 @@ def test_a_planted_fault_is_found_by_its_check(check):
     (name,) = found
     assert list(CHECKS[check](Case(found, name)))
     assert not list(CHECKS[check](Case(FOUND, name)))
+
+
+def test_a_claim_of_a_void_statement_must_be_supported_by_a_trivial_bound():
+    check = CHECKS["nonsense-does-not-keep-the-verdict"]
+    assert not list(check(Case(with_claim(SEARCH, expected=Verdict.VACUOUS), SEARCH)))
+    # a bound on a probability is void where it is plainly true, and never supported
+    assert list(check(Case(with_claim(HOEFFDING, expected=Verdict.VACUOUS), HOEFFDING)))
+
+
+def test_a_recheck_that_differs_by_a_thousandth_is_found():
+    found = with_procedure(
+        SEARCH, lambda p: replace(p, recheck=lambda point: p.recheck(point) * 1.001)
+    )
+    check = CHECKS["the-recheck-of-a-search-is-its-violation-with-more-digits"]
+    assert list(check(Case(found, SEARCH)))
+
+
+def test_the_opposite_of_a_contrast_has_its_sides_exchanged():
+    stated = [claim.statement for claim in catalogue().values() if claim.statement.contrasts]
+    assert len(stated) >= 5
+    for statement in stated:
+        for own, other in zip(
+            statement.contrasts, contradicted(statement, 1e6).contrasts, strict=True
+        ):
+            assert (other.left, other.right) == (own.right, own.left)
+            assert (other.relation, other.margin) == ("<", 0.0)
 
 
 def test_a_claim_that_cannot_be_built_is_one_fault():

@@ -160,7 +160,8 @@ class Algebra:
                 left = left * (-1) ** times
             elif self.sign(factor) != ">" and (times % 2 or relation == ">="):
                 left = left * factor ** (times % 2 or 2)
-        self.note(left, relation)
+        if not left.is_one():  # what is known of 1 is more than that it is >= 0
+            self.note(left, relation)
 
     def note(self, poly: Poly, sign: str) -> None:
         """Keep the strongest that is known of a polynomial.  Factors > 0 do not count."""

@@ -32,6 +32,14 @@ def test_the_contrast_of_two_methods_turns_over_with_their_order(a, b):
     assert math.isclose(one.estimate.lower, 1 / other.estimate.upper, rel_tol=1e-12)
 
 
+def test_a_failed_fit_has_the_lowest_score_whichever_method_it_is_of():
+    rule = Comparing(scale="difference", low=-0.5, high=1.0)
+    good, bad = np.array([0.25, 0.75]), np.array([np.nan, np.nan])
+    assert rule.contrast("a", "b", good, bad).estimate.value == 1.0
+    assert rule.contrast("a", "b", bad, good).estimate.value == -1.0
+    assert rule.contrast("a", "b", bad, bad).estimate.value == 0.0
+
+
 def test_the_median_limits_are_those_of_the_share_below():
     """A ratio r is inside the limits exactly when 1/2 is inside the limits of P(A <= r B)."""
     rng = np.random.default_rng(3)

@@ -1,5 +1,7 @@
 """Losses over the rounds are those of the stored fits."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ pytest.importorskip("sklearn")
 from trials.run.engine import Demand, ensure
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
+from verify.benchmark import curves as module
 from verify.benchmark.curves import curve_figure, curves
 from verify.benchmark.design import Benchmark
 from verify.benchmark.fits import FIT
@@ -33,6 +36,22 @@ def test_a_curve_ends_at_the_loss_of_the_fit_in_the_table(tmp_path):
         stored = store.table(FIT, cell, 1)["rounds-to-oracle"]
     reached = [np.append(np.flatnonzero(line <= 1.1), 30)[0] + 1 for line in ifca]
     assert stored.tolist() == reached
+
+
+def test_a_fit_that_ends_early_keeps_its_last_loss_and_one_that_fails_has_no_curve(monkeypatch):
+    lines = {0: [4.0, 2.0], 1: [8.0, 4.0, 1.0], 2: [2.0, np.nan, 1.0], 3: [1.0]}
+
+    def fitted(_method, _data, trial, _limit):
+        if trial == 4:
+            raise ValueError("it fails")
+        return SimpleNamespace(losses=np.array(lines[trial]))
+
+    monkeypatch.setattr(
+        module, "trial_of", lambda _cell, _root, t: (SimpleNamespace(labels=None), t)
+    )
+    monkeypatch.setattr(module, "fitted", fitted)
+    found = curves(WANTED, WANTED.federations[0], 0, 5)
+    assert found["fesem"].tolist() == [[4.0, 2.0, 2.0], [8.0, 4.0, 1.0]]
 
 
 def test_the_figure_has_a_band_around_each_median():

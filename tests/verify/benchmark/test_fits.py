@@ -130,6 +130,16 @@ def test_the_rand_index_is_that_of_scikit_learn():
     assert recovered(contingency(np.array([2, 1, 0]), np.array([0, 0, 1]))) == 0.0
 
 
+def test_clusters_are_recovered_where_every_pair_of_clients_is_told_apart_or_not_alike():
+    """Split, merged and crossed clusters are not, and other names are."""
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        a, b = rng.integers(0, rng.integers(1, 4), 5), rng.integers(0, rng.integers(1, 4), 5)
+        same = np.array_equal(a[:, None] == a, b[:, None] == b)
+        assert recovered(contingency(a, b)) == float(same)
+    assert recovered(contingency(np.zeros(4, int), np.array([0, 0, 1, 1]))) == 0.0
+
+
 def test_stored_fits_do_not_depend_on_claims_and_reports():
     """A change of a claim must not make the fits of a benchmark those of other code."""
     parts = code_of(FIT).parts

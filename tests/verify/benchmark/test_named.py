@@ -70,16 +70,35 @@ def test_the_oracles_errors_are_those_of_the_exact_law(table_of):
         assert row.means["error"] == pytest.approx(bound, rel=5 * np.sqrt(2 / (5 * 4 * 64)) + 0.02)
 
 
+def guaranteed(name, **changed):
+    """What is known of a method on the usual federation with changes."""
+    benchmark = Benchmark(name="x", question="?", methods="local, global", federations=(changed,))
+    return guarantee(parse_method(name), benchmark.checked().federations[0])
+
+
+@pytest.mark.parametrize("name", ["local", "oracle", "oracle-average"])
+def test_the_mean_error_of_unequal_clusters_is_that_of_their_clients(name):
+    """30 and 10 clients of 20 rows: each client's error by the law, one by one."""
+    d, sigma, sizes = 4, 0.5, (30, 10)
+    rows = {"oracle": [20 * size for size in sizes]}.get(name, [20, 20])
+    fits = [sigma**2 * d / (n - d - 1) for n in rows]
+    if name == "oracle-average":
+        fits = [fit / size for fit, size in zip(fits, sizes, strict=True)]
+    errors = [fit for fit, size in zip(fits, sizes, strict=True) for _ in range(size)]
+    found = guaranteed(name, m=40, n=20, d=d, k=2, sigma=sigma, shares=[0.75, 0.25])
+    assert found.bound == pytest.approx(np.mean(errors) / 0.25, rel=1e-12)  # |theta|^2 = 1/4
+
+
 def test_guarantees_name_the_assumption_that_fails():
     def place(name, **changed):
-        benchmark = Benchmark(
-            name="x", question="?", methods="local, global", federations=(changed,)
-        )
-        found = guarantee(parse_method(name), benchmark.checked().federations[0])
+        found = guaranteed(name, **changed)
         return found.place, found.reason
 
     assert place("oracle", features="heavy") == ("outside", "features=heavy")
-    assert place("local", n=5, d=5)[0] == "vacuous"
+    for n in (5, 6):  # with d + 1 rows the error has no mean, with d + 2 it has
+        assert place("local", n=n, d=5)[0] == "vacuous"
+        assert place("local", n=n, d=5)[1].endswith("no mean")
+    assert "mean squared error" in place("local", n=7, d=5)[1]
     assert place("ifca", k_told=3) == ("outside", "k_told=3")
     assert "samples per client" in place("ifca", n=20)[1]
     assert place("ifca", m=20, n=5000, d=12, sigma=0.5)[1].startswith("only because the start")

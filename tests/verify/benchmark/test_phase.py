@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 from trials.checks import InvalidParameter
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
-from verify.benchmark.phase import Grid, axis, diagrams, drawn, explore, local_fits_are_close
+from verify.benchmark.phase import (
+    Diagram,
+    Grid,
+    axis,
+    diagrams,
+    drawn,
+    explore,
+    local_fits_are_close,
+    phase_figure,
+)
 
 
 @given(st.integers(2, 24), st.integers(2, 24), st.floats(-1, 2), st.floats(0.1, 3))
@@ -25,6 +34,25 @@ def test_a_monotone_boundary_is_found_without_its_area(width, height, offset, sl
     assert {p: s.upper() for p, s in inferred.items()} == decide(inferred)
     if min(width, height) == 24:
         assert len(tried) < 0.4 * width * height
+
+
+def test_open_corners_agree_with_nothing():
+    """What the budget left open everywhere is tried everywhere, and nothing is inferred."""
+    tried, inferred = explore((5, 4), lambda places: dict.fromkeys(places, "?"))
+    assert set(tried) == {(i, j) for i in range(5) for j in range(4)}
+    assert inferred == {}
+
+
+def test_the_line_of_a_theory_is_the_least_value_where_it_holds():
+    holds = ((False, False, False), (False, True, True), (True, True, True))
+    diagram = Diagram(
+        method="odcl-km", across=axis("n=10..1000", 3), up=axis("separation=.1..10", 3),
+        cells=(("?",) * 3,) * 3, shares=((0.5,) * 3,) * 3, trials=((4,) * 3,) * 3,
+        theory={"law": holds},
+    )  # fmt: skip
+    (panel,) = phase_figure([diagram]).panels
+    (line,) = [one for one in panel.series if one.label == "theory: law"]
+    assert list(zip(line.x, line.y, strict=True)) == [(100.0, 1.0), (1000.0, 0.1)]
 
 
 @pytest.mark.parametrize("text", ["n", "n=5", "n=5..1", "n=0..4", "n=a..b", "colour=1..2"])

@@ -28,6 +28,15 @@ def test_a_split_keeps_every_client_on_both_sides(tmp_path):
     assert not np.array_equal(found.responses, again.responses)
 
 
+@pytest.mark.parametrize("share", [0.01, 0.2, 0.5, 0.9])
+def test_every_client_has_rows_to_fit_and_rows_to_judge_by(share):
+    sizes = np.arange(2, 14)
+    clients = np.repeat(np.arange(sizes.size), sizes)
+    judged = tables._held_out(clients, share, np.random.default_rng(0))
+    wanted = [min(max(round(share * size), 1), size - 1) for size in sizes.tolist()]
+    assert np.bincount(clients, weights=judged).tolist() == wanted
+
+
 def test_three_kinds_of_file_hold_the_same_rows(tmp_path):
     csv = tables.split(cell_of(tmp_path / "rows.csv"), np.random.default_rng(0))
     rows = [line.split(",") for line in GOOD.strip().split("\n")[1:]]

@@ -317,6 +317,30 @@ def test_kfed_of_rows_and_pacfl_cluster_by_the_law_of_the_rows():
         np.testing.assert_allclose(fit.models_, TRUTH, atol=1e-6)
 
 
+def test_rows_of_a_new_client_are_used_to_find_its_cluster_or_are_scored():
+    """Half of them, rounded down, find it.  With one row it gets the model of most clients."""
+    x = np.repeat([[1.0], [2.0]], 5, axis=0)
+    rows, signs = np.tile(x, (3, 1)), np.repeat([1.0, 1.0, -1.0], 10)
+    found = KFed().fit(rows, signs * rows[:, 0], clients=np.repeat([0, 1, 2], 10))
+    assert found.labels_.tolist() == [0, 0, 1]
+    for most in (0, 1):
+        found.labels_ = np.array([most, most, 1 - most])
+        labels, scored = found._places(x[:1], np.ones(1), ["new"])
+        assert (labels.tolist(), scored.tolist()) == ([most], [True])
+    for n in (2, 3, 5, 8):
+        labels, scored = found._places(x[:n], -x[:n, 0], ["new"] * n)
+        assert (labels == 1).all()
+        assert scored.tolist() == [False] * (n // 2) + [True] * (n - n // 2)
+
+
+def test_pacfl_counts_the_vectors_that_each_client_has():
+    """Of p = 2 vectors a client with one row sends one, and the rest is as in `GlobalModel`."""
+    x, y, _ = ragged()
+    clients = np.repeat([0, 1, 2], [1, 2, 17])
+    sent = PACFL(p=2).fit(x[:20], y[:20], clients=clients).floats_up_
+    assert sent - GlobalModel().fit(x[:20], y[:20], clients=clients).floats_up_ == (1 + 2 + 2) * 3
+
+
 def test_clients_never_seen_are_assigned_by_their_loss():
     x, y, of = ragged()
     fit = IFCA(random_state=0).fit(x, y, clients=of)

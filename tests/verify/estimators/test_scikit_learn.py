@@ -123,6 +123,14 @@ def test_folds_keep_clients_whole_and_share_the_rows():
         next(estimators.WholeClients(9).split(of, clients=of))
 
 
+def test_the_largest_client_is_placed_first_so_that_folds_are_even():
+    """In the order of the clients the folds would have three rows and five."""
+    clients = np.repeat(list("abcd"), [1, 1, 2, 4])
+    folds = [test for _, test in estimators.WholeClients(2).split(clients, clients=clients)]
+    assert [fold.size for fold in folds] == [4, 4]
+    assert folds[0].tolist() == [4, 5, 6, 7]
+
+
 def test_pandas_gives_feature_names_and_any_client_ids():
     pd = pytest.importorskip("pandas")
     x, y, of = federation()

@@ -52,6 +52,10 @@ TRUE = {
         stated(["=", ["log", ["^", "x", "2"]], ["*", "2", ["log", "x"]]], X),
         SUM,
     ),
+    "a sum beside a given sign that says nothing": (
+        stated([">", ["exp", "x"], "0"], [">=", ["exp", "x"], "0"]),
+        SUM,
+    ),
     "a power by its logarithm": (
         stated(["=", ["^", "x", "y"], ["exp", ["*", "y", ["log", "x"]]]], X),
         SUM,
