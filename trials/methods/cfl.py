@@ -20,6 +20,14 @@ on units.  (d) The paper refuses a split whose similarity across exceeds
 :math:`\sqrt{(1-\gamma_{\max})/2}`, with a bound gamma_max on the noise of an update over its norm.
 ``gamma_max=None`` leaves the test out, as FL-bench does.  (e) As in FL-bench the two parts of a
 split move in the round of the split, each by its own mean.
+
+*The authors' code* (felisat/clustered-federated-learning) has the same models to 4e-16 in 120
+rounds with two splits: 12 clients, logistic loss on two classes, its step size kept constant and
+without momentum, complete linkage.  One line was changed for it: a split returns places within its
+cluster, which the notebook and FL-bench take for the numbers of clients.  Only the first split is
+right so.  In the second one three of the twelve clients left all clusters, and three others were in
+two.  By default that code has momentum .9, shrinks the step by 1 % a round, and trains on mini-
+batches.
 """
 
 from __future__ import annotations

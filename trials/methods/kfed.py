@@ -15,6 +15,10 @@ learning has one model, so its centre is one local model, and step 2 is the fart
 among all local models.  (b) "Pick any z": ``first`` is a device, by default that of the largest
 number of centres (the first among equals).  If it sent more than k, its first k are taken.
 (c) ``weights``: the means of step 3 count centres equally, as printed, or by their points.
+
+*The authors' code* (metastableB/kfed) begins with the first device and then runs Lloyd's iteration
+to its end, not for one round.  On 200 data sets of 40 centres and k = 4 both had the same centres
+in 118, and in all 200 when Lloyd's iteration was continued from the seeds ``chosen`` here.
 """
 
 from __future__ import annotations

@@ -51,6 +51,9 @@ class IFCA(FederatedEstimator):
     square of y over that of the norm of x, so that other units give the same fit.  With a loss of
     one's own `trials.ifca.functions` runs, which has no mini-batches, decay or settling.
 
+    The authors' code (jichan3751/ifca, ``synthetic``) averages gradients of the whole square.  With
+    ``averaging="gradient"`` and twice its step size, its models of 60 rounds are these to 4e-16.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
