@@ -5,6 +5,7 @@ Text fields may hold inline LaTeX math between dollar signs.  They hold no other
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -248,6 +249,8 @@ class Evidence:
         fails, or None for a refutation by trials at the level ``level``.
     proved : the statement over its whole domain and the certificate that it holds there, as
         `verify.proofs.checker` reads them, or None.
+    failure : the statement with exact values at which it fails, as `verify.proofs.refuting` reads
+        them, and the argument ``by`` outside that check, or None.
     coq : the record that Coq compiled the statement over its domain, or its negation, or None.
     required : the constants that the trials need, where the statement leaves them unnamed.
     slack : of the bound at each choice of constants that is of interest.
@@ -262,6 +265,7 @@ class Evidence:
     resolution: float | None = None
     proof: Mapping[str, Any] | None = None
     proved: Mapping[str, Any] | None = None
+    failure: Mapping[str, Any] | None = None
     coq: Mapping[str, Any] | None = None
     digits: int | None = None
     n_trials: int
@@ -336,13 +340,27 @@ class Evidence:
         """
         found = asdict(self) | {"mark": self.mark, "grade": self.grade}
         del found["digits"]
-        for name in ("error", "proved", "coq", "required", "slack", "apart"):
+        for name in ("error", "proved", "failure", "coq", "required", "slack", "apart"):
             if not found[name]:
                 del found[name]
         for cell in found["cells"]:
             if not cell["void"]:
                 del cell["void"]
         return found
+
+
+def with_failure(evidence: Evidence, failure: Mapping[str, Any] | None) -> Evidence:
+    """A refutation with exact values at which the checker has verified that the statement fails."""
+    if failure is None or evidence.verdict is not Verdict.REFUTED:
+        return evidence
+    shown = ", ".join(
+        f"{name} = {value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in failure["values"].items()
+    )
+    place = f"at {shown}" if shown else "by the numbers of the argument"
+    outside = f" Outside that check: {failure['by']}" if failure["by"] else ""
+    note = f"The suite's checker has verified that the statement fails {place}.{outside}"
+    return replace(evidence, failure=failure, notes=(*evidence.notes, note))
 
 
 def with_record(evidence: Evidence, record: Mapping[str, Any] | None) -> Evidence:

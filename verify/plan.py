@@ -14,12 +14,13 @@ from trials.checks import InvalidParameter
 from trials.run.engine import Demand
 from verify.claim import Claim
 from verify.decisions.domain import Box, as_domain
-from verify.evidence import Evidence, with_record
+from verify.evidence import Evidence, with_failure, with_record
 from verify.papers import Catalogue
 from verify.procedures.base import DroppedCell, Profile, Trials, dropped_cells
 from verify.procedures.interface import Procedure
 from verify.procedures.placebos import Occurs, Placebo, decide, demands
 from verify.proofs.coq.asked import recorded
+from verify.proofs.failures import stored
 from verify.selection import Selection, select
 
 
@@ -59,8 +60,9 @@ class Planned:
         return demands(self.procedure, self.placebos, store, level)
 
     def decide(self, store: Trials, level: float) -> Evidence:
-        """The verdict, over the cells that no placebo passes, with what Coq has checked."""
+        """The verdict, over the cells that no placebo passes, with what checkers verified."""
         found = decide(self.procedure, self.placebos, store, level)
+        found = with_failure(found, stored(self.claim))
         return with_record(found, recorded(self.procedure, self.claim))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from trials.run.directory import find_run
 from verify import session
 from verify.cli import exits
 from verify.cli.screen import print_json, say
-from verify.evidence import proof_mark
+from verify.evidence import Verdict, proof_mark
 from verify.papers import catalogue
-from verify.plan import plan
+from verify.plan import Planned, plan
 from verify.procedures.base import PROFILES
 from verify.procedures.interface import Procedure
 from verify.procedures.search import Search
@@ -24,7 +25,9 @@ from verify.proofs.checker import Rejected, check
 from verify.proofs.coq.asked import file_name, first_of
 from verify.proofs.coq.compiler import copy_libraries
 from verify.proofs.export import smt2
+from verify.proofs.failures import FAILURES, failures, write
 from verify.proofs.propositions import Proposition
+from verify.proofs.refuting import check_failure
 from verify.proofs.shelf import CERTIFICATES, SHELF, prove, stored
 from verify.stored import claim_documents
 
@@ -49,6 +52,13 @@ def prove_claims(
     found = []
     for planned in plan(catalogue(claims_files), claims, PROFILES["quick"]).claims:
         name, start = str(planned.selection), time.perf_counter()
+        if planned.claim.expected is Verdict.REFUTED:
+            path = _refute(planned, None if shelf == SHELF else shelf / FAILURES.name)
+            found.append({"claim": name, "certificate": None if path is None else str(path)})
+            if not as_json:
+                told = "no exact values are known" if path is None else f"fails: {path.name}"
+                say(f"{name}  {told}  {time.perf_counter() - start:.1f} s")
+            continue
         propositions = _propositions(planned.procedure)
         made = [prove(name, each, shelf) for each in propositions]
         paths = [path for path in made if path is not None]
@@ -64,6 +74,14 @@ def prove_claims(
             say(f"{name}  {told}  {time.perf_counter() - start:.1f} s")
     if as_json:
         print_json(found)
+
+
+def _refute(planned: Planned, folder: Path | None) -> Path | None:
+    """Store exact values at which a false statement fails, None where none pass the check."""
+    for failure in failures(planned.procedure, planned.claim):
+        with suppress(Rejected):
+            return write(planned.claim, failure, folder or FAILURES)
+    return None
 
 
 def _propositions(procedure: Procedure) -> tuple[Proposition, ...]:
@@ -116,11 +134,12 @@ def check_proofs(
     for name in claims or documents:
         evidence = documents[name]["evidence"]
         proved, refuted = evidence.get("proved"), evidence.get("proof")
-        if proved is None and refuted is None and (coq := evidence.get("coq")):
+        failure = evidence.get("failure")
+        if proved is None and refuted is None and failure is None and (coq := evidence.get("coq")):
             says = f"{proof_mark(coq)}, recorded as compiled by Coq {coq['coq']}"
             found.append({"claim": name, "result": says})
             continue
-        if proved is None and refuted is None:
+        if proved is None and refuted is None and failure is None:
             if claims:
                 found.append({"claim": name, "result": "the run stores no certificate"})
             continue
@@ -128,8 +147,10 @@ def check_proofs(
             if proved is not None:
                 for each in (proved, *proved.get("others", ())):
                     check(each["statement"], each["certificate"])
-            else:
+            if refuted is not None:
                 check_refutation(refuted)
+            if failure is not None:
+                check_failure(failure["statement"], failure["values"])
             found.append(
                 {"claim": name, "result": proof_mark(proved) if proved else "REFUTED, proved"}
             )

@@ -115,6 +115,8 @@ _BALLS: dict[str, Callable[..., flint.arb]] = {
     "^": _power,
     "exp": lambda x: x.exp(),
     "log": lambda x: x.log(),
+    "sin": lambda x: x.sin(),
+    "cos": lambda x: x.cos(),
 }
 
 
@@ -253,6 +255,8 @@ class Algebra:
             return self.power(*pairs[0], Fraction(parts[1]))
         if op == "exp":
             return self.exp(*pairs[0])
+        if op in ("sin", "cos"):
+            return self.atom(op, *pairs[0]), self.one
         return self.log(*pairs[0]) if op == "log" else self.extremum(op, *pairs)
 
     def extremum(self, op: str, p: Quotient, q: Quotient) -> Quotient:

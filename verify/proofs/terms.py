@@ -99,17 +99,21 @@ def neutral(expr: sp.Expr) -> Term:
     ['*', '1/2', ['^', 'x', '1/2']]
     """
     term = _converted(sp.sympify(expr).doit(), None)
-    return _checkers(term)
+    return checkers(term)
 
 
-def _checkers(term: Term) -> Term:
+def checkers(term: Term) -> Term:
     """The term in the operations of the checker: two sides of an extremum, roots as powers."""
     if isinstance(term, str):
         return term
     op = term[0]
-    parts = [_checkers(part) for part in term[1:]]
+    parts = [checkers(part) for part in term[1:]]
     if op == "sqrt":
         return ["^", *parts, "1/2"]
+    if op == "-":
+        return ["*", "-1", *parts]
+    if op == "abs":
+        return ["max", *parts, ["*", "-1", *parts]]
     if op in ("max", "min"):
         return reduce(lambda a, b: [op, a, b], parts)
     return [op, *parts]

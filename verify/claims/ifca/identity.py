@@ -55,7 +55,9 @@ from verify.evidence import Figure, Series, Verdict
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
+from verify.proofs.certificate import Certificate, Inequality, certificate
 from verify.proofs.propositions import POSITIVE, Everywhere
+from verify.proofs.terms import from_sympy
 
 # --- Lemma 1 ------------------------------------------------------------------------------------
 
@@ -532,6 +534,7 @@ def improvement(
     *,
     log_at: Callable[[Point], float],
     domain: Ranges,
+    proof: Callable[[Statement], Certificate] | None = None,
 ) -> Search:
     """Log P at the closeness after the move against the statement's bound, P before it."""
     before = sp.Symbol("P_before")
@@ -557,6 +560,32 @@ def improvement(
         {**domain, "gain": Interval(0.0, 1.0, meaning=way)},
         bound=log_stated,
         measure=LOG_PROBABILITY,
+        proof=None if proof is None else lambda _point: proof(statement),
+    )
+
+
+def _moved_apart(statement: Statement) -> Certificate:
+    """Two models on a line, both displaced in the direction from one optimum to the other."""
+
+    def probability(alpha: sp.Rational) -> sp.Expr:
+        gap = 2 - 2 * alpha  # |u_b|^2 - |u_a|^2 with u_a = r, u_b = 1 + r, r = 1/2 - alpha
+        return (1 - gap / sp.sqrt(gap**2 + 4)) / 2
+
+    before, after = (probability(sp.Rational(share, 10)) for share in (1, 4))
+    stated = statement.expr.subs(sp.Symbol("P_before"), before)
+    return certificate(
+        "Take $\\Delta=\\sigma=1$, $n'=2$ and models at $r=\\frac12-\\alpha$ from their optima, "
+        "both in the direction from the own optimum to the other. With two samples the law of $F$ "
+        "gives $P=\\frac12(1-\\delta/\\sqrt{\\delta^2+4})$ with $\\delta=1+2r$. Let $\\alpha$ grow "
+        "from $1/10$ to $4/10$.",
+        [
+            Inequality(
+                says="the probability after the move exceeds the bound",
+                left=from_sympy(after, {}),
+                relation=">",
+                right=from_sympy(stated, {}),
+            )
+        ],
     )
 
 
@@ -568,6 +597,7 @@ IMPROVEMENT = table(
         bi.BETTER_IDENTITY_AS_PRINTED,
         log_at=pair_log_probability,
         domain=PAIR_DOMAIN,
+        proof=_moved_apart,
         refuted=IDENTITY_ACCURACY,
     ),
     row(

@@ -8,39 +8,26 @@ certificate's argument gives in words.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import partial
 from typing import Any
 
-import flint
-import sympy as sp
-
-from bounds.statement import Statement
 from trials.checks import InvalidParameter
 from verify.claim import Claim
 from verify.evidence import Verdict
 from verify.procedures.interface import Procedure
 from verify.procedures.search import Search
-from verify.proofs.certificate import proof
-from verify.proofs.checker import Goal, enclose, goal_of, number
 from verify.proofs.coq import records, theorems
 from verify.proofs.coq.compiler import refuse_commands
 from verify.proofs.coq.gallina import relation
 from verify.proofs.coq.scripts import from_certificate
 from verify.proofs.coq.theorems import Theorem
+from verify.proofs.failures import Failure, failures, numeric, registered
 from verify.proofs.propositions import Proposition, widens
 from verify.proofs.shelf import SHELF, known_shelves, path_of, relation_of
-from verify.proofs.terms import neutral
-
-_DIGITS = (1, 2, 3, 6, 17)
-_POINTS = 24
-_PRECISION = 256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,15 +134,6 @@ def recorded(procedure: Procedure, claim: Claim) -> dict[str, Any] | None:
     return None
 
 
-def registered(statement: Statement) -> str:
-    """The hash of a statement's right-hand side, relation, assumptions and constants."""
-    parts = [statement.relation, *(sp.srepr(term.expr) for term in statement.terms)]
-    for each in statement.assumptions:
-        parts += [sp.srepr(each.left), sp.srepr(each.right), str(each.constant), str(each.strict)]
-    parts += [f"{c.name} {c.low!r} {c.high!r} {c.generous}" for c in statement.constants]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
 def _theorems(search: Search, claim: Claim) -> Iterator[tuple[Theorem, Any, str]]:
     proposition = search.proposition
     if claim.expected is Verdict.REFUTED:
@@ -194,145 +172,21 @@ def _scripts(statement: Mapping[str, Any], certificate: Any) -> Iterator[tuple[s
 
 
 def _refuted(search: Search, claim: Claim, own: Mapping[str, str]) -> Iterator[Asked]:
-    if search.proposition is not None:
-        try:
-            statement = search.proposition.statement()
-        except InvalidParameter:
-            statement = None
-        witness = None if statement is None else _witness(search, statement)
-        if statement is not None and witness is not None:
-            script = theorems.proof_of_negation(statement, witness)
-            yield Asked(theorem=theorems.negation(statement, about(claim)), witness=witness,
-                        scripts={"witness": script} | dict(own))  # fmt: skip
-            return
-    yield from _at_values(search, claim)
+    """The negation at exact values, those that are recorded where there are several."""
+    found = [_negated(each, claim, own) for each in failures(search, claim)]
+    known = (each for each in found if records.recorded(each.theorem) is not None)
+    yield from found and [next(known, found[0])]
 
 
-# -- Witnesses -------------------------------------------------------------------------------------
-
-
-def _witness(search: Search, statement: Mapping[str, Any]) -> dict[str, str] | None:
-    """Values at which a statement fails, with few digits, None where no point of a search does."""
-    goal = goal_of(statement)
-    for point in search.visited(_POINTS):
-        known = {**point, **search.symbols(point)}
-        if not all(isinstance(known.get(x), int | float) for x in statement["variables"]):
-            continue
-        for digits in _DIGITS:
-            values = {x: _rounded(known[x], digits) for x in statement["variables"]}
-            if _fails(goal, values):
-                return {x: str(value) for x, value in values.items()}
-    return None
-
-
-def _rounded(value: Any, digits: int) -> Fraction:
-    return Fraction(f"{float(value):.{digits - 1}e}")
-
-
-def _fails(goal: Goal, values: Mapping[str, Fraction]) -> bool:
-    """Whether balls show that all that is given holds at the values and the claim does not."""
-    before, flint.ctx.prec = flint.ctx.prec, _PRECISION
-    try:
-        balls = {x: flint.arb(flint.fmpq(*v.as_integer_ratio())) for x, v in values.items()}
-        relation, term = goal.claim
-        value = enclose(term, balls)
-        given = all(_shown(r, enclose(t, balls)) for r, t in goal.given)
-        wrong = value < 0 or (value > 0 and relation == "=") or (value <= 0 and relation == ">")
-        return bool(given and wrong)
-    finally:
-        flint.ctx.prec = before
-
-
-def _shown(relation: str, value: flint.arb) -> bool:
-    return bool(value > 0 if relation == ">" else value >= 0)
-
-
-# -- Values of a certificate -----------------------------------------------------------------------
-
-
-def _at_values(search: Search, claim: Claim) -> Iterator[Asked]:
-    """The inequalities of the claim's certificate, the last one with the registered formula."""
-    made = (proof(partial(search.certify, point)) for point in search.visited(_POINTS)
-            if search.certify is not None)  # fmt: skip
-    document = next((each for each in made if each is not None), None)
-    if document is None:
-        return
-    told = f"{about(claim)} The left-hand side has this value: {document['argument']}"
-    found = _in_symbols(claim.statement, document["inequalities"])
-    if found is None:
-        lines = [_numeric(each) for each in document["inequalities"]]
+def _negated(failure: Failure, claim: Claim, own: Mapping[str, str]) -> Asked:
+    told = about(claim)
+    if failure.by:
+        told += f" The left-hand side has this value: {failure.by}"
+    if failure.inequalities:
+        lines = [relation(numeric(each)) for each in failure.inequalities]
         theorem = Theorem(kind="negation", text="  " + " /\\\n  ".join(lines), about=told)
-        yield Asked(theorem=theorem, scripts={"numbers": "repeat split; number."},
-                    by=document["argument"])  # fmt: skip
-        return
-    statement, witness = found
-    theorem = theorems.negation(statement, told)
-    yield Asked(theorem=theorem, witness=witness, by=document["argument"],
-                scripts={"witness": theorems.proof_of_negation(statement, witness)})  # fmt: skip
-
-
-def _numeric(inequality: Mapping[str, Any]) -> str:
-    left, sign, right = (inequality[part] for part in ("left", "relation", "right"))
-    larger, smaller = (left, right) if sign == ">" else (right, left)
-    return relation([">", larger, smaller])
-
-
-def _in_symbols(
-    statement: Statement, inequalities: Sequence[Mapping[str, Any]]
-) -> tuple[dict[str, Any], dict[str, str]] | None:
-    """The last inequality with the registered right-hand side, and the symbols' values.
-
-    None where the right-hand side is no term, or is not the one of the last inequality.
-    """
-    *others, last = inequalities
-    values: dict[str, str] = {}
-    try:
-        bound = neutral(statement.expr)
-        assumed = [(">" if a.strict else ">=", neutral(a.left), neutral(a.right))
-                   for a in statement.assumptions if a.constant is None]  # fmt: skip
-        if not _matched(bound, last["right"], values):
-            return None
-    except (ValueError, TypeError, AttributeError):
-        return None
-    for _, left, _right in assumed:
-        for other in others:
-            if other["says"].startswith("the assumption holds"):
-                trial = dict(values)
-                if _matched(left, other["left"], trial):
-                    values = trial
-    fixed = {c.name: values[c.name] for c in statement.constants if c.name in values}
-    names = sorted(set(values) - set(fixed))
-    given = [list(each) for each in assumed
-             if all(name in values for side in each[1:] for name in _names(side))]  # fmt: skip
-    sides = [bound, last["left"]] if last["relation"] == ">" else [last["left"], bound]
-    made = {"variables": names, "given": [_put(each, fixed) for each in given],
-            "claim": [">=", *(_put(side, fixed) for side in sides)]}  # fmt: skip
-    return made, {name: values[name] for name in names}
-
-
-def _matched(symbolic: Any, exact: Any, values: dict[str, str]) -> bool:
-    """Whether a term is another one with numbers for its symbols, which are noted."""
-    if isinstance(symbolic, str):
-        if number(symbolic) is not None:
-            return bool(symbolic == exact)
-        return isinstance(exact, str) and values.setdefault(symbolic, exact) == exact
-    if isinstance(exact, str):
-        return False
-    if exact[0] == "sqrt":
-        exact = ["^", exact[1], "1/2"]
-    same = len(symbolic) == len(exact) and symbolic[0] == exact[0]
-    return same and all(
-        _matched(a, b, values) for a, b in zip(symbolic[1:], exact[1:], strict=True)
-    )
-
-
-def _names(term: Any) -> set[str]:
-    if isinstance(term, str):
-        return set() if number(term) is not None else {term}
-    return set().union(*map(_names, term[1:]))
-
-
-def _put(term: Any, values: Mapping[str, str]) -> Any:
-    if isinstance(term, str):
-        return values.get(term, term)
-    return [term[0], *(_put(part, values) for part in term[1:])]
+        return Asked(theorem=theorem, scripts={"numbers": "repeat split; number."}, by=failure.by)
+    script = theorems.proof_of_negation(failure.statement, failure.values)
+    scripts = {"witness": script} | ({} if failure.by else dict(own))
+    return Asked(theorem=theorems.negation(failure.statement, told), witness=failure.values,
+                 scripts=scripts, by=failure.by)  # fmt: skip

@@ -1,0 +1,187 @@
+"""Exact values at which false statements fail: checked, and refused when they are changed."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+import sympy as sp
+
+from bounds.statement import Term
+from verify.evidence import Evidence, Verdict, with_failure
+from verify.papers import catalogue
+from verify.procedures.base import PROFILES
+from verify.procedures.search import Search
+from verify.proofs.algebra import Rejected
+from verify.proofs.failures import FAILURES, failures, registered, stored, write
+from verify.proofs.refuting import check_failure, sign
+
+QUICK = PROFILES["quick"]
+FILES = sorted(FAILURES.glob("*.json"))
+X = {"variables": ["x"], "given": [[">=", "x", "0"]], "claim": [">=", "x", "1"]}
+
+
+def document(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def is_accepted(statement, values):
+    try:
+        check_failure(statement, values)
+    except Rejected:
+        return False
+    return True
+
+
+def test_every_search_that_refutes_has_exact_values():
+    false = {
+        name
+        for name, claim in catalogue().items()
+        if claim.expected is Verdict.REFUTED and isinstance(claim.build(QUICK), Search)
+    }
+    assert false == {path.stem for path in FILES}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_statement_fails_at_its_values(path):
+    claim, found = catalogue()[path.stem], document(path)
+    assert found["registered"] == registered(claim.statement)
+    assert stored(claim)["values"] == found["values"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_claim_turned_round_does_not_fail_there(path):
+    """So the values show what they say, and not that the check accepts anything."""
+    found = document(path)
+    relation, left, right = found["statement"]["claim"]
+    turned = {**found["statement"], "claim": [relation, right, left]}
+    assert relation == "=" or not is_accepted(turned, found["values"])
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_false_given_relation_is_refused(path):
+    found = document(path)
+    given = [*found["statement"]["given"], [">", "0", "1"]]
+    assert not is_accepted({**found["statement"], "given": given}, found["values"])
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_missing_value_or_one_more_is_refused(path):
+    found = document(path)
+    assert not is_accepted(found["statement"], {**found["values"], "stranger": "1"})
+    for name in found["values"]:
+        fewer = {x: value for x, value in found["values"].items() if x != name}
+        assert not is_accepted(found["statement"], fewer)
+
+
+@pytest.mark.parametrize(
+    ("statement", "values"),
+    [
+        (X, {"x": "1"}),  # the claim holds with equality
+        (X, {"x": "2"}),
+        (X, {"x": "-1"}),  # outside
+        (X, {"x": ["log", "0"]}),
+        (X, {"x": ["^", "0", "-1"]}),
+        (X, {"x": "y"}),
+        (X, {"x": 0.5}),
+        (X, {"x": ["^", "-2", "1/2"]}),
+        ({**X, "given": [[">", "x", "0"]]}, {"x": "0"}),
+        ({**X, "claim": ["=", "x", ["^", ["^", "2", "1/2"], "2"]]}, {"x": "2"}),
+        ({**X, "claim": [">=", ["+", "x", ["log", "x"]], "0"]}, {"x": "0"}),
+        ({**X, "claim": ["<", "x", "1"]}, {"x": "1/2"}),
+        ({**X, "claim": [">=", ["sin", "x"], "1"]}, {"y": "1"}),
+    ],
+)  # fmt: skip
+def test_values_that_show_nothing_are_refused(statement, values):
+    assert not is_accepted(statement, values)
+
+
+@pytest.mark.parametrize(
+    ("statement", "values"),
+    [
+        (X, {"x": "0"}),  # given with equality
+        (X, {"x": ["^", "2", "-1/2"]}),
+        ({**X, "claim": [">", "x", "1"]}, {"x": "1"}),
+        ({**X, "claim": ["=", "x", "1"]}, {"x": ["cos", "1"]}),
+        ({**X, "given": [["=", ["^", "x", "2"], "2"]], "claim": [">=", "1", "x"]},
+         {"x": ["^", "2", "1/2"]}),
+    ],
+)  # fmt: skip
+def test_values_that_show_a_failure_are_accepted(statement, values):
+    assert is_accepted(statement, values)
+
+
+@pytest.mark.parametrize(
+    ("term", "expected"),
+    [
+        (["+", ["^", "2", "1/2"], "-1414213562373095048801688724209698079/10e0"], None),
+        (["+", ["^", "8", "1/2"], ["*", "-2", ["^", "2", "1/2"]]], 0),
+        (["+", ["log", "6"], ["*", "-1", ["log", "2"]], ["*", "-1", ["log", "3"]]], 0),
+        (["+", ["exp", "1"], "-2718281828459045/1000000000000000"], 1),
+        (["+", "1", "-1"], 0),
+    ],
+)
+def test_the_sign_of_a_number(term, expected):
+    if expected is None:
+        with pytest.raises((Rejected, ValueError, KeyError)):
+            sign(term)
+    else:
+        assert sign(term) == expected
+
+
+def test_a_changed_statement_finds_no_values():
+    claim = catalogue()["odcl.footnote3-as-printed"]
+    terms = tuple(Term(name=t.name, expr=2 * t.expr) for t in claim.statement.terms)
+    changed = replace(claim, statement=replace(claim.statement, terms=terms))
+    assert stored(claim) is not None
+    assert stored(changed) is None
+
+
+def test_a_damaged_file_is_refused(tmp_path):
+    claim = catalogue()["odcl.lemma13-as-printed"]
+    path = tmp_path / f"{claim.id}.json"
+    path.write_text("{}")
+    with pytest.raises(Rejected, match="holds no values"):
+        stored(claim, [tmp_path])
+    good = document(FAILURES / path.name)
+    path.write_text(json.dumps({**good, "values": {**good["values"], "d": "2"}}))
+    with pytest.raises(Rejected):
+        stored(claim, [tmp_path])
+
+
+def test_values_are_made_anew_and_rational(tmp_path):
+    claim = catalogue()["odcl.table1-afa"]
+    (made, *_) = failures(claim.build(QUICK), claim)
+    assert write(claim, made, tmp_path).is_file()
+    kept = document(FAILURES / f"{claim.id}.json")
+    assert stored(claim, [tmp_path])["statement"] == kept["statement"]
+    assert all(Fraction(value) > 0 for value in made.values.values())
+
+
+def test_a_true_statement_has_no_values():
+    claim = catalogue()["odcl.remark19-own"]
+    assert not list(failures(claim.build(QUICK), claim))
+
+
+def test_a_refutation_says_where_the_checker_saw_it_fail():
+    refuted = Evidence(verdict=Verdict.REFUTED, summary="", level=0.0, n_trials=1)
+    claim = catalogue()["odcl.footnote3-as-printed"]
+    told = with_failure(refuted, stored(claim))
+    assert "radius = 1, size_min = 2. Outside that check" in told.notes[-1]
+    assert told.as_dict()["failure"]["values"] == {"radius": "1", "size_min": "2"}
+    assert "failure" not in refuted.as_dict()
+    supported = replace(refuted, verdict=Verdict.SUPPORTED)
+    assert with_failure(supported, stored(claim)) is supported
+
+
+def test_the_law_behind_the_failure_of_identities_is_the_exact_one():
+    """Two samples, models on a line: the closed form of the witness against the pairwise law."""
+    from verify.claims.ifca.labels import pair_log_probability
+
+    for alpha in (0.1, 0.4):
+        place = {"alpha": alpha, "s_a": 1, "s_b": 1, "phi_a": 0, "phi_b": 0, "psi": 0, "t": 1.0}
+        gap = 2 - 2 * alpha
+        law = (1 - gap / sp.sqrt(gap**2 + 4)) / 2
+        assert float(sp.exp(pair_log_probability({**place, "rho": 1.0, "n": 2}))) == pytest.approx(
+            float(law), rel=1e-12
+        )
