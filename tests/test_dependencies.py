@@ -53,6 +53,20 @@ def test_every_tool_of_a_task_has_hashes_and_the_version_of_the_tests(group):
         assert {each for each in pinned if each[0] in shared} <= tests
 
 
+def test_every_build_of_the_package_takes_its_backend_with_hashes():
+    """tox builds in an environment of its own, where pip obeys PIP_CONSTRAINT and its hashes."""
+    config = configparser.ConfigParser(interpolation=None)
+    config.read(ROOT / "tox.ini")
+    assert "{/}backend.txt" in config["testenv:.pkg"]["set_env"]
+    backend, build = (
+        versions((tools.TOOLS / f"{name}.txt").read_text("utf-8")) for name in ("backend", "build")
+    )
+    assert {name for name, _ in backend} == {"setuptools"}
+    assert backend <= build
+    recipe = (ROOT / "deploy" / "Containerfile").read_text("utf-8")
+    assert recipe.count("pip wheel") == recipe.count("--no-build-isolation") == 1
+
+
 def test_no_task_of_the_suite_installs_an_unpinned_tool():
     config = configparser.ConfigParser(interpolation=None)
     config.read(ROOT / "tox.ini")

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TOOLS = ROOT / "requirements" / "tools"
 #: Groups of `pyproject.toml` that stand alone, and those that are installed beside the tests.
-ALONE, BESIDE = ("tox", "lint", "build"), ("types", "docs", "browser", "explore")
+ALONE, BESIDE = ("tox", "lint", "backend", "build"), ("types", "docs", "browser", "explore")
 #: Four packages at the top level are meant: they are the layout of this project.
 _WHEEL = ["--toplevel", "bounds,reports,trials,verify"]
 
