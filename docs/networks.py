@@ -361,14 +361,19 @@ def compared(id_, title, source, pairs, experiment, cells, reading, **fields):
             statement=statement,
             sampling=Sampling(experiment=experiment, max_trials=most, first=12),
             cells=cells(profile.name),
-            columns=MappingProxyType({name: name for name in experiment.columns}),
+            columns=MappingProxyType({name: name for pair in pairs for name in pair[::2]}),
             knowledge=lambda _cell: SHARE,
             unit="test accuracy",
             scale="sign",
             failed="low",
             present=lambda observed: Presentation(
                 tables=[
-                    beside(source, printed(experiment, o.params), o.params, o.table)
+                    beside(
+                        source,
+                        printed(experiment, o.params),
+                        o.params,
+                        {name: o.table[name] for name in experiment.columns},
+                    )
                     for o in observed
                 ]
             ),
@@ -408,6 +413,11 @@ def start_cells(profile):
     return ({"data": data, "m": 4800, "n": 50, "rounds": 50, "starts": 3, "spare": 2},)
 
 
+def sixty_clients(_profile):
+    """The same sixty clients at every profile: the sentence is about them."""
+    return (SMALL,)
+
+
 def photo_cells(profile):
     """Table I's column of CIFAR."""
     data = given("cifar10", "textures", profile)
@@ -428,6 +438,11 @@ SLOW = {
     "smallest_profile": "standard",
     "why_not_smaller": "twelve seeds decide, and one takes minutes with convolutions",
 }
+LARGE = {
+    "smallest_profile": "standard",
+    "why_not_smaller": "the paper has 1,200 clients and more, and fewer are harder to cluster",
+}
+FOUND = "Found: more than 95 % of the identities are right. As good: within 5 %. "
 DIGITS = STANDS + "Option II, ten local steps of 0.1, all clients. "
 LETTERS = STANDS + "All layers but the last are shared. "
 CLAIMS = (
@@ -440,15 +455,14 @@ CLAIMS = (
         "table-1-identities", "IFCA finds the rotations, and is as good as with known rotations",
         "Section VI-B and Figure 4",
         (("most", "<", "identities", 0.0), ("oracle", "<=", "ifca", 0.05)), ROTATED, digit_cells,
-        DIGITS + "One random start. Found: more than 95 % of the identities are right. As good: "
-        "within 5 %.",
+        DIGITS + "One random start. " + FOUND, **LARGE,
     ),
     compared(
         "restarts", "A few random starts suffice", "Section VI",
         (("most", "<", "best_identities", 0.0), ("oracle", "<=", "best", 0.05)),
         ROTATED, start_cells,
-        DIGITS + "The best of three starts by the training loss. The paper says so of linear "
-        "models, and of its experiments in Section VIII.",
+        DIGITS + "The best of three starts by the training loss. " + FOUND + "The paper says so of "
+        "linear models, and of its experiments in Section VIII.", **LARGE,
     ),
     compared(
         "spare-models", "More models than clusters do no harm", "Section VI-C",
@@ -458,9 +472,10 @@ CLAIMS = (
     ),
     compared(
         "spare-models-empty", "Models beyond the number of clusters stay empty", "Section VI-C",
-        (("most", "<", "used", 0.0),), ROTATED, start_cells,
-        DIGITS + "Six models for four rotations. Empty: the four largest groups hold more than "
-        "95 % of the clients. The paper says so of FEMNIST with k > 3.",
+        (("most", "<", "used", 0.0),), ROTATED, sixty_clients,
+        DIGITS + "Sixty clients, six models for four rotations. Empty: the four largest groups "
+        "hold more than 95 % of the clients. The paper says so of FEMNIST with k > 3.",
+        expected=Verdict.REFUTED,
     ),
     compared(
         "table-1-cifar-order", "IFCA is above one model and above local models",

@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from tests.trials.networks.image_files import write_mnist
 from trials.checks import InvalidParameter
+from trials.run.engine import Demand, ensure
 from verify.procedures.base import PROFILES
 
 pytest.importorskip("torch", reason="PyTorch is not installed: extra networks")
@@ -40,6 +42,25 @@ def test_every_claim_is_possible_and_its_contrasts_are_known(page):
                 procedure = claim.build(PROFILES[profile])
                 procedure.check()
                 assert procedure.describe()
+
+
+def test_a_claim_shows_its_trials_beside_the_printed_values(page, tmp_path):
+    """The whole way from stored trials to a verdict and its table, on six clients."""
+    from trials.run.executors import make_executor
+    from trials.run.store import RunStore
+
+    claim = next(c for c in page.PAPER.claims if c.id == "networks.table-1-order")
+    cell = page.ROTATED.check({"m": 8, "n": 10, "rounds": 1})
+    whole = claim.build(PROFILES["quick"])
+    small = replace(whole, cells=(cell,), sampling=replace(whole.sampling, max_trials=2, first=2))
+    store = RunStore.create(tmp_path / "store.sqlite", root_seed=1, config={}, code={})
+    with store, make_executor("serial") as executor:
+        ensure(store, [Demand(page.ROTATED, cell, 2)], executor)
+        found = small.decide(store, 0.05)
+    assert found.verdict.name == "INCONCLUSIVE"
+    table = next(t for t in found.tables if t.title.endswith("glyphs: comparison"))
+    assert [row[0] for row in table.rows[:2]] == ["ifca", "global"]
+    assert not any(row[1] == "94.20 ± 0.03" for row in table.rows), "n = 10 is not in the paper"
 
 
 def test_full_takes_the_files_that_are_there_and_drawn_images_otherwise(page, monkeypatch):
