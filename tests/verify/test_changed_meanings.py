@@ -33,6 +33,22 @@ PLANTED = {
         "term fluctuation: delta dropped",
         "failure probability: alpha for delta",
     ),
+    "ifca.eq32": (
+        "term pull: delta_2 for alpha",
+        "term pull: L for lam",
+        "term fluctuation: Delta dropped",
+        "term fluctuation: n for m",
+        "term fluctuation: L dropped",
+    ),
+    "ifca.thm2": (
+        "term floor: m for n",
+        "term floor: n for m",
+        "term floor: delta dropped",
+        "term pull: alpha dropped",
+        "term pull: 1/k for delta",
+        "term pull: L for lam",
+        "failure probability: p for delta",
+    ),
     "ifca.eq32-sharp": (
         "term pull: alpha dropped",
         "term pull: lam dropped",

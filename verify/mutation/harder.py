@@ -5,8 +5,9 @@ above the observed values.  `hardest` moves the parameters of a cell, one after 
 the changed bound is the smallest part of the stated one.  The statement's assumptions still hold
 there.  A refutation in that cell shows that the change is false.
 
-`follows_from` is the opposite oracle.  A sharper statement with a proof of its own makes every
-change true that stays above it.
+`Places` are cells in which a claim's statement speaks: the claim's own and many far from them.  A
+sharper statement that is proved or supported by itself makes every change true that is nowhere
+below it there.  Where a change is below it, trials may show that it is false.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from trials.run.experiment import Experiment
 from trials.run.store import RunStore, Table
 from verify.mutation.meaning import middle_constants
 from verify.mutation.opened import cost_of, takes
-from verify.procedures.base import Trials
+from verify.procedures.base import FloatArray, Trials
 from verify.procedures.interface import Procedure
 
 #: Moves of one parameter that are made, and by which factors one may be moved.
@@ -41,9 +42,16 @@ GROWTH = 8.0
 #: A move must lower the log of the quotient by so much.
 STEP = 0.05
 
-#: Places at which two formulas are compared, and the attempts to find them.
-PLACES = 300
-ATTEMPTS = 1_000
+#: Places at which two formulas are compared besides a claim's cells, and the attempts to find them.
+PLACES = 1_500
+ATTEMPTS = 6_000
+#: Parameters that are moved together at most, and how far each goes where trials declare a cost.
+MOVED = 5
+FARTHEST = 1e6
+#: Values that are kept of a symbol that differs between trials.
+_FEW = 3
+#: Relative difference of two bounds that counts as none.
+ROUNDING = 1e-12
 
 _REFUSED = (ArithmeticError, KeyError, TypeError, ValueError)
 
@@ -100,89 +108,160 @@ def hardest(
             cost_of(procedure, cell) <= COST * dearest and takes(procedure, cell)
         )
 
+    def complete(cell: Params) -> Params:
+        return _completed(procedure, cell)
+
     starts = [(quotient(cell, cell), i) for i, cell in enumerate(cells)]
     starts = sorted((q, i) for q, i in starts if not math.isnan(q))[:STARTS]
-    found = [_descend(cells[i], q, quotient, allowed) for q, i in starts]
+    found = [_descend(cells[i], q, quotient, allowed, complete) for q, i in starts]
     return min(found, key=lambda pair: pair[1]) if found else None
 
 
-def follows_from(
-    sharper: Statement, changed: Statement, procedure: Procedure, store: Trials
-) -> int:
-    """The number of places at which a changed bound is nowhere below a sharper, proved one.
+class Places:
+    """Cells in which a claim's statement speaks: its own, and far more in every direction.
 
-    Zero where it is below at some place, or where the formulas do not compare.  The places are the
-    claim's cells, and cells in which all parameters are moved at random within the claim's
-    conditions.  A sharper statement whose failure probability is a symbol is taken at the changed
-    statement's own failure probability.
+    The others have up to five parameters moved at random, within the claim's conditions.
 
     Parameters
     ----------
-    sharper : a statement with a proof for every place in its conditions.
-    procedure : the claim's, for the changed statement.
+    procedure : the claim's, for its own statement.
+    store : its trials, from which symbols are read that differ between trials.
+
+    Attributes
+    ----------
+    cells : the places.
+    n_own : how many of them, the first ones, are the claim's own cells.
     """
-    if changed.relation != r"\le" or sharper.relation != r"\le" or not changed.terms:
-        return 0
-    cells = [full_cell(procedure, cell) for cell in procedure.cells_alone()]
-    trials = ReadOnce(store)
-    n_places = 0
-    for cell, start in _scattered(cells):
-        if cell is not start and not takes(procedure, cell):
-            continue
+
+    def __init__(self, procedure: Procedure, store: Trials) -> None:
+        own = [full_cell(procedure, cell) for cell in procedure.cells_alone()]
+        trials = ReadOnce(store)
+        self.n_own = len(own)
+        self.cells: list[Params] = []
+        found: list[Mapping[str, Any]] = []
+        for cell, start in _scattered(procedure, own):
+            try:
+                values = procedure.values_at(cell, start, trials)
+            except (*_REFUSED, OutsideTheorem):
+                continue
+            self.cells.append(cell)
+            found.append(values)
+            if len(found) == self.n_own + PLACES:
+                break
+        self._values = found
+        self._stacked = _stack(found)
+        self._inside: dict[str, bool] = {}
+
+    def quotients(self, sharper: Statement, changed: Statement) -> FloatArray | None:
+        """The log of a changed bound over a sharper one at each place, (n_places,).
+
+        None where the two do not compare, or the sharper statement does not speak at some place.  A
+        sharper statement whose failure probability is a symbol is taken at the changed statement's
+        own one.  Else the quotient of the two probabilities counts as well.  The quotient is
+        infinite where a changed statement may always fail.
+        """
+        if not self.cells or {changed.relation, sharper.relation} != {r"\le"} or not changed.terms:
+            return None
+        if not self._speaks(sharper):
+            return None
         try:
-            values = {**middle_constants(changed), **procedure.values_at(cell, start, trials)}
-            values = {name: _few(value) for name, value in values.items()}
-            if not _above(changed, sharper, values):
-                return 0
-        except (*_REFUSED, OutsideTheorem):
-            return 0
-        n_places += 1
-        if n_places == len(cells) + PLACES:
-            break
-    return n_places
+            with np.errstate(all="ignore"):
+                return self._quotients(sharper, changed)
+        except _REFUSED:
+            return None
 
+    def _speaks(self, sharper: Statement) -> bool:
+        """Whether a statement's conditions hold at every place."""
+        if sharper.id not in self._inside:
+            scalars = [
+                {name: value for name, value in values.items() if np.ndim(value) == 0}
+                for values in self._values
+            ]
+            try:
+                for values in scalars:
+                    sharper.require(values)
+                self._inside[sharper.id] = True
+            except (*_REFUSED, OutsideTheorem):
+                self._inside[sharper.id] = False
+        return self._inside[sharper.id]
 
-def _few(value: Any) -> Any:
-    """The smallest, the largest and a middle value of a symbol that differs between trials."""
-    if isinstance(value, np.ndarray) and value.ndim == 1 and value.size > 3:
-        ordered = np.sort(value)
-        return ordered[[0, value.size // 2, -1]]
-    return value
-
-
-def _above(changed: Statement, sharper: Statement, values: dict[str, Any]) -> bool:
-    """Whether a changed statement follows from a sharper one at one place."""
-    sharper.require({name: v for name, v in values.items() if np.ndim(v) == 0})
-    allowed = 0.0 if changed.failure is None else float(evaluate(changed.failure, values))
-    if allowed >= 1.0:
-        return True
-    if sharper.failure is not None:
+    def _quotients(self, sharper: Statement, changed: Statement) -> FloatArray:
+        at = {**middle_constants(changed), **self._stacked}
+        shape = (len(self.cells), _FEW)
+        allowed = np.zeros(shape)
+        if changed.failure is not None:
+            allowed = np.broadcast_to(np.asarray(evaluate(changed.failure, at), float), shape)
+        own, log_failure = at, np.zeros(shape)
         if isinstance(sharper.failure, sp.Symbol):
-            own = {**values, sharper.failure.name: allowed}
-        elif float(evaluate(sharper.failure, values)) > allowed:
-            return False
-        else:
-            own = values
-    else:
-        own = values
-    with np.errstate(all="ignore"):
-        bound = np.asarray(evaluate(changed.expr, values), dtype=np.float64)
+            own = {**at, sharper.failure.name: allowed}
+        elif sharper.failure is not None:
+            log_failure = np.log(allowed / evaluate(sharper.failure, at))
+        bound = np.asarray(evaluate(changed.expr, at), dtype=np.float64)
         least = np.asarray(evaluate(sharper.expr, own), dtype=np.float64)
-    return bool(np.all(bound >= least * (1.0 - 1e-12)))
+        log = np.where(least > 0.0, np.log(np.maximum(bound, 0.0) / least), np.inf)
+        logs = np.minimum(np.broadcast_to(log, shape), np.minimum(log_failure, 0.0))
+        least_of_each: FloatArray = np.min(np.where(allowed >= 1.0, np.inf, logs), axis=1)
+        return least_of_each
 
 
-def _scattered(cells: Sequence[Params]) -> Iterator[tuple[Params, Params]]:
-    """Cells, and then cells with all sizes moved at random, each beside the one that it is from."""
+def follows_from(sharper: Statement, changed: Statement, places: Places) -> int:
+    """The number of places at which a changed bound is nowhere below a sharper, true one.
+
+    Zero where it is below at some place, or where the formulas do not compare.
+    """
+    logs = places.quotients(sharper, changed)
+    return 0 if logs is None or np.min(logs) < -ROUNDING else logs.size
+
+
+def _stack(found: Sequence[Mapping[str, Any]]) -> dict[str, FloatArray]:
+    """The symbols of all places together, (n_places, 3): a symbol that differs between the trials
+    of a place by its smallest, middle and largest value.
+    """
+    stacked = {}
+    for name in set.intersection(*map(set, found)) if found else ():
+        rows = []
+        for values in found:
+            value = values[name]
+            if isinstance(value, bool | str | None) or callable(value):
+                break
+            ordered = np.sort(np.atleast_1d(np.asarray(value, dtype=np.float64)).ravel())
+            rows.append(ordered[[0, ordered.size // 2, -1]])
+        else:
+            stacked[name] = np.array(rows)
+    return stacked
+
+
+def _scattered(procedure: Procedure, cells: Sequence[Params]) -> Iterator[tuple[Params, Params]]:
+    """Cells, and then cells with some sizes moved at random, each with the one that it is from."""
     yield from ((cell, cell) for cell in cells)
+    if not cells:
+        return
     rng = np.random.default_rng(0)
-    for i in range(ATTEMPTS if cells else 0):
+    dearest = max(cost_of(procedure, cell) for cell in cells)
+    reach = FARTHEST if dearest > 0 else FAR
+    for i in range(ATTEMPTS):
         start = cells[i % len(cells)]
-        moved = dict(start)
-        for name, value in start.items():
-            if _is_size(value):
-                size = value * FAR ** float(rng.uniform(-1.0, 1.0))
-                moved[name] = max(1, round(size)) if isinstance(value, int) else size
-        yield moved, start
+        names = [name for name, value in start.items() if _is_size(value)]
+        made = dict(start)
+        for name in rng.permutation(names)[: rng.integers(1, MOVED + 1)]:
+            value = start[name]
+            size = value * reach ** float(rng.uniform(-1.0, 1.0))
+            made[name] = max(1, round(size)) if isinstance(value, int) else size
+        moved = _completed(procedure, made)
+        dear = dearest > 0 and cost_of(procedure, moved) > COST * dearest
+        if not dear and takes(procedure, moved):
+            yield moved, start
+
+
+def _completed(procedure: Procedure, cell: Params) -> Params:
+    """The cell with what the statement takes from its other parameters.
+
+    An impossible cell is returned as it is: the procedure refuses it.
+    """
+    try:
+        return procedure.completed(cell)
+    except (*_REFUSED, OutsideTheorem):
+        return cell
 
 
 def full_cell(procedure: Procedure, cell: Params) -> Params:
@@ -220,11 +299,13 @@ def _descend(
     lowest: float,
     quotient: Callable[[Params, Params], float],
     allowed: Callable[[Params, Params], bool],
+    complete: Callable[[Params], Params],
 ) -> tuple[Params, float]:
     """Move one parameter at a time, the best move first, while the quotient falls."""
     cell, names = start, set(start)
     for _ in range(STEPS):
-        tried = [(name, quotient(new, start), new) for name, new in _moves(cell, names)]
+        moves = [(name, complete(new)) for name, new in _moves(cell, names)]
+        tried = [(name, quotient(new, start), new) for name, new in moves]
         names = {name for name, q, _ in tried if abs(q - lowest) > STEP}
         moved = [(q, i, new) for i, (_, q, new) in enumerate(tried)]
         better = sorted((q, i, new) for q, i, new in moved if q < lowest - STEP)

@@ -231,6 +231,27 @@ def compare(original: Statement, changed: Statement, points: Sequence[Point]) ->
     return "weaker" if looser else "same"
 
 
+def same_at_zero(original: Statement, changed: Statement, points: Sequence[Point]) -> str:
+    """The constants whose exhibited value zero makes two statements one formula, in one word.
+
+    A claim that supports "there is a constant" with zero supports every change of the term that the
+    constant multiplies.  Empty where the formulas differ all the same.
+    """
+    zero = {
+        c.symbol: 0
+        for c in original.constants
+        if points and all(_is_zero(point.get(c.name)) for point in points)
+    }
+    if not zero or original.failure != changed.failure:
+        return ""
+    before, after = (s.expr.doit().subs(zero) for s in (original, changed))
+    return ", ".join(map(str, zero)) if before == after else ""
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, int | float) and value == 0
+
+
 def middle_constants(statement: Statement) -> dict[str, float]:
     """One value for each constant of a statement: 1 where its box holds 1, else its middle."""
     found = {}

@@ -33,8 +33,15 @@ from verify.decisions.domain import Point
 from verify.decisions.search import NoPoint
 from verify.evidence import Evidence, Verdict
 from verify.mutation.boundary import Boundary, boundaries
-from verify.mutation.harder import ReadOnce, follows_from, full_cell, hardest
-from verify.mutation.meaning import Comparison, change_meaning, compare
+from verify.mutation.harder import (
+    ROUNDING,
+    Places,
+    ReadOnce,
+    full_cell,
+    hardest,
+    log_quotient,
+)
+from verify.mutation.meaning import Comparison, change_meaning, compare, same_at_zero
 from verify.mutation.mutants import (
     CONDITIONS,
     Mutant,
@@ -47,7 +54,7 @@ from verify.mutation.opened import open_condition
 from verify.mutation.tried import SymbolRanges, follows, ranges
 from verify.procedures.base import Profile
 from verify.procedures.interface import Procedure
-from verify.procedures.placebos import Occurs, Placebo, at_most, decide, demands
+from verify.procedures.placebos import Occurs, Placebo, at_most, decide, demands, lives
 
 #: ========== ===================================================================================
 #: refuted     the mutant is refuted
@@ -93,6 +100,10 @@ MAX_NEW_TRIALS_OF_A_CONDITION = 10_000
 
 #: Trials that show whether a changed statement is plainly false in another cell.
 N_ELSEWHERE = 64
+#: The claim's own cells that are asked alone where all of them together want too many trials.
+N_ALONE = 6
+#: Cells in which a change that is below a sharper statement is tried.
+N_PLACES = 12
 #: A log quotient of two bounds that is worth a cell of its own.
 MUCH = 0.02
 
@@ -251,6 +262,7 @@ class Examination:
             it asks for more new trials than are allowed.
         """
         level = self.standing.level
+        procedure = procedure.without_figures()
         procedure.check()
         spent, seconds = 0, 0.0
         while missing := demands(procedure, self.placebos, self.store, level):
@@ -367,6 +379,7 @@ class _Judge:
         self._true: dict[tuple[str, str, str, bool], tuple[float, str]] = {}
         self._points: list[Point] | None = None
         self._needless: set[str] = set()  # conditions without which the statement is true here
+        self._places: Places | None = None
 
     def candidates(self, everything: Sequence[Mutant]) -> list[Mutant]:
         """The mutants that do not follow from the original: changes of size first, failures last.
@@ -397,7 +410,10 @@ class _Judge:
     def judge_meaning(self, mutant: Mutant, points: Sequence[Mapping[str, Any]]) -> Judged:
         """The outcome of a change of meaning: its formula first, then the claim's own evidence."""
         with np.errstate(all="ignore"):
-            found = compare(self._examination.claim.statement, mutant.statement, points)
+            original = self._examination.claim.statement
+            found = compare(original, mutant.statement, points)
+            if found == "same" and (zero := same_at_zero(original, mutant.statement, points)):
+                return self._judged(mutant, "true here", why=f"supported with {zero} = 0")
             evidence = None
             try:
                 if found in ("stronger", "unknown"):
@@ -406,7 +422,10 @@ class _Judge:
                         return replace(caught, verdict=str(Verdict.REFUTED))
                     try:
                         evidence = self._supported(mutant)
-                    except REFUSALS:  # another cell may show that it is false
+                    except REFUSALS:  # a single cell may show that it is false
+                        if self._refuted_alone(mutant, points):
+                            caught = self._judged(mutant, "refuted")
+                            return replace(caught, verdict=str(Verdict.REFUTED))
                         outcome, why = self._elsewhere(mutant, "unknown")
                         if outcome != "survived":
                             raise
@@ -427,28 +446,59 @@ class _Judge:
         return evidence.verdict is not Verdict.SUPPORTED or coarser
 
     def _supported(self, mutant: Mutant) -> Evidence:
-        """The evidence on a mutant.  Placebos are asked where it is supported without them."""
+        """The evidence on a mutant.  A refutation needs no placebo, and support one live cell."""
         examination = self._examination
         self._examination = replace(examination, placebos=())
         try:
             bare = self._decided(mutant, quickly=False)
         finally:
             self._examination = examination
-        if not examination.placebos or bare.verdict is not Verdict.SUPPORTED:
+        if not examination.placebos or bare.verdict is Verdict.REFUTED:
             return bare
-        return examination.decide(mutant.statement)
+        drawn = any(isinstance(p, Placebo) and p.draws for p in examination.placebos)
+        if drawn or self._lost(bare):
+            return examination.decide(mutant.statement)
+        changed = examination.procedure(mutant.statement)
+        if lives(changed, examination.placebos, examination.trials, examination.standing.level):
+            return bare
+        return replace(bare, verdict=Verdict.VACUOUS)
+
+    def _refuted_alone(self, mutant: Mutant, points: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether one of the claim's cells refutes a mutant whose other cells want more trials.
+
+        Those are tried in which it asks for most, at their share of the error level.
+        """
+        examination = self._examination
+        changed = examination.procedure(mutant.statement)
+        cells = changed.cells_alone()
+        if len(cells) != len(points) or not _declares_cost(changed):
+            return False
+        original = examination.claim.statement
+        logs = [log_quotient(original, mutant.statement, values) for values in points]
+        order = sorted((log, i) for i, log in enumerate(logs) if log < -MUCH)
+        share = examination.standing.level / len(cells)
+        alone = replace(
+            examination, placebos=(), standing=replace(examination.standing, level=share)
+        )
+        for _, i in order[:N_ALONE]:
+            try:
+                found = alone.evidence(changed.in_cells([cells[i]]))
+            except REFUSALS:
+                continue
+            if found.verdict is Verdict.REFUTED:
+                return True
+        return False
 
     def _elsewhere(self, mutant: Mutant, found: Comparison) -> tuple[Outcome, str]:
         """Whether a mutant that the claim's cells do not catch is false in another cell."""
         examination = replace(self._examination, placebos=())
         changed = examination.procedure(mutant.statement)
-        own = changed.cells_alone()
         sharper = examination.claim.sharper
-        n_places = 0
         if sharper is not None and found != "unknown":
-            n_places = follows_from(sharper, mutant.statement, changed, examination.store)
-        if sharper is not None and n_places:
-            return "true here", f"nowhere below {sharper.id}, which is proved, at {n_places} places"
+            told = self._against(sharper, mutant.statement, changed)
+            if told is not None:
+                return told
+        own = changed.cells_alone()
         place = hardest(examination.claim.statement, mutant.statement, changed, examination.store)
         if place is None or (place[1] > -MUCH and found in ("weaker", "same")):
             return {
@@ -459,11 +509,49 @@ class _Judge:
         where = f"{math.exp(log):.2g} of the stated bound at {_spelled(cell)}"
         if cell in [full_cell(changed, one) for one in own]:
             return "true here", f"limits in every cell, down to {where}"
+        return self._tried_at(cell, changed, where)
+
+    def _against(
+        self, sharper: Statement, mutant: Statement, changed: Procedure
+    ) -> tuple[Outcome, str] | None:
+        """What a sharper statement tells about a mutant, None where it says nothing.
+
+        A mutant that is nowhere below it is true.  Else it is tried where it is the farthest below.
+        """
+        if self._places is None:
+            self._places = Places(self._procedure, self._examination.store)
+        places, original = self._places, self._examination.claim.statement
+        stated, logs = (places.quotients(s, mutant) for s in (original, sharper))
+        if logs is None:
+            return None
+        if stated is not None and np.min(stated) >= -ROUNDING:
+            return "asks less", f"nowhere below the stated bound at {logs.size} places"
+        if np.min(logs) >= -ROUNDING:
+            return "true here", f"nowhere below {sharper.id} at {logs.size} places"
+        below = [int(i) for i in np.argsort(logs) if i >= places.n_own and logs[i] < -ROUNDING]
+        for i in below[:N_PLACES]:
+            outcome, why = self._tried_at(
+                places.cells[i],
+                changed,
+                f"{math.exp(logs[i]):.2g} of {sharper.id} at {_spelled(places.cells[i])}",
+                n_new=N_ELSEWHERE,
+            )
+            if outcome == "survived":
+                return outcome, why
+        least = math.exp(float(np.min(logs)))
+        return "open", f"down to {least:.2g} of {sharper.id}, and not refuted there"
+
+    def _tried_at(
+        self, cell: Params, changed: Procedure, where: str, n_new: int = MAX_NEW_TRIALS
+    ) -> tuple[Outcome, str]:
+        """Whether trials in one further cell tell a mutant from a true statement."""
+        examination = replace(self._examination, placebos=())
         try:
             there = changed.in_cells([cell])
             evidence = examination.evidence(at_most(there, N_ELSEWHERE))
-            if evidence.verdict is not Verdict.REFUTED and _declares_cost(there):
-                evidence = examination.evidence(there, n_new=MAX_NEW_TRIALS_OF_A_CONDITION)
+            more = n_new > N_ELSEWHERE and _declares_cost(there)
+            if evidence.verdict is not Verdict.REFUTED and more:
+                evidence = examination.evidence(there, n_new=n_new)
         except REFUSALS as error:
             return "open", f"{where}: {_line(error)}"
         if evidence.n_failed:  # a failed trial counts as bad, and says nothing about the change
@@ -501,7 +589,7 @@ class _Judge:
             return self._judged(mutant, "unsupported", evidence)
         if evidence.resolution is not None:
             coarse = self._examination.standing.resolution is not None
-            why = " ".join(evidence.sharpness[:1]) if coarse else ""
+            why = evidence.summary if coarse else ""
             return self._judged(mutant, "few trials" if coarse else "unsupported", evidence, why)
         if not label:
             return self._judged(mutant, "kept", evidence)

@@ -28,6 +28,7 @@ from verify.procedures.base import (
     Presentation,
     Sampling,
     Trials,
+    nothing_to_show,
     override_cells,
 )
 from verify.procedures.rounds import play_rounds
@@ -84,6 +85,10 @@ class Procedure(ABC):
         """The cells with a verdict each, empty where the verdict is about all cells together."""
         return ()
 
+    def completed(self, cell: Params) -> Params:
+        """The cell with those parameters anew that the statement takes from the others."""
+        return cell
+
     def in_cells(self, cells: Sequence[Params]) -> Self:
         """The same procedure in some of the cells of `cells_alone`."""
         raise NotImplementedError(f"{type(self).__name__} decides no cell alone")
@@ -135,6 +140,10 @@ class Procedure(ABC):
 
     def without_laws(self) -> Self:
         """The same procedure from its trials alone: exact laws of the algorithm are left out."""
+        return self
+
+    def without_figures(self) -> Self:
+        """The same procedure without the claim's own figures, tables and slack: a verdict alone."""
         return self
 
     # -- a search --------------------------------------------------------------------------------
@@ -216,6 +225,10 @@ class Sampled(Procedure):
     def demands(self, store: Trials, _level: float) -> list[Demand]:
         """The whole budget of every cell."""
         return self.sampling.missing(store, self.cells)
+
+    def without_figures(self) -> Self:
+        """The same procedure without the claim's own figures, tables and slack."""
+        return replace(self, present=nothing_to_show)  # type: ignore[type-var]
 
     def evidence(
         self, observed: Sequence[Observed], own: Presentation = NOTHING, **fields: Any

@@ -236,6 +236,23 @@ def _decide(
     )
 
 
+def lives(
+    procedure: Procedure, placebos: Sequence[Placebo | Occurs], store: Trials, level: float
+) -> bool:
+    """Whether a placebo fails somewhere: in a cell that no placebo passes.
+
+    It is asked for a statement that its own trials support in every cell.  Trials that a placebo
+    has for itself must be stored.
+    """
+    for _, part in _parts(procedure):
+        alone = part.without_figures()
+        n_trials = max((r.n_trials for r in alone.decide(store, level).cells), default=0)
+        fixed = alone if not part.cells_alone() else at_most(alone, n_trials)
+        if not any(_passes(placebo, fixed, alone, store, level) for placebo in placebos):
+            return True
+    return False
+
+
 def _asked(evidence: Evidence) -> bool:
     """Whether support is in question.  A refutation needs no placebo."""
     return evidence.verdict in (Verdict.SUPPORTED, Verdict.INCONCLUSIVE)
@@ -266,7 +283,7 @@ def at_most(procedure: Any, n_trials: int) -> Any:
 
 def _for(placebo: Placebo, procedure: Any) -> Any:
     """The procedure that decides on a placebo, without the exact laws of the algorithm."""
-    return placebo.procedure(procedure.without_laws())
+    return placebo.procedure(procedure.without_laws().without_figures())
 
 
 def _passes(placebo: Placebo | Occurs, fixed: Any, part: Any, store: Trials, level: float) -> bool:

@@ -51,6 +51,8 @@ class Probability(InRounds):
     certify : makes a certificate that the statement fails, or raises `NotProved`.
     symbols : ``(trials, cell) -> `` the statement's symbols in the cell, those that differ between
         trials as arrays.  With them a mutant that states less is recognised without a test.
+    complete : ``cell -> cell`` with those parameters anew that the statement takes from the others,
+        such as its number of steps.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Probability(InRounds):
     log_limit: Callable[[Params], float | None] = lambda _cell: None
     certify: Callable[[], Certificate] | None = None
     symbols: Callable[[Table, Params], Mapping[str, Any]] = lambda _table, _cell: {}
+    complete: Callable[[Params], Params] = lambda cell: cell
     present: Present = nothing_to_show
 
     def require(self, cell: Params) -> None:
@@ -97,6 +100,10 @@ class Probability(InRounds):
         table = invent_trials(self.sampling.experiment)
         bad = [self.bad(table, cell).tolist() for cell in self.cells]
         return [bad, [self.delta(cell) for cell in self.cells], list(map(repr, self.cells))]
+
+    def completed(self, cell: Params) -> Params:
+        """The cell with the parameters anew that the statement takes from the others."""
+        return self.complete(cell)
 
     def values_at(self, cell: Params, like: Params, store: Trials) -> Mapping[str, Any]:
         """A cell with the symbols of the stored trials of ``like``, where it has any."""

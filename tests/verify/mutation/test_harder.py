@@ -17,7 +17,7 @@ from trials.run.store import RunStore
 from verify.claim import Claim
 from verify.decisions.means import Knowledge
 from verify.evidence import Verdict
-from verify.mutation.harder import follows_from, hardest, log_quotient
+from verify.mutation.harder import Places, follows_from, hardest, log_quotient
 from verify.mutation.score import Examination, Standing
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.mean_bound import MeanBound
@@ -85,6 +85,21 @@ def test_a_procedure_without_cells_of_its_own_has_no_hardest_one(store) -> None:
     assert hardest(bound(d), bound(k), mean(bound(k), cells=()), store) is None
 
 
+def test_parameters_that_follow_from_others_move_with_them(store) -> None:
+    """Here k is what the statement takes from d, so that it is never a half of it."""
+
+    class Following(MeanBound):
+        def completed(self, cell):
+            return {**cell, "k": 2 * cell["d"]}
+
+    made = mean(bound(k))
+    fields = {name: getattr(made, name) for name in made.__dataclass_fields__}
+    following = Following(**{**fields, "cells": ({"d": 4, "k": 8},)})
+    assert all(cell["k"] == 2 * cell["d"] for cell in Places(following, store).cells)
+    cell, _ = hardest(bound(k), bound(d**2 / k), following, store)
+    assert cell["k"] == 2 * cell["d"]
+
+
 def simulate_where_possible(params, rng, n):
     values = params["d"] * (0.4 + 0.2 * rng.random((n, 1)))
     return np.where(params["k"] < 4, np.nan, values)
@@ -118,6 +133,13 @@ def outcomes(claim, store):
     return {j.mutant: j.outcome for j in score.judged}
 
 
+def test_a_change_below_a_sharper_bound_is_tried_where_it_is_farthest_below(store) -> None:
+    claim = Claim(statement=bound(d + k), builder=mean, sharper=bound(0.6 * d, id="toy.proved"))
+    found = outcomes(claim, store)
+    assert found["term bound: d dropped"] == "survived"  # 1 + k: false where d is larger
+    assert found["term bound: k dropped"] == "true here"
+
+
 @pytest.mark.parametrize(
     ("stated", "name", "outcome"),
     [
@@ -134,21 +156,30 @@ def test_another_cell_tells_false_from_true(store, stated, name, outcome) -> Non
 def test_a_change_above_a_proved_bound_is_true(store):
     claim = bound(d)
     sharper = bound(d / 2, id="toy.proved")
-    found = mean(claim)
-    assert follows_from(sharper, bound(0.7 * d), mean(bound(0.7 * d)), store) > 100
-    assert follows_from(sharper, bound(0.4 * d), found, store) == 0
+    places = Places(mean(claim), store)
+    assert follows_from(sharper, bound(0.7 * d), places) > 1_000
+    assert follows_from(sharper, bound(0.4 * d), places) == 0
     # above it at the claim's own cell only
-    assert follows_from(sharper, bound(k / 2), mean(bound(k / 2)), store) == 0
+    assert follows_from(sharper, bound(k / 2), places) == 0
+    assert np.min(places.quotients(sharper, bound(0.4 * d))) == pytest.approx(math.log(0.8))
 
 
 def test_a_proved_bound_is_taken_at_the_probability_of_the_change(store):
     sharper = bound(d / sp.sqrt(r), failure=r)
-    at = mean(bound(d))
-    assert follows_from(sharper, bound(2 * d, failure=sp.Rational(1, 4)), at, store) > 100
-    assert follows_from(sharper, bound(2 * d, failure=sp.Rational(1, 5)), at, store) == 0
-    assert follows_from(sharper, bound(d / 100, failure=sp.Integer(1)), at, store) > 100
+    at = Places(mean(bound(d)), store)
+    assert follows_from(sharper, bound(2 * d, failure=sp.Rational(1, 4)), at) > 1_000
+    assert follows_from(sharper, bound(2 * d, failure=sp.Rational(1, 5)), at) == 0
+    assert follows_from(sharper, bound(d / 100, failure=sp.Integer(1)), at) > 1_000
+
+
+def test_a_change_of_the_probability_alone_is_compared_as_well(store):
+    sharper = bound(d / 2, failure=sp.Rational(1, 4))
+    at = Places(mean(bound(d)), store)
+    assert follows_from(sharper, bound(d, failure=sp.Rational(1, 3)), at) > 1_000
+    assert follows_from(sharper, bound(d, failure=sp.Rational(1, 5)), at) == 0
 
 
 def test_a_proved_bound_outside_its_conditions_shows_nothing(store):
     small = Assumption(name="small", left=sp.Integer(3), right=d)
-    assert follows_from(bound(d / 2, assumptions=(small,)), bound(d), mean(bound(d)), store) == 0
+    places = Places(mean(bound(d)), store)
+    assert follows_from(bound(d / 2, assumptions=(small,)), bound(d), places) == 0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from bounds.statement import Term, evaluate
+from bounds.statement import Constant, Term, evaluate
 from tests.verify.mutation.test_mutants import constant, statement
 from verify.mutation.meaning import (
     change_meaning,
@@ -16,7 +16,9 @@ from verify.mutation.meaning import (
     compare,
     find_roles,
     largest_of,
+    same_at_zero,
 )
+from verify.mutation.mutants import with_term
 
 m, n, d, k, p, c_2 = sp.symbols("m n d k p c_2")
 
@@ -124,3 +126,23 @@ def test_constants_that_a_point_does_not_give_take_one_value_on_both_sides() -> 
     original = statement(terms=terms, constants=(constant(c_2),), failure=None)
     changed = replace(original, terms=(Term(name="floor", expr=c_2 * sp.sqrt(k)),))
     assert compare(original, changed, POINTS[:1]) == "weaker"
+
+
+def test_a_constant_that_is_shown_to_be_zero_makes_every_change_of_its_term_true():
+    kept, gone = sp.symbols("c_1 c_2")
+    constants = tuple(
+        Constant(symbol=c, low=0.0, high=1e3, generous="high", meaning="") for c in (kept, gone)
+    )
+    stated = statement(
+        terms=(Term(name="first", expr=kept * d), Term(name="second", expr=gone / m)),
+        failure=None,
+        constants=constants,
+        assumptions=(),
+    )
+    zero = [{"c_1": 2.0, "c_2": 0.0, "d": 3.0, "m": 5.0}]
+    changed = with_term(stated, "second", gone / d)
+    assert same_at_zero(stated, changed, zero) == "c_2"
+    assert not same_at_zero(stated, changed, [])
+    assert not same_at_zero(stated, changed, [{**zero[0], "c_2": 0.1}])
+    assert not same_at_zero(stated, with_term(stated, "first", kept * m), zero)
+    assert not same_at_zero(stated, replace(changed, failure=1 / m), zero)

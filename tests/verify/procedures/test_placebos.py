@@ -27,6 +27,7 @@ from verify.procedures.placebos import (
     Trivial,
     decide,
     demands,
+    lives,
     told,
     with_columns,
 )
@@ -107,6 +108,15 @@ def test_a_claim_without_a_live_cell_is_vacuous(tmp_path):
     assert evidence.verdict is Verdict.VACUOUS
     assert evidence.mark == "VACUOUS"
     assert evidence.summary.startswith("it could not have failed in every cell")
+
+
+@pytest.mark.parametrize(("bounds", "live"), [((5.0, 2.0), False), ((5.0, 0.5), True)])
+def test_one_cell_where_the_placebo_fails_is_enough_to_live(tmp_path, bounds, live):
+    procedure = small(*bounds)
+    with RunStore.create(tmp_path / "run.sqlite", root_seed=1, config={}) as store:
+        with make_executor("serial") as executor:
+            ensure(store, procedure.demands(store, LEVEL), executor)
+        assert lives(procedure, (START,), store, LEVEL) == live
 
 
 def test_a_refutation_stands_in_a_cell_that_a_placebo_passes(tmp_path):

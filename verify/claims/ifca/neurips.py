@@ -15,6 +15,7 @@ from functools import partial
 
 from bounds.ifca import neurips as bn
 from bounds.ifca.hidden import HIDDEN
+from trials.run.cell import Params
 from verify.claim import Deferred, row
 from verify.claims.ifca.cells import (
     CALIBRATION,
@@ -76,13 +77,23 @@ THEOREM_1 = (
 )
 
 #: The conference version names the constants of the accuracy c5, c6 and takes c4 from Theorem 1.
-ACCURACY = {"c_5": 2.0, "c_6": 1.0, "c_4": math.log(2) / 4}
+#: The second term gets the constant zero, as in the journal version.
+ACCURACY = {"c_5": 2.0, "c_6": 0.0, "c_4": math.log(2) / 4}
 WITH_MORE_SAMPLES = {**ACCURACY, "c_5": 30.0}
 at_edge = partial(edge_cells, bn.COROLLARY_1, ACCURACY, (3, 4, 6, 10))
+#: Sizes far from each other: c5 = 30 leaves room for factors up to 20.
+FAR_ROWS = ((10, 20_000, 2, 0.25, 1.0),)
+#: So many clients for few samples that the printed number of steps is five at least.
+MANY_CLIENTS = ((10_000_000, 40, 2, 0.25, 1.0),)
 #: The printed number of steps, an integer before it is rounded in every cell.
-with_more_samples = partial(
-    edge_cells, bn.COROLLARY_1_MORE_SAMPLES, WITH_MORE_SAMPLES, (1, 2, 3, 6)
-)
+_many = partial(edge_cells, bn.COROLLARY_1_MORE_SAMPLES, WITH_MORE_SAMPLES)
+
+
+def with_more_samples() -> tuple[Params, ...]:
+    """Runs of the printed number of steps, some of sizes far from each other."""
+    return (*_many((1, 2, 3, 6)), *_many((2,), FAR_ROWS), *_many((6,), MANY_CLIENTS))
+
+
 #: Runs of one and two stated steps: pmn' = 64 d, equal clusters and a ratio of two.
 with_few_samples = partial(
     edge_cells,

@@ -14,6 +14,10 @@ Noise has rare jumps (`trials.experiments.ifca.strongly_convex`), one in hardly 
 fail.  So Markov's and Chebyshev's inequalities, from which the bounds come, are nearly attained.
 
 The numbers are drawn from a fixed seed, before any trial and without a look at one.
+
+`far_cells` and `far_part_cells` are for bounds with the constants of a proof, which are 10 to 300
+times as large as what they bound.  One symbol at a time lies there so far from the others that a
+bound with another symbol in its place is too small even so.
 """
 
 from __future__ import annotations
@@ -204,3 +208,94 @@ def part_cells(
         filled = with_strangers(cell, mean)
         cells.append({**filled, "v": float(f"{ratio / length:.4g}"), "rare": often})
     return cells
+
+
+#: A plain shape: two equal clusters, one curvature, every unit one.
+_PLAIN: Params = {
+    "m": 10**8,
+    "n": 10**10,
+    "k": 2,
+    "d": 1,
+    "ratio": 1.0,
+    "Delta": 1.0,
+    "lam": 1.0,
+    "L": 1.0,
+    "alpha": 0.3,
+    "delta": 0.5,
+    "start": "edge",
+    "cluster": "smallest",
+}
+#: Shapes in which one symbol lies far from the others, for a term with samples and curvatures.
+_FAR_SHAPES: tuple[Params, ...] = (
+    {"m": 10**4, "n": 10**13},
+    {"m": 10**13, "n": 1, "d": 1_000, "delta": 0.9},
+    {"lam": 1e-5, "L": 1e-5},
+    {"lam": 100.0, "L": 100.0, "m": 10**6, "n": 10**6},
+    {"Delta": 0.01},
+    {"alpha": 1e-4},
+    {"lam": 1e-4, "alpha": 0.37},
+)
+#: How far the noise moves a model in those cells, where everything else is about one at most.
+_RULES = 1e3
+
+
+def _noisy(cell: Params, length: float) -> Params:
+    """The cell with gradients whose noise moves a model by ``length`` for one client of each."""
+    v = length * cell["L"] * math.sqrt(cell["m"] * cell["n"])
+    return {**cell, "v": float(f"{v:.4g}")}
+
+
+def far_crowds() -> list[Params]:
+    """A tenth of all clients are strangers in a small cluster, hardly any noise."""
+    shapes = (*_FAR_SHAPES, {"delta": 0.9, "alpha": 0.05, "wrong": 0.028})
+    cells: list[Params] = []
+    for shape in shapes:
+        cell = {**_PLAIN, "ratio": 999.0, **shape}
+        wrong = cell.pop("wrong", 0.1)
+        cell["m"] = max(cell["m"], 10**6)  # 8 log(mn') clients of the small cluster
+        little = 1e-6 * cell["Delta"] * (cell["lam"] / cell["L"]) ** 2
+        cells.append(_noisy(with_wrong(cell, wrong), little))
+    return cells
+
+
+def rare_strangers() -> list[Params]:
+    """One stranger at an optimum, where the step takes nothing off the error.
+
+    It comes three times as often as a small delta allows, or less often than a large one and more
+    often than the smallest share and than 1/k.
+    """
+    rows = (
+        ({"delta": 0.003, "Delta": 1.9}, 3 * 0.003),
+        ({"delta": 0.9, "Delta": 1.9, "m": 10**5, "ratio": 99.0}, 0.115),
+        ({"delta": 0.9, "Delta": 1.4, "k": 64, "d": 63}, 0.03),
+    )
+    return [
+        _noisy(with_strangers({**_PLAIN, "alpha": 0.49, "start": "optimum", **shape}, mean), 1e-12)
+        for shape, mean in rows
+    ]
+
+
+def far_cells() -> list[Params]:
+    """Cells for one whole step: noise or strangers rule, one symbol far from the others."""
+    noise = [_noisy(with_strangers({**_PLAIN, **shape}, TINY), _RULES) for shape in _FAR_SHAPES]
+    # a jump for a small delta, and one just above the bound where delta is large
+    rows = (
+        ({"delta": 1.5e-4, "alpha": 0.45, "Delta": 1.9}, 4.5e-4),
+        ({"delta": 0.9, "alpha": 1e-4, "Delta": 1e-4}, 2.5e-3),
+    )
+    jumps = [
+        {**_noisy(with_strangers({**_PLAIN, **shape}, TINY), _RULES), "rare": rare}
+        for shape, rare in rows
+    ]
+    # contraction alone, of a small cluster, with a deviation of the losses near one
+    still = {**_PLAIN, "m": 10**7, "n": 10**15, "ratio": 999.0, "eta": 0.9}
+    return [*noise, *jumps, _noisy(still, 1e-9), *far_crowds(), *rare_strangers()]
+
+
+def far_part_cells() -> list[Params]:
+    """The same for the part of the strangers alone: their number, or their noise, rules."""
+    noise = []
+    for shape in _FAR_SHAPES:
+        cell = {**_PLAIN, **shape}
+        noise.append(_noisy(with_wrong(cell, 0.1), _RULES))
+    return [*noise, *far_crowds(), *rare_strangers()]

@@ -19,6 +19,8 @@ Reference. TIT 2022, Corollary 2 and its proof.  NeurIPS 2020, Theorem 2.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -39,7 +41,14 @@ from verify.claims.ifca.lemma_3 import CONDITION, LAM
 from verify.claims.searching import Proof, generous, search
 from verify.decisions.domain import Interval, LogInterval, Ranges
 from verify.evidence import Verdict
-from verify.procedures.base import FloatArray, Profile, Sampling
+from verify.procedures.base import (
+    FloatArray,
+    Observed,
+    Presentation,
+    Profile,
+    Sampling,
+    tex_number,
+)
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
 from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere
@@ -50,7 +59,7 @@ _FLOOR = "floor $\\varepsilon_0$ over the largest that condition (b) allows"
 RUNS: Ranges = {
     "L": LogInterval(1e-3, 1e3),
     "condition": LogInterval(1.0, 1e4, meaning=CONDITION),
-    "p": LogInterval(1e-3, 1.0),
+    "p": LogInterval(1e-12, 1.0),
     "Delta": LogInterval(1e-6, 1e6),
     "alpha_0": Interval(1e-4, 0.4999),
     "floor": LogInterval(1e-9, 1.0, meaning=_FLOOR),
@@ -323,6 +332,34 @@ _ROWS = (
     (10**8, 10**12, 2, 2, 9.0, 1.0, 1.0, 2.0, 0.3, 0.01, 0.4, 0.3),
     (10**9, 10**8, 2, 2, 1.0, 0.5, 0.5, 0.5, 1e-4, 1e-3, 0.25, 0.05),
 )
+#: One symbol far from all others.  First the noise of the gradients rules, then the strangers.
+_FAR_NOISE: tuple[Params, ...] = (
+    {"m": 1_000, "n": 10**6},
+    {"m": 1_000, "n": 1_000, "lam": 1e6, "L": 1e6},
+    {"lam": 1e-4, "L": 1e-4},
+    {"m": 1_000, "n": 10**15, "d": 100, "delta": 0.9},
+    {"m": 10**15, "n": 1_000, "d": 100, "delta": 0.9},
+)
+_FAR_STRANGERS: tuple[Params, ...] = (
+    {"Delta": 0.01},
+    {"lam": 1e-4, "L": 1e-4},
+    {"lam": 1e4, "L": 1e4, "n": 10**15},
+    {"m": 10**15, "n": 1, "d": 100},
+)
+_PLAIN_RUN: Params = {
+    "m": 10**12,
+    "n": 10**6,
+    "k": 2,
+    "d": 1,
+    "ratio": 1.0,
+    "Delta": 1.0,
+    "lam": 1.0,
+    "L": 1.0,
+    "eta": 1.0,
+    "v": 1.0,
+    "alpha": 0.49,
+    "delta": 0.5,
+}
 CONSTANTS = {"c_1": 16.0 * 8 * 8, "c_2": 16.0 * 48 * 8, "c_3": 0.0}
 
 
@@ -332,11 +369,48 @@ def run_symbols(params: Params) -> dict[str, float]:
     share = experiments.sizes(full)[0] / full["m"]
     k = full["k"]
     return {
-        **{name: float(full[name]) for name in _NAMES if name not in ("ratio", "d")},
+        **{name: float(full[name]) for name in _NAMES if name != "ratio"},
         "p": share,
         "alpha_0": full["alpha"],
         "theta_max": full["Delta"] * math.sqrt((k - 1) / (2 * k)),
     }
+
+
+def far_runs() -> list[Params]:
+    """Runs whose noise v and deviation eta make the printed accuracy a fifth of the start's error.
+
+    One of its two terms is 10^12 times the other.
+    """
+    cells: list[Params] = []
+    shapes = [(shape, (1.0, 1e-12)) for shape in _FAR_NOISE]
+    shapes += [(shape, (1e-12, 1.0)) for shape in _FAR_STRANGERS]
+    for shape, (noise, strangers) in shapes:
+        cell = {**_PLAIN_RUN, **shape}
+        at = {**run_symbols(cell), **CONSTANTS}
+        wanted = 0.2 * experiments.radius(SC_RUN.check(cell))
+        first, second = (
+            float(evaluate(sr.COROLLARY_2.term(name).expr, at))
+            for name in ("statistical", "strangers")
+        )
+        v, eta = wanted * noise / first, math.sqrt(wanted * strangers / second)
+        cells.append({**cell, "v": float(f"{v:.4g}"), "eta": float(f"{eta:.4g}")})
+    return cells
+
+
+def speaks_from(statement: Statement, clients: int) -> float:
+    """The least n' from which the statement speaks, where every other size is plain.
+
+    Two equal clusters, curvatures, separation and deviations of one, delta = 1/10, alpha = 1/4.
+    """
+    cell = {**_PLAIN_RUN, "m": clients, "delta": 0.1, "alpha": 0.25}
+    at = {**run_symbols(cell), **CONSTANTS}
+
+    def speaks(n_samples: float) -> bool:
+        here = {**at, "n": n_samples}
+        here["varepsilon"] = float(evaluate(statement.expr, here))
+        return all(a.holds(here) for a in statement.assumptions)
+
+    return next((10.0 ** (i / 100) for i in range(3_000) if speaks(10.0 ** (i / 100))), math.inf)
 
 
 def corollary(statement: Statement, profile: Profile) -> Probability:
@@ -353,15 +427,30 @@ def corollary(statement: Statement, profile: Profile) -> Probability:
     def observed(table: Table) -> FloatArray:
         return np.where(table["farthest"] > 1.0, np.inf, table["largest"])
 
-    return explicit(
+    rows = [dict(zip(_NAMES, values, strict=True)) for values in _ROWS]
+    procedure = explicit(
         statement,
         CONSTANTS,
         Sampling(experiment=SC_RUN, max_trials=min(profile.max_trials, 2048), first=256),
-        [with_steps(dict(zip(_NAMES, values, strict=True))) for values in _ROWS],
+        [with_steps(row) for row in (*rows, *far_runs())],
         lambda params: {**run_symbols(params), "varepsilon": accuracy(params)},
         observed,
         "some final error above the accuracy, or a model outside its radius",
     )
+
+    def present(stored: Sequence[Observed]) -> Presentation:
+        least = ", ".join(
+            f"$n'={speaks_from(statement, clients):.1g}$ for $m={tex_number(float(clients))}$"
+            for clients in (1_000, 10**6, 10**9)
+        )
+        said = (
+            "With two equal clusters, $\\lambda=L=\\Delta=v=\\eta=1$, $\\delta=0.1$ and "
+            f"$\\alpha_0=1/4$ the statement says nothing below {least}."
+        )
+        shown = procedure.present(stored)
+        return replace(shown, sharpness=(*shown.sharpness, said))
+
+    return replace(procedure, complete=with_steps, present=present)
 
 
 COROLLARY_2 = table(
@@ -447,7 +536,7 @@ def final_noise(statement: Statement, profile: Profile) -> Search:
             "v": LogInterval(1e-6, 1e6),
             "L": LogInterval(1e-6, 1e6),
             "condition": LogInterval(1.0, 1e6, meaning=CONDITION),
-            "p_j": LogInterval(1e-3, 1.0),
+            "p_j": LogInterval(1e-12, 1.0),
             "m": LogInterval(1.0, 1e9),
             "n": LogInterval(1.0, 1e9),
             "steps": LogInterval(1.0, 1e9, meaning="number of steps of the run, not only integers"),
