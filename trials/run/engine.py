@@ -125,7 +125,7 @@ def ensure(
     The blocks that had finished are stored after any exception, also after `KeyboardInterrupt`.
     """
     merged = _merge(demands)
-    _refuse_too_many(merged)
+    _refuse_too_many(sum(demand.n_blocks for demand in merged))
     for demand in merged:
         codes = store.codes(demand.experiment, demand.params)
         _refuse_other_code(store, demand.experiment, codes)
@@ -147,6 +147,7 @@ def ensure(
         return 0
     if store.readonly:
         raise StoreError(f"{store.path}: was opened read-only and lacks {len(tasks)} blocks")
+    _refuse_too_many(store.n_blocks() + len(tasks))
     total = sum(demand.n_blocks for demand in merged)
     done = total - len(tasks)
     n_failed = sum(store.n_failed(d.experiment, d.params, d.n_blocks) for d in merged)
@@ -165,15 +166,14 @@ def ensure(
     return len(tasks)
 
 
-def _refuse_too_many(demands: Iterable[Demand]) -> None:
-    """Refuse more blocks than a store of one file serves in seconds, before any is computed.
+def _refuse_too_many(n_blocks: int) -> None:
+    """Refuse a run of more blocks than a store of one file serves in seconds.
 
     Raises
     ------
     InvalidParameter
-        if more than `MOST_BLOCKS` are asked for at once.
+        if the run would hold more than `MOST_BLOCKS`, those that are stored included.
     """
-    n_blocks = sum(demand.n_blocks for demand in demands)
     if n_blocks > MOST_BLOCKS:
         raise InvalidParameter(
             f"{n_blocks:,} blocks are more than a run holds ({MOST_BLOCKS:,}): give the experiment "
@@ -208,7 +208,7 @@ def refuse_other_code(store: RunStore, wanted: Iterable[Experiment]) -> None:
     refuse_other_machine(store)
 
 
-#: Blocks that are asked for at once, at most.  Opening, reading and exporting a run take time and
+#: Blocks of a run, at most.  Opening, reading and exporting a run take time and
 #: memory in proportion to its blocks: docs/laptop-to-cluster.md has the measured figures.
 MOST_BLOCKS = 1_000_000
 

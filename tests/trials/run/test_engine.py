@@ -195,7 +195,10 @@ def test_more_blocks_than_a_run_serves_are_refused_before_any_work(tmp_path, mon
         assert ensure(store, [Demand(TOY, {}, 3)], executor) == 3
         with pytest.raises(InvalidParameter, match=r"^4 blocks are more than a run holds \(3\)"):
             ensure(store, [Demand(TOY, {}, 4)], executor)
-        assert len(store.blocks(TOY, TOY.check({}))) == 3
+        with pytest.raises(InvalidParameter, match=r"^5 blocks are more"):  # with those stored
+            ensure(store, [Demand(TOY, {"mean": 2.0}, 2)], executor)
+        assert ensure(store, [Demand(TOY, {}, 3)], executor) == 0
+        assert store.n_blocks() == len(store.blocks(TOY, TOY.check({}))) == 3
 
 
 def test_a_check_that_is_not_idempotent_is_a_programming_error(tmp_path):

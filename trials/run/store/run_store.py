@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self, TypeVar, overload
 from trials.checks import FloatArray
 from trials.run.cell import Params
 from trials.run.experiment import Experiment
-from trials.run.store import documents
+from trials.run.store import documents, tally
 from trials.run.store.cells import CellIndex
 from trials.run.store.connection import Database
 from trials.run.store.decoding import Undecodable, decode
@@ -253,6 +253,10 @@ class RunStore:
         label = f"{code}@{machine}" if machine else code
         check_block(block, values, reasons, label, seconds, shape)
         commit_block(self._database, cell, block, values, reasons, label, seconds)
+
+    def n_blocks(self) -> int:
+        """The number of stored blocks of the whole run.  Reads one number from format 3 on."""
+        return tally.stored(self._database, "block")
 
     def blocks(self, experiment: Experiment | str, params: Params) -> set[int]:
         """The numbers of the stored blocks of a cell (empty for a cell that is not there)."""

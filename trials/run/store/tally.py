@@ -93,3 +93,12 @@ def check(database: Database) -> None:
                     f"{database.path}: is damaged (rows of the table {name!r} are lost, moved or "
                     "added)"
                 )
+
+
+def stored(database: Database, table: Table) -> int:
+    """The number of rows of a table, as it was counted.  Formats without counts are counted now."""
+    query = "SELECT n_rows FROM tally WHERE name = ?1"
+    if not database.format.has_tally:
+        query = f"SELECT count(*) FROM {table} WHERE ?1 IS NOT NULL"
+    ((n_rows,),) = database.query(query, (table,))
+    return int(n_rows)
