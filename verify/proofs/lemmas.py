@@ -105,6 +105,17 @@ LEMMAS = {
         says="$(1+x)^r\\ge1+rx$ for $x\\ge-1$ and $r\\ge1$",
         source="Hardy, Littlewood and Polya, Inequalities, section 2.15",
     ),
+    "wendel": Lemma(
+        name="Wendel's inequality",
+        says="$\\Gamma(x+\\frac12)\\le\\sqrt x\\,\\Gamma(x)$",
+        source="Wendel, Amer. Math. Monthly 55, 1948",
+    ),
+    "sphere-cap": Lemma(
+        name="the share of a cap of a sphere",
+        says="a cap of angular radius $\\varphi\\le\\frac\\pi2$ is at most the share "
+        "$\\frac12\\sin^n\\varphi$ of the sphere in $R^{n+1}$",
+        source="Ball, An Elementary Introduction to Modern Convex Geometry, lemma 2.2",
+    ),
     "minkowski": Lemma(
         name="Minkowski's inequality",
         says="$(E(X+Y)^2)^{1/2}\\le(EX^2)^{1/2}+(EY^2)^{1/2}$",

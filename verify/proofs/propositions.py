@@ -199,7 +199,8 @@ class Proposition:
         rounding = 1e-9 * max(abs(left), abs(observed), abs(right), abs(bound))
         side = {r"\le": 1.0, r"\ge": -1.0}.get(self.relation, 0.0)
         worse, harder = side * (left - observed), side * (bound - right)
-        near = worse >= -rounding if self.by and side else abs(left - observed) <= rounding
+        own_size = 1e-6 * max(abs(left), abs(observed)) if self.reduction else rounding
+        near = worse >= -own_size if self.by and side else abs(left - observed) <= rounding
         own_right = self.reduction is None or self.reduction.right is None or not side
         met = abs(right - bound) <= rounding if own_right else harder >= -rounding
         return near and met

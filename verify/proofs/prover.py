@@ -230,7 +230,8 @@ def with_hints(goal: Goal, hints: Sequence[Sequence[Any]], effort: int) -> Step:
     * ``("grow", x, start)``: a value from which the claim grows,
     * ``("cases", on)``: two cases,
     * ``("name", term, new)`` or ``("let", x, new, kind, by)``: a new variable,
-    * ``("square", a, b)``: the two sides of the claim.
+    * ``("square", a, b)``: the two sides of the claim,
+    * ``("sum", factor, parts)``: the terms >= 0 of which a multiple of the claim is the sum.
     """
     if not hints:
         return attempt(goal, effort)
@@ -248,6 +249,8 @@ def with_hints(goal: Goal, hints: Sequence[Sequence[Any]], effort: int) -> Step:
         return reduce_by(goal, cut, lambda g: with_hints(g, inner, effort), after)
     if kind in ("log", "exp"):
         return reduce_by(goal, {"step": "lemma", "says": kind, "of": rest[0]}, after)
+    if kind == "sum":
+        return reduce_by(goal, {"step": "sum", "factor": rest[0], "parts": rest[1]})
     names_of = {"grow": ("x", "start"), "cases": ("on",), "name": ("term", "new"),
                 "let": ("x", "new", "kind", "by"), "square": ("larger", "smaller")}  # fmt: skip
     step = {"step": {"grow": "monotone"}.get(kind, kind)}

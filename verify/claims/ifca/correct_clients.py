@@ -21,6 +21,7 @@ Reference. TIT 2022, proof of Theorem 1, (2) to (5).
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import mpmath
@@ -45,7 +46,14 @@ from verify.claims.ifca.cells import (
     values,
 )
 from verify.claims.ifca.columns import error_before
-from verify.claims.ifca.labels import START_DOMAIN, in_the_regime, wrong_label
+from verify.claims.ifca.labels import (
+    EXPECTED,
+    HALF_WRONG,
+    START_DOMAIN,
+    in_regime,
+    in_the_regime,
+    wrong_label,
+)
 from verify.claims.ifca.matrices import matrix_sampling, matrix_symbols
 from verify.claims.ifca.tails import log_step_limit, start_of
 from verify.claims.searching import Proof, search
@@ -55,7 +63,7 @@ from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
-from verify.proofs.propositions import POSITIVE, Everywhere
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere, Reduction
 
 # --- The triangle inequality (2) ----------------------------------------------------------------
 
@@ -100,6 +108,37 @@ def _norms(point: Point) -> dict[str, float]:
     return {**point, "gram": float(gram), "noise": float(np.linalg.norm(x.T @ noise) / n)}
 
 
+_KEPT, _TURNED, _ADDED = sp.symbols("kept turned added")
+
+
+def _parts(point: Point) -> dict[str, float]:
+    """The lengths of the three parts of the new error."""
+    x, noise, u = _step_data(point)
+    n, a = x.shape[0], point["a"]
+    turned = a * (u - x.T @ (x @ u) / n)
+    return {
+        "kept": abs(1 - a) * point["err"],
+        "turned": float(np.linalg.norm(turned)),
+        "added": float(np.linalg.norm(a / n * (x.T @ noise))),
+    }
+
+
+THREE_PARTS = Reduction(
+    idea="With $X^TX=N(I+D)$ the new error is $(1-a)u-aDu+\\frac aNX^T\\epsilon$ for the old error "
+    "$u$. By the triangle inequality its length is at most the sum of the three lengths. The first "
+    "is $|1-a||u|$. The second is at most $a\\|D\\||u|$ by the operator norm.",
+    lemmas=("triangle", "operator-norm"),
+    ranges={
+        **dict.fromkeys(("a", "err"), POSITIVE),
+        **dict.fromkeys(("gram", "noise", "kept", "turned", "added"), NOT_NEGATIVE),
+    },
+    given=((bc.A * bc.GRAM * sp.Symbol("err"), _TURNED), (bc.A * bc.NOISE, _ADDED)),
+    quantities=_parts,
+    left=_KEPT + _TURNED + _ADDED,
+    right=_KEPT + bc.A * bc.GRAM * sp.Symbol("err") + bc.A * bc.NOISE,
+)
+
+
 def triangle(statement: Statement, profile: Profile) -> Search:
     """The norm of T1 on drawn data, for steps of every length."""
 
@@ -119,6 +158,7 @@ def triangle(statement: Statement, profile: Profile) -> Search:
         error,
         STEP_DOMAIN,
         at=_norms,
+        everywhere=THREE_PARTS if statement.expr.has(sp.Abs) else None,
         exact=exact,
         proof=Proof(
             argument="Take $N=d=1$, $x=1$, no noise, an error of one and $a=2$. Then $X^\\top X=N$ "
@@ -145,17 +185,30 @@ def expected_number(point: Point) -> float:
     return float(-point["p"] * point["m"] * math.expm1(wrong_label(point).upper))
 
 
+def _wrong_share(point: Point) -> dict[str, float]:
+    """The probability that a client errs, at the n' that Assumption 2 asks for."""
+    full = in_regime(bc.EXPECTED_CORRECT, {"C_n": HIDDEN["C_n"]})(point)
+    return {"wrong": math.exp(wrong_label(full).upper)}
+
+
 HALF = table(
     in_the_regime,
     # A client errs with probability at most one half, for k <= m rivals: C_n = 2 exceeds 2/c2, so
     # that k/2 exp(-c2 C_n log m) is below one half.
-    row("ifca.half-correct", bc.HALF_CORRECT, observed=wrong_label, domain=START_DOMAIN),
+    row(
+        "ifca.half-correct",
+        bc.HALF_CORRECT,
+        observed=wrong_label,
+        domain=START_DOMAIN,
+        reduction=HALF_WRONG,
+    ),
     row(
         "ifca.expected-correct",
         bc.EXPECTED_CORRECT,
         observed=expected_number,
         domain={**START_DOMAIN, "p": LogInterval(1e-3, 0.5)},
         measure=SHARE,
+        reduction=replace(EXPECTED, quantities=_wrong_share),
     ),
     constants={"C_n": HIDDEN["C_n"]},
 )

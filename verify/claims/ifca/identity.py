@@ -43,6 +43,8 @@ from verify.claims.ifca.labels import (
     LEMMA_1_RATE,
     PAIR_DOMAIN,
     SIGNAL_DOMAIN,
+    UNION,
+    WORST_PAIR,
     pair_log_probability,
     pair_vectors,
     pairwise,
@@ -179,6 +181,7 @@ def lemma_1(statement: Statement, profile: Profile) -> Search:
         statement,
         profile,
         constants=LEMMA_1_CONSTANTS,
+        reduction=WORST_PAIR,
         present=lambda _result: _figures(statement),
     )
 
@@ -192,6 +195,7 @@ def union(statement: Statement, profile: Profile) -> Search:
         CLUSTER_DOMAIN,
         constants=LEMMA_1_CONSTANTS,
         measure=LOG_PROBABILITY,
+        everywhere=UNION,
     )
 
 

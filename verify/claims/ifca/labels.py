@@ -26,7 +26,7 @@ from verify.decisions.measures import LOG_PROBABILITY, LOWEST, Limits, Measure
 from verify.decisions.search import SearchResult
 from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
-from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere, Reduction
 
 SIGNAL_DOMAIN: Ranges = {
     "alpha": Interval(0.01, 0.49),
@@ -274,6 +274,7 @@ def in_the_regime(
     observed: Callable[[Point], float | Limits],
     constants: Mapping[str, float],
     domain: Ranges,
+    reduction: Reduction,
     measure: Measure = LOG_PROBABILITY,
 ) -> Search:
     """A bound under Assumption 2, tried at the n' that it asks for, with up to m clusters."""
@@ -287,7 +288,123 @@ def in_the_regime(
         constants=constants,
         measure=measure,
         where=lambda point: point.get("k", 2) <= point["m"],
+        everywhere=reduction,
     )
+
+
+_M, _K, _ALPHA, _RHO = sp.symbols("m k alpha rho")
+_N = N_PRIME
+_RATE = sp.Rational(repr(LEMMA_1_RATE))
+#: (alpha rho/(rho+1))^2 n', the argument of all exponentials.
+_SIGNAL = _N * (_ALPHA * _RHO / (_RHO + 1)) ** 2
+_HALF = sp.log(sp.Rational(1, 2))
+_REGIME: Ranges = {
+    **dict.fromkeys(("alpha", "rho", "n"), POSITIVE),
+    "k": LogInterval(2.0, math.inf),
+    "m": LogInterval(2.0, math.inf),
+}
+#: log(k - 1) <= log m for k <= m.
+_FEWER = ("log", (_K - 1) / _M)
+
+_TURN = sp.Max(_RHO * (sp.Rational(1, 4) - _ALPHA**2) - 1, 0)
+_MARGIN = (_RHO * _ALPHA) ** 2 / (_RHO + _TURN**2)
+_SHARE = 2 * _RATE * _SIGNAL / _N
+_Y = sp.Symbol("Y")
+_CONCAVE = (2 + _Y) * sp.log(1 + _Y) - 2 * _Y
+#: Lemma 1 by the worst angles and lengths of the two models.
+WORST_PAIR = Reduction(
+    idea=f"{CAP} Let $a$ and $b$ be the distances of the two models from the client's optimum over "
+    "$\\Delta$, $s=1/\\rho$ and $x^2$ the squared margin. Over all angles $x^2$ is at least "
+    "$\\rho^2(b^2-a^2)^2/4D$ with $D=\\rho(a+b)^2+\\max(\\rho ab-1,0)^2$, which falls with $a$ and "
+    "grows with $b$. The certificate takes $a=\\frac12-\\alpha$ and $b=\\frac12+\\alpha$, and "
+    "proves the rate by $\\log(1+y)\\ge2y/(2+y)$.",
+    lemmas=("sphere-cap", "cauchy-schwarz"),
+    ranges={
+        **dict.fromkeys(("rho", "n"), POSITIVE),
+        "alpha": LogInterval(0.0, 0.5),
+    },
+    left=_HALF - _N * sp.log(1 + _MARGIN) / 2,
+    hints=(
+        (">=", sp.Rational(1, 4), _ALPHA**2),
+        (">=", (3 * _RHO / 4 - 1) ** 2, 0, ("sum", 1, (3 * _RHO / 4 - 1) ** 2)),
+        ("cases", _RHO * (sp.Rational(1, 4) - _ALPHA**2) - 1),
+        (">", _RHO + _TURN**2, 0, ("sum", 1, ("+", _RHO, _TURN**2))),
+        (">=", _MARGIN, 0, ("sum", 1, ("*", (_RHO * _ALPHA) ** 2, 1 / (_RHO + _TURN**2)))),
+        ("fact", _MARGIN, _CONCAVE, ("grow", "Y", 0), ("log", 1 / (1 + _Y))),
+        (">=", 2 * _MARGIN, _SHARE * (2 + _MARGIN)),
+        (
+            ">=",
+            sp.log(1 + _MARGIN),
+            _SHARE,
+            (
+                "sum",
+                2 + _MARGIN,
+                (
+                    "+",
+                    _CONCAVE.subs(_Y, _MARGIN),
+                    ("+", 2 * _MARGIN, ("*", -1, _SHARE, 2 + _MARGIN)),
+                ),
+            ),
+        ),
+    ),
+)
+
+UNION = Reduction(
+    idea="A client errs only if it prefers one of $k-1$ wrong models. Each of these events has at "
+    "most the probability of Lemma 1, and the union bound adds them. The certificate proves that "
+    "$k-1$ in the place of $k$ is the smaller factor.",
+    lemmas=("union-bound", "ifca.lemma1"),
+    ranges={name: _REGIME[name] for name in ("alpha", "rho", "n", "k")},
+    left=_HALF + sp.log(_K - 1) - _RATE * _SIGNAL,
+    hints=((">", _K, 1), ("log", (_K - 1) / _K)),
+)
+STRANGERS = Reduction(
+    idea="A client of another cluster enters the cluster only if it prefers one wrong model. By "
+    "Lemma 1 that has at most the probability $\\frac12e^{-7s/4}$ with "
+    "$s=(\\alpha\\rho/(\\rho+1))^2n'$. Expectations add up over at most $m$ clients.",
+    lemmas=("ifca.lemma1",),
+    ranges={name: _REGIME[name] for name in ("alpha", "rho", "n", "m")},
+    left=sp.log(_M) + _HALF - _RATE * _SIGNAL,
+)
+NO_STRANGER = Reduction(
+    idea="The number of strangers is an integer, so by Markov's inequality it is positive with at "
+    "most the probability of its expectation, which (10) bounds. Assumption 2 with $C_n=2$ makes "
+    "$\\log m$ at most half of $s=(\\alpha\\rho/(\\rho+1))^2n'$. The certificate proves that the "
+    "factor $m$ costs no more than $e^{s/2}$.",
+    lemmas=("markov", "ifca.eq10"),
+    ranges={name: _REGIME[name] for name in ("alpha", "rho", "n", "m")},
+    left=sp.log(_M) + _HALF - _RATE * _SIGNAL,
+)
+HALF_WRONG = Reduction(
+    idea="A client errs with at most the probability of Lemma 1 times the number $k-1$ of wrong "
+    "models, by the union bound. Assumption 2 with $C_n=2$ makes the exponential at most "
+    "$m^{-7/2}$. There are no more clusters than clients, so $k-1$ is below $m$.",
+    lemmas=("union-bound", "ifca.lemma1"),
+    ranges=_REGIME,
+    given=((_M, _K),),
+    left=_HALF + sp.log(_K - 1) - _RATE * _SIGNAL,
+    hints=((">", _K, 1), _FEWER, ("log", 1 / _M), (">=", sp.log(_M), 0)),
+)
+POLYNOMIAL = Reduction(
+    idea="Some identity is wrong only if one of $m$ clients prefers one of its $k-1$ wrong models. "
+    "The union bound adds the probabilities of Lemma 1. The assumption makes each exponential at "
+    "most $m^{-7(q+2)/6}$, and $k-1$ is below $m$. What is left of the exponent of $m$ is below "
+    "$-q$.",
+    lemmas=("union-bound", "ifca.lemma1"),
+    ranges={**_REGIME, "q": LogInterval(1.0, math.inf)},
+    given=((_M, _K),),
+    left=sp.log(_M) + _HALF + sp.log(_K - 1) - _RATE * _SIGNAL,
+    hints=((">", _K, 1), _FEWER, ("log", 1 / _M), (">=", sp.log(_M), 0)),
+)
+_WRONG, _P = sp.symbols("wrong p")
+EXPECTED = Reduction(
+    idea="The expected number of correct clients is the size of the cluster times the probability "
+    "that one of them is correct. That probability is at least one half.",
+    lemmas=("ifca.half-correct",),
+    ranges={**dict.fromkeys(("m", "p"), POSITIVE), "wrong": Interval(0.0, 1.0)},
+    given=((sp.Rational(1, 2), _WRONG),),
+    left=_P * _M * (1 - _WRONG),
+)
 
 
 def pairwise(
@@ -296,6 +413,7 @@ def pairwise(
     *,
     constants: Mapping[str, float] | None = None,
     least_alpha: float = 0.01,
+    reduction: Reduction | None = None,
     present: Callable[[SearchResult], Presentation] | None = None,
 ) -> Search:
     """A bound on the probability of one wrong preference, tried on every pair of models."""
@@ -330,7 +448,8 @@ def pairwise(
         pair_log_probability,
         {**PAIR_DOMAIN, "alpha": Interval(least_alpha, 0.49)},
         at=at,
-        everywhere=Everywhere(
+        everywhere=reduction
+        or Everywhere(
             {
                 **dict.fromkeys(("rho", "n", "alpha", "rival"), POSITIVE),
                 "own": NOT_NEGATIVE,

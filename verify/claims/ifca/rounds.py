@@ -20,6 +20,7 @@ Reference. TIT 2022, Corollary 1 and its proof in Appendix B.  NeurIPS 2020, Cor
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -41,7 +42,7 @@ from verify.decisions.search import SearchResult
 from verify.evidence import EvidenceTable, Verdict
 from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
-from verify.proofs.propositions import POSITIVE, Everywhere
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere, Reduction
 
 LOGARITHM = Finding(
     id="ifca-logarithm",
@@ -153,21 +154,59 @@ HALVING = table(
 # --- The first steps ----------------------------------------------------------------------------
 
 
+_HALVED, _W = sp.symbols("T w")
+_FORM = {"C_1": 8.0}
+
+
+def _first_steps(statement: Statement, point: Point) -> tuple[float, float]:
+    """The start in units of Delta, and the number of halvings."""
+    start = 0.5 - float(point["alpha"])
+    if point["whole"] != "no":
+        start = math.exp(point["whole"]) / (2 * _FORM["C_1"])
+    logarithm = float(evaluate(statement.definitions[T], {"alpha": 0.5 - start, **_FORM}))
+    rounded = math.ceil(logarithm - 1e-9)
+    return start, {"printed": logarithm, "rounded up": rounded, "two": 2.0}[point["form"]]
+
+
+def _logs(statement: Statement, point: Point) -> dict[str, float]:
+    start, halvings = _first_steps(statement, point)
+    return {"T": halvings, "w": -math.log(2 * start)}
+
+
+BURN_IN = Reduction(
+    idea="Let $w=-\\log(1-2\\alpha_0)\\ge0$. Each of the three numbers of halvings is at least "
+    "$2-w$: the logarithm is $\\log8-w$ and $\\log8\\ge2$, rounding up adds to it, and the third "
+    "is two. The certificate proves that $\\frac12e^{-w}2^{-T}$ is then at most one eighth, "
+    "because $\\log2\\le1$.",
+    ranges={"T": Interval(-math.inf, math.inf), "w": NOT_NEGATIVE},
+    given=((_HALVED, 2 - _W),),
+    left=sp.exp(-_HALVED * sp.log(2) - _W) / 2,
+    hints=(
+        ("log", 2),
+        (
+            ">=",
+            _HALVED * sp.log(2) + _W,
+            2 * sp.log(2),
+            (
+                "sum",
+                1,
+                ("+", ("*", sp.log(2), _HALVED - 2 + _W), ("*", _W, 1 - sp.log(2))),
+            ),
+        ),
+        ("exp", _HALVED * sp.log(2) + _W - 2 * sp.log(2)),
+    ),
+)
+
+
 @claim("ifca.cor1-burn-in", br.COROLLARY_1_BURN_IN)
 def burn_in(statement: Statement, profile: Profile) -> Search:
     """T' = log(8 (1 - 2 alpha_0)) halvings bring (1/2 - alpha_0) below 1/8, and so do two.
 
     ``whole`` puts the closeness where the logarithm is an integer.
     """
-    constants = {"C_1": 8.0}
 
     def left(point: Point) -> float:
-        start = 0.5 - float(point["alpha"])
-        if point["whole"] != "no":
-            start = math.exp(point["whole"]) / (2 * constants["C_1"])
-        logarithm = float(evaluate(statement.definitions[T], {"alpha": 0.5 - start, **constants}))
-        rounded = math.ceil(logarithm - 1e-9)
-        halvings = {"printed": logarithm, "rounded up": rounded, "two": 2.0}[point["form"]]
+        start, halvings = _first_steps(statement, point)
         return float(start * 0.5**halvings)
 
     whole = "integer value of $\\log(8(1-2\\alpha_0))$ that sets the start, or no"
@@ -181,8 +220,9 @@ def burn_in(statement: Statement, profile: Profile) -> Search:
             "whole": Choice(("no", 0, 1, 2), meaning=whole),
             "form": Choice(("printed", "rounded up", "two"), meaning=form),
         },
-        constants=constants,
+        constants=_FORM,
         measure=DIFFERENCE,
+        everywhere=replace(BURN_IN, quantities=partial(_logs, statement)),
         budget=min(profile.searches, 1000),
     )
 

@@ -52,8 +52,10 @@ from verify.claims.ifca.cells import (
 )
 from verify.claims.ifca.labels import (
     LEMMA_1_RATE,
+    NO_STRANGER,
     PAIR_DOMAIN,
     PLACES,
+    POLYNOMIAL,
     START_DOMAIN,
     in_the_regime,
     pair_log_probability,
@@ -61,6 +63,7 @@ from verify.claims.ifca.labels import (
     stranger,
     wrong_label,
 )
+from verify.claims.ifca.labels import STRANGERS as STRANGER_COUNT
 from verify.claims.ifca.tails import setting_of, start_of
 from verify.claims.searching import search
 from verify.decisions.domain import IntRange
@@ -235,6 +238,7 @@ def eq_10(statement: Statement, profile: Profile) -> Search:
         {**PAIR_DOMAIN, "m": IntRange(10, 10_000_000, log=True)},
         constants={"c_6": 0.5, "c_7": LEMMA_1_RATE},
         measure=LOG_PROBABILITY,
+        everywhere=STRANGER_COUNT,
     )
 
 
@@ -263,6 +267,7 @@ NUMBER = table(
         "ifca.eq12",
         bs.EQ_12,
         observed=_some_stranger,
+        reduction=NO_STRANGER,
         constants={"c_8": 2.5, "C_n": HIDDEN["C_n"]},
         domain=PLACES,
         finding=(POLY, THIRD_TERM),
@@ -271,6 +276,7 @@ NUMBER = table(
         "ifca.poly-m",
         bs.POLY_M,
         observed=_some_wrong_label,
+        reduction=POLYNOMIAL,
         constants={"C_n": HIDDEN["C_n"]},
         domain={**START_DOMAIN, "q": IntRange(1, 8)},
         finding=THIRD_TERM,

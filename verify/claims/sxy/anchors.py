@@ -23,6 +23,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ from bounds.sxy.anchors import (
     THEOREM_1_4_AS_PRINTED,
 )
 from bounds.sxy.symbols import T, n_H
+from trials.checks import FloatArray
 from trials.mixed_regression.anchor_groups import group_anchors
 from trials.mixed_regression.population import population_descent
 from trials.models.mixture import normalise
@@ -59,7 +61,7 @@ from verify.evidence import Verdict
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
-from verify.proofs.propositions import POSITIVE, Everywhere
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere, Reduction
 from verify.proofs.terms import from_sympy, rational
 
 _descend = unchecked(population_descent)
@@ -208,8 +210,8 @@ def _values(point: Point) -> dict[str, float]:
     }
 
 
-def _run(statement: Statement, point: Point, threshold: float) -> tuple[float, float, float]:
-    """Final error, final residual and largest estimate, for a random spectrum and geometry."""
+def _drawn(point: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """A random spectrum and geometry: the covariance, the optimum and the start."""
     at = _values(point)
     rng = np.random.default_rng(point["seed"])
     d = point["d"]
@@ -221,6 +223,13 @@ def _run(statement: Statement, point: Point, threshold: float) -> tuple[float, f
     if not point["opposite"]:
         start = at["R"] * normalise(np.asarray(rng.standard_normal(d)))
         target *= rng.random()
+    return covariance, target, start
+
+
+def _run(statement: Statement, point: Point, threshold: float) -> tuple[float, float, float]:
+    """Final error, final residual and largest estimate, for a random spectrum and geometry."""
+    at = _values(point)
+    covariance, target, start = _drawn(point)
     lean, stretch = estimates({**dict.fromkeys(ESTIMATES, 0.0), **point}, math, evaluate)
     error, _, largest = _descend(
         covariance=covariance,
@@ -236,6 +245,111 @@ def _run(statement: Statement, point: Point, threshold: float) -> tuple[float, f
     return float(np.linalg.norm(error)), float(np.linalg.norm(covariance @ error)), largest
 
 
+_RATIO, _HIGH, _RADIUS, _GAP, _SHARE = sp.symbols("ratio beta R Delta epsilon")
+_MANY, _E, _L, _FIRST = sp.symbols("T E L first")
+_LOW = {"alpha": _RATIO * _HIGH}
+_BALL: Ranges = {
+    **dict.fromkeys(("beta", "R", "Delta", "epsilon"), POSITIVE),
+    "ratio": LogInterval(0.0, 1.0),
+}
+_REAL = Interval(-math.inf, math.inf)
+
+
+def _rounds_made(statement: Statement, excess: float, point: Point) -> dict[str, float]:
+    """The rounds T, the logarithm E of what they leave, and that of what they must gain, L."""
+    at = _values(point)
+    rounds = rounds_of(statement, at)
+    return {
+        "T": float(rounds),
+        "E": rounds * math.log1p(-(point["ratio"] ** 2) / 8) / 2,
+        "L": math.log(excess * at["beta"] * at["R"] / (at["epsilon"] * at["Delta"])),
+    }
+
+
+def _shrink() -> dict[str, Any]:
+    """The parts of a reduction that say by how much T rounds shrink a residual.
+
+    T is at least 16/ratio^2 times L, the logarithm of a multiple of beta R over epsilon Delta.
+    """
+    exponent = _MANY * sp.log(1 - _RATIO**2 / 8) / 2
+    return {
+        "lemmas": ("sxy.step-algebra", "induction", "operator-norm"),
+        "ranges": {**_BALL, "T": NOT_NEGATIVE, "E": _REAL, "L": _REAL},
+        "constants": _LOW,
+        "given": ((_MANY * _RATIO**2, 16 * _L), (_E, exponent), (exponent, _E)),
+        "hints": (
+            (">", 1, _RATIO**2 / 8),
+            ("log", 1 - _RATIO**2 / 8),
+            (
+                ">=",
+                0,
+                _E + _L,
+                (
+                    "sum",
+                    1,
+                    (
+                        "+",
+                        exponent - _E,
+                        ("*", _MANY / 2, -(_RATIO**2) / 8 - sp.log(1 - _RATIO**2 / 8)),
+                        ("*", sp.Rational(1, 16), _MANY * _RATIO**2 - 16 * _L),
+                    ),
+                ),
+            ),
+            ("exp", -_E - _L),
+            (">=", 1, sp.exp(_E + _L)),
+        ),
+    }
+
+
+_SHRUNK = (
+    "Each round shrinks the squared residual by the factor of (21), and the start has a residual "
+    "of $2\\beta R$ at most. So after $T$ rounds it is at most "
+    "$2\\beta R(1-\\alpha^2/8\\beta^2)^{T/2}$. "
+)
+ENOUGH_ROUNDS = Reduction(
+    idea=f"{_SHRUNK}The certificate proves that the stated number of rounds brings this below "
+    "$\\epsilon\\Delta$.",
+    left=_SHARE * _GAP * sp.exp(_E + _L),
+    **_shrink(),
+)
+_REST, _ARRIVES = sp.sqrt(sp.Rational(32, 31)), 2 * sp.exp(_E + _L)
+_PARTS = _shrink()
+ARRIVED = Reduction(
+    idea=f"{_SHRUNK}An anchor that rests before has a residual of "
+    "$\\sqrt{32/31}\\epsilon\\Delta$ at most, by (28). The certificate proves that both are below "
+    "$2\\epsilon\\Delta$, and the error is at most the residual over $\\alpha$.",
+    left=sp.Max(_REST, _ARRIVES) * _SHARE * _GAP / (_RATIO * _HIGH),
+    **{
+        **_PARTS,
+        "hints": (*_PARTS["hints"], (">=", 2, _REST), ("cases", _REST - _ARRIVES)),
+    },
+)
+
+
+def _with_rounds(reduction: Reduction, excess: float, statement: Statement) -> Reduction:
+    """The reduction with the rounds of a statement."""
+    return replace(reduction, quantities=partial(_rounds_made, statement, excess))
+
+
+def _first_residual(point: Point) -> dict[str, float]:
+    """The residual of the start, as `_run` draws it."""
+    covariance, target, start = _drawn(point)
+    return {"first": float(np.linalg.norm(covariance @ (target - start)))}
+
+
+STAYS_NEAR = Reduction(
+    idea="By (21) the residual of no round exceeds that of the start, which is $2\\beta R$ at "
+    "most. An error is at most its residual over $\\alpha$. The optimum lies in the ball, so the "
+    "estimate is no longer than $R$ and the error together.",
+    lemmas=("triangle", "operator-norm", "rayleigh", "sxy.step-algebra", "induction"),
+    ranges={**{name: _BALL[name] for name in ("ratio", "beta", "R")}, "first": NOT_NEGATIVE},
+    constants=_LOW,
+    given=((2 * _HIGH * _RADIUS, _FIRST),),
+    quantities=_first_residual,
+    left=_RADIUS + _FIRST / (_RATIO * _HIGH),
+)
+
+
 def ball(
     statement: Statement,
     profile: Profile,
@@ -243,6 +357,7 @@ def ball(
     which: int,
     adversary: bool = True,
     rests: bool = False,
+    reduction: Callable[[Statement], Reduction] | None = None,
     proof: Callable[[Statement], Certificate] | None = None,
 ) -> Search:
     """T rounds from anywhere in the ball: the value ``which`` of `_run`.
@@ -261,6 +376,7 @@ def ball(
         observed,
         {**BALL, **(ESTIMATES if adversary else {})},
         at=_values,
+        everywhere=reduction and reduction(statement),
         budget=min(profile.searches, 1000),
         proof=proof and (lambda _point: proof(statement)),
     )
@@ -293,7 +409,14 @@ def _no_round(statement: Statement) -> Certificate:
 _ERROR, _RESIDUAL, _LARGEST = range(3)
 IN_THE_BALL = table(
     ball,
-    row("sxy.thm1-4", THEOREM_1_4, which=_ERROR, rests=True, finding=(ACCURACY, ROUNDS)),
+    row(
+        "sxy.thm1-4",
+        THEOREM_1_4,
+        which=_ERROR,
+        rests=True,
+        reduction=partial(_with_rounds, ARRIVED, 1.0),
+        finding=(ACCURACY, ROUNDS),
+    ),
     row(
         "sxy.thm1-rounds-as-printed",
         ROUNDS_FORMULA_AS_PRINTED,
@@ -302,8 +425,14 @@ IN_THE_BALL = table(
         proof=_no_round,
         refuted=ROUNDS,
     ),
-    row("sxy.thm1-rounds", ROUNDS_FORMULA, which=_RESIDUAL, finding=ROUNDS),
-    row("sxy.norm-24", NORM_24, which=_LARGEST),
+    row(
+        "sxy.thm1-rounds",
+        ROUNDS_FORMULA,
+        which=_RESIDUAL,
+        reduction=partial(_with_rounds, ENOUGH_ROUNDS, 2.0),
+        finding=ROUNDS,
+    ),
+    row("sxy.norm-24", NORM_24, which=_LARGEST, reduction=lambda _statement: STAYS_NEAR),
 )
 
 

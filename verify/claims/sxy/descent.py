@@ -20,6 +20,7 @@ Reference. Proposition 2 and appendix A.5.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
 from types import ModuleType
@@ -37,6 +38,7 @@ from bounds.sxy.descent import (
     PROP_2_21,
     PROP_2_21_AS_PRINTED,
     PROP_2_FACTOR,
+    STEP,
     STEP_ALGEBRA,
     STEP_ALGEBRA_AS_PRINTED,
 )
@@ -50,7 +52,7 @@ from verify.evidence import Verdict
 from verify.procedures.base import FloatArray, Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
-from verify.proofs.propositions import POSITIVE, Everywhere
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere, Reduction
 from verify.proofs.terms import Term, from_sympy, rational
 
 RATIO = "ratio $\\alpha/\\beta$ of the limits of the spectrum"
@@ -129,6 +131,77 @@ def _number(value: Any, number: ModuleType) -> Any:
     return mpmath.mpf(value) if number is mpmath else float(value)
 
 
+_A, _B, _V, _SIZE, _RATIO, _HIGH = sp.symbols("a b v sigma_hat ratio beta")
+
+
+#: What (27) and (28) allow, with the ratio in the place of alpha/beta.
+_COSINE, _SHORT = ((1 - _RATIO**2 / n) * _V**2 for n in (64, 32))
+_LONG = (1 + _RATIO**2 / 32) * _V**2
+
+
+def _root(
+    larger: sp.Expr, smaller: sp.Expr, allowed: sp.Expr, share: sp.Rational
+) -> tuple[Any, ...]:
+    """A hint: the squares differ by what is allowed, and by at most a share of the residual's."""
+    spare = sp.expand(larger**2 - smaller**2 - allowed - share * (1 - _RATIO**2) * _V**2)
+    parts = ("+", allowed, ("*", share, 1 - _RATIO**2, _V**2), spare)
+    return (">=", larger, smaller, ("square", larger, smaller), ("sum", 1, parts))
+
+
+def one_step(
+    because: str, lemmas: tuple[str, ...], quantities: Callable[[Point], Mapping[str, float]]
+) -> Reduction:
+    """A step along a direction that meets (27) and (28), for the reason that is given."""
+    step = STEP[eta].subs(sp.Symbol("alpha"), _RATIO * _HIGH)
+    return Reduction(
+        idea=f"{because} Let $a$ and $b$ be the lengths of the residual along the direction and "
+        "across it. The step shortens it along the direction by $a\\alpha-b\\beta$ at least, and "
+        "$\\Sigma_jr_t$ is no longer than $\\beta$. The certificate proves the decay for all $a$, "
+        "$b$ and $\\hat\\sigma_t$ that (27) and (28) allow.",
+        lemmas=lemmas,
+        ranges={
+            **dict.fromkeys(("beta", "v", "a", "sigma_hat"), POSITIVE),
+            "b": NOT_NEGATIVE,
+            "ratio": LogInterval(0.0, 1.0),
+        },
+        constants={"alpha": _RATIO * _HIGH},
+        given=(
+            (_A**2 + _B**2, _V**2),
+            (_V**2, _A**2 + _B**2),
+            *((each.left, each.right) for each in (EQ_27, *EQ_28)),
+        ),
+        quantities=quantities,
+        left=_V**2 - 2 * step * _HIGH * (_A * _RATIO - _B) + step**2 * _HIGH**2,
+        hints=(
+            (">=", 1, _RATIO**2),
+            (
+                ">=",
+                *(sides := (_V * _RATIO, 8 * _B)),
+                ("square", *sides),
+                ("sum", 1, ("+", ("*", 64, _A**2 - _COSINE), ("*", 64, _V**2 - _A**2 - _B**2))),
+            ),
+            _root(_A, sp.Rational(99, 100) * _V, _A**2 - _COSINE, sp.Rational(1, 64)),
+            _root(_SIZE, sp.Rational(49, 50) * _V, _SIZE**2 - _SHORT, sp.Rational(1, 32)),
+            _root(sp.Rational(51, 50) * _V, _SIZE, _LONG - _SIZE**2, sp.Rational(1, 32)),
+            (">=", _SIZE * (_A - _V / 8), _SIZE**2 / 4 + _V**2 / 8),
+        ),
+    )
+
+
+def _allowed(point: Point) -> dict[str, float]:
+    """The direction and the length of a point of `step`."""
+    sine, length = estimates(point, math, evaluate)
+    v = point["v"]
+    return {"a": math.sqrt(1 - sine**2) * v, "b": abs(sine) * v, "sigma_hat": length * v}
+
+
+ORIENTED_STEP = one_step(
+    "The direction meets (27), its length meets (28), and its sign is right.",
+    ("rayleigh", "cauchy-schwarz", "operator-norm"),
+    _allowed,
+)
+
+
 def step(statement: Statement, profile: Profile) -> Search:
     """Directions on the residual's side, and on both sides where the statement allows them."""
     oriented = ORIENTED in statement.assumptions
@@ -166,6 +239,7 @@ def step(statement: Statement, profile: Profile) -> Search:
         },
         at=lambda point: {**spectrum_of(point), "v": point["v"]},
         exact=lambda point: _after(statement, point, mpmath, evaluate_mp),
+        everywhere=ORIENTED_STEP if oriented else None,
         at_the_edge=True,
         budget=min(profile.searches, 1500),
         proof=None if oriented else wrong_way,
@@ -365,8 +439,10 @@ def _deviation(style: str, v: FloatArray, rng: np.random.Generator) -> FloatArra
     return np.asarray(made / max(float(np.linalg.norm(made, 2)), 1e-300))
 
 
-def _step_after(statement: Statement, point: Point) -> float:
-    """The squared residual after a step with the largest deviations of (20).
+def _deviated(
+    statement: Statement, point: Point
+) -> tuple[FloatArray, FloatArray, float, FloatArray]:
+    """The residual, the direction, its length and the covariance, with the largest errors of (20).
 
     Cluster 1 is the anchor's.  The others' residuals are random, of any size.
     """
@@ -399,9 +475,31 @@ def _step_after(statement: Statement, point: Point) -> float:
     left, sizes, _ = np.linalg.svd(moments)
     direction = u @ left[:, 0]
     direction *= 1.0 if direction @ v >= 0 else -1.0
-    step = float(evaluate(statement.definitions[eta], {**limits, "sigma_hat": math.sqrt(sizes[0])}))
-    after = v - step * covariance @ direction
-    return float(np.sum(after**2))
+    return v, direction, math.sqrt(sizes[0]), covariance
+
+
+def _step_after(statement: Statement, point: Point) -> float:
+    """The squared residual after a step."""
+    v, direction, length, covariance = _deviated(statement, point)
+    at = {**spectrum_of(point), "sigma_hat": length}
+    step = float(evaluate(statement.definitions[eta], at))
+    return float(np.sum((v - step * covariance @ direction) ** 2))
+
+
+def _estimated(point: Point) -> dict[str, float]:
+    """The direction and the length that the deviations of a point give."""
+    v, direction, length, _ = _deviated(PROP_2_21, point)
+    along = float(direction @ v)
+    return {"a": along, "b": float(np.linalg.norm(v - along * direction)), "sigma_hat": length}
+
+
+DEVIATED_STEP = one_step(
+    "Lemma 5 without the factor $k$ loses at most $9\\|Y_t-EY_t\\|/p_j$ of the squared residual. "
+    "The singular vector of $A_t$ loses at most $4\\|A_t-EA_t\\|$ more, so the corrected (20) "
+    "gives (27) and (28).",
+    ("sxy.lemma5-sharp", "weyl", "sxy.step-algebra"),
+    _estimated,
+)
 
 
 @claim("sxy.prop2-21", PROP_2_21, finding=(UNITS_OF_20, SIGN))
@@ -440,6 +538,7 @@ def prop_2_21(statement: Statement, profile: Profile) -> Search:
             "seed": IntRange(0, 10_000),
         },
         at=lambda point: {**spectrum_of(point), "v": point["unit"]},
+        everywhere=DEVIATED_STEP,
         at_the_edge=True,
         budget=min(profile.searches, 1000),
     )

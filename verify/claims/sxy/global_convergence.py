@@ -19,12 +19,13 @@ Reference. Theorem 3, Introduction.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import scipy
+import sympy as sp
 
 from bounds.statement import Statement, evaluate
 from bounds.sxy.global_convergence import (
@@ -48,7 +49,7 @@ from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point, explicit
 from verify.claims.restart_curves import restart_curve, restart_figure
 from verify.claims.searching import Constants, generous, search
-from verify.decisions.domain import IntRange, LogInterval
+from verify.decisions.domain import Interval, IntRange, LogInterval
 from verify.decisions.means import SHARE
 from verify.decisions.measures import DIFFERENCE
 from verify.evidence import EvidenceTable
@@ -58,6 +59,7 @@ from verify.procedures.mean_bound import MeanBound
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Reduction
 from verify.proofs.terms import from_sympy
 
 # --- Rounds ---------------------------------------------------------------------------------------
@@ -78,6 +80,66 @@ ROUND_UNITS = Finding(
 #: Distances after any number of rounds, which underflow.
 LOG_DISTANCE = replace(DIFFERENCE, unit="log of the distance over its limit", logs=True)
 _START = 1 / 3  # of Delta: the largest radius of Lemma 10
+
+
+_LEFT, _F, _E, _MANY, _DELTA = sp.symbols("keep F E n Delta")
+_H = 1 - _LEFT
+_KEPT = _MANY * sp.log(_LEFT)
+_REACHED = _DELTA / (_F + _DELTA)
+_NEEDED = sp.log(1 + _DELTA / _F)
+
+
+def _rounds_of(statement: Statement, at: Mapping[str, float]) -> int:
+    """The stated number of rounds, whole and not below zero."""
+    return max(math.ceil(float(evaluate(statement.definitions[T_PRIME], at))), 0)
+
+
+def _decreased(statement: Statement, at: Mapping[str, float]) -> dict[str, float]:
+    """The decrease of a round, the limit, and the logarithm of what all rounds leave."""
+    h = at["s"] * at["eta"] * at["rho"] / at["kappa"]
+    n_rounds = _rounds_of(statement, at)
+    return {
+        "keep": 1 - h,
+        "F": float(evaluate(statement.expr, at)),
+        "n": float(n_rounds),
+        "E": n_rounds * math.log1p(-h),
+    }
+
+
+ROUNDS_ENOUGH = Reduction(
+    idea="Each round keeps the share $1-h$ of the distance, with $h=s\\eta\\rho/\\kappa$, and the "
+    "start is within $\\Delta/3$. The stated number of rounds is at least $\\log(1+\\Delta/F)/h$ "
+    "for the limit $F$. The certificate proves that $\\frac\\Delta3(1-h)^n$ is then below $F$.",
+    lemmas=("induction",),
+    ranges={
+        **dict.fromkeys(("Delta", "F"), POSITIVE),
+        "keep": LogInterval(0.0, 1.0),
+        "n": NOT_NEGATIVE,
+        "E": Interval(-math.inf, math.inf),
+    },
+    given=((_MANY * _H, _NEEDED), (_E, _KEPT), (_KEPT, _E)),
+    left=sp.log(_DELTA / 3) + _E,
+    right=sp.log(_F),
+    hints=(
+        ("log", _LEFT),
+        (
+            ">=",
+            -_NEEDED,
+            _E,
+            (
+                "sum",
+                1,
+                ("+", _KEPT - _E, ("*", _MANY, -_H - sp.log(_LEFT)), _MANY * _H - _NEEDED),
+            ),
+        ),
+        ("log", _REACHED),
+        (
+            "sum",
+            1,
+            ("+", -_NEEDED - _E, _REACHED - 1 - sp.log(_REACHED), _F / (_F + _DELTA), sp.log(3)),
+        ),
+    ),
+)
 
 
 def after_rounds(statement: Statement, profile: Profile, *, constants: Constants) -> Search:
@@ -105,7 +167,7 @@ def after_rounds(statement: Statement, profile: Profile, *, constants: Constants
     def left(point: Point) -> float:
         """Log of the distance after the stated rounds."""
         at = values(point)
-        rounds = max(math.ceil(float(evaluate(statement.definitions[T_PRIME], at))), 0)
+        rounds = _rounds_of(statement, at)
         shrink = math.log1p(-at["s"] * at["eta"] * at["rho"] / at["kappa"])
         return math.log(_START * at["Delta"]) + rounds * shrink
 
@@ -146,6 +208,9 @@ def after_rounds(statement: Statement, profile: Profile, *, constants: Constants
         },
         at=values,
         measure=LOG_DISTANCE,
+        everywhere=None
+        if statement.id == ROUNDS_AS_PRINTED.id
+        else replace(ROUNDS_ENOUGH, quantities=lambda p: _decreased(statement, values(p))),
         proof=small_unit,
     )
 

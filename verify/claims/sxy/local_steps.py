@@ -49,7 +49,7 @@ from verify.decisions.measures import DIFFERENCE, SHARE
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
-from verify.proofs.propositions import Everywhere
+from verify.proofs.propositions import POSITIVE, Everywhere, Reduction, Sizes
 from verify.proofs.terms import from_sympy
 
 #: Rounding of eigenvalues, and of two sides that are equal.
@@ -188,6 +188,19 @@ TELESCOPING = Finding(
 )
 
 
+def _terms(statement: Statement, n_steps: int) -> Reduction:
+    """The identity for one number of steps, a polynomial in the eigenvalue."""
+    x = sp.Symbol("x")
+    return Reduction(
+        idea="For a given number of steps both sides are polynomials in the eigenvalue $x$. The "
+        "certificates show that their difference expands to zero.",
+        ranges={"x": Interval(-math.inf, math.inf)},
+        left=1 - (1 - x) ** n_steps,
+        right=statement.expr.subs(s, n_steps).doit(),
+        of=lambda point: point["s"] == n_steps,
+    )
+
+
 def telescoping(statement: Statement, profile: Profile) -> Search:
     """Both sides at an eigenvalue."""
 
@@ -210,6 +223,9 @@ def telescoping(statement: Statement, profile: Profile) -> Search:
         lambda point: 1.0 - (1.0 - point["x"]) ** point["s"],
         {"s": IntRange(1, 100, log=True), "x": Interval(0.0, 1.0)},
         measure=EQUAL,
+        everywhere=Sizes(up_to="s <= 20", each=tuple(_terms(statement, n) for n in range(1, 21)))
+        if statement.id == TELESCOPE.id
+        else None,
         proof=one_step,
     )
 
@@ -405,6 +421,47 @@ def kappa_of_most(statement: Statement, profile: Profile) -> Search:
     )
 
 
+_Y, _Z, _D = sp.symbols("Y z d")
+_CHORD = 1 - (1 - sp.exp(-1)) * _Z - sp.exp(-_Z)
+
+
+def _moved(point: Point) -> dict[str, float]:
+    y = point["gamma"] * point["s"] / point["d"]
+    return {"Y": y, "z": min(1.0, y)}
+
+
+ONE_ROW = Reduction(
+    idea="With $Y=\\gamma s/d$ the others keep $(1-\\gamma/d)^s\\le e^{-Y}$, and the stated "
+    "decrease is $1/\\gamma$ at most. So the ratio is $d(1-e^{-Y})$ at least, which grows with "
+    "$Y$. On $[0,1]$ the convex $e^{-z}$ lies below its chord, by Jensen's inequality. The "
+    "certificate puts these together at $z=\\min(1,Y)$.",
+    lemmas=("exponential", "jensen"),
+    ranges={"d": POSITIVE, "Y": POSITIVE, "z": LogInterval(0.0, 1.0)},
+    given=((_Y, _Z), (_CHORD, 0)),
+    quantities=_moved,
+    left=_D * (1 - sp.exp(-_Y)),
+    right=(1 - sp.exp(-1)) * _D * _Z,
+    hints=(
+        ("exp", _Y - _Z),
+        (
+            ">=",
+            sp.exp(-_Z),
+            sp.exp(-_Y),
+            (
+                "sum",
+                1,
+                (
+                    "+",
+                    ("*", sp.exp(-_Y), sp.exp(_Y - _Z) - 1 - _Y + _Z),
+                    ("*", sp.exp(-_Y), _Y - _Z),
+                ),
+            ),
+        ),
+        ("sum", 1, ("+", ("*", _D, sp.exp(-_Z) - sp.exp(-_Y)), ("*", _D, _CHORD))),
+    ),
+)
+
+
 @claim("sxy.kappa-one-row", KAPPA_ONE_ROW, finding=WORST_CLIENT)
 def kappa_one_row(statement: Statement, profile: Profile) -> Search:
     """The exact decrease of the others over the stated one, in every dimension."""
@@ -420,6 +477,7 @@ def kappa_one_row(statement: Statement, profile: Profile) -> Search:
             "gamma": LogInterval(1e-3, 0.999),
         },
         measure=SPECTRAL,
+        everywhere=ONE_ROW,
     )
 
 

@@ -58,6 +58,7 @@ from verify.procedures.probability import Probability
 from verify.procedures.rate import Rate, StatedRate
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.propositions import POSITIVE, Reduction
 from verify.proofs.terms import from_sympy, rational
 
 
@@ -518,6 +519,34 @@ def lemma_15(statement: Statement, profile: Profile) -> Probability:
     )
 
 
+_G, _D, _SMALL = sp.symbols("G d delta_f")
+
+
+def _density(point: Point) -> dict[str, float]:
+    """Twice the density of a coordinate of a random direction at zero, or one if that is larger."""
+    half = point["d"] / 2
+    log = special.gammaln(half) - special.gammaln(half - 0.5) - math.log(math.pi) / 2
+    return {"G": max(1.0, 2 * math.exp(log))}
+
+
+LINE = Reduction(
+    idea="$U^TQ$ is a coordinate of a random direction. For $d\\ge3$ its density is largest at "
+    "zero, and for $d=2$ the law is the arcsine law, so $P(|U^TQ|<t)\\le Gt$. By Wendel's "
+    "inequality the density is at most $\\sqrt{d/2\\pi}$, so that $G^2\\le d$. The certificate "
+    "puts $t=\\delta/\\sqrt d$ in.",
+    lemmas=("wendel",),
+    ranges={"G": POSITIVE, "d": POSITIVE, "delta_f": POSITIVE},
+    given=((_D, _G**2),),
+    quantities=_density,
+    left=sp.log(_SMALL) + sp.log(_G) - sp.log(_D) / 2,
+    right=sp.log(_SMALL),
+    hints=(
+        ("log", _G**2 / _D),
+        ("sum", 2, ("+", _G**2 / _D - 1 - sp.log(_G**2 / _D), 1 - _G**2 / _D)),
+    ),
+)
+
+
 @claim("sxy.lemma15-line", LEMMA_15_LINE)
 def lemma_15_line(statement: Statement, profile: Profile) -> Search:
     """The Beta law of a line's angle, d to 1e9 and probabilities to 1e-100."""
@@ -536,5 +565,6 @@ def lemma_15_line(statement: Statement, profile: Profile) -> Search:
         {"d": IntRange(2, 10**9, log=True), "delta_f": LogInterval(1e-100, 0.3)},
         constants=constants,
         measure=LOG_DIFFERENCE,
+        everywhere=LINE,
         budget=min(profile.searches, 600),
     )

@@ -20,6 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import sympy as sp
 
 from bounds.statement import Statement, evaluate
 from bounds.sxy.symbols import sign
@@ -39,6 +40,7 @@ from verify.decisions.measures import DIFFERENCE
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
+from verify.proofs.propositions import NOT_NEGATIVE, Reduction
 from verify.proofs.terms import from_sympy
 
 CLIENT_DOMAIN: Ranges = {
@@ -219,6 +221,30 @@ def _norms(point: Point) -> dict[str, float]:
     }
 
 
+_DIST, _CLUSTERS, _NOISE, _OWN = sp.symbols("dist clusters_phi zeta_S own")
+
+
+def _own_errors(point: Point) -> dict[str, float]:
+    """The length of the predictions' own errors over the clients of S_1."""
+    clients = _draw_clients(point)
+    own = clients.models - clients.optima
+    each = [clients.features[i] @ own[clients.truth[i]] for i in clients.wrong]
+    return {"own": float(np.linalg.norm(each)) if each else 0.0}
+
+
+OWN_MODELS = Reduction(
+    idea="A client with the wrong label 1 errs less under model 1 than under its own, and one that "
+    "cluster 1 loses is its own. So the residuals are at most those under the own models, which "
+    "are errors of predictions plus noise. Minkowski's inequality adds their lengths. Cluster by "
+    "cluster the errors are at most the distance times the norm of the features.",
+    lemmas=("minkowski", "operator-norm"),
+    ranges=dict.fromkeys(("dist", "clusters_phi", "zeta_S", "own"), NOT_NEGATIVE),
+    given=((_DIST * _CLUSTERS, _OWN),),
+    quantities=_own_errors,
+    left=(_OWN + _NOISE) ** 2,
+)
+
+
 def residuals(statement: Statement, profile: Profile) -> Search:
     """The residuals of S_1 under model 1 against the statement's limit."""
 
@@ -244,7 +270,15 @@ def residuals(statement: Statement, profile: Profile) -> Search:
             ],
         )
 
-    return search(statement, profile, squares, CLIENT_DOMAIN, at=_norms, proof=three_clusters)
+    return search(
+        statement,
+        profile,
+        squares,
+        CLIENT_DOMAIN,
+        at=_norms,
+        everywhere=OWN_MODELS if statement.id == EQ_15.id else None,
+        proof=three_clusters,
+    )
 
 
 RESIDUALS = table(
