@@ -20,7 +20,7 @@ Sheffet (2012).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import sympy as sp
@@ -327,6 +327,12 @@ def recovers(statement: Statement, profile: Profile, *, root: sp.Expr | None = N
         where=lambda point: Clustered.of(point).gap > 0.0,
         everywhere=None if root is None else reductions.cores(root, fails_at),
     )
+
+
+def separation_of_cores(symbols: Mapping[str, float]) -> float:
+    """The separation at which all points are core points, for the algorithm that is run here."""
+    x = math.sqrt(symbols["m"] / symbols["size_min"])
+    return 8.0 + (2.0 + 4.0 * float(_ROOT_OF_FACTOR)) * x
 
 
 #: Of the factor of the algorithm that is run here, without a proof after the run, rounded up.
