@@ -56,6 +56,18 @@ DEF_2_FIXED_POINT = statement(
     reading="Necessary for recovery, and sharp. It is not sufficient: see Lemma 2.",
 )
 
+DEF_2_ATTAINED = statement(
+    "odcl.def2-fixed-point-attained",
+    "No separation below two makes every clustering a fixed point",
+    "Definition 2, the corrected value is attained",
+    quantifiers=r"\forall m\;\exists\{a_i\}",
+    observed=DEF_2_FIXED_POINT.observed,
+    relation=r"\ge",
+    terms={"two": sp.Integer(2)},
+    reading="One point of a pair looks at the mean of the other cluster, however near it is.",
+    uses=("odcl.def2-fixed-point",),
+)
+
 LEMMA_2_16 = statement(
     "odcl.lemma2-16",
     "Condition (4) gives the center separation (16)",

@@ -226,6 +226,17 @@ LEMMA_9_FLOOR = statement(
         "$\\epsilon_k^2D_{\\max}$, as Remark 19 uses it."
     ),
 )
+LEMMA_9_FLOOR_ATTAINED = statement(
+    "odcl.lemma9-floor-attained",
+    "No smaller constant serves all optima",
+    "Theorem 3, part 3, the corrected floor is attained",
+    quantifiers=r"\forall K,\epsilon_k\;\exists\{\theta_l^\star\},\{\epsilon_{kl}\}",
+    observed=_FLOOR,
+    relation=r"\ge",
+    terms={"floor": eps_k * reach_sq},
+    reading="The other optima lie in one place.",
+    uses=("odcl.lemma9-floor",),
+)
 CONDITIONING = statement(
     "odcl.lemma9-conditioning",
     "Users in a wrong cluster have errors of the usual size",

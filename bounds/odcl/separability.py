@@ -45,3 +45,18 @@ DEF_1_DEF_3 = statement(
         "$\\sqrt{|C_k|}\\Delta_k\\le\\norm{A-C}_F\\le\\sqrt m\\max\\norm{\\mu_k-a_i}$."
     ),
 )
+
+DEF_1_DEF_3_ATTAINED = statement(
+    "odcl.def1-def3-attained",
+    "No smaller separation gives Definition 3",
+    "after Definition 3, the corrected value is attained",
+    quantifiers=r"\forall c>0,\ |C_1|=|C_2|\ \text{even}\;\exists\{a_i\}",
+    observed=_OBSERVED,
+    relation=r"\ge",
+    terms={"separation": 2 * c * sp.sqrt(m) / sp.sqrt(size_min) * radius},
+    reading=(
+        "Two clusters of equal size, each with half of its points at $+r$ and half at $-r$ from "
+        "its mean, all along one axis. Then $A-C$ has rank one and the norm $r\\sqrt m$."
+    ),
+    uses=("odcl.def1-def3",),
+)

@@ -207,6 +207,35 @@ DEFINITION_2 = (
     ),
 )
 
+
+@claim("odcl.def2-fixed-point-attained", stated.DEF_2_ATTAINED, finding=ADMISSIBLE)
+def looking_at_the_other(statement: Statement, profile: Profile) -> Search:
+    """A pair on the line of two means, and a cluster of one value."""
+
+    def data(point: Point) -> Clustered:
+        means = np.array([[0.0], [point["distance"]]])
+        return two_valued(means, (2, point["size"]), np.array([point["length"]]), 1)
+
+    def quantities(point: Point) -> dict[str, float]:
+        own = {name: point[name] for name in ("distance", "length")}
+        return {**own, "radius": data(point).radius, "gap": data(point).gap}
+
+    return search(
+        statement,
+        profile,
+        lambda point: fixed_point_separation(data(point)),
+        {
+            "size": IntRange(1, 50, meaning="points of the cluster of one value"),
+            "distance": LogInterval(1e-3, 1e3, meaning="distance of the two means"),
+            "length": LogInterval(
+                1e-3, 1e3, meaning="distance of the two points of the pair from their mean"
+            ),
+        },
+        everywhere=reductions.towards_the_other(quantities),
+        budget=profile.searches // 8,
+    )
+
+
 # --- Lemma 2 -------------------------------------------------------------------------------------
 
 PROXIMITY = Finding(

@@ -76,6 +76,26 @@ CENTER_SEPARATION = Reduction(
 )
 
 
+ONE_AXIS = Reduction(
+    idea="All deviations are $\\pm r$ along one axis, so that $A-C$ has rank one. Its two norms "
+    "are $r\\sqrt m$, and both clusters have the smallest size.",
+    ranges=positive(m, c, size_min, radius),
+    left=c * sp.sqrt(m) * radius * (2 / sp.sqrt(size_min)),
+)
+
+
+def towards_the_other(quantities: Callable[[Point], Mapping[str, float]]) -> Reduction:
+    """``quantities`` : point -> the radius, the gap, the distance of the means and a deviation."""
+    return Reduction(
+        idea="The deviation along the line of the means is the largest radius. The two means are "
+        "the only ones, so that their distance is the smallest.",
+        ranges=positive(radius, gap, distance, length),
+        given=((length, radius), (gap, distance)),
+        left=2 * length * gap / (radius * distance),
+        quantities=quantities,
+    )
+
+
 def proximity(at_pair: Callable[[Clustered, float], tuple[int, int, float]]) -> Reduction:
     """(17) by the Frobenius norm.
 
@@ -495,6 +515,16 @@ def weighted_differences(at: Callable[[Point], Mapping[str, float]]) -> Reductio
         left=pair**2,
         quantities=at,
     )
+
+
+IN_ONE_PLACE = Reduction(
+    idea="With all other optima at the distance $D$ the error is $\\epsilon_k$ times one vector. "
+    "The sum of the shares times the squared distances is $\\epsilon_kD^2$.",
+    ranges=not_negative(eps_k, distance),
+    constants={"reach_sq": eps_k * distance**2},
+    left=(eps_k * distance) ** 2,
+    quantities=lambda _point: {"distance": 1.0},
+)
 
 
 def union_of_events(at: Callable[[Point], Mapping[str, float]]) -> Reduction:

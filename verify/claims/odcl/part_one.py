@@ -525,6 +525,24 @@ def lemma_9_floor(statement: Statement, profile: Profile) -> Search:
     )
 
 
+@claim("odcl.lemma9-floor-attained", stated.LEMMA_9_FLOOR_ATTAINED, finding=CLUSTERS_IN_FLOOR)
+def lemma_9_floor_attained(statement: Statement, profile: Profile) -> Search:
+    """Optima in one place, shares of any sizes."""
+
+    def in_one_place(point: Point) -> Point:
+        return {**point, "scatter": 0.0}
+
+    return search(
+        statement,
+        profile,
+        lambda point: floor(*foreigners(in_one_place(point))),
+        {name: each for name, each in FLOOR_DOMAIN.items() if name != "scatter"},
+        at=lambda point: _sums(in_one_place(point)),
+        everywhere=reductions.IN_ONE_PLACE,
+        budget=profile.searches // 4,
+    )
+
+
 CONDITIONED = Finding(
     id="odcl-lemma9-conditioning",
     where="proof of Lemma 9",

@@ -19,14 +19,19 @@ import math
 import numpy as np
 import sympy as sp
 
-from bounds.odcl.separability import DEF_1_DEF_3, DEF_1_DEF_3_AS_PRINTED
+from bounds.odcl.separability import (
+    DEF_1_DEF_3,
+    DEF_1_DEF_3_AS_PRINTED,
+    DEF_1_DEF_3_ATTAINED,
+)
 from bounds.statement import Statement
-from verify.claim import Finding, row
-from verify.claims.odcl.data_sets import Clustered, data_sets
-from verify.claims.odcl.mean_reductions import CENTER_SEPARATION
+from verify.claim import Finding, claim, row
+from verify.claims.common import Point
+from verify.claims.odcl.data_sets import Clustered, data_sets, two_valued
+from verify.claims.odcl.mean_reductions import CENTER_SEPARATION, ONE_AXIS
 from verify.claims.odcl.windows import over, symbols_of
 from verify.claims.searching import Proof, search
-from verify.decisions.domain import LogInterval
+from verify.decisions.domain import IntRange, LogInterval
 from verify.evidence import Verdict
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
@@ -84,3 +89,27 @@ IMPLICATION = (
     ),
     row("odcl.def1-def3", DEF_1_DEF_3, implication, finding=ROOT),
 )
+
+
+@claim("odcl.def1-def3-attained", DEF_1_DEF_3_ATTAINED, finding=ROOT)
+def attained(statement: Statement, profile: Profile) -> Search:
+    """Two clusters of two values along one axis."""
+
+    def data(point: Point) -> Clustered:
+        means = np.array([[0.0, 0.0], [1.0, 0.0]])
+        size, axis = 2 * point["half"], np.array([0.0, point["length"]])
+        return two_valued(means, (size, size), axis, 2)
+
+    return search(
+        statement,
+        profile,
+        lambda point: center_separation(data(point), point["c"]),
+        {
+            "half": IntRange(1, 20, meaning="half the number of points of each cluster"),
+            "length": LogInterval(1e-3, 1e3, meaning="distance of every point from its mean"),
+            "c": LogInterval(1.0, 1000.0),
+        },
+        at=lambda point: {**data(point).symbols, "c": point["c"]},
+        everywhere=ONE_AXIS,
+        budget=profile.searches // 8,
+    )
