@@ -1,4 +1,4 @@
-"""A benchmark on threads and on a Dask cluster has the table of one that runs alone."""
+"""A benchmark on threads, processes and a Dask cluster has the table of one that runs alone."""
 
 import numpy as np
 import pytest
@@ -39,9 +39,10 @@ def values(tmp_path):
     return found
 
 
-def test_two_threads_and_one_have_the_same_table(values):
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_two_workers_and_one_have_the_same_table(values, kind):
     np.testing.assert_array_equal(
-        values("one", make_executor("serial")), values("two", make_executor("threads", 2))
+        values("one", make_executor("serial")), values("two", make_executor(kind, 2))
     )
 
 
