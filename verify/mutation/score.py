@@ -587,7 +587,8 @@ class _Judge:
             return self._judged(mutant, "refuted", evidence)
         if evidence.verdict is not Verdict.SUPPORTED:
             return self._judged(mutant, "unsupported", evidence)
-        if evidence.resolution is not None:
+        # the floor of a rate belongs to its trials, whatever exponent is stated
+        if evidence.resolution is not None and self._procedure.compared_growth() is None:
             coarse = self._examination.standing.resolution is not None
             why = evidence.summary if coarse else ""
             return self._judged(mutant, "few trials" if coarse else "unsupported", evidence, why)
