@@ -138,11 +138,16 @@ def lemma_5(statement: Statement, _profile: Profile) -> MeanBound:
 
 
 def _sgd_values(cell: Params) -> dict[str, float]:
-    """The statement's symbols in a cell: the gradient at the optimum is the noise alone."""
+    """The statement's symbols in a cell: the gradient at the optimum is the noise alone.
+
+    A function times mu_f with steps 1/(mu_f t) has the same iterates in every unit of the gradient.
+    The unit differs from cell to cell, so that mu_f does.
+    """
+    unit = float(cell["R"]) ** -0.5
     return {
         **cell,
-        "Gamma": cell["sigma"] + 2 * cell["h"] * cell["R"],
-        "mu_f": 1.0,
+        "Gamma": unit * (cell["sigma"] + 2 * cell["h"] * cell["R"]),
+        "mu_f": unit,
     }
 
 

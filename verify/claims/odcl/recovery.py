@@ -383,13 +383,18 @@ def psi(statement: Statement, profile: Profile) -> Search:
 
 
 def _several_cells(statement: Statement) -> tuple[Params, ...]:
-    """Sizes just above the requirement, in 2 to 50 dimensions, with little and much noise."""
+    """Sizes just above the requirement, in 2 to 50 dimensions, with little and much noise.
+
+    In the last two cells the first cluster is a single user, so that its size and alpha are told
+    apart.
+    """
     cells = []
     for k, d, own, least, delta in (
         (2, 2, 10, 10, 1.0),
         (4, 5, 40, 10, 0.01),
         (2, 20, 10, 5, 100.0),
         (3, 50, 10, 10, 1.0),
+        (4, 5, 1, 10, 0.01),
     ):
         for noise in (0.1, 1.0):
             cell = {"k": k, "d": d, "size_k": own, "size_min": least, "Delta": delta}

@@ -161,7 +161,7 @@ CLIENT_CELLS: tuple[Params, ...] = (
     {"M": 150, "n": 120, "d": 3, "k": 8, "rule": "fedprox", "gamma": 0.9, "sigma": 3e-4},
     {"M": 100, "n": 128, "d": 2, "k": 4, "s": 1, "gamma": 0.9, "sigma": 1.25e-4, "Delta": 64.0},
     {"M": 100, "n": 128, "d": 2, "s": 8, "gamma": 0.9, "sigma": 8e-9, "Delta": 1.5625e-8},
-    *FAR_UNITS[:2],
+    *({**cell, "M": 100, "n": 128} for cell in FAR_UNITS[:2]),
 )
 
 #: Forty rounds reach the floor in these cells, which differ in the sizes alone.
@@ -362,15 +362,24 @@ def floor(statement: Statement, profile: Profile) -> Probability:
 
 #: Labels are right: clients of at least 17 (d + log(M k)) rows, noise of at most Delta/8.
 RIGHT_LABELS: tuple[Params, ...] = (
-    {"M": 60, "n": 160, "d": 2, "s": 1, "gamma": 0.9, "sigma": 0.1},
-    {"M": 60, "n": 160, "d": 2, "s": 10, "gamma": 0.9, "sigma": 0.1},
-    {"M": 60, "n": 640, "d": 2, "s": 40, "gamma": 0.9, "sigma": 0.1},
-    {"M": 100, "n": 200, "d": 4, "s": 3, "gamma": 0.9, "sigma": 0.1, "start": "random"},
+    {"M": 60, "n": 160, "d": 2, "s": 1, "gamma": 0.9, "sigma": 0.08},
+    {"M": 60, "n": 160, "d": 2, "s": 10, "gamma": 0.9, "sigma": 0.08},
+    {"M": 60, "n": 640, "d": 2, "s": 40, "gamma": 0.9, "sigma": 0.08},
+    {
+        "M": 100,
+        "n": 200,
+        "d": 3,
+        "s": 3,
+        "gamma": 0.9,
+        "sigma": 5.0,
+        "Delta": 64.0,
+        "start": "random",
+    },
     {"M": 100, "n": 160, "d": 3, "rule": "fedprox", "gamma": 0.9, "sigma": 0.05},
-    {"M": 150, "n": 200, "d": 4, "k": 4, "gamma": 0.9, "sigma": 0.1, "start": "translation"},
-    {"M": 120, "n": 160, "d": 2, "gamma": 0.9, "sigma": 0.1, "profile": "one-small", "ratio": 5.0},
+    {"M": 150, "n": 200, "d": 4, "k": 4, "gamma": 0.9, "sigma": 0.08, "start": "translation"},
+    {"M": 120, "n": 160, "d": 2, "gamma": 0.9, "sigma": 0.08, "profile": "one-small", "ratio": 5.0},
     {"M": 60, "n": 160, "d": 2, "gamma": 0.9, "Delta": 1e-3, "sigma": 1e-4},
-    {"M": 8, "n": 160, "d": 3, "s": 2, "gamma": 0.9, "sigma": 0.1},
+    {"M": 8, "n": 160, "d": 3, "s": 2, "gamma": 0.9, "sigma": 0.08},
     {"M": 150, "n": 200, "d": 4, "k": 3, "s": 1, "gamma": 0.3, "sigma": 1e-9, "Delta": 0.3},
 )
 
