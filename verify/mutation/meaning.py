@@ -11,8 +11,8 @@ largest term for the sum, a square root for a logarithm, a formula that holds fo
 * *maximum*: a sum becomes the largest of its terms.
 * *logarithm*: a logarithm becomes 1 or a square root, and a square root becomes a logarithm.
 
-The conclusion and the failure probability are changed so.  Conditions are not: what a changed
-condition covers is another set of cells.
+The conclusion and the failure probability are changed so, and by `change_conditions` both sides of
+every condition.  What a changed condition covers is another set of cells.
 
 `compare` compares two right-hand sides at the points where a claim is tried.  It reads formulas
 alone, so that no verdict of the claim enters it.
@@ -29,7 +29,7 @@ import numpy as np
 import sympy as sp
 
 from bounds.statement import Statement, Term, evaluate
-from verify.mutation.mutants import Mutant, variables, with_term
+from verify.mutation.mutants import Mutant, variables, with_condition, with_term
 
 Role = Literal["count", "share", "size"]
 #: Values of all symbols at one place where a claim is tried: in a cell, or at a point of a search.
@@ -106,6 +106,25 @@ def change_meaning(statement: Statement, points: Sequence[Point]) -> list[Mutant
             )
             for name, changed in changes_of(statement, statement.failure, roles)
         ]
+    return made
+
+
+def change_conditions(statement: Statement, points: Sequence[Point]) -> list[Mutant]:
+    """Every change of meaning of a statement's conditions, each condition dropped first.
+
+    Parameters
+    ----------
+    points : as for `change_meaning`.
+    """
+    roles = find_roles(points)
+    made: list[Mutant] = []
+    for assumption in statement.assumptions:
+        made.append(with_condition(statement, assumption, "dropped", right=-sp.oo))
+        for side in ("left", "right"):
+            made += [
+                with_condition(statement, assumption, name, **{side: changed})
+                for name, changed in changes_of(statement, getattr(assumption, side), roles)
+            ]
     return made
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from trials.run.directory import find_run
 from verify import session
+from verify.mutation.mutants import CONDITIONS
 from verify.mutation.page import plain, share
 from verify.mutation.score import CAUGHT, FALSE
 from verify.papers import Catalogue, catalogue
@@ -35,6 +36,16 @@ that are nowhere below the stated bound ask for less. *Not tried* are refused by
 `python -m verify.mutation.meaning_page RUN ...` writes this page. This one has {claims} claims.
 """
 _COLUMNS = ("true here", "open", "asks less", "not tried")
+_CONDITIONS = """\
+
+## Conditions
+
+A condition with another symbol is tried where only the changed statement speaks. A refutation there
+shows that the printed condition is needed. Nothing is caught or missed, so they have no share.
+
+| paper | needed | true without | open | not tried |
+| --- | --- | --- | --- | --- |
+"""
 
 
 def meaning_page(found: Mapping[str, Document], known: Catalogue) -> str:
@@ -49,6 +60,8 @@ def meaning_page(found: Mapping[str, Document], known: Catalogue) -> str:
     """
     named = {paper.id: paper.title for paper in known.papers}
     keys = sorted((known[claim].statement.paper, doc["procedure"]) for claim, doc in found.items())
+    conditions = _conditions(found, known)
+    found = {claim: _without(doc) for claim, doc in found.items()}
     rows = []
     for paper, procedure in dict.fromkeys(keys):
         documents = [
@@ -68,6 +81,7 @@ def meaning_page(found: Mapping[str, Document], known: Catalogue) -> str:
             "|" + " --- |" * len(head),
             *rows,
             "",
+            *conditions,
             "## Claims that tell less than 70 % apart\n",
             *_weak(found),
             *_reasons("Missed", ("survived", "unseen"), found),
@@ -82,6 +96,27 @@ def meaning_page(found: Mapping[str, Document], known: Catalogue) -> str:
             "",
         ]
     )
+
+
+def _without(doc: Document) -> Document:
+    """The outcomes of a claim without those of its conditions."""
+    return {**doc, "judged": [j for j in doc["judged"] if j.get("kind") not in CONDITIONS]}
+
+
+def _conditions(found: Mapping[str, Document], known: Catalogue) -> list[str]:
+    """The table of changed conditions, nothing where there are none."""
+    counts: dict[str, Counter[str]] = {}
+    for claim, doc in found.items():
+        changed = [j["outcome"] for j in doc["judged"] if j.get("kind") in CONDITIONS]
+        if changed:
+            counts.setdefault(known[claim].statement.paper, Counter()).update(changed)
+    columns = ("refuted", "true here", "open", "not tried")
+    titles = {paper.id: paper.title for paper in known.papers}
+    rows = [
+        f"| {titles[paper]} | " + " | ".join(str(n[c]) for c in columns) + " |"
+        for paper, n in counts.items()
+    ]
+    return [_CONDITIONS + "\n".join(rows), ""] if rows else []
 
 
 def _weak(found: Mapping[str, Document]) -> list[str]:

@@ -301,11 +301,11 @@ def _conditions(statement: Statement, assumption: Assumption) -> Iterator[Mutant
 
     A hidden constant absorbs a factor, so that such a condition is dropped only.
     """
-    yield _with_condition(statement, assumption, "dropped", right=-sp.oo)
+    yield with_condition(statement, assumption, "dropped", right=-sp.oo)
     if assumption.constant is not None:
         return
     if assumption.strict:
-        yield _with_condition(statement, assumption, "equality allowed", strict=False)
+        yield with_condition(statement, assumption, "equality allowed", strict=False)
     if assumption.right != 0 and not assumption.right.is_negative:
         for size in LIMITS:
             yield _move(statement, assumption, size)
@@ -314,13 +314,14 @@ def _conditions(statement: Statement, assumption: Assumption) -> Iterator[Mutant
 def _move(statement: Statement, assumption: Assumption, size: sp.Rational) -> Mutant:
     """The statement with the right-hand side of one condition multiplied by a number below 1."""
     change = f"right side {float(size):.3g} times as large"
-    moved = _with_condition(statement, assumption, change, right=size * assumption.right)
+    moved = with_condition(statement, assumption, change, right=size * assumption.right)
     return replace(moved, kind="boundary", size=size)
 
 
-def _with_condition(
+def with_condition(
     statement: Statement, assumption: Assumption, change: str, **fields: Any
 ) -> Mutant:
+    """The statement with other fields of one of its conditions."""
     weaker = replace(assumption, **fields)
     return Mutant(
         name=f"condition {assumption.name}: {change}",

@@ -41,7 +41,13 @@ from verify.mutation.harder import (
     hardest,
     log_quotient,
 )
-from verify.mutation.meaning import Comparison, change_meaning, compare, same_at_zero
+from verify.mutation.meaning import (
+    Comparison,
+    change_conditions,
+    change_meaning,
+    compare,
+    same_at_zero,
+)
 from verify.mutation.mutants import (
     CONDITIONS,
     Mutant,
@@ -329,26 +335,29 @@ class Examination:
         return replace(score, judged=judged, boundaries=near)
 
     def tell_apart(self) -> Score:
-        """Decide every change of meaning of a supported statement's conclusion.
+        """Decide every change of meaning of a supported statement.
 
         Whether a change that keeps its support is false is asked in another cell: the one in reach
         where it asks for most (`verify.mutation.harder`).  A change that is refuted there has
-        survived, one that holds there is true here, and any other one is open.
+        survived, one that holds there is true here, and any other one is open.  A changed condition
+        is tried in cells that only it allows, and has no score.
         """
         procedure = self.procedure(self.claim.statement)
         points = list(procedure.tried_at(self.store))
         everything = change_meaning(self.claim.statement, points)
+        conditions = change_conditions(self.claim.statement, points)
         score = Score(
             claim=self.claim.id,
             procedure=type(procedure).__name__,
             original=self.standing.mark,
-            n_mutants=len(everything),
+            n_mutants=len(everything) + len(conditions),
         )
         if self.standing.verdict != Verdict.SUPPORTED:
             return score
         judge = _Judge(self, procedure, {})
-        judged = tuple(judge.judge_meaning(mutant, points) for mutant in everything)
-        return replace(score, judged=judged)
+        judged = [judge.judge_meaning(mutant, points) for mutant in everything]
+        judged += [judge.judge_condition(mutant) for mutant in conditions]
+        return replace(score, judged=tuple(judged))
 
 
 def _distance(mutant: Mutant) -> float:
@@ -615,6 +624,12 @@ class _Judge:
         first = self._examination.decide(mutant.statement, quickly=True)
         decided = first.verdict is Verdict.REFUTED or self._procedure.searched() is None
         return first if decided or quickly else self._examination.decide(mutant.statement)
+
+    def judge_condition(self, mutant: Mutant) -> Judged:
+        """The outcome of a change of meaning of a condition.  What trials leave open is open."""
+        with np.errstate(all="ignore"):
+            judged = self._condition(mutant)
+        return replace(judged, outcome="open") if judged.outcome == "few trials" else judged
 
     def _condition(self, mutant: Mutant) -> Judged:
         """The outcome of a weaker condition, tried only where the original is silent."""

@@ -133,6 +133,24 @@ def outcomes(claim, store):
     return {j.mutant: j.outcome for j in score.judged}
 
 
+def test_a_changed_condition_is_tried_where_only_it_allows_a_cell(store) -> None:
+    """At most twice k, where k is not below d.  With k at least one it is false."""
+    wide = Assumption(name="wide", left=k, right=d)
+    claim = Claim(
+        statement=bound(k, assumptions=(wide,)),
+        builder=lambda stated, profile: Inside(**vars(mean(stated, profile))),
+    )
+    found = outcomes(claim, store)
+    assert found["condition wide: dropped"] == "refuted"
+    assert found["condition wide: d dropped"] == "refuted"
+
+
+class Inside(MeanBound):
+    def require(self, cell):
+        super().require(cell)
+        self.statement.require(DRAWN.check(cell))
+
+
 def test_a_change_below_a_sharper_bound_is_tried_where_it_is_farthest_below(store) -> None:
     claim = Claim(statement=bound(d + k), builder=mean, sharper=bound(0.6 * d, id="toy.proved"))
     found = outcomes(claim, store)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from bounds.statement import Constant, Term, evaluate
+from bounds.statement import Assumption, Constant, Term, evaluate
 from tests.verify.mutation.test_mutants import constant, statement
 from verify.mutation.meaning import (
+    change_conditions,
     change_meaning,
     changes_of,
     compare,
@@ -146,3 +147,15 @@ def test_a_constant_that_is_shown_to_be_zero_makes_every_change_of_its_term_true
     assert not same_at_zero(stated, changed, [{**zero[0], "c_2": 0.1}])
     assert not same_at_zero(stated, with_term(stated, "first", kept * m), zero)
     assert not same_at_zero(stated, replace(changed, failure=1 / m), zero)
+
+
+def test_both_sides_of_a_condition_change_and_it_is_dropped_first():
+    many = Assumption(name="many", left=m, right=d, constant=sp.Symbol("C"))
+    made = change_conditions(bound(d, assumptions=(many,)), POINTS)
+    assert made[0].name == "condition many: dropped"
+    sides = {x.name: x.statement.assumptions[0] for x in made[1:]}
+    assert sides["condition many: n for m"].left == n
+    assert sides["condition many: k for d"].right == k
+    assert sides["condition many: d dropped"].right == 1
+    assert {x.kind for x in made} == {"assumption"}
+    assert all(x.statement.terms == made[0].statement.terms for x in made)

@@ -11,10 +11,20 @@ CATALOGUE = catalogue()
 
 def document(procedure, **outcomes):
     judged = [
-        {"mutant": name.replace("_", " "), "outcome": outcome, "why": f"{outcome} of x_1"}
+        {
+            "kind": "assumption" if name.startswith("condition") else "meaning",
+            "mutant": name.replace("_", " "),
+            "outcome": outcome,
+            "why": f"{outcome} of x_1",
+        }
         for name, outcome in outcomes.items()
     ]
-    return {"procedure": procedure, "judged": judged}
+    return {
+        "profile": "quick",
+        "procedure": procedure,
+        "n_mutants": len(judged),
+        "judged": judged,
+    }
 
 
 FOUND = {
@@ -30,6 +40,17 @@ def test_counts_stand_by_paper_and_procedure():
     assert f"| {title} | Probability | 2 | 3 | 2 | 66.7 % | 1 | 1 | 0 | 0 |" in text
     title = CATALOGUE.paper("sxy.lemma4").title
     assert f"| {title} | Search | 1 | 0 | 0 | - | 0 | 0 | 1 | 1 |" in text
+
+
+def test_changed_conditions_have_a_table_of_their_own_and_no_share():
+    with_conditions = document(
+        "Probability", k_for_d="refuted", condition_dropped="refuted", condition_k_for_d="open"
+    )
+    text = meaning_page({"ifca.eq3": with_conditions}, CATALOGUE)
+    title = CATALOGUE.paper("ifca.eq3").title
+    assert f"| {title} | Probability | 1 | 1 | 1 | 100.0 % | 0 | 0 | 0 | 0 |" in text
+    assert f"| {title} | 1 | 0 | 1 | 0 |" in text
+    assert "## Conditions" not in meaning_page(FOUND, CATALOGUE)
 
 
 def test_a_claim_that_tells_few_changes_apart_is_named_and_open_ones_count():

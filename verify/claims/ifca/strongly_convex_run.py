@@ -59,7 +59,7 @@ _FLOOR = "floor $\\varepsilon_0$ over the largest that condition (b) allows"
 RUNS: Ranges = {
     "L": LogInterval(1e-3, 1e3),
     "condition": LogInterval(1.0, 1e4, meaning=CONDITION),
-    "p": LogInterval(1e-12, 1.0),
+    "p": LogInterval(1e-3, 1.0),
     "Delta": LogInterval(1e-6, 1e6),
     "alpha_0": Interval(1e-4, 0.4999),
     "floor": LogInterval(1e-9, 1.0, meaning=_FLOOR),
@@ -536,7 +536,7 @@ def final_noise(statement: Statement, profile: Profile) -> Search:
             "v": LogInterval(1e-6, 1e6),
             "L": LogInterval(1e-6, 1e6),
             "condition": LogInterval(1.0, 1e6, meaning=CONDITION),
-            "p_j": LogInterval(1e-12, 1.0),
+            "p_j": LogInterval(1e-3, 1.0),
             "m": LogInterval(1.0, 1e9),
             "n": LogInterval(1.0, 1e9),
             "steps": LogInterval(1.0, 1e9, meaning="number of steps of the run, not only integers"),
