@@ -13,6 +13,8 @@ from typing import Any
 from trials.checks import InvalidParameter
 from trials.run.executors import MAX_JOBS, Executor, ProcessExecutor, make_executor
 
+#: Processes that are started before the command line is checked, at most.
+_MOST_EARLY = 16
 #: Flags of ``benchmark`` that ask for nothing by themselves.
 _NOTHING_ASKED = {"seed", "grid_size", "jobs", "executor", "scheduler", "as_json"}
 
@@ -47,7 +49,7 @@ def benchmark_workers(flags: Mapping[str, Any]) -> Executor:
         kind = "serial" if jobs == 1 else "processes"
     found = workers(kind, jobs, flags["scheduler"])
     asked = any(value for name, value in flags.items() if name not in _NOTHING_ASKED)
-    if asked and isinstance(found, ProcessExecutor):
+    if asked and isinstance(found, ProcessExecutor) and found.n_workers <= _MOST_EARLY:
         from verify.benchmark.loading import load
 
         for _ in range(found.n_workers):

@@ -64,6 +64,7 @@ def test_a_dask_cluster_has_the_same_table(values, monkeypatch):
         ({"name": "few-samples", "jobs": 2, "executor": "threads"}, "ThreadExecutor", 0),
         ({"name": "few-samples", "jobs": 1}, "Executor", 0),
         ({"jobs": 2}, "ProcessExecutor", 0),  # only a list is asked for
+        ({"name": "a mistake", "jobs": 1024}, "ProcessExecutor", 0),
     ],
 )
 def test_a_benchmark_computes_in_processes_that_load_at_once(monkeypatch, given, kind, n_calls):
