@@ -6,7 +6,8 @@
 
 ``kernels`` compares the recorded values, checks that every claim is complete, and tests the stores.
 ``versions`` builds the wheel, installs it beside the packages of `requirements/oldest.txt` and of
-`requirements/verify.txt`, runs two claims and replays a trial.  A line says what is left out.
+`requirements/verify.txt`, runs two claims, names one that does not exist, and replays a trial.  A
+line says what is left out.
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from verify.cli import exits
+
 ROOT = Path(__file__).resolve().parents[1]
 #: Each with the instructions that it needs.
 KERNELS = {"Prescott": "sse2", "Haswell": "avx2", "Zen": "avx2", "SkylakeX": "avx512f"}
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 #: What must agree everywhere.
 TESTS = ("tests/records", "tests/test_every_claim.py", "tests/trials/run")
-#: One search and one claim that samples, with their verdicts.
-VERDICTS = {"ifca.eq3": "SUPPORTED", "ifca.thm1-as-printed": "REFUTED"}
+#: One claim with a certificate and one that samples, with the first words of their verdicts.
+VERDICTS = {"ifca.eq3": "PROVED", "ifca.thm1-as-printed": "REFUTED"}
 
 
 def kernels() -> Iterator[tuple[str, bool]]:
@@ -83,7 +86,7 @@ def _interpreter(version: str) -> str | None:
 
 
 def _works(python: str, lock: str, wheel: Path, folder: Path) -> bool:
-    """Whether the wheel installs, and two claims and a replay give what they must."""
+    """Whether the wheel installs, and two claims, an error and a replay give what they must."""
     subprocess.run([python, "-m", "venv", str(folder)], check=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--only-binary", ":all:"]
     if subprocess.call([*pip, "-r", str(ROOT / "requirements" / f"{lock}.txt")]):
@@ -96,6 +99,8 @@ def _works(python: str, lock: str, wheel: Path, folder: Path) -> bool:
     ).stdout
     found = json.loads(told or "{}")
     if {k: str(v).split()[0] for k, v in found.get("claims", {}).items()} != VERDICTS:
+        return False
+    if _call([program, "run", "ifca.none", "--output", "none"], cwd=folder) != exits.USAGE:
         return False
     return _call([program, "replay", run, found["experiments"][0]["trial"]], cwd=folder) == 0
 

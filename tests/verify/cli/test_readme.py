@@ -50,6 +50,8 @@ def test_the_commands_work_in_this_order(tmp_path, monkeypatch):
         arguments = [own.get(a, a) for a in arguments]
         if arguments[0] in {"run", "warm-up"} and not any("ifca" in a for a in arguments):
             arguments.append(f"{CHEAP}[d=3]")
+        if arguments[0] in {"run", "resume", "mutate"} and "--jobs" not in arguments:
+            arguments += ["--jobs", "1"]  # a process for each worker takes CPU seconds to start
         result = CliRunner().invoke(application, arguments)
         assert result.exit_code == 0, (command, result.output)
         if arguments[0] == "run":
