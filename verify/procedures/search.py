@@ -26,6 +26,7 @@ from verify.procedures.interface import Procedure
 from verify.proofs.certificate import Certificate, proof
 from verify.proofs.propositions import Proposition
 from verify.proofs.shelf import domain_of, relation_of, steps, stored
+from verify.proofs.story import story
 
 Point = Mapping[str, Any]
 RECHECKED = f"re-checked with {DIGITS} digits"
@@ -348,6 +349,7 @@ def _describe_proof(proved: Mapping[str, Any] | None) -> tuple[str, ...]:
     return (
         f"Proved at all values with {given}, by a certificate of {n_steps} steps that a checker of "
         "its own has verified.",
+        story(proved["certificate"]),
         *([f"The proof needs {narrower}, which the statement does not ask for."] * bool(narrower)),
         *([f"Outside the certificate: {proved['by']}"] * bool(proved["by"])),
     )
