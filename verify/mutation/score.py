@@ -626,20 +626,33 @@ class _Judge:
         return first if decided or quickly else self._examination.decide(mutant.statement)
 
     def judge_condition(self, mutant: Mutant) -> Judged:
-        """The outcome of a change of meaning of a condition.  What trials leave open is open."""
-        with np.errstate(all="ignore"):
-            judged = self._condition(mutant)
+        """The outcome of a change of meaning of a condition.  What trials leave open is open.
+
+        Placebos are not asked: whether a condition is needed is no question about the algorithm.
+        """
+        examination = self._examination
+        self._examination = replace(examination, placebos=())
+        try:
+            with np.errstate(all="ignore"):
+                judged = self._condition(mutant, MAX_NEW_TRIALS)
+        finally:
+            self._examination = examination
         return replace(judged, outcome="open") if judged.outcome == "few trials" else judged
 
-    def _condition(self, mutant: Mutant) -> Judged:
-        """The outcome of a weaker condition, tried only where the original is silent."""
+    def _condition(self, mutant: Mutant, n_new: int = MAX_NEW_TRIALS_OF_A_CONDITION) -> Judged:
+        """The outcome of a weaker condition, tried only where the original is silent.
+
+        ``n_new`` trials may be drawn where they declare their cost.
+        """
         examination = self._examination
         if mutant.term in self._needless:
             return self._judged(mutant, "true here", why="as it is without the condition")
         try:
             weaker = examination.procedure(mutant.statement)
             outside = open_condition(mutant, examination.claim.statement, self._procedure, weaker)
-            evidence = examination.evidence(outside, n_new=MAX_NEW_TRIALS_OF_A_CONDITION)
+            if not _declares_cost(outside):
+                n_new = min(n_new, MAX_NEW_TRIALS_OF_A_CONDITION)
+            evidence = examination.evidence(outside, n_new=n_new)
         except NoPoint:
             return self._judged(mutant, "not tried", why="the domain holds no point outside it")
         except REFUSALS as error:
