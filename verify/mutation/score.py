@@ -650,8 +650,8 @@ class _Judge:
         try:
             weaker = examination.procedure(mutant.statement)
             outside = open_condition(mutant, examination.claim.statement, self._procedure, weaker)
-            if not _declares_cost(outside):
-                n_new = min(n_new, MAX_NEW_TRIALS_OF_A_CONDITION)
+            if n_new > MAX_NEW_TRIALS_OF_A_CONDITION and not _declares_cost(outside):
+                n_new = MAX_NEW_TRIALS_OF_A_CONDITION
             evidence = examination.evidence(outside, n_new=n_new)
         except NoPoint:
             return self._judged(mutant, "not tried", why="the domain holds no point outside it")
