@@ -19,7 +19,7 @@ from trials.run import distributed
 from trials.run.store import RunStore
 from verify import plan, session
 from verify.claim import Claim
-from verify.cli import exits, reporting, warming
+from verify.cli import exits, proving, reporting, warming
 from verify.cli.app import application
 
 LINES = int(os.environ.get("CFL_FUZZ_LINES", "500"))
@@ -132,6 +132,9 @@ def idle(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(session, "execute", lambda *_a, **_k: [])
     monkeypatch.setattr(warming, "_call", lambda *_a, **_k: None)
+    # `prove` searches for longer than SECONDS, and writes into the certificates of the program
+    monkeypatch.setattr(proving, "prove", lambda *_a, **_k: None)
+    monkeypatch.setattr(proving, "_refute", lambda *_a, **_k: None)
     monkeypatch.setattr(reporting.subprocess, "call", lambda *_a, **_k: exits.USAGE)
     monkeypatch.setattr(distributed, "CONNECT_SECONDS", 0.05)
     build_once(monkeypatch)
