@@ -18,6 +18,7 @@ Reference. TIT 2022, Section V-B and the proof of Lemma 3.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import sympy as sp
@@ -171,6 +172,33 @@ RIVALS = Reduction(
     quantities=_smallest_gap,
     left=(1 + sp.sqrt(_K - 1)) ** 2 * _ETA**2 / (_N * _GAP**2),
     hints=((">=", 2 * _K, (1 + sp.sqrt(_K - 1)) ** 2),),
+)
+_ROOTS = (1 + sp.sqrt(_K - 1)) ** 2
+_MEANT = _N * _SEEN**2 - 4 * _K * _ETA**2
+#: The same with the samples that Assumption 6 asks for, C_n = 4.
+RIVALS_HALF = replace(
+    RIVALS,
+    hints=(
+        (">=", 2 * _K, _ROOTS),
+        (">=", _K, 1),
+        (
+            ">=",
+            _GAP**2,
+            _SEEN**2,
+            ("sum", 1, ("+", (_GAP - _SEEN) ** 2, ("*", 2, _SEEN, _GAP - _SEEN))),
+        ),
+        (">=", _N * _SEEN**2, 4 * _K * _ETA**2),
+        (
+            "sum",
+            2 * _N * _GAP**2,
+            (
+                "+",
+                ("*", _N, _GAP**2 - _SEEN**2),
+                _MEANT,
+                ("*", 2, _ETA**2, 2 * _K - _ROOTS),
+            ),
+        ),
+    ),
 )
 TWO_POINTS = Reduction(
     idea="With one sample and two models the worst law has two points. Its probability of a wrong "

@@ -25,7 +25,7 @@ from bounds.statement import Statement
 from verify.claim import Finding, row, table
 from verify.claims.common import Point
 from verify.claims.ifca.correct_clients import binomial
-from verify.claims.ifca.lemma_3 import LABELS, RIVALS, SHAPE, labels, shape
+from verify.claims.ifca.lemma_3 import LABELS, RIVALS_HALF, SHAPE, labels, shape
 from verify.claims.searching import Constants, Proof, generous, search
 from verify.decisions.domain import Interval, IntRange, LogInterval, Ranges
 from verify.procedures.base import Profile
@@ -120,7 +120,7 @@ CORRECT = (
         "ifca.half-correct-sc-client",
         sc.HALF_CORRECT_CLIENT,
         labels,  # down to the edge of Assumption 6
-        reduction=RIVALS,
+        reduction=RIVALS_HALF,
         constants={"C_n": 4.0},
         X=LogInterval(1e-6, 0.125, meaning=LABELS["X"].meaning),
         hidden={"C_n": 4.0},
