@@ -33,12 +33,12 @@ from bounds.odcl.symbols import (
     size_second,
     t,
 )
-from trials.checks import FloatArray
+from trials.checks import FloatArray, IntArray
 from trials.clustering.recovery import fusion
 from verify.claims.common import Point
 from verify.claims.odcl.data_sets import Clustered
 from verify.claims.odcl.windows import diameters, offsets, window
-from verify.decisions.domain import Interval
+from verify.decisions.domain import Interval, Range
 from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Reduction
 
 penalty, masses, squares, lengths = sp.symbols("lam masses squares lengths")
@@ -46,14 +46,14 @@ fused, merged, flow, others, rest = sp.symbols("fused merged flow others rest")
 share = sp.Symbol("share")
 
 
-def positive(*names: sp.Symbol) -> dict[str, Interval]:
+def positive(*names: sp.Symbol) -> dict[str, Range]:
     """Ranges of quantities above zero."""
-    return dict.fromkeys(map(str, names), POSITIVE)
+    return {str(name): POSITIVE for name in names}
 
 
-def not_negative(*names: sp.Symbol) -> dict[str, Interval]:
+def not_negative(*names: sp.Symbol) -> dict[str, Range]:
     """Ranges of quantities that are at least zero."""
-    return dict.fromkeys(map(str, names), NOT_NEGATIVE)
+    return {str(name): NOT_NEGATIVE for name in names}
 
 
 # --- Fusion --------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ FOOTNOTE_3 = Reduction(
 # --- Balance -------------------------------------------------------------------------------------
 
 
-def first_meeting(means: FloatArray, sizes: FloatArray) -> dict[str, float]:
+def first_meeting(means: FloatArray, sizes: FloatArray | IntArray) -> dict[str, float]:
     """The sums of the balance over the set of clusters in which they ask for the least penalty.
 
     The clusters that are one first are some set, so that their penalty is at least this one.

@@ -22,6 +22,7 @@ from verify.procedures.base import PROFILES
 from verify.proofs.coq import asked, records
 from verify.proofs.coq.asked import Asked
 from verify.proofs.coq.compiler import AXIOMS, Coq
+from verify.proofs.failures import registered
 
 _GROUP = 60  # claims: the axioms of their theorems are printed together
 
@@ -87,7 +88,7 @@ class Made:
 
     def record(self, version: str, axioms: Sequence[str]) -> None:
         """Write that it compiled."""
-        found = {"way": self.way, "registered": asked.registered(self.planned.claim.statement),
+        found = {"way": self.way, "registered": registered(self.planned.claim.statement),
                  "by": self.asked.by, "coq": version, "axioms": list(axioms)}  # fmt: skip
         records.write(str(self.planned.selection), self.asked.theorem, found)
 
