@@ -190,7 +190,11 @@ def try_claim(name: str, claim: Claim, tally: Tally, most: int) -> None:
             if statement is None:
                 continue
             if digest(statement) in known:  # then its reduction must not agree with it
-                if fails_somewhere(changed, np.random.default_rng(5)):
+                try:
+                    fails = fails_somewhere(changed, np.random.default_rng(5))
+                except (KeyError, *prover.ERRORS):  # an infinite or an undefined formula
+                    continue
+                if fails:
                     tally.note("reductions", f"{name}: a reduction", changed._prove() is not None)
             elif own is not None and is_false(statement):
                 first = stored(propositions[0])  # type: ignore[arg-type]
