@@ -228,6 +228,8 @@ class Sampled(Procedure):
 
     def without_figures(self) -> Self:
         """The same procedure without the claim's own figures, tables and slack."""
+        if not hasattr(self, "present"):  # a procedure of one's own need not have any
+            return self
         return replace(self, present=nothing_to_show)  # type: ignore[type-var]
 
     def evidence(
