@@ -170,7 +170,10 @@ def try_claim(name: str, claim: Claim, tally: Tally, most: int) -> None:
         return
     propositions = search.instances or (search.proposition,)
     for proposition in propositions[:3]:
-        proved = None if proposition is None else stored(proposition)
+        try:
+            proved = None if proposition is None else stored(proposition)
+        except InvalidParameter:  # an operation that the checker does not know
+            return
         if proposition is None or proved is None:
             return
         made, places = list(changed_documents(proved["statement"])), places_of(search, proposition)
