@@ -36,15 +36,20 @@ def at_worst(claim: Tried) -> tuple[float | None, float | None, float | None]:
     return None, None, None
 
 
+def _counted(mark: str) -> str:
+    """The mark without its number or sizes."""
+    mark = re.sub(r"^SUPPORTED TO .+", "SUPPORTED TO r", mark)
+    return re.sub(r"^PROVED FOR .+", "PROVED FOR SIZES", mark)
+
+
 def tally(claims: Sequence[Tried]) -> list[tuple[tuple[str, str], int]]:
     """How many claims have each verdict, as ((verdict, its mark without the number), count).
 
-    ``SUPPORTED TO r`` is a word of its own.  Identities of formulas are not counted.
+    ``SUPPORTED TO r`` and ``PROVED FOR SIZES`` are words of their own.  Identities of formulas
+    are not counted.
     """
     counts = Counter(
-        (claim.verdict, re.sub(r"^SUPPORTED TO .+", "SUPPORTED TO r", claim.mark))
-        for claim in claims
-        if not claim.claim.identity
+        (claim.verdict, _counted(claim.mark)) for claim in claims if not claim.claim.identity
     )
 
     def rank(item: tuple[tuple[str, str], int]) -> tuple[int, str]:

@@ -20,7 +20,7 @@ from typing import Any
 import matplotlib
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Circle, Rectangle
 
 from reports.lettering import FONTS, label
 from reports.reading import COLOURS, Tried, colour
@@ -30,15 +30,18 @@ from reports.text import TEXT_WIDTH_INCHES
 WIDTH = 72.0 * TEXT_WIDTH_INCHES
 _LABEL = 76.0  # points: the names at the left edge
 _TILE, _STEP = 7.6, 9.2  # points: a tile, and from a tile to the next one
+DOT = 1.4  # points: the radius of the dot in a tile whose proof is argued in part
 _PER_LINE = 25
 _AXIS = _LABEL + _PER_LINE * _STEP + 12.0  # where the axis begins
-_ROW, _HEAD, _FOOT = 9.6, 15.0, 34.0
+_ROW, _HEAD, _FOOT = 9.6, 15.0, 44.0
 #: How much of the verdict's colour a tile shows.
 SHADES: dict[Strength, float] = {
-    "proved": 1.0, "sharp": 0.78, "tried": 0.55, "loose": 0.3, "void": 0.12, "notrun": 0.0,
+    "proved": 1.0, "argued": 1.0, "sharp": 0.78, "tried": 0.55, "loose": 0.3, "void": 0.12,
+    "notrun": 0.0,
 }  # fmt: skip
 WORDS: dict[Strength, str] = {
-    "proved": "proved", "sharp": "bound at most 3 times the truth", "tried": "tried",
+    "proved": "proved", "argued": "proved, with known results outside the certificate",
+    "sharp": "bound at most 3 times the truth", "tried": "tried",
     "loose": "bound 30 times the truth or more", "void": "says nothing where it was tried",
     "notrun": "not run",
 }  # fmt: skip
@@ -210,7 +213,7 @@ def _draw(made: Picture) -> Figure:
             axes.plot([low, high], [row.y, row.y], color="#1A3E72", linewidth=1.0)
             axes.plot([middle], [row.y], marker="o", markersize=3.2, color="#1A3E72")
     for tile in made.tiles:
-        axes.add_patch(_patch(tile.x, tile.y, tile.colour, tile.strength))
+        _add_tile(axes, tile.x, tile.y, tile.colour, tile.strength)
     _legend(axes, made)
     return figure
 
@@ -220,19 +223,24 @@ def _plain(text: str) -> str:
     return label(textwrap.shorten(text.replace("$", ""), 90, placeholder=" ..."))
 
 
-def _patch(x: float, y: float, name: str, strong: Strength) -> Rectangle:
+def _add_tile(axes: Any, x: float, y: float, name: str, strong: Strength) -> None:
+    """A tile in the verdict's colour.  One whose proof is argued in part has a white dot."""
     shown = f"#{COLOURS[name]}"
     faint = matplotlib.colors.to_rgba(shown, SHADES[strong])
-    return Rectangle(
+    axes.add_patch(Rectangle(
         (x, y), _TILE, _TILE, facecolor=faint, edgecolor=shown,
         linewidth=0.5, linestyle=(0, (1.5, 1.2)) if strong == "notrun" else "solid",
         hatch="//////" if strong == "void" else None,
-    )  # fmt: skip
+    ))  # fmt: skip
+    if strong == "argued":
+        middle = (x + _TILE / 2, y + _TILE / 2)
+        axes.add_patch(Circle(middle, DOT, facecolor="white", edgecolor="none"))
 
 
 #: The entries of the legend: the colour, the shade, the words.
 LEGEND: tuple[tuple[str, Strength, str], ...] = (
-    ("supported", "proved", "proved"), ("supported", "sharp", "supported, bound sharp"),
+    ("supported", "proved", "proved"), ("supported", "argued", "proved up to a lemma"),
+    ("supported", "sharp", "supported, bound sharp"),
     ("supported", "tried", "supported"), ("supported", "loose", "supported, bound loose"),
     ("refuted", "proved", "refuted, proved"), ("refuted", "tried", "refuted by trials"),
     ("vacuous", "void", "void"), ("inconclusive", "tried", "inconclusive"),
@@ -243,7 +251,7 @@ LEGEND: tuple[tuple[str, Strength, str], ...] = (
 def _legend(axes: Any, made: Picture) -> None:
     """The meaning of colours and shades, in three columns below the tiles."""
     for i, (name, strong, words) in enumerate(LEGEND):
-        column, line = divmod(i, 3)
+        column, line = divmod(i, 4)
         x, y = 2.0 + 108.0 * column, made.bottom + 5.0 + 9.6 * line
-        axes.add_patch(_patch(x, y, name, strong))
+        _add_tile(axes, x, y, name, strong)
         axes.text(x + 11.0, y + 6.4, words, fontsize=7.5)

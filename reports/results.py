@@ -20,7 +20,7 @@ from reports.schema import Cell
 from reports.text import code, number, plural, prose
 
 Part = Literal["statement", "proof", "aside"]
-Strength = Literal["proved", "sharp", "tried", "loose", "void", "notrun"]
+Strength = Literal["proved", "argued", "sharp", "tried", "loose", "void", "notrun"]
 
 _NAMED = re.compile(r"\b(Theorem|Corollary|Proposition|Lemma) (\d+)")
 _PLACE = re.compile(
@@ -129,12 +129,17 @@ def _factor(cell: Cell) -> float:
 
 
 def strength(claim: Tried) -> Strength:
-    """How much a verdict says: proved, sharp, loose, void, or only tried."""
+    """How much a verdict says: proved, argued, sharp, loose, void, or only tried.
+
+    A proof up to a lemma is argued: a part of it stands outside its certificate.
+    """
     if claim.verdict == "NOT RUN":
         return "notrun"
     cells = claim.evidence.cells
     if claim.verdict == "VACUOUS" or (cells and all(cell.void for cell in cells)):
         return "void"
+    if claim.mark.endswith("UP TO A LEMMA"):
+        return "argued"
     if claim.evidence.grade.startswith("proved") or claim.mark.startswith("PROVED"):
         return "proved"
     found = factor(claim)

@@ -235,6 +235,20 @@ def proof_mark(proved: Mapping[str, Any]) -> str:
     return " ".join(word for word in ("PROVED", part, lemma) if word)
 
 
+def counted_mark(mark: str) -> str:
+    """The mark as tallies count it, without its number or sizes.
+
+    Examples
+    --------
+    >>> counted_mark("SUPPORTED TO 0.002"), counted_mark("PROVED FOR d <= 3")
+    ('SUPPORTED TO r', 'PROVED FOR SIZES')
+    """
+    for kind, word in (("SUPPORTED TO ", "r"), ("PROVED FOR ", "SIZES")):
+        if mark.startswith(kind):
+            return kind + word
+    return mark
+
+
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
     """The outcome of a decision procedure.

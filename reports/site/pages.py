@@ -13,7 +13,7 @@ from reports.claim_page import claim_page
 from reports.claim_tables import Files
 from reports.collect import Run
 from reports.paper import drawing, paper
-from reports.picture import LEGEND, SHADES
+from reports.picture import DOT, LEGEND, SHADES
 from reports.reading import VERDICTS, Tried, colour, slug
 from reports.results import Result, holds, names, onset, proof, results, sharpness
 from reports.site.drawing import SIGNS, drawn
@@ -70,6 +70,7 @@ def index(run: Run, files: Files) -> Page:
         "theorems": [printed(table) for table in told["theorems"]],
         "picture": drawing(run) if run.claims else None,
         "shades": SHADES,
+        "dot": DOT,
         "legend": LEGEND,
         "tally": [
             {"verdict": verdict, "mark": mark, "count": count, "colour": colour(verdict)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -13,7 +12,7 @@ from rich.markup import escape
 from bounds.readable import readable_text
 from verify.cli import exits
 from verify.cli.screen import broken, columns_of, pack, paint, paragraph, say, table
-from verify.evidence import Verdict
+from verify.evidence import Verdict, counted_mark
 from verify.session import Outcome
 
 
@@ -144,11 +143,7 @@ def _colour_first(line: str, outcomes: Sequence[Outcome]) -> str:
 def tally(outcomes: Sequence[Outcome]) -> list[str]:
     """How many verdicts of each word, and which ones are not as expected."""
     apart = [o for o in outcomes if o.document.get("identity")]
-    counts = Counter(
-        re.sub(r"^SUPPORTED TO .+", "SUPPORTED TO r", mark(o.document))
-        for o in outcomes
-        if o not in apart
-    )
+    counts = Counter(counted_mark(mark(o.document)) for o in outcomes if o not in apart)
     words = ", ".join(f"{n} {word}" for word, n in sorted(counts.items(), key=lambda x: -x[1]))
     unexpected = [o for o in outcomes if not as_expected(o)]
     n = len(outcomes) - len(apart)
