@@ -49,6 +49,7 @@ SHELL = {
 PYTHON = {
     "docs/kernels.md": "tests/test_docs.py", "docs/estimators.md": "tests/test_docs.py",
     "docs/clusters.md": "needs a cluster: compiled only",
+    "docs/proofs.md": "a reduction of a claim not shown: compiled only",
     "docs/examples.md": "below, with what it prints",
     "docs/which-method.md": "tests/verify/benchmark run methods of a file: compiled only",
 }  # fmt: skip

@@ -17,7 +17,6 @@ from trials.run.store import RunStore
 from verify import session
 from verify.cli import exits
 from verify.cli.screen import definition, print_json, say, table
-from verify.evidence import Verdict
 from verify.mutation.score import Examination, Score, Standing, total
 from verify.papers import ClaimsFile, catalogue, from_files, recorded_files
 from verify.plan import Planned, plan
@@ -232,7 +231,7 @@ def _print(found: Score) -> None:
     """One claim's score, the mutants that were caught, and the others with the reason."""
     if not found.judged:
         why = "so there is no support to lose"
-        if found.original == Verdict.SUPPORTED:
+        if found.original.startswith(("SUPPORTED", "PROVED")):
             why = "but its formula has nothing to change"
         say(f"{found.claim}: {found.original}, {why}")
         return

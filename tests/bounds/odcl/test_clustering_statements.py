@@ -45,6 +45,7 @@ def rounds(v):
 ORACLES = {
     "def1-def3-as-printed": lambda v: 2 * v["c"] * sqrt(v["m"]) / v["size_min"] * v["radius"],
     "def1-def3": lambda v: 2 * v["c"] * sqrt(v["m"] / v["size_min"]) * v["radius"],
+    "def1-def3-attained": lambda v: 2 * v["c"] * sqrt(v["m"] / v["size_min"]) * v["radius"],
     "eq13-lower": lambda v: v["diameter_k"] / v["size_k"],
     "eq13-upper": pair_end,
     "eq13": lambda v: (1 - v["t"]) * v["diameter_k"] / v["size_k"] + v["t"] * pair_end(v),
@@ -71,15 +72,21 @@ ORACLES = {
     "def2-cc": lambda v: 1,
     "def2-km": lambda v: 1,
     "def2-fixed-point": lambda v: 2,
+    "def2-fixed-point-attained": lambda v: 2,
     "lemma2-16": lambda v: alpha_km(v, v["c"]) * v["radius"],
     "lemma2-17": lambda v: alpha_km(v, v["c"]) * v["radius"],
     "lemma2": lambda v: alpha_km(v, 100),
+    "lemma2-sharp": lambda v: 8 + (2 + sqrt(160)) * sqrt(v["m"] / v["size_min"]),
     "lemma2-one": lambda v: alpha_km(v, 1),
     "lemma2-order": lambda v: sqrt(v["m"] / v["size_min"]),
     "lemma10-own": lambda v: 1 - 128 / v["c"] ** 2,
     "lemma10-any-centers": lambda v: 128 / v["c"] ** 2,
     "lemma10-on-a-line": lambda v: 2 * (2 / v["c"]) ** 2,
     "lemma10-foreign": lambda v: 128 / v["c"] ** 2,
+    "lemma10-own-sharp": lambda v: 1 - (2 / (v["c"] - 13.5)) ** 2,
+    "lemma10-foreign-sharp": lambda v: (2 / (v["c"] - 5 - 1 / 6)) ** 2,
+    "lemma10-any-centers-sharp": lambda v: (2 / (v["c"] - 12.5)) ** 2,
+    "lemma10-attained": lambda v: 1,
     "approximation": lambda v: 10,
     "lloyd-finite": lambda v: v["cost_before"],
     "gradient-clustering": lambda v: 4,
@@ -114,6 +121,7 @@ ORACLES = {
     "lemma9": lambda v: 4 * (v["k"] - 1) * (v["variance"] / (v["n"] * v["size_k"]) + v["floor_sq"]),
     "thm3-3-as-printed": lambda v: v["C"] * v["floor_sq"],
     "lemma9-floor": lambda v: v["eps_k"] * v["reach_sq"],
+    "lemma9-floor-attained": lambda v: v["eps_k"] * v["reach_sq"],
     "lemma9-conditioning": lambda v: v["C"] * v["variance"] / v["n"],
     "remark19-own": lambda v: 0.987,
     "remark19-foreign": lambda v: 0.013,
@@ -137,7 +145,7 @@ values = st.fixed_dictionaries(
     dict.fromkeys(_NAMES, _positive)
     | dict.fromkeys(_COUNTS & {*_NAMES}, st.integers(1, 100))
     | {"t": st.floats(0, 1)}
-).map(lambda v: v | {"m": 300 + v["m"], "c": 12 + v["c"], "varepsilon": v["varepsilon"] * 1e-6})
+).map(lambda v: v | {"m": 300 + v["m"], "c": 14 + v["c"], "varepsilon": v["varepsilon"] * 1e-6})
 
 
 def test_every_statement_has_an_oracle():

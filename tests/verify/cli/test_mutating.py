@@ -60,7 +60,7 @@ def test_false_statements_lose_their_support(finished):
     found = json.loads(result.stdout)
     (claim,) = found["claims"]
     assert result.exit_code == 0
-    assert claim["original"] == "SUPPORTED"
+    assert claim["original"] == "PROVED UP TO A LEMMA"
     assert found["tried"] >= 2
     assert found["caught"] == found["tried"]
     assert {j["outcome"] for j in claim["judged"]} <= {"refuted", "unsupported", "asks less"}
@@ -69,7 +69,7 @@ def test_false_statements_lose_their_support(finished):
 
 def test_the_score_is_printed_claim_by_claim(finished):
     result = CliRunner().invoke(application, ["mutate", str(finished), CLAIM])
-    assert f"{CLAIM}: SUPPORTED; caught" in result.stdout
+    assert f"{CLAIM}: PROVED UP TO A LEMMA; caught" in result.stdout
     assert "false mutants that lost their support: " in result.stdout
 
 
@@ -83,7 +83,7 @@ def test_changes_of_meaning_are_printed_by_procedure_and_not_stored(finished):
     before = power_of(finished)
     result = CliRunner().invoke(application, ["mutate", str(finished), "--meaning"])
     assert result.exit_code == 0
-    assert f"{CLAIM}: SUPPORTED, but its formula has nothing to change" in result.stdout
+    assert f"{CLAIM}: PROVED UP TO A LEMMA, but its formula has nothing to change" in result.stdout
     assert power_of(finished) == before
 
 

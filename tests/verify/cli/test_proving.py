@@ -14,7 +14,7 @@ def invoke(*arguments):
 
 
 def test_a_certificate_is_found_and_one_line_says_why_another_is_not(tmp_path):
-    result = invoke("prove", CLAIM, "odcl.footnote3", "--output", tmp_path)
+    result = invoke("prove", CLAIM, "odcl.lemma2-one", "--output", tmp_path)
     assert result.exit_code == 0
     assert "PROVED" in result.stdout
     assert "not proved: its two sides are not formulas" in result.stdout
@@ -35,6 +35,6 @@ def test_a_statement_is_printed_for_a_solver():
     assert result.exit_code == 0
     assert result.stdout.startswith(f"; {CLAIM}\n(set-logic QF_NRA)")
     assert result.stdout.endswith("(check-sat)\n")
-    result = invoke("prove", "odcl.footnote3", "--format", "smt2")
+    result = invoke("prove", "odcl.lemma2-one", "--format", "smt2")
     assert result.exit_code == 3
     assert "its two sides are not formulas" in result.stderr
