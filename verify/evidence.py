@@ -378,7 +378,7 @@ def with_failure(evidence: Evidence, failure: Mapping[str, Any] | None) -> Evide
 
 
 def with_record(evidence: Evidence, record: Mapping[str, Any] | None) -> Evidence:
-    """The evidence with the record that Coq compiled what its verdict says."""
+    """The evidence with the record that Coq compiled the statement or its negation."""
     if record is None:
         return evidence
     negation = record["kind"] == "negation"

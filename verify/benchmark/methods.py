@@ -210,5 +210,5 @@ def _wanted(target: Any, context: Context) -> dict[str, Any]:
 
 
 def describe(methods: Sequence[Method]) -> dict[str, str]:
-    """Method -> one line on what it is."""
+    """Method -> one line that describes it."""
     return {m.text: SHIPPED[m.name].title if not m.own else f"from {m.file}" for m in methods}

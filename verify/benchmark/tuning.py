@@ -19,7 +19,7 @@ COUNTED = ("n_rounds_", "floats_up_", "floats_down_")
 
 
 def put_aside(clients: IntArray, share: float = 0.2) -> BoolArray:
-    """(N,) True for the last ``share`` of each client's rows; a client with one row keeps it.
+    """(N,) True for the last ``share`` of each client's rows.  A client with one row keeps it.
 
     >>> put_aside(np.array([0, 0, 0, 1, 2, 2])).astype(int).tolist()
     [0, 0, 1, 0, 0, 1]

@@ -204,13 +204,17 @@ class Places:
         return least_of_each
 
 
+def nowhere_below(logs: FloatArray | None) -> int:
+    """The number of quotients of `Places`, zero where a bound is below at one or none compare."""
+    return 0 if logs is None or np.min(logs) < -ROUNDING else logs.size
+
+
 def follows_from(sharper: Statement, changed: Statement, places: Places) -> int:
     """The number of places at which a changed bound is nowhere below a sharper, true one.
 
     Zero where it is below at some place, or where the formulas do not compare.
     """
-    logs = places.quotients(sharper, changed)
-    return 0 if logs is None or np.min(logs) < -ROUNDING else logs.size
+    return nowhere_below(places.quotients(sharper, changed))
 
 
 def _stack(found: Sequence[Mapping[str, Any]]) -> dict[str, FloatArray]:

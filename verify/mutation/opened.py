@@ -89,10 +89,10 @@ def _cells(original: Procedure, weaker: Procedure, edge: Mapping[str, float]) ->
 
     known = cells_of(original)
     found: dict[str, Params] = {}
-    spread = list(range(0, len(known), max(1, len(known) // _STARTS)))[:_STARTS]
-    others = (i for i in range(len(known)) if i not in spread)
-    for rank, i in enumerate((*spread, *others)):
-        if found and rank >= len(spread):  # the others are for conditions that few cells can leave
+    spread = range(0, len(known), max(1, len(known) // _STARTS))[:_STARTS]
+    others = [i for i in range(len(known)) if i not in spread]
+    for i in (*spread, *others):
+        if found and i not in spread:  # the others are for conditions that few cells can leave
             break
         start = known[i]
         moved = [{**start, **edge}] if edge and set(edge) <= set(start) else _move(start, outside)

@@ -37,9 +37,11 @@ from verify.mutation.harder import (
     ROUNDING,
     Places,
     ReadOnce,
+    follows_from,
     full_cell,
     hardest,
     log_quotient,
+    nowhere_below,
 )
 from verify.mutation.meaning import (
     Comparison,
@@ -530,13 +532,13 @@ class _Judge:
         if self._places is None:
             self._places = Places(self._procedure, self._examination.store)
         places, original = self._places, self._examination.claim.statement
-        stated, logs = (places.quotients(s, mutant) for s in (original, sharper))
+        logs = places.quotients(sharper, mutant)
         if logs is None:
             return None
-        if stated is not None and np.min(stated) >= -ROUNDING:
-            return "asks less", f"nowhere below the stated bound at {logs.size} places"
-        if np.min(logs) >= -ROUNDING:
-            return "true here", f"nowhere below {sharper.id} at {logs.size} places"
+        if n := follows_from(original, mutant, places):
+            return "asks less", f"nowhere below the stated bound at {n} places"
+        if n := nowhere_below(logs):
+            return "true here", f"nowhere below {sharper.id} at {n} places"
         below = [int(i) for i in np.argsort(logs) if i >= places.n_own and logs[i] < -ROUNDING]
         for i in below[:N_PLACES]:
             outcome, why = self._tried_at(
@@ -585,7 +587,7 @@ class _Judge:
         if (larger := self._larger_that_is_true(mutant)) is not None:
             return self._judged(mutant, "true here", why=f"as {larger} is, a larger change")
         if mutant.kind in CONDITIONS:
-            return self._condition(mutant)
+            return self._condition(mutant, self._examination)
         if not quickly and self._fails_where_the_original_was_tried(mutant):
             return replace(self._judged(mutant, "refuted"), verdict=str(Verdict.REFUTED))
         try:
@@ -630,21 +632,21 @@ class _Judge:
 
         Placebos are not asked: whether a condition is needed is no question about the algorithm.
         """
-        examination = self._examination
-        self._examination = replace(examination, placebos=())
-        try:
-            with np.errstate(all="ignore"):
-                judged = self._condition(mutant, MAX_NEW_TRIALS)
-        finally:
-            self._examination = examination
+        without = replace(self._examination, placebos=())
+        with np.errstate(all="ignore"):
+            judged = self._condition(mutant, without, MAX_NEW_TRIALS)
         return replace(judged, outcome="open") if judged.outcome == "few trials" else judged
 
-    def _condition(self, mutant: Mutant, n_new: int = MAX_NEW_TRIALS_OF_A_CONDITION) -> Judged:
+    def _condition(
+        self,
+        mutant: Mutant,
+        examination: Examination,
+        n_new: int = MAX_NEW_TRIALS_OF_A_CONDITION,
+    ) -> Judged:
         """The outcome of a weaker condition, tried only where the original is silent.
 
         ``n_new`` trials may be drawn where they declare their cost.
         """
-        examination = self._examination
         if mutant.term in self._needless:
             return self._judged(mutant, "true here", why="as it is without the condition")
         try:
